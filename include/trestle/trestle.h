@@ -1,0 +1,262 @@
+/* Trestle: collective communication between ranks, over every link that they have. The whole core C API (C99).
+ *
+ * Conventions
+ * - NCCL's shape and argument order: a call of NCCL with `nccl` read as `trestle` means the same here, except that buffers are
+ *   host memory and streams are trestleStream_t.
+ * - Every function returns a trestleResult_t unless said. On failure nothing was changed, and trestleGetLastError(comm) returns a
+ *   sentence for the person who reads it. Output arguments are written on success only.
+ * - A communicator's first failure is sticky: every later call on it returns that code and that sentence until it is destroyed
+ *   or aborted. Wrong arguments are not such failures: the call is refused, the communicator stays as it was.
+ * - Counts are elements of the data type, sizes are bytes, times are microseconds where a name does not say otherwise.
+ * - Block r of a buffer belongs to rank r. `count` is what NCCL says it is: of the whole buffer (all-reduce, broadcast, reduce), of
+ *   one block (reduce-scatter: received; all-gather: sent; all-to-all: per peer).
+ * - In place means: send == recv (all-reduce, broadcast, reduce at the root, all-to-all), recv == send + rank*count
+ *   (reduce-scatter), send == recv + rank*count (all-gather). Any other overlap is undefined.
+ * - Collectives are asynchronous: they are appended to an in-order stream and read and write their buffers until the stream has
+ *   passed them. trestleStreamSynchronize or trestleCommSynchronize wait. A call may also be complete when it returns.
+ * - Any thread may call any function. Calls on one communicator are serialised in the order of the calls, which must be the same
+ *   on all ranks. A handle must not be used while or after it is destroyed.
+ * - The library owns communicators, streams, events, requests; the caller owns buffers and destroys what it created.
+ * - Sums have one order: for the same communicator, count, type, algorithm and schedule, the same bits on every rank and run.
+ *   8- and 16-bit floats are added in float32 inside one reduction step.
+ */
+#ifndef TRESTLE_TRESTLE_H_
+#define TRESTLE_TRESTLE_H_
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TRESTLE_MAJOR 0
+#define TRESTLE_MINOR 1
+#define TRESTLE_PATCH 0
+#define TRESTLE_VERSION_CODE (TRESTLE_MAJOR * 10000 + TRESTLE_MINOR * 100 + TRESTLE_PATCH)
+
+#define TRESTLE_API __attribute__((visibility("default")))
+
+/* ---- Results ---------------------------------------------------------------------------------------------------------- */
+
+typedef enum {
+  trestleSuccess = 0,
+  trestleUnhandledDeviceError = 1,
+  trestleSystemError = 2,     /* an operating-system call failed */
+  trestleInternalError = 3,   /* a bug of the library */
+  trestleInvalidArgument = 4, /* a bad value */
+  trestleInvalidUsage = 5,    /* a good value at the wrong moment, or in a wrong combination */
+  trestleRemoteError = 6,     /* another rank died, left, or reported a failure */
+  trestleInProgress = 7,      /* not a failure: ask again */
+  trestleTimeout = 8,         /* a deadline passed */
+  trestleAborted = 9,         /* the communicator was aborted */
+  trestleNumResults = 10
+} trestleResult_t;
+
+/* Writes TRESTLE_VERSION_CODE of the library that runs. */
+TRESTLE_API trestleResult_t trestleGetVersion(int* version);
+/* A short constant text for a code; never NULL. */
+TRESTLE_API const char* trestleGetErrorString(trestleResult_t result);
+
+typedef struct trestleComm* trestleComm_t;
+typedef struct trestleStream* trestleStream_t;
+typedef struct trestleEvent* trestleEvent_t;
+typedef struct trestleRequest* trestleRequest_t;
+
+/* The sentence of the communicator's sticky failure, else of the calling thread's last failed call; comm may be NULL. Never NULL,
+ * "" if there was none. Valid until the thread's next call into the library. */
+TRESTLE_API const char* trestleGetLastError(trestleComm_t comm);
+
+/* ---- Types and operators ---------------------------------------------------------------------------------------------- */
+
+typedef enum {
+  trestleInt8 = 0,
+  trestleUint8 = 1,
+  trestleInt32 = 2,
+  trestleUint32 = 3,
+  trestleInt64 = 4,
+  trestleUint64 = 5,
+  trestleFloat16 = 6,
+  trestleFloat32 = 7,
+  trestleFloat64 = 8,
+  trestleBfloat16 = 9,
+  trestleFloat8e4m3 = 10,
+  trestleFloat8e5m2 = 11,
+  trestleNumTypes = 12
+} trestleDataType_t;
+
+/* Integer sums and products wrap around. max and min of floats: a NaN wins. avg: sum divided by the number of ranks after the last
+ * addition (integers: truncated towards zero). */
+typedef enum { trestleSum = 0, trestleProd = 1, trestleMax = 2, trestleMin = 3, trestleAvg = 4, trestleNumOps = 5 } trestleRedOp_t;
+
+typedef enum {
+  trestleCollAllReduce = 0,
+  trestleCollReduceScatter = 1,
+  trestleCollAllGather = 2,
+  trestleCollBroadcast = 3,
+  trestleCollReduce = 4,
+  trestleCollAllToAll = 5,
+  trestleCollSendRecv = 6,
+  trestleCollBarrier = 7
+} trestleCollective_t;
+
+/* ---- Communicators ---------------------------------------------------------------------------------------------------- */
+
+#define TRESTLE_UNIQUE_ID_BYTES 128
+typedef struct {
+  char internal[TRESTLE_UNIQUE_ID_BYTES];
+} trestleUniqueId;
+
+#define TRESTLE_CONFIG_UNDEF_INT INT_MIN
+#define TRESTLE_CONFIG_MAGIC 0x7e571e01u
+
+/* Configuration of one communicator. Append-only: `size` says how much of it the caller knows. Start from
+ * TRESTLE_CONFIG_INITIALIZER; an undefined field means: as the TRESTLE_ variables say. Strings are read before the call returns. */
+typedef struct {
+  size_t size;           /* sizeof(trestleConfig_t) */
+  unsigned magic;        /* TRESTLE_CONFIG_MAGIC */
+  unsigned version;      /* TRESTLE_VERSION_CODE */
+  int blocking;          /* 1 (default): collective creation returns when the communicator is ready. Only 1 is served so far. */
+  int64_t timeoutMs;     /* deadline of every wait, milliseconds; <0 undefined, 0 none */
+  const char* commName;  /* for messages; NULL: made from the id */
+  const char* dims;      /* as TRESTLE_DIMS, e.g. "4x2" */
+  const char* transport; /* as TRESTLE_TRANSPORT */
+  const char* algo;      /* as TRESTLE_ALGO */
+  const char* sched;     /* as TRESTLE_SCHED */
+  int chunks;            /* as TRESTLE_CHUNKS */
+  const char* topoFile;  /* as TRESTLE_TOPO_FILE */
+} trestleConfig_t;
+
+#define TRESTLE_CONFIG_INITIALIZER                                                                                        \
+  {                                                                                                                       \
+    sizeof(trestleConfig_t), TRESTLE_CONFIG_MAGIC, TRESTLE_VERSION_CODE, TRESTLE_CONFIG_UNDEF_INT, -1, NULL, NULL, NULL, \
+        NULL, NULL, TRESTLE_CONFIG_UNDEF_INT, NULL                                                                        \
+  }
+
+/* Makes an id (it holds an address and a secret: send it over a channel you trust) and starts to listen for its ranks in this process.
+ * With TRESTLE_COMM_ID or a launcher's variables (see docs/environment.md) ids need not be exchanged: see trestleCommInitRank. */
+TRESTLE_API trestleResult_t trestleGetUniqueId(trestleUniqueId* id);
+
+/* Joins as `rank` of `nranks`; returns when all have joined (or the deadline passed). An id of 128 zero bytes means: the rendezvous of
+ * the launcher's variables (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT or those of Open MPI or Slurm) or TRESTLE_COMM_ID / TRESTLE_STORE. */
+TRESTLE_API trestleResult_t trestleCommInitRank(trestleComm_t* comm, int nranks, trestleUniqueId id, int rank);
+/* The same; config may be NULL. */
+TRESTLE_API trestleResult_t trestleCommInitRankConfig(trestleComm_t* comm, int nranks, trestleUniqueId id, int rank,
+                                                      const trestleConfig_t* config);
+/* All ranks in this process: comms[0..nranks-1]. devlist is kept for NCCL's shape and must be NULL. */
+TRESTLE_API trestleResult_t trestleCommInitAll(trestleComm_t* comms, int nranks, const int* devlist);
+TRESTLE_API trestleResult_t trestleCommInitAllConfig(trestleComm_t* comms, int nranks, const trestleConfig_t* config);
+/* What the launcher's variables say; trestleInvalidUsage where there are none. Any pointer may be NULL. */
+TRESTLE_API trestleResult_t trestleLauncherInfo(int* rank, int* nranks, int* localRank);
+
+/* Collective: waits until everything enqueued on the communicator is done on all ranks. Afterwards only Destroy and queries. */
+TRESTLE_API trestleResult_t trestleCommFinalize(trestleComm_t comm);
+/* Waits for this rank's work, says goodbye to the others and frees. Never waits for other ranks' Destroy. */
+TRESTLE_API trestleResult_t trestleCommDestroy(trestleComm_t comm);
+/* Ends all work of the communicator with trestleAborted, tells the other ranks, and frees it, in bounded time, from any thread, also while
+ * another thread waits in a call on it (that call returns trestleAborted; it must not touch comm afterwards). */
+TRESTLE_API trestleResult_t trestleCommAbort(trestleComm_t comm);
+/* Writes trestleSuccess, or the code of the sticky failure. Never blocks. */
+TRESTLE_API trestleResult_t trestleCommGetAsyncError(trestleComm_t comm, trestleResult_t* asyncError);
+/* Waits until everything enqueued on the communicator, on any stream, is done. */
+TRESTLE_API trestleResult_t trestleCommSynchronize(trestleComm_t comm);
+TRESTLE_API trestleResult_t trestleCommCount(trestleComm_t comm, int* count);
+TRESTLE_API trestleResult_t trestleCommUserRank(trestleComm_t comm, int* rank);
+
+/* ---- Streams and events on the host ------------------------------------------------------------------------------------- */
+
+/* An in-order queue of operations, of any communicators of this process. NULL in a call = the communicator's own stream. */
+TRESTLE_API trestleResult_t trestleStreamCreate(trestleStream_t* stream);
+/* Waits for the work on it, then frees it. */
+TRESTLE_API trestleResult_t trestleStreamDestroy(trestleStream_t stream);
+TRESTLE_API trestleResult_t trestleStreamSynchronize(trestleStream_t stream);
+/* trestleSuccess: idle; trestleInProgress: busy; otherwise the failure of an operation on it. Drives progress. */
+TRESTLE_API trestleResult_t trestleStreamQuery(trestleStream_t stream);
+/* Makes everything enqueued on the stream later wait for the event (as last recorded before this call). */
+TRESTLE_API trestleResult_t trestleStreamWaitEvent(trestleStream_t stream, trestleEvent_t event);
+TRESTLE_API trestleResult_t trestleEventCreate(trestleEvent_t* event);
+TRESTLE_API trestleResult_t trestleEventDestroy(trestleEvent_t event);
+/* The event completes when everything enqueued on the stream before this call is done. */
+TRESTLE_API trestleResult_t trestleEventRecord(trestleEvent_t event, trestleStream_t stream);
+TRESTLE_API trestleResult_t trestleEventSynchronize(trestleEvent_t event);
+/* trestleSuccess: complete or never recorded; trestleInProgress. */
+TRESTLE_API trestleResult_t trestleEventQuery(trestleEvent_t event);
+
+/* ---- Collectives ---------------------------------------------------------------------------------------------------------- */
+
+TRESTLE_API trestleResult_t trestleAllReduce(const void* send, void* recv, size_t count, trestleDataType_t type,
+                                             trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream);
+TRESTLE_API trestleResult_t trestleReduceScatter(const void* send, void* recv, size_t recvcount, trestleDataType_t type,
+                                                 trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream);
+TRESTLE_API trestleResult_t trestleAllGather(const void* send, void* recv, size_t sendcount, trestleDataType_t type,
+                                             trestleComm_t comm, trestleStream_t stream);
+/* send is read at the root only and may be NULL elsewhere. */
+TRESTLE_API trestleResult_t trestleBroadcast(const void* send, void* recv, size_t count, trestleDataType_t type, int root,
+                                             trestleComm_t comm, trestleStream_t stream);
+/* recv is written at the root only and may be NULL elsewhere. */
+TRESTLE_API trestleResult_t trestleReduce(const void* send, void* recv, size_t count, trestleDataType_t type,
+                                          trestleRedOp_t op, int root, trestleComm_t comm, trestleStream_t stream);
+/* Block p of send goes to rank p's block `rank`; send and recv hold nranks*count elements. */
+TRESTLE_API trestleResult_t trestleAllToAll(const void* send, void* recv, size_t count, trestleDataType_t type,
+                                            trestleComm_t comm, trestleStream_t stream);
+/* Matched in call order per pair of ranks. A stream is blocked until matched: group calls that must overlap. */
+TRESTLE_API trestleResult_t trestleSend(const void* send, size_t count, trestleDataType_t type, int peer, trestleComm_t comm,
+                                        trestleStream_t stream);
+TRESTLE_API trestleResult_t trestleRecv(void* recv, size_t count, trestleDataType_t type, int peer, trestleComm_t comm,
+                                        trestleStream_t stream);
+/* Complete when every rank's stream has reached it. */
+TRESTLE_API trestleResult_t trestleBarrier(trestleComm_t comm, trestleStream_t stream);
+
+/* Calls between Start and End (of one thread; may nest) are enqueued together at the outermost End and progress together, also where
+ * they share a stream: none waits for another of its group. An error in any call makes End return it and enqueue nothing. */
+TRESTLE_API trestleResult_t trestleGroupStart(void);
+TRESTLE_API trestleResult_t trestleGroupEnd(void);
+
+/* ---- Decomposable all-reduce and requests --------------------------------------------------------------------------------- */
+
+typedef struct {
+  size_t offset; /* elements from the start of the receive buffer */
+  size_t count;  /* elements */
+} trestleRange_t;
+
+/* The ranges of a buffer of `count` elements that are rank `rank`'s shard: a function of communicator, type and count only. Writes at
+ * most *nranges of them and sets *nranges to how many there are (ranges may be NULL to ask for the number). */
+TRESTLE_API trestleResult_t trestleShardRanges(trestleComm_t comm, int rank, size_t count, trestleDataType_t type,
+                                               trestleRange_t* ranges, int* nranges);
+/* All reduce-scatter phases. When the request completes, this rank's shard of recv holds the reduced values and may be read and
+ * changed; the rest of recv is unspecified. Buffers as of trestleAllReduce; they are in use until Finish completed. The stream is not
+ * blocked by a request that waits for its Finish. */
+TRESTLE_API trestleResult_t trestleAllReduceStart(const void* send, void* recv, size_t count, trestleDataType_t type,
+                                                  trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
+                                                  trestleRequest_t* request);
+/* All all-gather phases, from the shards in recv; waits inside the stream for Start. The request then stands for the whole. */
+TRESTLE_API trestleResult_t trestleAllReduceFinish(trestleRequest_t request, trestleStream_t stream);
+/* Persistent form: Init plans once; each RequestStart + RequestFinish runs one all-reduce on the same buffers. */
+TRESTLE_API trestleResult_t trestleAllReduceInit(const void* send, void* recv, size_t count, trestleDataType_t type,
+                                                 trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
+                                                 trestleRequest_t* request);
+/* Starts an inactive persistent request: its reduce-scatter half. */
+TRESTLE_API trestleResult_t trestleRequestStart(trestleRequest_t request);
+/* Writes 1 to done if what was last started (Start or Finish) is complete, else 0. Drives progress. */
+TRESTLE_API trestleResult_t trestleRequestTest(trestleRequest_t request, int* done);
+TRESTLE_API trestleResult_t trestleRequestWait(trestleRequest_t request);
+/* Frees a request that is complete or was never started; trestleInvalidUsage while it is in flight. */
+TRESTLE_API trestleResult_t trestleRequestFree(trestleRequest_t request);
+
+/* ---- Memory and planning -------------------------------------------------------------------------------------------------- */
+
+/* Memory that ranks of the same host can map, so that shared memory moves nothing twice. Page aligned; zeroed. Ordinary memory works
+ * everywhere too. */
+TRESTLE_API trestleResult_t trestleMemAlloc(void** ptr, size_t size);
+TRESTLE_API trestleResult_t trestleMemFree(void* ptr);
+
+/* Predicted time of one collective of `count` elements (as that call counts), in microseconds, from the communicator's cost model. */
+TRESTLE_API trestleResult_t trestlePredictTime(trestleComm_t comm, trestleCollective_t collective, size_t count,
+                                               trestleDataType_t type, double* microseconds);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TRESTLE_TRESTLE_H_ */

@@ -1,0 +1,90 @@
+// Result<T>: a value or an Error (code + sentence). The only way failures travel inside the library.
+//
+// Value type, movable, any thread. A function that can fail returns Result<T> (or Status = Result<void>), marked [[nodiscard]];
+// TRY unwraps a Result or returns its error from the enclosing function. Exceptions are not used for failures;
+// the C boundary (src/api.cpp) is the only place that knows both worlds.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "base/check.h"
+
+namespace trestle {
+
+// Same numbers as trestleResult_t (include/trestle/trestle.h); api.cpp asserts that at compile time.
+enum class Code : int {
+  kSuccess = 0,
+  kUnhandledDeviceError = 1,
+  kSystemError = 2,      // an operating-system call failed
+  kInternalError = 3,    // our own bug
+  kInvalidArgument = 4,  // a bad value of an argument or a variable
+  kInvalidUsage = 5,     // good values, wrong moment or combination
+  kRemoteError = 6,      // another rank died, left, or reported an error
+  kInProgress = 7,       // not an error: ask again
+  kTimeout = 8,          // a deadline passed
+  kAborted = 9,          // the communicator was aborted
+};
+
+const char* to_string(Code code);
+
+struct [[nodiscard]] Error {
+  Code code = Code::kInternalError;
+  std::string message;  // one sentence for the person who reads it, no trailing newline
+};
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}             // NOLINT(google-explicit-constructor): `return value;`
+  Result(Error error) : error_(std::move(error)) {}         // NOLINT(google-explicit-constructor): `return error;`
+  explicit operator bool() const { return value_.has_value(); }
+  bool ok() const { return value_.has_value(); }
+  T& value() & {
+    CHECK(ok(), "value() of a failed Result");
+    return *value_;
+  }
+  const T& value() const& {
+    CHECK(ok(), "value() of a failed Result");
+    return *value_;
+  }
+  T&& value() && {
+    CHECK(ok(), "value() of a failed Result");
+    return std::move(*value_);
+  }
+  const Error& error() const& { return error_; }
+  Error&& error() && { return std::move(error_); }
+
+ private:
+  std::optional<T> value_;
+  Error error_{Code::kSuccess, {}};
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor): `return error;`
+  explicit operator bool() const { return ok(); }
+  bool ok() const { return !error_.has_value(); }
+  void value() const { CHECK(ok(), "value() of a failed Status"); }
+  const Error& error() const& { return *error_; }
+  Error&& error() && { return std::move(*error_); }
+
+ private:
+  std::optional<Error> error_;
+};
+
+using Status = Result<void>;
+
+}  // namespace trestle
+
+// The value of a Result, or leave the enclosing function with its error: `auto x = TRY(f());`, `TRY(g());`.
+#define TRY(expression)                                       \
+  ({                                                          \
+    auto try_result_ = (expression);                          \
+    if (!try_result_.ok()) return std::move(try_result_).error(); \
+    std::move(try_result_).value();                           \
+  })
