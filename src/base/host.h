@@ -1,0 +1,19 @@
+// What this process knows about the machine it runs on. Read from the kernel at each call; any thread.
+//
+// Two processes share a host (can share memory, reach each other's abstract Unix sockets) exactly when host_identity()
+// is equal: containers on one machine share the boot id but have their own network namespace and usually their own
+// name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace trestle {
+
+std::string host_name();       // gethostname(); "unknown" if that fails
+std::string boot_id();         // /proc/sys/kernel/random/boot_id, empty where unreadable
+uint64_t network_namespace();  // inode of /proc/self/ns/net, 0 where unreadable
+std::string host_identity();   // "name/boot id/namespace"
+int usable_cpus();             // CPUs in this thread's affinity mask, at least 1
+
+}  // namespace trestle

@@ -1,0 +1,88 @@
+// The log: one line per message, in NCCL's manner (levels and subsystems). The process's only sink; any thread, never
+// in a signal handler.
+//
+// `LOG(kWarn, kNet, "peer %d went away", peer);` Costs one relaxed load and a compare when the message is off; the
+// arguments are then not evaluated. Off until configure_log() is called; process_config() (base/config.h) calls it from
+// TRESTLE_DEBUG, TRESTLE_DEBUG_SUBSYS and TRESTLE_DEBUG_FILE. A line is one write(2), so lines of several processes
+// never mix. Longer messages are cut at 2 KiB.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "base/result.h"
+
+namespace trestle {
+
+enum class LogLevel : uint8_t { kNone, kVersion, kWarn, kInfo, kTrace };
+
+enum class Subsystem : uint32_t {
+  kInit = 1u << 0,
+  kBootstrap = 1u << 1,
+  kEnv = 1u << 2,
+  kColl = 1u << 3,
+  kNet = 1u << 4,
+  kShm = 1u << 5,
+  kGraph = 1u << 6,  // topology
+  kTuning = 1u << 7,
+  kCall = 1u << 8,
+  kAlloc = 1u << 9,
+  kP2p = 1u << 10,
+};
+inline constexpr uint32_t kAllSubsystems = (1u << 11) - 1;
+
+struct LogSettings {
+  LogLevel level = LogLevel::kWarn;
+  uint32_t subsystems = 0;  // bits of Subsystem; VERSION and WARN messages are written whatever is set here
+  std::string file;         // empty: standard error; %h host name, %p process id
+};
+
+// Applies to all later messages. kSystemError when the file cannot be opened; the settings before stay in force then.
+Status configure_log(const LogSettings& settings);
+
+// "warn", "INFO", ...; and "INIT,NET", "ALL", "^NET,P2P" (all but). kInvalidArgument with what is allowed otherwise.
+Result<LogLevel> parse_log_level(std::string_view text);
+Result<uint32_t> parse_subsystems(std::string_view text);
+
+// Shown in every later line of the calling thread; negative: unknown.
+void set_log_rank(int rank);
+
+namespace log_internal {
+// Level in the upper, subsystem mask in the lower 32 bits: one load decides.
+extern std::atomic<uint64_t> filter;
+}  // namespace log_internal
+
+inline bool log_enabled(LogLevel level, Subsystem subsystem) {
+  const uint64_t filter = log_internal::filter.load(std::memory_order_relaxed);
+  if (static_cast<uint64_t>(level) > filter >> 32) [[likely]]
+    return false;
+  return level <= LogLevel::kWarn || (filter & static_cast<uint32_t>(subsystem)) != 0;
+}
+
+__attribute__((format(printf, 2, 3))) void log_message(LogLevel level, const char* format, ...);
+
+// Answers true the first time it sees a key: `if (once.first(peer)) LOG(kWarn, ...)`. Any thread. Remembers a bounded
+// number of keys and then answers false for new ones, so that a stranger cannot fill the log or the memory.
+class OncePerKey {
+ public:
+  explicit OncePerKey(size_t most_keys = 256) : most_keys_(most_keys) {}
+  bool first(std::string_view key);
+
+ private:
+  const size_t most_keys_;
+  std::mutex mutex_;
+  std::unordered_set<std::string> seen_;
+};
+
+}  // namespace trestle
+
+#define LOG(level, subsystem, ...)                                                                        \
+  do {                                                                                                    \
+    if (::trestle::log_enabled(::trestle::LogLevel::level, ::trestle::Subsystem::subsystem)) [[unlikely]] \
+      ::trestle::log_message(::trestle::LogLevel::level, __VA_ARGS__);                                    \
+  } while (false)

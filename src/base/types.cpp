@@ -1,0 +1,53 @@
+#include "base/types.h"
+
+#include <array>
+#include <string>
+
+namespace trestle {
+namespace {
+
+constexpr std::array<const char*, kDataTypes> kDataTypeNames = {
+    "int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};
+constexpr std::array<const char*, kReduceOps> kReduceOpNames = {"sum", "prod", "max", "min", "avg"};
+constexpr std::array<const char*, kCollectives> kCollectiveNames = {
+    "allreduce", "reducescatter", "allgather", "broadcast", "reduce", "alltoall", "sendrecv", "barrier"};
+
+template <class Enum, size_t kCount>
+const char* name_of(const std::array<const char*, kCount>& names, Enum value) {
+  const auto index = static_cast<size_t>(value);
+  return index < kCount ? names[index] : "invalid";
+}
+
+template <class Enum, size_t kCount>
+Result<Enum> parse_name(const std::array<const char*, kCount>& names, std::string_view name, const char* what) {
+  for (size_t i = 0; i < kCount; ++i) {
+    if (name == names[i]) return static_cast<Enum>(i);
+  }
+  std::string message = "'" + std::string(name) + "' is not " + what + "; it must be one of";
+  for (const char* candidate : names) message += std::string(" ") + candidate;
+  return Error{Code::kInvalidArgument, std::move(message)};
+}
+
+}  // namespace
+
+const char* to_string(DataType type) {
+  return name_of(kDataTypeNames, type);
+}
+const char* to_string(ReduceOp op) {
+  return name_of(kReduceOpNames, op);
+}
+const char* to_string(Collective collective) {
+  return name_of(kCollectiveNames, collective);
+}
+
+Result<DataType> parse_data_type(std::string_view name) {
+  return parse_name<DataType>(kDataTypeNames, name, "a data type");
+}
+Result<ReduceOp> parse_reduce_op(std::string_view name) {
+  return parse_name<ReduceOp>(kReduceOpNames, name, "a reduction operator");
+}
+Result<Collective> parse_collective(std::string_view name) {
+  return parse_name<Collective>(kCollectiveNames, name, "a collective");
+}
+
+}  // namespace trestle

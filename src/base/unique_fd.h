@@ -1,0 +1,36 @@
+// UniqueFd: owns one file descriptor and closes it. Movable, one thread at a time.
+#pragma once
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace trestle {
+
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(other.release()) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    if (this != &other) reset(other.release());
+    return *this;
+  }
+  UniqueFd(const UniqueFd&) = delete;
+  UniqueFd& operator=(const UniqueFd&) = delete;
+  ~UniqueFd() { reset(); }
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
+  // EINTR is not retried: on Linux the descriptor is gone after any return of close(2).
+  void reset(int fd = -1) {
+    const int old = std::exchange(fd_, fd);
+    if (old >= 0 && old != fd) ::close(old);
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace trestle
