@@ -1,0 +1,44 @@
+// The list of all algorithms: one row each, one file each. Adding an algorithm = its file + its row here + its CMake line.
+//
+// An algorithm is a pure function (kind, group size, my index, root) -> Plan. It may be called by any thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+#include "plan/plan.h"
+
+namespace trestle {
+
+// Cost of one phase on one rank in the terms of the alpha-beta model, exact integers (decisions must agree on all ranks):
+//   time = steps * latency + (bytes of the phase) * sent_num / sent_den / bandwidth (+ kernels' time for reduced bytes).
+// Bytes of the phase: RS, AR, reduce, broadcast: the whole data of the phase before it (RS) or in total; AG: the data after it;
+// all-to-all: the whole input.
+struct AlgorithmCost {
+  uint32_t steps = 0;       // messages one after the other on the critical path
+  uint64_t sent_num = 0;    // fraction of the phase's bytes that the busiest rank sends or receives
+  uint64_t sent_den = 1;
+  uint64_t reduced_num = 0;  // fraction of the phase's bytes that the busiest rank reads in reductions beyond its own
+  uint64_t reduced_den = 1;
+  uint32_t messages = 0;     // messages the busiest rank sends: each costs the rail's overhead per message
+};
+
+struct Algorithm {
+  std::string_view name;     // as in TRESTLE_ALGO
+  std::string_view summary;  // one line for people
+  // Whether it serves this phase; group sizes from 1 on.
+  bool (*serves)(PhaseKind kind, int32_t group_size);
+  Plan (*build)(const PlanRequest& request);
+  AlgorithmCost (*cost)(PhaseKind kind, int32_t group_size);
+};
+
+// ring, direct, hd (halving-doubling), rd (recursive doubling), tree (binary), dbtree (double binary)
+std::span<const Algorithm> algorithms();
+// By name; an unknown name is an error that lists the names.
+Result<const Algorithm*> find_algorithm(std::string_view name);
+// Builds and, where `check` is on, checks the plans of the whole group symbolically first.
+Result<Plan> build_plan(const Algorithm& algorithm, const PlanRequest& request, bool check);
+
+}  // namespace trestle

@@ -1,0 +1,117 @@
+// Plan: the straight-line steps of ONE phase for ONE rank of a group, on symbolic blocks. A value: flat, pointer-free, comparable.
+//
+// The data of a phase is cut into `blocks` logical blocks (their lengths are the engine's business; equal on all ranks). A plan moves
+// ranges of blocks between three spaces of each rank: input (read-only), output and scratch. Input and output blocks stand for
+// logical blocks as PhaseKind says below; a scratch block may hold any logical block, so every step names the logical range it moves:
+// position i of each of its operands holds logical block `logical_first + i`.
+//
+//   kind            input blocks            output blocks                     in place: same memory
+//   reduce-scatter  n: logical 0..n-1       1: logical `me`                   output 0 = input me
+//   all-gather      1: logical `me`         n: logical 0..n-1                 output me = input 0
+//   all-reduce      b: logical 0..b-1       b: logical 0..b-1                 output i = input i
+//   reduce          b: logical 0..b-1       b at the root, else 0             output i = input i (root)
+//   broadcast       b at the root, else 0   b: logical 0..b-1                 output i = input i (root)
+//   all-to-all      n: block p for peer p   n: block p from peer p            output i = input i
+//   send            b                       0 (group of two: index 0 sends)   -
+//   recv            0                       b (group of two: index 1)         -
+//   (n = group size; b = Plan::blocks, chosen by the algorithm: 1 tree, 2 double tree, n for scatter-based ones)
+//   all-to-all: logical block p of a rank's input is what it sends to p; a step's logical range counts in the sender's input.
+//   barrier         all-reduce over blocks of zero bytes: only the messages matter.
+//
+// Messages: the k-th message to a peer (Send steps in plan order) matches the k-th message from us there (Recv steps and peer
+// sources of Reduce steps, in plan order).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace trestle {
+
+enum class PhaseKind : uint8_t { kReduceScatter, kAllGather, kAllReduce, kReduce, kBroadcast, kAllToAll, kSend, kRecv };
+inline constexpr int kPhaseKinds = 8;
+const char* to_string(PhaseKind kind);
+
+enum class Space : uint8_t { kInput, kOutput, kScratch };
+
+struct BlockRange {
+  Space space = Space::kInput;
+  uint32_t first = 0;
+  uint32_t count = 1;
+  bool operator==(const BlockRange&) const = default;
+};
+
+enum class StepKind : uint8_t {
+  kSend,    // the one local source -> peer
+  kRecv,    // peer -> destination
+  kCopy,    // the one local source -> destination
+  kReduce,  // left fold of the sources, in order, -> destination; sources may be local or messages of peers
+};
+
+inline constexpr int32_t kLocal = -1;
+
+struct Source {
+  int32_t peer = kLocal;  // index in the group, or kLocal
+  BlockRange blocks;      // kLocal: where; of a peer: unused
+  uint32_t message = 0;   // of a peer: number of the message from that peer
+  bool operator==(const Source&) const = default;
+};
+
+// "Blocks [my_first, my_first+count) of my step's range may proceed when step `step` has finished its blocks [its_first, ...)", both
+// positions relative to the steps' own ranges. Derived by the builder (read-after-write, write-after-read, write-after-write). The
+// engine turns blocks into bytes, so that segment i of a step may follow segment i of another.
+struct Dependency {
+  uint32_t step = 0;
+  uint32_t my_first = 0;
+  uint32_t its_first = 0;
+  uint32_t count = 0;
+  bool operator==(const Dependency&) const = default;
+};
+
+struct Step {
+  StepKind kind = StepKind::kCopy;
+  int32_t peer = kLocal;       // kSend, kRecv
+  uint32_t message = 0;        // kSend: number of the message to peer; kRecv: from peer
+  BlockRange destination;      // kRecv, kCopy, kReduce
+  uint32_t logical_first = 0;  // first logical block moved
+  uint32_t blocks = 1;         // how many
+  uint32_t first_source = 0;   // into Plan::sources
+  uint32_t sources = 0;
+  uint32_t first_dependency = 0;  // into Plan::dependencies
+  uint32_t dependencies = 0;
+  bool operator==(const Step&) const = default;
+};
+
+struct Plan {
+  PhaseKind kind = PhaseKind::kAllReduce;
+  int32_t group_size = 1;
+  int32_t me = 0;
+  int32_t root = 0;        // reduce, broadcast
+  bool in_place = false;   // derived dependencies respect the aliasing of the table above
+  uint32_t blocks = 1;     // logical blocks of the phase
+  uint32_t scratch = 0;    // scratch blocks, each as long as the longest logical block
+  std::vector<Step> steps;
+  std::vector<Source> sources;
+  std::vector<Dependency> dependencies;
+  bool operator==(const Plan&) const = default;
+};
+
+// What an algorithm is asked for.
+struct PlanRequest {
+  PhaseKind kind = PhaseKind::kAllReduce;
+  int32_t group_size = 1;
+  int32_t me = 0;
+  int32_t root = 0;
+  bool in_place = false;
+};
+
+// Number of input/output blocks of a plan with these parameters (the table above).
+uint32_t input_blocks(const Plan& plan);
+uint32_t output_blocks(const Plan& plan);
+
+// Stable over hosts and runs.
+uint64_t hash(const Plan& plan);
+// One line per step, for people.
+std::string to_string(const Plan& plan);
+
+}  // namespace trestle

@@ -1,0 +1,50 @@
+// Schedule: for every chunk of an operation its size and its order of phases; for every dimension the agreed order in which its phases
+// start and how many may be in flight. A value: pure function of inputs that all ranks share; hashed, printed, compared, simulated.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+#include "topology/topology.h"
+
+namespace trestle {
+
+struct PhaseChoice {
+  uint8_t dimension = kFlat;  // index into Topology::dimensions, or kFlat
+  PhaseKind kind = PhaseKind::kAllReduce;
+  uint16_t algorithm = 0;     // index into algorithms()
+  bool operator==(const PhaseChoice&) const = default;
+};
+
+struct ChunkSchedule {
+  uint64_t bytes = 0;  // its share of the operation's bytes; shares sum to Schedule::bytes
+  std::vector<PhaseChoice> phases;  // in order; stage s = phases[s]
+  bool operator==(const ChunkSchedule&) const = default;
+};
+
+struct PhaseId {
+  uint32_t chunk = 0;
+  uint32_t stage = 0;
+  bool operator==(const PhaseId&) const = default;
+};
+
+struct DimensionOrder {
+  uint8_t dimension = kFlat;
+  uint32_t in_flight = 1;       // phases that may be started and not complete at the same time
+  std::vector<PhaseId> order;   // every phase of this dimension, in start order
+  bool operator==(const DimensionOrder&) const = default;
+};
+
+struct Schedule {
+  uint64_t bytes = 0;  // resident per rank before the operation (AR, RS, reduce, all-to-all) or after it (AG, broadcast)
+  std::vector<ChunkSchedule> chunks;
+  std::vector<DimensionOrder> orders;  // one per dimension that has phases
+  bool operator==(const Schedule&) const = default;
+};
+
+uint64_t hash(const Schedule& schedule);
+std::string to_string(const Schedule& schedule, const Topology& topology);
+
+}  // namespace trestle

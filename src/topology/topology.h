@@ -1,0 +1,79 @@
+// Topology: the dimensions of a communicator's ranks, and coordinates in them. A value, equal on all ranks.
+//
+// Dimension 0 in code is "dimension 1" for people: innermost. rank = c_0 + P_0*(c_1 + P_1*(c_2 + ...)).
+// A rank's group in dimension d = the ranks that differ from it in coordinate d only, ordered by that coordinate.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace trestle {
+
+enum class DimensionKind : uint8_t { kRing, kFullyConnected, kSwitch };
+enum class TransportKind : uint8_t { kAuto, kLoopback, kShm, kTcp };  // kAuto: chosen per pair
+const char* to_string(DimensionKind kind);
+const char* to_string(TransportKind kind);
+Result<TransportKind> parse_transport(const std::string& text);
+
+struct Dimension {
+  int32_t size = 1;
+  DimensionKind kind = DimensionKind::kSwitch;
+  uint64_t bandwidth_mbps = 0;  // per rank, one way, 10^6 bit/s; 0: nominal of the transport
+  uint64_t latency_ns = 0;      // of one step; 0: nominal of the transport
+  TransportKind transport = TransportKind::kAuto;
+  std::string interface;        // "" : any
+  std::string shared_resource;  // "" : none; dimensions that name the same resource share it
+  uint64_t shared_ps_per_byte = 0;  // cost per byte on that resource, picoseconds
+  bool operator==(const Dimension&) const = default;
+};
+
+inline constexpr int kMaxDimensions = 8;
+// Stands for "all ranks in one group" where a dimension index is expected (one flat phase).
+inline constexpr uint8_t kFlat = 0xff;
+
+struct Topology {
+  std::vector<Dimension> dimensions;  // none of size 1, unless there is one rank only
+  std::string reason;                 // why it is so, for the table at INFO (not compared, not hashed)
+
+  int32_t ranks() const;
+  int32_t coordinate(int32_t rank, uint8_t dimension) const;
+  // Group of `rank` in `dimension` (kFlat: all ranks), ordered; my index in it = coordinate (kFlat: rank).
+  std::vector<int32_t> group(int32_t rank, uint8_t dimension) const;
+  int32_t group_size(uint8_t dimension) const;
+  // The transport between two ranks: of the outermost dimension in which they differ.
+  TransportKind transport_between(int32_t a, int32_t b) const;
+};
+
+uint64_t hash(const Topology& topology);
+// A small table / the JSON form of a topology file (round trip).
+std::string to_text(const Topology& topology);
+std::string to_json(const Topology& topology);
+
+// "4x2" -> sizes. Errors say what is wrong and where.
+Result<std::vector<int32_t>> parse_dims(const std::string& text);
+// `source` names the file in errors; errors name line and field.
+Result<Topology> parse_topology(const std::string& json, const std::string& source);
+Result<Topology> read_topology_file(const std::string& path);
+
+// What each rank tells the others about where it is.
+struct RankPlace {
+  std::string hostname;
+  std::string host_id;     // equal = same host: TRESTLE_HOSTID, or hostname + boot id + network namespace
+  uint64_t process_id = 0;  // equal host_id and process token = same process
+};
+
+struct TopologyRequest {
+  std::string dims;        // "" : none given
+  std::string topo_file;   // "" : none given; its dimensions win over dims only if dims is empty (both: an error)
+  std::string transport;   // "auto" or a list per dimension, innermost first; one entry serves all
+};
+
+// The dimensions of a communicator of places.size() ranks: from the request, else ranks per host x hosts from the places (equal counts
+// of consecutive ranks on every host, else one flat dimension). Dimensions of size 1 are dropped (said in reason). Errors: product is
+// not the number of ranks, more than kMaxDimensions, wrong numbers of transports, a transport that cannot join two ranks (shm across hosts).
+Result<Topology> choose_topology(const TopologyRequest& request, const std::vector<RankPlace>& places);
+
+}  // namespace trestle
