@@ -56,9 +56,11 @@ Result<uint32_t> value_of(const std::array<Name, kCount>& names, std::string_vie
   std::string allowed;
   for (const Name& name : names) {
     if (upper == name.name) return name.value;
-    allowed += std::string(allowed.empty() ? "" : ", ") + name.name;
+    allowed.append(allowed.empty() ? "" : ", ").append(name.name);
   }
-  return Error{Code::kInvalidArgument, "'" + std::string(text) + "' is not " + what + " (" + allowed + ")"};
+  std::string message("'");
+  message.append(text).append("' is not ").append(what).append(" (").append(allowed).append(")");
+  return Error{Code::kInvalidArgument, std::move(message)};
 }
 
 std::string expand_file_name(const std::string& pattern) {

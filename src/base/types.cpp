@@ -23,8 +23,9 @@ Result<Enum> parse_name(const std::array<const char*, kCount>& names, std::strin
   for (size_t i = 0; i < kCount; ++i) {
     if (name == names[i]) return static_cast<Enum>(i);
   }
-  std::string message = "'" + std::string(name) + "' is not " + what + "; it must be one of";
-  for (const char* candidate : names) message += std::string(" ") + candidate;
+  std::string message("'");
+  message.append(name).append("' is not ").append(what).append("; it must be one of");
+  for (const char* candidate : names) message.append(" ").append(candidate);
   return Error{Code::kInvalidArgument, std::move(message)};
 }
 

@@ -1,0 +1,87 @@
+// How each element type is loaded, folded and stored by the portable loops. Internal to kernels/, pure, any thread.
+//
+// Element<type>: Stored is what memory holds, Value is what is folded.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "base/types.h"
+#include "kernels/small_float.h"
+
+namespace trestle::kernels {
+
+template <class T>
+struct PlainElement {
+  using Stored = T;
+  using Value = T;
+  static Value widen(Stored stored) { return stored; }
+  static Stored narrow(Value value) { return value; }
+};
+
+template <class StoredType, float (*kWiden)(StoredType), StoredType (*kNarrow)(float)>
+struct SmallElement {
+  using Stored = StoredType;
+  using Value = float;
+  static Value widen(Stored stored) { return kWiden(stored); }
+  static Stored narrow(Value value) { return kNarrow(value); }
+};
+
+template <DataType>
+struct Element;
+template <>
+struct Element<DataType::kInt8> : PlainElement<int8_t> {};
+template <>
+struct Element<DataType::kUint8> : PlainElement<uint8_t> {};
+template <>
+struct Element<DataType::kInt32> : PlainElement<int32_t> {};
+template <>
+struct Element<DataType::kUint32> : PlainElement<uint32_t> {};
+template <>
+struct Element<DataType::kInt64> : PlainElement<int64_t> {};
+template <>
+struct Element<DataType::kUint64> : PlainElement<uint64_t> {};
+template <>
+struct Element<DataType::kFloat32> : PlainElement<float> {};
+template <>
+struct Element<DataType::kFloat64> : PlainElement<double> {};
+template <>
+struct Element<DataType::kFloat16> : SmallElement<uint16_t, half_to_float, float_to_half> {};
+template <>
+struct Element<DataType::kBfloat16> : SmallElement<uint16_t, bfloat16_to_float, float_to_bfloat16> {};
+template <>
+struct Element<DataType::kFloat8e4m3> : SmallElement<uint8_t, e4m3_to_float, float_to_e4m3> {};
+template <>
+struct Element<DataType::kFloat8e5m2> : SmallElement<uint8_t, e5m2_to_float, float_to_e5m2> {};
+
+template <ReduceOp op, class Value>
+Value fold(Value a, Value b) {
+  if constexpr (op == ReduceOp::kMax) {
+    return (a < b || b != b)
+               ? b
+               : a;  // b != b: a NaN replaces the accumulator, and stays because every later comparison fails
+  } else if constexpr (op == ReduceOp::kMin) {
+    return (b < a || b != b) ? b : a;
+  } else if constexpr (std::is_floating_point_v<Value>) {
+    return op == ReduceOp::kProd ? a * b : a + b;
+  } else {
+    // Unsigned, because signed overflow is undefined; 64 bits wide, because narrow types would be promoted to int.
+    const auto x = static_cast<uint64_t>(a);
+    const auto y = static_cast<uint64_t>(b);
+    return static_cast<Value>(op == ReduceOp::kProd ? x * y : x + y);
+  }
+}
+
+template <class Value>
+Value divide(Value value, uint32_t divisor) {
+  if constexpr (std::is_floating_point_v<Value>) {
+    return value / static_cast<Value>(divisor);
+  } else if constexpr (std::is_signed_v<Value>) {
+    return static_cast<Value>(static_cast<int64_t>(value) / static_cast<int64_t>(divisor));
+  } else {
+    return static_cast<Value>(static_cast<uint64_t>(value) / divisor);
+  }
+}
+
+}  // namespace trestle::kernels
