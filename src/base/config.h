@@ -1,0 +1,89 @@
+// Config: every TRESTLE_ environment variable, read once into plain values. docs/environment.md is printed from the
+// same table.
+//
+// Value type. The process's own is parsed on first use and never changes; any thread. Config stops at `comm`: below it
+// components take the values they use. A new variable is one member here and one row in config_table.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/launcher.h"
+#include "base/log.h"
+#include "base/result.h"
+#include "base/value_text.h"
+
+namespace trestle {
+
+struct Config {
+  LogLevel debug_level{};
+  uint32_t debug_subsystems = 0;
+  std::string debug_file;
+
+  std::vector<uint32_t> dimensions;  // innermost first; empty: not given
+  std::string topology_file;
+  std::string host_id;
+  std::vector<std::string> transports;  // innermost dimension first; the last one holds for the dimensions beyond
+  std::string algorithm;
+  std::string schedule;
+  int64_t chunks = 0;            // 0: chosen by predicted time
+  int64_t segment_bytes = 0;     // 0: chosen per rail
+  int64_t phases_in_flight = 0;  // per dimension; 0: chosen by the schedule
+  bool check_plans = false;
+
+  int64_t timeout_ns = 0;
+  int64_t heartbeat_ns = 0;
+
+  std::string secret;  // never printed, logged or hashed
+  std::string communicator_id;
+  std::string store;
+  std::string socket_interfaces;
+  std::string socket_family;
+  PortRange port_range;
+  std::string congestion_control;
+
+  bool express = false;
+  int64_t express_bytes = 0;
+  int64_t eager_bytes = 0;
+  int64_t staging_bytes = 0;
+  bool map_shared_memory = false;
+  int64_t spin_us = 0;  // -1: auto
+  bool progress_thread = false;
+
+  Launcher launcher;
+
+  // One per row of the table, in its order: what `trestle env` shows and ranks compare. A secret's text is "(set)" or
+  // empty.
+  struct Value {
+    const char* name;
+    std::string text;
+    bool from_environment;
+    bool agreed;
+    bool operator==(const Value&) const = default;
+  };
+  std::vector<Value> values;
+  std::vector<std::string> warnings;  // about TRESTLE_ names that do not exist
+};
+
+// Defaults where a variable is not set or empty. The first variable that cannot be read is kInvalidArgument with its
+// name, its value and what is allowed.
+Result<Config> parse_config(const Environment& environment);
+
+// The environment of the process, now.
+Environment process_environment();
+
+// The process's configuration, parsed once, when first asked for; the log is configured and warnings are logged then.
+const Result<Config>& process_config_result();
+// The same, or the defaults where it could not be parsed: whoever makes communicators has returned the error by then.
+const Config& process_config();
+
+// Over the rows marked agreed, the same on every host. Equal configurations have equal hashes; where hashes differ,
+// agreed_values of both ranks say which variable does.
+uint64_t config_hash(const Config& config);
+std::vector<Config::Value> agreed_values(const Config& config);
+
+std::string config_markdown();                  // docs/environment.md
+std::string config_text(const Config& config);  // `trestle env`
+
+}  // namespace trestle

@@ -1,0 +1,98 @@
+#include "base/launcher.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/value_text.h"
+
+namespace trestle {
+namespace {
+
+struct Names {
+  const char* source;
+  const char* rank;
+  const char* world_size;
+  const char* local_rank;
+  const char* local_size;
+  const char* job;
+  const char* needed;  // must be set too for this launcher to be believed; nullptr: nothing
+};
+
+constexpr std::array<Names, 3> kLaunchers = {{
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID", nullptr},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE", nullptr},
+    // A batch script has SLURM_PROCID and SLURM_NTASKS as well, though it is one process: only srun sets the node list
+    // of a step.
+    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr, "SLURM_JOB_ID", "SLURM_STEP_NODELIST"},
+}};
+
+const std::string* find(const Environment& environment, const char* name) {
+  if (name == nullptr) return nullptr;
+  const auto found = environment.find(name);
+  return found == environment.end() || found->second.empty() ? nullptr : &found->second;
+}
+
+// The variable as an integer in [low, high]; nothing when it is not set; nothing and a problem when it is something
+// else.
+std::optional<int64_t> integer(const Environment& environment, const char* name, int64_t low, int64_t high,
+                               std::string& problem) {
+  const std::string* text = find(environment, name);
+  if (text == nullptr) return std::nullopt;
+  const Result<int64_t> value = parse_integer(*text);
+  if (value.ok() && value.value() >= low && value.value() <= high) return value.value();
+  problem = std::string(name) + "=" + *text + ": must be an integer from " + std::to_string(low) + " to " +
+            std::to_string(high);
+  return std::nullopt;
+}
+
+void read_address(const Environment& environment, bool all_local, Launcher& launcher) {
+  const auto port = integer(environment, "MASTER_PORT", 1, 65535, launcher.problem);
+  if (port) launcher.master_port = static_cast<uint16_t>(*port);
+  if (const std::string* address = find(environment, "MASTER_ADDR")) {
+    launcher.master_address = *address;
+  } else if (all_local) {
+    launcher.master_address = "127.0.0.1";
+  } else if (launcher.source == "Slurm") {
+    launcher.master_address = first_slurm_node(*find(environment, "SLURM_STEP_NODELIST"));
+  }
+}
+
+}  // namespace
+
+std::string first_slurm_node(const std::string& node_list) {
+  const size_t open = node_list.find('[');
+  const size_t comma = node_list.find(',');
+  if (open == std::string::npos || comma < open) return node_list.substr(0, comma);
+  const size_t close = std::min(node_list.find(']', open), node_list.size());
+  const size_t number_end = std::min(node_list.find_first_of(",-]", open), node_list.size());
+  std::string name = node_list.substr(0, open) + node_list.substr(open + 1, number_end - open - 1);
+  if (close < node_list.size()) {
+    const size_t suffix_end = std::min(node_list.find(',', close), node_list.size());
+    name += node_list.substr(close + 1, suffix_end - close - 1);
+  }
+  return name;
+}
+
+Launcher read_launcher(const Environment& environment) {
+  constexpr int64_t kMostRanks = std::numeric_limits<int32_t>::max();
+  Launcher launcher;
+  bool all_local = false;
+  for (const Names& names : kLaunchers) {
+    if (find(environment, names.rank) == nullptr || find(environment, names.world_size) == nullptr) continue;
+    if (names.needed != nullptr && find(environment, names.needed) == nullptr) continue;
+    launcher.source = names.source;
+    launcher.world_size = integer(environment, names.world_size, 1, kMostRanks, launcher.problem);
+    launcher.rank = integer(environment, names.rank, 0, launcher.world_size.value_or(kMostRanks) - 1, launcher.problem);
+    launcher.local_rank = integer(environment, names.local_rank, 0, kMostRanks, launcher.problem);
+    const auto local_size = integer(environment, names.local_size, 1, kMostRanks, launcher.problem);
+    all_local = local_size && local_size == launcher.world_size;
+    if (const std::string* job = find(environment, names.job)) launcher.job = *job;
+    break;
+  }
+  read_address(environment, all_local, launcher);
+  return launcher;
+}
+
+}  // namespace trestle

@@ -1,0 +1,102 @@
+// The log: what is written, when, and that a message that is off costs no evaluation of its arguments.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "base/host.h"
+#include "base/log.h"
+
+namespace trestle {
+namespace {
+
+class LogTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    pattern_ = testing::TempDir() + "trestle_log_%p_" + testing::UnitTest::GetInstance()->current_test_info()->name();
+    path_ = pattern_;
+    path_.replace(path_.find("%p"), 2, std::to_string(getpid()));
+  }
+  void TearDown() override {
+    ASSERT_TRUE(configure_log({LogLevel::kNone, 0, ""}).ok());
+    std::remove(path_.c_str());
+  }
+  void configure(LogLevel level, uint32_t subsystems) {
+    ASSERT_TRUE(configure_log({level, subsystems, pattern_}).ok());
+  }
+  std::string text() const {
+    std::ifstream file(path_);
+    std::ostringstream contents;
+    contents << file.rdbuf();
+    return contents.str();
+  }
+  std::string pattern_;
+  std::string path_;
+};
+
+TEST_F(LogTest, LineHasHostProcessRankAndLevel) {
+  configure(LogLevel::kInfo, kAllSubsystems);
+  LOG(kInfo, kNet, "peer %d of %s", 3, "job");
+  const std::string start = host_name() + ":" + std::to_string(getpid()) + ":";
+  EXPECT_EQ(text().rfind(start, 0), 0u);
+  EXPECT_TRUE(text().ends_with(" TRESTLE INFO peer 3 of job\n")) << text();
+  std::thread([] {
+    set_log_rank(5);
+    LOG(kWarn, kNet, "late");
+  }).join();
+  EXPECT_TRUE(text().ends_with(" [5] TRESTLE WARN late\n")) << text();
+}
+
+TEST_F(LogTest, LevelAndSubsystemFilter) {
+  configure(LogLevel::kInfo, static_cast<uint32_t>(Subsystem::kInit));
+  int evaluated = 0;
+  LOG(kInfo, kNet, "%d", ++evaluated);
+  LOG(kTrace, kInit, "%d", ++evaluated);
+  EXPECT_EQ(evaluated, 0);
+  EXPECT_EQ(text(), "");
+  LOG(kInfo, kInit, "%d", ++evaluated);
+  LOG(kWarn, kNet, "%d", ++evaluated);  // warnings ignore the subsystem
+  EXPECT_EQ(evaluated, 2);
+}
+
+TEST_F(LogTest, LongMessagesAreCutAndErrnoSurvives) {
+  configure(LogLevel::kWarn, 0);
+  const std::string longer(5000, 'x');
+  errno = ENOENT;
+  LOG(kWarn, kInit, "%s", longer.c_str());
+  EXPECT_EQ(errno, ENOENT);
+  EXPECT_LE(text().size(), 2048u);
+  EXPECT_EQ(text().back(), '\n');
+}
+
+TEST(Log, SubsystemGrammar) {
+  const auto bit = [](Subsystem s) { return static_cast<uint32_t>(s); };
+  EXPECT_EQ(parse_subsystems("INIT,NET").value(), bit(Subsystem::kInit) | bit(Subsystem::kNet));
+  EXPECT_EQ(parse_subsystems("all").value(), kAllSubsystems);
+  EXPECT_EQ(parse_subsystems("^NET,P2P").value(), kAllSubsystems & ~(bit(Subsystem::kNet) | bit(Subsystem::kP2p)));
+  EXPECT_EQ(parse_subsystems("TOPOLOGY").value(), bit(Subsystem::kGraph));
+  EXPECT_EQ(parse_subsystems("").value(), 0u);
+  EXPECT_FALSE(parse_subsystems("INIT,FOO").ok());
+  EXPECT_EQ(parse_log_level("trace").value(), LogLevel::kTrace);
+  EXPECT_FALSE(parse_log_level("LOUD").ok());
+}
+
+TEST(Log, FileThatCannotBeOpenedIsAnError) {
+  const Status status = configure_log({LogLevel::kInfo, kAllSubsystems, "/nonexistent/folder/log"});
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, Code::kSystemError);
+}
+
+TEST(Log, OncePerKeyIsBounded) {
+  OncePerKey once(2);
+  EXPECT_TRUE(once.first("a"));
+  EXPECT_FALSE(once.first("a"));
+  EXPECT_TRUE(once.first("b"));
+  EXPECT_FALSE(once.first("c"));
+}
+
+}  // namespace
+}  // namespace trestle
