@@ -1,0 +1,181 @@
+// Stream sockets: TCP over IPv4 and IPv6, abstract Unix sockets, addresses and network interfaces. The only place that
+// talks to the socket system calls.
+//
+// Plain functions over descriptors that the caller owns; any thread, one at a time per descriptor. Every socket made
+// here is nonblocking and close-on-exec; no call raises SIGPIPE. Functions whose name ends in `_before` block (poll)
+// until a moment; no other one does, but resolve_addresses, which may ask a name server. Errors: kRemoteError when the
+// peer is gone or refuses, kTimeout, kAborted, kInvalidArgument for texts and names, kSystemError for the rest;
+// sentences name the system's reason, callers add who the peer is.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace trestle {
+
+// ---- Addresses
+
+enum class AddressFamily : uint8_t { kAny, kIpv4, kIpv6 };
+
+// "", "auto", "AF_INET", "AF_INET6": the values of TRESTLE_SOCKET_FAMILY.
+Result<AddressFamily> parse_family(std::string_view text);
+
+// An IPv4 or IPv6 address with a port.
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  AddressFamily family() const;  // kAny when empty
+  uint16_t port() const;
+  void set_port(uint16_t port);
+  bool is_loopback() const;  // 127.0.0.0/8, ::1, ::ffff:127.0.0.0/104
+  bool operator==(const SocketAddress& other) const;
+};
+
+// Numeric only: "10.0.0.1:5000", "[fe80::1%eth0]:5000".
+Result<SocketAddress> parse_address(std::string_view text);
+// The same, and host names ("node3:5000"), in the system's order of preference; never empty. May block on a name
+// server.
+Result<std::vector<SocketAddress>> resolve_addresses(std::string_view text, AddressFamily family = AddressFamily::kAny);
+// What parse_address reads back.
+std::string format_address(const SocketAddress& address);
+// Splits "host:port" or "[v6]:port" without looking the host up. The port must be 1..65535.
+struct HostPort {
+  std::string host;
+  uint16_t port = 0;
+};
+Result<HostPort> parse_host_port(std::string_view text);
+
+// ---- Interfaces
+
+struct Interface {
+  std::string name;
+  SocketAddress address;  // port 0
+  bool loopback = false;
+};
+
+// Those that are up, one entry per address, in the kernel's order.
+Result<std::vector<Interface>> local_interfaces();
+
+// NCCL's grammar: a comma list of name prefixes; a leading "=" whole names; a leading "^" all but these ("^=" too).
+bool interface_matches(std::string_view filter, std::string_view name);
+
+// Those that `filter` and `family` allow, best first: ordinary ones, then container bridges (docker*), then loopback;
+// at equal rank IPv4 before IPv6 and link-local IPv6 last. With an empty filter nothing is excluded. None:
+// kInvalidArgument with the list of interfaces that exist.
+Result<std::vector<Interface>> choose_interfaces(std::string_view filter, AddressFamily family);
+
+// ---- TCP
+
+struct ListenOptions {
+  std::string interface_filter;  // as above
+  AddressFamily family = AddressFamily::kAny;
+  uint16_t port_low = 0;  // 0 and 0: any port
+  uint16_t port_high = 0;
+  int backlog = 512;
+};
+
+struct Listener {
+  UniqueFd fd;
+  SocketAddress address;  // what peers connect to: the interface's address and the port
+};
+
+// Listens on the first of choose_interfaces() that can be bound. A range without a free port is kSystemError and says
+// so.
+Result<Listener> listen_tcp(const ListenOptions& options);
+// Listens on exactly this address; the wildcard address is allowed, port 0 is any.
+Result<Listener> listen_tcp_at(const SocketAddress& address, int backlog = 512);
+
+// A socket on its way; ready or failed when it polls writable, then ask finish_connect.
+Result<UniqueFd> start_connect(const SocketAddress& address);
+// true: connected; false: not yet. kRemoteError: refused, unreachable.
+Result<bool> finish_connect(int fd);
+// The next waiting connection; an empty UniqueFd when there is none. Connections that died in the queue are skipped,
+// and being out of descriptors or memory is an error that does not concern the listener.
+Result<UniqueFd> accept_connection(int listener_fd);
+
+struct TcpOptions {
+  bool no_delay = true;
+  std::string congestion;     // "": the system's; one that the system does not have is ignored: see the return value
+  int keepalive_idle_s = 10;  // 0: off. Probes after this long a silence, three of them, 5 s apart
+  int user_timeout_ms = 0;    // 0: the system's. How long sent data may stay unacknowledged
+  int send_buffer_bytes = 0;  // 0: the system's automatic size
+  int receive_buffer_bytes = 0;
+};
+// False when the congestion control was not available; everything else is best effort.
+bool set_tcp_options(int fd, const TcpOptions& options);
+
+SocketAddress local_address(int fd);  // empty (length 0) when unknown
+SocketAddress peer_address(int fd);
+
+// ---- Bytes (TCP and Unix)
+
+inline constexpr size_t kEndOfStream = std::numeric_limits<size_t>::max();
+
+// Bytes moved; 0: would block. receive_*: kEndOfStream when the peer has ended its side. Empty spans must not be
+// passed.
+Result<size_t> send_bytes(int fd, std::span<const std::byte> data);
+Result<size_t> receive_bytes(int fd, std::span<std::byte> data);
+// At most kMostVectors entries are used, the rest is for the next call.
+inline constexpr size_t kMostVectors = 1024;
+Result<size_t> send_vectors(int fd, std::span<const iovec> vectors);
+Result<size_t> receive_vectors(int fd, std::span<const iovec> vectors);
+// No more will be sent: the peer reads to the end and then sees the end of the stream.
+void end_sending(int fd);
+
+// ---- Abstract Unix stream sockets: names without a file, so nothing is left behind. Reach one network namespace.
+
+struct PeerProcess {
+  pid_t pid = 0;
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+
+// `name` without the leading zero byte, at most 107 bytes. A name in use: kSystemError.
+Result<UniqueFd> listen_unix(std::string_view name, int backlog = 512);
+// Connected at once, or kRemoteError when nobody listens. An empty UniqueFd: the listener's queue is full, try again.
+Result<UniqueFd> connect_unix(std::string_view name);
+// Who connected or listens (SO_PEERCRED), as the kernel recorded it.
+Result<PeerProcess> peer_process(int fd);
+
+// Descriptors travel with the first byte of `data`. At most kMostDescriptors.
+inline constexpr size_t kMostDescriptors = 16;
+Result<size_t> send_with_descriptors(int fd, std::span<const std::byte> data, std::span<const int> descriptors);
+// Received descriptors (close-on-exec) are appended. More than kMostDescriptors: kRemoteError.
+Result<size_t> receive_with_descriptors(int fd, std::span<std::byte> data, std::vector<UniqueFd>& descriptors);
+
+// ---- Blocking with a moment at which to give up, for bootstrap
+
+inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+struct WaitLimit {
+  int64_t deadline_ns = kNever;                // monotonic_clock() time
+  const std::atomic<bool>* aborted = nullptr;  // looked at every 20 ms; may be null
+};
+
+// `events`: POLLIN, POLLOUT. Returns when poll(2) reports anything; kTimeout, kAborted.
+Status wait_before(int fd, short events, const WaitLimit& limit);
+Status send_all_before(int fd, std::span<const std::byte> data, const WaitLimit& limit);
+// The end of the stream before the last byte is kRemoteError ("closed the connection").
+Status receive_all_before(int fd, std::span<std::byte> data, const WaitLimit& limit);
+Result<UniqueFd> accept_before(int listener_fd, const WaitLimit& limit);
+// Tries every address in turn and, while nobody listens, again and again until the moment: the other side may start
+// later.
+Result<UniqueFd> connect_before(std::span<const SocketAddress> addresses, const WaitLimit& limit);
+
+}  // namespace trestle
