@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "kernels/elements.h"
-#include "kernels/reduce.h"
+#include "kernels/reduce_loops.h"
 
 namespace trestle {
 namespace {
@@ -100,14 +100,8 @@ ReduceFunction loop_for(DataType type, ReduceOp op) {
 
 }  // namespace
 
-ReduceFunction find_reduce(DataType type, ReduceOp op) {
-  const ReduceFunction function = loop_for(type, op);
-  CHECK(function != nullptr, "a reduction was asked for a type or operator that does not exist");
-  return function;
-}
-
-const char* reduce_instruction_set() {
-  return "portable";
+ReduceFunction kernels::portable_loop(DataType type, ReduceOp op) {
+  return loop_for(type, op);
 }
 
 }  // namespace trestle

@@ -1,0 +1,17 @@
+// Choice of loops in builds without Highway.
+#include "base/check.h"
+#include "kernels/reduce_loops.h"
+
+namespace trestle {
+
+ReduceFunction find_reduce(DataType type, ReduceOp op) {
+  const ReduceFunction function = kernels::portable_loop(type, op);
+  CHECK(function != nullptr, "a reduction was asked for a type or operator that does not exist");
+  return function;
+}
+
+const char* reduce_instruction_set() {
+  return "portable";
+}
+
+}  // namespace trestle

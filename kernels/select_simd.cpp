@@ -1,0 +1,40 @@
+// Choice of loops in builds with Highway.
+#include <hwy/highway.h>
+#include <hwy/targets.h>
+
+#include "base/check.h"
+#include "kernels/reduce_loops.h"
+
+namespace trestle {
+namespace {
+
+// The best instruction set that this CPU has; Highway's own scalar and emulated sets are no better than the compiler's
+// plain loops.
+int64_t best_target() {
+  const int64_t supported = hwy::SupportedTargets() & HWY_TARGETS;
+  return supported & -supported;  // a smaller bit is a better set
+}
+
+bool has_simd() {
+  return (best_target() & (HWY_SCALAR | HWY_EMU128)) == 0;
+}
+
+ReduceFunction simd_loop(DataType type, ReduceOp op) {
+  if (type == DataType::kFloat32 || type == DataType::kFloat64) return kernels::simd_float_loop(type, op);
+  return is_float(type) ? kernels::simd_small_float_loop(type, op) : kernels::simd_integer_loop(type, op);
+}
+
+}  // namespace
+
+ReduceFunction find_reduce(DataType type, ReduceOp op) {
+  CHECK(is_valid(type) && is_valid(op), "a reduction was asked for a type or operator that does not exist");
+  static const bool simd = has_simd();
+  const ReduceFunction function = simd ? simd_loop(type, op) : nullptr;
+  return function != nullptr ? function : kernels::portable_loop(type, op);
+}
+
+const char* reduce_instruction_set() {
+  return has_simd() ? hwy::TargetName(best_target()) : "portable";
+}
+
+}  // namespace trestle

@@ -1,0 +1,198 @@
+// The loop that folds k sources into dst, for any element class and operator. Included once per instruction set (see
+// above's note in vector_elements-inl.h).
+//
+// Whole vectors first, four at a time so that the loads of a source overlap. What is left over is one vector that ends
+// at the last element and overlaps the others; it is folded before anything is stored, so that dst may be one of the
+// sources. Fewer elements than a vector take the same way with 16-byte vectors and then single elements: no table, no
+// masked loads (which old sets do not have).
+
+// Highway's guard for headers that are included once per instruction set.
+#if defined(TRESTLE_VECTOR_FOLD) == defined(HWY_TARGET_TOGGLE)
+#ifdef TRESTLE_VECTOR_FOLD
+#undef TRESTLE_VECTOR_FOLD
+#else
+#define TRESTLE_VECTOR_FOLD
+#endif
+
+#include <hwy/cache_control.h>
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "kernels/copy.h"
+#include "kernels/reduce.h"
+#include "kernels/vector_elements-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace trestle::HWY_NAMESPACE {
+
+using Sources = std::span<const std::byte* const>;
+
+// What to do with a folded vector: divide, how to store.
+template <class Lane>
+struct Finish {
+  Lane divisor = 0;  // 0: none
+  bool streaming = false;
+};
+
+// Fixed: a copy of the source pointers that the compiler can keep in registers (a store to dst might change the
+// caller's array, for all it knows). kSources == 0: any number, read from the caller's array.
+template <size_t kSources>
+struct SourceList {
+  explicit HWY_INLINE SourceList(Sources sources) {
+    for (size_t s = 0; s < kSources; ++s) pointers[s] = sources[s];
+  }
+  HWY_INLINE size_t size() const { return kSources; }
+  HWY_INLINE const std::byte* operator[](size_t s) const { return pointers[s]; }
+  std::array<const std::byte*, kSources> pointers;
+};
+template <>
+struct SourceList<0> {
+  explicit HWY_INLINE SourceList(Sources sources) : pointers(sources) {}
+  HWY_INLINE size_t size() const { return pointers.size(); }
+  HWY_INLINE const std::byte* operator[](size_t s) const { return pointers[s]; }
+  Sources pointers;
+};
+
+template <class E>
+HWY_INLINE const typename E::Stored* element(const std::byte* base, size_t index) {
+  return reinterpret_cast<const typename E::Stored*>(base) + index;
+}
+template <class E>
+HWY_INLINE typename E::Stored* element(std::byte* base, size_t index) {
+  return reinterpret_cast<typename E::Stored*>(base) + index;
+}
+
+template <class D, class V, class Lane>
+HWY_INLINE V divided(D d, V value, Lane divisor) {
+  if constexpr (hwy::IsFloat<Lane>()) {
+    if (divisor != 0) return hn::Div(value, hn::Set(d, divisor));
+  }
+  (void)d;
+  (void)divisor;
+  return value;
+}
+
+template <class E, class Op, class D, class List>
+HWY_INLINE hn::Vec<D> folded(D d, const List& sources, size_t index, typename E::Lane divisor) {
+  auto value = E::load(d, element<E>(sources[0], index));
+  for (size_t s = 1; s < sources.size(); ++s) value = Op::fold(value, E::load(d, element<E>(sources[s], index)));
+  return divided(d, value, divisor);
+}
+
+// Whole vectors of [begin, end); returns where it stopped.
+template <class E, class Op, class D, class List>
+HWY_INLINE size_t fold_vectors(D d, std::byte* dst, const List& sources, size_t begin, size_t end,
+                               Finish<typename E::Lane> finish) {
+  const size_t lanes = hn::Lanes(d);
+  size_t i = begin;
+  for (; i + 4 * lanes <= end; i += 4 * lanes) {
+    const auto* first = element<E>(sources[0], i);
+    auto v0 = E::load(d, first);
+    auto v1 = E::load(d, first + lanes);
+    auto v2 = E::load(d, first + 2 * lanes);
+    auto v3 = E::load(d, first + 3 * lanes);
+    for (size_t s = 1; s < sources.size(); ++s) {
+      const auto* next = element<E>(sources[s], i);
+      v0 = Op::fold(v0, E::load(d, next));
+      v1 = Op::fold(v1, E::load(d, next + lanes));
+      v2 = Op::fold(v2, E::load(d, next + 2 * lanes));
+      v3 = Op::fold(v3, E::load(d, next + 3 * lanes));
+    }
+    v0 = divided(d, v0, finish.divisor);
+    v1 = divided(d, v1, finish.divisor);
+    v2 = divided(d, v2, finish.divisor);
+    v3 = divided(d, v3, finish.divisor);
+    auto* to = element<E>(dst, i);
+    if (finish.streaming) {
+      E::stream(v0, d, to);
+      E::stream(v1, d, to + lanes);
+      E::stream(v2, d, to + 2 * lanes);
+      E::stream(v3, d, to + 3 * lanes);
+    } else {
+      E::store(v0, d, to);
+      E::store(v1, d, to + lanes);
+      E::store(v2, d, to + 2 * lanes);
+      E::store(v3, d, to + 3 * lanes);
+    }
+  }
+  for (; i + lanes <= end; i += lanes) {
+    E::store(folded<E, Op>(d, sources, i, finish.divisor), d, element<E>(dst, i));
+  }
+  return i;
+}
+
+// [begin, end) with at least one vector's worth of elements, or any number when the tag has a single lane.
+template <class E, class Op, size_t kSources, class D>
+HWY_INLINE void fold_range(D d, std::byte* dst, Sources all, size_t begin, size_t end,
+                           Finish<typename E::Lane> finish) {
+  const SourceList<kSources> sources(all);
+  const size_t lanes = hn::Lanes(d);
+  const bool rest = (end - begin) % lanes != 0;
+  auto last = hn::Zero(d);
+  if (rest) last = folded<E, Op>(d, sources, end - lanes, finish.divisor);
+  fold_vectors<E, Op>(d, dst, sources, begin, end, finish);
+  if (rest) E::store(last, d, element<E>(dst, end - lanes));
+}
+
+template <class E, class Op>
+HWY_INLINE void fold_few(std::byte* dst, Sources sources, size_t begin, size_t end, Finish<typename E::Lane> finish) {
+  const hn::CappedTag<typename E::Lane, 16 / sizeof(typename E::Lane)> d16;
+  const hn::CappedTag<typename E::Lane, 1> d1;
+  finish.streaming = false;
+  if (end - begin >= hn::Lanes(d16)) {
+    fold_range<E, Op, 0>(d16, dst, sources, begin, end, finish);
+  } else {
+    const SourceList<0> list(sources);
+    fold_vectors<E, Op>(d1, dst, list, begin, end, finish);
+  }
+}
+
+// Elements until dst stands at a multiple of the vector's size: non-temporal stores need that.
+template <class E, class D>
+HWY_INLINE size_t elements_to_boundary(D d, const std::byte* dst) {
+  const size_t vector_bytes = hn::Lanes(d) * sizeof(typename E::Lane);
+  const size_t beyond = reinterpret_cast<uintptr_t>(dst) % vector_bytes;
+  return beyond == 0 ? 0 : (vector_bytes - beyond) / sizeof(typename E::Stored);
+}
+
+// The whole of a call. kMostFixed: source counts 2..kMostFixed have a loop of their own.
+template <class E, class Op, size_t kMostFixed>
+HWY_INLINE void fold_all(std::byte* dst, Sources sources, size_t begin, size_t end, Finish<typename E::Lane> finish) {
+  const hn::ScalableTag<typename E::Lane> d;
+  if (end - begin < hn::Lanes(d)) return fold_few<E, Op>(dst, sources, begin, end, finish);
+  if (finish.streaming) {
+    const size_t head = elements_to_boundary<E>(d, dst + begin * sizeof(typename E::Stored));
+    const bool reachable =
+        reinterpret_cast<uintptr_t>(dst) % sizeof(typename E::Stored) == 0 && head + 4 * hn::Lanes(d) < end - begin;
+    finish.streaming = reachable;
+    if (reachable && head > 0) fold_few<E, Op>(dst, sources, begin, begin + head, finish);
+    if (reachable) begin += head;
+  }
+  if (sources.size() == 2) {
+    fold_range<E, Op, 2>(d, dst, sources, begin, end, finish);
+  } else if (kMostFixed >= 3 && sources.size() == 3) {
+    fold_range<E, Op, kMostFixed >= 3 ? 3 : 0>(d, dst, sources, begin, end, finish);
+  } else if (kMostFixed >= 4 && sources.size() == 4) {
+    fold_range<E, Op, kMostFixed >= 4 ? 4 : 0>(d, dst, sources, begin, end, finish);
+  } else {
+    fold_range<E, Op, 0>(d, dst, sources, begin, end, finish);
+  }
+  if (finish.streaming) hwy::FlushStream();
+}
+
+// Floating point reductions: a ReduceFunction.
+template <class E, class Op, size_t kMostFixed>
+void reduce_floats(std::byte* dst, Sources sources, size_t elements, const ReduceSpec& spec) {
+  if (sources.size() == 1 && spec.average_over == 0) {
+    return copy(dst, sources[0], elements * sizeof(typename E::Stored), spec.streaming);
+  }
+  fold_all<E, Op, kMostFixed>(dst, sources, 0, elements,
+                              {static_cast<typename E::Lane>(spec.average_over), spec.streaming});
+}
+
+}  // namespace trestle::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
