@@ -68,12 +68,14 @@ struct RankPlace {
 struct TopologyRequest {
   std::string dims;        // "" : none given
   std::string topo_file;   // "" : none given; its dimensions win over dims only if dims is empty (both: an error)
-  std::string transport;   // "auto" or a list per dimension, innermost first; one entry serves all
+  // "auto" or a list per dimension (those of size 1 count), innermost first; the last entry holds for the dimensions
+  // beyond, so one entry serves all. "auto" keeps what a topology file says.
+  std::string transport;
 };
 
 // The dimensions of a communicator of places.size() ranks: from the request, else ranks per host x hosts from the places (equal counts
 // of consecutive ranks on every host, else one flat dimension). Dimensions of size 1 are dropped (said in reason). Errors: product is
-// not the number of ranks, more than kMaxDimensions, wrong numbers of transports, a transport that cannot join two ranks (shm across hosts).
+// not the number of ranks, more than kMaxDimensions, more transports than dimensions, a transport that cannot join two ranks (shm across hosts).
 Result<Topology> choose_topology(const TopologyRequest& request, const std::vector<RankPlace>& places);
 
 }  // namespace trestle

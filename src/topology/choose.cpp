@@ -1,0 +1,188 @@
+// Chooses the dimensions of a communicator from what was asked for and from where its ranks are.
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/value_text.h"
+#include "topology/internal.h"
+#include "topology/topology.h"
+
+namespace trestle {
+namespace {
+
+// The host and the process of every rank as small numbers, in order of first appearance.
+struct Whereabouts {
+  std::vector<int32_t> host;
+  std::vector<int32_t> process;
+  int32_t hosts = 0;
+  int32_t processes = 0;
+};
+
+Whereabouts whereabouts(const std::vector<RankPlace>& places) {
+  std::unordered_map<std::string, int32_t> hosts;
+  std::unordered_map<std::string, int32_t> processes;
+  Whereabouts result;
+  for (const RankPlace& place : places) {
+    result.host.push_back(hosts.emplace(place.host_id, static_cast<int32_t>(hosts.size())).first->second);
+    const std::string process = std::to_string(place.process_id) + "@" + place.host_id;
+    result.process.push_back(processes.emplace(process, static_cast<int32_t>(processes.size())).first->second);
+  }
+  result.hosts = static_cast<int32_t>(hosts.size());
+  result.processes = static_cast<int32_t>(processes.size());
+  return result;
+}
+
+// Ranks per host if every host has the same number of consecutive ranks, else 0 and why in `reason`.
+int32_t ranks_per_host(const Whereabouts& at, std::string& reason) {
+  std::vector<int32_t> runs;
+  for (size_t rank = 0; rank < at.host.size(); ++rank) {
+    if (rank == 0 || at.host[rank] != at.host[rank - 1]) runs.push_back(0);
+    ++runs.back();
+  }
+  if (runs.size() != static_cast<size_t>(at.hosts)) {
+    reason = "ranks of one host are not consecutive, so all ranks are in one dimension";
+    return 0;
+  }
+  if (std::ranges::all_of(runs, [&](int32_t run) { return run == runs[0]; })) return runs[0];
+  static constexpr size_t kMostShown = 8;
+  reason = "hosts have";
+  for (size_t i = 0; i < std::min(runs.size(), kMostShown); ++i) {
+    reason += (i == 0 ? " " : " + ") + std::to_string(runs[i]);
+  }
+  if (runs.size() > kMostShown) reason += " + ...";
+  reason += " ranks, so all ranks are in one dimension";
+  return 0;
+}
+
+Topology by_places(const Whereabouts& at) {
+  Topology topology;
+  const auto ranks = static_cast<int32_t>(at.host.size());
+  const int32_t per_host = ranks_per_host(at, topology.reason);
+  topology.dimensions.emplace_back().size = per_host == 0 ? ranks : per_host;
+  if (per_host == 0) return topology;
+  topology.dimensions.emplace_back().size = at.hosts;
+  topology.reason = "ranks per host x hosts = " + std::to_string(per_host) + "x" + std::to_string(at.hosts);
+  return topology;
+}
+
+Result<Topology> requested(const TopologyRequest& request, const Whereabouts& at) {
+  if (!request.dims.empty() && !request.topo_file.empty()) {
+    return Error{Code::kInvalidArgument, "both dimensions (" + request.dims + ") and a topology file (" +
+                                             request.topo_file + ") are given; only one of them may be"};
+  }
+  Topology topology;
+  if (!request.topo_file.empty()) {
+    topology.reason = "topology file " + request.topo_file;
+    topology.dimensions = TRY(parse_json_dimensions(TRY(read_topology_text(request.topo_file)), request.topo_file));
+  } else if (!request.dims.empty()) {
+    topology.reason = "dimensions " + request.dims + " as configured";
+    for (const int32_t size : TRY(parse_dims(request.dims))) topology.dimensions.emplace_back().size = size;
+  } else {
+    return by_places(at);
+  }
+  return topology;
+}
+
+// `text`: one entry per dimension, the last one for those beyond; "auto" leaves what a topology file says.
+Status set_transports(const std::string& text, Topology& topology) {
+  if (text.empty()) return {};
+  const std::vector<std::string> names = split(text, ',');
+  if (names.size() > topology.dimensions.size()) {
+    return Error{Code::kInvalidArgument, "transports '" + text + "': " + std::to_string(names.size()) +
+                                             " entries, but there are " + std::to_string(topology.dimensions.size()) +
+                                             " dimensions (" + topology.reason + ")"};
+  }
+  for (size_t d = 0; d < topology.dimensions.size(); ++d) {
+    const TransportKind kind = TRY(parse_transport(names[std::min(d, names.size() - 1)]));
+    if (kind != TransportKind::kAuto) topology.dimensions[d].transport = kind;
+  }
+  return {};
+}
+
+// Ranks whose outermost difference is dimension d: those of different blocks of `stride` ranks inside a block of
+// `stride * P_d` ranks. For each such pair of blocks the questions below need only one look at every rank.
+struct Level {
+  int32_t stride;
+  int32_t span;
+};
+
+// The first rank that is not at the place (`at`: hosts or processes) of the first rank of its block; or -1.
+int32_t first_elsewhere(const Level& level, const std::vector<int32_t>& at) {
+  for (size_t rank = 0; rank < at.size(); ++rank) {
+    const size_t first = rank - rank % static_cast<size_t>(level.span);
+    if (at[rank] != at[first]) return static_cast<int32_t>(rank);
+  }
+  return -1;
+}
+
+// Whether no two ranks that differ outermost in this dimension share a host.
+bool all_apart(const Level& level, const Whereabouts& at) {
+  std::vector<int32_t> last_block(static_cast<size_t>(at.hosts), -1);
+  for (size_t rank = 0; rank < at.host.size(); ++rank) {
+    const auto block = static_cast<int32_t>(rank) / level.stride;
+    int32_t& seen = last_block[static_cast<size_t>(at.host[rank])];
+    const int32_t per_span = level.span / level.stride;
+    if (seen >= 0 && seen != block && seen / per_span == block / per_span) return false;
+    seen = block;
+  }
+  return true;
+}
+
+TransportKind best_transport(const Level& level, const Whereabouts& at) {
+  if (first_elsewhere(level, at.process) < 0) return TransportKind::kLoopback;
+  if (first_elsewhere(level, at.host) < 0) return TransportKind::kShm;
+  return all_apart(level, at) ? TransportKind::kTcp : TransportKind::kAuto;
+}
+
+std::string describe(int32_t rank, const std::vector<RankPlace>& places) {
+  return "rank " + std::to_string(rank) + " (host " + places[static_cast<size_t>(rank)].hostname + ")";
+}
+
+// An error that names two ranks which the dimension's transport cannot join, if there are any.
+Status check_transport(const Level& level, size_t d, TransportKind kind, const Whereabouts& at,
+                       const std::vector<RankPlace>& places) {
+  const bool loopback = kind == TransportKind::kLoopback;
+  if (!loopback && kind != TransportKind::kShm) return {};
+  const std::vector<int32_t>& where = loopback ? at.process : at.host;
+  int32_t b = first_elsewhere(level, where);
+  if (b < 0) return {};
+  int32_t a = b - b % level.span;
+  if (a / level.stride == b / level.stride) {
+    // Only inner dimensions part these two, but then the next block's first rank is apart from one of them.
+    const int32_t next = a + level.stride;
+    if (where[static_cast<size_t>(next)] == where[static_cast<size_t>(a)]) a = b;
+    b = next;
+  }
+  if (a > b) std::swap(a, b);
+  return Error{Code::kInvalidArgument, std::string("transport ") + to_string(kind) + " of dimension " +
+                                           std::to_string(d + 1) + " cannot join " + describe(a, places) + " and " +
+                                           describe(b, places) +
+                                           (loopback ? ": they are not in one process" : ": they are on two hosts")};
+}
+
+}  // namespace
+
+Result<Topology> choose_topology(const TopologyRequest& request, const std::vector<RankPlace>& places) {
+  CHECK(!places.empty(), "a topology of no ranks");
+  const Whereabouts at = whereabouts(places);
+  Topology topology = TRY(requested(request, at));
+  TRY(set_transports(request.transport, topology));
+  TRY(drop_single(topology, topology.reason));
+  const auto ranks = static_cast<int32_t>(places.size());
+  if (topology.ranks() != ranks) {
+    std::string sizes;
+    for (const Dimension& d : topology.dimensions) sizes += (sizes.empty() ? "" : "x") + std::to_string(d.size);
+    return Error{Code::kInvalidArgument, topology.reason + ": dimensions " + sizes + " hold " +
+                                             std::to_string(topology.ranks()) + " ranks, but the communicator has " +
+                                             std::to_string(ranks)};
+  }
+  Level level{1, 1};
+  for (size_t d = 0; d < topology.dimensions.size(); ++d) {
+    Dimension& dimension = topology.dimensions[d];
+    level = {level.span, level.span * dimension.size};
+    if (dimension.transport == TransportKind::kAuto) dimension.transport = best_transport(level, at);
+    TRY(check_transport(level, d, dimension.transport, at, places));
+  }
+  return topology;
+}
+
+}  // namespace trestle

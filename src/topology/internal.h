@@ -1,0 +1,23 @@
+// What the files of topology share among themselves; nobody outside includes it. Pure functions, any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "topology/topology.h"
+
+namespace trestle {
+
+// The dimensions of a topology file as written, those of size 1 included. Errors name source, line and field.
+// json_dimensions_absent.cpp stands in where nlohmann-json was not found: it always fails and says so.
+Result<std::vector<Dimension>> parse_json_dimensions(const std::string& json, const std::string& source);
+
+// At most 1 MiB of a file.
+Result<std::string> read_topology_text(const std::string& path);
+
+// Drops dimensions of size 1 (one rank keeps the first one) and says so in `reason`. Errors, which start with `what`:
+// no dimensions, more than kMaxDimensions, more than 2^31 - 1 ranks.
+Status drop_single(Topology& topology, const std::string& what);
+
+}  // namespace trestle

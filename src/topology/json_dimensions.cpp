@@ -1,0 +1,160 @@
+// The meaning of a topology file: fields, their types and ranges.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "base/value_text.h"
+#include "topology/internal.h"
+#include "topology/json_tree.h"
+
+namespace trestle {
+namespace {
+
+using Kind = JsonValue::Kind;
+
+// Where the reader stands, for sentences.
+struct Place {
+  const std::string& source;
+  std::string where;  // "dimension 2: " or ""
+
+  Error error(const JsonValue& value, const std::string& field, const std::string& what) const {
+    return Error{Code::kInvalidArgument,
+                 source + ":" + std::to_string(value.line) + ": " + where + (field.empty() ? "" : field + ": ") + what};
+  }
+  Error wrong_type(const JsonValue& value, const std::string& field, const char* wanted) const {
+    return error(value, field, std::string("must be ") + wanted + ", not " + to_string(value.kind));
+  }
+};
+
+Error unknown_key(const Place& place, const JsonValue& value, const std::string& key,
+                  std::span<const char* const> known) {
+  const char* nearest = known[0];
+  std::string all;
+  for (const char* name : known) {
+    if (edit_distance(key, name) < edit_distance(key, nearest)) nearest = name;
+    all += std::string(" ") + name;
+  }
+  return place.error(value, key, std::string("unknown field; did you mean ") + nearest + "? Known are" + all);
+}
+
+Result<uint64_t> whole(const Place& place, const JsonValue& value, const std::string& field, uint64_t most) {
+  if (value.kind != Kind::kWhole && value.kind != Kind::kReal) {
+    return place.wrong_type(value, field, "a whole number");
+  }
+  if (value.kind != Kind::kWhole || value.whole < 1 || value.whole > most) {
+    return place.error(value, field, "must be a whole number from 1 to " + std::to_string(most));
+  }
+  return value.whole;
+}
+
+Result<std::string> name(const Place& place, const JsonValue& value, const std::string& field) {
+  static constexpr size_t kMostBytes = 64;
+  if (value.kind != Kind::kString) return place.wrong_type(value, field, "a string");
+  const auto printable = [](char c) { return c > ' ' && c <= '~'; };
+  if (value.text.empty() || value.text.size() > kMostBytes || !std::ranges::all_of(value.text, printable)) {
+    return place.error(value, field, "must be a name of 1 to 64 printable ASCII characters without blanks");
+  }
+  return value.text;
+}
+
+Result<uint64_t> bandwidth_mbps(const Place& place, const JsonValue& value, const std::string& field) {
+  static constexpr double kMostGbps = 1e6;
+  if (value.kind != Kind::kWhole && value.kind != Kind::kReal) return place.wrong_type(value, field, "a number");
+  if (!(value.number >= 0.001 && value.number <= kMostGbps)) {
+    return place.error(value, field, "must be above 0 (from 0.001 to 1000000 Gb/s)");
+  }
+  return static_cast<uint64_t>(std::llround(value.number * 1000));
+}
+
+Result<DimensionKind> kind(const Place& place, const JsonValue& value, const std::string& field) {
+  if (value.kind != Kind::kString) return place.wrong_type(value, field, "a string");
+  for (const DimensionKind known : {DimensionKind::kRing, DimensionKind::kFullyConnected, DimensionKind::kSwitch}) {
+    if (value.text == to_string(known)) return known;
+  }
+  return place.error(value, field, "must be one of ring, fully_connected, switch");
+}
+
+Result<TransportKind> transport(const Place& place, const JsonValue& value, const std::string& field) {
+  if (value.kind != Kind::kString) return place.wrong_type(value, field, "a string");
+  auto parsed = parse_transport(value.text);
+  if (!parsed) return place.error(value, field, "must be one of auto, loopback, shm, tcp");
+  return parsed;
+}
+
+Status shared(const Place& place, const JsonValue& value, Dimension& dimension) {
+  static constexpr const char* kKeys[] = {"resource", "ps_per_byte"};
+  static constexpr uint64_t kMostPs = 1'000'000'000;
+  if (value.kind != Kind::kObject) return place.wrong_type(value, "shared", "an object");
+  for (size_t i = 0; i < value.keys.size(); ++i) {
+    const JsonValue& item = value.items[i];
+    const std::string field = "shared." + value.keys[i];
+    if (value.keys[i] == "resource") {
+      dimension.shared_resource = TRY(name(place, item, field));
+    } else if (value.keys[i] == "ps_per_byte") {
+      dimension.shared_ps_per_byte = TRY(whole(place, item, field, kMostPs));
+    } else {
+      return unknown_key(Place{place.source, place.where + "shared: "}, item, value.keys[i], kKeys);
+    }
+  }
+  if (dimension.shared_resource.empty()) return place.error(value, "shared.resource", "is missing");
+  if (dimension.shared_ps_per_byte == 0) return place.error(value, "shared.ps_per_byte", "is missing");
+  return {};
+}
+
+Status set_field(const Place& place, const std::string& key, const JsonValue& value, Dimension& dimension) {
+  static constexpr const char* kKeys[] = {"size",      "kind",      "bandwidth_gbps", "latency_ns",
+                                          "transport", "interface", "shared"};
+  static constexpr uint64_t kMostLatency_ns = 1'000'000'000;
+  if (key == "size") {
+    dimension.size = static_cast<int32_t>(TRY(whole(place, value, key, std::numeric_limits<int32_t>::max())));
+  } else if (key == "kind") {
+    dimension.kind = TRY(kind(place, value, key));
+  } else if (key == "bandwidth_gbps") {
+    dimension.bandwidth_mbps = TRY(bandwidth_mbps(place, value, key));
+  } else if (key == "latency_ns") {
+    dimension.latency_ns = TRY(whole(place, value, key, kMostLatency_ns));
+  } else if (key == "transport") {
+    dimension.transport = TRY(transport(place, value, key));
+  } else if (key == "interface") {
+    dimension.interface = TRY(name(place, value, key));
+  } else if (key == "shared") {
+    TRY(shared(place, value, dimension));
+  } else {
+    return unknown_key(place, value, key, kKeys);
+  }
+  return {};
+}
+
+Result<Dimension> read_dimension(const Place& place, const JsonValue& value) {
+  if (value.kind != Kind::kObject) return place.wrong_type(value, "", "an object");
+  Dimension dimension;
+  dimension.size = 0;
+  for (size_t i = 0; i < value.keys.size(); ++i) TRY(set_field(place, value.keys[i], value.items[i], dimension));
+  if (dimension.size == 0) return place.error(value, "size", "is missing");
+  return dimension;
+}
+
+}  // namespace
+
+Result<std::vector<Dimension>> parse_json_dimensions(const std::string& json, const std::string& source) {
+  static constexpr const char* kKeys[] = {"dimensions"};
+  const JsonValue root = TRY(parse_json(json, source));
+  const Place place{source, ""};
+  if (root.kind != Kind::kObject) return place.wrong_type(root, "", "an object with the field dimensions");
+  std::vector<Dimension> dimensions;
+  for (size_t i = 0; i < root.keys.size(); ++i) {
+    if (root.keys[i] != "dimensions") return unknown_key(place, root.items[i], root.keys[i], kKeys);
+    const JsonValue& list = root.items[i];
+    if (list.kind != Kind::kArray) return place.wrong_type(list, "dimensions", "a list");
+    if (list.items.empty()) return place.error(list, "dimensions", "must not be empty");
+    for (size_t d = 0; d < list.items.size(); ++d) {
+      const Place at{source, "dimension " + std::to_string(d + 1) + ": "};
+      dimensions.push_back(TRY(read_dimension(at, list.items[d])));
+    }
+  }
+  if (dimensions.empty()) return place.error(root, "dimensions", "is missing");
+  return dimensions;
+}
+
+}  // namespace trestle

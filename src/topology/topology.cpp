@@ -1,0 +1,153 @@
+#include "topology/topology.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "base/hash.h"
+#include "topology/internal.h"
+
+namespace trestle {
+
+const char* to_string(DimensionKind kind) {
+  switch (kind) {
+    case DimensionKind::kRing:
+      return "ring";
+    case DimensionKind::kFullyConnected:
+      return "fully_connected";
+    case DimensionKind::kSwitch:
+      return "switch";
+  }
+  return "invalid";
+}
+
+const char* to_string(TransportKind kind) {
+  switch (kind) {
+    case TransportKind::kAuto:
+      return "auto";
+    case TransportKind::kLoopback:
+      return "loopback";
+    case TransportKind::kShm:
+      return "shm";
+    case TransportKind::kTcp:
+      return "tcp";
+  }
+  return "invalid";
+}
+
+Result<TransportKind> parse_transport(const std::string& text) {
+  for (const TransportKind kind :
+       {TransportKind::kAuto, TransportKind::kLoopback, TransportKind::kShm, TransportKind::kTcp}) {
+    if (text == to_string(kind)) return kind;
+  }
+  return Error{Code::kInvalidArgument, "'" + text + "' is not a transport; it must be one of auto loopback shm tcp"};
+}
+
+int32_t Topology::ranks() const {
+  int32_t product = 1;
+  for (const Dimension& dimension : dimensions) product *= dimension.size;
+  return product;
+}
+
+int32_t Topology::coordinate(int32_t rank, uint8_t dimension) const {
+  if (dimension == kFlat) return rank;
+  CHECK(dimension < dimensions.size(), "a coordinate in a dimension that does not exist");
+  for (uint8_t d = 0; d < dimension; ++d) rank /= dimensions[d].size;
+  return rank % dimensions[dimension].size;
+}
+
+std::vector<int32_t> Topology::group(int32_t rank, uint8_t dimension) const {
+  CHECK(rank >= 0 && rank < ranks(), "the group of a rank that does not exist");
+  int32_t stride = 1;
+  if (dimension != kFlat) {
+    for (uint8_t d = 0; d < dimension; ++d) stride *= dimensions[d].size;
+  }
+  const int32_t first = rank - coordinate(rank, dimension) * stride;
+  std::vector<int32_t> members(static_cast<size_t>(group_size(dimension)));
+  for (size_t i = 0; i < members.size(); ++i) members[i] = first + static_cast<int32_t>(i) * stride;
+  return members;
+}
+
+int32_t Topology::group_size(uint8_t dimension) const {
+  if (dimension == kFlat) return ranks();
+  CHECK(dimension < dimensions.size(), "the group size of a dimension that does not exist");
+  return dimensions[dimension].size;
+}
+
+TransportKind Topology::transport_between(int32_t a, int32_t b) const {
+  TransportKind transport = TransportKind::kAuto;
+  for (const Dimension& dimension : dimensions) {
+    if (a % dimension.size != b % dimension.size) transport = dimension.transport;
+    a /= dimension.size;
+    b /= dimension.size;
+  }
+  return transport;
+}
+
+uint64_t hash(const Topology& topology) {
+  Hasher hasher;
+  hasher.integer(topology.dimensions.size());
+  for (const Dimension& dimension : topology.dimensions) {
+    hasher.integer(static_cast<uint64_t>(dimension.size)).integer(static_cast<uint64_t>(dimension.kind));
+    hasher.integer(dimension.bandwidth_mbps).integer(dimension.latency_ns);
+    hasher.integer(static_cast<uint64_t>(dimension.transport)).string(dimension.interface);
+    hasher.string(dimension.shared_resource).integer(dimension.shared_ps_per_byte);
+  }
+  return hasher.digest();
+}
+
+Result<std::vector<int32_t>> parse_dims(const std::string& text) {
+  const auto invalid = [&](size_t place, const std::string& why) {
+    return Error{Code::kInvalidArgument, "dimensions '" + text + "': " + why + " at character " +
+                                             std::to_string(place + 1) + " (such as 4x2, innermost first)"};
+  };
+  std::vector<int32_t> sizes;
+  int64_t ranks = 1;
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data();; ++at) {
+    const auto place = static_cast<size_t>(at - text.data());
+    int32_t size = 0;
+    const auto [next, error] = std::from_chars(at, end, size);
+    if (error == std::errc::result_out_of_range) return invalid(place, "a size above 2147483647");
+    if (error != std::errc()) return invalid(place, at == end ? "a size is missing" : "not a size");
+    if (size < 1) return invalid(place, "a size below 1");
+    ranks *= size;
+    if (ranks > std::numeric_limits<int32_t>::max()) return invalid(place, "more than 2147483647 ranks");
+    sizes.push_back(size);
+    if (next == end) return sizes;
+    if (*next != 'x') return invalid(static_cast<size_t>(next - text.data()), "expected 'x' between sizes");
+    at = next;
+  }
+}
+
+Status drop_single(Topology& topology, const std::string& what) {
+  if (topology.dimensions.empty()) return Error{Code::kInvalidArgument, what + ": there are no dimensions"};
+  int64_t ranks = 1;
+  for (const Dimension& dimension : topology.dimensions) {
+    ranks *= dimension.size;
+    if (ranks > std::numeric_limits<int32_t>::max()) {
+      return Error{Code::kInvalidArgument, what + ": the dimensions hold more than 2147483647 ranks"};
+    }
+  }
+  std::vector<Dimension> kept;
+  std::string dropped;
+  for (size_t d = 0; d < topology.dimensions.size(); ++d) {
+    Dimension& dimension = topology.dimensions[d];
+    if (dimension.size > 1 || (ranks == 1 && d == 0)) {
+      kept.push_back(std::move(dimension));
+    } else if (dropped.size() < 40) {
+      dropped += (dropped.empty() ? "" : ", ") + std::to_string(d + 1);
+    } else if (!dropped.ends_with("...")) {
+      dropped += ", ...";
+    }
+  }
+  if (kept.size() > kMaxDimensions) {
+    return Error{Code::kInvalidArgument, what + ": " + std::to_string(kept.size()) + " dimensions, at most " +
+                                             std::to_string(kMaxDimensions) + " are possible"};
+  }
+  topology.dimensions = std::move(kept);
+  if (!dropped.empty()) topology.reason += "; dropped, because of size 1: dimension " + dropped;
+  return {};
+}
+
+}  // namespace trestle

@@ -1,0 +1,141 @@
+// Which dimensions a communicator gets from its configuration and from the places of its ranks.
+#include <gtest/gtest.h>
+
+#include "topology/topology.h"
+
+namespace trestle {
+namespace {
+
+// One letter per rank: its host; a digit after the letter: its process there (else every rank has its own).
+std::vector<RankPlace> places(const std::string& text) {
+  std::vector<RankPlace> result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const std::string host(1, text[i]);
+    uint64_t process = 1000 + i;
+    if (i + 1 < text.size() && text[i + 1] >= '0' && text[i + 1] <= '9')
+      process = static_cast<uint64_t>(text[++i] - '0');
+    result.push_back({"host-" + host, "id-" + host, process});
+  }
+  return result;
+}
+
+std::string sizes_and_transports(const Topology& topology) {
+  std::string text;
+  for (const Dimension& d : topology.dimensions) {
+    text += (text.empty() ? "" : " ") + std::to_string(d.size) + ":" + to_string(d.transport);
+  }
+  return text;
+}
+
+struct Case {
+  const char* places;
+  const char* dims;
+  const char* transport;
+  const char* expected;
+  const char* reason;
+};
+
+TEST(ChooseTopology, Chooses) {
+  const Case cases[] = {
+      {"aaaabbbb", "", "auto", "4:shm 2:tcp", "ranks per host x hosts = 4x2"},
+      {"aaaaaaaa", "", "auto", "8:shm", "dropped, because of size 1: dimension 2"},
+      {"a1a1a1a1", "", "auto", "4:loopback", "4x1"},
+      {"a1a1a2a2", "", "auto", "4:shm", "4x1"},
+      {"abcd", "", "auto", "4:tcp", "1x4"},
+      {"aaabbbbb", "", "auto", "8:auto", "hosts have 3 + 5 ranks"},
+      {"abab", "", "auto", "4:auto", "not consecutive"},
+      {"a", "", "auto", "1:loopback", "1x1"},
+      {"aaaaaaaa", "4x2", "auto", "4:shm 2:shm", "dimensions 4x2 as configured"},
+      {"aaaaaaaa", "4x2", "shm,tcp", "4:shm 2:tcp", "dimensions 4x2"},
+      {"aaaaaaaa", "4x2", "tcp", "4:tcp 2:tcp", "dimensions 4x2"},
+      {"aaaaaaaa", "2x2x2", "shm,tcp", "2:shm 2:tcp 2:tcp", ""},
+      {"aaaaaaaa", "4x1x2", "shm,shm,tcp", "4:shm 2:tcp", "dropped, because of size 1: dimension 2"},
+      {"aaaaaaaa", "4x2", "auto,tcp", "4:shm 2:tcp", ""},
+      {"aaaabbbb", "", "shm,tcp", "4:shm 2:tcp", ""},
+      {"aaaa", "", "shm,tcp", "4:shm", ""},
+      {"aabb", "4", "auto", "4:auto", ""},
+      {"aabb", "2x2", "", "2:shm 2:tcp", ""},
+      {"a1a1a2a2", "2x2", "auto", "2:loopback 2:shm", ""},
+      {"a1a1a2a2", "2x2", "loopback,shm", "2:loopback 2:shm", ""},
+      {"aabbccdd", "2x2x2", "auto", "2:shm 2:tcp 2:tcp", ""},
+      {"aaaabbbb", "2x2x2", "auto", "2:shm 2:shm 2:tcp", ""},
+      {"abab", "2x2", "auto", "2:tcp 2:auto", ""},
+      {"a", "1x1", "auto", "1:loopback", "dimension 2"},
+  };
+  for (const Case& c : cases) {
+    const auto chosen = choose_topology({c.dims, "", c.transport}, places(c.places));
+    ASSERT_TRUE(chosen.ok()) << c.places << " " << c.dims << ": " << chosen.error().message;
+    EXPECT_EQ(sizes_and_transports(chosen.value()), c.expected) << c.places << " " << c.dims << " " << c.transport;
+    EXPECT_NE(chosen.value().reason.find(c.reason), std::string::npos) << chosen.value().reason;
+  }
+}
+
+TEST(ChooseTopology, Refuses) {
+  const Case cases[] = {
+      {"aaaaaa", "4x2", "auto", "dimensions 4x2 hold 8 ranks, but the communicator has 6", ""},
+      {"aaaa", "2x2", "shm,tcp,tcp", "3 entries, but there are 2 dimensions", ""},
+      {"aaab", "", "shm,tcp", "2 entries, but there are 1 dimensions (hosts have 3 + 1 ranks", ""},
+      {"aaaa", "2x2", "shm,infiniband", "'infiniband' is not a transport", ""},
+      {"aabb", "2x2", "shm", "cannot join rank 0 (host host-a) and rank 2 (host host-b): they are on two hosts", ""},
+      {"abab", "2x2", "tcp,shm", "transport shm of dimension 2 cannot join rank 1 (host host-b) and rank 2", ""},
+      {"abbb", "2x2", "tcp,shm", "transport shm of dimension 2 cannot join rank 0 (host host-a) and rank 2", ""},
+      {"aaab", "2x2", "tcp,shm", "cannot join rank 0 (host host-a) and rank 3 (host host-b)", ""},
+      {"abaa", "2x2", "tcp,shm", "cannot join rank 1 (host host-b) and rank 2 (host host-a)", ""},
+      {"a1a1a2a2", "2x2", "loopback", "cannot join rank 0 (host host-a) and rank 2 (host host-a): they are not in one",
+       ""},
+      {"aaab", "", "shm", "cannot join rank 0 (host host-a) and rank 3 (host host-b)", ""},
+      {"aaaa", "2x", "auto", "a size is missing at character 3", ""},
+  };
+  for (const Case& c : cases) {
+    const auto chosen = choose_topology({c.dims, "", c.transport}, places(c.places));
+    ASSERT_FALSE(chosen.ok()) << c.places << " " << c.dims << " " << c.transport;
+    EXPECT_EQ(chosen.error().code, Code::kInvalidArgument);
+    EXPECT_NE(chosen.error().message.find(c.expected), std::string::npos) << chosen.error().message;
+  }
+}
+
+TEST(ChooseTopology, RefusesMoreThanEightDimensions) {
+  const std::vector<RankPlace> many(512, RankPlace{"host", "id", 1});
+  const auto chosen = choose_topology({"2x2x2x2x2x2x2x2x2", "", "auto"}, many);
+  ASSERT_FALSE(chosen.ok());
+  EXPECT_NE(chosen.error().message.find("9 dimensions, at most 8"), std::string::npos) << chosen.error().message;
+}
+
+TEST(ChooseTopology, RefusesFileAndDimsTogether) {
+  const auto chosen = choose_topology({"2", "topology.json", "auto"}, places("aa"));
+  ASSERT_FALSE(chosen.ok());
+  EXPECT_NE(chosen.error().message.find("only one of them"), std::string::npos);
+}
+
+// Every pair must be served: the linear checks against the quadratic definition, on all assignments of 8 ranks to 2
+// hosts.
+TEST(ChooseTopology, TransportsSuitEveryPair) {
+  for (unsigned mask = 0; mask < 256; ++mask) {
+    std::vector<RankPlace> where;
+    for (unsigned rank = 0; rank < 8; ++rank) {
+      const std::string host = (mask >> rank & 1u) != 0 ? "b" : "a";
+      where.push_back({host, host, rank});
+    }
+    const Topology chosen = choose_topology({"2x2x2", "", "auto"}, where).value();
+    for (uint8_t d = 0; d < 3; ++d) {
+      bool all_same = true;
+      bool all_apart = true;
+      for (unsigned a = 0; a < 8; ++a) {
+        for (unsigned b = 0; b < a; ++b) {
+          if ((a ^ b) >> d != 1) continue;
+          (where[a].host_id == where[b].host_id ? all_apart : all_same) = false;
+        }
+      }
+      const TransportKind expected = all_same    ? TransportKind::kShm
+                                     : all_apart ? TransportKind::kTcp
+                                                 : TransportKind::kAuto;
+      EXPECT_EQ(chosen.dimensions[d].transport, expected) << mask << " " << int{d};
+      std::string list;
+      for (uint8_t i = 0; i < 3; ++i) list += std::string(i == 0 ? "" : ",") + (i == d ? "shm" : "tcp");
+      EXPECT_EQ(choose_topology({"2x2x2", "", list}, where).ok(), all_same) << mask << " " << list;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trestle

@@ -1,0 +1,167 @@
+// Topology files: what they may say, and what is said about bad ones.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "base/rng.h"
+#include "topology/topology.h"
+
+namespace trestle {
+namespace {
+
+class TopologyFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!TRESTLE_TOPOLOGY_FILES) GTEST_SKIP() << "topology files are not built in";
+  }
+};
+
+const char kFull[] = R"({"dimensions":[
+  {"size":4,"kind":"switch","bandwidth_gbps":200,"latency_ns":700,"transport":"shm"},
+  {"size":2,"kind":"ring","bandwidth_gbps":25.5,"latency_ns":5000,"transport":"tcp","interface":"eth1",
+   "shared":{"resource":"cpu","ps_per_byte":40}}
+]})";
+
+TEST_F(TopologyFile, ReadsEveryField) {
+  const Topology topology = parse_topology(kFull, "t.json").value();
+  ASSERT_EQ(topology.dimensions.size(), 2u);
+  EXPECT_EQ(topology.dimensions[0],
+            (Dimension{4, DimensionKind::kSwitch, 200000, 700, TransportKind::kShm, "", "", 0}));
+  EXPECT_EQ(topology.dimensions[1],
+            (Dimension{2, DimensionKind::kRing, 25500, 5000, TransportKind::kTcp, "eth1", "cpu", 40}));
+  EXPECT_EQ(topology.reason, "topology file t.json");
+}
+
+TEST_F(TopologyFile, DropsSizeOneAndSaysSo) {
+  const auto topology = parse_topology(R"({"dimensions":[{"size":1},{"size":3},{"size":1}]})", "t.json").value();
+  ASSERT_EQ(topology.dimensions.size(), 1u);
+  EXPECT_EQ(topology.dimensions[0].size, 3);
+  EXPECT_EQ(topology.reason, "topology file t.json; dropped, because of size 1: dimension 1, 3");
+  EXPECT_EQ(parse_topology(R"({"dimensions":[{"size":1},{"size":1}]})", "t.json").value().dimensions.size(), 1u);
+}
+
+TEST_F(TopologyFile, RoundTrips) {
+  Rng rng(3);
+  for (int round = 0; round < 200; ++round) {
+    Topology topology;
+    for (uint64_t d = 0, n = 1 + rng.below(8); d < n; ++d) {
+      Dimension& dimension = topology.dimensions.emplace_back();
+      dimension.size = static_cast<int32_t>(2 + rng.below(6));
+      dimension.kind = static_cast<DimensionKind>(rng.below(3));
+      dimension.transport = static_cast<TransportKind>(rng.below(4));
+      if (rng.below(2) != 0) dimension.bandwidth_mbps = 1 + rng.below(1'000'000'000);
+      if (rng.below(2) != 0) dimension.latency_ns = 1 + rng.below(1'000'000'000);
+      if (rng.below(2) != 0) dimension.interface = "e\"\\" + std::to_string(rng.below(9));
+      if (rng.below(2) != 0) {
+        dimension.shared_resource = "pci:0";
+        dimension.shared_ps_per_byte = 1 + rng.below(1000);
+      }
+    }
+    const auto back = parse_topology(to_json(topology), "t.json");
+    ASSERT_TRUE(back.ok()) << back.error().message;
+    ASSERT_EQ(back.value().dimensions, topology.dimensions) << to_json(topology);
+    ASSERT_EQ(hash(back.value()), hash(topology));
+  }
+}
+
+TEST_F(TopologyFile, BadOnesNameLineAndField) {
+  const struct {
+    std::string json;
+    const char* said;
+  } cases[] = {
+      {"", "t.json:1: the text ends too early"},
+      {"{\"dimensions\":[\n{\"size\":4,", "t.json:2: size: the text ends too early"},
+      {"{\"dimensions\":[\n{\"size\":4,\n\"ki", "t.json:3: size: the text ends too early"},
+      {"{\"dimensions\":[\n{\"size\":4", "t.json:2: size: the text ends too early"},
+      {"[]", "t.json:1: must be an object with the field dimensions, not a list"},
+      {"3", "must be an object"},
+      {"{}", "t.json:1: dimensions: is missing"},
+      {"{\n\"dimensions\":[]}", "t.json:2: dimensions: must not be empty"},
+      {"{\"dimensions\":7}", "dimensions: must be a list, not a number"},
+      {"{\"dimension\":[]}", "dimension: unknown field; did you mean dimensions?"},
+      {"{\"dimensions\":[{\"size\":2},\n7]}", "t.json:2: dimension 2: must be an object, not a number"},
+      {"{\"dimensions\":[\n{\"kind\":\"ring\"}]}", "t.json:2: dimension 1: size: is missing"},
+      {"{\"dimensions\":[{\"size\":2},\n{\"size\":2,\n\"bandwith_gbps\":4}]}",
+       "t.json:3: dimension 2: bandwith_gbps: unknown field; did you mean bandwidth_gbps?"},
+      {"{\"dimensions\":[{\"size\":2,\"bandwidth_gbps\":0}]}", "bandwidth_gbps: must be above 0"},
+      {"{\"dimensions\":[{\"size\":2,\"bandwidth_gbps\":-1}]}", "bandwidth_gbps: must be above 0"},
+      {"{\"dimensions\":[{\"size\":2,\"bandwidth_gbps\":-0.5}]}", "bandwidth_gbps: must be above 0"},
+      {"{\"dimensions\":[{\"size\":2,\"bandwidth_gbps\":1e300}]}", "bandwidth_gbps: must be above 0"},
+      {"{\"dimensions\":[{\"size\":2,\n\"bandwidth_gbps\":1e999}]}", "t.json:2: bandwidth_gbps: a number is too large"},
+      {"{\"dimensions\":[{\"size\":2,\n\"bandwidth_gbps\":NaN}]}", "t.json:2: bandwidth_gbps: bad syntax at 'N'"},
+      {"{\"dimensions\":[{\"size\":2,\"bandwidth_gbps\":\"25\"}]}", "bandwidth_gbps: must be a number, not a string"},
+      {"{\"dimensions\":[{\"size\":0}]}", "size: must be a whole number from 1 to 2147483647"},
+      {"{\"dimensions\":[{\"size\":-4}]}", "size: must be a whole number from 1"},
+      {"{\"dimensions\":[{\"size\":2.5}]}", "size: must be a whole number from 1"},
+      {"{\"dimensions\":[{\"size\":4294967298}]}", "size: must be a whole number from 1"},
+      {"{\"dimensions\":[{\"size\":true}]}", "size: must be a whole number, not a boolean"},
+      {"{\"dimensions\":[{\"size\":null}]}", "size: must be a whole number, not null"},
+      {"{\"dimensions\":[{\"size\":2,\"size\":2}]}", "size: is given twice"},
+      {"{\"dimensions\":[{\"size\":2,\"kind\":\"mesh\"}]}", "kind: must be one of ring, fully_connected, switch"},
+      {"{\"dimensions\":[{\"size\":2,\"kind\":3}]}", "kind: must be a string, not a number"},
+      {"{\"dimensions\":[{\"size\":2,\"transport\":\"rdma\"}]}", "transport: must be one of auto, loopback, shm, tcp"},
+      {"{\"dimensions\":[{\"size\":2,\"latency_ns\":0}]}", "latency_ns: must be a whole number from 1"},
+      {"{\"dimensions\":[{\"size\":2,\"interface\":\"\"}]}", "interface: must be a name"},
+      {"{\"dimensions\":[{\"size\":2,\"interface\":\"a b\"}]}", "interface: must be a name"},
+      {"{\"dimensions\":[{\"size\":2,\"shared\":4}]}", "shared: must be an object, not a number"},
+      {"{\"dimensions\":[{\"size\":2,\"shared\":{\"resource\":\"cpu\"}}]}", "shared.ps_per_byte: is missing"},
+      {"{\"dimensions\":[{\"size\":2,\"shared\":{\"ps_per_byte\":4}}]}", "shared.resource: is missing"},
+      {"{\"dimensions\":[{\"size\":2,\"shared\":{\"name\":\"cpu\"}}]}", "shared: name: unknown field; did you mean"},
+      {"{\"dimensions\":[{\"size\":2}]} x", "t.json:1: bad syntax at 'x'"},
+      {"{\"dimensions\":[{\"size\":2},]}", "bad syntax"},
+      {"{\"dimensions\":[[[[[[[[[[[]]]]]]]]]]]}", "has more than 8 levels"},
+      {"{\"dimensions\":[{\"size\":65536},{\"size\":65536}]}", "more than 2147483647 ranks"},
+      {"{\"dimensions\":[{\"size\":2,\"interface\":\"\xff\"}]}", "interface: bad syntax at byte 255"},
+  };
+  for (const auto& c : cases) {
+    const auto parsed = parse_topology(c.json, "t.json");
+    ASSERT_FALSE(parsed.ok()) << c.json;
+    EXPECT_EQ(parsed.error().code, Code::kInvalidArgument);
+    EXPECT_NE(parsed.error().message.find(c.said), std::string::npos) << c.json << "\n" << parsed.error().message;
+  }
+  std::string nine = "{\"dimensions\":[{\"size\":2}";
+  for (int d = 0; d < 8; ++d) nine += ",{\"size\":2}";
+  EXPECT_NE(parse_topology(nine + "]}", "t.json").error().message.find("9 dimensions, at most 8"), std::string::npos);
+}
+
+TEST_F(TopologyFile, EveryTruncationIsAnError) {
+  const std::string full = kFull;
+  for (size_t length = 0; length + 1 < full.size(); ++length) {
+    const auto parsed = parse_topology(full.substr(0, length), "t.json");
+    ASSERT_FALSE(parsed.ok()) << length;
+    ASSERT_NE(parsed.error().message.find("t.json:"), std::string::npos) << parsed.error().message;
+    ASSERT_NE(parsed.error().message.find("ends too early"), std::string::npos) << length << parsed.error().message;
+  }
+}
+
+TEST_F(TopologyFile, IsChosenWithTransportsOnTop) {
+  std::string path = ::testing::TempDir() + "trestle_topology_XXXXXX";
+  const int fd = ::mkstemp(path.data());
+  ASSERT_GE(fd, 0);
+  ::close(fd);
+  std::ofstream(path) << R"({"dimensions":[{"size":2,"transport":"tcp"},{"size":1},{"size":2}]})";
+  const std::vector<RankPlace> where(4, RankPlace{"host", "id", 1});
+  const Topology plain = choose_topology({"", path, "auto"}, where).value();
+  ASSERT_EQ(plain.dimensions.size(), 2u);
+  EXPECT_EQ(plain.dimensions[0].transport, TransportKind::kTcp);
+  EXPECT_EQ(plain.dimensions[1].transport, TransportKind::kLoopback);
+  const Topology forced = choose_topology({"", path, "shm,shm,tcp"}, where).value();
+  EXPECT_EQ(forced.dimensions[0].transport, TransportKind::kShm);
+  EXPECT_EQ(forced.dimensions[1].transport, TransportKind::kTcp);
+  EXPECT_EQ(read_topology_file(path).value().dimensions.size(), 2u);
+  ::unlink(path.c_str());
+}
+
+TEST_F(TopologyFile, MissingFileAndFolderAreErrors) {
+  const auto missing = read_topology_file("/nonexistent/topology.json");
+  ASSERT_FALSE(missing.ok());
+  EXPECT_NE(missing.error().message.find("/nonexistent/topology.json: cannot be opened"), std::string::npos);
+  const auto folder = read_topology_file("/");
+  ASSERT_FALSE(folder.ok());
+  EXPECT_NE(folder.error().message.find("is not a file"), std::string::npos) << folder.error().message;
+}
+
+}  // namespace
+}  // namespace trestle
