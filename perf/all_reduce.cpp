@@ -1,0 +1,23 @@
+// all_reduce_perf: every rank gets the reduction of all ranks' arrays.
+#include "perf/driver/collective.h"
+
+using namespace trestle::perf;
+
+int main(int argc, char** argv) {
+  static constexpr Collective kAllReduce = {
+      .kind = trestleCollAllReduce,
+      .sweeps_ops = true,
+      .sweeps_roots = false,
+      .in_place = true,
+      .send_in_place = InPlace::kStart,
+      .recv_in_place = InPlace::kStart,
+      .shape = whole_shape,
+      .factor = [](int nranks) { return 2.0 * (nranks - 1) / nranks; },
+      .fill_send = [](const Case& c, void* send) { fill_reduction_send(c, c.count, send); },
+      .verified = [](const Case& c) { return c.count; },
+      .fill_expected = fill_reduction_expected,
+      .run = [](const Case& c, const void* send, void* recv, trestleComm_t comm,
+                trestleStream_t stream) { return trestleAllReduce(send, recv, c.count, c.type, c.op, comm, stream); },
+  };
+  return perf_main(argc, argv, kAllReduce);
+}

@@ -1,0 +1,25 @@
+// broadcast_perf: every rank gets the root's array.
+#include "perf/driver/collective.h"
+
+using namespace trestle::perf;
+
+int main(int argc, char** argv) {
+  static constexpr Collective kBroadcast = {
+      .kind = trestleCollBroadcast,
+      .sweeps_ops = false,
+      .sweeps_roots = true,
+      .in_place = true,
+      .send_in_place = InPlace::kStart,
+      .recv_in_place = InPlace::kStart,
+      .shape = whole_shape,
+      .factor = factor_one,
+      // Only the root: in place the others' send side is their receive side, which starts as zeros.
+      .fill_send = [](const Case& c, void* send) { fill_copy_send(c, c.rank == c.root ? c.count : 0, send); },
+      .verified = [](const Case& c) { return c.count; },
+      .fill_expected = [](const Case& c, size_t first, size_t count,
+                          void* out) { fill_copy_expected(c, c.root, first, count, out); },
+      .run = [](const Case& c, const void* send, void* recv, trestleComm_t comm,
+                trestleStream_t stream) { return trestleBroadcast(send, recv, c.count, c.type, c.root, comm, stream); },
+  };
+  return perf_main(argc, argv, kBroadcast);
+}

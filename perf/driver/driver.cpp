@@ -1,0 +1,243 @@
+// The run of a perf binary: command line, processes, threads, ranks, all sizes, footer, exit code.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "perf/driver/collective.h"
+#include "perf/driver/ending.h"
+#include "perf/driver/launch.h"
+#include "perf/driver/measure.h"
+#include "perf/driver/memory.h"
+#include "perf/driver/options.h"
+#include "perf/driver/pattern.h"
+#include "perf/driver/ranks.h"
+#include "perf/driver/report.h"
+#include "perf/driver/table.h"
+#include "perf/driver/types.h"
+
+namespace trestle::perf {
+namespace {
+
+// What every thread of this process needs to know; constant while they run.
+struct Job {
+  const Collective& collective;
+  const Options& options;
+  Layout layout;
+  std::string program;
+  std::optional<double> min_busbw;
+  trestleUniqueId id;
+  trestleConfig_t config;
+  std::vector<trestleComm_t> comms;  // of all threads, where they are made before the threads start; else empty
+};
+
+// What a thread found out.
+struct Tally {
+  uint64_t failed_checks = 0;
+  double busbw_sum = 0;
+  uint64_t halves = 0;
+  double mean_busbw() const { return halves == 0 ? 0 : busbw_sum / static_cast<double>(halves); }
+};
+
+std::vector<int> roots_of(const Job& job) {
+  if (!job.collective.sweeps_roots) return {-1};
+  if (job.options.root >= 0) return {job.options.root};
+  std::vector<int> roots;
+  for (int root = 0; root < job.layout.nranks(); ++root) roots.push_back(root);
+  return roots;
+}
+
+Half run_half(Ranks& ranks, const Row& row, bool in_place, Tally& tally) {
+  const double seconds = measure_seconds(ranks, row, in_place);
+  Half half;
+  half.time_us = seconds * 1e6;
+  half.algbw = seconds > 0 ? static_cast<double>(row.size_bytes) / seconds / 1e9 : 0;
+  half.busbw = half.algbw * row.collective->factor(row.call.nranks);
+  tally.busbw_sum += half.busbw;
+  ++tally.halves;
+  if (row.options->checks > 0) {
+    const Verdict verdict = verify(ranks, row, in_place);
+    half.wrong = verdict.wrong_elements;
+    tally.failed_checks += verdict.failed_here ? 1 : 0;
+  }
+  return half;
+}
+
+void run_row(Ranks& ranks, const Row& row, int root, Tally& tally) {
+  const Collective& collective = *row.collective;
+  const auto show = [&ranks](const std::string& text) {
+    if (!ranks.prints()) return;
+    std::fputs(text.c_str(), stdout);
+    std::fflush(stdout);
+  };
+  show(row_head({row.size_bytes, row.shape.count, type_info(row.call.type).name,
+                 collective.sweeps_ops ? op_name(row.call.op) : "none", root}));
+  const Half out_of_place = run_half(ranks, row, false, tally);
+  show(row_half(&out_of_place));
+  if (collective.in_place) {
+    const Half in_place = run_half(ranks, row, true, tally);
+    show(row_half(&in_place));
+  } else {
+    show(row_half(nullptr));
+  }
+  show((row.options->report_timestamps ? row_timestamp() : "") + "\n");
+}
+
+// All sizes of one type, operator and root.
+void run_sizes(Ranks& ranks, const Job& job, const Options& options, size_t buffer_bytes, trestleDataType_t type,
+               trestleRedOp_t op, int root, Tally& tally) {
+  const auto row_of = [&](size_t bytes) {
+    return make_row(job.collective, options, type, op, root, job.layout.nranks(), bytes, buffer_bytes);
+  };
+  for (size_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes *= 2) {
+    warm_up(ranks, row_of(bytes), options.warmup_iters);
+  }
+  for (size_t bytes = options.min_bytes; bytes != 0; bytes = next_size(options, bytes)) {
+    run_row(ranks, row_of(bytes), root, tally);
+  }
+}
+
+void run_sweep(Ranks& ranks, const Job& job, const Options& options, size_t buffer_bytes, Tally& tally) {
+  std::vector<trestleRedOp_t> ops = options.ops;
+  if (!job.collective.sweeps_ops) ops = {trestleSum};
+  for (const trestleDataType_t type : options.types) {
+    for (const trestleRedOp_t op : ops) {
+      for (const int root : roots_of(job)) run_sizes(ranks, job, options, buffer_bytes, type, op, root, tally);
+    }
+  }
+}
+
+// The options with sizes cut to what all hosts have memory for: two buffers per rank in 7/10 of it, the rest is the
+// library's.
+Options fit_memory(Ranks& ranks, const Job& job) {
+  Options options = job.options;
+  const int local = local_processes(job.layout.processes) * job.layout.threads * job.layout.ranks_per_thread;
+  const double mine = static_cast<double>(available_memory_bytes()) * 0.7 / local / 2;
+  const double limit = std::floor(ranks.combine(std::min(mine, 9.0e15), Combine::kMin));
+  const size_t bytes = static_cast<size_t>(limit);
+  if (options.max_bytes > bytes) {
+    if (options.min_bytes > bytes)
+      fail(kExitArguments, "-b is more than the memory allows: " + std::to_string(bytes) + " bytes per buffer");
+    options.max_bytes = bytes;
+    if (ranks.prints())
+      print_line("# -e is cut to " + std::to_string(bytes) + " bytes, two buffers of which fit for each rank");
+  }
+  std::erase_if(options.predict_bytes, [bytes](size_t size) { return size > bytes; });
+  return options;
+}
+
+std::vector<trestleComm_t> communicators_of(const Job& job, int thread) {
+  const size_t mine = static_cast<size_t>(job.layout.ranks_per_thread);
+  if (!job.comms.empty()) {
+    const auto first = job.comms.begin() + static_cast<std::ptrdiff_t>(mine) * thread;
+    return {first, first + static_cast<std::ptrdiff_t>(mine)};
+  }
+  std::vector<trestleComm_t> comms(mine);
+  join(comms, job.layout.first_rank(thread), job.layout.nranks(), job.id, job.config);
+  return comms;
+}
+
+// One thread with its ranks, from the first call to the last. Returns the exit code.
+int run_thread(const Job& job, int thread) {
+  Ranks ranks(job.layout, job.options, job.layout.first_rank(thread), communicators_of(job, thread));
+  report_beginning(ranks, job.options, job.program);
+  const Options options = fit_memory(ranks, job);
+  size_t buffer_bytes = options.max_bytes;
+  for (const size_t bytes : options.predict_bytes) buffer_bytes = std::max(buffer_bytes, bytes);
+  ranks.allocate(buffer_bytes);
+  if (ranks.prints()) {
+    print_line("#");
+    for (const std::string& line : header_lines(options.report_cpu_time, options.report_timestamps)) print_line(line);
+  }
+  Tally tally;
+  for (int cycle = 0; options.run_cycles == 0 || cycle < options.run_cycles; ++cycle) {
+    run_sweep(ranks, job, options, buffer_bytes, tally);
+  }
+  const uint64_t failed = static_cast<uint64_t>(ranks.combine(static_cast<double>(tally.failed_checks), Combine::kSum));
+  report_predictions(ranks, job.collective, options, buffer_bytes);
+  report_end(ranks, job.program, failed, tally.mean_busbw(), job.min_busbw);
+  ranks.barrier();  // nobody leaves while others still work
+  const bool slow = ranks.prints() && busbw_fails(tally.mean_busbw(), job.min_busbw);
+  return failed > 0 || slow ? kExitWrong : kExitFine;
+}
+
+constexpr const char* kMinBusbw = "TRESTLE_TESTS_MIN_BW";
+
+// The variable's text ("": not set), removed from the environment: the library warns about TRESTLE_ variables that it
+// does not know. So this comes before the first call into it.
+std::string take_min_busbw() {
+  std::string text;
+  for (const char* name : {"NCCL_TESTS_MIN_BW", kMinBusbw}) {
+    if (const char* value = std::getenv(name); value != nullptr && *value != '\0') text = value;
+  }
+  unsetenv(kMinBusbw);
+  return text;
+}
+
+int refuse(const std::string& program, const std::string& sentence, bool prints) {
+  if (prints) std::printf("%s\n%s: %s\n", usage_text(program).c_str(), program.c_str(), sentence.c_str());
+  return kExitArguments;
+}
+
+int run_job(Job& job) {
+  const Layout& layout = job.layout;
+  job.config = TRESTLE_CONFIG_INITIALIZER;
+  if (job.options.timeout_s > 0) job.config.timeoutMs = int64_t{1000} * job.options.timeout_s;
+  std::memset(&job.id, 0, sizeof job.id);  // zeros: the launcher's rendezvous
+  if (layout.processes == 1 && !job.options.parallel_init) {
+    job.comms.resize(static_cast<size_t>(layout.nranks()));
+    require(trestleCommInitAllConfig(job.comms.data(), layout.nranks(), &job.config));
+  } else if (layout.processes == 1) {
+    require(trestleGetUniqueId(&job.id));
+  }
+  std::vector<int> codes(static_cast<size_t>(layout.threads));
+  std::vector<std::thread> threads;
+  for (int thread = 1; thread < layout.threads; ++thread) {
+    threads.emplace_back([&job, &codes, thread] { codes[static_cast<size_t>(thread)] = run_thread(job, thread); });
+  }
+  codes[0] = run_thread(job, 0);
+  for (std::thread& thread : threads) thread.join();
+  return *std::max_element(codes.begin(), codes.end());
+}
+
+}  // namespace
+
+int perf_main(int argc, char** argv, const Collective& collective) {
+  const std::string path = argc > 0 ? argv[0] : "perf";
+  const std::string program = path.substr(path.rfind('/') + 1);
+  std::vector<char*> arguments(argv, argv + argc);  // getopt reorders them, and -P passes them on
+  arguments.push_back(nullptr);
+  const ParsedOptions parsed = parse_options(argc, arguments.data());
+  const Options& options = parsed.options;
+  const std::string min_busbw = take_min_busbw();
+  int process = 0, processes = 1;
+  const bool launched = trestleLauncherInfo(&process, &processes, nullptr) == trestleSuccess;
+  if (!parsed.error.empty()) return refuse(program, parsed.error, process == 0);
+  if (options.help) {
+    if (process == 0) std::fputs(usage_text(program).c_str(), stdout);
+    return kExitFine;
+  }
+  if (options.processes > 0) {
+    if (launched && processes > 1) {
+      return refuse(program, "-P starts processes, but a launcher has started " + std::to_string(processes),
+                    process == 0);
+    }
+    if (!min_busbw.empty()) setenv(kMinBusbw, min_busbw.c_str(), 1);  // for the processes
+    return run_local_processes(argc, argv, options.processes);
+  }
+  Job job{collective, options, {process, processes, options.threads, options.ranks_per_thread}, program, {}, {},
+          {},         {}};
+  if (!min_busbw.empty()) job.min_busbw = std::strtod(min_busbw.c_str(), nullptr);
+  const int64_t nranks = int64_t{processes} * options.threads * options.ranks_per_thread;
+  if (nranks > kMaxPatternRanks)
+    return refuse(program, "at most " + std::to_string(kMaxPatternRanks) + " ranks", process == 0);
+  if (options.root >= nranks) {
+    return refuse(program, "-r " + std::to_string(options.root) + ": there are " + std::to_string(nranks) + " ranks",
+                  process == 0);
+  }
+  return run_job(job);
+}
+
+}  // namespace trestle::perf

@@ -1,0 +1,38 @@
+// How a perf binary ends early: the exit codes of nccl-tests, and the one place where a failed call ends the process.
+//
+// A benchmark that cannot go on has nothing to clean up that the kernel does not: leaving tells the other ranks,
+// because the library notices a dead process at once. Any thread may call.
+#pragma once
+
+#include <trestle/trestle.h>
+
+#include <string>
+
+namespace trestle::perf {
+
+enum ExitCode : int {
+  kExitFine = 0,
+  kExitInternal = 1,
+  kExitLibrary = 3,
+  kExitTimeout = 4,
+  kExitWrong = 7,  // wrong results, or less bandwidth than was asked for
+  kExitArguments = 255,
+};
+
+// Where a failed call stands; made by the default arguments below.
+struct Place {
+  const char* file;
+  int line;
+};
+
+// Prints " .. <host> pid <pid>: Test failure <file>:<line>: <sentence>" and ends the process. Only the first caller's
+// line is printed. The place is the caller's (std::source_location is missing where Clang 14 uses GCC's library).
+[[noreturn]] void fail(ExitCode code, const std::string& sentence, Place where = {__builtin_FILE(), __builtin_LINE()});
+
+// Ends the process unless `result` is success, with the library's own sentence; comm may be null.
+void require(trestleResult_t result, trestleComm_t comm = nullptr, Place where = {__builtin_FILE(), __builtin_LINE()});
+
+// This host's name.
+std::string host_name();
+
+}  // namespace trestle::perf

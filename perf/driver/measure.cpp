@@ -1,0 +1,163 @@
+#include "perf/driver/measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include "perf/driver/ending.h"
+#include "perf/driver/pattern.h"
+#include "perf/driver/types.h"
+
+namespace trestle::perf {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct Buffers {
+  char* send;
+  char* recv;
+};
+
+// Every iteration uses another part of the buffers, so that small messages do not stay in the cache and a peer that
+// still reads the last message's memory is found out.
+Buffers buffers_of(const RankState& state, const Row& row, bool in_place, size_t iteration) {
+  const size_t places = row.size_bytes == 0 ? 1 : std::max<size_t>(1, row.buffer_bytes / row.size_bytes);
+  const size_t start =
+      row.size_bytes * (iteration % places) + static_cast<size_t>(row.options->unalign) * row.element_bytes;
+  if (!in_place) return {state.send + start, state.recv + start};
+  const size_t block = static_cast<size_t>(state.rank) * row.shape.count * row.element_bytes;
+  char* shared = state.recv + start;
+  const auto at = [&](InPlace place) { return place == InPlace::kBlock ? shared + block : shared; };
+  return {at(row.collective->send_in_place), at(row.collective->recv_in_place)};
+}
+
+Case case_of(const Row& row, const RankState& state) {
+  Case call = row.call;
+  call.rank = state.rank;
+  return call;
+}
+
+void enqueue(Ranks& ranks, const Row& row, bool in_place, size_t iteration) {
+  const bool group = row.options->agg_iters > 1 || ranks.states().size() > 1;
+  if (group) require(trestleGroupStart());
+  for (int repeat = 0; repeat < row.options->agg_iters; ++repeat) {
+    for (const RankState& state : ranks.states()) {
+      const Buffers buffers = buffers_of(state, row, in_place, iteration);
+      require(row.collective->run(case_of(row, state), buffers.send, buffers.recv, state.comm, state.stream),
+              state.comm);
+    }
+  }
+  if (group) require(trestleGroupEnd(), ranks.states().front().comm);
+}
+
+// How many elements of this rank's receive buffer are wrong. Computes the expected ones piece by piece, so that they
+// stay in the cache.
+uint64_t count_wrong_elements(const Row& row, const Case& call, const char* recv) {
+  constexpr size_t kPiece = 8192;
+  std::vector<uint64_t> expected(kPiece);  // 8 bytes: of the largest type
+  const size_t total = row.collective->verified(call);
+  // Only a real reduction may be inexact.
+  const bool reduces = row.collective->kind != trestleCollSendRecv && row.collective->sweeps_ops;
+  uint64_t wrong = 0;
+  for (size_t first = 0; first < total; first += kPiece) {
+    const size_t count = std::min(kPiece, total - first);
+    row.collective->fill_expected(call, first, count, expected.data());
+    wrong += count_wrong(call.type, reduces ? call.op : trestleSum, recv + first * row.element_bytes, expected.data(),
+                         count);
+  }
+  return wrong;
+}
+
+void barrier_after(Ranks& ranks, int blocking, Clock::time_point& start) {
+  if (blocking == 1) return ranks.barrier();
+  const Clock::time_point before = Clock::now();
+  ranks.barrier();
+  start += Clock::now() - before;  // not timed
+}
+
+}  // namespace
+
+Row make_row(const Collective& collective, const Options& options, trestleDataType_t type, trestleRedOp_t op, int root,
+             int nranks, size_t bytes, size_t buffer_bytes) {
+  Row row{};
+  row.collective = &collective;
+  row.options = &options;
+  row.element_bytes = type_info(type).bytes;
+  row.shape = collective.shape(bytes / row.element_bytes, row.element_bytes, nranks);
+  row.size_bytes = std::max(row.shape.send, row.shape.recv) * row.element_bytes;
+  row.buffer_bytes = buffer_bytes;
+  row.call = {type, op, std::max(root, 0), nranks, 0, row.shape.count, 0};
+  return row;
+}
+
+void warm_up(Ranks& ranks, const Row& row, int iters) {
+  for (int i = 0; i < iters; ++i) enqueue(ranks, row, false, static_cast<size_t>(i));
+  ranks.wait();
+}
+
+double measure_seconds(Ranks& ranks, const Row& row, bool in_place) {
+  const Options& options = *row.options;
+  ranks.barrier();
+  Clock::time_point start = Clock::now();
+  for (int i = 0; i < options.iters; ++i) {
+    enqueue(ranks, row, in_place, static_cast<size_t>(i));
+    if (options.blocking == 0) continue;
+    ranks.wait();
+    if (options.blocking != 2) barrier_after(ranks, options.blocking, start);
+  }
+  double elapsed = seconds_since(start);
+  ranks.wait();
+  if (!options.report_cpu_time) elapsed = seconds_since(start);
+  return ranks.average(elapsed / (static_cast<double>(options.iters) * options.agg_iters));
+}
+
+double measure_median_seconds(Ranks& ranks, const Row& row) {
+  std::vector<double> samples;
+  warm_up(ranks, row, std::max(1, row.options->warmup_iters));
+  for (int i = 0; i < row.options->iters; ++i) {
+    ranks.barrier();
+    const Clock::time_point start = Clock::now();
+    enqueue(ranks, row, false, static_cast<size_t>(i));
+    ranks.wait();
+    samples.push_back(seconds_since(start) / row.options->agg_iters);
+  }
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return ranks.average(*middle);
+}
+
+Verdict verify(Ranks& ranks, const Row& row, bool in_place) {
+  for (int round = 0; round < row.options->checks; ++round) {
+    Row fresh = row;
+    fresh.call.seed = (static_cast<uint64_t>(round) << 48) ^ (row.size_bytes << 1) ^ (in_place ? 1 : 0);
+    for (const RankState& state : ranks.states()) {
+      const Buffers buffers = buffers_of(state, row, in_place, 0);
+      char* start = in_place ? buffers_of(state, row, false, 0).recv : buffers.recv;
+      std::memset(start, 0, row.size_bytes);
+      fresh.collective->fill_send(case_of(fresh, state), buffers.send);
+    }
+    const bool group = ranks.states().size() > 1;
+    if (group) require(trestleGroupStart());
+    for (const RankState& state : ranks.states()) {
+      const Buffers buffers = buffers_of(state, row, in_place, 0);
+      require(row.collective->run(case_of(fresh, state), buffers.send, buffers.recv, state.comm, state.stream),
+              state.comm);
+    }
+    if (group) require(trestleGroupEnd(), ranks.states().front().comm);
+    ranks.wait();
+    uint64_t wrong = 0;
+    for (const RankState& state : ranks.states()) {
+      wrong += count_wrong_elements(fresh, case_of(fresh, state), buffers_of(state, row, in_place, 0).recv);
+    }
+    const double all = ranks.combine(static_cast<double>(wrong), Combine::kSum);
+    if (all > 0) return {static_cast<uint64_t>(all), wrong > 0};
+  }
+  return {0, false};
+}
+
+}  // namespace trestle::perf

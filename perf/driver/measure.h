@@ -1,0 +1,43 @@
+// Measuring and verifying one half of a row.
+//
+// Called by every thread of every process in the same order, with its own Ranks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "perf/driver/collective.h"
+#include "perf/driver/options.h"
+#include "perf/driver/ranks.h"
+
+namespace trestle::perf {
+
+// One row of the table: a collective with its type, operator, root and size.
+struct Row {
+  const Collective* collective;
+  const Options* options;
+  Case call;  // rank is set per rank
+  Shape shape;
+  size_t element_bytes;
+  size_t size_bytes;    // of the larger buffer
+  size_t buffer_bytes;  // of the allocated ones
+};
+
+Row make_row(const Collective& collective, const Options& options, trestleDataType_t type, trestleRedOp_t op, int root,
+             int nranks, size_t bytes, size_t buffer_bytes);
+
+// Runs `iters` iterations without timing them.
+void warm_up(Ranks& ranks, const Row& row, int iters);
+// Seconds per operation over the timed iterations, combined as -a says.
+double measure_seconds(Ranks& ranks, const Row& row, bool in_place);
+// Median seconds of single operations, each waited for, combined as -a says.
+double measure_median_seconds(Ranks& ranks, const Row& row);
+
+struct Verdict {
+  uint64_t wrong_elements;  // of all ranks
+  bool failed_here;         // some of this thread's
+};
+// Fresh data, one operation, compared bit by bit; up to -c times, until the first failure.
+Verdict verify(Ranks& ranks, const Row& row, bool in_place);
+
+}  // namespace trestle::perf

@@ -1,0 +1,317 @@
+#include "perf/driver/options.h"
+
+#include <getopt.h>
+
+#include <cctype>
+#include <cerrno>
+#include <climits>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+
+#include "perf/driver/types.h"
+
+namespace trestle::perf {
+namespace {
+
+constexpr int kPredictFlag = 1000;
+
+struct Flag {
+  char letter;
+  const char* name;
+  int low, high;  // range of the number
+  int Options::*field;
+  const char* help;
+};
+
+// The flags that are one whole number.
+constexpr Flag kNumbers[] = {
+    {'t', "nthreads", 1, 4096, &Options::threads, "threads per process (1)"},
+    {'g', "ngpus", 1, 4096, &Options::ranks_per_thread, "ranks per thread, driven with groups (1)"},
+    {'P', "processes", 0, 4096, &Options::processes, "local processes to start; 0: this process is one (0)"},
+    {'f', "stepfactor", 0, INT_MAX, &Options::step_factor, "multiply the size by this; <= 1: add -i instead (1)"},
+    {'n', "iters", 1, INT_MAX, &Options::iters, "timed iterations (20)"},
+    {'w', "warmup_iters", 0, INT_MAX, &Options::warmup_iters, "warm-up iterations per size, sizes doubling (1)"},
+    {'m', "agg_iters", 1, 1 << 20, &Options::agg_iters, "operations per iteration, in one group (1)"},
+    {'N', "run_cycles", 0, INT_MAX, &Options::run_cycles, "times to run all sizes; 0: forever (1)"},
+    {'c', "check", 0, INT_MAX, &Options::checks, "verifications per half row; 0: none (1)"},
+    {'z', "blocking", 0, 3, &Options::blocking,
+     "after each iteration: 1 wait and barrier, 2 wait, 3 wait, and a barrier that is not timed (0: wait at the end)"},
+    {'T', "timeout", 0, INT_MAX, &Options::timeout_s,
+     "seconds that a wait may take; 0: no limit but the library's (0)"},
+    {'a', "average", 0, 3, &Options::average, "time over ranks: 0 rank 0, 1 mean, 2 min, 3 max (1)"},
+    {'R', "local_register", 0, 2, &Options::local_register,
+     "0 ordinary memory, 1 or 2 memory of trestleMemAlloc, which the host's other ranks can map (0)"},
+    {'u', "unalign", 0, 1 << 20, &Options::unalign, "shift both buffers by that many elements (0)"},
+};
+
+// Flags that choose something of GPUs: accepted, so that command lines keep working, and answered with a sentence.
+struct DeviceFlag {
+  char letter;
+  const char* name;
+  const char* remark;
+};
+constexpr DeviceFlag kDeviceFlags[] = {
+    {'G', "cudagraph", "-G (CUDA graphs) does nothing on host memory"},
+    {'x', "cta_policy", "-x (CTA policy) does nothing on host memory"},
+    {'D', "device_implementation", "-D (device kernels) does nothing on host memory"},
+    {'V', "device_cta_count", "-V (CTAs of device kernels) does nothing on host memory"},
+    {'M', "memory", "-M (GPU memory report) does nothing on host memory"},
+};
+
+struct LetterName {
+  char letter;
+  const char* name;
+  const char* help;
+};
+constexpr LetterName kOthers[] = {
+    {'b', "minbytes", "first size, e.g. 8, 64K, 1.5M (32M)"},
+    {'e', "maxbytes", "last size (32M)"},
+    {'i', "stepbytes", "bytes between sizes (1M)"},
+    {'p', "parallel_init", "1: each thread initialises its own ranks (0)"},
+    {'o', "op", ""},
+    {'d', "datatype", ""},
+    {'r', "root", "a rank, or all (0)"},
+    {'y', "stream_null", "1: the communicator's own stream (0)"},
+    {'C', "report_cputime", "1: time of the calls instead of their completion (0)"},
+    {'S', "report_timestamps", "1: local time after each row (0)"},
+};
+
+std::optional<long long> parse_whole(const std::string& text) {
+  if (text.empty() || std::isspace(static_cast<unsigned char>(text[0]))) return std::nullopt;
+  char* end = nullptr;
+  errno = 0;
+  const long long value = std::strtoll(text.c_str(), &end, 10);
+  if (errno != 0 || *end != '\0') return std::nullopt;
+  return value;
+}
+
+std::string flag_text(int letter) {
+  return std::string("-") + static_cast<char>(letter);
+}
+
+std::string set_number(Options& options, const Flag& flag, const std::string& text) {
+  const auto value = parse_whole(text);
+  if (!value || *value < flag.low || *value > flag.high) {
+    std::string range = flag.high == INT_MAX
+                            ? "a whole number from " + std::to_string(flag.low) + " up"
+                            : "a whole number " + std::to_string(flag.low) + " to " + std::to_string(flag.high);
+    return flag_text(flag.letter) + " takes " + range + ", not '" + text + "'";
+  }
+  options.*flag.field = static_cast<int>(*value);
+  return "";
+}
+
+std::string set_switch(bool& field, int letter, const std::string& text) {
+  if (text != "0" && text != "1") return flag_text(letter) + " takes 0 or 1, not '" + text + "'";
+  field = text == "1";
+  return "";
+}
+
+std::string set_size(size_t& field, int letter, size_t least, const std::string& text) {
+  const auto bytes = parse_size(text);
+  if (!bytes) return flag_text(letter) + " takes a size such as 8, 64K, 1.5M or 1G, not '" + text + "'";
+  if (*bytes < least) return flag_text(letter) + " must be at least " + std::to_string(least) + " byte";
+  field = *bytes;
+  return "";
+}
+
+std::string set_root(Options& options, const std::string& text) {
+  const auto value = text == "all" ? std::optional<long long>(-1) : parse_whole(text);
+  if (!value || *value < -1 || *value > INT_MAX) return "-r takes a rank, -1 or all, not '" + text + "'";
+  options.root = static_cast<int>(*value);
+  return "";
+}
+
+std::string set_ops(Options& options, const std::string& text) {
+  options.ops.clear();
+  if (text == "all") {
+    for (int op = 0; op < trestleNumOps; ++op) options.ops.push_back(static_cast<trestleRedOp_t>(op));
+    return "";
+  }
+  const auto op = find_op(text);
+  if (!op) return "-o: there is no operator '" + text + "'; there are " + op_names() + " all";
+  options.ops.push_back(*op);
+  return "";
+}
+
+std::string set_types(Options& options, const std::string& text) {
+  options.types.clear();
+  if (text == "all") {
+    for (int type = 0; type < trestleNumTypes; ++type) options.types.push_back(static_cast<trestleDataType_t>(type));
+    return "";
+  }
+  const auto type = find_type(text);
+  if (!type) return "-d: there is no type '" + text + "'; there are " + type_names() + " all";
+  options.types.push_back(*type);
+  return "";
+}
+
+std::string set_predict(Options& options, const std::string& text) {
+  options.predict_bytes.clear();
+  size_t from = 0;
+  while (from <= text.size()) {
+    const size_t comma = std::min(text.find(',', from), text.size());
+    const auto bytes = parse_size(text.substr(from, comma - from));
+    if (!bytes || *bytes == 0) return "--predict takes sizes separated by commas, e.g. 8K,1M,64M, not '" + text + "'";
+    options.predict_bytes.push_back(*bytes);
+    from = comma + 1;
+  }
+  return "";
+}
+
+// The error's sentence, or "".
+std::string apply(Options& options, int letter, const std::string& text) {
+  for (const Flag& flag : kNumbers) {
+    if (flag.letter == letter) return set_number(options, flag, text);
+  }
+  for (const DeviceFlag& flag : kDeviceFlags) {
+    if (flag.letter != letter) continue;
+    if (text != "0") options.remarks.push_back(flag.remark);
+    return "";
+  }
+  switch (letter) {
+    case 'b':
+      return set_size(options.min_bytes, letter, 1, text);
+    case 'e':
+      return set_size(options.max_bytes, letter, 1, text);
+    case 'i':
+      return set_size(options.step_bytes, letter, 1, text);
+    case 'p':
+      return set_switch(options.parallel_init, letter, text);
+    case 'o':
+      return set_ops(options, text);
+    case 'd':
+      return set_types(options, text);
+    case 'r':
+      return set_root(options, text);
+    case 'y':
+      return set_switch(options.null_stream, letter, text);
+    case 'C':
+      return set_switch(options.report_cpu_time, letter, text);
+    case 'S':
+      return set_switch(options.report_timestamps, letter, text);
+    case kPredictFlag:
+      return set_predict(options, text);
+    default:
+      options.help = true;
+      return "";
+  }
+}
+
+struct GetoptTables {
+  std::string letters = ":h";  // a missing argument is told apart from an unknown flag
+  std::vector<option> names = {{"help", no_argument, nullptr, 'h'},
+                               {"predict", required_argument, nullptr, kPredictFlag}};
+
+  GetoptTables() {
+    for (const Flag& flag : kNumbers) add(flag.letter, flag.name);
+    for (const DeviceFlag& flag : kDeviceFlags) add(flag.letter, flag.name);
+    for (const LetterName& flag : kOthers) add(flag.letter, flag.name);
+    names.push_back({nullptr, 0, nullptr, 0});
+  }
+  void add(char letter, const char* name) {
+    letters += letter;
+    letters += ':';
+    names.push_back({name, required_argument, nullptr, letter});
+  }
+};
+
+std::string check_together(const Options& options) {
+  if (options.min_bytes > options.max_bytes) {
+    return "-b (" + std::to_string(options.min_bytes) + " bytes) is more than -e (" +
+           std::to_string(options.max_bytes) + " bytes)";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::optional<size_t> parse_size(const std::string& text) {
+  if (text.empty() || !(std::isdigit(static_cast<unsigned char>(text[0])) || text[0] == '.')) return std::nullopt;
+  for (const char c : text) {
+    // strtod would also take hexadecimal and exponents.
+    if (!std::isdigit(static_cast<unsigned char>(c)) && c != '.' && c != text.back()) return std::nullopt;
+  }
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  if (end == text.c_str()) return std::nullopt;
+  double unit = 1;
+  if (*end != '\0') {
+    switch (std::toupper(static_cast<unsigned char>(*end))) {
+      case 'K':
+        unit = 1024.0;
+        break;
+      case 'M':
+        unit = 1024.0 * 1024;
+        break;
+      case 'G':
+        unit = 1024.0 * 1024 * 1024;
+        break;
+      default:
+        return std::nullopt;
+    }
+    if (end[1] != '\0') return std::nullopt;
+  }
+  const double bytes = std::floor(number * unit);
+  if (!(bytes < 9.0e15)) return std::nullopt;  // exact in a double
+  return static_cast<size_t>(bytes);
+}
+
+size_t next_size(const Options& options, size_t bytes) {
+  const size_t factor = options.step_factor > 1 ? static_cast<size_t>(options.step_factor) : 1;
+  if (bytes > options.max_bytes / factor) return 0;
+  const size_t next = factor > 1 ? bytes * factor : bytes + options.step_bytes;
+  return next > options.max_bytes ? 0 : next;
+}
+
+ParsedOptions parse_options(int argc, char* const* argv) {
+  const GetoptTables tables;
+  ParsedOptions parsed;
+  optind = 0;  // start anew, also in a process that parsed before
+  opterr = 0;
+  while (parsed.error.empty()) {
+    const int index = optind < 1 ? 1 : optind;
+    const int letter = getopt_long(argc, argv, tables.letters.c_str(), tables.names.data(), nullptr);
+    if (letter == -1) break;
+    const std::string word = index < argc ? argv[index] : "";
+    if (letter == ':') {
+      parsed.error = word + " needs a value";
+    } else if (letter == '?') {
+      parsed.error = "there is no flag " + (optopt > 0 && optopt < 256 ? flag_text(optopt) : "'" + word + "'");
+    } else {
+      parsed.error = apply(parsed.options, letter, optarg != nullptr ? optarg : "");
+    }
+  }
+  if (parsed.error.empty() && optind < argc) parsed.error = "there is no use for '" + std::string(argv[optind]) + "'";
+  if (parsed.error.empty()) parsed.error = check_together(parsed.options);
+  return parsed;
+}
+
+std::string usage_text(const std::string& program) {
+  std::string text = "Usage: " + program + " [flags]\n";
+  const auto line = [&text](const std::string& flag, const std::string& help) {
+    text += "  " + flag + std::string(flag.size() < 30 ? 30 - flag.size() : 1, ' ') + help + "\n";
+  };
+  const auto letter_line = [&](char letter, const char* name, const std::string& help) {
+    line(flag_text(letter) + ", --" + name, help);
+  };
+  for (const LetterName& flag : kOthers) {
+    const std::string help = flag.letter == 'o'   ? op_names() + " all (sum)"
+                             : flag.letter == 'd' ? type_names() + " all (float)"
+                                                  : flag.help;
+    letter_line(flag.letter, flag.name, help);
+  }
+  for (const Flag& flag : kNumbers) letter_line(flag.letter, flag.name, flag.help);
+  line("--predict SIZES", "after the table: predicted beside measured time for these sizes, e.g. 8K,1M,64M");
+  line("-h, --help", "this text");
+  text += "  -G -x -D -V -M (of GPUs) are accepted and do nothing on host memory.\n";
+  text +=
+      "Ranks = processes x threads x ranks per thread. Processes come from -P, or from a launcher (trestle run, "
+      "torchrun,\n";
+  text +=
+      "mpirun, srun). TRESTLE_TESTS_MIN_BW: exit with 7 if the mean bus bandwidth is below 0.9 of this many GB/s.\n";
+  return text;
+}
+
+}  // namespace trestle::perf

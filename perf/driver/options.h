@@ -1,0 +1,60 @@
+// The command line of the perf binaries: nccl-tests' flags, and those that only make sense here.
+//
+// A plain value, parsed once in main before anything else runs.
+#pragma once
+
+#include <trestle/trestle.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trestle::perf {
+
+struct Options {
+  int threads = 1;           // -t
+  int ranks_per_thread = 1;  // -g
+  int processes = 0;         // -P: local processes to start; 0: this process is one
+  size_t min_bytes = 32u << 20;
+  size_t max_bytes = 32u << 20;
+  size_t step_bytes = 1u << 20;  // used when step_factor <= 1
+  int step_factor = 1;
+  int iters = 20;
+  int warmup_iters = 1;
+  int agg_iters = 1;
+  int run_cycles = 1;  // 0: forever
+  bool parallel_init = false;
+  int checks = 1;
+  std::vector<trestleRedOp_t> ops = {trestleSum};
+  std::vector<trestleDataType_t> types = {trestleFloat32};
+  int root = 0;  // -1: all, in turn
+  int blocking = 0;
+  int timeout_s = 0;  // 0: none
+  bool report_cpu_time = false;
+  bool report_timestamps = false;
+  int average = 1;           // 0 rank 0, 1 mean, 2 min, 3 max
+  int local_register = 0;    // 0 ordinary memory, else trestleMemAlloc
+  bool null_stream = false;  // -y
+  int unalign = 0;           // elements
+  bool help = false;
+  std::vector<size_t> predict_bytes;
+  std::vector<std::string> remarks;  // one sentence per accepted flag that does nothing here
+};
+
+struct ParsedOptions {
+  Options options;
+  std::string error;  // a sentence; empty: fine
+};
+
+// argv as main gets it. Never prints, never exits.
+ParsedOptions parse_options(int argc, char* const* argv);
+std::string usage_text(const std::string& program);
+
+// "64M", "1.5K", "8": bytes in binary units; nothing if it is not a size.
+std::optional<size_t> parse_size(const std::string& text);
+
+// The size after `bytes` in the sweep; 0 after the last.
+size_t next_size(const Options& options, size_t bytes);
+
+}  // namespace trestle::perf

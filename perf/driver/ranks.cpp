@@ -1,0 +1,124 @@
+#include "perf/driver/ranks.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "perf/driver/ending.h"
+
+namespace trestle::perf {
+
+void join(std::vector<trestleComm_t>& comms, int first_rank, int nranks, const trestleUniqueId& id,
+          const trestleConfig_t& config) {
+  const auto one = [&](size_t i) {
+    require(trestleCommInitRankConfig(&comms[i], nranks, id, first_rank + static_cast<int>(i), &config));
+  };
+  // Joining blocks until all ranks are there: ranks of one thread need threads of their own for it.
+  std::vector<std::thread> others;
+  for (size_t i = 1; i < comms.size(); ++i) others.emplace_back(one, i);
+  one(0);
+  for (std::thread& other : others) other.join();
+}
+
+Ranks::Ranks(const Layout& layout, const Options& options, int first_rank, const std::vector<trestleComm_t>& comms)
+    : layout_(layout), options_(options), states_(comms.size()) {
+  for (size_t i = 0; i < comms.size(); ++i) {
+    states_[i].rank = first_rank + static_cast<int>(i);
+    states_[i].comm = comms[i];
+    if (!options.null_stream) require(trestleStreamCreate(&states_[i].stream), comms[i]);
+  }
+}
+
+Ranks::~Ranks() {
+  for (RankState& state : states_) {
+    if (state.stream != nullptr) require(trestleStreamDestroy(state.stream), state.comm);
+    require(trestleCommDestroy(state.comm));
+    for (char* buffer : {state.send, state.recv}) {
+      if (options_.local_register == 0) {
+        std::free(buffer);
+      } else if (buffer != nullptr) {
+        require(trestleMemFree(buffer));
+      }
+    }
+  }
+}
+
+void Ranks::allocate(size_t bytes) {
+  constexpr size_t kPage = 4096;
+  const size_t padded = (bytes + static_cast<size_t>(options_.unalign) * 8 + kPage) / kPage * kPage;
+  for (RankState& state : states_) {
+    for (char** buffer : {&state.send, &state.recv}) {
+      if (options_.local_register == 0) {
+        *buffer = static_cast<char*>(std::aligned_alloc(kPage, padded));
+        if (*buffer == nullptr) fail(kExitInternal, "no memory for a buffer of " + std::to_string(padded) + " bytes");
+      } else {
+        void* memory = nullptr;
+        require(trestleMemAlloc(&memory, padded), state.comm);
+        *buffer = static_cast<char*>(memory);
+      }
+      std::memset(*buffer, 0, padded);  // the first touch is not to be measured
+    }
+  }
+}
+
+template <class Call>
+void Ranks::together(Call call) {
+  const bool group = states_.size() > 1;
+  if (group) require(trestleGroupStart());
+  for (size_t i = 0; i < states_.size(); ++i) require(call(i), states_[i].comm);
+  if (group) require(trestleGroupEnd());
+}
+
+void Ranks::wait() {
+  for (RankState& state : states_) {
+    require(state.stream != nullptr ? trestleStreamSynchronize(state.stream) : trestleCommSynchronize(state.comm),
+            state.comm);
+  }
+}
+
+void Ranks::barrier() {
+  together([this](size_t i) { return trestleBarrier(states_[i].comm, states_[i].stream); });
+  wait();
+}
+
+double Ranks::combine(double value, Combine how) {
+  std::vector<double> mine(states_.size(), value), all(states_.size());
+  if (how == Combine::kSum) std::fill(mine.begin() + 1, mine.end(), 0.0);
+  const trestleRedOp_t op = how == Combine::kSum ? trestleSum : how == Combine::kMin ? trestleMin : trestleMax;
+  together([&](size_t i) {
+    return trestleAllReduce(&mine[i], &all[i], 1, trestleFloat64, op, states_[i].comm, states_[i].stream);
+  });
+  wait();
+  return all[0];
+}
+
+double Ranks::average(double time) {
+  switch (options_.average) {
+    case 0:
+      return time;  // only rank 0's is printed
+    case 2:
+      return combine(time, Combine::kMin);
+    case 3:
+      return combine(time, Combine::kMax);
+    default:
+      return combine(time, Combine::kSum) / (layout_.processes * layout_.threads);
+  }
+}
+
+std::vector<std::string> Ranks::gather(const std::vector<std::string>& texts) {
+  const size_t nranks = static_cast<size_t>(layout_.nranks());
+  std::vector<std::string> mine(states_.size(), std::string(kTextBytes, '\0'));
+  std::vector<std::string> all(states_.size(), std::string(kTextBytes * nranks, '\0'));
+  for (size_t i = 0; i < texts.size(); ++i) texts[i].copy(mine[i].data(), kTextBytes - 1);
+  together([&](size_t i) {
+    return trestleAllGather(mine[i].data(), all[i].data(), kTextBytes, trestleUint8, states_[i].comm,
+                            states_[i].stream);
+  });
+  wait();
+  std::vector<std::string> gathered;
+  for (size_t rank = 0; rank < nranks; ++rank) gathered.emplace_back(all[0].data() + rank * kTextBytes);
+  return gathered;
+}
+
+}  // namespace trestle::perf

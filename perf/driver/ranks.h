@@ -1,0 +1,79 @@
+// The ranks that one thread drives: communicators, streams and buffers, and the few collective things that the driver
+// itself needs.
+//
+// Owned by that thread and used by it only. Every method but the accessors is collective over all threads of all
+// processes: all call it in the same order. A failed library call ends the process (ending.h).
+#pragma once
+
+#include <trestle/trestle.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "perf/driver/options.h"
+
+namespace trestle::perf {
+
+// How the ranks of the whole job are laid out: rank = (process * threads + thread) * ranks_per_thread + i.
+struct Layout {
+  int process = 0;
+  int processes = 1;
+  int threads = 1;
+  int ranks_per_thread = 1;
+  int nranks() const { return processes * threads * ranks_per_thread; }
+  int first_rank(int thread) const { return (process * threads + thread) * ranks_per_thread; }
+};
+
+struct RankState {
+  int rank = 0;
+  trestleComm_t comm = nullptr;
+  trestleStream_t stream = nullptr;  // null: the communicator's own
+  char* send = nullptr;              // before -u is applied
+  char* recv = nullptr;
+};
+
+enum class Combine { kSum, kMin, kMax };
+
+// Joins ranks first_rank .. + comms.size() - 1 of nranks, all at once.
+void join(std::vector<trestleComm_t>& comms, int first_rank, int nranks, const trestleUniqueId& id,
+          const trestleConfig_t& config);
+
+class Ranks {
+ public:
+  // Takes the communicators over, in rank order.
+  Ranks(const Layout& layout, const Options& options, int first_rank, const std::vector<trestleComm_t>& comms);
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+  ~Ranks();
+
+  // Each rank's two buffers of `bytes`, and room for -u elements of 8 bytes. Called once.
+  void allocate(size_t bytes);
+  // Waits for everything enqueued.
+  void wait();
+  void barrier();
+  // One value per thread, combined over all threads of all processes; the same result everywhere. Sums of integers are
+  // exact to 2^53.
+  double combine(double value, Combine how);
+  // `time` combined as -a says.
+  double average(double time);
+  // One text per rank, in rank order, cut to kTextBytes - 1.
+  std::vector<std::string> gather(const std::vector<std::string>& texts);
+
+  std::vector<RankState>& states() { return states_; }
+  const Layout& layout() const { return layout_; }
+  // True on the one thread that prints.
+  bool prints() const { return states_.front().rank == 0; }
+  static constexpr size_t kTextBytes = 192;
+
+ private:
+  // Calls `call` for every rank, in a group if there are several.
+  template <class Call>
+  void together(Call call);
+
+  const Layout layout_;
+  const Options& options_;
+  std::vector<RankState> states_;
+};
+
+}  // namespace trestle::perf

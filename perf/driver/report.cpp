@@ -1,0 +1,91 @@
+#include "perf/driver/report.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "perf/driver/ending.h"
+#include "perf/driver/measure.h"
+#include "perf/driver/table.h"
+
+namespace trestle::perf {
+namespace {
+
+void report_settings(const Options& options, const std::string& program) {
+  int version = 0;
+  require(trestleGetVersion(&version));
+  print_line("# trestle-perf version " + std::to_string(TRESTLE_MAJOR) + "." + std::to_string(TRESTLE_MINOR) + "." +
+             std::to_string(TRESTLE_PATCH) + " trestle-headers=" + std::to_string(TRESTLE_VERSION_CODE) +
+             " trestle-library=" + std::to_string(version));
+  print_line("# Collective test starting: " + program);
+  print_line(settings_line(options));
+  constexpr const char* kBlocking[] = {"", "wait and barrier after each iteration", "wait after each iteration",
+                                       "wait after each iteration, then a barrier that is not timed"};
+  if (options.blocking > 0) print_line(std::string("# Blocking: ") + kBlocking[options.blocking]);
+  if (options.parallel_init) print_line("# Parallel init: each thread initialises its own ranks");
+  if (options.local_register > 0)
+    print_line("# Buffers: memory of trestleMemAlloc, which the host's other ranks can map");
+  for (const std::string& remark : options.remarks) print_line("# " + remark);
+  print_line("#");
+  print_line("# Using devices");
+}
+
+}  // namespace
+
+void print_line(const std::string& text) {
+  std::fputs((text + "\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
+void report_beginning(Ranks& ranks, const Options& options, const std::string& program) {
+  std::vector<std::string> lines;
+  const int per_process = ranks.layout().threads * ranks.layout().ranks_per_thread;
+  for (const RankState& state : ranks.states()) {
+    char line[Ranks::kTextBytes];
+    std::snprintf(line, sizeof line, "#  Rank %2d Group %2d Pid %6d on %10s device %2d [0000:00:00] host memory",
+                  state.rank, 0, static_cast<int>(getpid()), host_name().c_str(), state.rank % per_process);
+    lines.emplace_back(line);
+  }
+  const std::vector<std::string> all = ranks.gather(lines);
+  if (!ranks.prints()) return;
+  report_settings(options, program);
+  for (const std::string& line : all) print_line(line);
+}
+
+void report_predictions(Ranks& ranks, const Collective& collective, const Options& options, size_t buffer_bytes) {
+  if (options.predict_bytes.empty()) return;
+  const bool prints = ranks.prints();
+  char line[160];
+  if (prints) {
+    print_line("#");
+    print_line("# predicted beside measured (median of single operations)");
+    std::snprintf(line, sizeof line, "# %10s  %12s  %12s  %9s", "size (B)", "predicted us", "measured us", "ratio");
+    print_line(line);
+  }
+  for (const size_t bytes : options.predict_bytes) {
+    const Row row = make_row(collective, options, options.types.front(), options.ops.front(), options.root,
+                             ranks.layout().nranks(), bytes, buffer_bytes);
+    const double measured_us = measure_median_seconds(ranks, row) * 1e6;
+    if (!prints) continue;
+    double predicted_us = 0;
+    const trestleComm_t comm = ranks.states().front().comm;
+    require(trestlePredictTime(comm, collective.kind, row.call.count, row.call.type, &predicted_us), comm);
+    std::snprintf(line, sizeof line, "# %10zu  %12.2f  %12.2f  %9.2f", row.size_bytes, predicted_us, measured_us,
+                  predicted_us > 0 ? measured_us / predicted_us : 0);
+    print_line(line);
+  }
+}
+
+void report_end(Ranks& ranks, const std::string& program, uint64_t failed_checks, double mean_busbw,
+                std::optional<double> min_busbw) {
+  if (!ranks.prints()) return;
+  print_line(wrong_line(failed_checks));
+  print_line(busbw_line(mean_busbw, min_busbw));
+  print_line("#");
+  print_line("# Collective test concluded: " + program);
+  print_line("#");
+  const std::string error = trestleGetLastError(ranks.states().front().comm);
+  print_line(error.empty() ? "" : "# error: " + error);
+}
+
+}  // namespace trestle::perf

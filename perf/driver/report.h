@@ -1,0 +1,23 @@
+// What the printing rank says around the table: beginning, remarks, ranks, footer, and predicted beside measured times.
+//
+// Functions that take Ranks are called by every thread (they gather); only the printing one prints.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "perf/driver/collective.h"
+#include "perf/driver/ranks.h"
+
+namespace trestle::perf {
+
+// Prints a line and flushes it: whoever watches a long run sees every row at once.
+void print_line(const std::string& text);
+
+void report_beginning(Ranks& ranks, const Options& options, const std::string& program);
+void report_predictions(Ranks& ranks, const Collective& collective, const Options& options, size_t buffer_bytes);
+void report_end(Ranks& ranks, const std::string& program, uint64_t failed_checks, double mean_busbw,
+                std::optional<double> min_busbw);
+
+}  // namespace trestle::perf

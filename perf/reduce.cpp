@@ -1,0 +1,25 @@
+// reduce_perf: the root gets the reduction of all ranks' arrays.
+#include "perf/driver/collective.h"
+
+using namespace trestle::perf;
+
+int main(int argc, char** argv) {
+  static constexpr Collective kReduce = {
+      .kind = trestleCollReduce,
+      .sweeps_ops = true,
+      .sweeps_roots = true,
+      .in_place = true,
+      .send_in_place = InPlace::kStart,
+      .recv_in_place = InPlace::kStart,
+      .shape = whole_shape,
+      .factor = factor_one,
+      .fill_send = [](const Case& c, void* send) { fill_reduction_send(c, c.count, send); },
+      .verified = [](const Case& c) { return c.rank == c.root ? c.count : 0; },
+      .fill_expected = fill_reduction_expected,
+      .run =
+          [](const Case& c, const void* send, void* recv, trestleComm_t comm, trestleStream_t stream) {
+            return trestleReduce(send, recv, c.count, c.type, c.op, c.root, comm, stream);
+          },
+  };
+  return perf_main(argc, argv, kReduce);
+}

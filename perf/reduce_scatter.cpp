@@ -1,0 +1,32 @@
+// reduce_scatter_perf: rank r gets block r of the reduction of all ranks' arrays.
+#include "perf/driver/collective.h"
+
+using namespace trestle::perf;
+
+int main(int argc, char** argv) {
+  static constexpr Collective kReduceScatter = {
+      .kind = trestleCollReduceScatter,
+      .sweeps_ops = true,
+      .sweeps_roots = false,
+      .in_place = true,
+      .send_in_place = InPlace::kStart,
+      .recv_in_place = InPlace::kBlock,
+      .shape = [](size_t elements, size_t element_bytes, int nranks) -> Shape {
+        const size_t count = block_count(elements, element_bytes, nranks);
+        return {count, count * static_cast<size_t>(nranks), count};
+      },
+      .factor = factor_blocks,
+      .fill_send = [](const Case& c,
+                      void* send) { fill_reduction_send(c, c.count * static_cast<size_t>(c.nranks), send); },
+      .verified = [](const Case& c) { return c.count; },
+      .fill_expected =
+          [](const Case& c, size_t first, size_t count, void* out) {
+            fill_reduction_expected(c, static_cast<size_t>(c.rank) * c.count + first, count, out);
+          },
+      .run =
+          [](const Case& c, const void* send, void* recv, trestleComm_t comm, trestleStream_t stream) {
+            return trestleReduceScatter(send, recv, c.count, c.type, c.op, comm, stream);
+          },
+  };
+  return perf_main(argc, argv, kReduceScatter);
+}
