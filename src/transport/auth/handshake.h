@@ -25,10 +25,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "transport/auth/crypto.h"
 
 namespace trestle {
 
@@ -54,7 +56,9 @@ class Handshake {
  public:
   // `expected_peer_rank`: an error if the peer is any other rank; the peer is told whom we want and refuses if it is
   // not.
-  Handshake(Role role, Purpose purpose, Credentials credentials, std::optional<int32_t> expected_peer_rank = {});
+  Handshake(Role role, Purpose purpose, const Credentials& credentials,
+            std::optional<int32_t> expected_peer_rank = std::nullopt);
+  ~Handshake();
 
   // What is to be sent next; empty: nothing now. After a failure it may hold a last message that tells the peer the
   // reason: send it if that does not block, then close.
@@ -74,19 +78,20 @@ class Handshake {
 
  private:
   enum class State : uint8_t { kHello, kProof, kProved, kFailed };
-  using Mac = std::array<std::byte, 32>;
 
   void put_hello(uint8_t refusal);
-  void put_proof();
+  void put_proof(uint8_t refusal);
   Status take_hello();
   Status take_proof();
-  Mac mac(Role by) const;
-  Error fail(const char* sentence, uint8_t refusal = 0);
+  Hash32 proof_of(Role by) const;
+  Error fail(std::string sentence, uint8_t refusal = 0);
 
   const Role role_;
   const Purpose purpose_;
-  const Credentials credentials_;
-  const std::optional<int32_t> expected_;
+  const std::array<std::byte, 16> job_;
+  const int32_t rank_;
+  const int32_t expected_;  // -1: any
+  Hash32 key_{};            // derived from the secret, which is not kept
   State state_ = State::kHello;
   int32_t peer_rank_ = -1;
   std::array<std::byte, kHandshakeNonceBytes> nonce_{};

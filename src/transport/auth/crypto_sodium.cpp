@@ -1,0 +1,48 @@
+#include <sodium.h>
+
+#include "base/check.h"
+#include "transport/auth/crypto.h"
+
+namespace trestle {
+namespace {
+
+void start_sodium() {
+  static const int started = sodium_init();  // 1: somebody else of the process already did
+  CHECK(started >= 0, "libsodium could not be initialised");
+}
+
+const unsigned char* raw(std::span<const std::byte> data) {
+  return reinterpret_cast<const unsigned char*>(data.data());
+}
+
+}  // namespace
+
+bool crypto_built() {
+  return true;
+}
+
+Hash32 keyed_hash(std::span<const std::byte> key, std::initializer_list<std::span<const std::byte>> parts) {
+  start_sodium();
+  crypto_generichash_state state;
+  Hash32 out;
+  crypto_generichash_init(&state, key.empty() ? nullptr : raw(key), key.size(), out.size());
+  for (const auto& part : parts) crypto_generichash_update(&state, raw(part), part.size());
+  crypto_generichash_final(&state, reinterpret_cast<unsigned char*>(out.data()), out.size());
+  sodium_memzero(&state, sizeof state);
+  return out;
+}
+
+void random_bytes(std::span<std::byte> out) {
+  start_sodium();
+  randombytes_buf(out.data(), out.size());
+}
+
+bool equal_secrets(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+void wipe(std::span<std::byte> data) {
+  sodium_memzero(data.data(), data.size());
+}
+
+}  // namespace trestle

@@ -1,0 +1,141 @@
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netdb.h>
+
+#include <charconv>
+#include <cstring>
+#include <memory>
+
+#include "transport/socket/socket.h"
+
+namespace trestle {
+namespace {
+
+const sockaddr_in& v4(const SocketAddress& address) {
+  return reinterpret_cast<const sockaddr_in&>(address.storage);
+}
+const sockaddr_in6& v6(const SocketAddress& address) {
+  return reinterpret_cast<const sockaddr_in6&>(address.storage);
+}
+
+Error bad_address(std::string_view text, const char* why) {
+  return Error{Code::kInvalidArgument, "'" + std::string(text) + "' is not an address: " + why +
+                                           "; it is written host:port or [IPv6 address]:port"};
+}
+
+Result<std::vector<SocketAddress>> look_up(std::string_view text, AddressFamily family, int flags) {
+  const HostPort parts = TRY(parse_host_port(text));
+  addrinfo hints{};
+  hints.ai_family = family == AddressFamily::kIpv4 ? AF_INET : family == AddressFamily::kIpv6 ? AF_INET6 : AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* list = nullptr;
+  const int failed = getaddrinfo(parts.host.c_str(), std::to_string(parts.port).c_str(), &hints, &list);
+  if (failed != 0) {
+    if ((flags & AI_NUMERICHOST) != 0) return bad_address(text, "the host is not a numeric IPv4 or IPv6 address");
+    return Error{Code::kInvalidArgument,
+                 "the host of '" + std::string(text) + "' was not found: " + gai_strerror(failed)};
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
+  std::vector<SocketAddress> found;
+  for (const addrinfo* item = list; item != nullptr; item = item->ai_next) {
+    SocketAddress address;
+    std::memcpy(&address.storage, item->ai_addr, item->ai_addrlen);
+    address.length = item->ai_addrlen;
+    found.push_back(address);
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<AddressFamily> parse_family(std::string_view text) {
+  if (text.empty() || text == "auto") return AddressFamily::kAny;
+  if (text == "AF_INET") return AddressFamily::kIpv4;
+  if (text == "AF_INET6") return AddressFamily::kIpv6;
+  return Error{Code::kInvalidArgument, "'" + std::string(text) + "' is no address family: auto, AF_INET or AF_INET6"};
+}
+
+AddressFamily SocketAddress::family() const {
+  if (length == 0) return AddressFamily::kAny;
+  return storage.ss_family == AF_INET6 ? AddressFamily::kIpv6 : AddressFamily::kIpv4;
+}
+
+uint16_t SocketAddress::port() const {
+  if (length == 0) return 0;
+  return ntohs(storage.ss_family == AF_INET6 ? v6(*this).sin6_port : v4(*this).sin_port);
+}
+
+void SocketAddress::set_port(uint16_t port) {
+  if (storage.ss_family == AF_INET6)
+    reinterpret_cast<sockaddr_in6&>(storage).sin6_port = htons(port);
+  else
+    reinterpret_cast<sockaddr_in&>(storage).sin_port = htons(port);
+}
+
+bool SocketAddress::is_loopback() const {
+  if (length == 0) return false;
+  if (storage.ss_family == AF_INET) return ntohl(v4(*this).sin_addr.s_addr) >> 24 == 127;
+  const in6_addr& address = v6(*this).sin6_addr;
+  return IN6_IS_ADDR_LOOPBACK(&address) || (IN6_IS_ADDR_V4MAPPED(&address) && address.s6_addr[12] == 127);
+}
+
+bool SocketAddress::operator==(const SocketAddress& other) const {
+  if (length == 0 || other.length == 0) return length == other.length;
+  if (storage.ss_family != other.storage.ss_family || port() != other.port()) return false;
+  if (storage.ss_family == AF_INET) return v4(*this).sin_addr.s_addr == v4(other).sin_addr.s_addr;
+  return std::memcmp(&v6(*this).sin6_addr, &v6(other).sin6_addr, sizeof(in6_addr)) == 0 &&
+         v6(*this).sin6_scope_id == v6(other).sin6_scope_id;
+}
+
+Result<HostPort> parse_host_port(std::string_view text) {
+  std::string_view host;
+  std::string_view port;
+  if (!text.empty() && text[0] == '[') {
+    const size_t end = text.find(']');
+    if (end == std::string_view::npos) return bad_address(text, "the ']' is missing");
+    if (end + 1 >= text.size() || text[end + 1] != ':') return bad_address(text, "the port is missing");
+    host = text.substr(1, end - 1);
+    port = text.substr(end + 2);
+  } else {
+    const size_t colon = text.rfind(':');
+    if (colon == std::string_view::npos) return bad_address(text, "the port is missing");
+    host = text.substr(0, colon);
+    port = text.substr(colon + 1);
+    if (host.find(':') != std::string_view::npos) return bad_address(text, "an IPv6 address belongs in brackets");
+  }
+  if (host.empty()) return bad_address(text, "the host is missing");
+  if (host.find('\0') != std::string_view::npos) return bad_address(text, "it contains a zero byte");
+  unsigned number = 0;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (error != std::errc() || end != port.data() + port.size() || number == 0 || number > 65535)
+    return bad_address(text, "the port is not a number from 1 to 65535");
+  return HostPort{std::string(host), static_cast<uint16_t>(number)};
+}
+
+Result<SocketAddress> parse_address(std::string_view text) {
+  return TRY(look_up(text, AddressFamily::kAny, AI_NUMERICHOST)).front();
+}
+
+Result<std::vector<SocketAddress>> resolve_addresses(std::string_view text, AddressFamily family) {
+  return look_up(text, family, 0);
+}
+
+std::string format_address(const SocketAddress& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address.length == 0) return "(no address)";
+  if (address.storage.ss_family == AF_INET) {
+    inet_ntop(AF_INET, &v4(address).sin_addr, text, sizeof text);
+    return std::string(text) + ":" + std::to_string(address.port());
+  }
+  inet_ntop(AF_INET6, &v6(address).sin6_addr, text, sizeof text);
+  std::string host = text;
+  if (const uint32_t scope = v6(address).sin6_scope_id; scope != 0) {
+    char name[IF_NAMESIZE];
+    host += "%";
+    host += if_indextoname(scope, name) != nullptr ? std::string(name) : std::to_string(scope);
+  }
+  return "[" + host + "]:" + std::to_string(address.port());
+}
+
+}  // namespace trestle

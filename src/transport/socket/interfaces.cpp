@@ -1,0 +1,99 @@
+#include <ifaddrs.h>
+#include <net/if.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "transport/socket/socket.h"
+#include "transport/socket/system_error.h"
+
+namespace trestle {
+namespace {
+
+bool is_link_local(const SocketAddress& address) {
+  if (address.family() != AddressFamily::kIpv6) return false;
+  return IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_addr);
+}
+
+// Smaller is better. A bridge of containers is a last resort before loopback: its address means something else, or
+// nothing, on other hosts.
+int undesirability(const Interface& interface) {
+  int rank = 0;
+  if (interface.loopback)
+    rank = 200;
+  else if (interface.name.starts_with("docker"))
+    rank = 100;
+  if (is_link_local(interface.address))
+    rank += 20;
+  else if (interface.address.family() == AddressFamily::kIpv6)
+    rank += 10;
+  return rank;
+}
+
+}  // namespace
+
+Result<std::vector<Interface>> local_interfaces() {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return socket_error("getifaddrs");
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, &freeifaddrs);
+  std::vector<Interface> found;
+  for (const ifaddrs* item = list; item != nullptr; item = item->ifa_next) {
+    if (item->ifa_addr == nullptr || (item->ifa_flags & IFF_UP) == 0) continue;
+    const int family = item->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    Interface interface;
+    interface.name = item->ifa_name;
+    interface.loopback = (item->ifa_flags & IFF_LOOPBACK) != 0;
+    interface.address.length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    std::memcpy(&interface.address.storage, item->ifa_addr, interface.address.length);
+    found.push_back(std::move(interface));
+  }
+  return found;
+}
+
+bool interface_matches(std::string_view filter, std::string_view name) {
+  bool negated = false;
+  bool whole = false;
+  if (filter.starts_with('^')) {
+    negated = true;
+    filter.remove_prefix(1);
+  }
+  if (filter.starts_with('=')) {
+    whole = true;
+    filter.remove_prefix(1);
+  }
+  if (filter.empty()) return true;
+  bool listed = false;
+  while (!filter.empty()) {
+    const size_t comma = std::min(filter.find(','), filter.size());
+    const std::string_view item = filter.substr(0, comma);
+    if (!item.empty() && (whole ? name == item : name.starts_with(item))) listed = true;
+    filter.remove_prefix(std::min(comma + 1, filter.size()));
+  }
+  return listed != negated;
+}
+
+Result<std::vector<Interface>> choose_interfaces(std::string_view filter, AddressFamily family) {
+  const std::vector<Interface> all = TRY(local_interfaces());
+  std::vector<Interface> chosen;
+  for (const Interface& interface : all) {
+    if (family != AddressFamily::kAny && interface.address.family() != family) continue;
+    if (interface_matches(filter, interface.name)) chosen.push_back(interface);
+  }
+  if (chosen.empty()) {
+    std::string list;
+    for (const Interface& interface : all) {
+      const std::string address = format_address(interface.address);
+      list += (list.empty() ? "" : ", ") + interface.name + " (" + address.substr(0, address.rfind(':')) + ")";
+    }
+    const char* kind = family == AddressFamily::kIpv4 ? "IPv4 " : family == AddressFamily::kIpv6 ? "IPv6 " : "";
+    return Error{Code::kInvalidArgument, "no network interface with an " + std::string(kind) + "address matches '" +
+                                             std::string(filter) + "'; there are: " + (list.empty() ? "none" : list)};
+  }
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [](const Interface& a, const Interface& b) { return undesirability(a) < undesirability(b); });
+  return chosen;
+}
+
+}  // namespace trestle

@@ -1,0 +1,31 @@
+// Errors of socket calls as Errors. Internal to src/transport/socket; any thread.
+#pragma once
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include "base/result.h"
+
+namespace trestle {
+
+// "send: Broken pipe"; kRemoteError where the peer or the way to it is the reason.
+inline Error socket_error(const char* what, int number = errno) {
+  Code code = Code::kSystemError;
+  switch (number) {
+    case ECONNRESET:
+    case ECONNREFUSED:
+    case ECONNABORTED:
+    case EPIPE:
+    case ETIMEDOUT:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case EHOSTDOWN:
+    case ENETDOWN:
+    case ENOTCONN:
+      code = Code::kRemoteError;
+  }
+  return Error{code, std::string(what) + ": " + std::generic_category().message(number)};
+}
+
+}  // namespace trestle

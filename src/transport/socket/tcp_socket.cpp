@@ -1,0 +1,135 @@
+#include <netinet/tcp.h>
+
+#include "transport/socket/socket.h"
+#include "transport/socket/system_error.h"
+
+namespace trestle {
+namespace {
+
+void set_int(int fd, int level, int option, int value) {
+  (void)setsockopt(fd, level, option, &value, sizeof value);
+}
+
+// An empty descriptor: the port is taken.
+Result<UniqueFd> bind_and_listen(const SocketAddress& address, int backlog) {
+  UniqueFd fd(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return socket_error("socket");
+  // Connections of an earlier run that linger in TIME_WAIT do not block the port.
+  set_int(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (address.family() == AddressFamily::kIpv6) set_int(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  if (::bind(fd.get(), address.get(), address.length) != 0) {
+    if (errno == EADDRINUSE) return UniqueFd();
+    return socket_error(("bind to " + format_address(address)).c_str());
+  }
+  if (::listen(fd.get(), backlog) != 0) {
+    if (errno == EADDRINUSE) return UniqueFd();
+    return socket_error(("listen on " + format_address(address)).c_str());
+  }
+  return fd;
+}
+
+}  // namespace
+
+Result<Listener> listen_tcp_at(const SocketAddress& address, int backlog) {
+  Listener listener;
+  listener.fd = TRY(bind_and_listen(address, backlog));
+  if (!listener.fd) return Error{Code::kSystemError, "bind to " + format_address(address) + ": the port is in use"};
+  listener.address = local_address(listener.fd.get());
+  return listener;
+}
+
+Result<Listener> listen_tcp(const ListenOptions& options) {
+  const std::vector<Interface> interfaces = TRY(choose_interfaces(options.interface_filter, options.family));
+  if (options.port_low > options.port_high)
+    return Error{Code::kInvalidArgument, "the port range ends before it begins"};
+  Error last;
+  for (const Interface& interface : interfaces) {
+    SocketAddress address = interface.address;
+    bool in_use = true;
+    for (uint32_t port = options.port_low; port <= options.port_high && in_use; ++port) {
+      address.set_port(static_cast<uint16_t>(port));
+      Result<UniqueFd> fd = bind_and_listen(address, options.backlog);
+      if (!fd.ok()) {
+        last = std::move(fd).error();
+        in_use = false;
+      } else if (fd.value()) {
+        const SocketAddress bound = local_address(fd.value().get());
+        return Listener{std::move(fd).value(), bound};
+      }
+    }
+    if (in_use)
+      last = Error{Code::kSystemError, "every port from " + std::to_string(options.port_low) + " to " +
+                                           std::to_string(options.port_high) + " is in use on interface " +
+                                           interface.name};
+  }
+  return last;
+}
+
+Result<UniqueFd> start_connect(const SocketAddress& address) {
+  UniqueFd fd(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return socket_error("socket");
+  if (::connect(fd.get(), address.get(), address.length) != 0 && errno != EINPROGRESS && errno != EINTR)
+    return socket_error(("connect to " + format_address(address)).c_str());
+  return fd;
+}
+
+Result<bool> finish_connect(int fd) {
+  int error = 0;
+  socklen_t length = sizeof error;
+  if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0) return socket_error("getsockopt");
+  if (error != 0) return socket_error("connect", error);
+  sockaddr_storage peer;
+  length = sizeof peer;
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0) return true;
+  if (errno == ENOTCONN) return false;
+  return socket_error("connect");
+}
+
+Result<UniqueFd> accept_connection(int listener_fd) {
+  for (;;) {
+    UniqueFd fd(::accept4(listener_fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (fd) return fd;
+    switch (errno) {
+      case EAGAIN:
+        return UniqueFd();
+      case EINTR:
+      case ECONNABORTED:
+      case EPROTO:
+        continue;
+      default:
+        return socket_error("accept");
+    }
+  }
+}
+
+bool set_tcp_options(int fd, const TcpOptions& options) {
+  if (options.no_delay) set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  if (options.keepalive_idle_s > 0) {
+    set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, options.keepalive_idle_s);
+    set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
+    set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  }
+  if (options.user_timeout_ms > 0) set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, options.user_timeout_ms);
+  if (options.send_buffer_bytes > 0) set_int(fd, SOL_SOCKET, SO_SNDBUF, options.send_buffer_bytes);
+  if (options.receive_buffer_bytes > 0) set_int(fd, SOL_SOCKET, SO_RCVBUF, options.receive_buffer_bytes);
+  if (options.congestion.empty()) return true;
+  return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, options.congestion.data(),
+                    static_cast<socklen_t>(options.congestion.size())) == 0;
+}
+
+SocketAddress local_address(int fd) {
+  SocketAddress address;
+  address.length = sizeof address.storage;
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0) address.length = 0;
+  return address;
+}
+
+SocketAddress peer_address(int fd) {
+  SocketAddress address;
+  address.length = sizeof address.storage;
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0) address.length = 0;
+  return address;
+}
+
+}  // namespace trestle
