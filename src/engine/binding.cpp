@@ -1,0 +1,122 @@
+#include "engine/binding.h"
+
+#include <algorithm>
+
+#include "transport/transport.h"
+
+namespace trestle {
+
+Placement Placement::direct(BufferId buffer, uint32_t element_bytes) {
+  Placement p;
+  p.buffer_ = buffer;
+  p.element_bytes_ = element_bytes;
+  return p;
+}
+
+Placement Placement::shard(BufferId buffer, uint32_t element_bytes, ElementRange shard) {
+  Placement p = direct(buffer, element_bytes);
+  p.origin_ = shard.offset;
+  return p;
+}
+
+Placement Placement::packed(uint32_t element_bytes, uint64_t offset) {
+  Placement p = direct(BufferId::kStaging, element_bytes);
+  p.packed_ = true;
+  p.next_ = offset;
+  return p;
+}
+
+uint64_t Placement::append(int32_t unit, uint64_t elements) {
+  if (unit_offset_.size() <= static_cast<size_t>(unit)) unit_offset_.resize(unit + 1, 0);
+  unit_offset_[unit] = next_;
+  next_ += elements * element_bytes_;
+  return elements * element_bytes_;
+}
+
+PieceRef Placement::locate(int32_t unit, ElementRange range) const {
+  const uint64_t bytes = range.count * element_bytes_;
+  if (packed_) return {buffer_, unit_offset_[unit], bytes};
+  // An empty range may lie before the shard: it is never read.
+  const uint64_t offset = range.offset >= origin_ ? (range.offset - origin_) * element_bytes_ : 0;
+  return {buffer_, offset, bytes};
+}
+
+bool Placement::same_memory(const Placement& other, bool operation_in_place) const {
+  if (packed_ || other.packed_) return false;  // every phase that packs has a place of its own
+  if (buffer_ == other.buffer_) return origin_ == other.origin_;
+  return operation_in_place;
+}
+
+void TableBuilder::add(int32_t unit, ElementRange range) {
+  const PieceRef piece = place_.locate(unit, range);
+  if (piece.bytes == 0) return;
+  const bool block_has_pieces = table_.first.back() < table_.pieces.size();
+  if (block_has_pieces) {
+    PieceRef& last = table_.pieces.back();
+    if (last.buffer == piece.buffer && last.offset + last.bytes == piece.offset) {
+      last.bytes += piece.bytes;
+      return;
+    }
+  }
+  table_.pieces.push_back(piece);
+}
+
+BlockTable TableBuilder::take() {
+  table_.first.push_back(static_cast<uint32_t>(table_.pieces.size()));
+  return std::move(table_);
+}
+
+ElementRange chunk_range(const Schedule& schedule, uint32_t chunk, uint64_t elements, uint32_t element_bytes) {
+  Topology one;
+  one.dimensions.resize(1);
+  return chunk_units(schedule, chunk, one, elements, element_bytes, ChunkCut::kCanonical)[0];
+}
+
+namespace {
+
+uint64_t bytes_before(const PreparedPhase& phase, uint32_t logical_first, uint32_t blocks) {
+  return phase.logical_begin[logical_first + blocks] - phase.logical_begin[logical_first];
+}
+
+ByteDependency to_bytes(const PreparedPhase& phase, const Step& mine, const Dependency& dependency) {
+  const Step& its = phase.plan->steps[dependency.step];
+  ByteDependency result;
+  result.step = dependency.step;
+  result.my_begin = bytes_before(phase, mine.logical_first, dependency.my_first);
+  result.my_end = bytes_before(phase, mine.logical_first, dependency.my_first + dependency.count);
+  result.its_begin = bytes_before(phase, its.logical_first, dependency.its_first);
+  return result;
+}
+
+// A message has at most kMaxPieces pieces, and both sides must cut alike: the bound follows from what they share.
+uint64_t bounded_segment(uint64_t preferred, const Scatter& scatter) {
+  if (scatter.units <= kMaxPieces / 2) return preferred;
+  const uint64_t bound = kMaxPieces / 2 * scatter.shortest_bytes;
+  uint64_t segment = 64;
+  while (segment * 2 <= std::min(preferred, bound)) segment *= 2;
+  return segment;
+}
+
+}  // namespace
+
+void bind_steps(PreparedPhase& phase, uint64_t segment_bytes, const Scatter& scatter, uint64_t& staging_bytes) {
+  const Plan& plan = *phase.plan;
+  phase.logical_begin.assign(1, 0);
+  uint64_t longest = 0;
+  for (uint64_t bytes : phase.logical_bytes) {
+    phase.logical_begin.push_back(phase.logical_begin.back() + bytes);
+    longest = std::max(longest, bytes);
+  }
+  phase.scratch_stride = (longest + 63) / 64 * 64;
+  phase.scratch_offset = staging_bytes;
+  staging_bytes += phase.scratch_stride * plan.scratch;
+  phase.segment_bytes = bounded_segment(segment_bytes, scatter);
+  for (const Step& step : plan.steps) {
+    phase.step_bytes.push_back(bytes_before(phase, step.logical_first, step.blocks));
+    for (uint32_t d = 0; d < step.dependencies; ++d) {
+      phase.dependencies.push_back(to_bytes(phase, step, plan.dependencies[step.first_dependency + d]));
+    }
+  }
+}
+
+}  // namespace trestle

@@ -1,0 +1,306 @@
+#include "engine/engine.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace trestle {
+
+namespace {
+
+constexpr uint32_t kRoundsPerClockRead = 256;
+constexpr int64_t kSuspicionNs = 300'000'000;
+constexpr int kExpressSleepMs = 1;  // a board rings no bell: look again soon
+
+void watch(int epoll, int fd) {
+  if (fd < 0) return;
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0, "a transport's descriptor cannot be watched");
+}
+
+}  // namespace
+
+Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> transports, std::vector<Transport*> router,
+               std::unique_ptr<Express> express)
+    : config_(std::move(config)),
+      transports_(std::move(transports)),
+      router_(std::move(router)),
+      express_(std::move(express)),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  CHECK(epoll_.get() >= 0 && wake_.get() >= 0, "no descriptors left for an engine");
+  watch(epoll_.get(), wake_.get());
+  for (const auto& transport : transports_) watch(epoll_.get(), transport->event_fd());
+}
+
+Engine::~Engine() {
+  close(0);
+}
+
+// ---- submit side
+
+Operation* Engine::acquire(const std::shared_ptr<const Prepared>& prepared) {
+  std::lock_guard lock(pool_mutex_);
+  auto& idle = idle_[prepared.get()];
+  std::unique_ptr<Operation> operation;
+  if (idle.empty()) {
+    operation = std::make_unique<Operation>(*this, prepared);
+  } else {
+    operation = std::move(idle.back());
+    idle.pop_back();
+  }
+  Operation* result = operation.get();
+  lent_.emplace(result, std::move(operation));
+  return result;
+}
+
+void Engine::give_back(Operation* operation) {
+  std::lock_guard lock(pool_mutex_);
+  auto lent = lent_.find(operation);
+  CHECK(lent != lent_.end(), "an operation was given back twice");
+  operation->express.reset();
+  operation->stream = nullptr;
+  operation->item = nullptr;
+  idle_[&operation->prepared()].push_back(std::move(lent->second));
+  lent_.erase(lent);
+}
+
+void Engine::forget(const Prepared* prepared) {
+  std::lock_guard lock(pool_mutex_);
+  idle_.erase(prepared);
+}
+
+void Engine::activate(Operation& operation) {
+  {
+    std::lock_guard lock(inbox_mutex_);
+    inbox_.push_back(&operation);
+    inbox_full_.store(true, std::memory_order_release);
+  }
+  if (sleepers() != 0) wake();
+}
+
+void Engine::fail(Error error) {
+  {
+    std::lock_guard lock(failure_mutex_);
+    if (failure_) return;
+    LOG(kInfo, kColl, "communicator failed: %s", error.message.c_str());
+    failure_ = error;
+  }
+  failed_.store(true, std::memory_order_release);
+  if (config_.on_failure) config_.on_failure(error);
+  wake();
+}
+
+std::optional<Error> Engine::failure() const {
+  std::lock_guard lock(failure_mutex_);
+  return failure_;
+}
+
+std::string Engine::oldest_operation() {
+  if (!try_lock()) return "";
+  std::string text = active_.empty() ? "" : active_.front()->describe();
+  unlock();
+  return text;
+}
+
+// ---- drive side
+
+bool Engine::try_progress() {
+  if (locked_.load(std::memory_order_relaxed) || !try_lock()) return false;
+  const bool moved = progress_locked();
+  unlock();
+  return moved;
+}
+
+bool Engine::progress_locked() {
+  if (closed_) return false;
+  int64_t now = 0;
+  const bool tick = rounds_++ % kRoundsPerClockRead == 0;
+  const bool arrivals = inbox_full_.load(std::memory_order_acquire);
+  if (tick || arrivals) {
+    now = config_.clock->now_ns();
+    last_driven_ns_.store(now, std::memory_order_relaxed);
+  }
+  bool moved = arrivals && drain_inbox(now);
+  if (!failed() && !suspicion_) {
+    Result<bool> result = run_operations();
+    if (!result.ok()) {
+      transports_failed(std::move(result).error(), config_.clock->now_ns());
+    } else {
+      moved |= result.value();
+    }
+    if (tick) check_deadlines(now);
+  } else if (suspicion_ && !failed() && config_.clock->now_ns() - suspected_ns_ > kSuspicionNs) {
+    fail(*suspicion_);
+  }
+  if (failed()) {
+    finish_all(*failure());
+    return true;
+  }
+  return moved;
+}
+
+// A rank that fails closes its connections, and its peers see those end before they hear why. The story that the
+// control mesh brings names the cause: it gets a moment to arrive.
+void Engine::transports_failed(Error error, int64_t now_ns) {
+  if (error.code != Code::kRemoteError) {
+    fail(std::move(error));
+    return;
+  }
+  suspicion_ = std::move(error);
+  suspected_ns_ = now_ns;
+}
+
+bool Engine::drain_inbox(int64_t now_ns) {
+  {
+    std::lock_guard lock(inbox_mutex_);
+    drained_.swap(inbox_);
+    inbox_full_.store(false, std::memory_order_release);
+  }
+  for (Operation* operation : drained_) {
+    operation->activate(now_ns);
+    const auto place =
+        std::upper_bound(active_.begin(), active_.end(), operation,
+                         [](const Operation* a, const Operation* b) { return a->number() < b->number(); });
+    active_.insert(place, operation);
+  }
+  const bool any = !drained_.empty();
+  drained_.clear();
+  return any;
+}
+
+Result<bool> Engine::advance(Operation& operation) {
+  if (!operation.express) return operation.advance(router_);
+  if (!express_->poll(*operation.express)) return false;
+  operation.finish_express();
+  return true;
+}
+
+Result<bool> Engine::run_operations() {
+  bool moved = false;
+  for (const auto& transport : transports_) {
+    Result<bool> result = transport->progress();
+    if (!result.ok()) return with_context(std::move(result).error());
+    moved |= result.value();
+  }
+  for (size_t i = 0; i < active_.size();) {
+    Operation* operation = active_[i];
+    Result<bool> result = advance(*operation);
+    if (!result.ok()) return with_context(std::move(result).error());
+    moved |= result.value();
+    if (!operation->complete()) {
+      ++i;
+      continue;
+    }
+    active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
+    finish(operation, nullptr);
+    moved = true;
+  }
+  return moved;
+}
+
+// "…; operation 17 (…) was awaiting …": what the failure cost.
+Error Engine::with_context(Error error) const {
+  error.message = config_.name + ": " + error.message;
+  if (!active_.empty()) error.message += "; " + active_.front()->describe();
+  return error;
+}
+
+void Engine::finish(Operation* operation, const Error* error) {
+  Stream* stream = operation->stream;
+  CHECK(stream != nullptr, "an active operation without a stream");
+  const auto keep = stream->shared_from_this();  // the last operation may be all that keeps the stream
+  stream->operation_done(*operation, error);
+  give_back(operation);
+  pending_.fetch_sub(1, std::memory_order_acq_rel);
+  if (sleepers() != 0) wake();
+}
+
+void Engine::finish_all(const Error& error) {
+  if (!transports_closed_) {
+    transports_closed_ = true;
+    for (const auto& transport : transports_) transport->close(0);
+  }
+  // A finished operation may activate the next one of its stream here: until nothing is left.
+  do {
+    std::vector<Operation*> ended;
+    ended.swap(active_);
+    for (Operation* operation : ended) finish(operation, &error);
+  } while (drain_inbox(0));
+}
+
+void Engine::check_deadlines(int64_t now_ns) {
+  for (const Operation* operation : active_) {
+    if (operation->deadline_ns() == 0 || now_ns < operation->deadline_ns()) continue;
+    fail({Code::kTimeout,
+          config_.name + ": deadline passed after " + operation->timeout_text() + "; " + operation->describe()});
+    return;
+  }
+}
+
+// ---- sleeping
+
+bool Engine::prepare_sleep() {
+  bool quiet = !failed() && !inbox_full_.load(std::memory_order_acquire);
+  for (const auto& transport : transports_) quiet = transport->prepare_sleep() && quiet;
+  return quiet;
+}
+
+void Engine::sleep(int timeout_ms) {
+  if (!try_lock()) {
+    // Somebody drives it: whoever that is completes our operation, or lets go of the lock soon.
+    ::sched_yield();
+    return;
+  }
+  const bool alive = !closed_ && !transports_closed_;
+  const bool express_pending =
+      std::any_of(active_.begin(), active_.end(), [](const Operation* o) { return o->express.has_value(); });
+  if (express_pending) timeout_ms = std::min(timeout_ms, kExpressSleepMs);
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  if (suspicion_) timeout_ms = std::min(timeout_ms, kExpressSleepMs);
+  const bool quiet = alive && prepare_sleep();
+  unlock();
+  if (quiet) {
+    epoll_event events[4];
+    ::epoll_wait(epoll_.get(), events, 4, timeout_ms);
+  }
+  uint64_t count;
+  while (::read(wake_.get(), &count, sizeof count) > 0) {
+  }
+  if (sleepers_.fetch_sub(1, std::memory_order_seq_cst) == 1 && try_lock()) {
+    if (!closed_ && !transports_closed_) {
+      for (const auto& transport : transports_) transport->finish_sleep();
+    }
+    rounds_ = 0;  // whoever slept looks at the deadlines first
+    unlock();
+  }
+}
+
+void Engine::wake() {
+  const uint64_t one = 1;
+  // A full counter means that the bell already rings.
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+}
+
+void Engine::close(int linger_ms) {
+  while (!try_lock()) ::sched_yield();
+  if (!closed_) {
+    if (failed()) finish_all(*failure());
+    closed_ = true;
+    if (!transports_closed_) {
+      transports_closed_ = true;
+      for (const auto& transport : transports_) transport->close(linger_ms);
+    }
+  }
+  unlock();
+}
+
+}  // namespace trestle

@@ -1,0 +1,109 @@
+#include "engine/express.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace trestle {
+
+namespace {
+
+// Everybody reads everybody's slot: beyond this a rank reads more than a plan would send.
+constexpr uint64_t kMostBytesRead = 64 * 1024;
+
+uint64_t published_bytes(Collective collective, uint64_t count_bytes, uint64_t ranks) {
+  const bool per_block = collective == Collective::kReduceScatter || collective == Collective::kAllToAll;
+  return per_block ? count_bytes * ranks : count_bytes;
+}
+
+}  // namespace
+
+Express::Express(std::unique_ptr<Board> board, int32_t rank, int32_t ranks, uint64_t most_bytes)
+    : board_(std::move(board)), rank_(rank), ranks_(ranks), most_bytes_(most_bytes), sources_(ranks) {
+  ahead_.reserve(64);
+}
+
+bool Express::serves(Collective collective, uint64_t count_bytes) const {
+  if (collective == Collective::kSendRecv || count_bytes > most_bytes_) return false;
+  const uint64_t bytes = published_bytes(collective, count_bytes, ranks_);
+  return bytes <= most_bytes_ && bytes * ranks_ <= kMostBytesRead;
+}
+
+bool Express::may_publish(uint64_t sequence) {
+  if (sequence < known_floor_ + kBoardSlots) return true;
+  uint64_t lowest = UINT64_MAX;
+  for (int32_t r = 0; r < ranks_; ++r) lowest = std::min(lowest, r == rank_ ? floor_ : board_->floor(r));
+  known_floor_ = lowest;
+  return sequence < known_floor_ + kBoardSlots;
+}
+
+void Express::publish(ExpressCall& call) {
+  const bool has_data = call.collective != Collective::kBroadcast || rank_ == call.root;
+  const uint64_t bytes = published_bytes(call.collective, call.bytes, ranks_);
+  if (has_data && bytes != 0) std::memcpy(board_->my_payload(call.sequence), call.send, bytes);
+  board_->publish(call.sequence, floor_);
+  call.published = true;
+}
+
+bool Express::poll(ExpressCall& call) {
+  if (!call.published) {
+    if (!may_publish(call.sequence)) return false;
+    publish(call);
+  }
+  while (call.arrived < ranks_) {
+    if (call.arrived != rank_ && !board_->arrived(call.arrived, call.sequence)) return false;
+    ++call.arrived;
+  }
+  combine(call);
+  completed(call.sequence);
+  return true;
+}
+
+void Express::combine(const ExpressCall& call) {
+  const auto payload = [&](int32_t rank) { return board_->payload(rank, call.sequence); };
+  switch (call.collective) {
+    case Collective::kAllReduce:
+    case Collective::kReduce:
+    case Collective::kReduceScatter: {
+      if (call.collective == Collective::kReduce && rank_ != call.root) return;
+      const uint64_t offset = call.collective == Collective::kReduceScatter ? rank_ * call.bytes : 0;
+      for (int32_t r = 0; r < ranks_; ++r) sources_[r] = payload(r) + offset;
+      call.reduce(call.recv, sources_, call.elements, call.spec);
+      return;
+    }
+    case Collective::kAllGather:
+      for (int32_t r = 0; r < ranks_; ++r) std::memcpy(call.recv + r * call.bytes, payload(r), call.bytes);
+      return;
+    case Collective::kAllToAll:
+      for (int32_t r = 0; r < ranks_; ++r) {
+        std::memcpy(call.recv + r * call.bytes, payload(r) + rank_ * call.bytes, call.bytes);
+      }
+      return;
+    case Collective::kBroadcast:
+      std::memcpy(call.recv, payload(call.root), call.bytes);
+      return;
+    case Collective::kBarrier:
+    case Collective::kSendRecv:
+      return;
+  }
+}
+
+void Express::completed(uint64_t sequence) {
+  if (sequence != floor_) {
+    ahead_.push_back(sequence);
+    return;
+  }
+  ++floor_;
+  for (size_t i = 0; i < ahead_.size();) {
+    if (ahead_[i] != floor_) {
+      ++i;
+      continue;
+    }
+    ahead_[i] = ahead_.back();
+    ahead_.pop_back();
+    ++floor_;
+    i = 0;
+  }
+  board_->set_floor(floor_);
+}
+
+}  // namespace trestle

@@ -1,0 +1,63 @@
+// Express: small collectives over a board of slots that all ranks share (one host, or one process), run by the calling
+// thread itself.
+//
+// Its plan is the direct algorithm's: everybody publishes, everybody reads all slots and adds them in rank order.
+// Sequence numbers are given in call order, so they agree on all ranks; operations on several streams may still run out
+// of order, so every rank tells its floor (how many express operations it has completed in order), and a slot is reused
+// only when every rank's floor says that it was read. Owned by the engine. next_sequence() under the communicator's
+// call order; poll() under the rank's progress lock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/prepared.h"
+#include "kernels/reduce.h"
+#include "transport/shm/board.h"
+
+namespace trestle {
+
+// One express collective in progress.
+struct ExpressCall {
+  Collective collective = Collective::kAllReduce;
+  ReduceFunction reduce = nullptr;
+  ReduceSpec spec;
+  const std::byte* send = nullptr;
+  std::byte* recv = nullptr;
+  uint64_t elements = 0;  // of what `count` counts
+  uint64_t bytes = 0;     // of it
+  int32_t root = 0;
+  uint64_t sequence = 0;
+  int32_t arrived = 0;  // ranks seen so far
+  bool published = false;
+};
+
+class Express {
+ public:
+  Express(std::unique_ptr<Board> board, int32_t rank, int32_t ranks, uint64_t most_bytes);
+
+  // Whether a collective goes over the board: agreed, a function of its arguments only.
+  bool serves(Collective collective, uint64_t count_bytes) const;
+  uint64_t next_sequence() { return next_sequence_++; }
+  // Publishes and looks for the others. True when the collective is complete.
+  bool poll(ExpressCall& call);
+
+ private:
+  bool may_publish(uint64_t sequence);
+  void publish(ExpressCall& call);
+  void combine(const ExpressCall& call);
+  void completed(uint64_t sequence);
+
+  std::unique_ptr<Board> board_;
+  const int32_t rank_;
+  const int32_t ranks_;
+  const uint64_t most_bytes_;
+  uint64_t next_sequence_ = 0;
+  uint64_t floor_ = 0;           // express operations completed in order
+  uint64_t known_floor_ = 0;     // of the slowest rank, as far as was looked
+  std::vector<uint64_t> ahead_;  // completed out of order
+  std::vector<const std::byte*> sources_;
+};
+
+}  // namespace trestle

@@ -1,0 +1,86 @@
+#include "engine/layout.h"
+
+#include <algorithm>
+
+namespace trestle {
+
+ElementRange nth_range(uint64_t elements, uint32_t n, uint32_t r) {
+  const uint64_t base = elements / n;
+  const uint64_t longer = elements % n;
+  return {r * base + std::min<uint64_t>(r, longer), base + (r < longer ? 1 : 0)};
+}
+
+namespace {
+
+// Element boundary `index` of the cut of `length` elements in the proportions of the schedule's chunks, on cache lines
+// where possible.
+uint64_t boundary(const Schedule& schedule, uint32_t index, uint64_t length, uint32_t element_bytes) {
+  if (index == 0) return 0;
+  if (index >= schedule.chunks.size() || schedule.bytes == 0) return length;
+  uint64_t before = 0;
+  for (uint32_t k = 0; k < index; ++k) before += schedule.chunks[k].bytes;
+  auto at = static_cast<uint64_t>(static_cast<unsigned __int128>(length) * before / schedule.bytes);
+  const uint64_t line = std::max<uint64_t>(1, 64 / element_bytes);
+  if (length >= 4 * line * schedule.chunks.size()) at -= at % line;
+  return at;
+}
+
+ElementRange slice(const Schedule& schedule, uint32_t chunk, ElementRange whole, uint32_t element_bytes) {
+  const uint64_t begin = boundary(schedule, chunk, whole.count, element_bytes);
+  const uint64_t end = boundary(schedule, chunk + 1, whole.count, element_bytes);
+  return {whole.offset + begin, end - begin};
+}
+
+// Position of a rank's unit in a contiguous chunk: mixed radix in the order in which the chunk's phases split the data.
+uint32_t split_position(const Topology& topology, const std::vector<uint8_t>& order, int32_t rank) {
+  uint32_t position = 0;
+  for (uint8_t d : order) position = position * topology.group_size(d) + topology.coordinate(rank, d);
+  return position;
+}
+
+std::vector<uint8_t> split_order(const Topology& topology, const ChunkSchedule& chunk) {
+  std::vector<uint8_t> order;
+  for (const PhaseChoice& phase : chunk.phases) {
+    if (phase.kind == PhaseKind::kReduceScatter && phase.dimension != kFlat) order.push_back(phase.dimension);
+  }
+  for (uint8_t d = 0; d < topology.dimensions.size(); ++d) {
+    if (std::find(order.begin(), order.end(), d) == order.end()) order.push_back(d);
+  }
+  return order;
+}
+
+}  // namespace
+
+std::vector<ElementRange> chunk_units(const Schedule& schedule, uint32_t chunk, const Topology& topology,
+                                      uint64_t elements, uint32_t element_bytes, ChunkCut cut) {
+  const int32_t ranks = topology.ranks();
+  std::vector<ElementRange> units(ranks);
+  if (cut == ChunkCut::kCanonical) {
+    for (int32_t r = 0; r < ranks; ++r) {
+      units[r] = slice(schedule, chunk, nth_range(elements, ranks, r), element_bytes);
+    }
+    return units;
+  }
+  const ElementRange whole = slice(schedule, chunk, {0, elements}, element_bytes);
+  const std::vector<uint8_t> order = split_order(topology, schedule.chunks[chunk]);
+  for (int32_t r = 0; r < ranks; ++r) {
+    const ElementRange part = nth_range(whole.count, ranks, split_position(topology, order, r));
+    units[r] = {whole.offset + part.offset, part.count};
+  }
+  return units;
+}
+
+std::vector<int32_t> block_units(const Topology& topology, int32_t rank, uint8_t dimension, uint32_t done, int32_t j) {
+  if (dimension == kFlat) return {j};
+  std::vector<int32_t> units;
+  for (int32_t r = 0; r < topology.ranks(); ++r) {
+    bool mine = topology.coordinate(r, dimension) == j;
+    for (uint8_t d = 0; mine && d < topology.dimensions.size(); ++d) {
+      if ((done >> d & 1u) != 0 && topology.coordinate(r, d) != topology.coordinate(rank, d)) mine = false;
+    }
+    if (mine) units.push_back(r);
+  }
+  return units;
+}
+
+}  // namespace trestle

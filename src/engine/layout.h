@@ -1,0 +1,41 @@
+// Where the data of an operation lies: shards, chunk slices, and the units that the phases of a schedule move. Pure.
+//
+// The data of an operation is a vector V of `elements` elements, cut into one *shard* per rank: shard r is the r-th of
+// N equal ranges (where N does not divide, the first ranges are one element longer). Two ways to cut chunks:
+//   canonical:  chunk k = the k-th slice of every shard; shard r belongs to rank r whatever the order of dimensions.
+//   For everything whose
+//               blocks are the user's (reduce-scatter, all-gather, the separated halves of an all-reduce).
+//   contiguous: chunk k = the k-th slice of V, cut into N units in the order in which the chunk's own first phases
+//   split it, so that every
+//               block is one piece. For an all-reduce whose halves are not separated.
+// A *unit* (chunk, rank) is the part of chunk k that rank r holds after the reduce-scatter phases. A phase's block is a
+// set of units.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sched/schedule.h"
+#include "topology/topology.h"
+
+namespace trestle {
+
+struct ElementRange {
+  uint64_t offset = 0;  // elements
+  uint64_t count = 0;
+};
+
+// The r-th of n equal ranges of `elements`.
+ElementRange nth_range(uint64_t elements, uint32_t n, uint32_t r);
+
+enum class ChunkCut : uint8_t { kCanonical, kContiguous };
+
+// Ranges of V of all units of one chunk, indexed by rank.
+std::vector<ElementRange> chunk_units(const Schedule& schedule, uint32_t chunk, const Topology& topology,
+                                      uint64_t elements, uint32_t element_bytes, ChunkCut cut);
+
+// The units (ranks) of logical block j of a phase on `dimension`, for `rank`, when the dimensions in `done` (bit mask)
+// are already split: their coordinates equal the rank's own. Ascending.
+std::vector<int32_t> block_units(const Topology& topology, int32_t rank, uint8_t dimension, uint32_t done, int32_t j);
+
+}  // namespace trestle

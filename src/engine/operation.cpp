@@ -1,0 +1,102 @@
+#include "engine/operation.h"
+
+namespace trestle {
+
+Operation::Operation(Engine& engine, std::shared_ptr<const Prepared> prepared)
+    : engine_(engine), prepared_(std::move(prepared)) {
+  const Schedule& schedule = prepared_->schedule;
+  runs_.resize(prepared_->phases.size());
+  for (size_t chunk = 0; chunk < runs_.size(); ++chunk) runs_[chunk].resize(prepared_->phases[chunk].size());
+  next_stage_.resize(schedule.chunks.size());
+  position_.resize(schedule.orders.size());
+  in_flight_count_.resize(schedule.orders.size());
+}
+
+void Operation::bind(void* const send, void* recv, uint64_t number, int64_t timeout_ns) {
+  buffers_ = {static_cast<std::byte*>(send), static_cast<std::byte*>(recv), nullptr};
+  number_ = number;
+  timeout_ns_ = timeout_ns;
+  deadline_ns_ = 0;
+  phases_left_ = 0;
+  for (const auto& chunk : prepared_->phases) phases_left_ += static_cast<uint32_t>(chunk.size());
+}
+
+void Operation::activate(int64_t now_ns) {
+  deadline_ns_ = timeout_ns_ > 0 ? now_ns + timeout_ns_ : 0;
+  if (prepared_->staging_bytes != 0 && !staging_) staging_.reset(new std::byte[prepared_->staging_bytes + 64]);
+  auto aligned = (reinterpret_cast<uintptr_t>(staging_.get()) + 63) & ~uintptr_t{63};
+  buffers_[static_cast<size_t>(BufferId::kStaging)] = reinterpret_cast<std::byte*>(aligned);
+  std::fill(next_stage_.begin(), next_stage_.end(), 0);
+  std::fill(position_.begin(), position_.end(), 0);
+  std::fill(in_flight_count_.begin(), in_flight_count_.end(), 0);
+  in_flight_.clear();
+}
+
+PhaseRun& Operation::run_of(PhaseId id) {
+  auto& run = runs_[id.chunk][id.stage];
+  if (!run) run = std::make_unique<PhaseRun>(prepared_->phases[id.chunk][id.stage], *prepared_);
+  return *run;
+}
+
+// A dimension starts its phases in the agreed order: the head of the order waits for its chunk's earlier phases, and
+// everything behind it waits too, so that all ranks start the same phases in the same order (Themis, section 4.6).
+bool Operation::start_phases() {
+  const Schedule& schedule = prepared_->schedule;
+  bool started = false;
+  for (uint32_t o = 0; o < schedule.orders.size(); ++o) {
+    const DimensionOrder& order = schedule.orders[o];
+    while (position_[o] < order.order.size() && in_flight_count_[o] < order.in_flight) {
+      const PhaseId id = order.order[position_[o]];
+      if (next_stage_[id.chunk] != id.stage) break;
+      PhaseRun& run = run_of(id);
+      run.start(buffers_, number_, id.chunk * prepared_->stages + id.stage);
+      in_flight_.push_back({o, id, &run});
+      ++position_[o];
+      ++in_flight_count_[o];
+      started = true;
+    }
+  }
+  return started;
+}
+
+void Operation::finish_phase(const InFlight& phase) {
+  ++next_stage_[phase.id.chunk];
+  --in_flight_count_[phase.order];
+  --phases_left_;
+}
+
+Result<bool> Operation::advance(Router router) {
+  bool moved = start_phases();
+  size_t kept = 0;
+  bool finished = false;
+  for (size_t i = 0; i < in_flight_.size(); ++i) {
+    const InFlight phase = in_flight_[i];
+    moved |= TRY(phase.run->advance(router));
+    if (phase.run->complete()) {
+      finish_phase(phase);
+      finished = true;
+    } else {
+      in_flight_[kept++] = phase;
+    }
+  }
+  in_flight_.resize(kept);
+  if (finished) moved |= start_phases();
+  return moved;
+}
+
+std::string Operation::timeout_text() const {
+  const int64_t ms = timeout_ns_ / 1'000'000;
+  return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
+}
+
+std::string Operation::describe() const {
+  std::string text = "operation " + std::to_string(number_ & ~(uint64_t{1} << 63)) + " (" + to_string(*prepared_) + ")";
+  if (express) return text + ", awaiting the other ranks of this host";
+  if (in_flight_.empty()) return text;
+  const InFlight& oldest = in_flight_.front();
+  text += ", chunk " + std::to_string(oldest.id.chunk) + ", phase " + std::to_string(oldest.id.stage + 1) + " of " +
+          std::to_string(prepared_->phases[oldest.id.chunk].size()) + ", awaiting " + oldest.run->awaited();
+  return text;
+}
+
+}  // namespace trestle

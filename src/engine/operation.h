@@ -1,0 +1,82 @@
+// Operation: one started collective of one rank: the state of a Prepared bound to buffers.
+//
+// Owned by the engine, which pools them per Prepared; driven under the rank's progress lock once it is active. Until
+// then it lies in its stream's queue and nobody reads anything but its fields set at creation.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/express.h"
+#include "engine/phase_run.h"
+#include "engine/prepared.h"
+
+namespace trestle {
+
+class Engine;
+class Stream;
+struct StreamItem;
+
+class Operation {
+ public:
+  Operation(Engine& engine, std::shared_ptr<const Prepared> prepared);
+
+  Engine& engine() { return engine_; }
+  const Prepared& prepared() const { return *prepared_; }
+  void bind(void* const send, void* recv, uint64_t number, int64_t timeout_ns);
+
+  // Activation: the phases may start from now on.
+  void activate(int64_t now_ns);
+  // Starts phases in the agreed order of every dimension, advances those in flight, oldest first. True if anything
+  // moved.
+  Result<bool> advance(Router router);
+  bool complete() const { return phases_left_ == 0; }
+  // It runs over the express board instead of phases.
+  void make_express(const ExpressCall& call) {
+    express = call;
+    phases_left_ = 1;
+  }
+  void finish_express() { phases_left_ = 0; }
+
+  uint64_t number() const { return number_; }
+  int64_t deadline_ns() const { return deadline_ns_; }  // 0: none
+  const Buffers& buffers() const { return buffers_; }
+  // "operation 17 (all-reduce of 1024 float (sum)), chunk 2, phase 1 of 4: awaits message 3 of rank 5"
+  std::string describe() const;
+
+  std::string timeout_text() const;  // "600 s"
+
+  // Where it is queued; set by the stream.
+  Stream* stream = nullptr;
+  StreamItem* item = nullptr;
+  std::optional<ExpressCall> express;
+
+ private:
+  struct InFlight {
+    uint32_t order = 0;  // index into Schedule::orders
+    PhaseId id;
+    PhaseRun* run = nullptr;
+  };
+  bool start_phases();
+  void finish_phase(const InFlight& phase);
+  PhaseRun& run_of(PhaseId id);
+
+  Engine& engine_;
+  std::shared_ptr<const Prepared> prepared_;
+  Buffers buffers_{};
+  std::unique_ptr<std::byte[]> staging_;
+  uint64_t number_ = 0;
+  int64_t timeout_ns_ = 0;
+  int64_t deadline_ns_ = 0;
+  std::vector<std::vector<std::unique_ptr<PhaseRun>>> runs_;  // [chunk][stage], built at first use
+  std::vector<uint32_t> next_stage_;                          // by chunk: stages that are done
+  std::vector<uint32_t> position_;                            // by order: phases started
+  std::vector<uint32_t> in_flight_count_;                     // by order
+  std::vector<InFlight> in_flight_;                           // in start order
+  uint32_t phases_left_ = 0;
+};
+
+}  // namespace trestle

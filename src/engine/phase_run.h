@@ -1,0 +1,95 @@
+// PhaseRun: the step interpreter. Runs the plan of one phase of one started operation over the transports, in segments.
+//
+// Owned by an Operation, driven by the engine under the rank's progress lock. Allocates when it is built, then never:
+// the same run is started again and again. Steps follow their derived dependencies by byte counters; every step keeps a
+// few segments in flight.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/prepared.h"
+#include "kernels/reduce.h"
+#include "transport/transport.h"
+
+namespace trestle {
+
+// The buffers of a started operation, indexed by BufferId. The send buffer is never written.
+using Buffers = std::array<std::byte*, 3>;
+
+// The transport to each rank of the communicator; nullptr: none.
+using Router = std::span<Transport* const>;
+
+class PhaseRun {
+ public:
+  PhaseRun(const PreparedPhase& phase, const Prepared& prepared);
+  PhaseRun(const PhaseRun&) = delete;
+  PhaseRun& operator=(const PhaseRun&) = delete;
+
+  // number: of the operation, as in its messages; phase_number: chunk * stages + stage.
+  void start(const Buffers& buffers, uint64_t number, uint32_t phase_number);
+  // Does what can be done now. True if anything moved.
+  Result<bool> advance(Router router);
+  bool complete() const { return started_ && active_.empty(); }
+  // What it waits for, for a sentence: "message 2 of rank 5". Any rank it names is in `peers`.
+  std::string awaited() const;
+
+ private:
+  struct Slot {
+    uint64_t bytes = 0;
+    uint32_t posted = 0;  // receives of a Reduce that are posted
+    SendRequest send;
+    std::vector<RecvRequest> receives;  // Recv: one; Reduce: one per peer source
+    std::vector<ConstPiece> read;
+    std::vector<Piece> write;
+  };
+  struct StepRun {
+    uint64_t segments = 1;
+    uint64_t issued = 0;    // segments
+    uint64_t finished = 0;  // segments
+    uint64_t done_bytes = 0;
+    uint32_t first_slot = 0;
+    uint32_t slots = 0;
+  };
+
+  bool is_complete(uint32_t step) const { return steps_[step].finished == steps_[step].segments; }
+  bool ready(uint32_t step, uint64_t upto) const;
+  Slot& slot(const StepRun& run, uint64_t segment) { return slots_[run.first_slot + segment % run.slots]; }
+  uint64_t segment_size(uint32_t step, uint64_t segment) const;
+  void finish_segment(uint32_t step);
+
+  Result<bool> advance_step(uint32_t step, Router router);
+  Result<bool> advance_send(uint32_t step, Router router);
+  Result<bool> advance_recv(uint32_t step, Router router);
+  Result<bool> advance_copy(uint32_t step);
+  Result<bool> advance_reduce(uint32_t step, Router router);
+  Result<bool> post_receives(uint32_t step, Slot& slot, uint64_t segment, Router router);
+  void reduce_segment(uint32_t step, Slot& slot, uint64_t segment);
+  void average_output();
+
+  template <class P>
+  void gather(const BlockRange& range, uint32_t logical_first, uint64_t begin, uint64_t bytes,
+              std::vector<P>& pieces) const;
+  MessageTag tag(uint32_t message, uint64_t segment) const;
+
+  const PreparedPhase& phase_;
+  const Plan& plan_;
+  ReduceFunction reduce_;
+  ReduceSpec spec_;
+  uint32_t element_bytes_;
+  uint32_t ranks_;
+  bool started_ = false;
+  Buffers buffers_{};
+  uint64_t number_ = 0;
+  uint32_t phase_number_ = 0;
+  std::vector<StepRun> steps_;
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> active_;                   // steps that are not complete, in plan order
+  std::vector<std::vector<ConstPiece>> operands_;  // of reduce_segment
+};
+
+}  // namespace trestle

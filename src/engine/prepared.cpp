@@ -1,0 +1,275 @@
+#include "engine/prepared.h"
+
+#include <algorithm>
+
+#include "algorithms/catalog.h"
+#include "engine/binding.h"
+
+namespace trestle {
+
+uint64_t vector_elements(const PrepareRequest& request, int32_t ranks) {
+  const bool per_block = request.collective == Collective::kAllToAll ||
+                         (!request.half && (request.collective == Collective::kReduceScatter ||
+                                            request.collective == Collective::kAllGather));
+  return per_block ? request.count * ranks : request.count;
+}
+
+namespace {
+
+struct Preparation {
+  const PrepareRequest& request;
+  const PrepareContext& context;
+  Prepared& result;
+  ChunkCut cut;
+  uint64_t elements;
+  uint32_t element_bytes;
+};
+
+bool moves_whole_vector(PhaseKind kind) {
+  return kind != PhaseKind::kReduceScatter && kind != PhaseKind::kAllGather;
+}
+
+Result<std::shared_ptr<const Plan>> plan_for(const Preparation& p, const PhaseChoice& choice, bool in_place) {
+  const Topology& topology = *p.context.topology;
+  PlanRequest request;
+  request.kind = choice.kind;
+  request.group_size = topology.group_size(choice.dimension);
+  request.me = topology.coordinate(p.context.rank, choice.dimension);
+  request.root = topology.coordinate(p.request.root, choice.dimension);
+  request.in_place = in_place;
+  return std::make_shared<const Plan>(TRY(build_plan(algorithms()[choice.algorithm], request, p.context.check_plans)));
+}
+
+// The state of a chunk between its phases, as this rank sees it.
+struct ChunkState {
+  std::vector<ElementRange> units;  // of V, by rank
+  uint32_t split = 0;               // dimensions whose coordinate the resident data shares with this rank
+  bool all_split = false;           // after a flat reduce-scatter, or as the input of an all-gather
+  Placement place;                  // where the resident data lies
+};
+
+// A phase that divides the data (reduce-scatter) or joins it (all-gather): blocks are sets of units.
+PreparedPhase shard_phase(const Preparation& p, const PhaseChoice& choice, const ChunkState& before,
+                          const Placement& in, const Placement& out, uint32_t fixed) {
+  const Topology& topology = *p.context.topology;
+  const int32_t me = topology.coordinate(p.context.rank, choice.dimension);
+  const int32_t n = topology.group_size(choice.dimension);
+  PreparedPhase phase;
+  phase.choice = choice;
+  phase.peers = topology.group(p.context.rank, choice.dimension);
+  const bool scatter = choice.kind == PhaseKind::kReduceScatter;
+  TableBuilder input(in), output(out);
+  for (int32_t j = 0; j < n; ++j) {
+    uint64_t elements = 0;
+    const bool in_input = scatter || j == me;
+    const bool in_output = !scatter || j == me;
+    if (in_input) input.open_block();
+    if (in_output) output.open_block();
+    for (int32_t unit : block_units(topology, p.context.rank, choice.dimension, fixed, j)) {
+      elements += before.units[unit].count;
+      if (in_input) input.add(unit, before.units[unit]);
+      if (in_output) output.add(unit, before.units[unit]);
+    }
+    phase.logical_bytes.push_back(elements * p.element_bytes);
+  }
+  phase.input = input.take();
+  phase.output = output.take();
+  return phase;
+}
+
+// A phase over the whole chunk (small all-reduce, broadcast, reduce, all-to-all): blocks are equal ranges of the chunk.
+PreparedPhase whole_phase(const Preparation& p, const PhaseChoice& choice, uint32_t chunk, const Plan& plan) {
+  PreparedPhase phase;
+  phase.choice = choice;
+  phase.peers = p.context.topology->group(p.context.rank, choice.dimension);
+  const uint32_t blocks = plan.blocks;
+  std::vector<ElementRange> ranges;
+  if (choice.kind == PhaseKind::kAllToAll) {
+    // Chunk k of an all-to-all = the k-th slice of every block.
+    ranges =
+        chunk_units(p.result.schedule, chunk, *p.context.topology, p.elements, p.element_bytes, ChunkCut::kCanonical);
+  } else {
+    const ElementRange whole = chunk_range(p.result.schedule, chunk, p.elements, p.element_bytes);
+    for (uint32_t b = 0; b < blocks; ++b) {
+      const ElementRange part = nth_range(whole.count, blocks, b);
+      ranges.push_back({whole.offset + part.offset, part.count});
+    }
+  }
+  TableBuilder input(Placement::direct(BufferId::kSend, p.element_bytes));
+  TableBuilder output(Placement::direct(BufferId::kRecv, p.element_bytes));
+  for (uint32_t b = 0; b < blocks; ++b) {
+    phase.logical_bytes.push_back(ranges[b].count * p.element_bytes);
+    if (input_blocks(plan) != 0) {
+      input.open_block();
+      input.add(static_cast<int32_t>(b), ranges[b]);
+    }
+    if (output_blocks(plan) != 0) {
+      output.open_block();
+      output.add(static_cast<int32_t>(b), ranges[b]);
+    }
+  }
+  phase.input = input.take();
+  phase.output = output.take();
+  return phase;
+}
+
+// Where the results of a phase go, and where later phases find them.
+Placement output_placement(Preparation& p, const ChunkState& chunk, const PhaseChoice& choice, bool last,
+                           uint32_t fixed_after) {
+  const bool own_shard_only = p.request.collective == Collective::kReduceScatter && !p.request.half;
+  if (!own_shard_only) return Placement::direct(BufferId::kRecv, p.element_bytes);
+  if (last)
+    return Placement::shard(BufferId::kRecv, p.element_bytes, nth_range(p.elements, p.result.ranks, p.context.rank));
+  Placement staged = Placement::packed(p.element_bytes, p.result.staging_bytes);
+  for (int32_t unit : block_units(*p.context.topology, p.context.rank, choice.dimension, fixed_after,
+                                  p.context.topology->coordinate(p.context.rank, choice.dimension))) {
+    p.result.staging_bytes += staged.append(unit, chunk.units[unit].count);
+  }
+  p.result.staging_bytes = (p.result.staging_bytes + 63) / 64 * 64;
+  return staged;
+}
+
+Placement first_input(const Preparation& p) {
+  if (p.request.collective == Collective::kAllGather) {
+    const ElementRange own = nth_range(p.elements, p.result.ranks, p.context.rank);
+    if (p.request.half) return Placement::direct(BufferId::kRecv, p.element_bytes);
+    return Placement::shard(BufferId::kSend, p.element_bytes, own);
+  }
+  return Placement::direct(BufferId::kSend, p.element_bytes);
+}
+
+Result<PreparedPhase> prepare_shard_phase(Preparation& p, ChunkState& chunk, const PhaseChoice& choice, bool last) {
+  const bool scatter = choice.kind == PhaseKind::kReduceScatter;
+  const uint32_t bit = choice.dimension == kFlat ? ~0u : 1u << choice.dimension;
+  const uint32_t fixed = scatter ? chunk.split : chunk.split & ~bit;
+  const Placement in = chunk.place;
+  const Placement out = output_placement(p, chunk, choice, last, scatter ? fixed | bit : fixed);
+  const bool same_memory = in.same_memory(out, p.request.in_place);
+  PreparedPhase phase = shard_phase(p, choice, chunk, in, out, fixed);
+  phase.plan = TRY(plan_for(p, choice, same_memory));
+  chunk.split = scatter ? chunk.split | bit : fixed;
+  chunk.place = out;
+  return phase;
+}
+
+Scatter scatter_of(const std::vector<ElementRange>& units, uint32_t element_bytes) {
+  Scatter scatter{units.size(), UINT64_MAX};
+  for (const ElementRange& unit : units) {
+    if (unit.count != 0)
+      scatter.shortest_bytes = std::min<uint64_t>(scatter.shortest_bytes, unit.count * element_bytes);
+  }
+  return scatter;
+}
+
+bool reduces(PhaseKind kind) {
+  return kind == PhaseKind::kReduceScatter || kind == PhaseKind::kAllReduce || kind == PhaseKind::kReduce;
+}
+
+// An average is divided once: when the last reducing phase of the chunk is done.
+void mark_average(std::vector<PreparedPhase>& phases, ReduceOp op) {
+  if (op != ReduceOp::kAvg) return;
+  for (size_t stage = phases.size(); stage-- > 0;) {
+    if (!reduces(phases[stage].choice.kind)) continue;
+    phases[stage].average_output = true;
+    return;
+  }
+}
+
+Status prepare_chunk(Preparation& p, uint32_t index) {
+  const ChunkSchedule& schedule = p.result.schedule.chunks[index];
+  ChunkState chunk;
+  chunk.units = chunk_units(p.result.schedule, index, *p.context.topology, p.elements, p.element_bytes, p.cut);
+  chunk.place = first_input(p);
+  if (p.request.collective == Collective::kAllGather) chunk.split = ~0u;
+  std::vector<PreparedPhase>& phases = p.result.phases[index];
+  for (size_t stage = 0; stage < schedule.phases.size(); ++stage) {
+    const PhaseChoice& choice = schedule.phases[stage];
+    const bool last = stage + 1 == schedule.phases.size();
+    if (moves_whole_vector(choice.kind)) {
+      auto plan = TRY(plan_for(p, choice, p.request.in_place));
+      PreparedPhase phase = whole_phase(p, choice, index, *plan);
+      phase.plan = std::move(plan);
+      phases.push_back(std::move(phase));
+    } else {
+      phases.push_back(TRY(prepare_shard_phase(p, chunk, choice, last)));
+    }
+    bind_steps(phases.back(), p.context.segment_bytes(p.context.self, phases.back().peers),
+               scatter_of(chunk.units, p.element_bytes), p.result.staging_bytes);
+  }
+  mark_average(phases, p.request.op);
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Prepared>> prepare(const PrepareRequest& request, const Schedule& schedule,
+                                                const PrepareContext& context) {
+  auto result = std::make_shared<Prepared>();
+  result->collective = request.collective;
+  result->type = request.type;
+  result->op = request.op;
+  result->root = request.root;
+  result->in_place = request.in_place;
+  result->count = request.count;
+  result->schedule = schedule;
+  result->ranks = context.topology->ranks();
+  result->phases.resize(schedule.chunks.size());
+  for (const ChunkSchedule& chunk : schedule.chunks) {
+    result->stages = std::max<uint32_t>(result->stages, chunk.phases.size());
+  }
+  Preparation p{request,
+                context,
+                *result,
+                request.collective == Collective::kAllReduce ? ChunkCut::kContiguous : ChunkCut::kCanonical,
+                vector_elements(request, result->ranks),
+                static_cast<uint32_t>(size_of(request.type))};
+  for (uint32_t chunk = 0; chunk < schedule.chunks.size(); ++chunk) TRY(prepare_chunk(p, chunk));
+  return std::shared_ptr<const Prepared>(std::move(result));
+}
+
+Result<std::shared_ptr<const Prepared>> prepare_point_to_point(const PrepareRequest& request, bool sending,
+                                                               const PrepareContext& context) {
+  auto result = std::make_shared<Prepared>();
+  result->collective = Collective::kSendRecv;
+  result->type = request.type;
+  result->count = request.count;
+  result->stages = 1;
+  result->ranks = context.topology->ranks();
+  const auto kind = sending ? PhaseKind::kSend : PhaseKind::kRecv;
+  const Algorithm* direct = TRY(find_algorithm("direct"));
+  const auto index = static_cast<uint16_t>(direct - algorithms().data());
+  const PlanRequest plan{kind, 2, sending ? 0 : 1, 0, false};
+  PreparedPhase phase;
+  phase.choice = {kFlat, kind, index};
+  phase.plan = std::make_shared<const Plan>(TRY(build_plan(*direct, plan, context.check_plans)));
+  phase.peers =
+      sending ? std::vector<int32_t>{context.rank, request.peer} : std::vector<int32_t>{request.peer, context.rank};
+  const auto element_bytes = static_cast<uint32_t>(size_of(request.type));
+  TableBuilder table(Placement::direct(sending ? BufferId::kSend : BufferId::kRecv, element_bytes));
+  for (uint32_t b = 0; b < phase.plan->blocks; ++b) {
+    const ElementRange part = nth_range(request.count, phase.plan->blocks, b);
+    phase.logical_bytes.push_back(part.count * element_bytes);
+    table.open_block();
+    table.add(static_cast<int32_t>(b), part);
+  }
+  (sending ? phase.input : phase.output) = table.take();
+  bind_steps(phase, context.segment_bytes(context.self, phase.peers), Scatter{}, result->staging_bytes);
+  result->schedule.bytes = request.count * element_bytes;
+  result->schedule.chunks = {{result->schedule.bytes, {phase.choice}}};
+  result->schedule.orders = {{kFlat, 1, {{0, 0}}}};
+  result->phases.resize(1);
+  result->phases[0].push_back(std::move(phase));
+  return std::shared_ptr<const Prepared>(std::move(result));
+}
+
+std::string to_string(const Prepared& prepared) {
+  std::string text = to_string(prepared.collective);
+  if (prepared.collective == Collective::kBarrier) return text;
+  text += " of " + std::to_string(prepared.count) + " " + to_string(prepared.type);
+  const bool adds = prepared.collective == Collective::kAllReduce ||
+                    prepared.collective == Collective::kReduceScatter || prepared.collective == Collective::kReduce;
+  if (adds) text += std::string(" (") + to_string(prepared.op) + ")";
+  return text;
+}
+
+}  // namespace trestle

@@ -1,0 +1,110 @@
+// Prepared: one collective call, selected, planned and laid out for one rank: immutable, cached, started any number of
+// times.
+//
+// Everything is symbolic in the buffers: pieces say which buffer (send, recv, staging) and where in it. Built once per
+// (collective, count, type, operator, root, in place) and communicator; shared by the operations that run it; any
+// thread may read it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/types.h"
+#include "engine/layout.h"
+#include "plan/plan.h"
+#include "sched/schedule.h"
+
+namespace trestle {
+
+enum class BufferId : uint8_t { kSend, kRecv, kStaging };
+
+struct PieceRef {
+  BufferId buffer = BufferId::kSend;
+  uint64_t offset = 0;  // bytes
+  uint64_t bytes = 0;
+};
+
+// The pieces of the blocks of one space: block b = pieces[first[b] .. first[b+1]).
+struct BlockTable {
+  std::vector<uint32_t> first;
+  std::vector<PieceRef> pieces;
+};
+
+// A dependency in bytes of the two steps' streams: bytes [my_begin, my_end) of this step follow the same bytes,
+// shifted, of `step`.
+struct ByteDependency {
+  uint32_t step = 0;
+  uint64_t my_begin = 0;
+  uint64_t my_end = 0;
+  uint64_t its_begin = 0;
+};
+
+// One phase of one chunk, bound to the symbolic buffers.
+struct PreparedPhase {
+  PhaseChoice choice;
+  std::shared_ptr<const Plan> plan;
+  std::vector<int32_t> peers;           // group index -> rank in the communicator
+  std::vector<uint64_t> logical_bytes;  // of each logical block
+  std::vector<uint64_t> logical_begin;  // prefix sums
+  BlockTable input;
+  BlockTable output;
+  uint64_t scratch_offset = 0;  // in staging
+  uint64_t scratch_stride = 0;
+  uint64_t segment_bytes = 0;  // equal on all ranks of the group
+  std::vector<uint64_t> step_bytes;
+  std::vector<ByteDependency> dependencies;  // parallel to plan->dependencies
+  bool average_output = false;               // divide the output blocks by the number of ranks when the phase is done
+};
+
+struct Prepared {
+  Collective collective = Collective::kAllReduce;
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+  int32_t root = 0;
+  bool in_place = false;
+  uint64_t count = 0;  // as the caller gave it
+  Schedule schedule;
+  uint32_t stages = 0;                             // most phases of a chunk
+  std::vector<std::vector<PreparedPhase>> phases;  // [chunk][stage]
+  uint64_t staging_bytes = 0;
+  int32_t ranks = 1;
+};
+
+struct PrepareRequest {
+  Collective collective = Collective::kAllReduce;
+  // Separated half of an all-reduce: reduce-scatter / all-gather whose whole-vector side is the receive buffer and
+  // whose shards are uneven.
+  bool half = false;
+  uint64_t count = 0;
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+  int32_t root = 0;
+  bool in_place = false;
+  int32_t peer = -1;  // send, recv
+  bool operator==(const PrepareRequest&) const = default;
+};
+
+// What preparation needs to know of the communicator. segment_bytes: preferred size per transport kind, 0: as the
+// catalog says.
+struct PrepareContext {
+  const Topology* topology = nullptr;
+  int32_t rank = 0;
+  bool check_plans = false;
+  // Agreed: size of the messages of long blocks between the members of a group.
+  uint64_t (*segment_bytes)(const void* self, const std::vector<int32_t>& group) = nullptr;
+  const void* self = nullptr;
+};
+
+// Elements of the whole vector V of a request.
+uint64_t vector_elements(const PrepareRequest& request, int32_t ranks);
+Result<std::shared_ptr<const Prepared>> prepare(const PrepareRequest& request, const Schedule& schedule,
+                                                const PrepareContext& context);
+// A point-to-point message (send: to peer; recv: from peer) as a Prepared of one phase.
+Result<std::shared_ptr<const Prepared>> prepare_point_to_point(const PrepareRequest& request, bool sending,
+                                                               const PrepareContext& context);
+std::string to_string(const Prepared& prepared);  // "all-reduce of 1024 float (sum)"
+
+}  // namespace trestle

@@ -1,0 +1,229 @@
+#include "engine/progress.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/host.h"
+
+namespace trestle {
+
+namespace {
+
+constexpr int kYieldRounds = 200;
+constexpr int kOwnSleepMs = 100;         // deadlines are looked at this often by a sleeping waiter
+constexpr int64_t kUndrivenNs = 50'000;  // an engine with work that nobody drove for this long is the helper's
+constexpr int64_t kLongestWatchNs = 2'000'000;
+constexpr int64_t kWatchAfterWorkNs = 20'000'000;
+
+inline void pause_briefly() {
+  __builtin_ia32_pause();
+}
+
+// Rounds of spinning before the first yield. Where ranks outnumber processors, whoever spins keeps the one it waits for
+// from running.
+int spin_rounds(size_t engines) {
+  return engines < static_cast<size_t>(usable_cpus()) ? 2000 : 20;
+}
+
+}  // namespace
+
+Progress& Progress::process() {
+  // Never destroyed by static destruction while another thread may wait in it: ended by the library's own exit hook.
+  static Progress progress;
+  return progress;
+}
+
+Progress::~Progress() {
+  stop_.store(true);
+  if (helper_.joinable()) {
+    ring();
+    helper_.join();
+  }
+}
+
+std::shared_ptr<const Progress::Engines> Progress::engines() const {
+  std::lock_guard lock(mutex_);
+  return engines_;
+}
+
+void Progress::add(std::shared_ptr<Engine> engine) {
+  std::lock_guard lock(mutex_);
+  auto next = std::make_shared<Engines>(*engines_);
+  next->push_back(std::move(engine));
+  engines_ = std::move(next);
+  start_helper();
+}
+
+void Progress::remove(const Engine* engine) {
+  std::lock_guard lock(mutex_);
+  auto next = std::make_shared<Engines>(*engines_);
+  std::erase_if(*next, [engine](const auto& e) { return e.get() == engine; });
+  engines_ = std::move(next);
+}
+
+void Progress::add(std::shared_ptr<Pollable> pollable) {
+  {
+    std::lock_guard lock(pollables_mutex_);
+    pollables_.push_back(std::move(pollable));
+  }
+  std::lock_guard lock(mutex_);
+  start_helper();
+  ring();
+}
+
+void Progress::remove(const Pollable* pollable) {
+  std::lock_guard lock(pollables_mutex_);
+  std::erase_if(pollables_, [pollable](const auto& p) { return p.get() == pollable; });
+}
+
+void Progress::start_helper() {
+  if (helper_.joinable()) return;
+  bell_ = UniqueFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  // The program's signals are the program's: the helper takes none.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  helper_ = std::thread([this] { helper_loop(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Progress::ring() {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);
+}
+
+void Progress::work_started() {
+  if (helper_deep_asleep_.load(std::memory_order_seq_cst)) ring();
+}
+
+void Progress::poke() {
+  for (const auto& engine : *engines()) engine->try_progress();
+}
+
+namespace {
+
+// Marks the engine that a waiting thread drives, so that the helper leaves it alone.
+class Attendance {
+ public:
+  ~Attendance() { move_to(nullptr); }
+  void move_to(const std::shared_ptr<Engine>& engine) {
+    if (engine == engine_) return;
+    if (engine_ != nullptr) engine_->attend(-1);
+    if (engine != nullptr) engine->attend(1);
+    engine_ = engine;
+  }
+
+ private:
+  std::shared_ptr<Engine> engine_;
+};
+
+}  // namespace
+
+void Progress::wait(const std::function<bool()>& done, const std::function<std::shared_ptr<Engine>()>& own) {
+  auto all = engines();
+  const int spins = spin_rounds(all->size());
+  int quiet = 0;
+  Attendance attendance;
+  while (!done()) {
+    const std::shared_ptr<Engine> mine = own();
+    attendance.move_to(mine);
+    bool moved = mine != nullptr && mine->try_progress();
+    if (!moved && (mine == nullptr || quiet % 64 == 63)) {
+      if (quiet % 1024 == 1023) all = engines();
+      for (const auto& engine : *all) moved |= engine != mine && engine->try_progress();
+    }
+    if (moved) {
+      quiet = 0;
+      continue;
+    }
+    ++quiet;
+    if (quiet < spins) {
+      pause_briefly();
+    } else if (quiet < spins + kYieldRounds) {
+      ::sched_yield();
+    } else if (done()) {
+      return;
+    } else if (mine != nullptr) {
+      mine->sleep(kOwnSleepMs);
+    } else {
+      // The head waits for an event of another stream: whoever drives that one ends this wait.
+      pollfd none{};
+      ::poll(&none, 0, 1);
+    }
+  }
+}
+
+// ---- the helper thread
+
+void Progress::poll_pollables(int64_t now_ns) {
+  std::lock_guard lock(pollables_mutex_);
+  for (const auto& pollable : pollables_) pollable->poll(now_ns);
+}
+
+int64_t Progress::next_pollable_ns() {
+  std::lock_guard lock(pollables_mutex_);
+  int64_t due = INT64_MAX;
+  for (const auto& pollable : pollables_) due = std::min(due, pollable->next_due_ns());
+  return due;
+}
+
+// Drives what nobody drives. Returns the number of engines that it had to drive.
+int Progress::helper_round(int64_t now_ns) {
+  int driven = 0;
+  for (const auto& engine : *engines()) {
+    if (!engine->busy() || engine->attended()) continue;
+    if (now_ns - engine->last_driven_ns() < kUndrivenNs) continue;
+    // Stays with it while things move, so that a transfer does not crawl from tick to tick.
+    while (engine->try_progress()) {
+    }
+    ++driven;
+  }
+  return driven;
+}
+
+void Progress::helper_sleep(int64_t timeout_ns) {
+  std::vector<pollfd> fds;
+  fds.push_back({bell_.get(), POLLIN, 0});
+  {
+    std::lock_guard lock(pollables_mutex_);
+    for (const auto& pollable : pollables_) fds.push_back({pollable->event_fd(), POLLIN, 0});
+  }
+  timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000), static_cast<long>(timeout_ns % 1'000'000'000)};
+  ::ppoll(fds.data(), fds.size(), timeout_ns == INT64_MAX ? nullptr : &timeout, nullptr);
+  uint64_t count;
+  while (::read(bell_.get(), &count, sizeof count) > 0) {
+  }
+}
+
+void Progress::helper_loop() {
+  Clock& clock = monotonic_clock();
+  int64_t watch_ns = kUndrivenNs;
+  int64_t last_work_ns = clock.now_ns();
+  while (!stop_.load()) {
+    const int64_t now = clock.now_ns();
+    poll_pollables(now);
+    const int driven = helper_round(now);
+    const auto all = engines();
+    const bool busy = std::any_of(all->begin(), all->end(), [](const auto& e) { return e->busy(); });
+    if (busy) last_work_ns = now;
+    watch_ns = driven != 0 ? kUndrivenNs : std::min(watch_ns * 2, kLongestWatchNs);
+    int64_t timeout = watch_ns;
+    if (!busy && now - last_work_ns > kWatchAfterWorkNs) {
+      helper_deep_asleep_.store(true, std::memory_order_seq_cst);
+      const bool still_idle = std::none_of(all->begin(), all->end(), [](const auto& e) { return e->busy(); });
+      timeout = still_idle ? INT64_MAX : kUndrivenNs;
+    }
+    const int64_t due = next_pollable_ns();
+    if (due != INT64_MAX) timeout = std::min(timeout, std::max<int64_t>(0, due - now));
+    helper_sleep(timeout);
+    helper_deep_asleep_.store(false, std::memory_order_seq_cst);
+  }
+}
+
+}  // namespace trestle

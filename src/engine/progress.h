@@ -1,0 +1,72 @@
+// Progress: who drives the engines of this process. The process's registry of engines, its waiting loop and its one
+// helper thread.
+//
+// A thread that waits drives the engine it waits for, then helps the others: spin, yield, then sleep in one place
+// (Engine::sleep). The helper thread sleeps while callers drive, and drives engines that have work but nobody else; it
+// also polls what must be heard when nobody waits (control meshes). One object per process, made at first use; any
+// thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "engine/engine.h"
+
+namespace trestle {
+
+// Something with a descriptor that the helper thread polls: readable, or due by time.
+class Pollable {
+ public:
+  virtual ~Pollable() = default;
+  virtual int event_fd() const = 0;
+  virtual void poll(int64_t now_ns) = 0;
+  virtual int64_t next_due_ns() const = 0;
+};
+
+class Progress {
+ public:
+  static Progress& process();
+  ~Progress();
+
+  void add(std::shared_ptr<Engine> engine);
+  // Afterwards the helper and new waits do not touch it; current waits may for one more round.
+  void remove(const Engine* engine);
+  void add(std::shared_ptr<Pollable> pollable);
+  void remove(const Pollable* pollable);  // returns when no poll() of it runs
+
+  // Work was started that nobody may wait for.
+  void work_started();
+  // Drives until done() is true. `own` may return nullptr: then everything is driven alike.
+  void wait(const std::function<bool()>& done, const std::function<std::shared_ptr<Engine>()>& own);
+  // One round over all engines, for queries.
+  void poke();
+
+ private:
+  using Engines = std::vector<std::shared_ptr<Engine>>;
+  std::shared_ptr<const Engines> engines() const;
+  void start_helper();
+  void helper_loop();
+  int helper_round(int64_t now_ns);
+  void poll_pollables(int64_t now_ns);
+  int64_t next_pollable_ns();
+  void helper_sleep(int64_t timeout_ns);
+  void ring();
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Engines> engines_ = std::make_shared<Engines>();
+  std::mutex pollables_mutex_;  // held while they are polled
+  std::vector<std::shared_ptr<Pollable>> pollables_;
+  std::atomic<bool> helper_deep_asleep_{false};
+  std::atomic<bool> stop_{false};
+  UniqueFd bell_;
+  std::thread helper_;
+};
+
+}  // namespace trestle

@@ -1,0 +1,121 @@
+#include "engine/stream.h"
+
+#include <algorithm>
+
+#include "engine/engine.h"
+#include "engine/operation.h"
+
+namespace trestle {
+
+void Stream::enqueue(std::vector<Operation*> operations) {
+  auto item = std::make_unique<StreamItem>();
+  item->left = operations.size();
+  for (Operation* operation : operations) {
+    operation->stream = this;
+    operation->item = item.get();
+  }
+  item->operations = std::move(operations);
+  push(std::move(item));
+}
+
+void Stream::record(const std::shared_ptr<Event>& event) {
+  auto item = std::make_unique<StreamItem>();
+  {
+    std::lock_guard lock(event->mutex_);
+    item->generation = ++event->generation_;
+    event->complete_.store(false, std::memory_order_release);
+  }
+  item->record = event;
+  push(std::move(item));
+}
+
+void Stream::wait_for(const std::shared_ptr<Event>& event) {
+  auto item = std::make_unique<StreamItem>();
+  {
+    std::lock_guard lock(event->mutex_);
+    item->generation = event->generation_;
+  }
+  item->wait = event;
+  push(std::move(item));
+}
+
+void Stream::push(std::unique_ptr<StreamItem> item) {
+  {
+    std::lock_guard lock(mutex_);
+    pending_.fetch_add(1, std::memory_order_acq_rel);
+    items_.push_back(std::move(item));
+  }
+  pump();
+}
+
+// True if the event is complete (as of the record that was waited for); else this stream is woken when it is.
+bool Stream::await(StreamItem& item) {
+  Event& event = *item.wait;
+  std::lock_guard lock(event.mutex_);
+  if (event.complete_.load(std::memory_order_acquire) || event.generation_ != item.generation) return true;
+  event.waiters_.push_back(weak_from_this());
+  return false;
+}
+
+bool Stream::pump_locked(std::vector<std::weak_ptr<Stream>>& to_wake, std::vector<Operation*>& to_activate) {
+  while (!items_.empty()) {
+    StreamItem& head = *items_.front();
+    if (!head.operations.empty()) {
+      if (head_active_) return false;
+      head_active_ = true;
+      to_activate = head.operations;
+      return true;
+    }
+    if (head.wait && !await(head)) return false;
+    if (head.record) {
+      std::lock_guard lock(head.record->mutex_);
+      if (head.record->generation_ == head.generation) head.record->complete_.store(true, std::memory_order_release);
+      to_wake.insert(to_wake.end(), head.record->waiters_.begin(), head.record->waiters_.end());
+      head.record->waiters_.clear();
+    }
+    items_.pop_front();
+    pending_.fetch_sub(1, std::memory_order_acq_rel);
+  }
+  return false;
+}
+
+void Stream::pump() {
+  std::vector<std::weak_ptr<Stream>> to_wake;
+  std::vector<Operation*> to_activate;
+  {
+    std::lock_guard lock(mutex_);
+    pump_locked(to_wake, to_activate);
+  }
+  for (Operation* operation : to_activate) operation->engine().activate(*operation);
+  for (const auto& waiter : to_wake) {
+    if (auto stream = waiter.lock()) stream->pump();
+  }
+}
+
+void Stream::operation_done(Operation& operation, const Error* error) {
+  {
+    std::lock_guard lock(mutex_);
+    if (error != nullptr && !error_) error_ = *error;
+    StreamItem* item = operation.item;
+    CHECK(!items_.empty() && items_.front().get() == item,
+          "an operation finished that is not at the head of its stream");
+    if (--item->left != 0) return;
+    items_.pop_front();
+    head_active_ = false;
+    pending_.fetch_sub(1, std::memory_order_acq_rel);
+  }
+  pump();
+}
+
+std::optional<Error> Stream::take_error() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(error_, std::nullopt);
+}
+
+std::shared_ptr<Engine> Stream::head_engine() {
+  std::lock_guard lock(mutex_);
+  if (items_.empty() || items_.front()->operations.empty()) return nullptr;
+  return items_.front()->operations.front()->engine().shared_from_this();
+}
+
+}  // namespace trestle
