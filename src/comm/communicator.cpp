@@ -1,0 +1,358 @@
+#include "comm/communicator.h"
+
+#include <algorithm>
+#include <functional>
+#include <thread>
+
+#include "algorithms/catalog.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "comm/mesh_poller.h"
+
+namespace trestle {
+
+namespace {
+
+int64_t deadline_of(const CommunicatorSettings& settings) {
+  if (settings.config.timeout_ns <= 0) return kNoDeadline;
+  return monotonic_clock().now_ns() + settings.config.timeout_ns;
+}
+
+void log_topology(const Topology& topology) {
+  if (!log_enabled(LogLevel::kInfo, Subsystem::kInit)) return;
+  std::string table = to_text(topology);
+  for (size_t begin = 0; begin < table.size();) {
+    const size_t end = std::min(table.find('\n', begin), table.size());
+    LOG(kInfo, kInit, "%s", table.substr(begin, end - begin).c_str());
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+
+// ---- making one
+
+Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring)
+    : rank_(bootstrap.rank()),
+      ranks_(bootstrap.nranks()),
+      settings_(settings),
+      name_(settings.name.empty() ? to_hex(bootstrap.job()).substr(0, 8) : settings.name),
+      topology_(std::move(wiring.topology)),
+      names_(std::move(wiring.names)),
+      segment_bytes_(std::move(wiring.segment_bytes)),
+      sent_(ranks_),
+      received_(ranks_) {
+  mesh_ = std::make_shared<MeshPoller>(bootstrap.take_mesh(), this);
+  EngineConfig config;
+  config.rank = rank_;
+  config.ranks = ranks_;
+  config.name = names_[rank_];
+  config.clock = &monotonic_clock();
+  config.on_failure = [mesh = mesh_, rank = rank_](const Error& error) {
+    if (error.code == Code::kAborted) return;
+    mesh->mesh().flood_error(error, rank);
+  };
+  engine_ = std::make_shared<Engine>(std::move(config), std::move(wiring.transports), std::move(wiring.router),
+                                     std::move(wiring.express));
+}
+
+Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
+                                                             int64_t deadline_ns) {
+  const auto fail = [&bootstrap](Error error) {
+    bootstrap.fail(error);
+    return error;
+  };
+  auto wiring = wire(bootstrap, settings, deadline_ns);
+  if (!wiring.ok()) return fail(std::move(wiring).error());
+  const Config& config = settings.config;
+  auto valid = validate({config.algorithm, config.schedule, static_cast<uint32_t>(config.chunks),
+                         static_cast<uint32_t>(config.phases_in_flight)},
+                        wiring.value().topology);
+  if (!valid.ok()) return fail(std::move(valid).error());
+  auto together = bootstrap.barrier(deadline_ns);  // nobody starts to talk to a rank that has refused
+  if (!together.ok()) return fail(std::move(together).error());
+  std::shared_ptr<Communicator> communicator(new Communicator(bootstrap, settings, std::move(wiring).value()));
+  communicator->mesh_->mesh().set_names(communicator->names_);
+  communicator->mesh_->start();
+  Progress::process().add(communicator->engine_);
+  Progress::process().add(std::static_pointer_cast<Pollable>(communicator->mesh_));
+  if (communicator->rank_ == 0) log_topology(communicator->topology_);
+  return communicator;
+}
+
+Result<std::shared_ptr<Communicator>> Communicator::create(const UniqueIdBytes& id, int32_t nranks, int32_t rank,
+                                                           const CommunicatorSettings& settings) {
+  const int64_t deadline = deadline_of(settings);
+  BootstrapConfig config = bootstrap_config(settings.config, nranks, rank, id);
+  config.deadline_ns = deadline;
+  auto bootstrap = TRY(Bootstrap::join(config));
+  return assemble(*bootstrap, settings, deadline);
+}
+
+Result<std::vector<std::shared_ptr<Communicator>>> Communicator::create_all(int32_t nranks,
+                                                                            const CommunicatorSettings& settings) {
+  const int64_t deadline = deadline_of(settings);
+  BootstrapConfig config = bootstrap_config(settings.config, nranks, 0, UniqueIdBytes{});
+  config.deadline_ns = deadline;
+  auto bootstraps = TRY(Bootstrap::join_in_process(config));
+  std::vector<Result<std::shared_ptr<Communicator>>> results(nranks, Error{Code::kInternalError, "not made"});
+  std::vector<std::thread> threads;
+  for (int32_t r = 0; r < nranks; ++r) {
+    threads.emplace_back([&, r] { results[r] = assemble(*bootstraps[r], settings, deadline); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::vector<std::shared_ptr<Communicator>> made;
+  for (auto& result : results) made.push_back(TRY(std::move(result)));
+  return made;
+}
+
+Communicator::~Communicator() {
+  destroy(0);
+}
+
+// ---- preparing
+
+uint64_t Communicator::group_segment_bytes(const void* self, const std::vector<int32_t>& group) {
+  const auto& bytes = static_cast<const Communicator*>(self)->segment_bytes_;
+  uint64_t smallest = UINT64_MAX;
+  for (size_t i = 0; i + 1 < group.size(); ++i) {
+    smallest = std::min({smallest, bytes[group[i]][group[i + 1]], bytes[group[0]][group[i + 1]]});
+  }
+  return smallest == UINT64_MAX ? 256 * 1024 : smallest;
+}
+
+size_t Communicator::KeyHash::operator()(const std::pair<PrepareRequest, bool>& key) const {
+  const PrepareRequest& r = key.first;
+  uint64_t h = r.count * 0x9e3779b97f4a7c15ull;
+  h ^= static_cast<uint64_t>(r.collective) << 56 | static_cast<uint64_t>(r.type) << 48 |
+       static_cast<uint64_t>(r.op) << 40 | static_cast<uint64_t>(r.half) << 34 |
+       static_cast<uint64_t>(r.in_place) << 33 | static_cast<uint64_t>(key.second) << 32;
+  h ^= (static_cast<uint64_t>(r.root) << 16 ^ static_cast<uint64_t>(r.peer)) * 0xc2b2ae3d27d4eb4full;
+  return h ^ (h >> 31);
+}
+
+Result<Schedule> Communicator::schedule_for(const PrepareRequest& request) const {
+  const Config& config = settings_.config;
+  SelectionConfig selection{config.algorithm, config.schedule, static_cast<uint32_t>(config.chunks),
+                            static_cast<uint32_t>(config.phases_in_flight)};
+  SelectionRequest what;
+  what.collective = request.collective;
+  what.element_bytes = static_cast<uint32_t>(size_of(request.type));
+  what.bytes = vector_elements(request, ranks_) * what.element_bytes;
+  what.root = request.root;
+  return select_schedule(what, topology_, selection);
+}
+
+Result<std::shared_ptr<const Prepared>> Communicator::build(const Call& call) {
+  const PrepareContext context{&topology_, rank_, settings_.config.check_plans, &group_segment_bytes, this};
+  if (call.request.peer >= 0) return prepare_point_to_point(call.request, call.sending, context);
+  if (is_express(call)) {
+    auto express = std::make_shared<Prepared>();
+    express->collective = call.request.collective;
+    express->type = call.request.type;
+    express->op = call.request.op;
+    express->count = call.request.count;
+    express->ranks = ranks_;
+    return std::shared_ptr<const Prepared>(std::move(express));
+  }
+  const Schedule schedule = TRY(schedule_for(call.request));
+  LOG(kInfo, kTuning, "%s", to_string(schedule, topology_).c_str());
+  auto prepared = TRY(prepare(call.request, schedule, context));
+  if (prepared->staging_bytes > static_cast<uint64_t>(settings_.config.staging_bytes)) {
+    LOG(kInfo, kAlloc, "%s takes %llu bytes of staging, more than TRESTLE_STAGING (%lld)", to_string(*prepared).c_str(),
+        static_cast<unsigned long long>(prepared->staging_bytes),
+        static_cast<long long>(settings_.config.staging_bytes));
+  }
+  return prepared;
+}
+
+Result<std::shared_ptr<const Prepared>> Communicator::prepare_call(const Call& call) {
+  constexpr size_t kMostCached = 256;
+  const std::pair<PrepareRequest, bool> key{call.request, call.sending};
+  std::lock_guard lock(cache_mutex_);
+  if (auto found = cache_.find(key); found != cache_.end()) return found->second;
+  auto prepared = TRY(build(call));
+  if (cache_.size() >= kMostCached) {
+    for (const auto& entry : cache_) engine_->forget(entry.second.get());
+    cache_.clear();
+  }
+  cache_.emplace(key, prepared);
+  return prepared;
+}
+
+// ---- submitting
+
+bool Communicator::is_express(const Call& call) const {
+  const PrepareRequest& r = call.request;
+  if (r.peer >= 0 || r.half || engine_->express() == nullptr) return false;
+  return engine_->express()->serves(r.collective, r.count * size_of(r.type));
+}
+
+ExpressCall Communicator::express_call(const Call& call) {
+  const PrepareRequest& r = call.request;
+  ExpressCall express;
+  express.collective = r.collective;
+  express.reduce = find_reduce(r.type, r.op);
+  express.spec = {r.type, r.op, r.op == ReduceOp::kAvg ? static_cast<uint32_t>(ranks_) : 0, false};
+  express.send = static_cast<const std::byte*>(call.send);
+  express.recv = static_cast<std::byte*>(call.recv);
+  express.elements = r.count;
+  express.bytes = r.count * size_of(r.type);
+  express.root = r.root;
+  express.sequence = engine_->express()->next_sequence();
+  return express;
+}
+
+// The calling thread runs it if nobody else is at the engine; gives up after a budget of spins.
+bool Communicator::run_express(ExpressCall& express) {
+  constexpr int kSpins = 4000;
+  if (engine_->pending() != 0 || !engine_->try_lock()) return false;
+  bool done = engine_->express()->poll(express);
+  for (int i = 0; !done && i < kSpins; ++i) {
+    if (i % 1000 == 999 && engine_->failed()) break;
+    __builtin_ia32_pause();
+    done = engine_->express()->poll(express);
+  }
+  engine_->unlock();
+  return done;
+}
+
+uint64_t Communicator::next_number(const Call& call) {
+  constexpr uint64_t kPointToPoint = uint64_t{1} << 63;
+  if (call.request.peer < 0) return next_number_++;
+  return kPointToPoint | (call.sending ? sent_ : received_)[call.request.peer]++;
+}
+
+Operation* Communicator::commit(const Call& call, const std::shared_ptr<const Prepared>& prepared) {
+  Operation* operation = engine_->acquire(prepared);
+  operation->bind(const_cast<void*>(call.send), call.recv, next_number(call), settings_.config.timeout_ns);
+  if (is_express(call)) operation->make_express(express_call(call));
+  engine_->count_pending(1);
+  return operation;
+}
+
+void Communicator::committed() {
+  Progress::process().work_started();
+  engine_->try_progress();
+}
+
+Status Communicator::submit(const Call& call, const std::shared_ptr<Stream>& stream) {
+  if (engine_->failed()) return *failure();
+  if (finalized_)
+    return Error{Code::kInvalidUsage, "communicator " + name_ + " was finalized: only Destroy may follow"};
+  {
+    std::lock_guard lock(submit_mutex_);
+    if (is_express(call) && stream->idle()) {
+      ExpressCall express = express_call(call);
+      const uint64_t number = next_number(call);
+      if (run_express(express)) return {};
+      auto prepared = TRY(prepare_call(call));
+      Operation* operation = engine_->acquire(prepared);
+      operation->bind(const_cast<void*>(call.send), call.recv, number, settings_.config.timeout_ns);
+      operation->make_express(express);
+      engine_->count_pending(1);
+      stream->enqueue({operation});
+    } else {
+      auto prepared = TRY(prepare_call(call));
+      stream->enqueue({commit(call, prepared)});
+    }
+  }
+  committed();
+  return {};
+}
+
+// ---- waiting and ending
+
+Status Communicator::synchronize() {
+  Progress::process().wait([this] { return engine_->pending() == 0; }, [this] { return engine_; });
+  if (engine_->failed()) return *failure();
+  return {};
+}
+
+Status Communicator::finalize() {
+  TRY(synchronize());
+  constexpr uint64_t kFinalizeBarrier = 0;
+  const int64_t deadline = deadline_of(settings_);
+  mesh_->mesh().start_barrier(kFinalizeBarrier);
+  Result<bool> done = false;
+  Progress::process().wait(
+      [&] {
+        done = mesh_->mesh().barrier_done(kFinalizeBarrier);
+        return !done.ok() || done.value() || engine_->failed() || monotonic_clock().now_ns() > deadline;
+      },
+      [this] { return engine_; });
+  if (engine_->failed()) return *failure();
+  if (!done.ok()) return std::move(done).error();
+  if (!done.value()) {
+    std::string missing;
+    for (int32_t r : mesh_->mesh().missing(kFinalizeBarrier, true))
+      missing += (missing.empty() ? "" : ", ") + names_[r];
+    Error error{Code::kTimeout, names_[rank_] + ": CommFinalize was not called in time by " + missing};
+    engine_->fail(error);
+    return error;
+  }
+  finalized_ = true;
+  return {};
+}
+
+void Communicator::destroy(int linger_ms) {
+  if (!mesh_) return;
+  Progress::process().wait([this] { return engine_->pending() == 0; }, [this] { return engine_; });
+  engine_->close(engine_->failed() ? 0 : linger_ms);
+  Progress::process().remove(engine_.get());
+  Progress::process().remove(mesh_.get());
+  mesh_->leave(linger_ms);
+  mesh_.reset();
+}
+
+void Communicator::abort() {
+  engine_->fail({Code::kAborted, names_[rank_] + ": the communicator was aborted"});
+  mesh_->mesh().flood_abort();
+}
+
+void Communicator::remote_failure(const Error& error, int32_t origin_rank) {
+  std::string text = error.message;
+  const std::string own = engine_->oldest_operation();
+  if (origin_rank != rank_ && !own.empty()) text += "; on " + names_[rank_] + " " + own;
+  const Code code = error.code == Code::kAborted || error.code == Code::kTimeout ? error.code : Code::kRemoteError;
+  engine_->fail({code, std::move(text)});
+}
+
+Result<double> Communicator::predict_us(Collective collective, uint64_t count, DataType type) {
+  Call call;
+  call.request.collective = collective;
+  call.request.count = count;
+  call.request.type = type;
+  if (is_express(call)) return 0.1 + 0.05 * ranks_;  // one cache line from every rank
+  const Schedule schedule = TRY(schedule_for(call.request));
+  return static_cast<double>(predict_ns(schedule, topology_)) / 1000.0;
+}
+
+// ---- what the mesh hears
+
+void MeshPoller::leave(int linger_ms) {
+  {
+    std::lock_guard lock(mutex_);
+    communicator_ = nullptr;
+  }
+  mesh_->close(linger_ms);
+}
+
+void MeshPoller::on_error(const Error& error, int32_t origin_rank) {
+  std::lock_guard lock(mutex_);
+  if (communicator_ != nullptr) communicator_->remote_failure(error, origin_rank);
+}
+
+void MeshPoller::on_abort(int32_t rank) {
+  std::lock_guard lock(mutex_);
+  if (communicator_ == nullptr) return;
+  communicator_->remote_failure({Code::kAborted, "the communicator was aborted by " + communicator_->names_[rank]},
+                                rank);
+}
+
+void MeshPoller::on_bye(int32_t rank) {
+  LOG(kTrace, kBootstrap, "rank %d said goodbye", rank);
+}
+
+}  // namespace trestle

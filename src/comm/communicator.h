@@ -1,0 +1,109 @@
+// Communicator: one rank's membership: wiring, plans, engine, control mesh, and the story of its failure.
+//
+// Owned by its C handle (shared with the control mesh's poller while it lives). Any thread. Calls are serialised in
+// call order by submit_mutex_, which is never held while anything waits (but the short spin of the express path).
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "comm/bootstrap/bootstrap.h"
+#include "comm/settings.h"
+#include "comm/wiring.h"
+#include "engine/engine.h"
+#include "engine/prepared.h"
+#include "engine/progress.h"
+#include "sched/select.h"
+
+namespace trestle {
+
+// One call of the API, checked.
+struct Call {
+  PrepareRequest request;  // what; request.peer >= 0: point to point
+  bool sending = false;
+  const void* send = nullptr;
+  void* recv = nullptr;
+};
+
+class MeshPoller;
+
+class Communicator : public std::enable_shared_from_this<Communicator> {
+ public:
+  // Joins and waits for all ranks.
+  static Result<std::shared_ptr<Communicator>> create(const UniqueIdBytes& id, int32_t nranks, int32_t rank,
+                                                      const CommunicatorSettings& settings);
+  // All ranks of a new communicator in this process.
+  static Result<std::vector<std::shared_ptr<Communicator>>> create_all(int32_t nranks,
+                                                                       const CommunicatorSettings& settings);
+  ~Communicator();
+
+  int32_t rank() const { return rank_; }
+  int32_t ranks() const { return ranks_; }
+  const Topology& topology() const { return topology_; }
+  const std::shared_ptr<Stream>& own_stream() const { return own_stream_; }
+  Engine& engine() { return *engine_; }
+
+  // The sticky failure, if there is one.
+  std::optional<Error> failure() const { return engine_->failure(); }
+
+  // Enqueues one call, alone in its item of the stream.
+  Status submit(const Call& call, const std::shared_ptr<Stream>& stream);
+  // Two steps for groups: everything that can fail, then everything that cannot.
+  Result<std::shared_ptr<const Prepared>> prepare_call(const Call& call);
+  Operation* commit(const Call& call, const std::shared_ptr<const Prepared>& prepared);
+  void committed();  // after the operations were put on streams
+
+  Status synchronize();
+  Status finalize();
+  void destroy(int linger_ms);
+  void abort();
+
+  Result<double> predict_us(Collective collective, uint64_t count, DataType type);
+  // Shard of `rank` of a vector of `count` elements.
+  ElementRange shard(int32_t rank, uint64_t count) const { return nth_range(count, ranks_, rank); }
+
+ private:
+  friend class MeshPoller;
+  Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring);
+  static Result<std::shared_ptr<Communicator>> assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
+                                                        int64_t deadline_ns);
+  static uint64_t group_segment_bytes(const void* self, const std::vector<int32_t>& group);
+
+  bool is_express(const Call& call) const;
+  ExpressCall express_call(const Call& call);
+  bool run_express(ExpressCall& express);
+  Result<Schedule> schedule_for(const PrepareRequest& request) const;
+  Result<std::shared_ptr<const Prepared>> build(const Call& call);
+  uint64_t next_number(const Call& call);
+  void remote_failure(const Error& error, int32_t origin_rank);
+
+  const int32_t rank_;
+  const int32_t ranks_;
+  const CommunicatorSettings settings_;
+  const std::string name_;
+  Topology topology_;
+  std::vector<std::string> names_;
+  std::vector<std::vector<uint64_t>> segment_bytes_;
+  std::shared_ptr<Engine> engine_;
+  std::shared_ptr<MeshPoller> mesh_;
+  std::shared_ptr<Stream> own_stream_ = std::make_shared<Stream>();
+
+  std::mutex submit_mutex_;
+  uint64_t next_number_ = 0;
+  std::vector<uint64_t> sent_;  // point-to-point messages per peer
+  std::vector<uint64_t> received_;
+  struct KeyHash {
+    size_t operator()(const std::pair<PrepareRequest, bool>& key) const;
+  };
+  std::mutex cache_mutex_;
+  std::unordered_map<std::pair<PrepareRequest, bool>, std::shared_ptr<const Prepared>, KeyHash> cache_;
+  bool finalized_ = false;
+};
+
+}  // namespace trestle

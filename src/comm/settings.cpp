@@ -1,0 +1,54 @@
+#include "comm/settings.h"
+
+#include "topology/topology.h"
+
+namespace trestle {
+
+namespace {
+
+std::string join(const std::vector<std::string>& parts, const char* separator) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
+  return text;
+}
+
+// The table of values is what ranks compare: an override must show there too.
+void set_value(Config& config, const char* name, const std::string& text) {
+  for (Config::Value& value : config.values) {
+    if (std::string_view(value.name) == name) value.text = text;
+  }
+}
+
+}  // namespace
+
+Result<CommunicatorSettings> make_settings(const Result<Config>& process, const SettingsOverride& overrides) {
+  if (!process.ok()) return process.error();
+  CommunicatorSettings settings;
+  Config& config = settings.config;
+  config = process.value();
+  settings.name = overrides.name != nullptr ? overrides.name : "";
+  if (overrides.timeout_ms >= 0) config.timeout_ns = overrides.timeout_ms * 1'000'000;
+  if (overrides.algorithm != nullptr) {
+    config.algorithm = overrides.algorithm;
+    set_value(config, "TRESTLE_ALGO", config.algorithm);
+  }
+  if (overrides.schedule != nullptr) {
+    config.schedule = overrides.schedule;
+    set_value(config, "TRESTLE_SCHED", config.schedule);
+  }
+  if (overrides.chunks >= 0) {
+    config.chunks = overrides.chunks;
+    set_value(config, "TRESTLE_CHUNKS", std::to_string(config.chunks));
+  }
+  if (overrides.topology_file != nullptr) config.topology_file = overrides.topology_file;
+  std::vector<std::string> sizes;
+  for (uint32_t size : config.dimensions) sizes.push_back(std::to_string(size));
+  settings.dims = overrides.dims != nullptr ? overrides.dims : join(sizes, "x");
+  if (!settings.dims.empty()) TRY(parse_dims(settings.dims));
+  if (overrides.dims != nullptr) set_value(config, "TRESTLE_DIMS", settings.dims);
+  settings.transport = overrides.transport != nullptr ? overrides.transport : join(config.transports, ",");
+  if (overrides.transport != nullptr) set_value(config, "TRESTLE_TRANSPORT", settings.transport);
+  return settings;
+}
+
+}  // namespace trestle

@@ -1,0 +1,35 @@
+// Settings: the configuration of one communicator: the process's variables overlaid by the caller's config struct.
+// Value type.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/config.h"
+#include "base/result.h"
+
+namespace trestle {
+
+struct CommunicatorSettings {
+  Config config;          // with what the config struct overrides written into it
+  std::string name;       // for messages
+  std::string dims;       // as TRESTLE_DIMS
+  std::string transport;  // as TRESTLE_TRANSPORT
+};
+
+// What a caller may override; undefined fields keep what the variables say.
+struct SettingsOverride {
+  int64_t timeout_ms = -1;
+  const char* name = nullptr;
+  const char* dims = nullptr;
+  const char* transport = nullptr;
+  const char* algorithm = nullptr;
+  const char* schedule = nullptr;
+  const char* topology_file = nullptr;
+  int64_t chunks = -1;
+};
+
+// Errors name the field or variable.
+Result<CommunicatorSettings> make_settings(const Result<Config>& config, const SettingsOverride& overrides);
+
+}  // namespace trestle

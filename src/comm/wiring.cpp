@@ -1,0 +1,230 @@
+#include "comm/wiring.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/hash.h"
+#include "base/host.h"
+#include "base/log.h"
+#include "transport/catalog.h"
+#include "transport/shm/board.h"
+#include "trestle/trestle.h"
+
+namespace trestle {
+
+namespace {
+
+constexpr const char* kBoardAddress = "board";
+
+// A kind of transport on one interface: a dimension may have an interface of its own.
+struct RailKey {
+  TransportKind kind = TransportKind::kLoopback;
+  std::string interface;
+  auto operator<=>(const RailKey&) const = default;
+  std::string text() const {
+    return interface.empty() ? to_string(kind) : std::string(to_string(kind)) + "@" + interface;
+  }
+};
+
+uint8_t outermost_difference(const Topology& topology, int32_t a, int32_t b) {
+  for (auto d = static_cast<uint8_t>(topology.dimensions.size()); d-- > 0;) {
+    if (topology.coordinate(a, d) != topology.coordinate(b, d)) return d;
+  }
+  return 0;
+}
+
+RailKey rail_between(const Wiring& wiring, int32_t a, int32_t b) {
+  const TransportKind kind = pair_transport(wiring.topology, wiring.infos, a, b);
+  if (kind != TransportKind::kTcp || a == b) return {kind, ""};
+  return {kind, wiring.topology.dimensions[outermost_difference(wiring.topology, a, b)].interface};
+}
+
+RankInfo own_info(const Bootstrap& bootstrap, const CommunicatorSettings& settings) {
+  RankInfo info;
+  info.rank = bootstrap.rank();
+  info.version = TRESTLE_VERSION_CODE;
+  info.place.hostname = host_name();
+  info.place.host_id = settings.config.host_id.empty() ? host_identity() : settings.config.host_id;
+  info.place.process_id = process_token();
+  info.pid = static_cast<uint32_t>(::getpid());
+  info.configuration_hash = 0;
+  Hasher hasher;
+  for (const Config::Value& value : agreed_values(settings.config)) {
+    info.agreed.emplace_back(value.name, value.text);
+    hasher.string(value.name);
+    hasher.string(value.text);
+  }
+  info.configuration_hash = hasher.digest();
+  return info;
+}
+
+Result<std::vector<RankInfo>> exchange(Bootstrap& bootstrap, const RankInfo& mine, int64_t deadline_ns) {
+  const auto blobs = TRY(bootstrap.all_gather(encode(mine), deadline_ns));
+  std::vector<RankInfo> infos;
+  for (const std::string& blob : blobs) infos.push_back(TRY(decode_rank_info(blob)));
+  return infos;
+}
+
+Result<Topology> choose(const Wiring& wiring, const CommunicatorSettings& settings) {
+  std::vector<RankPlace> places;
+  for (const RankInfo& info : wiring.infos) places.push_back(info.place);
+  return choose_topology({settings.dims, settings.config.topology_file, settings.transport}, places);
+}
+
+// Files may differ between hosts: what they mean must not.
+Status compare_topologies(Bootstrap& bootstrap, const Wiring& wiring, int64_t deadline_ns) {
+  const auto texts = TRY(bootstrap.all_gather(to_json(wiring.topology), deadline_ns));
+  for (size_t r = 1; r < texts.size(); ++r) {
+    if (texts[r] == texts[0]) continue;
+    return Error{Code::kInvalidUsage, "the topologies of the ranks differ: " + wiring.names[0] + " has " + texts[0] +
+                                          ", " + wiring.names[r] + " has " + texts[r]};
+  }
+  return {};
+}
+
+EndpointConfig endpoint_config(const Bootstrap& bootstrap, const CommunicatorSettings& settings, const Wiring& wiring,
+                               const RailKey& key) {
+  EndpointConfig endpoint;
+  endpoint.rank = bootstrap.rank();
+  endpoint.ranks = bootstrap.nranks();
+  endpoint.job = to_hex(bootstrap.job());
+  endpoint.secret = bootstrap.secret();
+  endpoint.peer_names = wiring.names;
+  endpoint.interface = key.interface;
+  endpoint.socket_ifname = settings.config.socket_interfaces;
+  endpoint.socket_family = settings.config.socket_family;
+  const PortRange ports = settings.config.port_range;
+  if (ports.low != 0) endpoint.port_range = std::to_string(ports.low) + "-" + std::to_string(ports.high);
+  endpoint.congestion = settings.config.congestion_control;
+  endpoint.eager_bytes = static_cast<uint64_t>(settings.config.eager_bytes);
+  endpoint.map_memory = settings.config.map_shared_memory;
+  return endpoint;
+}
+
+uint64_t segment_size(const Wiring& wiring, const CommunicatorSettings& settings, int32_t a, int32_t b) {
+  if (settings.config.segment_bytes > 0) return std::max<uint64_t>(64, settings.config.segment_bytes / 64 * 64);
+  const auto row = find_transport(to_string(pair_transport(wiring.topology, wiring.infos, a, b)));
+  return row.ok() ? row.value()->segment_bytes : 64 * 1024;
+}
+
+// All pairs reach each other through memory: small collectives may use the board.
+bool share_memory(const Wiring& wiring) {
+  const auto ranks = static_cast<int32_t>(wiring.infos.size());
+  for (int32_t a = 0; a < ranks; ++a) {
+    for (int32_t b = a + 1; b < ranks; ++b) {
+      if (pair_transport(wiring.topology, wiring.infos, a, b) == TransportKind::kTcp) return false;
+    }
+  }
+  return ranks > 1;
+}
+
+class Wirer {
+ public:
+  Wirer(Bootstrap& bootstrap, const CommunicatorSettings& settings, int64_t deadline_ns)
+      : bootstrap_(bootstrap), settings_(settings), deadline_ns_(deadline_ns) {}
+
+  Result<Wiring> run() {
+    RankInfo mine = own_info(bootstrap_, settings_);
+    wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));
+    for (const RankInfo& info : wiring_.infos) wiring_.names.push_back(rank_name(info));
+    TRY(compare_configuration(wiring_.infos));
+    wiring_.topology = TRY(choose(wiring_, settings_));
+    TRY(compare_topologies(bootstrap_, wiring_, deadline_ns_));
+    TRY(make_transports(mine));
+    TRY(make_board(mine));
+    wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));
+    TRY(connect());
+    TRY(open_board());
+    fill_segments();
+    return std::move(wiring_);
+  }
+
+ private:
+  Status make_transports(RankInfo& mine) {
+    keys_.push_back({TransportKind::kLoopback, ""});  // a rank may send to itself
+    for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
+      if (r != bootstrap_.rank()) keys_.push_back(rail_between(wiring_, bootstrap_.rank(), r));
+    }
+    std::sort(keys_.begin(), keys_.end());
+    keys_.erase(std::unique(keys_.begin(), keys_.end()), keys_.end());
+    for (const RailKey& key : keys_) {
+      const TransportRow* row = TRY(find_transport(to_string(key.kind)));
+      TRY(row->probe());
+      wiring_.transports.push_back(TRY(row->create(endpoint_config(bootstrap_, settings_, wiring_, key))));
+      mine.addresses[key.text()] = wiring_.transports.back()->address();
+    }
+    return {};
+  }
+
+  Status make_board(RankInfo& mine) {
+    if (!settings_.config.express || !share_memory(wiring_)) return {};
+    board_ = TRY(Board::create(endpoint_config(bootstrap_, settings_, wiring_, {}), one_process()));
+    mine.addresses[kBoardAddress] = board_->address();
+    return {};
+  }
+
+  bool one_process() const {
+    return std::all_of(wiring_.infos.begin(), wiring_.infos.end(), [this](const RankInfo& info) {
+      return info.place.host_id == wiring_.infos[0].place.host_id &&
+             info.place.process_id == wiring_.infos[0].place.process_id;
+    });
+  }
+
+  Status connect() {
+    const int32_t me = bootstrap_.rank();
+    wiring_.router.assign(bootstrap_.nranks(), nullptr);
+    for (size_t t = 0; t < keys_.size(); ++t) {
+      std::vector<std::string> addresses(bootstrap_.nranks());
+      for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
+        const bool through =
+            r == me ? keys_[t].kind == TransportKind::kLoopback : rail_between(wiring_, me, r) == keys_[t];
+        if (!through) continue;
+        addresses[r] = wiring_.infos[r].addresses[keys_[t].text()];
+        wiring_.router[r] = wiring_.transports[t].get();
+      }
+      TRY(wiring_.transports[t]->set_peers(addresses, wiring_.names));
+    }
+    return {};
+  }
+
+  Status open_board() {
+    if (!board_) return {};
+    TRY(board_->open(wiring_.infos[0].addresses[kBoardAddress], deadline_ns_));
+    wiring_.express = std::make_unique<Express>(std::move(board_), bootstrap_.rank(), bootstrap_.nranks(),
+                                                std::min<uint64_t>(settings_.config.express_bytes, kBoardPayloadBytes));
+    return {};
+  }
+
+  void fill_segments() {
+    const int32_t ranks = bootstrap_.nranks();
+    wiring_.segment_bytes.assign(ranks, std::vector<uint64_t>(ranks));
+    for (int32_t a = 0; a < ranks; ++a) {
+      for (int32_t b = 0; b < ranks; ++b) wiring_.segment_bytes[a][b] = segment_size(wiring_, settings_, a, b);
+    }
+  }
+
+  Bootstrap& bootstrap_;
+  const CommunicatorSettings& settings_;
+  const int64_t deadline_ns_;
+  Wiring wiring_;
+  std::vector<RailKey> keys_;  // parallel to wiring_.transports
+  std::unique_ptr<Board> board_;
+};
+
+}  // namespace
+
+TransportKind pair_transport(const Topology& topology, const std::vector<RankInfo>& infos, int32_t a, int32_t b) {
+  if (a == b) return TransportKind::kLoopback;
+  const TransportKind kind = topology.transport_between(a, b);
+  if (kind != TransportKind::kAuto) return kind;
+  if (infos[a].place.host_id != infos[b].place.host_id) return TransportKind::kTcp;
+  return infos[a].place.process_id == infos[b].place.process_id ? TransportKind::kLoopback : TransportKind::kShm;
+}
+
+Result<Wiring> wire(Bootstrap& bootstrap, const CommunicatorSettings& settings, int64_t deadline_ns) {
+  return Wirer(bootstrap, settings, deadline_ns).run();
+}
+
+}  // namespace trestle

@@ -1,0 +1,34 @@
+// Wiring: from a joined bootstrap to transports, routes and the express board of one rank. Used once, while a
+// communicator is made.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/bootstrap/bootstrap.h"
+#include "comm/settings.h"
+#include "engine/express.h"
+#include "topology/topology.h"
+#include "transport/transport.h"
+
+namespace trestle {
+
+struct Wiring {
+  Topology topology;
+  std::vector<RankInfo> infos;     // by rank
+  std::vector<std::string> names;  // by rank, for sentences
+  std::vector<std::unique_ptr<Transport>> transports;
+  std::vector<Transport*> router;  // by rank; nullptr for this rank where nothing in process reaches it
+  std::vector<std::vector<uint64_t>> segment_bytes;  // [a][b], preferred size of messages of long blocks
+  std::unique_ptr<Express> express;                  // or nullptr
+};
+
+// Exchanges places, compares configurations, chooses the dimensions, makes the transports and exchanges their
+// addresses.
+Result<Wiring> wire(Bootstrap& bootstrap, const CommunicatorSettings& settings, int64_t deadline_ns);
+
+// The transport that joins two ranks: as the topology says, or chosen by where they are. A function of agreed facts.
+TransportKind pair_transport(const Topology& topology, const std::vector<RankInfo>& infos, int32_t a, int32_t b);
+
+}  // namespace trestle
