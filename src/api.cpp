@@ -1,0 +1,296 @@
+// The C API: versions, errors, communicators, memory, planning. Together with the other api_*.cpp the only place that
+// knows both worlds.
+#include <cstring>
+
+#include "api_handles.h"
+#include "comm/group.h"
+#include "transport/shm/mem_alloc.h"
+
+using namespace trestle;
+
+static_assert(static_cast<int>(Code::kAborted) == trestleAborted &&
+              static_cast<int>(Code::kTimeout) == trestleTimeout &&
+              static_cast<int>(Code::kInvalidUsage) == trestleInvalidUsage);
+static_assert(static_cast<int>(DataType::kFloat8e5m2) == trestleFloat8e5m2 &&
+              static_cast<int>(DataType::kBfloat16) == trestleBfloat16);
+static_assert(static_cast<int>(ReduceOp::kAvg) == trestleAvg && static_cast<int>(ReduceOp::kMax) == trestleMax);
+static_assert(static_cast<int>(Collective::kBarrier) == trestleCollBarrier &&
+              static_cast<int>(Collective::kAllToAll) == trestleCollAllToAll);
+
+namespace {
+
+thread_local std::string last_error;
+thread_local std::string returned_error;
+
+// Bytes of the config struct that the caller knows.
+template <class T>
+bool covers(const trestleConfig_t& config, const T& field) {
+  return reinterpret_cast<const char*>(&field) + sizeof field <= reinterpret_cast<const char*>(&config) + config.size;
+}
+
+Result<SettingsOverride> read_config(const trestleConfig_t* config) {
+  SettingsOverride result;
+  if (config == nullptr) return result;
+  if (config->size < offsetof(trestleConfig_t, blocking) || config->size > 4096) {
+    return invalid_argument("config.size is " + std::to_string(config->size) +
+                            ": start from TRESTLE_CONFIG_INITIALIZER, which sets size, magic and version");
+  }
+  if (config->magic != TRESTLE_CONFIG_MAGIC) {
+    return invalid_argument("config.magic is wrong: start from TRESTLE_CONFIG_INITIALIZER");
+  }
+  if (covers(*config, config->blocking) && config->blocking != TRESTLE_CONFIG_UNDEF_INT && config->blocking != 1) {
+    return invalid_argument("config.blocking is " + std::to_string(config->blocking) + ": only 1 is served");
+  }
+  if (covers(*config, config->timeoutMs)) result.timeout_ms = config->timeoutMs;
+  if (covers(*config, config->commName)) result.name = config->commName;
+  if (covers(*config, config->dims)) result.dims = config->dims;
+  if (covers(*config, config->transport)) result.transport = config->transport;
+  if (covers(*config, config->algo)) result.algorithm = config->algo;
+  if (covers(*config, config->sched)) result.schedule = config->sched;
+  if (covers(*config, config->chunks) && config->chunks != TRESTLE_CONFIG_UNDEF_INT) {
+    if (config->chunks < 0)
+      return invalid_argument("config.chunks is " + std::to_string(config->chunks) + ": 0 or more");
+    result.chunks = config->chunks;
+  }
+  if (covers(*config, config->topoFile)) result.topology_file = config->topoFile;
+  return result;
+}
+
+Result<CommunicatorSettings> settings_from(const trestleConfig_t* config) {
+  return make_settings(process_config_result(), TRY(read_config(config)));
+}
+
+Status init_rank(trestleComm_t* comm, int nranks, const trestleUniqueId& id, int rank, const trestleConfig_t* config) {
+  if (comm == nullptr) return invalid_argument("CommInitRank: comm is NULL");
+  if (nranks < 1) return invalid_argument("CommInitRank: nranks is " + std::to_string(nranks) + ": at least 1");
+  if (rank < 0 || rank >= nranks) {
+    return invalid_argument("CommInitRank: rank " + std::to_string(rank) + " is not in 0.." +
+                            std::to_string(nranks - 1));
+  }
+  const CommunicatorSettings settings = TRY(settings_from(config));
+  UniqueIdBytes bytes;
+  std::memcpy(bytes.data(), id.internal, bytes.size());
+  const auto create = [=]() -> Status {
+    *comm = make_handle<trestleComm>(TRY(Communicator::create(bytes, nranks, rank, settings)));
+    return {};
+  };
+  if (!Group::of_this_thread().open()) return create();
+  Group::of_this_thread().add_creation(create);
+  return {};
+}
+
+// Takes the handle out of use and waits until no call is in it.
+Result<std::shared_ptr<Communicator>> take(trestleComm_t comm, const char* function, bool abort) {
+  if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
+  std::shared_ptr<Communicator> communicator;
+  {
+    Use use(comm);
+    if (!use.alive()) return invalid_usage(std::string(function) + ": the communicator was destroyed already");
+    communicator = use.object();
+  }
+  if (!end_handle(comm)) return invalid_usage(std::string(function) + ": the communicator was destroyed already");
+  if (abort) communicator->abort();
+  while (comm->users.load(std::memory_order_acquire) != 0) Progress::process().poke();
+  comm->object.reset();
+  HandlePool<trestleComm>::process().bury(comm);
+  return communicator;
+}
+
+template <class F>
+trestleResult_t with_comm(trestleComm_t comm, const char* function, F&& body) {
+  return guarded([&]() -> Status {
+    if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
+    Use use(comm);
+    if (!use.alive()) return invalid_usage(std::string(function) + ": the communicator was destroyed");
+    return body(*use.object());
+  });
+}
+
+}  // namespace
+
+namespace trestle {
+
+trestleResult_t report(Error error) {
+  last_error = std::move(error.message);
+  return static_cast<trestleResult_t>(error.code);
+}
+
+}  // namespace trestle
+
+extern "C" {
+
+trestleResult_t trestleGetVersion(int* version) {
+  if (version == nullptr) return report(invalid_argument("GetVersion: version is NULL"));
+  *version = TRESTLE_VERSION_CODE;
+  return trestleSuccess;
+}
+
+const char* trestleGetErrorString(trestleResult_t result) {
+  if (result < 0 || result >= trestleNumResults) return "unknown result code";
+  return to_string(static_cast<Code>(result));
+}
+
+const char* trestleGetLastError(trestleComm_t comm) {
+  returned_error = last_error;
+  if (comm != nullptr) {
+    Use use(comm);
+    if (use.alive()) {
+      if (auto failure = use.object()->failure()) returned_error = failure->message;
+    }
+  }
+  return returned_error.c_str();
+}
+
+trestleResult_t trestleGetUniqueId(trestleUniqueId* id) {
+  return guarded([&]() -> Status {
+    if (id == nullptr) return invalid_argument("GetUniqueId: id is NULL");
+    const Result<Config>& config = process_config_result();
+    if (!config.ok()) return config.error();
+    const UniqueIdBytes bytes =
+        TRY(make_unique_id(bootstrap_config(config.value(), 1, 0, UniqueIdBytes{}), config.value().timeout_ns));
+    std::memcpy(id->internal, bytes.data(), bytes.size());
+    return {};
+  });
+}
+
+trestleResult_t trestleCommInitRank(trestleComm_t* comm, int nranks, trestleUniqueId id, int rank) {
+  return guarded([&] { return init_rank(comm, nranks, id, rank, nullptr); });
+}
+
+trestleResult_t trestleCommInitRankConfig(trestleComm_t* comm, int nranks, trestleUniqueId id, int rank,
+                                          const trestleConfig_t* config) {
+  return guarded([&] { return init_rank(comm, nranks, id, rank, config); });
+}
+
+trestleResult_t trestleCommInitAllConfig(trestleComm_t* comms, int nranks, const trestleConfig_t* config) {
+  return guarded([&]() -> Status {
+    if (comms == nullptr) return invalid_argument("CommInitAll: comms is NULL");
+    if (nranks < 1) return invalid_argument("CommInitAll: nranks is " + std::to_string(nranks) + ": at least 1");
+    auto made = TRY(Communicator::create_all(nranks, TRY(settings_from(config))));
+    for (int r = 0; r < nranks; ++r) comms[r] = make_handle<trestleComm>(std::move(made[r]));
+    return {};
+  });
+}
+
+trestleResult_t trestleCommInitAll(trestleComm_t* comms, int nranks, const int* devlist) {
+  if (devlist != nullptr) {
+    return report(
+        invalid_argument("CommInitAll: devlist must be NULL: ranks live in host memory, they have no devices"));
+  }
+  return trestleCommInitAllConfig(comms, nranks, nullptr);
+}
+
+trestleResult_t trestleLauncherInfo(int* rank, int* nranks, int* localRank) {
+  return guarded([&]() -> Status {
+    const Result<Config>& config = process_config_result();
+    if (!config.ok()) return config.error();
+    const Launcher& launcher = config.value().launcher;
+    if (!launcher.problem.empty()) return invalid_usage(launcher.problem);
+    if (!launcher.rank || !launcher.world_size) {
+      return invalid_usage("no launcher's variables are set (RANK and WORLD_SIZE, or those of Open MPI or Slurm)");
+    }
+    if (rank != nullptr) *rank = static_cast<int>(*launcher.rank);
+    if (nranks != nullptr) *nranks = static_cast<int>(*launcher.world_size);
+    if (localRank != nullptr) *localRank = static_cast<int>(launcher.local_rank.value_or(0));
+    return {};
+  });
+}
+
+trestleResult_t trestleCommFinalize(trestleComm_t comm) {
+  return with_comm(comm, "CommFinalize", [](Communicator& communicator) { return communicator.finalize(); });
+}
+
+trestleResult_t trestleCommDestroy(trestleComm_t comm) {
+  constexpr int kLingerMs = 1000;
+  return guarded([&]() -> Status {
+    auto communicator = TRY(take(comm, "CommDestroy", false));
+    communicator->destroy(kLingerMs);
+    return {};
+  });
+}
+
+trestleResult_t trestleCommAbort(trestleComm_t comm) {
+  return guarded([&]() -> Status {
+    auto communicator = TRY(take(comm, "CommAbort", true));
+    communicator->destroy(0);
+    return {};
+  });
+}
+
+trestleResult_t trestleCommGetAsyncError(trestleComm_t comm, trestleResult_t* asyncError) {
+  return with_comm(comm, "CommGetAsyncError", [&](Communicator& communicator) -> Status {
+    if (asyncError == nullptr) return invalid_argument("CommGetAsyncError: asyncError is NULL");
+    communicator.engine().try_progress();
+    const auto failure = communicator.failure();
+    *asyncError = failure ? static_cast<trestleResult_t>(failure->code) : trestleSuccess;
+    return {};
+  });
+}
+
+trestleResult_t trestleCommSynchronize(trestleComm_t comm) {
+  return with_comm(comm, "CommSynchronize", [](Communicator& communicator) { return communicator.synchronize(); });
+}
+
+trestleResult_t trestleCommCount(trestleComm_t comm, int* count) {
+  return with_comm(comm, "CommCount", [&](Communicator& communicator) -> Status {
+    if (count == nullptr) return invalid_argument("CommCount: count is NULL");
+    *count = communicator.ranks();
+    return {};
+  });
+}
+
+trestleResult_t trestleCommUserRank(trestleComm_t comm, int* rank) {
+  return with_comm(comm, "CommUserRank", [&](Communicator& communicator) -> Status {
+    if (rank == nullptr) return invalid_argument("CommUserRank: rank is NULL");
+    *rank = communicator.rank();
+    return {};
+  });
+}
+
+trestleResult_t trestleMemAlloc(void** ptr, size_t size) {
+  return guarded([&]() -> Status {
+    if (ptr == nullptr) return invalid_argument("MemAlloc: ptr is NULL");
+    *ptr = TRY(mem_alloc(size));
+    return {};
+  });
+}
+
+trestleResult_t trestleMemFree(void* ptr) {
+  return guarded([&] { return mem_free(ptr); });
+}
+
+trestleResult_t trestleShardRanges(trestleComm_t comm, int rank, size_t count, trestleDataType_t type,
+                                   trestleRange_t* ranges, int* nranges) {
+  return with_comm(comm, "ShardRanges", [&](Communicator& communicator) -> Status {
+    if (nranges == nullptr) return invalid_argument("ShardRanges: nranges is NULL");
+    if (rank < 0 || rank >= communicator.ranks()) {
+      return invalid_argument("ShardRanges: rank " + std::to_string(rank) + " is not in 0.." +
+                              std::to_string(communicator.ranks() - 1));
+    }
+    if (!is_valid(static_cast<DataType>(type)))
+      return invalid_argument("ShardRanges: unknown type " + std::to_string(type));
+    const ElementRange shard = communicator.shard(rank, count);
+    if (ranges != nullptr && *nranges >= 1) *ranges = {shard.offset, shard.count};
+    *nranges = 1;
+    return {};
+  });
+}
+
+trestleResult_t trestlePredictTime(trestleComm_t comm, trestleCollective_t collective, size_t count,
+                                   trestleDataType_t type, double* microseconds) {
+  return with_comm(comm, "PredictTime", [&](Communicator& communicator) -> Status {
+    if (microseconds == nullptr) return invalid_argument("PredictTime: microseconds is NULL");
+    Call call;
+    call.request.collective = static_cast<Collective>(collective);
+    call.request.type = static_cast<DataType>(type);
+    call.request.count = count;
+    if (!is_valid(call.request.collective)) {
+      return invalid_argument("PredictTime: unknown collective " + std::to_string(collective));
+    }
+    TRY(check_call(communicator, "PredictTime", call));
+    *microseconds = TRY(communicator.predict_us(call.request.collective, count, call.request.type));
+    return {};
+  });
+}
+
+}  // extern "C"
