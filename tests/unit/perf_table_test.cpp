@@ -46,7 +46,7 @@ TEST(PerfTable, HeaderStandsOverTheColumns) {
       lines[1],
       "#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  "
       "#wrong");
-  EXPECT_EQ(lines[2].substr(0, 101),
+  EXPECT_EQ(lines[2].substr(0, 102),
             "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)");
   EXPECT_NE(header_lines(true, false)[1].find("cputime"), std::string::npos);
   EXPECT_NE(header_lines(false, true)[1].find("timestamp"), std::string::npos);
