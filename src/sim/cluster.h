@@ -1,0 +1,65 @@
+// SimCluster: N ranks in one process: the real engine and the real plans over simulated links and a virtual clock.
+//
+// A seed makes a run repeat exactly. One thread. The cluster owns engines, network and clock; callers own buffers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/prepared.h"
+#include "sim/network.h"
+#include "sim/virtual_clock.h"
+#include "topology/topology.h"
+
+namespace trestle {
+
+struct SimOptions {
+  std::vector<SimLink> links;  // one per dimension
+  SimFaults faults;
+  uint64_t segment_bytes = 256 * 1024;
+  bool check_plans = false;
+};
+
+// The buffers of one rank for one operation.
+struct SimBuffers {
+  void* send = nullptr;
+  void* recv = nullptr;
+};
+
+// One operation of all ranks; operations with different streams progress together.
+struct SimCall {
+  PrepareRequest request;
+  Schedule schedule;
+  std::vector<SimBuffers> buffers;  // by rank
+};
+
+class SimCluster {
+ public:
+  SimCluster(const Topology& topology, const SimOptions& options);
+
+  // Runs the calls, each on a stream of its own; rank r starts them in the order starts[r] (indices into calls; empty:
+  // 0, 1, ...). Returns the virtual time from now until the last rank is done, nanoseconds. An engine's failure, or a
+  // deadlock (nothing moves, nothing is going to happen), is an error that says what the first stuck rank awaits.
+  Result<int64_t> run(const std::vector<SimCall>& calls, const std::vector<std::vector<size_t>>& starts = {});
+
+  SimNetwork& network() { return *network_; }
+  VirtualClock& clock() { return clock_; }
+
+ private:
+  Status start(const std::vector<SimCall>& calls, const std::vector<std::vector<size_t>>& starts);
+  bool all_done() const;
+  Status stuck() const;
+  static uint64_t segment_bytes(const void* self, const std::vector<int32_t>& group);
+
+  const Topology topology_;
+  const SimOptions options_;
+  VirtualClock clock_;
+  std::unique_ptr<SimNetwork> network_;
+  std::vector<std::shared_ptr<Engine>> engines_;
+  std::vector<std::vector<std::shared_ptr<Stream>>> streams_;  // [rank][call]
+  uint64_t next_number_ = 0;
+};
+
+}  // namespace trestle
