@@ -9,9 +9,10 @@
 //  end of the call.
 //    Beyond the range the result is infinite, for float8 e4m3, which has no infinity, NaN.
 //  * integers wrap around.
-//  * max and min: a NaN among the sources makes the result a NaN (the last one in order, its bits unchanged for float32
-//  and float64);
-//    of two equal values (-0 and +0) the earlier source's is kept.
+//  * max and min: a NaN among the sources makes the result a NaN: for float32 and float64 the last one in order, though
+//  a signalling one
+//    may have become quiet (compilers are free to do that); of two equal values (-0 and +0) the earlier source's is
+//    kept.
 //  * kAvg folds like kSum; the division is average_over, so that only the last Reduce of a chain divides.
 #pragma once
 

@@ -1,4 +1,4 @@
-if(HWY_FOUND)
+if(TRESTLE_SIMD_KERNELS)
   set(kernel_loop_sets ${CMAKE_CURRENT_LIST_DIR}/kernel_loop_sets_simd.cpp)
   set(kernel_loop_libraries PkgConfig::HWY)
 else()

@@ -100,20 +100,22 @@ class Buffers {
   }();
 };
 
-// Equal bits; where the reference is a NaN, any NaN, except that max and min of plain floats hand on the very bits of
-// one.
+// Equal bits; where the reference is a NaN, any NaN, except that max and min of plain floats hand one on: that one,
+// made quiet or not.
 testing::AssertionResult same(const std::byte* got, const std::byte* expected, size_t elements, DataType type,
                               ReduceOp op) {
   const size_t size = size_of(type);
-  const bool exact_nan = (op == ReduceOp::kMax || op == ReduceOp::kMin) && size >= 4;
-  if (std::memcmp(got, expected, elements * size) == 0) return testing::AssertionSuccess();
+  if (elements == 0 || std::memcmp(got, expected, elements * size) == 0) return testing::AssertionSuccess();
+  const bool handed_on = (op == ReduceOp::kMax || op == ReduceOp::kMin) && size >= 4;
+  const uint64_t quiet = !handed_on ? ~uint64_t{0} : (size == 4 ? uint64_t{1} << 22 : uint64_t{1} << 51);
   for (size_t i = 0; i < elements; ++i) {
-    if (std::memcmp(got + i * size, expected + i * size, size) == 0) continue;
-    if (!exact_nan && reference::is_nan(expected, i, type) && reference::is_nan(got, i, type)) continue;
     uint64_t got_bits = 0;
     uint64_t expected_bits = 0;
     std::memcpy(&got_bits, got + i * size, size);
     std::memcpy(&expected_bits, expected + i * size, size);
+    if (got_bits == expected_bits) continue;
+    const bool both_nan = reference::is_nan(expected, i, type) && reference::is_nan(got, i, type);
+    if (both_nan && (got_bits | quiet) == (expected_bits | quiet)) continue;
     return testing::AssertionFailure() << "element " << i << " of " << elements << ": bits " << std::hex << got_bits
                                        << ", expected " << expected_bits;
   }
@@ -124,6 +126,10 @@ struct Case {
   LoopSet set;
   DataType type;
 };
+
+void PrintTo(const Case& one, std::ostream* out) {
+  *out << one.set.name << " " << to_string(one.type);
+}
 
 std::vector<Case> cases() {
   std::vector<Case> all;
@@ -208,6 +214,7 @@ TEST_P(Reduce, OnePassEqualsPairwiseAndItself) {
   for (const Pattern pattern : {Pattern::kModest, Pattern::kSpecial}) {
     buffers_.fill_sources(pattern, rng_);
     for (const size_t elements : kCounts) {
+      if (elements == 0) continue;
       const size_t bytes = elements * size_of(type_);
       const auto sources = buffers_.sources(kMostSources, elements, 0, 0);
       std::byte* dst = buffers_.destination(elements, 0);
