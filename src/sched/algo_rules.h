@@ -1,0 +1,49 @@
+// AlgorithmRules: TRESTLE_ALGO, parsed. Value type; pure functions, any thread.
+//
+// Grammar (blanks are not allowed):
+//   rules  := clause (';' clause)*
+//   clause := [collective ':'] (names | sizes)        without a collective: for all that have no clause of their own
+//   names  := ['^'] name (',' name)*                  one per dimension, innermost first, the last one for those
+//   beyond;
+//                                                     with ^: none of these
+//   sizes  := low '-' high '=' name (',' ...)*        for low <= bytes < high; high may be "inf"; other sizes are free
+// Bytes are those of SelectionRequest::bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/types.h"
+
+namespace trestle {
+
+struct AlgorithmRule {
+  bool exclude = false;
+  std::vector<uint16_t> algorithms;  // indices into algorithms(), as written
+  std::string text;                  // as written, for sentences
+};
+
+class AlgorithmRules {
+ public:
+  struct Entry {
+    std::optional<Collective> collective;  // none: for those that have no entry of their own
+    uint64_t low = 0;
+    uint64_t high = UINT64_MAX;  // UINT64_MAX: no end
+    AlgorithmRule rule;
+  };
+
+  // Errors (kInvalidArgument) quote the part that is wrong; unknown names list those that exist.
+  static Result<AlgorithmRules> parse(std::string_view text);
+  // nullptr: the choice is free.
+  const Entry* find(Collective collective, uint64_t bytes) const;
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+}  // namespace trestle

@@ -1,0 +1,54 @@
+#include "sched/algorithm_choice.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace trestle {
+
+std::vector<uint16_t> AlgorithmChoice::allowed(PhaseKind kind, uint8_t dimension) const {
+  const auto rows = algorithms();
+  const int32_t size = group_size(model_.topology(), PhaseChoice{dimension, kind, 0});
+  const auto serves = [&](uint16_t algorithm) { return rows[algorithm].serves(kind, size); };
+  if (rule_ != nullptr && !rule_->exclude) {
+    const std::vector<uint16_t>& names = rule_->algorithms;
+    if (dimension != kFlat) {
+      const uint16_t named = names[std::min<size_t>(dimension, names.size() - 1)];
+      return serves(named) ? std::vector<uint16_t>{named} : std::vector<uint16_t>{};
+    }
+    const auto found = std::ranges::find_if(names, serves);
+    return found != names.end() ? std::vector<uint16_t>{*found} : std::vector<uint16_t>{};
+  }
+  std::vector<uint16_t> result;
+  for (uint16_t a = 0; a < rows.size(); ++a) {
+    const bool excluded = rule_ != nullptr && std::ranges::find(rule_->algorithms, a) != rule_->algorithms.end();
+    if (!excluded && serves(a)) result.push_back(a);
+  }
+  return result;
+}
+
+PhaseChoice AlgorithmChoice::cheapest(PhaseKind kind, uint8_t dimension, PhaseBytes bytes) {
+  const std::vector<uint16_t> candidates = allowed(kind, dimension);
+  CHECK(!candidates.empty(), "no algorithm may serve a phase");
+  PhaseChoice best{dimension, kind, candidates[0]};
+  uint64_t best_ps = model_.alone_ps(best, bytes);
+  for (const uint16_t algorithm : candidates) {
+    const PhaseChoice choice{dimension, kind, algorithm};
+    const uint64_t cost_ps = model_.alone_ps(choice, bytes);
+    if (cost_ps >= best_ps) continue;
+    best = choice;
+    best_ps = cost_ps;
+  }
+  return best;
+}
+
+std::string serving(const std::vector<PhaseKind>& kinds, int32_t size) {
+  std::string names;
+  for (const Algorithm& row : algorithms()) {
+    const auto serves = [&](PhaseKind kind) { return row.serves(kind, size); };
+    if (std::ranges::all_of(kinds, serves)) names.append(" ").append(row.name);
+  }
+  return names;
+}
+
+}  // namespace trestle

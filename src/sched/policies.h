@@ -1,0 +1,51 @@
+// Policies: how the chunks of a reduce-scatter, an all-gather or both go over the dimensions (TRESTLE_SCHED). The list
+// of all: one row each. Adding a policy = its file + its row in policies.cpp + its name in the table of variables.
+//
+// A policy is a pure function, called by any thread: equal requests give equal schedules.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "sched/algorithm_choice.h"
+#include "sched/schedule.h"
+#include "sched/simulate.h"
+
+namespace trestle {
+
+struct PolicyRequest {
+  AlgorithmChoice& algorithms;      // knows the topology and the costs
+  std::vector<uint8_t> dimensions;  // to go over, innermost first; or kFlat alone
+  bool reduce_scatter = false;
+  bool all_gather = false;            // both: the all-gather phases follow the reduce-scatter phases
+  uint64_t bytes = 0;                 // as Schedule::bytes
+  std::vector<uint64_t> chunk_bytes;  // proposed: equal chunks
+  uint32_t in_flight = 0;             // per dimension; 0: the policy's choice
+};
+
+struct PlannedSchedule {
+  Schedule schedule;
+  uint64_t time_ps = 0;  // as predicted, 0 for nothing
+};
+
+struct Policy {
+  std::string_view name;     // as in TRESTLE_SCHED
+  std::string_view summary;  // one line for people
+  PlannedSchedule (*plan)(PolicyRequest& request);
+};
+
+std::span<const Policy> policies();
+// By name; an unknown name is an error that lists the names.
+Result<const Policy*> find_policy(std::string_view name);
+
+PlannedSchedule plan_baseline(PolicyRequest& request);
+
+// What all policies end with: the order of phases per dimension and its prediction, from chunks whose phases are
+// chosen. in_flight 0: as many as keep a link busy while phases wait for their latency, from 2 to 8.
+PlannedSchedule order_phases(uint64_t bytes, std::vector<ChunkSchedule> chunks, CostModel& model, PriorityRule rule,
+                             uint32_t in_flight);
+
+}  // namespace trestle

@@ -1,0 +1,65 @@
+#include "sched/schedule.h"
+
+#include "algorithms/catalog.h"
+#include "base/hash.h"
+
+namespace trestle {
+namespace {
+
+std::string dimension_text(uint8_t dimension) {
+  return dimension == kFlat ? "all ranks" : "dimension " + std::to_string(dimension + 1);
+}
+
+std::string phase_text(const PhaseChoice& phase, const Topology& topology) {
+  std::string name = "?";
+  if (phase.algorithm < algorithms().size()) name = algorithms()[phase.algorithm].name;
+  const bool known = phase.dimension == kFlat || phase.dimension < topology.dimensions.size();
+  const std::string size =
+      known ? " of " + std::to_string(topology.group_size(phase.dimension)) : " that does not exist";
+  return std::string(to_string(phase.kind)) + " over " + dimension_text(phase.dimension) + size + " by " + name;
+}
+
+}  // namespace
+
+uint64_t hash(const Schedule& schedule) {
+  Hasher hasher;
+  hasher.integer(schedule.bytes).integer(schedule.chunks.size());
+  for (const ChunkSchedule& chunk : schedule.chunks) {
+    hasher.integer(chunk.bytes).integer(chunk.phases.size());
+    for (const PhaseChoice& phase : chunk.phases) {
+      hasher.integer(phase.dimension).integer(static_cast<uint64_t>(phase.kind)).integer(phase.algorithm);
+    }
+  }
+  hasher.integer(schedule.orders.size());
+  for (const DimensionOrder& order : schedule.orders) {
+    hasher.integer(order.dimension).integer(order.in_flight).integer(order.order.size());
+    for (const PhaseId& id : order.order) hasher.integer(id.chunk).integer(id.stage);
+  }
+  return hasher.digest();
+}
+
+std::string to_string(const Schedule& schedule, const Topology& topology) {
+  const size_t chunks = schedule.chunks.size();
+  std::string text =
+      std::to_string(schedule.bytes) + " bytes in " + std::to_string(chunks) + (chunks == 1 ? " chunk\n" : " chunks\n");
+  for (size_t k = 0; k < chunks;) {
+    size_t end = k + 1;
+    while (end < chunks && schedule.chunks[end] == schedule.chunks[k]) ++end;
+    text += end - k == 1 ? "  chunk " + std::to_string(k)
+                         : "  chunks " + std::to_string(k) + " to " + std::to_string(end - 1);
+    text += ": " + std::to_string(schedule.chunks[k].bytes) + " bytes" + (end - k == 1 ? "\n" : " each\n");
+    for (size_t s = 0; s < schedule.chunks[k].phases.size(); ++s) {
+      text += "    " + std::to_string(s) + " " + phase_text(schedule.chunks[k].phases[s], topology) + "\n";
+    }
+    k = end;
+  }
+  for (const DimensionOrder& order : schedule.orders) {
+    text += "  order of " + dimension_text(order.dimension) + ", " + std::to_string(order.in_flight) +
+            " in flight (chunk.stage):";
+    for (const PhaseId& id : order.order) text += " " + std::to_string(id.chunk) + "." + std::to_string(id.stage);
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace trestle

@@ -1,0 +1,235 @@
+#include "sched/select.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/check.h"
+#include "sched/algo_rules.h"
+#include "sched/algorithm_choice.h"
+#include "sched/chunk_sizes.h"
+#include "sched/policies.h"
+
+namespace trestle {
+namespace {
+
+constexpr uint32_t kMostChunks = 64;  // that prediction tries; TRESTLE_CHUNKS may ask for more
+constexpr uint32_t kMostForcedChunks = 1024;
+constexpr uint64_t kFewestMessageBytes = uint64_t{64} << 10;  // chunking alone makes no smaller messages
+
+// What a collective is made of: one flat phase, reduce-scatter and all-gather phases, or either.
+struct Shape {
+  std::optional<PhaseKind> flat;
+  bool reduce_scatter = false;
+  bool all_gather = false;
+};
+
+Shape shape_of(Collective collective, bool decoupled) {
+  switch (collective) {
+    case Collective::kAllReduce:
+      if (decoupled) return {std::nullopt, true, true};
+      return {PhaseKind::kAllReduce, true, true};
+    case Collective::kReduceScatter:
+      return {std::nullopt, true, false};
+    case Collective::kAllGather:
+      return {std::nullopt, false, true};
+    case Collective::kBroadcast:
+      return {PhaseKind::kBroadcast, false, false};
+    case Collective::kReduce:
+      return {PhaseKind::kReduce, false, false};
+    case Collective::kAllToAll:
+      return {PhaseKind::kAllToAll, false, false};
+    case Collective::kBarrier:
+      return {PhaseKind::kAllReduce, false, false};
+    case Collective::kSendRecv:
+      break;
+  }
+  return {};
+}
+
+class Selector {
+ public:
+  Selector(const SelectionRequest& request, const Topology& topology, const SelectionConfig& config,
+           const AlgorithmRule* rule, const Policy& policy)
+      : request_(request),
+        topology_(topology),
+        config_(config),
+        policy_(policy),
+        shape_(shape_of(request.collective, request.decoupled)),
+        model_(topology),
+        choice_(rule, model_) {}
+
+  // Whether the rule leaves any way to do this collective.
+  bool possible() const {
+    return (shape_.flat && choice_.possible(*shape_.flat, kFlat)) || phases_possible(all_dimensions()) ||
+           phases_possible({kFlat});
+  }
+
+  Schedule select() {
+    if (topology_.ranks() == 1) return alone();
+    const std::vector<uint8_t> dimensions = all_dimensions();
+    const bool hierarchical = phases_possible(dimensions);
+    // A list per dimension asks for phases per dimension where these are possible.
+    const bool asked = hierarchical && dimensions.size() > 1 && choice_.per_dimension();
+    if (shape_.flat && !asked) try_flat(*shape_.flat);
+    if (!shape_.flat && !asked && (dimensions.size() > 1 || !hierarchical) && phases_possible({kFlat})) {
+      try_phases({kFlat}, 1);
+    }
+    if (hierarchical) {
+      for (uint32_t chunks = 1; chunks <= most_chunks(); chunks *= 2) try_phases(dimensions, chunks);
+    }
+    CHECK(best_.has_value(), "a selection without a candidate");
+    return std::move(best_->schedule);
+  }
+
+ private:
+  std::vector<uint8_t> all_dimensions() const {
+    std::vector<uint8_t> dimensions;
+    for (size_t d = 0; d < topology_.dimensions.size(); ++d) dimensions.push_back(static_cast<uint8_t>(d));
+    return dimensions;
+  }
+
+  bool phases_possible(const std::vector<uint8_t>& dimensions) const {
+    if (!shape_.reduce_scatter && !shape_.all_gather) return false;
+    return !dimensions.empty() && std::ranges::all_of(dimensions, [&](uint8_t d) {
+      return (!shape_.reduce_scatter || choice_.possible(PhaseKind::kReduceScatter, d)) &&
+             (!shape_.all_gather || choice_.possible(PhaseKind::kAllGather, d));
+    });
+  }
+
+  // The smallest messages are those of data that is scattered over all ranks.
+  uint32_t most_chunks() const {
+    if (config_.chunks != 0) return 1;  // tried once, with the number asked for
+    const uint64_t most = request_.bytes / static_cast<uint64_t>(topology_.ranks()) / kFewestMessageBytes;
+    return static_cast<uint32_t>(std::clamp<uint64_t>(most, 1, kMostChunks));
+  }
+
+  std::vector<uint64_t> chunk_sizes(uint32_t chunks) const {
+    const bool whole_blocks = !(shape_.flat && request_.collective != Collective::kAllToAll);
+    return equal_chunks(request_.bytes, config_.chunks != 0 ? config_.chunks : chunks, request_.element_bytes,
+                        static_cast<uint32_t>(topology_.ranks()), whole_blocks);
+  }
+
+  void consider(PlannedSchedule planned) {
+    if (!best_ || planned.time_ps < best_->time_ps) best_ = std::move(planned);
+  }
+
+  void try_flat(PhaseKind kind) {
+    // An all-to-all has no chunks: each of its blocks is a message already.
+    const std::vector<uint64_t> sizes =
+        kind == PhaseKind::kAllToAll ? std::vector<uint64_t>{request_.bytes} : chunk_sizes(1);
+    for (const uint16_t algorithm : choice_.allowed(kind, kFlat)) {
+      std::vector<ChunkSchedule> chunks;
+      for (const uint64_t bytes : sizes) chunks.push_back({bytes, {{kFlat, kind, algorithm}}});
+      consider(order_phases(request_.bytes, std::move(chunks), model_, first_in_first_out, config_.in_flight));
+    }
+  }
+
+  void try_phases(const std::vector<uint8_t>& dimensions, uint32_t chunks) {
+    PolicyRequest request{choice_, dimensions, shape_.reduce_scatter, shape_.all_gather, request_.bytes, {}, 0};
+    request.chunk_bytes = chunk_sizes(chunks);
+    request.in_flight = config_.in_flight;
+    consider(policy_.plan(request));
+  }
+
+  // One rank: nothing moves, but there is a schedule to run.
+  Schedule alone() {
+    uint16_t direct = 0;
+    while (direct + size_t{1} < algorithms().size() && algorithms()[direct].name != "direct") ++direct;
+    std::vector<PhaseChoice> phases;
+    if (shape_.flat) {
+      phases.push_back({kFlat, *shape_.flat, direct});
+    } else {
+      if (shape_.reduce_scatter) phases.push_back({kFlat, PhaseKind::kReduceScatter, direct});
+      if (shape_.all_gather) phases.push_back({kFlat, PhaseKind::kAllGather, direct});
+    }
+    return order_phases(request_.bytes, {{request_.bytes, phases}}, model_, first_in_first_out, config_.in_flight)
+        .schedule;
+  }
+
+  const SelectionRequest& request_;
+  const Topology& topology_;
+  const SelectionConfig& config_;
+  const Policy& policy_;
+  const Shape shape_;
+  CostModel model_;
+  AlgorithmChoice choice_;
+  std::optional<PlannedSchedule> best_;
+};
+
+Error cannot_serve(const AlgorithmRule& rule, const SelectionRequest& request, const Topology& topology) {
+  const Shape shape = shape_of(request.collective, request.decoupled);
+  std::vector<PhaseKind> kinds;
+  if (shape.flat) {
+    kinds.push_back(*shape.flat);
+  } else {
+    if (shape.reduce_scatter) kinds.push_back(PhaseKind::kReduceScatter);
+    if (shape.all_gather) kinds.push_back(PhaseKind::kAllGather);
+  }
+  const std::string what = std::string(to_string(request.collective)) + (request.decoupled ? " in two halves" : "") +
+                           " of " + std::to_string(topology.ranks()) + " ranks";
+  return Error{Code::kInvalidArgument, "TRESTLE_ALGO: '" + rule.text + "' " +
+                                           (rule.exclude ? "leaves no algorithm for " : "cannot serve ") + what +
+                                           "; those that can:" + serving(kinds, topology.ranks())};
+}
+
+Status check_request(const SelectionRequest& request) {
+  if (request.collective == Collective::kSendRecv) {
+    return Error{Code::kInvalidUsage, "point-to-point messages have no schedule"};
+  }
+  CHECK(is_valid(request.collective), "a selection for an unknown collective");
+  CHECK(request.element_bytes > 0, "a selection for elements of no bytes");
+  CHECK(request.bytes % request.element_bytes == 0, "a selection for a part of an element");
+  return {};
+}
+
+// Whether an entry that is meant for a collective can serve it on this topology.
+bool can_serve(const AlgorithmRule& rule, Collective collective, const Topology& topology, const Policy& policy) {
+  SelectionRequest request;
+  request.collective = collective;
+  const SelectionConfig config;
+  return Selector(request, topology, config, &rule, policy).possible();
+}
+
+}  // namespace
+
+Status validate(const SelectionConfig& config, const Topology& topology) {
+  const Policy* policy = TRY(find_policy(config.policy));
+  if (config.chunks > kMostForcedChunks) {
+    return Error{Code::kInvalidArgument, "TRESTLE_CHUNKS: " + std::to_string(config.chunks) + " is more than " +
+                                             std::to_string(kMostForcedChunks)};
+  }
+  const AlgorithmRules rules = TRY(AlgorithmRules::parse(config.algo));
+  if (topology.ranks() == 1) return {};
+  for (const AlgorithmRules::Entry& entry : rules.entries()) {
+    bool served = false;
+    for (size_t c = 0; c < kCollectives && !served; ++c) {
+      const auto collective = static_cast<Collective>(c);
+      if (entry.collective.value_or(collective) != collective) continue;
+      served = can_serve(entry.rule, collective, topology, *policy);
+    }
+    if (served) continue;
+    SelectionRequest request;
+    request.collective = entry.collective.value_or(Collective::kAllReduce);
+    return cannot_serve(entry.rule, request, topology);
+  }
+  return {};
+}
+
+Result<Schedule> select_schedule(const SelectionRequest& request, const Topology& topology,
+                                 const SelectionConfig& config) {
+  TRY(check_request(request));
+  const Policy* policy = TRY(find_policy(config.policy));
+  const AlgorithmRules rules = TRY(AlgorithmRules::parse(config.algo));
+  const AlgorithmRules::Entry* entry = rules.find(request.collective, request.bytes);
+  const AlgorithmRule* rule = entry == nullptr ? nullptr : &entry->rule;
+  Selector selector(request, topology, config, rule, *policy);
+  if (topology.ranks() == 1 || selector.possible()) return selector.select();
+  // A barrier moves no data: a rule for all collectives that cannot serve it was not meant for it.
+  if (request.collective == Collective::kBarrier && !entry->collective) {
+    return Selector(request, topology, config, nullptr, *policy).select();
+  }
+  CHECK(rule != nullptr, "no algorithm serves a collective");
+  return cannot_serve(*rule, request, topology);
+}
+
+}  // namespace trestle
