@@ -152,9 +152,11 @@ Status Handshake::take_hello() {
 Status Handshake::take_proof() {
   in_bytes_ = 0;
   const auto refusal = static_cast<uint8_t>(in_[0]);
+  secret_differs_ = refusal == kSecret;
   if (refusal != kNone) return fail(refusal_sentence(refusal));
   const Hash32 right = proof_of(role_ == Role::kInitiator ? Role::kAcceptor : Role::kInitiator);
-  if (!equal_secrets(right, {&in_[kMacAt], right.size()}))
+  secret_differs_ = !equal_secrets(right, {&in_[kMacAt], right.size()});
+  if (secret_differs_)
     return fail("the peer, which claims to be rank " + std::to_string(peer_rank_) + ", has another secret", kSecret);
   if (role_ == Role::kAcceptor) put_proof(kNone);
   state_ = State::kProved;

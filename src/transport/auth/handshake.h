@@ -75,6 +75,9 @@ class Handshake {
   bool done() const { return state_ == State::kProved && out_at_ == out_bytes_; }
   // The peer's rank: as claimed once its hello is here (for sentences), proved when done(); -1 before.
   int32_t peer_rank() const { return peer_rank_; }
+  // After a failure: one side's proof was wrong. The secrets differ, and trying again will not help. A hint where the
+  // peer says so.
+  bool secret_differs() const { return secret_differs_; }
 
  private:
   enum class State : uint8_t { kHello, kProof, kProved, kFailed };
@@ -94,6 +97,7 @@ class Handshake {
   Hash32 key_{};            // derived from the secret, which is not kept
   State state_ = State::kHello;
   int32_t peer_rank_ = -1;
+  bool secret_differs_ = false;
   std::array<std::byte, kHandshakeNonceBytes> nonce_{};
   std::array<std::byte, kHelloBytes> mine_{};  // hellos as they were on the wire
   std::array<std::byte, kHelloBytes> theirs_{};
