@@ -1,0 +1,62 @@
+// ControlLink: one connection of a control mesh: frames in and out of a nonblocking stream. ControlFrame: what travels.
+//
+// Owned by a ControlMesh and used under its mutex. A frame: length of the payload u32, kind u8, step u8, zero u16, seq
+// u64, payload.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace trestle {
+
+enum class ControlKind : uint8_t { kHeartbeat = 1, kError, kAbort, kBye, kGather, kBarrier };
+
+struct ControlFrame {
+  ControlKind kind = ControlKind::kHeartbeat;
+  uint8_t step = 0;
+  uint64_t seq = 0;
+  std::string payload;
+};
+
+class ControlLink {
+ public:
+  ControlLink(int32_t peer, UniqueFd socket, size_t most_payload)
+      : peer_(peer), socket_(std::move(socket)), most_payload_(most_payload) {}
+
+  int32_t peer() const { return peer_; }
+  int fd() const { return socket_.get(); }
+  bool open() const { return static_cast<bool>(socket_); }
+  bool has_output() const { return out_at_ < out_.size(); }
+  void end() { socket_.reset(); }
+
+  // Queues a frame and sends what the kernel takes. A connection that cannot send any more swallows frames: its end is
+  // noticed by reading, after everything that the peer said before it.
+  void send(const ControlFrame& frame);
+  void flush();
+
+  enum class Reading : uint8_t { kOpen, kEnded, kNonsense };
+  // Appends all complete frames that are there. kEnded: the peer's end, orderly or not; `reason` says which.
+  Reading read(std::vector<ControlFrame>& frames, std::string& reason);
+
+  int64_t last_heard_ns = 0;
+  bool watched = false;  // the peer has sent a heartbeat: silence means something from now on
+  bool silence_told = false;
+  bool wants_writable = false;  // EPOLLOUT is asked for
+
+ private:
+  bool take_frames(std::vector<ControlFrame>& frames);
+
+  int32_t peer_;
+  UniqueFd socket_;
+  size_t most_payload_;
+  bool deaf_ = false;  // sending failed
+  std::string out_;
+  size_t out_at_ = 0;
+  std::string in_;
+};
+
+}  // namespace trestle

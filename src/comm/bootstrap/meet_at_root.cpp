@@ -1,0 +1,161 @@
+// The rank's side of a rendezvous with a root server.
+#include <poll.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "comm/bootstrap/byte_text.h"
+#include "comm/bootstrap/meeting.h"
+#include "comm/bootstrap/rendezvous_message.h"
+#include "transport/auth/authenticate.h"
+#include "trestle/trestle.h"
+
+namespace trestle {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+// One attempt at one address; the next one comes soon.
+constexpr int64_t kAttemptNs = 2'000 * kMs;
+// The root decides about missing ranks at the deadline; its sentence must still arrive.
+constexpr int64_t kAnswerGraceNs = 2'000 * kMs;
+// After so many rounds of a root that knows another secret, and no other root in sight, it will not become the right
+// one.
+constexpr int kMostSecretRefusals = 20;
+// Likewise for a port that was made for this communicator: its server is there before the id is.
+constexpr int kMostRefusals = 30;
+
+struct Attempt {
+  UniqueFd socket;
+  Error error{Code::kSuccess, {}};
+  bool refused = false;  // somebody answered and is not our root
+  bool refused_secret = false;
+};
+
+Status connect_once(UniqueFd& socket, const SocketAddress& address, const WaitLimit& limit) {
+  socket = TRY(start_connect(address));
+  while (!TRY(finish_connect(socket.get()))) TRY(wait_before(socket.get(), POLLOUT, limit));
+  return {};
+}
+
+Attempt attempt(const SocketAddress& address, const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
+  const int64_t now = monotonic_clock().now_ns();
+  const WaitLimit connecting{std::min(limit.deadline_ns, now + kAttemptNs), limit.aborted};
+  const WaitLimit proving{std::min(limit.deadline_ns, now + kAttemptNs + config.handshake_timeout_ns), limit.aborted};
+  Attempt result;
+  Status status = connect_once(result.socket, address, connecting);
+  if (status.ok()) {
+    Handshake handshake(Role::kInitiator, Purpose::kRendezvous, {root.secret, root.job, config.rank});
+    status = authenticate(result.socket.get(), handshake, proving);
+    result.refused_secret = !status.ok() && handshake.secret_differs();
+    result.refused = !status.ok() && status.error().code == Code::kRemoteError;
+  }
+  if (!status.ok()) {
+    result.socket.reset();
+    result.error = status.error();
+  }
+  return result;
+}
+
+Error not_reached(const Root& root, const Error& last, Code code) {
+  return Error{code, "the rendezvous at " + root.name + " was not reached in time; last: " + last.message};
+}
+
+Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
+  Error last{Code::kTimeout, "nothing was tried"};
+  int secret_refusals = 0;
+  int64_t pause = 5 * kMs;
+  for (int round = 0;; ++round, pause = std::min(pause * 2, 100 * kMs)) {
+    bool refused_secret = false;
+    bool answered = false;
+    for (const SocketAddress& candidate : root.candidates) {
+      Attempt made = attempt(candidate, config, root, limit);
+      if (made.socket) return std::move(made.socket);
+      if (made.error.code == Code::kAborted) return made.error;
+      if (root.own_port && (made.refused || round >= kMostRefusals))
+        return Error{made.error.code, "the root of the unique id, at " + root.name + ": " + made.error.message +
+                                          " (it ends with the process that made the id, and when all ranks have come)"};
+      const Error said{made.error.code, format_address(candidate) + ": " + made.error.message};
+      if (made.refused_secret || !answered) last = said;
+      answered = answered || made.refused_secret;
+      refused_secret = refused_secret || made.refused_secret;
+    }
+    if (refused_secret && ++secret_refusals >= kMostSecretRefusals)
+      return Error{Code::kRemoteError, "the rendezvous at " + root.name +
+                                           " knows another secret: TRESTLE_SECRET differs, or another job uses this "
+                                           "address (" +
+                                           last.message + ")"};
+    const Status paused = pause_before(pause, limit);
+    if (!paused.ok()) {
+      if (paused.error().code == Code::kAborted) return paused.error();
+      return not_reached(root, last, Code::kTimeout);
+    }
+  }
+}
+
+Result<JoinAnswer> ask(int fd, const JoinRequest& request, const Root& root, const WaitLimit& limit) {
+  const std::string message = framed(encode(request));
+  WaitLimit answer_limit = limit;
+  if (limit.deadline_ns != kNever) answer_limit.deadline_ns += kAnswerGraceNs;
+  const auto explain = [&root](const Error& error) {
+    return Error{error.code, "waiting for the other ranks at the rendezvous " + root.name + ": " + error.message};
+  };
+  Status status = send_all_before(fd, std::as_bytes(std::span(message)), answer_limit);
+  if (!status.ok()) return explain(status.error());
+  std::string header(4, '\0');
+  status = receive_all_before(fd, std::as_writable_bytes(std::span(header)), answer_limit);
+  if (!status.ok()) return explain(status.error());
+  const auto length = ByteReader(header).integer<uint32_t>();
+  if (length > kMaxJoinBytes) return explain({Code::kRemoteError, "the answer is too long"});
+  std::string body(length, '\0');
+  if (length > 0) status = receive_all_before(fd, std::as_writable_bytes(std::span(body)), answer_limit);
+  if (!status.ok()) return explain(status.error());
+  return decode_join_answer(body);
+}
+
+}  // namespace
+
+Result<Listener> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip) {
+  if (!config.interfaces.empty()) {
+    ListenOptions options;
+    options.interface_filter = config.interfaces;
+    options.family = TRY(parse_family(config.family));
+    options.port_low = config.port_range.low;
+    options.port_high = config.port_range.high;
+    return listen_tcp(options);
+  }
+  SocketAddress address = ip;
+  const int low = config.port_range.low;
+  const int high = std::max<int>(config.port_range.high, low);
+  Error last;
+  for (int port = low; port <= high; ++port) {
+    address.set_port(static_cast<uint16_t>(port));
+    Result<Listener> listener = listen_tcp_at(address);
+    if (listener.ok()) return listener;
+    last = listener.error();
+  }
+  if (low == 0) return last;
+  return Error{Code::kSystemError, "no free port in TRESTLE_PORT_RANGE " + std::to_string(low) + "-" +
+                                       std::to_string(high) + " at " + format_address(ip) + " (" + last.message + ")"};
+}
+
+Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
+  const UniqueFd socket = TRY(reach_root(config, root, limit));
+  Meeting meeting;
+  meeting.job = root.job;
+  meeting.secret = root.secret;
+  // The address by which this rank reaches the root is one by which others reach this rank.
+  meeting.listener = TRY(listen_for_neighbours(config, local_address(socket.get())));
+  JoinRequest request;
+  request.version = TRESTLE_VERSION_CODE;
+  request.nranks = config.nranks;
+  request.rank = config.rank;
+  if (limit.deadline_ns != kNever)
+    request.time_left_ns = std::max<int64_t>(limit.deadline_ns - monotonic_clock().now_ns(), 1);
+  request.address = format_address(meeting.listener.address);
+  JoinAnswer answer = TRY(ask(socket.get(), request, root, limit));
+  if (answer.error.code != Code::kSuccess) return answer.error;
+  meeting.addresses = std::move(answer.addresses);
+  return meeting;
+}
+
+}  // namespace trestle

@@ -1,0 +1,54 @@
+// Meeting: how one rank learns where its neighbours listen. Two ways: a root server (meet_at_root), a file store
+// (meet_in_store).
+//
+// Functions of join(), on its thread; they block until the limit. A Meeting is a value of join().
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "comm/bootstrap/bootstrap.h"
+#include "transport/socket/socket.h"
+
+namespace trestle {
+
+struct Meeting {
+  JobId job{};
+  std::vector<std::byte> secret;
+  Listener listener;                   // of this rank, for the ranks rank - 2^k
+  std::vector<std::string> addresses;  // of the ranks rank + 2^k
+  std::string store;                   // directory to remove when all are connected; "": none
+  std::function<Status()> failure;     // asked while connecting: another rank has failed; may be empty
+};
+
+// Where the root is and how it is recognised.
+struct Root {
+  std::string name;  // as the user gave it, for messages
+  std::vector<SocketAddress> candidates;
+  JobId job{};
+  std::vector<std::byte> secret;
+  bool own_port = false;  // made for this communicator: whoever refuses there will not change its mind
+};
+
+// Explicit id; or TRESTLE_COMM_ID; or the launcher's address. In the latter two rank 0 starts the server here.
+Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit);
+Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit);
+
+// TRESTLE_STORE=file:PATH
+Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& limit);
+void clean_store(const std::string& directory);
+
+// How many communicators this rank made through that rendezvous before in this process; counts this one.
+uint64_t next_communicator(const std::string& rendezvous, int32_t rank);
+
+// Sleeps a little, unless the limit is reached.
+Status pause_before(int64_t pause_ns, const WaitLimit& limit);
+
+// A listening socket for this rank at `ip` (port 0), or at the interfaces that the configuration names. "port range is
+// full" with the range.
+Result<Listener> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip);
+
+}  // namespace trestle

@@ -1,0 +1,257 @@
+#include "comm/bootstrap/neighbours.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <list>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "comm/bootstrap/dissemination.h"
+#include "comm/bootstrap/rendezvous_message.h"
+#include "transport/auth/handshake.h"
+
+namespace trestle {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr size_t kMostStrangers = 64;
+constexpr int64_t kRetryNs = 50 * kMs;
+// A neighbour listens before anybody hears of its address: one that refuses for so long has died.
+constexpr int64_t kRefusedNs = 5'000 * kMs;
+
+class Connector {
+ public:
+  Connector(const BootstrapConfig& config, const Meeting& meeting, const WaitLimit& limit)
+      : config_(config), meeting_(meeting), limit_(limit), steps_(dissemination_steps(config.nranks)) {}
+
+  Result<Neighbours> run();
+
+ private:
+  enum class Stage : uint8_t { kIdle, kConnecting, kShaking, kDone };
+  struct Attempt {
+    explicit Attempt(int step) : step(step) {}
+    int step;  // of an outgoing one; -1: accepted
+    Stage stage = Stage::kIdle;
+    UniqueFd socket;
+    std::optional<Handshake> handshake;
+    int64_t since_ns = 0;     // an accepted one: when; an outgoing one: when to try next
+    int64_t refused_ns = -1;  // first refusal of an outgoing one
+  };
+
+  int32_t peer(int step, int direction) const {
+    const int64_t at = config_.rank + direction * (int64_t{1} << step);
+    return static_cast<int32_t>((at + config_.nranks) % config_.nranks);
+  }
+  Credentials credentials() const { return {meeting_.secret, meeting_.job, config_.rank}; }
+  bool complete() const;
+  Status wait();
+  Status move_out(Attempt& attempt, int64_t now);
+  Status begin(Attempt& attempt, int64_t now);
+  Status retry(Attempt& attempt, int64_t now, const Error& error);
+  Status shake(Attempt& attempt);
+  void accept_all(int64_t now);
+  void move_in(Attempt& attempt, int64_t now);
+  void refuse(Attempt& attempt, const std::string& reason);
+  Status watch_done();
+  Status still_alive(const UniqueFd& socket, int32_t rank) const;
+  Error timed_out() const;
+
+  const BootstrapConfig& config_;
+  const Meeting& meeting_;
+  const WaitLimit& limit_;
+  const int steps_;
+  std::vector<Attempt> out_;
+  std::list<Attempt> in_;         // accepted, not proved
+  std::vector<UniqueFd> proved_;  // of rank - 2^k
+  OncePerKey refused_once_;
+};
+
+bool Connector::complete() const {
+  return std::all_of(out_.begin(), out_.end(), [](const Attempt& a) { return a.stage == Stage::kDone; }) &&
+         std::all_of(proved_.begin(), proved_.end(), [](const UniqueFd& fd) { return static_cast<bool>(fd); });
+}
+
+Result<Neighbours> Connector::run() {
+  proved_.resize(static_cast<size_t>(steps_));
+  for (int k = 0; k < steps_; ++k) out_.emplace_back(k);
+  while (true) {
+    const int64_t now = monotonic_clock().now_ns();
+    accept_all(now);
+    for (Attempt& attempt : out_) TRY(move_out(attempt, now));
+    for (Attempt& attempt : in_) move_in(attempt, now);
+    in_.remove_if([](const Attempt& attempt) { return !attempt.socket; });
+    if (complete()) break;
+    TRY(watch_done());
+    const Status waited = wait();
+    if (!waited.ok()) return waited.error();
+  }
+  Neighbours neighbours;
+  for (int k = 0; k < steps_; ++k) {
+    set_tcp_options(out_[static_cast<size_t>(k)].socket.get(), {});
+    set_tcp_options(proved_[static_cast<size_t>(k)].get(), {});
+    neighbours.out.push_back({peer(k, 1), std::move(out_[static_cast<size_t>(k)].socket)});
+    neighbours.in.push_back({peer(k, -1), std::move(proved_[static_cast<size_t>(k)])});
+  }
+  return neighbours;
+}
+
+// Until something can move, at most 20 ms: retries, strangers' time and the abort flag are looked at then.
+Status Connector::wait() {
+  if (limit_.aborted != nullptr && limit_.aborted->load()) return Error{Code::kAborted, "the communicator was aborted"};
+  const int64_t left_ns = limit_.deadline_ns - monotonic_clock().now_ns();
+  if (left_ns <= 0) return timed_out();
+  if (meeting_.failure) TRY(meeting_.failure());
+  std::vector<pollfd> fds = {{meeting_.listener.fd.get(), POLLIN, 0}};
+  const auto add = [&fds](const Attempt& attempt) {
+    if (!attempt.socket || attempt.stage == Stage::kDone) return;
+    const bool writes = attempt.stage == Stage::kConnecting || !attempt.handshake->outgoing().empty();
+    fds.push_back({attempt.socket.get(), static_cast<short>(writes ? POLLOUT : POLLIN), 0});
+  };
+  for (const Attempt& attempt : out_) add(attempt);
+  for (const Attempt& attempt : in_) add(attempt);
+  ::poll(fds.data(), fds.size(), static_cast<int>(std::min<int64_t>(left_ns / kMs + 1, 20)));
+  return {};
+}
+
+Status Connector::move_out(Attempt& attempt, int64_t now) {
+  if (attempt.stage == Stage::kIdle && now >= attempt.since_ns) {
+    const Status begun = begin(attempt, now);
+    if (!begun.ok()) return retry(attempt, now, begun.error());
+  }
+  if (attempt.stage == Stage::kConnecting) {
+    const Result<bool> connected = finish_connect(attempt.socket.get());
+    if (!connected.ok()) return retry(attempt, now, connected.error());
+    if (connected.value()) attempt.stage = Stage::kShaking;
+  }
+  if (attempt.stage != Stage::kShaking) return {};
+  const Status status = shake(attempt);
+  if (!status.ok()) {
+    if (attempt.handshake->secret_differs()) attempt.refused_ns = now - kRefusedNs;  // for good
+    return retry(attempt, now, status.error());
+  }
+  if (attempt.handshake->done()) attempt.stage = Stage::kDone;
+  return {};
+}
+
+Status Connector::begin(Attempt& attempt, int64_t) {
+  const SocketAddress address = TRY(parse_address(meeting_.addresses[static_cast<size_t>(attempt.step)]));
+  attempt.socket = TRY(start_connect(address));
+  attempt.handshake.emplace(Role::kInitiator, Purpose::kControl, credentials(), peer(attempt.step, 1));
+  attempt.stage = Stage::kConnecting;
+  return {};
+}
+
+Status Connector::retry(Attempt& attempt, int64_t now, const Error& error) {
+  attempt.socket.reset();
+  attempt.stage = Stage::kIdle;
+  attempt.since_ns = now + kRetryNs;
+  if (attempt.refused_ns < 0) attempt.refused_ns = now;
+  if (now - attempt.refused_ns < kRefusedNs) return {};
+  return Error{Code::kRemoteError, "rank " + std::to_string(peer(attempt.step, 1)) + " at " +
+                                       meeting_.addresses[static_cast<size_t>(attempt.step)] +
+                                       " cannot be reached: " + error.message};
+}
+
+Status Connector::shake(Attempt& attempt) {
+  std::array<std::byte, kHelloBytes> buffer;
+  Handshake& handshake = *attempt.handshake;
+  const int fd = attempt.socket.get();
+  while (!handshake.done()) {
+    if (!handshake.outgoing().empty()) {
+      const size_t sent = TRY(send_bytes(fd, handshake.outgoing()));
+      if (sent == 0) return {};
+      handshake.sent(sent);
+      continue;
+    }
+    const size_t got = TRY(receive_bytes(fd, std::span(buffer).first(handshake.wanted())));
+    if (got == kEndOfStream) return Error{Code::kRemoteError, "the connection was closed within the handshake"};
+    if (got == 0) return {};
+    Status status = handshake.received(std::span(buffer).first(got));
+    if (!status.ok()) {
+      if (!handshake.outgoing().empty()) (void)send_bytes(fd, handshake.outgoing());
+      return status;
+    }
+  }
+  return {};
+}
+
+void Connector::accept_all(int64_t now) {
+  while (true) {
+    Result<UniqueFd> accepted = accept_connection(meeting_.listener.fd.get());
+    if (!accepted.ok() || !accepted.value()) return;
+    if (in_.size() >= kMostStrangers) in_.pop_front();
+    in_.emplace_back(-1);
+    Attempt& attempt = in_.back();
+    attempt.socket = std::move(accepted).value();
+    attempt.handshake.emplace(Role::kAcceptor, Purpose::kControl, credentials());
+    attempt.stage = Stage::kShaking;
+    attempt.since_ns = now;
+  }
+}
+
+void Connector::move_in(Attempt& attempt, int64_t now) {
+  const Status status = shake(attempt);
+  if (!status.ok()) return refuse(attempt, status.error().message);
+  if (!attempt.handshake->done()) {
+    if (now - attempt.since_ns >= config_.handshake_timeout_ns) refuse(attempt, "it did not prove itself in time");
+    return;
+  }
+  for (int k = 0; k < steps_; ++k) {
+    UniqueFd& seat = proved_[static_cast<size_t>(k)];
+    if (peer(k, -1) != attempt.handshake->peer_rank() || seat) continue;
+    seat = std::move(attempt.socket);
+    return;
+  }
+  refuse(attempt, "rank " + std::to_string(attempt.handshake->peer_rank()) + " is no neighbour that was awaited");
+}
+
+void Connector::refuse(Attempt& attempt, const std::string& reason) {
+  const std::string from = format_address(peer_address(attempt.socket.get()));
+  if (refused_once_.first(from.substr(0, from.rfind(':')) + reason))
+    LOG(kWarn, kBootstrap, "rank %d refused a connection from %s: %s", config_.rank, from.c_str(), reason.c_str());
+  attempt.socket.reset();
+}
+
+// A neighbour that dies while others are still awaited must not be noticed at the deadline only.
+Status Connector::watch_done() {
+  for (const Attempt& attempt : out_) {
+    if (attempt.stage == Stage::kDone) TRY(still_alive(attempt.socket, peer(attempt.step, 1)));
+  }
+  for (int k = 0; k < steps_; ++k) {
+    const UniqueFd& socket = proved_[static_cast<size_t>(k)];
+    if (socket) TRY(still_alive(socket, peer(k, -1)));
+  }
+  return {};
+}
+
+Status Connector::still_alive(const UniqueFd& socket, int32_t rank) const {
+  char byte = 0;
+  const ssize_t seen = ::recv(socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (seen > 0 || (seen < 0 && (errno == EAGAIN || errno == EINTR))) return {};
+  return Error{Code::kRemoteError, "rank " + std::to_string(rank) + " ended while the communicator was being made"};
+}
+
+Error Connector::timed_out() const {
+  std::vector<int32_t> absent;
+  for (const Attempt& attempt : out_) {
+    if (attempt.stage != Stage::kDone) absent.push_back(peer(attempt.step, 1));
+  }
+  for (int k = 0; k < steps_; ++k) {
+    if (!proved_[static_cast<size_t>(k)]) absent.push_back(peer(k, -1));
+  }
+  std::sort(absent.begin(), absent.end());
+  absent.erase(std::unique(absent.begin(), absent.end()), absent.end());
+  return Error{Code::kTimeout, "no connection with " + rank_list(absent) + " came about in time"};
+}
+
+}  // namespace
+
+Result<Neighbours> connect_neighbours(const BootstrapConfig& config, const Meeting& meeting, const WaitLimit& limit) {
+  return Connector(config, meeting, limit).run();
+}
+
+}  // namespace trestle

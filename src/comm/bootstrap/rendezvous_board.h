@@ -1,0 +1,46 @@
+// RendezvousBoard: who has come to a rendezvous and what each is to be told. A state machine without I/O or clock.
+//
+// Owned by a RendezvousServer, its thread only. The first failure is everybody's answer, also of those who come later.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "comm/bootstrap/rendezvous_message.h"
+
+namespace trestle {
+
+class RendezvousBoard {
+ public:
+  // Takes a rank in; what is wrong with it becomes the failure.
+  void arrive(const JoinRequest& request, const std::string& from);
+  // A rank that had arrived went away before all were there.
+  void leave(int32_t rank);
+  void fail(Error error);
+  // Names the ranks that did not come; `refused`: a sentence about connections that were refused, or "".
+  void time_over(const std::string& refused);
+
+  bool complete() const { return nranks_ > 0 && static_cast<int32_t>(arrived_.size()) == nranks_; }
+  bool decided() const { return failure_.has_value() || complete(); }
+  bool failed() const { return failure_.has_value(); }
+  int32_t nranks() const { return nranks_; }  // 0: not known before the first rank
+  // When decided.
+  JoinAnswer answer_for(int32_t rank) const;
+
+ private:
+  struct Arrival {
+    std::string address;
+    std::string from;
+  };
+  int32_t nranks_ = 0;
+  int32_t first_rank_ = 0;
+  uint32_t version_ = 0;
+  std::map<int32_t, Arrival> arrived_;
+  std::optional<Error> failure_;
+};
+
+}  // namespace trestle

@@ -1,0 +1,34 @@
+// RendezvousServer: where the ranks of one communicator leave their addresses. It answers when all are there, then it
+// is done.
+//
+// start_rendezvous() makes a thread that the process's registry owns: it ends when all ranks were answered, when its
+// time is over, or when the process ends (a forked child does not have it). Everything else is private to that thread.
+//
+// Strangers: a connection that has not proved itself and asked to join within the handshake time is dropped, there are
+// at most kMaxHalfOpen of them (the oldest goes), and each address that was refused is logged once. None of them holds
+// up a rank.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "transport/auth/handshake.h"
+#include "transport/socket/socket.h"
+
+namespace trestle {
+
+inline constexpr size_t kMaxHalfOpen = 256;
+
+struct RendezvousOptions {
+  Credentials credentials;
+  int64_t deadline_ns = kNever;  // of monotonic_clock()
+  int64_t handshake_timeout_ns = 5'000'000'000;
+};
+
+Status start_rendezvous(Listener listener, const RendezvousOptions& options);
+
+// Servers of this process whose threads have not ended; for tests.
+size_t running_rendezvous();
+
+}  // namespace trestle

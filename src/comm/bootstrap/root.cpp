@@ -1,0 +1,177 @@
+// Where the root of a rendezvous is, and its start in rank 0's process.
+#include <poll.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "comm/bootstrap/meeting.h"
+#include "comm/bootstrap/rendezvous_server.h"
+
+namespace trestle {
+namespace {
+
+// MASTER_PORT may belong to the launcher itself (torchrun's store listens there): rank 0 takes the first free one of
+// these, the others try all.
+constexpr uint16_t kMasterPorts = 8;
+constexpr uint16_t kDefaultMasterPort = 29500;  // torchrun's
+constexpr int64_t kSecond = 1'000'000'000;
+
+std::vector<std::byte> job_secret(const std::string& text) {
+  if (text.empty()) return {};
+  return derive_secret(std::as_bytes(std::span(text)), "communicator");
+}
+
+bool names_loopback(const std::string& host) {
+  if (host == "localhost") return true;
+  const Result<SocketAddress> address =
+      parse_address(host.find(':') == std::string::npos ? host + ":1" : "[" + host + "]:1");
+  return address.ok() && address.value().is_loopback();
+}
+
+Result<Root> root_of_id(const BootstrapConfig& config) {
+  const UniqueId id = TRY(decode(config.id));
+  Root root;
+  const bool ipv6 = id.ip.find(':') != std::string::npos;
+  root.name = ipv6 ? "[" + id.ip + "]:" + std::to_string(id.port) : id.ip + ":" + std::to_string(id.port);
+  root.candidates.push_back(TRY(parse_address(root.name)));
+  root.job = id.job;
+  root.secret.assign(id.secret.begin(), id.secret.end());
+  root.own_port = true;
+  return root;
+}
+
+// A name that resolves differently on the host itself (127.0.1.1 in /etc/hosts) must still be reachable for the others:
+// then all addresses.
+SocketAddress listening_address(const SocketAddress& resolved, bool loopback) {
+  if (loopback) return resolved;
+  SocketAddress address = resolved;
+  if (address.family() == AddressFamily::kIpv4)
+    reinterpret_cast<sockaddr_in*>(&address.storage)->sin_addr.s_addr = INADDR_ANY;
+  else
+    reinterpret_cast<sockaddr_in6*>(&address.storage)->sin6_addr = in6addr_any;
+  return address;
+}
+
+Status serve(const Root& root, const BootstrapConfig& config, bool loopback, const WaitLimit& limit) {
+  RendezvousOptions options;
+  options.credentials = {root.secret, root.job, 0};
+  options.deadline_ns = config.deadline_ns;
+  options.handshake_timeout_ns = config.handshake_timeout_ns;
+  // The server of the communicator before may be about to end.
+  const int64_t give_up = std::min(config.deadline_ns, monotonic_clock().now_ns() + 5 * kSecond);
+  while (true) {
+    Error last{Code::kInternalError, "no address"};
+    for (const SocketAddress& candidate : root.candidates) {
+      Result<Listener> listener = listen_tcp_at(listening_address(candidate, loopback));
+      if (listener.ok()) return start_rendezvous(std::move(listener).value(), options);
+      last = listener.error();
+    }
+    if (monotonic_clock().now_ns() >= give_up)
+      return Error{last.code, "rank 0 cannot listen for the rendezvous at " + root.name + ": " + last.message +
+                                  " (another job on this port?)"};
+    TRY(pause_before(20'000'000, limit));
+  }
+}
+
+struct NamedPlace {
+  HostPort at;
+  std::string variable;  // that said so, for messages
+  uint16_t ports = 1;
+};
+
+Result<NamedPlace> named_place(const BootstrapConfig& config) {
+  if (!config.communicator_id.empty()) {
+    Result<HostPort> at = parse_host_port(config.communicator_id);
+    if (!at.ok()) return Error{at.error().code, "TRESTLE_COMM_ID: " + at.error().message};
+    return NamedPlace{std::move(at).value(), "TRESTLE_COMM_ID", 1};
+  }
+  const Launcher& launcher = config.launcher;
+  if (launcher.master_address.empty())
+    return Error{Code::kInvalidUsage,
+                 launcher.problem.empty()
+                     ? "a communicator without a unique id needs MASTER_ADDR (and MASTER_PORT) from a launcher, "
+                       "TRESTLE_COMM_ID=host:port or TRESTLE_STORE=file:PATH; none is set"
+                     : launcher.problem};
+  const uint16_t port = launcher.master_port.value_or(kDefaultMasterPort);
+  return NamedPlace{{launcher.master_address, port}, "MASTER_ADDR", kMasterPorts};
+}
+
+}  // namespace
+
+uint64_t next_communicator(const std::string& rendezvous, int32_t rank) {
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, int32_t>, uint64_t> made;
+  const std::lock_guard lock(mutex);
+  return made[{rendezvous, rank}]++;
+}
+
+Status pause_before(int64_t pause_ns, const WaitLimit& limit) {
+  const int64_t until = monotonic_clock().now_ns() + pause_ns;
+  while (true) {
+    const int64_t now = monotonic_clock().now_ns();
+    if (limit.aborted != nullptr && limit.aborted->load()) return Error{Code::kAborted, "the communicator was aborted"};
+    if (now >= limit.deadline_ns) return Error{Code::kTimeout, "the deadline passed"};
+    if (now >= until) return {};
+    const int64_t left_ms = (std::min(until, limit.deadline_ns) - now) / 1'000'000 + 1;
+    ::poll(nullptr, 0, static_cast<int>(std::min<int64_t>(left_ms, 20)));
+  }
+}
+
+Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit) {
+  if (!is_zero(config.id)) return root_of_id(config);
+  const NamedPlace place = TRY(named_place(config));
+  Root root;
+  const std::string host = place.at.host.find(':') == std::string::npos ? place.at.host : "[" + place.at.host + "]";
+  root.name = host + ":" + std::to_string(place.at.port);
+  const AddressFamily family = TRY(parse_family(config.family));
+  Result<std::vector<SocketAddress>> resolved = resolve_addresses(root.name, family);
+  if (!resolved.ok()) return Error{resolved.error().code, place.variable + ": " + resolved.error().message};
+  for (uint16_t i = 0; i < place.ports && place.at.port + i <= 65535; ++i) {
+    for (SocketAddress address : resolved.value()) {
+      address.set_port(static_cast<uint16_t>(place.at.port + i));
+      root.candidates.push_back(address);
+    }
+  }
+  const uint64_t number = next_communicator(root.name + " " + config.launcher.job, config.rank);
+  root.job = job_id(root.name + " " + config.launcher.job + " " + std::to_string(number));
+  root.secret = job_secret(config.secret);
+  const bool loopback = names_loopback(place.at.host);
+  if (root.secret.empty() && !loopback && config.rank == 0)
+    LOG(kWarn, kBootstrap,
+        "the rendezvous at %s is open: there is no secret, so anybody who reaches the port can join; set "
+        "TRESTLE_SECRET to the same value on all ranks",
+        root.name.c_str());
+  if (config.rank == 0) TRY(serve(root, config, loopback, limit));
+  return root;
+}
+
+Result<UniqueIdBytes> make_unique_id(const BootstrapConfig& config, int64_t timeout_ns) {
+  TRY(handshake_probe());
+  ListenOptions options;
+  options.interface_filter = config.interfaces;
+  options.family = TRY(parse_family(config.family));
+  options.port_low = config.port_range.low;
+  options.port_high = config.port_range.high;
+  Listener listener = TRY(listen_tcp(options));
+  UniqueId id;
+  const std::string text = format_address(listener.address);
+  id.ip = text.substr(0, text.rfind(':'));
+  if (id.ip.starts_with('[')) id.ip = id.ip.substr(1, id.ip.size() - 2);
+  id.port = listener.address.port();
+  random_bytes(id.job);
+  random_bytes(id.secret);
+  const UniqueIdBytes bytes = TRY(encode(id));
+  RendezvousOptions server;
+  server.credentials = {{id.secret.begin(), id.secret.end()}, id.job, 0};
+  constexpr int64_t kDay = 86400 * kSecond;
+  server.deadline_ns = monotonic_clock().now_ns() + (timeout_ns > 0 ? timeout_ns : kDay);
+  server.handshake_timeout_ns = config.handshake_timeout_ns;
+  TRY(start_rendezvous(std::move(listener), server));
+  return bytes;
+}
+
+}  // namespace trestle
