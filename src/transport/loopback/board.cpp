@@ -1,0 +1,111 @@
+#include "transport/loopback/board.h"
+
+#include <sched.h>
+#include <sys/eventfd.h>
+
+#include <cerrno>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+
+namespace trestle {
+namespace {
+
+struct LoopbackBoard {
+  std::mutex mutex;
+  std::map<std::pair<std::string, int32_t>, std::weak_ptr<Mailbox>> places;
+};
+
+LoopbackBoard& board() {
+  static auto* const kBoard = new LoopbackBoard;  // outlives threads that are still closing when the process exits
+  return *kBoard;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Mailbox>> Mailbox::create() {
+  auto mailbox = std::make_shared<Mailbox>();
+  mailbox->bell_.reset(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!mailbox->bell_) return Error{Code::kSystemError, "eventfd: " + std::generic_category().message(errno)};
+  return mailbox;
+}
+
+void Mailbox::put(const LoopbackNote& note) {
+  bool ring;
+  {
+    const std::lock_guard lock(mutex_);
+    notes_.push_back(note);
+    waiting_.store(static_cast<uint32_t>(notes_.size()), std::memory_order_release);
+    ring = std::exchange(asleep_, false);
+  }
+  if (!ring) return;
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);  // a full counter rings already
+}
+
+bool Mailbox::take(std::vector<LoopbackNote>& notes) {
+  CHECK(notes.empty(), "notes are taken into an empty list");
+  if (waiting_.load(std::memory_order_acquire) == 0) return false;
+  const std::lock_guard lock(mutex_);
+  notes.swap(notes_);
+  waiting_.store(0, std::memory_order_relaxed);
+  return !notes.empty();
+}
+
+bool Mailbox::prepare_sleep() {
+  const std::lock_guard lock(mutex_);
+  asleep_ = notes_.empty();
+  return asleep_;
+}
+
+void Mailbox::finish_sleep() {
+  {
+    const std::lock_guard lock(mutex_);
+    asleep_ = false;
+  }
+  uint64_t count;
+  [[maybe_unused]] const ssize_t got = ::read(bell_.get(), &count, sizeof count);
+}
+
+bool Mailbox::begin_reading() {
+  // Counted before looking, shut() the other way round: one of the two sees the other.
+  readers_.fetch_add(1, std::memory_order_seq_cst);
+  if (!shut_.load(std::memory_order_seq_cst)) return true;
+  end_reading();
+  return false;
+}
+
+bool Mailbox::shut(int most_ms) {
+  shut_.store(true, std::memory_order_seq_cst);
+  const int64_t deadline_ns = monotonic_clock().now_ns() + int64_t{most_ms} * 1'000'000;
+  while (readers_.load(std::memory_order_seq_cst) != 0) {
+    if (monotonic_clock().now_ns() > deadline_ns) return false;
+    ::sched_yield();
+  }
+  return true;
+}
+
+bool pin_mailbox(const std::string& job, int32_t rank, const std::shared_ptr<Mailbox>& mailbox) {
+  const std::lock_guard lock(board().mutex);
+  std::weak_ptr<Mailbox>& place = board().places[{job, rank}];
+  if (!place.expired()) return false;
+  place = mailbox;
+  return true;
+}
+
+void unpin_mailbox(const std::string& job, int32_t rank, const Mailbox* mailbox) {
+  const std::lock_guard lock(board().mutex);
+  const auto place = board().places.find({job, rank});
+  if (place != board().places.end() && place->second.lock().get() == mailbox) board().places.erase(place);
+}
+
+std::shared_ptr<Mailbox> find_mailbox(const std::string& job, int32_t rank) {
+  const std::lock_guard lock(board().mutex);
+  const auto place = board().places.find({job, rank});
+  return place == board().places.end() ? nullptr : place->second.lock();
+}
+
+}  // namespace trestle

@@ -1,0 +1,72 @@
+// Where the loopback endpoints of a process find each other, and the mailbox that each of them has there.
+//
+// The board is process-wide, which is otherwise avoided: threads of one process have nothing else in common. It holds
+// live endpoints only, weakly: it decides nothing, keeps nothing alive and is empty when the last endpoint is closed.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "transport/transport.h"
+
+namespace trestle {
+
+// What one endpoint tells another one. Notes of one sender arrive in order.
+struct LoopbackNote {
+  enum class Kind : uint8_t {
+    kHello,    // first contact: tell me when you close
+    kMessage,  // `send` may be read until kTaken is answered
+    kTaken,    // `send`, yours, has been read
+    kGoodbye,  // closed in peace: nothing more comes, everything that was done has been delivered
+    kGone,     // closed in the middle
+  };
+  Kind kind = Kind::kHello;
+  int32_t from = 0;
+  SendRequest* send = nullptr;  // kMessage: read only between begin_reading() and end_reading() of its owner
+  MessageTag tag;               // of kMessage
+};
+
+// Shared by its owner and everybody who writes to it; any thread.
+class Mailbox {
+ public:
+  static Result<std::shared_ptr<Mailbox>> create();
+
+  // Wakes the owner if it sleeps.
+  void put(const LoopbackNote& note);
+  // Moves all notes to `notes`, which must be empty; its capacity is kept in the box. False when there are none, for
+  // the price of one load.
+  bool take(std::vector<LoopbackNote>& notes);
+
+  int event_fd() const { return bell_.get(); }
+  bool prepare_sleep();
+  void finish_sleep();
+
+  // Reading the owner's memory. begin_reading() is false once the owner has closed, then it must not be touched.
+  bool begin_reading();
+  void end_reading() { readers_.fetch_sub(1, std::memory_order_release); }
+  // No new readers; waits until the present ones have finished, at most `most_ms`. False: some have not.
+  bool shut(int most_ms);
+
+ private:
+  std::mutex mutex_;  // held for a push or a swap only
+  std::vector<LoopbackNote> notes_;
+  bool asleep_ = false;
+  std::atomic<uint32_t> waiting_{0};
+  std::atomic<uint32_t> readers_{0};
+  std::atomic<bool> shut_{false};
+  UniqueFd bell_;
+};
+
+// False when the place is taken by a living mailbox.
+bool pin_mailbox(const std::string& job, int32_t rank, const std::shared_ptr<Mailbox>& mailbox);
+void unpin_mailbox(const std::string& job, int32_t rank, const Mailbox* mailbox);
+// Null when the rank has no open endpoint in this process.
+std::shared_ptr<Mailbox> find_mailbox(const std::string& job, int32_t rank);
+
+}  // namespace trestle

@@ -1,0 +1,226 @@
+#include "transport/loopback/loopback.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/check.h"
+#include "transport/loopback/board.h"
+#include "transport/pieces.h"
+#include "transport/tag_map.h"
+
+namespace trestle {
+namespace {
+
+using Kind = LoopbackNote::Kind;
+
+// How long close() waits for peers that still read this rank's memory through a view. They are told at once, and give
+// their views back when their communicator fails in turn; who is not driven at all does not read either.
+constexpr int kMostReadersMs = 1000;
+
+class LoopbackTransport final : public Transport {
+ public:
+  LoopbackTransport(const EndpointConfig& config, std::shared_ptr<Mailbox> mailbox)
+      : rank_(config.rank),
+        job_(config.job),
+        names_(config.peer_names),
+        mailbox_(std::move(mailbox)),
+        peers_(config.ranks) {}
+  ~LoopbackTransport() override { close(0); }
+
+  std::string address() const override { return "loopback"; }
+  Status set_peers(const std::vector<std::string>&, const std::vector<std::string>& peer_names) override {
+    names_ = peer_names;
+    return {};
+  }
+
+  Result<bool> post_send(SendRequest& request) override;
+  Result<bool> post_recv(RecvRequest& request) override;
+  void release(RecvRequest& request) override;
+  Result<bool> progress() override;
+
+  int event_fd() const override { return mailbox_->event_fd(); }
+  bool prepare_sleep() override { return mailbox_->prepare_sleep(); }
+  void finish_sleep() override { mailbox_->finish_sleep(); }
+  void close(int linger_ms) override;
+
+ private:
+  struct Peer {
+    std::shared_ptr<Mailbox> mailbox;  // null before the first contact
+    bool left = false;                 // said goodbye, or is gone
+    size_t sends = 0;                  // posted to it and not taken yet
+    TagMap<RecvRequest*> receives;     // posted, nothing has arrived
+    TagMap<SendRequest*> arrived;      // nothing is posted
+  };
+
+  Error fail(Code code, const std::string& sentence) {
+    if (!error_.has_value()) error_ = Error{code, sentence};
+    return *error_;
+  }
+  std::string name(int32_t rank) const {
+    return static_cast<size_t>(rank) < names_.size() ? names_[rank] : "rank " + std::to_string(rank);
+  }
+  Error left_error(int32_t rank) {
+    return fail(Code::kRemoteError, name(rank) + " has left while messages of it or to it were open");
+  }
+  Result<Peer*> contact(int32_t rank);
+  Status handle(const LoopbackNote& note);
+  Status deliver(Peer& peer, SendRequest& send, RecvRequest& receive);
+  void put_back(Peer& peer, SendRequest* send);
+
+  const int32_t rank_;
+  const std::string job_;
+  std::vector<std::string> names_;
+  const std::shared_ptr<Mailbox> mailbox_;
+  std::vector<Peer> peers_;
+  std::vector<LoopbackNote> notes_;
+  std::vector<RecvRequest*> views_;  // done and not released
+  std::optional<Error> error_;
+  bool closed_ = false;
+};
+
+Result<LoopbackTransport::Peer*> LoopbackTransport::contact(int32_t rank) {
+  if (error_.has_value()) return *error_;
+  if (closed_) return Error{Code::kInvalidUsage, "the loopback transport is closed"};
+  CHECK(rank >= 0 && static_cast<size_t>(rank) < peers_.size(), "a message's peer is no rank of the communicator");
+  Peer& peer = peers_[rank];
+  if (peer.left) return left_error(rank);
+  if (peer.mailbox == nullptr) {
+    peer.mailbox = find_mailbox(job_, rank);
+    if (peer.mailbox == nullptr)
+      return fail(Code::kRemoteError, name(rank) + " has no open loopback endpoint in this process");
+    if (rank != rank_) peer.mailbox->put({Kind::kHello, rank_, nullptr, {}});
+  }
+  return &peer;
+}
+
+Result<bool> LoopbackTransport::post_send(SendRequest& request) {
+  Peer* peer = TRY(contact(request.peer));
+  request.state = RequestState::kPending;
+  ++peer->sends;
+  peer->mailbox->put({Kind::kMessage, rank_, &request, request.tag});
+  return true;
+}
+
+Result<bool> LoopbackTransport::post_recv(RecvRequest& request) {
+  Peer* peer = TRY(contact(request.peer));
+  request.state = RequestState::kPending;
+  request.view.clear();
+  SendRequest* send = nullptr;
+  if (peer->arrived.take(request.tag, send)) {
+    TRY(deliver(*peer, *send, request));
+  } else if (!peer->receives.insert(request.tag, &request)) {
+    return fail(Code::kInternalError, "two receives were posted with the same tag");
+  }
+  return true;
+}
+
+Status LoopbackTransport::deliver(Peer& peer, SendRequest& send, RecvRequest& receive) {
+  if (!peer.mailbox->begin_reading()) return left_error(receive.peer);
+  if (send.bytes != receive.bytes) {
+    peer.mailbox->end_reading();
+    return fail(Code::kRemoteError, name(receive.peer) + " sends " + std::to_string(send.bytes) + " bytes where " +
+                                        std::to_string(receive.bytes) + " are expected");
+  }
+  if (receive.pieces.empty() && receive.bytes > 0) {
+    receive.view.assign(send.pieces.begin(), send.pieces.end());
+    receive.transport.pointer[0] = &send;
+    views_.push_back(&receive);
+  } else {
+    copy_pieces(send.pieces, receive.pieces);
+    receive.transport.pointer[0] = nullptr;
+    put_back(peer, &send);
+  }
+  receive.state = RequestState::kDone;
+  return {};
+}
+
+// The order matters: an owner that waits in shut() returns once nobody reads, and must not be sent a note about its
+// request after that, which take() would never see anyway.
+void LoopbackTransport::put_back(Peer& peer, SendRequest* send) {
+  peer.mailbox->put({Kind::kTaken, rank_, send, {}});
+  peer.mailbox->end_reading();
+}
+
+void LoopbackTransport::release(RecvRequest& request) {
+  const auto at = std::find(views_.begin(), views_.end(), &request);
+  if (at == views_.end()) return;
+  *at = views_.back();
+  views_.pop_back();
+  put_back(peers_[request.peer], static_cast<SendRequest*>(request.transport.pointer[0]));
+  request.transport.pointer[0] = nullptr;
+}
+
+Status LoopbackTransport::handle(const LoopbackNote& note) {
+  Peer& peer = peers_[note.from];
+  switch (note.kind) {
+    case Kind::kHello:
+      if (peer.mailbox == nullptr) peer.mailbox = find_mailbox(job_, note.from);
+      return {};
+    case Kind::kMessage: {
+      RecvRequest* receive = nullptr;
+      if (peer.mailbox == nullptr) peer.mailbox = find_mailbox(job_, note.from);
+      if (peer.mailbox == nullptr) return {};  // closed meanwhile: its last note says how
+      if (peer.receives.take(note.tag, receive)) return deliver(peer, *note.send, *receive);
+      if (!peer.arrived.insert(note.tag, note.send))
+        return fail(Code::kRemoteError, name(note.from) + " used a tag twice");
+      return {};
+    }
+    case Kind::kTaken:
+      --peer.sends;
+      note.send->state = RequestState::kDone;
+      return {};
+    case Kind::kGoodbye:
+      peer.left = true;
+      peer.arrived.clear();
+      if (peer.receives.size() > 0 || peer.sends > 0) return left_error(note.from);
+      return {};
+    case Kind::kGone:
+      peer.left = true;
+      peer.arrived.clear();
+      return fail(Code::kRemoteError, name(note.from) + " closed its end in the middle of the job");
+  }
+  return {};
+}
+
+Result<bool> LoopbackTransport::progress() {
+  if (error_.has_value()) return *error_;
+  if (closed_ || !mailbox_->take(notes_)) return false;
+  Status status;
+  for (const LoopbackNote& note : notes_) {
+    status = handle(note);
+    if (!status.ok()) break;
+  }
+  notes_.clear();
+  if (!status.ok()) return status.error();
+  return true;
+}
+
+void LoopbackTransport::close(int linger_ms) {
+  if (closed_) return;
+  closed_ = true;
+  while (!views_.empty()) release(*views_.back());
+  unpin_mailbox(job_, rank_, mailbox_.get());
+  const Kind last = linger_ms > 0 && !error_.has_value() ? Kind::kGoodbye : Kind::kGone;
+  for (size_t r = 0; r < peers_.size(); ++r) {
+    Peer& peer = peers_[r];
+    if (peer.mailbox != nullptr && static_cast<int32_t>(r) != rank_) peer.mailbox->put({last, rank_, nullptr, {}});
+  }
+  (void)mailbox_->shut(std::max(linger_ms, kMostReadersMs));
+  peers_.clear();
+}
+
+}  // namespace
+
+Status loopback_probe() {
+  return {};
+}
+
+Result<std::unique_ptr<Transport>> make_loopback_transport(const EndpointConfig& config) {
+  std::shared_ptr<Mailbox> mailbox = TRY(Mailbox::create());
+  if (!pin_mailbox(config.job, config.rank, mailbox))
+    return Error{Code::kInvalidUsage,
+                 "rank " + std::to_string(config.rank) + " of this job already has an endpoint in this process"};
+  return std::unique_ptr<Transport>(std::make_unique<LoopbackTransport>(config, std::move(mailbox)));
+}
+
+}  // namespace trestle
