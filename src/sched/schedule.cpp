@@ -56,7 +56,9 @@ std::string to_string(const Schedule& schedule, const Topology& topology) {
   for (const DimensionOrder& order : schedule.orders) {
     text += "  order of " + dimension_text(order.dimension) + ", " + std::to_string(order.in_flight) +
             " in flight (chunk.stage):";
-    for (const PhaseId& id : order.order) text += " " + std::to_string(id.chunk) + "." + std::to_string(id.stage);
+    for (const PhaseId& id : order.order) {
+      text.append(" ").append(std::to_string(id.chunk)).append(".").append(std::to_string(id.stage));
+    }
     text += "\n";
   }
   return text;

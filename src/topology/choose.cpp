@@ -46,7 +46,7 @@ int32_t ranks_per_host(const Whereabouts& at, std::string& reason) {
   static constexpr size_t kMostShown = 8;
   reason = "hosts have";
   for (size_t i = 0; i < std::min(runs.size(), kMostShown); ++i) {
-    reason += (i == 0 ? " " : " + ") + std::to_string(runs[i]);
+    reason.append(i == 0 ? " " : " + ").append(std::to_string(runs[i]));
   }
   if (runs.size() > kMostShown) reason += " + ...";
   reason += " ranks, so all ranks are in one dimension";
@@ -170,7 +170,8 @@ Result<Topology> choose_topology(const TopologyRequest& request, const std::vect
   const auto ranks = static_cast<int32_t>(places.size());
   if (topology.ranks() != ranks) {
     std::string sizes;
-    for (const Dimension& d : topology.dimensions) sizes += (sizes.empty() ? "" : "x") + std::to_string(d.size);
+    for (const Dimension& d : topology.dimensions)
+      sizes.append(sizes.empty() ? "" : "x").append(std::to_string(d.size));
     return Error{Code::kInvalidArgument, topology.reason + ": dimensions " + sizes + " hold " +
                                              std::to_string(topology.ranks()) + " ranks, but the communicator has " +
                                              std::to_string(ranks)};

@@ -22,7 +22,7 @@ std::vector<RankPlace> places(const std::string& text) {
 std::string sizes_and_transports(const Topology& topology) {
   std::string text;
   for (const Dimension& d : topology.dimensions) {
-    text += (text.empty() ? "" : " ") + std::to_string(d.size) + ":" + to_string(d.transport);
+    text.append(text.empty() ? "" : " ").append(std::to_string(d.size)).append(":").append(to_string(d.transport));
   }
   return text;
 }
@@ -131,7 +131,7 @@ TEST(ChooseTopology, TransportsSuitEveryPair) {
                                                  : TransportKind::kAuto;
       EXPECT_EQ(chosen.dimensions[d].transport, expected) << mask << " " << int{d};
       std::string list;
-      for (uint8_t i = 0; i < 3; ++i) list += std::string(i == 0 ? "" : ",") + (i == d ? "shm" : "tcp");
+      for (uint8_t i = 0; i < 3; ++i) list.append(i == 0 ? "" : ",").append(i == d ? "shm" : "tcp");
       EXPECT_EQ(choose_topology({"2x2x2", "", list}, where).ok(), all_same) << mask << " " << list;
     }
   }
