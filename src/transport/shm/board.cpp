@@ -1,0 +1,209 @@
+#include "transport/shm/board.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <list>
+#include <map>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "transport/auth/authenticate.h"
+#include "transport/auth/handshake.h"
+#include "transport/shm/links.h"
+#include "transport/socket/socket.h"
+
+namespace trestle {
+
+namespace {
+
+constexpr size_t kMostWaitingStrangers = 64;
+
+Credentials credentials(const EndpointConfig& config) {
+  return {config.secret, job_id(config.job + "/board"), config.rank};
+}
+
+// A rank that fetches: its handshake, until it has the memory.
+struct Guest {
+  UniqueFd fd;
+  Handshake handshake;
+};
+
+// One step of a guest's handshake. True: done; false: waits for its socket.
+Result<bool> step(Guest& guest) {
+  std::array<std::byte, kHelloBytes> buffer;
+  while (!guest.handshake.done()) {
+    if (!guest.handshake.outgoing().empty()) {
+      const size_t sent = TRY(send_bytes(guest.fd.get(), guest.handshake.outgoing()));
+      if (sent == 0) return Error{Code::kSystemError, "a fresh socket takes no bytes"};
+      guest.handshake.sent(sent);
+      continue;
+    }
+    const size_t got = TRY(receive_bytes(guest.fd.get(), std::span(buffer).first(guest.handshake.wanted())));
+    if (got == 0) return false;
+    if (got == kEndOfStream) return Error{Code::kRemoteError, "it closed the connection"};
+    TRY(guest.handshake.received(std::span(buffer).first(got)));
+  }
+  return true;
+}
+
+}  // namespace
+
+// Memory of a communicator whose ranks are threads of this process; found by the communicator's id while any of its
+// boards lives.
+struct Board::ProcessMemory {
+  explicit ProcessMemory(int32_t ranks) : rows(new Row[static_cast<size_t>(ranks)]()) {}
+  const std::unique_ptr<Row[]> rows;
+
+  static std::shared_ptr<ProcessMemory> find_or_make(const std::string& job, int32_t ranks) {
+    static std::mutex mutex;
+    static std::map<std::string, std::weak_ptr<ProcessMemory>>* const boards =
+        new std::map<std::string, std::weak_ptr<ProcessMemory>>;
+    const std::lock_guard lock(mutex);
+    std::erase_if(*boards, [](const auto& entry) { return entry.second.expired(); });
+    std::weak_ptr<ProcessMemory>& place = (*boards)[job];
+    std::shared_ptr<ProcessMemory> memory = place.lock();
+    if (memory == nullptr) {
+      memory = std::make_shared<ProcessMemory>(ranks);
+      place = memory;
+    }
+    return memory;
+  }
+};
+
+Board::Board(const EndpointConfig& config)
+    : rank_(config.rank), ranks_(config.ranks), config_(config), seen_(static_cast<size_t>(config.ranks)) {}
+
+Board::~Board() = default;
+
+std::string Board::name(int32_t rank) const {
+  const auto i = static_cast<size_t>(rank);
+  const bool known = i < config_.peer_names.size() && !config_.peer_names[i].empty();
+  return known ? config_.peer_names[i] : "rank " + std::to_string(rank);
+}
+
+Result<std::unique_ptr<Board>> Board::create(const EndpointConfig& config, bool one_process) {
+  std::unique_ptr<Board> board(new Board(config));
+  if (one_process) {
+    // Held from now on, so that every rank finds the same memory whoever is first and whoever leaves early.
+    board->process_memory_ = ProcessMemory::find_or_make(config.job, config.ranks);
+    board->rows_ = board->process_memory_->rows.get();
+  } else if (config.rank == 0) {
+    TRY(board->make());
+  }
+  return board;
+}
+
+Status Board::make() {
+  segment_ = TRY(Segment::create("trestle-board", sizeof(Row) * static_cast<size_t>(ranks_), false));
+  rows_ = reinterpret_cast<Row*>(segment_.data());
+  if (ranks_ == 1) return {};
+  address_ = fresh_socket_name("trestle-board", config_);
+  listener_ = TRY(listen_unix(address_));
+  return {};
+}
+
+Status Board::open(const std::string& rank0_address, int64_t deadline_ns) {
+  if (process_memory_ == nullptr && ranks_ > 1) {
+    TRY(rank_ == 0 ? serve(deadline_ns) : fetch(rank0_address, deadline_ns));
+  }
+  listener_.reset();
+  segment_.close_fd();
+  return {};
+}
+
+Status Board::fetch(const std::string& address, int64_t deadline_ns) {
+  const WaitLimit limit{deadline_ns, nullptr};
+  UniqueFd fd;
+  while (!fd) {
+    Result<UniqueFd> connected = connect_unix(address);
+    if (!connected.ok()) return Error{connected.error().code, name(0) + ": " + connected.error().message};
+    fd = std::move(connected).value();
+    if (!fd && monotonic_clock().now_ns() >= deadline_ns) {
+      return Error{Code::kTimeout, name(0) + " did not take the connection for the board of small collectives in time"};
+    }
+    if (!fd) usleep(1000);  // its queue is full and tells nobody when it is not
+  }
+  if (TRY(peer_process(fd.get())).uid != geteuid()) {
+    return Error{Code::kRemoteError, "the process that listens for " + name(0) + " belongs to another user"};
+  }
+  Handshake handshake(Role::kInitiator, Purpose::kShm, credentials(config_), 0);
+  Status status = authenticate(fd.get(), handshake, limit);
+  if (!status.ok()) return Error{status.error().code, name(0) + ": " + status.error().message};
+  std::vector<UniqueFd> descriptors;
+  std::byte note{};
+  while (true) {
+    TRY(wait_before(fd.get(), POLLIN, limit));
+    const size_t got = TRY(receive_with_descriptors(fd.get(), std::span(&note, 1), descriptors));
+    if (got == kEndOfStream) return Error{Code::kRemoteError, name(0) + " closed the connection for the board"};
+    if (got != 0) break;
+  }
+  if (descriptors.empty()) return Error{Code::kRemoteError, name(0) + " sent no memory for the board"};
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t bytes = (sizeof(Row) * static_cast<size_t>(ranks_) + page - 1) / page * page;
+  segment_ = TRY(Segment::adopt(std::move(descriptors.front()), bytes, true));
+  rows_ = reinterpret_cast<Row*>(segment_.data());
+  return {};
+}
+
+Status Board::serve(int64_t deadline_ns) {
+  std::list<Guest> guests;
+  std::vector<bool> has(static_cast<size_t>(ranks_), false);
+  has[0] = true;
+  int32_t missing = ranks_ - 1;
+  OncePerKey warned;
+  while (missing != 0) {
+    std::vector<pollfd> watched{{listener_.get(), POLLIN, 0}};
+    for (const Guest& guest : guests) watched.push_back({guest.fd.get(), POLLIN, 0});
+    const int64_t left_ns = deadline_ns - monotonic_clock().now_ns();
+    if (left_ns <= 0) {
+      const auto first = static_cast<int32_t>(std::find(has.begin(), has.end(), false) - has.begin());
+      return Error{Code::kTimeout, name(first) + " did not come for the board of small collectives in time"};
+    }
+    (void)::poll(watched.data(), watched.size(), static_cast<int>(std::min<int64_t>(left_ns / 1'000'000 + 1, 1000)));
+    while (guests.size() < kMostWaitingStrangers + static_cast<size_t>(ranks_)) {
+      UniqueFd fd = TRY(accept_connection(listener_.get()));
+      if (!fd) break;
+      const Result<PeerProcess> process = peer_process(fd.get());
+      if (!process.ok() || process.value().uid != geteuid()) continue;
+      guests.push_back({std::move(fd), Handshake(Role::kAcceptor, Purpose::kShm, credentials(config_))});
+    }
+    for (auto guest = guests.begin(); guest != guests.end();) {
+      Result<bool> done = step(*guest);
+      if (done.ok() && !done.value()) {
+        ++guest;
+        continue;
+      }
+      const int32_t peer = guest->handshake.peer_rank();
+      if (done.ok() && peer > 0 && peer < ranks_ && !has[static_cast<size_t>(peer)]) {
+        const std::byte note{1};
+        const int fd = segment_.fd();
+        TRY(send_with_descriptors(guest->fd.get(), std::span(&note, 1), std::span(&fd, 1)));
+        has[static_cast<size_t>(peer)] = true;
+        --missing;
+      } else if (!done.ok() && warned.first(done.error().message)) {
+        LOG(kWarn, kShm, "board: a connection was turned away: %s", done.error().message.c_str());
+      }
+      guest = guests.erase(guest);
+    }
+  }
+  return {};
+}
+
+// Reading the peer's row costs a cache line, and publish() has brought its floor along: so the row is read only when
+// that was not news.
+uint64_t Board::floor(int32_t peer) {
+  Seen& seen = seen_[static_cast<size_t>(peer)];
+  if (seen.arrived <= seen.returned) {
+    seen.arrived = std::max(seen.arrived, row(peer)->floor.load(std::memory_order_acquire));
+  }
+  seen.returned = std::max(seen.returned, seen.arrived);
+  return seen.returned;
+}
+
+}  // namespace trestle

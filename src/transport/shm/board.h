@@ -1,0 +1,112 @@
+// Board: slots that all ranks of a communicator share, for collectives so small that a message would cost more than the
+// data. The ranks are on one host (one memfd, made by rank 0 and passed to the others) or in one process (heap memory,
+// found by the communicator's id).
+//
+// Each rank has kBoardSlots slots that only it writes: [sequence number, floor, payload]. Up to kBoardLineBytes of
+// payload are in the cache line of the sequence number, so such an operation moves one line per pair of ranks.
+//
+// Contract. Operations are numbered 0, 1, 2, ... in the same order on all ranks. A rank's floor is the number of
+// operations that it has completed in order: it has read everything of operations 0 .. floor-1. Operation s uses slot
+// s % kBoardSlots, which held operation s - kBoardSlots; so my_payload(s) may be written only when every peer's floor
+// is at least s - kBoardSlots + 1. Then: write my_payload(s), publish(s, floor); for each peer wait for arrived(peer,
+// s), read payload(peer, s); set_floor(s + 1) when all operations up to s are complete. A peer's payload stays
+// unchanged until this rank's floor is above s.
+//
+// Owned by a communicator. create() and open() on one thread; the rest under the rank's progress lock. No call but
+// open() blocks, none of the others can fail.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "transport/shm/segment.h"
+#include "transport/transport.h"
+
+namespace trestle {
+
+inline constexpr uint64_t kBoardSlots = 8;
+inline constexpr size_t kBoardPayloadBytes = 8192;
+inline constexpr size_t kBoardLineBytes = 48;
+
+class Board {
+ public:
+  // Rank 0 makes the memory; with `one_process` (all ranks are threads of this process) whoever is first. Uses rank,
+  // ranks, job, secret and peer_names of the configuration.
+  static Result<std::unique_ptr<Board>> create(const EndpointConfig& config, bool one_process);
+  ~Board();
+  Board(const Board&) = delete;
+  Board& operator=(const Board&) = delete;
+
+  // Of rank 0: what the others give to open(). At most 107 bytes. Of the others: empty.
+  const std::string& address() const { return address_; }
+  // After all ranks have created theirs. Blocks until the rank has the memory, and rank 0 until all others have it, at
+  // most until `deadline_ns` of the monotonic clock: kTimeout names who is missing. All ranks call it, from threads or
+  // processes of their own. Within one process nothing is waited for and the address is empty.
+  Status open(const std::string& rank0_address, int64_t deadline_ns);
+
+  std::byte* my_payload(uint64_t sequence) { return mine(sequence)->payload; }
+  void publish(uint64_t sequence, uint64_t floor) {
+    Slot* const slot = mine(sequence);
+    slot->floor.store(floor, std::memory_order_relaxed);
+    slot->number.store(sequence + 1, std::memory_order_release);
+  }
+  // Whether the peer has published this operation; then its payload can be read.
+  bool arrived(int32_t peer, uint64_t sequence) {
+    const Slot* const slot = slot_of(peer, sequence);
+    if (slot->number.load(std::memory_order_acquire) != sequence + 1) return false;
+    // On the way past: it is in the line that was just fetched.
+    const uint64_t floor = slot->floor.load(std::memory_order_relaxed);
+    if (floor > seen_[peer].arrived) seen_[peer].arrived = floor;
+    return true;
+  }
+  const std::byte* payload(int32_t peer, uint64_t sequence) const { return slot_of(peer, sequence)->payload; }
+
+  // At least what the peer's floor was at its last publish() that arrived here; asked again, what it is now.
+  uint64_t floor(int32_t peer);
+  void set_floor(uint64_t floor) { row(rank_)->floor.store(floor, std::memory_order_release); }
+
+ private:
+  struct alignas(64) Slot {
+    std::atomic<uint64_t> number;  // of the operation + 1; 0: never used
+    std::atomic<uint64_t> floor;   // of the rank when it published
+    std::byte payload[kBoardPayloadBytes];
+  };
+  static_assert(sizeof(Slot) % 64 == 0);
+  // In a line of its own: the owner writes it after every operation, the others rarely look.
+  struct Row {
+    alignas(64) std::atomic<uint64_t> floor;
+    alignas(128) Slot slots[kBoardSlots];
+  };
+  struct Seen {
+    uint64_t arrived = 0;
+    uint64_t returned = 0;
+  };
+  struct ProcessMemory;
+
+  explicit Board(const EndpointConfig& config);
+  Row* row(int32_t rank) const { return rows_ + rank; }
+  Slot* mine(uint64_t sequence) { return &row(rank_)->slots[sequence % kBoardSlots]; }
+  const Slot* slot_of(int32_t rank, uint64_t sequence) const { return &row(rank)->slots[sequence % kBoardSlots]; }
+  Status make();
+  Status fetch(const std::string& address, int64_t deadline_ns);
+  Status serve(int64_t deadline_ns);
+  std::string name(int32_t rank) const;
+
+  const int32_t rank_;
+  const int32_t ranks_;
+  EndpointConfig config_;  // until open() is done
+  std::string address_;
+  UniqueFd listener_;
+  Segment segment_;
+  std::shared_ptr<ProcessMemory> process_memory_;
+  Row* rows_ = nullptr;
+  std::vector<Seen> seen_;
+};
+
+}  // namespace trestle

@@ -1,0 +1,320 @@
+#include "transport/shm/links.h"
+
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "transport/socket/socket.h"
+
+namespace trestle {
+
+namespace {
+
+// Strangers that connect and say nothing may not use up descriptors.
+constexpr size_t kMostStrangersBeyondRanks = 16;
+
+}  // namespace
+
+std::string fresh_socket_name(const char* start, const EndpointConfig& config) {
+  uint64_t nonce = 0;
+  if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) nonce = reinterpret_cast<uintptr_t>(&config);
+  std::array<char, 100> name;
+  std::snprintf(name.data(), name.size(), "%s-%.16s-%d-%d-%016llx", start, config.job.c_str(), config.rank, getpid(),
+                static_cast<unsigned long long>(nonce));
+  return name.data();
+}
+
+Result<std::unique_ptr<Links>> Links::create(const EndpointConfig& config, LinkEvents& events) {
+  std::unique_ptr<Links> links(new Links(config, events));
+  links->peers_.resize(static_cast<size_t>(config.ranks));
+  links->name_ = fresh_socket_name("trestle-shm", config);
+  links->epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  if (!links->epoll_) {
+    return Error{Code::kSystemError, std::string("cannot make an epoll descriptor: ") + std::strerror(errno)};
+  }
+  links->listener_ = TRY(listen_unix(links->name_));
+  TRY(links->watch(links->listener_.get(), Source::kListener, 0));
+  return links;
+}
+
+Credentials Links::credentials() const {
+  return {config_.secret, job_id(config_.job), config_.rank};
+}
+
+void Links::set_peers(const std::vector<std::string>& addresses, const std::vector<std::string>& names) {
+  for (size_t i = 0; i < peers_.size(); ++i) {
+    if (i < addresses.size()) peers_[i].address = addresses[i];
+    peers_[i].name = i < names.size() && !names[i].empty() ? names[i] : "rank " + std::to_string(i);
+  }
+}
+
+Status Links::watch(int fd, Source source, uint32_t index) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = static_cast<uint64_t>(source) << 32 | index;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return {};
+  if (errno == EEXIST && epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) == 0) return {};
+  return Error{Code::kSystemError, std::string("cannot watch a socket: ") + std::strerror(errno)};
+}
+
+void Links::drop(Stream& stream) {
+  // The descriptor may live on in a forked child, and epoll watches the file and not the descriptor.
+  if (stream.fd) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, stream.fd.get(), nullptr);
+  stream.fd.reset();
+  stream.handshake.reset();
+  stream.descriptors.clear();
+  stream.in_bytes = 0;
+}
+
+Status Links::want(int32_t peer) {
+  if (peers_[peer].state != State::kNone || peers_[peer].left) return {};
+  if (!reachable(peer)) {
+    return Error{Code::kInvalidUsage,
+                 "shared memory was asked to reach " + name(peer) + ", which has no address for it"};
+  }
+  peers_[peer].state = State::kWanted;
+  ++connecting_;
+  return connect(peer);
+}
+
+bool Links::wants_retry() const {
+  if (connecting_ == 0) return false;
+  for (const Peer& peer : peers_) {
+    if (peer.state == State::kWanted) return true;
+  }
+  return false;
+}
+
+Status Links::connect(int32_t peer) {
+  Peer& p = peers_[peer];
+  Result<UniqueFd> fd = connect_unix(p.address);
+  if (!fd.ok()) return out_failed(peer, fd.error());
+  if (!fd.value()) return {};  // the peer's queue is full: the next poll() tries again
+  const Result<PeerProcess> process = peer_process(fd.value().get());
+  if (!process.ok() || process.value().uid != geteuid()) {
+    return out_failed(peer, {Code::kRemoteError, "the process that listens there belongs to another user"});
+  }
+  p.out.fd = std::move(fd).value();
+  p.out.handshake = std::make_unique<Handshake>(Role::kInitiator, Purpose::kShm, credentials(), peer);
+  p.state = State::kProving;
+  TRY(watch(p.out.fd.get(), Source::kOut, static_cast<uint32_t>(peer)));
+  return step_out(peer);
+}
+
+// A link that this rank wanted did not come about. If the peer has only left, what it sent before is still good.
+Status Links::out_failed(int32_t peer, const Error& error) {
+  Peer& p = peers_[peer];
+  if (p.state == State::kWanted || p.state == State::kProving) --connecting_;
+  p.state = State::kOver;
+  drop(p.out);
+  if (p.in.fd) TRY(read_frames(peer));
+  if (p.left) return {};
+  return Error{Code::kRemoteError, p.name + " cannot be reached over shared memory: " + error.message};
+}
+
+Result<bool> Links::step_handshake(Stream& stream) {
+  Handshake& handshake = *stream.handshake;
+  std::array<std::byte, kHelloBytes> buffer;
+  while (!handshake.done()) {
+    if (!handshake.outgoing().empty()) {
+      const size_t sent = TRY(send_bytes(stream.fd.get(), handshake.outgoing()));
+      // A few bytes on a fresh socket: were it full, the next event would not come.
+      if (sent == 0) return Error{Code::kSystemError, "a fresh socket takes no bytes"};
+      handshake.sent(sent);
+      continue;
+    }
+    const size_t got = TRY(receive_bytes(stream.fd.get(), std::span(buffer).first(handshake.wanted())));
+    if (got == 0) return false;
+    if (got == kEndOfStream) return Error{Code::kRemoteError, "it closed the link before it had proved itself"};
+    Status status = handshake.received(std::span(buffer).first(got));
+    if (!status.ok()) {
+      if (!handshake.outgoing().empty()) (void)send_bytes(stream.fd.get(), handshake.outgoing());
+      return std::move(status).error();
+    }
+  }
+  return true;
+}
+
+Status Links::step_out(int32_t peer) {
+  Peer& p = peers_[peer];
+  if (p.state == State::kProving) {
+    Result<bool> done = step_handshake(p.out);
+    if (!done.ok()) return out_failed(peer, done.error());
+    if (!done.value()) return {};
+    p.out.handshake.reset();
+    p.state = State::kReady;
+    --connecting_;
+    return events_.on_ready(peer);
+  }
+  if (p.out.fd && TRY(step_frames(peer, p.out))) return ended(peer, p.out);
+  return {};
+}
+
+Status Links::accept_all() {
+  while (true) {
+    Result<UniqueFd> fd = accept_connection(listener_.get());
+    if (!fd.ok()) {
+      if (warned_.first("accept")) LOG(kWarn, kShm, "shared memory: %s", fd.error().message.c_str());
+      return {};
+    }
+    if (!fd.value()) return {};
+    const Result<PeerProcess> process = peer_process(fd.value().get());
+    if (!process.ok() || process.value().uid != geteuid()) {
+      if (warned_.first("uid")) LOG(kWarn, kShm, "shared memory: a process of another user was turned away");
+      continue;
+    }
+    size_t index = 0;
+    while (index < strangers_.size() && strangers_[index].fd) ++index;
+    if (index == peers_.size() + kMostStrangersBeyondRanks) continue;
+    if (index == strangers_.size()) strangers_.emplace_back();
+    strangers_[index].fd = std::move(fd).value();
+    strangers_[index].handshake = std::make_unique<Handshake>(Role::kAcceptor, Purpose::kShm, credentials());
+    TRY(watch(strangers_[index].fd.get(), Source::kStranger, static_cast<uint32_t>(index)));
+    TRY(step_stranger(static_cast<uint32_t>(index)));
+  }
+}
+
+Status Links::step_stranger(uint32_t index) {
+  Stream& stranger = strangers_[index];
+  if (!stranger.fd) return {};
+  Result<bool> done = step_handshake(stranger);
+  if (done.ok() && !done.value()) return {};
+  const int32_t peer = stranger.handshake->peer_rank();
+  const bool known = done.ok() && peer >= 0 && peer < config_.ranks && peer != config_.rank;
+  if (!known || peers_[peer].in.fd || peers_[peer].left) {
+    // Not our peer, or one that gave up; a real peer that is missed is noticed by the link in the other direction.
+    const std::string reason = done.ok() ? "its rank is connected already" : done.error().message;
+    if (warned_.first(reason)) LOG(kWarn, kShm, "shared memory: a connection was turned away: %s", reason.c_str());
+    drop(stranger);
+    return {};
+  }
+  Peer& p = peers_[peer];
+  p.in = std::move(stranger);
+  p.in.handshake.reset();
+  TRY(watch(p.in.fd.get(), Source::kIn, static_cast<uint32_t>(peer)));
+  TRY(want(peer));
+  return read_frames(peer);
+}
+
+Status Links::read_frames(int32_t peer) {
+  Stream& in = peers_[peer].in;
+  if (in.fd && TRY(step_frames(peer, in))) return ended(peer, in);
+  return {};
+}
+
+Result<bool> Links::step_frames(int32_t peer, Stream& stream) {
+  while (stream.fd) {
+    const std::span<std::byte> rest = std::span(stream.in).subspan(stream.in_bytes);
+    Result<size_t> got = receive_with_descriptors(stream.fd.get(), rest, stream.descriptors);
+    if (!got.ok()) {
+      // A peer that closed with bytes of ours unread: the same as an end.
+      if (got.error().code == Code::kRemoteError) return true;
+      return std::move(got).error();
+    }
+    if (got.value() == 0) return false;
+    if (got.value() == kEndOfStream) return true;
+    stream.in_bytes += got.value();
+    if (stream.in_bytes < sizeof(Frame)) continue;
+    Frame frame;
+    std::memcpy(&frame, stream.in.data(), sizeof frame);
+    stream.in_bytes = 0;
+    UniqueFd fd;
+    if (!stream.descriptors.empty()) fd = std::move(stream.descriptors.front());
+    stream.descriptors.clear();
+    if (frame.kind == FrameKind::kGoodbye) {
+      peers_[peer].left = true;
+    } else if (frame.kind != FrameKind::kWake) {
+      TRY(events_.on_frame(peer, frame, std::move(fd)));
+    }
+  }
+  return false;
+}
+
+Status Links::ended(int32_t peer, Stream& stream) {
+  Peer& p = peers_[peer];
+  if (&stream == &p.out && p.state == State::kReady) p.state = State::kOver;
+  drop(stream);
+  // Its goodbye may still wait on the other link.
+  if (!p.left && p.in.fd) TRY(read_frames(peer));
+  if (!p.left && p.out.fd && !p.out.handshake) (void)TRY(step_frames(peer, p.out));
+  if (p.left) return {};
+  return Error{Code::kRemoteError, p.name + " died: its link of shared memory ended without a goodbye"};
+}
+
+Result<bool> Links::send(int32_t peer, const Frame& frame, int fd) {
+  Peer& p = peers_[peer];
+  if (p.state != State::kReady) return false;
+  const auto data = std::as_bytes(std::span(&frame, 1));
+  Result<size_t> sent =
+      fd < 0 ? send_bytes(p.out.fd.get(), data) : send_with_descriptors(p.out.fd.get(), data, std::span(&fd, 1));
+  if (!sent.ok()) {
+    // The next poll() reads why: a goodbye or a death.
+    if (sent.error().code == Code::kRemoteError) return false;
+    return std::move(sent).error();
+  }
+  if (sent.value() == 0) return false;
+  if (sent.value() != sizeof frame) return Error{Code::kSystemError, "a Unix socket took a part of a short message"};
+  return true;
+}
+
+void Links::wake(int32_t peer) {
+  Peer& p = peers_[peer];
+  const Frame frame{};
+  const auto data = std::as_bytes(std::span(&frame, 1));
+  if (p.state == State::kReady) {
+    (void)send_bytes(p.out.fd.get(), data);
+  } else if (p.in.fd) {
+    (void)send_bytes(p.in.fd.get(), data);
+  }
+}
+
+Result<bool> Links::poll() {
+  std::array<epoll_event, 16> events;
+  const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+  for (int i = 0; i < count; ++i) {
+    const auto index = static_cast<uint32_t>(events[i].data.u64);
+    switch (static_cast<Source>(events[i].data.u64 >> 32)) {
+      case Source::kListener:
+        TRY(accept_all());
+        break;
+      case Source::kStranger:
+        TRY(step_stranger(index));
+        break;
+      case Source::kOut:
+        TRY(step_out(static_cast<int32_t>(index)));
+        break;
+      case Source::kIn:
+        TRY(read_frames(static_cast<int32_t>(index)));
+        break;
+    }
+  }
+  if (connecting_ != 0) {
+    for (int32_t peer = 0; peer < config_.ranks; ++peer) {
+      if (peers_[peer].state == State::kWanted) TRY(connect(peer));
+    }
+  }
+  return count > 0;
+}
+
+void Links::close() {
+  const Frame goodbye{FrameKind::kGoodbye, 0, 0, 0};
+  const auto data = std::as_bytes(std::span(&goodbye, 1));
+  for (Peer& p : peers_) {
+    if (p.state == State::kReady) (void)send_bytes(p.out.fd.get(), data);
+    if (p.in.fd) (void)send_bytes(p.in.fd.get(), data);
+    p.state = State::kOver;
+    drop(p.out);
+    drop(p.in);
+  }
+  for (Stream& stranger : strangers_) drop(stranger);
+  connecting_ = 0;
+  listener_.reset();
+}
+
+}  // namespace trestle

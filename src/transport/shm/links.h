@@ -1,0 +1,129 @@
+// Links: the Unix sockets of one rank. They introduce ranks to each other, carry descriptors of memory, wake sleepers
+// and tell when a process is gone. Data never goes through them.
+//
+// Each rank listens on an abstract name. A rank that wants to talk to a peer connects, both prove that they belong to
+// the job (transport/auth), and it sends its lane; the peer does the same in its own direction, so a pair has two links
+// and no rule is needed for who calls whom. Owned by a transport, called under the rank's progress lock; nothing
+// blocks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "transport/auth/handshake.h"
+#include "transport/transport.h"
+
+namespace trestle {
+
+enum class FrameKind : uint32_t {
+  kWake = 1,     // nothing to say
+  kLane = 2,     // with a descriptor of `bytes`: the control segment of the sender's lane
+  kData = 3,     // with a descriptor: its data segment
+  kMemory = 4,   // with a descriptor: allocation `id` of the sender
+  kGoodbye = 5,  // the end of this link is meant
+};
+
+struct Frame {
+  FrameKind kind = FrameKind::kWake;
+  uint32_t zero = 0;
+  uint64_t id = 0;
+  uint64_t bytes = 0;
+};
+
+// A name for an abstract Unix socket that nobody guesses beforehand; what starts it is for people who list sockets.
+std::string fresh_socket_name(const char* start, const EndpointConfig& config);
+
+class LinkEvents {
+ public:
+  virtual ~LinkEvents() = default;
+  // The link to the peer is proved: frames can be sent.
+  virtual Status on_ready(int32_t peer) = 0;
+  // A frame of a proved peer; errors are told to the caller of poll().
+  virtual Status on_frame(int32_t peer, const Frame& frame, UniqueFd fd) = 0;
+};
+
+class Links {
+ public:
+  static Result<std::unique_ptr<Links>> create(const EndpointConfig& config, LinkEvents& events);
+
+  const std::string& address() const { return name_; }
+  void set_peers(const std::vector<std::string>& addresses, const std::vector<std::string>& names);
+  bool reachable(int32_t peer) const { return !peers_[peer].address.empty(); }
+  const std::string& name(int32_t peer) const { return peers_[peer].name; }
+
+  // Begins to connect, once.
+  Status want(int32_t peer);
+  bool ready(int32_t peer) const { return peers_[peer].state == State::kReady; }
+  bool connecting() const { return connecting_ != 0; }
+  // A peer's queue was full: only poll() tries again, no event will come.
+  bool wants_retry() const;
+  // The peer said goodbye: its links are over, its lane can still be read.
+  bool left(int32_t peer) const { return peers_[peer].left; }
+
+  // Frames arrive in the order in which they were sent on a link. False: the socket is full.
+  Result<bool> send(int32_t peer, const Frame& frame, int fd);
+  // Sends kWake on whichever link there is; a full socket is as good.
+  void wake(int32_t peer);
+
+  // Everything that the sockets have to say. True if there was anything. An error names the peer.
+  Result<bool> poll();
+  // Only what the peer has sent on its own link: for a descriptor that must be there.
+  Status read_frames(int32_t peer);
+
+  int event_fd() const { return epoll_.get(); }
+  void close();
+
+ private:
+  enum class State : uint8_t { kNone, kWanted, kProving, kReady, kOver };
+  // One socket, with the handshake until it is done.
+  struct Stream {
+    UniqueFd fd;
+    std::unique_ptr<Handshake> handshake;
+    std::array<std::byte, sizeof(Frame)> in{};
+    size_t in_bytes = 0;
+    std::vector<UniqueFd> descriptors;
+    bool goodbye = false;
+  };
+  struct Peer {
+    std::string address;
+    std::string name;
+    State state = State::kNone;  // of the link that this rank made
+    Stream out;
+    Stream in;  // the link that the peer made
+    bool left = false;
+  };
+  enum class Source : uint32_t { kListener, kOut, kIn, kStranger };
+
+  Links(const EndpointConfig& config, LinkEvents& events) : config_(config), events_(events) {}
+  Credentials credentials() const;
+  Status watch(int fd, Source source, uint32_t index);
+  Status connect(int32_t peer);
+  Status accept_all();
+  Status step_out(int32_t peer);
+  Status step_stranger(uint32_t index);
+  // True: the handshake is done. False: it waits for the socket.
+  Result<bool> step_handshake(Stream& stream);
+  // Reads frames to the end of what is there. True: the stream has ended.
+  Result<bool> step_frames(int32_t peer, Stream& stream);
+  Status ended(int32_t peer, Stream& stream);
+  Status out_failed(int32_t peer, const Error& error);
+  void drop(Stream& stream);
+
+  const EndpointConfig config_;
+  LinkEvents& events_;
+  std::string name_;
+  UniqueFd epoll_;
+  UniqueFd listener_;
+  std::vector<Peer> peers_;
+  std::vector<Stream> strangers_;  // accepted, not proved yet; free places have no descriptor
+  uint32_t connecting_ = 0;
+  OncePerKey warned_;
+};
+
+}  // namespace trestle

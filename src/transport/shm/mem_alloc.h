@@ -1,0 +1,43 @@
+// The memory behind trestleMemAlloc: segments that peers on the same host can map, and the registry that tells whether
+// a buffer lies in one.
+//
+// One registry per process, because an allocation belongs to no communicator. Any thread. The registry never forgets an
+// allocation by itself: mem_free does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/result.h"
+
+namespace trestle {
+
+// At least `bytes` zeroed bytes, aligned to pages (to 2 MiB from 2 MiB on, in huge pages where the system has them).
+// kInvalidArgument for 0 bytes; kSystemError with the size and the memory limit where there is not enough.
+Result<void*> mem_alloc(size_t bytes);
+
+// Exactly what mem_alloc returned, and once: anything else is kInvalidArgument, and nothing happens. Null is fine.
+// The caller has made sure that no operation uses the memory any more; peers drop their mappings at their next
+// progress.
+Status mem_free(void* pointer);
+
+struct MemPlace {
+  uint64_t id = 0;      // of the allocation, never used again in this process; 0: not from mem_alloc
+  uint64_t offset = 0;  // bytes, of the pointer in the allocation
+};
+
+// Where [pointer, pointer + bytes) lies, if it lies in one allocation. Takes no lock: for the path of every message.
+MemPlace mem_find(const void* pointer, size_t bytes);
+
+// A new descriptor of the allocation and its size, to pass to a peer; kInvalidArgument when it is gone.
+struct MemShare {
+  int fd = -1;  // the caller closes it
+  size_t bytes = 0;
+};
+Result<MemShare> mem_share(uint64_t id);
+
+// Counts calls of mem_free that freed something. When it has moved, ask mem_alive for what is cached.
+uint64_t mem_frees();
+bool mem_alive(uint64_t id);
+
+}  // namespace trestle

@@ -1,0 +1,59 @@
+// Segment: memory in a memfd that other processes can map. It has no name in any file system, so nothing is left behind
+// however a process ends, and it is sealed against shrinking, so that a mapped page never disappears under a reader.
+//
+// Owned by whoever created or adopted it; one thread at a time. The pages are allocated when it is created: a full
+// machine or a memory limit is an error then, and not a SIGBUS later.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace trestle {
+
+inline constexpr size_t kHugePageBytes = size_t{2} << 20;
+
+class Segment {
+ public:
+  Segment() = default;
+  Segment(Segment&& other) noexcept;
+  Segment& operator=(Segment&& other) noexcept;
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+  ~Segment() { unmap(); }
+
+  // `bytes` > 0 of zeroed memory, rounded up to pages. `label` is what /proc/PID/maps shows. With `huge`, huge pages
+  // are asked for where the size allows (aligned to them, then). kSystemError: a sentence with the size and, where
+  // there is one, the memory limit of the process's control group.
+  static Result<Segment> create(const char* label, size_t bytes, bool huge);
+
+  // Maps a descriptor that a peer sent, of exactly `bytes`. A descriptor that is no sealed memory, or of another size,
+  // is kRemoteError: the peer lies.
+  static Result<Segment> adopt(UniqueFd fd, size_t bytes, bool writable);
+
+  std::byte* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+  explicit operator bool() const { return data_ != nullptr; }
+  // To send to peers; -1 after close_fd().
+  int fd() const { return fd_.get(); }
+  // The mapping stays.
+  void close_fd() { fd_.reset(); }
+
+ private:
+  void unmap();
+  Status map(bool writable, bool huge);
+
+  std::byte* data_ = nullptr;
+  size_t bytes_ = 0;
+  UniqueFd fd_;
+};
+
+// Whether memfd, sealing and mapping work here; otherwise the reason.
+Status segment_probe();
+
+// " (the control group allows 512 MiB in all)", or nothing where there is no limit.
+std::string memory_limit_text();
+
+}  // namespace trestle

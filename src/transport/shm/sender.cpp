@@ -1,0 +1,274 @@
+#include "transport/shm/sender.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "kernels/copy.h"
+#include "transport/shm/mem_alloc.h"
+
+namespace trestle {
+
+namespace {
+
+// Places of the ring that only control descriptors use: answers must get out even when the rank sends as fast as it
+// can.
+constexpr uint32_t kControlRoom = 32;
+
+SendRequest* next_of(const SendRequest& request) {
+  return static_cast<SendRequest*>(request.transport.pointer[0]);
+}
+
+// Where gather() is in the pieces of a request.
+uint64_t& offset_of(SendRequest& request) {
+  return request.transport.word[0];
+}
+uint64_t& piece_of(SendRequest& request) {
+  return request.transport.word[1];
+}
+uint64_t& piece_offset_of(SendRequest& request) {
+  return request.transport.word[2];
+}
+
+Descriptor descriptor_for(const SendRequest& request, DescriptorKind kind, uint8_t flags) {
+  Descriptor descriptor;
+  descriptor.kind = kind;
+  descriptor.flags = flags;
+  descriptor.bytes = request.bytes;
+  descriptor.tag = request.tag;
+  return descriptor;
+}
+
+}  // namespace
+
+void Sender::push(Descriptor& descriptor) {
+  lane_.push(descriptor);
+  pushed_ = true;
+}
+
+void Sender::push_control(const Descriptor& descriptor) {
+  Descriptor copy = descriptor;
+  if (backlog_.empty() && lane_ && links_.ready(peer_) && lane_.room(1) != 0) {
+    push(copy);
+  } else {
+    backlog_.push_back(copy);
+  }
+}
+
+void Sender::gather(SendRequest& request, std::byte* to, size_t bytes) {
+  while (bytes != 0) {
+    const ConstPiece& piece = request.pieces[piece_of(request)];
+    const size_t part = std::min(bytes, piece.bytes - piece_offset_of(request));
+    copy(to, piece.data + piece_offset_of(request), part, false);
+    to += part;
+    bytes -= part;
+    offset_of(request) += part;
+    piece_offset_of(request) += part;
+    if (piece_offset_of(request) == piece.bytes) {
+      ++piece_of(request);
+      piece_offset_of(request) = 0;
+    }
+  }
+}
+
+Result<bool> Sender::post(SendRequest& request) {
+  refused_ = !backlog_.empty() || lane_.room(kControlRoom + 1) <= kControlRoom;
+  if (refused_) return false;
+  request.transport = {};
+  const bool unasked = request.bytes <= options_.unasked_bytes;
+  if (request.bytes <= lane_.shape().small_bytes) {
+    SlotPool& small = lane_.small();
+    if (unasked && queue_[0].first == nullptr && small.available(small.reserve() + 1) > small.reserve()) {
+      push_small(request, 0);
+      request.state = RequestState::kDone;
+      return true;
+    }
+    ask(request);
+    return true;
+  }
+  if (options_.map_memory) {
+    bool mapped = false;
+    if (!TRY(post_mapped(request, mapped))) return false;
+    if (mapped) return true;
+  }
+  if (!TRY(make_data())) return false;
+  SlotPool& big = lane_.big();
+  const size_t slots = (request.bytes + lane_.shape().big_bytes - 1) / lane_.shape().big_bytes;
+  const size_t wanted = slots + big.reserve();
+  if (!unasked || queue_[1].first != nullptr || slots > kSlotsPerDescriptor || wanted > big.total() ||
+      big.available(static_cast<uint32_t>(wanted)) < wanted) {
+    ask(request);
+    return true;
+  }
+  push_big(request, static_cast<uint32_t>(slots), 0);
+  request.state = RequestState::kDone;
+  return true;
+}
+
+void Sender::ask(SendRequest& request) {
+  Descriptor descriptor = descriptor_for(request, DescriptorKind::kAsk, 0);
+  request.state = RequestState::kPending;
+  CHECK(waiting_.insert(request.tag, &request), "a message tag was used twice");
+  push(descriptor);
+}
+
+void Sender::push_small(SendRequest& request, uint8_t flags) {
+  const bool fits = request.bytes <= kInlineBytes;
+  Descriptor descriptor = descriptor_for(request, fits ? DescriptorKind::kInline : DescriptorKind::kSmall, flags);
+  const uint32_t slot = lane_.small().take();
+  descriptor.extra_slot = static_cast<uint8_t>(slot);
+  gather(request, fits ? descriptor.extra.data.data() : lane_.small_slot(slot), request.bytes);
+  push(descriptor);
+}
+
+bool Sender::push_big(SendRequest& request, uint32_t slots, uint8_t flags) {
+  Descriptor descriptor = descriptor_for(request, DescriptorKind::kData, flags);
+  while (slots-- != 0 && descriptor.count < kSlotsPerDescriptor && offset_of(request) < request.bytes) {
+    const uint32_t slot = lane_.big().take();
+    descriptor.extra.slots[descriptor.count++] = static_cast<uint8_t>(slot);
+    const uint64_t rest = request.bytes - offset_of(request);
+    gather(request, lane_.big_slot(slot), std::min<uint64_t>(rest, lane_.shape().big_bytes));
+  }
+  push(descriptor);
+  return offset_of(request) == request.bytes;
+}
+
+// The data segment exists and its descriptor is on the way. False: try again.
+Result<bool> Sender::make_data() {
+  if (data_told_) return true;
+  if (!lane_.has_data()) TRY(lane_.create_data());
+  const Frame frame{FrameKind::kData, 0, 0, lane_.data().bytes()};
+  data_told_ = TRY(links_.send(peer_, frame, lane_.data().fd()));
+  if (data_told_) lane_.data().close_fd();
+  return data_told_;
+}
+
+// Every piece in mem_alloc memory? Neighbours are not joined: lists are short where it matters.
+bool Sender::fill_pieces(const SendRequest& request, MappedPiece* pieces) const {
+  for (size_t i = 0; i < request.pieces.size(); ++i) {
+    const MemPlace place = mem_find(request.pieces[i].data, request.pieces[i].bytes);
+    if (place.id == 0) return false;
+    pieces[i] = {place.id, place.offset, request.pieces[i].bytes};
+  }
+  return true;
+}
+
+Result<bool> Sender::share(uint64_t id) {
+  if (std::find(shared_.begin(), shared_.end(), id) != shared_.end()) return true;
+  const MemShare memory = TRY(mem_share(id));
+  const UniqueFd fd(memory.fd);
+  const Frame frame{FrameKind::kMemory, 0, id, memory.bytes};
+  if (!TRY(links_.send(peer_, frame, fd.get()))) return false;
+  shared_.push_back(id);
+  return true;
+}
+
+// False: try again. `mapped`: the message is on its way.
+Result<bool> Sender::post_mapped(SendRequest& request, bool& mapped) {
+  const size_t count = request.pieces.size();
+  if (count == 0 || count > kMaxPieces || count * sizeof(MappedPiece) > lane_.shape().small_bytes) return true;
+  if (mem_find(request.pieces[0].data, request.pieces[0].bytes).id == 0) return true;
+  MappedPiece pieces[kMaxPieces];
+  if (!fill_pieces(request, pieces)) return true;
+  SlotPool& small = lane_.small();
+  if (count > 1 && (queue_[0].first != nullptr || small.available(small.reserve() + 1) <= small.reserve())) return true;
+  for (size_t i = 0; i < count; ++i) {
+    if ((i == 0 || pieces[i].id != pieces[i - 1].id) && !TRY(share(pieces[i].id))) return false;
+  }
+  Descriptor descriptor =
+      descriptor_for(request, count == 1 ? DescriptorKind::kMapped : DescriptorKind::kMappedList, 0);
+  if (count == 1) {
+    descriptor.extra.mapped = pieces[0];
+  } else {
+    const uint32_t slot = small.take();
+    descriptor.extra_slot = static_cast<uint8_t>(slot);
+    descriptor.count = static_cast<uint8_t>(count - 1);
+    std::memcpy(lane_.small_slot(slot), pieces, count * sizeof(MappedPiece));
+  }
+  request.state = RequestState::kPending;
+  CHECK(waiting_.insert(request.tag, &request), "a message tag was used twice");
+  push(descriptor);
+  mapped = true;
+  return true;
+}
+
+Status Sender::on_clear(const Descriptor& descriptor) {
+  SendRequest* const request = waiting_.take(descriptor.tag);
+  if (request == nullptr) {
+    return Error{Code::kRemoteError, links_.name(peer_) + " asks for a message that is not on offer"};
+  }
+  request->transport = {};
+  Queue& queue = queue_[request->bytes <= lane_.shape().small_bytes ? 0 : 1];
+  if (queue.last != nullptr) {
+    queue.last->transport.pointer[0] = request;
+  } else {
+    queue.first = request;
+  }
+  queue.last = request;
+  return {};
+}
+
+Status Sender::on_read(const Descriptor& descriptor) {
+  SendRequest* const request = waiting_.take(descriptor.tag);
+  if (request == nullptr) {
+    return Error{Code::kRemoteError, links_.name(peer_) + " has read a message that was not sent"};
+  }
+  request->state = RequestState::kDone;
+  return {};
+}
+
+Result<bool> Sender::progress() {
+  bool moved = false;
+  if (!backlog_.empty() && links_.ready(peer_)) {
+    size_t sent = 0;
+    while (sent < backlog_.size() && lane_.room(1) != 0) push(backlog_[sent++]);
+    backlog_.erase(backlog_.begin(), backlog_.begin() + static_cast<std::ptrdiff_t>(sent));
+    moved = sent != 0;
+  }
+  for (int kind = 0; kind < 2; ++kind) {
+    Queue& queue = queue_[kind];
+    SlotPool& pool = kind == 0 ? lane_.small() : lane_.big();
+    while (queue.first != nullptr && lane_.room(kControlRoom + 1) > kControlRoom) {
+      SendRequest& request = *queue.first;
+      const size_t left = request.bytes - offset_of(request);
+      const size_t unit = lane_.shape().big_bytes;
+      const auto wanted = kind == 0 ? 1u : static_cast<uint32_t>(std::min<size_t>((left + unit - 1) / unit, 64));
+      const uint32_t free = std::min(pool.available(wanted), wanted);
+      if (free == 0) break;
+      if (kind == 0) push_small(request, kSolicited);
+      moved = true;
+      if (kind == 1 && !push_big(request, free, kSolicited)) continue;
+      queue.first = next_of(request);
+      if (queue.first == nullptr) queue.last = nullptr;
+      request.state = RequestState::kDone;
+    }
+  }
+  return moved;
+}
+
+bool Sender::could_move() {
+  if (!links_.ready(peer_)) return false;
+  if ((refused_ || starved()) && lane_.room(kControlRoom + 1) > kControlRoom) {
+    const bool small = queue_[0].first != nullptr && lane_.small().available(1) != 0;
+    const bool big = queue_[1].first != nullptr && lane_.big().available(1) != 0;
+    if (refused_ || small || big) return true;
+  }
+  return !backlog_.empty() && lane_.room(1) != 0;
+}
+
+void Sender::forget_freed() {
+  for (size_t i = 0; i < shared_.size();) {
+    if (mem_alive(shared_[i])) {
+      ++i;
+      continue;
+    }
+    Descriptor descriptor;
+    descriptor.kind = DescriptorKind::kForget;
+    descriptor.extra.mapped.id = shared_[i];
+    push_control(descriptor);
+    shared_[i] = shared_.back();
+    shared_.pop_back();
+  }
+}
+
+}  // namespace trestle

@@ -1,0 +1,189 @@
+#include "transport/shm/shm_transport.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/clock.h"
+#include "transport/auth/handshake.h"
+#include "transport/shm/mem_alloc.h"
+#include "transport/shm/shm.h"
+
+namespace trestle {
+
+namespace {
+
+// The sockets cost a system call, and they have nothing to say on the way of a message.
+constexpr uint32_t kCallsPerPoll = 256;
+constexpr uint32_t kCallsPerPollWhileConnecting = 8;
+
+}  // namespace
+
+ShmTransport::ShmTransport(const EndpointConfig& config) : config_(config) {
+  if (config.eager_bytes != 0) options_.unasked_bytes = config.eager_bytes;
+  options_.map_memory = config.map_memory;
+  pairs_.resize(static_cast<size_t>(config.ranks));
+  active_.reserve(pairs_.size());
+}
+
+Status ShmTransport::start() {
+  links_ = TRY(Links::create(config_, *this));
+  links_->set_peers({}, config_.peer_names);
+  frees_seen_ = mem_frees();
+  return {};
+}
+
+Status ShmTransport::set_peers(const std::vector<std::string>& addresses, const std::vector<std::string>& peer_names) {
+  if (addresses.size() != pairs_.size()) {
+    return Error{Code::kInternalError, "the number of addresses is not the number of ranks"};
+  }
+  links_->set_peers(addresses, peer_names);
+  return {};
+}
+
+Status ShmTransport::check_peer(int32_t peer) const {
+  if (closed_) return Error{Code::kInvalidUsage, "the shared-memory transport is closed"};
+  CHECK(peer >= 0 && peer < config_.ranks && peer != config_.rank,
+        "shared memory was asked for a rank that is no peer");
+  return {};
+}
+
+Result<ShmTransport::Pair*> ShmTransport::pair(int32_t peer) {
+  std::unique_ptr<Pair>& place = pairs_[static_cast<size_t>(peer)];
+  if (place == nullptr) {
+    auto made = std::make_unique<Pair>(peer, *links_, options_);
+    TRY(made->sender.start(lane_shape(config_.ranks)));
+    place = std::move(made);
+    active_.push_back(place.get());
+  }
+  return place.get();
+}
+
+// Our link is proved: the peer gets our lane before any other frame.
+Status ShmTransport::on_ready(int32_t peer) {
+  Pair& p = *TRY(pair(peer));
+  Segment& control = p.sender.lane().control();
+  const Frame frame{FrameKind::kLane, 0, 0, control.bytes()};
+  if (!TRY(links_->send(peer, frame, control.fd()))) {
+    return Error{Code::kSystemError, "a fresh socket to " + links_->name(peer) + " takes no bytes"};
+  }
+  control.close_fd();
+  return {};
+}
+
+Status ShmTransport::on_frame(int32_t peer, const Frame& frame, UniqueFd fd) {
+  return TRY(pair(peer))->receiver.on_frame(frame, std::move(fd));
+}
+
+Result<bool> ShmTransport::post_send(SendRequest& request) {
+  TRY(check_peer(request.peer));
+  if (links_->left(request.peer)) {
+    return Error{Code::kRemoteError, links_->name(request.peer) + " has left the communicator"};
+  }
+  if (!links_->ready(request.peer)) {
+    TRY(links_->want(request.peer));
+    calls_until_poll_ = 0;
+    if (!links_->ready(request.peer)) return false;
+  }
+  Pair& p = *TRY(pair(request.peer));
+  const bool accepted = TRY(p.sender.post(request));
+  wake(p);
+  return accepted;
+}
+
+Result<bool> ShmTransport::post_recv(RecvRequest& request) {
+  TRY(check_peer(request.peer));
+  // Also whoever only receives must notice that the peer is gone.
+  TRY(links_->want(request.peer));
+  Pair& p = *TRY(pair(request.peer));
+  TRY(p.receiver.post(request));
+  wake(p);
+  return true;
+}
+
+void ShmTransport::release(RecvRequest& request) {
+  if (closed_) return;
+  Pair* const p = pairs_[static_cast<size_t>(request.peer)].get();
+  if (p == nullptr) return;
+  p->receiver.release(request);
+  wake(*p);
+}
+
+// The peer sleeps and there is something for it, or slots that it may wait for.
+void ShmTransport::wake(Pair& p) {
+  const bool pushed = p.sender.take_pushed();
+  const bool gave_back = p.receiver.take_gave_back();
+  if (!pushed && !gave_back) return;
+  // Without its lane nobody knows whether it sleeps.
+  if (p.receiver.lane() ? p.receiver.lane().take_asleep() : true) links_->wake(p.peer);
+}
+
+Result<bool> ShmTransport::progress_pair(Pair& p) {
+  bool moved = TRY(p.receiver.progress());
+  if (p.sender.starved()) moved |= TRY(p.sender.progress());
+  wake(p);
+  if (links_->left(p.peer) && !moved && (p.receiver.waits_for_peer() || !p.sender.idle())) [[unlikely]] {
+    if (!p.receiver.has_work()) {
+      return Error{Code::kRemoteError, links_->name(p.peer) + " has left the communicator while messages were awaited"};
+    }
+  }
+  return moved;
+}
+
+Result<bool> ShmTransport::progress() {
+  if (closed_) return Error{Code::kInvalidUsage, "the shared-memory transport is closed"};
+  bool moved = false;
+  if (calls_until_poll_ == 0) {
+    moved |= TRY(links_->poll());
+    calls_until_poll_ = links_->connecting() ? kCallsPerPollWhileConnecting : kCallsPerPoll;
+  }
+  --calls_until_poll_;
+  if (mem_frees() != frees_seen_) [[unlikely]] {
+    frees_seen_ = mem_frees();
+    for (Pair* p : active_) p->sender.forget_freed();
+  }
+  for (size_t i = 0; i < active_.size(); ++i) moved |= TRY(progress_pair(*active_[i]));
+  return moved;
+}
+
+bool ShmTransport::prepare_sleep() {
+  calls_until_poll_ = 0;
+  for (Pair* p : active_) p->sender.lane().set_asleep(true);
+  for (Pair* p : active_) {
+    if (p->receiver.has_work() || p->sender.could_move()) return false;
+  }
+  return mem_frees() == frees_seen_ && !links_->wants_retry();
+}
+
+void ShmTransport::finish_sleep() {
+  calls_until_poll_ = 0;
+  for (Pair* p : active_) p->sender.lane().set_asleep(false);
+}
+
+void ShmTransport::close(int linger_ms) {
+  if (closed_ || links_ == nullptr) return;
+  closed_ = true;
+  // What was sent lies in memory that the peers have mapped and stays readable; only answers may still want room.
+  const int64_t end_ns = monotonic_clock().now_ns() + int64_t{linger_ms} * 1'000'000;
+  for (Pair* p : active_) {
+    while (!p->sender.flushed() && links_->ready(p->peer) && !links_->left(p->peer)) {
+      const Result<bool> moved = p->sender.progress();
+      wake(*p);
+      if (!moved.ok() || monotonic_clock().now_ns() >= end_ns) break;
+    }
+  }
+  links_->close();
+}
+
+Status shm_probe() {
+  TRY(handshake_probe());
+  return segment_probe();
+}
+
+Result<std::unique_ptr<Transport>> make_shm_transport(const EndpointConfig& config) {
+  auto transport = std::make_unique<ShmTransport>(config);
+  TRY(transport->start());
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+}  // namespace trestle

@@ -1,0 +1,59 @@
+// ShmTransport: the Transport of shm.h. Puts links, senders and receivers of all peers together.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transport/shm/links.h"
+#include "transport/shm/receiver.h"
+#include "transport/shm/sender.h"
+#include "transport/transport.h"
+
+namespace trestle {
+
+class ShmTransport final : public Transport, private LinkEvents {
+ public:
+  explicit ShmTransport(const EndpointConfig& config);
+  ~ShmTransport() override { close(0); }
+  Status start();
+
+  std::string address() const override { return links_->address(); }
+  Status set_peers(const std::vector<std::string>& addresses, const std::vector<std::string>& peer_names) override;
+  Result<bool> post_send(SendRequest& request) override;
+  Result<bool> post_recv(RecvRequest& request) override;
+  void release(RecvRequest& request) override;
+  Result<bool> progress() override;
+  int event_fd() const override { return links_->event_fd(); }
+  bool prepare_sleep() override;
+  void finish_sleep() override;
+  void close(int linger_ms) override;
+
+ private:
+  // What there is of a peer that this rank talks to.
+  struct Pair {
+    Pair(int32_t peer_rank, Links& links, const SenderOptions& options)
+        : peer(peer_rank), sender(peer_rank, links, options), receiver(peer_rank, links, sender) {}
+    const int32_t peer;
+    Sender sender;
+    Receiver receiver;
+  };
+
+  Status on_ready(int32_t peer) override;
+  Status on_frame(int32_t peer, const Frame& frame, UniqueFd fd) override;
+  Result<Pair*> pair(int32_t peer);
+  Status check_peer(int32_t peer) const;
+  Result<bool> progress_pair(Pair& pair);
+  void wake(Pair& pair);
+
+  const EndpointConfig config_;
+  SenderOptions options_;
+  std::unique_ptr<Links> links_;
+  std::vector<std::unique_ptr<Pair>> pairs_;  // by rank
+  std::vector<Pair*> active_;
+  uint32_t calls_until_poll_ = 0;
+  uint64_t frees_seen_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace trestle
