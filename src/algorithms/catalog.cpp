@@ -1,0 +1,77 @@
+#include "algorithms/catalog.h"
+
+#include <string>
+#include <vector>
+
+#include "algorithms/rows.h"
+#include "plan/checker.h"
+
+namespace trestle {
+
+std::span<const Algorithm> algorithms() {
+  // In this order ties of predicted time are decided.
+  static const Algorithm kTable[] = {kRing,       kDirect,          kHalvingDoubling, kRecursiveDoubling,
+                                     kBinaryTree, kDoubleBinaryTree};
+  return kTable;
+}
+
+namespace {
+
+template <class Predicate>
+std::string names_where(Predicate&& predicate) {
+  std::string names;
+  for (const Algorithm& row : algorithms()) {
+    if (!predicate(row)) continue;
+    if (!names.empty()) names += ", ";
+    names += row.name;
+  }
+  return names.empty() ? "none" : names;
+}
+
+Error bad_request(std::string sentence) {
+  return Error{Code::kInvalidArgument, std::move(sentence)};
+}
+
+// A plan of every rank for the same request; the other end of a send is a recv.
+std::vector<Plan> build_group(const Algorithm& algorithm, PlanRequest request) {
+  std::vector<Plan> plans;
+  const bool pair = request.kind == PhaseKind::kSend || request.kind == PhaseKind::kRecv;
+  for (request.me = 0; request.me < request.group_size; ++request.me) {
+    if (pair) request.kind = request.me == 0 ? PhaseKind::kSend : PhaseKind::kRecv;
+    plans.push_back(algorithm.build(request));
+  }
+  return plans;
+}
+
+}  // namespace
+
+Result<const Algorithm*> find_algorithm(std::string_view name) {
+  for (const Algorithm& row : algorithms()) {
+    if (row.name == name) return &row;
+  }
+  return bad_request("there is no algorithm '" + std::string(name) + "'; there are " +
+                     names_where([](const Algorithm&) { return true; }));
+}
+
+Result<Plan> build_plan(const Algorithm& algorithm, const PlanRequest& request, bool check) {
+  if (request.group_size < 1 || request.me < 0 || request.me >= request.group_size) {
+    return bad_request("index " + std::to_string(request.me) + " is not in a group of " +
+                       std::to_string(request.group_size));
+  }
+  if (request.root < 0 || request.root >= request.group_size) {
+    return bad_request("root " + std::to_string(request.root) + " is not in a group of " +
+                       std::to_string(request.group_size));
+  }
+  if (!algorithm.serves(request.kind, request.group_size)) {
+    return bad_request("algorithm " + std::string(algorithm.name) + " has no " + to_string(request.kind) +
+                       " for a group of " + std::to_string(request.group_size) + "; those that have: " +
+                       names_where([&](const Algorithm& row) { return row.serves(request.kind, request.group_size); }));
+  }
+  const bool wrong_end =
+      (request.kind == PhaseKind::kSend && request.me != 0) || (request.kind == PhaseKind::kRecv && request.me != 1);
+  if (wrong_end) return bad_request("in a pair, index 0 sends and index 1 receives");
+  if (check) TRY(check_plans(build_group(algorithm, request)));
+  return algorithm.build(request);
+}
+
+}  // namespace trestle

@@ -1,0 +1,174 @@
+// hd: recursive halving for reduce-scatter, recursive doubling for all-gather, the one after the other for all-reduce.
+//
+//   reduce-scatter, 4 ranks:      0   1 | 2   3      0-2 and 1-3 exchange halves, each sums its own half's blocks
+//                                 0 | 1   2 | 3      0-1 and 2-3 exchange quarters
+//   all-gather is the same backwards: 0-1 and 2-3 swap a block, then 0-2 and 1-3 two blocks.
+//
+// Group sizes that are no powers of two: halves may differ by one rank (halves.h). The odd one of a larger lower half
+// keeps its sums of its own half and sends each block of the upper half straight to the owner of that block, who adds
+// it in its last reduction; so nobody gets a second half's worth of data, and the number of steps stays ceil(log2 n) at
+// most. In all-gather those owners send their blocks to the odd one at the start.
+//
+// Cost: ceil(log2 n) steps at most; (n-1)/n of the data each way for powers of two, the least possible; a little more
+// otherwise (6/5 for 5 ranks, 37/33 for 33). All-reduce about twice that. Scratch: reduce-scatter ceil(n/2) blocks at
+// most, the others none (all-reduce sums into the output).
+//
+// Thakur, Rabenseifner, Gropp: Optimization of collective communication operations in MPICH, IJHPCA 19 (2005),
+// sections 4.1, 4.4 and 4.5; uneven halves instead of their folding of extra ranks.
+#include <algorithm>
+
+#include "algorithms/halves.h"
+#include "algorithms/rows.h"
+#include "base/check.h"
+
+namespace trestle {
+
+namespace {
+
+bool serves(PhaseKind kind, int32_t group_size) {
+  return group_size >= 1 &&
+         (kind == PhaseKind::kReduceScatter || kind == PhaseKind::kAllGather || kind == PhaseKind::kAllReduce);
+}
+
+// Where a rank's partial sums are: in the input until its first reduction, then in scratch (from logical block `base`
+// on) or output.
+class Sums {
+ public:
+  explicit Sums(PhaseKind kind) : kind_(kind) {}
+  BlockRange at(int32_t logical, uint32_t count) const { return {space_, block_of(logical - base_), count}; }
+  // The reduction of logical blocks from `logical` on writes here, and they are found here from then on.
+  BlockRange next(int32_t logical, uint32_t count, bool last) {
+    if (kind_ == PhaseKind::kAllReduce) {
+      space_ = Space::kOutput;
+    } else if (last) {
+      return output(0);
+    } else if (space_ == Space::kInput) {
+      space_ = Space::kScratch;
+      base_ = logical;
+    }
+    return at(logical, count);
+  }
+
+ private:
+  PhaseKind kind_;
+  Space space_ = Space::kInput;
+  int32_t base_ = 0;
+};
+
+void build_halving(PlanBuilder& builder, const PlanRequest& request) {
+  const HalvesPath path = halves_of(request.group_size, request.me);
+  Sums sums(request.kind);
+  std::vector<int32_t> odd_ones;  // they have sent my block to me
+  for (uint32_t level = 0; level < path.count; ++level) {
+    const Halves& group = path.groups[level];
+    if (group.is_odd_one(request.me)) {
+      for (int32_t owner = group.middle; owner < group.high; ++owner) {
+        builder.send(owner, sums.at(owner, 1), block_of(owner));
+      }
+      continue;
+    }
+    const bool upper = group.is_upper(request.me);
+    if (upper && group.has_odd_one()) odd_ones.push_back(group.odd_one());
+    const int32_t partner = group.partner(request.me);
+    const int32_t kept = upper ? group.middle : group.low;
+    const int32_t given = upper ? group.low : group.middle;
+    const uint32_t kept_size = upper ? group.upper_size() : group.lower_size();
+    const uint32_t given_size = upper ? group.lower_size() : group.upper_size();
+    builder.send(partner, sums.at(given, given_size), block_of(given));
+    const bool last = level + 1 == path.count;
+    std::vector<Operand> sources{sums.at(kept, kept_size), from(partner)};
+    if (last) {
+      for (int32_t odd_one : odd_ones) sources.push_back(from(odd_one));
+    }
+    builder.reduce(sums.next(kept, kept_size, last), sources, block_of(kept));
+  }
+}
+
+void build_doubling(PlanBuilder& builder, const PlanRequest& request) {
+  const HalvesPath path = halves_of(request.group_size, request.me);
+  const bool gather = request.kind == PhaseKind::kAllGather;
+  const BlockRange mine = gather ? input(0) : output(block_of(request.me));
+  for (uint32_t level = path.count; level-- > 0;) {
+    const Halves& group = path.groups[level];
+    if (group.has_odd_one() && group.is_upper(request.me)) builder.send(group.odd_one(), mine, block_of(request.me));
+  }
+  if (gather) builder.copy(output(block_of(request.me)), input(0), block_of(request.me));
+  for (uint32_t level = path.count; level-- > 0;) {
+    const Halves& group = path.groups[level];
+    if (group.is_odd_one(request.me)) {
+      for (int32_t owner = group.middle; owner < group.high; ++owner) {
+        builder.recv(owner, output(block_of(owner)), block_of(owner));
+      }
+      continue;
+    }
+    const bool upper = group.is_upper(request.me);
+    const uint32_t low = block_of(group.low);
+    const uint32_t middle = block_of(group.middle);
+    const BlockRange lower_blocks = output(low, group.lower_size());
+    const BlockRange upper_blocks = output(middle, group.upper_size());
+    const BlockRange& own = upper ? upper_blocks : lower_blocks;
+    builder.send(group.partner(request.me), own.count == 1 ? mine : own, own.first);
+    builder.recv(group.partner(request.me), upper ? lower_blocks : upper_blocks, upper ? low : middle);
+  }
+}
+
+Plan build(const PlanRequest& request) {
+  CHECK(serves(request.kind, request.group_size), "halving-doubling does not serve this phase");
+  if (request.group_size == 1) return build_alone(request);
+  PlanBuilder builder(request, block_of(request.group_size));
+  if (request.kind != PhaseKind::kAllGather) build_halving(builder, request);
+  if (request.kind != PhaseKind::kReduceScatter) build_doubling(builder, request);
+  return std::move(builder).finish();
+}
+
+// What one rank sends and takes in the halving; the doubling is the same with both swapped.
+struct Traffic {
+  uint32_t sent = 0, taken = 0;  // blocks
+  uint32_t messages_sent = 0, messages_taken = 0;
+};
+
+Traffic halving_traffic(int32_t group_size, int32_t rank) {
+  const HalvesPath path = halves_of(group_size, rank);
+  Traffic traffic;
+  for (uint32_t level = 0; level < path.count; ++level) {
+    const Halves& group = path.groups[level];
+    if (group.is_odd_one(rank)) {
+      traffic.sent += group.upper_size();
+      traffic.messages_sent += group.upper_size();
+      continue;
+    }
+    const bool upper = group.is_upper(rank);
+    const uint32_t extra = upper && group.has_odd_one() ? 1 : 0;
+    traffic.sent += upper ? group.lower_size() : group.upper_size();
+    traffic.taken += (upper ? group.upper_size() : group.lower_size()) + extra;
+    traffic.messages_sent += 1;
+    traffic.messages_taken += 1 + extra;
+  }
+  return traffic;
+}
+
+AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
+  if (group_size == 1) return {};
+  const auto n = static_cast<uint64_t>(group_size);
+  AlgorithmCost cost{.steps = halves_steps(group_size), .sent_den = n};
+  if (kind == PhaseKind::kAllReduce) cost.steps *= 2;
+  for (int32_t rank = 0; rank < group_size; ++rank) {
+    const Traffic t = halving_traffic(group_size, rank);
+    const bool all_reduce = kind == PhaseKind::kAllReduce;
+    const uint64_t busiest = all_reduce ? t.sent + t.taken : std::max(t.sent, t.taken);
+    uint32_t messages = kind == PhaseKind::kAllGather ? t.messages_taken : t.messages_sent;
+    if (all_reduce) messages += t.messages_taken;
+    cost.sent_num = std::max(cost.sent_num, busiest);
+    cost.messages = std::max(cost.messages, messages);
+    if (kind != PhaseKind::kAllGather) cost.reduced_num = std::max<uint64_t>(cost.reduced_num, t.taken);
+  }
+  if (kind != PhaseKind::kAllGather) cost.reduced_den = n;
+  return cost;
+}
+
+}  // namespace
+
+const Algorithm kHalvingDoubling{"hd", "recursive halving and doubling; least data in logarithmic steps", serves, build,
+                                 cost};
+
+}  // namespace trestle

@@ -1,0 +1,140 @@
+// ring: every rank talks to its two neighbours only; a block travels around the ring and collects or leaves data on its
+// way.
+//
+//   reduce-scatter, 4 ranks (block b starts at rank b+1 and ends, complete, at rank b):
+//     round 0   0 --3--> 1 --0--> 2 --1--> 3 --2--> 0      each receiver adds its own part of that block
+//     round 1   0 --2--> 1 --3--> 2 --0--> 3 --1--> 0
+//     round 2   0 --1--> 1 --2--> 2 --3--> 3 --0--> 0      rank r now holds block r
+//   all-gather: rank r starts with block r and passes on what it got last, n-1 rounds.
+//   all-reduce: the first, then the second. broadcast, reduce: one block through the chain that starts at or ends in
+//   the root; the engine's segments make it a pipeline.
+//
+// Cost: n-1 steps and (n-1)/n of the data each way, which is the least possible; all-reduce twice that. Chains: n-1
+// steps, all data. Scratch: reduce-scatter 2 blocks, used in turn; all-reduce none (partial sums go to the output);
+// reduce 1. Order of summation of block b: ranks b+1, b+2, ... b.
+//
+// Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations, J. Parallel Distrib. Comput.
+// 69 (2009).
+#include "algorithms/rows.h"
+#include "base/check.h"
+
+namespace trestle {
+
+namespace {
+
+bool serves(PhaseKind kind, int32_t group_size) {
+  if (group_size < 1) return false;
+  switch (kind) {
+    case PhaseKind::kReduceScatter:
+    case PhaseKind::kAllGather:
+    case PhaseKind::kAllReduce:
+    case PhaseKind::kReduce:
+    case PhaseKind::kBroadcast:
+      return true;
+    case PhaseKind::kAllToAll:
+    case PhaseKind::kSend:
+    case PhaseKind::kRecv:
+      return false;
+  }
+  return false;
+}
+
+void build_reduce_scatter(PlanBuilder& builder, const PlanRequest& request) {
+  const int32_t rounds = request.group_size - 1;
+  const int32_t next = neighbour(request, 1);
+  const int32_t previous = neighbour(request, -1);
+  for (int32_t round = 0; round < rounds; ++round) {
+    const uint32_t sent = block_of(neighbour(request, -1 - round));
+    const uint32_t taken = block_of(neighbour(request, -2 - round));
+    const auto turn = static_cast<uint32_t>(round % 2);
+    builder.send(next, round == 0 ? input(sent) : scratch(1 - turn), sent);
+    builder.reduce(round == rounds - 1 ? output(0) : scratch(turn), {from(previous), input(taken)}, taken);
+  }
+}
+
+void build_all_gather(PlanBuilder& builder, const PlanRequest& request) {
+  const uint32_t mine = block_of(request.me);
+  for (int32_t round = 0; round < request.group_size - 1; ++round) {
+    const uint32_t sent = block_of(neighbour(request, -round));
+    const uint32_t taken = block_of(neighbour(request, -1 - round));
+    builder.send(neighbour(request, 1), round == 0 ? input(0) : output(sent), sent);
+    builder.recv(neighbour(request, -1), output(taken), taken);
+  }
+  builder.copy(output(mine), input(0), mine);
+}
+
+void build_all_reduce(PlanBuilder& builder, const PlanRequest& request) {
+  const int32_t rounds = request.group_size - 1;
+  const int32_t next = neighbour(request, 1);
+  const int32_t previous = neighbour(request, -1);
+  for (int32_t round = 0; round < rounds; ++round) {
+    const uint32_t sent = block_of(neighbour(request, -1 - round));
+    const uint32_t taken = block_of(neighbour(request, -2 - round));
+    builder.send(next, round == 0 ? input(sent) : output(sent), sent);
+    builder.reduce(output(taken), {from(previous), input(taken)}, taken);
+  }
+  for (int32_t round = 0; round < rounds; ++round) {
+    const uint32_t sent = block_of(neighbour(request, -round));
+    const uint32_t taken = block_of(neighbour(request, -1 - round));
+    builder.send(next, output(sent), sent);
+    builder.recv(previous, output(taken), taken);
+  }
+}
+
+void build_broadcast(PlanBuilder& builder, const PlanRequest& request) {
+  const int32_t next = neighbour(request, 1);
+  if (request.me == request.root) {
+    builder.send(next, input(0), 0);
+    builder.copy(output(0), input(0), 0);
+    return;
+  }
+  builder.recv(neighbour(request, -1), output(0), 0);
+  if (next != request.root) builder.send(next, output(0), 0);
+}
+
+void build_reduce(PlanBuilder& builder, const PlanRequest& request) {
+  const int32_t previous = neighbour(request, -1);
+  const int32_t next = neighbour(request, 1);
+  if (request.me == request.root) {
+    builder.reduce(output(0), {from(previous), input(0)}, 0);
+  } else if (previous == request.root) {
+    builder.send(next, input(0), 0);
+  } else {
+    builder.reduce(scratch(0), {from(previous), input(0)}, 0);
+    builder.send(next, scratch(0), 0);
+  }
+}
+
+Plan build(const PlanRequest& request) {
+  CHECK(serves(request.kind, request.group_size), "ring does not serve this phase");
+  if (request.group_size == 1) return build_alone(request);
+  const bool chain = request.kind == PhaseKind::kBroadcast || request.kind == PhaseKind::kReduce;
+  PlanBuilder builder(request, chain ? 1 : block_of(request.group_size));
+  if (request.kind == PhaseKind::kReduceScatter) build_reduce_scatter(builder, request);
+  if (request.kind == PhaseKind::kAllGather) build_all_gather(builder, request);
+  if (request.kind == PhaseKind::kAllReduce) build_all_reduce(builder, request);
+  if (request.kind == PhaseKind::kBroadcast) build_broadcast(builder, request);
+  if (request.kind == PhaseKind::kReduce) build_reduce(builder, request);
+  return std::move(builder).finish();
+}
+
+AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
+  if (group_size == 1) return {};
+  const auto n = static_cast<uint32_t>(group_size);
+  if (kind == PhaseKind::kBroadcast) return {.steps = n - 1, .sent_num = 1, .messages = 1};
+  if (kind == PhaseKind::kReduce) return {.steps = n - 1, .sent_num = 1, .reduced_num = 1, .messages = 1};
+  const uint32_t rounds = kind == PhaseKind::kAllReduce ? 2 * (n - 1) : n - 1;
+  const bool reduces = kind != PhaseKind::kAllGather;
+  return {.steps = rounds,
+          .sent_num = rounds,
+          .sent_den = n,
+          .reduced_num = reduces ? n - 1 : 0u,
+          .reduced_den = reduces ? n : 1u,
+          .messages = rounds};
+}
+
+}  // namespace
+
+const Algorithm kRing{"ring", "neighbours in a ring; least data, steps grow with the group", serves, build, cost};
+
+}  // namespace trestle

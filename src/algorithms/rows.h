@@ -1,0 +1,31 @@
+// The rows of the catalog, each defined in the file of its algorithm, and what all of them share. Constants and pure
+// functions, any thread; included by src/algorithms only.
+#pragma once
+
+#include <cstdint>
+
+#include "algorithms/catalog.h"
+#include "plan/builder.h"
+
+namespace trestle {
+
+extern const Algorithm kRing;               // ring.cpp
+extern const Algorithm kDirect;             // direct.cpp
+extern const Algorithm kHalvingDoubling;    // halving_doubling.cpp
+extern const Algorithm kRecursiveDoubling;  // recursive_doubling.cpp
+extern const Algorithm kBinaryTree;         // binary_tree.cpp
+extern const Algorithm kDoubleBinaryTree;   // double_binary_tree.cpp
+
+// The plan of a group of one, for any kind but send and recv: input 0 -> output 0, nothing in place.
+Plan build_alone(const PlanRequest& request);
+
+// (me + distance) modulo the group size; distance may be negative, down to -2 * group_size.
+inline int32_t neighbour(const PlanRequest& request, int32_t distance) {
+  return (request.me + distance + 2 * request.group_size) % request.group_size;
+}
+
+inline uint32_t block_of(int32_t rank) {
+  return static_cast<uint32_t>(rank);
+}
+
+}  // namespace trestle
