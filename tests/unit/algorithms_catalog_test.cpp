@@ -1,0 +1,101 @@
+// The catalog: names, what each row serves, errors that list what there is, plans that stay the same.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "plan/builder.h"
+#include "support/plan_groups.h"
+
+namespace trestle {
+namespace {
+
+TEST(Catalog, NamesAreThoseOfTheConfiguration) {
+  std::vector<std::string> names;
+  for (const Algorithm& row : algorithms()) names.emplace_back(row.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"ring", "direct", "hd", "rd", "tree", "dbtree"}));
+  for (const std::string& name : names) EXPECT_EQ(find_algorithm(name).value()->name, name);
+}
+
+TEST(Catalog, AnUnknownNameListsTheNames) {
+  const auto found = find_algorithm("rign");
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(found.error().message, "there is no algorithm 'rign'; there are ring, direct, hd, rd, tree, dbtree");
+}
+
+TEST(Catalog, RowsServeExactlyWhatTheyCanBuild) {
+  const std::map<std::string_view, std::set<PhaseKind>> expected = {
+      {"ring",
+       {PhaseKind::kReduceScatter, PhaseKind::kAllGather, PhaseKind::kAllReduce, PhaseKind::kReduce,
+        PhaseKind::kBroadcast}},
+      {"direct", {std::begin(kAllKinds), std::end(kAllKinds)}},
+      {"hd", {PhaseKind::kReduceScatter, PhaseKind::kAllGather, PhaseKind::kAllReduce}},
+      {"rd", {PhaseKind::kAllGather, PhaseKind::kAllReduce}},
+      {"tree", {PhaseKind::kReduce, PhaseKind::kBroadcast, PhaseKind::kAllReduce}},
+      {"dbtree", {PhaseKind::kReduce, PhaseKind::kBroadcast, PhaseKind::kAllReduce}},
+  };
+  for (const Algorithm& row : algorithms()) {
+    for (PhaseKind kind : kAllKinds) {
+      for (int32_t size : {0, 1, 2, 3, 64}) {
+        const bool pair = kind == PhaseKind::kSend || kind == PhaseKind::kRecv;
+        const bool served = expected.at(row.name).contains(kind) && size >= 1 && (!pair || size == 2);
+        EXPECT_EQ(row.serves(kind, size), served) << row.name << " " << to_string(kind) << " " << size;
+      }
+    }
+  }
+}
+
+TEST(Catalog, BuildPlanChecksOnDemandAndNamesWhatIsWrong) {
+  const Algorithm& hd = *find_algorithm("hd").value();
+  for (bool check : {false, true}) {
+    const auto plan = build_plan(hd, {.kind = PhaseKind::kAllReduce, .group_size = 6, .me = 4}, check);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    EXPECT_EQ(plan.value(), hd.build({.kind = PhaseKind::kAllReduce, .group_size = 6, .me = 4}));
+  }
+  auto message = [&](const PlanRequest& request) {
+    const auto plan = build_plan(hd, request, false);
+    return plan.ok() ? std::string() : plan.error().message;
+  };
+  EXPECT_EQ(message({.kind = PhaseKind::kBroadcast, .group_size = 4}),
+            "algorithm hd has no broadcast for a group of 4; those that have: ring, direct, tree, dbtree");
+  EXPECT_EQ(message({.kind = PhaseKind::kAllReduce, .group_size = 4, .me = 4}), "index 4 is not in a group of 4");
+  EXPECT_EQ(message({.kind = PhaseKind::kAllReduce, .group_size = 4, .root = -1}), "root -1 is not in a group of 4");
+  const Algorithm& direct = *find_algorithm("direct").value();
+  EXPECT_TRUE(build_plan(direct, {.kind = PhaseKind::kRecv, .group_size = 2, .me = 1}, true).ok());
+  EXPECT_FALSE(build_plan(direct, {.kind = PhaseKind::kSend, .group_size = 2, .me = 1}, true).ok());
+  EXPECT_FALSE(build_plan(direct, {.kind = PhaseKind::kSend, .group_size = 3}, true).ok());
+}
+
+// A row whose sums come out wrong, to see that `check` looks.
+Plan build_wrong(const PlanRequest& request) {
+  PlanBuilder builder(request, 1);
+  builder.copy(output(0), input(0), 0);
+  return std::move(builder).finish();
+}
+
+TEST(Catalog, BuildPlanFindsAWrongAlgorithm) {
+  const Algorithm wrong{"wrong", "", [](PhaseKind, int32_t) { return true; }, build_wrong, nullptr};
+  const PlanRequest request{.kind = PhaseKind::kAllReduce, .group_size = 2};
+  EXPECT_TRUE(build_plan(wrong, request, false).ok());
+  const auto plan = build_plan(wrong, request, true);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().message, "bad plan: rank 0, output block 0 lacks the contribution of rank 1 in the end");
+}
+
+// Ranks may run different builds of one version: plans of the same name must not drift unnoticed.
+TEST(Catalog, PlansStayTheSame) {
+  const std::map<std::string_view, uint64_t> expected = {
+      {"ring", 3380469680627489858u}, {"direct", 1756981651809770799u}, {"hd", 15304942218879722558u},
+      {"rd", 4443404735007465635u},   {"tree", 11675865483766656615u},  {"dbtree", 8620654879245026592u}};
+  for (const Algorithm& row : algorithms()) {
+    uint64_t all = 0;
+    for (int32_t me = 0; me < 7; ++me)
+      all = all * 31 + hash(row.build({.kind = PhaseKind::kAllReduce, .group_size = 7, .me = me}));
+    EXPECT_EQ(all, expected.at(row.name)) << row.name;
+  }
+}
+
+}  // namespace
+}  // namespace trestle

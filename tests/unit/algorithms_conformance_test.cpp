@@ -1,0 +1,96 @@
+// Every row of the catalog, every phase it serves, 1 to 33 ranks, every root, in and out of place and mixed:
+// symbolically right.
+#include <gtest/gtest.h>
+
+#include "plan/checker.h"
+#include "support/plan_groups.h"
+
+namespace trestle {
+namespace {
+
+constexpr int32_t kLargestGroup = 33;
+
+std::string case_name(const Algorithm& row, PhaseKind kind, int32_t size, int32_t root, InPlace in_place) {
+  return std::string(row.name) + " " + to_string(kind) + ", " + std::to_string(size) + " ranks, root " +
+         std::to_string(root) + ", in place " + std::to_string(static_cast<int>(in_place));
+}
+
+class Conformance : public ::testing::TestWithParam<size_t> {};
+
+TEST_P(Conformance, EveryPlanIsRight) {
+  const Algorithm& row = algorithms()[GetParam()];
+  size_t cases = 0;
+  for (PhaseKind kind : kAllKinds) {
+    for (int32_t size = 1; size <= kLargestGroup; ++size) {
+      if (!row.serves(kind, size)) continue;
+      for (int32_t root = 0; root < (has_root(kind) ? size : 1); ++root) {
+        for (InPlace in_place : {InPlace::kNo, InPlace::kYes, InPlace::kOddRanks}) {
+          const Status status = check_plans(plans_of_group(row, kind, size, root, in_place));
+          ASSERT_TRUE(status.ok()) << case_name(row, kind, size, root, in_place) << ": " << status.error().message;
+          ++cases;
+        }
+      }
+    }
+  }
+  EXPECT_GE(cases, 2u * kLargestGroup * 3);
+}
+
+// The last sizes before and after a power of two beyond one machine word of ranks.
+TEST_P(Conformance, LargerGroupsToo) {
+  const Algorithm& row = algorithms()[GetParam()];
+  for (PhaseKind kind : kAllKinds) {
+    for (int32_t size : {63, 64, 65, 100}) {
+      if (!row.serves(kind, size)) continue;
+      for (InPlace in_place : {InPlace::kNo, InPlace::kYes}) {
+        const int32_t root = has_root(kind) ? size / 3 : 0;
+        const Status status = check_plans(plans_of_group(row, kind, size, root, in_place));
+        ASSERT_TRUE(status.ok()) << case_name(row, kind, size, root, in_place) << ": " << status.error().message;
+      }
+    }
+  }
+}
+
+TEST_P(Conformance, AGroupOfOneCopiesOrDoesNothing) {
+  const Algorithm& row = algorithms()[GetParam()];
+  for (PhaseKind kind : kAllKinds) {
+    if (!row.serves(kind, 1)) continue;
+    const Plan out_of_place = row.build({.kind = kind});
+    ASSERT_EQ(out_of_place.steps.size(), 1u);
+    EXPECT_EQ(out_of_place.steps[0].kind, StepKind::kCopy);
+    EXPECT_TRUE(row.build({.kind = kind, .in_place = true}).steps.empty());
+  }
+}
+
+std::string row_name(const ::testing::TestParamInfo<size_t>& info) {
+  return std::string(algorithms()[info.param].name);
+}
+INSTANTIATE_TEST_SUITE_P(Rows, Conformance, ::testing::Range(size_t{0}, algorithms().size()), row_name);
+
+// The scratch that each header promises.
+TEST(Scratch, StaysWithinWhatTheFilesSay) {
+  for (const Algorithm& row : algorithms()) {
+    for (PhaseKind kind : kAllKinds) {
+      for (int32_t size = 2; size <= kLargestGroup; ++size) {
+        if (!row.serves(kind, size)) continue;
+        for (InPlace in_place : {InPlace::kNo, InPlace::kYes}) {
+          const auto n = static_cast<uint32_t>(size);
+          uint32_t limit = 1;
+          if (row.name == "ring") limit = kind == PhaseKind::kReduceScatter ? 2 : kind == PhaseKind::kReduce ? 1 : 0;
+          if (row.name == "hd") limit = kind == PhaseKind::kReduceScatter ? (n + 1) / 2 : 0;
+          if (row.name == "rd") limit = kind == PhaseKind::kAllGather ? 0 : in_place == InPlace::kYes ? 2 : 1;
+          if (row.name == "direct") {
+            limit = 0;
+            if (in_place == InPlace::kYes && kind == PhaseKind::kAllReduce) limit = 1;
+            if (in_place == InPlace::kYes && kind == PhaseKind::kAllToAll) limit = n / 2;
+          }
+          for (const Plan& plan : plans_of_group(row, kind, size, 0, in_place)) {
+            EXPECT_LE(plan.scratch, limit) << case_name(row, kind, size, 0, in_place);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trestle
