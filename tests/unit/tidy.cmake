@@ -1,0 +1,3 @@
+trestle_test(NAME tidy_test LABEL unit SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/tidy_source.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/tidy_test.cpp)

@@ -1,0 +1,332 @@
+// What the sources promise and no compiler checks: who may include whom, sizes, and what is banned where. Messages name
+// file and line.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "unit/tidy_source.h"
+
+namespace trestle {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostLinesPerFile = 500;
+constexpr size_t kMostLinesPerFunction = 70;
+
+const fs::path& root() {
+  static const fs::path path = TRESTLE_SOURCE_DIR;
+  return path;
+}
+
+std::vector<SourceFile> code_of(const std::vector<std::string>& places) {
+  return read_sources(root(), places, {".h", ".cpp"});
+}
+
+bool starts_with(const std::string& text, const std::string& start) {
+  return text.compare(0, start.size(), start) == 0;
+}
+
+// Reports every line of code (comments and texts do not count) that matches.
+void expect_absent(const std::vector<SourceFile>& files, const char* pattern, const char* why) {
+  const std::regex banned(pattern);
+  for (const SourceFile& file : files) {
+    for (size_t i = 0; i < file.code.size(); ++i) {
+      EXPECT_FALSE(std::regex_search(file.code[i], banned)) << file.path << ":" << i + 1 << ": " << why;
+    }
+  }
+}
+
+// The folder that a file or an included path belongs to, as the table below calls it.
+std::string folder_of_file(const std::string& path) {
+  if (starts_with(path, "src/api")) return "api";
+  const size_t begin = starts_with(path, "src/") ? 4 : 0;
+  return path.substr(begin, path.find('/', begin) - begin);
+}
+
+// docs/architecture.md, "Folders and what may include what", with what those folders' own headers bring along. Every
+// folder may include itself and base.
+const std::map<std::string, std::set<std::string>>& allowed_includes() {
+  static const std::map<std::string, std::set<std::string>> table = {
+      {"base", {}},
+      {"kernels", {}},
+      {"topology", {}},
+      {"plan", {}},
+      {"algorithms", {"plan"}},
+      {"sched", {"algorithms", "plan", "topology"}},
+      {"transport", {"kernels"}},
+      {"engine", {"plan", "algorithms", "sched", "topology", "transport", "kernels"}},
+      {"comm", {"engine", "sched", "algorithms", "plan", "topology", "transport", "kernels", "trestle"}},
+      {"api", {"comm", "transport", "trestle"}},
+      {"sim", {"engine", "sched", "topology", "transport"}},
+      {"cli", {"sched", "topology", "sim", "trestle"}},
+      {"gradient", {"kernels", "trestle"}},
+      {"compress", {"kernels", "trestle"}},
+      {"perf", {"trestle"}},
+      {"include", {}},
+  };
+  return table;
+}
+
+// The second part of the rule for headers of other projects: each is wrapped once.
+const std::map<std::string, std::string>& third_party_homes() {
+  static const std::map<std::string, std::string> homes = {
+      {"nlohmann", "src/topology/"},
+      {"sodium", "src/transport/auth/"},
+      {"sodium.h", "src/transport/auth/"},
+      {"CLI", "src/cli/"},
+      {"hwy", "kernels/"},
+  };
+  return homes;
+}
+
+TEST(Includes, GoOnlyWhereTheArchitectureAllows) {
+  const std::regex include("^\\s*#\\s*include\\s+[\"<]([^\">]+)[\">]");
+  const auto& table = allowed_includes();
+  size_t edges = 0;
+  for (const SourceFile& file : code_of({"src", "kernels", "perf", "include"})) {
+    const std::string from = folder_of_file(file.path);
+    ASSERT_TRUE(table.count(from)) << file.path << ": folder '" << from << "' has no row in the table of this test";
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      std::smatch match;
+      if (!std::regex_search(file.lines[i], match, include)) continue;
+      const std::string target = match[1];
+      const std::string to = target.substr(0, target.find('/'));
+      const std::string where = file.path + ":" + std::to_string(i + 1) + ": ";
+      if (const auto home = third_party_homes().find(to); home != third_party_homes().end()) {
+        EXPECT_TRUE(starts_with(file.path, home->second)) << where << target << " is wrapped in " << home->second;
+      }
+      const bool ours = target.find('/') != std::string::npos && (table.count(to) != 0 || to == "trestle");
+      if (!ours || to == from || (to == "base" && from != "perf" && from != "include")) continue;
+      ++edges;
+      EXPECT_TRUE(table.at(from).count(to)) << where << from << " may not include " << target;
+    }
+  }
+  EXPECT_GT(edges, 20u) << "the reader of includes finds nothing any more";
+}
+
+TEST(Includes, HaveNoWayUp) {
+  const std::regex include("^\\s*#\\s*include\\s+[\"<](\\.\\./|/|src/)");
+  for (const SourceFile& file : code_of({"src", "kernels", "perf", "tests"})) {
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      EXPECT_FALSE(std::regex_search(file.lines[i], include))
+          << file.path << ":" << i + 1 << ": include from an include root";
+    }
+  }
+}
+
+TEST(Headers, BeginWithWhatTheyAreAndAreIncludedOnce) {
+  for (const SourceFile& file : read_sources(root(), {"src", "kernels", "perf", "tests"}, {".h"})) {
+    ASSERT_FALSE(file.lines.empty()) << file.path;
+    EXPECT_TRUE(starts_with(file.lines[0], "//")) << file.path << ":1: a header starts with what it is";
+    const bool once = std::find(file.lines.begin(), file.lines.end(), "#pragma once") != file.lines.end();
+    const bool many_times = file.path.find("-inl.h") != std::string::npos;  // Highway's per-target headers
+    EXPECT_TRUE(once || many_times) << file.path << ": no #pragma once";
+  }
+}
+
+TEST(Sizes, OfFiles) {
+  for (const SourceFile& file : code_of({"src", "kernels", "perf", "include"})) {
+    EXPECT_LE(file.lines.size(), kMostLinesPerFile) << file.path << " is too long: one file, one concern";
+  }
+}
+
+TEST(Sizes, OfFunctions) {
+  size_t functions = 0;
+  for (const SourceFile& file : code_of({"src", "kernels", "perf"})) {
+    for (const FunctionSpan& function : functions_of(file)) {
+      ++functions;
+      EXPECT_LE(function.lines, kMostLinesPerFunction)
+          << file.path << ":" << function.first_line << ": the function is too long";
+    }
+  }
+  EXPECT_GT(functions, 500u) << "the reader of functions finds nothing any more";
+}
+
+TEST(Environment, IsReadInBaseOnly) {
+  std::vector<SourceFile> files = code_of({"src", "kernels"});
+  files.erase(std::remove_if(files.begin(), files.end(),
+                             [](const SourceFile& file) { return starts_with(file.path, "src/base/"); }),
+              files.end());
+  expect_absent(files, "\\b(secure_)?getenv\\b|\\benviron\\b|\\b(un|put|set)env\\b",
+                "variables are rows of base/config_table.h");
+}
+
+// Highway compiles a file of the kernels once per instruction set, which takes conditions; nobody else needs them.
+TEST(Preprocessor, DecidesNothing) {
+  const std::regex condition("^\\s*#\\s*(if|ifdef|ifndef|elif|else|endif)\\b");
+  for (const SourceFile& file : code_of({"src", "perf"})) {
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      EXPECT_FALSE(std::regex_search(file.lines[i], condition))
+          << file.path << ":" << i + 1 << ": CMake chooses files, the preprocessor decides nothing";
+    }
+  }
+}
+
+TEST(Waiting, IsForEventsNotForTime) {
+  const std::vector<SourceFile> files = code_of({"src", "kernels", "perf", "tests"});
+  expect_absent(files, "\\b(sleep_for|sleep_until|usleep|nanosleep|clock_nanosleep)\\b|(^|[^\\w])::sleep\\s*\\(",
+                "nothing sleeps for a time: wait for the event");
+}
+
+TEST(Exceptions, AreCaughtAtTheCBoundaryOnly) {
+  std::vector<SourceFile> files = code_of({"src", "kernels"});
+  expect_absent(files, "\\bthrow\\b", "errors are results");
+  files.erase(std::remove_if(files.begin(), files.end(),
+                             [](const SourceFile& file) { return folder_of_file(file.path) == "api"; }),
+              files.end());
+  expect_absent(files, "\\b(catch|try)\\b", "the only catch is the guard of the C functions");
+}
+
+// Everything that people read, whatever its kind.
+std::vector<SourceFile> all_texts() {
+  std::vector<SourceFile> files = read_sources(
+      root(), {"src", "kernels", "perf", "include", "docs", "scripts", "cmake", "tests", "README.md", "CMakeLists.txt"},
+      {""});
+  files.erase(std::remove_if(files.begin(), files.end(),
+                             [](const SourceFile& file) { return file.path.find("/corpus/") != std::string::npos; }),
+              files.end());
+  return files;
+}
+
+TEST(Words, NothingIsLeftForLaterAndNoMachineIsNamed) {
+  // In halves, so that this file does not hold them.
+  const std::vector<std::string> banned = {
+      "\\bTO"
+      "DO\\b",
+      "\\bFIX"
+      "ME\\b",
+      "\\bXX"
+      "X\\b",
+      "\\bfor n"
+      "ow\\b",
+      "\\bplace"
+      "holder",
+      "[\"'( ]/wo"
+      "rk/",
+      "[\"'( ]/ho"
+      "me/",
+      "\\bfa"
+      "rm-",
+      "\\bhel"
+      "per-"};
+  for (const std::string& word : banned) {
+    const std::regex pattern(word);
+    for (const SourceFile& file : all_texts()) {
+      for (size_t i = 0; i < file.lines.size(); ++i) {
+        EXPECT_FALSE(std::regex_search(file.lines[i], pattern))
+            << file.path << ":" << i + 1 << ": matches " << word << ": " << file.lines[i];
+      }
+    }
+  }
+}
+
+TEST(Names, OfFilesSayWhatIsInThem) {
+  const std::regex vague("(^|_)(utils?|common|misc|helpers?|managers?)(_|\\.|$)");
+  for (const SourceFile& file : code_of({"src", "kernels", "perf", "tests"})) {
+    const std::string name = fs::path(file.path).filename().string();
+    EXPECT_FALSE(std::regex_search(name, vague)) << file.path << ": the name says nothing";
+    EXPECT_TRUE(std::regex_match(name, std::regex("[a-z0-9_]+(-inl)?\\.(h|cpp)"))) << file.path << ": snake_case";
+  }
+}
+
+// CMake files of the folder `directory`, and at the top of the repository those of cmake/.
+std::vector<fs::path> cmake_files(const fs::path& directory) {
+  std::vector<fs::path> files;
+  for (const fs::path& place : {directory, root() / "cmake"}) {
+    if (place != directory && directory != root()) continue;
+    for (const fs::directory_entry& entry : fs::directory_iterator(place)) {
+      const fs::path path = entry.path();
+      if (path.filename() == "CMakeLists.txt" || path.extension() == ".cmake") files.push_back(path);
+    }
+  }
+  return files;
+}
+
+// Whether the words of a CMake file have this one.
+bool has_word(const fs::path& cmake, const std::string& word) {
+  const std::string around = " ()/";
+  for (const std::string& line : read_source(root(), cmake).lines) {
+    for (size_t at = line.find(word); at != std::string::npos; at = line.find(word, at + 1)) {
+      const size_t end = at + word.size();
+      const bool begins = at == 0 || around.find(line[at - 1]) != std::string::npos;
+      const bool ends = end == line.size() || around.find(line[end]) != std::string::npos;
+      if (begins && ends) return true;
+    }
+  }
+  return false;
+}
+
+// Whether a CMake file in the folder of the source or in one above lists it by its path from there (perf binaries: by
+// name).
+bool is_listed(const std::string& source) {
+  const fs::path path = root() / source;
+  for (fs::path directory = path.parent_path();; directory = directory.parent_path()) {
+    const fs::path listed = path.lexically_relative(directory);
+    for (const fs::path& cmake : cmake_files(directory)) {
+      if (has_word(cmake, listed.generic_string())) return true;
+      if (directory == root() / "perf" && has_word(cmake, listed.stem().generic_string())) return true;
+    }
+    if (directory == root()) return false;
+  }
+}
+
+TEST(Build, ListsEverySource) {
+  for (const SourceFile& file : read_sources(root(), {"src", "kernels", "perf", "tests"}, {".cpp"})) {
+    EXPECT_TRUE(is_listed(file.path)) << file.path << " is in no CMakeLists.txt: it is never built";
+  }
+  EXPECT_FALSE(is_listed("src/base/heck.cpp")) << "part of a name is not the name";
+}
+
+// ---- the reader of sources itself
+
+TEST(Reader, TakesCommentsAndLiteralsOut) {
+  const SourceFile file = source_from_text("a.cpp",
+                                           "int a = 1'000;  // getenv {\n"
+                                           "/* } */ char c = '{', d = '\\'';\n"
+                                           "auto s = \"} \\\" getenv\", r = R\"x({ )\" )x\";\n"
+                                           "#define OPEN \\\n  {\n"
+                                           "int b;\n");
+  ASSERT_EQ(file.code.size(), 6u);
+  for (const std::string& line : file.code) {
+    EXPECT_EQ(line.find_first_of("{}"), std::string::npos) << line;
+    EXPECT_EQ(line.find("getenv"), std::string::npos) << line;
+  }
+  EXPECT_NE(file.code[0].find("1'000;"), std::string::npos) << file.code[0];
+  EXPECT_EQ(file.code[5], "int b;");
+}
+
+TEST(Reader, FindsFunctionsAndTheirLengths) {
+  const SourceFile file = source_from_text("a.cpp",
+                                           "namespace x {\n"                             // 1
+                                           "const int kTable[] = {\n"                    // 2
+                                           "    f(1),\n"                                 // 3
+                                           "};\n"                                        // 4
+                                           "template <typename T>\n"                     // 5
+                                           "struct A {\n"                                // 6
+                                           "  A(int a,\n"                                // 7
+                                           "    int b = 3) : a_(a) {\n"                  // 8
+                                           "    if (b) {\n"                              // 9
+                                           "    }\n"                                     // 10
+                                           "  }\n"                                       // 11
+                                           "  bool operator==(const A&) {\n"             // 12
+                                           "    return true;\n"                          // 13
+                                           "  }\n"                                       // 14
+                                           "};\n"                                        // 15
+                                           "int one() { return [] { return 1; }(); }\n"  // 16
+                                           "}\n");
+  const std::vector<FunctionSpan> functions = functions_of(file);
+  ASSERT_EQ(functions.size(), 3u);
+  EXPECT_EQ(functions[0].first_line, 7u);
+  EXPECT_EQ(functions[0].lines, 5u);
+  EXPECT_EQ(functions[1].first_line, 12u);
+  EXPECT_EQ(functions[1].lines, 3u);
+  EXPECT_EQ(functions[2].first_line, 16u);
+  EXPECT_EQ(functions[2].lines, 1u);
+}
+
+}  // namespace
+}  // namespace trestle
