@@ -153,7 +153,7 @@ Result<std::vector<std::unique_ptr<Bootstrap>>> Bootstrap::join_in_process(const
   random_bytes(secret);
   if (!crypto_built()) secret.clear();
   const std::string name = "in process " + std::to_string(process_token()) + " ";
-  job = job_id(name + std::to_string(next_communicator("in process", 0)));
+  job = job_id(name + std::to_string(next_communicator("in process", 0, 0)));
   std::vector<std::unique_ptr<Bootstrap>> ranks;
   for (int32_t r = 0; r < config.nranks; ++r) {
     auto impl = std::make_unique<Impl>();

@@ -144,7 +144,7 @@ Result<std::string> store_directory(const BootstrapConfig& config, JobId& job) {
   if (path.starts_with("//")) path.erase(0, 2);
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   const std::string name = "store " + path + " " + config.launcher.job;
-  job = job_id(name + " " + std::to_string(next_communicator(name, config.rank)));
+  job = job_id(name + " " + std::to_string(next_communicator(name, config.nranks, config.rank)));
   struct stat info {};
   const bool inside = stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
   return path + (inside ? "/" : ".") + "trestle-" + to_hex(job).substr(0, 16);
@@ -253,6 +253,7 @@ Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& li
     return addresses.error();
   }
   meeting.addresses = std::move(addresses).value();
+  meeting.job = communicator_job(meeting.job, config.nranks);
   meeting.failure = [store] { return store.failure(); };
   return meeting;
 }

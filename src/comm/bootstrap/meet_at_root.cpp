@@ -18,6 +18,7 @@ constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kAttemptNs = 2'000 * kMs;
 // The root decides about missing ranks at the deadline; its sentence must still arrive.
 constexpr int64_t kAnswerGraceNs = 2'000 * kMs;
+constexpr int64_t kFirstLookNs = 250 * kMs;
 // After so many rounds of a root that knows another secret, and no other root in sight, it will not become the right
 // one.
 constexpr int kMostSecretRefusals = 20;
@@ -37,15 +38,16 @@ Status connect_once(UniqueFd& socket, const SocketAddress& address, const WaitLi
   return {};
 }
 
-Attempt attempt(const SocketAddress& address, const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
+Attempt attempt(const SocketAddress& address, const BootstrapConfig& config, const Root& root, int64_t patience_ns,
+                const WaitLimit& limit) {
   const int64_t now = monotonic_clock().now_ns();
   const WaitLimit connecting{std::min(limit.deadline_ns, now + kAttemptNs), limit.aborted};
-  const WaitLimit proving{std::min(limit.deadline_ns, now + kAttemptNs + config.handshake_timeout_ns), limit.aborted};
   Attempt result;
   Status status = connect_once(result.socket, address, connecting);
   if (status.ok()) {
     Handshake handshake(Role::kInitiator, Purpose::kRendezvous, {root.secret, root.job, config.rank});
-    status = authenticate(result.socket.get(), handshake, proving);
+    const int64_t give_up = monotonic_clock().now_ns() + std::min(patience_ns, config.handshake_timeout_ns);
+    status = authenticate(result.socket.get(), handshake, {std::min(limit.deadline_ns, give_up), limit.aborted});
     result.refused_secret = !status.ok() && handshake.secret_differs();
     result.refused = !status.ok() && status.error().code == Code::kRemoteError;
   }
@@ -64,11 +66,15 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
   Error last{Code::kTimeout, "nothing was tried"};
   int secret_refusals = 0;
   int64_t pause = 5 * kMs;
-  for (int round = 0;; ++round, pause = std::min(pause * 2, 100 * kMs)) {
+  // Where several ports are possible, some may belong to a program that takes the connection and stays silent: a short
+  // look first.
+  int64_t patience = root.own_port || root.candidates.size() == 1 ? config.handshake_timeout_ns : kFirstLookNs;
+  for (int round = 0;; ++round, pause = std::min(pause * 2, 100 * kMs),
+           patience = std::min(patience * 2, config.handshake_timeout_ns)) {
     bool refused_secret = false;
     bool answered = false;
     for (const SocketAddress& candidate : root.candidates) {
-      Attempt made = attempt(candidate, config, root, limit);
+      Attempt made = attempt(candidate, config, root, patience, limit);
       if (made.socket) return std::move(made.socket);
       if (made.error.code == Code::kAborted) return made.error;
       if (root.own_port && (made.refused || round >= kMostRefusals))
@@ -141,7 +147,7 @@ Result<Listener> listen_for_neighbours(const BootstrapConfig& config, const Sock
 Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
   const UniqueFd socket = TRY(reach_root(config, root, limit));
   Meeting meeting;
-  meeting.job = root.job;
+  meeting.job = root.own_port ? root.job : communicator_job(root.job, config.nranks);
   meeting.secret = root.secret;
   // The address by which this rank reaches the root is one by which others reach this rank.
   meeting.listener = TRY(listen_for_neighbours(config, local_address(socket.get())));

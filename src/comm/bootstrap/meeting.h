@@ -41,8 +41,13 @@ Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, co
 Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& limit);
 void clean_store(const std::string& directory);
 
-// How many communicators this rank made through that rendezvous before in this process; counts this one.
-uint64_t next_communicator(const std::string& rendezvous, int32_t rank);
+// How many communicators of so many ranks this rank has made through that rendezvous before, in this process; counts
+// this one. Ranks that make communicators of different sizes in between (rank 0 one for itself) still agree on the
+// number.
+uint64_t next_communicator(const std::string& rendezvous, int32_t nranks, int32_t rank);
+// The id of a communicator that met at `meeting_place`: there, those of different sizes have one id, so that a wrong
+// number of ranks can be told.
+JobId communicator_job(const JobId& meeting_place, int32_t nranks);
 
 // Sleeps a little, unless the limit is reached.
 Status pause_before(int64_t pause_ns, const WaitLimit& limit);

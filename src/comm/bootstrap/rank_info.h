@@ -26,7 +26,6 @@ struct RankInfo {
   uint64_t configuration_hash = 0;                          // config_hash()
   std::vector<std::pair<std::string, std::string>> agreed;  // name and text of the variables that must be equal
   uint64_t topology_hash = 0;  // of the topology file's contents and the dims asked for; 0: none
-  bool operator==(const RankInfo&) const = default;
 };
 
 inline constexpr size_t kMaxRankInfoBytes = 64 * 1024;

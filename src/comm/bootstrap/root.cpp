@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <tuple>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -102,11 +103,15 @@ Result<NamedPlace> named_place(const BootstrapConfig& config) {
 
 }  // namespace
 
-uint64_t next_communicator(const std::string& rendezvous, int32_t rank) {
+uint64_t next_communicator(const std::string& rendezvous, int32_t nranks, int32_t rank) {
   static std::mutex mutex;
-  static std::map<std::pair<std::string, int32_t>, uint64_t> made;
+  static std::map<std::tuple<std::string, int32_t, int32_t>, uint64_t> made;
   const std::lock_guard lock(mutex);
-  return made[{rendezvous, rank}]++;
+  return made[{rendezvous, nranks, rank}]++;
+}
+
+JobId communicator_job(const JobId& meeting_place, int32_t nranks) {
+  return job_id(to_hex(meeting_place) + " of " + std::to_string(nranks));
 }
 
 Status pause_before(int64_t pause_ns, const WaitLimit& limit) {
@@ -136,7 +141,7 @@ Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit) {
       root.candidates.push_back(address);
     }
   }
-  const uint64_t number = next_communicator(root.name + " " + config.launcher.job, config.rank);
+  const uint64_t number = next_communicator(root.name + " " + config.launcher.job, config.nranks, config.rank);
   root.job = job_id(root.name + " " + config.launcher.job + " " + std::to_string(number));
   root.secret = job_secret(config.secret);
   const bool loopback = names_loopback(place.at.host);

@@ -1,0 +1,8 @@
+trestle_test(NAME bootstrap_test LABEL unit LIBS trestle_bootstrap SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/bootstrap_codec_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/control_mesh_test.cpp)
+if(SODIUM_FOUND)
+  trestle_test(NAME bootstrap_join_test LABEL unit LIBS trestle_bootstrap SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/bootstrap_join_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/bootstrap_refusal_test.cpp)
+endif()

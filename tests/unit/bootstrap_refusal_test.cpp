@@ -1,0 +1,163 @@
+// What must not become a communicator, and strangers who must not keep one from being made.
+#include <gtest/gtest.h>
+#include <atomic>
+
+#include "bootstrap_ranks.h"
+#include "transport/auth/handshake.h"
+#include "transport/socket/socket.h"
+
+namespace trestle {
+namespace {
+
+void expect_all(const std::vector<Joined>& results, Code code, const std::vector<std::string>& parts) {
+  for (const Joined& joined : results) {
+    ASSERT_FALSE(joined.ok());
+    EXPECT_EQ(joined.error().code, code) << joined.error().message;
+    for (const std::string& part : parts)
+      EXPECT_TRUE(contains(joined.error().message, part)) << "'" << part << "' in: " << joined.error().message;
+  }
+}
+
+TEST(RefusalTest, ArgumentsAreChecked) {
+  const UniqueIdBytes id = loopback_id();
+  expect_all(join_all({loopback_config(0, 0, id), loopback_config(-3, 0, id)}), Code::kInvalidArgument,
+             {"number of ranks"});
+  expect_all(join_all({loopback_config(2, 2, id), loopback_config(2, -1, id)}), Code::kInvalidArgument,
+             {"out of range"});
+}
+
+TEST(RefusalTest, DamagedIdIsRefused) {
+  UniqueIdBytes id = loopback_id();
+  id[70] ^= std::byte{1};
+  expect_all(join_all({loopback_config(1, 0, id)}), Code::kInvalidArgument, {"checksum"});
+}
+
+TEST(RefusalTest, DuplicateRankFailsEverybody) {
+  const UniqueIdBytes id = loopback_id();
+  expect_all(join_all({loopback_config(3, 0, id), loopback_config(3, 1, id), loopback_config(3, 1, id)}),
+             Code::kInvalidArgument, {"two processes joined as rank 1 of 3"});
+}
+
+TEST(RefusalTest, DifferentNumbersOfRanksFailEverybody) {
+  const UniqueIdBytes id = loopback_id();
+  const auto results = join_all({loopback_config(3, 0, id), loopback_config(3, 1, id), loopback_config(4, 2, id)});
+  expect_all(results, Code::kInvalidArgument, {"there are ", " ranks, rank "});
+  EXPECT_EQ(results[0].error().message, results[1].error().message);
+  EXPECT_EQ(results[0].error().message, results[2].error().message);
+}
+
+TEST(RefusalTest, MissingRanksAreNamed) {
+  const UniqueIdBytes id = loopback_id();
+  std::vector<BootstrapConfig> configs = {loopback_config(5, 0, id), loopback_config(5, 3, id)};
+  configs[0].deadline_ns = monotonic_clock().now_ns() + kSecond / 2;
+  expect_all(join_all(configs), Code::kTimeout, {"ranks 1, 2 and 4 of 5 did not come"});
+}
+
+TEST(RefusalTest, AbortEndsTheWait) {
+  std::atomic<bool> abort{false};
+  auto config = loopback_config(2, 0, loopback_id());
+  config.abort = &abort;
+  std::thread other([&] { abort.store(true); });
+  expect_all(join_all({config}), Code::kAborted, {"abort"});
+  other.join();
+}
+
+TEST(RefusalTest, WrongSecretInTheIdIsRefusedAtOnce) {
+  const UniqueIdBytes right = loopback_id();
+  UniqueId forged = decode(right).value();
+  forged.secret[0] ^= std::byte{1};
+  expect_all(join_all({loopback_config(2, 1, encode(forged).value())}), Code::kRemoteError, {"another secret"});
+  auto ranks = all_of(join_all(configs_for(2, right)));  // the real ones are not disturbed
+  EXPECT_EQ(ranks.size(), 2u);
+}
+
+TEST(RefusalTest, AnotherJobsIdIsRefused) {
+  UniqueId other = decode(loopback_id()).value();
+  other.job[0] ^= std::byte{1};
+  expect_all(join_all({loopback_config(2, 1, encode(other).value())}), Code::kRemoteError, {"another job"});
+}
+
+TEST(RefusalTest, WrongSecretVariableIsSaid) {
+  const std::string at = format_address(taken_port().address);
+  std::atomic<bool> stop{false};
+  auto root = loopback_config(2, 0, {});
+  auto stranger = loopback_config(2, 1, {});
+  root.communicator_id = stranger.communicator_id = at;
+  root.secret = "one";
+  stranger.secret = "two";
+  root.abort = &stop;
+  std::thread rank0([&] { expect_all(join_all({root}), Code::kAborted, {}); });
+  expect_all(join_all({stranger}), Code::kRemoteError, {"another secret", "TRESTLE_SECRET"});
+  stop.store(true);
+  rank0.join();
+}
+
+TEST(RefusalTest, FullPortRangeIsSaid) {
+  const Listener taken = taken_port();
+  const uint16_t port = taken.address.port();
+  auto config = loopback_config(1, 0, {});
+  config.port_range = {port, port};
+  config.family = "AF_INET";
+  const auto id = make_unique_id(config, 0);
+  ASSERT_FALSE(id.ok());
+  EXPECT_TRUE(contains(id.error().message, std::to_string(port))) << id.error().message;
+  config.id = loopback_id();
+  expect_all(join_all({config}), Code::kSystemError, {std::to_string(port)});
+}
+
+// Garbage, half a handshake, a connection that says nothing, a recorded conversation: before and while real ranks come.
+TEST(RefusalTest, StrangersDoNotDisturb) {
+  const UniqueIdBytes id = loopback_id();
+  const UniqueId plain = decode(id).value();
+  const SocketAddress root = parse_address(plain.ip + ":" + std::to_string(plain.port)).value();
+  std::vector<UniqueFd> strangers;
+  const auto connect = [&] {
+    Result<UniqueFd> socket = connect_before(std::span(&root, 1), {});
+    ASSERT_TRUE(socket.ok());
+    strangers.push_back(std::move(socket).value());
+  };
+  const auto say = [&](std::span<const std::byte> data) {
+    ASSERT_TRUE(send_all_before(strangers.back().get(), data, {}).ok());
+  };
+  connect();  // silent
+  connect();
+  const std::string garbage(10000, 'G');
+  (void)send_bytes(strangers.back().get(), std::as_bytes(std::span(garbage)));
+  Handshake recorded(Role::kInitiator, Purpose::kRendezvous, {{}, plain.job, 1});
+  const std::vector<std::byte> hello(recorded.outgoing().begin(), recorded.outgoing().end());
+  connect();
+  say(std::span(hello).first(20));  // half a hello
+  connect();
+  say(hello);  // a hello and nothing more
+  connect();
+  std::vector<std::byte> replay = hello;
+  replay.insert(replay.end(), kProofBytes, std::byte{0});
+  (void)send_bytes(strangers.back().get(), replay);
+  for (int i = 0; i < 300; ++i) connect();  // more than may be half open
+  auto ranks = all_of(join_all(configs_for(4, id)));
+  ASSERT_EQ(ranks.size(), 4u);
+  on_each_rank(ranks,
+               [](Bootstrap& rank) { EXPECT_TRUE(rank.barrier(monotonic_clock().now_ns() + 120 * kSecond).ok()); });
+}
+
+TEST(RefusalTest, ARankThatGoesAwayIsNotWaitedFor) {
+  const UniqueIdBytes id = loopback_id();
+  std::atomic<bool> abort{false};
+  auto leaver = loopback_config(3, 1, id);
+  leaver.abort = &abort;
+  std::vector<Joined> stayed;
+  std::thread stayer([&] { stayed = join_all({loopback_config(3, 0, id)}); });
+  std::thread left([&] { join_all({leaver}); });
+  abort.store(true);  // before or after it has arrived: the third rank finds the story in both cases
+  left.join();
+  auto third = loopback_config(3, 2, id);
+  third.deadline_ns = monotonic_clock().now_ns() + kSecond;
+  const auto late = join_all({third});
+  stayer.join();
+  ASSERT_FALSE(stayed[0].ok());
+  ASSERT_FALSE(late[0].ok());
+  EXPECT_TRUE(contains(stayed[0].error().message, "rank 1")) << stayed[0].error().message;
+}
+
+}  // namespace
+}  // namespace trestle
