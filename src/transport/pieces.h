@@ -48,6 +48,13 @@ class PieceCursor {
   size_t offset_ = 0;
 };
 
+template <class PieceType>
+size_t total_bytes(std::span<const PieceType> pieces) {
+  size_t bytes = 0;
+  for (const PieceType& piece : pieces) bytes += piece.bytes;
+  return bytes;
+}
+
 // Copies as much as both lists hold.
 inline void copy_pieces(std::span<const ConstPiece> from, std::span<const Piece> to) {
   PieceCursor<ConstPiece> source(from);

@@ -1,0 +1,32 @@
+// BufferPool: memory for data that arrived before its receive, and for views. Owned by one transport, used under its
+// rank's progress lock. What was given back last is taken first, while it is still in the cache.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+namespace trestle {
+
+class BufferPool {
+ public:
+  explicit BufferPool(size_t most_kept_bytes = size_t{16} << 20) : most_kept_bytes_(most_kept_bytes) {}
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+  ~BufferPool();
+
+  // At least `bytes` (1 or more), aligned to a cache line; null when there is no memory.
+  std::byte* take(size_t bytes);
+  // `bytes` as it was taken.
+  void give(std::byte* buffer, size_t bytes);
+
+ private:
+  static constexpr size_t kClasses = 64;  // class c holds buffers of 1 << c bytes
+  static size_t class_of(size_t bytes);
+
+  const size_t most_kept_bytes_;
+  size_t kept_bytes_ = 0;
+  std::array<std::vector<std::byte*>, kClasses> free_;
+};
+
+}  // namespace trestle

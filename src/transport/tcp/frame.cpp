@@ -1,0 +1,68 @@
+#include "transport/tcp/frame.h"
+
+#include <bit>
+#include <cstring>
+
+#include "base/hash.h"
+
+namespace trestle {
+namespace {
+
+constexpr uint16_t kMagic = 0x7254;
+
+struct Wire {
+  uint16_t magic;
+  uint8_t type;
+  uint8_t zero;
+  uint32_t check;
+  uint32_t credit;
+  uint32_t zero2;
+  uint64_t operation;
+  uint32_t phase;
+  uint32_t message;
+  uint64_t offset;
+  uint64_t bytes;
+};
+static_assert(sizeof(Wire) == kFrameBytes);
+static_assert(std::endian::native == std::endian::little,
+              "frames are little-endian and are written as they lie in memory");
+
+}  // namespace
+
+uint32_t frame_check(std::string_view job, int32_t from, int32_t to) {
+  return static_cast<uint32_t>(
+      Hasher().string(job).integer(static_cast<uint32_t>(from)).integer(static_cast<uint32_t>(to)).digest());
+}
+
+void encode_frame(const Frame& frame, uint32_t check, std::byte* out) {
+  const Wire wire{kMagic,
+                  static_cast<uint8_t>(frame.type),
+                  0,
+                  check,
+                  frame.credit,
+                  0,
+                  frame.tag.operation,
+                  frame.tag.phase,
+                  frame.tag.message,
+                  frame.tag.offset,
+                  frame.bytes};
+  std::memcpy(out, &wire, sizeof wire);
+}
+
+Result<Frame> decode_frame(const std::byte* in, uint32_t check) {
+  Wire wire;
+  std::memcpy(&wire, in, sizeof wire);
+  if (wire.magic != kMagic || wire.zero != 0 || wire.zero2 != 0)
+    return Error{Code::kRemoteError, "sent something that is no frame"};
+  if (wire.check != check) return Error{Code::kRemoteError, "sent a frame of another connection"};
+  if (wire.type < static_cast<uint8_t>(FrameType::kEager) || wire.type > static_cast<uint8_t>(FrameType::kYield))
+    return Error{Code::kRemoteError, "sent a frame of the unknown type " + std::to_string(wire.type)};
+  Frame frame;
+  frame.type = static_cast<FrameType>(wire.type);
+  frame.credit = wire.credit;
+  frame.tag = {wire.operation, wire.phase, wire.message, wire.offset};
+  frame.bytes = wire.bytes;
+  return frame;
+}
+
+}  // namespace trestle

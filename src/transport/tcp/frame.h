@@ -1,0 +1,44 @@
+// The header before everything that travels on a tcp connection. Pure functions, any thread.
+//
+// 48 bytes, little-endian: magic u16, type u8, 0 u8, check u32, credit u32, 0 u32, operation u64, phase u32, message
+// u32, offset u64, bytes u64. kEager and kData are followed by `bytes` bytes of payload, the others by the next header.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
+#include "transport/transport.h"
+
+namespace trestle {
+
+enum class FrameType : uint8_t {
+  kEager = 1,        // a message that its sender was not asked for
+  kData = 2,         // the answer to kClear
+  kClear = 3,        // clear to send: the receive of `tag`, of `bytes`, is posted
+  kRequest = 4,      // a small message waits for kClear because there is no credit for it
+  kCredit = 5,       // only carries credit
+  kGoodbye = 6,      // the last frame: the sender closes in peace
+  kGoodbyeSeen = 7,  // the answer: everything before kGoodbye was read
+  kWelcome = 8,      // the acceptor's first frame: this is the connection of the pair
+  kYield = 9,        // or: use the one that I am making to you
+};
+
+struct Frame {
+  FrameType type = FrameType::kCredit;
+  uint32_t credit = 0;  // bytes of eager credit that are given back
+  MessageTag tag;
+  uint64_t bytes = 0;
+};
+
+inline constexpr size_t kFrameBytes = 48;
+
+// Tells connections of other jobs, pairs and directions apart: a cheap net under the handshake for our own bugs.
+uint32_t frame_check(std::string_view job, int32_t from, int32_t to);
+
+void encode_frame(const Frame& frame, uint32_t check, std::byte* out);
+// kRemoteError with a sentence part ("sent ...") when the 48 bytes at `in` are no header of this connection.
+Result<Frame> decode_frame(const std::byte* in, uint32_t check);
+
+}  // namespace trestle

@@ -1,0 +1,145 @@
+// Link: what a rank has open with one peer, and the protocol between the two, without I/O. Fed with received bytes,
+// asked for bytes to send; so tests and fuzzers drive two of them against each other without a socket.
+//
+// Owned by the tcp transport, used under the rank's progress lock. Errors of input are sentence parts that follow the
+// peer's name ("sent ...").
+//
+// Flow. Up to the eager limit a message is sent at once, if there is credit for it: the receiver keeps at most
+// `credit_bytes` of messages that nobody has asked for, and gives credit back as they are matched. Without credit the
+// sender asks (kRequest) and waits for kClear like a large message does: what nobody receives never blocks what
+// somebody does. A large receive sends kClear when it is posted. Cleared and eager messages leave in the order of their
+// tags.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "transport/buffer_pool.h"
+#include "transport/pieces.h"
+#include "transport/tag_map.h"
+#include "transport/tcp/frame.h"
+#include "transport/transport.h"
+
+namespace trestle {
+
+struct LinkLimits {
+  uint64_t eager_bytes = 32 * 1024;    // the same on both sides
+  uint64_t credit_bytes = 512 * 1024;  // the same on both sides; at least 4 * (eager_bytes + kEagerOverhead)
+};
+// What keeping one message costs beyond its bytes; bounds the number of small ones.
+inline constexpr uint64_t kEagerOverhead = 256;
+
+class Link {
+ public:
+  Link(const LinkLimits& limits, uint32_t check_in, uint32_t check_out, BufferPool& pool)
+      : limits_(limits), check_in_(check_in), check_out_(check_out), pool_(pool), credit_(limits.credit_bytes) {}
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+  ~Link();
+
+  // ---- Requests: as in transport.h. False: too many are open.
+  Result<bool> post_send(SendRequest& request);
+  Result<bool> post_recv(RecvRequest& request);
+  void release(RecvRequest& request);
+
+  // ---- Input
+  // Where the payload in progress goes: fills `vectors`, returns how many; 0 when a header comes next.
+  size_t target(std::span<iovec> vectors) const;
+  // The first `bytes` of target() were filled.
+  Status filled(size_t bytes);
+  // What was received behind the target, or without one.
+  Status take(std::span<const std::byte> data);
+  bool large_expected() const { return cleared_receives_ > 0; }
+
+  // ---- Output
+  bool has_output() const { return control_.size() > control_at_ || out_count_ > 0 || !ready_.empty(); }
+  // What to write next, in order; returns how many vectors were filled. To be followed by wrote() before anything else.
+  size_t gather(std::span<iovec> vectors);
+  void wrote(size_t bytes);
+
+  // ---- Life
+  // Something has to come from the peer: data, or leave to send.
+  bool awaiting() const { return receives_.size() + waiting_.size() > 0 || (in_.left > 0 && in_.receive != nullptr); }
+  bool sending() const { return out_count_ > 0 || !ready_.empty(); }
+  bool peer_left() const { return goodbye_received_; }
+  bool goodbye_answered() const { return goodbye_received_ || goodbye_seen_; }
+  // Forgets all requests but the frame whose sending has begun; what arrives from now on is thrown away. With
+  // `goodbye`, that is the last frame.
+  void close(bool goodbye);
+
+ private:
+  struct OutFrame {
+    std::array<std::byte, kFrameBytes> header;
+    size_t header_at = 0;
+    SendRequest* send = nullptr;
+    PieceCursor<ConstPiece> rest;
+  };
+  struct Incoming {
+    RecvRequest* receive = nullptr;  // null: nobody has asked yet
+    MessageTag tag;
+    uint64_t bytes = 0;
+    uint64_t left = 0;
+    Piece buffer;  // from the pool, unless straight into the receive's pieces
+    PieceCursor<Piece> rest;
+  };
+  struct Early {  // arrived before its receive
+    std::byte* buffer = nullptr;
+    uint64_t bytes = 0;
+    bool complete = false;
+  };
+
+  Status handle(const Frame& frame);
+  Status begin_eager(const Frame& frame);
+  Status begin_data(const Frame& frame);
+  Status cleared(const Frame& frame);
+  Status requested(const Frame& frame);
+  Status begin_payload(const Frame& frame, RecvRequest* receive);
+  Status took(uint64_t bytes);
+  Status end_payload();
+  Status accept_early(Early early, RecvRequest& request);
+  void complete(RecvRequest& request, std::byte* buffer);
+
+  void put_control(FrameType type, const MessageTag& tag, uint64_t bytes);
+  void clear_to_send(RecvRequest& request);
+  void make_ready(SendRequest& request);
+  void give_credit_back(uint64_t bytes);
+  uint32_t take_owed_credit();
+  void commit_frames();
+
+  const LinkLimits limits_;
+  const uint32_t check_in_;
+  const uint32_t check_out_;
+  BufferPool& pool_;
+
+  TagMap<RecvRequest*> receives_;  // posted, no data yet
+  TagMap<Early> early_;
+  TagMap<uint64_t> requests_;  // kRequest without a receive: bytes
+  uint64_t early_cost_ = 0;    // credit in use by the peer
+  uint64_t owed_ = 0;          // credit to be given back
+  size_t cleared_receives_ = 0;
+  Incoming in_;
+  std::array<std::byte, kFrameBytes> header_{};
+  size_t header_bytes_ = 0;
+
+  TagMap<SendRequest*> waiting_;     // for kClear
+  TagMap<uint64_t> clears_;          // kClear without a send: bytes
+  std::vector<SendRequest*> ready_;  // heap: oldest tag first
+  uint64_t credit_;
+  std::vector<std::byte> control_;
+  size_t control_at_ = 0;
+  static constexpr size_t kMostOutFrames = 8;
+  std::array<OutFrame, kMostOutFrames> out_;  // ring: committed to the stream in this order
+  size_t out_first_ = 0;
+  size_t out_count_ = 0;
+
+  bool closed_ = false;
+  bool goodbye_received_ = false;
+  bool goodbye_seen_ = false;
+};
+
+}  // namespace trestle

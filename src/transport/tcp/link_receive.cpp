@@ -1,0 +1,260 @@
+// The receiving half of Link: frames in, data to its place.
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "transport/tcp/link.h"
+
+namespace trestle {
+namespace {
+
+constexpr size_t kMostOpen = 16 * 1024;  // as in link_send.cpp
+
+Error wrong_size(uint64_t sent, uint64_t expected) {
+  return Error{Code::kRemoteError,
+               "sends " + std::to_string(sent) + " bytes where " + std::to_string(expected) + " are expected"};
+}
+
+void copy_into(PieceCursor<Piece>& to, std::span<const std::byte> data) {
+  while (!data.empty()) {
+    const Piece piece = to.rest();
+    const size_t step = std::min(piece.bytes, data.size());
+    std::memcpy(piece.data, data.data(), step);
+    to.advance(step);
+    data = data.subspan(step);
+  }
+}
+
+constexpr uint64_t kCleared = 1;  // in a receive's word[0]
+
+}  // namespace
+
+Link::~Link() {
+  if (in_.buffer.data != nullptr && !early_.find(in_.tag)) pool_.give(in_.buffer.data, in_.buffer.bytes);
+  early_.for_each([this](const MessageTag&, Early& early) {
+    if (early.buffer != nullptr) pool_.give(early.buffer, early.bytes);
+  });
+}
+
+Result<bool> Link::post_recv(RecvRequest& request) {
+  CHECK(request.pieces.empty() || total_bytes(request.pieces) == request.bytes,
+        "the pieces of a receive are not its bytes");
+  if (receives_.size() >= kMostOpen) return false;
+  request.state = RequestState::kPending;
+  request.view.clear();
+  request.transport.pointer[0] = nullptr;
+  request.transport.word[0] = 0;
+  Early early;
+  if (early_.take(request.tag, early)) {
+    TRY(accept_early(early, request));
+    return true;
+  }
+  if (!receives_.insert(request.tag, &request))
+    return Error{Code::kInternalError, "is expected to send two messages with the same tag"};
+  uint64_t bytes = 0;
+  const bool asked = requests_.take(request.tag, bytes);
+  if (asked && bytes != request.bytes) return wrong_size(bytes, request.bytes);
+  if (asked || request.bytes > limits_.eager_bytes) clear_to_send(request);
+  return true;
+}
+
+Status Link::accept_early(Early early, RecvRequest& request) {
+  if (early.bytes != request.bytes) {
+    if (early.complete && early.buffer != nullptr) pool_.give(early.buffer, early.bytes);
+    return wrong_size(early.bytes, request.bytes);
+  }
+  give_credit_back(early.bytes + kEagerOverhead);
+  if (early.complete)
+    complete(request, early.buffer);
+  else
+    in_.receive = &request;  // the rest goes to the buffer as well
+  return {};
+}
+
+void Link::release(RecvRequest& request) {
+  auto* const buffer = static_cast<std::byte*>(request.transport.pointer[0]);
+  request.transport.pointer[0] = nullptr;
+  if (buffer != nullptr) pool_.give(buffer, request.bytes);
+}
+
+void Link::clear_to_send(RecvRequest& request) {
+  request.transport.word[0] = kCleared;
+  ++cleared_receives_;
+  put_control(FrameType::kClear, request.tag, request.bytes);
+}
+
+void Link::give_credit_back(uint64_t bytes) {
+  early_cost_ -= bytes;
+  owed_ += bytes;
+  if (owed_ >= limits_.credit_bytes / 2) put_control(FrameType::kCredit, {}, 0);
+}
+
+// `buffer` holds the data, unless it is in the request's pieces already (null).
+void Link::complete(RecvRequest& request, std::byte* buffer) {
+  if (buffer != nullptr && request.pieces.empty()) {
+    request.view.assign(1, ConstPiece{buffer, request.bytes});
+    request.transport.pointer[0] = buffer;
+  } else if (buffer != nullptr) {
+    const ConstPiece whole{buffer, request.bytes};
+    copy_pieces({&whole, 1}, request.pieces);
+    pool_.give(buffer, request.bytes);
+  }
+  request.state = RequestState::kDone;
+}
+
+size_t Link::target(std::span<iovec> vectors) const {
+  size_t used = 0;
+  if (closed_ || in_.left == 0) return 0;
+  for (size_t ahead = 0; ahead < in_.rest.pieces_left() && used < vectors.size(); ++ahead) {
+    const Piece piece = in_.rest.peek(ahead);
+    if (piece.bytes > 0) vectors[used++] = {piece.data, piece.bytes};
+  }
+  return used;
+}
+
+Status Link::filled(size_t bytes) {
+  CHECK(bytes <= in_.left, "more was received than was asked for");
+  in_.rest.advance(bytes);
+  return bytes == 0 ? Status() : took(bytes);
+}
+
+Status Link::took(uint64_t bytes) {
+  in_.left -= bytes;
+  return in_.left == 0 ? end_payload() : Status();
+}
+
+Status Link::take(std::span<const std::byte> data) {
+  while (!data.empty()) {
+    if (in_.left > 0) {
+      const size_t bytes = std::min<uint64_t>(data.size(), in_.left);
+      if (closed_) {
+        in_.left -= bytes;
+      } else {
+        copy_into(in_.rest, data.first(bytes));
+        TRY(took(bytes));
+      }
+      data = data.subspan(bytes);
+      continue;
+    }
+    const size_t bytes = std::min(data.size(), kFrameBytes - header_bytes_);
+    std::memcpy(&header_[header_bytes_], data.data(), bytes);
+    header_bytes_ += bytes;
+    data = data.subspan(bytes);
+    if (header_bytes_ < kFrameBytes) break;
+    header_bytes_ = 0;
+    TRY(handle(TRY(decode_frame(header_.data(), check_in_))));
+  }
+  return {};
+}
+
+Status Link::handle(const Frame& frame) {
+  if (goodbye_received_) return Error{Code::kRemoteError, "sent something after its goodbye"};
+  if (frame.credit > limits_.credit_bytes - credit_)
+    return Error{Code::kRemoteError, "gave back more credit than there was"};
+  credit_ += frame.credit;
+  if (closed_ && frame.type != FrameType::kGoodbye && frame.type != FrameType::kGoodbyeSeen) {
+    const bool payload = frame.type == FrameType::kEager || frame.type == FrameType::kData;
+    in_.left = payload ? frame.bytes : 0;
+    return {};
+  }
+  switch (frame.type) {
+    case FrameType::kEager:
+      return begin_eager(frame);
+    case FrameType::kData:
+      return begin_data(frame);
+    case FrameType::kClear:
+      return cleared(frame);
+    case FrameType::kRequest:
+      return requested(frame);
+    case FrameType::kCredit:
+      return {};
+    case FrameType::kGoodbye:
+      goodbye_received_ = true;
+      if (!closed_) put_control(FrameType::kGoodbyeSeen, {}, 0);
+      return {};
+    case FrameType::kGoodbyeSeen:
+      if (!closed_) return Error{Code::kRemoteError, "answered a goodbye that was not said"};
+      goodbye_seen_ = true;
+      return {};
+    case FrameType::kWelcome:
+    case FrameType::kYield:
+      break;
+  }
+  return Error{Code::kRemoteError, "sent a frame that belongs to the beginning of a connection"};
+}
+
+Status Link::requested(const Frame& frame) {
+  if (frame.bytes > limits_.eager_bytes)
+    return Error{Code::kRemoteError, "asked to send a message that needs no asking"};
+  if (RecvRequest** receive = receives_.find(frame.tag); receive != nullptr) {
+    if (frame.bytes != (*receive)->bytes) return wrong_size(frame.bytes, (*receive)->bytes);
+    if ((*receive)->transport.word[0] == kCleared) return Error{Code::kRemoteError, "asked twice to send a message"};
+    clear_to_send(**receive);
+    return {};
+  }
+  if (requests_.size() >= kMostOpen) return Error{Code::kRemoteError, "asked to send too many messages"};
+  if (!requests_.insert(frame.tag, frame.bytes)) return Error{Code::kRemoteError, "asked twice to send a message"};
+  return {};
+}
+
+Status Link::begin_eager(const Frame& frame) {
+  if (frame.bytes > limits_.eager_bytes)
+    return Error{Code::kRemoteError, "sent a message above the eager limit without being asked"};
+  const uint64_t cost = frame.bytes + kEagerOverhead;
+  if (cost > limits_.credit_bytes - early_cost_) return Error{Code::kRemoteError, "sent more than it had credit for"};
+  early_cost_ += cost;
+  RecvRequest* receive = nullptr;
+  if (receives_.take(frame.tag, receive)) {
+    if (receive->bytes != frame.bytes) return wrong_size(frame.bytes, receive->bytes);
+    if (receive->transport.word[0] == kCleared)
+      return Error{Code::kRemoteError, "sent a cleared message as an eager one"};
+    give_credit_back(cost);
+  }
+  return begin_payload(frame, receive);
+}
+
+Status Link::begin_data(const Frame& frame) {
+  RecvRequest* receive = nullptr;
+  if (!receives_.take(frame.tag, receive) || receive->transport.word[0] != kCleared)
+    return Error{Code::kRemoteError, "sent a message that was not cleared"};
+  --cleared_receives_;
+  if (receive->bytes != frame.bytes) return wrong_size(frame.bytes, receive->bytes);
+  return begin_payload(frame, receive);
+}
+
+Status Link::begin_payload(const Frame& frame, RecvRequest* receive) {
+  in_ = {};
+  in_.receive = receive;
+  in_.tag = frame.tag;
+  in_.bytes = in_.left = frame.bytes;
+  if (frame.bytes > 0 && (receive == nullptr || receive->pieces.empty())) {
+    in_.buffer = {pool_.take(frame.bytes), frame.bytes};
+    if (in_.buffer.data == nullptr)
+      return Error{Code::kSystemError, "sent " + std::to_string(frame.bytes) + " bytes for which there is no memory"};
+    in_.rest = PieceCursor<Piece>(std::span<const Piece>(&in_.buffer, 1));
+  } else if (frame.bytes > 0) {
+    in_.rest = PieceCursor<Piece>(receive->pieces);
+  }
+  if (receive == nullptr && !early_.insert(frame.tag, {in_.buffer.data, frame.bytes, false})) {
+    if (in_.buffer.data != nullptr) pool_.give(in_.buffer.data, frame.bytes);
+    in_ = {};
+    return Error{Code::kRemoteError, "sent two messages with the same tag"};
+  }
+  return frame.bytes == 0 ? end_payload() : Status();
+}
+
+Status Link::end_payload() {
+  std::byte* const buffer = in_.buffer.data;
+  in_.buffer = {};
+  if (in_.receive != nullptr) {
+    complete(*in_.receive, buffer);
+    in_.receive = nullptr;
+    return {};
+  }
+  Early* const early = early_.find(in_.tag);
+  CHECK(early != nullptr, "a message that arrived early was lost");
+  early->complete = true;
+  return {};
+}
+
+}  // namespace trestle

@@ -1,0 +1,283 @@
+#include "transport/tcp/tcp.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "base/check.h"
+#include "base/value_text.h"
+#include "transport/tcp/epoll_key.h"
+#include "transport/tcp/tcp_transport.h"
+
+namespace trestle {
+namespace {
+
+constexpr size_t kReadBufferBytes = 64 * 1024;
+// Read behind a payload, or before a large one: room for the next headers; what of the next payload falls in here is
+// copied once more.
+constexpr size_t kHeaderReadBytes = 2 * 1024;
+constexpr size_t kMostVectorsAtOnce = 2 * kMaxPieces;
+// Per connection and progress(): no peer keeps the others waiting.
+constexpr size_t kReadBudgetBytes = size_t{4} << 20;
+constexpr int kWriteBudget = 8;  // system calls
+// With this many peers to hear from, their sockets are tried directly and epoll is asked only now and then: one system
+// call less per message.
+constexpr size_t kMostDirect = 2;
+constexpr uint32_t kDirectPollEvery = 8;
+constexpr uint32_t kIdlePollEvery = 32;
+constexpr int kEventsAtOnce = 64;
+
+LinkLimits limits_of(const EndpointConfig& config) {
+  LinkLimits limits;
+  if (config.eager_bytes > 0) limits.eager_bytes = config.eager_bytes;
+  limits.credit_bytes = std::max(limits.credit_bytes, 8 * (limits.eager_bytes + kEagerOverhead));
+  return limits;
+}
+
+AttemptContext context_of(const EndpointConfig& config) {
+  AttemptContext context;
+  context.job = config.job;
+  context.rank = config.rank;
+  context.credentials = {config.secret, job_id(config.job), config.rank};
+  context.options.congestion = config.congestion;
+  return context;
+}
+
+size_t total(std::span<const iovec> vectors) {
+  size_t bytes = 0;
+  for (const iovec& vector : vectors) bytes += vector.iov_len;
+  return bytes;
+}
+
+}  // namespace
+
+Status tcp_probe() {
+  return handshake_probe();
+}
+
+Result<std::unique_ptr<Transport>> make_tcp_transport(const EndpointConfig& config) {
+  return TcpTransport::create(config);
+}
+
+TcpTransport::TcpTransport(const EndpointConfig& config, Listener listener, UniqueFd epoll)
+    : context_(context_of(config)),
+      limits_(limits_of(config)),
+      listener_(std::move(listener)),
+      epoll_(std::move(epoll)),
+      address_(format_address(listener_.address)),
+      names_(config.peer_names),
+      peers_(config.ranks),
+      vectors_(kMostVectorsAtOnce),
+      read_buffer_(kReadBufferBytes) {
+  for (size_t rank = names_.size(); rank < peers_.size(); ++rank) names_.push_back("rank " + std::to_string(rank));
+}
+
+Result<std::unique_ptr<Transport>> TcpTransport::create(const EndpointConfig& config) {
+  TRY(tcp_probe());
+  const PortRange ports = TRY(parse_port_range(config.port_range));
+  ListenOptions options;
+  options.interface_filter = config.interface.empty() ? config.socket_ifname : "=" + config.interface;
+  options.family = TRY(parse_family(config.socket_family));
+  options.port_low = ports.low;
+  options.port_high = ports.high;
+  Listener listener = TRY(listen_tcp(options));
+  UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll) return Error{Code::kSystemError, "epoll_create: " + std::generic_category().message(errno)};
+  std::unique_ptr<TcpTransport> transport(new TcpTransport(config, std::move(listener), std::move(epoll)));
+  TRY(transport->watch(transport->listener_.fd.get(), epoll_key(EpollKind::kListener, 0)));
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+Status TcpTransport::set_peers(const std::vector<std::string>& addresses, const std::vector<std::string>& peer_names) {
+  if (addresses.size() != peers_.size())
+    return Error{Code::kInternalError, "the number of tcp addresses is not the number of ranks"};
+  for (size_t rank = 0; rank < addresses.size(); ++rank) {
+    if (rank < peer_names.size()) names_[rank] = peer_names[rank];
+    if (addresses[rank].empty() || static_cast<int32_t>(rank) == context_.rank) continue;
+    peers_[rank].address = TRY(parse_address(addresses[rank]));
+  }
+  return {};
+}
+
+Error TcpTransport::fail(Code code, std::string sentence) {
+  if (!error_.has_value()) error_ = Error{code, std::move(sentence)};
+  return *error_;
+}
+
+Error TcpTransport::peer_error(int32_t rank, const Error& error) {
+  return fail(error.code, "tcp connection with " + name(rank) + ": " + error.message);
+}
+
+Result<bool> TcpTransport::post_send(SendRequest& request) {
+  Peer* peer = TRY(reach(request.peer));
+  const bool idle = !peer->link->has_output();
+  Result<bool> posted = peer->link->post_send(request);
+  if (!posted.ok()) return fail(posted.error().code, name(request.peer) + " " + posted.error().message);
+  // A message that may go and has nothing before it goes now; everything else goes with the next progress().
+  if (posted.value() && idle && peer->fd && peer->writable && peer->link->sending()) TRY(write_to(request.peer));
+  return posted;
+}
+
+Result<bool> TcpTransport::post_recv(RecvRequest& request) {
+  Peer* peer = TRY(reach(request.peer));
+  Result<bool> posted = peer->link->post_recv(request);
+  if (!posted.ok()) return fail(posted.error().code, name(request.peer) + " " + posted.error().message);
+  return posted;
+}
+
+void TcpTransport::release(RecvRequest& request) {
+  Peer& peer = peers_[request.peer];
+  if (peer.link != nullptr) peer.link->release(request);
+}
+
+bool TcpTransport::should_poll() {
+  if (poll_now_ || unsettled_ || !strangers_.empty() || accept_again_ || awaiting_ > kMostDirect) return true;
+  return ++polls_skipped_ >= (awaiting_ > 0 ? kDirectPollEvery : kIdlePollEvery);
+}
+
+Result<bool> TcpTransport::progress() {
+  if (error_.has_value()) return *error_;
+  if (closed_) return false;
+  bool moved = should_poll() && TRY(poll_events());
+  const bool direct = awaiting_ <= kMostDirect;
+  for (size_t i = 0; i < connected_.size();) {
+    const int32_t rank = connected_[i];
+    Peer& peer = peers_[rank];
+    if (peer.readable || (direct && peer.link->awaiting())) moved = TRY(read_from(rank)) || moved;
+    if (peer.fd && peer.writable && peer.link->has_output()) moved = TRY(write_to(rank)) || moved;
+    if (peer.fd) ++i;  // else it has left connected_
+  }
+  take_stock();
+  if (error_.has_value()) return *error_;
+  return moved;
+}
+
+void TcpTransport::take_stock() {
+  awaiting_ = 0;
+  unsettled_ = false;
+  for (const int32_t rank : connected_) {
+    const Peer& peer = peers_[rank];
+    awaiting_ += peer.link->awaiting() ? 1 : 0;
+    unsettled_ = unsettled_ || (!peer.writable && peer.link->has_output());
+  }
+  if (connected_.size() + 1 == peers_.size()) return;
+  for (const Peer& peer : peers_) unsettled_ = unsettled_ || (!peer.fd && (peer.attempt != nullptr || peer.yielded));
+}
+
+Result<bool> TcpTransport::poll_events() {
+  poll_now_ = false;
+  polls_skipped_ = 0;
+  epoll_event events[kEventsAtOnce];
+  const int count = ::epoll_wait(epoll_.get(), events, kEventsAtOnce, 0);
+  if (count == kEventsAtOnce) poll_now_ = true;
+  bool accepting = accept_again_;
+  for (int i = 0; i < count; ++i) {
+    const uint32_t number = number_of(events[i].data.u64);
+    switch (kind_of(events[i].data.u64)) {
+      case EpollKind::kListener:
+        accepting = true;
+        break;
+      case EpollKind::kStranger:
+        drive_stranger(number);
+        break;
+      case EpollKind::kOutgoing:
+        TRY(drive_outgoing(static_cast<int32_t>(number)));
+        break;
+      case EpollKind::kConnected: {
+        Peer& peer = peers_[number];
+        peer.readable = peer.readable || (events[i].events & ~static_cast<uint32_t>(EPOLLOUT)) != 0;
+        peer.writable = peer.writable || (events[i].events & EPOLLOUT) != 0;
+        peer.hangup = peer.hangup || (events[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+        break;
+      }
+    }
+  }
+  if (accepting) accept_strangers();
+  drop_late_strangers();
+  return count > 0;
+}
+
+Result<bool> TcpTransport::read_from(int32_t rank) {
+  Peer& peer = peers_[rank];
+  Link& link = *peer.link;
+  bool moved = false;
+  for (size_t budget = kReadBudgetBytes;;) {
+    size_t used = link.target(std::span(vectors_).first(kMaxPieces));
+    const size_t target = total(std::span(vectors_).first(used));
+    const size_t behind = used > 0 || link.large_expected() ? kHeaderReadBytes : kReadBufferBytes;
+    vectors_[used++] = {read_buffer_.data(), behind};
+    Result<size_t> got = receive_vectors(peer.fd.get(), std::span(vectors_).first(used));
+    if (!got.ok()) return peer_error(rank, got.error());
+    if (got.value() == kEndOfStream) {
+      TRY(peer_ended(rank));
+      return true;
+    }
+    const size_t direct = std::min(got.value(), target);
+    Status status = link.filled(direct);
+    if (status.ok()) status = link.take(std::span(read_buffer_).first(got.value() - direct));
+    if (!status.ok()) return fail(status.error().code, name(rank) + " " + status.error().message);
+    moved = moved || got.value() > 0;
+    if (link.peer_left()) TRY(check_left(rank));
+    // Less than was asked for: the socket is empty, and epoll tells when more comes.
+    peer.readable = got.value() > 0 && (got.value() == target + behind || peer.hangup);
+    if (!peer.readable || got.value() >= budget) return moved;
+    budget -= got.value();
+  }
+}
+
+Result<bool> TcpTransport::write_to(int32_t rank) {
+  Peer& peer = peers_[rank];
+  bool moved = false;
+  for (int calls = 0; calls < kWriteBudget; ++calls) {
+    const size_t used = peer.link->gather(vectors_);
+    if (used == 0) break;
+    const size_t wanted = total(std::span(vectors_).first(used));
+    Result<size_t> sent = send_vectors(peer.fd.get(), std::span(vectors_).first(used));
+    if (!sent.ok()) {
+      if (!peer.link->peer_left()) return peer_error(rank, sent.error());
+      // It has said goodbye and closed: our answer is lost, and nothing else matters unless something is open.
+      TRY(peer_ended(rank));
+      return true;
+    }
+    peer.link->wrote(sent.value());
+    moved = moved || sent.value() > 0;
+    if (sent.value() < wanted) {
+      peer.writable = false;
+      break;
+    }
+  }
+  return moved;
+}
+
+// The peer said goodbye: an error only for what it still owes, or is owed.
+Status TcpTransport::check_left(int32_t rank) {
+  const Link& link = *peers_[rank].link;
+  if (!link.awaiting() && !link.sending()) return {};
+  return fail(Code::kRemoteError, name(rank) + " has left the communicator while messages with it were open");
+}
+
+Status TcpTransport::peer_ended(int32_t rank) {
+  Peer& peer = peers_[rank];
+  if (!peer.link->peer_left())
+    return fail(Code::kRemoteError,
+                name(rank) + " closed its tcp connection without a goodbye: it failed or was killed");
+  TRY(check_left(rank));
+  peer.left = true;
+  peer.fd.reset();
+  connected_.erase(std::remove(connected_.begin(), connected_.end(), rank), connected_.end());
+  return {};
+}
+
+bool TcpTransport::prepare_sleep() {
+  poll_now_ = true;
+  if (error_.has_value()) return false;
+  for (const int32_t rank : connected_) {
+    const Peer& peer = peers_[rank];
+    if (peer.readable || (peer.writable && peer.link->has_output())) return false;
+  }
+  return true;
+}
+
+}  // namespace trestle

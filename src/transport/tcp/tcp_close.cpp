@@ -1,0 +1,71 @@
+// The end of a tcp transport. A socket that is closed while data lies unread in it, or that receives more later,
+// answers with a reset, and a reset makes the peer's kernel throw away what the peer has not read yet. So the last
+// frame is a goodbye, our side is shut, and the peer's data is read away until it has answered or closed as well.
+#include <poll.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "transport/tcp/tcp_transport.h"
+
+namespace trestle {
+
+// One step with one peer; true when it is over.
+bool TcpTransport::say_farewell(Farewell& farewell) {
+  Peer& peer = peers_[farewell.rank];
+  Link& link = *peer.link;
+  while (link.has_output()) {
+    const size_t used = link.gather(vectors_);
+    Result<size_t> sent = send_vectors(peer.fd.get(), std::span(vectors_).first(used));
+    if (!sent.ok()) return true;
+    if (sent.value() == 0) break;
+    link.wrote(sent.value());
+  }
+  if (!link.has_output() && !farewell.ended) {
+    end_sending(peer.fd.get());
+    farewell.ended = true;
+  }
+  for (;;) {
+    Result<size_t> got = receive_bytes(peer.fd.get(), read_buffer_);
+    if (!got.ok() || got.value() == kEndOfStream) return true;
+    if (got.value() == 0) break;
+    if (!link.take(std::span(read_buffer_).first(got.value())).ok()) return true;
+  }
+  return farewell.ended && link.goodbye_answered();
+}
+
+void TcpTransport::linger(int64_t deadline_ns) {
+  std::vector<Farewell> open;
+  for (const int32_t rank : connected_) open.push_back({rank, false});
+  std::vector<pollfd> waits;
+  for (;;) {
+    const auto over = [this](Farewell& farewell) { return say_farewell(farewell); };
+    open.erase(std::remove_if(open.begin(), open.end(), over), open.end());
+    const int64_t left_ns = deadline_ns - monotonic_clock().now_ns();
+    if (open.empty() || left_ns <= 0) return;
+    waits.clear();
+    for (const Farewell& farewell : open) {
+      const Peer& peer = peers_[farewell.rank];
+      const int events = POLLIN | (peer.link->has_output() ? POLLOUT : 0);
+      waits.push_back({peer.fd.get(), static_cast<short>(events), 0});
+    }
+    (void)::poll(waits.data(), waits.size(), static_cast<int>(left_ns / 1'000'000 + 1));
+  }
+}
+
+void TcpTransport::close(int linger_ms) {
+  if (closed_) return;
+  closed_ = true;
+  const bool peaceful = linger_ms > 0 && !error_.has_value();
+  listener_.fd.reset();
+  strangers_.clear();
+  for (Peer& peer : peers_) {
+    peer.attempt.reset();
+    if (peer.link != nullptr) peer.link->close(peaceful && peer.fd);
+  }
+  if (peaceful) linger(monotonic_clock().now_ns() + int64_t{linger_ms} * 1'000'000);
+  for (Peer& peer : peers_) peer.fd.reset();
+  connected_.clear();
+}
+
+}  // namespace trestle

@@ -1,0 +1,192 @@
+// How pairs of ranks come to their connection, and how strangers are kept out.
+#include <sys/epoll.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "transport/tcp/epoll_key.h"
+#include "transport/tcp/tcp_transport.h"
+
+namespace trestle {
+namespace {
+
+constexpr int kMostAttempts = 5;
+// Whoever has proved nothing by then is dropped; ranks of the job need milliseconds.
+constexpr int64_t kStrangerNs = 10'000'000'000;
+// Beyond the ranks that may all come at once.
+constexpr size_t kMoreStrangers = 64;
+
+}  // namespace
+
+Status TcpTransport::watch(int fd, uint64_t key) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+  event.data.u64 = key;
+  // A connection that was an attempt is watched already; changing its key also makes its present state an edge again.
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) == 0) return {};
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return {};
+  return Error{Code::kSystemError, "a connection could not be added to epoll"};
+}
+
+Link& TcpTransport::link_of(int32_t rank) {
+  Peer& peer = peers_[rank];
+  if (peer.link == nullptr) {
+    peer.link = std::make_unique<Link>(limits_, frame_check(context_.job, rank, context_.rank),
+                                       frame_check(context_.job, context_.rank, rank), pool_);
+  }
+  return *peer.link;
+}
+
+// For a post: the peer, whose connection is there or on its way.
+Result<TcpTransport::Peer*> TcpTransport::reach(int32_t rank) {
+  if (error_.has_value()) return *error_;
+  if (closed_) return Error{Code::kInvalidUsage, "the tcp transport is closed"};
+  CHECK(rank >= 0 && static_cast<size_t>(rank) < peers_.size() && rank != context_.rank,
+        "a message's peer is no other rank of the communicator");
+  Peer& peer = peers_[rank];
+  if (peer.left || (peer.link != nullptr && peer.link->peer_left()))
+    return fail(Code::kRemoteError, name(rank) + " has left the communicator");
+  link_of(rank);
+  if (!peer.fd && peer.attempt == nullptr && !peer.yielded) TRY(connect_to(rank));
+  return &peer;
+}
+
+Status TcpTransport::connect_to(int32_t rank) {
+  Peer& peer = peers_[rank];
+  if (peer.address.length == 0) return fail(Code::kInvalidUsage, name(rank) + " has no tcp address");
+  ++peer.attempts;
+  poll_now_ = true;
+  Result<UniqueFd> fd = start_connect(peer.address);
+  if (!fd.ok()) return peer_error(rank, fd.error());
+  const int raw = fd.value().get();
+  peer.attempt = std::make_unique<Attempt>(context_, std::move(fd).value(), rank);
+  if (Status watched = watch(raw, epoll_key(EpollKind::kOutgoing, rank)); !watched.ok())
+    return fail(Code::kSystemError, watched.error().message);
+  return {};
+}
+
+Status TcpTransport::drive_outgoing(int32_t rank) {
+  Peer& peer = peers_[rank];
+  if (peer.attempt == nullptr) return {};
+  const Status status = peer.attempt->drive();
+  if (!status.ok()) {
+    const bool again = peer.attempt->lost() && peer.attempts < kMostAttempts;
+    peer.attempt.reset();
+    if (again) return connect_to(rank);
+    return fail(status.error().code, "connecting to " + name(rank) + " at " + format_address(peer.address) +
+                                         " failed: " + status.error().message);
+  }
+  if (peer.attempt->stage() == Attempt::Stage::kWelcomed) {
+    const std::unique_ptr<Attempt> attempt = std::move(peer.attempt);
+    adopt(rank, *attempt);
+  } else if (peer.attempt->stage() == Attempt::Stage::kYielded) {
+    peer.attempt.reset();
+    peer.yielded = true;
+  }
+  return {};
+}
+
+void TcpTransport::adopt(int32_t rank, Attempt& attempt) {
+  Peer& peer = peers_[rank];
+  peer.attempt.reset();
+  peer.yielded = false;
+  link_of(rank);
+  peer.fd = attempt.take_fd();
+  // Whatever came in behind the handshake makes no new edge if the watch fails, so both directions are tried at once.
+  peer.readable = peer.writable = true;
+  connected_.push_back(rank);
+  poll_now_ = true;
+  if (Status watched = watch(peer.fd.get(), epoll_key(EpollKind::kConnected, rank)); !watched.ok())
+    (void)fail(Code::kSystemError, watched.error().message);
+  LOG(kInfo, kNet, "tcp: connected with %s", name(rank).c_str());
+}
+
+// A peer that has proved itself is here: whether its connection becomes the pair's.
+Result<bool> TcpTransport::decide(int32_t rank) {
+  if (static_cast<size_t>(rank) >= peers_.size() || rank == context_.rank)
+    return Error{Code::kRemoteError, "it proved to be rank " + std::to_string(rank) + ", which is no peer"};
+  const Peer& peer = peers_[rank];
+  if (peer.fd || peer.left) return Error{Code::kRemoteError, name(rank) + " has a connection already"};
+  return peer.attempt == nullptr || rank < context_.rank;
+}
+
+Status TcpTransport::settle(Attempt& attempt) {
+  const bool wanted = TRY(decide(attempt.peer()));
+  Peer& peer = peers_[attempt.peer()];
+  attempt.judge(wanted);
+  // From here on it is the pair's: no other one may slip in before the answer is sent.
+  if (wanted) {
+    peer.attempt.reset();
+    peer.yielded = true;
+  }
+  Status status = attempt.drive();
+  if (!status.ok() && wanted) {
+    peer.yielded = false;
+    if (peer.link != nullptr) (void)connect_to(attempt.peer());
+  }
+  return status;
+}
+
+void TcpTransport::refuse(const Attempt& attempt, const std::string& reason) {
+  const SocketAddress from = peer_address(attempt.fd());
+  SocketAddress host = from;
+  host.set_port(0);
+  if (logged_.first(format_address(host) + reason))
+    LOG(kWarn, kNet, "tcp: refused a connection from %s to %s: %s", format_address(from).c_str(), address_.c_str(),
+        reason.c_str());
+}
+
+void TcpTransport::drive_stranger(uint32_t serial) {
+  const auto stranger =
+      std::find_if(strangers_.begin(), strangers_.end(), [serial](const Stranger& s) { return s.serial == serial; });
+  if (stranger == strangers_.end()) return;  // dropped meanwhile
+  Attempt& attempt = *stranger->attempt;
+  bool over = false;
+  Status status = attempt.drive();
+  if (status.ok() && attempt.stage() == Attempt::Stage::kJudge) status = settle(attempt);
+  if (!status.ok()) {
+    refuse(attempt, status.error().message);
+    over = true;
+  } else if (attempt.stage() == Attempt::Stage::kWelcomed) {
+    adopt(attempt.peer(), attempt);
+    over = true;
+  } else if (attempt.stage() == Attempt::Stage::kYielded) {
+    over = true;
+  }
+  if (over) strangers_.erase(stranger);
+}
+
+void TcpTransport::accept_strangers() {
+  accept_again_ = false;
+  for (;;) {
+    Result<UniqueFd> fd = accept_connection(listener_.fd.get());
+    if (!fd.ok()) {
+      // The other connections are not concerned. There will be no new edge for those that wait.
+      accept_again_ = true;
+      if (logged_.first(fd.error().message)) LOG(kWarn, kNet, "tcp: %s", fd.error().message.c_str());
+      return;
+    }
+    if (!fd.value()) return;
+    if (strangers_.size() >= peers_.size() + kMoreStrangers) {
+      refuse(*strangers_.front().attempt, "too many connections that prove nothing are open");
+      strangers_.erase(strangers_.begin());
+    }
+    const uint32_t serial = next_serial_++;
+    if (!watch(fd.value().get(), epoll_key(EpollKind::kStranger, serial)).ok()) continue;
+    const int64_t deadline_ns = monotonic_clock().now_ns() + kStrangerNs;
+    strangers_.push_back({serial, std::make_unique<Attempt>(context_, std::move(fd).value(), deadline_ns)});
+  }
+}
+
+void TcpTransport::drop_late_strangers() {
+  if (strangers_.empty()) return;
+  const int64_t now_ns = monotonic_clock().now_ns();
+  while (!strangers_.empty() && strangers_.front().attempt->deadline_ns() < now_ns) {
+    refuse(*strangers_.front().attempt, "it did not finish the handshake in time");
+    strangers_.erase(strangers_.begin());
+  }
+}
+
+}  // namespace trestle

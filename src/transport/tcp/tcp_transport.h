@@ -1,0 +1,121 @@
+// TcpTransport: the tcp transport's state. Internal to src/transport/tcp. Owned by the rank's engine, used under its
+// progress lock.
+//
+// Three parts: who is connected and how that comes about (tcp_connect.cpp), moving bytes between sockets and Links
+// (tcp.cpp), and the end (tcp_close.cpp).
+//
+// Connections. At the first post to a peer this rank connects to it; the peer may do so at the same time. The acceptor
+// decides when the handshake is done: it welcomes the connection unless it is itself on its way to the same peer and
+// has the lower rank; then it yields, and the peer waits for the other one. So both keep the connection that the lower
+// rank made, and nothing is sent on one that is going to be dropped.
+//
+// epoll is edge-triggered: `readable` and `writable` remember an edge until the socket says that it would block.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "transport/tcp/attempt.h"
+#include "transport/tcp/link.h"
+#include "transport/tcp/tcp.h"
+
+namespace trestle {
+
+class TcpTransport final : public Transport {
+ public:
+  static Result<std::unique_ptr<Transport>> create(const EndpointConfig& config);
+  ~TcpTransport() override { close(0); }
+
+  std::string address() const override { return address_; }
+  Status set_peers(const std::vector<std::string>& addresses, const std::vector<std::string>& peer_names) override;
+  Result<bool> post_send(SendRequest& request) override;
+  Result<bool> post_recv(RecvRequest& request) override;
+  void release(RecvRequest& request) override;
+  Result<bool> progress() override;
+  int event_fd() const override { return epoll_.get(); }
+  bool prepare_sleep() override;
+  void finish_sleep() override { poll_now_ = true; }
+  void close(int linger_ms) override;
+
+ private:
+  struct Peer {
+    std::unique_ptr<Link> link;  // from the first post or connection on
+    UniqueFd fd;                 // the pair's connection, once it is agreed on
+    SocketAddress address;       // length 0: not reachable through this transport
+    std::unique_ptr<Attempt> attempt;
+    int attempts = 0;
+    bool yielded = false;  // waits for the peer's connection
+    bool left = false;     // said goodbye and closed
+    bool readable = false;
+    bool writable = false;
+    bool hangup = false;  // the end of the stream is in sight: a short read is not the end of what there is
+  };
+
+  TcpTransport(const EndpointConfig& config, Listener listener, UniqueFd epoll);
+
+  Error fail(Code code, std::string sentence);
+  Error peer_error(int32_t rank, const Error& error);
+  const std::string& name(int32_t rank) const { return names_[rank]; }
+
+  // tcp_connect.cpp
+  Result<Peer*> reach(int32_t rank);
+  Link& link_of(int32_t rank);
+  Status connect_to(int32_t rank);
+  Status drive_outgoing(int32_t rank);
+  void drive_stranger(uint32_t serial);
+  void accept_strangers();
+  void drop_late_strangers();
+  void refuse(const Attempt& attempt, const std::string& reason);
+  Result<bool> decide(int32_t rank);
+  Status settle(Attempt& attempt);
+  void adopt(int32_t rank, Attempt& attempt);
+  Status watch(int fd, uint64_t key);
+
+  // tcp.cpp
+  Result<bool> poll_events();
+  bool should_poll();
+  void take_stock();
+  Result<bool> read_from(int32_t rank);
+  Result<bool> write_to(int32_t rank);
+  Status peer_ended(int32_t rank);
+  Status check_left(int32_t rank);
+
+  // tcp_close.cpp
+  struct Farewell {
+    int32_t rank;
+    bool ended;  // our side is shut
+  };
+  bool say_farewell(Farewell& farewell);
+  void linger(int64_t deadline_ns);
+
+  const AttemptContext context_;
+  const LinkLimits limits_;
+  Listener listener_;
+  UniqueFd epoll_;
+  std::string address_;
+  std::vector<std::string> names_;
+  BufferPool pool_;
+  std::vector<Peer> peers_;
+  std::vector<int32_t> connected_;  // ranks with an fd
+  struct Stranger {
+    uint32_t serial;
+    std::unique_ptr<Attempt> attempt;
+  };
+  std::vector<Stranger> strangers_;  // oldest first
+  uint32_t next_serial_ = 0;
+  bool accept_again_ = false;  // somebody may wait in the listener's queue without a new edge
+  OncePerKey logged_;
+  std::vector<iovec> vectors_;
+  std::vector<std::byte> read_buffer_;
+  std::optional<Error> error_;
+  size_t awaiting_ = 0;     // links that wait for their peer, as of the last progress
+  bool unsettled_ = false;  // something waits for a connection or for room in a socket
+  uint32_t polls_skipped_ = 0;
+  bool poll_now_ = true;
+  bool closed_ = false;
+};
+
+}  // namespace trestle
