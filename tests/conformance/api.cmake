@@ -1,0 +1,14 @@
+# Tests of the public API: they know include/trestle/trestle.h and nothing else of the library.
+if(TARGET trestle)
+  add_library(trestle_api_calls STATIC
+    ${CMAKE_SOURCE_DIR}/tests/support/ranks.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/api_call.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/api_cover.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/api_space.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/api_values.cpp)
+  target_include_directories(trestle_api_calls PUBLIC ${CMAKE_SOURCE_DIR}/tests)
+  target_link_libraries(trestle_api_calls PUBLIC trestle GTest::gtest Threads::Threads)
+
+  trestle_test(NAME api_collectives_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/api_collectives_test.cpp)
+endif()

@@ -1,0 +1,82 @@
+// One collective call of the public API with its buffers and what they must hold afterwards.
+//
+// Each buffer lies between guard bytes and starts at a seeded offset of elements; a picture of all its bytes after the
+// call is made beforehand, so that verify() sees wrong results, missing ones, writes outside and changed inputs alike.
+#pragma once
+
+#include <trestle/trestle.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace api {
+
+struct Call {
+  trestleCollective_t collective = trestleCollAllReduce;
+  trestleDataType_t type = trestleFloat32;
+  trestleRedOp_t op = trestleSum;
+  bool in_place = false;
+  size_t count = 0;
+  int root = 0;
+  uint64_t seed = 1;
+  bool shared_memory = false;  // buffers of trestleMemAlloc
+};
+std::string to_string(const Call& call);
+std::ostream& operator<<(std::ostream& out, const Call& call);
+bool reduces(trestleCollective_t collective);
+
+class Buffer {
+ public:
+  Buffer(size_t bytes, size_t offset, bool shared_memory, uint64_t seed);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  std::byte* data() { return all_ + start_; }
+  std::byte* picture() { return picture_.data() + start_; }
+  // Takes the buffer as it is as the picture of what it must stay.
+  void expect_unchanged();
+  // "" or where the first byte is not as in the picture.
+  std::string difference() const;
+
+ private:
+  const size_t start_;
+  const size_t bytes_;
+  const bool shared_memory_;
+  std::byte* all_ = nullptr;
+  std::vector<std::byte> picture_;
+};
+
+// Belongs to one rank; made before the call, alive until the stream has passed it.
+class Run {
+ public:
+  Run(const Call& call, int rank, int ranks);
+  trestleResult_t start(trestleComm_t comm, trestleStream_t stream);
+  // "" or what is wrong; after the stream has passed the call.
+  std::string verify();
+
+ private:
+  size_t sent_elements() const;
+  size_t received_elements() const;
+  void fill_send(std::byte* to) const;
+  void paint_result();
+
+  const Call call_;
+  const int rank_;
+  const int ranks_;
+  std::unique_ptr<Buffer> send_;
+  std::unique_ptr<Buffer> recv_;  // nullptr: in place
+  std::byte* send_at_ = nullptr;
+  std::byte* recv_at_ = nullptr;
+  std::byte* recv_picture_ = nullptr;
+  bool receives_ = true;
+};
+
+// Starts a call and waits for it in one of three ways; a gtest failure if anything is wrong.
+void run_and_verify(const Call& call, int rank, int ranks, trestleComm_t comm);
+
+}  // namespace api

@@ -1,0 +1,185 @@
+// Every collective, type, operator, size and way to hand over buffers on every kind of communicator, results compared
+// bit by bit. Ranks are threads; the same over processes is in tests/local.
+//
+// By default a seeded selection in which every pair of values of every two factors occurs; TRESTLE_TEST_FULL=1 in the
+// environment of this program runs the whole product.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "conformance/api_call.h"
+#include "conformance/api_space.h"
+#include "conformance/api_values.h"
+#include "support/ranks.h"
+
+namespace api {
+namespace {
+
+constexpr int kCommunicators = 110;
+constexpr int kCallsPerCommunicator = 30;
+constexpr int kMostHungCases = 3;
+
+void run_calls(const ranks::Settings& settings, const std::vector<Call>& calls) {
+  ranks::on_threads(
+      settings,
+      [&](int rank, trestleComm_t comm) {
+        for (const Call& call : calls) {
+          run_and_verify(call, rank, settings.ranks, comm);
+          if (testing::Test::HasFailure()) {
+            ADD_FAILURE() << "at " << call << "; " << settings;
+            return;
+          }
+        }
+      },
+      {}, 60);
+}
+
+TEST(ApiCollectives, EveryPairOfFactors) {
+  Cover communicators(factor_sizes(), is_allowed, 11);
+  Cover cover(factor_sizes(), is_allowed, 12);
+  int failed = 0;
+  uint64_t seed = 1000;
+  for (int c = 0; c < kCommunicators; ++c) {
+    Choice fixed = communicators.next({});
+    fixed.resize(kCommunicatorFactors);
+    std::vector<Call> calls;
+    Choice choice;
+    for (int i = 0; i < kCallsPerCommunicator; ++i) {
+      choice = cover.next(fixed);
+      calls.push_back(call_of(choice, ++seed));
+    }
+    const bool failed_before = testing::Test::HasFailure();
+    run_calls(settings_of(choice), calls);
+    if (testing::Test::HasFailure() && !failed_before) ++failed;
+    if (testing::Test::HasFailure()) ++failed;
+    ASSERT_LE(failed, kMostHungCases) << "too much is broken to go on";
+  }
+  EXPECT_EQ(cover.missing(0, kFactors), 0u) << "the selection does not cover all pairs";
+}
+
+TEST(ApiCollectives, FullProduct) {
+  if (std::getenv("TRESTLE_TEST_FULL") == nullptr) GTEST_SKIP() << "TRESTLE_TEST_FULL is not set";
+  const std::vector<int> sizes = factor_sizes();
+  Choice choice(kFactors);
+  std::vector<Call> calls;
+  uint64_t seed = 1;
+  for (bool more = true; more;) {
+    if (is_allowed(choice)) calls.push_back(call_of(choice, ++seed));
+    const Choice before = choice;
+    more = false;
+    for (size_t f = kFactors; f-- > 0 && !more;) {  // count up, the last factor fastest
+      more = ++choice[f] < sizes[f];
+      if (!more) choice[f] = 0;
+    }
+    const bool same = more && std::equal(choice.begin(), choice.begin() + kCommunicatorFactors, before.begin());
+    if (same) continue;
+    if (!calls.empty()) run_calls(settings_of(before), calls);
+    calls.clear();
+  }
+}
+
+// Sizes at which chunks, segments and both halves overlap.
+TEST(ApiCollectives, LargeData) {
+  const struct {
+    ranks::Settings settings;
+    size_t count;
+  } cases[] = {{{.ranks = 2, .transport = "loopback"}, 3'000'017},
+               {{.ranks = 2, .transport = "shm"}, 3'000'017},
+               {{.ranks = 2, .transport = "tcp"}, 3'000'017},
+               {{.ranks = 3, .transport = "tcp"}, 1'000'003},
+               {{.ranks = 4, .dims = "2x2", .transport = "shm"}, 700'001},
+               {{.ranks = 5, .transport = "shm"}, 300'007},
+               {{.ranks = 8, .dims = "4x2", .transport = "shm,tcp"}, 100'003},
+               {{.ranks = 8, .dims = "2x2x2", .transport = "loopback", .chunks = 16}, 100'003}};
+  const trestleDataType_t types[] = {trestleFloat32, trestleBfloat16, trestleInt64, trestleFloat8e4m3};
+  uint64_t seed = 500;
+  for (const auto& c : cases) {
+    std::vector<Call> calls;
+    for (int k = trestleCollAllReduce; k <= trestleCollAllToAll; ++k) {
+      const auto collective = static_cast<trestleCollective_t>(k);
+      const bool blocks = collective == trestleCollReduceScatter || collective == trestleCollAllGather ||
+                          collective == trestleCollAllToAll;
+      ++seed;
+      calls.push_back({.collective = collective,
+                       .type = types[seed % 4],
+                       .op = trestleSum,
+                       .in_place = seed % 2 == 0,
+                       .count = blocks ? c.count / static_cast<size_t>(c.settings.ranks) : c.count,
+                       .root = c.settings.ranks - 1,
+                       .seed = seed,
+                       .shared_memory = seed % 3 == 0});
+    }
+    run_calls(c.settings, calls);
+  }
+}
+
+// NaNs win in maxima and minima, wherever they come from.
+TEST(ApiCollectives, NanWins) {
+  for (const char* transport : {"loopback", "shm", "tcp"}) {
+    const ranks::Settings settings{.ranks = 3, .transport = transport};
+    ranks::on_threads(settings, [&](int rank, trestleComm_t comm) {
+      for (int t = trestleFloat16; t < trestleNumTypes; ++t) {
+        const auto type = static_cast<trestleDataType_t>(t);
+        const uint64_t nan = type == trestleFloat32    ? 0x7fc00000u
+                             : type == trestleFloat64  ? 0x7ff8000000000000u
+                             : type == trestleFloat16  ? 0x7e00u
+                             : type == trestleBfloat16 ? 0x7fc0u
+                                                       : 0x7fu;
+        for (const trestleRedOp_t op : {trestleMax, trestleMin}) {
+          constexpr size_t kElements = 37;
+          std::vector<uint64_t> send(kElements);
+          std::vector<uint64_t> recv(kElements);
+          for (size_t i = 0; i < kElements; ++i) {
+            // Element i is a NaN on rank i % 4, which for 3 is nobody.
+            store(type, send.data(), i, static_cast<int>(i % 4) == rank ? nan : encode(type, rank + 1.0));
+          }
+          ASSERT_TRUE(ranks::succeeded(trestleAllReduce(send.data(), recv.data(), kElements, type, op, comm, nullptr)));
+          ASSERT_TRUE(ranks::succeeded(trestleCommSynchronize(comm)));
+          for (size_t i = 0; i < kElements; ++i) {
+            const double got = decode(type, load(type, recv.data(), i));
+            if (i % 4 < 3) {
+              EXPECT_TRUE(std::isnan(got)) << name(type) << " " << name(op) << " element " << i << ": " << got;
+            } else {
+              EXPECT_EQ(got, op == trestleMax ? 3.0 : 1.0) << name(type) << " " << name(op) << " element " << i;
+            }
+          }
+        }
+      }
+    });
+  }
+}
+
+// An algorithm that cannot serve a collective: refused with those that can, and the communicator still works.
+TEST(ApiCollectives, AlgorithmThatCannotServeIsRefused) {
+  const ranks::Settings settings{.ranks = 3, .transport = "loopback", .algo = "tree"};
+  ranks::on_threads(settings, [&](int rank, trestleComm_t comm) {
+    float in[3] = {1, 2, 3};
+    float out[3] = {7, 7, 7};
+    EXPECT_TRUE(ranks::refused(trestleReduceScatter(in, out, 1, trestleFloat32, trestleSum, comm, nullptr),
+                               trestleInvalidArgument, {"tree", "ring", "direct", "hd"}));
+    EXPECT_EQ(out[0], 7.0f);
+    run_and_verify({.count = 100}, rank, settings.ranks, comm);
+  });
+}
+
+TEST(ApiCollectives, BarrierWaitsForAll) {
+  for (const char* transport : {"loopback", "shm", "tcp"}) {
+    std::atomic<int> here{0};
+    const ranks::Settings settings{.ranks = 5, .transport = transport};
+    ranks::on_threads(settings, [&](int rank, trestleComm_t comm) {
+      for (int round = 1; round <= 50; ++round) {
+        ranks::Random random{static_cast<uint64_t>(round * 10 + rank)};
+        ranks::spin(random.below(2000));
+        here.fetch_add(1);
+        ASSERT_TRUE(ranks::succeeded(trestleBarrier(comm, nullptr), comm));
+        ASSERT_TRUE(ranks::succeeded(trestleCommSynchronize(comm), comm));
+        ASSERT_GE(here.load(), 5 * round);
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace api

@@ -1,0 +1,37 @@
+// Selection of test cases from a product of factors such that every pair of values of every two factors occurs.
+// Pure and seeded.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "support/ranks.h"
+
+namespace api {
+
+using Choice = std::vector<int>;  // one value per factor
+
+class Cover {
+ public:
+  // `sizes`: number of values of each factor; `allowed`: combinations that make sense.
+  Cover(std::vector<int> sizes, std::function<bool(const Choice&)> allowed, uint64_t seed);
+
+  // The best of some random choices whose first factors are those of `fixed`; its pairs count as covered.
+  Choice next(const Choice& fixed);
+  // Pairs among factors first..last-1 that no choice has had, though some choice could.
+  size_t missing(size_t first, size_t last);
+
+ private:
+  uint64_t key(size_t a, int value_a, size_t b, int value_b) const;
+  size_t gain(const Choice& choice) const;
+  bool draw(Choice& choice, size_t fixed);
+
+  const std::vector<int> sizes_;
+  const std::function<bool(const Choice&)> allowed_;
+  ranks::Random random_;
+  std::set<uint64_t> covered_;
+};
+
+}  // namespace api

@@ -1,0 +1,41 @@
+// Values of elements for tests of the public API: inputs whose every partial sum is exactly representable, so that any
+// order of additions gives the same bits, and what must come out. Pure functions of (seed, rank, index), any thread.
+//
+// Sums: element i of every rank is a small integer times one power of two per element. Products: one rank of each
+// element gives a full mantissa, all others +-1 and one of them 2 or 1/2. Maxima: random finite values. Integers:
+// random bits, arithmetic wraps. Averages are the exact sum divided once.
+#pragma once
+
+#include <trestle/trestle.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace api {
+
+size_t size_of(trestleDataType_t type);
+bool is_float(trestleDataType_t type);
+std::string name(trestleDataType_t type);
+std::string name(trestleRedOp_t op);
+
+// Bits of a value, rounded to nearest even; the value of bits.
+uint64_t encode(trestleDataType_t type, double value);
+double decode(trestleDataType_t type, uint64_t bits);
+
+uint64_t load(trestleDataType_t type, const void* buffer, size_t index);
+void store(trestleDataType_t type, void* buffer, size_t index, uint64_t bits);
+
+// `count` elements from element `first` of rank `rank`'s input.
+void fill_bits(void* to, trestleDataType_t type, uint64_t seed, int rank, size_t first, size_t count);
+void fill_input(void* to, trestleDataType_t type, trestleRedOp_t op, uint64_t seed, int rank, int ranks, size_t first,
+                size_t count);
+void fill_reduced(void* to, trestleDataType_t type, trestleRedOp_t op, uint64_t seed, int ranks, size_t first,
+                  size_t count);
+
+// How far apart two elements are, in units of the last place; 0: the same bits.
+uint64_t distance(trestleDataType_t type, uint64_t a, uint64_t b);
+// What an element may be off: 2 units of the last place for the average of floats, else nothing.
+uint64_t tolerance(trestleDataType_t type, trestleRedOp_t op);
+
+}  // namespace api

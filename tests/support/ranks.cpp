@@ -1,0 +1,297 @@
+#include "support/ranks.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <new>
+#include <thread>
+
+extern char** environ;
+
+namespace ranks {
+
+namespace {
+
+int64_t now_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string contents(int fd) {
+  std::string text(static_cast<size_t>(std::max<off_t>(0, lseek(fd, 0, SEEK_END))), '\0');
+  const ssize_t got = pread(fd, text.data(), text.size(), 0);
+  text.resize(got > 0 ? static_cast<size_t>(got) : 0);
+  return text;
+}
+
+void clear_variables() {
+  std::vector<std::string> names;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    if (text.starts_with("TRESTLE_")) names.push_back(text.substr(0, text.find('=')));
+  }
+  for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"}) names.push_back(name);
+  for (const std::string& name : names) unsetenv(name.c_str());
+}
+
+int failures() {
+  return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+}
+
+// One child and the files that it writes to.
+struct Child {
+  pid_t pid = -1;
+  int pidfd = -1;
+  int output = -1;
+  int result = -1;
+  bool ended = false;
+};
+
+[[noreturn]] void live(const Job& job, const Child& child, int rank, pid_t parent, Board& board) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(9);
+  dup2(child.output, STDOUT_FILENO);
+  dup2(child.output, STDERR_FILENO);
+  clear_variables();
+  if (job.env) {
+    for (const auto& [name, value] : job.env(rank)) setenv(name.c_str(), value.c_str(), 1);
+  }
+  const int before = failures();
+  Process process{rank, job.ranks, board, ""};
+  job.body(process);
+  std::cout.flush();
+  fflush(stdout);
+  size_t written = 0;
+  while (written < process.result.size()) {
+    const ssize_t n = write(child.result, process.result.data() + written, process.result.size() - written);
+    if (n <= 0) break;
+    written += static_cast<size_t>(n);
+  }
+  _exit(failures() == before ? 0 : 1);
+}
+
+void collect(Child& child, Outcome& outcome) {
+  int status = 0;
+  if (waitpid(child.pid, &status, 0) != child.pid) return;
+  child.ended = true;
+  if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
+  outcome.output = contents(child.output);
+  outcome.result = contents(child.result);
+}
+
+bool is_in(const std::vector<int>& list, size_t value) {
+  return std::find(list.begin(), list.end(), static_cast<int>(value)) != list.end();
+}
+
+// Waits for all but the stopped ones, at most until the deadline.
+void wait_for(std::vector<Child>& children, std::vector<Outcome>& outcomes, const std::vector<int>& stopped,
+              int64_t deadline_ms) {
+  for (;;) {
+    std::vector<pollfd> waiting;
+    std::vector<size_t> who;
+    for (size_t r = 0; r < children.size(); ++r) {
+      if (children[r].ended || is_in(stopped, r)) continue;
+      waiting.push_back({children[r].pidfd, POLLIN, 0});
+      who.push_back(r);
+    }
+    if (waiting.empty()) return;
+    const int64_t left = deadline_ms - now_ms();
+    if (left <= 0) return;
+    if (poll(waiting.data(), waiting.size(), static_cast<int>(left)) < 0 && errno != EINTR) return;
+    for (size_t i = 0; i < waiting.size(); ++i) {
+      if (waiting[i].revents != 0) collect(children[who[i]], outcomes[who[i]]);
+    }
+  }
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const Settings& s) {
+  return out << s.ranks << " ranks, dims '" << s.dims << "', transport '" << s.transport << "', algo '" << s.algo
+             << "', chunks " << s.chunks;
+}
+
+trestleConfig_t config_of(const Settings& settings) {
+  const auto text = [](const std::string& value) { return value.empty() ? nullptr : value.c_str(); };
+  trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+  config.timeoutMs = settings.timeout_ms;
+  config.dims = text(settings.dims);
+  config.transport = text(settings.transport);
+  config.algo = text(settings.algo);
+  if (settings.chunks >= 0) config.chunks = settings.chunks;
+  config.topoFile = text(settings.topo_file);
+  config.commName = text(settings.name);
+  return config;
+}
+
+void wait_until(const std::function<bool()>& ready) {
+  while (!ready()) sched_yield();
+}
+
+void meet(Board& board, int count) {
+  const int generation = board.generation.load();
+  if (board.arrived.fetch_add(1) + 1 == count) {
+    board.arrived.store(0);
+    board.generation.fetch_add(1);
+    return;
+  }
+  wait_until([&] { return board.generation.load() != generation; });
+}
+
+std::vector<Outcome> run(const Job& job) {
+  void* memory = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    ADD_FAILURE() << "mmap: " << std::strerror(errno);
+    return {};
+  }
+  Board& board = *new (memory) Board();
+  std::vector<Child> children(static_cast<size_t>(job.ranks));
+  std::vector<Outcome> outcomes(children.size());
+  const pid_t parent = getpid();
+  const int64_t deadline_ms = now_ms() + int64_t{1000} * job.watchdog_s;
+  std::cout.flush();
+  fflush(stdout);
+  for (size_t r = 0; r < children.size(); ++r) {
+    Child& child = children[r];
+    child.output = memfd_create("output", MFD_CLOEXEC);
+    child.result = memfd_create("result", MFD_CLOEXEC);
+    child.pid = fork();
+    if (child.pid == 0) live(job, child, static_cast<int>(r), parent, board);
+    child.pidfd = pidfd_open(child.pid, 0);
+  }
+  if (job.during) {
+    std::vector<pid_t> pids;
+    for (const Child& child : children) pids.push_back(child.pid);
+    job.during(board, pids);
+  }
+  wait_for(children, outcomes, job.stopped, deadline_ms);
+  for (size_t r = 0; r < children.size(); ++r) {
+    if (children[r].ended) continue;
+    outcomes[r].hung = !is_in(job.stopped, r);
+    kill(children[r].pid, SIGKILL);
+    collect(children[r], outcomes[r]);
+  }
+  for (const Child& child : children) {
+    for (int fd : {child.pidfd, child.output, child.result}) close(fd);
+  }
+  munmap(memory, sizeof(Board));
+  return outcomes;
+}
+
+void expect_ended_well(const std::vector<Outcome>& outcomes, const std::vector<int>& except) {
+  for (size_t r = 0; r < outcomes.size(); ++r) {
+    const Outcome& outcome = outcomes[r];
+    if (is_in(except, r) || (outcome.exit_code == 0 && !outcome.hung)) continue;
+    ADD_FAILURE() << "process " << r
+                  << (outcome.hung             ? " hung"
+                      : outcome.exit_code >= 0 ? " failed, exit " + std::to_string(outcome.exit_code)
+                                               : " died of signal " + std::to_string(outcome.signal))
+                  << "; it wrote:\n"
+                  << outcome.output.substr(0, 4000);
+  }
+}
+
+void isolated(const std::function<void()>& body, const Env& env, int watchdog_s) {
+  Job job;
+  job.body = [&](Process&) { body(); };
+  job.env = [&](int) { return env; };
+  job.watchdog_s = watchdog_s;
+  expect_ended_well(run(job));
+}
+
+void on_processes(const Settings& settings, const std::function<void(Process&, trestleComm_t)>& body,
+                  const std::function<Env(int rank)>& env, int watchdog_s) {
+  Job job;
+  job.ranks = settings.ranks;
+  job.env = env;
+  job.watchdog_s = watchdog_s;
+  job.body = [&](Process& process) {
+    trestleComm_t comm = nullptr;
+    ASSERT_TRUE(succeeded(join(process, settings, &comm))) << settings;
+    body(process, comm);
+    EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+  };
+  expect_ended_well(run(job));
+}
+
+void run_threads(const Settings& settings, const std::function<void(int rank, trestleComm_t)>& body) {
+  std::vector<trestleComm_t> comms(static_cast<size_t>(settings.ranks));
+  const trestleConfig_t config = config_of(settings);
+  ASSERT_TRUE(succeeded(trestleCommInitAllConfig(comms.data(), settings.ranks, &config))) << settings;
+  std::vector<std::thread> threads;
+  for (int r = 0; r < settings.ranks; ++r) {
+    threads.emplace_back([&, r] {
+      const trestleComm_t comm = comms[static_cast<size_t>(r)];
+      body(r, comm);
+      EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+void on_threads(const Settings& settings, const std::function<void(int rank, trestleComm_t)>& body, const Env& env,
+                int watchdog_s) {
+  isolated([&] { run_threads(settings, body); }, env, watchdog_s);
+}
+
+trestleResult_t join(Process& process, const Settings& settings, trestleComm_t* comm) {
+  if (process.rank == 0) {
+    const trestleResult_t made = trestleGetUniqueId(&process.board.id);
+    process.board.id_written.store(made == trestleSuccess ? 1 : 2);
+    if (made != trestleSuccess) return made;
+  }
+  wait_until([&] { return process.board.id_written.load() != 0; });
+  if (process.board.id_written.load() != 1) return trestleSystemError;
+  const trestleConfig_t config = config_of(settings);
+  return trestleCommInitRankConfig(comm, process.ranks, process.board.id, process.rank, &config);
+}
+
+testing::AssertionResult succeeded(trestleResult_t result, trestleComm_t comm) {
+  if (result == trestleSuccess) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << trestleGetErrorString(result) << " (" << result
+                                     << "): " << trestleGetLastError(comm);
+}
+
+testing::AssertionResult refused(trestleResult_t result, trestleResult_t expected,
+                                 const std::vector<std::string>& facts, trestleComm_t comm) {
+  const std::string sentence = trestleGetLastError(comm);
+  if (result != expected) {
+    return testing::AssertionFailure() << "code " << result << " instead of " << expected << ": " << sentence;
+  }
+  for (const std::string& fact : facts) {
+    if (!contains(sentence, fact)) return testing::AssertionFailure() << "no '" << fact << "' in: " << sentence;
+  }
+  if (sentence.empty()) return testing::AssertionFailure() << "code " << result << " without a sentence";
+  return testing::AssertionSuccess();
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+uint64_t Random::next() {
+  uint64_t z = (state += 0x9e3779b97f4a7c15ull);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+void spin(uint64_t rounds) {
+  for (std::atomic<uint64_t> i = 0; i < rounds;) i.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace ranks

@@ -1,0 +1,72 @@
+/* Compiles the header as C99 and takes the address of every function that it declares. */
+#include <stdio.h>
+#include <trestle/trestle.h>
+
+typedef void (*function_t)(void);
+
+int main(void) {
+  static const function_t functions[] = {
+      (function_t)trestleAllGather,
+      (function_t)trestleAllReduce,
+      (function_t)trestleAllReduceFinish,
+      (function_t)trestleAllReduceInit,
+      (function_t)trestleAllReduceStart,
+      (function_t)trestleAllToAll,
+      (function_t)trestleBarrier,
+      (function_t)trestleBroadcast,
+      (function_t)trestleCommAbort,
+      (function_t)trestleCommCount,
+      (function_t)trestleCommDestroy,
+      (function_t)trestleCommFinalize,
+      (function_t)trestleCommGetAsyncError,
+      (function_t)trestleCommInitAll,
+      (function_t)trestleCommInitAllConfig,
+      (function_t)trestleCommInitRank,
+      (function_t)trestleCommInitRankConfig,
+      (function_t)trestleCommSynchronize,
+      (function_t)trestleCommUserRank,
+      (function_t)trestleEventCreate,
+      (function_t)trestleEventDestroy,
+      (function_t)trestleEventQuery,
+      (function_t)trestleEventRecord,
+      (function_t)trestleEventSynchronize,
+      (function_t)trestleGetErrorString,
+      (function_t)trestleGetLastError,
+      (function_t)trestleGetUniqueId,
+      (function_t)trestleGetVersion,
+      (function_t)trestleGroupEnd,
+      (function_t)trestleGroupStart,
+      (function_t)trestleLauncherInfo,
+      (function_t)trestleMemAlloc,
+      (function_t)trestleMemFree,
+      (function_t)trestlePredictTime,
+      (function_t)trestleRecv,
+      (function_t)trestleReduce,
+      (function_t)trestleReduceScatter,
+      (function_t)trestleRequestFree,
+      (function_t)trestleRequestStart,
+      (function_t)trestleRequestTest,
+      (function_t)trestleRequestWait,
+      (function_t)trestleSend,
+      (function_t)trestleShardRanges,
+      (function_t)trestleStreamCreate,
+      (function_t)trestleStreamDestroy,
+      (function_t)trestleStreamQuery,
+      (function_t)trestleStreamSynchronize,
+      (function_t)trestleStreamWaitEvent,
+  };
+  trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+  trestleUniqueId id = {{0}};
+  int version = 0;
+  size_t i = 0;
+  for (i = 0; i < sizeof functions / sizeof functions[0]; ++i) {
+    if (functions[i] == NULL) return 1;
+  }
+  if (config.size != sizeof config || config.magic != TRESTLE_CONFIG_MAGIC || sizeof id != TRESTLE_UNIQUE_ID_BYTES) return 1;
+  if (trestleGetVersion(&version) != trestleSuccess || version != TRESTLE_VERSION_CODE) return 1;
+  for (i = 0; i <= trestleNumResults; ++i) {
+    if (trestleGetErrorString((trestleResult_t)i) == NULL) return 1;
+  }
+  printf("%lu functions\n", (unsigned long)(sizeof functions / sizeof functions[0]));
+  return 0;
+}
