@@ -1,0 +1,7 @@
+# Texts that users write: topology files, dimensions, rules for algorithms, environment variables.
+if(nlohmann_json_FOUND)
+  trestle_fuzz(NAME topology_fuzz RUNS 10000 SOURCES ${CMAKE_CURRENT_LIST_DIR}/topology_fuzz.cpp LIBS trestle_topology)
+endif()
+trestle_fuzz(NAME dims_fuzz SOURCES ${CMAKE_CURRENT_LIST_DIR}/dims_fuzz.cpp LIBS trestle_topology)
+trestle_fuzz(NAME algo_rules_fuzz RUNS 5000 SOURCES ${CMAKE_CURRENT_LIST_DIR}/algo_rules_fuzz.cpp LIBS trestle_sched)
+trestle_fuzz(NAME config_fuzz RUNS 5000 SOURCES ${CMAKE_CURRENT_LIST_DIR}/config_fuzz.cpp LIBS trestle_base)
