@@ -215,6 +215,9 @@ Result<bool> PhaseRun::advance_recv(uint32_t step, Router router) {
   StepRun& run = steps_[step];
   bool moved = false;
   while (run.finished < run.issued && slot(run, run.finished).receives[0].state == RequestState::kDone) {
+    RecvRequest& request = slot(run, run.finished).receives[0];
+    // A message of no bytes has no pieces, and so is a view for the transport.
+    if (request.bytes == 0) router[request.peer]->release(request);
     finish_segment(step);
     moved = true;
   }
@@ -357,23 +360,25 @@ void PhaseRun::average_output() {
   }
 }
 
+// A message that did not come says more than one that was not taken, so those are named first.
 std::string PhaseRun::awaited() const {
+  std::string untaken;
   for (uint32_t index : active_) {
     const Step& step = plan_.steps[index];
     const StepRun& run = steps_[index];
     if (run.finished == run.issued) continue;
     const Slot& slot = slots_[run.first_slot + run.finished % run.slots];
-    if (step.kind == StepKind::kSend) {
-      return "rank " + std::to_string(slot.send.peer) + " to take message " + std::to_string(step.message) +
-             " (segment " + std::to_string(run.finished) + " of " + std::to_string(run.segments) + ")";
+    const std::string segment =
+        " (segment " + std::to_string(run.finished + 1) + " of " + std::to_string(run.segments) + ")";
+    if (step.kind == StepKind::kSend && untaken.empty()) {
+      untaken = "rank " + std::to_string(slot.send.peer) + " to take message " + std::to_string(step.message) + segment;
     }
     for (const RecvRequest& request : slot.receives) {
       if (request.state != RequestState::kPending) continue;
-      return "message " + std::to_string(request.tag.message) + " of rank " + std::to_string(request.peer) +
-             " (segment " + std::to_string(run.finished) + " of " + std::to_string(run.segments) + ")";
+      return "message " + std::to_string(request.tag.message) + " of rank " + std::to_string(request.peer) + segment;
     }
   }
-  return "its own steps";
+  return untaken.empty() ? "its own steps" : untaken;
 }
 
 }  // namespace trestle

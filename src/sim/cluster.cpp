@@ -51,11 +51,14 @@ bool SimCluster::all_done() const {
 }
 
 Status SimCluster::stuck() const {
+  std::string text;
   for (const auto& engine : engines_) {
     if (engine->pending() == 0) continue;
-    return Error{Code::kInternalError, "nothing moves any more: " + engine->oldest_operation()};
+    text += (text.empty() ? "" : " | rank " + std::to_string(&engine - engines_.data()) + ": ") +
+            engine->oldest_operation();
   }
-  return {};
+  if (text.empty()) return {};
+  return Error{Code::kInternalError, "nothing moves any more: " + text};
 }
 
 Result<int64_t> SimCluster::run(const std::vector<SimCall>& calls, const std::vector<std::vector<size_t>>& starts) {

@@ -1,0 +1,1 @@
+trestle_test(NAME sim_engine_test LABEL sim SOURCES ${CMAKE_CURRENT_LIST_DIR}/engine_test.cpp LIBS trestle_sim trestle_sched)
