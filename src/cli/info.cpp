@@ -1,0 +1,92 @@
+#include "cli/info.h"
+
+#include <cstdio>
+
+#include "base/types.h"
+#include "base/value_text.h"
+#include "sched/select.h"
+#include "topology/topology.h"
+
+namespace trestle {
+namespace {
+
+template <class Items, class Text>
+std::string join(const Items& items, const char* separator, Text text) {
+  std::string joined;
+  for (const auto& item : items) joined += (joined.empty() ? "" : separator) + text(item);
+  return joined;
+}
+
+std::vector<RankPlace> places(size_t ranks, size_t per_host) {
+  std::vector<RankPlace> places(ranks);
+  for (size_t r = 0; r < ranks; ++r) {
+    places[r].hostname = places[r].host_id = "host " + std::to_string(r / per_host);
+    places[r].process_id = r + 1;
+  }
+  return places;
+}
+
+Result<Topology> topology_of(const TopologyOptions& options, const Config& config) {
+  TopologyRequest request;
+  const bool given = !options.dims.empty() || !options.file.empty();
+  request.dims =
+      given ? options.dims : join(config.dimensions, "x", [](uint32_t size) { return std::to_string(size); });
+  request.topo_file = given ? options.file : config.topology_file;
+  request.transport = join(config.transports, ",", [](const std::string& name) { return name; });
+  int64_t ranks = 1;
+  int32_t innermost = 1;
+  if (!request.topo_file.empty()) {
+    const Topology topology = TRY(read_topology_file(request.topo_file));
+    ranks = topology.ranks();
+    innermost = topology.dimensions.front().size;
+  } else if (!request.dims.empty()) {
+    const std::vector<int32_t> sizes = TRY(parse_dims(request.dims));
+    for (int32_t size : sizes) ranks *= size;
+    innermost = sizes.front();
+  } else {
+    return Error{Code::kInvalidArgument,
+                 "no dimensions: give --dims or --file, or set TRESTLE_DIMS or TRESTLE_TOPO_FILE"};
+  }
+  constexpr int64_t kMostRanks = 1 << 20;
+  if (ranks > kMostRanks)
+    return Error{Code::kInvalidArgument, std::to_string(ranks) + " ranks are too many to describe"};
+  // Nobody said where the ranks are. Dimension 1 inside hosts is the usual case; where the transports contradict that,
+  // all are on one host.
+  Result<Topology> topology =
+      choose_topology(request, places(static_cast<size_t>(ranks), static_cast<size_t>(innermost)));
+  if (topology.ok()) return topology;
+  return choose_topology(request, places(static_cast<size_t>(ranks), static_cast<size_t>(ranks)));
+}
+
+}  // namespace
+
+Result<std::string> describe_topology(const TopologyOptions& options, const Config& config, bool json) {
+  const Topology topology = TRY(topology_of(options, config));
+  std::string text = json ? to_json(topology) : to_text(topology);
+  if (!text.ends_with('\n')) text += '\n';
+  return text;
+}
+
+Result<std::string> describe_plan(const TopologyOptions& options, const Config& config, const std::string& collective,
+                                  const std::string& bytes, const std::string& type) {
+  const Topology topology = TRY(topology_of(options, config));
+  SelectionRequest request;
+  request.collective = TRY(parse_collective(collective));
+  request.bytes = static_cast<uint64_t>(TRY(parse_bytes(bytes)));
+  request.element_bytes = static_cast<uint32_t>(size_of(TRY(parse_data_type(type))));
+  SelectionConfig selection;
+  selection.algo = config.algorithm;
+  selection.policy = config.schedule;
+  selection.chunks = static_cast<uint32_t>(config.chunks);
+  selection.in_flight = static_cast<uint32_t>(config.phases_in_flight);
+  TRY(validate(selection, topology));
+  const Schedule schedule = TRY(select_schedule(request, topology, selection));
+  std::string text = to_string(schedule, topology);
+  if (!text.ends_with('\n')) text += '\n';
+  char predicted[64];
+  std::snprintf(predicted, sizeof predicted, "predicted time: %.1f us\n",
+                static_cast<double>(predict_ns(schedule, topology)) / 1000.0);
+  return text + predicted;
+}
+
+}  // namespace trestle

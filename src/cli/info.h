@@ -1,0 +1,22 @@
+// `trestle topo` and `trestle plan`: what the library would decide, as text. Pure but for reading a topology file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/config.h"
+#include "base/result.h"
+
+namespace trestle {
+
+struct TopologyOptions {
+  std::string dims;  // "" : as TRESTLE_DIMS
+  std::string file;  // "" : as TRESTLE_TOPO_FILE
+};
+
+Result<std::string> describe_topology(const TopologyOptions& options, const Config& config, bool json);
+// `bytes`: of the whole buffer of one rank.
+Result<std::string> describe_plan(const TopologyOptions& options, const Config& config, const std::string& collective,
+                                  const std::string& bytes, const std::string& type);
+
+}  // namespace trestle
