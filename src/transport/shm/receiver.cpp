@@ -285,7 +285,7 @@ void Receiver::copy_out_slots(Incoming& message) {
 void Receiver::deliver(Incoming& message) {
   RecvRequest& request = *message.request;
   if (request.pieces.empty()) {
-    if (message.solicited && !message.spilled && slots_scarce(message)) {
+    if (message.solicited && !message.spilled && !message.in_line && slots_scarce(message)) {
       message.next = nullptr;
       (deferred_last_ != nullptr ? deferred_last_->next : deferred_first_) = &message;
       deferred_last_ = &message;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -40,6 +41,11 @@ std::string read_text(const std::string& path) {
   return length > 0 ? std::string(text.data(), static_cast<size_t>(length)) : std::string();
 }
 
+uint64_t number_in(const std::string& path, uint64_t otherwise) {
+  const std::string text = read_text(path);
+  return !text.empty() && text[0] >= '0' && text[0] <= '9' ? std::strtoull(text.c_str(), nullptr, 10) : otherwise;
+}
+
 // The process's control group, version 2: the line "0::/path".
 std::string control_group() {
   const std::string groups = read_text("/proc/self/cgroup");
@@ -48,6 +54,29 @@ std::string control_group() {
   if (groups[at] == '\n') ++at;
   const size_t end = groups.find('\n', at);
   return groups.substr(at + 3, end == std::string::npos ? end : end - at - 3);
+}
+
+// Bytes that the control group and its ancestors allow.
+uint64_t memory_limit() {
+  uint64_t lowest = UINT64_MAX;
+  std::string path = control_group();
+  while (true) {
+    if (path == "/") path.clear();
+    lowest = std::min(lowest, number_in("/sys/fs/cgroup" + path + "/memory.max", UINT64_MAX));
+    const size_t slash = path.rfind('/');
+    if (slash == std::string::npos) break;
+    path.resize(slash);
+  }
+  // Version 1, where containers see their own group as the root.
+  lowest = std::min(lowest, number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes", UINT64_MAX));
+  return lowest >= uint64_t{1} << 62 ? UINT64_MAX : lowest;
+}
+
+uint64_t memory_available() {
+  const std::string text = read_text("/proc/meminfo");
+  const size_t at = text.find("MemAvailable:");
+  if (at == std::string::npos) return UINT64_MAX;
+  return std::strtoull(text.c_str() + at + 13, nullptr, 10) * 1024;
 }
 
 void* map_aligned(size_t bytes, size_t alignment, int protection, int fd) {
@@ -72,22 +101,9 @@ void* map_aligned(size_t bytes, size_t alignment, int protection, int fd) {
 }  // namespace
 
 std::string memory_limit_text() {
-  uint64_t lowest = UINT64_MAX;
-  std::string path = control_group();
-  while (true) {
-    const std::string text = read_text("/sys/fs/cgroup" + (path == "/" ? "" : path) + "/memory.max");
-    if (!text.empty() && text[0] >= '0' && text[0] <= '9') {
-      lowest = std::min<uint64_t>(lowest, std::strtoull(text.c_str(), nullptr, 10));
-    }
-    const size_t slash = path.rfind('/');
-    if (path.empty() || slash == std::string::npos) break;
-    path.resize(slash);
-  }
-  // Version 1, where containers see their own group as the root.
-  const std::string old = read_text("/sys/fs/cgroup/memory/memory.limit_in_bytes");
-  if (!old.empty()) lowest = std::min<uint64_t>(lowest, std::strtoull(old.c_str(), nullptr, 10));
-  if (lowest >= uint64_t{1} << 62) return {};
-  return " (the memory limit of the control group is " + std::to_string(lowest >> 20) + " MiB)";
+  const uint64_t most = memory_limit();
+  if (most == UINT64_MAX) return {};
+  return " (the memory limit of the control group is " + std::to_string(most >> 20) + " MiB)";
 }
 
 Segment::Segment(Segment&& other) noexcept
@@ -123,6 +139,11 @@ Result<Segment> Segment::create(const char* label, size_t bytes, bool huge) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   if (bytes > SIZE_MAX / 2) return failure("make", bytes, ENOMEM);
   segment.bytes_ = round_up(bytes, huge ? kHugePageBytes : page);
+  // Allocating shared memory that is not there does not fail: the kernel kills processes to make room for it. Page
+  // cache of the control group can be dropped, so its limit alone is no reason to refuse.
+  if (segment.bytes_ >= kHugePageBytes && segment.bytes_ > std::min(memory_available(), memory_limit())) {
+    return failure("allocate", segment.bytes_, ENOMEM);
+  }
   segment.fd_ = UniqueFd(memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!segment.fd_) return failure("make", segment.bytes_, errno);
   if (ftruncate(segment.fd_.get(), static_cast<off_t>(segment.bytes_)) != 0) {

@@ -1,0 +1,2 @@
+trestle_test(NAME shm_leak_test LABEL local LIBS trestle_transport SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/shm_leak_test.cpp)

@@ -1,0 +1,146 @@
+// Lanes, slots and tag tables: the parts of the shared-memory transport by themselves.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "transport/shm/lane.h"
+#include "transport/shm/tag_table.h"
+
+namespace trestle {
+namespace {
+
+TEST(LaneShape, FitsARankThatTalksToEverybody) {
+  for (const int32_t ranks : {2, 3, 8, 16, 64}) {
+    const LaneShape shape = lane_shape(ranks);
+    EXPECT_TRUE(shape.sane());
+    EXPECT_GE(shape.data_bytes(), 128u * 1024);
+    if (ranks > 8) continue;
+    const size_t all = (shape.control_bytes() + shape.data_bytes()) * static_cast<size_t>(ranks - 1);
+    EXPECT_LT(all, size_t{4} << 20) << ranks << " ranks";
+  }
+}
+
+struct LanePair {
+  OutLane out;
+  InLane in;
+  explicit LanePair(LaneShape shape = {}) {
+    EXPECT_TRUE(out.create(shape).ok());
+    EXPECT_TRUE(in.adopt(UniqueFd(dup(out.control().fd())), out.control().bytes()).ok());
+  }
+};
+
+TEST(Lane, CarriesDescriptorsInOrderBetweenThreads) {
+  LanePair lane;
+  constexpr uint64_t kCount = 20'000;
+  std::thread producer([&] {
+    for (uint64_t i = 0; i < kCount; ++i) {
+      while (lane.out.room(1) == 0) std::this_thread::yield();
+      Descriptor descriptor;
+      descriptor.kind = DescriptorKind::kAsk;
+      descriptor.bytes = i;
+      descriptor.tag = {i * 3, static_cast<uint32_t>(i), 7, ~i};
+      lane.out.push(descriptor);
+    }
+  });
+  for (uint64_t i = 0; i < kCount; ++i) {
+    Descriptor descriptor;
+    while (!lane.in.peek(descriptor)) std::this_thread::yield();
+    lane.in.advance();
+    ASSERT_EQ(descriptor.bytes, i);
+    ASSERT_EQ(descriptor.tag, (MessageTag{i * 3, static_cast<uint32_t>(i), 7, ~i}));
+  }
+  producer.join();
+  EXPECT_FALSE(lane.in.waiting());
+}
+
+TEST(Lane, TellsWhenItIsFull) {
+  LanePair lane;
+  Descriptor descriptor;
+  descriptor.kind = DescriptorKind::kAsk;
+  const uint32_t most = lane.out.shape().descriptors;
+  for (uint32_t i = 0; i < most; ++i) {
+    ASSERT_NE(lane.out.room(1), 0u);
+    lane.out.push(descriptor);
+  }
+  EXPECT_EQ(lane.out.room(1), 0u);
+  for (uint32_t i = 0; i < most; ++i) {
+    ASSERT_TRUE(lane.in.peek(descriptor));
+    lane.in.advance();
+  }
+  EXPECT_EQ(lane.out.room(most), most);
+}
+
+TEST(Lane, GivesSlotsBackInAnyOrder) {
+  LanePair lane;
+  SlotPool& pool = lane.out.small();
+  std::mt19937 random(1);
+  std::vector<uint32_t> held;
+  for (int i = 0; i < 20'000; ++i) {
+    if (random() % 2 == 0 && pool.available(1) != 0) {
+      const uint32_t slot = pool.take();
+      ASSERT_EQ(std::count(held.begin(), held.end(), slot), 0) << "a slot was handed out twice";
+      held.push_back(slot);
+    } else if (!held.empty()) {
+      std::swap(held[random() % held.size()], held.back());
+      lane.in.give_back_small(held.back());
+      held.pop_back();
+    }
+    ASSERT_EQ(pool.available(64), pool.total() - held.size());
+  }
+}
+
+TEST(Lane, RingsOnceForEverySleep) {
+  LanePair lane;
+  EXPECT_FALSE(lane.in.take_asleep());
+  lane.out.set_asleep(true);
+  EXPECT_TRUE(lane.in.take_asleep());
+  EXPECT_FALSE(lane.in.take_asleep());
+  lane.out.set_asleep(true);
+  lane.out.set_asleep(false);
+  EXPECT_FALSE(lane.in.take_asleep());
+}
+
+TEST(Lane, RefusesAnUnknownShape) {
+  OutLane out;
+  ASSERT_TRUE(out.create({}).ok());
+  reinterpret_cast<LaneHeader*>(out.control().data())->shape.descriptors = 3;
+  InLane in;
+  const Status status = in.adopt(UniqueFd(dup(out.control().fd())), out.control().bytes());
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, Code::kRemoteError);
+  reinterpret_cast<LaneHeader*>(out.control().data())->shape = LaneShape{128, 64, 1 << 20, 16, 65536};
+  EXPECT_FALSE(in.adopt(UniqueFd(dup(out.control().fd())), out.control().bytes()).ok()) << "slots beyond the end";
+}
+
+TEST(TagTable, BehavesLikeAMap) {
+  TagTable<int> table;
+  std::map<uint64_t, int*> reference;
+  std::vector<int> values(300);
+  std::mt19937 random(2);
+  const auto tag = [](uint64_t i) { return MessageTag{i % 7, static_cast<uint32_t>(i % 3), 0, i * 65536}; };
+  for (int round = 0; round < 100'000; ++round) {
+    const uint64_t i = random() % values.size();
+    const bool known = reference.count(i) != 0;
+    switch (random() % 3) {
+      case 0:
+        ASSERT_EQ(table.insert(tag(i), &values[i]), !known);
+        reference[i] = &values[i];
+        break;
+      case 1:
+        ASSERT_EQ(table.take(tag(i)), known ? &values[i] : nullptr);
+        reference.erase(i);
+        break;
+      default:
+        ASSERT_EQ(table.find(tag(i)), known ? &values[i] : nullptr);
+    }
+    ASSERT_EQ(table.size(), reference.size());
+  }
+}
+
+}  // namespace
+}  // namespace trestle

@@ -1,0 +1,344 @@
+// What the shared-memory transport promises beyond the contract that all transports share: nothing waits behind
+// unposted messages or unreleased views, mapped memory is read in place, a sleeper is woken.
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "transport/shm/mem_alloc.h"
+#include "transport/shm/shm.h"
+
+namespace trestle {
+namespace {
+
+std::byte pattern(uint64_t seed, size_t i) {
+  return static_cast<std::byte>(seed * 131 + i * 7 + (i >> 8));
+}
+
+// Ranks of one thread: every wait drives all of them.
+class ShmTransportTest : public testing::Test {
+ protected:
+  struct Message {
+    std::vector<std::byte> data;
+    ConstPiece piece;
+    Piece target;
+    SendRequest send;
+    RecvRequest recv;
+  };
+
+  void make(int32_t ranks, bool map_memory = true) {
+    std::vector<std::string> addresses;
+    std::vector<std::string> names;
+    for (int32_t r = 0; r < ranks; ++r) {
+      EndpointConfig config;
+      config.rank = r;
+      config.ranks = ranks;
+      config.job = "shm transport test";
+      config.secret.assign(32, std::byte{3});
+      config.map_memory = map_memory;
+      Result<std::unique_ptr<Transport>> made = make_shm_transport(config);
+      ASSERT_TRUE(made.ok()) << made.error().message;
+      ends_.push_back(std::move(made).value());
+      addresses.push_back(ends_.back()->address());
+      names.push_back("rank " + std::to_string(r));
+    }
+    for (const auto& end : ends_) ASSERT_TRUE(end->set_peers(addresses, names).ok());
+  }
+
+  void drive() {
+    for (const auto& end : ends_) {
+      const Result<bool> moved = end->progress();
+      ASSERT_TRUE(moved.ok()) << moved.error().message;
+    }
+  }
+  // Drives until it is so. What never comes true ends with the test's time limit.
+  void until(const std::function<bool()>& condition) {
+    while (!condition() && !HasFatalFailure()) drive();
+  }
+
+  void send(Message& message, int32_t from, int32_t to, uint64_t number) {
+    message.send.peer = to;
+    message.send.tag.operation = number;
+    message.send.bytes = message.piece.bytes;
+    message.send.pieces = {&message.piece, 1};
+    until([&] { return ends_[from]->post_send(message.send).value(); });
+  }
+  Message& send_new(int32_t from, int32_t to, uint64_t number, size_t bytes) {
+    Message& message = messages_.emplace_back();
+    message.data.resize(bytes);
+    for (size_t i = 0; i < bytes; ++i) message.data[i] = pattern(number, i);
+    message.piece = {message.data.data(), bytes};
+    send(message, from, to, number);
+    return message;
+  }
+  // target: empty for a view.
+  Message& receive(int32_t at, int32_t from, uint64_t number, size_t bytes, bool view) {
+    Message& message = messages_.emplace_back();
+    message.data.resize(view ? 0 : bytes);
+    message.target = {message.data.data(), bytes};
+    message.recv.peer = from;
+    message.recv.tag.operation = number;
+    message.recv.bytes = bytes;
+    if (!view) message.recv.pieces = {&message.target, 1};
+    until([&] { return ends_[at]->post_recv(message.recv).value(); });
+    return message;
+  }
+  static bool done(const Message& message) { return message.recv.state == RequestState::kDone; }
+  static bool sent(const Message& message) { return message.send.state == RequestState::kDone; }
+
+  static void expect_right(const Message& message, uint64_t number) {
+    std::vector<std::byte> got = message.data;
+    if (message.recv.pieces.empty()) {
+      got.clear();
+      for (const ConstPiece& piece : message.recv.view) got.insert(got.end(), piece.data, piece.data + piece.bytes);
+    }
+    ASSERT_EQ(got.size(), message.recv.bytes);
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], pattern(number, i)) << "byte " << i << " of " << number;
+  }
+
+  std::vector<std::unique_ptr<Transport>> ends_;
+  std::deque<Message> messages_;
+};
+
+constexpr size_t kSizes[] = {0, 1, 24, 25, 4096, 4097, 65536, 100'001, 262'144, 1 << 20, (5 << 20) + 3};
+
+TEST_F(ShmTransportTest, CarriesEverySizeToDestinationsAndViews) {
+  make(2);
+  uint64_t number = 0;
+  for (const bool view : {false, true}) {
+    for (const bool early : {false, true}) {
+      for (const size_t bytes : kSizes) {
+        ++number;
+        Message* in = early ? &receive(1, 0, number, bytes, view) : nullptr;
+        Message& out = send_new(0, 1, number, bytes);
+        if (in == nullptr) in = &receive(1, 0, number, bytes, view);
+        until([&] { return done(*in) && sent(out); });
+        expect_right(*in, number);
+        if (view) ends_[1]->release(in->recv);
+      }
+    }
+  }
+}
+
+TEST_F(ShmTransportTest, NoMessageWaitsBehindUnpostedOnes) {
+  make(2);
+  // Far more than there are slots of either kind, and nobody receives them yet.
+  std::vector<Message*> out;
+  for (uint64_t n = 1; n <= 100; ++n) out.push_back(&send_new(0, 1, n, n % 2 == 0 ? 8 : 4096));
+  for (uint64_t n = 101; n <= 140; ++n) out.push_back(&send_new(0, 1, n, 200'000));
+  for (const size_t bytes : kSizes) {
+    const uint64_t n = 1000 + bytes;
+    Message& last = send_new(0, 1, n, bytes);
+    Message& in = receive(1, 0, n, bytes, bytes % 2 == 0);
+    until([&] { return done(in) && sent(last); });
+    expect_right(in, n);
+    ends_[1]->release(in.recv);
+  }
+  for (uint64_t n = 140; n >= 1; --n) {
+    Message& in = receive(1, 0, n, out[n - 1]->data.size(), n % 3 == 0);
+    until([&] { return done(in); });
+    expect_right(in, n);
+    ends_[1]->release(in.recv);
+  }
+  until([&] { return sent(*out.front()) && sent(*out.back()); });
+}
+
+TEST_F(ShmTransportTest, NoMessageWaitsBehindUnreleasedViews) {
+  make(2);
+  for (const size_t bytes : {size_t{4000}, size_t{262'144}}) {
+    std::vector<Message*> held;
+    const uint64_t first = bytes;
+    for (uint64_t n = first; n < first + 50; ++n) {
+      Message& in = receive(1, 0, n, bytes, true);
+      send_new(0, 1, n, bytes);
+      held.push_back(&in);
+    }
+    until([&] { return done(*held.back()); });
+    for (uint64_t i = 0; i < held.size(); ++i) {
+      until([&] { return done(*held[i]); });
+      expect_right(*held[i], first + i);
+    }
+    for (Message* in : held) ends_[1]->release(in->recv);
+  }
+}
+
+TEST_F(ShmTransportTest, ReadsMappedMemoryInPlace) {
+  make(2);
+  const size_t bytes = 300'000;
+  auto* const memory = static_cast<std::byte*>(mem_alloc(bytes).value());
+  for (size_t i = 0; i < bytes; ++i) memory[i] = pattern(1, i);
+  Message& out = messages_.emplace_back();
+  out.piece = {memory, bytes};
+  send(out, 0, 1, 1);
+  Message& in = receive(1, 0, 1, bytes, true);
+  until([&] { return done(in); });
+  expect_right(in, 1);
+  // It is the sender's memory that is read, so the sender is not done before the release.
+  memory[0] = std::byte{99};
+  EXPECT_EQ(in.recv.view[0].data[0], std::byte{99});
+  for (int i = 0; i < 100; ++i) drive();
+  EXPECT_FALSE(sent(out));
+  ends_[1]->release(in.recv);
+  until([&] { return sent(out); });
+
+  // Several pieces, into a destination.
+  memory[0] = pattern(1, 0);
+  std::vector<ConstPiece> pieces;
+  for (size_t at = 0; at < bytes; at += 30'000) pieces.push_back({memory + at, 30'000});
+  Message& many = messages_.emplace_back();
+  many.send.peer = 1;
+  many.send.tag.operation = 2;
+  many.send.bytes = bytes;
+  many.send.pieces = pieces;
+  Message& whole = receive(1, 0, 2, bytes, false);
+  until([&] { return ends_[0]->post_send(many.send).value(); });
+  until([&] { return sent(many) && done(whole); });
+  expect_right(whole, 1);
+
+  // Freed memory is dropped, and other memory at the same place is other memory.
+  ASSERT_TRUE(mem_free(memory).ok());
+  auto* const again = static_cast<std::byte*>(mem_alloc(bytes).value());
+  for (size_t i = 0; i < bytes; ++i) again[i] = pattern(3, i);
+  Message& third = messages_.emplace_back();
+  third.piece = {again, bytes};
+  send(third, 0, 1, 3);
+  Message& third_in = receive(1, 0, 3, bytes, true);
+  until([&] { return done(third_in); });
+  expect_right(third_in, 3);
+  ends_[1]->release(third_in.recv);
+  until([&] { return sent(third); });
+  EXPECT_TRUE(mem_free(again).ok());
+}
+
+TEST_F(ShmTransportTest, CopiesMappedMemoryWhenToldTo) {
+  make(2, false);
+  const size_t bytes = 100'000;
+  auto* const memory = static_cast<std::byte*>(mem_alloc(bytes).value());
+  for (size_t i = 0; i < bytes; ++i) memory[i] = pattern(1, i);
+  Message& out = messages_.emplace_back();
+  out.piece = {memory, bytes};
+  send(out, 0, 1, 1);
+  Message& in = receive(1, 0, 1, bytes, true);
+  until([&] { return done(in) && sent(out); });
+  memory[0] = std::byte{99};
+  expect_right(in, 1);
+  ends_[1]->release(in.recv);
+  EXPECT_TRUE(mem_free(memory).ok());
+}
+
+TEST_F(ShmTransportTest, TellsADifferenceOfSizes) {
+  make(2);
+  send_new(0, 1, 1, 100);
+  Message& in = messages_.emplace_back();
+  in.recv.tag.operation = 1;
+  in.recv.bytes = 200;
+  std::string said;
+  Result<bool> posted = ends_[1]->post_recv(in.recv);
+  while (said.empty()) {
+    for (const auto& end : ends_) {
+      const Result<bool> moved = end->progress();
+      if (!moved.ok()) said = moved.error().message;
+    }
+    if (!posted.ok()) said = posted.error().message;
+  }
+  EXPECT_NE(said.find("rank 0"), std::string::npos) << said;
+  EXPECT_NE(said.find("100"), std::string::npos) << said;
+}
+
+TEST_F(ShmTransportTest, DeliversWhatWasSentBeforeALeave) {
+  make(2);
+  Message& out = send_new(0, 1, 1, 50'000);
+  ASSERT_TRUE(sent(out));
+  ends_[0]->close(0);
+  Message& in = messages_.emplace_back();
+  in.data.resize(50'000);
+  in.target = {in.data.data(), in.data.size()};
+  in.recv.tag.operation = 1;
+  in.recv.bytes = in.data.size();
+  in.recv.pieces = {&in.target, 1};
+  ASSERT_TRUE(ends_[1]->post_recv(in.recv).ok());
+  while (!done(in)) {
+    const Result<bool> moved = ends_[1]->progress();
+    ASSERT_TRUE(moved.ok()) << moved.error().message;
+  }
+  expect_right(in, 1);
+  // What does not come any more is an error that names who left.
+  Message& never = messages_.emplace_back();
+  never.recv.tag.operation = 2;
+  ASSERT_TRUE(ends_[1]->post_recv(never.recv).ok());
+  Result<bool> moved = ends_[1]->progress();
+  while (moved.ok()) moved = ends_[1]->progress();
+  EXPECT_NE(moved.error().message.find("rank 0"), std::string::npos) << moved.error().message;
+}
+
+TEST_F(ShmTransportTest, WakesASleeper) {
+  make(2);
+  {
+    Message& out = send_new(0, 1, 1, 8);
+    Message& in = receive(1, 0, 1, 8, false);
+    until([&] { return done(in) && sent(out); });
+  }
+  Message& in = messages_.emplace_back();
+  in.data.resize(8);
+  in.target = {in.data.data(), 8};
+  in.recv.tag.operation = 2;
+  in.recv.bytes = 8;
+  in.recv.pieces = {&in.target, 1};
+  ASSERT_TRUE(ends_[1]->post_recv(in.recv).ok());
+  std::atomic<bool> asleep{false};
+  std::thread receiver([&] {
+    while (in.recv.state != RequestState::kDone) {
+      ASSERT_TRUE(ends_[1]->progress().ok());
+      if (in.recv.state == RequestState::kDone) break;
+      if (!ends_[1]->prepare_sleep()) {
+        ends_[1]->finish_sleep();
+        continue;
+      }
+      asleep = true;
+      pollfd watched{ends_[1]->event_fd(), POLLIN, 0};
+      EXPECT_EQ(poll(&watched, 1, -1), 1);
+      ends_[1]->finish_sleep();
+    }
+  });
+  while (!asleep) ASSERT_TRUE(ends_[0]->progress().ok());
+  Message& out = messages_.emplace_back();
+  out.data.assign(8, std::byte{5});
+  out.piece = {out.data.data(), 8};
+  out.send.peer = 1;
+  out.send.tag.operation = 2;
+  out.send.bytes = 8;
+  out.send.pieces = {&out.piece, 1};
+  while (!ends_[0]->post_send(out.send).value()) ASSERT_TRUE(ends_[0]->progress().ok());
+  receiver.join();
+  EXPECT_EQ(in.data[7], std::byte{5});
+}
+
+TEST_F(ShmTransportTest, ConnectsManyRanksFromAllSidesAtOnce) {
+  constexpr int32_t kRanks = 6;
+  make(kRanks);
+  std::vector<Message*> all;
+  for (int32_t a = 0; a < kRanks; ++a) {
+    for (int32_t b = 0; b < kRanks; ++b) {
+      if (a == b) continue;
+      all.push_back(&receive(b, a, 1, 20'000, true));
+    }
+  }
+  for (int32_t a = 0; a < kRanks; ++a) {
+    for (int32_t b = 0; b < kRanks; ++b) {
+      if (a != b) send_new(a, b, 1, 20'000);
+    }
+  }
+  for (Message* in : all) {
+    until([&] { return done(*in); });
+    expect_right(*in, 1);
+  }
+}
+
+}  // namespace
+}  // namespace trestle
