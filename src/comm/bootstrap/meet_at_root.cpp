@@ -18,7 +18,7 @@ constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kAttemptNs = 2'000 * kMs;
 // The root decides about missing ranks at the deadline; its sentence must still arrive.
 constexpr int64_t kAnswerGraceNs = 2'000 * kMs;
-constexpr int64_t kFirstLookNs = 250 * kMs;
+constexpr int64_t kFirstLookNs = 1000 * kMs;
 // After so many rounds of a root that knows another secret, and no other root in sight, it will not become the right
 // one.
 constexpr int kMostSecretRefusals = 20;

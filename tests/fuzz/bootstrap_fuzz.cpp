@@ -1,0 +1,55 @@
+// Everything that bootstrap decodes from outside: unique ids, descriptions of ranks, requests and answers of the
+// rendezvous. What can be decoded must come out the same after encoding and decoding once more.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "comm/bootstrap/dissemination.h"
+#include "comm/bootstrap/rank_info.h"
+#include "comm/bootstrap/rendezvous_message.h"
+#include "comm/bootstrap/unique_id.h"
+
+namespace {
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+void unique_id(const std::string& bytes) {
+  trestle::UniqueIdBytes id{};
+  std::memcpy(id.data(), bytes.data(), std::min(bytes.size(), id.size()));
+  const auto decoded = trestle::decode(id);
+  if (!decoded.ok()) return;
+  const auto again = trestle::encode(decoded.value());
+  require(again.ok() && trestle::decode(again.value()).value() == decoded.value());
+}
+
+void messages(const std::string& bytes) {
+  const auto info = trestle::decode_rank_info(bytes);
+  if (info.ok()) require(trestle::decode_rank_info(trestle::encode(info.value())).ok());
+  const auto request = trestle::decode_join_request(bytes);
+  if (request.ok()) require(trestle::encode(request.value()) == bytes);
+  const auto answer = trestle::decode_join_answer(bytes);
+  if (answer.ok()) require(trestle::encode(answer.value()) == bytes);
+}
+
+void gather(const std::string& bytes) {
+  if (bytes.empty()) return;
+  trestle::Dissemination one(0, 2 + static_cast<int32_t>(static_cast<uint8_t>(bytes[0]) % 8));
+  one.start("mine");
+  one.receive(0, bytes.substr(1));
+  bool sane = true;
+  (void)one.advance(sane);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string bytes(reinterpret_cast<const char*>(data), size);
+  unique_id(bytes);
+  messages(bytes);
+  gather(bytes);
+  return 0;
+}
