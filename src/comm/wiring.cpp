@@ -93,6 +93,7 @@ EndpointConfig endpoint_config(const Bootstrap& bootstrap, const CommunicatorSet
   endpoint.secret = bootstrap.secret();
   endpoint.peer_names = wiring.names;
   endpoint.interface = key.interface;
+  endpoint.local_ip = bootstrap.local_ip();
   endpoint.socket_ifname = settings.config.socket_interfaces;
   endpoint.socket_family = settings.config.socket_family;
   const PortRange ports = settings.config.port_range;

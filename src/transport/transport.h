@@ -1,21 +1,25 @@
 // The contract of transports. One object per (communicator, rank, kind of rail); it reaches all peers of that kind.
 //
-// Ownership and threads: the rank's engine owns it and calls it under the rank's progress lock: one caller at a time, from changing
-// threads. Nothing here ever blocks. Transports never reduce and know nothing of steps: they carry messages.
+// Ownership and threads: the rank's engine owns it and calls it under the rank's progress lock: one caller at a time,
+// from changing threads. Nothing here ever blocks. Transports never reduce and know nothing of steps: they carry
+// messages.
 //
-// Messages. A message = (peer, tag, bytes). Each tag is used once per peer and direction in the life of a communicator; sends and
-// receives with the same tag match, in whatever order the two sides post them. Any number may be open at the same time, and no message ever waits
-// behind another one that its receiver has not posted (no head-of-line blocking): above the eager limit a sender waits for clear-to-send,
-// which the receiver's transport issues when its receive is posted; eager data is bounded per peer and always drained.
-// Bytes of both sides are equal (the engine's promise; a transport reports a difference as an error).
+// Messages. A message = (peer, tag, bytes). Each tag is used once per peer and direction in the life of a communicator;
+// sends and receives with the same tag match, in whatever order the two sides post them. Any number may be open at the
+// same time, and no message ever waits behind another one that its receiver has not posted (no head-of-line blocking):
+// above the eager limit a sender waits for clear-to-send, which the receiver's transport issues when its receive is
+// posted; eager data is bounded per peer and always drained. Bytes of both sides are equal (the engine's promise; a
+// transport reports a difference as an error).
 //
-// Completion. A send is done when its pieces may be overwritten: the peer has read them (mapped), or they were copied out.
-// A receive with a destination is done when the data is there. A receive without a destination (a *view*) is done when the data may be read
-// where it is (the peer's memory, a ring, a pool) until release(); the sender's memory may be what is read, then its send is done after release().
-// Requests belong to the caller and must not move or die from the accepted post until done (view: until release()), or until close().
+// Completion. A send is done when its pieces may be overwritten: the peer has read them (mapped), or they were copied
+// out. A receive with a destination is done when the data is there. A receive without a destination (a *view*) is done
+// when the data may be read where it is (the peer's memory, a ring, a pool) until release(); the sender's memory may be
+// what is read, then its send is done after release(). Requests belong to the caller and must not move or die from the
+// accepted post until done (view: until release()), or until close().
 //
-// Errors: a dead or lying peer, a failed system call: progress() or a post returns it, with a sentence that names the peer; the
-// communicator then fails as a whole (sticky). After close() nothing completes and nobody touches requests or buffers any more.
+// Errors: a dead or lying peer, a failed system call: progress() or a post returns it, with a sentence that names the
+// peer; the communicator then fails as a whole (sticky). After close() nothing completes and nobody touches requests or
+// buffers any more.
 #pragma once
 
 #include <cstddef>
@@ -76,7 +80,8 @@ struct RecvRequest {
   std::span<const Piece> pieces;  // empty: a view is wanted
   size_t bytes = 0;               // may be 0
   RequestState state = RequestState::kIdle;
-  std::vector<ConstPiece> view;   // done view: where the data is, in order; their sum is `bytes`. Capacity is kept between uses.
+  std::vector<ConstPiece>
+      view;  // done view: where the data is, in order; their sum is `bytes`. Capacity is kept between uses.
   TransportPrivate transport;
 };
 
@@ -86,16 +91,17 @@ inline constexpr size_t kMaxPieces = 256;
 struct EndpointConfig {
   int32_t rank = 0;
   int32_t ranks = 1;
-  std::string job;                         // the communicator's id, hexadecimal: names in-process boards, appears in messages
-  std::vector<std::byte> secret;           // key for the mutual proof; empty: none (a warning was given where that matters)
-  std::vector<std::string> peer_names;     // "rank 3 (host a, pid 12)", for sentences; filled before set_peers
-  std::string interface;                   // tcp: which interface to listen on; "" : chosen by address family and route
-  std::string socket_ifname;               // TRESTLE_SOCKET_IFNAME
-  std::string socket_family;               // TRESTLE_SOCKET_FAMILY
-  std::string port_range;                  // TRESTLE_PORT_RANGE
-  std::string congestion;                  // TRESTLE_CONGESTION
-  uint64_t eager_bytes = 0;                // TRESTLE_EAGER, 0: the transport's choice
-  bool map_memory = true;                  // TRESTLE_SHM_MAP
+  std::string job;                // the communicator's id, hexadecimal: names in-process boards, appears in messages
+  std::vector<std::byte> secret;  // key for the mutual proof; empty: none (a warning was given where that matters)
+  std::vector<std::string> peer_names;  // "rank 3 (host a, pid 12)", for sentences; filled before set_peers
+  std::string interface;                // tcp: which interface to listen on; "" : chosen by address family and route
+  std::string local_ip;       // numeric; the address that reaches the other ranks: used where no interface is named
+  std::string socket_ifname;  // TRESTLE_SOCKET_IFNAME
+  std::string socket_family;  // TRESTLE_SOCKET_FAMILY
+  std::string port_range;     // TRESTLE_PORT_RANGE
+  std::string congestion;     // TRESTLE_CONGESTION
+  uint64_t eager_bytes = 0;   // TRESTLE_EAGER, 0: the transport's choice
+  bool map_memory = true;     // TRESTLE_SHM_MAP
 };
 
 class Transport {
@@ -104,7 +110,8 @@ class Transport {
 
   // What peers need to reach this rank; valid after creation. May be empty. At most 512 bytes.
   virtual std::string address() const = 0;
-  // Addresses of all ranks (own one included; "" for ranks this transport will not be asked to reach). Connections are made at first use.
+  // Addresses of all ranks (own one included; "" for ranks this transport will not be asked to reach). Connections are
+  // made at first use.
   virtual Status set_peers(const std::vector<std::string>& addresses, const std::vector<std::string>& peer_names) = 0;
 
   // true: accepted (the state is kPending or already kDone); false: try again later, nothing was taken.
@@ -116,15 +123,15 @@ class Transport {
   // Moves everything that can move now; completes requests. True if anything moved.
   virtual Result<bool> progress() = 0;
 
-  // Sleeping. event_fd() becomes readable when progress() might do something; -1: never needed (all progress comes through peers
-  // that are driven by the same wait). prepare_sleep() announces to peers that a wake-up is needed and returns false if there is
-  // already something to do (then do not sleep); finish_sleep() takes it back.
+  // Sleeping. event_fd() becomes readable when progress() might do something; -1: never needed (all progress comes
+  // through peers that are driven by the same wait). prepare_sleep() announces to peers that a wake-up is needed and
+  // returns false if there is already something to do (then do not sleep); finish_sleep() takes it back.
   virtual int event_fd() const = 0;
   virtual bool prepare_sleep() = 0;
   virtual void finish_sleep() = 0;
 
-  // Ends everything at once: see the top. Idempotent. Messages that were done on the sending side still reach a living peer
-  // (linger: at most `linger_ms`, waiting for the peer to take them; 0: drop).
+  // Ends everything at once: see the top. Idempotent. Messages that were done on the sending side still reach a living
+  // peer (linger: at most `linger_ms`, waiting for the peer to take them; 0: drop).
   virtual void close(int linger_ms) = 0;
 };
 

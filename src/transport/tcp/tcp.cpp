@@ -74,12 +74,29 @@ TcpTransport::TcpTransport(const EndpointConfig& config, Listener listener, Uniq
   for (size_t rank = names_.size(); rank < peers_.size(); ++rank) names_.push_back("rank " + std::to_string(rank));
 }
 
+namespace {
+
+// Listens where the address that reaches the other ranks is, unless interfaces or a family were named.
+Status prefer_address(const std::string& ip, ListenOptions& options) {
+  if (ip.empty() || !options.interface_filter.empty() || options.family != AddressFamily::kAny) return {};
+  for (const Interface& interface : TRY(local_interfaces())) {
+    const std::string text = format_address(interface.address);
+    if (text != ip + ":0" && text != "[" + ip + "]:0") continue;
+    options.interface_filter = "=" + interface.name;
+    options.family = interface.address.family();
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Transport>> TcpTransport::create(const EndpointConfig& config) {
   TRY(tcp_probe());
   const PortRange ports = TRY(parse_port_range(config.port_range));
   ListenOptions options;
   options.interface_filter = config.interface.empty() ? config.socket_ifname : "=" + config.interface;
   options.family = TRY(parse_family(config.socket_family));
+  TRY(prefer_address(config.local_ip, options));
   options.port_low = ports.low;
   options.port_high = ports.high;
   Listener listener = TRY(listen_tcp(options));
