@@ -19,12 +19,12 @@ int64_t deadline_of(const CommunicatorSettings& settings) {
   return monotonic_clock().now_ns() + settings.config.timeout_ns;
 }
 
-void log_topology(const Topology& topology) {
-  if (!log_enabled(LogLevel::kInfo, Subsystem::kInit)) return;
-  std::string table = to_text(topology);
-  for (size_t begin = 0; begin < table.size();) {
-    const size_t end = std::min(table.find('\n', begin), table.size());
-    LOG(kInfo, kInit, "%s", table.substr(begin, end - begin).c_str());
+// The log has one line per message.
+void log_lines(Subsystem subsystem, const std::string& text) {
+  if (!log_enabled(LogLevel::kInfo, subsystem)) return;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    log_message(LogLevel::kInfo, "%s", text.substr(begin, end - begin).c_str());
     begin = end + 1;
   }
 }
@@ -77,7 +77,7 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
   communicator->mesh_->start();
   Progress::process().add(communicator->engine_);
   Progress::process().add(std::static_pointer_cast<Pollable>(communicator->mesh_));
-  if (communicator->rank_ == 0) log_topology(communicator->topology_);
+  if (communicator->rank_ == 0) log_lines(Subsystem::kInit, to_text(communicator->topology_));
   return communicator;
 }
 
@@ -157,7 +157,7 @@ Result<std::shared_ptr<const Prepared>> Communicator::build(const Call& call) {
     return std::shared_ptr<const Prepared>(std::move(express));
   }
   const Schedule schedule = TRY(schedule_for(call.request));
-  LOG(kInfo, kTuning, "%s", to_string(schedule, topology_).c_str());
+  if (log_enabled(LogLevel::kInfo, Subsystem::kTuning)) log_lines(Subsystem::kTuning, to_string(schedule, topology_));
   auto prepared = TRY(prepare(call.request, schedule, context));
   if (prepared->staging_bytes > static_cast<uint64_t>(settings_.config.staging_bytes)) {
     LOG(kInfo, kAlloc, "%s takes %llu bytes of staging, more than TRESTLE_STAGING (%lld)", to_string(*prepared).c_str(),
@@ -224,11 +224,17 @@ uint64_t Communicator::next_number(const Call& call) {
   return kPointToPoint | (call.sending ? sent_ : received_)[call.request.peer]++;
 }
 
-Operation* Communicator::commit(const Call& call, const std::shared_ptr<const Prepared>& prepared) {
+Operation* Communicator::bind(const Call& call, const std::shared_ptr<const Prepared>& prepared) {
   Operation* operation = engine_->acquire(prepared);
   operation->bind(const_cast<void*>(call.send), call.recv, next_number(call), settings_.config.timeout_ns);
-  if (is_express(call)) operation->make_express(express_call(call));
   engine_->count_pending(1);
+  return operation;
+}
+
+Operation* Communicator::commit(const Call& call, const std::shared_ptr<const Prepared>& prepared) {
+  std::lock_guard lock(submit_mutex_);
+  Operation* operation = bind(call, prepared);
+  if (is_express(call)) operation->make_express(express_call(call));
   return operation;
 }
 
@@ -237,25 +243,32 @@ void Communicator::committed() {
   engine_->try_progress();
 }
 
+// With an idle stream the calling thread runs it at once; what is not complete after its spins becomes an ordinary
+// operation.
+Status Communicator::submit_express(const Call& call, const std::shared_ptr<Stream>& stream) {
+  ExpressCall express = express_call(call);
+  if (stream->idle() && run_express(express)) {
+    next_number(call);
+    return {};
+  }
+  Operation* operation = bind(call, TRY(prepare_call(call)));
+  operation->make_express(express);
+  stream->enqueue({operation});
+  return {};
+}
+
 Status Communicator::submit(const Call& call, const std::shared_ptr<Stream>& stream) {
   if (engine_->failed()) return *failure();
   if (finalized_)
     return Error{Code::kInvalidUsage, "communicator " + name_ + " was finalized: only Destroy may follow"};
   {
     std::lock_guard lock(submit_mutex_);
-    if (is_express(call) && stream->idle()) {
-      ExpressCall express = express_call(call);
-      const uint64_t number = next_number(call);
-      if (run_express(express)) return {};
-      auto prepared = TRY(prepare_call(call));
-      Operation* operation = engine_->acquire(prepared);
-      operation->bind(const_cast<void*>(call.send), call.recv, number, settings_.config.timeout_ns);
-      operation->make_express(express);
-      engine_->count_pending(1);
-      stream->enqueue({operation});
+    if (is_express(call)) {
+      TRY(submit_express(call, stream));
+      if (engine_->pending() == 0) return {};
     } else {
       auto prepared = TRY(prepare_call(call));
-      stream->enqueue({commit(call, prepared)});
+      stream->enqueue({bind(call, prepared)});
     }
   }
   committed();

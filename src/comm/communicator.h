@@ -78,6 +78,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool is_express(const Call& call) const;
   ExpressCall express_call(const Call& call);
   bool run_express(ExpressCall& express);
+  Operation* bind(const Call& call, const std::shared_ptr<const Prepared>& prepared);
+  Status submit_express(const Call& call, const std::shared_ptr<Stream>& stream);
   Result<Schedule> schedule_for(const PrepareRequest& request) const;
   Result<std::shared_ptr<const Prepared>> build(const Call& call);
   uint64_t next_number(const Call& call);
