@@ -109,7 +109,7 @@ TEST(Board, WorksBetweenProcesses) {
   }
   const Status status = first->open(address, monotonic_clock().now_ns() + kGenerousNs);
   EXPECT_TRUE(status.ok()) << status.error().message;
-  if (status.ok()) EXPECT_TRUE(use(*first, 0, kRanks, 300));
+  EXPECT_TRUE(status.ok() && use(*first, 0, kRanks, 300));
   for (const pid_t child : children) {
     int ended = 0;
     ASSERT_EQ(waitpid(child, &ended, 0), child);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kDescriptorsPerProgress = 64;
 // Calls of progress() without any movement after which views are moved out of the lane. Only has to be finite.
-constexpr uint32_t kStuckCalls = 1024;
+constexpr uint32_t kStuckCalls = 256;
 // A destination this large is not read again soon.
 constexpr size_t kStreamingBytes = 128 * 1024;
 // A spilled message's memory is kept for the next one up to this size.

@@ -41,7 +41,24 @@ Status ShmTransport::set_peers(const std::vector<std::string>& addresses, const 
   return {};
 }
 
+Result<bool> ShmTransport::kept(Result<bool> result) {
+  if (!result.ok()) [[unlikely]]
+    failure_ = result.error();
+  return result;
+}
+
+Result<bool> ShmTransport::post_send(SendRequest& request) {
+  return kept(send(request));
+}
+Result<bool> ShmTransport::post_recv(RecvRequest& request) {
+  return kept(receive(request));
+}
+Result<bool> ShmTransport::progress() {
+  return kept(progress_all());
+}
+
 Status ShmTransport::check_peer(int32_t peer) const {
+  if (!failure_.ok()) return failure_;
   if (closed_) return Error{Code::kInvalidUsage, "the shared-memory transport is closed"};
   CHECK(peer >= 0 && peer < config_.ranks && peer != config_.rank,
         "shared memory was asked for a rank that is no peer");
@@ -75,7 +92,7 @@ Status ShmTransport::on_frame(int32_t peer, const Frame& frame, UniqueFd fd) {
   return TRY(pair(peer))->receiver.on_frame(frame, std::move(fd));
 }
 
-Result<bool> ShmTransport::post_send(SendRequest& request) {
+Result<bool> ShmTransport::send(SendRequest& request) {
   TRY(check_peer(request.peer));
   if (links_->left(request.peer)) {
     return Error{Code::kRemoteError, links_->name(request.peer) + " has left the communicator"};
@@ -91,7 +108,7 @@ Result<bool> ShmTransport::post_send(SendRequest& request) {
   return accepted;
 }
 
-Result<bool> ShmTransport::post_recv(RecvRequest& request) {
+Result<bool> ShmTransport::receive(RecvRequest& request) {
   TRY(check_peer(request.peer));
   // Also whoever only receives must notice that the peer is gone.
   TRY(links_->want(request.peer));
@@ -130,7 +147,9 @@ Result<bool> ShmTransport::progress_pair(Pair& p) {
   return moved;
 }
 
-Result<bool> ShmTransport::progress() {
+Result<bool> ShmTransport::progress_all() {
+  if (!failure_.ok()) [[unlikely]]
+    return Error(failure_.error());
   if (closed_) return Error{Code::kInvalidUsage, "the shared-memory transport is closed"};
   bool moved = false;
   if (calls_until_poll_ == 0) {

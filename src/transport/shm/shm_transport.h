@@ -15,7 +15,6 @@ namespace trestle {
 class ShmTransport final : public Transport, private LinkEvents {
  public:
   explicit ShmTransport(const EndpointConfig& config);
-  ~ShmTransport() override { close(0); }
   Status start();
 
   std::string address() const override { return links_->address(); }
@@ -43,6 +42,11 @@ class ShmTransport final : public Transport, private LinkEvents {
   Status on_frame(int32_t peer, const Frame& frame, UniqueFd fd) override;
   Result<Pair*> pair(int32_t peer);
   Status check_peer(int32_t peer) const;
+  // Keeps the first error: from then on every call returns it.
+  Result<bool> kept(Result<bool> result);
+  Result<bool> send(SendRequest& request);
+  Result<bool> receive(RecvRequest& request);
+  Result<bool> progress_all();
   Result<bool> progress_pair(Pair& pair);
   void wake(Pair& pair);
 
@@ -53,6 +57,7 @@ class ShmTransport final : public Transport, private LinkEvents {
   std::vector<Pair*> active_;
   uint32_t calls_until_poll_ = 0;
   uint64_t frees_seen_ = 0;
+  Status failure_;
   bool closed_ = false;
 };
 
