@@ -23,6 +23,7 @@ void Stream::record(const std::shared_ptr<Event>& event) {
   {
     std::lock_guard lock(event->mutex_);
     item->generation = ++event->generation_;
+    event->open_.push_back(item->generation);
     event->complete_.store(false, std::memory_order_release);
   }
   item->record = event;
@@ -48,11 +49,11 @@ void Stream::push(std::unique_ptr<StreamItem> item) {
   pump();
 }
 
-// True if the event is complete (as of the record that was waited for); else this stream is woken when it is.
+// True if the record that was waited for is done, whatever was recorded since; else this stream is woken when it is.
 bool Stream::await(StreamItem& item) {
   Event& event = *item.wait;
   std::lock_guard lock(event.mutex_);
-  if (event.complete_.load(std::memory_order_acquire) || event.generation_ != item.generation) return true;
+  if (std::find(event.open_.begin(), event.open_.end(), item.generation) == event.open_.end()) return true;
   event.waiters_.push_back(weak_from_this());
   return false;
 }
@@ -69,6 +70,7 @@ bool Stream::pump_locked(std::vector<std::weak_ptr<Stream>>& to_wake, std::vecto
     if (head.wait && !await(head)) return false;
     if (head.record) {
       std::lock_guard lock(head.record->mutex_);
+      std::erase(head.record->open_, head.generation);
       if (head.record->generation_ == head.generation) head.record->complete_.store(true, std::memory_order_release);
       to_wake.insert(to_wake.end(), head.record->waiters_.begin(), head.record->waiters_.end());
       head.record->waiters_.clear();

@@ -29,7 +29,8 @@ class Event {
   friend class Stream;
   std::mutex mutex_;
   std::atomic<bool> complete_{true};
-  uint64_t generation_ = 0;  // of the last record
+  uint64_t generation_ = 0;     // of the last record
+  std::vector<uint64_t> open_;  // generations that no stream has reached yet
   std::vector<std::weak_ptr<Stream>> waiters_;
 };
 
