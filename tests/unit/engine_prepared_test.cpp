@@ -1,0 +1,325 @@
+// Prepared operations: their pieces cover what the collective reads and writes, their dependencies stay inside their
+// steps, staging is used once, and both ends of every message cut it alike.
+#include "engine/prepared.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "sched/select.h"
+#include "transport/transport.h"
+#include "unit/engine_grids.h"
+
+namespace trestle {
+namespace {
+
+constexpr uint64_t kSegmentBytes = 4096;
+
+uint64_t preferred_segment(const void*, const std::vector<int32_t>&) {
+  return kSegmentBytes;
+}
+
+Schedule select(const PrepareRequest& request, const Topology& topology, uint32_t chunks) {
+  SelectionRequest selection;
+  selection.collective = request.collective;
+  selection.element_bytes = static_cast<uint32_t>(size_of(request.type));
+  selection.bytes = vector_elements(request, topology.ranks()) * selection.element_bytes;
+  selection.root = request.root;
+  selection.decoupled = request.half;
+  SelectionConfig config;
+  config.chunks = chunks;
+  auto schedule = select_schedule(selection, topology, config);
+  EXPECT_TRUE(schedule.ok()) << (schedule.ok() ? "" : schedule.error().message);
+  return std::move(schedule).value();
+}
+
+std::shared_ptr<const Prepared> prepare_on(const PrepareRequest& request, const Schedule& schedule,
+                                           const Topology& topology, int32_t rank) {
+  const PrepareContext context{&topology, rank, false, &preferred_segment, nullptr};
+  auto prepared = prepare(request, schedule, context);
+  EXPECT_TRUE(prepared.ok()) << (prepared.ok() ? "" : prepared.error().message);
+  return std::move(prepared).value();
+}
+
+struct Interval {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+// Whether the intervals that are not empty are [0, bytes) without gap or overlap.
+::testing::AssertionResult exactly(std::vector<Interval> intervals, uint64_t bytes) {
+  std::sort(intervals.begin(), intervals.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  uint64_t at = 0;
+  for (const Interval& interval : intervals) {
+    if (interval.begin == interval.end) continue;
+    if (interval.begin != at) return ::testing::AssertionFailure() << "gap or overlap at byte " << at;
+    at = interval.end;
+  }
+  if (at != bytes) return ::testing::AssertionFailure() << at << " bytes instead of " << bytes;
+  return ::testing::AssertionSuccess();
+}
+
+// What all first phases read from the send buffer, or all last ones write to the receive buffer.
+std::vector<Interval> pieces_of(const Prepared& prepared, bool reading) {
+  std::vector<Interval> intervals;
+  for (const auto& chunk : prepared.phases) {
+    if (chunk.empty()) continue;
+    const BlockTable& table = reading ? chunk.front().input : chunk.back().output;
+    for (const PieceRef& piece : table.pieces) {
+      EXPECT_EQ(piece.buffer, reading ? BufferId::kSend : BufferId::kRecv);
+      intervals.push_back({piece.offset, piece.offset + piece.bytes});
+    }
+  }
+  return intervals;
+}
+
+// Logical block of input (output) block `index`, by the table in plan.h.
+uint32_t logical_of(const Plan& plan, uint32_t index, bool input) {
+  const bool own = (plan.kind == PhaseKind::kReduceScatter && !input) || (plan.kind == PhaseKind::kAllGather && input);
+  return own ? static_cast<uint32_t>(plan.me) : index;
+}
+
+void check_block_lengths(const PreparedPhase& phase) {
+  for (bool input : {true, false}) {
+    const BlockTable& table = input ? phase.input : phase.output;
+    const uint32_t blocks = input ? input_blocks(*phase.plan) : output_blocks(*phase.plan);
+    if (blocks == 0) continue;
+    ASSERT_EQ(table.first.size(), blocks + 1) << "input " << input;
+    for (uint32_t b = 0; b < blocks; ++b) {
+      uint64_t bytes = 0;
+      for (uint32_t i = table.first[b]; i < table.first[b + 1]; ++i) bytes += table.pieces[i].bytes;
+      EXPECT_EQ(bytes, phase.logical_bytes.at(logical_of(*phase.plan, b, input))) << "block " << b;
+    }
+  }
+}
+
+void check_dependencies(const PreparedPhase& phase) {
+  ASSERT_EQ(phase.step_bytes.size(), phase.plan->steps.size());
+  ASSERT_EQ(phase.dependencies.size(), phase.plan->dependencies.size());
+  for (uint32_t s = 0; s < phase.plan->steps.size(); ++s) {
+    const Step& step = phase.plan->steps[s];
+    for (uint32_t d = 0; d < step.dependencies; ++d) {
+      const ByteDependency& dependency = phase.dependencies[step.first_dependency + d];
+      EXPECT_LT(dependency.step, s) << "a step waits for one that comes later";
+      EXPECT_LE(dependency.my_begin, dependency.my_end);
+      EXPECT_LE(dependency.my_end, phase.step_bytes[s]);
+      EXPECT_LE(dependency.its_begin + dependency.my_end - dependency.my_begin, phase.step_bytes.at(dependency.step));
+    }
+  }
+}
+
+// Scratch of every phase and results between phases: all inside staging, none over another.
+void check_staging(const Prepared& prepared) {
+  std::map<uint64_t, uint64_t> taken;  // begin -> end
+  const auto take = [&](uint64_t begin, uint64_t end) {
+    if (begin == end) return;
+    EXPECT_LE(end, prepared.staging_bytes);
+    const auto next = taken.lower_bound(begin);
+    EXPECT_TRUE(next == taken.end() || end <= next->first) << "staging is used twice";
+    EXPECT_TRUE(next == taken.begin() || std::prev(next)->second <= begin) << "staging is used twice";
+    taken[begin] = end;
+  };
+  for (const auto& chunk : prepared.phases) {
+    for (const PreparedPhase& phase : chunk) {
+      EXPECT_EQ(phase.scratch_offset % 64, 0u);
+      take(phase.scratch_offset, phase.scratch_offset + phase.scratch_stride * phase.plan->scratch);
+      for (uint64_t bytes : phase.logical_bytes) EXPECT_LE(bytes, phase.scratch_stride);
+      for (const PieceRef& piece : phase.output.pieces) {
+        if (piece.buffer == BufferId::kStaging) take(piece.offset, piece.offset + piece.bytes);
+      }
+    }
+  }
+}
+
+// Byte positions in a step's operand at which a new piece begins.
+std::vector<uint64_t> piece_starts(const PreparedPhase& phase, const BlockRange& range, uint32_t logical_first) {
+  std::vector<uint64_t> starts;
+  uint64_t at = 0;
+  for (uint32_t i = 0; i < range.count; ++i) {
+    if (range.space == Space::kScratch) {
+      if (phase.logical_bytes[logical_first + i] != 0) starts.push_back(at);
+      at += phase.logical_bytes[logical_first + i];
+      continue;
+    }
+    const BlockTable& table = range.space == Space::kInput ? phase.input : phase.output;
+    for (uint32_t p = table.first[range.first + i]; p < table.first[range.first + i + 1]; ++p) {
+      starts.push_back(at);
+      at += table.pieces[p].bytes;
+    }
+  }
+  return starts;
+}
+
+void check_pieces_per_segment(const PreparedPhase& phase) {
+  for (uint32_t s = 0; s < phase.plan->steps.size(); ++s) {
+    const Step& step = phase.plan->steps[s];
+    if (step.kind != StepKind::kSend && step.kind != StepKind::kRecv) continue;
+    const BlockRange& range =
+        step.kind == StepKind::kRecv ? step.destination : phase.plan->sources[step.first_source].blocks;
+    std::map<uint64_t, size_t> pieces;  // by segment: those that begin in it, and the one that reaches into it
+    for (uint64_t at : piece_starts(phase, range, step.logical_first)) ++pieces[at / phase.segment_bytes];
+    for (const auto& [segment, count] : pieces) EXPECT_LE(count + 1, kMaxPieces) << "segment " << segment;
+  }
+}
+
+void check_phases(const Prepared& prepared) {
+  for (const auto& chunk : prepared.phases) {
+    EXPECT_LE(chunk.size(), prepared.stages);
+    for (const PreparedPhase& phase : chunk) {
+      check_block_lengths(phase);
+      check_dependencies(phase);
+      check_pieces_per_segment(phase);
+      EXPECT_EQ(phase.segment_bytes % 64, 0u);
+      EXPECT_GT(phase.segment_bytes, 0u);
+    }
+  }
+  check_staging(prepared);
+}
+
+struct Sides {
+  uint64_t reads = 0;
+  uint64_t writes = 0;
+};
+
+// Bytes of the send buffer that a rank's first phases read, and of the receive buffer that its last ones write.
+Sides sides_of(const PrepareRequest& request, const Topology& topology, int32_t rank) {
+  const uint64_t element = size_of(request.type);
+  const uint64_t all = vector_elements(request, topology.ranks()) * element;
+  const uint64_t own = request.count * element;
+  const bool root = rank == request.root;
+  switch (request.collective) {
+    case Collective::kReduceScatter:
+      return {all, own};
+    case Collective::kAllGather:
+      return {own, all};
+    case Collective::kBroadcast:
+      return {root ? all : 0, all};
+    case Collective::kReduce:
+      return {all, root ? all : 0};
+    default:
+      return {all, all};
+  }
+}
+
+constexpr Collective kCollectivesHere[] = {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather,
+                                           Collective::kBroadcast, Collective::kReduce,        Collective::kAllToAll};
+
+void check_everywhere(const PrepareRequest& request, const Topology& topology, uint32_t chunks) {
+  const Schedule schedule = select(request, topology, chunks);
+  for (int32_t rank = 0; rank < topology.ranks(); ++rank) {
+    const auto prepared = prepare_on(request, schedule, topology, rank);
+    SCOPED_TRACE(to_string(*prepared) + ", rank " + std::to_string(rank) + " of " + std::to_string(topology.ranks()));
+    const Sides sides = sides_of(request, topology, rank);
+    EXPECT_TRUE(exactly(pieces_of(*prepared, true), sides.reads));
+    EXPECT_TRUE(exactly(pieces_of(*prepared, false), sides.writes));
+    check_phases(*prepared);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(Prepared, CoversWhatTheCollectiveReadsAndWrites) {
+  for (int seed = 0; seed < 40; ++seed) {
+    Rng rng(seed);
+    const Topology topology = random_grid(rng);
+    for (Collective collective : kCollectivesHere) {
+      PrepareRequest request;
+      request.collective = collective;
+      request.count = rng.below(4) == 0 ? rng.below(5) : rng.below(3000);
+      request.type = rng.below(2) == 0 ? DataType::kFloat32 : DataType::kInt8;
+      request.root = static_cast<int32_t>(rng.below(topology.ranks()));
+      check_everywhere(request, topology, static_cast<uint32_t>(rng.below(4)));
+      ASSERT_FALSE(HasFailure()) << "seed " << seed;
+    }
+  }
+}
+
+// A separated all-reduce: both halves work on the receive buffer, whose shards are the canonical ranges.
+TEST(Prepared, HalvesMeetInTheShardOfTheReceiveBuffer) {
+  for (int seed = 0; seed < 40; ++seed) {
+    Rng rng(seed);
+    const Topology topology = random_grid(rng);
+    PrepareRequest scatter;
+    scatter.collective = Collective::kReduceScatter;
+    scatter.half = true;
+    scatter.count = rng.below(3000);
+    PrepareRequest gather = scatter;
+    gather.collective = Collective::kAllGather;
+    const Schedule scatter_schedule = select(scatter, topology, 2);
+    const Schedule gather_schedule = select(gather, topology, 3);
+    for (int32_t rank = 0; rank < topology.ranks(); ++rank) {
+      const ElementRange shard = nth_range(scatter.count, topology.ranks(), rank);
+      const auto shifted = [&](std::vector<Interval> intervals) {
+        for (Interval& interval : intervals) {
+          interval.begin -= shard.offset * 4;
+          interval.end -= shard.offset * 4;
+        }
+        return intervals;
+      };
+      const auto first = prepare_on(scatter, scatter_schedule, topology, rank);
+      EXPECT_TRUE(exactly(pieces_of(*first, true), scatter.count * 4));
+      EXPECT_TRUE(exactly(shifted(pieces_of(*first, false)), shard.count * 4)) << "seed " << seed << " rank " << rank;
+      check_phases(*first);
+      const auto second = prepare_on(gather, gather_schedule, topology, rank);
+      EXPECT_TRUE(exactly(pieces_of(*second, false), scatter.count * 4));
+      std::vector<Interval> inputs;
+      for (const auto& chunk : second->phases) {
+        for (const PieceRef& piece : chunk.front().input.pieces) {
+          EXPECT_EQ(piece.buffer, BufferId::kRecv);
+          inputs.push_back({piece.offset, piece.offset + piece.bytes});
+        }
+      }
+      EXPECT_TRUE(exactly(shifted(inputs), shard.count * 4)) << "seed " << seed << " rank " << rank;
+      check_phases(*second);
+      ASSERT_FALSE(HasFailure()) << "seed " << seed << " rank " << rank;
+    }
+  }
+}
+
+// More units than a message has pieces: segments shrink, for all ranks of a group alike.
+TEST(Prepared, SegmentsOfAGroupAreEqualWhereDataIsScattered) {
+  for (const auto& sizes : {std::vector<int32_t>{16, 12}, std::vector<int32_t>{7, 5, 6}, std::vector<int32_t>{300}}) {
+    const Topology topology = engine_grid(sizes);
+    for (uint64_t count : {1u, 37u, 700u}) {
+      PrepareRequest request;
+      request.collective = Collective::kReduceScatter;
+      request.count = count;
+      const Schedule schedule = select(request, topology, 3);
+      std::map<std::vector<int32_t>, std::vector<uint64_t>> segments;  // group -> by chunk and stage
+      for (int32_t rank = 0; rank < topology.ranks(); rank += sizes.size() == 1 ? 50 : 1) {
+        const auto prepared = prepare_on(request, schedule, topology, rank);
+        for (size_t k = 0; k < prepared->phases.size(); ++k) {
+          for (size_t s = 0; s < prepared->phases[k].size(); ++s) {
+            const PreparedPhase& phase = prepared->phases[k][s];
+            std::vector<int32_t> key = phase.peers;
+            key.insert(key.end(), {static_cast<int32_t>(k), static_cast<int32_t>(s)});
+            const std::vector<uint64_t> cut = {phase.segment_bytes};
+            EXPECT_EQ(segments.emplace(key, cut).first->second, cut) << "rank " << rank << " cuts another way";
+            check_pieces_per_segment(phase);
+          }
+        }
+        ASSERT_FALSE(HasFailure()) << "rank " << rank << " of " << topology.ranks() << ", count " << count;
+      }
+    }
+  }
+}
+
+TEST(Prepared, PointToPointIsOnePhaseOfBothEnds) {
+  const Topology topology = engine_grid({3});
+  PrepareRequest request;
+  request.collective = Collective::kSendRecv;
+  request.count = 1001;
+  request.peer = 2;
+  const PrepareContext context{&topology, 1, true, &preferred_segment, nullptr};
+  for (bool sending : {true, false}) {
+    auto prepared = prepare_point_to_point(request, sending, context);
+    ASSERT_TRUE(prepared.ok()) << prepared.error().message;
+    const auto& operation = *prepared.value();
+    EXPECT_TRUE(exactly(pieces_of(operation, sending), 4004));
+    check_phases(operation);
+    const std::vector<int32_t> peers = sending ? std::vector<int32_t>{1, 2} : std::vector<int32_t>{2, 1};
+    EXPECT_EQ(operation.phases[0][0].peers, peers);
+  }
+}
+
+}  // namespace
+}  // namespace trestle
