@@ -59,6 +59,7 @@ bool Express::poll(ExpressCall& call) {
 }
 
 void Express::combine(const ExpressCall& call) {
+  if (call.bytes == 0) return;  // nothing to move, and buffers of no bytes may be null
   const auto payload = [&](int32_t rank) { return board_->payload(rank, call.sequence); };
   switch (call.collective) {
     case Collective::kAllReduce:
