@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/clock.h"
 #include "kernels/copy.h"
 #include "transport/shm/mem_alloc.h"
 
@@ -55,11 +56,11 @@ void Sender::push_control(const Descriptor& descriptor) {
   }
 }
 
-void Sender::gather(SendRequest& request, std::byte* to, size_t bytes) {
+void Sender::gather(SendRequest& request, std::byte* to, size_t bytes, bool streaming) {
   while (bytes != 0) {
     const ConstPiece& piece = request.pieces[piece_of(request)];
     const size_t part = std::min(bytes, piece.bytes - piece_offset_of(request));
-    copy(to, piece.data + piece_offset_of(request), part, false);
+    copy(to, piece.data + piece_offset_of(request), part, streaming);
     to += part;
     bytes -= part;
     offset_of(request) += part;
@@ -96,7 +97,7 @@ Result<bool> Sender::post(SendRequest& request) {
   const size_t slots = (request.bytes + lane_.shape().big_bytes - 1) / lane_.shape().big_bytes;
   const size_t wanted = slots + big.reserve();
   if (!unasked || queue_[1].first != nullptr || slots > kSlotsPerDescriptor || wanted > big.total() ||
-      big.available(static_cast<uint32_t>(wanted)) < wanted) {
+      big.available(kMostSlots) < wanted) {
     ask(request);
     return true;
   }
@@ -117,7 +118,7 @@ void Sender::push_small(SendRequest& request, uint8_t flags) {
   Descriptor descriptor = descriptor_for(request, fits ? DescriptorKind::kInline : DescriptorKind::kSmall, flags);
   const uint32_t slot = lane_.small().take();
   descriptor.extra_slot = static_cast<uint8_t>(slot);
-  gather(request, fits ? descriptor.extra.data.data() : lane_.small_slot(slot), request.bytes);
+  gather(request, fits ? descriptor.extra.data.data() : lane_.small_slot(slot), request.bytes, false);
   push(descriptor);
 }
 
@@ -127,7 +128,14 @@ bool Sender::push_big(SendRequest& request, uint32_t slots, uint8_t flags) {
     const uint32_t slot = lane_.big().take();
     descriptor.extra.slots[descriptor.count++] = static_cast<uint8_t>(slot);
     const uint64_t rest = request.bytes - offset_of(request);
-    gather(request, lane_.big_slot(slot), std::min<uint64_t>(rest, lane_.shape().big_bytes));
+    const uint64_t bytes = std::min<uint64_t>(rest, lane_.shape().big_bytes);
+    if (bytes < lane_.shape().big_bytes) {
+      gather(request, lane_.big_slot(slot), bytes, false);
+      continue;
+    }
+    const int64_t begin_ns = monotonic_clock().now_ns();
+    gather(request, lane_.big_slot(slot), bytes, stores_.streaming());
+    stores_.took(monotonic_clock().now_ns() - begin_ns);
   }
   push(descriptor);
   return offset_of(request) == request.bytes;
@@ -233,7 +241,8 @@ Result<bool> Sender::progress() {
       const size_t left = request.bytes - offset_of(request);
       const size_t unit = lane_.shape().big_bytes;
       const auto wanted = kind == 0 ? 1u : static_cast<uint32_t>(std::min<size_t>((left + unit - 1) / unit, 64));
-      const uint32_t free = std::min(pool.available(wanted), wanted);
+      // The slots that were given back last are still in a cache: look for them even if others are free.
+      const uint32_t free = std::min(pool.available(kind == 0 ? 1 : kMostSlots), wanted);
       if (free == 0) break;
       if (kind == 0) push_small(request, kSolicited);
       moved = true;

@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "transport/shm/lane.h"
 #include "transport/shm/links.h"
+#include "transport/shm/store_choice.h"
 #include "transport/shm/tag_table.h"
 
 namespace trestle {
@@ -74,7 +75,7 @@ class Sender {
   // The next slots of the message, at most `slots`. True when that was its end.
   bool push_big(SendRequest& request, uint32_t slots, uint8_t flags);
   void ask(SendRequest& request);
-  void gather(SendRequest& request, std::byte* to, size_t bytes);
+  void gather(SendRequest& request, std::byte* to, size_t bytes, bool streaming);
 
   const int32_t peer_;
   Links& links_;
@@ -84,7 +85,8 @@ class Sender {
   bool pushed_ = false;
   bool refused_ = false;           // a post, for want of room
   TagTable<SendRequest> waiting_;  // asked, or being read by the peer
-  Queue queue_[2];                 // cleared, waiting for slots: small, big
+  StoreChoice stores_;
+  Queue queue_[2];  // cleared, waiting for slots: small, big
   std::vector<Descriptor> backlog_;
   std::vector<uint64_t> shared_;  // allocations that the peer has
 };
