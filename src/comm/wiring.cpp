@@ -160,7 +160,8 @@ class Wirer {
   }
 
   Status make_board(RankInfo& mine) {
-    if (!settings_.config.express || !share_memory(wiring_)) return {};
+    // The board has one way to do things: who names algorithms gets those.
+    if (!settings_.config.express || !settings_.config.algorithm.empty() || !share_memory(wiring_)) return {};
     board_ = TRY(Board::create(endpoint_config(bootstrap_, settings_, wiring_, {}), one_process()));
     mine.addresses[kBoardAddress] = board_->address();
     return {};

@@ -103,7 +103,8 @@ void Progress::work_started() {
 }
 
 void Progress::poke() {
-  for (const auto& engine : *engines()) engine->try_progress();
+  const auto all = engines();
+  for (const auto& engine : *all) engine->try_progress();
 }
 
 namespace {
@@ -176,7 +177,8 @@ int64_t Progress::next_pollable_ns() {
 // Drives what nobody drives. Returns the number of engines that it had to drive.
 int Progress::helper_round(int64_t now_ns) {
   int driven = 0;
-  for (const auto& engine : *engines()) {
+  const auto all = engines();
+  for (const auto& engine : *all) {
     if (!engine->busy() || engine->attended()) continue;
     if (now_ns - engine->last_driven_ns() < kUndrivenNs) continue;
     // Stays with it while things move, so that a transfer does not crawl from tick to tick.
