@@ -154,6 +154,8 @@ Status Handshake::take_proof() {
   const auto refusal = static_cast<uint8_t>(in_[0]);
   secret_differs_ = refusal == kSecret;
   if (refusal != kNone) return fail(refusal_sentence(refusal));
+  if (std::any_of(&in_[1], &in_[kMacAt], [](std::byte b) { return b != std::byte{0}; }))
+    return fail("the peer's proof is not written as this version of the protocol writes it");
   const Hash32 right = proof_of(role_ == Role::kInitiator ? Role::kAcceptor : Role::kInitiator);
   secret_differs_ = !equal_secrets(right, {&in_[kMacAt], right.size()});
   if (secret_differs_)

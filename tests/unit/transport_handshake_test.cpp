@@ -1,0 +1,211 @@
+// The handshake: who knows the secret gets in, and nobody else, whatever is sent.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+#include "transport/auth/handshake.h"
+
+namespace trestle {
+namespace {
+
+Credentials credentials(int32_t rank, const std::string& secret = "open sesame", const std::string& job = "job") {
+  const auto bytes = std::as_bytes(std::span(secret.data(), secret.size()));
+  return {{bytes.begin(), bytes.end()}, job_id(job), rank};
+}
+
+using Bytes = std::vector<std::byte>;
+
+// Takes what one side has to say.
+Bytes said(Handshake& from) {
+  const Bytes bytes(from.outgoing().begin(), from.outgoing().end());
+  from.sent(bytes.size());
+  return bytes;
+}
+
+// Gives it to the other side in slices of at most `slice` bytes.
+Status hear(Handshake& to, std::span<const std::byte> bytes, size_t slice = 1000) {
+  while (!bytes.empty() && to.wanted() > 0) {
+    const auto part = bytes.first(std::min({bytes.size(), to.wanted(), slice}));
+    if (Status status = to.received(part); !status.ok()) return status;
+    bytes = bytes.subspan(part.size());
+  }
+  return {};
+}
+
+struct Outcome {
+  Status initiator;
+  Status acceptor;
+};
+
+// The whole conversation; `change` may tamper with each message (its number, its bytes).
+Outcome converse(Handshake& initiator, Handshake& acceptor, const std::function<void(int, Bytes&)>& change = {},
+                 size_t slice = 1000) {
+  Outcome outcome;
+  for (int message = 0; message < 4; ++message) {
+    const bool forth = message % 2 == 0;
+    Bytes bytes = said(forth ? initiator : acceptor);
+    if (change) change(message, bytes);
+    Status& status = forth ? outcome.acceptor : outcome.initiator;
+    status = hear(forth ? acceptor : initiator, bytes, slice);
+    if (!status.ok()) {
+      // The last word of the one that refuses.
+      Status& other = forth ? outcome.initiator : outcome.acceptor;
+      other = hear(forth ? initiator : acceptor, said(forth ? acceptor : initiator));
+      break;
+    }
+  }
+  return outcome;
+}
+
+TEST(Handshake, EqualSecretsProveEachOther) {
+  for (const size_t slice : {1, 7, 1000}) {
+    Handshake initiator(Role::kInitiator, Purpose::kTcp, credentials(3), 5);
+    Handshake acceptor(Role::kAcceptor, Purpose::kTcp, credentials(5));
+    EXPECT_EQ(acceptor.wanted(), kHelloBytes);
+    EXPECT_EQ(initiator.wanted(), 0u) << "before its hello is sent";
+    const Outcome outcome = converse(initiator, acceptor, {}, slice);
+    EXPECT_TRUE(outcome.initiator.ok() && outcome.acceptor.ok());
+    EXPECT_TRUE(initiator.done() && acceptor.done());
+    EXPECT_EQ(initiator.peer_rank(), 5);
+    EXPECT_EQ(acceptor.peer_rank(), 3);
+    EXPECT_EQ(initiator.wanted(), 0u);
+    EXPECT_EQ(acceptor.wanted(), 0u) << "what follows the handshake must not be read by it";
+  }
+}
+
+struct Refusal {
+  const char* what;
+  Purpose purpose;
+  Credentials credentials;
+  std::optional<int32_t> wanted;
+  const char* sentence;  // part of what one of the two says
+};
+
+TEST(Handshake, EveryDifferenceIsSaid) {
+  const Refusal kCases[] = {
+      {"another secret", Purpose::kTcp, credentials(0, "open barley"), 1, "secret"},
+      {"no secret", Purpose::kTcp, credentials(0, ""), 1, "secret"},
+      {"another job", Purpose::kTcp, credentials(0, "open sesame", "other"), 1, "job"},
+      {"another purpose", Purpose::kControl, credentials(0), 1, "purpose"},
+      {"another rank wanted", Purpose::kTcp, credentials(0), 2, "rank"},
+  };
+  for (const Refusal& c : kCases) {
+    Handshake initiator(Role::kInitiator, c.purpose, c.credentials, c.wanted);
+    Handshake acceptor(Role::kAcceptor, Purpose::kTcp, credentials(1));
+    const Outcome outcome = converse(initiator, acceptor);
+    EXPECT_FALSE(initiator.done()) << c.what;
+    EXPECT_FALSE(acceptor.done()) << c.what;
+    ASSERT_FALSE(outcome.acceptor.ok()) << c.what;
+    EXPECT_NE(outcome.acceptor.error().message.find(c.sentence), std::string::npos) << outcome.acceptor.error().message;
+    ASSERT_FALSE(outcome.initiator.ok()) << c.what << ": the other side is told";
+    EXPECT_NE(outcome.initiator.error().message.find(c.sentence), std::string::npos)
+        << outcome.initiator.error().message;
+    EXPECT_EQ(outcome.acceptor.error().code, Code::kRemoteError);
+  }
+}
+
+TEST(Handshake, AnUnexpectedRankIsRefusedByEitherSide) {
+  Handshake initiator(Role::kInitiator, Purpose::kShm, credentials(3));
+  Handshake acceptor(Role::kAcceptor, Purpose::kShm, credentials(5), 4);
+  const Outcome outcome = converse(initiator, acceptor);
+  ASSERT_FALSE(outcome.acceptor.ok());
+  EXPECT_NE(outcome.acceptor.error().message.find("rank 3, not rank 4"), std::string::npos);
+}
+
+// One flipped bit anywhere, in any of the four messages: whoever reads it is not convinced.
+TEST(Handshake, NoBitMayChange) {
+  for (int message = 0; message < 4; ++message) {
+    const size_t bytes = message < 2 ? kHelloBytes : kProofBytes;
+    for (size_t at = 0; at < bytes; ++at) {
+      Handshake initiator(Role::kInitiator, Purpose::kTcp, credentials(0), 1);
+      Handshake acceptor(Role::kAcceptor, Purpose::kTcp, credentials(1));
+      (void)converse(initiator, acceptor, [&](int number, Bytes& data) {
+        if (number == message && at < data.size()) data[at] ^= std::byte{1};
+      });
+      EXPECT_FALSE(initiator.done()) << "message " << message << ", byte " << at;
+      EXPECT_TRUE(message == 3 || !acceptor.done()) << "message " << message << ", byte " << at;
+    }
+  }
+}
+
+TEST(Handshake, ItsOwnBytesSentBackAreRefused) {
+  Handshake initiator(Role::kInitiator, Purpose::kTcp, credentials(0));
+  EXPECT_FALSE(hear(initiator, said(initiator)).ok());
+
+  // A stranger that mirrors an acceptor: hello as initiator made from what the acceptor said, proof likewise.
+  Handshake victim(Role::kAcceptor, Purpose::kTcp, credentials(1));
+  Handshake oracle(Role::kAcceptor, Purpose::kTcp, credentials(1));
+  Handshake honest(Role::kInitiator, Purpose::kTcp, credentials(0), 1);
+  const Bytes hello = said(honest);
+  ASSERT_TRUE(hear(victim, hello).ok());
+  ASSERT_TRUE(hear(oracle, hello).ok());
+  (void)said(oracle);
+  ASSERT_TRUE(hear(honest, said(victim)).ok());
+  const Bytes proof = said(honest);
+  // The proof made for one connection is worth nothing on another one, even towards the same rank at the same time.
+  EXPECT_FALSE(hear(oracle, proof).ok());
+  EXPECT_TRUE(hear(victim, proof).ok());
+}
+
+TEST(Handshake, AReplayIsRefused) {
+  std::vector<Bytes> recorded;
+  {
+    Handshake initiator(Role::kInitiator, Purpose::kTcp, credentials(0), 1);
+    Handshake acceptor(Role::kAcceptor, Purpose::kTcp, credentials(1));
+    (void)converse(initiator, acceptor, [&](int, Bytes& data) { recorded.push_back(data); });
+    ASSERT_TRUE(acceptor.done());
+  }
+  Handshake acceptor(Role::kAcceptor, Purpose::kTcp, credentials(1));
+  ASSERT_TRUE(hear(acceptor, recorded[0]).ok());
+  (void)said(acceptor);
+  EXPECT_FALSE(hear(acceptor, recorded[2]).ok());
+  Handshake initiator(Role::kInitiator, Purpose::kTcp, credentials(0), 1);
+  (void)said(initiator);
+  ASSERT_TRUE(hear(initiator, recorded[1]).ok());
+  (void)said(initiator);
+  EXPECT_FALSE(hear(initiator, recorded[3]).ok());
+}
+
+TEST(Handshake, GarbageIsRefusedAtItsFirstByte) {
+  Handshake acceptor(Role::kAcceptor, Purpose::kTcp, credentials(1));
+  const std::string request = "GET / HTTP/1.1\r\n";
+  const Status status = acceptor.received(std::as_bytes(std::span(request.data(), 1)));
+  ASSERT_FALSE(status.ok());
+  EXPECT_TRUE(acceptor.outgoing().empty()) << "a stranger learns nothing";
+  EXPECT_EQ(acceptor.wanted(), 0u);
+}
+
+TEST(Handshake, HalfOfItIsNotDone) {
+  Handshake initiator(Role::kInitiator, Purpose::kTcp, credentials(0), 1);
+  Handshake acceptor(Role::kAcceptor, Purpose::kTcp, credentials(1));
+  const Bytes hello = said(initiator);
+  ASSERT_TRUE(hear(acceptor, std::span(hello).first(kHelloBytes - 1)).ok());
+  EXPECT_TRUE(acceptor.outgoing().empty());
+  EXPECT_EQ(acceptor.wanted(), 1u);
+  EXPECT_FALSE(acceptor.done());
+}
+
+TEST(Handshake, AStrangerLearnsNoMacBeforeItHasProvedItself) {
+  Handshake initiator(Role::kInitiator, Purpose::kTcp, credentials(0, "guess"), 1);
+  Handshake acceptor(Role::kAcceptor, Purpose::kTcp, credentials(1));
+  std::vector<Bytes> from_acceptor;
+  (void)converse(initiator, acceptor, [&](int number, Bytes& data) {
+    if (number % 2 == 1) from_acceptor.push_back(data);
+  });
+  ASSERT_EQ(from_acceptor.size(), 1u) << "only the hello, which has no MAC";
+  EXPECT_EQ(from_acceptor[0].size(), kHelloBytes);
+}
+
+TEST(Handshake, DerivedSecretsDiffer) {
+  const Bytes secret(32, std::byte{7});
+  EXPECT_EQ(derive_secret(secret, "a"), derive_secret(secret, "a"));
+  EXPECT_NE(derive_secret(secret, "a"), derive_secret(secret, "b"));
+  EXPECT_NE(derive_secret(secret, "a"), derive_secret(Bytes(31, std::byte{7}), "a"));
+  EXPECT_EQ(derive_secret(secret, "a").size(), 32u);
+  EXPECT_NE(job_id("a"), job_id("b"));
+}
+
+}  // namespace
+}  // namespace trestle

@@ -1,0 +1,162 @@
+// Addresses, interfaces and sockets on loopback.
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <array>
+#include <atomic>
+#include <string>
+
+#include "base/clock.h"
+#include "transport/socket/socket.h"
+
+namespace trestle {
+namespace {
+
+TEST(Address, IsReadAndWritten) {
+  for (const char* text : {"127.0.0.1:5000", "10.1.2.3:1", "[::1]:65535", "[2001:db8::7]:80"}) {
+    const auto address = parse_address(text);
+    ASSERT_TRUE(address.ok()) << address.error().message;
+    EXPECT_EQ(format_address(address.value()), text);
+  }
+  EXPECT_TRUE(parse_address("127.9.9.9:1").value().is_loopback());
+  EXPECT_TRUE(parse_address("[::1]:1").value().is_loopback());
+  EXPECT_TRUE(parse_address("[::ffff:127.0.0.1]:1").value().is_loopback());
+  EXPECT_FALSE(parse_address("10.0.0.1:1").value().is_loopback());
+  EXPECT_EQ(parse_address("[::1]:77").value().port(), 77);
+  EXPECT_EQ(parse_address("10.0.0.1:1").value(), parse_address("10.0.0.1:1").value());
+  EXPECT_FALSE(parse_address("10.0.0.1:1").value() == parse_address("10.0.0.1:2").value());
+}
+
+TEST(Address, WhatIsNoneIsRefusedWithTheText) {
+  for (const char* text :
+       {"", ":", "127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:x", ":80", "::1:80", "[::1]",
+        "[::1]:", "[::1:80", "[]:80", "1.2.3:y:80", "127.0.0.1:80 ", "300.1.1.1:80", "host:80"}) {
+    const auto address = parse_address(text);
+    ASSERT_FALSE(address.ok()) << text;
+    EXPECT_EQ(address.error().code, Code::kInvalidArgument);
+    EXPECT_NE(address.error().message.find("'" + std::string(text) + "'"), std::string::npos)
+        << address.error().message;
+  }
+  EXPECT_EQ(parse_host_port("node-3:29500").value().host, "node-3");
+}
+
+TEST(Interfaces, AreFilteredAsInNccl) {
+  struct Case {
+    const char* filter;
+    const char* name;
+    bool matches;
+  };
+  const Case kCases[] = {{"", "eth0", true},        {"eth", "eth0", true},     {"eth", "ib0", false},
+                         {"eth,ib", "ib0", true},   {"=eth", "eth0", false},   {"=eth0", "eth0", true},
+                         {"=eth0,lo", "lo", true},  {"^docker", "eth0", true}, {"^docker", "docker0", false},
+                         {"^eth,lo", "lo", false},  {"^=eth0", "eth0", false}, {"^=eth0", "eth01", true},
+                         {"eth0,", "wlan0", false}, {"^", "eth0", true}};
+  for (const Case& c : kCases) EXPECT_EQ(interface_matches(c.filter, c.name), c.matches) << c.filter << " " << c.name;
+}
+
+TEST(Interfaces, AMissingOneGetsTheListOfThoseThatExist) {
+  const auto chosen = choose_interfaces("=nosuch0", AddressFamily::kAny);
+  ASSERT_FALSE(chosen.ok());
+  EXPECT_EQ(chosen.error().code, Code::kInvalidArgument);
+  EXPECT_NE(chosen.error().message.find("nosuch0"), std::string::npos);
+  EXPECT_NE(chosen.error().message.find("lo (127.0.0.1)"), std::string::npos) << chosen.error().message;
+}
+
+ListenOptions on_loopback(uint16_t low = 0, uint16_t high = 0) {
+  ListenOptions options;
+  options.interface_filter = "=lo";
+  options.family = AddressFamily::kIpv4;
+  options.port_low = low;
+  options.port_high = high;
+  return options;
+}
+
+TEST(Tcp, AFullPortRangeIsSaid) {
+  auto first = listen_tcp(on_loopback());
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  const uint16_t port = first.value().address.port();
+  const auto second = listen_tcp(on_loopback(port, port));
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.error().message.find(std::to_string(port)), std::string::npos) << second.error().message;
+  EXPECT_FALSE(listen_tcp(on_loopback(20, 10)).ok());
+}
+
+TEST(Tcp, BytesAndTheEndOfTheStream) {
+  auto listener = listen_tcp(on_loopback());
+  ASSERT_TRUE(listener.ok());
+  EXPECT_FALSE(accept_connection(listener.value().fd.get()).value());
+  const SocketAddress to = listener.value().address;
+  auto out = connect_before({&to, 1}, {});
+  ASSERT_TRUE(out.ok()) << out.error().message;
+  auto in = accept_before(listener.value().fd.get(), {});
+  ASSERT_TRUE(in.ok());
+  EXPECT_TRUE(set_tcp_options(out.value().get(), {}));
+  TcpOptions unknown;
+  unknown.congestion = "no-such-control";
+  EXPECT_FALSE(set_tcp_options(out.value().get(), unknown));
+  std::array<std::byte, 4> buffer;
+  EXPECT_EQ(receive_bytes(in.value().get(), buffer).value(), 0u) << "would block";
+  const std::array<std::byte, 4> data = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
+  ASSERT_TRUE(send_all_before(out.value().get(), data, {}).ok());
+  ASSERT_TRUE(receive_all_before(in.value().get(), buffer, {}).ok());
+  EXPECT_EQ(buffer, data);
+  end_sending(out.value().get());
+  ASSERT_TRUE(wait_before(in.value().get(), POLLIN, {}).ok());
+  EXPECT_EQ(receive_bytes(in.value().get(), buffer).value(), kEndOfStream);
+  EXPECT_EQ(receive_all_before(in.value().get(), buffer, {}).error().code, Code::kRemoteError);
+  EXPECT_EQ(peer_address(out.value().get()), to);
+}
+
+TEST(Tcp, WaitingEndsAtTheMomentOrWhenAborted) {
+  auto listener = listen_tcp(on_loopback());
+  ASSERT_TRUE(listener.ok());
+  WaitLimit past{monotonic_clock().now_ns() - 1, nullptr};
+  EXPECT_EQ(accept_before(listener.value().fd.get(), past).error().code, Code::kTimeout);
+  std::atomic<bool> aborted{true};
+  EXPECT_EQ(accept_before(listener.value().fd.get(), {kNever, &aborted}).error().code, Code::kAborted);
+  const SocketAddress nobody = listener.value().address;
+  listener.value().fd.reset();
+  EXPECT_EQ(connect_before({&nobody, 1}, {monotonic_clock().now_ns() + 30'000'000, nullptr}).error().code,
+            Code::kTimeout);
+}
+
+TEST(Unix, AbstractNamesCarryDescriptorsAndSayWhoIsThere) {
+  const std::string name =
+      "trestle-test-" + std::to_string(::getpid()) + "-" + std::to_string(monotonic_clock().now_ns());
+  EXPECT_EQ(connect_unix(name).error().code, Code::kRemoteError);
+  auto listener = listen_unix(name);
+  ASSERT_TRUE(listener.ok()) << listener.error().message;
+  EXPECT_FALSE(listen_unix(name).ok());
+  EXPECT_FALSE(listen_unix("").ok());
+  EXPECT_FALSE(listen_unix(std::string(108, 'x')).ok());
+  auto out = connect_unix(name);
+  ASSERT_TRUE(out.ok());
+  auto in = accept_before(listener.value().get(), {});
+  ASSERT_TRUE(in.ok());
+  EXPECT_EQ(peer_process(in.value().get()).value().pid, ::getpid());
+
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const UniqueFd reading(ends[0]);
+  UniqueFd writing(ends[1]);
+  const std::byte letter{42};
+  const int passed = writing.get();
+  ASSERT_EQ(send_with_descriptors(out.value().get(), {&letter, 1}, {&passed, 1}).value(), 1u);
+  writing.reset();
+  std::byte got{};
+  std::vector<UniqueFd> descriptors;
+  ASSERT_TRUE(wait_before(in.value().get(), POLLIN, {}).ok());
+  ASSERT_EQ(receive_with_descriptors(in.value().get(), {&got, 1}, descriptors).value(), 1u);
+  EXPECT_EQ(got, letter);
+  ASSERT_EQ(descriptors.size(), 1u);
+  ASSERT_EQ(::write(descriptors[0].get(), "x", 1), 1);
+  char read_back = 0;
+  ASSERT_EQ(::read(reading.get(), &read_back, 1), 1);
+  EXPECT_EQ(read_back, 'x');
+  out.value().reset();
+  ASSERT_TRUE(wait_before(in.value().get(), POLLIN, {}).ok());
+  EXPECT_EQ(receive_with_descriptors(in.value().get(), {&got, 1}, descriptors).value(), kEndOfStream);
+}
+
+}  // namespace
+}  // namespace trestle
