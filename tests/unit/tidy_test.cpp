@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <regex>
 #include <set>
@@ -168,15 +169,19 @@ TEST(Preprocessor, DecidesNothing) {
 
 TEST(Waiting, IsForEventsNotForTime) {
   const std::vector<SourceFile> files = code_of({"src", "kernels", "perf", "tests"});
-  expect_absent(files, "\\b(sleep_for|sleep_until|usleep|nanosleep|clock_nanosleep)\\b|(^|[^\\w])::sleep\\s*\\(",
+  expect_absent(files,
+                "\\b(this_thread::sleep_\\w+|sleep_for|usleep|nanosleep|clock_nanosleep)\\b|(^|[^\\w])::sleep\\s*\\(",
                 "nothing sleeps for a time: wait for the event");
 }
 
+// Besides the guard of the C functions, the command line may catch what its parser throws.
 TEST(Exceptions, AreCaughtAtTheCBoundaryOnly) {
   std::vector<SourceFile> files = code_of({"src", "kernels"});
   expect_absent(files, "\\bthrow\\b", "errors are results");
   files.erase(std::remove_if(files.begin(), files.end(),
-                             [](const SourceFile& file) { return folder_of_file(file.path) == "api"; }),
+                             [](const SourceFile& file) {
+                               return folder_of_file(file.path) == "api" || file.path == "src/cli/main.cpp";
+                             }),
               files.end());
   expect_absent(files, "\\b(catch|try)\\b", "the only catch is the guard of the C functions");
 }
@@ -192,36 +197,61 @@ std::vector<SourceFile> all_texts() {
   return files;
 }
 
+struct BannedWord {
+  std::string text;
+  bool whole = false;  // not as the beginning of a longer word
+};
+
+bool has_banned(const std::string& line, const BannedWord& word) {
+  const auto in_word = [&](size_t at) {
+    return at < line.size() && (std::isalnum(static_cast<unsigned char>(line[at])) != 0 || line[at] == '_');
+  };
+  for (size_t at = line.find(word.text); at != std::string::npos; at = line.find(word.text, at + 1)) {
+    const bool begins = at == 0 || !in_word(at - 1);
+    if (begins && !(word.whole && in_word(at + word.text.size()))) return true;
+  }
+  return false;
+}
+
 TEST(Words, NothingIsLeftForLaterAndNoMachineIsNamed) {
   // In halves, so that this file does not hold them.
-  const std::vector<std::string> banned = {
-      "\\bTO"
-      "DO\\b",
-      "\\bFIX"
-      "ME\\b",
-      "\\bXX"
-      "X\\b",
-      "\\bfor n"
-      "ow\\b",
-      "\\bplace"
-      "holder",
-      "[\"'( ]/wo"
-      "rk/",
-      "[\"'( ]/ho"
-      "me/",
-      "\\bfa"
-      "rm-",
-      "\\bhel"
-      "per-"};
-  for (const std::string& word : banned) {
-    const std::regex pattern(word);
-    for (const SourceFile& file : all_texts()) {
-      for (size_t i = 0; i < file.lines.size(); ++i) {
-        EXPECT_FALSE(std::regex_search(file.lines[i], pattern))
-            << file.path << ":" << i + 1 << ": matches " << word << ": " << file.lines[i];
+  const std::vector<BannedWord> banned = {{"TO"
+                                           "DO",
+                                           true},
+                                          {"FIX"
+                                           "ME",
+                                           true},
+                                          {"XX"
+                                           "X",
+                                           true},
+                                          {"for n"
+                                           "ow",
+                                           true},
+                                          {"place"
+                                           "holder"},
+                                          {"/wo"
+                                           "rk/"},
+                                          {"/ho"
+                                           "me/"},
+                                          {"fa"
+                                           "rm-"},
+                                          {"hel"
+                                           "per-"}};
+  for (const SourceFile& file : all_texts()) {
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      for (const BannedWord& word : banned) {
+        EXPECT_FALSE(has_banned(file.lines[i], word)) << file.path << ":" << i + 1 << ": has " << word.text;
       }
     }
   }
+  EXPECT_TRUE(
+      has_banned("// TO"
+                 "DO: more",
+                 banned[0]));
+  EXPECT_FALSE(
+      has_banned("trestle-XX"
+                 "XXXX",
+                 banned[2]));
 }
 
 TEST(Names, OfFilesSayWhatIsInThem) {
@@ -233,11 +263,18 @@ TEST(Names, OfFilesSayWhatIsInThem) {
   }
 }
 
-// CMake files of the folder `directory`, and at the top of the repository those of cmake/.
+// CMake files of the folder `directory`; at the top of the repository those of cmake/ too, at the top of the tests
+// those of all labels.
 std::vector<fs::path> cmake_files(const fs::path& directory) {
+  std::vector<fs::path> places = {directory};
+  if (directory == root()) places.push_back(root() / "cmake");
+  if (directory == root() / "tests") {
+    for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+      if (entry.is_directory()) places.push_back(entry.path());
+    }
+  }
   std::vector<fs::path> files;
-  for (const fs::path& place : {directory, root() / "cmake"}) {
-    if (place != directory && directory != root()) continue;
+  for (const fs::path& place : places) {
     for (const fs::directory_entry& entry : fs::directory_iterator(place)) {
       const fs::path path = entry.path();
       if (path.filename() == "CMakeLists.txt" || path.extension() == ".cmake") files.push_back(path);
