@@ -1,8 +1,8 @@
 // Link: what a rank has open with one peer, and the protocol between the two, without I/O. Fed with received bytes,
 // asked for bytes to send; so tests and fuzzers drive two of them against each other without a socket.
 //
-// Owned by the tcp transport, used under the rank's progress lock. Errors of input are sentence parts that follow the
-// peer's name ("sent ...").
+// Owned by the tcp transport, which also owns the pool that its buffers end with; used under the rank's progress lock.
+// Errors of input are sentence parts that follow the peer's name ("sent ...").
 //
 // Flow. Up to the eager limit a message is sent at once, if there is credit for it: the receiver keeps at most
 // `credit_bytes` of messages that nobody has asked for, and gives credit back as they are matched. Without credit the
@@ -40,7 +40,6 @@ class Link {
       : limits_(limits), check_in_(check_in), check_out_(check_out), pool_(pool), credit_(limits.credit_bytes) {}
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
-  ~Link();
 
   // ---- Requests: as in transport.h. False: too many are open.
   Result<bool> post_send(SendRequest& request);
@@ -67,6 +66,8 @@ class Link {
   bool awaiting() const { return receives_.size() + waiting_.size() > 0 || (in_.left > 0 && in_.receive != nullptr); }
   bool sending() const { return out_count_ > 0 || !ready_.empty(); }
   bool peer_left() const { return goodbye_received_; }
+  // Whether this message (or its beginning) came before anybody asked for it.
+  bool has_early(const MessageTag& tag) { return early_.find(tag) != nullptr; }
   bool goodbye_answered() const { return goodbye_received_ || goodbye_seen_; }
   // Forgets all requests but the frame whose sending has begun; what arrives from now on is thrown away. With
   // `goodbye`, that is the last frame.

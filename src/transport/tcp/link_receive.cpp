@@ -29,13 +29,6 @@ constexpr uint64_t kCleared = 1;  // in a receive's word[0]
 
 }  // namespace
 
-Link::~Link() {
-  if (in_.buffer.data != nullptr && !early_.find(in_.tag)) pool_.give(in_.buffer.data, in_.buffer.bytes);
-  early_.for_each([this](const MessageTag&, Early& early) {
-    if (early.buffer != nullptr) pool_.give(early.buffer, early.bytes);
-  });
-}
-
 Result<bool> Link::post_recv(RecvRequest& request) {
   CHECK(request.pieces.empty() || total_bytes(request.pieces) == request.bytes,
         "the pieces of a receive are not its bytes");
@@ -59,10 +52,7 @@ Result<bool> Link::post_recv(RecvRequest& request) {
 }
 
 Status Link::accept_early(Early early, RecvRequest& request) {
-  if (early.bytes != request.bytes) {
-    if (early.complete && early.buffer != nullptr) pool_.give(early.buffer, early.bytes);
-    return wrong_size(early.bytes, request.bytes);
-  }
+  if (early.bytes != request.bytes) return wrong_size(early.bytes, request.bytes);
   give_credit_back(early.bytes + kEagerOverhead);
   if (early.complete)
     complete(request, early.buffer);
@@ -235,11 +225,8 @@ Status Link::begin_payload(const Frame& frame, RecvRequest* receive) {
   } else if (frame.bytes > 0) {
     in_.rest = PieceCursor<Piece>(receive->pieces);
   }
-  if (receive == nullptr && !early_.insert(frame.tag, {in_.buffer.data, frame.bytes, false})) {
-    if (in_.buffer.data != nullptr) pool_.give(in_.buffer.data, frame.bytes);
-    in_ = {};
+  if (receive == nullptr && !early_.insert(frame.tag, {in_.buffer.data, frame.bytes, false}))
     return Error{Code::kRemoteError, "sent two messages with the same tag"};
-  }
   return frame.bytes == 0 ? end_payload() : Status();
 }
 
