@@ -1,5 +1,6 @@
 // BufferPool: memory for data that arrived before its receive, and for views. Owned by one transport, used under its
-// rank's progress lock. What was given back last is taken first, while it is still in the cache.
+// rank's progress lock. What was given back last is taken first, while it is still in the cache. What was never given
+// back (views of a communicator that failed) ends with the pool.
 #pragma once
 
 #include <array>
@@ -21,11 +22,17 @@ class BufferPool {
   void give(std::byte* buffer, size_t bytes);
 
  private:
+  // Lies before every buffer; all of them form a list.
+  struct alignas(64) Block {
+    Block* previous;
+    Block* next;
+  };
   static constexpr size_t kClasses = 64;  // class c holds buffers of 1 << c bytes
   static size_t class_of(size_t bytes);
 
   const size_t most_kept_bytes_;
   size_t kept_bytes_ = 0;
+  Block* blocks_ = nullptr;
   std::array<std::vector<std::byte*>, kClasses> free_;
 };
 
