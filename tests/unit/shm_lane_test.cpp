@@ -3,12 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include "transport/shm/lane.h"
+#include "transport/shm/store_choice.h"
 #include "transport/shm/tag_table.h"
 
 namespace trestle {
@@ -115,6 +117,28 @@ TEST(Lane, RefusesAnUnknownShape) {
   EXPECT_EQ(status.error().code, Code::kRemoteError);
   reinterpret_cast<LaneHeader*>(out.control().data())->shape = LaneShape{128, 64, 1 << 20, 16, 65536};
   EXPECT_FALSE(in.adopt(UniqueFd(dup(out.control().fd())), out.control().bytes()).ok()) << "slots beyond the end";
+}
+
+TEST(StoreChoice, FollowsWhatIsMeasured) {
+  StoreChoice choice;
+  // Slots that were written since the last change of the times, by kind.
+  const auto run = [&](int64_t cached_ns, int64_t streaming_ns) {
+    std::array<int, 2> slots{};
+    for (int i = 0; i < 2000; ++i) {
+      ++slots[choice.streaming() ? 1 : 0];
+      // Every third is interrupted.
+      choice.took((choice.streaming() ? streaming_ns : cached_ns) + (i % 3 == 0 ? 1'000'000 : 0));
+    }
+    return slots;
+  };
+  EXPECT_FALSE(choice.streaming());
+  const auto near = run(4000, 7000);
+  EXPECT_GT(near[0], near[1] * 10);
+  EXPECT_GT(near[1], 0) << "the other way was never tried";
+  const auto far = run(20'000, 7000);
+  EXPECT_GT(far[1], far[0] * 3);
+  const auto near_again = run(4000, 7000);
+  EXPECT_GT(near_again[0], near_again[1] * 3);
 }
 
 TEST(TagTable, BehavesLikeAMap) {
