@@ -185,8 +185,8 @@ Result<std::shared_ptr<const Prepared>> Communicator::prepare_call(const Call& c
 
 bool Communicator::is_express(const Call& call) const {
   const PrepareRequest& r = call.request;
-  if (r.peer >= 0 || r.half || engine_->express() == nullptr) return false;
-  return engine_->express()->serves(r.collective, r.count * size_of(r.type));
+  if (r.peer >= 0 || engine_->express() == nullptr) return false;
+  return engine_->express()->serves(r.collective, r.count * size_of(r.type), r.half);
 }
 
 ExpressCall Communicator::express_call(const Call& call) {
@@ -200,6 +200,7 @@ ExpressCall Communicator::express_call(const Call& call) {
   express.elements = r.count;
   express.bytes = r.count * size_of(r.type);
   express.root = r.root;
+  express.half = r.half;
   express.sequence = engine_->express()->next_sequence();
   return express;
 }

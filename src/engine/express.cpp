@@ -10,7 +10,9 @@ namespace {
 // Everybody reads everybody's slot: beyond this a rank reads more than a plan would send.
 constexpr uint64_t kMostBytesRead = 64 * 1024;
 
-uint64_t published_bytes(Collective collective, uint64_t count_bytes, uint64_t ranks) {
+// Of the longest slot. Halves of a separated all-reduce count the whole vector.
+uint64_t published_bytes(Collective collective, uint64_t count_bytes, uint64_t ranks, bool half) {
+  if (half) return count_bytes;
   const bool per_block = collective == Collective::kReduceScatter || collective == Collective::kAllToAll;
   return per_block ? count_bytes * ranks : count_bytes;
 }
@@ -22,9 +24,9 @@ Express::Express(std::unique_ptr<Board> board, int32_t rank, int32_t ranks, uint
   ahead_.reserve(64);
 }
 
-bool Express::serves(Collective collective, uint64_t count_bytes) const {
+bool Express::serves(Collective collective, uint64_t count_bytes, bool half) const {
   if (collective == Collective::kSendRecv || count_bytes > most_bytes_) return false;
-  const uint64_t bytes = published_bytes(collective, count_bytes, ranks_);
+  const uint64_t bytes = published_bytes(collective, count_bytes, ranks_, half);
   return bytes <= most_bytes_ && bytes * ranks_ <= kMostBytesRead;
 }
 
@@ -36,10 +38,20 @@ bool Express::may_publish(uint64_t sequence) {
   return sequence < known_floor_ + kBoardSlots;
 }
 
+// Elements of the vector that a reduce-scatter leaves at a rank, or that an all-gather takes from it.
+ElementRange Express::shard(const ExpressCall& call, int32_t rank) const {
+  return nth_range(call.half ? call.elements : call.elements * ranks_, ranks_, rank);
+}
+
 void Express::publish(ExpressCall& call) {
-  const bool has_data = call.collective != Collective::kBroadcast || rank_ == call.root;
-  const uint64_t bytes = published_bytes(call.collective, call.bytes, ranks_);
-  if (has_data && bytes != 0) std::memcpy(board_->my_payload(call.sequence), call.send, bytes);
+  const std::byte* data = call.send;
+  uint64_t bytes = published_bytes(call.collective, call.bytes, ranks_, call.half);
+  if (call.collective == Collective::kBroadcast && rank_ != call.root) bytes = 0;
+  if (call.collective == Collective::kAllGather && call.half) {
+    data += shard(call, rank_).offset * size_of(call.spec.type);
+    bytes = shard(call, rank_).count * size_of(call.spec.type);
+  }
+  if (bytes != 0) std::memcpy(board_->my_payload(call.sequence), data, bytes);
   board_->publish(call.sequence, floor_);
   call.published = true;
 }
@@ -58,21 +70,33 @@ bool Express::poll(ExpressCall& call) {
   return true;
 }
 
+void Express::reduce(const ExpressCall& call, uint64_t offset, uint64_t elements, std::byte* recv) {
+  if (elements == 0) return;
+  for (int32_t r = 0; r < ranks_; ++r) sources_[r] = board_->payload(r, call.sequence) + offset;
+  call.reduce(recv, sources_, elements, call.spec);
+}
+
 void Express::combine(const ExpressCall& call) {
   if (call.bytes == 0) return;  // nothing to move, and buffers of no bytes may be null
   const auto payload = [&](int32_t rank) { return board_->payload(rank, call.sequence); };
+  const uint64_t element_bytes = size_of(call.spec.type);
   switch (call.collective) {
-    case Collective::kAllReduce:
     case Collective::kReduce:
+      if (rank_ == call.root) reduce(call, 0, call.elements, call.recv);
+      return;
+    case Collective::kAllReduce:
+      reduce(call, 0, call.elements, call.recv);
+      return;
     case Collective::kReduceScatter: {
-      if (call.collective == Collective::kReduce && rank_ != call.root) return;
-      const uint64_t offset = call.collective == Collective::kReduceScatter ? rank_ * call.bytes : 0;
-      for (int32_t r = 0; r < ranks_; ++r) sources_[r] = payload(r) + offset;
-      call.reduce(call.recv, sources_, call.elements, call.spec);
+      const ElementRange mine = shard(call, rank_);
+      reduce(call, mine.offset * element_bytes, mine.count, call.recv + (call.half ? mine.offset * element_bytes : 0));
       return;
     }
     case Collective::kAllGather:
-      for (int32_t r = 0; r < ranks_; ++r) std::memcpy(call.recv + r * call.bytes, payload(r), call.bytes);
+      for (int32_t r = 0; r < ranks_; ++r) {
+        const ElementRange part = shard(call, r);
+        std::memcpy(call.recv + part.offset * element_bytes, payload(r), part.count * element_bytes);
+      }
       return;
     case Collective::kAllToAll:
       for (int32_t r = 0; r < ranks_; ++r) {

@@ -28,6 +28,7 @@ struct ExpressCall {
   uint64_t elements = 0;  // of what `count` counts
   uint64_t bytes = 0;     // of it
   int32_t root = 0;
+  bool half = false;  // of a separated all-reduce: elements and bytes are of the whole vector
   uint64_t sequence = 0;
   int32_t arrived = 0;  // ranks seen so far
   bool published = false;
@@ -38,7 +39,9 @@ class Express {
   Express(std::unique_ptr<Board> board, int32_t rank, int32_t ranks, uint64_t most_bytes);
 
   // Whether a collective goes over the board: agreed, a function of its arguments only.
-  bool serves(Collective collective, uint64_t count_bytes) const;
+  // half: of a separated all-reduce; count_bytes is then of the whole vector, cut into shards that may differ by an
+  // element.
+  bool serves(Collective collective, uint64_t count_bytes, bool half = false) const;
   uint64_t next_sequence() { return next_sequence_++; }
   // Publishes and looks for the others. True when the collective is complete.
   bool poll(ExpressCall& call);
@@ -47,6 +50,8 @@ class Express {
   bool may_publish(uint64_t sequence);
   void publish(ExpressCall& call);
   void combine(const ExpressCall& call);
+  void reduce(const ExpressCall& call, uint64_t offset, uint64_t elements, std::byte* recv);
+  ElementRange shard(const ExpressCall& call, int32_t rank) const;
   void completed(uint64_t sequence);
 
   std::unique_ptr<Board> board_;
