@@ -127,7 +127,7 @@ Status Board::fetch(const std::string& address, int64_t deadline_ns) {
     if (!fd && monotonic_clock().now_ns() >= deadline_ns) {
       return Error{Code::kTimeout, name(0) + " did not take the connection for the board of small collectives in time"};
     }
-    if (!fd) usleep(1000);  // its queue is full and tells nobody when it is not
+    if (!fd) ::sched_yield();  // its queue is full and tells nobody when it is not
   }
   if (TRY(peer_process(fd.get())).uid != geteuid()) {
     return Error{Code::kRemoteError, "the process that listens for " + name(0) + " belongs to another user"};
