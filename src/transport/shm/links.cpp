@@ -220,16 +220,16 @@ Result<bool> Links::step_frames(int32_t peer, Stream& stream) {
     if (got.value() == 0) return false;
     if (got.value() == kEndOfStream) return true;
     stream.in_bytes += got.value();
-    if (stream.in_bytes < sizeof(Frame)) continue;
-    Frame frame;
+    if (stream.in_bytes < sizeof(LinkFrame)) continue;
+    LinkFrame frame;
     std::memcpy(&frame, stream.in.data(), sizeof frame);
     stream.in_bytes = 0;
     UniqueFd fd;
     if (!stream.descriptors.empty()) fd = std::move(stream.descriptors.front());
     stream.descriptors.clear();
-    if (frame.kind == FrameKind::kGoodbye) {
+    if (frame.kind == LinkFrameKind::kGoodbye) {
       peers_[peer].left = true;
-    } else if (frame.kind != FrameKind::kWake) {
+    } else if (frame.kind != LinkFrameKind::kWake) {
       TRY(events_.on_frame(peer, frame, std::move(fd)));
     }
   }
@@ -247,7 +247,7 @@ Status Links::ended(int32_t peer, Stream& stream) {
   return Error{Code::kRemoteError, p.name + " died: its link of shared memory ended without a goodbye"};
 }
 
-Result<bool> Links::send(int32_t peer, const Frame& frame, int fd) {
+Result<bool> Links::send(int32_t peer, const LinkFrame& frame, int fd) {
   Peer& p = peers_[peer];
   if (p.state != State::kReady) return false;
   const auto data = std::as_bytes(std::span(&frame, 1));
@@ -265,7 +265,7 @@ Result<bool> Links::send(int32_t peer, const Frame& frame, int fd) {
 
 void Links::wake(int32_t peer) {
   Peer& p = peers_[peer];
-  const Frame frame{};
+  const LinkFrame frame{};
   const auto data = std::as_bytes(std::span(&frame, 1));
   if (p.state == State::kReady) {
     (void)send_bytes(p.out.fd.get(), data);
@@ -303,7 +303,7 @@ Result<bool> Links::poll() {
 }
 
 void Links::close() {
-  const Frame goodbye{FrameKind::kGoodbye, 0, 0, 0};
+  const LinkFrame goodbye{LinkFrameKind::kGoodbye, 0, 0, 0};
   const auto data = std::as_bytes(std::span(&goodbye, 1));
   for (Peer& p : peers_) {
     if (p.state == State::kReady) (void)send_bytes(p.out.fd.get(), data);

@@ -21,7 +21,7 @@
 
 namespace trestle {
 
-enum class FrameKind : uint32_t {
+enum class LinkFrameKind : uint32_t {
   kWake = 1,     // nothing to say
   kLane = 2,     // with a descriptor of `bytes`: the control segment of the sender's lane
   kData = 3,     // with a descriptor: its data segment
@@ -29,8 +29,8 @@ enum class FrameKind : uint32_t {
   kGoodbye = 5,  // the end of this link is meant
 };
 
-struct Frame {
-  FrameKind kind = FrameKind::kWake;
+struct LinkFrame {
+  LinkFrameKind kind = LinkFrameKind::kWake;
   uint32_t zero = 0;
   uint64_t id = 0;
   uint64_t bytes = 0;
@@ -45,7 +45,7 @@ class LinkEvents {
   // The link to the peer is proved: frames can be sent.
   virtual Status on_ready(int32_t peer) = 0;
   // A frame of a proved peer; errors are told to the caller of poll().
-  virtual Status on_frame(int32_t peer, const Frame& frame, UniqueFd fd) = 0;
+  virtual Status on_frame(int32_t peer, const LinkFrame& frame, UniqueFd fd) = 0;
 };
 
 class Links {
@@ -67,7 +67,7 @@ class Links {
   bool left(int32_t peer) const { return peers_[peer].left; }
 
   // Frames arrive in the order in which they were sent on a link. False: the socket is full.
-  Result<bool> send(int32_t peer, const Frame& frame, int fd);
+  Result<bool> send(int32_t peer, const LinkFrame& frame, int fd);
   // Sends kWake on whichever link there is; a full socket is as good.
   void wake(int32_t peer);
 
@@ -85,7 +85,7 @@ class Links {
   struct Stream {
     UniqueFd fd;
     std::unique_ptr<Handshake> handshake;
-    std::array<std::byte, sizeof(Frame)> in{};
+    std::array<std::byte, sizeof(LinkFrame)> in{};
     size_t in_bytes = 0;
     std::vector<UniqueFd> descriptors;
     bool goodbye = false;

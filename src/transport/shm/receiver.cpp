@@ -25,21 +25,21 @@ Error Receiver::lie(const char* what) const {
   return {Code::kRemoteError, links_.name(peer_) + " " + what};
 }
 
-Status Receiver::on_frame(const Frame& frame, UniqueFd fd) {
+Status Receiver::on_frame(const LinkFrame& frame, UniqueFd fd) {
   Status status;
   switch (frame.kind) {
-    case FrameKind::kLane:
+    case LinkFrameKind::kLane:
       if (lane_) return lie("sent its lane of shared memory twice");
       status = lane_.adopt(std::move(fd), frame.bytes);
       break;
-    case FrameKind::kData:
+    case LinkFrameKind::kData:
       status = lane_.adopt_data(std::move(fd), frame.bytes);
       break;
-    case FrameKind::kMemory:
+    case LinkFrameKind::kMemory:
       status = memory_.adopt(frame.id, std::move(fd), frame.bytes);
       break;
-    case FrameKind::kWake:
-    case FrameKind::kGoodbye:
+    case LinkFrameKind::kWake:
+    case LinkFrameKind::kGoodbye:
       break;
   }
   if (!status.ok()) return Error{status.error().code, links_.name(peer_) + ": " + status.error().message};

@@ -28,7 +28,7 @@ class Receiver {
   Receiver(int32_t peer, Links& links, Sender& answers) : peer_(peer), links_(links), answers_(answers) {}
 
   // A frame of the peer with memory in it.
-  Status on_frame(const Frame& frame, UniqueFd fd);
+  Status on_frame(const LinkFrame& frame, UniqueFd fd);
 
   Status post(RecvRequest& request);
   void release(RecvRequest& request);

@@ -145,7 +145,7 @@ bool Sender::push_big(SendRequest& request, uint32_t slots, uint8_t flags) {
 Result<bool> Sender::make_data() {
   if (data_told_) return true;
   if (!lane_.has_data()) TRY(lane_.create_data());
-  const Frame frame{FrameKind::kData, 0, 0, lane_.data().bytes()};
+  const LinkFrame frame{LinkFrameKind::kData, 0, 0, lane_.data().bytes()};
   data_told_ = TRY(links_.send(peer_, frame, lane_.data().fd()));
   if (data_told_) lane_.data().close_fd();
   return data_told_;
@@ -165,7 +165,7 @@ Result<bool> Sender::share(uint64_t id) {
   if (std::find(shared_.begin(), shared_.end(), id) != shared_.end()) return true;
   const MemShare memory = TRY(mem_share(id));
   const UniqueFd fd(memory.fd);
-  const Frame frame{FrameKind::kMemory, 0, id, memory.bytes};
+  const LinkFrame frame{LinkFrameKind::kMemory, 0, id, memory.bytes};
   if (!TRY(links_.send(peer_, frame, fd.get()))) return false;
   shared_.push_back(id);
   return true;

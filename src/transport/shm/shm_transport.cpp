@@ -80,7 +80,7 @@ Result<ShmTransport::Pair*> ShmTransport::pair(int32_t peer) {
 Status ShmTransport::on_ready(int32_t peer) {
   Pair& p = *TRY(pair(peer));
   Segment& control = p.sender.lane().control();
-  const Frame frame{FrameKind::kLane, 0, 0, control.bytes()};
+  const LinkFrame frame{LinkFrameKind::kLane, 0, 0, control.bytes()};
   if (!TRY(links_->send(peer, frame, control.fd()))) {
     return Error{Code::kSystemError, "a fresh socket to " + links_->name(peer) + " takes no bytes"};
   }
@@ -88,7 +88,7 @@ Status ShmTransport::on_ready(int32_t peer) {
   return {};
 }
 
-Status ShmTransport::on_frame(int32_t peer, const Frame& frame, UniqueFd fd) {
+Status ShmTransport::on_frame(int32_t peer, const LinkFrame& frame, UniqueFd fd) {
   return TRY(pair(peer))->receiver.on_frame(frame, std::move(fd));
 }
 

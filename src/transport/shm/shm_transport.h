@@ -39,7 +39,7 @@ class ShmTransport final : public Transport, private LinkEvents {
   };
 
   Status on_ready(int32_t peer) override;
-  Status on_frame(int32_t peer, const Frame& frame, UniqueFd fd) override;
+  Status on_frame(int32_t peer, const LinkFrame& frame, UniqueFd fd) override;
   Result<Pair*> pair(int32_t peer);
   Status check_peer(int32_t peer) const;
   // Keeps the first error: from then on every call returns it.
