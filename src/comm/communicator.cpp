@@ -49,6 +49,8 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
   config.ranks = ranks_;
   config.name = names_[rank_];
   config.clock = &monotonic_clock();
+  config.local_ranks = wiring.local_ranks;
+  config.spin_us = settings_.config.spin_us;
   config.on_failure = [mesh = mesh_, rank = rank_](const Error& error) {
     if (error.code == Code::kAborted) return;
     mesh->mesh().flood_error(error, rank);

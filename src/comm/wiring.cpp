@@ -139,6 +139,9 @@ class Wirer {
     TRY(connect());
     TRY(open_board());
     fill_segments();
+    const std::string& here = wiring_.infos[bootstrap_.rank()].place.host_id;
+    wiring_.local_ranks = static_cast<int32_t>(std::count_if(
+        wiring_.infos.begin(), wiring_.infos.end(), [&](const RankInfo& info) { return info.place.host_id == here; }));
     return std::move(wiring_);
   }
 

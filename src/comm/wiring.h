@@ -21,6 +21,7 @@ struct Wiring {
   std::vector<std::unique_ptr<Transport>> transports;
   std::vector<Transport*> router;  // by rank; nullptr for this rank where nothing in process reaches it
   std::vector<std::vector<uint64_t>> segment_bytes;  // [a][b], preferred size of messages of long blocks
+  int32_t local_ranks = 1;                           // on this rank's host
   std::unique_ptr<Express> express;                  // or nullptr
 };
 

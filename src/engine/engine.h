@@ -31,6 +31,8 @@ struct EngineConfig {
   std::string name;  // of the rank, for sentences
   std::vector<std::string> peer_names;
   Clock* clock = nullptr;
+  int32_t local_ranks = 1;  // of this communicator on this host, this one included
+  int64_t spin_us = -1;     // TRESTLE_SPIN; negative: by whether ranks outnumber processors
   // Called once, by fail(), on the failing thread; must not block or call the engine.
   std::function<void(const Error&)> on_failure;
 };
@@ -69,6 +71,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void unlock() { locked_.store(false, std::memory_order_release); }
   // One round of progress if nobody else is at it. True if anything moved.
   bool try_progress();
+  // How a waiting thread should go about it.
+  int32_t local_ranks() const { return config_.local_ranks; }
+  int64_t spin_us() const { return config_.spin_us; }
   bool busy() const { return pending() != 0; }
   int64_t last_driven_ns() const { return last_driven_ns_.load(std::memory_order_relaxed); }
 

@@ -15,7 +15,8 @@ namespace trestle {
 
 namespace {
 
-constexpr int kYieldRounds = 200;
+constexpr int kCrowdedSpins = 20;
+constexpr int kCrowdedYields = 20;
 constexpr int kOwnSleepMs = 100;         // deadlines are looked at this often by a sleeping waiter
 constexpr int64_t kUndrivenNs = 50'000;  // an engine with work that nobody drove for this long is the helper's
 constexpr int64_t kLongestWatchNs = 2'000'000;
@@ -25,10 +26,19 @@ inline void pause_briefly() {
   __builtin_ia32_pause();
 }
 
-// Rounds of spinning before the first yield. Where ranks outnumber processors, whoever spins keeps the one it waits for
+// How long a waiter looks before it sleeps. Where ranks outnumber processors, whoever looks keeps the one it waits for
 // from running.
-int spin_rounds(size_t engines) {
-  return engines < static_cast<size_t>(usable_cpus()) ? 2000 : 20;
+struct Patience {
+  int spins = 2000;
+  int yields = 200;
+};
+
+Patience patience_for(const Engine* engine) {
+  if (engine == nullptr) return {};
+  if (engine->spin_us() >= 0) return {static_cast<int>(std::min<int64_t>(engine->spin_us() * 20, 1'000'000)), 8};
+  static const int cpus = usable_cpus();
+  if (engine->local_ranks() <= cpus) return {};
+  return {kCrowdedSpins, kCrowdedYields};
 }
 
 }  // namespace
@@ -128,7 +138,6 @@ class Attendance {
 
 void Progress::wait(const std::function<bool()>& done, const std::function<std::shared_ptr<Engine>()>& own) {
   auto all = engines();
-  const int spins = spin_rounds(all->size());
   int quiet = 0;
   Attendance attendance;
   while (!done()) {
@@ -144,9 +153,10 @@ void Progress::wait(const std::function<bool()>& done, const std::function<std::
       continue;
     }
     ++quiet;
-    if (quiet < spins) {
+    const Patience patience = patience_for(mine.get());
+    if (quiet < patience.spins) {
       pause_briefly();
-    } else if (quiet < spins + kYieldRounds) {
+    } else if (quiet < patience.spins + patience.yields) {
       ::sched_yield();
     } else if (done()) {
       return;

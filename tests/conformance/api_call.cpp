@@ -75,7 +75,7 @@ std::string Buffer::difference() const {
          std::to_string(static_cast<int64_t>(at) - static_cast<int64_t>(start_)) + " of " + std::to_string(bytes_);
 }
 
-Run::Run(const Call& call, int rank, int ranks) : call_(call), rank_(rank), ranks_(ranks) {
+Execution::Execution(const Call& call, int rank, int ranks) : call_(call), rank_(rank), ranks_(ranks) {
   const size_t size = size_of(call.type);
   const size_t sent = sent_elements() * size;
   const size_t received = received_elements() * size;
@@ -100,17 +100,17 @@ Run::Run(const Call& call, int rank, int ranks) : call_(call), rank_(rank), rank
   if (receives_) paint_result();
 }
 
-size_t Run::sent_elements() const {
+size_t Execution::sent_elements() const {
   const bool all = call_.collective == trestleCollReduceScatter || call_.collective == trestleCollAllToAll;
   return call_.count * static_cast<size_t>(all ? ranks_ : 1);
 }
 
-size_t Run::received_elements() const {
+size_t Execution::received_elements() const {
   const bool all = call_.collective == trestleCollAllGather || call_.collective == trestleCollAllToAll;
   return call_.count * static_cast<size_t>(all ? ranks_ : 1);
 }
 
-void Run::fill_send(std::byte* to) const {
+void Execution::fill_send(std::byte* to) const {
   if (reduces(call_.collective)) {
     fill_input(to, call_.type, call_.op, call_.seed, rank_, ranks_, 0, sent_elements());
   } else {
@@ -118,7 +118,7 @@ void Run::fill_send(std::byte* to) const {
   }
 }
 
-void Run::paint_result() {
+void Execution::paint_result() {
   const size_t count = call_.count;
   const auto at = [&](int block) { return recv_picture_ + static_cast<size_t>(block) * count * size_of(call_.type); };
   const auto mine = static_cast<size_t>(rank_) * count;
@@ -138,7 +138,7 @@ void Run::paint_result() {
   }
 }
 
-trestleResult_t Run::start(trestleComm_t comm, trestleStream_t stream) {
+trestleResult_t Execution::start(trestleComm_t comm, trestleStream_t stream) {
   const bool spare = call_.seed % 2 == 0 && !call_.in_place;  // pass NULL where a rank's buffer does not matter
   switch (call_.collective) {
     case trestleCollAllReduce:
@@ -158,7 +158,7 @@ trestleResult_t Run::start(trestleComm_t comm, trestleStream_t stream) {
   }
 }
 
-std::string Run::verify() {
+std::string Execution::verify() {
   const uint64_t off = receives_ && reduces(call_.collective) ? tolerance(call_.type, call_.op) : 0;
   for (size_t i = 0; off != 0 && i < received_elements(); ++i) {
     const uint64_t got = load(call_.type, recv_at_, i);
@@ -174,7 +174,7 @@ std::string Run::verify() {
 }
 
 void run_and_verify(const Call& call, int rank, int ranks, trestleComm_t comm) {
-  Run run(call, rank, ranks);
+  Execution run(call, rank, ranks);
   trestleStream_t stream = nullptr;
   const uint64_t way = call.seed % 3;
   if (way == 0) {

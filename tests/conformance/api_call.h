@@ -52,9 +52,9 @@ class Buffer {
 };
 
 // Belongs to one rank; made before the call, alive until the stream has passed it.
-class Run {
+class Execution {
  public:
-  Run(const Call& call, int rank, int ranks);
+  Execution(const Call& call, int rank, int ranks);
   trestleResult_t start(trestleComm_t comm, trestleStream_t stream);
   // "" or what is wrong; after the stream has passed the call.
   std::string verify();

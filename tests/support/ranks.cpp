@@ -5,8 +5,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -171,7 +171,7 @@ std::vector<Outcome> run(const Job& job) {
     child.result = memfd_create("result", MFD_CLOEXEC);
     child.pid = fork();
     if (child.pid == 0) live(job, child, static_cast<int>(r), parent, board);
-    child.pidfd = pidfd_open(child.pid, 0);
+    child.pidfd = static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0));
   }
   if (job.during) {
     std::vector<pid_t> pids;
