@@ -147,7 +147,12 @@ void TcpTransport::drive_stranger(uint32_t serial) {
   Status status = attempt.drive();
   if (status.ok() && attempt.stage() == Attempt::Stage::kJudge) status = settle(attempt);
   if (!status.ok()) {
-    refuse(attempt, status.error().message);
+    // Who goes away without having said anything wrong is mostly a peer whose own connection was taken instead.
+    if (attempt.lost()) {
+      LOG(kInfo, kNet, "tcp: a connection ended before its handshake: %s", status.error().message.c_str());
+    } else {
+      refuse(attempt, status.error().message);
+    }
     over = true;
   } else if (attempt.stage() == Attempt::Stage::kWelcomed) {
     adopt(attempt.peer(), attempt);
