@@ -267,8 +267,7 @@ trestleResult_t trestleShardRanges(trestleComm_t comm, int rank, size_t count, t
       return invalid_argument("ShardRanges: rank " + std::to_string(rank) + " is not in 0.." +
                               std::to_string(communicator.ranks() - 1));
     }
-    if (!is_valid(static_cast<DataType>(type)))
-      return invalid_argument("ShardRanges: unknown type " + std::to_string(type));
+    TRY(checked_type("ShardRanges", type));
     const ElementRange shard = communicator.shard(rank, count);
     if (ranges != nullptr && *nranges >= 1) *ranges = {shard.offset, shard.count};
     *nranges = 1;
@@ -281,10 +280,10 @@ trestleResult_t trestlePredictTime(trestleComm_t comm, trestleCollective_t colle
   return with_comm(comm, "PredictTime", [&](Communicator& communicator) -> Status {
     if (microseconds == nullptr) return invalid_argument("PredictTime: microseconds is NULL");
     Call call;
-    call.request.collective = static_cast<Collective>(collective);
-    call.request.type = static_cast<DataType>(type);
+    call.request.type = TRY(checked_type("PredictTime", type));
     call.request.count = count;
-    if (!is_valid(call.request.collective)) {
+    call.request.collective = static_cast<Collective>(collective);
+    if (collective < trestleCollAllReduce || collective > trestleCollBarrier) {
       return invalid_argument("PredictTime: unknown collective " + std::to_string(collective));
     }
     TRY(check_call(communicator, "PredictTime", call));

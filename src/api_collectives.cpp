@@ -13,8 +13,6 @@ constexpr uint64_t kMostBytes = uint64_t{1} << 62;
 
 Status check_numbers(const Communicator& communicator, const std::string& in, const Call& call) {
   const PrepareRequest& r = call.request;
-  if (!is_valid(r.type)) return invalid_argument(in + "unknown type " + std::to_string(static_cast<int>(r.type)));
-  if (!is_valid(r.op)) return invalid_argument(in + "unknown operator " + std::to_string(static_cast<int>(r.op)));
   const auto outside = [&](int32_t rank) { return rank < 0 || rank >= communicator.ranks(); };
   const std::string range = " is not in 0.." + std::to_string(communicator.ranks() - 1);
   if (outside(r.root)) return invalid_argument(in + "root " + std::to_string(r.root) + range);
@@ -54,6 +52,16 @@ bool is_in_place(const Communicator& communicator, const Call& call) {
 }
 
 }  // namespace
+
+Result<DataType> checked_type(const char* function, int type) {
+  if (type >= 0 && type < trestleNumTypes) return static_cast<DataType>(type);
+  return invalid_argument(std::string(function) + ": unknown type " + std::to_string(type));
+}
+
+Result<ReduceOp> checked_op(const char* function, int op) {
+  if (op >= 0 && op < trestleNumOps) return static_cast<ReduceOp>(op);
+  return invalid_argument(std::string(function) + ": unknown operator " + std::to_string(op));
+}
 
 Status check_call(const Communicator& communicator, const char* function, const Call& call) {
   const std::string in = std::string(function) + ": ";
@@ -99,36 +107,43 @@ Status enqueue_call(const std::shared_ptr<Communicator>& communicator, const cha
 
 namespace {
 
-trestleResult_t collective(trestleComm_t comm, const char* function, const Call& call, trestleStream_t stream) {
+// The arguments as they came: numbers of enums are checked before they are narrowed.
+struct RawCall {
+  Call call;
+  int type = 0;
+  int op = 0;
+};
+
+trestleResult_t collective(trestleComm_t comm, const char* function, RawCall raw, trestleStream_t stream) {
   return guarded([&]() -> Status {
     Status status = [&]() -> Status {
       if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
       Use use(comm);
       if (!use.alive()) return invalid_usage(std::string(function) + ": the communicator was destroyed");
-      return enqueue_call(use.object(), function, call, stream);
+      raw.call.request.type = TRY(checked_type(function, raw.type));
+      raw.call.request.op = TRY(checked_op(function, raw.op));
+      return enqueue_call(use.object(), function, raw.call, stream);
     }();
     if (!status.ok() && Group::of_this_thread().open()) Group::of_this_thread().remember(status.error());
     return status;
   });
 }
 
-Call make_call(Collective collective, const void* send, void* recv, size_t count, trestleDataType_t type,
-               trestleRedOp_t op = trestleSum, int root = 0) {
-  Call call;
-  call.request.collective = collective;
-  call.request.count = count;
-  call.request.type = static_cast<DataType>(type);
-  call.request.op = static_cast<ReduceOp>(op);
-  call.request.root = root;
-  call.send = send;
-  call.recv = recv;
-  return call;
+RawCall make_call(Collective collective, const void* send, void* recv, size_t count, trestleDataType_t type,
+                  trestleRedOp_t op = trestleSum, int root = 0) {
+  RawCall raw{{}, static_cast<int>(type), static_cast<int>(op)};
+  raw.call.request.collective = collective;
+  raw.call.request.count = count;
+  raw.call.request.root = root;
+  raw.call.send = send;
+  raw.call.recv = recv;
+  return raw;
 }
 
-trestleResult_t point_to_point(trestleComm_t comm, const char* function, Call call, bool sending, int peer,
+trestleResult_t point_to_point(trestleComm_t comm, const char* function, RawCall raw, bool sending, int peer,
                                trestleStream_t stream) {
-  call.sending = sending;
-  call.request.peer = peer;
+  raw.call.sending = sending;
+  raw.call.request.peer = peer;
   if (comm != nullptr) {
     Use use(comm);
     if (use.alive() && (peer < 0 || peer >= use.object()->ranks())) {
@@ -138,7 +153,7 @@ trestleResult_t point_to_point(trestleComm_t comm, const char* function, Call ca
       return report(error);
     }
   }
-  return collective(comm, function, call, stream);
+  return collective(comm, function, raw, stream);
 }
 
 }  // namespace

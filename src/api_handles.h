@@ -139,6 +139,9 @@ inline Error invalid_usage(std::string sentence) {
 // The stream of a call: the handle's, or the communicator's own.
 Result<std::shared_ptr<Stream>> stream_of(trestleStream_t stream, const std::shared_ptr<Communicator>& communicator);
 Status drive_until(const std::function<bool()>& done, const std::shared_ptr<Stream>& stream);
+// Numbers of enums as they came in.
+Result<DataType> checked_type(const char* function, int type);
+Result<ReduceOp> checked_op(const char* function, int op);
 // Whatever is wrong with the arguments of a collective, in a sentence.
 Status check_call(const Communicator& communicator, const char* function, const Call& call);
 // Fills in what follows from the arguments (in place), then enqueues or adds to the open group.

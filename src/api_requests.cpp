@@ -20,8 +20,8 @@ Result<std::shared_ptr<SeparatedAllReduce>> make_request(trestleComm_t comm, con
   start.request.collective = Collective::kReduceScatter;
   start.request.half = true;
   start.request.count = count;
-  start.request.type = static_cast<DataType>(type);
-  start.request.op = static_cast<ReduceOp>(op);
+  start.request.type = TRY(checked_type(function, type));
+  start.request.op = TRY(checked_op(function, op));
   start.send = send;
   start.recv = recv;
   TRY(check_call(*use.object(), function, start));

@@ -91,7 +91,7 @@ std::string Operation::timeout_text() const {
 
 std::string Operation::describe() const {
   std::string text = "operation " + std::to_string(number_ & ~(uint64_t{1} << 63)) + " (" + to_string(*prepared_) + ")";
-  if (express) return text + ", awaiting the other ranks of this host";
+  if (express) return text + ", awaiting the part of rank " + std::to_string(express->arrived);
   if (in_flight_.empty()) return text;
   const InFlight& oldest = in_flight_.front();
   text += ", chunk " + std::to_string(oldest.id.chunk) + ", phase " + std::to_string(oldest.id.stage + 1) + " of " +
