@@ -1,5 +1,7 @@
 #include "comm/communicator.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <functional>
 #include <thread>
@@ -207,14 +209,22 @@ ExpressCall Communicator::express_call(const Call& call) {
   return express;
 }
 
-// The calling thread runs it if nobody else is at the engine; gives up after a budget of spins.
+// The calling thread runs it if nobody else is at the engine; gives up after a budget of looks. Where ranks outnumber
+// processors it yields between looks: the ranks that it waits for may need its processor.
 bool Communicator::run_express(ExpressCall& express) {
   constexpr int kSpins = 4000;
+  constexpr int kYields = 400;
+  constexpr int kSpinsPerYield = 128;  // other work of the machine may have put a peer on this processor
   if (engine_->pending() != 0 || !engine_->try_lock()) return false;
+  const bool crowded = engine_->crowded();
+  const int most = crowded ? kYields : kSpins;
   bool done = engine_->express()->poll(express);
-  for (int i = 0; !done && i < kSpins; ++i) {
-    if (i % 1000 == 999 && engine_->failed()) break;
-    __builtin_ia32_pause();
+  for (int i = 0; !done && i < most && !(i % 100 == 99 && engine_->failed()); ++i) {
+    if (crowded || i % kSpinsPerYield == kSpinsPerYield - 1) {
+      ::sched_yield();
+    } else {
+      __builtin_ia32_pause();
+    }
     done = engine_->express()->poll(express);
   }
   engine_->unlock();

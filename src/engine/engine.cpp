@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/host.h"
 #include "base/log.h"
 
 namespace trestle {
@@ -31,6 +32,7 @@ void watch(int epoll, int fd) {
 Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> transports, std::vector<Transport*> router,
                std::unique_ptr<Express> express)
     : config_(std::move(config)),
+      crowded_(config_.local_ranks > usable_cpus()),
       transports_(std::move(transports)),
       router_(std::move(router)),
       express_(std::move(express)),
@@ -167,6 +169,7 @@ bool Engine::drain_inbox(int64_t now_ns) {
   }
   for (Operation* operation : drained_) {
     operation->activate(now_ns);
+    if (operation->express) awaited_express_.fetch_add(1, std::memory_order_relaxed);
     const auto place =
         std::upper_bound(active_.begin(), active_.end(), operation,
                          [](const Operation* a, const Operation* b) { return a->number() < b->number(); });
@@ -218,6 +221,7 @@ void Engine::finish(Operation* operation, const Error* error) {
   Stream* stream = operation->stream;
   CHECK(stream != nullptr, "an active operation without a stream");
   const auto keep = stream->shared_from_this();  // the last operation may be all that keeps the stream
+  if (operation->express) awaited_express_.fetch_sub(1, std::memory_order_relaxed);
   stream->operation_done(*operation, error);
   give_back(operation);
   pending_.fetch_sub(1, std::memory_order_acq_rel);
@@ -261,9 +265,7 @@ void Engine::sleep(int timeout_ms) {
     return;
   }
   const bool alive = !closed_ && !transports_closed_;
-  const bool express_pending =
-      std::any_of(active_.begin(), active_.end(), [](const Operation* o) { return o->express.has_value(); });
-  if (express_pending) timeout_ms = std::min(timeout_ms, kExpressSleepMs);
+  if (awaits_express()) timeout_ms = std::min(timeout_ms, kExpressSleepMs);
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   if (suspicion_) timeout_ms = std::min(timeout_ms, kExpressSleepMs);
   const bool quiet = alive && prepare_sleep();

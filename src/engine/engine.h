@@ -72,7 +72,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // One round of progress if nobody else is at it. True if anything moved.
   bool try_progress();
   // How a waiting thread should go about it.
-  int32_t local_ranks() const { return config_.local_ranks; }
+  bool crowded() const { return crowded_; }
+  bool awaits_express() const { return awaited_express_.load(std::memory_order_relaxed) != 0; }
   int64_t spin_us() const { return config_.spin_us; }
   bool busy() const { return pending() != 0; }
   int64_t last_driven_ns() const { return last_driven_ns_.load(std::memory_order_relaxed); }
@@ -101,6 +102,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void transports_failed(Error error, int64_t now_ns);
 
   const EngineConfig config_;
+  const bool crowded_;  // ranks outnumber processors on this host
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<Transport*> router_;
   std::unique_ptr<Express> express_;
@@ -113,6 +115,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::atomic<int64_t> last_driven_ns_{0};
   std::atomic<int> sleepers_{0};
   std::atomic<int> attended_{0};
+  std::atomic<int> awaited_express_{0};  // active operations that no descriptor announces
 
   std::mutex inbox_mutex_;
   std::vector<Operation*> inbox_;

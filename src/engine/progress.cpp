@@ -9,14 +9,15 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/host.h"
 
 namespace trestle {
 
 namespace {
 
+constexpr int kSpinsPerYield = 32;  // other work of the machine may have put a peer on this processor
 constexpr int kCrowdedSpins = 20;
 constexpr int kCrowdedYields = 20;
+constexpr int kExpressYields = 2000;     // a board rings no bell, so sleeping is by the clock
 constexpr int kOwnSleepMs = 100;         // deadlines are looked at this often by a sleeping waiter
 constexpr int64_t kUndrivenNs = 50'000;  // an engine with work that nobody drove for this long is the helper's
 constexpr int64_t kLongestWatchNs = 2'000'000;
@@ -36,9 +37,8 @@ struct Patience {
 Patience patience_for(const Engine* engine) {
   if (engine == nullptr) return {};
   if (engine->spin_us() >= 0) return {static_cast<int>(std::min<int64_t>(engine->spin_us() * 20, 1'000'000)), 8};
-  static const int cpus = usable_cpus();
-  if (engine->local_ranks() <= cpus) return {};
-  return {kCrowdedSpins, kCrowdedYields};
+  if (engine->awaits_express()) return {engine->crowded() ? kCrowdedSpins : Patience().spins, kExpressYields};
+  return engine->crowded() ? Patience{kCrowdedSpins, kCrowdedYields} : Patience();
 }
 
 }  // namespace
@@ -154,7 +154,7 @@ void Progress::wait(const std::function<bool()>& done, const std::function<std::
     }
     ++quiet;
     const Patience patience = patience_for(mine.get());
-    if (quiet < patience.spins) {
+    if (quiet < patience.spins && quiet % kSpinsPerYield != 0) {
       pause_briefly();
     } else if (quiet < patience.spins + patience.yields) {
       ::sched_yield();
