@@ -230,13 +230,18 @@ void Server::watch_waiting(Guest& guest) {
   if (!board_.decided()) board_.leave(guest.rank);
 }
 
+// Rank 0 last: mostly it is of this process, which may end as soon as it has its answer.
 void Server::answer_all(int64_t now) {
+  std::vector<Guest*> waiting;
   for (Guest& guest : guests_) {
-    if (guest.stage != Stage::kWaiting) continue;
-    guest.out = framed(encode(board_.answer_for(guest.rank)));
-    guest.stage = Stage::kAnswering;
-    guest.since_ns = now;
-    write_answer(guest, now);
+    if (guest.stage == Stage::kWaiting) waiting.push_back(&guest);
+  }
+  std::sort(waiting.begin(), waiting.end(), [](const Guest* a, const Guest* b) { return a->rank > b->rank; });
+  for (Guest* guest : waiting) {
+    guest->out = framed(encode(board_.answer_for(guest->rank)));
+    guest->stage = Stage::kAnswering;
+    guest->since_ns = now;
+    write_answer(*guest, now);
   }
 }
 
