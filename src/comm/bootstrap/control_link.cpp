@@ -13,6 +13,26 @@ constexpr size_t kHeaderBytes = 16;
 
 }  // namespace
 
+std::string encode(const ControlStory& story) {
+  return ByteWriter()
+      .integer(story.origin)
+      .integer(static_cast<int32_t>(story.error.code))
+      .text(story.error.message.substr(0, kMaxSentence))
+      .take();
+}
+
+std::optional<ControlStory> decode_story(const std::string& payload, int32_t ranks) {
+  ByteReader in(payload);
+  ControlStory story;
+  story.origin = in.integer<int32_t>();
+  const auto code = in.integer<int32_t>();
+  story.error.message = in.text(kMaxSentence);
+  if (!in.at_end() || story.origin < 0 || story.origin >= ranks) return std::nullopt;
+  const bool known = code > static_cast<int>(Code::kSuccess) && code <= static_cast<int>(Code::kAborted);
+  story.error.code = known ? static_cast<Code>(code) : Code::kRemoteError;
+  return story;
+}
+
 void ControlLink::send(const ControlFrame& frame) {
   if (!open() || deaf_) return;
   ByteWriter bytes;

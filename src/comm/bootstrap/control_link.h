@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,15 @@ struct ControlFrame {
   uint64_t seq = 0;
   std::string payload;
 };
+
+// Why the ranks stop: the payload of kError and kAbort frames.
+struct ControlStory {
+  int32_t origin = 0;  // the rank that noticed
+  Error error;
+};
+inline constexpr size_t kMaxSentence = 16 * 1024;
+std::string encode(const ControlStory& story);
+std::optional<ControlStory> decode_story(const std::string& payload, int32_t ranks);
 
 class ControlLink {
  public:

@@ -19,7 +19,6 @@
 namespace trestle {
 namespace {
 
-constexpr size_t kMaxSentence = 16 * 1024;
 
 // True also where nothing can be known (Unix sockets: the peer shares the machine).
 bool kernel_answers(int fd, int64_t within_ns) {
@@ -172,16 +171,9 @@ Result<Dissemination*> ControlMesh::Impl::gather_if_done(const GatherKey& key) {
 }
 
 void ControlMesh::Impl::take_story(ControlFrame& frame, bool abort) {
-  ByteReader in(frame.payload);
-  Story story;
-  story.abort = abort;
-  story.origin = in.integer<int32_t>();
-  const auto code = in.integer<int32_t>();
-  story.error.message = in.text(kMaxSentence);
-  if (!in.at_end() || story.origin < 0 || story.origin >= settings_.ranks) return;
-  const bool known = code > static_cast<int>(Code::kSuccess) && code <= static_cast<int>(Code::kAborted);
-  story.error.code = known ? static_cast<Code>(code) : Code::kRemoteError;
-  tell(std::move(story), false);
+  if (auto told = decode_story(frame.payload, settings_.ranks)) {
+    tell({abort, told->origin, std::move(told->error)}, false);
+  }
 }
 
 void ControlMesh::Impl::tell(Story story, bool own_call) {
@@ -189,11 +181,7 @@ void ControlMesh::Impl::tell(Story story, bool own_call) {
   story.error.message.resize(std::min(story.error.message.size(), kMaxSentence));
   ControlFrame frame;
   frame.kind = story.abort ? ControlKind::kAbort : ControlKind::kError;
-  frame.payload = ByteWriter()
-                      .integer(story.origin)
-                      .integer(static_cast<int32_t>(story.error.code))
-                      .text(story.error.message)
-                      .take();
+  frame.payload = encode(ControlStory{story.origin, story.error});
   story_ = std::move(story);
   send_all(frame);
   if (!own_call) events_.push_back({Event::Kind::kStory, 0});

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "comm/bootstrap/control_link.h"
 #include "comm/bootstrap/dissemination.h"
 #include "comm/bootstrap/rendezvous_message.h"
 #include "transport/auth/handshake.h"
@@ -22,6 +23,13 @@ constexpr size_t kMostStrangers = 64;
 constexpr int64_t kRetryNs = 50 * kMs;
 // A neighbour listens before anybody hears of its address: one that refuses for so long has died.
 constexpr int64_t kRefusedNs = 5'000 * kMs;
+
+// What waits to be read first; kHeartbeat if that cannot be seen yet.
+ControlKind kind_of_first_frame(const UniqueFd& socket) {
+  std::array<uint8_t, 5> header{};
+  const ssize_t seen = ::recv(socket.get(), header.data(), header.size(), MSG_PEEK | MSG_DONTWAIT);
+  return seen == static_cast<ssize_t>(header.size()) ? static_cast<ControlKind>(header[4]) : ControlKind::kHeartbeat;
+}
 
 class Connector {
  public:
@@ -58,6 +66,8 @@ class Connector {
   void refuse(Attempt& attempt, const std::string& reason);
   Status watch_done();
   Status still_alive(const UniqueFd& socket, int32_t rank) const;
+  Result<Neighbours> connect_all();
+  void tell(UniqueFd& socket, int32_t rank, const Error& error);
   Error timed_out() const;
 
   const BootstrapConfig& config_;
@@ -75,7 +85,26 @@ bool Connector::complete() const {
          std::all_of(proved_.begin(), proved_.end(), [](const UniqueFd& fd) { return static_cast<bool>(fd); });
 }
 
+// Who gives up says why to those that it reached: they would have to guess, and name the wrong rank.
 Result<Neighbours> Connector::run() {
+  Result<Neighbours> result = connect_all();
+  if (result.ok()) return result;
+  for (Attempt& attempt : out_) {
+    if (attempt.stage == Stage::kDone) tell(attempt.socket, peer(attempt.step, 1), result.error());
+  }
+  for (int k = 0; k < steps_; ++k) tell(proved_[static_cast<size_t>(k)], peer(k, -1), result.error());
+  return result;
+}
+
+void Connector::tell(UniqueFd& socket, int32_t rank, const Error& error) {
+  if (!socket) return;
+  ControlFrame frame;
+  frame.kind = ControlKind::kError;
+  frame.payload = encode(ControlStory{config_.rank, error});
+  ControlLink(rank, std::move(socket), kMaxSentence * 2).send(frame);
+}
+
+Result<Neighbours> Connector::connect_all() {
   proved_.resize(static_cast<size_t>(steps_));
   for (int k = 0; k < steps_; ++k) out_.emplace_back(k);
   while (true) {
@@ -231,6 +260,15 @@ Status Connector::watch_done() {
 Status Connector::still_alive(const UniqueFd& socket, int32_t rank) const {
   char byte = 0;
   const ssize_t seen = ::recv(socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (seen > 0 && kind_of_first_frame(socket) == ControlKind::kError) {
+    ControlLink link(rank, UniqueFd(::dup(socket.get())), kMaxSentence * 2);
+    std::vector<ControlFrame> frames;
+    std::string reason;
+    (void)link.read(frames, reason);
+    if (!frames.empty()) {
+      if (auto story = decode_story(frames.front().payload, config_.nranks)) return story->error;
+    }
+  }
   if (seen > 0 || (seen < 0 && (errno == EAGAIN || errno == EINTR))) return {};
   return Error{Code::kRemoteError, "rank " + std::to_string(rank) + " ended while the communicator was being made"};
 }
