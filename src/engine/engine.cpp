@@ -86,6 +86,7 @@ void Engine::activate(Operation& operation) {
     inbox_.push_back(&operation);
     inbox_full_.store(true, std::memory_order_release);
   }
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // the inbox is seen, or the sleeper is
   if (sleepers() != 0) wake();
 }
 
@@ -258,7 +259,7 @@ bool Engine::prepare_sleep() {
   return quiet;
 }
 
-void Engine::sleep(int timeout_ms) {
+void Engine::sleep(int timeout_ms, const std::function<bool()>& done) {
   if (!try_lock()) {
     // Somebody drives it: whoever that is completes our operation, or lets go of the lock soon.
     ::sched_yield();
@@ -270,7 +271,7 @@ void Engine::sleep(int timeout_ms) {
   if (suspicion_) timeout_ms = std::min(timeout_ms, kExpressSleepMs);
   const bool quiet = alive && prepare_sleep();
   unlock();
-  if (quiet) {
+  if (quiet && !done()) {
     epoll_event events[4];
     ::epoll_wait(epoll_.get(), events, 4, timeout_ms);
   }

@@ -78,8 +78,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool busy() const { return pending() != 0; }
   int64_t last_driven_ns() const { return last_driven_ns_.load(std::memory_order_relaxed); }
 
-  // Sleeping until something happens, at most timeout_ms. May return early for no reason.
-  void sleep(int timeout_ms);
+  // Sleeping until something happens, at most timeout_ms. May return early for no reason; does when done() is true
+  // already, which is looked at when whoever makes it true would ring.
+  void sleep(int timeout_ms, const std::function<bool()>& done);
   void wake();
   // Threads that are in their waiting loop with this engine: it needs no helper.
   void attend(int by) { attended_.fetch_add(by, std::memory_order_acq_rel); }
