@@ -38,7 +38,7 @@ std::vector<float> rounding(size_t count, uint64_t seed) {
 TEST(ApiDecomposed, ShardsPartitionTheBuffer) {
   for (const auto& [n, dims] : {std::pair{1, ""}, {3, "3"}, {6, "3x2"}, {8, "2x2x2"}}) {
     const ranks::Settings settings{.ranks = n, .dims = dims, .transport = "loopback"};
-    ranks::on_threads(settings, [&](int, trestleComm_t comm) {
+    ranks::on_threads(settings, [&, n = n](int, trestleComm_t comm) {
       for (int t = 0; t < trestleNumTypes; ++t) {
         for (const size_t count : {size_t{0}, size_t{1}, size_t{7}, size_t{8}, size_t{1009}, size_t{1'000'003}}) {
           std::vector<int> owners(count);

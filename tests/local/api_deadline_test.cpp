@@ -1,0 +1,202 @@
+// Ranks that do not call, stand still, leave or abort: the others get a code and a sentence, and nobody hangs.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "conformance/api_call.h"
+#include "support/ranks.h"
+
+namespace api {
+namespace {
+
+using ranks::contains;
+using ranks::refused;
+using ranks::succeeded;
+
+const char* const kTransports[] = {"shm", "tcp"};
+
+// After 5 calls rank 1 does not make the sixth: the others' deadline passes, and rank 1 hears of it.
+void wait_in_vain(ranks::Process& process, trestleComm_t comm, size_t count) {
+  for (uint64_t i = 0; i < 5; ++i) run_and_verify({.count = count, .seed = i}, process.rank, process.ranks, comm);
+  std::vector<float> x(count, 1.0f);
+  if (process.rank == 1) {
+    ranks::wait_until([&] { return process.board.word[0].load() == process.ranks - 1; });
+    trestleResult_t result = trestleSuccess;
+    while (result == trestleSuccess) {  // the news may still be on its way
+      ASSERT_EQ(trestleCommGetAsyncError(comm, &result), trestleSuccess);
+    }
+    EXPECT_TRUE(contains(trestleGetLastError(comm), "rank 1")) << trestleGetLastError(comm);
+    EXPECT_EQ(trestleAllReduce(x.data(), x.data(), count, trestleFloat32, trestleSum, comm, nullptr), result);
+    return;
+  }
+  trestleResult_t result = trestleAllReduce(x.data(), x.data(), count, trestleFloat32, trestleSum, comm, nullptr);
+  if (result == trestleSuccess) result = trestleCommSynchronize(comm);
+  EXPECT_TRUE(refused(result, trestleTimeout, {"rank 1", "operation"}, comm));
+  const std::string sentence = trestleGetLastError(comm);
+  const size_t at = sentence.find("operation ");
+  EXPECT_TRUE(at != std::string::npos && isdigit(sentence[at + 10]) != 0) << "no operation number in: " << sentence;
+  process.board.word[0].fetch_add(1);
+}
+
+TEST(ApiDeadline, ARankThatDoesNotCallIsNamed) {
+  for (const char* transport : kTransports) {
+    for (const size_t count : {size_t{2}, size_t{5000}, size_t{500'000}}) {
+      for (const int n : {2, 4}) {
+        SCOPED_TRACE(testing::Message() << transport << ", " << count << " elements, " << n << " ranks");
+        ranks::Job job;
+        job.ranks = n;
+        job.watchdog_s = 30;
+        job.body = [&](ranks::Process& process) {
+          ranks::Settings settings{.ranks = n, .transport = transport, .timeout_ms = 2000};
+          trestleComm_t comm = nullptr;
+          ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
+          wait_in_vain(process, comm, count);
+          EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+        };
+        ranks::expect_ended_well(ranks::run(job));
+      }
+    }
+  }
+}
+
+// A process that stands still is no death: the deadline ends the wait and names it.
+TEST(ApiDeadline, AStoppedRankIsNamed) {
+  for (const char* transport : kTransports) {
+    SCOPED_TRACE(transport);
+    ranks::Job job;
+    job.ranks = 3;
+    job.stopped = {2};
+    job.watchdog_s = 30;
+    job.body = [&](ranks::Process& process) {
+      ranks::Settings settings{.ranks = 3, .transport = transport, .timeout_ms = 2000};
+      trestleComm_t comm = nullptr;
+      ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
+      for (uint64_t i = 0; i < 3; ++i) run_and_verify({.count = 3000, .seed = i}, process.rank, 3, comm);
+      if (process.rank == 2) raise(SIGSTOP);
+      std::vector<float> x(200'000, 1.0f);
+      trestleResult_t result =
+          trestleAllReduce(x.data(), x.data(), x.size(), trestleFloat32, trestleSum, comm, nullptr);
+      if (result == trestleSuccess) result = trestleCommSynchronize(comm);
+      EXPECT_TRUE(refused(result, trestleTimeout, {"rank 2"}, comm));
+      EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+    };
+    ranks::expect_ended_well(ranks::run(job), {2});
+  }
+}
+
+// A rank that never comes is named by those that wait for it when the communicator is made.
+TEST(ApiDeadline, ARankThatNeverJoinsIsNamed) {
+  ranks::Job job;
+  job.ranks = 4;
+  job.watchdog_s = 30;
+  job.body = [](ranks::Process& process) {
+    if (process.rank == 2) return;
+    trestleComm_t comm = nullptr;
+    const trestleResult_t result = ranks::join(process, {.ranks = 4, .timeout_ms = 1500}, &comm);
+    EXPECT_TRUE(refused(result, trestleTimeout, {"2"}));
+    EXPECT_EQ(comm, nullptr);
+    ranks::meet(process.board, 3);  // the process that made the id stays until all have their answer
+  };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
+// One thread waits for a message that nobody sends; another one aborts the communicator.
+TEST(ApiDeadline, AbortEndsAWaitOfAnotherThread) {
+  for (const char* transport : kTransports) {
+    for (const bool own_stream : {true, false}) {
+      SCOPED_TRACE(transport);
+      const ranks::Settings settings{.ranks = 2, .transport = transport};
+      ranks::Job job;
+      job.ranks = 2;
+      job.watchdog_s = 30;
+      job.body = [&](ranks::Process& process) {
+        trestleComm_t comm = nullptr;
+        ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
+        trestleStream_t stream = nullptr;
+        ASSERT_TRUE(succeeded(trestleStreamCreate(&stream)));
+        std::vector<float> x(100'000);
+        ASSERT_TRUE(succeeded(
+            trestleRecv(x.data(), x.size(), trestleFloat32, 1 - process.rank, comm, own_stream ? stream : nullptr)));
+        std::atomic<bool> waits{false};
+        std::thread aborter;
+        if (process.rank == 0) {
+          aborter = std::thread([&] {
+            ranks::wait_until([&] { return waits.load(); });
+            ranks::spin(2'000'000);
+            EXPECT_TRUE(succeeded(trestleCommAbort(comm)));
+          });
+        }
+        waits.store(true);
+        const trestleResult_t result = own_stream ? trestleStreamSynchronize(stream) : trestleCommSynchronize(comm);
+        EXPECT_EQ(result, trestleAborted);
+        if (aborter.joinable()) aborter.join();
+        if (process.rank == 1) {
+          EXPECT_TRUE(contains(trestleGetLastError(comm), "rank 0")) << trestleGetLastError(comm);
+          EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+        }
+        trestleStreamDestroy(stream);
+      };
+      ranks::expect_ended_well(ranks::run(job));
+    }
+  }
+}
+
+// Abort is bounded also while the operation moves data.
+TEST(ApiDeadline, AbortEndsALargeTransfer) {
+  for (const char* transport : kTransports) {
+    SCOPED_TRACE(transport);
+    const ranks::Settings settings{.ranks = 3, .transport = transport};
+    ranks::Job job;
+    job.ranks = 3;
+    job.watchdog_s = 30;
+    job.body = [&](ranks::Process& process) {
+      trestleComm_t comm = nullptr;
+      ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
+      std::vector<float> x(size_t{8} << 20, 1.0f);
+      trestleResult_t result = trestleSuccess;
+      for (int i = 0; i < 1000 && result == trestleSuccess; ++i) {
+        result = trestleAllReduce(x.data(), x.data(), x.size(), trestleFloat32, trestleMax, comm, nullptr);
+        if (process.rank == 1 && i == 2) {
+          EXPECT_TRUE(succeeded(trestleCommAbort(comm)));
+          return;
+        }
+        if (result == trestleSuccess) result = trestleCommSynchronize(comm);
+      }
+      EXPECT_TRUE(refused(result, trestleAborted, {"rank 1"}, comm));
+      EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+    };
+    ranks::expect_ended_well(ranks::run(job));
+  }
+}
+
+// A rank that left in order can be waited for no more: its absence is told well before the deadline of a minute.
+TEST(ApiDeadline, ARankThatLeftIsNamed) {
+  for (const char* transport : kTransports) {
+    SCOPED_TRACE(transport);
+    const ranks::Settings settings{.ranks = 3, .transport = transport};
+    ranks::Job job;
+    job.ranks = 3;
+    job.watchdog_s = 30;
+    job.body = [&](ranks::Process& process) {
+      trestleComm_t comm = nullptr;
+      ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
+      run_and_verify({.count = 10'000}, process.rank, 3, comm);
+      if (process.rank == 1) {
+        EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+        return;
+      }
+      std::vector<float> x(100'000, 1.0f);
+      trestleResult_t result =
+          trestleAllReduce(x.data(), x.data(), x.size(), trestleFloat32, trestleSum, comm, nullptr);
+      if (result == trestleSuccess) result = trestleCommSynchronize(comm);
+      EXPECT_TRUE(refused(result, trestleRemoteError, {"rank 1"}, comm));
+      EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+    };
+    ranks::expect_ended_well(ranks::run(job));
+  }
+}
+
+}  // namespace
+}  // namespace api

@@ -1,0 +1,159 @@
+// A rank's process is killed at one of 50 points: all others get an error that names it, in a time that has nothing to
+// do with the deadline of operations, and nothing is left behind. How long they take is not measured: a survivor that
+// waits for the deadline is ended by the watchdog, which comes first.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include "support/ranks.h"
+
+namespace api {
+namespace {
+
+using ranks::contains;
+using ranks::succeeded;
+
+constexpr int kPoints = 50;
+constexpr int64_t kDeadlineMs = 60'000;
+constexpr int kWatchdogS = 25;
+constexpr size_t kCount = size_t{4} << 20;  // 16 MiB of float32
+
+enum class Moment { kJoining, kBetweenCalls, kInsideCalls };
+
+struct Point {
+  int number;
+  ranks::Settings settings;
+  Moment moment;
+  int victim;
+  int calls;          // before the victim dies
+  uint64_t spinning;  // after that, for a moment inside
+};
+
+Point point(int number) {
+  ranks::Random random{static_cast<uint64_t>(number) + 77};
+  ranks::Settings settings{.ranks = 4, .timeout_ms = kDeadlineMs};
+  if (number % 3 == 0) settings.transport = "shm";
+  if (number % 3 == 1) settings.transport = "tcp";
+  if (number % 3 == 2) settings = {.ranks = 8, .dims = "4x2", .transport = "shm,tcp", .timeout_ms = kDeadlineMs};
+  const Moment moment = number % 5 == 0   ? Moment::kJoining
+                        : number % 5 == 1 ? Moment::kBetweenCalls
+                                          : Moment::kInsideCalls;
+  // A rank that dies before it was ever seen is only missed at the deadline.
+  if (moment == Moment::kJoining) settings.timeout_ms = 5'000;
+  const auto victim = static_cast<int>(random.below(static_cast<uint64_t>(settings.ranks)));
+  const auto calls = static_cast<int>(random.below(4));
+  const uint64_t longest = moment == Moment::kJoining ? 1'000'000 : 8'000'000;
+  return {number, settings, moment, victim, calls, random.below(longest)};
+}
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+// All-reduces until one fails; the failure's code and sentence.
+trestleResult_t call_until_failure(trestleComm_t comm, int most, std::atomic<int>& started) {
+  std::vector<float> data(kCount, 1.0f);
+  trestleResult_t result = trestleSuccess;
+  for (int i = 0; i < most && result == trestleSuccess; ++i) {
+    result = trestleAllReduce(data.data(), data.data(), kCount, trestleFloat32, trestleMax, comm, nullptr);
+    started.fetch_add(1);
+    if (result == trestleSuccess) result = trestleCommSynchronize(comm);
+  }
+  return result;
+}
+
+[[noreturn]] void die() {
+  kill(getpid(), SIGKILL);
+  for (;;) pause();
+}
+
+[[noreturn]] void victim(const Point& at, ranks::Process& process) {
+  std::atomic<int> started{0};
+  std::thread killer;
+  if (at.moment != Moment::kBetweenCalls) {
+    const int after = at.moment == Moment::kJoining ? 0 : at.calls + 1;
+    if (at.moment == Moment::kJoining && process.rank != 0) {
+      ranks::wait_until([&] { return process.board.id_written.load() != 0; });
+    }
+    killer = std::thread([&, after] {
+      ranks::wait_until([&] { return started.load() >= after; });
+      if (at.moment == Moment::kJoining) ranks::wait_until([&] { return process.board.id_written.load() != 0; });
+      ranks::spin(at.spinning);
+      die();
+    });
+  }
+  trestleComm_t comm = nullptr;
+  const trestleResult_t joined = ranks::join(process, at.settings, &comm);
+  if (joined == trestleSuccess) call_until_failure(comm, at.moment == Moment::kBetweenCalls ? at.calls : 1000, started);
+  if (killer.joinable()) killer.join();
+  die();
+}
+
+void survivor(const Point& at, ranks::Process& process) {
+  trestleComm_t comm = nullptr;
+  const std::string who = "rank " + std::to_string(at.victim);
+  trestleResult_t result = ranks::join(process, at.settings, &comm);
+  if (result != trestleSuccess) {
+    ASSERT_EQ(at.moment, Moment::kJoining) << trestleGetLastError(nullptr);
+    const std::string sentence = trestleGetLastError(nullptr);
+    EXPECT_TRUE(result == trestleRemoteError || result == trestleTimeout) << sentence;
+    return;
+  }
+  std::atomic<int> started{0};
+  result = call_until_failure(comm, 1000, started);
+  const std::string sentence = trestleGetLastError(comm);
+  EXPECT_EQ(result, trestleRemoteError) << sentence;
+  EXPECT_TRUE(contains(sentence, who)) << sentence;
+  EXPECT_TRUE(contains(sentence, host_name())) << sentence;
+  float x = 0;
+  EXPECT_EQ(trestleAllReduce(&x, &x, 1, trestleFloat32, trestleSum, comm, nullptr), result) << "sticky";
+  EXPECT_EQ(trestleGetLastError(comm), sentence) << "sticky";
+  trestleResult_t state = trestleSuccess;
+  EXPECT_EQ(trestleCommGetAsyncError(comm, &state), trestleSuccess);
+  EXPECT_EQ(state, result);
+  EXPECT_TRUE(succeeded(process.rank % 2 == 0 ? trestleCommDestroy(comm) : trestleCommAbort(comm)));
+}
+
+std::set<std::string> shared_memory_files() {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) names.insert(entry.path().filename());
+  return names;
+}
+
+class ApiKill : public testing::TestWithParam<int> {};
+
+TEST_P(ApiKill, OthersLearnWhoDied) {
+  const Point at = point(GetParam());
+  SCOPED_TRACE(testing::Message() << at.settings << ", victim " << at.victim << ", moment "
+                                  << static_cast<int>(at.moment) << ", calls " << at.calls);
+  const auto before = shared_memory_files();
+  ranks::Job job;
+  job.ranks = at.settings.ranks;
+  job.watchdog_s = kWatchdogS;
+  job.body = [&](ranks::Process& process) {
+    if (process.rank == at.victim) victim(at, process);
+    survivor(at, process);
+    // The process that made the id stays until everybody who met there has an answer.
+    if (at.moment == Moment::kJoining) ranks::meet(process.board, at.settings.ranks - 1);
+  };
+  const auto outcomes = ranks::run(job);
+  ranks::expect_ended_well(outcomes, {at.victim});
+  EXPECT_EQ(outcomes[static_cast<size_t>(at.victim)].signal, SIGKILL);
+  EXPECT_FALSE(outcomes[static_cast<size_t>(at.victim)].hung);
+  EXPECT_EQ(shared_memory_files(), before) << "left in /dev/shm";
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+}
+
+INSTANTIATE_TEST_SUITE_P(Points, ApiKill, testing::Range(0, kPoints));
+
+}  // namespace
+}  // namespace api

@@ -1,0 +1,170 @@
+// The core set of collectives with processes as ranks: over shared memory, over TCP, over both, on one host and on
+// pretended ones (TRESTLE_HOSTID), and every way in which ranks find each other.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "conformance/api_call.h"
+#include "conformance/api_space.h"
+#include "local/api_sockets.h"
+#include "support/ranks.h"
+
+namespace api {
+namespace {
+
+using ranks::succeeded;
+
+// Ranks below `first` are on host "left", the others on host "right".
+std::function<ranks::Env(int)> two_hosts(int first) {
+  return [first](int rank) { return ranks::Env{{"TRESTLE_HOSTID", rank < first ? "left" : "right"}}; };
+}
+
+// Calls that cover all pairs of collective, type, operator, place and count as far as `count` of them can.
+std::vector<Call> core_set(int count, uint64_t seed) {
+  Cover cover(factor_sizes(), is_allowed, seed);
+  std::vector<Call> calls;
+  for (int i = 0; i < count; ++i) calls.push_back(call_of(cover.next({}), seed * 1000 + static_cast<uint64_t>(i)));
+  for (const size_t large : {size_t{300'007}, size_t{1'000'003}}) {
+    calls.push_back({.collective = trestleCollAllReduce, .count = large, .seed = seed + large});
+  }
+  return calls;
+}
+
+void run_core_set(const ranks::Settings& settings, const std::function<ranks::Env(int)>& env, int count) {
+  const std::vector<Call> calls = core_set(count, static_cast<uint64_t>(settings.ranks) * 10 + settings.dims.size());
+  ranks::on_processes(
+      settings,
+      [&](ranks::Process& process, trestleComm_t comm) {
+        for (Call call : calls) {
+          call.root = static_cast<int>(call.seed % static_cast<uint64_t>(settings.ranks));
+          call.shared_memory = (call.seed + static_cast<uint64_t>(process.rank)) % 2 == 0;  // of some ranks only
+          run_and_verify(call, process.rank, settings.ranks, comm);
+          if (testing::Test::HasFailure()) FAIL() << "at " << call << "; " << settings;
+        }
+      },
+      env, 60);
+}
+
+TEST(ApiProcesses, SharedMemory) {
+  for (const int n : {1, 2, 3, 8}) run_core_set({.ranks = n, .transport = "shm"}, {}, 60);
+  run_core_set({.ranks = 5, .transport = "shm", .algo = "ring;alltoall:direct", .chunks = 5}, {}, 60);
+}
+
+TEST(ApiProcesses, Tcp) {
+  for (const int n : {2, 3, 7}) run_core_set({.ranks = n, .transport = "tcp"}, {}, 60);
+  run_core_set({.ranks = 4, .dims = "2x2", .transport = "tcp", .algo = "allreduce:hd,ring", .chunks = 16}, {}, 60);
+}
+
+TEST(ApiProcesses, FourByTwoOverSharedMemoryAndTcp) {
+  run_core_set({.ranks = 8, .dims = "4x2", .transport = "shm,tcp"}, {}, 120);
+  run_core_set({.ranks = 8, .dims = "4x2", .transport = "shm,tcp", .algo = "allreduce:ring,hd", .chunks = 5}, {}, 60);
+  run_core_set({.ranks = 8, .dims = "2x2x2", .transport = "shm,shm,tcp", .chunks = 2}, {}, 60);
+}
+
+TEST(ApiProcesses, PretendedHosts) {
+  run_core_set({.ranks = 8}, two_hosts(4), 60);
+  run_core_set({.ranks = 8}, two_hosts(3), 90);  // 3 + 5: one flat dimension
+  run_core_set({.ranks = 2}, two_hosts(1), 60);
+}
+
+// Ranks that meet through variables instead of an id.
+void run_without_id(const std::function<ranks::Env(int)>& env) {
+  ranks::Job job;
+  job.ranks = 3;
+  job.env = env;
+  job.body = [](ranks::Process& process) {
+    ranks::Settings settings{.ranks = 3, .timeout_ms = 20'000};
+    const trestleConfig_t config = config_of(settings);
+    trestleComm_t comm = nullptr;
+    ASSERT_TRUE(succeeded(trestleCommInitRankConfig(&comm, 3, trestleUniqueId{}, process.rank, &config)));
+    for (uint64_t i = 1; i < 5; ++i) run_and_verify({.count = 1000 * i, .seed = i}, process.rank, 3, comm);
+    EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+  };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
+TEST(ApiProcesses, LauncherVariables) {
+  const std::string port = std::to_string(free_port());
+  run_without_id([&](int rank) {
+    return ranks::Env{{"RANK", std::to_string(rank)},
+                      {"WORLD_SIZE", "3"},
+                      {"LOCAL_RANK", std::to_string(rank)},
+                      {"MASTER_ADDR", "127.0.0.1"},
+                      {"MASTER_PORT", port}};
+  });
+}
+
+TEST(ApiProcesses, CommunicatorId) {
+  const std::string address = "127.0.0.1:" + std::to_string(free_port());
+  run_without_id([&](int) { return ranks::Env{{"TRESTLE_COMM_ID", address}, {"TRESTLE_SECRET", "a b c"}}; });
+}
+
+TEST(ApiProcesses, Store) {
+  char folder[] = "/tmp/trestle-test-XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string path = std::string(folder) + "/store";
+  run_without_id([&](int) { return ranks::Env{{"TRESTLE_STORE", "file:" + path}}; });
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ApiProcesses, LauncherInfo) {
+  ranks::isolated(
+      [] {
+        int rank = -1;
+        int n = -1;
+        int local = -1;
+        ASSERT_TRUE(succeeded(trestleLauncherInfo(&rank, &n, &local)));
+        EXPECT_EQ(rank, 5);
+        EXPECT_EQ(n, 8);
+        EXPECT_EQ(local, 1);
+        EXPECT_TRUE(succeeded(trestleLauncherInfo(nullptr, nullptr, nullptr)));
+      },
+      {{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}});
+  ranks::isolated([] {
+    int rank = -1;
+    EXPECT_TRUE(ranks::refused(trestleLauncherInfo(&rank, nullptr, nullptr), trestleInvalidUsage, {"RANK"}));
+    EXPECT_EQ(rank, -1);
+  });
+}
+
+// Several communicators of the same processes, used in turn, destroyed in different orders on different ranks.
+TEST(ApiProcesses, SeveralCommunicators) {
+  ranks::Job job;
+  job.ranks = 3;
+  job.body = [](ranks::Process& process) {
+    constexpr int kCommunicators = 4;
+    const ranks::Settings settings{.ranks = 3};
+    std::vector<trestleComm_t> comms(kCommunicators);
+    for (trestleComm_t& comm : comms) {
+      ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
+      ranks::meet(process.board, 3);
+      if (process.rank == 0) process.board.id_written.store(0);
+      ranks::meet(process.board, 3);
+    }
+    for (uint64_t i = 0; i < 40; ++i) run_and_verify({.count = i * 701, .seed = i}, process.rank, 3, comms[i % 4]);
+    for (int k = 0; k < kCommunicators; ++k) {
+      EXPECT_TRUE(succeeded(trestleCommDestroy(comms[static_cast<size_t>((k + process.rank) % kCommunicators)])));
+    }
+  };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
+// Destroy never waits for other ranks' Destroy: rank 0 is gone before the others even start to leave.
+TEST(ApiProcesses, DestroyDoesNotWaitForOthers) {
+  const ranks::Settings settings{.ranks = 3, .dims = "3", .transport = "tcp"};
+  ranks::Job job;
+  job.ranks = 3;
+  job.body = [&](ranks::Process& process) {
+    trestleComm_t comm = nullptr;
+    ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
+    run_and_verify({.count = 50'000}, process.rank, 3, comm);
+    if (process.rank != 0) ranks::wait_until([&] { return process.board.word[0].load() != 0; });
+    EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+    process.board.word[0].store(1);
+  };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
+}  // namespace
+}  // namespace api
