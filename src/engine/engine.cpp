@@ -108,7 +108,7 @@ std::optional<Error> Engine::failure() const {
 }
 
 std::string Engine::oldest_operation() {
-  if (!try_lock()) return "";
+  while (!try_lock()) ::sched_yield();  // its holders never wait for anything
   std::string text = active_.empty() ? "" : active_.front()->describe();
   unlock();
   return text;

@@ -63,7 +63,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void fail(Error error);
   std::optional<Error> failure() const;
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  // What the oldest operation waits for, "" if there is none. Takes the progress lock if it is free.
+  // What the oldest operation waits for, "" if there is none. Not for holders of the progress lock.
   std::string oldest_operation();
 
   // ---- drive side
