@@ -94,6 +94,7 @@ Status enqueue_call(const std::shared_ptr<Communicator>& communicator, const cha
   TRY(check_call(*communicator, function, call));
   TRY(check_buffers(*communicator, function, call));
   const std::shared_ptr<Stream> stream = TRY(stream_of(stream_handle, communicator));
+  TRY(communicator->check_open());
   if (call.request.count == 0 && call.request.collective != Collective::kBarrier)
     return {};  // nothing to do, on every rank
   call.request.in_place = is_in_place(*communicator, call);

@@ -33,7 +33,8 @@ struct SeparatedAllReduce {
   bool persistent = false;
   std::mutex mutex;
   enum class State { kInactive, kStarted, kFinishing } state = State::kInactive;
-  std::shared_ptr<Event> done;  // of what was last started
+  std::shared_ptr<Event> done;      // of what was last started
+  std::shared_ptr<Stream> running;  // where that is
 };
 
 template <class H>

@@ -42,6 +42,7 @@ Status run_half(SeparatedAllReduce& request, const Call& call, const std::shared
   if (call.request.count != 0) TRY(request.communicator->submit(call, stream));
   request.done = std::make_shared<Event>();
   stream->record(request.done);
+  request.running = stream;
   return {};
 }
 
@@ -61,6 +62,12 @@ trestleResult_t with_request(trestleRequest_t handle, const char* function, F&& 
     if (!use.alive()) return invalid_usage(std::string(function) + ": the request was freed");
     return body(*use.object());
   });
+}
+
+// The event of what was last started, and the stream that it is on.
+std::pair<std::shared_ptr<Event>, std::shared_ptr<Stream>> last_started(SeparatedAllReduce& request) {
+  std::lock_guard lock(request.mutex);
+  return {request.done, request.running};
 }
 
 // After completion: a finished persistent request may start again.
@@ -127,7 +134,7 @@ trestleResult_t trestleAllReduceFinish(trestleRequest_t request, trestleStream_t
 trestleResult_t trestleRequestTest(trestleRequest_t request, int* done) {
   return with_request(request, "RequestTest", [&](SeparatedAllReduce& object) -> Status {
     if (done == nullptr) return invalid_argument("RequestTest: done is NULL");
-    const auto event = object.done;
+    const auto event = last_started(object).first;
     if (event && !event->complete()) Progress::process().poke();
     const bool complete = !event || event->complete();
     if (complete) TRY(settle(object));
@@ -138,8 +145,8 @@ trestleResult_t trestleRequestTest(trestleRequest_t request, int* done) {
 
 trestleResult_t trestleRequestWait(trestleRequest_t request) {
   return with_request(request, "RequestWait", [](SeparatedAllReduce& object) -> Status {
-    const auto event = object.done;
-    if (event) TRY(drive_until([&] { return event->complete(); }, object.stream));
+    const auto started = last_started(object);
+    if (started.first) TRY(drive_until([&] { return started.first->complete(); }, started.second));
     return settle(object);
   });
 }

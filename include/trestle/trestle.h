@@ -150,7 +150,8 @@ TRESTLE_API trestleResult_t trestleCommInitAllConfig(trestleComm_t* comms, int n
 /* What the launcher's variables say; trestleInvalidUsage where there are none. Any pointer may be NULL. */
 TRESTLE_API trestleResult_t trestleLauncherInfo(int* rank, int* nranks, int* localRank);
 
-/* Collective: waits until everything enqueued on the communicator is done on all ranks. Afterwards only Destroy and queries. */
+/* Collective: waits until everything enqueued on the communicator is done on all ranks. Afterwards only Destroy and queries. One thread
+ * per rank: a thread that drives several ranks would wait for itself. */
 TRESTLE_API trestleResult_t trestleCommFinalize(trestleComm_t comm);
 /* Waits for this rank's work, says goodbye to the others and frees. Never waits for other ranks' Destroy. */
 TRESTLE_API trestleResult_t trestleCommDestroy(trestleComm_t comm);

@@ -270,10 +270,16 @@ Status Communicator::submit_express(const Call& call, const std::shared_ptr<Stre
   return {};
 }
 
-Status Communicator::submit(const Call& call, const std::shared_ptr<Stream>& stream) {
+Status Communicator::check_open() const {
   if (engine_->failed()) return *failure();
+  if (closed_) return Error{Code::kInvalidUsage, "communicator " + name_ + " was destroyed"};
   if (finalized_)
     return Error{Code::kInvalidUsage, "communicator " + name_ + " was finalized: only Destroy may follow"};
+  return {};
+}
+
+Status Communicator::submit(const Call& call, const std::shared_ptr<Stream>& stream) {
+  TRY(check_open());
   {
     std::lock_guard lock(submit_mutex_);
     if (is_express(call)) {
@@ -324,6 +330,7 @@ Status Communicator::finalize() {
 
 void Communicator::destroy(int linger_ms) {
   if (!mesh_) return;
+  closed_ = true;
   Progress::process().wait([this] { return engine_->pending() == 0; }, [this] { return engine_; });
   engine_->close(engine_->failed() ? 0 : linger_ms);
   Progress::process().remove(engine_.get());

@@ -52,6 +52,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // The sticky failure, if there is one.
   std::optional<Error> failure() const { return engine_->failure(); }
 
+  // Whether calls are taken: not after a failure, Finalize or Destroy.
+  Status check_open() const;
   // Enqueues one call, alone in its item of the stream.
   Status submit(const Call& call, const std::shared_ptr<Stream>& stream);
   // Two steps for groups: everything that can fail, then everything that cannot.
@@ -105,7 +107,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   };
   std::mutex cache_mutex_;
   std::unordered_map<std::pair<PrepareRequest, bool>, std::shared_ptr<const Prepared>, KeyHash> cache_;
-  bool finalized_ = false;
+  std::atomic<bool> finalized_{false};
+  std::atomic<bool> closed_{false};
 };
 
 }  // namespace trestle

@@ -48,7 +48,7 @@ Status Group::create_all() {
 
 Status Group::enqueue_all() {
   for (Entry& entry : entries_) {
-    if (auto failure = entry.communicator->failure()) return *failure;
+    TRY(entry.communicator->check_open());
     entry.prepared = TRY(entry.communicator->prepare_call(entry.call));
   }
   // From here on nothing fails. One item per stream, in the order of the calls.

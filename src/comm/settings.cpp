@@ -1,5 +1,7 @@
 #include "comm/settings.h"
 
+#include <algorithm>
+
 #include "topology/topology.h"
 
 namespace trestle {
@@ -27,7 +29,8 @@ Result<CommunicatorSettings> make_settings(const Result<Config>& process, const 
   Config& config = settings.config;
   config = process.value();
   settings.name = overrides.name != nullptr ? overrides.name : "";
-  if (overrides.timeout_ms >= 0) config.timeout_ns = overrides.timeout_ms * 1'000'000;
+  constexpr int64_t kLongestMs = int64_t{1} << 40;  // three decades: sums of times stay far from overflow
+  if (overrides.timeout_ms >= 0) config.timeout_ns = std::min(overrides.timeout_ms, kLongestMs) * 1'000'000;
   if (overrides.algorithm != nullptr) {
     config.algorithm = overrides.algorithm;
     set_value(config, "TRESTLE_ALGO", config.algorithm);

@@ -71,13 +71,16 @@ void Engine::give_back(Operation* operation) {
   operation->express.reset();
   operation->stream = nullptr;
   operation->item = nullptr;
-  idle_[&operation->prepared()].push_back(std::move(lent->second));
+  if (!operation->forgotten) idle_[&operation->prepared()].push_back(std::move(lent->second));
   lent_.erase(lent);
 }
 
 void Engine::forget(const Prepared* prepared) {
   std::lock_guard lock(pool_mutex_);
   idle_.erase(prepared);
+  for (const auto& lent : lent_) {
+    if (&lent.first->prepared() == prepared) lent.first->forgotten = true;
+  }
 }
 
 void Engine::activate(Operation& operation) {
@@ -145,8 +148,7 @@ bool Engine::progress_locked() {
     fail(*suspicion_);
   }
   if (failed()) {
-    finish_all(*failure());
-    return true;
+    return finish_all(*failure()) || moved;
   }
   return moved;
 }
@@ -224,22 +226,50 @@ void Engine::finish(Operation* operation, const Error* error) {
   const auto keep = stream->shared_from_this();  // the last operation may be all that keeps the stream
   if (operation->express) awaited_express_.fetch_sub(1, std::memory_order_relaxed);
   stream->operation_done(*operation, error);
-  give_back(operation);
-  pending_.fetch_sub(1, std::memory_order_acq_rel);
-  if (sleepers() != 0) wake();
+  retire(operation);
 }
 
-void Engine::finish_all(const Error& error) {
+bool Engine::finish_all(const Error& error) {
   if (!transports_closed_) {
     transports_closed_ = true;
     for (const auto& transport : transports_) transport->close(0);
   }
+  bool ended = false;
   // A finished operation may activate the next one of its stream here: until nothing is left.
   do {
-    std::vector<Operation*> ended;
-    ended.swap(active_);
-    for (Operation* operation : ended) finish(operation, &error);
+    std::vector<Operation*> finished;
+    finished.swap(active_);
+    for (Operation* operation : finished) finish(operation, &error);
+    ended = ended || !finished.empty();
   } while (drain_inbox(0));
+  return cancel_queued(error) || ended;
+}
+
+// What waits behind other communicators' work, or behind an event, must not hold up the end of this one.
+bool Engine::cancel_queued(const Error& error) {
+  if (pending() == 0) return false;
+  std::vector<Operation*> queued;
+  {
+    std::lock_guard lock(pool_mutex_);
+    for (const auto& lent : lent_) {
+      if (lent.first->stream.load(std::memory_order_acquire) != nullptr) queued.push_back(lent.first);
+    }
+  }
+  bool any = false;
+  for (Operation* operation : queued) {
+    const auto stream = operation->stream.load(std::memory_order_acquire)->shared_from_this();
+    if (!stream->cancel(*operation, error)) continue;
+    retire(operation);
+    any = true;
+  }
+  return any;
+}
+
+// The end of an operation that its stream has let go of.
+void Engine::retire(Operation* operation) {
+  give_back(operation);
+  pending_.fetch_sub(1, std::memory_order_acq_rel);
+  if (sleepers() != 0) wake();
 }
 
 void Engine::check_deadlines(int64_t now_ns) {
@@ -267,7 +297,9 @@ void Engine::sleep(int timeout_ms, const std::function<bool()>& done) {
   }
   const bool alive = !closed_ && !transports_closed_;
   if (awaits_express()) timeout_ms = std::min(timeout_ms, kExpressSleepMs);
-  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  // One sleeper hears the bell; others look again soon.
+  const bool first = sleepers_.fetch_add(1, std::memory_order_seq_cst) == 0;
+  if (!first) timeout_ms = std::min(timeout_ms, kExpressSleepMs);
   if (suspicion_) timeout_ms = std::min(timeout_ms, kExpressSleepMs);
   const bool quiet = alive && prepare_sleep();
   unlock();
@@ -276,7 +308,7 @@ void Engine::sleep(int timeout_ms, const std::function<bool()>& done) {
     ::epoll_wait(epoll_.get(), events, 4, timeout_ms);
   }
   uint64_t count;
-  while (::read(wake_.get(), &count, sizeof count) > 0) {
+  while (first && ::read(wake_.get(), &count, sizeof count) > 0) {
   }
   if (sleepers_.fetch_sub(1, std::memory_order_seq_cst) == 1 && try_lock()) {
     if (!closed_ && !transports_closed_) {

@@ -95,7 +95,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool drain_inbox(int64_t now_ns);
   Result<bool> run_operations();
   void finish(Operation* operation, const Error* error);
-  void finish_all(const Error& error);
+  // True if anything ended.
+  bool finish_all(const Error& error);
+  bool cancel_queued(const Error& error);
+  void retire(Operation* operation);
   void check_deadlines(int64_t now_ns);
   bool prepare_sleep();
   Result<bool> advance(Operation& operation);

@@ -4,6 +4,7 @@
 // then it lies in its stream's queue and nobody reads anything but its fields set at creation.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -50,9 +51,10 @@ class Operation {
   std::string timeout_text() const;  // "600 s"
 
   // Where it is queued; set by the stream.
-  Stream* stream = nullptr;
+  std::atomic<Stream*> stream{nullptr};
   StreamItem* item = nullptr;
   std::optional<ExpressCall> express;
+  bool forgotten = false;  // its Prepared has left its cache: not pooled again. Under the pool's mutex
 
  private:
   struct InFlight {

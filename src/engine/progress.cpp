@@ -161,7 +161,7 @@ void Progress::wait(const std::function<bool()>& done, const std::function<std::
     } else if (done()) {
       return;
     } else if (mine != nullptr) {
-      mine->sleep(kOwnSleepMs, done);
+      mine->sleep(kOwnSleepMs, [&] { return done() || own() != mine; });
     } else {
       // The head waits for an event of another stream: whoever drives that one ends this wait.
       pollfd none{};

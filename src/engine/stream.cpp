@@ -9,10 +9,9 @@ namespace trestle {
 
 void Stream::enqueue(std::vector<Operation*> operations) {
   auto item = std::make_unique<StreamItem>();
-  item->left = operations.size();
   for (Operation* operation : operations) {
-    operation->stream = this;
     operation->item = item.get();
+    operation->stream.store(this, std::memory_order_release);
   }
   item->operations = std::move(operations);
   push(std::move(item));
@@ -101,12 +100,29 @@ void Stream::operation_done(Operation& operation, const Error* error) {
     StreamItem* item = operation.item;
     CHECK(!items_.empty() && items_.front().get() == item,
           "an operation finished that is not at the head of its stream");
-    if (--item->left != 0) return;
+    std::erase(item->operations, &operation);
+    if (!item->operations.empty()) return;
     items_.pop_front();
     head_active_ = false;
     pending_.fetch_sub(1, std::memory_order_acq_rel);
   }
   pump();
+}
+
+bool Stream::cancel(Operation& operation, const Error& error) {
+  {
+    std::lock_guard lock(mutex_);
+    const auto place =
+        std::find_if(items_.begin(), items_.end(), [&](const auto& i) { return i.get() == operation.item; });
+    if (place == items_.end() || (place == items_.begin() && head_active_)) return false;
+    if (!error_) error_ = error;
+    std::erase((*place)->operations, &operation);
+    if (!(*place)->operations.empty()) return true;
+    items_.erase(place);
+    pending_.fetch_sub(1, std::memory_order_acq_rel);
+  }
+  pump();
+  return true;
 }
 
 std::optional<Error> Stream::take_error() {

@@ -36,8 +36,7 @@ class Event {
 
 // What a stream runs as one: operations that progress together, or the record of an event, or the wait for one.
 struct StreamItem {
-  std::vector<Operation*> operations;
-  size_t left = 0;  // operations that are not done
+  std::vector<Operation*> operations;  // that are not done; never empty in an item that began with some
   std::shared_ptr<Event> record;
   std::shared_ptr<Event> wait;
   uint64_t generation = 0;  // of the event
@@ -52,6 +51,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   // By the engine, when an operation of the head item is done (error: it failed).
   void operation_done(Operation& operation, const Error* error);
+
+  // By a failed engine: takes back an operation that waits behind others. False if it has been activated: then it ends
+  // by itself.
+  bool cancel(Operation& operation, const Error& error);
 
   bool idle() const { return pending_.load(std::memory_order_acquire) == 0; }
   // Failure of an operation since the last call.

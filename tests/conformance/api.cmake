@@ -14,6 +14,7 @@ if(TARGET trestle)
   trestle_test(NAME api_order_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_groups_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_streams_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/api_life_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_decomposed_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_determinism_test.cpp)
 endif()

@@ -145,12 +145,13 @@ TEST(ApiStreams, EventsOrderStreams) {
 TEST(ApiStreams, AWaitMeansTheRecordBeforeIt) {
   const ranks::Settings settings{.ranks = 2, .transport = "shm"};
   ranks::on_threads(settings, [&](int rank, trestleComm_t comm) {
+    // Before the streams: whose end waits for the send that reads it.
+    int32_t message = 0;
+    const int32_t sent = 5;
     Stream idle;
     Stream blocked;
     Stream waiting;
     Event event;
-    int32_t message = 0;
-    const int32_t sent = 5;
     ASSERT_TRUE(succeeded(trestleEventRecord(event, idle)));
     ASSERT_TRUE(succeeded(trestleStreamWaitEvent(waiting, event)));
     if (rank == 0) {
