@@ -1,6 +1,7 @@
 // The connections of a control mesh: reading, frames, ends, heartbeats.
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -18,7 +19,6 @@
 
 namespace trestle {
 namespace {
-
 
 // True also where nothing can be known (Unix sockets: the peer shares the machine).
 bool kernel_answers(int fd, int64_t within_ns) {
@@ -273,6 +273,9 @@ bool ControlMesh::Impl::drained() {
   for (ControlLink& link : links_) {
     if (!link.open()) continue;
     link.flush();
+    // A peer that has closed already acknowledges nothing any more, and the kernel's count stands still.
+    pollfd state{link.fd(), 0, 0};
+    if (::poll(&state, 1, 0) == 1 && (state.revents & (POLLERR | POLLHUP)) != 0) continue;
     int unsent = 0;
     if (ioctl(link.fd(), SIOCOUTQ, &unsent) != 0) unsent = 0;
     if (link.has_output() || unsent > 0) return false;
