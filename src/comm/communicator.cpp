@@ -77,7 +77,6 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
   auto together = bootstrap.barrier(deadline_ns);  // nobody starts to talk to a rank that has refused
   if (!together.ok()) return fail(std::move(together).error());
   std::shared_ptr<Communicator> communicator(new Communicator(bootstrap, settings, std::move(wiring).value()));
-  communicator->mesh_->mesh().set_names(communicator->names_);
   communicator->mesh_->start();
   Progress::process().add(communicator->engine_);
   Progress::process().add(std::static_pointer_cast<Pollable>(communicator->mesh_));

@@ -130,6 +130,7 @@ class Wirer {
     RankInfo mine = own_info(bootstrap_, settings_);
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));
     for (const RankInfo& info : wiring_.infos) wiring_.names.push_back(rank_name(info));
+    bootstrap_.set_names(wiring_.names);
     TRY(compare_configuration(wiring_.infos));
     wiring_.topology = TRY(choose(wiring_, settings_));
     TRY(compare_topologies(bootstrap_, wiring_, deadline_ns_));

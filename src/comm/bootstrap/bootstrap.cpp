@@ -203,6 +203,10 @@ Status Bootstrap::barrier(int64_t deadline_ns) {
   return {};
 }
 
+void Bootstrap::set_names(std::vector<std::string> names) {
+  if (impl_->mesh) impl_->mesh->set_names(std::move(names));
+}
+
 void Bootstrap::fail(const Error& error) {
   if (impl_->mesh) impl_->mesh->flood_error(error, impl_->rank);
 }

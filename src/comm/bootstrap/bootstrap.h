@@ -80,6 +80,8 @@ class Bootstrap {
   // same order on all ranks.
   Result<std::vector<std::string>> all_gather(const std::string& mine, int64_t deadline_ns);
   Status barrier(int64_t deadline_ns);
+  // "rank 3 (host a, pid 12)" for sentences from here on; one per rank.
+  void set_names(std::vector<std::string> names);
   // Tells the other ranks why this one does not go on, so that they do not wait for it.
   void fail(const Error& error);
 
