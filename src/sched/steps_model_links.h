@@ -1,0 +1,13 @@
+// The links of the model of steps: moves the segments of one schedule's phases through time. Pure; used by StepsModel.
+#pragma once
+
+#include <vector>
+
+#include "sched/steps_model.h"
+
+namespace trestle {
+
+// phases[chunk][stage]: as the schedule's.
+StepsResult run_links(const Schedule& schedule, const std::vector<std::vector<const StepsPhase*>>& phases);
+
+}  // namespace trestle
