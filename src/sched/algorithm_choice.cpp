@@ -7,6 +7,7 @@
 namespace trestle {
 
 std::vector<uint16_t> AlgorithmChoice::allowed(PhaseKind kind, uint8_t dimension) const {
+  if (const auto fixed = model_.fixed_algorithm(PhaseChoice{dimension, kind, 0})) return {*fixed};
   const auto rows = algorithms();
   const int32_t size = group_size(model_.topology(), PhaseChoice{dimension, kind, 0});
   const auto serves = [&](uint16_t algorithm) { return rows[algorithm].serves(kind, size); };
@@ -31,13 +32,13 @@ PhaseChoice AlgorithmChoice::cheapest(PhaseKind kind, uint8_t dimension, PhaseBy
   const std::vector<uint16_t> candidates = allowed(kind, dimension);
   CHECK(!candidates.empty(), "no algorithm may serve a phase");
   PhaseChoice best{dimension, kind, candidates[0]};
-  uint64_t best_ps = model_.alone_ps(best, bytes);
+  uint64_t best_ticks = model_.alone_ticks(best, bytes);
   for (const uint16_t algorithm : candidates) {
     const PhaseChoice choice{dimension, kind, algorithm};
-    const uint64_t cost_ps = model_.alone_ps(choice, bytes);
-    if (cost_ps >= best_ps) continue;
+    const uint64_t cost_ticks = model_.alone_ticks(choice, bytes);
+    if (cost_ticks >= best_ticks) continue;
     best = choice;
-    best_ps = cost_ps;
+    best_ticks = cost_ticks;
   }
   return best;
 }

@@ -11,6 +11,7 @@ namespace {
 constexpr Policy kPolicies[] = {
     {"baseline", "reduce-scatter from the innermost dimension out, all-gather back in, every chunk alike",
      plan_baseline},
+    {"themis", "each chunk begins on the dimension that has least to do (Themis)", plan_themis},
 };
 
 // While one phase of a link waits for its latency the next ones may use the link.
@@ -19,9 +20,9 @@ uint32_t enough_in_flight(const Simulation& simulation, uint8_t link, size_t pha
   static constexpr uint64_t kMost = 8;
   uint64_t most = kFewest;
   for (const SimulatedPhase& phase : simulation.phases) {
-    if (phase.link != link || phase.delay_ps == 0) continue;
-    const uint64_t occupied_ps = std::max({phase.link_ps, phase.resource_ps, uint64_t{1}});
-    most = std::max(most, 1 + (phase.delay_ps + occupied_ps - 1) / occupied_ps);
+    if (phase.link != link || phase.delay_ticks == 0) continue;
+    const uint64_t occupied_ticks = std::max({phase.link_ticks, phase.resource_ticks, uint64_t{1}});
+    most = std::max(most, 1 + (phase.delay_ticks + occupied_ticks - 1) / occupied_ticks);
   }
   return static_cast<uint32_t>(std::min({most, kMost, static_cast<uint64_t>(phases)}));
 }
@@ -70,7 +71,7 @@ PlannedSchedule order_phases(uint64_t bytes, std::vector<ChunkSchedule> chunks, 
   for (size_t l = 0; l < schedule.orders.size(); ++l) schedule.orders[l].order = std::move(result.orders[l]);
   schedule.bytes = bytes;
   schedule.chunks = std::move(chunks);
-  planned.time_ps = result.time_ps;
+  planned.time_ticks = result.time_ticks;
   return planned;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "sched/algorithm_choice.h"
+#include "sched/priority_rules.h"
 #include "sched/schedule.h"
 #include "sched/simulate.h"
 
@@ -20,15 +21,20 @@ struct PolicyRequest {
   AlgorithmChoice& algorithms;      // knows the topology and the costs
   std::vector<uint8_t> dimensions;  // to go over, innermost first; or kFlat alone
   bool reduce_scatter = false;
-  bool all_gather = false;            // both: the all-gather phases follow the reduce-scatter phases
-  uint64_t bytes = 0;                 // as Schedule::bytes
-  std::vector<uint64_t> chunk_bytes;  // proposed: equal chunks
-  uint32_t in_flight = 0;             // per dimension; 0: the policy's choice
+  bool all_gather = false;                 // both: the all-gather phases follow the reduce-scatter phases
+  uint64_t bytes = 0;                      // as Schedule::bytes; in the paper's model parts
+  std::vector<uint64_t> chunk_bytes = {};  // proposed: equal chunks
+  uint32_t in_flight = 0;                  // per dimension; 0: the policy's choice
+  // How links choose among waiting phases, for policies that leave it open (TRESTLE_INTRA).
+  PriorityRule intra = smallest_chunk_first;
+  // Chunks of other sizes than those proposed are multiples of this (the last one takes what does not divide).
+  uint64_t granule = 1;
+  uint32_t most_chunks = 0;  // a policy that chooses the number of chunks takes at most these; 0: those proposed
 };
 
 struct PlannedSchedule {
   Schedule schedule;
-  uint64_t time_ps = 0;  // as predicted, 0 for nothing
+  uint64_t time_ticks = 0;  // as predicted by the request's model, 0 for nothing
 };
 
 struct Policy {
@@ -42,6 +48,7 @@ std::span<const Policy> policies();
 Result<const Policy*> find_policy(std::string_view name);
 
 PlannedSchedule plan_baseline(PolicyRequest& request);
+PlannedSchedule plan_themis(PolicyRequest& request);
 
 // What all policies end with: the order of phases per dimension and its prediction, from chunks whose phases are
 // chosen. in_flight 0: as many as keep a link busy while phases wait for their latency, from 2 to 8.

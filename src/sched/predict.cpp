@@ -25,7 +25,7 @@ uint64_t predict_ns(const Schedule& schedule, const Topology& topology) {
   CHECK(ordered == simulation.phases.size(), "a schedule whose orders do not hold each phase once");
   const SimulationResult result = simulate_in_order(simulation, orders);
   CHECK(result.finished, "a schedule whose orders wait for each other");
-  return (result.time_ps + 999) / 1000;
+  return (result.time_ticks + 999) / 1000;
 }
 
 }  // namespace trestle

@@ -49,11 +49,12 @@ Shape shape_of(Collective collective, bool decoupled) {
 class Selector {
  public:
   Selector(const SelectionRequest& request, const Topology& topology, const SelectionConfig& config,
-           const AlgorithmRule* rule, const Policy& policy)
+           const AlgorithmRule* rule, const Policy& policy, PriorityRule intra)
       : request_(request),
         topology_(topology),
         config_(config),
         policy_(policy),
+        intra_(intra),
         shape_(shape_of(request.collective, request.decoupled)),
         model_(topology),
         choice_(rule, model_) {}
@@ -110,7 +111,7 @@ class Selector {
   }
 
   void consider(PlannedSchedule planned) {
-    if (!best_ || planned.time_ps < best_->time_ps) best_ = std::move(planned);
+    if (!best_ || planned.time_ticks < best_->time_ticks) best_ = std::move(planned);
   }
 
   void try_flat(PhaseKind kind) {
@@ -125,9 +126,16 @@ class Selector {
   }
 
   void try_phases(const std::vector<uint8_t>& dimensions, uint32_t chunks) {
-    PolicyRequest request{choice_, dimensions, shape_.reduce_scatter, shape_.all_gather, request_.bytes, {}, 0};
+    PolicyRequest request{choice_, dimensions};
+    request.reduce_scatter = shape_.reduce_scatter;
+    request.all_gather = shape_.all_gather;
+    request.bytes = request_.bytes;
     request.chunk_bytes = chunk_sizes(chunks);
     request.in_flight = config_.in_flight;
+    request.intra = intra_;
+    // Slices of every block of a reduce-scatter's layout.
+    const bool whole_blocks = !shape_.flat;
+    request.granule = request_.element_bytes * (whole_blocks ? static_cast<uint64_t>(topology_.ranks()) : 1);
     consider(policy_.plan(request));
   }
 
@@ -150,6 +158,7 @@ class Selector {
   const Topology& topology_;
   const SelectionConfig& config_;
   const Policy& policy_;
+  const PriorityRule intra_;
   const Shape shape_;
   CostModel model_;
   AlgorithmChoice choice_;
@@ -187,13 +196,14 @@ bool can_serve(const AlgorithmRule& rule, Collective collective, const Topology&
   SelectionRequest request;
   request.collective = collective;
   const SelectionConfig config;
-  return Selector(request, topology, config, &rule, policy).possible();
+  return Selector(request, topology, config, &rule, policy, first_in_first_out).possible();
 }
 
 }  // namespace
 
 Status validate(const SelectionConfig& config, const Topology& topology) {
   const Policy* policy = TRY(find_policy(config.policy));
+  TRY(find_priority_rule(config.intra));
   if (config.chunks > kMostForcedChunks) {
     return Error{Code::kInvalidArgument, "TRESTLE_CHUNKS: " + std::to_string(config.chunks) + " is more than " +
                                              std::to_string(kMostForcedChunks)};
@@ -219,14 +229,15 @@ Result<Schedule> select_schedule(const SelectionRequest& request, const Topology
                                  const SelectionConfig& config) {
   TRY(check_request(request));
   const Policy* policy = TRY(find_policy(config.policy));
+  const PriorityRule intra = TRY(find_priority_rule(config.intra));
   const AlgorithmRules rules = TRY(AlgorithmRules::parse(config.algo));
   const AlgorithmRules::Entry* entry = rules.find(request.collective, request.bytes);
   const AlgorithmRule* rule = entry == nullptr ? nullptr : &entry->rule;
-  Selector selector(request, topology, config, rule, *policy);
+  Selector selector(request, topology, config, rule, *policy, intra);
   if (topology.ranks() == 1 || selector.possible()) return selector.select();
   // A barrier moves no data: a rule for all collectives that cannot serve it was not meant for it.
   if (request.collective == Collective::kBarrier && !entry->collective) {
-    return Selector(request, topology, config, nullptr, *policy).select();
+    return Selector(request, topology, config, nullptr, *policy, intra).select();
   }
   CHECK(rule != nullptr, "no algorithm serves a collective");
   return cannot_serve(*rule, request, topology);

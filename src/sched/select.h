@@ -30,6 +30,7 @@ struct SelectionConfig {
   std::string policy = "baseline";  // TRESTLE_SCHED
   uint32_t chunks = 0;          // TRESTLE_CHUNKS, 0: by predicted time
   uint32_t in_flight = 0;       // TRESTLE_INFLIGHT, 0: by the policy
+  std::string intra = "scf";    // TRESTLE_INTRA: how links choose, where the policy leaves it open
 };
 
 struct SelectionRequest {

@@ -1,162 +1,202 @@
 #include "sched/simulate.h"
 
 #include <algorithm>
-#include <queue>
 
 #include "base/check.h"
 
 namespace trestle {
-namespace {
 
-struct Waiting {
-  PriorityKey key;
-  uint32_t phase;  // phases are numbered by chunk, then stage
-  bool operator>(const Waiting& other) const { return key != other.key ? key > other.key : phase > other.phase; }
-};
-
-// A phase has left its link, or is complete.
-struct Event {
-  uint64_t time_ps;
-  uint32_t phase;
-  bool complete;
-  bool operator>(const Event& other) const { return time_ps > other.time_ps; }
-};
-
-template <class T>
-using LowestFirst = std::priority_queue<T, std::vector<T>, std::greater<T>>;
-
-struct Link {
-  uint32_t in_flight = 1;
-  uint32_t active = 0;
-  bool busy = false;
-  LowestFirst<Waiting> waiting;    // used with a rule
-  std::span<const PhaseId> order;  // used with orders
-  std::vector<PhaseId> started;
-};
-
-class Simulator {
- public:
-  explicit Simulator(const Simulation& simulation) : simulation_(simulation), links_(simulation.in_flight.size()) {
-    arrived_.resize(simulation.phases.size(), false);
-    chunk_.resize(simulation.phases.size());
-    for (uint32_t k = 0; k + 1 < simulation.first.size(); ++k) {
-      std::fill(chunk_.begin() + simulation.first[k], chunk_.begin() + simulation.first[k + 1], k);
-    }
-    for (size_t l = 0; l < links_.size(); ++l) links_[l].in_flight = std::max(1u, simulation.in_flight[l]);
-  }
-
-  SimulationResult run(PriorityRule rule, std::span<const std::span<const PhaseId>> orders) {
-    rule_ = rule;
-    for (size_t l = 0; l < orders.size(); ++l) links_[l].order = orders[l];
-    for (uint32_t k = 0; k + 1 < simulation_.first.size(); ++k) {
-      if (simulation_.first[k] < simulation_.first[k + 1]) arrive(simulation_.first[k]);
-    }
-    start_all();
-    while (!events_.empty()) {
-      now_ps_ = events_.top().time_ps;
-      while (!events_.empty() && events_.top().time_ps == now_ps_) {
-        const Event event = events_.top();
-        events_.pop();
-        happen(event);
-      }
-      start_all();
-    }
-    SimulationResult result;
-    result.finished = completed_ == simulation_.phases.size();
-    result.time_ps = now_ps_;
-    for (Link& link : links_) result.orders.push_back(std::move(link.started));
-    return result;
-  }
-
- private:
-  void arrive(uint32_t phase) {
-    arrived_[phase] = true;
-    if (rule_ == nullptr) return;
-    const SimulatedPhase& what = simulation_.phases[phase];
-    links_[what.link].waiting.push({rule_(what, now_ps_), phase});
-  }
-
-  void happen(const Event& event) {
-    Link& link = links_[simulation_.phases[event.phase].link];
-    if (!event.complete) {
-      link.busy = false;
-      return;
-    }
-    --link.active;
-    ++completed_;
-    if (event.phase + 1 < simulation_.first[chunk_[event.phase] + 1]) arrive(event.phase + 1);
-  }
-
-  // The phase that the link starts next, if it may start now.
-  bool next(Link& link, uint32_t& phase) {
-    if (link.busy || link.active == link.in_flight) return false;
-    if (rule_ != nullptr) {
-      if (link.waiting.empty()) return false;
-      phase = link.waiting.top().phase;
-      link.waiting.pop();
-      return true;
-    }
-    if (link.started.size() == link.order.size()) return false;
-    const PhaseId id = link.order[link.started.size()];
-    phase = simulation_.first[id.chunk] + id.stage;
-    return arrived_[phase];
-  }
-
-  void start_all() {
-    for (Link& link : links_) {
-      uint32_t phase = 0;
-      if (next(link, phase)) start(link, phase);
-    }
-  }
-
-  void start(Link& link, uint32_t phase) {
-    const SimulatedPhase& what = simulation_.phases[phase];
-    uint64_t left_ps = now_ps_ + what.link_ps;
-    if (what.resource != kNoResource) {
-      if (what.resource >= resource_free_ps_.size()) resource_free_ps_.resize(what.resource + size_t{1}, 0);
-      uint64_t& free_ps = resource_free_ps_[what.resource];
-      free_ps = std::max(free_ps, now_ps_) + what.resource_ps;
-      left_ps = std::max(left_ps, free_ps);
-    }
-    link.busy = true;
-    ++link.active;
-    link.started.push_back({chunk_[phase], phase - simulation_.first[chunk_[phase]]});
-    events_.push({left_ps, phase, false});
-    events_.push({left_ps + what.delay_ps, phase, true});
-  }
-
-  const Simulation& simulation_;
-  PriorityRule rule_ = nullptr;
-  uint64_t now_ps_ = 0;
-  size_t completed_ = 0;
-  std::vector<Link> links_;
-  std::vector<bool> arrived_;
-  std::vector<uint32_t> chunk_;  // of a phase
-  std::vector<uint64_t> resource_free_ps_;
-  LowestFirst<Event> events_;
-};
-
-}  // namespace
-
-PriorityKey first_in_first_out(const SimulatedPhase&, uint64_t arrival_ps) {
-  return {arrival_ps, 0};
+bool Simulator::Waiting::operator>(const Waiting& other) const {
+  if (key[0] != other.key[0]) return key[0] > other.key[0];
+  if (key[1] != other.key[1]) return key[1] > other.key[1];
+  if (arrival_ticks != other.arrival_ticks) return arrival_ticks > other.arrival_ticks;
+  return phase > other.phase;
 }
 
-SimulationResult simulate(const Simulation& simulation, PriorityRule rule) {
+Simulator::Outcome Simulator::run(const Simulation& simulation, PriorityRule rule, uint64_t limit_ticks) {
   CHECK(rule != nullptr, "a simulation without a rule");
-  return Simulator(simulation).run(rule, {});
+  reset(simulation);
+  for (Link& link : links_) link.rule = rule;
+  return play(limit_ticks);
 }
 
-SimulationResult simulate_in_order(const Simulation& simulation, std::span<const std::span<const PhaseId>> orders) {
+Simulator::Outcome Simulator::run(const Simulation& simulation, std::span<const PriorityRule> rules,
+                                  uint64_t limit_ticks) {
+  CHECK(rules.size() == simulation.in_flight.size(), "a simulation needs a rule per link");
+  reset(simulation);
+  for (size_t l = 0; l < rules.size(); ++l) {
+    CHECK(rules[l] != nullptr, "a simulation without a rule");
+    links_[l].rule = rules[l];
+  }
+  return play(limit_ticks);
+}
+
+Simulator::Outcome Simulator::run_in_order(const Simulation& simulation,
+                                           std::span<const std::span<const PhaseId>> orders, uint64_t limit_ticks) {
   CHECK(orders.size() == simulation.in_flight.size(), "a simulation needs an order per link");
-  for (const auto& order : orders) {
-    for (const PhaseId& id : order) {
+  reset(simulation);
+  for (size_t l = 0; l < orders.size(); ++l) {
+    CHECK(orders[l].size() <= links_[l].phases, "an order names a phase that is not on its link");
+    for (const PhaseId& id : orders[l]) {
       CHECK(id.chunk + size_t{1} < simulation.first.size() &&
                 id.stage < simulation.first[id.chunk + 1] - simulation.first[id.chunk],
             "an order names a phase that does not exist");
+      CHECK(simulation.phases[simulation.first[id.chunk] + id.stage].link == l,
+            "an order names a phase that is not on its link");
     }
+    links_[l].rule = nullptr;
+    links_[l].order = orders[l];
   }
-  return Simulator(simulation).run(nullptr, orders);
+  return play(limit_ticks);
+}
+
+std::span<const PhaseId> Simulator::started(size_t link) const {
+  CHECK(link < used_links_, "the order of a link that does not exist");
+  return std::span(started_).subspan(links_[link].first_started, links_[link].started);
+}
+
+void Simulator::reset(const Simulation& simulation) {
+  simulation_ = &simulation;
+  completed_ = 0;
+  completions_.clear();
+  resource_free_ticks_.clear();
+  const size_t phases = simulation.phases.size();
+  arrived_.assign(phases, 0);
+  chunk_.resize(phases);
+  times_.resize(phases);
+  started_.resize(phases);
+  for (uint32_t k = 0; k + 1 < simulation.first.size(); ++k) {
+    std::fill(chunk_.begin() + simulation.first[k], chunk_.begin() + simulation.first[k + 1], k);
+  }
+  used_links_ = simulation.in_flight.size();
+  if (links_.size() < used_links_) links_.resize(used_links_);
+  for (Link& link : links_) {
+    link.active = link.phases = link.started = 0;
+    link.busy = false;
+    link.waiting.clear();
+    link.order = {};
+  }
+  for (size_t l = 0; l < used_links_; ++l) links_[l].in_flight = std::max(1u, simulation.in_flight[l]);
+  for (const SimulatedPhase& phase : simulation.phases) {
+    CHECK(phase.link < used_links_, "a phase on a link that does not exist");
+    ++links_[phase.link].phases;
+  }
+  uint32_t before = 0;
+  for (size_t l = 0; l < used_links_; ++l) {
+    links_[l].first_started = before;
+    before += links_[l].phases;
+  }
+}
+
+Simulator::Outcome Simulator::play(uint64_t limit_ticks) {
+  const Simulation& simulation = *simulation_;
+  for (uint32_t k = 0; k + 1 < simulation.first.size(); ++k) {
+    if (simulation.first[k] < simulation.first[k + 1]) arrive(simulation.first[k], 0);
+  }
+  uint64_t now_ticks = 0;
+  for (;;) {
+    for (size_t l = 0; l < used_links_; ++l) {
+      uint32_t phase = 0;
+      if (choose(links_[l], phase)) start(links_[l], phase, now_ticks);
+    }
+    const uint64_t next_ticks = next_instant();
+    if (next_ticks == UINT64_MAX || next_ticks > limit_ticks) break;
+    now_ticks = next_ticks;
+    settle(now_ticks);
+  }
+  simulation_ = nullptr;
+  return {completed_ == simulation.phases.size(), now_ticks};
+}
+
+uint64_t Simulator::next_instant() const {
+  uint64_t next_ticks = completions_.empty() ? UINT64_MAX : completions_.front().time_ticks;
+  for (size_t l = 0; l < used_links_; ++l) {
+    if (links_[l].busy) next_ticks = std::min(next_ticks, links_[l].left_ticks);
+  }
+  return next_ticks;
+}
+
+// Everything that happens at this instant, before anything starts.
+void Simulator::settle(uint64_t now_ticks) {
+  for (size_t l = 0; l < used_links_; ++l) {
+    if (links_[l].left_ticks == now_ticks) links_[l].busy = false;
+  }
+  while (!completions_.empty() && completions_.front().time_ticks == now_ticks) {
+    const uint32_t phase = completions_.front().phase;
+    std::pop_heap(completions_.begin(), completions_.end(), std::greater<>());
+    completions_.pop_back();
+    --links_[simulation_->phases[phase].link].active;
+    ++completed_;
+    if (!is_last(phase)) arrive(phase + 1, now_ticks);
+  }
+}
+
+void Simulator::arrive(uint32_t phase, uint64_t now_ticks) {
+  arrived_[phase] = 1;
+  const SimulatedPhase& what = simulation_->phases[phase];
+  Link& link = links_[what.link];
+  if (link.rule == nullptr) return;
+  link.waiting.push_back({link.rule(what, is_last(phase) ? nullptr : &what + 1), now_ticks, phase});
+  std::push_heap(link.waiting.begin(), link.waiting.end(), std::greater<>());
+}
+
+// The phase that the link starts next, if it may start now.
+bool Simulator::choose(Link& link, uint32_t& phase) {
+  if (link.busy || link.active == link.in_flight) return false;
+  if (link.rule != nullptr) {
+    if (link.waiting.empty()) return false;
+    phase = link.waiting.front().phase;
+    std::pop_heap(link.waiting.begin(), link.waiting.end(), std::greater<>());
+    link.waiting.pop_back();
+    return true;
+  }
+  if (link.started == link.order.size()) return false;
+  const PhaseId id = link.order[link.started];
+  phase = simulation_->first[id.chunk] + id.stage;
+  return arrived_[phase] != 0;
+}
+
+void Simulator::start(Link& link, uint32_t phase, uint64_t now_ticks) {
+  const SimulatedPhase& what = simulation_->phases[phase];
+  uint64_t left_ticks = now_ticks + what.link_ticks;
+  if (what.resource != kNoResource) {
+    if (what.resource >= resource_free_ticks_.size()) resource_free_ticks_.resize(what.resource + size_t{1}, 0);
+    uint64_t& free_ticks = resource_free_ticks_[what.resource];
+    free_ticks = std::max(free_ticks, now_ticks) + what.resource_ticks;
+    left_ticks = std::max(left_ticks, free_ticks);
+  }
+  link.busy = true;
+  link.left_ticks = left_ticks;
+  ++link.active;
+  started_[link.first_started + link.started++] = {chunk_[phase], phase - simulation_->first[chunk_[phase]]};
+  times_[phase] = {now_ticks, left_ticks, left_ticks + what.delay_ticks};
+  completions_.push_back({left_ticks + what.delay_ticks, phase});
+  std::push_heap(completions_.begin(), completions_.end(), std::greater<>());
+}
+
+namespace {
+
+SimulationResult result_of(const Simulator& simulator, const Simulator::Outcome& outcome, size_t links) {
+  SimulationResult result{outcome.finished, outcome.time_ticks, {}};
+  for (size_t l = 0; l < links; ++l) {
+    const auto started = simulator.started(l);
+    result.orders.emplace_back(started.begin(), started.end());
+  }
+  return result;
+}
+
+}  // namespace
+
+SimulationResult simulate(const Simulation& simulation, PriorityRule rule) {
+  Simulator simulator;
+  const Simulator::Outcome outcome = simulator.run(simulation, rule);
+  return result_of(simulator, outcome, simulation.in_flight.size());
+}
+
+SimulationResult simulate_in_order(const Simulation& simulation, std::span<const std::span<const PhaseId>> orders) {
+  Simulator simulator;
+  const Simulator::Outcome outcome = simulator.run_in_order(simulation, orders);
+  return result_of(simulator, outcome, simulation.in_flight.size());
 }
 
 }  // namespace trestle

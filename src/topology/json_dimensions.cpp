@@ -38,14 +38,23 @@ Error unknown_key(const Place& place, const JsonValue& value, const std::string&
   return place.error(value, key, std::string("unknown field; did you mean ") + nearest + "? Known are" + all);
 }
 
-Result<uint64_t> whole(const Place& place, const JsonValue& value, const std::string& field, uint64_t most) {
+// 700.0 is a whole number too: some writers of JSON have one kind of number only.
+Result<uint64_t> whole(const Place& place, const JsonValue& value, const std::string& field, uint64_t least,
+                       uint64_t most) {
   if (value.kind != Kind::kWhole && value.kind != Kind::kReal) {
     return place.wrong_type(value, field, "a whole number");
   }
-  if (value.kind != Kind::kWhole || value.whole < 1 || value.whole > most) {
-    return place.error(value, field, "must be a whole number from 1 to " + std::to_string(most));
+  const bool in_range = value.number >= static_cast<double>(least) && value.number <= static_cast<double>(most);
+  if (!in_range || value.number != std::floor(value.number)) {
+    return place.error(value, field,
+                       "must be a whole number from " + std::to_string(least) + " to " + std::to_string(most));
   }
-  return value.whole;
+  return static_cast<uint64_t>(value.number);
+}
+
+Result<bool> boolean(const Place& place, const JsonValue& value, const std::string& field) {
+  if (value.kind != Kind::kBoolean) return place.wrong_type(value, field, "true or false");
+  return value.whole != 0;
 }
 
 Result<std::string> name(const Place& place, const JsonValue& value, const std::string& field) {
@@ -92,7 +101,7 @@ Status shared(const Place& place, const JsonValue& value, Dimension& dimension) 
     if (value.keys[i] == "resource") {
       dimension.shared_resource = TRY(name(place, item, field));
     } else if (value.keys[i] == "ps_per_byte") {
-      dimension.shared_ps_per_byte = TRY(whole(place, item, field, kMostPs));
+      dimension.shared_ps_per_byte = TRY(whole(place, item, field, 1, kMostPs));
     } else {
       return unknown_key(Place{place.source, place.where + "shared: "}, item, value.keys[i], kKeys);
     }
@@ -104,22 +113,24 @@ Status shared(const Place& place, const JsonValue& value, Dimension& dimension) 
 
 Status set_field(const Place& place, const std::string& key, const JsonValue& value, Dimension& dimension) {
   static constexpr const char* kKeys[] = {"size",      "kind",      "bandwidth_gbps", "latency_ns",
-                                          "transport", "interface", "shared"};
+                                          "transport", "interface", "shared",         "in_network_reduction"};
   static constexpr uint64_t kMostLatency_ns = 1'000'000'000;
   if (key == "size") {
-    dimension.size = static_cast<int32_t>(TRY(whole(place, value, key, std::numeric_limits<int32_t>::max())));
+    dimension.size = static_cast<int32_t>(TRY(whole(place, value, key, 1, std::numeric_limits<int32_t>::max())));
   } else if (key == "kind") {
     dimension.kind = TRY(kind(place, value, key));
   } else if (key == "bandwidth_gbps") {
     dimension.bandwidth_mbps = TRY(bandwidth_mbps(place, value, key));
   } else if (key == "latency_ns") {
-    dimension.latency_ns = TRY(whole(place, value, key, kMostLatency_ns));
+    dimension.latency_ns = TRY(whole(place, value, key, 0, kMostLatency_ns));
   } else if (key == "transport") {
     dimension.transport = TRY(transport(place, value, key));
   } else if (key == "interface") {
     dimension.interface = TRY(name(place, value, key));
   } else if (key == "shared") {
     TRY(shared(place, value, dimension));
+  } else if (key == "in_network_reduction") {
+    dimension.in_network_reduction = TRY(boolean(place, value, key));
   } else {
     return unknown_key(place, value, key, kKeys);
   }
@@ -132,6 +143,9 @@ Result<Dimension> read_dimension(const Place& place, const JsonValue& value) {
   dimension.size = 0;
   for (size_t i = 0; i < value.keys.size(); ++i) TRY(set_field(place, value.keys[i], value.items[i], dimension));
   if (dimension.size == 0) return place.error(value, "size", "is missing");
+  if (dimension.in_network_reduction && dimension.kind != DimensionKind::kSwitch) {
+    return place.error(value, "in_network_reduction", "is possible in a dimension of the kind switch only");
+  }
   return dimension;
 }
 

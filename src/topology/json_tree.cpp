@@ -55,7 +55,10 @@ class TreeBuilder {
       : cursor_(cursor), source_(source), bytes_(bytes) {}
 
   bool null() { return add(Kind::kNull) != nullptr; }
-  bool boolean(bool) { return add(Kind::kBoolean) != nullptr; }
+  bool boolean(bool value) {
+    add(Kind::kBoolean)->whole = value ? 1 : 0;
+    return true;
+  }
   bool number_integer(int64_t value) { return number(Kind::kReal, static_cast<double>(value)); }  // a negative one
   bool number_unsigned(uint64_t value) {
     JsonValue* added = add(Kind::kWhole);

@@ -15,7 +15,7 @@ struct JsonValue {
   enum class Kind : uint8_t { kNull, kBoolean, kWhole, kReal, kString, kArray, kObject };
   Kind kind = Kind::kNull;
   int line = 1;                   // where it begins (of a member: where its key stands), from 1
-  uint64_t whole = 0;             // kWhole: not negative
+  uint64_t whole = 0;             // kWhole: not negative; kBoolean: 0 or 1
   double number = 0;              // kWhole and kReal
   std::string text;               // kString
   std::vector<std::string> keys;  // kObject: of items, in order

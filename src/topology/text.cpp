@@ -38,10 +38,10 @@ Row row_of(size_t index, const Dimension& dimension) {
   const bool shares = !dimension.shared_resource.empty();
   return {std::to_string(index + 1),
           std::to_string(dimension.size),
-          to_string(dimension.kind),
+          std::string(to_string(dimension.kind)) + (dimension.in_network_reduction ? " that reduces" : ""),
           to_string(dimension.transport),
           dimension.bandwidth_mbps == 0 ? "nominal" : gbps_text(dimension.bandwidth_mbps) + " Gb/s",
-          dimension.latency_ns == 0 ? "nominal" : std::to_string(dimension.latency_ns) + " ns",
+          dimension.latency_ns == kNominalLatency ? "nominal" : std::to_string(dimension.latency_ns) + " ns",
           dimension.interface.empty() ? "any" : dimension.interface,
           shares ? dimension.shared_resource + " " + std::to_string(dimension.shared_ps_per_byte) + " ps/B" : "-"};
 }
@@ -76,7 +76,7 @@ std::string to_json(const Topology& topology) {
     text += d == 0 ? "\n  " : ",\n  ";
     text += "{\"size\":" + std::to_string(dimension.size) + ",\"kind\":\"" + to_string(dimension.kind) + "\"";
     if (dimension.bandwidth_mbps != 0) text += ",\"bandwidth_gbps\":" + gbps_text(dimension.bandwidth_mbps);
-    if (dimension.latency_ns != 0) text += ",\"latency_ns\":" + std::to_string(dimension.latency_ns);
+    if (dimension.latency_ns != kNominalLatency) text += ",\"latency_ns\":" + std::to_string(dimension.latency_ns);
     if (dimension.transport != TransportKind::kAuto) {
       text += std::string(",\"transport\":\"") + to_string(dimension.transport) + "\"";
     }
@@ -85,6 +85,7 @@ std::string to_json(const Topology& topology) {
       text += ",\"shared\":{\"resource\":" + quoted(dimension.shared_resource) +
               ",\"ps_per_byte\":" + std::to_string(dimension.shared_ps_per_byte) + "}";
     }
+    if (dimension.in_network_reduction) text += ",\"in_network_reduction\":true";
     text += "}";
   }
   return text + "\n]}\n";

@@ -92,6 +92,7 @@ uint64_t hash(const Topology& topology) {
     hasher.integer(dimension.bandwidth_mbps).integer(dimension.latency_ns);
     hasher.integer(static_cast<uint64_t>(dimension.transport)).string(dimension.interface);
     hasher.string(dimension.shared_resource).integer(dimension.shared_ps_per_byte);
+    hasher.integer(dimension.in_network_reduction ? 1 : 0);
   }
   return hasher.digest();
 }

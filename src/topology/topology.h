@@ -18,15 +18,19 @@ const char* to_string(DimensionKind kind);
 const char* to_string(TransportKind kind);
 Result<TransportKind> parse_transport(const std::string& text);
 
+inline constexpr uint64_t kNominalLatency = UINT64_MAX;  // nothing said: nominal of the transport
+
 struct Dimension {
   int32_t size = 1;
   DimensionKind kind = DimensionKind::kSwitch;
   uint64_t bandwidth_mbps = 0;  // per rank, one way, 10^6 bit/s; 0: nominal of the transport
-  uint64_t latency_ns = 0;      // of one step; 0: nominal of the transport
+  uint64_t latency_ns = kNominalLatency;  // of one step
   TransportKind transport = TransportKind::kAuto;
   std::string interface;        // "" : any
   std::string shared_resource;  // "" : none; dimensions that name the same resource share it
   uint64_t shared_ps_per_byte = 0;  // cost per byte on that resource, picoseconds
+  // Its switches add and multicast: models of a design only (sched/cost.h has the formula), the engine does not use it.
+  bool in_network_reduction = false;
   bool operator==(const Dimension&) const = default;
 };
 

@@ -209,7 +209,7 @@ TEST(Select, PoliciesPredictWhatPredictionSays) {
     for (const uint64_t bytes : request.chunk_bytes) request.bytes += bytes;
     for (const Policy& policy : policies()) {
       const PlannedSchedule planned = policy.plan(request);
-      EXPECT_EQ(predict_ns(planned.schedule, topology), (planned.time_ps + 999) / 1000) << policy.name;
+      EXPECT_EQ(predict_ns(planned.schedule, topology), (planned.time_ticks + 999) / 1000) << policy.name;
     }
   }
 }

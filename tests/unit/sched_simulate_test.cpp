@@ -4,6 +4,7 @@
 #include "algorithms/catalog.h"
 #include "sched/chunk_sizes.h"
 #include "sched/cost.h"
+#include "sched/priority_rules.h"
 #include "sched/select.h"
 #include "sched/simulate.h"
 
@@ -23,19 +24,25 @@ struct Builder {
   }
 };
 
-SimulatedPhase on(uint8_t link, uint64_t link_ps, uint64_t delay_ps) {
-  return {link, kNoResource, link_ps, delay_ps, 0};
+SimulatedPhase on(uint8_t link, uint64_t link_ticks, uint64_t delay_ticks) {
+  SimulatedPhase phase;
+  phase.link = link;
+  phase.link_ticks = link_ticks;
+  phase.delay_ticks = delay_ticks;
+  return phase;
 }
 
-PriorityKey shortest_first(const SimulatedPhase& phase, uint64_t) {
-  return {phase.link_ps, 0};
+PriorityKey shortest_first(const SimulatedPhase& phase, const SimulatedPhase*) {
+  return {phase.link_ticks, 0};
 }
 
 TEST(Simulate, DelayOverlapsWithTheNextTransfer) {
-  EXPECT_EQ(simulate(Builder({2}).chunk({on(0, 10, 3)}).chunk({on(0, 10, 3)}).simulation, first_in_first_out).time_ps,
-            23u);
-  EXPECT_EQ(simulate(Builder({1}).chunk({on(0, 10, 3)}).chunk({on(0, 10, 3)}).simulation, first_in_first_out).time_ps,
-            26u);
+  EXPECT_EQ(
+      simulate(Builder({2}).chunk({on(0, 10, 3)}).chunk({on(0, 10, 3)}).simulation, first_in_first_out).time_ticks,
+      23u);
+  EXPECT_EQ(
+      simulate(Builder({1}).chunk({on(0, 10, 3)}).chunk({on(0, 10, 3)}).simulation, first_in_first_out).time_ticks,
+      26u);
 }
 
 TEST(Simulate, PhasesOfAChunkFollowEachOther) {
@@ -44,7 +51,7 @@ TEST(Simulate, PhasesOfAChunkFollowEachOther) {
   // link 0: 0..10, 10..20; link 1: 11..15, 21..25, complete at 27
   const SimulationResult result = simulate(b.simulation, first_in_first_out);
   EXPECT_TRUE(result.finished);
-  EXPECT_EQ(result.time_ps, 27u);
+  EXPECT_EQ(result.time_ticks, 27u);
   EXPECT_EQ(result.orders[1], (std::vector<PhaseId>{{0, 1}, {1, 1}}));
 }
 
@@ -53,10 +60,10 @@ TEST(Simulate, LinkChoosesAfterAllArrivalsOfTheInstant) {
   b.chunk({on(0, 10, 0)}).chunk({on(0, 20, 0)}).chunk({on(1, 10, 0), on(0, 1, 0)});
   const SimulationResult shortest = simulate(b.simulation, shortest_first);
   EXPECT_EQ(shortest.orders[0], (std::vector<PhaseId>{{0, 0}, {2, 1}, {1, 0}}));
-  EXPECT_EQ(shortest.time_ps, 31u);
+  EXPECT_EQ(shortest.time_ticks, 31u);
   const SimulationResult fifo = simulate(b.simulation, first_in_first_out);
   EXPECT_EQ(fifo.orders[0], (std::vector<PhaseId>{{0, 0}, {1, 0}, {2, 1}}));
-  EXPECT_EQ(fifo.time_ps, 31u);
+  EXPECT_EQ(fifo.time_ticks, 31u);
 }
 
 TEST(Simulate, EqualArrivalsGoByChunk) {
@@ -69,13 +76,13 @@ TEST(Simulate, EqualArrivalsGoByChunk) {
 TEST(Simulate, OrdersAreEnforced) {
   Builder b({2});
   b.chunk({on(0, 10, 3)}).chunk({on(0, 4, 3)});
-  EXPECT_EQ(b.ordered({{{1, 0}, {0, 0}}}).time_ps, 17u);
-  EXPECT_EQ(b.ordered({{{0, 0}, {1, 0}}}).time_ps, 17u);
+  EXPECT_EQ(b.ordered({{{1, 0}, {0, 0}}}).time_ticks, 17u);
+  EXPECT_EQ(b.ordered({{{0, 0}, {1, 0}}}).time_ticks, 17u);
   // A link may stay idle for the head of its order: chunk 1 waits for 0.1, which comes at 12.
   Builder idle({2, 2});
   idle.chunk({on(0, 12, 0), on(1, 5, 0)}).chunk({on(1, 7, 0)});
-  EXPECT_EQ(idle.ordered({{{0, 0}}, {{0, 1}, {1, 0}}}).time_ps, 24u);
-  EXPECT_EQ(idle.ordered({{{0, 0}}, {{1, 0}, {0, 1}}}).time_ps, 17u);
+  EXPECT_EQ(idle.ordered({{{0, 0}}, {{0, 1}, {1, 0}}}).time_ticks, 24u);
+  EXPECT_EQ(idle.ordered({{{0, 0}}, {{1, 0}, {0, 1}}}).time_ticks, 17u);
 }
 
 TEST(Simulate, OrdersThatWaitForEachOtherDoNotFinish) {
@@ -87,16 +94,21 @@ TEST(Simulate, OrdersThatWaitForEachOtherDoNotFinish) {
 
 TEST(Simulate, SharedResourcesAreOccupiedOneAtATime) {
   Builder b({1, 1});
-  b.chunk({SimulatedPhase{0, 0, 4, 1, 10}}).chunk({SimulatedPhase{1, 0, 4, 1, 10}});
-  EXPECT_EQ(simulate(b.simulation, first_in_first_out).time_ps, 21u);
+  for (const uint8_t link : {uint8_t{0}, uint8_t{1}}) {
+    SimulatedPhase phase = on(link, 4, 1);
+    phase.resource = 0;
+    phase.resource_ticks = 10;
+    b.chunk({phase});
+  }
+  EXPECT_EQ(simulate(b.simulation, first_in_first_out).time_ticks, 21u);
   b.simulation.phases[1].resource = 1;
-  EXPECT_EQ(simulate(b.simulation, first_in_first_out).time_ps, 11u);
+  EXPECT_EQ(simulate(b.simulation, first_in_first_out).time_ticks, 11u);
 }
 
 TEST(Simulate, NothingToDoTakesNoTime) {
   const SimulationResult result = simulate(Simulation{}, first_in_first_out);
   EXPECT_TRUE(result.finished);
-  EXPECT_EQ(result.time_ps, 0u);
+  EXPECT_EQ(result.time_ticks, 0u);
 }
 
 // 1 ns per byte, 1 us per step on dimension 1; 2 ns per byte, 5 us per step on dimension 2.

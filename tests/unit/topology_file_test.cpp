@@ -34,6 +34,16 @@ TEST_F(TopologyFile, ReadsEveryField) {
   EXPECT_EQ(topology.reason, "topology file t.json");
 }
 
+TEST_F(TopologyFile, NothingSaidIsNominalAndZeroLatencyIsZero) {
+  const auto topology =
+      parse_topology(R"({"dimensions":[{"size":2},{"size":2.0,"latency_ns":0},{"size":2,"latency_ns":700.0}]})", "t")
+          .value();
+  EXPECT_EQ(topology.dimensions[0].latency_ns, kNominalLatency);
+  EXPECT_EQ(topology.dimensions[1].latency_ns, 0u);
+  EXPECT_EQ(topology.dimensions[2].latency_ns, 700u);
+  EXPECT_FALSE(topology.dimensions[2].in_network_reduction);
+}
+
 TEST_F(TopologyFile, DropsSizeOneAndSaysSo) {
   const auto topology = parse_topology(R"({"dimensions":[{"size":1},{"size":3},{"size":1}]})", "t.json").value();
   ASSERT_EQ(topology.dimensions.size(), 1u);
@@ -52,7 +62,8 @@ TEST_F(TopologyFile, RoundTrips) {
       dimension.kind = static_cast<DimensionKind>(rng.below(3));
       dimension.transport = static_cast<TransportKind>(rng.below(4));
       if (rng.below(2) != 0) dimension.bandwidth_mbps = 1 + rng.below(1'000'000'000);
-      if (rng.below(2) != 0) dimension.latency_ns = 1 + rng.below(1'000'000'000);
+      if (rng.below(2) != 0) dimension.latency_ns = rng.below(1'000'000'000);
+      dimension.in_network_reduction = dimension.kind == DimensionKind::kSwitch && rng.below(2) != 0;
       if (rng.below(2) != 0) dimension.interface = "e\"\\" + std::to_string(rng.below(9));
       if (rng.below(2) != 0) {
         dimension.shared_resource = "pci:0";
@@ -102,7 +113,12 @@ TEST_F(TopologyFile, BadOnesNameLineAndField) {
       {"{\"dimensions\":[{\"size\":2,\"kind\":\"mesh\"}]}", "kind: must be one of ring, fully_connected, switch"},
       {"{\"dimensions\":[{\"size\":2,\"kind\":3}]}", "kind: must be a string, not a number"},
       {"{\"dimensions\":[{\"size\":2,\"transport\":\"rdma\"}]}", "transport: must be one of auto, loopback, shm, tcp"},
-      {"{\"dimensions\":[{\"size\":2,\"latency_ns\":0}]}", "latency_ns: must be a whole number from 1"},
+      {"{\"dimensions\":[{\"size\":2,\"latency_ns\":-1}]}", "latency_ns: must be a whole number from 0"},
+      {"{\"dimensions\":[{\"size\":2,\"latency_ns\":0.5}]}", "latency_ns: must be a whole number from 0"},
+      {"{\"dimensions\":[{\"size\":2,\"in_network_reduction\":1}]}",
+       "in_network_reduction: must be true or false, not a number"},
+      {"{\"dimensions\":[{\"size\":2},\n{\"size\":2,\"kind\":\"ring\",\"in_network_reduction\":true}]}",
+       "t.json:2: dimension 2: in_network_reduction: is possible in a dimension of the kind switch only"},
       {"{\"dimensions\":[{\"size\":2,\"interface\":\"\"}]}", "interface: must be a name"},
       {"{\"dimensions\":[{\"size\":2,\"interface\":\"a b\"}]}", "interface: must be a name"},
       {"{\"dimensions\":[{\"size\":2,\"shared\":4}]}", "shared: must be an object, not a number"},
