@@ -11,12 +11,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "comm/bootstrap/byte_text.h"
 #include "comm/bootstrap/rendezvous_board.h"
 
@@ -299,15 +299,21 @@ class Registry {
     }
   }
 
-  void add(std::unique_ptr<Server> server) {
+  Status add(std::unique_ptr<Server> server) {
     const std::lock_guard lock(mutex_);
     reap();
     entries_.emplace_back(std::move(server));
     Entry& entry = entries_.back();
-    entry.thread = std::thread([&entry] {
+    auto thread = Thread::start([&entry] {
       entry.server->run();
       entry.done.store(true, std::memory_order_release);
     });
+    if (!thread.ok()) {
+      entries_.pop_back();
+      return std::move(thread).error();
+    }
+    entry.thread = std::move(thread).value();
+    return {};
   }
 
   size_t running() {
@@ -320,7 +326,7 @@ class Registry {
   struct Entry {
     explicit Entry(std::unique_ptr<Server> made) : server(std::move(made)) {}
     std::unique_ptr<Server> server;
-    std::thread thread;
+    Thread thread;
     std::atomic<bool> done{false};
   };
 
@@ -356,8 +362,7 @@ Registry& registry() {
 }  // namespace
 
 Status start_rendezvous(Listener listener, const RendezvousOptions& options) {
-  registry().add(std::make_unique<Server>(std::move(listener), options));
-  return {};
+  return registry().add(std::make_unique<Server>(std::move(listener), options));
 }
 
 size_t running_rendezvous() {
