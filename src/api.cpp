@@ -1,9 +1,9 @@
 // The C API: versions, errors, communicators, memory, planning. Together with the other api_*.cpp the only place that
 // knows both worlds.
 #include <cstring>
+#include <vector>
 
 #include "api_handles.h"
-#include "comm/group.h"
 #include "transport/shm/mem_alloc.h"
 
 using namespace trestle;
@@ -19,7 +19,9 @@ static_assert(static_cast<int>(Collective::kBarrier) == trestleCollBarrier &&
 
 namespace {
 
+// What went wrong last on this thread: a sentence, or where there was no memory for one, a constant.
 thread_local std::string last_error;
+thread_local const char* last_constant = nullptr;
 thread_local std::string returned_error;
 
 // Bytes of the config struct that the caller knows.
@@ -70,13 +72,21 @@ Status init_rank(trestleComm_t* comm, int nranks, const trestleUniqueId& id, int
   const CommunicatorSettings settings = TRY(settings_from(config));
   UniqueIdBytes bytes;
   std::memcpy(bytes.data(), id.internal, bytes.size());
-  const auto create = [=]() -> Status {
-    *comm = make_handle<trestleComm>(TRY(Communicator::create(bytes, nranks, rank, settings)));
+  const auto create = [=] { return Communicator::create(bytes, nranks, rank, settings); };
+  const auto handle = std::make_shared<ReservedHandle<trestleComm>>();
+  if (!Group::of_this_thread().open()) {
+    *comm = handle->take(TRY(create()));
     return {};
-  };
-  if (!Group::of_this_thread().open()) return create();
-  Group::of_this_thread().add_creation(create);
+  }
+  Group::of_this_thread().add_creation(
+      {create, [=](std::shared_ptr<Communicator> made) { *comm = handle->take(std::move(made)); }});
   return {};
+}
+
+trestleResult_t guarded_init_rank(trestleComm_t* comm, int nranks, const trestleUniqueId& id, int rank,
+                                  const trestleConfig_t* config) {
+  if (comm != nullptr && Group::of_this_thread().open()) *comm = nullptr;  // until the group's end has made it
+  return guarded_in_group([&] { return init_rank(comm, nranks, id, rank, config); });
 }
 
 // Takes the handle out of use and waits until no call is in it.
@@ -110,9 +120,15 @@ trestleResult_t with_comm(trestleComm_t comm, const char* function, F&& body) {
 
 namespace trestle {
 
-trestleResult_t report(Error error) {
+trestleResult_t report(Error error) noexcept {
   last_error = std::move(error.message);
+  last_constant = nullptr;
   return static_cast<trestleResult_t>(error.code);
+}
+
+trestleResult_t report_constant(Code code, const char* sentence) noexcept {
+  last_constant = sentence;
+  return static_cast<trestleResult_t>(code);
 }
 
 }  // namespace trestle
@@ -120,9 +136,11 @@ trestleResult_t report(Error error) {
 extern "C" {
 
 trestleResult_t trestleGetVersion(int* version) {
-  if (version == nullptr) return report(invalid_argument("GetVersion: version is NULL"));
-  *version = TRESTLE_VERSION_CODE;
-  return trestleSuccess;
+  return guarded([&]() -> Status {
+    if (version == nullptr) return invalid_argument("GetVersion: version is NULL");
+    *version = TRESTLE_VERSION_CODE;
+    return {};
+  });
 }
 
 const char* trestleGetErrorString(trestleResult_t result) {
@@ -131,14 +149,18 @@ const char* trestleGetErrorString(trestleResult_t result) {
 }
 
 const char* trestleGetLastError(trestleComm_t comm) {
-  returned_error = last_error;
-  if (comm != nullptr) {
+  bool failed = false;
+  const trestleResult_t result = guarded([&]() -> Status {
     Use use(comm);
-    if (use.alive()) {
-      if (auto failure = use.object()->failure()) returned_error = failure->message;
-    }
-  }
-  return returned_error.c_str();
+    if (comm == nullptr || !use.alive()) return {};
+    const auto failure = use.object()->failure();
+    if (!failure) return {};
+    failed = true;
+    returned_error = failure->message;
+    return {};
+  });
+  if (failed && result == trestleSuccess) return returned_error.c_str();
+  return last_constant != nullptr ? last_constant : last_error.c_str();
 }
 
 trestleResult_t trestleGetUniqueId(trestleUniqueId* id) {
@@ -154,30 +176,32 @@ trestleResult_t trestleGetUniqueId(trestleUniqueId* id) {
 }
 
 trestleResult_t trestleCommInitRank(trestleComm_t* comm, int nranks, trestleUniqueId id, int rank) {
-  return guarded([&] { return init_rank(comm, nranks, id, rank, nullptr); });
+  return guarded_init_rank(comm, nranks, id, rank, nullptr);
 }
 
 trestleResult_t trestleCommInitRankConfig(trestleComm_t* comm, int nranks, trestleUniqueId id, int rank,
                                           const trestleConfig_t* config) {
-  return guarded([&] { return init_rank(comm, nranks, id, rank, config); });
+  return guarded_init_rank(comm, nranks, id, rank, config);
 }
 
 trestleResult_t trestleCommInitAllConfig(trestleComm_t* comms, int nranks, const trestleConfig_t* config) {
   return guarded([&]() -> Status {
     if (comms == nullptr) return invalid_argument("CommInitAll: comms is NULL");
     if (nranks < 1) return invalid_argument("CommInitAll: nranks is " + std::to_string(nranks) + ": at least 1");
-    auto made = TRY(Communicator::create_all(nranks, TRY(settings_from(config))));
-    for (int r = 0; r < nranks; ++r) comms[r] = make_handle<trestleComm>(std::move(made[r]));
+    const CommunicatorSettings settings = TRY(settings_from(config));
+    auto made = TRY(Communicator::create_all(nranks, settings));
+    std::vector<ReservedHandle<trestleComm>> handles(made.size());
+    for (int r = 0; r < nranks; ++r) comms[r] = handles[r].take(std::move(made[r]));
     return {};
   });
 }
 
 trestleResult_t trestleCommInitAll(trestleComm_t* comms, int nranks, const int* devlist) {
-  if (devlist != nullptr) {
-    return report(
-        invalid_argument("CommInitAll: devlist must be NULL: ranks live in host memory, they have no devices"));
-  }
-  return trestleCommInitAllConfig(comms, nranks, nullptr);
+  const trestleResult_t checked = guarded([&]() -> Status {
+    if (devlist == nullptr) return {};
+    return invalid_argument("CommInitAll: devlist must be NULL: ranks live in host memory, they have no devices");
+  });
+  return checked == trestleSuccess ? trestleCommInitAllConfig(comms, nranks, nullptr) : checked;
 }
 
 trestleResult_t trestleLauncherInfo(int* rank, int* nranks, int* localRank) {
@@ -197,14 +221,26 @@ trestleResult_t trestleLauncherInfo(int* rank, int* nranks, int* localRank) {
 }
 
 trestleResult_t trestleCommFinalize(trestleComm_t comm) {
-  return with_comm(comm, "CommFinalize", [](Communicator& communicator) { return communicator.finalize(); });
+  return guarded_in_group([&]() -> Status {
+    if (comm == nullptr) return invalid_argument("CommFinalize: comm is NULL");
+    Use use(comm);
+    if (!use.alive()) return invalid_usage("CommFinalize: the communicator was destroyed");
+    Group& group = Group::of_this_thread();
+    if (!group.open()) return use.object()->finalize();
+    TRY(use.object()->check_open());
+    return group.add_finalization(use.object());
+  });
 }
 
 trestleResult_t trestleCommDestroy(trestleComm_t comm) {
-  constexpr int kLingerMs = 1000;
-  return guarded([&]() -> Status {
+  return guarded_in_group([&]() -> Status {
     auto communicator = TRY(take(comm, "CommDestroy", false));
-    communicator->destroy(kLingerMs);
+    Group& group = Group::of_this_thread();
+    if (group.open()) {
+      group.add_destruction(std::move(communicator));
+    } else {
+      communicator->destroy(kGoodbyeMs);
+    }
     return {};
   });
 }

@@ -1,6 +1,5 @@
 // The C API: collectives, point to point, groups.
 #include "api_handles.h"
-#include "comm/group.h"
 
 using namespace trestle;
 
@@ -71,6 +70,12 @@ Status check_call(const Communicator& communicator, const char* function, const 
 
 namespace {
 
+Status check_peer(const Communicator& communicator, const char* function, int peer) {
+  if (peer >= 0 && peer < communicator.ranks()) return {};
+  return invalid_argument(std::string(function) + ": peer " + std::to_string(peer) + " is not in 0.." +
+                          std::to_string(communicator.ranks() - 1));
+}
+
 Status check_buffers(const Communicator& communicator, const char* function, const Call& call) {
   if (call.request.collective == Collective::kBarrier || call.request.count == 0) return {};
   const std::string in = std::string(function) + ": ";
@@ -99,11 +104,8 @@ Status enqueue_call(const std::shared_ptr<Communicator>& communicator, const cha
     return {};  // nothing to do, on every rank
   call.request.in_place = is_in_place(*communicator, call);
   Group& group = Group::of_this_thread();
-  if (group.open()) {
-    group.add(communicator, call, stream);
-    return {};
-  }
-  return communicator->submit(call, stream);
+  if (!group.open()) return communicator->submit(call, stream);
+  return group.add({communicator, call, false, stream, nullptr, nullptr});
 }
 
 namespace {
@@ -116,17 +118,15 @@ struct RawCall {
 };
 
 trestleResult_t collective(trestleComm_t comm, const char* function, RawCall raw, trestleStream_t stream) {
-  return guarded([&]() -> Status {
-    Status status = [&]() -> Status {
-      if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
-      Use use(comm);
-      if (!use.alive()) return invalid_usage(std::string(function) + ": the communicator was destroyed");
-      raw.call.request.type = TRY(checked_type(function, raw.type));
-      raw.call.request.op = TRY(checked_op(function, raw.op));
-      return enqueue_call(use.object(), function, raw.call, stream);
-    }();
-    if (!status.ok() && Group::of_this_thread().open()) Group::of_this_thread().remember(status.error());
-    return status;
+  return guarded_in_group([&]() -> Status {
+    if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
+    Use use(comm);
+    if (!use.alive()) return invalid_usage(std::string(function) + ": the communicator was destroyed");
+    const bool message = raw.call.request.collective == Collective::kSendRecv;
+    if (message) TRY(check_peer(*use.object(), function, raw.call.request.peer));
+    raw.call.request.type = TRY(checked_type(function, raw.type));
+    raw.call.request.op = TRY(checked_op(function, raw.op));
+    return enqueue_call(use.object(), function, raw.call, stream);
   });
 }
 
@@ -145,15 +145,6 @@ trestleResult_t point_to_point(trestleComm_t comm, const char* function, RawCall
                                trestleStream_t stream) {
   raw.call.sending = sending;
   raw.call.request.peer = peer;
-  if (comm != nullptr) {
-    Use use(comm);
-    if (use.alive() && (peer < 0 || peer >= use.object()->ranks())) {
-      const Error error = invalid_argument(std::string(function) + ": peer " + std::to_string(peer) + " is not in 0.." +
-                                           std::to_string(use.object()->ranks() - 1));
-      if (Group::of_this_thread().open()) Group::of_this_thread().remember(error);
-      return report(error);
-    }
-  }
   return collective(comm, function, raw, stream);
 }
 

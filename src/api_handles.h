@@ -8,9 +8,12 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/group.h"
 #include "trestle/trestle.h"
 
 namespace trestle {
@@ -32,7 +35,8 @@ struct SeparatedAllReduce {
   Call start, finish;
   bool persistent = false;
   std::mutex mutex;
-  enum class State { kInactive, kStarted, kFinishing } state = State::kInactive;
+  // kGrouped: a half waits for the end of its group.
+  enum class State { kInactive, kStarted, kFinishing, kGrouped } state = State::kInactive;
   std::shared_ptr<Event> done;      // of what was last started
   std::shared_ptr<Stream> running;  // where that is
 };
@@ -48,9 +52,10 @@ class HandlePool {
       return handle;
     }
     all_.push_back(std::make_unique<H>());
+    dead_.reserve(all_.size());  // so that no burial needs memory
     return all_.back().get();
   }
-  void bury(H* handle) {
+  void bury(H* handle) noexcept {
     std::lock_guard lock(mutex_);
     // Reused late, so that a use of a destroyed handle is mostly answered as one.
     dead_.insert(dead_.begin(), handle);
@@ -98,12 +103,35 @@ class Use {
 };
 
 template <class H, class T>
-H* make_handle(std::shared_ptr<T> object) {
-  H* handle = HandlePool<H>::process().make();
+H* bring_to_life(H* handle, std::shared_ptr<T> object) noexcept {
   handle->object = std::move(object);
   handle->state.store(kAlive, std::memory_order_release);
   return handle;
 }
+
+template <class H, class T>
+H* make_handle(std::shared_ptr<T> object) {
+  return bring_to_life(HandlePool<H>::process().make(), std::move(object));
+}
+
+// A handle that is dead until its object is made: then nothing can fail any more. Unused, it goes back to its pool.
+template <class H>
+class ReservedHandle {
+ public:
+  ReservedHandle() : handle_(HandlePool<H>::process().make()) {}
+  ~ReservedHandle() {
+    if (handle_ != nullptr) HandlePool<H>::process().bury(handle_);
+  }
+  ReservedHandle(const ReservedHandle&) = delete;
+  ReservedHandle& operator=(const ReservedHandle&) = delete;
+  template <class T>
+  H* take(std::shared_ptr<T> object) noexcept {
+    return bring_to_life(std::exchange(handle_, nullptr), std::move(object));
+  }
+
+ private:
+  H* handle_;
+};
 
 // Ends the handle for new calls; true for the one caller that ended it.
 template <class H>
@@ -114,7 +142,9 @@ bool end_handle(H* handle) {
 
 // ---- errors at the boundary
 
-trestleResult_t report(Error error);  // keeps the sentence for GetLastError of this thread
+// Keep a sentence for GetLastError of this thread.
+trestleResult_t report(Error error) noexcept;
+trestleResult_t report_constant(Code code, const char* sentence) noexcept;
 // The one place where exceptions end.
 template <class F>
 trestleResult_t guarded(F&& body) noexcept {
@@ -122,12 +152,24 @@ trestleResult_t guarded(F&& body) noexcept {
     Status status = body();
     return status.ok() ? trestleSuccess : report(std::move(status).error());
   } catch (const std::bad_alloc&) {
-    return report({Code::kSystemError, "out of memory"});
-  } catch (const std::exception& e) {
-    return report({Code::kInternalError, std::string("unexpected exception: ") + e.what()});
+    return report_constant(Code::kSystemError, "out of memory");
+  } catch (const std::system_error&) {
+    return report_constant(Code::kSystemError, "the system refused what the standard library asked for");
   } catch (...) {
-    return report({Code::kInternalError, "unexpected exception"});
+    return report_constant(Code::kInternalError, "unexpected exception");
   }
+}
+
+// The same for calls that an open group collects: an error makes the group's end refuse the whole.
+template <class F>
+trestleResult_t guarded_in_group(F&& body) noexcept {
+  const trestleResult_t result = guarded([&]() -> Status {
+    Status status = body();
+    if (!status.ok()) Group::of_this_thread().remember(status.error());
+    return status;
+  });
+  if (result != trestleSuccess) Group::of_this_thread().spoil(static_cast<Code>(result));
+  return result;
 }
 
 inline Error invalid_argument(std::string sentence) {

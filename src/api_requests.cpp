@@ -37,37 +37,76 @@ Result<std::shared_ptr<SeparatedAllReduce>> make_request(trestleComm_t comm, con
   return request;
 }
 
-// Submits a half and an event behind it.
-Status run_half(SeparatedAllReduce& request, const Call& call, const std::shared_ptr<Stream>& stream) {
-  if (call.request.count != 0) TRY(request.communicator->submit(call, stream));
+Status in_a_group(const char* function) {
+  return invalid_usage(std::string(function) +
+                       ": a half of the request is in an open group and begins at its GroupEnd: end the group first");
+}
+
+// A half is on `stream`: puts an event behind it.
+void record_half(SeparatedAllReduce& request, const std::shared_ptr<Stream>& stream, State state) {
   request.done = std::make_shared<Event>();
   stream->record(request.done);
   request.running = stream;
-  return {};
+  request.state = state;
 }
 
-Status start(SeparatedAllReduce& request) {
-  std::lock_guard lock(request.mutex);
-  if (request.state != State::kInactive) return invalid_usage("the request was started already and is not finished");
-  TRY(run_half(request, request.start, request.stream));
-  request.state = State::kStarted;
-  return {};
+// Submits a half, or leaves it to the open group; `state` is the request's when it was submitted.
+Status run_half(const std::shared_ptr<SeparatedAllReduce>& request, const Call& call,
+                const std::shared_ptr<Stream>& stream, State state) {
+  const bool elsewhere = request->done && stream != request->running;  // what it must wait for is on another stream
+  const std::shared_ptr<Event> after = elsewhere ? request->done : nullptr;
+  const bool empty = call.request.count == 0;
+  TRY(request->communicator->check_open());
+  Group& group = Group::of_this_thread();
+  if (!group.open()) {
+    if (after) stream->wait_for(after);
+    if (!empty) TRY(request->communicator->submit(call, stream));
+    record_half(*request, stream, state);
+    return {};
+  }
+  const State before = std::exchange(request->state, State::kGrouped);
+  const auto settled = [=](bool enqueued) {
+    std::lock_guard lock(request->mutex);
+    request->state = before;
+    if (enqueued) record_half(*request, stream, state);
+  };
+  const Status status = group.add({request->communicator, call, empty, stream, after, settled});
+  if (!status.ok()) request->state = before;
+  return status;
+}
+
+Status start(const std::shared_ptr<SeparatedAllReduce>& request, const char* function) {
+  std::lock_guard lock(request->mutex);
+  if (request->state == State::kGrouped) return in_a_group(function);
+  if (request->state != State::kInactive) return invalid_usage("the request was started already and is not finished");
+  return run_half(request, request->start, request->stream, State::kStarted);
+}
+
+template <class F>
+Status with_object(trestleRequest_t handle, const char* function, F&& body) {
+  if (handle == nullptr) return invalid_argument(std::string(function) + ": the request is NULL");
+  Use use(handle);
+  if (!use.alive()) return invalid_usage(std::string(function) + ": the request was freed");
+  return body(use.object());
 }
 
 template <class F>
 trestleResult_t with_request(trestleRequest_t handle, const char* function, F&& body) {
-  return guarded([&]() -> Status {
-    if (handle == nullptr) return invalid_argument(std::string(function) + ": the request is NULL");
-    Use use(handle);
-    if (!use.alive()) return invalid_usage(std::string(function) + ": the request was freed");
-    return body(*use.object());
-  });
+  return guarded([&] { return with_object(handle, function, body); });
+}
+
+// For what an open group collects.
+template <class F>
+trestleResult_t half_of_request(trestleRequest_t handle, const char* function, F&& body) {
+  return guarded_in_group([&] { return with_object(handle, function, body); });
 }
 
 // The event of what was last started, and the stream that it is on.
-std::pair<std::shared_ptr<Event>, std::shared_ptr<Stream>> last_started(SeparatedAllReduce& request) {
+using Started = std::pair<std::shared_ptr<Event>, std::shared_ptr<Stream>>;
+Result<Started> last_started(SeparatedAllReduce& request, const char* function) {
   std::lock_guard lock(request.mutex);
-  return {request.done, request.running};
+  if (request.state == State::kGrouped) return in_a_group(function).error();
+  return Started{request.done, request.running};
 }
 
 // After completion: a finished persistent request may start again.
@@ -85,11 +124,12 @@ extern "C" {
 trestleResult_t trestleAllReduceStart(const void* send, void* recv, size_t count, trestleDataType_t type,
                                       trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
                                       trestleRequest_t* request) {
-  return guarded([&]() -> Status {
+  return guarded_in_group([&]() -> Status {
     if (request == nullptr) return invalid_argument("AllReduceStart: request is NULL");
     auto made = TRY(make_request(comm, "AllReduceStart", send, recv, count, type, op, stream));
-    TRY(start(*made));
-    *request = make_handle<trestleRequest>(std::move(made));
+    ReservedHandle<trestleRequest> handle;
+    TRY(start(made, "AllReduceStart"));
+    *request = handle.take(std::move(made));
     return {};
   });
 }
@@ -111,50 +151,49 @@ trestleResult_t trestleAllReduceInit(const void* send, void* recv, size_t count,
 }
 
 trestleResult_t trestleRequestStart(trestleRequest_t request) {
-  return with_request(request, "RequestStart", [](SeparatedAllReduce& object) -> Status {
-    if (!object.persistent) return invalid_usage("RequestStart: only a request of AllReduceInit can be started again");
-    TRY(settle(object));
-    return start(object);
+  return half_of_request(request, "RequestStart", [](const auto& object) -> Status {
+    if (!object->persistent) return invalid_usage("RequestStart: only a request of AllReduceInit can be started again");
+    TRY(settle(*object));
+    return start(object, "RequestStart");
   });
 }
 
 trestleResult_t trestleAllReduceFinish(trestleRequest_t request, trestleStream_t stream) {
-  return with_request(request, "AllReduceFinish", [&](SeparatedAllReduce& object) -> Status {
+  return half_of_request(request, "AllReduceFinish", [&](const auto& object) -> Status {
     const std::shared_ptr<Stream> target =
-        stream == nullptr ? object.stream : TRY(stream_of(stream, object.communicator));
-    std::lock_guard lock(object.mutex);
-    if (object.state != State::kStarted) return invalid_usage("AllReduceFinish: the request was not started");
-    if (target != object.stream) target->wait_for(object.done);
-    TRY(run_half(object, object.finish, target));
-    object.state = State::kFinishing;
-    return {};
+        stream == nullptr ? object->stream : TRY(stream_of(stream, object->communicator));
+    std::lock_guard lock(object->mutex);
+    if (object->state == State::kGrouped) return in_a_group("AllReduceFinish");
+    if (object->state != State::kStarted) return invalid_usage("AllReduceFinish: the request was not started");
+    return run_half(object, object->finish, target, State::kFinishing);
   });
 }
 
 trestleResult_t trestleRequestTest(trestleRequest_t request, int* done) {
-  return with_request(request, "RequestTest", [&](SeparatedAllReduce& object) -> Status {
+  return with_request(request, "RequestTest", [&](const auto& object) -> Status {
     if (done == nullptr) return invalid_argument("RequestTest: done is NULL");
-    const auto event = last_started(object).first;
+    const auto event = TRY(last_started(*object, "RequestTest")).first;
     if (event && !event->complete()) Progress::process().poke();
     const bool complete = !event || event->complete();
-    if (complete) TRY(settle(object));
+    if (complete) TRY(settle(*object));
     *done = complete ? 1 : 0;
     return {};
   });
 }
 
 trestleResult_t trestleRequestWait(trestleRequest_t request) {
-  return with_request(request, "RequestWait", [](SeparatedAllReduce& object) -> Status {
-    const auto started = last_started(object);
+  return with_request(request, "RequestWait", [](const auto& object) -> Status {
+    const auto started = TRY(last_started(*object, "RequestWait"));
     if (started.first) TRY(drive_until([&] { return started.first->complete(); }, started.second));
-    return settle(object);
+    return settle(*object);
   });
 }
 
 trestleResult_t trestleRequestFree(trestleRequest_t request) {
-  const trestleResult_t result = with_request(request, "RequestFree", [](SeparatedAllReduce& object) -> Status {
-    std::lock_guard lock(object.mutex);
-    if (object.done && !object.done->complete()) return invalid_usage("RequestFree: the request is in flight");
+  const trestleResult_t result = with_request(request, "RequestFree", [](const auto& object) -> Status {
+    std::lock_guard lock(object->mutex);
+    if (object->state == State::kGrouped) return in_a_group("RequestFree");
+    if (object->done && !object->done->complete()) return invalid_usage("RequestFree: the request is in flight");
     return {};
   });
   if (result == trestleSuccess && end_handle(request)) {

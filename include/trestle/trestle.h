@@ -150,10 +150,12 @@ TRESTLE_API trestleResult_t trestleCommInitAllConfig(trestleComm_t* comms, int n
 /* What the launcher's variables say; trestleInvalidUsage where there are none. Any pointer may be NULL. */
 TRESTLE_API trestleResult_t trestleLauncherInfo(int* rank, int* nranks, int* localRank);
 
-/* Collective: waits until everything enqueued on the communicator is done on all ranks. Afterwards only Destroy and queries. One thread
- * per rank: a thread that drives several ranks would wait for itself. */
+/* Collective: waits, until the deadline, for everything enqueued on the communicator to be done on all ranks and for their Finalize.
+ * Afterwards only Destroy and queries. A thread that holds several ranks finalizes them between GroupStart and GroupEnd: alone, the
+ * first would wait for the others until the deadline. */
 TRESTLE_API trestleResult_t trestleCommFinalize(trestleComm_t comm);
-/* Waits for this rank's work, says goodbye to the others and frees. Never waits for other ranks' Destroy. */
+/* Waits for this rank's work, says goodbye to the others (at most a second) and frees. Never waits for other ranks' Destroy. Inside a
+ * group the handle is dead at once and the rest happens at GroupEnd, after all else, also where the group is refused. */
 TRESTLE_API trestleResult_t trestleCommDestroy(trestleComm_t comm);
 /* Ends all work of the communicator with trestleAborted, tells the other ranks, and frees it, in bounded time, from any thread, also while
  * another thread waits in a call on it (that call returns trestleAborted; it must not touch comm afterwards). */
@@ -210,7 +212,10 @@ TRESTLE_API trestleResult_t trestleRecv(void* recv, size_t count, trestleDataTyp
 TRESTLE_API trestleResult_t trestleBarrier(trestleComm_t comm, trestleStream_t stream);
 
 /* Calls between Start and End (of one thread; may nest) are enqueued together at the outermost End and progress together, also where
- * they share a stream: none waits for another of its group. An error in any call makes End return it and enqueue nothing. */
+ * they share a stream: none waits for another of its group. An error in any call makes End return it and enqueue nothing.
+ * End does things in this order: CommInitRank (all of the group at the same time; each handle is NULL until then, and if one fails all
+ * stay NULL), collectives, messages and halves of requests, CommFinalize, CommDestroy. CommAbort and all other functions do not wait
+ * for End. Groups are asynchronous as single calls are; only CommInitRank, CommFinalize and CommDestroy make End wait. */
 TRESTLE_API trestleResult_t trestleGroupStart(void);
 TRESTLE_API trestleResult_t trestleGroupEnd(void);
 
@@ -227,7 +232,9 @@ TRESTLE_API trestleResult_t trestleShardRanges(trestleComm_t comm, int rank, siz
                                                trestleRange_t* ranges, int* nranges);
 /* All reduce-scatter phases. When the request completes, this rank's shard of recv holds the reduced values and may be read and
  * changed; the rest of recv is unspecified. Buffers as of trestleAllReduce; they are in use until Finish completed. The stream is not
- * blocked by a request that waits for its Finish. */
+ * blocked by a request that waits for its Finish. Inside a group it begins at GroupEnd, as RequestStart and AllReduceFinish do: until
+ * then the request can be neither tested nor finished nor freed (trestleInvalidUsage), so both halves of one request need two groups.
+ * If GroupEnd fails, the half was not begun; a request that is of no use then wants RequestFree. */
 TRESTLE_API trestleResult_t trestleAllReduceStart(const void* send, void* recv, size_t count, trestleDataType_t type,
                                                   trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
                                                   trestleRequest_t* request);

@@ -4,22 +4,17 @@
 
 #include <algorithm>
 #include <functional>
-#include <thread>
 
 #include "algorithms/catalog.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "comm/mesh_poller.h"
+#include "comm/together.h"
 
 namespace trestle {
 
 namespace {
-
-int64_t deadline_of(const CommunicatorSettings& settings) {
-  if (settings.config.timeout_ns <= 0) return kNoDeadline;
-  return monotonic_clock().now_ns() + settings.config.timeout_ns;
-}
 
 // The log has one line per message.
 void log_lines(Subsystem subsystem, const std::string& text) {
@@ -78,8 +73,12 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
   if (!together.ok()) return fail(std::move(together).error());
   std::shared_ptr<Communicator> communicator(new Communicator(bootstrap, settings, std::move(wiring).value()));
   communicator->mesh_->start();
-  Progress::process().add(communicator->engine_);
-  Progress::process().add(std::static_pointer_cast<Pollable>(communicator->mesh_));
+  auto driven = Progress::process().add(communicator->engine_);
+  if (driven.ok()) driven = Progress::process().add(std::static_pointer_cast<Pollable>(communicator->mesh_));
+  if (!driven.ok()) {
+    communicator->engine_->fail(driven.error());  // tells the others
+    return driven.error();
+  }
   if (communicator->rank_ == 0) log_lines(Subsystem::kInit, to_text(communicator->topology_));
   return communicator;
 }
@@ -99,14 +98,11 @@ Result<std::vector<std::shared_ptr<Communicator>>> Communicator::create_all(int3
   BootstrapConfig config = bootstrap_config(settings.config, nranks, 0, UniqueIdBytes{});
   config.deadline_ns = deadline;
   auto bootstraps = TRY(Bootstrap::join_in_process(config));
-  std::vector<Result<std::shared_ptr<Communicator>>> results(nranks, Error{Code::kInternalError, "not made"});
-  std::vector<std::thread> threads;
-  for (int32_t r = 0; r < nranks; ++r) {
-    threads.emplace_back([&, r] { results[r] = assemble(*bootstraps[r], settings, deadline); });
-  }
-  for (std::thread& thread : threads) thread.join();
-  std::vector<std::shared_ptr<Communicator>> made;
-  for (auto& result : results) made.push_back(TRY(std::move(result)));
+  std::vector<std::shared_ptr<Communicator>> made(nranks);
+  TRY(run_together(made.size(), [&](size_t r) -> Status {
+    made[r] = TRY(assemble(*bootstraps[r], settings, deadline));
+    return {};
+  }));
   return made;
 }
 
@@ -293,54 +289,12 @@ Status Communicator::submit(const Call& call, const std::shared_ptr<Stream>& str
   return {};
 }
 
-// ---- waiting and ending
+// ---- waiting
 
 Status Communicator::synchronize() {
   Progress::process().wait([this] { return engine_->pending() == 0; }, [this] { return engine_; });
   if (engine_->failed()) return *failure();
   return {};
-}
-
-Status Communicator::finalize() {
-  TRY(synchronize());
-  constexpr uint64_t kFinalizeBarrier = 0;
-  const int64_t deadline = deadline_of(settings_);
-  mesh_->mesh().start_barrier(kFinalizeBarrier);
-  Result<bool> done = false;
-  Progress::process().wait(
-      [&] {
-        done = mesh_->mesh().barrier_done(kFinalizeBarrier);
-        return !done.ok() || done.value() || engine_->failed() || monotonic_clock().now_ns() > deadline;
-      },
-      [this] { return engine_; });
-  if (engine_->failed()) return *failure();
-  if (!done.ok()) return std::move(done).error();
-  if (!done.value()) {
-    std::string missing;
-    for (int32_t r : mesh_->mesh().missing(kFinalizeBarrier, true))
-      missing += (missing.empty() ? "" : ", ") + names_[r];
-    Error error{Code::kTimeout, names_[rank_] + ": CommFinalize was not called in time by " + missing};
-    engine_->fail(error);
-    return error;
-  }
-  finalized_ = true;
-  return {};
-}
-
-void Communicator::destroy(int linger_ms) {
-  if (!mesh_) return;
-  closed_ = true;
-  Progress::process().wait([this] { return engine_->pending() == 0; }, [this] { return engine_; });
-  engine_->close(engine_->failed() ? 0 : linger_ms);
-  Progress::process().remove(engine_.get());
-  Progress::process().remove(mesh_.get());
-  mesh_->leave(linger_ms);
-  mesh_.reset();
-}
-
-void Communicator::abort() {
-  engine_->fail({Code::kAborted, names_[rank_] + ": the communicator was aborted"});
-  mesh_->mesh().flood_abort();
 }
 
 void Communicator::remote_failure(const Error& error, int32_t origin_rank) {

@@ -33,6 +33,9 @@ struct Call {
 
 class MeshPoller;
 
+// How long an orderly end waits for its goodbye to leave this machine.
+inline constexpr int kGoodbyeMs = 1000;
+
 class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
   // Joins and waits for all ranks.
@@ -63,6 +66,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   Status synchronize();
   Status finalize();
+  // Of several ranks by one thread: none waits for another's. The first error, in their order.
+  static Status finalize_together(const std::vector<std::shared_ptr<Communicator>>& communicators);
+  // Waits for this rank's work, never for other ranks' destroy.
   void destroy(int linger_ms);
   void abort();
 
@@ -72,6 +78,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
  private:
   friend class MeshPoller;
+  struct Finalization;
   Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring);
   static Result<std::shared_ptr<Communicator>> assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
                                                         int64_t deadline_ns);
@@ -107,6 +114,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   };
   std::mutex cache_mutex_;
   std::unordered_map<std::pair<PrepareRequest, bool>, std::shared_ptr<const Prepared>, KeyHash> cache_;
+  std::atomic<bool> finalizing_{false};
   std::atomic<bool> finalized_{false};
   std::atomic<bool> closed_{false};
 };

@@ -1,7 +1,9 @@
 #include "comm/group.h"
 
 #include <algorithm>
-#include <thread>
+#include <utility>
+
+#include "comm/together.h"
 
 namespace trestle {
 
@@ -10,56 +12,91 @@ Group& Group::of_this_thread() {
   return group;
 }
 
-void Group::add(std::shared_ptr<Communicator> communicator, const Call& call, std::shared_ptr<Stream> stream) {
-  entries_.push_back({std::move(communicator), call, std::move(stream), nullptr});
+Status Group::add(GroupedCall call) {
+  if (work_.finalizes(call.communicator)) {
+    return Error{Code::kInvalidUsage, "the communicator is finalized in this group: no call may follow"};
+  }
+  work_.calls.push_back(std::move(call));
+  return {};
+}
+
+Status Group::add_finalization(std::shared_ptr<Communicator> communicator) {
+  if (work_.finalizes(communicator)) {
+    return Error{Code::kInvalidUsage, "the communicator is finalized in this group already"};
+  }
+  work_.finalizations.push_back(std::move(communicator));
+  return {};
 }
 
 void Group::remember(const Error& error) {
-  if (!error_) error_ = error;
+  if (open() && !work_.error) work_.error = error;
 }
 
 Status Group::end() {
   if (depth_ == 0) return Error{Code::kInvalidUsage, "GroupEnd without GroupStart"};
   if (--depth_ != 0) return {};
-  Status status;
-  if (error_) {
-    status = *error_;
-  } else {
-    status = create_all();
-    if (status.ok()) status = enqueue_all();
-  }
-  entries_.clear();
-  creations_.clear();
-  error_.reset();
+  Work work = std::exchange(work_, Work());
+  if (!work.error && work.spoilt != Code::kSuccess) work.error = Error{work.spoilt, "a call of the group failed"};
+  Status status = work.error ? Status(*work.error) : work.run();
+  for (const auto& communicator : work.destructions) communicator->destroy(kGoodbyeMs);
   return status;
 }
 
-// Each creation waits for the others: one thread each.
-Status Group::create_all() {
-  std::vector<Status> results(creations_.size());
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < creations_.size(); ++i) {
-    threads.emplace_back([this, &results, i] { results[i] = creations_[i](); });
+Group::Work::~Work() {
+  for (GroupedCall& call : calls) {
+    if (call.settled) call.settled(false);
   }
-  for (std::thread& thread : threads) thread.join();
-  for (Status& result : results) TRY(std::move(result));
-  return {};
 }
 
-Status Group::enqueue_all() {
-  for (Entry& entry : entries_) {
-    TRY(entry.communicator->check_open());
-    entry.prepared = TRY(entry.communicator->prepare_call(entry.call));
+bool Group::Work::finalizes(const std::shared_ptr<Communicator>& communicator) const {
+  return std::find(finalizations.begin(), finalizations.end(), communicator) != finalizations.end();
+}
+
+Status Group::Work::run() {
+  TRY(create_all());
+  TRY(enqueue_all());
+  return Communicator::finalize_together(finalizations);
+}
+
+// Each creation waits for the others. All or none: those that were made are no use to a caller that has to give up.
+Status Group::Work::create_all() {
+  std::vector<std::shared_ptr<Communicator>> made(creations.size());
+  const Status status = run_together(creations.size(), [&](size_t i) -> Status {
+    made[i] = TRY(creations[i].create());
+    return {};
+  });
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (status.ok()) {
+      creations[i].publish(std::move(made[i]));
+    } else if (made[i] != nullptr) {
+      made[i]->abort();
+      made[i]->destroy(0);
+    }
+  }
+  return status;
+}
+
+Status Group::Work::enqueue_all() {
+  std::vector<std::shared_ptr<const Prepared>> prepared(calls.size());
+  for (size_t i = 0; i < calls.size(); ++i) {
+    TRY(calls[i].communicator->check_open());
+    if (!calls[i].empty) prepared[i] = TRY(calls[i].communicator->prepare_call(calls[i].call));
   }
   // From here on nothing fails. One item per stream, in the order of the calls.
   std::vector<std::pair<std::shared_ptr<Stream>, std::vector<Operation*>>> items;
-  for (Entry& entry : entries_) {
-    auto item = std::find_if(items.begin(), items.end(), [&](const auto& i) { return i.first == entry.stream; });
-    if (item == items.end()) item = items.insert(items.end(), {entry.stream, {}});
-    item->second.push_back(entry.communicator->commit(entry.call, entry.prepared));
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const GroupedCall& call = calls[i];
+    if (call.after) call.stream->wait_for(call.after);
+    if (call.empty) continue;
+    auto item = std::find_if(items.begin(), items.end(), [&](const auto& it) { return it.first == call.stream; });
+    if (item == items.end()) item = items.insert(items.end(), {call.stream, {}});
+    item->second.push_back(call.communicator->commit(call.call, prepared[i]));
   }
   for (auto& [stream, operations] : items) stream->enqueue(std::move(operations));
-  for (Entry& entry : entries_) entry.communicator->committed();
+  for (GroupedCall& call : calls) {
+    if (auto settled = std::exchange(call.settled, nullptr)) settled(true);
+  }
+  for (const GroupedCall& call : calls) call.communicator->committed();
   return {};
 }
 

@@ -1,7 +1,8 @@
-// Group: the calls of one thread between GroupStart and GroupEnd, enqueued together at the end.
+// Group: what one thread asks for between GroupStart and GroupEnd, done together at the end.
 //
 // One per thread, used by that thread only. An error of a call inside a group is remembered and makes the end refuse
-// the whole.
+// the whole; only communicators that were given up for destruction are destroyed all the same. Whatever happens, the
+// group is empty and usable again when its end returns.
 #pragma once
 
 #include <functional>
@@ -13,33 +14,67 @@
 
 namespace trestle {
 
+// A call that waits for the end of its group.
+struct GroupedCall {
+  std::shared_ptr<Communicator> communicator;
+  Call call;
+  bool empty = false;  // nothing to move: it only settles
+  std::shared_ptr<Stream> stream;
+  std::shared_ptr<Event> after;  // that the stream waits for first; or nullptr
+  // Called once on the thread that ends the group, holding no lock: true when the call is on its stream, false when it
+  // never will be. May be empty.
+  std::function<void(bool enqueued)> settled;
+};
+
+// A communicator to be made together with the others of the group.
+struct GroupedCreation {
+  std::function<Result<std::shared_ptr<Communicator>>()> create;
+  std::function<void(std::shared_ptr<Communicator>)> publish;  // when all of the group were made
+};
+
 class Group {
  public:
   static Group& of_this_thread();
 
   bool open() const { return depth_ != 0; }
   void start() { ++depth_; }
-  void add(std::shared_ptr<Communicator> communicator, const Call& call, std::shared_ptr<Stream> stream);
-  // A communicator to be made at the end, together with the others of the group.
-  void add_creation(std::function<Status()> create) { creations_.push_back(std::move(create)); }
+  // Errors: the communicator is finalized in the same group.
+  Status add(GroupedCall call);
+  void add_creation(GroupedCreation creation) { work_.creations.push_back(std::move(creation)); }
+  // Errors: it is finalized in the group already.
+  Status add_finalization(std::shared_ptr<Communicator> communicator);
+  void add_destruction(std::shared_ptr<Communicator> communicator) {
+    work_.destructions.push_back(std::move(communicator));
+  }
+  // If a group is open. An error that there was no memory to remember is at least known by its code.
   void remember(const Error& error);
-  // Ends the innermost level; the outermost enqueues.
+  void spoil(Code code) noexcept {
+    if (open() && !work_.error && work_.spoilt == Code::kSuccess) work_.spoilt = code;
+  }
+  // Ends the innermost level. The outermost makes communicators, enqueues, finalizes and destroys, in this order.
   Status end();
 
  private:
-  struct Entry {
-    std::shared_ptr<Communicator> communicator;
-    Call call;
-    std::shared_ptr<Stream> stream;
-    std::shared_ptr<const Prepared> prepared;
+  struct Work {
+    std::vector<GroupedCreation> creations;
+    std::vector<GroupedCall> calls;
+    std::vector<std::shared_ptr<Communicator>> finalizations;
+    std::vector<std::shared_ptr<Communicator>> destructions;
+    std::optional<Error> error;
+    Code spoilt = Code::kSuccess;
+
+    Work() = default;
+    Work(Work&&) = default;
+    Work& operator=(Work&&) = default;
+    ~Work();  // settles what was not enqueued
+    Status run();
+    Status create_all();
+    Status enqueue_all();
+    bool finalizes(const std::shared_ptr<Communicator>& communicator) const;
   };
-  Status create_all();
-  Status enqueue_all();
 
   int depth_ = 0;
-  std::vector<Entry> entries_;
-  std::vector<std::function<Status()>> creations_;
-  std::optional<Error> error_;
+  Work work_;
 };
 
 }  // namespace trestle

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
+#include "comm/bootstrap/bootstrap.h"
 #include "topology/topology.h"
 
 namespace trestle {
@@ -52,6 +54,11 @@ Result<CommunicatorSettings> make_settings(const Result<Config>& process, const 
   settings.transport = overrides.transport != nullptr ? overrides.transport : join(config.transports, ",");
   if (overrides.transport != nullptr) set_value(config, "TRESTLE_TRANSPORT", settings.transport);
   return settings;
+}
+
+int64_t deadline_of(const CommunicatorSettings& settings) {
+  if (settings.config.timeout_ns <= 0) return kNoDeadline;
+  return monotonic_clock().now_ns() + settings.config.timeout_ns;
 }
 
 }  // namespace trestle

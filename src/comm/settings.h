@@ -32,4 +32,7 @@ struct SettingsOverride {
 // Errors name the field or variable.
 Result<CommunicatorSettings> make_settings(const Result<Config>& config, const SettingsOverride& overrides);
 
+// When a wait that begins now has to end, by the monotonic clock; kNoDeadline: never.
+int64_t deadline_of(const CommunicatorSettings& settings);
+
 }  // namespace trestle

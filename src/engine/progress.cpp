@@ -2,11 +2,12 @@
 
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "base/clock.h"
 
@@ -62,12 +63,13 @@ std::shared_ptr<const Progress::Engines> Progress::engines() const {
   return engines_;
 }
 
-void Progress::add(std::shared_ptr<Engine> engine) {
+Status Progress::add(std::shared_ptr<Engine> engine) {
   std::lock_guard lock(mutex_);
+  TRY(start_helper());
   auto next = std::make_shared<Engines>(*engines_);
   next->push_back(std::move(engine));
   engines_ = std::move(next);
-  start_helper();
+  return {};
 }
 
 void Progress::remove(const Engine* engine) {
@@ -77,14 +79,17 @@ void Progress::remove(const Engine* engine) {
   engines_ = std::move(next);
 }
 
-void Progress::add(std::shared_ptr<Pollable> pollable) {
+Status Progress::add(std::shared_ptr<Pollable> pollable) {
+  {
+    std::lock_guard lock(mutex_);
+    TRY(start_helper());
+  }
   {
     std::lock_guard lock(pollables_mutex_);
     pollables_.push_back(std::move(pollable));
   }
-  std::lock_guard lock(mutex_);
-  start_helper();
   ring();
+  return {};
 }
 
 void Progress::remove(const Pollable* pollable) {
@@ -92,15 +97,12 @@ void Progress::remove(const Pollable* pollable) {
   std::erase_if(pollables_, [pollable](const auto& p) { return p.get() == pollable; });
 }
 
-void Progress::start_helper() {
-  if (helper_.joinable()) return;
+Status Progress::start_helper() {
+  if (helper_.joinable()) return {};
   bell_ = UniqueFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  // The program's signals are the program's: the helper takes none.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  helper_ = std::thread([this] { helper_loop(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!bell_) return Error{Code::kSystemError, std::string("eventfd: ") + std::strerror(errno)};
+  helper_ = TRY(Thread::start([this] { helper_loop(); }));
+  return {};
 }
 
 void Progress::ring() {
@@ -110,6 +112,15 @@ void Progress::ring() {
 
 void Progress::work_started() {
   if (helper_deep_asleep_.load(std::memory_order_seq_cst)) ring();
+}
+
+Progress::Company::Company() {
+  process().companies_.fetch_add(1, std::memory_order_seq_cst);
+  process().work_started();
+}
+
+Progress::Company::~Company() {
+  process().companies_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 void Progress::poke() {
@@ -189,14 +200,20 @@ int Progress::helper_round(int64_t now_ns) {
   int driven = 0;
   const auto all = engines();
   for (const auto& engine : *all) {
-    if (!engine->busy() || engine->attended()) continue;
-    if (now_ns - engine->last_driven_ns() < kUndrivenNs) continue;
+    const bool busy = engine->busy();
+    if (engine->attended() || (!busy && companies_.load(std::memory_order_relaxed) == 0)) continue;
+    if (busy && now_ns - engine->last_driven_ns() < kUndrivenNs) continue;
     // Stays with it while things move, so that a transfer does not crawl from tick to tick.
-    while (engine->try_progress()) {
-    }
-    ++driven;
+    bool moved = false;
+    while (engine->try_progress()) moved = true;
+    if (busy || moved) ++driven;
   }
   return driven;
+}
+
+bool Progress::anything_to_drive(const Engines& engines) const {
+  if (companies_.load(std::memory_order_seq_cst) != 0) return true;
+  return std::any_of(engines.begin(), engines.end(), [](const auto& engine) { return engine->busy(); });
 }
 
 void Progress::helper_sleep(int64_t timeout_ns) {
@@ -222,14 +239,13 @@ void Progress::helper_loop() {
     poll_pollables(now);
     const int driven = helper_round(now);
     const auto all = engines();
-    const bool busy = std::any_of(all->begin(), all->end(), [](const auto& e) { return e->busy(); });
+    const bool busy = anything_to_drive(*all);
     if (busy) last_work_ns = now;
     watch_ns = driven != 0 ? kUndrivenNs : std::min(watch_ns * 2, kLongestWatchNs);
     int64_t timeout = watch_ns;
     if (!busy && now - last_work_ns > kWatchAfterWorkNs) {
       helper_deep_asleep_.store(true, std::memory_order_seq_cst);
-      const bool still_idle = std::none_of(all->begin(), all->end(), [](const auto& e) { return e->busy(); });
-      timeout = still_idle ? INT64_MAX : kUndrivenNs;
+      timeout = anything_to_drive(*all) ? kUndrivenNs : INT64_MAX;
     }
     const int64_t due = next_pollable_ns();
     if (due != INT64_MAX) timeout = std::min(timeout, std::max<int64_t>(0, due - now));

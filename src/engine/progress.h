@@ -13,9 +13,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "base/result.h"
+#include "base/thread.h"
 #include "base/unique_fd.h"
 #include "engine/engine.h"
 
@@ -35,25 +36,36 @@ class Progress {
   static Progress& process();
   ~Progress();
 
-  void add(std::shared_ptr<Engine> engine);
+  // Errors: the helper thread could not be started; nothing was added.
+  Status add(std::shared_ptr<Engine> engine);
   // Afterwards the helper and new waits do not touch it; current waits may for one more round.
   void remove(const Engine* engine);
-  void add(std::shared_ptr<Pollable> pollable);
+  Status add(std::shared_ptr<Pollable> pollable);
   void remove(const Pollable* pollable);  // returns when no poll() of it runs
 
   // Work was started that nobody may wait for.
   void work_started();
   // Drives until done() is true. `own` may return nullptr: then everything is driven alike.
   void wait(const std::function<bool()>& done, const std::function<std::shared_ptr<Engine>()>& own);
+  // While one lives, the helper drives idle engines too: their owner may be the thread that waits here for an answer of
+  // their transports to a goodbye.
+  class Company {
+   public:
+    Company();
+    ~Company();
+    Company(const Company&) = delete;
+    Company& operator=(const Company&) = delete;
+  };
   // One round over all engines, for queries.
   void poke();
 
  private:
   using Engines = std::vector<std::shared_ptr<Engine>>;
   std::shared_ptr<const Engines> engines() const;
-  void start_helper();
+  Status start_helper();
   void helper_loop();
   int helper_round(int64_t now_ns);
+  bool anything_to_drive(const Engines& engines) const;
   void poll_pollables(int64_t now_ns);
   int64_t next_pollable_ns();
   void helper_sleep(int64_t timeout_ns);
@@ -64,9 +76,10 @@ class Progress {
   std::mutex pollables_mutex_;  // held while they are polled
   std::vector<std::shared_ptr<Pollable>> pollables_;
   std::atomic<bool> helper_deep_asleep_{false};
+  std::atomic<int> companies_{0};
   std::atomic<bool> stop_{false};
   UniqueFd bell_;
-  std::thread helper_;
+  Thread helper_;
 };
 
 }  // namespace trestle

@@ -15,6 +15,7 @@ if(TARGET trestle)
     ${CMAKE_CURRENT_LIST_DIR}/api_groups_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_streams_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_life_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/api_group_life_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_decomposed_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_determinism_test.cpp)
 endif()

@@ -231,6 +231,76 @@ TEST(ApiDecomposed, WrongMomentsAreRefused) {
   ranks::expect_ended_well(ranks::run(job));
 }
 
+// One thread holds all ranks: the halves of a group begin at its end, together.
+void run_halves_in_groups(const std::vector<trestleComm_t>& comms, bool persistent) {
+  constexpr size_t kElements = 30'011;
+  const size_t n = comms.size();
+  std::vector<std::vector<int32_t>> data(n, std::vector<int32_t>(kElements, 1));
+  std::vector<trestleRequest_t> requests(n);
+  const auto init = [&](size_t r, auto&& function) {
+    int32_t* at = data[r].data();
+    return function(at, at, kElements, trestleInt32, trestleSum, comms[r], nullptr, &requests[r]);
+  };
+  for (size_t r = 0; persistent && r < n; ++r) ASSERT_TRUE(succeeded(init(r, trestleAllReduceInit)));
+  ASSERT_TRUE(succeeded(trestleGroupStart()));
+  for (size_t r = 0; r < n; ++r) {
+    ASSERT_TRUE(succeeded(persistent ? trestleRequestStart(requests[r]) : init(r, trestleAllReduceStart)));
+    int done = 0;
+    EXPECT_TRUE(refused(trestleRequestTest(requests[r], &done), trestleInvalidUsage, {"group"}));
+    EXPECT_TRUE(refused(trestleRequestWait(requests[r]), trestleInvalidUsage, {"group"}));
+    EXPECT_TRUE(refused(trestleRequestFree(requests[r]), trestleInvalidUsage, {"group"}));
+  }
+  ASSERT_TRUE(succeeded(trestleGroupEnd()));
+  for (trestleRequest_t request : requests) ASSERT_TRUE(succeeded(trestleRequestWait(request)));
+  trestleStream_t stream = nullptr;  // one for all ranks: only a group lets them progress together there
+  ASSERT_TRUE(succeeded(trestleStreamCreate(&stream)));
+  ASSERT_TRUE(succeeded(trestleGroupStart()));
+  for (trestleRequest_t request : requests) EXPECT_TRUE(succeeded(trestleAllReduceFinish(request, stream)));
+  ASSERT_TRUE(succeeded(trestleGroupEnd()));
+  for (trestleRequest_t request : requests) ASSERT_TRUE(succeeded(trestleRequestWait(request)));
+  for (const auto& values : data) EXPECT_EQ(values, std::vector<int32_t>(kElements, static_cast<int32_t>(n)));
+  for (trestleRequest_t request : requests) EXPECT_TRUE(succeeded(trestleRequestFree(request)));
+  EXPECT_TRUE(succeeded(trestleStreamDestroy(stream)));
+}
+
+TEST(ApiDecomposed, HalvesTakePartInGroups) {
+  for (const char* transport : kTransports) {
+    const ranks::Settings settings{.ranks = 3, .transport = transport, .timeout_ms = 20'000};
+    ranks::isolated([&] {
+      std::vector<trestleComm_t> comms(3);
+      const trestleConfig_t config = config_of(settings);
+      ASSERT_TRUE(succeeded(trestleCommInitAllConfig(comms.data(), 3, &config)));
+      for (const bool persistent : {false, true}) run_halves_in_groups(comms, persistent);
+      for (trestleComm_t comm : comms) EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+    });
+  }
+}
+
+// A group that is refused has not begun the halves in it; both halves in one group have no order.
+TEST(ApiDecomposed, ARefusedGroupLeavesRequestsAsTheyWere) {
+  ranks::isolated([] {
+    trestleComm_t comm = nullptr;
+    ASSERT_TRUE(succeeded(trestleCommInitAll(&comm, 1, nullptr)));
+    int32_t x[3] = {1, 2, 3};
+    trestleRequest_t request = nullptr;
+    ASSERT_TRUE(succeeded(trestleAllReduceInit(x, x, 3, trestleInt32, trestleSum, comm, nullptr, &request)));
+    ASSERT_TRUE(succeeded(trestleGroupStart()));
+    EXPECT_TRUE(succeeded(trestleRequestStart(request)));
+    EXPECT_TRUE(refused(trestleAllReduceFinish(request, nullptr), trestleInvalidUsage, {"group"}));
+    EXPECT_TRUE(refused(trestleGroupEnd(), trestleInvalidUsage, {"group"}));
+    EXPECT_TRUE(refused(trestleAllReduceFinish(request, nullptr), trestleInvalidUsage, {"not started"}));
+    ASSERT_TRUE(succeeded(trestleRequestStart(request)));
+    ASSERT_TRUE(succeeded(trestleGroupStart()));
+    EXPECT_TRUE(succeeded(trestleAllReduceFinish(request, nullptr)));
+    EXPECT_TRUE(refused(trestleSend(x, 3, trestleInt32, 9, comm, nullptr), trestleInvalidArgument, {"peer 9"}));
+    EXPECT_TRUE(refused(trestleGroupEnd(), trestleInvalidArgument, {"peer 9"}));
+    EXPECT_TRUE(succeeded(trestleAllReduceFinish(request, nullptr))) << "it is started and not finished";
+    EXPECT_TRUE(succeeded(trestleRequestWait(request)));
+    EXPECT_TRUE(succeeded(trestleRequestFree(request)));
+    EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+  });
+}
+
 // Times are positive, finite, and grow with the size.
 TEST(ApiDecomposed, PredictedTimesGrow) {
   for (const auto& [n, dims] : {std::pair{2, ""}, {5, ""}, {8, "4x2"}}) {

@@ -1,0 +1,100 @@
+// The end of communicators: finalize, destroy, abort.
+#include <algorithm>
+
+#include "base/clock.h"
+#include "comm/communicator.h"
+#include "comm/mesh_poller.h"
+
+namespace trestle {
+
+namespace {
+
+constexpr uint64_t kFinalizeBarrier = 0;
+
+}  // namespace
+
+// One communicator's wait for the other ranks' finalization.
+struct Communicator::Finalization {
+  Communicator* communicator;
+  int64_t deadline_ns;
+  bool ended = false;
+  Status status;
+
+  void begin() {
+    status = communicator->check_open();
+    if (status.ok() && communicator->finalizing_.exchange(true)) {
+      status = Error{Code::kInvalidUsage, "communicator " + communicator->name_ + " is being finalized already"};
+    }
+    if (status.ok()) status = communicator->synchronize();
+    ended = !status.ok();
+    if (ended) return;
+    deadline_ns = deadline_of(communicator->settings_);
+    communicator->mesh_->mesh().start_barrier(kFinalizeBarrier);
+  }
+
+  void look() {
+    if (ended) return;
+    const Result<bool> done = communicator->mesh_->mesh().barrier_done(kFinalizeBarrier);
+    if (communicator->engine_->failed()) {
+      status = *communicator->failure();
+    } else if (!done.ok()) {
+      status = done.error();
+    } else if (done.value()) {
+      communicator->finalized_ = true;
+    } else if (monotonic_clock().now_ns() > deadline_ns) {
+      status = give_up();
+    } else {
+      return;
+    }
+    ended = true;
+  }
+
+  Error give_up() const {
+    std::string missing;
+    for (const int32_t r : communicator->mesh_->mesh().missing(kFinalizeBarrier, true)) {
+      missing += (missing.empty() ? "" : ", ") + communicator->names_[r];
+    }
+    Error error{Code::kTimeout,
+                communicator->names_[communicator->rank_] + ": CommFinalize was not called in time by " + missing};
+    communicator->engine_->fail(error);
+    return error;
+  }
+};
+
+Status Communicator::finalize_together(const std::vector<std::shared_ptr<Communicator>>& communicators) {
+  std::vector<Finalization> all;
+  for (const auto& communicator : communicators) all.push_back({communicator.get(), kNoDeadline, false, {}});
+  for (Finalization& one : all) one.begin();
+  const std::shared_ptr<Engine> only = all.size() == 1 ? communicators[0]->engine_ : nullptr;
+  Progress::process().wait(
+      [&all] {
+        for (Finalization& one : all) one.look();
+        return std::all_of(all.begin(), all.end(), [](const Finalization& one) { return one.ended; });
+      },
+      [&only] { return only; });
+  for (Finalization& one : all) TRY(std::move(one.status));
+  return {};
+}
+
+Status Communicator::finalize() {
+  return finalize_together({shared_from_this()});
+}
+
+void Communicator::destroy(int linger_ms) {
+  if (closed_.exchange(true)) return;
+  Progress::process().wait([this] { return engine_->pending() == 0; }, [this] { return engine_; });
+  {
+    const Progress::Company company;
+    engine_->close(engine_->failed() ? 0 : linger_ms);
+  }
+  Progress::process().remove(engine_.get());
+  Progress::process().remove(mesh_.get());
+  mesh_->leave(linger_ms);
+}
+
+void Communicator::abort() {
+  engine_->fail({Code::kAborted, names_[rank_] + ": the communicator was aborted"});
+  mesh_->mesh().flood_abort();
+}
+
+}  // namespace trestle
