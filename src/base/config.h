@@ -27,6 +27,7 @@ struct Config {
   std::vector<std::string> transports;  // innermost dimension first; the last one holds for the dimensions beyond
   std::string algorithm;
   std::string schedule;
+  std::string intra;
   int64_t chunks = 0;            // 0: chosen by predicted time
   int64_t segment_bytes = 0;     // 0: chosen per rail
   int64_t phases_in_flight = 0;  // per dimension; 0: chosen by the schedule

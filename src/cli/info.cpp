@@ -77,6 +77,7 @@ Result<std::string> describe_plan(const TopologyOptions& options, const Config& 
   SelectionConfig selection;
   selection.algo = config.algorithm;
   selection.policy = config.schedule;
+  selection.intra = config.intra;
   selection.chunks = static_cast<uint32_t>(config.chunks);
   selection.in_flight = static_cast<uint32_t>(config.phases_in_flight);
   TRY(validate(selection, topology));

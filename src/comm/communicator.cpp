@@ -66,7 +66,7 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
   if (!wiring.ok()) return fail(std::move(wiring).error());
   const Config& config = settings.config;
   auto valid = validate({config.algorithm, config.schedule, static_cast<uint32_t>(config.chunks),
-                         static_cast<uint32_t>(config.phases_in_flight)},
+                         static_cast<uint32_t>(config.phases_in_flight), config.intra},
                         wiring.value().topology);
   if (!valid.ok()) return fail(std::move(valid).error());
   auto together = bootstrap.barrier(deadline_ns);  // nobody starts to talk to a rank that has refused
@@ -134,7 +134,7 @@ size_t Communicator::KeyHash::operator()(const std::pair<PrepareRequest, bool>& 
 Result<Schedule> Communicator::schedule_for(const PrepareRequest& request) const {
   const Config& config = settings_.config;
   SelectionConfig selection{config.algorithm, config.schedule, static_cast<uint32_t>(config.chunks),
-                            static_cast<uint32_t>(config.phases_in_flight)};
+                            static_cast<uint32_t>(config.phases_in_flight), config.intra};
   SelectionRequest what;
   what.collective = request.collective;
   what.element_bytes = static_cast<uint32_t>(size_of(request.type));

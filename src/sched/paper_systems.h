@@ -1,0 +1,39 @@
+// The six systems on which Themis was evaluated: arXiv 2110.04478, table 2, 1024 ranks each. Constant, any thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "topology/topology.h"
+
+namespace trestle {
+
+struct PaperDimension {
+  int32_t size = 0;
+  DimensionKind kind = DimensionKind::kSwitch;
+  uint32_t bandwidth_gbps = 0;  // per rank, one way
+  uint32_t latency_ns = 0;      // of a step
+};
+
+struct PaperSystem {
+  std::string_view name;
+  std::array<PaperDimension, 4> dimensions;  // innermost first; size 0: there are no more
+};
+
+std::span<const PaperSystem> paper_systems();
+Topology to_topology(const PaperSystem& system);
+
+// What the paper reports for an all-reduce of 100 MB to 1 GB in 64 chunks, means over systems and sizes (section 6.1).
+struct PaperReport {
+  double baseline_utilization = 0.5631;
+  double themis_fifo_utilization = 0.8767;
+  double themis_scf_utilization = 0.9514;
+  double themis_fifo_speedup = 1.58;
+  double themis_scf_speedup = 1.72;
+  double most_speedup = 2.70;
+};
+inline constexpr PaperReport kPaperReport{};
+
+}  // namespace trestle

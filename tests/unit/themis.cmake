@@ -1,0 +1,2 @@
+trestle_test(NAME themis_test LABEL unit LIBS trestle_sched SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/themis_vectors_test.cpp)
