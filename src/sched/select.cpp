@@ -106,8 +106,11 @@ class Selector {
 
   std::vector<uint64_t> chunk_sizes(uint32_t chunks) const {
     const bool whole_blocks = !(shape_.flat && request_.collective != Collective::kAllToAll);
-    return equal_chunks(request_.bytes, config_.chunks != 0 ? config_.chunks : chunks, request_.element_bytes,
-                        static_cast<uint32_t>(topology_.ranks()), whole_blocks);
+    const auto ranks = static_cast<uint32_t>(topology_.ranks());
+    // Fewer chunks rather than messages without an element. Twice: the smallest part is half of the mean at least.
+    const uint64_t most = std::max<uint64_t>(1, request_.bytes / request_.element_bytes / (uint64_t{2} * ranks));
+    const uint64_t count = std::min<uint64_t>(config_.chunks != 0 ? config_.chunks : chunks, most);
+    return equal_chunks(request_.bytes, static_cast<uint32_t>(count), request_.element_bytes, ranks, whole_blocks);
   }
 
   void consider(PlannedSchedule planned) {

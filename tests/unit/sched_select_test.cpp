@@ -109,6 +109,8 @@ TEST(Select, SchedulesAreSoundAndAgreed) {
     SelectionConfig config;
     if (rng.below(3) == 0) config.chunks = static_cast<uint32_t>(1 + rng.below(70));
     if (rng.below(3) == 0) config.in_flight = static_cast<uint32_t>(1 + rng.below(5));
+    config.policy = policies()[rng.below(policies().size())].name;
+    config.intra = rng.below(2) != 0 ? "scf" : "fifo";
     const auto selected = select_schedule(request, topology, config);
     ASSERT_TRUE(selected.ok()) << selected.error().message;
     const Schedule& schedule = selected.value();
@@ -157,6 +159,26 @@ TEST(Select, ChunkingAloneMakesNoSmallMessages) {
     if (schedule.chunks.size() == 1) continue;
     EXPECT_GE(request.bytes / schedule.chunks.size(), static_cast<uint64_t>(topology.ranks()) << 16);
     EXPECT_LE(schedule.chunks.size(), 64u);
+  }
+}
+
+TEST(Select, FewElementsGetFewerChunksThanAskedForNotEmptyMessages) {
+  Topology topology;
+  topology.dimensions.resize(2);
+  topology.dimensions[0].size = 4;
+  topology.dimensions[1].size = 2;
+  SelectionConfig config;
+  config.chunks = 64;
+  config.algo = "ring,direct";  // phases per dimension, however small
+  for (const Policy& policy : policies()) {
+    config.policy = policy.name;
+    for (uint64_t elements = 8; elements < 3000; elements += 1 + elements / 7) {
+      SelectionRequest request;
+      request.bytes = elements * 4;
+      request.element_bytes = 4;
+      const Schedule schedule = select_schedule(request, topology, config).value();
+      for (const ChunkSchedule& chunk : schedule.chunks) EXPECT_GE(chunk.bytes, 8u * 4) << elements << policy.name;
+    }
   }
 }
 
