@@ -120,10 +120,6 @@ void wait_for(std::vector<Child>& children, std::vector<Outcome>& outcomes, cons
 
 }  // namespace
 
-bool proofs() {
-  return TRESTLE_TEST_PROOFS;
-}
-
 std::ostream& operator<<(std::ostream& out, const Settings& s) {
   return out << s.ranks << " ranks, dims '" << s.dims << "', transport '" << s.transport << "', algo '" << s.algo
              << "', chunks " << s.chunks;
@@ -134,8 +130,7 @@ trestleConfig_t config_of(const Settings& settings) {
   trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
   config.timeoutMs = settings.timeout_ms;
   config.dims = text(settings.dims);
-  // Without libsodium ranks cannot prove anything to each other: the suites then run inside one process.
-  config.transport = settings.transport.empty() || proofs() ? text(settings.transport) : "loopback";
+  config.transport = text(settings.transport);
   config.algo = text(settings.algo);
   if (settings.chunks >= 0) config.chunks = settings.chunks;
   config.topoFile = text(settings.topo_file);
