@@ -37,7 +37,8 @@ struct Patience {
 
 Patience patience_for(const Engine* engine) {
   if (engine == nullptr) return {};
-  if (engine->spin_us() >= 0) return {static_cast<int>(std::min<int64_t>(engine->spin_us() * 20, 1'000'000)), 8};
+  if (engine->spin_us() == 0) return {0, 0};
+  if (engine->spin_us() > 0) return {static_cast<int>(std::min<int64_t>(engine->spin_us() * 20, 1'000'000)), 8};
   if (engine->awaits_express()) return {engine->crowded() ? kCrowdedSpins : Patience().spins, kExpressYields};
   return engine->crowded() ? Patience{kCrowdedSpins, kCrowdedYields} : Patience();
 }

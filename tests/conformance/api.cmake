@@ -7,6 +7,8 @@ if(TARGET trestle)
     ${CMAKE_CURRENT_LIST_DIR}/api_space.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_values.cpp)
   target_include_directories(trestle_api_calls PUBLIC ${CMAKE_SOURCE_DIR}/tests)
+  # Only ranks that can prove that they belong to the job use other transports than loopback.
+  target_compile_definitions(trestle_api_calls PRIVATE TRESTLE_TEST_PROOFS=$<BOOL:${SODIUM_FOUND}>)
   target_link_libraries(trestle_api_calls PUBLIC trestle GTest::gtest Threads::Threads)
 
   trestle_test(NAME api_collectives_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES

@@ -1,5 +1,5 @@
-# Processes as ranks, through the public header only.
-if(TARGET trestle)
+# Processes as ranks, through the public header only. They must prove that they belong to the job.
+if(TARGET trestle AND SODIUM_FOUND)
   add_library(trestle_api_sockets STATIC ${CMAKE_CURRENT_LIST_DIR}/api_sockets.cpp)
   target_include_directories(trestle_api_sockets PUBLIC ${CMAKE_SOURCE_DIR}/tests)
   trestle_test(NAME api_processes_test LABEL local LIBS trestle_api_calls trestle_api_sockets SOURCES

@@ -33,6 +33,8 @@ struct Settings {
   std::string name{};
 };
 std::ostream& operator<<(std::ostream& out, const Settings& settings);
+// Whether the library can prove to others that a rank belongs to the job; otherwise all ranks live in one process.
+bool proofs();
 // The strings must outlive the result.
 trestleConfig_t config_of(const Settings& settings);
 
