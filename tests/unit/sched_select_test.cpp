@@ -4,6 +4,7 @@
 #include <set>
 
 #include "algorithms/catalog.h"
+#include "base/config_table.h"
 #include "base/rng.h"
 #include "sched/cost.h"
 #include "sched/policies.h"
@@ -160,6 +161,27 @@ TEST(Select, ChunkingAloneMakesNoSmallMessages) {
     EXPECT_GE(request.bytes / schedule.chunks.size(), static_cast<uint64_t>(topology.ranks()) << 16);
     EXPECT_LE(schedule.chunks.size(), 64u);
   }
+}
+
+// What may be configured is what there is.
+TEST(Select, VariablesNameThePoliciesAndRules) {
+  std::string names;
+  for (const Policy& policy : policies()) names.append(names.empty() ? "" : ",").append(policy.name);
+  std::string rules;
+  for (const NamedRule& rule : priority_rules()) rules.append(rules.empty() ? "" : ",").append(rule.name);
+  for (const Variable& row : kVariables) {
+    const std::string_view name = row.name;
+    if (name == "TRESTLE_SCHED" || name == "TRESTLE_INTRA") {
+      EXPECT_EQ(row.choices, name == "TRESTLE_SCHED" ? names : rules) << name;
+    }
+  }
+  SelectionConfig config;
+  config.intra = "lifo";
+  Topology topology;
+  topology.dimensions.resize(1);
+  topology.dimensions[0].size = 2;
+  EXPECT_FALSE(validate(config, topology).ok());
+  EXPECT_FALSE(select_schedule({}, topology, config).ok());
 }
 
 TEST(Select, FewElementsGetFewerChunksThanAskedForNotEmptyMessages) {
