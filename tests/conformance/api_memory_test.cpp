@@ -1,0 +1,119 @@
+// What the C functions do when there is no memory: a code, never an exception into the caller's frames.
+//
+// The operators below replace those of the whole program, the library's included.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "support/ranks.h"
+
+namespace {
+
+thread_local bool no_memory = false;  // for this thread
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  if (no_memory) throw std::bad_alloc();
+  if (void* memory = std::malloc(size != 0 ? size : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+namespace api {
+namespace {
+
+struct World {
+  trestleComm_t comm = nullptr;
+  trestleStream_t stream = nullptr;
+  float data[4] = {};
+};
+
+struct BadCall {
+  const char* name;
+  trestleResult_t (*make)(World&);
+};
+
+// Each is refused with a sentence, which takes memory.
+const BadCall kBadCalls[] = {
+    {"version", [](World&) { return trestleGetVersion(nullptr); }},
+    {"unique id", [](World&) { return trestleGetUniqueId(nullptr); }},
+    {"devices", [](World& w) { return trestleCommInitAll(&w.comm, 1, reinterpret_cast<const int*>(w.data)); }},
+    {"join", [](World& w) { return trestleCommInitRank(&w.comm, 2, trestleUniqueId{}, 2); }},
+    {"send", [](World& w) { return trestleSend(w.data, 4, trestleFloat32, 7, w.comm, nullptr); }},
+    {"receive", [](World& w) { return trestleRecv(w.data, 4, trestleFloat32, -1, w.comm, nullptr); }},
+    {"type",
+     [](World& w) { return trestleAllReduce(w.data, w.data, 4, trestleNumTypes, trestleSum, w.comm, nullptr); }},
+    {"finalize", [](World&) { return trestleCommFinalize(nullptr); }},
+    {"destroy", [](World&) { return trestleCommDestroy(nullptr); }},
+    {"count", [](World& w) { return trestleCommCount(w.comm, nullptr); }},
+    {"stream", [](World&) { return trestleStreamCreate(nullptr); }},
+    {"event", [](World&) { return trestleEventRecord(nullptr, nullptr); }},
+    {"wait", [](World& w) { return trestleStreamWaitEvent(w.stream, nullptr); }},
+    {"request", [](World&) { return trestleRequestWait(nullptr); }},
+    {"memory", [](World&) { return trestleMemAlloc(nullptr, 8); }},
+    {"end", [](World&) { return trestleGroupEnd(); }},
+};
+
+TEST(ApiMemory, SentencesThatFindNoMemoryAreCodes) {
+  ranks::isolated([] {
+    World world;
+    ASSERT_EQ(trestleCommInitAll(&world.comm, 1, nullptr), trestleSuccess);
+    ASSERT_EQ(trestleStreamCreate(&world.stream), trestleSuccess);
+    for (const BadCall& call : kBadCalls) {
+      no_memory = true;
+      const trestleResult_t result = call.make(world);
+      const char* sentence = trestleGetLastError(world.comm);
+      no_memory = false;
+      EXPECT_EQ(result, trestleSystemError) << call.name;
+      EXPECT_STREQ(sentence, "out of memory") << call.name;
+      EXPECT_NE(call.make(world), trestleSystemError) << call.name;
+      EXPECT_STRNE(trestleGetLastError(nullptr), "out of memory") << call.name;
+    }
+    EXPECT_EQ(trestleStreamDestroy(world.stream), trestleSuccess);
+    EXPECT_EQ(trestleCommDestroy(world.comm), trestleSuccess);
+  });
+}
+
+// A group that could not even remember why a call failed is refused all the same.
+TEST(ApiMemory, AGroupIsRefusedForACallThatFoundNoMemory) {
+  ranks::isolated([] {
+    World world;
+    ASSERT_EQ(trestleCommInitAll(&world.comm, 1, nullptr), trestleSuccess);
+    ASSERT_EQ(trestleGroupStart(), trestleSuccess);
+    no_memory = true;
+    const trestleResult_t result = trestleSend(world.data, 4, trestleFloat32, 7, world.comm, nullptr);
+    no_memory = false;
+    EXPECT_EQ(result, trestleSystemError);
+    EXPECT_EQ(trestleGroupEnd(), trestleSystemError);
+    EXPECT_EQ(trestleCommDestroy(world.comm), trestleSuccess);
+  });
+}
+
+// The sentence of a failed communicator is copied for the caller: without memory there is another one.
+TEST(ApiMemory, TheLastErrorOfACommunicatorNeedsNoMemory) {
+  ranks::isolated([] {
+    trestleComm_t comms[2] = {};
+    ASSERT_EQ(trestleCommInitAll(comms, 2, nullptr), trestleSuccess);
+    ASSERT_EQ(trestleCommAbort(comms[1]), trestleSuccess);
+    trestleResult_t state = trestleSuccess;
+    ranks::wait_until([&] { return trestleCommGetAsyncError(comms[0], &state) != trestleSuccess || state != 0; });
+    no_memory = true;
+    const char* sentence = trestleGetLastError(comms[0]);
+    no_memory = false;
+    EXPECT_STREQ(sentence, "out of memory");
+    EXPECT_NE(std::string(trestleGetLastError(comms[0])).find("abort"), std::string::npos);
+    EXPECT_EQ(trestleCommAbort(comms[0]), trestleSuccess);
+  });
+}
+
+}  // namespace
+}  // namespace api
