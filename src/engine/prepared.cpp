@@ -16,6 +16,12 @@ uint64_t vector_elements(const PrepareRequest& request, int32_t ranks) {
 
 namespace {
 
+Result<std::shared_ptr<const Plan>> find_plan(const PrepareContext& context, uint16_t algorithm,
+                                              const PlanRequest& request) {
+  if (context.plans != nullptr) return context.plans->get(algorithm, request, context.check_plans);
+  return std::make_shared<const Plan>(TRY(build_plan(algorithms()[algorithm], request, context.check_plans)));
+}
+
 struct Preparation {
   const PrepareRequest& request;
   const PrepareContext& context;
@@ -37,7 +43,7 @@ Result<std::shared_ptr<const Plan>> plan_for(const Preparation& p, const PhaseCh
   request.me = topology.coordinate(p.context.rank, choice.dimension);
   request.root = topology.coordinate(p.request.root, choice.dimension);
   request.in_place = in_place;
-  return std::make_shared<const Plan>(TRY(build_plan(algorithms()[choice.algorithm], request, p.context.check_plans)));
+  return find_plan(p.context, choice.algorithm, request);
 }
 
 // The state of a chunk between its phases, as this rank sees it.
@@ -241,7 +247,7 @@ Result<std::shared_ptr<const Prepared>> prepare_point_to_point(const PrepareRequ
   const PlanRequest plan{kind, 2, sending ? 0 : 1, 0, false};
   PreparedPhase phase;
   phase.choice = {kFlat, kind, index};
-  phase.plan = std::make_shared<const Plan>(TRY(build_plan(*direct, plan, context.check_plans)));
+  phase.plan = TRY(find_plan(context, index, plan));
   phase.peers =
       sending ? std::vector<int32_t>{context.rank, request.peer} : std::vector<int32_t>{request.peer, context.rank};
   const auto element_bytes = static_cast<uint32_t>(size_of(request.type));

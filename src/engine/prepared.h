@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "base/types.h"
 #include "engine/layout.h"
+#include "engine/plan_cache.h"
 #include "plan/plan.h"
 #include "sched/schedule.h"
 
@@ -96,6 +97,7 @@ struct PrepareContext {
   // Agreed: size of the messages of long blocks between the members of a group.
   uint64_t (*segment_bytes)(const void* self, const std::vector<int32_t>& group) = nullptr;
   const void* self = nullptr;
+  PlanCache* plans = nullptr;  // nullptr: every phase gets a plan of its own
 };
 
 // Elements of the whole vector V of a request.

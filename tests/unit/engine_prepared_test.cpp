@@ -321,5 +321,29 @@ TEST(Prepared, PointToPointIsOnePhaseOfBothEnds) {
   }
 }
 
+// Plans depend on no count: two calls and the chunks of one share them, other roots and places do not.
+TEST(Plans, AreSharedByCallsOfAnyCount) {
+  const Topology topology = engine_grid({4, 2});
+  PlanCache plans;
+  const PrepareContext context{&topology, 5, false, &preferred_segment, nullptr, &plans};
+  PrepareRequest request;
+  request.count = 100'000;
+  const auto first = prepare(request, select(request, topology, 4), context).value();
+  const size_t planned = plans.size();
+  request.count = 100'064;
+  const auto second = prepare(request, select(request, topology, 4), context).value();
+  EXPECT_EQ(plans.size(), planned);
+  size_t phases = 0;
+  for (size_t chunk = 0; chunk < first->phases.size(); ++chunk) {
+    for (size_t stage = 0; stage < first->phases[chunk].size(); ++stage, ++phases) {
+      EXPECT_EQ(first->phases[chunk][stage].plan, second->phases[chunk][stage].plan);
+    }
+  }
+  EXPECT_LT(planned, phases) << "chunks share plans too";
+  request.in_place = true;
+  EXPECT_TRUE(prepare(request, select(request, topology, 4), context).ok());
+  EXPECT_GT(plans.size(), planned);
+}
+
 }  // namespace
 }  // namespace trestle

@@ -1,0 +1,37 @@
+// PlanCache: the plans of one rank, by what they depend on and never by bytes: calls of any count share them.
+//
+// Owned by the communicator; any thread. Plans are immutable and shared with the Prepareds that use them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "base/result.h"
+#include "plan/plan.h"
+
+namespace trestle {
+
+class PlanCache {
+ public:
+  using Entry = std::shared_ptr<const Plan>;
+  // The plan of algorithms()[algorithm] for the request, built (and with `check` checked symbolically) at first.
+  Result<Entry> get(uint16_t algorithm, const PlanRequest& request, bool check);
+  size_t size() const;
+
+ private:
+  struct Key {
+    uint16_t algorithm = 0;
+    PlanRequest request;
+    bool operator==(const Key& other) const;
+  };
+  struct Hash {
+    size_t operator()(const Key& key) const;
+  };
+
+  mutable std::mutex mutex_;
+  std::unordered_map<Key, Entry, Hash> plans_;
+};
+
+}  // namespace trestle
