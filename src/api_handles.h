@@ -39,6 +39,13 @@ struct SeparatedAllReduce {
   enum class State { kInactive, kStarted, kFinishing, kGrouped } state = State::kInactive;
   std::shared_ptr<Event> done;      // of what was last started
   std::shared_ptr<Stream> running;  // where that is
+  bool holds_start = false;         // its prepared calls in the communicator's cache
+  bool holds_finish = false;
+
+  ~SeparatedAllReduce() {
+    if (holds_start) communicator->release_call(start);
+    if (holds_finish) communicator->release_call(finish);
+  }
 };
 
 template <class H>

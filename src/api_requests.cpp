@@ -142,8 +142,10 @@ trestleResult_t trestleAllReduceInit(const void* send, void* recv, size_t count,
     auto made = TRY(make_request(comm, "AllReduceInit", send, recv, count, type, op, stream));
     made->persistent = true;
     if (count != 0) {
-      TRY(made->communicator->prepare_call(made->start));
-      TRY(made->communicator->prepare_call(made->finish));
+      TRY(made->communicator->hold_call(made->start));
+      made->holds_start = true;
+      TRY(made->communicator->hold_call(made->finish));
+      made->holds_finish = true;
     }
     *request = make_handle<trestleRequest>(std::move(made));
     return {};

@@ -121,16 +121,6 @@ uint64_t Communicator::group_segment_bytes(const void* self, const std::vector<i
   return smallest == UINT64_MAX ? 256 * 1024 : smallest;
 }
 
-size_t Communicator::KeyHash::operator()(const std::pair<PrepareRequest, bool>& key) const {
-  const PrepareRequest& r = key.first;
-  uint64_t h = r.count * 0x9e3779b97f4a7c15ull;
-  h ^= static_cast<uint64_t>(r.collective) << 56 | static_cast<uint64_t>(r.type) << 48 |
-       static_cast<uint64_t>(r.op) << 40 | static_cast<uint64_t>(r.half) << 34 |
-       static_cast<uint64_t>(r.in_place) << 33 | static_cast<uint64_t>(key.second) << 32;
-  h ^= (static_cast<uint64_t>(r.root) << 16 ^ static_cast<uint64_t>(r.peer)) * 0xc2b2ae3d27d4eb4full;
-  return h ^ (h >> 31);
-}
-
 Result<Schedule> Communicator::schedule_for(const PrepareRequest& request) const {
   const Config& config = settings_.config;
   SelectionConfig selection{config.algorithm, config.schedule, static_cast<uint32_t>(config.chunks),
@@ -144,7 +134,7 @@ Result<Schedule> Communicator::schedule_for(const PrepareRequest& request) const
 }
 
 Result<std::shared_ptr<const Prepared>> Communicator::build(const Call& call) {
-  const PrepareContext context{&topology_, rank_, settings_.config.check_plans, &group_segment_bytes, this};
+  const PrepareContext context{&topology_, rank_, settings_.config.check_plans, &group_segment_bytes, this, &plans_};
   if (call.request.peer >= 0) return prepare_point_to_point(call.request, call.sending, context);
   if (is_express(call)) {
     auto express = std::make_shared<Prepared>();
@@ -167,17 +157,12 @@ Result<std::shared_ptr<const Prepared>> Communicator::build(const Call& call) {
 }
 
 Result<std::shared_ptr<const Prepared>> Communicator::prepare_call(const Call& call) {
-  constexpr size_t kMostCached = 256;
-  const std::pair<PrepareRequest, bool> key{call.request, call.sending};
-  std::lock_guard lock(cache_mutex_);
-  if (auto found = cache_.find(key); found != cache_.end()) return found->second;
-  auto prepared = TRY(build(call));
-  if (cache_.size() >= kMostCached) {
-    for (const auto& entry : cache_) engine_->forget(entry.second.get());
-    cache_.clear();
-  }
-  cache_.emplace(key, prepared);
-  return prepared;
+  return cache_.get({call.request, call.sending}, [&] { return build(call); });
+}
+
+Status Communicator::hold_call(const Call& call) {
+  TRY(cache_.pin({call.request, call.sending}, [&] { return build(call); }));
+  return {};
 }
 
 // ---- submitting

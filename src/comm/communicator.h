@@ -9,11 +9,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
 #include "comm/bootstrap/bootstrap.h"
+#include "comm/prepared_cache.h"
 #include "comm/settings.h"
 #include "comm/wiring.h"
 #include "engine/engine.h"
@@ -61,6 +61,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Status submit(const Call& call, const std::shared_ptr<Stream>& stream);
   // Two steps for groups: everything that can fail, then everything that cannot.
   Result<std::shared_ptr<const Prepared>> prepare_call(const Call& call);
+  // The same for a call that will be made again: its plans stay until release_call, whatever else is prepared.
+  Status hold_call(const Call& call);
+  void release_call(const Call& call) { cache_.unpin({call.request, call.sending}); }
   Operation* commit(const Call& call, const std::shared_ptr<const Prepared>& prepared);
   void committed();  // after the operations were put on streams
 
@@ -109,11 +112,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   uint64_t next_number_ = 0;
   std::vector<uint64_t> sent_;  // point-to-point messages per peer
   std::vector<uint64_t> received_;
-  struct KeyHash {
-    size_t operator()(const std::pair<PrepareRequest, bool>& key) const;
-  };
-  std::mutex cache_mutex_;
-  std::unordered_map<std::pair<PrepareRequest, bool>, std::shared_ptr<const Prepared>, KeyHash> cache_;
+  PlanCache plans_;
+  PreparedCache cache_{[this](const Prepared* prepared) { engine_->forget(prepared); }};
   std::atomic<bool> finalizing_{false};
   std::atomic<bool> finalized_{false};
   std::atomic<bool> closed_{false};

@@ -200,6 +200,32 @@ TEST(ApiDecomposed, PersistentRequestsRunAgainAndAgain) {
   }
 }
 
+// What a persistent request planned outlives any number of other shapes, and the request its communicator's handle.
+TEST(ApiDecomposed, PersistentRequestsKeepTheirPlans) {
+  for (const char* transport : kTransports) {
+    const ranks::Settings settings{.ranks = 2, .transport = transport};
+    ranks::on_threads(settings, [&](int, trestleComm_t comm) {
+      constexpr size_t kElements = 20'011;
+      std::vector<int32_t> x(kElements, 1);
+      std::vector<int32_t> y(kElements);
+      trestleRequest_t request = nullptr;
+      ASSERT_TRUE(succeeded(
+          trestleAllReduceInit(x.data(), y.data(), kElements, trestleInt32, trestleSum, comm, nullptr, &request)));
+      for (size_t round = 0; round < 2; ++round) {
+        for (size_t k = 0; k < 300; ++k) {
+          ASSERT_TRUE(succeeded(
+              trestleAllGather(x.data(), y.data(), 5000 + k + 300 * round, trestleInt32, comm, nullptr), comm));
+        }
+        ASSERT_TRUE(succeeded(trestleRequestStart(request), comm));
+        ASSERT_TRUE(succeeded(trestleAllReduceFinish(request, nullptr), comm));
+        ASSERT_TRUE(succeeded(trestleRequestWait(request), comm));
+        EXPECT_EQ(y, std::vector<int32_t>(kElements, 2));
+      }
+      EXPECT_TRUE(succeeded(trestleRequestFree(request)));
+    });
+  }
+}
+
 // Requests at the wrong moment are refused and go on to work.
 TEST(ApiDecomposed, WrongMomentsAreRefused) {
   ranks::Job job;

@@ -1,0 +1,75 @@
+// The cache of prepared calls: what is planned again, and when.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "comm/prepared_cache.h"
+
+namespace trestle {
+namespace {
+
+struct Caches : testing::Test {
+  std::set<const Prepared*> forgotten;
+  int built = 0;
+  PreparedCache cache{[this](const Prepared* prepared) { forgotten.insert(prepared); }};
+  std::function<Result<PreparedCache::Entry>()> build = [this]() -> Result<PreparedCache::Entry> {
+    ++built;
+    return PreparedCache::Entry(std::make_shared<Prepared>());
+  };
+
+  static PreparedKey key(uint64_t count) {
+    PreparedKey result;
+    result.request.count = count;
+    return result;
+  }
+  const Prepared* get(uint64_t count) { return cache.get(key(count), build).value().get(); }
+};
+
+TEST_F(Caches, ACallIsPlannedOnce) {
+  const Prepared* first = get(7);
+  EXPECT_EQ(get(7), first);
+  EXPECT_NE(get(8), first);
+  EXPECT_EQ(built, 2);
+}
+
+TEST_F(Caches, WhatIsNotPinnedGoesWhenItIsFull) {
+  const auto kept = cache.get(key(1), build).value();  // its memory must not be taken for another's
+  for (uint64_t count = 1000; count < 1300; ++count) get(count);
+  EXPECT_EQ(forgotten.count(kept.get()), 1u);
+  EXPECT_NE(get(1), kept.get());
+}
+
+TEST_F(Caches, WhatIsPinnedStaysUntilItIsUnpinnedAsOften) {
+  const auto pinned = cache.pin(key(1), build).value();
+  ASSERT_EQ(cache.pin(key(1), build).value(), pinned);
+  cache.unpin(key(1));
+  for (uint64_t count = 1000; count < 1600; ++count) get(count);
+  const int before = built;
+  EXPECT_EQ(get(1), pinned.get());
+  EXPECT_EQ(built, before) << "it was not planned again";
+  EXPECT_EQ(forgotten.count(pinned.get()), 0u);
+  cache.unpin(key(1));
+  for (uint64_t count = 2000; count < 2600; ++count) get(count);
+  EXPECT_EQ(forgotten.count(pinned.get()), 1u);
+}
+
+// Many persistent requests do not leave the others without a cache.
+TEST_F(Caches, PinsDoNotCount) {
+  for (uint64_t count = 0; count < 400; ++count) ASSERT_TRUE(cache.pin(key(count), build).ok());
+  get(1000);
+  get(1001);
+  const int before = built;
+  get(1000);
+  get(1001);
+  EXPECT_EQ(built, before);
+  for (uint64_t count = 0; count < 400; ++count) cache.unpin(key(count));
+}
+
+TEST_F(Caches, AnErrorIsNotKept) {
+  const auto fails = []() -> Result<PreparedCache::Entry> { return Error{Code::kInvalidUsage, "no"}; };
+  EXPECT_FALSE(cache.get(key(1), fails).ok());
+  EXPECT_NE(get(1), nullptr);
+}
+
+}  // namespace
+}  // namespace trestle
