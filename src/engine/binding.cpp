@@ -26,6 +26,13 @@ Placement Placement::packed(uint32_t element_bytes, uint64_t offset) {
   return p;
 }
 
+Placement Placement::staged(uint32_t element_bytes, uint64_t offset, uint64_t first) {
+  Placement p = direct(BufferId::kStaging, element_bytes);
+  p.origin_ = first;
+  p.begin_ = offset;
+  return p;
+}
+
 uint64_t Placement::append(int32_t unit, uint64_t elements) {
   if (unit_offset_.size() <= static_cast<size_t>(unit)) unit_offset_.resize(unit + 1, 0);
   unit_offset_[unit] = next_;
@@ -38,11 +45,12 @@ PieceRef Placement::locate(int32_t unit, ElementRange range) const {
   if (packed_) return {buffer_, unit_offset_[unit], bytes};
   // An empty range may lie before the shard: it is never read.
   const uint64_t offset = range.offset >= origin_ ? (range.offset - origin_) * element_bytes_ : 0;
-  return {buffer_, offset, bytes};
+  return {buffer_, begin_ + offset, bytes};
 }
 
 bool Placement::same_memory(const Placement& other, bool operation_in_place) const {
-  if (packed_ || other.packed_) return false;  // every phase that packs has a place of its own
+  // Every phase that stages its results has a place of its own.
+  if (buffer_ == BufferId::kStaging || other.buffer_ == BufferId::kStaging) return false;
   if (buffer_ == other.buffer_) return origin_ == other.origin_;
   return operation_in_place;
 }
@@ -64,12 +72,6 @@ void TableBuilder::add(int32_t unit, ElementRange range) {
 BlockTable TableBuilder::take() {
   table_.first.push_back(static_cast<uint32_t>(table_.pieces.size()));
   return std::move(table_);
-}
-
-ElementRange chunk_range(const Schedule& schedule, uint32_t chunk, uint64_t elements, uint32_t element_bytes) {
-  Topology one;
-  one.dimensions.resize(1);
-  return chunk_units(schedule, chunk, one, elements, element_bytes, ChunkCut::kCanonical)[0];
 }
 
 namespace {

@@ -20,6 +20,8 @@ class Placement {
   // Units in the order of append(), from byte `offset` of staging on.
   static Placement packed(uint32_t element_bytes, uint64_t offset);
   uint64_t append(int32_t unit, uint64_t elements);  // returns the bytes that the unit takes
+  // Byte `offset` of staging is element `first` of the vector; what follows lies as in the vector.
+  static Placement staged(uint32_t element_bytes, uint64_t offset, uint64_t first);
 
   PieceRef locate(int32_t unit, ElementRange range) const;
   // Whether a phase from here to there works in place: the same buffer, or send and receive of an operation in place.
@@ -28,7 +30,8 @@ class Placement {
  private:
   BufferId buffer_ = BufferId::kSend;
   uint32_t element_bytes_ = 1;
-  uint64_t origin_ = 0;  // element of the vector at the buffer's start
+  uint64_t origin_ = 0;  // element of the vector at the buffer's start, or at byte begin_ of staging
+  uint64_t begin_ = 0;
   bool packed_ = false;
   uint64_t next_ = 0;
   std::vector<uint64_t> unit_offset_;  // packed: by unit
@@ -46,9 +49,6 @@ class TableBuilder {
   Placement place_;
   BlockTable table_;
 };
-
-// The k-th slice of the whole vector.
-ElementRange chunk_range(const Schedule& schedule, uint32_t chunk, uint64_t elements, uint32_t element_bytes);
 
 // How finely the data of a phase may be scattered: agreed by all ranks of the group, unlike the joined pieces of one of
 // them.

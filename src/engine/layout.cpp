@@ -83,4 +83,41 @@ std::vector<int32_t> block_units(const Topology& topology, int32_t rank, uint8_t
   return units;
 }
 
+std::vector<ElementRange> resident_ranges(const Topology& topology, int32_t rank, uint32_t done,
+                                          const std::vector<ElementRange>& units) {
+  std::vector<ElementRange> held;
+  for (int32_t r = 0; r < topology.ranks(); ++r) {
+    if (units[r].count != 0 && takes_part(topology, done, r, rank)) held.push_back(units[r]);
+  }
+  std::sort(held.begin(), held.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+  std::vector<ElementRange> joined;
+  for (const ElementRange& range : held) {
+    if (!joined.empty() && joined.back().offset + joined.back().count == range.offset) {
+      joined.back().count += range.count;
+    } else {
+      joined.push_back(range);
+    }
+  }
+  return joined;
+}
+
+std::vector<ElementRange> cut_ranges(const std::vector<ElementRange>& ranges, ElementRange part) {
+  std::vector<ElementRange> result;
+  uint64_t at = 0;
+  for (const ElementRange& range : ranges) {
+    const uint64_t begin = std::max(at, part.offset);
+    const uint64_t end = std::min(at + range.count, part.offset + part.count);
+    if (begin < end) result.push_back({range.offset + begin - at, end - begin});
+    at += range.count;
+  }
+  return result;
+}
+
+bool takes_part(const Topology& topology, uint32_t rooted, int32_t rank, int32_t root) {
+  for (uint8_t d = 0; d < topology.dimensions.size(); ++d) {
+    if ((rooted >> d & 1u) != 0 && topology.coordinate(rank, d) != topology.coordinate(root, d)) return false;
+  }
+  return true;
+}
+
 }  // namespace trestle

@@ -38,4 +38,14 @@ std::vector<ElementRange> chunk_units(const Schedule& schedule, uint32_t chunk, 
 // are already split: their coordinates equal the rank's own. Ascending.
 std::vector<int32_t> block_units(const Topology& topology, int32_t rank, uint8_t dimension, uint32_t done, int32_t j);
 
+// The parts of V that `rank` holds of a chunk whose data is split over the dimensions in `done`, ascending, neighbours
+// joined: equal for all ranks with its coordinates in these dimensions.
+std::vector<ElementRange> resident_ranges(const Topology& topology, int32_t rank, uint32_t done,
+                                          const std::vector<ElementRange>& units);
+// Elements [part.offset, part.offset + part.count) of what the ranges hold one after the other.
+std::vector<ElementRange> cut_ranges(const std::vector<ElementRange>& ranges, ElementRange part);
+
+// Whether a rank takes part in a phase that needs the root's coordinate in some dimensions (rooted_dimensions()).
+bool takes_part(const Topology& topology, uint32_t rooted, int32_t rank, int32_t root);
+
 }  // namespace trestle

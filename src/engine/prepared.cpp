@@ -83,39 +83,76 @@ PreparedPhase shard_phase(const Preparation& p, const PhaseChoice& choice, const
   return phase;
 }
 
-// A phase over the whole chunk (small all-reduce, broadcast, reduce, all-to-all): blocks are equal ranges of the chunk.
-PreparedPhase whole_phase(const Preparation& p, const PhaseChoice& choice, uint32_t chunk, const Plan& plan) {
+// The blocks of a phase that divides nothing: equal ranges of what the group's ranks all hold of the chunk.
+std::vector<std::vector<ElementRange>> whole_blocks(const Preparation& p, const ChunkState& chunk, uint32_t blocks,
+                                                    PhaseKind kind) {
+  std::vector<std::vector<ElementRange>> result;
+  if (kind == PhaseKind::kAllToAll) {
+    // Chunk k of an all-to-all = the k-th slice of every block.
+    for (const ElementRange& unit : chunk.units) result.push_back({unit});
+    return result;
+  }
+  const auto held = resident_ranges(*p.context.topology, p.context.rank, chunk.split, chunk.units);
+  uint64_t elements = 0;
+  for (const ElementRange& range : held) elements += range.count;
+  for (uint32_t b = 0; b < blocks; ++b) result.push_back(cut_ranges(held, nth_range(elements, blocks, b)));
+  return result;
+}
+
+// Where the results of a phase over whole data go. A reduce's partial sums may not use the receive buffer, which only
+// its root has.
+Placement whole_output(Preparation& p, const ChunkState& chunk, const PhaseChoice& choice) {
+  const Topology& topology = *p.context.topology;
+  const bool root =
+      topology.coordinate(p.context.rank, choice.dimension) == topology.coordinate(p.request.root, choice.dimension);
+  const bool partial = choice.kind == PhaseKind::kReduce && p.context.rank != p.request.root && root;
+  if (!partial) return Placement::direct(BufferId::kRecv, p.element_bytes);
+  const auto held = resident_ranges(topology, p.context.rank, chunk.split, chunk.units);
+  if (held.empty()) return Placement::staged(p.element_bytes, p.result.staging_bytes, 0);
+  const uint64_t elements = held.back().offset + held.back().count - held.front().offset;
+  const uint64_t begin = p.result.staging_bytes;
+  p.result.staging_bytes += (elements * p.element_bytes + 63) / 64 * 64;
+  return Placement::staged(p.element_bytes, begin, held.front().offset);
+}
+
+// A phase over whole data (all-reduce, broadcast, reduce, all-to-all). A rank that has no part in it has a plan without
+// steps.
+Result<PreparedPhase> prepare_whole_phase(Preparation& p, ChunkState& chunk, const PhaseChoice& choice,
+                                          uint32_t rooted) {
+  const Topology& topology = *p.context.topology;
   PreparedPhase phase;
   phase.choice = choice;
-  phase.peers = p.context.topology->group(p.context.rank, choice.dimension);
-  const uint32_t blocks = plan.blocks;
-  std::vector<ElementRange> ranges;
-  if (choice.kind == PhaseKind::kAllToAll) {
-    // Chunk k of an all-to-all = the k-th slice of every block.
-    ranges =
-        chunk_units(p.result.schedule, chunk, *p.context.topology, p.elements, p.element_bytes, ChunkCut::kCanonical);
-  } else {
-    const ElementRange whole = chunk_range(p.result.schedule, chunk, p.elements, p.element_bytes);
-    for (uint32_t b = 0; b < blocks; ++b) {
-      const ElementRange part = nth_range(whole.count, blocks, b);
-      ranges.push_back({whole.offset + part.offset, part.count});
-    }
+  phase.peers = topology.group(p.context.rank, choice.dimension);
+  if (!takes_part(topology, rooted, p.context.rank, p.request.root)) {
+    Plan idle;
+    idle.kind = choice.kind;
+    idle.group_size = topology.group_size(choice.dimension);
+    idle.me = topology.coordinate(p.context.rank, choice.dimension);
+    idle.root = topology.coordinate(p.request.root, choice.dimension);
+    idle.blocks = 0;
+    phase.plan = std::make_shared<const Plan>(std::move(idle));
+    return phase;
   }
-  TableBuilder input(Placement::direct(BufferId::kSend, p.element_bytes));
-  TableBuilder output(Placement::direct(BufferId::kRecv, p.element_bytes));
-  for (uint32_t b = 0; b < blocks; ++b) {
-    phase.logical_bytes.push_back(ranges[b].count * p.element_bytes);
-    if (input_blocks(plan) != 0) {
-      input.open_block();
-      input.add(static_cast<int32_t>(b), ranges[b]);
+  const Placement out = whole_output(p, chunk, choice);
+  phase.plan = TRY(plan_for(p, choice, chunk.place.same_memory(out, p.request.in_place)));
+  TableBuilder input(chunk.place), output(out);
+  const auto blocks = whole_blocks(p, chunk, phase.plan->blocks, choice.kind);
+  for (const std::vector<ElementRange>& block : blocks) {
+    const bool in_input = input_blocks(*phase.plan) != 0;
+    const bool in_output = output_blocks(*phase.plan) != 0;
+    if (in_input) input.open_block();
+    if (in_output) output.open_block();
+    uint64_t elements = 0;
+    for (const ElementRange& range : block) {
+      elements += range.count;
+      if (in_input) input.add(0, range);
+      if (in_output) output.add(0, range);
     }
-    if (output_blocks(plan) != 0) {
-      output.open_block();
-      output.add(static_cast<int32_t>(b), ranges[b]);
-    }
+    phase.logical_bytes.push_back(elements * p.element_bytes);
   }
   phase.input = input.take();
   phase.output = output.take();
+  chunk.place = out;
   return phase;
 }
 
@@ -181,6 +218,12 @@ void mark_average(std::vector<PreparedPhase>& phases, ReduceOp op) {
   }
 }
 
+ChunkCut cut_of(Collective collective) {
+  const bool users_blocks = collective == Collective::kReduceScatter || collective == Collective::kAllGather ||
+                            collective == Collective::kAllToAll;
+  return users_blocks ? ChunkCut::kCanonical : ChunkCut::kContiguous;
+}
+
 Status prepare_chunk(Preparation& p, uint32_t index) {
   const ChunkSchedule& schedule = p.result.schedule.chunks[index];
   ChunkState chunk;
@@ -192,10 +235,7 @@ Status prepare_chunk(Preparation& p, uint32_t index) {
     const PhaseChoice& choice = schedule.phases[stage];
     const bool last = stage + 1 == schedule.phases.size();
     if (moves_whole_vector(choice.kind)) {
-      auto plan = TRY(plan_for(p, choice, p.request.in_place));
-      PreparedPhase phase = whole_phase(p, choice, index, *plan);
-      phase.plan = std::move(plan);
-      phases.push_back(std::move(phase));
+      phases.push_back(TRY(prepare_whole_phase(p, chunk, choice, rooted_dimensions(schedule.phases, stage))));
     } else {
       phases.push_back(TRY(prepare_shard_phase(p, chunk, choice, last)));
     }
@@ -226,7 +266,7 @@ Result<std::shared_ptr<const Prepared>> prepare(const PrepareRequest& request, c
   Preparation p{request,
                 context,
                 *result,
-                request.collective == Collective::kAllReduce ? ChunkCut::kContiguous : ChunkCut::kCanonical,
+                cut_of(request.collective),
                 vector_elements(request, result->ranks),
                 static_cast<uint32_t>(size_of(request.type))};
   for (uint32_t chunk = 0; chunk < schedule.chunks.size(); ++chunk) TRY(prepare_chunk(p, chunk));

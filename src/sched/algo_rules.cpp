@@ -29,10 +29,15 @@ Result<AlgorithmRule> parse_names(std::string_view text) {
   AlgorithmRule rule;
   rule.text = std::string(text);
   rule.exclude = text.starts_with('^');
-  if (rule.exclude) text.remove_prefix(1);
+  rule.flat = text.starts_with('*');
+  if (rule.exclude || rule.flat) text.remove_prefix(1);
   if (text.empty()) return wrong(rule.text, "the name of an algorithm is missing");
+  if (rule.flat && text.find(',') != std::string_view::npos) {
+    return wrong(rule.text, "after a * there is one name: that of one phase over all ranks");
+  }
   for (const std::string& name : split(text, ',')) {
     if (name.starts_with('^')) return wrong(rule.text, "a ^ may stand only before the first name and excludes all");
+    if (name.starts_with('*')) return wrong(rule.text, "a * may stand only before a single name");
     rule.algorithms.push_back(TRY(parse_name(name)));
   }
   return rule;
@@ -56,8 +61,10 @@ Result<AlgorithmRules::Entry> parse_sized(std::string_view part) {
   entry.low = TRY(parse_size(range.substr(0, dash), part));
   if (range.substr(dash + 1) != "inf") entry.high = TRY(parse_size(range.substr(dash + 1), part));
   if (entry.low >= entry.high) return wrong(part, "a range of sizes must grow");
-  entry.rule.text = std::string(part.substr(equals + 1));
-  entry.rule.algorithms = {TRY(parse_name(entry.rule.text))};
+  const std::string_view name = part.substr(equals + 1);
+  entry.rule.text = std::string(name);
+  entry.rule.flat = name.starts_with('*');
+  entry.rule.algorithms = {TRY(parse_name(entry.rule.flat ? name.substr(1) : name))};
   return entry;
 }
 

@@ -4,10 +4,16 @@
 //   rules  := clause (';' clause)*
 //   clause := [collective ':'] (names | sizes)        without a collective: for all that have no clause of their own
 //   names  := ['^'] name (',' name)*                  one per dimension, innermost first, the last one for those
-//   beyond;
-//                                                     with ^: none of these
-//   sizes  := low '-' high '=' name (',' ...)*        for low <= bytes < high; high may be "inf"; other sizes are free
+//                                                     beyond; with ^: none of these
+//           | '*' name                                one phase over all ranks
+//   sizes  := low '-' high '=' ['*'] name (',' ...)*  for low <= bytes < high; high may be "inf"; other sizes are free
 // Bytes are those of SelectionRequest::bytes.
+//
+// One name leaves open whether there is one phase over all ranks or some on every dimension. A list asks for phases on
+// every dimension, if each name can serve its dimension; which ones follows from the names alone: an all-reduce has
+// reduce-scatter and all-gather phases on the innermost dimensions whose algorithms have these, all-reduce phases on
+// those beyond (ring,rd: reduce-scatter by ring, all-reduce by rd, all-gather by ring; rd,ring: two all-reduce phases);
+// a broadcast goes from the outermost dimension in, a reduce from the innermost out.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +29,7 @@ namespace trestle {
 
 struct AlgorithmRule {
   bool exclude = false;
+  bool flat = false;  // one phase over all ranks; `algorithms` has one entry
   std::vector<uint16_t> algorithms;  // indices into algorithms(), as written
   std::string text;                  // as written, for sentences
 };

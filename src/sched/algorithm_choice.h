@@ -20,6 +20,7 @@ class AlgorithmChoice {
   bool possible(PhaseKind kind, uint8_t dimension) const { return !allowed(kind, dimension).empty(); }
   // The cheapest of allowed() for these bytes, ties by the order of the catalog. There must be one.
   PhaseChoice cheapest(PhaseKind kind, uint8_t dimension, PhaseBytes bytes);
+  bool flat() const { return rule_ != nullptr && rule_->flat; }
   bool per_dimension() const { return rule_ != nullptr && !rule_->exclude && rule_->algorithms.size() > 1; }
 
   CostModel& model() { return model_; }

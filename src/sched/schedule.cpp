@@ -19,7 +19,28 @@ std::string phase_text(const PhaseChoice& phase, const Topology& topology) {
   return std::string(to_string(phase.kind)) + " over " + dimension_text(phase.dimension) + size + " by " + name;
 }
 
+// Of which groups a phase is, where it is not of all.
+std::string groups_text(const std::vector<PhaseChoice>& phases, size_t stage) {
+  const uint32_t rooted = rooted_dimensions(phases, stage);
+  std::string text;
+  for (uint8_t d = 0; d < kMaxDimensions; ++d) {
+    if ((rooted >> d & 1u) != 0) text += (text.empty() ? ", where " : ", ") + dimension_text(d);
+  }
+  return text.empty() ? text : text + " is the root's";
+}
+
 }  // namespace
+
+uint32_t rooted_dimensions(const std::vector<PhaseChoice>& phases, size_t stage) {
+  const PhaseKind kind = phases[stage].kind;
+  const bool later = kind == PhaseKind::kBroadcast;
+  if (!later && kind != PhaseKind::kReduce) return 0;
+  uint32_t dimensions = 0;
+  for (size_t s = later ? stage + 1 : 0; s < (later ? phases.size() : stage); ++s) {
+    if (phases[s].kind == kind && phases[s].dimension != kFlat) dimensions |= 1u << phases[s].dimension;
+  }
+  return dimensions;
+}
 
 uint64_t hash(const Schedule& schedule) {
   Hasher hasher;
@@ -49,7 +70,8 @@ std::string to_string(const Schedule& schedule, const Topology& topology) {
                          : "  chunks " + std::to_string(k) + " to " + std::to_string(end - 1);
     text += ": " + std::to_string(schedule.chunks[k].bytes) + " bytes" + (end - k == 1 ? "\n" : " each\n");
     for (size_t s = 0; s < schedule.chunks[k].phases.size(); ++s) {
-      text += "    " + std::to_string(s) + " " + phase_text(schedule.chunks[k].phases[s], topology) + "\n";
+      const std::vector<PhaseChoice>& phases = schedule.chunks[k].phases;
+      text += "    " + std::to_string(s) + " " + phase_text(phases[s], topology) + groups_text(phases, s) + "\n";
     }
     k = end;
   }

@@ -44,6 +44,11 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
+// Dimensions (bit mask) in which only ranks with the root's coordinate take part in phase `stage`: those that a broadcast
+// has yet to reach, or that a reduce has left behind; none for other kinds. The group's root is the member with the
+// root's coordinate.
+uint32_t rooted_dimensions(const std::vector<PhaseChoice>& phases, size_t stage);
+
 uint64_t hash(const Schedule& schedule);
 std::string to_string(const Schedule& schedule, const Topology& topology);
 

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "sched/algo_rules.h"
 #include "sched/algorithm_choice.h"
+#include "sched/by_dimension.h"
 #include "sched/chunk_sizes.h"
 #include "sched/policies.h"
 
@@ -57,26 +58,33 @@ class Selector {
         intra_(intra),
         shape_(shape_of(request.collective, request.decoupled)),
         model_(topology),
-        choice_(rule, model_) {}
+        choice_(rule, model_),
+        ways_(possible_ways()) {}
 
   // Whether the rule leaves any way to do this collective.
   bool possible() const {
     return (shape_.flat && choice_.possible(*shape_.flat, kFlat)) || phases_possible(all_dimensions()) ||
-           phases_possible({kFlat});
+           phases_possible({kFlat}) || !ways_.empty();
   }
 
   Schedule select() {
     if (topology_.ranks() == 1) return alone();
     const std::vector<uint8_t> dimensions = all_dimensions();
     const bool hierarchical = phases_possible(dimensions);
-    // A list per dimension asks for phases per dimension where these are possible.
-    const bool asked = hierarchical && dimensions.size() > 1 && choice_.per_dimension();
+    // A list per dimension asks for phases per dimension where these are possible: of these, for those that split the
+    // data on as many dimensions as the algorithms of the list can.
+    const bool asked = (hierarchical || !ways_.empty()) && dimensions.size() > 1 && choice_.per_dimension();
     if (shape_.flat && !asked) try_flat(*shape_.flat);
     if (!shape_.flat && !asked && (dimensions.size() > 1 || !hierarchical) && phases_possible({kFlat})) {
       try_phases({kFlat}, 1);
     }
     if (hierarchical) {
       for (uint32_t chunks = 1; chunks <= most_chunks(); chunks *= 2) try_phases(dimensions, chunks);
+    }
+    if (asked && !hierarchical) {
+      try_way(ways_.front());
+    } else if (!asked) {
+      for (const std::vector<PhaseChoice>& way : ways_) try_way(way);
     }
     CHECK(best_.has_value(), "a selection without a candidate");
     return std::move(best_->schedule);
@@ -85,6 +93,7 @@ class Selector {
  private:
   std::vector<uint8_t> all_dimensions() const {
     std::vector<uint8_t> dimensions;
+    if (choice_.flat()) return dimensions;
     for (size_t d = 0; d < topology_.dimensions.size(); ++d) dimensions.push_back(static_cast<uint8_t>(d));
     return dimensions;
   }
@@ -97,10 +106,23 @@ class Selector {
     });
   }
 
-  // The smallest messages are those of data that is scattered over all ranks.
+  std::vector<std::vector<PhaseChoice>> possible_ways() const {
+    if (request_.decoupled || choice_.flat()) return {};
+    std::vector<std::vector<PhaseChoice>> ways = ways_by_dimension(request_.collective, topology_.dimensions.size());
+    std::erase_if(ways, [&](const std::vector<PhaseChoice>& way) {
+      return std::ranges::any_of(way, [&](const PhaseChoice& p) { return !choice_.possible(p.kind, p.dimension); });
+    });
+    return ways;
+  }
+
+  // The smallest messages are those of data that is scattered over all ranks, or over a group where only groups are.
   uint32_t most_chunks() const {
     if (config_.chunks != 0) return 1;  // tried once, with the number asked for
-    const uint64_t most = request_.bytes / static_cast<uint64_t>(topology_.ranks()) / kFewestMessageBytes;
+    int32_t parts = topology_.ranks();
+    if (request_.collective == Collective::kBroadcast || request_.collective == Collective::kReduce) {
+      parts = std::ranges::max_element(topology_.dimensions, {}, &Dimension::size)->size;
+    }
+    const uint64_t most = request_.bytes / static_cast<uint64_t>(parts) / kFewestMessageBytes;
     return static_cast<uint32_t>(std::clamp<uint64_t>(most, 1, kMostChunks));
   }
 
@@ -142,6 +164,18 @@ class Selector {
     consider(policy_.plan(request));
   }
 
+  // Phases of whole data on every dimension, first in first out, in all numbers of chunks.
+  void try_way(std::vector<PhaseChoice> way) {
+    for (uint32_t count = 1; count <= most_chunks(); count *= 2) {
+      const std::vector<uint64_t> sizes = chunk_sizes(count);
+      PhaseWalk walk(topology_, sizes.front(), way);
+      for (PhaseChoice& phase : way) phase = choice_.cheapest(phase.kind, phase.dimension, walk.next(phase));
+      std::vector<ChunkSchedule> chunks;
+      for (const uint64_t bytes : sizes) chunks.push_back({bytes, way});
+      consider(order_phases(request_.bytes, std::move(chunks), model_, first_in_first_out, config_.in_flight));
+    }
+  }
+
   // One rank: nothing moves, but there is a schedule to run.
   Schedule alone() {
     uint16_t direct = 0;
@@ -165,6 +199,7 @@ class Selector {
   const Shape shape_;
   CostModel model_;
   AlgorithmChoice choice_;
+  const std::vector<std::vector<PhaseChoice>> ways_;  // over the dimensions; what is not split there is whole
   std::optional<PlannedSchedule> best_;
 };
 

@@ -32,7 +32,8 @@ Status SimCluster::start(const std::vector<SimCall>& calls, const std::vector<st
   streams_.assign(engines_.size(), {});
   for (size_t r = 0; r < engines_.size(); ++r) {
     const PrepareContext context{&topology_, static_cast<int32_t>(r), options_.check_plans, &segment_bytes, this};
-    for (size_t i = 0; i < calls.size(); ++i) {
+    const size_t started = starts.empty() ? calls.size() : starts[r].size();
+    for (size_t i = 0; i < started; ++i) {
       const size_t index = starts.empty() ? i : starts[r][i];
       const SimCall& call = calls[index];
       auto prepared = TRY(prepare(call.request, call.schedule, context));

@@ -39,9 +39,10 @@ class SimCluster {
  public:
   SimCluster(const Topology& topology, const SimOptions& options);
 
-  // Runs the calls, each on a stream of its own; rank r starts them in the order starts[r] (indices into calls; empty:
-  // 0, 1, ...). Returns the virtual time from now until the last rank is done, nanoseconds. An engine's failure, or a
-  // deadlock (nothing moves, nothing is going to happen), is an error that says what the first stuck rank awaits.
+  // Runs the calls, each on a stream of its own; rank r starts them in the order starts[r] (indices into calls, not
+  // necessarily all; without starts: 0, 1, ...). Returns the virtual time from now until the last rank is done,
+  // nanoseconds. An engine's failure, or a deadlock (nothing moves, nothing is going to happen), is an error that says
+  // what the first stuck rank awaits.
   Result<int64_t> run(const std::vector<SimCall>& calls, const std::vector<std::vector<size_t>>& starts = {});
 
   SimNetwork& network() { return *network_; }

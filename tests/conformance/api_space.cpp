@@ -25,12 +25,21 @@ constexpr std::array<Shape, 13> kShapes = {{{1, ""},
                                             {8, "2x4"},
                                             {8, "2x2x2"}}};
 constexpr std::array<const char*, 4> kTransports = {"loopback", "shm", "tcp", "shm,tcp"};
-constexpr std::array<const char*, 7> kAlgorithms = {"", "ring", "direct", "hd", "rd", "tree", "dbtree"};
+constexpr std::array<const char*, 8> kAlgorithms = {"", "ring", "direct", "hd", "rd", "tree", "dbtree", "mixed"};
 constexpr std::array<int, 5> kChunkCounts = {-1, 1, 2, 5, 16};
 constexpr std::array<size_t, 5> kCounts = {0, 1, 7, 1009, 30'011};
 
 bool is_one_of(const std::string& name, std::initializer_list<const char*> names) {
   return std::any_of(names.begin(), names.end(), [&](const char* n) { return name == n; });
+}
+
+// The first `count` of names that are separated by commas.
+std::string first_names(const std::string& names, std::ptrdiff_t count) {
+  size_t end = 0;
+  for (; end < names.size(); ++end) {
+    if (names[end] == ',' && --count == 0) break;
+  }
+  return names.substr(0, end);
 }
 
 }  // namespace
@@ -58,17 +67,20 @@ bool is_allowed(const Choice& choice) {
 
 std::string algorithm_rules(const std::string& algorithm, const std::string& dims) {
   if (algorithm.empty()) return "";
+  const auto dimensions = 1 + std::count(dims.begin(), dims.end(), 'x');
+  if (algorithm == "mixed") {
+    return "allreduce:" + first_names("ring,rd,tree", dimensions) +
+           ";broadcast:" + first_names("tree,direct,ring", dimensions) +
+           ";reduce:" + first_names("direct,dbtree,ring", dimensions);
+  }
   const bool halves = is_one_of(algorithm, {"ring", "direct", "hd"});
   const bool rooted = is_one_of(algorithm, {"ring", "direct", "tree", "dbtree"});
   // One name per dimension asks for phases on each of them.
-  std::string all = algorithm;
-  if (halves) {
-    for (char c : dims) all += c == 'x' ? "," + algorithm : "";
-  }
+  const std::string all = first_names(algorithm + "," + algorithm + "," + algorithm, dimensions);
   std::string rules = "allreduce:" + all;
   if (halves) rules += ";reducescatter:" + all;
   if (halves || algorithm == "rd") rules += ";allgather:" + all;
-  if (rooted) rules += ";broadcast:" + algorithm + ";reduce:" + algorithm;
+  if (rooted) rules += ";broadcast:" + all + ";reduce:" + all;
   if (algorithm == "direct") rules += ";alltoall:direct";
   return rules;
 }

@@ -10,7 +10,7 @@ namespace {
 
 std::string names(const AlgorithmRules::Entry* entry) {
   if (entry == nullptr) return "free";
-  std::string text = entry->rule.exclude ? "^" : "";
+  std::string text = entry->rule.exclude ? "^" : entry->rule.flat ? "*" : "";
   for (const uint16_t a : entry->rule.algorithms) {
     if (text.size() > 1) text += ",";
     text += algorithms()[a].name;
@@ -31,6 +31,8 @@ TEST(AlgorithmRules, Find) {
       {"ring,hd", Collective::kAllGather, 8, "ring,hd"},
       {"^ring", Collective::kReduce, 8, "^ring"},
       {"^ring,hd", Collective::kReduce, 8, "^ring,hd"},
+      {"*rd", Collective::kAllReduce, 8, "*rd"},
+      {"allreduce:0-64k=*rd,64k-inf=hd", Collective::kAllReduce, 8, "*rd"},
       {"allreduce:ring,hd;broadcast:tree", Collective::kAllReduce, 8, "ring,hd"},
       {"allreduce:ring,hd;broadcast:tree", Collective::kBroadcast, 8, "tree"},
       {"allreduce:ring,hd;broadcast:tree", Collective::kReduce, 8, "free"},
@@ -61,6 +63,9 @@ TEST(AlgorithmRules, BadTextsAreQuoted) {
       {"ring,", "the name of an algorithm is missing"},
       {"ring,,hd", "the name of an algorithm is missing"},
       {"^", "'^': the name of an algorithm is missing"},
+      {"*", "'*': the name of an algorithm is missing"},
+      {"*ring,hd", "'*ring,hd': after a * there is one name"},
+      {"ring,*hd", "'ring,*hd': a * may stand only before a single name"},
       {"ring,^hd", "'ring,^hd': a ^ may stand only before the first name"},
       {"allreduce:", "'allreduce:': the name of an algorithm is missing"},
       {"allreduce:ring;", "the name of an algorithm is missing"},
@@ -137,13 +142,35 @@ TEST(SelectByRule, UsesWhatIsAskedFor) {
       {{4, 2, 2}, Collective::kAllGather, 64 << 20, false, "hd,ring", "AG3:ring AG2:ring AG1:hd"},
       {{8}, Collective::kAllGather, 64 << 20, false, "hd,ring", "AG1:hd"},
       {{8}, Collective::kAllGather, 64 << 20, false, "tree,ring", "AG*:ring"},
-      {{4, 2}, Collective::kAllReduce, 8, false, "rd", "all-reduce*:rd"},
-      {{4, 2}, Collective::kAllReduce, 64 << 20, false, "rd", "all-reduce*:rd"},
-      {{4, 2}, Collective::kAllReduce, 65535 & ~7, false, "allreduce:0-64k=rd,64k-inf=hd", "all-reduce*:rd"},
+      {{4, 2}, Collective::kAllReduce, 8, false, "rd", "all-reduce1:rd all-reduce2:rd"},
+      {{4, 2}, Collective::kAllReduce, 64 << 20, false, "rd", "all-reduce1:rd all-reduce2:rd"},
+      {{4, 2}, Collective::kAllReduce, 8, false, "*rd", "all-reduce*:rd"},
+      {{4, 2}, Collective::kAllReduce, 64 << 20, false, "*ring", "all-reduce*:ring"},
+      {{4, 2}, Collective::kAllReduce, 64 << 20, true, "*ring", "RS*:ring AG*:ring"},
+      {{4, 2}, Collective::kAllGather, 64 << 20, false, "*ring", "AG*:ring"},
+      {{8}, Collective::kAllReduce, 8, false, "rd", "all-reduce*:rd"},
+      {{4, 2}, Collective::kAllReduce, 65535 & ~7, false, "allreduce:0-64k=*rd,64k-inf=hd", "all-reduce*:rd"},
+      {{4, 2}, Collective::kAllReduce, 8, false, "ring,rd", "RS1:ring all-reduce2:rd AG1:ring"},
+      {{4, 2}, Collective::kAllReduce, 64 << 20, false, "ring,rd", "RS1:ring all-reduce2:rd AG1:ring"},
+      {{4, 2}, Collective::kAllReduce, 64 << 20, false, "rd,ring", "all-reduce1:rd all-reduce2:ring"},
+      {{4, 2}, Collective::kAllReduce, 8, false, "tree,rd", "all-reduce1:tree all-reduce2:rd"},
+      {{2, 3, 2}, Collective::kAllReduce, 8, false, "hd,ring,tree", "RS1:hd RS2:ring all-reduce3:tree AG2:ring AG1:hd"},
+      {{2, 3, 2}, Collective::kAllReduce, 8, false, "hd,tree,hd", "RS1:hd all-reduce2:tree all-reduce3:hd AG1:hd"},
+      {{4, 2}, Collective::kAllReduce, 8, true, "ring,hd", "RS1:ring RS2:hd AG2:hd AG1:ring"},
       {{4, 2}, Collective::kBroadcast, 1 << 20, false, "hd,tree", "broadcast*:tree"},
-      {{4, 2}, Collective::kReduce, 1 << 20, false, "reduce:dbtree", "reduce*:dbtree"},
+      {{4, 2}, Collective::kBroadcast, 8, false, "tree,direct", "broadcast2:direct broadcast1:tree"},
+      {{2, 3, 2},
+       Collective::kBroadcast,
+       8,
+       false,
+       "tree,ring,dbtree",
+       "broadcast3:dbtree broadcast2:ring broadcast1:tree"},
+      {{4, 2}, Collective::kReduce, 1 << 20, false, "reduce:*dbtree", "reduce*:dbtree"},
+      {{4, 2}, Collective::kReduce, 8, false, "reduce:tree,direct", "reduce1:tree reduce2:direct"},
       {{4, 2}, Collective::kAllToAll, 1 << 20, false, "", "all-to-all*:direct"},
-      {{4, 2}, Collective::kBarrier, 0, false, "barrier:rd", "all-reduce*:rd"},
+      {{4, 2}, Collective::kBarrier, 0, false, "barrier:*rd", "all-reduce*:rd"},
+      {{4, 2}, Collective::kBarrier, 0, false, "barrier:rd,tree", "all-reduce1:rd all-reduce2:tree"},
+      {{4, 2}, Collective::kBarrier, 0, false, "barrier:ring,ring", "all-reduce1:ring all-reduce2:ring"},
   };
   for (const auto& c : cases) {
     SelectionRequest request;

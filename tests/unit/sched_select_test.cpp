@@ -258,6 +258,38 @@ TEST(Select, PoliciesPredictWhatPredictionSays) {
   }
 }
 
+TEST(Select, SmallDataCrossesTheSlowDimensionOnce) {
+  Topology topology;
+  topology.dimensions.resize(2);
+  topology.dimensions[0].size = 4;
+  topology.dimensions[0].transport = TransportKind::kShm;
+  topology.dimensions[1].size = 2;
+  topology.dimensions[1].transport = TransportKind::kTcp;
+  const auto first = [&](Collective collective, uint64_t bytes) {
+    SelectionRequest request;
+    request.collective = collective;
+    request.bytes = bytes;
+    request.element_bytes = 4;
+    return select_schedule(request, topology, {}).value().chunks[0].phases;
+  };
+  for (const Collective collective : {Collective::kBroadcast, Collective::kBarrier}) {
+    for (const uint64_t bytes : {0u, 8u, 4096u, 1u << 18}) {
+      if (collective == Collective::kBarrier && bytes != 0) continue;
+      const std::vector<PhaseChoice> phases = first(collective, bytes);
+      ASSERT_EQ(phases.size(), 2u) << to_string(collective) << " " << bytes;
+      EXPECT_EQ(phases[0].dimension, collective == Collective::kBroadcast ? 1 : 0);
+    }
+  }
+  std::vector<PhaseChoice> phases = first(Collective::kAllReduce, 8);
+  ASSERT_EQ(phases.size(), 2u);
+  EXPECT_EQ(phases[0].kind, PhaseKind::kAllReduce);
+  EXPECT_EQ(phases[1].kind, PhaseKind::kAllReduce);
+  phases = first(Collective::kAllReduce, 64 << 10);
+  ASSERT_EQ(phases.size(), 3u);
+  EXPECT_EQ(phases[1].dimension, 1);
+  EXPECT_EQ(phases[1].kind, PhaseKind::kAllReduce);
+}
+
 TEST(Select, OneRankHasOneFlatPhase) {
   Topology topology;
   topology.dimensions.emplace_back();

@@ -1,0 +1,29 @@
+// Ways to do a whole collective over the dimensions instead of in one flat phase: which phases, in which order. Pure,
+// any thread.
+//
+//   broadcast    from the outermost dimension in: a phase on dimension d is that of the groups whose outer part has the
+//                data; its root is the member with the operation's root's coordinate
+//   reduce       the mirror: from the innermost dimension out
+//   all-reduce   reduce-scatter on the s innermost dimensions, an all-reduce phase on each one beyond (innermost
+//   first),
+//                all-gather back in; s = 0: all-reduce phases only, for data too small to be split
+//   barrier      all-reduce phases only
+//
+// Open MPI's HAN does its collectives so (Luo et al., "HAN: a Hierarchical AutotuNed Collective Communication
+// Framework", IEEE Cluster 2020, section III). All ranks of an all-reduce end with the same bits: an all-reduce phase
+// leaves equal bits in its group, so the groups of the next dimension add equal inputs in the same order.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/types.h"
+#include "sched/schedule.h"
+
+namespace trestle {
+
+// Phases without algorithms, one list per way, the one that splits the data most first. None for collectives that have
+// no such way and for fewer than two dimensions.
+std::vector<std::vector<PhaseChoice>> ways_by_dimension(Collective collective, size_t dimensions);
+
+}  // namespace trestle

@@ -1,0 +1,281 @@
+// Every collective over every way through the dimensions, on the engine over simulated links: exact results for all
+// roots, sizes and ways to hand over buffers; nothing written that is not the caller's result.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/rng.h"
+#include "engine/layout.h"
+#include "sched/select.h"
+#include "sim/cluster.h"
+#include "unit/engine_grids.h"
+
+namespace trestle {
+namespace {
+
+struct Case {
+  Collective collective;
+  size_t count;
+  int32_t root;
+  bool in_place;
+  ReduceOp op = ReduceOp::kSum;
+};
+
+bool has_root(Collective collective) {
+  return collective == Collective::kBroadcast || collective == Collective::kReduce;
+}
+
+SimOptions options_for(const Topology& topology, uint64_t seed) {
+  SimOptions options;
+  for (const Dimension& d : topology.dimensions) options.links.push_back({d.latency_ns, d.bandwidth_mbps});
+  options.faults = {seed, 20'000};
+  options.segment_bytes = 4096;
+  return options;
+}
+
+// Small whole numbers: sums are exact in any order.
+float input_of(int32_t rank, size_t element) {
+  return static_cast<float>((static_cast<size_t>(rank) * 31 + element * 7) % 61) - 30;
+}
+
+// The buffers of one rank in one piece of memory: send first, then receive; in place they overlap.
+class Memory {
+ public:
+  Memory(const Case& c, int32_t rank, int32_t ranks) : case_(c), rank_(rank), ranks_(ranks) {
+    const size_t all = c.count * static_cast<size_t>(ranks);
+    const Collective kind = c.collective;
+    sent_ = kind == Collective::kReduceScatter || kind == Collective::kAllToAll ? all : c.count;
+    received_ = kind == Collective::kAllGather || kind == Collective::kAllToAll ? all : c.count;
+    sends_ = kind != Collective::kBroadcast || rank == c.root;
+    receives_ = kind != Collective::kReduce || rank == c.root;
+    const size_t own = c.count * static_cast<size_t>(rank);
+    recv_at_ = c.in_place ? (kind == Collective::kReduceScatter ? own : 0) : sent_;
+    send_at_ = c.in_place && kind == Collective::kAllGather ? own : 0;
+    memory_.assign(std::max(send_at_ + sent_, recv_at_ + received_), -777.0f);
+    if (sends_) {
+      for (size_t i = 0; i < sent_; ++i) memory_[send_at_ + i] = input_of(rank, i);
+    }
+    expected_ = memory_;
+    // In place, a reduce-scatter may use the rest of the send buffer as it likes.
+    if (receives_) {
+      for (size_t i = 0; i < received_; ++i) expected_[recv_at_ + i] = result(i);
+    }
+  }
+
+  SimBuffers buffers() {
+    // A buffer that a rank has no use for does not exist.
+    return {sends_ || case_.in_place ? memory_.data() + send_at_ : nullptr,
+            receives_ || case_.in_place ? memory_.data() + recv_at_ : nullptr};
+  }
+
+  void verify() const {
+    const bool free_rest = case_.in_place && case_.collective == Collective::kReduceScatter;
+    for (size_t i = 0; i < memory_.size(); ++i) {
+      const bool mine = i >= recv_at_ && i < recv_at_ + received_;
+      if (free_rest && !mine) continue;
+      ASSERT_EQ(memory_[i], expected_[i]) << "rank " << rank_ << ", element " << i << " of " << memory_.size();
+    }
+  }
+
+ private:
+  float combined(size_t element) const {
+    float value = input_of(0, element);
+    for (int32_t r = 1; r < ranks_; ++r) {
+      const float other = input_of(r, element);
+      value = case_.op == ReduceOp::kMax ? std::max(value, other) : value + other;
+    }
+    return value;
+  }
+
+  float result(size_t i) const {
+    const auto block = case_.count == 0 ? 0 : static_cast<int32_t>(i / case_.count);
+    const size_t own = case_.count * static_cast<size_t>(rank_);
+    switch (case_.collective) {
+      case Collective::kReduceScatter:
+        return combined(own + i);
+      case Collective::kAllGather:
+        return input_of(block, i % case_.count);
+      case Collective::kAllToAll:
+        return input_of(block, own + i % case_.count);
+      case Collective::kBroadcast:
+        return input_of(case_.root, i);
+      default:
+        return combined(i);
+    }
+  }
+
+  const Case case_;
+  const int32_t rank_;
+  const int32_t ranks_;
+  size_t sent_ = 0, received_ = 0, send_at_ = 0, recv_at_ = 0;
+  bool sends_ = true, receives_ = true;
+  std::vector<float> memory_, expected_;
+};
+
+Schedule schedule_for(const Case& c, const Topology& topology, const std::string& algo, uint32_t chunks) {
+  SelectionRequest request;
+  request.collective = c.collective;
+  PrepareRequest prepare;
+  prepare.collective = c.collective;
+  prepare.count = c.count;
+  request.element_bytes = 4;
+  request.bytes = vector_elements(prepare, topology.ranks()) * 4;
+  request.root = c.root;
+  SelectionConfig config;
+  config.algo = algo;
+  config.chunks = chunks;
+  auto schedule = select_schedule(request, topology, config);
+  EXPECT_TRUE(schedule.ok()) << (schedule.ok() ? "" : schedule.error().message);
+  return std::move(schedule).value();
+}
+
+void run_case(const Case& c, const Topology& topology, const Schedule& schedule, SimCluster& cluster) {
+  SimCall call;
+  call.request.collective = c.collective;
+  call.request.count = c.count;
+  call.request.op = c.op;
+  call.request.root = c.root;
+  call.request.in_place = c.in_place;
+  call.schedule = schedule;
+  std::vector<Memory> memories;
+  for (int32_t r = 0; r < topology.ranks(); ++r) memories.emplace_back(c, r, topology.ranks());
+  for (Memory& memory : memories) call.buffers.push_back(memory.buffers());
+  const auto time = cluster.run({call});
+  ASSERT_TRUE(time.ok()) << time.error().message;
+  for (const Memory& memory : memories) memory.verify();
+}
+
+std::string describe(const Case& c, const Topology& topology, const Schedule& schedule) {
+  return std::string(to_string(c.collective)) + " of " + std::to_string(c.count) + ", root " + std::to_string(c.root) +
+         (c.in_place ? ", in place\n" : "\n") + to_string(schedule, topology);
+}
+
+class Ways : public testing::TestWithParam<std::vector<int32_t>> {
+ protected:
+  // All sizes, roots and ways to hand over buffers.
+  void run_all(Collective collective, const std::string& algo, uint32_t chunks) {
+    const Topology topology = engine_grid(GetParam());
+    SimCluster cluster(topology, options_for(topology, ++seed_));
+    for (const size_t count : {0u, 1u, 37u, 9001u}) {
+      for (int32_t root = 0; root < (has_root(collective) ? topology.ranks() : 1); ++root) {
+        for (const bool in_place : {false, true}) {
+          const Case c{collective, count, root, in_place, root % 2 == 0 ? ReduceOp::kSum : ReduceOp::kMax};
+          const Schedule schedule = schedule_for(c, topology, algo, chunks);
+          SCOPED_TRACE(describe(c, topology, schedule));
+          run_case(c, topology, schedule, cluster);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+
+  std::string on_each(const std::string& name) const {
+    std::string list = name;
+    for (size_t d = 1; d < GetParam().size(); ++d) list += "," + name;
+    return list;
+  }
+
+ private:
+  uint64_t seed_ = 0;
+};
+
+TEST_P(Ways, FreelySelected) {
+  for (const Collective collective : {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather,
+                                      Collective::kBroadcast, Collective::kReduce, Collective::kAllToAll}) {
+    run_all(collective, "", 0);
+  }
+}
+
+TEST_P(Ways, BroadcastAndReduceByEveryAlgorithm) {
+  for (const char* name : {"tree", "dbtree", "ring", "direct"}) {
+    for (const uint32_t chunks : {1u, 3u}) {
+      run_all(Collective::kBroadcast, on_each(name), chunks);
+      run_all(Collective::kReduce, on_each(name), chunks);
+    }
+  }
+  run_all(Collective::kBroadcast, "direct,tree,ring", 2);
+  run_all(Collective::kReduce, "dbtree,ring,direct", 2);
+}
+
+// all-reduce phases on every dimension, and between the halves on inner dimensions
+TEST_P(Ways, AllReduceByEveryMixture) {
+  for (const char* algo : {"rd,rd,rd", "tree,direct,dbtree", "rd,ring,hd", "ring,rd,tree", "hd,dbtree,ring",
+                           "ring,hd,rd", "direct,ring,tree", "ring,ring,ring"}) {
+    const std::string text = algo;
+    const size_t names = GetParam().size();  // three at most
+    size_t end = 0;
+    for (size_t n = 0; n < names; ++n) end = text.find(',', end) + (n + 1 < names ? 1 : 0);
+    for (const uint32_t chunks : {1u, 5u}) run_all(Collective::kAllReduce, text.substr(0, end), chunks);
+  }
+}
+
+// Sums that round: all ranks must still have the same bits.
+TEST_P(Ways, AllReduceGivesAllRanksTheSameBits) {
+  const Topology topology = engine_grid(GetParam());
+  for (const char* algo : {"", "rd", "tree", "direct", "ring", "hd", "dbtree"}) {
+    for (const size_t count : {1u, 37u, 9001u}) {
+      const Case c{Collective::kAllReduce, count, 0, false};
+      const Schedule schedule = schedule_for(c, topology, algo, count > 100 ? 3 : 0);
+      SCOPED_TRACE(describe(c, topology, schedule));
+      Rng rng(count);
+      std::vector<std::vector<float>> send(topology.ranks(), std::vector<float>(count));
+      for (auto& each : send) {
+        for (float& value : each) value = static_cast<float>(rng.uniform() * 1e3 - 5e2);
+      }
+      auto recv = send;
+      SimCall call;
+      call.request.count = count;
+      call.request.op = ReduceOp::kAvg;
+      call.schedule = schedule;
+      for (int32_t r = 0; r < topology.ranks(); ++r) call.buffers.push_back({send[r].data(), recv[r].data()});
+      SimCluster cluster(topology, options_for(topology, 3));
+      const auto time = cluster.run({call});
+      ASSERT_TRUE(time.ok()) << time.error().message;
+      for (const auto& each : recv) ASSERT_EQ(0, std::memcmp(each.data(), recv[0].data(), count * 4));
+      for (size_t i = 0; i < count; ++i) {
+        double sum = 0;
+        for (const auto& each : send) sum += each[i];
+        ASSERT_NEAR(recv[0][i], sum / topology.ranks(), 1e-2);
+      }
+    }
+  }
+}
+
+// A rank may leave a barrier only when all have entered it: with one missing nobody ends.
+TEST_P(Ways, BarrierHoldsAllRanks) {
+  const Topology topology = engine_grid(GetParam());
+  const Case c{Collective::kBarrier, 0, 0, false};
+  for (const std::string& algo : {"barrier:" + on_each("rd"), "barrier:" + on_each("tree"), std::string()}) {
+    SimCall call;
+    call.request.collective = Collective::kBarrier;
+    call.schedule = schedule_for(c, topology, algo, 0);
+    call.buffers.resize(topology.ranks());
+    SCOPED_TRACE(describe(c, topology, call.schedule));
+    SimCluster all(topology, options_for(topology, 1));
+    ASSERT_TRUE(all.run({call}).ok());
+    for (int32_t missing = 0; missing < topology.ranks(); ++missing) {
+      std::vector<std::vector<size_t>> starts(topology.ranks(), std::vector<size_t>{0});
+      starts[missing] = {};
+      SimCluster others(topology, options_for(topology, 1));
+      const auto result = others.run({call}, starts);
+      ASSERT_FALSE(result.ok()) << "without rank " << missing;
+      const std::string& stuck = result.error().message;  // "... | rank 1: ... | rank 2: ..."
+      EXPECT_EQ(std::count(stuck.begin(), stuck.end(), '|'), topology.ranks() - 2) << stuck;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sim, Ways,
+                         testing::Values(std::vector<int32_t>{8}, std::vector<int32_t>{4, 2},
+                                         std::vector<int32_t>{2, 2, 2}, std::vector<int32_t>{3, 2},
+                                         std::vector<int32_t>{2, 3, 2}),
+                         [](const auto& info) {
+                           std::string name;
+                           for (const int32_t size : info.param)
+                             name += (name.empty() ? "" : "x") + std::to_string(size);
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace trestle
