@@ -105,6 +105,17 @@ TEST(RefusalTest, FullPortRangeIsSaid) {
   expect_all(join_all({config}), Code::kSystemError, {std::to_string(port)});
 }
 
+TEST(RefusalTest, TakenPortAndWayOutAreSaidBeforeAShortDeadline) {
+  const Listener taken = taken_port();
+  auto config = loopback_config(2, 0, {});
+  config.communicator_id = format_address(taken.address);
+  config.deadline_ns = monotonic_clock().now_ns() + kSecond / 10;
+  const Joined joined = Bootstrap::join(config);
+  ASSERT_FALSE(joined.ok());
+  for (const std::string& part : {format_address(taken.address), std::string("in use"), std::string("TRESTLE_COMM_ID")})
+    EXPECT_TRUE(contains(joined.error().message, part)) << "'" << part << "' in: " << joined.error().message;
+}
+
 // Garbage, half a handshake, a connection that says nothing, a recorded conversation: before and while real ranks come.
 TEST(RefusalTest, StrangersDoNotDisturb) {
   const UniqueIdBytes id = loopback_id();

@@ -57,7 +57,8 @@ SocketAddress listening_address(const SocketAddress& resolved, bool loopback) {
   return address;
 }
 
-Status serve(const Root& root, const BootstrapConfig& config, bool loopback, const WaitLimit& limit) {
+Status serve(const Root& root, const BootstrapConfig& config, bool loopback, const std::string& variable,
+             const WaitLimit& limit) {
   RendezvousOptions options;
   options.credentials = {root.secret, root.job, 0};
   options.deadline_ns = config.deadline_ns;
@@ -71,16 +72,20 @@ Status serve(const Root& root, const BootstrapConfig& config, bool loopback, con
       if (listener.ok()) return start_rendezvous(std::move(listener).value(), options);
       last = listener.error();
     }
-    if (monotonic_clock().now_ns() >= give_up)
+    const bool over = monotonic_clock().now_ns() >= give_up;
+    const Status paused = over ? Status() : pause_before(20'000'000, limit);
+    if (!paused.ok() && paused.error().code != Code::kTimeout) return paused.error();
+    if (over || !paused.ok())
       return Error{last.code, "rank 0 cannot listen for the rendezvous at " + root.name + ": " + last.message +
-                                  " (another job on this port?)"};
-    TRY(pause_before(20'000'000, limit));
+                                  "; if another job has this port, wait for its end or choose another one (" +
+                                  variable + ", the same on all ranks)"};
   }
 }
 
 struct NamedPlace {
   HostPort at;
   std::string variable;  // that said so, for messages
+  std::string port_variable;
   uint16_t ports = 1;
 };
 
@@ -88,7 +93,7 @@ Result<NamedPlace> named_place(const BootstrapConfig& config) {
   if (!config.communicator_id.empty()) {
     Result<HostPort> at = parse_host_port(config.communicator_id);
     if (!at.ok()) return Error{at.error().code, "TRESTLE_COMM_ID: " + at.error().message};
-    return NamedPlace{std::move(at).value(), "TRESTLE_COMM_ID", 1};
+    return NamedPlace{std::move(at).value(), "TRESTLE_COMM_ID", "TRESTLE_COMM_ID", 1};
   }
   const Launcher& launcher = config.launcher;
   if (launcher.master_address.empty())
@@ -98,7 +103,7 @@ Result<NamedPlace> named_place(const BootstrapConfig& config) {
                        "TRESTLE_COMM_ID=host:port or TRESTLE_STORE=file:PATH; none is set"
                      : launcher.problem};
   const uint16_t port = launcher.master_port.value_or(kDefaultMasterPort);
-  return NamedPlace{{launcher.master_address, port}, "MASTER_ADDR", kMasterPorts};
+  return NamedPlace{{launcher.master_address, port}, "MASTER_ADDR", "MASTER_PORT", kMasterPorts};
 }
 
 }  // namespace
@@ -150,7 +155,7 @@ Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit) {
         "the rendezvous at %s is open: there is no secret, so anybody who reaches the port can join; set "
         "TRESTLE_SECRET to the same value on all ranks",
         root.name.c_str());
-  if (config.rank == 0) TRY(serve(root, config, loopback, limit));
+  if (config.rank == 0) TRY(serve(root, config, loopback, place.port_variable, limit));
   return root;
 }
 
