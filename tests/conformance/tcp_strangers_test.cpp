@@ -1,10 +1,14 @@
 // Who comes to the listening port of a tcp endpoint without belonging to the job is kept out, and the job goes on.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <deque>
+#include <fstream>
 #include <string>
 
+#include "base/log.h"
 #include "conformance/transport_conformance.h"
 #include "transport/auth/handshake.h"
 #include "transport/socket/socket.h"
@@ -68,6 +72,75 @@ TEST_F(TcpStrangers, AreKeptOutAndTheJobGoesOn) {
   say(late, std::string(10'000, '\xff'));
   (void)until_closed(endpoints, late);
   expect_traffic(endpoints, 2);
+}
+
+// The lines of the log that contain `part`, as long as this lives.
+class LogOf {
+ public:
+  LogOf() {
+    LogSettings settings;
+    settings.file = path_;
+    EXPECT_TRUE(configure_log(settings).ok());
+  }
+  ~LogOf() {
+    EXPECT_TRUE(configure_log({}).ok());
+    std::remove(path_.c_str());
+  }
+  int lines_with(const std::string& part) const {
+    std::ifstream file(path_);
+    int count = 0;
+    for (std::string line; std::getline(file, line);) count += line.find(part) != std::string::npos ? 1 : 0;
+    return count;
+  }
+
+ private:
+  const std::string path_ = testing::TempDir() + "trestle-strangers-" + std::to_string(getpid()) + ".log";
+};
+
+TEST_F(TcpStrangers, HalfAHandshakeThatGoesAwayIsLoggedOnce) {
+  const std::string job = fresh_job();
+  const EndpointConfig config = test_config(0, 2, job);
+  auto endpoint = std::move(find_transport("tcp").value()->create(test_config(1, 2, job))).value();
+  ASSERT_TRUE(endpoint->set_peers({"", endpoint->address()}, config.peer_names).ok());
+  Handshake handshake(Role::kInitiator, Purpose::kTcp, {config.secret, job_id(job), 0}, 1);
+  const std::vector<std::byte> hello(handshake.outgoing().begin(), handshake.outgoing().end());
+  const LogOf log;
+  for (const size_t bytes : {size_t{0}, size_t{3}, size_t{50}, hello.size(), hello.size()}) {
+    const UniqueFd stranger = connect_to(*endpoint);
+    say(stranger, std::span(hello).first(bytes));
+    end_sending(stranger.get());
+    ASSERT_TRUE(drive_until(
+        [&]() -> Status {
+          TRY(endpoint->progress());
+          return {};
+        },
+        [&] {
+          std::array<std::byte, 256> buffer;
+          const auto got = receive_bytes(stranger.get(), buffer);
+          return !got.ok() || got.value() == kEndOfStream;
+        }));
+    EXPECT_EQ(log.lines_with("refused a connection from 127.0.0.1"), bytes == 0 ? 0 : 1) << bytes;
+  }
+}
+
+// Both ranks of a pair connect at the same time, many times: one of the two connections is given up, and that is no
+// stranger.
+TEST_F(TcpStrangers, TheConnectionThatAPeerGivesUpIsNone) {
+  const LogOf log;
+  for (uint64_t round = 0; round < 50; ++round) {
+    Endpoints endpoints("tcp", 2);
+    Outgoing there(1, {round, 0, 0, 0}, 8);
+    Outgoing back(0, {round, 0, 1, 0}, 8);
+    Incoming from_there(1, {round, 0, 1, 0}, 8);
+    Incoming from_here(0, {round, 0, 0, 0}, 8);
+    post(endpoints, 0, there);
+    post(endpoints, 1, back);
+    post(endpoints, 0, from_there);
+    post(endpoints, 1, from_here);
+    ASSERT_TRUE(endpoints.drive([&] { return there.done() && back.done() && from_there.done() && from_here.done(); }));
+    ASSERT_TRUE(endpoints.drive_rounds(10));
+  }
+  EXPECT_EQ(log.lines_with("refused"), 0);
 }
 
 TEST_F(TcpStrangers, AReplayedConversationIsRefused) {

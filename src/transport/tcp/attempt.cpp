@@ -18,7 +18,8 @@ Attempt::Attempt(const AttemptContext& context, UniqueFd fd, int64_t deadline_ns
       peer_(-1),
       deadline_ns_(deadline_ns),
       handshake_(Role::kAcceptor, Purpose::kTcp, context.credentials),
-      stage_(Stage::kHandshake) {
+      stage_(Stage::kHandshake),
+      from_(peer_address(fd_.get())) {
   (void)set_tcp_options(fd_.get(), context.options);
 }
 
@@ -82,6 +83,7 @@ Result<bool> Attempt::step_handshake() {
   if (!got.ok()) return lose(got.error().message.c_str());
   if (got.value() == kEndOfStream) return lose("closed the connection during the handshake");
   if (got.value() == 0) return false;
+  said_ = true;
   Status status = handshake_.received(std::span(buffer).first(got.value()));
   if (status.ok()) return true;
   if (!handshake_.outgoing().empty()) (void)send_bytes(fd_.get(), handshake_.outgoing());

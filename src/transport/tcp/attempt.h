@@ -42,6 +42,9 @@ class Attempt {
   bool outgoing() const { return outgoing_; }
   // After a failure: it says nothing about the peer's mind, which may have run out of something. Worth another attempt.
   bool lost() const { return lost_; }
+  // Something came, but not a whole handshake.
+  bool half() const { return stage_ == Stage::kHandshake && said_; }
+  const SocketAddress& from() const { return from_; }  // of an incoming one
   // Of an incoming one as claimed, proved from kJudge on; -1: not known yet.
   int32_t peer() const { return outgoing_ ? peer_ : handshake_.peer_rank(); }
   int fd() const { return fd_.get(); }
@@ -64,6 +67,8 @@ class Attempt {
   Handshake handshake_;
   Stage stage_;
   bool lost_ = false;
+  bool said_ = false;
+  SocketAddress from_;  // while it was connected
   bool welcome_ = false;
   std::array<std::byte, kFrameBytes> frame_{};  // the answer or the verdict
   size_t frame_bytes_ = 0;                      // of it that were sent or received

@@ -92,6 +92,7 @@ void TcpTransport::adopt(int32_t rank, Attempt& attempt) {
   Peer& peer = peers_[rank];
   peer.attempt.reset();
   peer.yielded = false;
+  peer.ours = attempt.outgoing();
   link_of(rank);
   peer.fd = attempt.take_fd();
   // Whatever came in behind the handshake makes no new edge if the watch fails, so both directions are tried at once.
@@ -130,12 +131,28 @@ Status TcpTransport::settle(Attempt& attempt) {
 }
 
 void TcpTransport::refuse(const Attempt& attempt, const std::string& reason) {
-  const SocketAddress from = peer_address(attempt.fd());
+  const SocketAddress& from = attempt.from();
   SocketAddress host = from;
   host.set_port(0);
   if (logged_.first(format_address(host) + reason))
     LOG(kWarn, kNet, "tcp: refused a connection from %s to %s: %s", format_address(from).c_str(), address_.c_str(),
         reason.c_str());
+}
+
+// Who goes away without having said anything wrong. A peer does so with its own connection when it has accepted this
+// rank's meanwhile: once, with a whole hello or none. (One that says nothing at all looks the same as a look at the
+// port.)
+void TcpTransport::lose(const Attempt& attempt, const std::string& reason) {
+  const int32_t claimed = attempt.peer();
+  if (attempt.half() && claimed >= 0 && static_cast<size_t>(claimed) < peers_.size()) {
+    Peer& peer = peers_[claimed];
+    const bool met = peer.attempt != nullptr || peer.ours;
+    if (!met || peer.gave_up) return refuse(attempt, reason);
+    peer.gave_up = true;
+  } else if (attempt.half()) {
+    return refuse(attempt, reason);
+  }
+  LOG(kInfo, kNet, "tcp: a connection ended before its handshake: %s", reason.c_str());
 }
 
 void TcpTransport::drive_stranger(uint32_t serial) {
@@ -147,9 +164,8 @@ void TcpTransport::drive_stranger(uint32_t serial) {
   Status status = attempt.drive();
   if (status.ok() && attempt.stage() == Attempt::Stage::kJudge) status = settle(attempt);
   if (!status.ok()) {
-    // Who goes away without having said anything wrong is mostly a peer whose own connection was taken instead.
     if (attempt.lost()) {
-      LOG(kInfo, kNet, "tcp: a connection ended before its handshake: %s", status.error().message.c_str());
+      lose(attempt, status.error().message);
     } else {
       refuse(attempt, status.error().message);
     }

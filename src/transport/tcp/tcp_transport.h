@@ -48,6 +48,8 @@ class TcpTransport final : public Transport {
     std::unique_ptr<Attempt> attempt;
     int attempts = 0;
     bool yielded = false;  // waits for the peer's connection
+    bool ours = false;     // this rank made the pair's connection: the peer gives up its own one, if it had begun it
+    bool gave_up = false;  // and that has been seen
     bool left = false;     // said goodbye and closed
     bool readable = false;
     bool writable = false;
@@ -69,6 +71,7 @@ class TcpTransport final : public Transport {
   void accept_strangers();
   void drop_late_strangers();
   void refuse(const Attempt& attempt, const std::string& reason);
+  void lose(const Attempt& attempt, const std::string& reason);
   Result<bool> decide(int32_t rank);
   Status settle(Attempt& attempt);
   void adopt(int32_t rank, Attempt& attempt);
