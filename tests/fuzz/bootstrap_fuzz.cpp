@@ -33,6 +33,8 @@ void messages(const std::string& bytes) {
   if (request.ok()) require(trestle::encode(request.value()) == bytes);
   const auto answer = trestle::decode_join_answer(bytes);
   if (answer.ok()) require(trestle::encode(answer.value()) == bytes);
+  const auto report = trestle::decode_join_report(bytes);
+  if (report.ok()) require(trestle::encode(report.value()) == bytes);
 }
 
 void gather(const std::string& bytes) {

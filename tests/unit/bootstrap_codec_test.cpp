@@ -86,6 +86,7 @@ TEST(RankInfoTest, DamagedOnesNeverCrash) {
     EXPECT_TRUE(!decoded.ok() || decoded.value().addresses.size() <= damaged.size());
     (void)decode_join_request(damaged);
     (void)decode_join_answer(damaged);
+    (void)decode_join_report(damaged);
   }
 }
 
@@ -119,12 +120,21 @@ TEST(CompareTest, DifferencesAreNamed) {
 }
 
 TEST(JoinMessageTest, RoundTripAndRankLists) {
-  JoinRequest request{100, 8, 3, 12345, "127.0.0.1:99"};
+  JoinRequest request{100, 8, 3, 12345, "127.0.0.1:99", "rank 3 (host a, pid 12)", uint64_t{1} << 63};
   const auto decoded = decode_join_request(encode(request));
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(decoded.value().address, request.address);
+  EXPECT_EQ(decoded.value().name, request.name);
+  EXPECT_EQ(decoded.value().process, request.process);
   JoinAnswer answer;
   answer.addresses = {"a", "b"};
+  answer.names = {"rank 1 (host a, pid 1)", "", "rank 2"};
+  answer.holder = "rank 0";
+  EXPECT_EQ(decode_join_answer(encode(answer)).value().names, answer.names);
+  EXPECT_EQ(decode_join_answer(encode(answer)).value().holder, answer.holder);
+  const JoinReport report{{Code::kTimeout, "too late"}};
+  EXPECT_EQ(decode_join_report(encode(report)).value().error.message, report.error.message);
+  EXPECT_EQ(decode_join_report(encode(report)).value().error.code, report.error.code);
   EXPECT_EQ(decode_join_answer(encode(answer)).value().addresses, answer.addresses);
   EXPECT_EQ(rank_list({3}), "rank 3");
   EXPECT_EQ(rank_list({1, 4, 6}), "ranks 1, 4 and 6");

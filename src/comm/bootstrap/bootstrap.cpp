@@ -124,6 +124,9 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const BootstrapConfig& config
   impl->local_ip = ip_of(meeting.listener.address);
   impl->abort = config.abort;
   TRY(impl->assemble(TRY(connect_neighbours(config, meeting, limit)), config.heartbeat_ns));
+  std::vector<std::string> names;
+  for (int32_t r = 0; r < config.nranks; ++r) names.push_back(meeting.name(r));
+  impl->mesh->set_names(std::move(names));
   auto bootstrap = std::unique_ptr<Bootstrap>(new Bootstrap(std::move(impl)));
   if (by_store) {
     TRY(bootstrap->barrier(config.deadline_ns));  // everybody has read everything
@@ -205,6 +208,29 @@ Status Bootstrap::barrier(int64_t deadline_ns) {
 
 void Bootstrap::set_names(std::vector<std::string> names) {
   if (impl_->mesh) impl_->mesh->set_names(std::move(names));
+}
+
+Status Bootstrap::heard() {
+  if (!impl_->mesh) return {};
+  impl_->mesh->poll(monotonic_clock().now_ns());
+  return impl_->mesh->status();
+}
+
+int Bootstrap::event_fd() const {
+  return impl_->mesh ? impl_->mesh->event_fd() : -1;
+}
+
+Error Bootstrap::cause_of(const Error& own) {
+  constexpr int64_t kCauseNs = 1'000'000'000;
+  const int64_t until = monotonic_clock().now_ns() + kCauseNs;
+  while (true) {
+    const Status told = heard();
+    if (!told.ok()) return told.error();
+    const int64_t left_ns = until - monotonic_clock().now_ns();
+    if (left_ns <= 0 || !impl_->mesh) return own;
+    pollfd waiting{impl_->mesh->event_fd(), POLLIN, 0};
+    ::poll(&waiting, 1, static_cast<int>(left_ns / 1'000'000 + 1));
+  }
 }
 
 void Bootstrap::fail(const Error& error) {

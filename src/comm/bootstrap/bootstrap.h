@@ -82,6 +82,13 @@ class Bootstrap {
   Status barrier(int64_t deadline_ns);
   // "rank 3 (host a, pid 12)" for sentences from here on; one per rank.
   void set_names(std::vector<std::string> names);
+  // What this rank has heard of a failure of the communicator so far; success: nothing. For waits that are not an
+  // exchange. event_fd() is readable when asking may bring news.
+  Status heard();
+  int event_fd() const;
+  // The story that others tell, if one comes within a second, else `own`: who fails because of another rank closes its
+  // connections before the reason has travelled, and would be blamed.
+  Error cause_of(const Error& own);
   // Tells the other ranks why this one does not go on, so that they do not wait for it.
   void fail(const Error& error);
 

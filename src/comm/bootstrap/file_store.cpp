@@ -22,6 +22,7 @@
 #include "comm/bootstrap/byte_text.h"
 #include "comm/bootstrap/dissemination.h"
 #include "comm/bootstrap/meeting.h"
+#include "comm/bootstrap/rank_info.h"
 #include "comm/bootstrap/rendezvous_board.h"
 #include "transport/auth/handshake.h"
 #include "trestle/trestle.h"
@@ -193,9 +194,11 @@ Error not_there(const Store& store, const BootstrapConfig& config, const Error& 
   if (error.code != Code::kTimeout) return error;
   std::vector<int32_t> missing;
   for (int32_t r = 0; r < config.nranks; ++r) {
-    if (store.read("rank-" + std::to_string(r)).empty()) missing.push_back(r);
+    const std::string name = "rank-" + std::to_string(r);
+    const Result<Card> card = decode_card(store.read(name), store.path(name));
+    if (!card.ok() || is_leftover(card.value())) missing.push_back(r);
   }
-  if (missing.empty()) return error;
+  if (missing.empty()) return Error{error.code, "the rendezvous " + config.store + ": " + error.message};
   return store.fail({Code::kTimeout, rank_list(missing) + " of " + std::to_string(config.nranks) +
                                          " did not come to the rendezvous " + config.store + " in time"});
 }
@@ -204,7 +207,11 @@ Error not_there(const Store& store, const BootstrapConfig& config, const Error& 
 void withdraw(const Store& store, const std::string& directory, const BootstrapConfig& config) {
   unlink(store.path("rank-" + std::to_string(config.rank)).c_str());
   for (int32_t r = 0; r < config.nranks; ++r) {
-    if (!store.read("rank-" + std::to_string(r)).empty()) return;
+    const std::string name = "rank-" + std::to_string(r);
+    const std::string bytes = store.read(name);
+    if (bytes.empty()) continue;
+    const Result<Card> card = decode_card(bytes, store.path(name));
+    if (!card.ok() || !is_leftover(card.value())) return;
   }
   clean_store(directory);
 }
@@ -244,6 +251,8 @@ Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& li
   mine.request.nranks = config.nranks;
   mine.request.rank = config.rank;
   mine.request.address = format_address(meeting.listener.address);
+  mine.request.name = own_rank_name(config.rank);
+  mine.request.process = process_token();
   mine.host = host_identity();
   mine.pid = getpid();
   TRY(publish(store, mine));
@@ -255,6 +264,16 @@ Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& li
   meeting.addresses = std::move(addresses).value();
   meeting.job = communicator_job(meeting.job, config.nranks);
   meeting.failure = [store] { return store.failure(); };
+  meeting.report = [store, config, directory = meeting.store](const JoinReport& report) {
+    if (report.error.code == Code::kSuccess) return;
+    (void)store.fail(report.error);
+    withdraw(store, directory, config);
+  };
+  meeting.name_of = [store](int32_t rank) {
+    const std::string name = "rank-" + std::to_string(rank);
+    const Result<Card> card = decode_card(store.read(name), store.path(name));
+    return card.ok() ? card.value().request.name : std::string();
+  };
   return meeting;
 }
 

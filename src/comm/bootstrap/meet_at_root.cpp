@@ -2,10 +2,15 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
 
 #include "base/clock.h"
 #include "comm/bootstrap/byte_text.h"
+#include "comm/bootstrap/dissemination.h"
 #include "comm/bootstrap/meeting.h"
+#include "comm/bootstrap/rank_info.h"
+#include "comm/bootstrap/rendezvous_line.h"
 #include "comm/bootstrap/rendezvous_message.h"
 #include "transport/auth/authenticate.h"
 #include "trestle/trestle.h"
@@ -103,7 +108,12 @@ Result<JoinAnswer> ask(int fd, const JoinRequest& request, const Root& root, con
   WaitLimit answer_limit = limit;
   if (limit.deadline_ns != kNever) answer_limit.deadline_ns += kAnswerGraceNs;
   const auto explain = [&root](const Error& error) {
-    return Error{error.code, "waiting for the other ranks at the rendezvous " + root.name + ": " + error.message};
+    const char* const who =
+        root.own_port ? "the process that made the unique id (as a rule that of rank 0)" : "the process of rank 0";
+    const std::string why = error.code == Code::kRemoteError
+                                ? std::string(who) + " ended or is lost (" + error.message + ")"
+                                : error.message;
+    return Error{error.code, "waiting for the other ranks at the rendezvous " + root.name + ": " + why};
   };
   Status status = send_all_before(fd, std::as_bytes(std::span(message)), answer_limit);
   if (!status.ok()) return explain(status.error());
@@ -144,8 +154,30 @@ Result<Listener> listen_for_neighbours(const BootstrapConfig& config, const Sock
                                        std::to_string(high) + " at " + format_address(ip) + " (" + last.message + ")"};
 }
 
+// What the rest of join() asks of the rendezvous, whose first answer has been read.
+void keep_line(Meeting& meeting, UniqueFd socket, const JoinAnswer& answer, const BootstrapConfig& config,
+               const Root& root) {
+  const std::string holder = answer.holder.empty() ? "a process that is no rank" : answer.holder;
+  const Error lost{Code::kRemoteError,
+                   holder + " ended while the communicator was being made; it held the rendezvous " + root.name};
+  const auto line = std::make_shared<RendezvousLine>(std::move(socket), lost);
+  meeting.failure = [line] { return line->look(); };
+  meeting.report = [line](const JoinReport& report) { line->report(report); };
+  std::map<int32_t, std::string> names;
+  const size_t steps = answer.addresses.size();
+  for (size_t k = 0; 2 * steps == answer.names.size() && k < steps; ++k) {
+    const int64_t distance = int64_t{1} << k;
+    names[static_cast<int32_t>((config.rank + distance) % config.nranks)] = answer.names[k];
+    names[static_cast<int32_t>((config.rank + config.nranks - distance) % config.nranks)] = answer.names[steps + k];
+  }
+  meeting.name_of = [names](int32_t rank) {
+    const auto found = names.find(rank);
+    return found == names.end() ? std::string() : found->second;
+  };
+}
+
 Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
-  const UniqueFd socket = TRY(reach_root(config, root, limit));
+  UniqueFd socket = TRY(reach_root(config, root, limit));
   Meeting meeting;
   meeting.job = root.own_port ? root.job : communicator_job(root.job, config.nranks);
   meeting.secret = root.secret;
@@ -158,8 +190,13 @@ Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, co
   if (limit.deadline_ns != kNever)
     request.time_left_ns = std::max<int64_t>(limit.deadline_ns - monotonic_clock().now_ns(), 1);
   request.address = format_address(meeting.listener.address);
+  request.name = own_rank_name(config.rank);
+  request.process = process_token();
   JoinAnswer answer = TRY(ask(socket.get(), request, root, limit));
   if (answer.error.code != Code::kSuccess) return answer.error;
+  if (answer.addresses.size() != static_cast<size_t>(dissemination_steps(config.nranks)))
+    return Error{Code::kRemoteError, "the rendezvous " + root.name + " gave a wrong number of addresses"};
+  keep_line(meeting, std::move(socket), answer, config, root);
   meeting.addresses = std::move(answer.addresses);
   return meeting;
 }

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "comm/bootstrap/bootstrap.h"
+#include "comm/bootstrap/rendezvous_message.h"
 #include "transport/socket/socket.h"
 
 namespace trestle {
@@ -21,7 +22,16 @@ struct Meeting {
   Listener listener;                   // of this rank, for the ranks rank - 2^k
   std::vector<std::string> addresses;  // of the ranks rank + 2^k
   std::string store;                   // directory to remove when all are connected; "": none
-  std::function<Status()> failure;     // asked while connecting: another rank has failed; may be empty
+  // All three may be empty. Another rank has failed (asked while connecting); how this rank's connecting went, once;
+  // "rank 3 (host a, pid 12)" of a neighbour, as far as it is known.
+  std::function<Status()> failure;
+  std::function<void(const JoinReport&)> report;
+  std::function<std::string(int32_t rank)> name_of;
+
+  std::string name(int32_t rank) const {
+    const std::string known = name_of ? name_of(rank) : "";
+    return known.empty() ? "rank " + std::to_string(rank) : known;
+  }
 };
 
 // Where the root is and how it is recognised.

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "comm/bootstrap/control_link.h"
 #include "comm/bootstrap/dissemination.h"
+#include "comm/bootstrap/rank_info.h"
 #include "comm/bootstrap/rendezvous_message.h"
 #include "transport/auth/handshake.h"
 
@@ -23,6 +24,8 @@ constexpr size_t kMostStrangers = 64;
 constexpr int64_t kRetryNs = 50 * kMs;
 // A neighbour listens before anybody hears of its address: one that refuses for so long has died.
 constexpr int64_t kRefusedNs = 5'000 * kMs;
+// How long another rank's story is waited for before this one tells its own.
+constexpr int64_t kCauseNs = 1'000 * kMs;
 
 // What waits to be read first; kHeartbeat if that cannot be seen yet.
 ControlKind kind_of_first_frame(const UniqueFd& socket) {
@@ -64,9 +67,12 @@ class Connector {
   void accept_all(int64_t now);
   void move_in(Attempt& attempt, int64_t now);
   void refuse(Attempt& attempt, const std::string& reason);
-  Status watch_done();
+  Status listen_for_stories();
+  Status story_of(const UniqueFd& socket, int32_t rank) const;
+  Status watch_done() const;
   Status still_alive(const UniqueFd& socket, int32_t rank) const;
   Result<Neighbours> connect_all();
+  Error cause_of(const Error& own);
   void tell(UniqueFd& socket, int32_t rank, const Error& error);
   Error timed_out() const;
 
@@ -77,6 +83,7 @@ class Connector {
   std::vector<Attempt> out_;
   std::list<Attempt> in_;         // accepted, not proved
   std::vector<UniqueFd> proved_;  // of rank - 2^k
+  bool told_ = false;             // the error is another rank's story
   OncePerKey refused_once_;
 };
 
@@ -85,15 +92,35 @@ bool Connector::complete() const {
          std::all_of(proved_.begin(), proved_.end(), [](const UniqueFd& fd) { return static_cast<bool>(fd); });
 }
 
-// Who gives up says why to those that it reached: they would have to guess, and name the wrong rank.
+// Who gives up says why to those that it reached, and through the meeting place to those that it did not: they would
+// have to guess, and name the wrong rank.
 Result<Neighbours> Connector::run() {
   Result<Neighbours> result = connect_all();
-  if (result.ok()) return result;
-  for (Attempt& attempt : out_) {
-    if (attempt.stage == Stage::kDone) tell(attempt.socket, peer(attempt.step, 1), result.error());
+  if (result.ok()) {
+    if (meeting_.report) meeting_.report({});
+    return result;
   }
-  for (int k = 0; k < steps_; ++k) tell(proved_[static_cast<size_t>(k)], peer(k, -1), result.error());
-  return result;
+  const Error error = cause_of(result.error());
+  Error told = error;
+  if (error.code == Code::kAborted) told.message = own_rank_name(config_.rank) + " aborted the communicator";
+  for (Attempt& attempt : out_) {
+    if (attempt.stage == Stage::kDone) tell(attempt.socket, peer(attempt.step, 1), told);
+  }
+  for (int k = 0; k < steps_; ++k) tell(proved_[static_cast<size_t>(k)], peer(k, -1), told);
+  if (meeting_.report) meeting_.report({told});
+  return error;
+}
+
+// A neighbour that is gone may have given up because of another rank, whose story is still on its way.
+Error Connector::cause_of(const Error& own) {
+  if (told_ || own.code == Code::kAborted) return own;
+  const int64_t until = monotonic_clock().now_ns() + kCauseNs;
+  while (monotonic_clock().now_ns() < until) {
+    const Status cause = listen_for_stories();
+    if (!cause.ok()) return cause.error();
+    ::poll(nullptr, 0, 5);
+  }
+  return own;
 }
 
 void Connector::tell(UniqueFd& socket, int32_t rank, const Error& error) {
@@ -101,7 +128,13 @@ void Connector::tell(UniqueFd& socket, int32_t rank, const Error& error) {
   ControlFrame frame;
   frame.kind = ControlKind::kError;
   frame.payload = encode(ControlStory{config_.rank, error});
-  ControlLink(rank, std::move(socket), kMaxSentence * 2).send(frame);
+  ControlLink link(rank, std::move(socket), kMaxSentence * 2);
+  link.send(frame);
+  // A socket closed over unread bytes resets the connection, and a reset overtakes the frame.
+  end_sending(link.fd());
+  std::array<std::byte, 4096> ignored;
+  for (Result<size_t> got = 1; got.ok() && got.value() > 0 && got.value() != kEndOfStream;)
+    got = receive_bytes(link.fd(), ignored);
 }
 
 Result<Neighbours> Connector::connect_all() {
@@ -114,6 +147,7 @@ Result<Neighbours> Connector::connect_all() {
     for (Attempt& attempt : in_) move_in(attempt, now);
     in_.remove_if([](const Attempt& attempt) { return !attempt.socket; });
     if (complete()) break;
+    TRY(listen_for_stories());
     TRY(watch_done());
     const Status waited = wait();
     if (!waited.ok()) return waited.error();
@@ -133,7 +167,6 @@ Status Connector::wait() {
   if (limit_.aborted != nullptr && limit_.aborted->load()) return Error{Code::kAborted, "the communicator was aborted"};
   const int64_t left_ns = limit_.deadline_ns - monotonic_clock().now_ns();
   if (left_ns <= 0) return timed_out();
-  if (meeting_.failure) TRY(meeting_.failure());
   std::vector<pollfd> fds = {{meeting_.listener.fd.get(), POLLIN, 0}};
   const auto add = [&fds](const Attempt& attempt) {
     if (!attempt.socket || attempt.stage == Stage::kDone) return;
@@ -180,7 +213,7 @@ Status Connector::retry(Attempt& attempt, int64_t now, const Error& error) {
   attempt.since_ns = now + kRetryNs;
   if (attempt.refused_ns < 0) attempt.refused_ns = now;
   if (now - attempt.refused_ns < kRefusedNs) return {};
-  return Error{Code::kRemoteError, "rank " + std::to_string(peer(attempt.step, 1)) + " at " +
+  return Error{Code::kRemoteError, meeting_.name(peer(attempt.step, 1)) + " at " +
                                        meeting_.addresses[static_cast<size_t>(attempt.step)] +
                                        " cannot be reached: " + error.message};
 }
@@ -245,8 +278,35 @@ void Connector::refuse(Attempt& attempt, const std::string& reason) {
   attempt.socket.reset();
 }
 
+// What the meeting place and those who are connected already know of a failure.
+Status Connector::listen_for_stories() {
+  const auto look = [this]() -> Status {
+    if (meeting_.failure) TRY(meeting_.failure());
+    for (const Attempt& attempt : out_) {
+      if (attempt.stage == Stage::kDone) TRY(story_of(attempt.socket, peer(attempt.step, 1)));
+    }
+    for (int k = 0; k < steps_; ++k) TRY(story_of(proved_[static_cast<size_t>(k)], peer(k, -1)));
+    return {};
+  };
+  Status told = look();
+  told_ = !told.ok();
+  return told;
+}
+
+Status Connector::story_of(const UniqueFd& socket, int32_t rank) const {
+  if (!socket || kind_of_first_frame(socket) != ControlKind::kError) return {};
+  ControlLink link(rank, UniqueFd(::dup(socket.get())), kMaxSentence * 2);
+  std::vector<ControlFrame> frames;
+  std::string reason;
+  (void)link.read(frames, reason);
+  if (frames.empty()) return {};
+  const auto story = decode_story(frames.front().payload, config_.nranks);
+  if (!story) return {};
+  return story->error;
+}
+
 // A neighbour that dies while others are still awaited must not be noticed at the deadline only.
-Status Connector::watch_done() {
+Status Connector::watch_done() const {
   for (const Attempt& attempt : out_) {
     if (attempt.stage == Stage::kDone) TRY(still_alive(attempt.socket, peer(attempt.step, 1)));
   }
@@ -260,17 +320,8 @@ Status Connector::watch_done() {
 Status Connector::still_alive(const UniqueFd& socket, int32_t rank) const {
   char byte = 0;
   const ssize_t seen = ::recv(socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (seen > 0 && kind_of_first_frame(socket) == ControlKind::kError) {
-    ControlLink link(rank, UniqueFd(::dup(socket.get())), kMaxSentence * 2);
-    std::vector<ControlFrame> frames;
-    std::string reason;
-    (void)link.read(frames, reason);
-    if (!frames.empty()) {
-      if (auto story = decode_story(frames.front().payload, config_.nranks)) return story->error;
-    }
-  }
   if (seen > 0 || (seen < 0 && (errno == EAGAIN || errno == EINTR))) return {};
-  return Error{Code::kRemoteError, "rank " + std::to_string(rank) + " ended while the communicator was being made"};
+  return Error{Code::kRemoteError, meeting_.name(rank) + " ended while the communicator was being made"};
 }
 
 Error Connector::timed_out() const {
@@ -283,7 +334,9 @@ Error Connector::timed_out() const {
   }
   std::sort(absent.begin(), absent.end());
   absent.erase(std::unique(absent.begin(), absent.end()), absent.end());
-  return Error{Code::kTimeout, "no connection with " + rank_list(absent) + " came about in time"};
+  std::string names;
+  for (const int32_t rank : absent) names += (names.empty() ? " (" : ", ") + meeting_.name(rank);
+  return Error{Code::kTimeout, "no connection with " + rank_list(absent) + " came about in time" + names + ")"};
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <span>
 
+#include "base/host.h"
 #include "comm/bootstrap/byte_text.h"
 #include "transport/auth/crypto.h"
 
@@ -56,6 +57,10 @@ uint64_t fresh_token() {
   // Without a source of random numbers: the process id and an address, which differ between living processes of a host.
   if (token == 0) token = static_cast<uint64_t>(getpid()) << 32 | 1;
   return token;
+}
+
+std::string rank_name(int32_t rank, const std::string& host, uint32_t pid) {
+  return "rank " + std::to_string(rank) + " (host " + host + ", pid " + std::to_string(pid) + ")";
 }
 
 }  // namespace
@@ -113,8 +118,11 @@ uint64_t process_token() {
 }
 
 std::string rank_name(const RankInfo& info) {
-  return "rank " + std::to_string(info.rank) + " (host " + info.place.hostname + ", pid " + std::to_string(info.pid) +
-         ")";
+  return rank_name(info.rank, info.place.hostname, info.pid);
+}
+
+std::string own_rank_name(int32_t rank) {
+  return rank_name(rank, host_name(), static_cast<uint32_t>(::getpid()));
 }
 
 Status compare_configuration(const std::vector<RankInfo>& infos) {

@@ -39,6 +39,7 @@ uint64_t process_token();
 
 // "rank 3 (host a, pid 12)"
 std::string rank_name(const RankInfo& info);
+std::string own_rank_name(int32_t rank);
 
 // infos[r] is rank r's. Success, or kInvalidUsage with a sentence that is the same on all ranks: the lowest rank that
 // differs from rank 0, what differs (version, variable, topology), and both values.

@@ -1,10 +1,12 @@
 #include "comm/bootstrap/rendezvous_board.h"
 
+#include <algorithm>
+
 #include "comm/bootstrap/dissemination.h"
 
 namespace trestle {
 
-void RendezvousBoard::arrive(const JoinRequest& request, const std::string& from) {
+void RendezvousBoard::arrive(const JoinRequest& request, const std::string& from, bool holds) {
   const std::string who = "rank " + std::to_string(request.rank) + " (at " + from + ")";
   if (arrived_.empty() && nranks_ == 0) {
     nranks_ = request.nranks;
@@ -21,7 +23,7 @@ void RendezvousBoard::arrive(const JoinRequest& request, const std::string& from
                                              first + " says " + std::to_string(nranks_)});
   if (request.rank < 0 || request.rank >= nranks_)
     return fail({Code::kInvalidArgument, who + " is out of range: there are " + std::to_string(nranks_) + " ranks"});
-  const auto [seat, free] = arrived_.try_emplace(request.rank, Arrival{request.address, from});
+  const auto [seat, free] = arrived_.try_emplace(request.rank, Arrival{request.address, from, request.name, holds});
   if (!free)
     return fail({Code::kInvalidArgument, "two processes joined as rank " + std::to_string(request.rank) + " of " +
                                              std::to_string(nranks_) + ": at " + seat->second.from + " and at " +
@@ -29,21 +31,37 @@ void RendezvousBoard::arrive(const JoinRequest& request, const std::string& from
 }
 
 void RendezvousBoard::leave(int32_t rank) {
-  fail({Code::kRemoteError, "rank " + std::to_string(rank) + " went away before all " + std::to_string(nranks_) +
-                                " ranks had come to the rendezvous"});
+  const std::string before =
+      complete() ? " ended while the communicator was being made"
+                 : " went away before all " + std::to_string(nranks_) + " ranks had come to the rendezvous";
+  fail({Code::kRemoteError, name(rank) + before});
+}
+
+void RendezvousBoard::closes() {
+  fail({Code::kRemoteError, "the process that holds the rendezvous ended before all had come; " +
+                                (nranks_ == 0 ? "nobody had" : rank_list(missing()) + " had not")});
+}
+
+std::string RendezvousBoard::name(int32_t rank) const {
+  const auto found = arrived_.find(rank);
+  return found == arrived_.end() || found->second.name.empty() ? "rank " + std::to_string(rank) : found->second.name;
 }
 
 void RendezvousBoard::fail(Error error) {
   if (!failure_) failure_ = std::move(error);
 }
 
-void RendezvousBoard::time_over(const std::string& refused) {
-  std::vector<int32_t> missing;
+std::vector<int32_t> RendezvousBoard::missing() const {
+  std::vector<int32_t> ranks;
   for (int32_t r = 0; r < nranks_; ++r) {
-    if (!arrived_.contains(r)) missing.push_back(r);
+    if (!arrived_.contains(r)) ranks.push_back(r);
   }
+  return ranks;
+}
+
+void RendezvousBoard::time_over(const std::string& refused) {
   fail({Code::kTimeout,
-        rank_list(missing) + " of " + std::to_string(nranks_) + " did not come to the rendezvous in time" + refused});
+        rank_list(missing()) + " of " + std::to_string(nranks_) + " did not come to the rendezvous in time" + refused});
 }
 
 JoinAnswer RendezvousBoard::answer_for(int32_t rank) const {
@@ -52,9 +70,16 @@ JoinAnswer RendezvousBoard::answer_for(int32_t rank) const {
     answer.error = *failure_;
     return answer;
   }
-  for (int k = 0; k < dissemination_steps(nranks_); ++k)
-    answer.addresses.push_back(
-        arrived_.at(static_cast<int32_t>((int64_t{rank} + (int64_t{1} << k)) % nranks_)).address);
+  const auto neighbour = [&](int k, int direction) {
+    return static_cast<int32_t>((int64_t{rank} + nranks_ + direction * (int64_t{1} << k)) % nranks_);
+  };
+  const int steps = dissemination_steps(nranks_);
+  for (int k = 0; k < steps; ++k) answer.addresses.push_back(arrived_.at(neighbour(k, 1)).address);
+  for (int k = 0; k < steps; ++k) answer.names.push_back(arrived_.at(neighbour(k, 1)).name);
+  for (int k = 0; k < steps; ++k) answer.names.push_back(arrived_.at(neighbour(k, -1)).name);
+  const auto holder =
+      std::find_if(arrived_.begin(), arrived_.end(), [](const auto& arrival) { return arrival.second.holds; });
+  if (holder != arrived_.end()) answer.holder = name(holder->first);
   return answer;
 }
 

@@ -6,6 +6,7 @@ namespace trestle {
 namespace {
 
 constexpr size_t kMaxAddress = 256;
+constexpr size_t kMaxName = 512;
 constexpr size_t kMaxSentence = 16 * 1024;
 
 Error unreadable(const char* who) {
@@ -21,6 +22,8 @@ std::string encode(const JoinRequest& request) {
       .integer(request.rank)
       .integer(request.time_left_ns)
       .text(request.address)
+      .text(request.name)
+      .integer(request.process)
       .take();
 }
 
@@ -32,6 +35,8 @@ Result<JoinRequest> decode_join_request(std::string_view bytes) {
   request.rank = in.integer<int32_t>();
   request.time_left_ns = in.integer<int64_t>();
   request.address = in.text(kMaxAddress);
+  request.name = in.text(kMaxName);
+  request.process = in.integer<uint64_t>();
   if (!in.at_end() || request.time_left_ns < 0) return unreadable("a rank");
   return request;
 }
@@ -41,7 +46,9 @@ std::string encode(const JoinAnswer& answer) {
   out.integer(static_cast<int32_t>(answer.error.code)).text(answer.error.message);
   out.integer(static_cast<uint32_t>(answer.addresses.size()));
   for (const std::string& address : answer.addresses) out.text(address);
-  return out.take();
+  out.integer(static_cast<uint32_t>(answer.names.size()));
+  for (const std::string& name : answer.names) out.text(name);
+  return out.text(answer.holder).take();
 }
 
 Result<JoinAnswer> decode_join_answer(std::string_view bytes) {
@@ -50,9 +57,25 @@ Result<JoinAnswer> decode_join_answer(std::string_view bytes) {
   const auto code = in.integer<int32_t>();
   answer.error.message = in.text(kMaxSentence);
   for (uint32_t left = in.count(4); left > 0 && in.ok(); --left) answer.addresses.emplace_back(in.text(kMaxAddress));
+  for (uint32_t left = in.count(4); left > 0 && in.ok(); --left) answer.names.emplace_back(in.text(kMaxName));
+  answer.holder = in.text(kMaxName);
   if (!in.at_end() || code < 0 || code > static_cast<int>(Code::kAborted)) return unreadable("the rendezvous");
   answer.error.code = static_cast<Code>(code);
   return answer;
+}
+
+std::string encode(const JoinReport& report) {
+  return ByteWriter().integer(static_cast<int32_t>(report.error.code)).text(report.error.message).take();
+}
+
+Result<JoinReport> decode_join_report(std::string_view bytes) {
+  ByteReader in(bytes);
+  JoinReport report;
+  const auto code = in.integer<int32_t>();
+  report.error.message = in.text(kMaxSentence);
+  if (!in.at_end() || code < 0 || code > static_cast<int>(Code::kAborted)) return unreadable("a rank");
+  report.error.code = static_cast<Code>(code);
+  return report;
 }
 
 std::string framed(const std::string& message) {

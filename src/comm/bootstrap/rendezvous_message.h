@@ -1,5 +1,12 @@
-// What a rank and the root server say to each other after the handshake: one JoinRequest, one JoinAnswer. Also the
-// sentences about lists of ranks.
+// What a rank and the root server say to each other after the handshake. Also the sentences about lists of ranks.
+//
+//   rank                                 root
+//   JoinRequest                  ---->
+//                                <----  JoinAnswer: the failure, or where the neighbours are
+//   (connects to its neighbours)
+//                                <----  JoinAnswer, only when a rank fails or dies meanwhile: why
+//                                <----  JoinAnswer without addresses, only when the root's process ends: go on alone
+//   JoinReport: connected, or why it gives up  ---->
 //
 // Values, any thread. On the wire: length u32, then the message; decoding trusts nothing.
 #pragma once
@@ -19,19 +26,30 @@ struct JoinRequest {
   int32_t rank = 0;
   int64_t time_left_ns = 0;  // until the rank gives up; 0: never
   std::string address;       // where it listens
+  std::string name;          // "rank 3 (host a, pid 12)", for sentences
+  uint64_t process = 0;      // process_token()
 };
 
 struct JoinAnswer {
   Error error{Code::kSuccess, {}};     // kSuccess: go on
   std::vector<std::string> addresses;  // of the ranks rank + 2^k
+  std::vector<std::string> names;      // of the same, then of the ranks rank - 2^k
+  std::string holder;                  // name of a rank whose process holds the rendezvous; "": of none
+};
+
+// The last that a rank says. kSuccess: it is connected with all its neighbours; else why it gives up.
+struct JoinReport {
+  Error error{Code::kSuccess, {}};
 };
 
 inline constexpr size_t kMaxJoinBytes = 64 * 1024;
 
 std::string encode(const JoinRequest& request);
 std::string encode(const JoinAnswer& answer);
+std::string encode(const JoinReport& report);
 Result<JoinRequest> decode_join_request(std::string_view bytes);
 Result<JoinAnswer> decode_join_answer(std::string_view bytes);
+Result<JoinReport> decode_join_report(std::string_view bytes);
 // With its length in front.
 std::string framed(const std::string& message);
 

@@ -1,8 +1,11 @@
-// RendezvousServer: where the ranks of one communicator leave their addresses. It answers when all are there, then it
-// is done.
+// RendezvousServer: where the ranks of one communicator leave their addresses. It answers when all are there, and while
+// they connect to their neighbours it tells all who are not done yet when one of them fails or dies: until then it is
+// the only one that everybody is connected with.
 //
-// start_rendezvous() makes a thread that the process's registry owns: it ends when all ranks were answered, when its
+// start_rendezvous() makes a thread that the process's registry owns: it ends when all ranks have reported, when its
 // time is over, or when the process ends (a forked child does not have it). Everything else is private to that thread.
+// A failure is told to all who are connected or in the listening queue before a rank of this process hears of it, and
+// before the process ends in order; neither waits longer than a second for that.
 //
 // Strangers: a connection that has not proved itself and asked to join within the handshake time is dropped, there are
 // at most kMaxHalfOpen of them (the oldest goes), and each address that was refused is logged once. None of them holds
