@@ -197,7 +197,10 @@ class Wirer {
 
   Status open_board() {
     if (!board_) return {};
-    TRY(board_->open(wiring_.infos[0].addresses[kBoardAddress], deadline_ns_));
+    // Who dies now is known to the control mesh only; who gave up because of that is missed here.
+    const BoardWatch watch{bootstrap_.event_fd(), [this] { return bootstrap_.heard(); }};
+    const Status opened = board_->open(wiring_.infos[0].addresses[kBoardAddress], deadline_ns_, watch);
+    if (!opened.ok()) return bootstrap_.cause_of(opened.error());
     wiring_.express = std::make_unique<Express>(std::move(board_), bootstrap_.rank(), bootstrap_.nranks(),
                                                 std::min<uint64_t>(settings_.config.express_bytes, kBoardPayloadBytes));
     return {};

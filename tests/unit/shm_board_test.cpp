@@ -117,6 +117,25 @@ TEST(Board, WorksBetweenProcesses) {
   }
 }
 
+// Who waits for a rank that will not come is told by its watch, on both sides, long before the deadline.
+TEST(Board, TheWatchEndsTheWait) {
+  const auto first = Board::create(config_of(0, 3, "job watched"), false).value();
+  const auto second = Board::create(config_of(1, 3, "job watched"), false).value();
+  const auto watch_after = [](int looks) {
+    return BoardWatch{-1, [looks]() mutable -> Status {
+                        if (looks-- > 0) return {};
+                        return Error{Code::kRemoteError, "rank 2 died"};
+                      }};
+  };
+  const int64_t deadline_ns = monotonic_clock().now_ns() + kGenerousNs;
+  const Status fetched = second->open(first->address(), deadline_ns, watch_after(0));  // nobody serves
+  ASSERT_FALSE(fetched.ok());
+  EXPECT_EQ(fetched.error().message, "rank 2 died");
+  const Status served = first->open("", deadline_ns, watch_after(1));
+  ASSERT_FALSE(served.ok());
+  EXPECT_EQ(served.error().message, "rank 2 died");
+}
+
 TEST(Board, NamesWhoDidNotCome) {
   EndpointConfig config = config_of(0, 3, "job e");
   config.peer_names = {"rank 0 (a)", "rank 1 (b)", "rank 2 (c)"};

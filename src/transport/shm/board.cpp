@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "transport/auth/authenticate.h"
 #include "transport/auth/handshake.h"
 #include "transport/shm/links.h"
 #include "transport/socket/socket.h"
@@ -28,28 +27,37 @@ Credentials credentials(const EndpointConfig& config) {
   return {config.secret, job_id(config.job + "/board"), config.rank};
 }
 
-// A rank that fetches: its handshake, until it has the memory.
-struct Guest {
-  UniqueFd fd;
-  Handshake handshake;
-};
-
-// One step of a guest's handshake. True: done; false: waits for its socket.
-Result<bool> step(Guest& guest) {
+// One step of a handshake. True: done; false: waits for its socket.
+Result<bool> step(const UniqueFd& fd, Handshake& handshake) {
   std::array<std::byte, kHelloBytes> buffer;
-  while (!guest.handshake.done()) {
-    if (!guest.handshake.outgoing().empty()) {
-      const size_t sent = TRY(send_bytes(guest.fd.get(), guest.handshake.outgoing()));
+  while (!handshake.done()) {
+    if (!handshake.outgoing().empty()) {
+      const size_t sent = TRY(send_bytes(fd.get(), handshake.outgoing()));
       if (sent == 0) return Error{Code::kSystemError, "a fresh socket takes no bytes"};
-      guest.handshake.sent(sent);
+      handshake.sent(sent);
       continue;
     }
-    const size_t got = TRY(receive_bytes(guest.fd.get(), std::span(buffer).first(guest.handshake.wanted())));
+    const size_t got = TRY(receive_bytes(fd.get(), std::span(buffer).first(handshake.wanted())));
     if (got == 0) return false;
     if (got == kEndOfStream) return Error{Code::kRemoteError, "it closed the connection"};
-    TRY(guest.handshake.received(std::span(buffer).first(got)));
+    Status status = handshake.received(std::span(buffer).first(got));
+    if (!status.ok()) {
+      if (!handshake.outgoing().empty()) (void)send_bytes(fd.get(), handshake.outgoing());
+      return std::move(status).error();
+    }
   }
   return true;
+}
+
+// Until one of the sockets or the watch has something to say, at most a second.
+Status wait_for(std::vector<pollfd>& sockets, int64_t deadline_ns, const BoardWatch& watch) {
+  constexpr int64_t kMostMs = 1000;
+  if (watch.look) TRY(watch.look());
+  const int64_t left_ns = deadline_ns - monotonic_clock().now_ns();
+  if (left_ns <= 0) return Error{Code::kTimeout, "the deadline passed"};
+  if (watch.fd >= 0) sockets.push_back({watch.fd, POLLIN, 0});
+  (void)::poll(sockets.data(), sockets.size(), static_cast<int>(std::min(left_ns / 1'000'000 + 1, kMostMs)));
+  return {};
 }
 
 }  // namespace
@@ -74,6 +82,12 @@ struct Board::ProcessMemory {
     }
     return memory;
   }
+};
+
+// A rank that fetches: its handshake, until it has the memory.
+struct Board::Guest {
+  UniqueFd fd;
+  Handshake handshake;
 };
 
 Board::Board(const EndpointConfig& config)
@@ -108,40 +122,52 @@ Status Board::make() {
   return {};
 }
 
-Status Board::open(const std::string& rank0_address, int64_t deadline_ns) {
+Status Board::open(const std::string& rank0_address, int64_t deadline_ns, const BoardWatch& watch) {
   if (process_memory_ == nullptr && ranks_ > 1) {
-    TRY(rank_ == 0 ? serve(deadline_ns) : fetch(rank0_address, deadline_ns));
+    TRY(rank_ == 0 ? serve(deadline_ns, watch) : fetch(rank0_address, deadline_ns, watch));
   }
   listener_.reset();
   segment_.close_fd();
   return {};
 }
 
-Status Board::fetch(const std::string& address, int64_t deadline_ns) {
-  const WaitLimit limit{deadline_ns, nullptr};
+Status Board::fetch(const std::string& address, int64_t deadline_ns, const BoardWatch& watch) {
   UniqueFd fd;
   while (!fd) {
     Result<UniqueFd> connected = connect_unix(address);
     if (!connected.ok()) return Error{connected.error().code, name(0) + ": " + connected.error().message};
     fd = std::move(connected).value();
-    if (!fd && monotonic_clock().now_ns() >= deadline_ns) {
+    if (fd) break;
+    if (monotonic_clock().now_ns() >= deadline_ns) {
       return Error{Code::kTimeout, name(0) + " did not take the connection for the board of small collectives in time"};
     }
-    if (!fd) ::sched_yield();  // its queue is full and tells nobody when it is not
+    if (watch.look) TRY(watch.look());
+    ::sched_yield();  // its queue is full and tells nobody when it is not
   }
   if (TRY(peer_process(fd.get())).uid != geteuid()) {
     return Error{Code::kRemoteError, "the process that listens for " + name(0) + " belongs to another user"};
   }
+  const auto wait = [&]() -> Status {
+    std::vector<pollfd> sockets{{fd.get(), POLLIN, 0}};
+    Status waited = wait_for(sockets, deadline_ns, watch);
+    if (waited.ok() || waited.error().code != Code::kTimeout || monotonic_clock().now_ns() < deadline_ns) return waited;
+    return Error{Code::kTimeout, name(0) + " did not hand out the board of small collectives in time"};
+  };
   Handshake handshake(Role::kInitiator, Purpose::kShm, credentials(config_), 0);
-  Status status = authenticate(fd.get(), handshake, limit);
-  if (!status.ok()) return Error{status.error().code, name(0) + ": " + status.error().message};
+  while (true) {
+    const Result<bool> done = step(fd, handshake);
+    if (!done.ok()) return Error{done.error().code, name(0) + ": " + done.error().message};
+    if (done.value()) break;
+    TRY(wait());
+  }
   std::vector<UniqueFd> descriptors;
   std::byte note{};
   while (true) {
-    TRY(wait_before(fd.get(), POLLIN, limit));
-    const size_t got = TRY(receive_with_descriptors(fd.get(), std::span(&note, 1), descriptors));
-    if (got == kEndOfStream) return Error{Code::kRemoteError, name(0) + " closed the connection for the board"};
-    if (got != 0) break;
+    const Result<size_t> got = receive_with_descriptors(fd.get(), std::span(&note, 1), descriptors);
+    if (!got.ok() || got.value() == kEndOfStream)
+      return Error{Code::kRemoteError, name(0) + " closed the connection for the board"};
+    if (got.value() != 0) break;
+    TRY(wait());
   }
   if (descriptors.empty()) return Error{Code::kRemoteError, name(0) + " sent no memory for the board"};
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -151,21 +177,20 @@ Status Board::fetch(const std::string& address, int64_t deadline_ns) {
   return {};
 }
 
-Status Board::serve(int64_t deadline_ns) {
+Status Board::serve(int64_t deadline_ns, const BoardWatch& watch) {
   std::list<Guest> guests;
   std::vector<bool> has(static_cast<size_t>(ranks_), false);
   has[0] = true;
-  int32_t missing = ranks_ - 1;
   OncePerKey warned;
-  while (missing != 0) {
+  while (std::find(has.begin(), has.end(), false) != has.end()) {
     std::vector<pollfd> watched{{listener_.get(), POLLIN, 0}};
     for (const Guest& guest : guests) watched.push_back({guest.fd.get(), POLLIN, 0});
-    const int64_t left_ns = deadline_ns - monotonic_clock().now_ns();
-    if (left_ns <= 0) {
+    const Status waited = wait_for(watched, deadline_ns, watch);
+    if (!waited.ok() && monotonic_clock().now_ns() >= deadline_ns) {
       const auto first = static_cast<int32_t>(std::find(has.begin(), has.end(), false) - has.begin());
       return Error{Code::kTimeout, name(first) + " did not come for the board of small collectives in time"};
     }
-    (void)::poll(watched.data(), watched.size(), static_cast<int>(std::min<int64_t>(left_ns / 1'000'000 + 1, 1000)));
+    TRY(waited);
     while (guests.size() < kMostWaitingStrangers + static_cast<size_t>(ranks_)) {
       UniqueFd fd = TRY(accept_connection(listener_.get()));
       if (!fd) break;
@@ -174,24 +199,30 @@ Status Board::serve(int64_t deadline_ns) {
       guests.push_back({std::move(fd), Handshake(Role::kAcceptor, Purpose::kShm, credentials(config_))});
     }
     for (auto guest = guests.begin(); guest != guests.end();) {
-      Result<bool> done = step(*guest);
+      const Result<bool> done = step(guest->fd, guest->handshake);
       if (done.ok() && !done.value()) {
         ++guest;
         continue;
       }
-      const int32_t peer = guest->handshake.peer_rank();
-      if (done.ok() && peer > 0 && peer < ranks_ && !has[static_cast<size_t>(peer)]) {
-        const std::byte note{1};
-        const int fd = segment_.fd();
-        TRY(send_with_descriptors(guest->fd.get(), std::span(&note, 1), std::span(&fd, 1)));
-        has[static_cast<size_t>(peer)] = true;
-        --missing;
-      } else if (!done.ok() && warned.first(done.error().message)) {
+      if (done.ok()) TRY(hand_out(*guest, has));
+      if (!done.ok() && warned.first(done.error().message))
         LOG(kWarn, kShm, "board: a connection was turned away: %s", done.error().message.c_str());
-      }
       guest = guests.erase(guest);
     }
   }
+  return {};
+}
+
+Status Board::hand_out(const Guest& guest, std::vector<bool>& has) const {
+  const int32_t peer = guest.handshake.peer_rank();
+  if (peer <= 0 || peer >= ranks_ || has[static_cast<size_t>(peer)]) return {};
+  const std::byte note{1};
+  const int fd = segment_.fd();
+  const auto sent = send_with_descriptors(guest.fd.get(), std::span(&note, 1), std::span(&fd, 1));
+  if (!sent.ok())
+    return Error{sent.error().code,
+                 name(peer) + " could not be given the board of small collectives: " + sent.error().message};
+  has[static_cast<size_t>(peer)] = true;
   return {};
 }
 

@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,13 @@ inline constexpr uint64_t kBoardSlots = 8;
 inline constexpr size_t kBoardPayloadBytes = 8192;
 inline constexpr size_t kBoardLineBytes = 48;
 
+// Whether the other ranks are still coming: `look` is asked when `fd` is readable and now and then; its error ends the
+// wait. Both may be empty.
+struct BoardWatch {
+  int fd = -1;
+  std::function<Status()> look;
+};
+
 class Board {
  public:
   // Rank 0 makes the memory; with `one_process` (all ranks are threads of this process) whoever is first. Uses rank,
@@ -47,8 +55,9 @@ class Board {
   const std::string& address() const { return address_; }
   // After all ranks have created theirs. Blocks until the rank has the memory, and rank 0 until all others have it, at
   // most until `deadline_ns` of the monotonic clock: kTimeout names who is missing. All ranks call it, from threads or
-  // processes of their own. Within one process nothing is waited for and the address is empty.
-  Status open(const std::string& rank0_address, int64_t deadline_ns);
+  // processes of their own. Within one process nothing is waited for and the address is empty. While it waits it asks
+  // `watch` whether there is any use in that.
+  Status open(const std::string& rank0_address, int64_t deadline_ns, const BoardWatch& watch = {});
 
   std::byte* my_payload(uint64_t sequence) { return mine(sequence)->payload; }
   void publish(uint64_t sequence, uint64_t floor) {
@@ -88,14 +97,16 @@ class Board {
     uint64_t returned = 0;
   };
   struct ProcessMemory;
+  struct Guest;
 
   explicit Board(const EndpointConfig& config);
   Row* row(int32_t rank) const { return rows_ + rank; }
   Slot* mine(uint64_t sequence) { return &row(rank_)->slots[sequence % kBoardSlots]; }
   const Slot* slot_of(int32_t rank, uint64_t sequence) const { return &row(rank)->slots[sequence % kBoardSlots]; }
   Status make();
-  Status fetch(const std::string& address, int64_t deadline_ns);
-  Status serve(int64_t deadline_ns);
+  Status fetch(const std::string& address, int64_t deadline_ns, const BoardWatch& watch);
+  Status serve(int64_t deadline_ns, const BoardWatch& watch);
+  Status hand_out(const Guest& guest, std::vector<bool>& has) const;
   std::string name(int32_t rank) const;
 
   const int32_t rank_;
