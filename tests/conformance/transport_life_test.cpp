@@ -111,6 +111,31 @@ TEST_P(TransportLife, ADeadPeerIsNamed) {
   }
 }
 
+// However far the pair's connection had come. A system error would be taken for this rank's own failure.
+TEST_P(TransportLife, APeerThatDiesWhileConnectingIsNamed) {
+  if (GetParam() == "loopback") GTEST_SKIP() << "within a process there is nothing to connect";
+  for (const int32_t ahead : {-1, 0, 1}) {  // drives alone before the death
+    for (int rounds = 0; rounds < 16; ++rounds) {
+      SCOPED_TRACE(testing::Message() << "rounds " << rounds << ", ahead " << ahead);
+      Endpoints endpoints(GetParam(), 2);
+      Outgoing there(1, {1, 0, 0, 0}, 64);
+      Outgoing back(0, {2, 0, 0, 0}, 64);
+      Incoming never(1, {3, 0, 0, 0}, 64);
+      if (rounds % 2 == 0) post(endpoints, 1, back);
+      post(endpoints, 0, there);
+      post(endpoints, 0, never);
+      ASSERT_TRUE(endpoints.drive_rounds(rounds / 2));
+      if (ahead >= 0) {
+        ASSERT_TRUE(endpoints[ahead].progress().ok());
+      }
+      endpoints.destroy(1);
+      const Error error = endpoints.drive_to_error(0);
+      EXPECT_EQ(error.code, Code::kRemoteError) << error.message;
+      EXPECT_NE(error.message.find(test_name(1)), std::string::npos) << error.message;
+    }
+  }
+}
+
 TEST_P(TransportLife, WhatWasDoneArrivesAfterAPeacefulClose) {
   Endpoints endpoints(GetParam(), 2);
   std::deque<Outgoing> out;
