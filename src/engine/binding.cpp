@@ -101,7 +101,7 @@ uint64_t bounded_segment(uint64_t preferred, const Scatter& scatter) {
 
 }  // namespace
 
-void bind_steps(PreparedPhase& phase, uint64_t segment_bytes, const Scatter& scatter, uint64_t& staging_bytes) {
+void bind_steps(PreparedPhase& phase, const SegmentRule& rule, const Scatter& scatter, uint64_t& staging_bytes) {
   const Plan& plan = *phase.plan;
   phase.logical_begin.assign(1, 0);
   uint64_t longest = 0;
@@ -112,9 +112,11 @@ void bind_steps(PreparedPhase& phase, uint64_t segment_bytes, const Scatter& sca
   phase.scratch_stride = (longest + 63) / 64 * 64;
   phase.scratch_offset = staging_bytes;
   staging_bytes += phase.scratch_stride * plan.scratch;
-  phase.segment_bytes = bounded_segment(segment_bytes, scatter);
+  phase.segment_bytes = bounded_segment(rule.bytes, scatter);
   for (const Step& step : plan.steps) {
     phase.step_bytes.push_back(bytes_before(phase, step.logical_first, step.blocks));
+    phase.step_segment_bytes.push_back(
+        segment_bytes_of({phase.segment_bytes, rule.per_message}, phase.step_bytes.back()));
     for (uint32_t d = 0; d < step.dependencies; ++d) {
       phase.dependencies.push_back(to_bytes(phase, step, plan.dependencies[step.first_dependency + d]));
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/prepared.h"
+#include "sched/segments.h"
 
 namespace trestle {
 
@@ -57,9 +58,9 @@ struct Scatter {
   uint64_t shortest_bytes = 1;  // of a unit that is not empty
 };
 
-// Fills scratch, segment size, step sizes and byte dependencies of a phase whose plan, blocks and peers are set. Adds
-// the scratch to staging_bytes. segment_bytes: preferred size; made smaller where a segment would have more pieces than
-// a message may have.
-void bind_steps(PreparedPhase& phase, uint64_t segment_bytes, const Scatter& scatter, uint64_t& staging_bytes);
+// Fills scratch, segment sizes, step sizes and byte dependencies of a phase whose plan, blocks and peers are set. Adds
+// the scratch to staging_bytes. rule: preferred size; made smaller where a segment would have more pieces than a
+// message may have.
+void bind_steps(PreparedPhase& phase, const SegmentRule& rule, const Scatter& scatter, uint64_t& staging_bytes);
 
 }  // namespace trestle

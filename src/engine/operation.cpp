@@ -61,26 +61,28 @@ bool Operation::start_phases() {
 
 void Operation::finish_phase(const InFlight& phase) {
   ++next_stage_[phase.id.chunk];
+  // Of a thousand simulated ranks each runs once: what a phase needs is worth more than having it again.
+  if (!prepared_->data) runs_[phase.id.chunk][phase.id.stage].reset();
   --in_flight_count_[phase.order];
   --phases_left_;
 }
 
 Result<bool> Operation::advance(Router router) {
-  bool moved = start_phases();
+  // Only the end of a phase lets others start; those take their turn at once, behind the ones in flight.
+  bool moved = in_flight_.empty() && start_phases();
   size_t kept = 0;
-  bool finished = false;
   for (size_t i = 0; i < in_flight_.size(); ++i) {
     const InFlight phase = in_flight_[i];
     moved |= TRY(phase.run->advance(router));
     if (phase.run->complete()) {
       finish_phase(phase);
-      finished = true;
+      start_phases();
+      moved = true;
     } else {
       in_flight_[kept++] = phase;
     }
   }
   in_flight_.resize(kept);
-  if (finished) moved |= start_phases();
   return moved;
 }
 

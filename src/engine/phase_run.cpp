@@ -3,13 +3,11 @@
 #include <algorithm>
 
 #include "kernels/copy.h"
+#include "sched/segments.h"
 
 namespace trestle {
 
 namespace {
-
-constexpr uint64_t kSegmentsInFlight =
-    4;  // of one step: keeps a rail busy while the oldest is reduced; bounds what a younger phase may hold
 
 bool is_peer_source(const Source& source) {
   return source.peer != kLocal;
@@ -43,15 +41,17 @@ PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared)
       reduce_(find_reduce(prepared.type, prepared.op)),
       spec_{prepared.type, prepared.op, 0, false},
       element_bytes_(static_cast<uint32_t>(size_of(prepared.type))),
-      ranks_(static_cast<uint32_t>(prepared.ranks)) {
+      ranks_(static_cast<uint32_t>(prepared.ranks)),
+      data_(prepared.data) {
   uint32_t slots = 0;
   size_t most_sources = 0;
   for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
     StepRun run;
     const uint64_t bytes = phase_.step_bytes[s];
-    run.segments = std::max<uint64_t>(1, (bytes + phase_.segment_bytes - 1) / phase_.segment_bytes);
+    run.segment_bytes = phase_.step_segment_bytes[s];
+    run.segments = segments_of(bytes, run.segment_bytes);
     run.first_slot = slots;
-    run.slots = static_cast<uint32_t>(std::min(run.segments, kSegmentsInFlight));
+    run.slots = static_cast<uint32_t>(std::min<uint64_t>(run.segments, prepared.segments_in_flight));
     slots += run.slots;
     steps_.push_back(run);
     most_sources = std::max<size_t>(most_sources, plan_.steps[s].sources);
@@ -127,8 +127,8 @@ bool PhaseRun::ready(uint32_t step, uint64_t upto) const {
 }
 
 uint64_t PhaseRun::segment_size(uint32_t step, uint64_t segment) const {
-  const uint64_t begin = segment * phase_.segment_bytes;
-  return std::min(phase_.segment_bytes, phase_.step_bytes[step] - begin);
+  const uint64_t segment_bytes = steps_[step].segment_bytes;
+  return std::min(segment_bytes, phase_.step_bytes[step] - segment * segment_bytes);
 }
 
 void PhaseRun::finish_segment(uint32_t step) {
@@ -137,8 +137,8 @@ void PhaseRun::finish_segment(uint32_t step) {
   ++run.finished;
 }
 
-MessageTag PhaseRun::tag(uint32_t message, uint64_t segment) const {
-  return {number_, phase_number_, message, segment * phase_.segment_bytes};
+MessageTag PhaseRun::tag(uint32_t message, uint64_t offset) const {
+  return {number_, phase_number_, message, offset};
 }
 
 // Bytes [begin, begin+bytes) of a step's operand as pieces of memory, neighbours joined.
@@ -146,6 +146,10 @@ template <class P>
 void PhaseRun::gather(const BlockRange& range, uint32_t logical_first, uint64_t begin, uint64_t bytes,
                       std::vector<P>& pieces) const {
   pieces.clear();
+  if (!data_) {  // one piece that stands for all: the transport sees that this is no view
+    if (bytes != 0) pieces.push_back({nullptr, bytes});
+    return;
+  }
   const auto add = [&pieces](std::byte* data, uint64_t size) {
     if (!pieces.empty() && pieces.back().data + pieces.back().bytes == data) {
       pieces.back().bytes += size;
@@ -193,15 +197,16 @@ Result<bool> PhaseRun::advance_send(uint32_t step, Router router) {
     moved = true;
   }
   while (run.issued < run.segments && run.issued - run.finished < run.slots) {
-    const uint64_t begin = run.issued * phase_.segment_bytes;
+    const uint64_t begin = run.issued * run.segment_bytes;
     const uint64_t bytes = segment_size(step, run.issued);
     if (!ready(step, begin + bytes)) break;
     Slot& segment = slot(run, run.issued);
     gather(plan_.sources[s.first_source].blocks, s.logical_first, begin, bytes, segment.read);
     segment.send.peer = phase_.peers[s.peer];
-    segment.send.tag = tag(s.message, run.issued);
+    segment.send.tag = tag(s.message, begin);
     segment.send.pieces = segment.read;
     segment.send.bytes = bytes;
+    segment.send.step = step;
     if (!TRY(router[segment.send.peer]->post_send(segment.send))) break;
     ++run.issued;
     moved = true;
@@ -222,14 +227,14 @@ Result<bool> PhaseRun::advance_recv(uint32_t step, Router router) {
     moved = true;
   }
   while (run.issued < run.segments && run.issued - run.finished < run.slots) {
-    const uint64_t begin = run.issued * phase_.segment_bytes;
+    const uint64_t begin = run.issued * run.segment_bytes;
     const uint64_t bytes = segment_size(step, run.issued);
     if (!ready(step, begin + bytes)) break;
     Slot& segment = slot(run, run.issued);
     gather(s.destination, s.logical_first, begin, bytes, segment.write);
     RecvRequest& request = segment.receives[0];
     request.peer = phase_.peers[s.peer];
-    request.tag = tag(s.message, run.issued);
+    request.tag = tag(s.message, begin);
     request.pieces = segment.write;
     request.bytes = bytes;
     if (!TRY(router[request.peer]->post_recv(request))) break;
@@ -244,13 +249,14 @@ Result<bool> PhaseRun::advance_copy(uint32_t step) {
   StepRun& run = steps_[step];
   bool moved = false;
   while (run.finished < run.segments) {
-    const uint64_t begin = run.finished * phase_.segment_bytes;
+    const uint64_t begin = run.finished * run.segment_bytes;
     const uint64_t bytes = segment_size(step, run.finished);
     if (!ready(step, begin + bytes)) break;
     gather(plan_.sources[s.first_source].blocks, s.logical_first, begin, bytes, operands_[0]);
     Slot& segment = slot(run, 0);
     gather(s.destination, s.logical_first, begin, bytes, segment.write);
     Cursor from(operands_[0]);
+    if (!data_) segment.write.clear();
     for (const Piece& piece : segment.write) {
       for (uint64_t at = 0; at < piece.bytes;) {
         const uint64_t take = std::min(piece.bytes - at, from.run());
@@ -275,7 +281,7 @@ Result<bool> PhaseRun::post_receives(uint32_t step, Slot& slot, uint64_t segment
     if (index++ < slot.posted) continue;
     RecvRequest& request = slot.receives[index - 1];
     request.peer = phase_.peers[source.peer];
-    request.tag = tag(source.message, segment);
+    request.tag = tag(source.message, segment * steps_[step].segment_bytes);
     request.pieces = {};
     request.bytes = slot.bytes;
     if (!TRY(router[request.peer]->post_recv(request))) return false;
@@ -288,34 +294,42 @@ Result<bool> PhaseRun::advance_reduce(uint32_t step, Router router) {
   StepRun& run = steps_[step];
   bool moved = false;
   // The receives need nothing of this rank's data: they are asked for ahead, so that senders are cleared in time.
-  while (run.issued < run.segments && run.issued - run.finished < run.slots) {
-    Slot& segment = slot(run, run.issued);
-    segment.bytes = segment_size(step, run.issued);
-    if (!TRY(post_receives(step, segment, run.issued, router))) break;
-    ++run.issued;
-    moved = true;
-  }
-  while (run.finished < run.issued) {
-    Slot& segment = slot(run, run.finished);
-    const bool arrived = std::all_of(segment.receives.begin(), segment.receives.end(),
-                                     [](const RecvRequest& r) { return r.state == RequestState::kDone; });
-    if (!arrived || !ready(step, run.finished * phase_.segment_bytes + segment.bytes)) break;
-    reduce_segment(step, segment, run.finished);
-    for (RecvRequest& request : segment.receives) {
-      router[request.peer]->release(request);
-      request.state = RequestState::kIdle;
+  for (bool room = true; room;) {
+    while (run.issued < run.segments && run.issued - run.finished < run.slots) {
+      Slot& segment = slot(run, run.issued);
+      segment.bytes = segment_size(step, run.issued);
+      if (!TRY(post_receives(step, segment, run.issued, router))) break;
+      ++run.issued;
+      moved = true;
     }
-    segment.posted = 0;
-    finish_segment(step);
-    moved = true;
+    const uint64_t before = run.finished;
+    while (run.finished < run.issued && reduce_arrived(step, slot(run, run.finished), router)) finish_segment(step);
+    room = run.finished != before;
+    moved |= room;
   }
   return moved;
 }
 
+// Reduces the oldest segment if all of it is there, and gives its messages back.
+bool PhaseRun::reduce_arrived(uint32_t step, Slot& segment, Router router) {
+  const StepRun& run = steps_[step];
+  for (const RecvRequest& request : segment.receives) {
+    if (request.state != RequestState::kDone) return false;
+  }
+  if (!ready(step, run.finished * run.segment_bytes + segment.bytes)) return false;
+  reduce_segment(step, segment, run.finished);
+  for (RecvRequest& request : segment.receives) {
+    router[request.peer]->release(request);
+    request.state = RequestState::kIdle;
+  }
+  segment.posted = 0;
+  return true;
+}
+
 void PhaseRun::reduce_segment(uint32_t step, Slot& slot, uint64_t segment) {
-  if (slot.bytes == 0) return;
+  if (slot.bytes == 0 || !data_) return;
   const Step& s = plan_.steps[step];
-  const uint64_t begin = segment * phase_.segment_bytes;
+  const uint64_t begin = segment * steps_[step].segment_bytes;
   std::array<const std::byte*, 64> few;
   std::vector<const std::byte*> many;
   std::span<const std::byte*> sources(few.data(), std::min<size_t>(few.size(), s.sources));
@@ -350,7 +364,7 @@ void PhaseRun::reduce_segment(uint32_t step, Slot& slot, uint64_t segment) {
 }
 
 void PhaseRun::average_output() {
-  if (!phase_.average_output) return;
+  if (!phase_.average_output || !data_) return;
   ReduceSpec divide = spec_;
   divide.average_over = ranks_;
   for (const PieceRef& piece : phase_.output.pieces) {

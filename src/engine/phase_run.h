@@ -49,6 +49,7 @@ class PhaseRun {
   };
   struct StepRun {
     uint64_t segments = 1;
+    uint64_t segment_bytes = 0;
     uint64_t issued = 0;    // segments
     uint64_t finished = 0;  // segments
     uint64_t done_bytes = 0;
@@ -68,13 +69,14 @@ class PhaseRun {
   Result<bool> advance_copy(uint32_t step);
   Result<bool> advance_reduce(uint32_t step, Router router);
   Result<bool> post_receives(uint32_t step, Slot& slot, uint64_t segment, Router router);
+  bool reduce_arrived(uint32_t step, Slot& segment, Router router);
   void reduce_segment(uint32_t step, Slot& slot, uint64_t segment);
   void average_output();
 
   template <class P>
   void gather(const BlockRange& range, uint32_t logical_first, uint64_t begin, uint64_t bytes,
               std::vector<P>& pieces) const;
-  MessageTag tag(uint32_t message, uint64_t segment) const;
+  MessageTag tag(uint32_t message, uint64_t offset) const;
 
   const PreparedPhase& phase_;
   const Plan& plan_;
@@ -82,6 +84,7 @@ class PhaseRun {
   ReduceSpec spec_;
   uint32_t element_bytes_;
   uint32_t ranks_;
+  const bool data_;
   bool started_ = false;
   Buffers buffers_{};
   uint64_t number_ = 0;

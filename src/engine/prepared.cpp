@@ -73,8 +73,8 @@ PreparedPhase shard_phase(const Preparation& p, const PhaseChoice& choice, const
     if (in_output) output.open_block();
     for (int32_t unit : block_units(topology, p.context.rank, choice.dimension, fixed, j)) {
       elements += before.units[unit].count;
-      if (in_input) input.add(unit, before.units[unit]);
-      if (in_output) output.add(unit, before.units[unit]);
+      if (in_input && p.context.data) input.add(unit, before.units[unit]);
+      if (in_output && p.context.data) output.add(unit, before.units[unit]);
     }
     phase.logical_bytes.push_back(elements * p.element_bytes);
   }
@@ -224,10 +224,20 @@ ChunkCut cut_of(Collective collective) {
   return users_blocks ? ChunkCut::kCanonical : ChunkCut::kContiguous;
 }
 
+std::vector<ElementRange> units_of(const Preparation& p, uint32_t chunk) {
+  const auto cut = [&] {
+    return chunk_units(p.result.schedule, chunk, *p.context.topology, p.elements, p.element_bytes, p.cut);
+  };
+  if (p.context.shared == nullptr) return cut();
+  const auto [known, fresh] = p.context.shared->units.try_emplace(chunk);
+  if (fresh) known->second = cut();
+  return known->second;
+}
+
 Status prepare_chunk(Preparation& p, uint32_t index) {
   const ChunkSchedule& schedule = p.result.schedule.chunks[index];
   ChunkState chunk;
-  chunk.units = chunk_units(p.result.schedule, index, *p.context.topology, p.elements, p.element_bytes, p.cut);
+  chunk.units = units_of(p, index);
   chunk.place = first_input(p);
   if (p.request.collective == Collective::kAllGather) chunk.split = ~0u;
   std::vector<PreparedPhase>& phases = p.result.phases[index];
@@ -239,8 +249,11 @@ Status prepare_chunk(Preparation& p, uint32_t index) {
     } else {
       phases.push_back(TRY(prepare_shard_phase(p, chunk, choice, last)));
     }
-    bind_steps(phases.back(), p.context.segment_bytes(p.context.self, phases.back().peers),
-               scatter_of(chunk.units, p.element_bytes), p.result.staging_bytes);
+    const SegmentRule rule{p.context.segment_bytes(p.context.self, phases.back().peers),
+                           p.context.segments_per_message};
+    const bool any_pieces = !p.context.data || rule.per_message != 0;
+    bind_steps(phases.back(), rule, any_pieces ? Scatter{} : scatter_of(chunk.units, p.element_bytes),
+               p.result.staging_bytes);
   }
   mark_average(phases, p.request.op);
   return {};
@@ -259,6 +272,8 @@ Result<std::shared_ptr<const Prepared>> prepare(const PrepareRequest& request, c
   result->count = request.count;
   result->schedule = schedule;
   result->ranks = context.topology->ranks();
+  result->segments_in_flight = context.segments_in_flight;
+  result->data = context.data;
   result->phases.resize(schedule.chunks.size());
   for (const ChunkSchedule& chunk : schedule.chunks) {
     result->stages = std::max<uint32_t>(result->stages, chunk.phases.size());
@@ -299,7 +314,7 @@ Result<std::shared_ptr<const Prepared>> prepare_point_to_point(const PrepareRequ
     table.add(static_cast<int32_t>(b), part);
   }
   (sending ? phase.input : phase.output) = table.take();
-  bind_steps(phase, context.segment_bytes(context.self, phase.peers), Scatter{}, result->staging_bytes);
+  bind_steps(phase, {context.segment_bytes(context.self, phase.peers)}, Scatter{}, result->staging_bytes);
   result->schedule.bytes = request.count * element_bytes;
   result->schedule.chunks = {{result->schedule.bytes, {phase.choice}}};
   result->schedule.orders = {{kFlat, 1, {{0, 0}}}};

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,11 +55,15 @@ struct PreparedPhase {
   BlockTable output;
   uint64_t scratch_offset = 0;  // in staging
   uint64_t scratch_stride = 0;
-  uint64_t segment_bytes = 0;  // equal on all ranks of the group
+  uint64_t segment_bytes = 0;  // of most steps; equal on all ranks of the group
   std::vector<uint64_t> step_bytes;
+  std::vector<uint64_t> step_segment_bytes;  // segment_bytes, where messages are not cut by number
   std::vector<ByteDependency> dependencies;  // parallel to plan->dependencies
   bool average_output = false;               // divide the output blocks by the number of ranks when the phase is done
 };
+
+// Keeps a rail busy while the oldest segment of a step is reduced; bounds what a younger phase may hold.
+inline constexpr uint32_t kSegmentsInFlight = 4;
 
 struct Prepared {
   Collective collective = Collective::kAllReduce;
@@ -72,6 +77,8 @@ struct Prepared {
   std::vector<std::vector<PreparedPhase>> phases;  // [chunk][stage]
   uint64_t staging_bytes = 0;
   int32_t ranks = 1;
+  uint32_t segments_in_flight = kSegmentsInFlight;  // of one step
+  bool data = true;                                 // false: steps run, but no buffer is touched
 };
 
 struct PrepareRequest {
@@ -88,6 +95,11 @@ struct PrepareRequest {
   bool operator==(const PrepareRequest&) const = default;
 };
 
+// What the preparations of one request on all ranks have in common, kept for the next rank. One thread.
+struct SharedPreparation {
+  std::map<uint32_t, std::vector<ElementRange>> units;  // by chunk
+};
+
 // What preparation needs to know of the communicator. segment_bytes: preferred size per transport kind, 0: as the
 // catalog says.
 struct PrepareContext {
@@ -98,6 +110,12 @@ struct PrepareContext {
   uint64_t (*segment_bytes)(const void* self, const std::vector<int32_t>& group) = nullptr;
   const void* self = nullptr;
   PlanCache* plans = nullptr;  // nullptr: every phase gets a plan of its own
+
+  // For simulations only.
+  uint32_t segments_per_message = 0;  // not 0: instead of segment_bytes, whatever the number of pieces
+  uint32_t segments_in_flight = kSegmentsInFlight;
+  bool data = true;  // false: no tables of pieces
+  SharedPreparation* shared = nullptr;
 };
 
 // Elements of the whole vector V of a request.

@@ -7,7 +7,7 @@ namespace trestle {
 SimCluster::SimCluster(const Topology& topology, const SimOptions& options)
     : topology_(topology),
       options_(options),
-      network_(std::make_unique<SimNetwork>(topology, options.links, options.faults, clock_)) {
+      network_(std::make_unique<SimNetwork>(topology, options.links, options.faults, options.data, clock_)) {
   const int32_t ranks = topology_.ranks();
   for (int32_t r = 0; r < ranks; ++r) {
     std::vector<std::unique_ptr<Transport>> transports;
@@ -26,29 +26,88 @@ uint64_t SimCluster::segment_bytes(const void* self, const std::vector<int32_t>&
   return static_cast<const SimCluster*>(self)->options_.segment_bytes;
 }
 
+namespace {
+
+// By phase number: the phase's position in the agreed order of its dimension.
+std::vector<uint32_t> seniority_of(const Schedule& schedule) {
+  size_t stages = 0;
+  for (const ChunkSchedule& chunk : schedule.chunks) stages = std::max(stages, chunk.phases.size());
+  std::vector<uint32_t> seniority(schedule.chunks.size() * stages);
+  for (const DimensionOrder& order : schedule.orders) {
+    for (uint32_t i = 0; i < order.order.size(); ++i) {
+      seniority[order.order[i].chunk * stages + order.order[i].stage] = i;
+    }
+  }
+  return seniority;
+}
+
+}  // namespace
+
+Status SimCluster::start_call(const SimCall& call, uint64_t number, int32_t rank, SharedPreparation& shared) {
+  PrepareContext context{&topology_, rank, options_.check_plans, &segment_bytes, this};
+  context.segments_per_message = options_.segments_per_message;
+  context.segments_in_flight = options_.segments_in_flight;
+  context.data = options_.data;
+  context.shared = &shared;
+  context.plans = &plans_;
+  auto prepared = TRY(prepare(call.request, call.schedule, context));
+  Engine& engine = *engines_[rank];
+  Operation* operation = engine.acquire(prepared);
+  const SimBuffers buffers = call.buffers.empty() ? SimBuffers{} : call.buffers[rank];
+  operation->bind(buffers.send, buffers.recv, number, options_.timeout_ns);
+  engine.count_pending(1);
+  streams_[rank].push_back(std::make_shared<Stream>());
+  streams_[rank].back()->enqueue({operation});
+  return {};
+}
+
 Status SimCluster::start(const std::vector<SimCall>& calls, const std::vector<std::vector<size_t>>& starts) {
   const uint64_t first_number = next_number_;
   next_number_ += calls.size();
   streams_.assign(engines_.size(), {});
+  outcomes_.assign(engines_.size(), std::nullopt);
+  std::vector<SharedPreparation> shared(calls.size());
+  for (size_t i = 0; i < calls.size(); ++i) network_->set_seniority(first_number + i, seniority_of(calls[i].schedule));
   for (size_t r = 0; r < engines_.size(); ++r) {
-    const PrepareContext context{&topology_, static_cast<int32_t>(r), options_.check_plans, &segment_bytes, this};
     const size_t started = starts.empty() ? calls.size() : starts[r].size();
     for (size_t i = 0; i < started; ++i) {
       const size_t index = starts.empty() ? i : starts[r][i];
-      const SimCall& call = calls[index];
-      auto prepared = TRY(prepare(call.request, call.schedule, context));
-      Operation* operation = engines_[r]->acquire(prepared);
-      operation->bind(call.buffers[r].send, call.buffers[r].recv, first_number + index, 0);
-      engines_[r]->count_pending(1);
-      streams_[r].push_back(std::make_shared<Stream>());
-      streams_[r].back()->enqueue({operation});
+      TRY(start_call(calls[index], first_number + index, static_cast<int32_t>(r), shared[index]));
     }
   }
   return {};
 }
 
-bool SimCluster::all_done() const {
-  return std::all_of(engines_.begin(), engines_.end(), [](const auto& engine) { return engine->pending() == 0; });
+// Ranks that nothing has happened to cannot move: a thousand of them need not be asked. True if any moved.
+bool SimCluster::drive_awake() {
+  network_->take_awake(awake_);
+  for (const int32_t rank : awake_) {
+    Engine& engine = *engines_[rank];
+    if (engine.pending() == 0) continue;
+    // One round does all there is to do, unless it ended an operation.
+    for (size_t before = engine.pending() + 1; engine.pending() != 0 && engine.pending() != before;) {
+      before = engine.pending();
+      engine.try_progress();
+    }
+    if (engine.pending() == 0) --busy_ranks_;
+    CHECK(!options_.data || !engine.try_progress(), "a simulated rank could move after its round");
+  }
+  return !awake_.empty();
+}
+
+// Nothing is going to happen any more but that deadlines pass. True if any rank ended by that.
+bool SimCluster::expire() {
+  static constexpr int kRounds = 1024;  // engines look at the clock once in a while
+  if (options_.timeout_ns == 0) return false;
+  clock_.advance_to(clock_.now_ps() + static_cast<uint64_t>(options_.timeout_ns) * 1000);
+  bool any = false;
+  for (const auto& engine : engines_) {
+    for (int i = 0; i < kRounds && engine->pending() != 0; ++i) engine->try_progress();
+    any |= engine->failed();
+  }
+  busy_ranks_ = static_cast<size_t>(
+      std::count_if(engines_.begin(), engines_.end(), [](const auto& engine) { return engine->pending() != 0; }));
+  return any;
 }
 
 Status SimCluster::stuck() const {
@@ -62,21 +121,33 @@ Status SimCluster::stuck() const {
   return Error{Code::kInternalError, "nothing moves any more: " + text};
 }
 
-Result<int64_t> SimCluster::run(const std::vector<SimCall>& calls, const std::vector<std::vector<size_t>>& starts) {
-  const int64_t begin_ns = clock_.now_ns();
-  TRY(start(calls, starts));
-  int64_t end_ns = begin_ns;
-  while (!all_done()) {
-    bool moved = false;
-    for (const auto& engine : engines_) {
-      moved |= engine->try_progress();
-      if (auto failure = engine->failure()) return *failure;
-    }
-    if (moved) continue;
-    if (!network_->step()) TRY(stuck());
-    end_ns = clock_.now_ns();
+Status SimCluster::collect() {
+  Status first;
+  for (size_t r = 0; r < engines_.size(); ++r) {
+    outcomes_[r] = engines_[r]->failure();
+    if (outcomes_[r] && first.ok()) first = *outcomes_[r];
   }
-  return end_ns - begin_ns;
+  return first;
+}
+
+Result<int64_t> SimCluster::run(const std::vector<SimCall>& calls, const std::vector<std::vector<size_t>>& starts) {
+  const uint64_t begin_ps = clock_.now_ps();
+  TRY(start(calls, starts));
+  busy_ranks_ = engines_.size();
+  for (const auto& engine : engines_) {
+    while (engine->try_progress()) {
+    }
+    if (engine->pending() == 0) --busy_ranks_;
+  }
+  while (busy_ranks_ != 0) {
+    if (drive_awake()) continue;
+    if (network_->step()) continue;
+    if (!expire()) TRY(stuck());
+    break;
+  }
+  last_run_ps_ = clock_.now_ps() - begin_ps;
+  TRY(collect());
+  return static_cast<int64_t>(last_run_ps_ / 1000);
 }
 
 }  // namespace trestle

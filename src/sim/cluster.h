@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/engine.h"
@@ -20,6 +21,10 @@ struct SimOptions {
   SimFaults faults;
   uint64_t segment_bytes = 256 * 1024;
   bool check_plans = false;
+  uint32_t segments_per_message = 0;  // not 0: instead of segment_bytes
+  uint32_t segments_in_flight = kSegmentsInFlight;
+  bool data = true;        // false: no buffer is touched, they may be null; for many ranks
+  int64_t timeout_ns = 0;  // of an operation, in virtual time; 0: none
 };
 
 // The buffers of one rank for one operation.
@@ -42,16 +47,23 @@ class SimCluster {
   // Runs the calls, each on a stream of its own; rank r starts them in the order starts[r] (indices into calls, not
   // necessarily all; without starts: 0, 1, ...). Returns the virtual time from now until the last rank is done,
   // nanoseconds. An engine's failure, or a deadlock (nothing moves, nothing is going to happen), is an error that says
-  // what the first stuck rank awaits.
+  // what the stuck ranks await. Where operations have a timeout, those that cannot end do so by their deadline:
+  // outcomes() has every rank's.
   Result<int64_t> run(const std::vector<SimCall>& calls, const std::vector<std::vector<size_t>>& starts = {});
 
+  // Of the last run, by rank: nothing, or the error with which it ended.
+  const std::vector<std::optional<Error>>& outcomes() const { return outcomes_; }
+  uint64_t last_run_ps() const { return last_run_ps_; }
   SimNetwork& network() { return *network_; }
   VirtualClock& clock() { return clock_; }
 
  private:
   Status start(const std::vector<SimCall>& calls, const std::vector<std::vector<size_t>>& starts);
-  bool all_done() const;
+  Status start_call(const SimCall& call, uint64_t number, int32_t rank, SharedPreparation& shared);
+  bool drive_awake();
+  bool expire();
   Status stuck() const;
+  Status collect();
   static uint64_t segment_bytes(const void* self, const std::vector<int32_t>& group);
 
   const Topology topology_;
@@ -61,6 +73,11 @@ class SimCluster {
   std::vector<std::shared_ptr<Engine>> engines_;
   std::vector<std::vector<std::shared_ptr<Stream>>> streams_;  // [rank][call]
   uint64_t next_number_ = 0;
+  PlanCache plans_;  // of all ranks
+  std::vector<int32_t> awake_;
+  size_t busy_ranks_ = 0;
+  std::vector<std::optional<Error>> outcomes_;
+  uint64_t last_run_ps_ = 0;
 };
 
 }  // namespace trestle

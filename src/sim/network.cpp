@@ -1,33 +1,16 @@
 #include "sim/network.h"
 
 #include <algorithm>
-#include <cstring>
 #include <tuple>
+
+#include "transport/pieces.h"
 
 namespace trestle {
 
 namespace {
 
-bool older(const MessageTag& a, const MessageTag& b) {
-  return std::tie(a.operation, a.phase, a.offset, a.message) < std::tie(b.operation, b.phase, b.offset, b.message);
-}
-
-// Copies the sender's pieces into the receiver's.
-void move_bytes(const SendRequest& send, const RecvRequest& recv) {
-  size_t piece = 0, at = 0;
-  for (const ConstPiece& source : send.pieces) {
-    for (size_t done = 0; done < source.bytes;) {
-      while (recv.pieces[piece].bytes == at) {
-        ++piece;
-        at = 0;
-      }
-      const size_t take = std::min(source.bytes - done, recv.pieces[piece].bytes - at);
-      std::memcpy(recv.pieces[piece].data + at, source.data + done, take);
-      done += take;
-      at += take;
-    }
-  }
-}
+constexpr uint64_t kPsPerNs = 1000;
+constexpr uint64_t kPsPerByteAtOneMbps = 8'000'000;
 
 }  // namespace
 
@@ -39,19 +22,15 @@ class SimTransport : public Transport {
   Status set_peers(const std::vector<std::string>&, const std::vector<std::string>&) override { return {}; }
   Result<bool> post_send(SendRequest& request) override {
     request.state = RequestState::kPending;
-    network_.post({rank_, request.peer, request.tag}, &request, nullptr);
+    network_.post(rank_, request.peer, request.tag, &request, nullptr);
     return true;
   }
   Result<bool> post_recv(RecvRequest& request) override {
     request.state = RequestState::kPending;
-    network_.post({request.peer, rank_, request.tag}, nullptr, &request);
+    network_.post(request.peer, rank_, request.tag, nullptr, &request);
     return true;
   }
-  void release(RecvRequest& request) override {
-    auto* send = static_cast<SendRequest*>(request.transport.pointer[0]);
-    if (send != nullptr) send->state = RequestState::kDone;
-    request.transport.pointer[0] = nullptr;
-  }
+  void release(RecvRequest& request) override { network_.released(request); }
   Result<bool> progress() override { return false; }
   int event_fd() const override { return -1; }
   bool prepare_sleep() override { return true; }
@@ -63,19 +42,44 @@ class SimTransport : public Transport {
   const int32_t rank_;
 };
 
-SimNetwork::SimNetwork(const Topology& topology, std::vector<SimLink> links, SimFaults faults, VirtualClock& clock)
+bool SimNetwork::Waiting::operator>(const Waiting& other) const {
+  return std::tie(operation, order, offset, created) >
+         std::tie(other.operation, other.order, other.offset, other.created);
+}
+
+SimNetwork::SimNetwork(const Topology& topology, std::vector<SimLink> links, const SimFaults& faults, bool data,
+                       VirtualClock& clock)
     : topology_(topology),
       specs_(std::move(links)),
       faults_(faults),
+      data_(data),
       clock_(clock),
       rng_(faults.seed),
-      bytes_sent_(specs_.size()) {
+      resource_free_ps_(topology.ranks()),
+      awake_(topology.ranks(), false),
+      bytes_sent_(specs_.size()),
+      busy_ps_(specs_.size()) {
   CHECK(specs_.size() == topology.dimensions.size(), "one link per dimension");
   links_.resize(static_cast<size_t>(topology.ranks()) * specs_.size());
+  for (const SlowRank& slow : faults_.slow_ranks) {
+    for (uint8_t d = 0; d < specs_.size(); ++d) links_[link_index(slow.rank, d)].percent = slow.percent;
+  }
+  for (const SlowLink& slow : faults_.slow_links) {
+    Link& link = links_[link_index(slow.rank, slow.dimension)];
+    link.percent = link.percent * slow.percent / 100;
+  }
+  for (const DeadLink& dead : faults_.dead_links) {
+    events_.push({dead.at_ns * kPsPerNs, created_++, link_index(dead.rank, dead.dimension), Kind::kLinkDeath});
+  }
 }
 
 std::unique_ptr<Transport> SimNetwork::make_transport(int32_t rank) {
   return std::make_unique<SimTransport>(*this, rank);
+}
+
+void SimNetwork::set_seniority(uint64_t operation, std::vector<uint32_t> seniority) {
+  times_[operation].resize(seniority.size());
+  seniority_[operation] = std::move(seniority);
 }
 
 uint8_t SimNetwork::dimension_between(int32_t a, int32_t b) const {
@@ -85,65 +89,137 @@ uint8_t SimNetwork::dimension_between(int32_t a, int32_t b) const {
   return 0;
 }
 
-void SimNetwork::post(const Key& key, SendRequest* send, RecvRequest* recv) {
-  auto& message = open_[key];
-  if (!message) message = std::make_unique<Message>(Message{key.tag, key.from, key.to, nullptr, nullptr});
-  if (send != nullptr) message->send = send;
-  if (recv != nullptr) message->recv = recv;
-  if (message->send == nullptr || message->recv == nullptr) return;
-  CHECK(message->send->bytes == message->recv->bytes, "both sides of a message must have the same size");
-  const uint8_t dimension = dimension_between(key.from, key.to);
-  link(key.from, dimension).waiting.push_back(message.get());
-  // Not at once: of all that is posted at this instant the oldest goes first.
-  happen_at(clock_.now_ns(), [this, from = key.from, dimension] { start_next(from, dimension); });
+void SimNetwork::wake(int32_t rank) {
+  if (awake_[rank]) return;
+  awake_[rank] = true;
+  awake_list_.push_back(rank);
 }
 
-void SimNetwork::start_next(int32_t rank, uint8_t dimension) {
-  Link& out = link(rank, dimension);
-  if (out.busy || out.waiting.empty()) return;
-  const auto next = std::min_element(out.waiting.begin(), out.waiting.end(),
-                                     [](const Message* a, const Message* b) { return older(a->tag, b->tag); });
-  Message* message = *next;
-  out.waiting.erase(next);
-  out.busy = true;
-  const SimLink& spec = specs_[dimension];
-  bytes_sent_[dimension] += message->send->bytes;
-  const auto takes = static_cast<int64_t>(message->send->bytes * 8000 / spec.bandwidth_mbps);
-  const auto jitter = faults_.most_jitter_ns == 0 ? 0 : static_cast<int64_t>(rng_.below(faults_.most_jitter_ns + 1));
-  const int64_t free_ns = clock_.now_ns() + takes;
-  happen_at(free_ns, [this, rank, dimension] {
-    link(rank, dimension).busy = false;
-    start_next(rank, dimension);
-  });
-  happen_at(free_ns + static_cast<int64_t>(spec.latency_ns) + jitter, [this, message] { arrive(message); });
+void SimNetwork::take_awake(std::vector<int32_t>& ranks) {
+  ranks.clear();
+  ranks.swap(awake_list_);
+  for (const int32_t rank : ranks) awake_[rank] = false;
 }
 
-void SimNetwork::arrive(Message* message) {
-  SendRequest& send = *message->send;
-  RecvRequest& recv = *message->recv;
+void SimNetwork::post(int32_t from, int32_t to, const MessageTag& tag, SendRequest* send, RecvRequest* recv) {
+  const uint32_t index = messages_.find_or_add(from, to, tag);
+  SimMessage& message = messages_[index];
+  if (send != nullptr) message.send = send;
+  if (recv != nullptr) message.recv = recv;
+  if (send != nullptr && from == 0) note(message, true);
+  if (message.send == nullptr || message.recv == nullptr) return;
+  CHECK(message.send->bytes == message.recv->bytes, "both sides of a message must have the same size");
+  message.dimension = dimension_between(from, to);
+  const auto known = seniority_.find(tag.operation);
+  const uint64_t phase =
+      known == seniority_.end() || tag.phase >= known->second.size() ? tag.phase : known->second[tag.phase];
+  const uint32_t link = link_index(from, message.dimension);
+  links_[link].waiting.push({tag.operation, phase << 32 | message.send->step, tag.offset, created_++, index});
+  let_choose(link);
+}
+
+// Not at once: of all that is posted at this instant the oldest goes first.
+void SimNetwork::let_choose(uint32_t link) {
+  if (links_[link].choosing || links_[link].busy) return;
+  links_[link].choosing = true;
+  free_links_.push_back(link);
+}
+
+uint64_t SimNetwork::link_ps(const Link& link, const SimLink& spec, const SimMessage& message) const {
+  const uint64_t bytes = message.send->bytes;
+  uint64_t ps = bytes * kPsPerByteAtOneMbps / spec.bandwidth_mbps + spec.message_ns * kPsPerNs;
+  if (spec.reduce_mbps != 0 && message.recv->pieces.empty()) ps += bytes * kPsPerByteAtOneMbps / spec.reduce_mbps;
+  return ps * link.percent / 100;
+}
+
+void SimNetwork::choose(uint32_t index) {
+  Link& link = links_[index];
+  link.choosing = false;
+  if (link.busy || link.dead || link.waiting.empty()) return;
+  const uint32_t which = link.waiting.top().message;
+  link.waiting.pop();
+  const SimMessage& message = messages_[which];
+  const SimLink& spec = specs_[message.dimension];
+  const uint64_t now_ps = clock_.now_ps();
+  uint64_t left_ps = now_ps + link_ps(link, spec, message);
+  if (spec.resource != kNoSimResource) {
+    std::vector<uint64_t>& resources = resource_free_ps_[message.from];
+    if (resources.size() <= spec.resource) resources.resize(spec.resource + size_t{1}, 0);
+    uint64_t& free_ps = resources[spec.resource];
+    free_ps = std::max(free_ps, now_ps) + message.send->bytes * spec.resource_ps_per_byte;
+    left_ps = std::max(left_ps, free_ps);
+  }
+  link.busy = true;
+  ++messages_sent_;
+  bytes_sent_[message.dimension] += message.send->bytes;
+  busy_ps_[message.dimension] += left_ps - now_ps;
+  const uint64_t jitter_ns = faults_.most_jitter_ns == 0 ? 0 : rng_.below(faults_.most_jitter_ns + 1);
+  events_.push({left_ps, created_++, index, Kind::kLinkFree});
+  events_.push({left_ps + (spec.latency_ns + jitter_ns) * kPsPerNs, created_++, which, Kind::kArrival});
+}
+
+void SimNetwork::happen(const Event& event) {
+  switch (event.kind) {
+    case Kind::kLinkFree:
+      links_[event.what].busy = false;
+      if (!links_[event.what].waiting.empty()) let_choose(event.what);
+      break;
+    case Kind::kArrival:
+      arrive(event.what);
+      break;
+    case Kind::kLinkDeath:
+      links_[event.what].dead = true;
+      break;
+  }
+}
+
+void SimNetwork::arrive(uint32_t index) {
+  const SimMessage message = messages_[index];
+  if (links_[link_index(message.from, message.dimension)].dead) return;
+  SendRequest& send = *message.send;
+  RecvRequest& recv = *message.recv;
+  if (message.from == 0 || message.to == 0) note(message, false);
   if (recv.pieces.empty()) {
-    recv.view.assign(send.pieces.begin(), send.pieces.end());
+    if (data_) recv.view.assign(send.pieces.begin(), send.pieces.end());
     recv.transport.pointer[0] = &send;  // done when the view is released
+    recv.transport.word[0] = static_cast<uint64_t>(message.from);
   } else {
-    move_bytes(send, recv);
+    if (data_) copy_pieces(send.pieces, recv.pieces);
     send.state = RequestState::kDone;
+    wake(message.from);
   }
   recv.state = RequestState::kDone;
-  open_.erase(Key{message->from, message->to, message->tag});
+  wake(message.to);
+  messages_.erase(index);
 }
 
-void SimNetwork::happen_at(int64_t time_ns, std::function<void()> action) {
-  happenings_.push({time_ns, created_++, std::move(action)});
+void SimNetwork::released(RecvRequest& request) {
+  auto* send = static_cast<SendRequest*>(request.transport.pointer[0]);
+  request.transport.pointer[0] = nullptr;
+  if (send == nullptr) return;
+  send->state = RequestState::kDone;
+  wake(static_cast<int32_t>(request.transport.word[0]));
+}
+
+void SimNetwork::note(const SimMessage& message, bool posted) {
+  const auto known = times_.find(message.tag.operation);
+  if (known == times_.end() || message.tag.phase >= known->second.size()) return;
+  SimPhaseTimes& times = known->second[message.tag.phase];
+  if (posted && !times.any) times.first_posted_ps = clock_.now_ps();
+  times.any = true;
+  if (!posted) times.last_arrival_ps = clock_.now_ps();
 }
 
 bool SimNetwork::step() {
-  if (happenings_.empty()) return false;
-  const int64_t time_ns = happenings_.top().time_ns;
-  clock_.advance_to(time_ns);
-  while (!happenings_.empty() && happenings_.top().time_ns == time_ns) {
-    const auto action = happenings_.top().action;
-    happenings_.pop();
-    action();
+  for (size_t i = 0; i < free_links_.size(); ++i) choose(free_links_[i]);
+  free_links_.clear();
+  if (events_.empty()) return false;
+  const uint64_t time_ps = events_.top().time_ps;
+  clock_.advance_to(time_ps);
+  while (!events_.empty() && events_.top().time_ps == time_ps) {
+    const Event event = events_.top();
+    events_.pop();
+    happen(event);
   }
   return true;
 }

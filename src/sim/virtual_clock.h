@@ -1,4 +1,5 @@
-// VirtualClock: time that only moves when the simulator moves it. One thread.
+// VirtualClock: time that only moves when the simulator moves it. Picoseconds inside: at a terabit per second a segment
+// takes few nanoseconds. One thread.
 #pragma once
 
 #include "base/check.h"
@@ -8,14 +9,15 @@ namespace trestle {
 
 class VirtualClock : public Clock {
  public:
-  int64_t now_ns() override { return now_ns_; }
-  void advance_to(int64_t time_ns) {
-    CHECK(time_ns >= now_ns_, "virtual time would go back");
-    now_ns_ = time_ns;
+  int64_t now_ns() override { return static_cast<int64_t>(now_ps_ / 1000); }
+  uint64_t now_ps() const { return now_ps_; }
+  void advance_to(uint64_t time_ps) {
+    CHECK(time_ps >= now_ps_, "virtual time would go back");
+    now_ps_ = time_ps;
   }
 
  private:
-  int64_t now_ns_ = 0;
+  uint64_t now_ps_ = 0;
 };
 
 }  // namespace trestle

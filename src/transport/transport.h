@@ -70,6 +70,7 @@ struct SendRequest {
   MessageTag tag;
   std::span<const ConstPiece> pieces;  // at most kMaxPieces
   size_t bytes = 0;                    // their sum; may be 0
+  uint32_t step = 0;                   // of its phase: a transport that can choose may let earlier ones go first
   RequestState state = RequestState::kIdle;
   TransportPrivate transport;
 };
