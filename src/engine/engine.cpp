@@ -36,8 +36,9 @@ Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> tran
       transports_(std::move(transports)),
       router_(std::move(router)),
       express_(std::move(express)),
-      epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+      epoll_(config_.sleeps ? epoll_create1(EPOLL_CLOEXEC) : -1),
+      wake_(config_.sleeps ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1) {
+  if (!config_.sleeps) return;
   CHECK(epoll_.get() >= 0 && wake_.get() >= 0, "no descriptors left for an engine");
   watch(epoll_.get(), wake_.get());
   for (const auto& transport : transports_) watch(epoll_.get(), transport->event_fd());

@@ -32,6 +32,7 @@ struct EngineConfig {
   std::vector<std::string> peer_names;
   Clock* clock = nullptr;
   int32_t local_ranks = 1;  // of this communicator on this host, this one included
+  bool sleeps = true;       // false: nobody waits by sleep(), and no descriptors are needed
   int64_t spin_us = -1;     // TRESTLE_SPIN; negative: by whether ranks outnumber processors
   // Called once, by fail(), on the failing thread; must not block or call the engine.
   std::function<void(const Error&)> on_failure;

@@ -2,7 +2,29 @@
 
 #include <algorithm>
 
+#include "sched/select.h"
+
 namespace trestle {
+
+std::vector<SimLink> sim_links(const Topology& topology, bool overheads) {
+  std::vector<SimLink> links;
+  std::vector<std::string> resources;
+  for (uint8_t d = 0; d < topology.dimensions.size(); ++d) {
+    const Dimension& dimension = topology.dimensions[d];
+    const RailCost cost = rail_cost(topology, d);
+    SimLink& link = links.emplace_back();
+    link.latency_ns = cost.latency_ns;
+    link.bandwidth_mbps = cost.bandwidth_mbps;
+    if (overheads) link.message_ns = cost.message_ns;
+    if (overheads) link.reduce_mbps = cost.reduce_mbps;
+    if (dimension.shared_resource.empty() || dimension.shared_ps_per_byte == 0) continue;
+    const auto known = std::find(resources.begin(), resources.end(), dimension.shared_resource);
+    link.resource = static_cast<uint8_t>(known - resources.begin());
+    link.resource_ps_per_byte = dimension.shared_ps_per_byte;
+    if (known == resources.end()) resources.push_back(dimension.shared_resource);
+  }
+  return links;
+}
 
 SimCluster::SimCluster(const Topology& topology, const SimOptions& options)
     : topology_(topology),
@@ -18,6 +40,7 @@ SimCluster::SimCluster(const Topology& topology, const SimOptions& options)
     config.ranks = ranks;
     config.name = "rank " + std::to_string(r);
     config.clock = &clock_;
+    config.sleeps = false;
     engines_.push_back(std::make_shared<Engine>(std::move(config), std::move(transports), std::move(router), nullptr));
   }
 }
@@ -99,7 +122,7 @@ bool SimCluster::drive_awake() {
 bool SimCluster::expire() {
   static constexpr int kRounds = 1024;  // engines look at the clock once in a while
   if (options_.timeout_ns == 0) return false;
-  clock_.advance_to(clock_.now_ps() + static_cast<uint64_t>(options_.timeout_ns) * 1000);
+  clock_.advance_to(clock_.now_ns() + options_.timeout_ns);
   bool any = false;
   for (const auto& engine : engines_) {
     for (int i = 0; i < kRounds && engine->pending() != 0; ++i) engine->try_progress();

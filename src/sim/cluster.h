@@ -16,6 +16,10 @@
 
 namespace trestle {
 
+// The links that a topology describes, nominal figures where it is silent. overheads: also what messages and reductions
+// cost (RailCost); false: links alone.
+std::vector<SimLink> sim_links(const Topology& topology, bool overheads);
+
 struct SimOptions {
   std::vector<SimLink> links;  // one per dimension
   SimFaults faults;

@@ -215,7 +215,7 @@ bool SimNetwork::step() {
   free_links_.clear();
   if (events_.empty()) return false;
   const uint64_t time_ps = events_.top().time_ps;
-  clock_.advance_to(time_ps);
+  clock_.advance_to_ps(time_ps);
   while (!events_.empty() && events_.top().time_ps == time_ps) {
     const Event event = events_.top();
     events_.pop();

@@ -11,7 +11,8 @@ class VirtualClock : public Clock {
  public:
   int64_t now_ns() override { return static_cast<int64_t>(now_ps_ / 1000); }
   uint64_t now_ps() const { return now_ps_; }
-  void advance_to(uint64_t time_ps) {
+  void advance_to(int64_t time_ns) { advance_to_ps(static_cast<uint64_t>(time_ns) * 1000); }
+  void advance_to_ps(uint64_t time_ps) {
     CHECK(time_ps >= now_ps_, "virtual time would go back");
     now_ps_ = time_ps;
   }

@@ -1,0 +1,224 @@
+#include "sim/simulate_schedule.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sched/simulate.h"
+#include "sim/cluster.h"
+
+namespace trestle {
+namespace {
+
+struct ModelName {
+  SimModel model;
+  const char* name;
+};
+constexpr ModelName kNames[] = {
+    {SimModel::kPaper, "paper"}, {SimModel::kSteps, "steps"}, {SimModel::kEngine, "engine"}};
+
+const Error kWaiting{Code::kInternalError, "the orders of the schedule wait for each other"};
+
+void fill_in(SimReport& report, const Topology& topology) {
+  double bytes = 0;
+  double mbps = 0;
+  for (const Dimension& dimension : topology.dimensions) mbps += static_cast<double>(dimension.bandwidth_mbps);
+  for (SimReportLink& link : report.links) {
+    bytes += static_cast<double>(link.bytes);
+    if (report.time_ps != 0) link.utilization = static_cast<double>(link.busy_ps) / static_cast<double>(report.time_ps);
+  }
+  if (mbps == 0) return;
+  report.ideal_time_ns = bytes * 8000 / mbps;
+  if (report.time_ps != 0) report.utilization = report.ideal_time_ns * 1000 / static_cast<double>(report.time_ps);
+}
+
+// In ticks of `ticks_per_ns`, sizes in parts.
+Result<SimReport> run_phases(const Schedule& schedule, CostModel& model) {
+  Simulation simulation;
+  std::array<uint8_t, 256> links{};
+  std::vector<std::span<const PhaseId>> orders;
+  for (const DimensionOrder& order : schedule.orders) {
+    links[order.dimension] = static_cast<uint8_t>(orders.size());
+    orders.emplace_back(order.order);
+    simulation.in_flight.push_back(order.in_flight);
+  }
+  for (const ChunkSchedule& chunk : schedule.chunks) model.append(chunk, links, simulation);
+  Simulator simulator;
+  const Simulator::Outcome outcome = simulator.run_in_order(simulation, orders);
+  if (!outcome.finished) return kWaiting;
+  const uint64_t per_ns = model.scale().ticks_per_ns;
+  const auto to_ps = [per_ns](uint64_t ticks) {
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(ticks) * 1000 + per_ns - 1) / per_ns);
+  };
+  SimReport report;
+  report.time_ps = to_ps(outcome.time_ticks);
+  for (const DimensionOrder& order : schedule.orders) {
+    SimReportLink& link = report.links.emplace_back();
+    link.dimension = order.dimension;
+    for (const PhaseId& id : order.order) {
+      const PhaseTimes& times = simulator.times()[simulation.first[id.chunk] + id.stage];
+      link.busy_ps += to_ps(times.left_ticks - times.start_ticks);
+    }
+  }
+  for (size_t k = 0; k < schedule.chunks.size(); ++k) {
+    std::vector<StepsTimes>& chunk = report.phases.emplace_back();
+    for (uint32_t i = simulation.first[k]; i < simulation.first[k + 1]; ++i) {
+      chunk.push_back({to_ps(simulator.times()[i].start_ticks), to_ps(simulator.times()[i].complete_ticks)});
+    }
+  }
+  return report;
+}
+
+// Bytes that a rank sends do not depend on the model.
+void count_bytes(const Schedule& schedule, const Topology& topology, SimReport& report) {
+  for (size_t l = 0; l < schedule.orders.size(); ++l) {
+    unsigned __int128 bytes = 0;
+    for (const PhaseId& id : schedule.orders[l].order) {
+      const ChunkSchedule& chunk = schedule.chunks[id.chunk];
+      PhaseWalk walk(topology, chunk.bytes, chunk.phases);
+      PhaseBytes size;
+      for (uint32_t stage = 0; stage <= id.stage; ++stage) size = walk.next(chunk.phases[stage]);
+      const PhaseChoice& choice = chunk.phases[id.stage];
+      const AlgorithmCost cost = algorithms()[choice.algorithm].cost(choice.kind, group_size(topology, choice));
+      bytes += static_cast<unsigned __int128>(size.bytes) * cost.sent_num / (size.divisor * cost.sent_den);
+    }
+    report.links[l].bytes = static_cast<uint64_t>(bytes);
+  }
+}
+
+Result<SimReport> run_paper_model(const Schedule& schedule, const Topology& topology, const SimulateOptions& options) {
+  Result<SimReport> report = Error{Code::kInternalError, ""};
+  if (options.overheads) {
+    CostModel model(topology);
+    report = run_phases(schedule, model);
+  } else {
+    const auto chunks = static_cast<uint32_t>(std::max<size_t>(1, schedule.chunks.size()));
+    const ModelScale scale = TRY(paper_scale(topology, std::max<uint64_t>(1, schedule.bytes), chunks));
+    Schedule parts = schedule;
+    parts.bytes *= scale.parts_per_byte;
+    for (ChunkSchedule& chunk : parts.chunks) chunk.bytes *= scale.parts_per_byte;
+    CostModel model(topology, scale);
+    report = run_phases(parts, model);
+  }
+  if (report.ok()) count_bytes(schedule, topology, report.value());
+  return report;
+}
+
+Result<SimReport> run_steps_model(const Schedule& schedule, const Topology& topology, const SimulateOptions& options) {
+  StepsOptions steps;
+  steps.segments = options.segments;
+  steps.window = options.window;
+  steps.overheads = options.overheads;
+  StepsResult result = StepsModel(topology, steps).run(schedule);
+  if (!result.finished) return kWaiting;
+  SimReport report;
+  report.time_ps = result.time_ps;
+  for (const StepsLink& link : result.links) report.links.push_back({link.dimension, link.busy_ps, link.bytes, 0});
+  report.phases = std::move(result.phases);
+  return report;
+}
+
+Result<PrepareRequest> request_for(const Schedule& schedule, const Topology& topology, Collective collective) {
+  PrepareRequest request;
+  request.collective = collective;
+  request.type = DataType::kFloat32;
+  const auto ranks = static_cast<uint64_t>(topology.ranks());
+  const uint64_t elements = schedule.bytes / size_of(request.type);
+  if (elements < ranks) {
+    return Error{Code::kInvalidArgument, std::to_string(schedule.bytes) + " bytes are fewer than " +
+                                             std::to_string(ranks) + " ranks can share in the engine"};
+  }
+  const bool per_block = collective == Collective::kReduceScatter || collective == Collective::kAllGather;
+  request.count = per_block ? elements / ranks : elements;
+  return request;
+}
+
+void read_cluster(const Schedule& schedule, const Topology& topology, SimCluster& cluster, SimReport& report) {
+  const auto ranks = static_cast<uint64_t>(topology.ranks());
+  report.time_ps = cluster.last_run_ps();
+  report.messages = cluster.network().messages();
+  for (const DimensionOrder& order : schedule.orders) {
+    const uint8_t d = order.dimension;
+    if (d == kFlat) continue;  // its messages take the dimensions' links
+    report.links.push_back({d, cluster.network().busy_ps(d) / ranks, cluster.network().bytes_sent(d) / ranks, 0});
+  }
+  size_t stages = 0;
+  for (const ChunkSchedule& chunk : schedule.chunks) stages = std::max(stages, chunk.phases.size());
+  const std::vector<SimPhaseTimes>& times = cluster.network().phase_times(0);
+  for (size_t k = 0; k < schedule.chunks.size(); ++k) {
+    std::vector<StepsTimes>& chunk = report.phases.emplace_back();
+    for (size_t stage = 0; stage < schedule.chunks[k].phases.size(); ++stage) {
+      const SimPhaseTimes& phase = times[k * stages + stage];
+      chunk.push_back({phase.first_posted_ps, std::max(phase.first_posted_ps, phase.last_arrival_ps)});
+    }
+  }
+}
+
+Result<SimReport> run_engine(const Schedule& schedule, const Topology& topology, const SimulateOptions& options) {
+  SimOptions sim;
+  sim.links = sim_links(topology, options.overheads);
+  sim.faults = options.faults;
+  sim.segment_bytes = options.segments.bytes;
+  sim.segments_per_message = options.segments.per_message;
+  sim.segments_in_flight = options.window == 0 ? kSegmentsInFlight : options.window;
+  sim.data = false;
+  sim.timeout_ns = options.timeout_ns;
+  SimCall call;
+  call.request = TRY(request_for(schedule, topology, options.collective));
+  call.schedule = schedule;
+  SimCluster cluster(topology, sim);
+  TRY(cluster.run({call}));
+  SimReport report;
+  read_cluster(schedule, topology, cluster, report);
+  return report;
+}
+
+}  // namespace
+
+Result<SimModel> parse_sim_model(const std::string& name) {
+  std::string known;
+  for (const ModelName& row : kNames) {
+    if (name == row.name) return row.model;
+    known.append(known.empty() ? "" : ", ").append(row.name);
+  }
+  return Error{Code::kInvalidArgument, "'" + name + "' is not a model; there are " + known};
+}
+
+const char* to_string(SimModel model) {
+  for (const ModelName& row : kNames) {
+    if (row.model == model) return row.name;
+  }
+  return "invalid";
+}
+
+Result<SimReport> simulate_schedule(SimModel model, const Schedule& schedule, const Topology& topology,
+                                    const SimulateOptions& options) {
+  Schedule as_run = schedule;
+  if (options.in_flight != 0) {
+    for (DimensionOrder& order : as_run.orders) order.in_flight = options.in_flight;
+  }
+  const auto run = model == SimModel::kPaper   ? run_paper_model
+                   : model == SimModel::kSteps ? run_steps_model
+                                               : run_engine;
+  SimReport report = TRY(run(as_run, topology, options));
+  fill_in(report, topology);
+  return report;
+}
+
+Schedule in_bytes(const Schedule& schedule, const ModelScale& scale, uint64_t granule) {
+  Schedule result = schedule;
+  result.bytes = schedule.bytes / scale.parts_per_byte;
+  uint64_t before_parts = 0;
+  uint64_t before = 0;
+  const bool cut = result.bytes >= 4 * granule * std::max<size_t>(1, schedule.chunks.size());
+  for (ChunkSchedule& chunk : result.chunks) {
+    before_parts += chunk.bytes;
+    uint64_t end = before_parts / scale.parts_per_byte;
+    if (cut && &chunk != &result.chunks.back()) end -= end % granule;
+    end = std::max(end, before);
+    chunk.bytes = end - before;
+    before = end;
+  }
+  return result;
+}
+
+}  // namespace trestle

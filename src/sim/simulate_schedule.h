@@ -1,0 +1,62 @@
+// One schedule in any of the three models: what a command or a test asks for, with one kind of answer.
+//
+//   paper   a phase is one piece (Themis, arXiv 2110.04478; sched/simulate.h)
+//   steps   messages and segments of one representative rank (sched/steps_model.h)
+//   engine  every rank, the real engine over simulated links (sim/cluster.h)
+//
+// Pure but for the memory it takes; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/types.h"
+#include "sched/model_scale.h"
+#include "sched/steps_model.h"
+#include "sim/faults.h"
+
+namespace trestle {
+
+enum class SimModel : uint8_t { kPaper, kSteps, kEngine };
+// "paper", "steps", "engine"; an unknown name is an error that lists them.
+Result<SimModel> parse_sim_model(const std::string& name);
+const char* to_string(SimModel model);
+
+struct SimulateOptions {
+  Collective collective = Collective::kAllReduce;  // or kReduceScatter, kAllGather
+  SegmentRule segments = {};                       // steps, engine
+  uint32_t window = 32;    // steps, engine: segments of a step in flight; 0: any number (steps only)
+  uint32_t in_flight = 0;  // not 0: phases in flight per dimension, instead of the schedule's
+  bool overheads = false;  // per message and for reductions (RailCost), not only links
+  SimFaults faults = {};   // engine
+  int64_t timeout_ns = 0;  // engine, virtual: an operation that cannot end does so with an error; 0: at once
+};
+
+struct SimReportLink {
+  uint8_t dimension = 0;
+  uint64_t busy_ps = 0;    // of a rank (engine: mean)
+  uint64_t bytes = 0;      // sent by a rank (engine: mean)
+  double utilization = 0;  // busy / time
+};
+
+struct SimReport {
+  uint64_t time_ps = 0;
+  double utilization = 0;                       // bytes sent per rank / (time * sum of the bandwidths)
+  double ideal_time_ns = 0;                     // all links busy all the time
+  std::vector<SimReportLink> links;             // as Schedule::orders
+  std::vector<std::vector<StepsTimes>> phases;  // [chunk][stage]; engine: as rank 0 saw them
+  uint64_t messages = 0;                        // engine: segments of all ranks
+};
+
+// The schedule's sizes are bytes; its orders must hold each phase once. Errors: orders that wait for each other, or a
+// fault: what was awaited; fewer bytes than the engine's ranks can share (kInvalidArgument).
+Result<SimReport> simulate_schedule(SimModel model, const Schedule& schedule, const Topology& topology,
+                                    const SimulateOptions& options);
+
+// A schedule whose sizes are parts of bytes (sched/model_scale.h), in bytes: the chunks end at multiples of `granule`
+// where they are long enough.
+Schedule in_bytes(const Schedule& schedule, const ModelScale& scale, uint64_t granule);
+
+}  // namespace trestle
