@@ -1,16 +1,18 @@
+#include "sched/predict.h"
+
 #include <algorithm>
 #include <array>
 
 #include "base/check.h"
 #include "sched/cost.h"
 #include "sched/select.h"
-#include "sched/simulate.h"
 
 namespace trestle {
+namespace {
 
-uint64_t predict_ns(const Schedule& schedule, const Topology& topology) {
+Simulator::Outcome run(const Schedule& schedule, const Topology& topology, Simulation& simulation,
+                       Simulator& simulator) {
   CostModel model(topology);
-  Simulation simulation;
   std::array<uint8_t, 256> links{};
   std::vector<std::span<const PhaseId>> orders;
   size_t ordered = 0;
@@ -23,9 +25,34 @@ uint64_t predict_ns(const Schedule& schedule, const Topology& topology) {
   }
   for (const ChunkSchedule& chunk : schedule.chunks) model.append(chunk, links, simulation);
   CHECK(ordered == simulation.phases.size(), "a schedule whose orders do not hold each phase once");
-  const SimulationResult result = simulate_in_order(simulation, orders);
-  CHECK(result.finished, "a schedule whose orders wait for each other");
-  return (result.time_ticks + 999) / 1000;
+  const Simulator::Outcome outcome = simulator.run_in_order(simulation, orders);
+  CHECK(outcome.finished, "a schedule whose orders wait for each other");
+  return outcome;
+}
+
+}  // namespace
+
+uint64_t predict_ns(const Schedule& schedule, const Topology& topology) {
+  Simulation simulation;
+  Simulator simulator;
+  return (run(schedule, topology, simulation, simulator).time_ticks + 999) / 1000;
+}
+
+Prediction predict(const Schedule& schedule, const Topology& topology) {
+  Simulation simulation;
+  Simulator simulator;
+  Prediction prediction;
+  prediction.time_ps = run(schedule, topology, simulation, simulator).time_ticks;
+  for (const DimensionOrder& order : schedule.orders) {
+    PredictedLink& link = prediction.links.emplace_back();
+    link.dimension = order.dimension;
+    for (const PhaseId& id : order.order) {
+      const PhaseTimes& times = simulator.times()[simulation.first[id.chunk] + id.stage];
+      link.times.push_back(times);
+      link.busy_ps += times.left_ticks - times.start_ticks;
+    }
+  }
+  return prediction;
 }
 
 }  // namespace trestle

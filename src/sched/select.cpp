@@ -67,7 +67,9 @@ class Selector {
            phases_possible({kFlat}) || !ways_.empty();
   }
 
-  Schedule select() {
+  // Lists the candidates there, where it is not nullptr.
+  Schedule select(std::vector<SelectionCandidate>* candidates = nullptr) {
+    candidates_ = candidates;
     if (topology_.ranks() == 1) return alone();
     const std::vector<uint8_t> dimensions = all_dimensions();
     const bool hierarchical = phases_possible(dimensions);
@@ -135,7 +137,8 @@ class Selector {
     return equal_chunks(request_.bytes, static_cast<uint32_t>(count), request_.element_bytes, ranks, whole_blocks);
   }
 
-  void consider(PlannedSchedule planned) {
+  void consider(PlannedSchedule planned, bool ordered = false) {
+    if (candidates_ != nullptr) candidates_->push_back({planned.schedule, planned.time_ticks, ordered, false});
     if (!best_ || planned.time_ticks < best_->time_ticks) best_ = std::move(planned);
   }
 
@@ -161,7 +164,7 @@ class Selector {
     // Slices of every block of a reduce-scatter's layout.
     const bool whole_blocks = !shape_.flat;
     request.granule = request_.element_bytes * (whole_blocks ? static_cast<uint64_t>(topology_.ranks()) : 1);
-    consider(policy_.plan(request));
+    consider(policy_.plan(request), true);
   }
 
   // Phases of whole data on every dimension, first in first out, in all numbers of chunks.
@@ -201,6 +204,7 @@ class Selector {
   AlgorithmChoice choice_;
   const std::vector<std::vector<PhaseChoice>> ways_;  // over the dimensions; what is not split there is whole
   std::optional<PlannedSchedule> best_;
+  std::vector<SelectionCandidate>* candidates_ = nullptr;
 };
 
 Error cannot_serve(const AlgorithmRule& rule, const SelectionRequest& request, const Topology& topology) {
@@ -263,8 +267,10 @@ Status validate(const SelectionConfig& config, const Topology& topology) {
   return {};
 }
 
-Result<Schedule> select_schedule(const SelectionRequest& request, const Topology& topology,
-                                 const SelectionConfig& config) {
+namespace {
+
+Result<Schedule> select_from(const SelectionRequest& request, const Topology& topology, const SelectionConfig& config,
+                             std::vector<SelectionCandidate>* candidates) {
   TRY(check_request(request));
   const Policy* policy = TRY(find_policy(config.policy));
   const PriorityRule intra = TRY(find_priority_rule(config.intra));
@@ -272,13 +278,29 @@ Result<Schedule> select_schedule(const SelectionRequest& request, const Topology
   const AlgorithmRules::Entry* entry = rules.find(request.collective, request.bytes);
   const AlgorithmRule* rule = entry == nullptr ? nullptr : &entry->rule;
   Selector selector(request, topology, config, rule, *policy, intra);
-  if (topology.ranks() == 1 || selector.possible()) return selector.select();
+  if (topology.ranks() == 1 || selector.possible()) return selector.select(candidates);
   // A barrier moves no data: a rule for all collectives that cannot serve it was not meant for it.
   if (request.collective == Collective::kBarrier && !entry->collective) {
-    return Selector(request, topology, config, nullptr, *policy, intra).select();
+    return Selector(request, topology, config, nullptr, *policy, intra).select(candidates);
   }
   CHECK(rule != nullptr, "no algorithm serves a collective");
   return cannot_serve(*rule, request, topology);
+}
+
+}  // namespace
+
+Result<Schedule> select_schedule(const SelectionRequest& request, const Topology& topology,
+                                 const SelectionConfig& config) {
+  return select_from(request, topology, config, nullptr);
+}
+
+Result<std::vector<SelectionCandidate>> selection_candidates(const SelectionRequest& request, const Topology& topology,
+                                                             const SelectionConfig& config) {
+  std::vector<SelectionCandidate> candidates;
+  TRY(select_from(request, topology, config, &candidates));
+  const auto best = std::ranges::min_element(candidates, {}, &SelectionCandidate::time_ps);
+  if (best != candidates.end()) best->chosen = true;
+  return candidates;
 }
 
 }  // namespace trestle

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/types.h"
@@ -44,6 +45,16 @@ struct SelectionRequest {
 // Checks the grammar and the names; errors list what can serve.
 Status validate(const SelectionConfig& config, const Topology& topology);
 Result<Schedule> select_schedule(const SelectionRequest& request, const Topology& topology, const SelectionConfig& config);
+
+// What select_schedule chooses from, for people and tests (none for one rank): in the order in which it was tried.
+struct SelectionCandidate {
+  Schedule schedule;
+  uint64_t time_ps = 0;  // predicted
+  bool ordered = false;  // by the policy (config.policy); false: what every policy has
+  bool chosen = false;   // exactly one: the first of those with the lowest time
+};
+Result<std::vector<SelectionCandidate>> selection_candidates(const SelectionRequest& request, const Topology& topology,
+                                                             const SelectionConfig& config);
 // Predicted time of a schedule on this topology, nanoseconds.
 uint64_t predict_ns(const Schedule& schedule, const Topology& topology);
 

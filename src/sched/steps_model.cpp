@@ -195,7 +195,7 @@ StepsResult StepsModel::run(const Schedule& schedule) {
   size_t ordered = 0;
   for (const DimensionOrder& order : schedule.orders) ordered += order.order.size();
   CHECK(ordered == count, "a schedule whose orders do not hold each phase once");
-  return run_links(schedule, phases);
+  return run_links(schedule, phases, options_.intervals);
 }
 
 }  // namespace trestle

@@ -34,6 +34,7 @@ struct StepsOptions {
   // Coarser, for planners: more segments of a message, or messages of a chain, than this are drawn together.
   uint32_t most_segments = 1024;
   uint32_t most_messages = 64;
+  bool intervals = false;  // fill StepsLink::intervals
 };
 
 struct StepsTimes {
@@ -44,7 +45,8 @@ struct StepsTimes {
 struct StepsLink {
   uint8_t dimension = kFlat;
   uint64_t busy_ps = 0;
-  uint64_t bytes = 0;  // sent by a rank
+  uint64_t bytes = 0;                      // sent by a rank
+  std::vector<StepsTimes> intervals = {};  // in which it was busy without a pause, in order, where asked for
 };
 
 struct StepsResult {

@@ -63,8 +63,8 @@ struct Link {
 
 class Links {
  public:
-  Links(const Schedule& schedule, const std::vector<std::vector<const StepsPhase*>>& phases)
-      : phases_(phases), links_(schedule.orders.size()), next_stage_(phases.size()) {
+  Links(const Schedule& schedule, const std::vector<std::vector<const StepsPhase*>>& phases, bool intervals)
+      : phases_(phases), intervals_(intervals), links_(schedule.orders.size()), next_stage_(phases.size()) {
     for (size_t l = 0; l < links_.size(); ++l) {
       links_[l].order = &schedule.orders[l];
       result_.links.push_back({schedule.orders[l].dimension, 0, 0});
@@ -210,6 +210,11 @@ class Links {
     }
   }
 
+  void note_busy(std::vector<StepsTimes>& intervals, uint64_t until_ps) const {
+    if (intervals.empty() || intervals.back().end_ps != now_ps_) intervals.push_back({now_ps_, now_ps_});
+    intervals.back().end_ps = until_ps;
+  }
+
   void send(uint32_t l, uint32_t index, uint32_t m) {
     Link& link = links_[l];
     const StepsPhase& phase = *running_[index].phase;
@@ -225,10 +230,12 @@ class Links {
     link.busy = true;
     link.free_ps = left_ps;
     result_.links[l].busy_ps += left_ps - now_ps_;
+    if (intervals_) note_busy(result_.links[l].intervals, left_ps);
     link.flight.push({left_ps + message.delay_ps, index, m});
   }
 
   const std::vector<std::vector<const StepsPhase*>>& phases_;
+  const bool intervals_;
   uint64_t now_ps_ = 0;
   size_t left_ = 0;  // phases
   bool phase_ended_ = false;
@@ -242,8 +249,9 @@ class Links {
 
 }  // namespace
 
-StepsResult run_links(const Schedule& schedule, const std::vector<std::vector<const StepsPhase*>>& phases) {
-  return Links(schedule, phases).run();
+StepsResult run_links(const Schedule& schedule, const std::vector<std::vector<const StepsPhase*>>& phases,
+                      bool intervals) {
+  return Links(schedule, phases, intervals).run();
 }
 
 }  // namespace trestle

@@ -7,7 +7,8 @@
 
 namespace trestle {
 
-// phases[chunk][stage]: as the schedule's.
-StepsResult run_links(const Schedule& schedule, const std::vector<std::vector<const StepsPhase*>>& phases);
+// phases[chunk][stage]: as the schedule's. intervals: see StepsOptions.
+StepsResult run_links(const Schedule& schedule, const std::vector<std::vector<const StepsPhase*>>& phases,
+                      bool intervals);
 
 }  // namespace trestle

@@ -1,0 +1,27 @@
+// A schedule in the library's model of whole phases, phase by phase: for those who want to see why it takes as long as
+// predict_ns (sched/select.h) says. Pure, any thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sched/schedule.h"
+#include "sched/simulate.h"
+
+namespace trestle {
+
+struct PredictedLink {
+  uint8_t dimension = kFlat;
+  uint64_t busy_ps = 0;           // carrying a phase
+  std::vector<PhaseTimes> times;  // picoseconds, as the dimension's DimensionOrder::order
+};
+
+struct Prediction {
+  uint64_t time_ps = 0;
+  std::vector<PredictedLink> links;  // as Schedule::orders
+};
+
+// The schedule's orders must hold each phase once and not wait for each other (CHECK).
+Prediction predict(const Schedule& schedule, const Topology& topology);
+
+}  // namespace trestle
