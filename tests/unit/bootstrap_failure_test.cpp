@@ -1,5 +1,6 @@
 // A rank that fails or dies while a communicator is being made: the others name it, and nobody else.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -140,6 +141,19 @@ TEST(CauseTest, AnothersStoryIsPreferred) {
   on_each_rank(ranks, [&](Bootstrap& rank) { EXPECT_EQ(rank.cause_of(own).message, "rank 3 died"); });
   auto quiet = Bootstrap::join_in_process(config).value();
   EXPECT_EQ(quiet[2]->cause_of(own).message, own.message);
+}
+
+// A rank that had no processor until its deadline was over has not been left waiting by anybody.
+TEST(CauseTest, WhatHasArrivedCountsAfterTheDeadline) {
+  BootstrapConfig config;
+  config.nranks = 2;
+  auto ranks = Bootstrap::join_in_process(config).value();
+  std::thread other([&] { EXPECT_TRUE(ranks[0]->barrier(kNoDeadline).ok()); });
+  pollfd arrived{ranks[1]->event_fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&arrived, 1, -1), 1);
+  const Status late = ranks[1]->barrier(0);
+  EXPECT_TRUE(late.ok()) << late.error().message;
+  other.join();
 }
 
 TEST(MissingRankTest, RefusalsForTheSecretAreCountedAndSaid) {

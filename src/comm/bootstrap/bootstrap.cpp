@@ -52,8 +52,9 @@ class Bootstrap::Impl {
   uint64_t next_seq = kFirstSeq;
 
   Status assemble(Neighbours neighbours, int64_t heartbeat_ns);
-  // Waits for something to happen; kTimeout, kAborted.
-  Status turn(int64_t deadline_ns, uint64_t seq, bool barrier);
+  // Waits for something to happen. kAborted; kTimeout at the second call after the deadline, so that what came while
+  // this rank had no processor still counts.
+  Status turn(int64_t deadline_ns, uint64_t seq, bool barrier, bool& late);
 };
 
 Status Bootstrap::Impl::assemble(Neighbours neighbours, int64_t heartbeat_ns) {
@@ -65,20 +66,21 @@ Status Bootstrap::Impl::assemble(Neighbours neighbours, int64_t heartbeat_ns) {
   return {};
 }
 
-Status Bootstrap::Impl::turn(int64_t deadline_ns, uint64_t seq, bool barrier) {
+Status Bootstrap::Impl::turn(int64_t deadline_ns, uint64_t seq, bool barrier, bool& late) {
   if (abort != nullptr && abort->load()) {
     mesh->flood_abort();
     return Error{Code::kAborted, "the communicator was aborted"};
   }
   const int64_t now = monotonic_clock().now_ns();
-  if (now >= deadline_ns) {
+  if (late) {
     Error error{Code::kTimeout, rank_list(mesh->missing(seq, barrier)) + " of " + std::to_string(nranks) +
                                     " had not reached an exchange of the communicator's creation in time"};
     mesh->flood_error(error, rank);
     return error;
   }
+  late = now >= deadline_ns;
   pollfd waiting{mesh->event_fd(), POLLIN, 0};
-  const int64_t left_ms = (deadline_ns - now) / 1'000'000 + 1;
+  const int64_t left_ms = late ? 0 : (deadline_ns - now) / 1'000'000 + 1;
   ::poll(&waiting, 1, static_cast<int>(std::min<int64_t>(left_ms, 20)));
   mesh->poll(monotonic_clock().now_ns());
   return {};
@@ -192,17 +194,19 @@ Result<std::vector<std::string>> Bootstrap::all_gather(const std::string& mine, 
     return Error{Code::kInternalError, "a blob of " + std::to_string(mine.size()) + " bytes is too long for bootstrap"};
   const uint64_t seq = impl_->next_seq++;
   impl_->mesh->start_all_gather(seq, mine);
+  bool late = false;
   while (true) {
     std::vector<std::string> blobs = TRY(impl_->mesh->all_gather_result(seq));
     if (!blobs.empty()) return blobs;
-    TRY(impl_->turn(deadline_ns, seq, false));
+    TRY(impl_->turn(deadline_ns, seq, false, late));
   }
 }
 
 Status Bootstrap::barrier(int64_t deadline_ns) {
   const uint64_t seq = impl_->next_seq++;
   impl_->mesh->start_barrier(seq);
-  while (!TRY(impl_->mesh->barrier_done(seq))) TRY(impl_->turn(deadline_ns, seq, true));
+  bool late = false;
+  while (!TRY(impl_->mesh->barrier_done(seq))) TRY(impl_->turn(deadline_ns, seq, true, late));
   return {};
 }
 
