@@ -6,9 +6,10 @@
 #include "base/check.h"
 
 namespace trestle {
-namespace {
 
-uint64_t granule_of(uint64_t bytes, uint32_t count, uint64_t element, uint64_t blocks, bool whole_blocks) {
+uint64_t chunk_granule(uint64_t bytes, uint32_t count, uint32_t element_bytes, uint32_t all_blocks, bool whole_blocks) {
+  const uint64_t element = element_bytes;
+  const uint64_t blocks = all_blocks;
   static constexpr uint64_t kCacheLine = 64;
   static constexpr uint64_t kFewest = 4;  // per part: then parts differ by a quarter at most
   const uint64_t line = std::lcm(element, kCacheLine);
@@ -20,12 +21,10 @@ uint64_t granule_of(uint64_t bytes, uint32_t count, uint64_t element, uint64_t b
   return whole_blocks && divides ? blocks * element : element;
 }
 
-}  // namespace
-
 std::vector<uint64_t> equal_chunks(uint64_t bytes, uint32_t count, uint32_t element_bytes, uint32_t blocks,
                                    bool whole_blocks) {
   CHECK(element_bytes > 0 && blocks > 0, "chunks of nothing");
-  const uint64_t granule = granule_of(bytes, std::max(count, 1u), element_bytes, blocks, whole_blocks);
+  const uint64_t granule = chunk_granule(bytes, std::max(count, 1u), element_bytes, blocks, whole_blocks);
   const uint64_t units = (bytes + granule - 1) / granule;
   const uint64_t parts = std::max<uint64_t>(1, std::min<uint64_t>(count, units));
   std::vector<uint64_t> sizes(parts);

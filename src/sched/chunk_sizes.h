@@ -13,4 +13,7 @@ namespace trestle {
 std::vector<uint64_t> equal_chunks(uint64_t bytes, uint32_t count, uint32_t element_bytes, uint32_t blocks,
                                    bool whole_blocks);
 
+// The granule of equal_chunks.
+uint64_t chunk_granule(uint64_t bytes, uint32_t count, uint32_t element_bytes, uint32_t blocks, bool whole_blocks);
+
 }  // namespace trestle

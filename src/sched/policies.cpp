@@ -12,6 +12,8 @@ constexpr Policy kPolicies[] = {
     {"baseline", "reduce-scatter from the innermost dimension out, all-gather back in, every chunk alike",
      plan_baseline},
     {"themis", "each chunk begins on the dimension that has least to do (Themis)", plan_themis},
+    {"auto", "the best predicted of baseline, Themis, unequal chunks by a linear programme, and a local search",
+     plan_auto, true},
 };
 
 // While one phase of a link waits for its latency the next ones may use the link.

@@ -29,7 +29,10 @@ struct PolicyRequest {
   PriorityRule intra = smallest_chunk_first;
   // Chunks of other sizes than those proposed are multiples of this (the last one takes what does not divide).
   uint64_t granule = 1;
-  uint32_t most_chunks = 0;  // a policy that chooses the number of chunks takes at most these; 0: those proposed
+  uint64_t fewest_bytes = 1;   // of such a chunk, as far as there are enough for one
+  uint32_t most_chunks = 0;    // a policy that chooses the number of chunks takes at most these; 0: those proposed
+  uint64_t to_beat_ticks = 0;  // predicted time of what would be done otherwise; 0: nothing
+  uint64_t most_search_phases = 400'000;  // that a search may simulate (sched/portfolio.h)
 };
 
 struct PlannedSchedule {
@@ -41,6 +44,7 @@ struct Policy {
   std::string_view name;     // as in TRESTLE_SCHED
   std::string_view summary;  // one line for people
   PlannedSchedule (*plan)(PolicyRequest& request);
+  bool chooses_chunks = false;  // called once, with most_chunks, instead of once per number of chunks
 };
 
 std::span<const Policy> policies();
@@ -49,6 +53,7 @@ Result<const Policy*> find_policy(std::string_view name);
 
 PlannedSchedule plan_baseline(PolicyRequest& request);
 PlannedSchedule plan_themis(PolicyRequest& request);
+PlannedSchedule plan_auto(PolicyRequest& request);
 
 // What all policies end with: the order of phases per dimension and its prediction, from chunks whose phases are
 // chosen. in_flight 0: as many as keep a link busy while phases wait for their latency, from 2 to 8.

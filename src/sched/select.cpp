@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint32_t kMostChunks = 64;  // that prediction tries; TRESTLE_CHUNKS may ask for more
 constexpr uint32_t kMostForcedChunks = 1024;
+constexpr uint32_t kFewestPieces = 4;                         // times the granule of unequal chunks, in an equal one
 constexpr uint64_t kFewestMessageBytes = uint64_t{64} << 10;  // chunking alone makes no smaller messages
 
 // What a collective is made of: one flat phase, reduce-scatter and all-gather phases, or either.
@@ -80,14 +81,24 @@ class Selector {
     if (!shape_.flat && !asked && (dimensions.size() > 1 || !hierarchical) && phases_possible({kFlat})) {
       try_phases({kFlat}, 1);
     }
-    if (hierarchical) {
-      for (uint32_t chunks = 1; chunks <= most_chunks(); chunks *= 2) try_phases(dimensions, chunks);
-    }
+    // Planned first, because policies that search do so only for what may beat all else.
+    std::vector<PlannedSchedule> by_dimension;
     if (asked && !hierarchical) {
-      try_way(ways_.front());
+      plan_way(ways_.front(), by_dimension);
     } else if (!asked) {
-      for (const std::vector<PhaseChoice>& way : ways_) try_way(way);
+      for (const std::vector<PhaseChoice>& way : ways_) plan_way(way, by_dimension);
     }
+    if (best_) to_beat_ticks_ = best_->time_ticks;
+    for (const PlannedSchedule& planned : by_dimension) {
+      if (to_beat_ticks_ == 0 || planned.time_ticks < to_beat_ticks_) to_beat_ticks_ = planned.time_ticks;
+    }
+    if (hierarchical) {
+      const bool once = policy_.chooses_chunks && config_.chunks == 0;
+      for (uint32_t chunks = once ? most_chunks() : 1; chunks <= most_chunks(); chunks *= 2) {
+        try_phases(dimensions, chunks);
+      }
+    }
+    for (PlannedSchedule& planned : by_dimension) consider(std::move(planned));
     CHECK(best_.has_value(), "a selection without a candidate");
     return std::move(best_->schedule);
   }
@@ -161,21 +172,27 @@ class Selector {
     request.chunk_bytes = chunk_sizes(chunks);
     request.in_flight = config_.in_flight;
     request.intra = intra_;
-    // Slices of every block of a reduce-scatter's layout.
-    const bool whole_blocks = !shape_.flat;
-    request.granule = request_.element_bytes * (whole_blocks ? static_cast<uint64_t>(topology_.ranks()) : 1);
+    if (config_.chunks == 0) request.most_chunks = chunks;
+    // However many chunks were asked for, no message is empty.
+    const uint64_t fewest_message_bytes = config_.chunks == 0 ? kFewestMessageBytes : request_.element_bytes;
+    request.fewest_bytes = fewest_message_bytes * static_cast<uint64_t>(topology_.ranks());
+    request.to_beat_ticks = to_beat_ticks_;
+    // Unequal chunks: the smallest are a fraction of equal ones. Slices of every block of a reduce-scatter's layout.
+    const auto pieces = static_cast<uint32_t>(kFewestPieces * request.chunk_bytes.size());
+    request.granule = chunk_granule(request_.bytes, pieces, request_.element_bytes,
+                                    static_cast<uint32_t>(topology_.ranks()), !shape_.flat);
     consider(policy_.plan(request), true);
   }
 
   // Phases of whole data on every dimension, first in first out, in all numbers of chunks.
-  void try_way(std::vector<PhaseChoice> way) {
+  void plan_way(std::vector<PhaseChoice> way, std::vector<PlannedSchedule>& planned) {
     for (uint32_t count = 1; count <= most_chunks(); count *= 2) {
       const std::vector<uint64_t> sizes = chunk_sizes(count);
       PhaseWalk walk(topology_, sizes.front(), way);
       for (PhaseChoice& phase : way) phase = choice_.cheapest(phase.kind, phase.dimension, walk.next(phase));
       std::vector<ChunkSchedule> chunks;
       for (const uint64_t bytes : sizes) chunks.push_back({bytes, way});
-      consider(order_phases(request_.bytes, std::move(chunks), model_, first_in_first_out, config_.in_flight));
+      planned.push_back(order_phases(request_.bytes, std::move(chunks), model_, first_in_first_out, config_.in_flight));
     }
   }
 
@@ -204,6 +221,7 @@ class Selector {
   AlgorithmChoice choice_;
   const std::vector<std::vector<PhaseChoice>> ways_;  // over the dimensions; what is not split there is whole
   std::optional<PlannedSchedule> best_;
+  uint64_t to_beat_ticks_ = 0;  // of what is not by a policy
   std::vector<SelectionCandidate>* candidates_ = nullptr;
 };
 

@@ -1,8 +1,10 @@
-// Schedules of policy themis on the real engine over simulated links: right data to the last bit, whatever the delays,
-// although every chunk may go over the dimensions in another order.
+// Schedules of policies themis and auto on the real engine over simulated links: right data to the last bit, whatever
+// the delays, although every chunk may go over the dimensions in another order, and auto's are of unequal size.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <string>
 
 #include "base/rng.h"
 #include "sched/select.h"
@@ -23,10 +25,16 @@ Topology grid(const std::vector<int32_t>& sizes) {
   return topology;
 }
 
-Schedule themis_schedule(const Topology& topology, Collective collective, uint64_t bytes, const char* intra) {
+struct Setting {
+  std::vector<int32_t> sizes;
+  const char* intra;
+  const char* policy = "themis";
+};
+
+Schedule balanced_schedule(const Topology& topology, Collective collective, uint64_t bytes, const Setting& setting) {
   SelectionConfig config;
-  config.policy = "themis";
-  config.intra = intra;
+  config.policy = setting.policy;
+  config.intra = setting.intra;
   config.chunks = 16;
   // A list per dimension asks for phases per dimension, which a small operation would not choose.
   config.algo = topology.dimensions.size() == 2 ? "ring,direct" : "ring,direct,hd";
@@ -74,14 +82,15 @@ Status run(const Topology& topology, const SimCall& call, uint64_t seed) {
   return {};
 }
 
-struct Setting {
-  std::vector<int32_t> sizes;
-  const char* intra;
-};
+bool unequal(const Schedule& schedule) {
+  // The last chunk takes what does not divide.
+  return std::any_of(schedule.chunks.begin(), schedule.chunks.end() - 1,
+                     [&](const ChunkSchedule& chunk) { return chunk.bytes != schedule.chunks[0].bytes; });
+}
 
-class ThemisOnTheEngine : public testing::TestWithParam<Setting> {};
+class OnTheEngine : public testing::TestWithParam<Setting> {};
 
-TEST_P(ThemisOnTheEngine, AllReduceHasExactSums) {
+TEST_P(OnTheEngine, AllReduceHasExactSums) {
   const Topology topology = grid(GetParam().sizes);
   const int32_t ranks = topology.ranks();
   const size_t count = 60'007;
@@ -90,8 +99,12 @@ TEST_P(ThemisOnTheEngine, AllReduceHasExactSums) {
   for (const auto& input : send) {
     for (size_t i = 0; i < count; ++i) sums[i] += input[i];
   }
-  const Schedule schedule = themis_schedule(topology, Collective::kAllReduce, count * 4, GetParam().intra);
-  ASSERT_EQ(schedule.chunks.size(), 16u);
+  const Schedule schedule = balanced_schedule(topology, Collective::kAllReduce, count * 4, GetParam());
+  if (GetParam().policy == std::string("auto")) {
+    EXPECT_TRUE(unequal(schedule)) << to_string(schedule, topology);
+  } else {
+    ASSERT_EQ(schedule.chunks.size(), 16u);
+  }
   EXPECT_GT(orders_of_phases(schedule), 1u);
   for (uint64_t seed = 0; seed < 4; ++seed) {
     Buffers recv(static_cast<size_t>(ranks), std::vector<float>(count));
@@ -107,7 +120,7 @@ TEST_P(ThemisOnTheEngine, AllReduceHasExactSums) {
   }
 }
 
-TEST_P(ThemisOnTheEngine, ReduceScatterAndAllGatherGiveEveryRankItsShard) {
+TEST_P(OnTheEngine, ReduceScatterAndAllGatherGiveEveryRankItsShard) {
   const Topology topology = grid(GetParam().sizes);
   const auto ranks = static_cast<size_t>(topology.ranks());
   const size_t block = 20'003;
@@ -122,8 +135,8 @@ TEST_P(ThemisOnTheEngine, ReduceScatterAndAllGatherGiveEveryRankItsShard) {
   scatter.request.collective = Collective::kReduceScatter;
   gather.request.collective = Collective::kAllGather;
   scatter.request.count = gather.request.count = block;
-  scatter.schedule = themis_schedule(topology, Collective::kReduceScatter, block * ranks * 4, GetParam().intra);
-  gather.schedule = themis_schedule(topology, Collective::kAllGather, block * ranks * 4, GetParam().intra);
+  scatter.schedule = balanced_schedule(topology, Collective::kReduceScatter, block * ranks * 4, GetParam());
+  gather.schedule = balanced_schedule(topology, Collective::kAllGather, block * ranks * 4, GetParam());
   EXPECT_GT(orders_of_phases(scatter.schedule), 1u);
   EXPECT_GT(orders_of_phases(gather.schedule), 1u);
   for (size_t r = 0; r < ranks; ++r) {
@@ -140,9 +153,11 @@ TEST_P(ThemisOnTheEngine, ReduceScatterAndAllGatherGiveEveryRankItsShard) {
   for (const auto& output : all) ASSERT_EQ(output, sums);
 }
 
-INSTANTIATE_TEST_SUITE_P(Sim, ThemisOnTheEngine,
+INSTANTIATE_TEST_SUITE_P(Sim, OnTheEngine,
                          testing::Values(Setting{{4, 2}, "scf"}, Setting{{4, 2}, "fifo"}, Setting{{4, 4, 2}, "scf"},
-                                         Setting{{4, 4, 2}, "fifo"}));
+                                         Setting{{4, 4, 2}, "fifo"}, Setting{{4, 2}, "scf", "auto"},
+                                         Setting{{3, 5}, "scf", "auto"}, Setting{{4, 4, 2}, "scf", "auto"},
+                                         Setting{{2, 2, 2}, "scf", "auto"}));
 
 }  // namespace
 }  // namespace trestle
