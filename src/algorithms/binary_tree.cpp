@@ -67,11 +67,12 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   const auto n = static_cast<uint32_t>(group_size);
   const uint32_t depth = static_cast<uint32_t>(std::bit_width(n)) - 1;
   const uint32_t children = std::min(2u, n - 1);
-  if (kind == PhaseKind::kReduce) return {.steps = depth, .sent_num = children, .reduced_num = children, .messages = 1};
-  if (kind == PhaseKind::kBroadcast) return {.steps = depth, .sent_num = children, .messages = children};
   // The busiest is the root or, with a parent besides its children (3 and 4), rank 1.
   const uint32_t busiest = std::max(children, 1 + std::min(2u, n - std::min(n, 3u)));
-  return {.steps = 2 * depth, .sent_num = busiest, .reduced_num = children, .messages = busiest};
+  if (kind == PhaseKind::kReduce)
+    return {.steps = depth, .sent_num = children, .reduced_num = children, .messages = busiest};
+  if (kind == PhaseKind::kBroadcast) return {.steps = depth, .sent_num = children, .messages = busiest};
+  return {.steps = 2 * depth, .sent_num = busiest, .reduced_num = children, .messages = 2 * busiest};
 }
 
 }  // namespace

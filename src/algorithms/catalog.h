@@ -22,7 +22,9 @@ struct AlgorithmCost {
   uint64_t sent_den = 1;
   uint64_t reduced_num = 0;  // fraction of the phase's bytes that the busiest rank reads in reductions beyond its own
   uint64_t reduced_den = 1;
-  uint32_t messages = 0;     // messages the busiest rank sends: each costs the rail's overhead per message
+  // Messages the busiest rank sends and receives: each costs half the rail's overhead per message (LogP's o at both ends:
+  // Culler et al., "LogP: Towards a Realistic Model of Parallel Computation", PPoPP 1993).
+  uint32_t messages = 0;
 };
 
 struct Algorithm {

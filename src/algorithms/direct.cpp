@@ -148,14 +148,19 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   const auto n = static_cast<uint32_t>(group_size);
   switch (kind) {
     case PhaseKind::kReduceScatter:
-      return {.steps = 1, .sent_num = n - 1, .sent_den = n, .reduced_num = n - 1, .reduced_den = n, .messages = n - 1};
+      return {.steps = 1,
+              .sent_num = n - 1,
+              .sent_den = n,
+              .reduced_num = n - 1,
+              .reduced_den = n,
+              .messages = 2 * (n - 1)};
     case PhaseKind::kAllGather:
     case PhaseKind::kAllToAll:
-      return {.steps = 1, .sent_num = n - 1, .sent_den = n, .messages = n - 1};
+      return {.steps = 1, .sent_num = n - 1, .sent_den = n, .messages = 2 * (n - 1)};
     case PhaseKind::kAllReduce:
-      return {.steps = 1, .sent_num = n - 1, .reduced_num = n - 1, .messages = n - 1};
+      return {.steps = 1, .sent_num = n - 1, .reduced_num = n - 1, .messages = 2 * (n - 1)};
     case PhaseKind::kReduce:
-      return {.steps = 1, .sent_num = n - 1, .reduced_num = n - 1, .messages = 1};
+      return {.steps = 1, .sent_num = n - 1, .reduced_num = n - 1, .messages = n - 1};
     case PhaseKind::kBroadcast:
       return {.steps = 1, .sent_num = n - 1, .messages = n - 1};
     case PhaseKind::kSend:

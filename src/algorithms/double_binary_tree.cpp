@@ -139,17 +139,17 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
             .sent_den = kTrees,
             .reduced_num = children,
             .reduced_den = kTrees,
-            .messages = kTrees};
+            .messages = links};
   }
   if (kind == PhaseKind::kBroadcast) {
-    return {.steps = depth, .sent_num = std::max(children, kTrees), .sent_den = kTrees, .messages = children};
+    return {.steps = depth, .sent_num = std::max(children, kTrees), .sent_den = kTrees, .messages = links};
   }
   return {.steps = 2 * depth,
           .sent_num = links,
           .sent_den = kTrees,
           .reduced_num = children,
           .reduced_den = kTrees,
-          .messages = links};
+          .messages = 2 * links};
 }
 
 }  // namespace

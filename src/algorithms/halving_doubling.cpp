@@ -156,8 +156,7 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
     const Traffic t = halving_traffic(group_size, rank);
     const bool all_reduce = kind == PhaseKind::kAllReduce;
     const uint64_t busiest = all_reduce ? t.sent + t.taken : std::max(t.sent, t.taken);
-    uint32_t messages = kind == PhaseKind::kAllGather ? t.messages_taken : t.messages_sent;
-    if (all_reduce) messages += t.messages_taken;
+    const uint32_t messages = (all_reduce ? 2 : 1) * (t.messages_sent + t.messages_taken);
     cost.sent_num = std::max(cost.sent_num, busiest);
     cost.messages = std::max(cost.messages, messages);
     if (kind != PhaseKind::kAllGather) cost.reduced_num = std::max<uint64_t>(cost.reduced_num, t.taken);

@@ -113,7 +113,7 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
       const Halves& group = path.groups[level];
       const uint32_t copies = (group.is_odd_one(rank) ? 0 : 1) + (feeds_odd_one(group, rank) ? 1 : 0);
       const bool upper = group.is_upper(rank);
-      messages += copies;
+      messages += copies + 1;
       sent += uint64_t{copies} * (!gather ? 1 : upper ? group.upper_size() : group.lower_size());
       taken += !gather ? 1 : upper ? group.lower_size() : group.upper_size();
     }

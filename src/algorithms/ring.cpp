@@ -15,6 +15,8 @@
 //
 // Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations, J. Parallel Distrib. Comput.
 // 69 (2009).
+#include <algorithm>
+
 #include "algorithms/rows.h"
 #include "base/check.h"
 
@@ -121,8 +123,9 @@ Plan build(const PlanRequest& request) {
 AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   if (group_size == 1) return {};
   const auto n = static_cast<uint32_t>(group_size);
-  if (kind == PhaseKind::kBroadcast) return {.steps = n - 1, .sent_num = 1, .messages = 1};
-  if (kind == PhaseKind::kReduce) return {.steps = n - 1, .sent_num = 1, .reduced_num = 1, .messages = 1};
+  const uint32_t chain = std::min(2u, n - 1);  // messages of a rank between two others
+  if (kind == PhaseKind::kBroadcast) return {.steps = n - 1, .sent_num = 1, .messages = chain};
+  if (kind == PhaseKind::kReduce) return {.steps = n - 1, .sent_num = 1, .reduced_num = 1, .messages = chain};
   const uint32_t rounds = kind == PhaseKind::kAllReduce ? 2 * (n - 1) : n - 1;
   const bool reduces = kind != PhaseKind::kAllGather;
   return {.steps = rounds,
@@ -130,7 +133,7 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
           .sent_den = n,
           .reduced_num = reduces ? n - 1 : 0u,
           .reduced_den = reduces ? n : 1u,
-          .messages = rounds};
+          .messages = 2 * rounds};
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 // The library's model, in picoseconds:
 // Alpha-beta model with a term for the CPU (Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication
 // Operations in MPICH", 2005, section 3; the fractions per algorithm come from the catalog):
-//   link time = sent bytes / bandwidth + messages * overhead + reduced bytes / speed of reduction
+//   link time = sent bytes / bandwidth + messages * overhead / 2 + reduced bytes / speed of reduction
 //   delay     = steps * latency
 // The paper's model (Themis, arXiv 2110.04478, sections 4.3 and 4.4, and its conventions for latencies), in the ticks
 // of a ModelScale: no overhead, no reduction, the algorithm by the kind of the dimension; the data of a phase of P

@@ -16,7 +16,7 @@ namespace trestle {
 struct RailCost {
   uint64_t latency_ns = 0;      // one step: message handed over -> message there
   uint64_t bandwidth_mbps = 0;  // one way, per rank
-  uint64_t message_ns = 0;      // overhead of the CPU per message
+  uint64_t message_ns = 0;      // overhead of the CPU per message, half at either end
   uint64_t reduce_mbps = 0;     // speed of the kernels that add, 10^6 bit/s of source data
 };
 // The cost of dimension `dimension` (or of the flat group: the worst of its pairs' transports), nominal where the topology says nothing.

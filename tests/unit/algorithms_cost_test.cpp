@@ -23,19 +23,20 @@ Counted count_traffic(const std::vector<Plan>& plans) {
   counted.blocks = plans[0].blocks;
   std::vector<uint64_t> sent(plans.size());
   std::vector<uint64_t> taken(plans.size());
+  std::vector<uint32_t> messages(plans.size());  // sent and received
   for (const Plan& plan : plans) {
     uint64_t reduced = 0;
-    uint32_t messages = 0;
     for (const Step& step : plan.steps) {
       if (step.kind == StepKind::kReduce) reduced += uint64_t{step.sources - 1} * step.blocks;
       if (step.kind != StepKind::kSend) continue;
-      ++messages;
+      ++messages[static_cast<size_t>(plan.me)];
+      ++messages[static_cast<size_t>(step.peer)];
       sent[static_cast<size_t>(plan.me)] += step.blocks;
       taken[static_cast<size_t>(step.peer)] += step.blocks;
     }
     counted.reduced_blocks = std::max(counted.reduced_blocks, reduced);
-    counted.messages = std::max(counted.messages, messages);
   }
+  counted.messages = *std::max_element(messages.begin(), messages.end());
   for (size_t r = 0; r < plans.size(); ++r)
     counted.busiest_blocks = std::max({counted.busiest_blocks, sent[r], taken[r]});
   return counted;

@@ -207,7 +207,7 @@ TEST(Predict, FollowsTheCatalogForEveryAlgorithm) {
         };
         const uint64_t time_ps = part_ps(cost.sent_num, cost.sent_den, rail.bandwidth_mbps) +
                                  part_ps(cost.reduced_num, cost.reduced_den, rail.reduce_mbps) +
-                                 1000 * (cost.messages * rail.message_ns + cost.steps * rail.latency_ns);
+                                 500 * cost.messages * rail.message_ns + 1000 * cost.steps * rail.latency_ns;
         Schedule schedule;
         schedule.bytes = kBytes;
         schedule.chunks = {{kBytes, {{dimension, kind, a}}}};
