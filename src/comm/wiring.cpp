@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/host.h"
 #include "base/log.h"
+#include "sched/segments.h"
 #include "transport/catalog.h"
 #include "transport/shm/board.h"
 #include "trestle/trestle.h"
@@ -84,6 +85,18 @@ Status compare_topologies(Bootstrap& bootstrap, const Wiring& wiring, int64_t de
   return {};
 }
 
+// What the kernel holds goes before anything of an older phase: about a millisecond's worth, where the rate is known.
+uint64_t unsent_bytes(const Wiring& wiring, const RailKey& key) {
+  static constexpr uint64_t kFewest = 16 * 1024;
+  static constexpr uint64_t kBytesPerMbpsMs = 125;
+  if (key.interface.empty()) return 0;
+  uint64_t fastest_mbps = 0;
+  for (const Dimension& dimension : wiring.topology.dimensions) {
+    if (dimension.interface == key.interface) fastest_mbps = std::max(fastest_mbps, dimension.bandwidth_mbps);
+  }
+  return fastest_mbps == 0 ? 0 : std::max(kFewest, fastest_mbps * kBytesPerMbpsMs);
+}
+
 EndpointConfig endpoint_config(const Bootstrap& bootstrap, const CommunicatorSettings& settings, const Wiring& wiring,
                                const RailKey& key) {
   EndpointConfig endpoint;
@@ -100,6 +113,7 @@ EndpointConfig endpoint_config(const Bootstrap& bootstrap, const CommunicatorSet
   if (ports.low != 0) endpoint.port_range = std::to_string(ports.low) + "-" + std::to_string(ports.high);
   endpoint.congestion = settings.config.congestion_control;
   endpoint.eager_bytes = static_cast<uint64_t>(settings.config.eager_bytes);
+  endpoint.unsent_bytes = unsent_bytes(wiring, key);
   endpoint.map_memory = settings.config.map_shared_memory;
   return endpoint;
 }
@@ -107,7 +121,9 @@ EndpointConfig endpoint_config(const Bootstrap& bootstrap, const CommunicatorSet
 uint64_t segment_size(const Wiring& wiring, const CommunicatorSettings& settings, int32_t a, int32_t b) {
   if (settings.config.segment_bytes > 0) return std::max<uint64_t>(64, settings.config.segment_bytes / 64 * 64);
   const auto row = find_transport(to_string(pair_transport(wiring.topology, wiring.infos, a, b)));
-  return row.ok() ? row.value()->segment_bytes : 64 * 1024;
+  const uint64_t most = row.ok() ? row.value()->segment_bytes : 64 * 1024;
+  const uint8_t dimension = outermost_difference(wiring.topology, a, b);
+  return segment_bytes_at(wiring.topology.dimensions[dimension].bandwidth_mbps, most);
 }
 
 // All pairs reach each other through memory: small collectives may use the board.

@@ -49,7 +49,7 @@ bool Operation::start_phases() {
       const PhaseId id = order.order[position_[o]];
       if (next_stage_[id.chunk] != id.stage) break;
       PhaseRun& run = run_of(id);
-      run.start(buffers_, number_, id.chunk * prepared_->stages + id.stage);
+      run.start(buffers_, number_, id.chunk * prepared_->stages + id.stage, position_[o]);
       in_flight_.push_back({o, id, &run});
       ++position_[o];
       ++in_flight_count_[o];

@@ -68,10 +68,11 @@ PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared)
   active_.reserve(steps_.size());
 }
 
-void PhaseRun::start(const Buffers& buffers, uint64_t number, uint32_t phase_number) {
+void PhaseRun::start(const Buffers& buffers, uint64_t number, uint32_t phase_number, uint32_t turn) {
   buffers_ = buffers;
   number_ = number;
   phase_number_ = phase_number;
+  turn_ = turn;
   started_ = true;
   active_.clear();
   for (uint32_t s = 0; s < steps_.size(); ++s) {
@@ -204,6 +205,7 @@ Result<bool> PhaseRun::advance_send(uint32_t step, Router router) {
     gather(plan_.sources[s.first_source].blocks, s.logical_first, begin, bytes, segment.read);
     segment.send.peer = phase_.peers[s.peer];
     segment.send.tag = tag(s.message, begin);
+    segment.send.turn = turn_;
     segment.send.pieces = segment.read;
     segment.send.bytes = bytes;
     segment.send.step = step;

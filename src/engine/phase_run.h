@@ -30,8 +30,9 @@ class PhaseRun {
   PhaseRun(const PhaseRun&) = delete;
   PhaseRun& operator=(const PhaseRun&) = delete;
 
-  // number: of the operation, as in its messages; phase_number: chunk * stages + stage.
-  void start(const Buffers& buffers, uint64_t number, uint32_t phase_number);
+  // number: of the operation, as in its messages; phase_number: chunk * stages + stage; turn: its place in the order of
+  // its dimension.
+  void start(const Buffers& buffers, uint64_t number, uint32_t phase_number, uint32_t turn);
   // Does what can be done now. True if anything moved.
   Result<bool> advance(Router router);
   bool complete() const { return started_ && active_.empty(); }
@@ -89,6 +90,7 @@ class PhaseRun {
   Buffers buffers_{};
   uint64_t number_ = 0;
   uint32_t phase_number_ = 0;
+  uint32_t turn_ = 0;
   std::vector<StepRun> steps_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> active_;                   // steps that are not complete, in plan order

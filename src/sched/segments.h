@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 namespace trestle {
@@ -17,6 +18,15 @@ inline uint64_t segment_bytes_of(const SegmentRule& rule, uint64_t message_bytes
   if (rule.per_message == 0) return std::max(rule.bytes, kLine);
   const uint64_t part = (message_bytes + rule.per_message - 1) / rule.per_message;
   return std::max(kLine, (part + kLine - 1) / kLine * kLine);
+}
+
+// Segments of a rail whose rate is known: about four milliseconds each, so that a slow rail too passes a long block on
+// while it comes, and an older phase waits for little; a power of two from 16 KiB to `most`. Rate 0: not known, `most`.
+inline uint64_t segment_bytes_at(uint64_t bandwidth_mbps, uint64_t most) {
+  static constexpr uint64_t kFewest = 16 * 1024;
+  static constexpr uint64_t kBytesPerMbps = 500;
+  if (bandwidth_mbps == 0) return most;
+  return std::min(most, std::max(kFewest, std::bit_floor(bandwidth_mbps * kBytesPerMbps)));
 }
 
 // A message of no bytes is one segment.

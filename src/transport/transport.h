@@ -68,6 +68,7 @@ struct TransportPrivate {
 struct SendRequest {
   int32_t peer = 0;  // rank in the communicator
   MessageTag tag;
+  uint32_t turn = 0;  // of its phase on this rail: of an operation's messages that may go, those of lower turn go first
   std::span<const ConstPiece> pieces;  // at most kMaxPieces
   size_t bytes = 0;                    // their sum; may be 0
   uint32_t step = 0;                   // of its phase: a transport that can choose may let earlier ones go first
@@ -102,6 +103,7 @@ struct EndpointConfig {
   std::string port_range;     // TRESTLE_PORT_RANGE
   std::string congestion;     // TRESTLE_CONGESTION
   uint64_t eager_bytes = 0;   // TRESTLE_EAGER, 0: the transport's choice
+  uint64_t unsent_bytes = 0;  // tcp: that the kernel may hold and not have sent, per connection; 0: the system's choice
   bool map_memory = true;     // TRESTLE_SHM_MAP
 };
 

@@ -116,6 +116,8 @@ struct TcpOptions {
   int user_timeout_ms = 0;    // 0: the system's. How long sent data may stay unacknowledged
   int send_buffer_bytes = 0;  // 0: the system's automatic size
   int receive_buffer_bytes = 0;
+  int unsent_bytes =
+      0;  // 0: the system's. Beyond that many the socket takes no more: what is written later may matter more
 };
 // False when the congestion control was not available; everything else is best effort.
 bool set_tcp_options(int fd, const TcpOptions& options);

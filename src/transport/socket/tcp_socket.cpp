@@ -112,6 +112,7 @@ bool set_tcp_options(int fd, const TcpOptions& options) {
   }
   if (options.user_timeout_ms > 0) set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, options.user_timeout_ms);
   if (options.send_buffer_bytes > 0) set_int(fd, SOL_SOCKET, SO_SNDBUF, options.send_buffer_bytes);
+  if (options.unsent_bytes > 0) set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, options.unsent_bytes);
   if (options.receive_buffer_bytes > 0) set_int(fd, SOL_SOCKET, SO_RCVBUF, options.receive_buffer_bytes);
   if (options.congestion.empty()) return true;
   return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, options.congestion.data(),

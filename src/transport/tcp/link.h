@@ -8,7 +8,7 @@
 // `credit_bytes` of messages that nobody has asked for, and gives credit back as they are matched. Without credit the
 // sender asks (kRequest) and waits for kClear like a large message does: what nobody receives never blocks what
 // somebody does. A large receive sends kClear when it is posted. Cleared and eager messages leave in the order of their
-// tags.
+// operations, turns and tags.
 #pragma once
 
 #include <sys/uio.h>

@@ -17,7 +17,7 @@ constexpr size_t kMostCommittedBytes = 64 * 1024;
 // For heaps: the oldest is at the front.
 bool younger(const SendRequest* a, const SendRequest* b) {
   const auto key = [](const SendRequest* s) {
-    return std::make_tuple(s->tag.operation, s->tag.phase, s->tag.message, s->tag.offset);
+    return std::make_tuple(s->tag.operation, s->turn, s->tag.phase, s->tag.message, s->tag.offset);
   };
   return key(a) > key(b);
 }

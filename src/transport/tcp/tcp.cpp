@@ -42,6 +42,7 @@ AttemptContext context_of(const EndpointConfig& config) {
   context.rank = config.rank;
   context.credentials = {config.secret, job_id(config.job), config.rank};
   context.options.congestion = config.congestion;
+  context.options.unsent_bytes = static_cast<int>(std::min<uint64_t>(config.unsent_bytes, 1 << 30));
   return context;
 }
 
