@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# A small lab (scripts/lab): every policy's all-reduce is right on it, every dimension's bytes went over its own links, and it leaves nothing.
+# Usage: lab_test.sh SOURCE_DIR BUILD_DIR. Leaves with 77, and says why, where there can be no lab.
+set -euo pipefail
+source_dir=$1
+export LAB_BUILD=$2
+lab=$source_dir/scripts/lab
+
+fail() {
+  echo "lab_test: $*" >&2
+  exit 1
+}
+
+if [[ "${3:-}" == --inside ]]; then
+  policies=$("$LAB_BUILD/trestle" env | sed -n '/^TRESTLE_SCHED /,/^TRESTLE_INTRA /s/.*one of \([a-z,]*\).*/\1/p' | head -n 1)
+  for policy in ${policies//,/ }; do
+    declare -A before=()
+    while read -r name sent; do before[$name]=$sent; done < <("$lab" counters)
+    ((${#before[@]} == 2)) || fail "a lab of two dimensions with ${#before[@]} counters"
+    TRESTLE_SCHED=$policy "$lab" ranks -- "$LAB_BUILD/perf/all_reduce_perf" -b 1M -e 1M -n 1 -w 0 -c 1
+    while read -r name sent; do
+      # Three all-reduces of 1 MiB on four ranks: no dimension can do with less than 4 * 3 * 512 KiB without the others doing it all.
+      ((sent - before[$name] > 1 << 20)) || fail "$policy: $name carried only $((sent - before[$name])) bytes"
+    done < <("$lab" counters)
+  done
+  hosts=$("$lab" ranks -- hostname | sort | uniq | wc -l)
+  ((hosts == 4)) || fail "the four ranks are on $hosts hosts"
+  exit 0
+fi
+
+if ((EUID != 0)); then
+  echo "lab_test: skipped: network namespaces and shaping need root"
+  exit 77
+fi
+if ! "$lab" run 2@100 -- true; then
+  echo "lab_test: skipped: there can be no lab here"
+  exit 77
+fi
+# Nothing of a lab has a name, so what would be left are files and processes.
+"$lab" inside small -- "$0" "$source_dir" "$LAB_BUILD" --inside
+if "$lab" run small -- sh -c 'exit "$RANK"'; then fail "a rank that fails must make the run fail"; fi
+if compgen -G "${TMPDIR:-/tmp}/trestle-lab.$$.*" >/dev/null; then fail "files were left"; fi
+if setpriv --reuid 65534 --clear-groups "$lab" run small -- true 2>/dev/null; then fail "it must refuse without root"; fi
