@@ -11,6 +11,11 @@
 //     stays occupied until the segment has left the resource.
 // The cost does not depend on the number of ranks: long chains of steps are drawn together.
 //
+// Against the engine over simulated links it is exact for rings, direct exchanges and whole messages. In halving and
+// doubling ranks differ in which half of their data comes first; the model takes the rank that waits longest. Measured:
+// within 2 % with 8 segments a message and more, up to 4 % fast with 2 to 4 on 256 ranks (16x16), where delays of
+// ranks that differ add up; 7 % on 16x64 in 8 chunks of 100 MB with 2.
+//
 // A StepsModel belongs to one call of a policy or a prediction and is used by one thread; it keeps what it has read off
 // plans between runs.
 #pragma once

@@ -81,15 +81,7 @@ class Tracer {
   std::vector<ShapeDependency> found_;
 };
 
-bool exchanges(const Plan& plan, const Messages& messages) {
-  if (messages.sent.size() != messages.received.size()) return false;
-  for (size_t k = 0; k < messages.sent.size(); ++k) {
-    if (plan.steps[messages.sent[k]].blocks != plan.steps[messages.received[k]].blocks) return false;
-  }
-  return true;
-}
-
-// Of a plan in which every message sent has one received beside it.
+// Of a plan that receives as many messages as it sends.
 PhaseShape shape_of(const Plan& plan, const Messages& messages) {
   PhaseShape shape;
   shape.blocks = plan.blocks;
@@ -122,10 +114,10 @@ uint32_t longest_chain(const PhaseShape& shape) {
   return longest;
 }
 
-bool fits(const PhaseShape& shape, const AlgorithmCost& cost) {
+uint64_t sent_blocks(const PhaseShape& shape) {
   uint64_t sent = 0;
   for (const ShapeMessage& message : shape.messages) sent += message.blocks;
-  return longest_chain(shape) == cost.steps && sent * cost.sent_den == cost.sent_num * shape.blocks;
+  return sent;
 }
 
 // How late the data of a shape's messages lies in what they wait for: ranks differ in that.
@@ -197,6 +189,47 @@ PhaseShape pipeline(const AlgorithmCost& cost) {
   return shape;
 }
 
+// Makes the messages as much longer as the busiest rank of all sends more than this one.
+void scale_to(PhaseShape& shape, const AlgorithmCost& cost) {
+  const uint64_t sent = sent_blocks(shape);
+  if (sent == 0 || sent * cost.sent_den == cost.sent_num * shape.blocks) return;
+  shape.blocks = cost.sent_den * sent;
+  for (ShapeMessage& message : shape.messages) {
+    message.blocks *= cost.sent_num;
+    message.reduced_blocks *= cost.sent_num;
+  }
+  for (ShapeDependency& edge : shape.dependencies) {
+    edge.my_begin *= cost.sent_num;
+    edge.my_end *= cost.sent_num;
+    edge.its_begin *= cost.sent_num;
+  }
+}
+
+// The rank that sends most, of those the one whose data lies latest, that does as a group does in which all do the
+// same: as many messages in as out, as many one after the other as the catalog says. Where groups do not halve evenly
+// the sizes of both may differ a little. False: there is no such rank.
+bool representative(const Algorithm& algorithm, PhaseKind kind, int32_t group_size, const AlgorithmCost& cost,
+                    PhaseShape& best) {
+  static constexpr int32_t kMostAsked = 64;  // ranks between the first and the last one are like these in larger groups
+  bool any = false;
+  const bool even = (group_size & (group_size - 1)) == 0;
+  const int32_t asked =
+      even || cost.steps + 1u >= static_cast<uint32_t>(group_size) ? 2 : std::min(group_size, kMostAsked);
+  for (int32_t i = 0; i < asked; ++i) {
+    const Plan plan = algorithm.build({kind, group_size, i + 1 == asked ? group_size - 1 : i, 0, false});
+    const Messages messages = messages_of(plan);
+    if (messages.sent.size() != messages.received.size()) continue;
+    PhaseShape shape = shape_of(plan, messages);
+    if (longest_chain(shape) != cost.steps) continue;
+    const uint64_t sent = sent_blocks(shape);
+    const uint64_t most = any ? sent_blocks(best) : 0;
+    if (any && (sent < most || (sent == most && lateness(shape) <= lateness(best)))) continue;
+    best = std::move(shape);
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace
 
 PhaseShape phase_shape(const Algorithm& algorithm, PhaseKind kind, int32_t group_size, uint32_t most_messages) {
@@ -204,21 +237,12 @@ PhaseShape phase_shape(const Algorithm& algorithm, PhaseKind kind, int32_t group
   if (group_size == 1) return {};
   const bool rooted = kind == PhaseKind::kReduce || kind == PhaseKind::kBroadcast || kind == PhaseKind::kSend ||
                       kind == PhaseKind::kRecv;
-  if (rooted) return pipeline(cost);
-  PhaseShape best;
-  bool any = false;
-  for (const int32_t me : {0, group_size - 1}) {
-    const Plan plan = algorithm.build({kind, group_size, me, 0, false});
-    const Messages messages = messages_of(plan);
-    if (!exchanges(plan, messages)) return pipeline(cost);
-    PhaseShape shape = shape_of(plan, messages);
-    if (!fits(shape, cost)) return pipeline(cost);
-    if (!any || lateness(shape) > lateness(best)) best = std::move(shape);
-    any = true;
-  }
-  join_copies(best);
-  shorten_chain(best, std::max(most_messages, 2u));
-  return best;
+  PhaseShape shape;
+  if (rooted || !representative(algorithm, kind, group_size, cost, shape)) return pipeline(cost);
+  scale_to(shape, cost);
+  join_copies(shape);
+  shorten_chain(shape, std::max(most_messages, 2u));
+  return shape;
 }
 
 }  // namespace trestle
