@@ -1,0 +1,2 @@
+trestle_test(NAME sched_advice_test LABEL unit LIBS trestle_sched SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/advice_test.cpp)
