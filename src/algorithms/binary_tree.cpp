@@ -70,9 +70,11 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   // The busiest is the root or, with a parent besides its children (3 and 4), rank 1.
   const uint32_t busiest = std::max(children, 1 + std::min(2u, n - std::min(n, 3u)));
   if (kind == PhaseKind::kReduce)
-    return {.steps = depth, .sent_num = children, .reduced_num = children, .messages = busiest};
+    return {
+        .steps = depth, .sent_num = children, .reduced_num = children, .messages = busiest, .converges = children > 1};
   if (kind == PhaseKind::kBroadcast) return {.steps = depth, .sent_num = children, .messages = busiest};
-  return {.steps = 2 * depth, .sent_num = busiest, .reduced_num = children, .messages = 2 * busiest};
+  return {
+      .steps = 2 * depth, .sent_num = busiest, .reduced_num = children, .messages = 2 * busiest, .converges = n > 2};
 }
 
 }  // namespace

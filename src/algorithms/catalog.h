@@ -25,6 +25,7 @@ struct AlgorithmCost {
   // Messages the busiest rank sends and receives: each costs half the rail's overhead per message (LogP's o at both ends:
   // Culler et al., "LogP: Towards a Realistic Model of Parallel Computation", PPoPP 1993).
   uint32_t messages = 0;
+  bool converges = false;  // some rank takes messages of more than one peer: several senders meet at one port
 };
 
 struct Algorithm {

@@ -146,6 +146,7 @@ Plan build(const PlanRequest& request) {
 AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   if (group_size == 1) return {};
   const auto n = static_cast<uint32_t>(group_size);
+  const bool converges = n > 2;
   switch (kind) {
     case PhaseKind::kReduceScatter:
       return {.steps = 1,
@@ -153,14 +154,15 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
               .sent_den = n,
               .reduced_num = n - 1,
               .reduced_den = n,
-              .messages = 2 * (n - 1)};
+              .messages = 2 * (n - 1),
+              .converges = converges};
     case PhaseKind::kAllGather:
     case PhaseKind::kAllToAll:
-      return {.steps = 1, .sent_num = n - 1, .sent_den = n, .messages = 2 * (n - 1)};
+      return {.steps = 1, .sent_num = n - 1, .sent_den = n, .messages = 2 * (n - 1), .converges = converges};
     case PhaseKind::kAllReduce:
-      return {.steps = 1, .sent_num = n - 1, .reduced_num = n - 1, .messages = 2 * (n - 1)};
+      return {.steps = 1, .sent_num = n - 1, .reduced_num = n - 1, .messages = 2 * (n - 1), .converges = converges};
     case PhaseKind::kReduce:
-      return {.steps = 1, .sent_num = n - 1, .reduced_num = n - 1, .messages = n - 1};
+      return {.steps = 1, .sent_num = n - 1, .reduced_num = n - 1, .messages = n - 1, .converges = converges};
     case PhaseKind::kBroadcast:
       return {.steps = 1, .sent_num = n - 1, .messages = n - 1};
     case PhaseKind::kSend:

@@ -139,17 +139,23 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
             .sent_den = kTrees,
             .reduced_num = children,
             .reduced_den = kTrees,
-            .messages = links};
+            .messages = links,
+            .converges = group_size > 2};
   }
   if (kind == PhaseKind::kBroadcast) {
-    return {.steps = depth, .sent_num = std::max(children, kTrees), .sent_den = kTrees, .messages = links};
+    return {.steps = depth,
+            .sent_num = std::max(children, kTrees),
+            .sent_den = kTrees,
+            .messages = links,
+            .converges = group_size > 2};
   }
   return {.steps = 2 * depth,
           .sent_num = links,
           .sent_den = kTrees,
           .reduced_num = children,
           .reduced_den = kTrees,
-          .messages = 2 * links};
+          .messages = 2 * links,
+          .converges = group_size > 2};
 }
 
 }  // namespace

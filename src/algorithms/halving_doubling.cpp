@@ -150,7 +150,7 @@ Traffic halving_traffic(int32_t group_size, int32_t rank) {
 AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   if (group_size == 1) return {};
   const auto n = static_cast<uint64_t>(group_size);
-  AlgorithmCost cost{.steps = halves_steps(group_size), .sent_den = n};
+  AlgorithmCost cost{.steps = halves_steps(group_size), .sent_den = n, .converges = n > 2};
   if (kind == PhaseKind::kAllReduce) cost.steps *= 2;
   for (int32_t rank = 0; rank < group_size; ++rank) {
     const Traffic t = halving_traffic(group_size, rank);

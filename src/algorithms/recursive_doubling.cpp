@@ -103,7 +103,9 @@ Plan build(const PlanRequest& request) {
 AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   if (group_size == 1) return {};
   const bool gather = kind == PhaseKind::kAllGather;
-  AlgorithmCost cost{.steps = halves_steps(group_size), .sent_den = gather ? static_cast<uint64_t>(group_size) : 1};
+  AlgorithmCost cost{.steps = halves_steps(group_size),
+                     .sent_den = gather ? static_cast<uint64_t>(group_size) : 1,
+                     .converges = group_size > 2};
   for (int32_t rank = 0; rank < group_size; ++rank) {
     const HalvesPath path = halves_of(group_size, rank);
     uint64_t sent = 0;

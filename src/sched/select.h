@@ -18,6 +18,7 @@ struct RailCost {
   uint64_t bandwidth_mbps = 0;  // one way, per rank
   uint64_t message_ns = 0;      // overhead of the CPU per message, half at either end
   uint64_t reduce_mbps = 0;     // speed of the kernels that add, 10^6 bit/s of source data
+  uint64_t converging_permille = 0;  // more time for bytes where several senders meet at one port
 };
 // The cost of dimension `dimension` (or of the flat group: the worst of its pairs' transports), nominal where the topology says nothing.
 RailCost rail_cost(const Topology& topology, uint8_t dimension);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "support/plan_groups.h"
@@ -16,6 +17,7 @@ struct Counted {
   uint32_t messages = 0;
   uint32_t steps = 0;
   uint32_t blocks = 1;
+  bool converges = false;
 };
 
 Counted count_traffic(const std::vector<Plan>& plans) {
@@ -24,6 +26,7 @@ Counted count_traffic(const std::vector<Plan>& plans) {
   std::vector<uint64_t> sent(plans.size());
   std::vector<uint64_t> taken(plans.size());
   std::vector<uint32_t> messages(plans.size());  // sent and received
+  std::vector<std::set<int32_t>> senders(plans.size());
   for (const Plan& plan : plans) {
     uint64_t reduced = 0;
     for (const Step& step : plan.steps) {
@@ -31,12 +34,14 @@ Counted count_traffic(const std::vector<Plan>& plans) {
       if (step.kind != StepKind::kSend) continue;
       ++messages[static_cast<size_t>(plan.me)];
       ++messages[static_cast<size_t>(step.peer)];
+      senders[static_cast<size_t>(step.peer)].insert(plan.me);
       sent[static_cast<size_t>(plan.me)] += step.blocks;
       taken[static_cast<size_t>(step.peer)] += step.blocks;
     }
     counted.reduced_blocks = std::max(counted.reduced_blocks, reduced);
   }
   counted.messages = *std::max_element(messages.begin(), messages.end());
+  counted.converges = std::ranges::any_of(senders, [](const auto& of_one) { return of_one.size() > 1; });
   for (size_t r = 0; r < plans.size(); ++r)
     counted.busiest_blocks = std::max({counted.busiest_blocks, sent[r], taken[r]});
   return counted;
@@ -95,6 +100,7 @@ TEST(AlgorithmCost, IsWhatThePlansDo) {
           EXPECT_EQ(cost.sent_num * counted.blocks, counted.busiest_blocks * cost.sent_den);
           EXPECT_EQ(cost.reduced_num * counted.blocks, counted.reduced_blocks * cost.reduced_den);
           EXPECT_EQ(cost.messages, counted.messages);
+          EXPECT_EQ(cost.converges, counted.converges);
           EXPECT_EQ(cost.steps, longest_chain(plans));
         }
       }

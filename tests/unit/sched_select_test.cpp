@@ -290,6 +290,23 @@ TEST(Select, SmallDataCrossesTheSlowDimensionOnce) {
   EXPECT_EQ(phases[1].kind, PhaseKind::kAllReduce);
 }
 
+// Several senders that meet at one port of an Ethernet card lose time: large data goes around the ring.
+TEST(Select, LargeDataOverTcpTakesTheRing) {
+  Topology topology;
+  Dimension& dimension = topology.dimensions.emplace_back();
+  dimension.size = 4;
+  dimension.bandwidth_mbps = 100;
+  dimension.latency_ns = 50'000;
+  dimension.transport = TransportKind::kTcp;
+  for (const auto& [bytes, name] : {std::pair<uint64_t, std::string_view>{16 << 20, "ring"}, {1 << 10, "direct"}}) {
+    SelectionRequest request;
+    request.collective = Collective::kReduceScatter;
+    request.bytes = bytes;
+    const Schedule schedule = select_schedule(request, topology, {}).value();
+    EXPECT_EQ(algorithms()[schedule.chunks[0].phases[0].algorithm].name, name) << bytes;
+  }
+}
+
 TEST(Select, OneRankHasOneFlatPhase) {
   Topology topology;
   topology.dimensions.emplace_back();
