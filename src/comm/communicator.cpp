@@ -45,6 +45,7 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
   config.rank = rank_;
   config.ranks = ranks_;
   config.name = names_[rank_];
+  config.peer_names = names_;
   config.clock = &monotonic_clock();
   config.local_ranks = wiring.local_ranks;
   config.spin_us = settings_.config.spin_us;
@@ -143,6 +144,7 @@ Result<std::shared_ptr<const Prepared>> Communicator::build(const Call& call) {
     express->op = call.request.op;
     express->count = call.request.count;
     express->ranks = ranks_;
+    express->check = check_of(call.request, kOverBoard);
     return std::shared_ptr<const Prepared>(std::move(express));
   }
   const Schedule schedule = TRY(schedule_for(call.request));
@@ -173,7 +175,7 @@ bool Communicator::is_express(const Call& call) const {
   return engine_->express()->serves(r.collective, r.count * size_of(r.type), r.half);
 }
 
-ExpressCall Communicator::express_call(const Call& call) {
+ExpressCall Communicator::express_call(const Call& call, uint64_t number) {
   const PrepareRequest& r = call.request;
   ExpressCall express;
   express.collective = r.collective;
@@ -185,6 +187,8 @@ ExpressCall Communicator::express_call(const Call& call) {
   express.bytes = r.count * size_of(r.type);
   express.root = r.root;
   express.half = r.half;
+  express.number = number;
+  express.check = check_of(r, kOverBoard);
   express.sequence = engine_->express()->next_sequence();
   return express;
 }
@@ -227,7 +231,7 @@ Operation* Communicator::bind(const Call& call, const std::shared_ptr<const Prep
 Operation* Communicator::commit(const Call& call, const std::shared_ptr<const Prepared>& prepared) {
   std::lock_guard lock(submit_mutex_);
   Operation* operation = bind(call, prepared);
-  if (is_express(call)) operation->make_express(express_call(call));
+  if (is_express(call)) operation->make_express(express_call(call, operation->number()));
   return operation;
 }
 
@@ -239,7 +243,7 @@ void Communicator::committed() {
 // With an idle stream the calling thread runs it at once; what is not complete after its spins becomes an ordinary
 // operation.
 Status Communicator::submit_express(const Call& call, const std::shared_ptr<Stream>& stream) {
-  ExpressCall express = express_call(call);
+  ExpressCall express = express_call(call, next_number_);
   if (stream->idle() && run_express(express)) {
     next_number(call);
     return {};
@@ -286,7 +290,9 @@ void Communicator::remote_failure(const Error& error, int32_t origin_rank) {
   std::string text = error.message;
   const std::string own = engine_->oldest_operation();
   if (origin_rank != rank_ && !own.empty()) text += "; on " + names_[rank_] + " " + own;
-  const Code code = error.code == Code::kAborted || error.code == Code::kTimeout ? error.code : Code::kRemoteError;
+  // A call that differs is both ranks' affair, whoever finds it; other failures are their origin's.
+  const bool shared = error.code == Code::kAborted || error.code == Code::kTimeout || error.code == Code::kInvalidUsage;
+  const Code code = shared ? error.code : Code::kRemoteError;
   engine_->fail({code, std::move(text)});
 }
 

@@ -88,7 +88,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   static uint64_t group_segment_bytes(const void* self, const std::vector<int32_t>& group);
 
   bool is_express(const Call& call) const;
-  ExpressCall express_call(const Call& call);
+  ExpressCall express_call(const Call& call, uint64_t number);
   bool run_express(ExpressCall& express);
   Operation* bind(const Call& call, const std::shared_ptr<const Prepared>& prepared);
   Status submit_express(const Call& call, const std::shared_ptr<Stream>& stream);

@@ -33,6 +33,7 @@ Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> tran
                std::unique_ptr<Express> express)
     : config_(std::move(config)),
       crowded_(config_.local_ranks > usable_cpus()),
+      agreement_(config_.rank, config_.peer_names),
       transports_(std::move(transports)),
       router_(std::move(router)),
       express_(std::move(express)),
@@ -41,7 +42,10 @@ Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> tran
   if (!config_.sleeps) return;
   CHECK(epoll_.get() >= 0 && wake_.get() >= 0, "no descriptors left for an engine");
   watch(epoll_.get(), wake_.get());
-  for (const auto& transport : transports_) watch(epoll_.get(), transport->event_fd());
+  for (const auto& transport : transports_) {
+    watch(epoll_.get(), transport->event_fd());
+    transport->set_agreement(&agreement_);
+  }
 }
 
 Engine::~Engine() {
@@ -139,6 +143,10 @@ bool Engine::progress_locked() {
   bool moved = arrivals && drain_inbox(now);
   if (!failed() && !suspicion_) {
     Result<bool> result = run_operations();
+    if (tick && result.ok()) {
+      const Status told = tell_awaited(now);
+      if (!told.ok()) result = with_context(told.error());
+    }
     if (!result.ok()) {
       transports_failed(std::move(result).error(), config_.clock->now_ns());
     } else {
@@ -173,6 +181,7 @@ bool Engine::drain_inbox(int64_t now_ns) {
   }
   for (Operation* operation : drained_) {
     operation->activate(now_ns);
+    announce(*operation);
     if (operation->express) awaited_express_.fetch_add(1, std::memory_order_relaxed);
     const auto place =
         std::upper_bound(active_.begin(), active_.end(), operation,
@@ -184,9 +193,33 @@ bool Engine::drain_inbox(int64_t now_ns) {
   return any;
 }
 
+void Engine::announce(const Operation& operation) {
+  if (failed() || agreement_.announce(operation.number(), operation.prepared().check)) return;
+  Error error = agreement_.error();
+  error.message = config_.name + ": " + error.message + "; " + operation.describe();
+  fail(std::move(error));
+}
+
+// A peer has published another call where its part of this one should be.
+Error Engine::dissent(const Operation& operation) const {
+  const ExpressCall& call = *operation.express;
+  const Express::Other other = express_->run_by_dissenter(call);
+  return {Code::kInvalidUsage,
+          disagreement({agreement_.name(call.dissenter), other.number, other.check},
+                       {agreement_.name(config_.rank), operation.number(), operation.prepared().check})};
+}
+
+Status Engine::tell_awaited(int64_t now_ns) {
+  for (Operation* operation : active_) TRY(operation->tell_awaited(now_ns, router_));
+  return {};
+}
+
 Result<bool> Engine::advance(Operation& operation) {
   if (!operation.express) return operation.advance(router_);
-  if (!express_->poll(*operation.express)) return false;
+  if (!express_->poll(*operation.express)) {
+    if (operation.express->dissenter >= 0) return dissent(operation);
+    return false;
+  }
   operation.finish_express();
   return true;
 }

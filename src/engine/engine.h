@@ -21,6 +21,7 @@
 #include "engine/express.h"
 #include "engine/operation.h"
 #include "engine/stream.h"
+#include "transport/agreement.h"
 #include "transport/transport.h"
 
 namespace trestle {
@@ -101,6 +102,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool cancel_queued(const Error& error);
   void retire(Operation* operation);
   void check_deadlines(int64_t now_ns);
+  void announce(const Operation& operation);
+  Status tell_awaited(int64_t now_ns);
+  Error dissent(const Operation& operation) const;
   bool prepare_sleep();
   Result<bool> advance(Operation& operation);
   Error with_context(Error error) const;
@@ -108,6 +112,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   const EngineConfig config_;
   const bool crowded_;  // ranks outnumber processors on this host
+  Agreement agreement_;
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<Transport*> router_;
   std::unique_ptr<Express> express_;

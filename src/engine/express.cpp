@@ -17,6 +17,15 @@ uint64_t published_bytes(Collective collective, uint64_t count_bytes, uint64_t r
   return per_block ? count_bytes * ranks : count_bytes;
 }
 
+// What a slot says of its operation: the check and the end of the number, which tells apart equal calls that follow one
+// another.
+constexpr int kNumberBits = 28;
+constexpr uint64_t kNumberMask = (uint64_t{1} << kNumberBits) - 1;
+
+uint64_t stamp_of(const ExpressCall& call) {
+  return uint64_t{call.check} << kNumberBits | (call.number & kNumberMask);
+}
+
 }  // namespace
 
 Express::Express(std::unique_ptr<Board> board, int32_t rank, int32_t ranks, uint64_t most_bytes)
@@ -52,7 +61,7 @@ void Express::publish(ExpressCall& call) {
     bytes = shard(call, rank_).count * size_of(call.spec.type);
   }
   if (bytes != 0) std::memcpy(board_->my_payload(call.sequence), data, bytes);
-  board_->publish(call.sequence, floor_);
+  board_->publish(call.sequence, floor_, stamp_of(call));
   call.published = true;
 }
 
@@ -61,13 +70,27 @@ bool Express::poll(ExpressCall& call) {
     if (!may_publish(call.sequence)) return false;
     publish(call);
   }
+  const uint64_t stamp = stamp_of(call);
   while (call.arrived < ranks_) {
-    if (call.arrived != rank_ && !board_->arrived(call.arrived, call.sequence)) return false;
+    if (call.arrived != rank_) {
+      const Board::Arrival arrival = board_->arrived(call.arrived, call.sequence, stamp);
+      if (arrival != Board::Arrival::kHere) {
+        if (arrival == Board::Arrival::kOther) call.dissenter = call.arrived;
+        return false;
+      }
+    }
     ++call.arrived;
   }
   combine(call);
   completed(call.sequence);
   return true;
+}
+
+Express::Other Express::run_by_dissenter(const ExpressCall& call) const {
+  const uint64_t stamp = board_->stamp(call.dissenter, call.sequence);
+  const uint64_t ahead = (stamp - call.number) & kNumberMask;
+  const bool behind = ahead > kNumberMask / 2;
+  return {call.number + ahead - (behind ? kNumberMask + 1 : 0), static_cast<uint32_t>(stamp >> kNumberBits)};
 }
 
 void Express::reduce(const ExpressCall& call, uint64_t offset, uint64_t elements, std::byte* recv) {

@@ -32,6 +32,9 @@ struct ExpressCall {
   uint64_t sequence = 0;
   int32_t arrived = 0;  // ranks seen so far
   bool published = false;
+  uint64_t number = 0;     // of the operation
+  uint32_t check = 0;      // of it (transport/agreement.h)
+  int32_t dissenter = -1;  // the rank that published something else in its place: it will never be complete
 };
 
 class Express {
@@ -45,6 +48,12 @@ class Express {
   uint64_t next_sequence() { return next_sequence_++; }
   // Publishes and looks for the others. True when the collective is complete.
   bool poll(ExpressCall& call);
+  // What the dissenter of a call runs; its number is right within 2^27 of ours.
+  struct Other {
+    uint64_t number = 0;
+    uint32_t check = 0;
+  };
+  Other run_by_dissenter(const ExpressCall& call) const;
 
  private:
   bool may_publish(uint64_t sequence);

@@ -2,6 +2,14 @@
 
 namespace trestle {
 
+namespace {
+
+// Ranks that are merely late come sooner, mostly.
+constexpr int64_t kTellAfterNs = 100'000'000;
+constexpr uint64_t kPointToPoint = uint64_t{1} << 63;
+
+}  // namespace
+
 Operation::Operation(Engine& engine, std::shared_ptr<const Prepared> prepared)
     : engine_(engine), prepared_(std::move(prepared)) {
   const Schedule& schedule = prepared_->schedule;
@@ -30,6 +38,8 @@ void Operation::activate(int64_t now_ns) {
   std::fill(position_.begin(), position_.end(), 0);
   std::fill(in_flight_count_.begin(), in_flight_count_.end(), 0);
   in_flight_.clear();
+  tell_ns_ = now_ns + kTellAfterNs;
+  told_ = -1;
 }
 
 PhaseRun& Operation::run_of(PhaseId id) {
@@ -86,13 +96,25 @@ Result<bool> Operation::advance(Router router) {
   return moved;
 }
 
+Status Operation::tell_awaited(int64_t now_ns, Router router) {
+  if (now_ns < tell_ns_ || express || in_flight_.empty() || prepared_->collective == Collective::kSendRecv) return {};
+  tell_ns_ = now_ns + kTellAfterNs;
+  const int32_t rank = in_flight_.front().run->awaited_rank();
+  if (rank < 0 || rank == told_) return {};
+  notice_ = {};
+  notice_.peer = rank;
+  notice_.tag = {number_, kNoticePhase, 0, 0, prepared_->check};
+  if (TRY(router[static_cast<size_t>(rank)]->post_send(notice_))) told_ = rank;
+  return {};
+}
+
 std::string Operation::timeout_text() const {
   const int64_t ms = timeout_ns_ / 1'000'000;
   return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
 }
 
 std::string Operation::describe() const {
-  std::string text = "operation " + std::to_string(number_ & ~(uint64_t{1} << 63)) + " (" + to_string(*prepared_) + ")";
+  std::string text = "operation " + std::to_string(number_ & ~kPointToPoint) + " (" + to_string(*prepared_) + ")";
   if (express) return text + ", awaiting the part of rank " + std::to_string(express->arrived);
   if (in_flight_.empty()) return text;
   const InFlight& oldest = in_flight_.front();

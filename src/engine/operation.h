@@ -35,6 +35,9 @@ class Operation {
   // moved.
   Result<bool> advance(Router router);
   bool complete() const { return phases_left_ == 0; }
+  // Tells the rank that it has been waiting for since a while what is awaited: if that rank runs something else,
+  // neither may ever send a message that the other one would hear. Now and then is often enough.
+  Status tell_awaited(int64_t now_ns, Router router);
   // It runs over the express board instead of phases.
   void make_express(const ExpressCall& call) {
     express = call;
@@ -79,6 +82,9 @@ class Operation {
   std::vector<uint32_t> in_flight_count_;                     // by order
   std::vector<InFlight> in_flight_;                           // in start order
   uint32_t phases_left_ = 0;
+  int64_t tell_ns_ = 0;  // when tell_awaited() may speak
+  int32_t told_ = -1;    // the rank that was told last
+  SendRequest notice_;
 };
 
 }  // namespace trestle

@@ -42,7 +42,8 @@ PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared)
       spec_{prepared.type, prepared.op, 0, false},
       element_bytes_(static_cast<uint32_t>(size_of(prepared.type))),
       ranks_(static_cast<uint32_t>(prepared.ranks)),
-      data_(prepared.data) {
+      data_(prepared.data),
+      check_(prepared.check) {
   uint32_t slots = 0;
   size_t most_sources = 0;
   for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
@@ -139,7 +140,7 @@ void PhaseRun::finish_segment(uint32_t step) {
 }
 
 MessageTag PhaseRun::tag(uint32_t message, uint64_t offset) const {
-  return {number_, phase_number_, message, offset};
+  return {number_, phase_number_, message, offset, check_};
 }
 
 // Bytes [begin, begin+bytes) of a step's operand as pieces of memory, neighbours joined.
@@ -377,24 +378,36 @@ void PhaseRun::average_output() {
 }
 
 // A message that did not come says more than one that was not taken, so those are named first.
-std::string PhaseRun::awaited() const {
-  std::string untaken;
+PhaseRun::Awaited PhaseRun::first_awaited() const {
+  Awaited untaken;
   for (uint32_t index : active_) {
-    const Step& step = plan_.steps[index];
     const StepRun& run = steps_[index];
     if (run.finished == run.issued) continue;
     const Slot& slot = slots_[run.first_slot + run.finished % run.slots];
-    const std::string segment =
-        " (segment " + std::to_string(run.finished + 1) + " of " + std::to_string(run.segments) + ")";
-    if (step.kind == StepKind::kSend && untaken.empty()) {
-      untaken = "rank " + std::to_string(slot.send.peer) + " to take message " + std::to_string(step.message) + segment;
-    }
+    if (plan_.steps[index].kind == StepKind::kSend && untaken.send == nullptr) untaken = {&run, nullptr, &slot.send};
     for (const RecvRequest& request : slot.receives) {
-      if (request.state != RequestState::kPending) continue;
-      return "message " + std::to_string(request.tag.message) + " of rank " + std::to_string(request.peer) + segment;
+      if (request.state == RequestState::kPending) return {&run, &request, nullptr};
     }
   }
-  return untaken.empty() ? "its own steps" : untaken;
+  return untaken;
+}
+
+int32_t PhaseRun::awaited_rank() const {
+  const Awaited awaited = first_awaited();
+  if (awaited.receive != nullptr) return awaited.receive->peer;
+  return awaited.send != nullptr ? awaited.send->peer : -1;
+}
+
+std::string PhaseRun::awaited() const {
+  const Awaited awaited = first_awaited();
+  if (awaited.run == nullptr) return "its own steps";
+  const std::string segment =
+      " (segment " + std::to_string(awaited.run->finished + 1) + " of " + std::to_string(awaited.run->segments) + ")";
+  if (awaited.send != nullptr)
+    return "rank " + std::to_string(awaited.send->peer) + " to take message " +
+           std::to_string(awaited.send->tag.message) + segment;
+  return "message " + std::to_string(awaited.receive->tag.message) + " of rank " +
+         std::to_string(awaited.receive->peer) + segment;
 }
 
 }  // namespace trestle

@@ -38,6 +38,8 @@ class PhaseRun {
   bool complete() const { return started_ && active_.empty(); }
   // What it waits for, for a sentence: "message 2 of rank 5". Any rank it names is in `peers`.
   std::string awaited() const;
+  // The rank that is named there; -1: none.
+  int32_t awaited_rank() const;
 
  private:
   struct Slot {
@@ -57,6 +59,14 @@ class PhaseRun {
     uint32_t first_slot = 0;
     uint32_t slots = 0;
   };
+
+  // A receive, or if there is none a send, whose peer has not done its part.
+  struct Awaited {
+    const StepRun* run = nullptr;
+    const RecvRequest* receive = nullptr;
+    const SendRequest* send = nullptr;
+  };
+  Awaited first_awaited() const;
 
   bool is_complete(uint32_t step) const { return steps_[step].finished == steps_[step].segments; }
   bool ready(uint32_t step, uint64_t upto) const;
@@ -86,6 +96,7 @@ class PhaseRun {
   uint32_t element_bytes_;
   uint32_t ranks_;
   const bool data_;
+  const uint32_t check_;
   bool started_ = false;
   Buffers buffers_{};
   uint64_t number_ = 0;

@@ -234,6 +234,18 @@ std::vector<ElementRange> units_of(const Preparation& p, uint32_t chunk) {
   return known->second;
 }
 
+// Another build may number its algorithms otherwise: their names are what has to be the same.
+uint64_t hash_with_names(const Schedule& schedule, SharedPreparation* shared) {
+  if (shared != nullptr && shared->schedule_hash) return *shared->schedule_hash;
+  Hasher hasher;
+  hasher.integer(hash(schedule));
+  for (const ChunkSchedule& chunk : schedule.chunks) {
+    for (const PhaseChoice& phase : chunk.phases) hasher.string(algorithms()[phase.algorithm].name);
+  }
+  if (shared != nullptr) shared->schedule_hash = hasher.digest();
+  return hasher.digest();
+}
+
 Status prepare_chunk(Preparation& p, uint32_t index) {
   const ChunkSchedule& schedule = p.result.schedule.chunks[index];
   ChunkState chunk;
@@ -271,6 +283,7 @@ Result<std::shared_ptr<const Prepared>> prepare(const PrepareRequest& request, c
   result->in_place = request.in_place;
   result->count = request.count;
   result->schedule = schedule;
+  result->check = check_of(request, hash_with_names(schedule, context.shared));
   result->ranks = context.topology->ranks();
   result->segments_in_flight = context.segments_in_flight;
   result->data = context.data;

@@ -9,15 +9,18 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/result.h"
 #include "base/types.h"
 #include "engine/layout.h"
 #include "engine/plan_cache.h"
 #include "plan/plan.h"
 #include "sched/schedule.h"
+#include "transport/agreement.h"
 
 namespace trestle {
 
@@ -79,6 +82,7 @@ struct Prepared {
   int32_t ranks = 1;
   uint32_t segments_in_flight = kSegmentsInFlight;  // of one step
   bool data = true;                                 // false: steps run, but no buffer is touched
+  uint32_t check = 0;  // what all ranks must have alike (transport/agreement.h); 0 for point to point
 };
 
 struct PrepareRequest {
@@ -98,6 +102,7 @@ struct PrepareRequest {
 // What the preparations of one request on all ranks have in common, kept for the next rank. One thread.
 struct SharedPreparation {
   std::map<uint32_t, std::vector<ElementRange>> units;  // by chunk
+  std::optional<uint64_t> schedule_hash;
 };
 
 // What preparation needs to know of the communicator. segment_bytes: preferred size per transport kind, 0: as the
@@ -117,6 +122,14 @@ struct PrepareContext {
   bool data = true;  // false: no tables of pieces
   SharedPreparation* shared = nullptr;
 };
+
+// What all ranks that run the request must have alike. `how` stands for the way it is run: kOverBoard, or a hash of the
+// schedule. In place or not is everybody's own business.
+inline constexpr uint64_t kOverBoard = 1;
+inline uint32_t check_of(const PrepareRequest& request, uint64_t how) {
+  const uint64_t what = request.count * 0x9e3779b97f4a7c15u + static_cast<uint32_t>(request.root);
+  return operation_check(request.collective, request.half, request.type, request.op, splitmix64_mix(what ^ how));
+}
 
 // Elements of the whole vector V of a request.
 uint64_t vector_elements(const PrepareRequest& request, int32_t ranks);

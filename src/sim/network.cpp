@@ -1,8 +1,10 @@
 #include "sim/network.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
+#include "transport/agreement.h"
 #include "transport/pieces.h"
 
 namespace trestle {
@@ -18,11 +20,18 @@ constexpr uint64_t kPsPerByteAtOneMbps = 8'000'000;
 class SimTransport : public Transport {
  public:
   SimTransport(SimNetwork& network, int32_t rank) : network_(network), rank_(rank) {}
+  ~SimTransport() override { network_.transports_[rank_] = nullptr; }
   std::string address() const override { return ""; }
   Status set_peers(const std::vector<std::string>&, const std::vector<std::string>&) override { return {}; }
   Result<bool> post_send(SendRequest& request) override {
     request.state = RequestState::kPending;
-    network_.post(rank_, request.peer, request.tag, &request, nullptr);
+    SimTransport* const peer = network_.transports_[request.peer];
+    const bool agreed = peer == nullptr || peer->hear(rank_, request.tag);
+    if (is_notice(request.tag)) {
+      request.state = RequestState::kDone;
+    } else if (agreed) {
+      network_.post(rank_, request.peer, request.tag, &request, nullptr);
+    }
     return true;
   }
   Result<bool> post_recv(RecvRequest& request) override {
@@ -31,15 +40,27 @@ class SimTransport : public Transport {
     return true;
   }
   void release(RecvRequest& request) override { network_.released(request); }
-  Result<bool> progress() override { return false; }
+  Result<bool> progress() override {
+    if (error_) return *error_;
+    return false;
+  }
   int event_fd() const override { return -1; }
   bool prepare_sleep() override { return true; }
   void finish_sleep() override {}
   void close(int) override {}
 
  private:
+  // What a peer runs is heard as soon as it sends: a mistake needs no latency to be one. False: it is another thing.
+  bool hear(int32_t from, const MessageTag& tag) {
+    if (agreement_ == nullptr || agreement_->heard(from, tag)) return true;
+    error_ = agreement_->error();
+    network_.wake(rank_);
+    return false;
+  }
+
   SimNetwork& network_;
   const int32_t rank_;
+  std::optional<Error> error_;
 };
 
 bool SimNetwork::Waiting::operator>(const Waiting& other) const {
@@ -61,6 +82,7 @@ SimNetwork::SimNetwork(const Topology& topology, std::vector<SimLink> links, con
       busy_ps_(specs_.size()) {
   CHECK(specs_.size() == topology.dimensions.size(), "one link per dimension");
   links_.resize(static_cast<size_t>(topology.ranks()) * specs_.size());
+  transports_.resize(topology.ranks());
   for (const SlowRank& slow : faults_.slow_ranks) {
     for (uint8_t d = 0; d < specs_.size(); ++d) links_[link_index(slow.rank, d)].percent = slow.percent;
   }
@@ -74,7 +96,9 @@ SimNetwork::SimNetwork(const Topology& topology, std::vector<SimLink> links, con
 }
 
 std::unique_ptr<Transport> SimNetwork::make_transport(int32_t rank) {
-  return std::make_unique<SimTransport>(*this, rank);
+  auto transport = std::make_unique<SimTransport>(*this, rank);
+  transports_[rank] = transport.get();
+  return transport;
 }
 
 void SimNetwork::set_seniority(uint64_t operation, std::vector<uint32_t> seniority) {

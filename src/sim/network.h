@@ -41,6 +41,8 @@ struct SimPhaseTimes {
   uint64_t last_arrival_ps = 0;  // at the rank, or at a peer that it sends to
 };
 
+class SimTransport;
+
 class SimNetwork {
  public:
   // links[d]: of dimension d; a message between ranks that differ in several dimensions takes the outermost one's.
@@ -112,7 +114,8 @@ class SimNetwork {
   const bool data_;
   VirtualClock& clock_;
   Rng rng_;
-  std::vector<Link> links_;  // [rank][dimension]
+  std::vector<Link> links_;                // [rank][dimension]
+  std::vector<SimTransport*> transports_;  // by rank; null: not made, or gone
   std::vector<uint32_t> free_links_;
   std::vector<std::vector<uint64_t>> resource_free_ps_;  // [rank][resource]
   MessageTable messages_;

@@ -17,6 +17,12 @@
 // what is read, then its send is done after release(). Requests belong to the caller and must not move or die from the
 // accepted post until done (view: until release()), or until close().
 //
+// Agreement. Every message carries the check of the operation that its sender runs. A transport tells its Agreement
+// (transport/agreement.h) of everything with a tag that arrives, before anything else is done with it; a check that
+// differs is an error of kInvalidUsage. A send whose tag is a notice (is_notice) has no bytes and no receive: it is
+// done at once, waits for nothing, and all that happens on its arrival is that the Agreement hears of it. To a peer
+// that has left it goes nowhere, without an error.
+//
 // Errors: a dead or lying peer, a failed system call: progress() or a post returns it, with a sentence that names the
 // peer; the communicator then fails as a whole (sticky). After close() nothing completes and nobody touches requests or
 // buffers any more.
@@ -38,8 +44,17 @@ struct MessageTag {
   uint32_t phase = 0;      // chunk * stages + stage
   uint32_t message = 0;    // number of the message from this sender to this receiver in the phase
   uint64_t offset = 0;     // bytes, of the segment in the message
-  bool operator==(const MessageTag&) const = default;
+  uint32_t check = 0;  // of what the sender of the message (or the poster of the receive) runs; not part of the name
+  bool operator==(const MessageTag& other) const {
+    return operation == other.operation && phase == other.phase && message == other.message && offset == other.offset;
+  }
 };
+
+// The phase of messages that only say what their sender runs.
+inline constexpr uint32_t kNoticePhase = UINT32_MAX;
+constexpr bool is_notice(const MessageTag& tag) {
+  return tag.phase == kNoticePhase;
+}
 struct MessageTagHash {
   size_t operator()(const MessageTag& tag) const {
     uint64_t h = tag.operation * 0x9e3779b97f4a7c15ull ^ tag.offset * 0xc2b2ae3d27d4eb4full;
@@ -107,9 +122,14 @@ struct EndpointConfig {
   bool map_memory = true;     // TRESTLE_SHM_MAP
 };
 
+class Agreement;
+
 class Transport {
  public:
   virtual ~Transport() = default;
+
+  // Before the first post or progress(); outlives the transport's use. Without one nothing is compared.
+  void set_agreement(Agreement* agreement) { agreement_ = agreement; }
 
   // What peers need to reach this rank; valid after creation. May be empty. At most 512 bytes.
   virtual std::string address() const = 0;
@@ -136,6 +156,9 @@ class Transport {
   // Ends everything at once: see the top. Idempotent. Messages that were done on the sending side still reach a living
   // peer (linger: at most `linger_ms`, waiting for the peer to take them; 0: drop).
   virtual void close(int linger_ms) = 0;
+
+ protected:
+  Agreement* agreement_ = nullptr;
 };
 
 }  // namespace trestle

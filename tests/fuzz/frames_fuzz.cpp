@@ -45,7 +45,11 @@ class Play {
     input_ = input_.subspan(1);
     return value;
   }
-  MessageTag tag() { return {byte() % 16u, 0, 0, 0}; }
+  // Now and then of another operation than the rank runs, or a notice.
+  MessageTag tag() {
+    const uint8_t value = byte();
+    return {value % 16u, value == 0xff ? kNoticePhase : 0, 0, 0, value >= 0xf0 ? 1u : 0u};
+  }
 
   void act(int action) {
     switch (action) {
@@ -77,7 +81,7 @@ class Play {
   // A well-formed header, followed by as much payload as it says, or less.
   void frame() {
     Frame frame;
-    frame.type = static_cast<FrameType>(1 + byte() % 9);
+    frame.type = static_cast<FrameType>(1 + byte() % 10);
     frame.credit = byte() % 8 == 0 ? byte() * 8u : 0;
     frame.tag = tag();
     frame.bytes = byte() % (kMostBytes + 1);
@@ -90,6 +94,8 @@ class Play {
 
   void post(bool send) {
     if (requests_.size() >= 64) return;
+    if (byte() % 4 == 0) fine_ = agreement_.announce(byte() % 16u, 0);
+    if (!fine_) return;
     Request& request = requests_.emplace_back();
     const size_t bytes = byte() % (kMostBytes + 1);
     request.from = {request.memory.data(), bytes};
@@ -144,8 +150,9 @@ class Play {
 
   std::span<const uint8_t> input_;
   BufferPool pool_{4096};
+  Agreement agreement_{0, {}};
   std::deque<Request> requests_;
-  Link link_{kLimits, kIn, kOut, pool_};
+  Link link_{kLimits, kIn, kOut, pool_, &agreement_, 1};
   bool fine_ = true;
 };
 

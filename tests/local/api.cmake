@@ -10,5 +10,6 @@ if(TARGET trestle AND SODIUM_FOUND)
     ${CMAKE_CURRENT_LIST_DIR}/api_strangers_test.cpp)
   trestle_test(NAME api_failure_test LABEL local LIBS trestle_api_calls TIMEOUT 600 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_deadline_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/api_disagreement_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_kill_test.cpp)
 endif()

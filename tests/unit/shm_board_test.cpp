@@ -42,9 +42,9 @@ bool use(Board& board, int32_t rank, int32_t ranks, uint64_t operations) {
     }
     std::byte* const mine = board.my_payload(s);
     for (size_t i = 0; i < bytes; ++i) mine[i] = pattern(rank, s, i);
-    board.publish(s, s);
+    board.publish(s, s, s * 3);
     for (int32_t peer = 0; peer < ranks; ++peer) {
-      while (peer != rank && !board.arrived(peer, s)) sched_yield();
+      while (peer != rank && board.arrived(peer, s, s * 3) != Board::Arrival::kHere) sched_yield();
       const std::byte* const theirs = board.payload(peer, s);
       for (size_t i = 0; i < bytes; ++i) {
         if (theirs[i] != pattern(peer, s, i)) return false;
@@ -72,9 +72,25 @@ TEST(Board, WorksBetweenThreadsOfAProcess) {
 TEST(Board, KeepsJobsApart) {
   const auto a = Board::create(config_of(0, 1, "job a"), true).value();
   const auto b = Board::create(config_of(0, 1, "job b"), true).value();
-  a->publish(0, 0);
-  EXPECT_TRUE(a->arrived(0, 0));
-  EXPECT_FALSE(b->arrived(0, 0));
+  a->publish(0, 0, 1);
+  EXPECT_EQ(a->arrived(0, 0, 1), Board::Arrival::kHere);
+  EXPECT_EQ(b->arrived(0, 0, 1), Board::Arrival::kNotYet);
+}
+
+TEST(Board, TellsOfAnotherStamp) {
+  const auto board = Board::create(config_of(0, 1, "job c"), true).value();
+  constexpr uint64_t kStamp = (uint64_t{1} << 60) - 1;
+  for (uint64_t s = 0; s < 100; ++s) {
+    const uint64_t lead = s % kBoardSlots;
+    if (lead > s) continue;
+    board->publish(s, s - lead, kStamp - s);
+    EXPECT_EQ(board->arrived(0, s, kStamp - s), Board::Arrival::kHere);
+    EXPECT_EQ(board->arrived(0, s, kStamp - s - 1), Board::Arrival::kOther);
+    EXPECT_EQ(board->arrived(0, s, (kStamp - s) ^ uint64_t{1} << 59), Board::Arrival::kOther);
+    EXPECT_EQ(board->arrived(0, s + kBoardSlots, kStamp - s), Board::Arrival::kNotYet);
+    EXPECT_EQ(board->stamp(0, s), kStamp - s);
+    EXPECT_LE(board->floor(0), s);
+  }
 }
 
 TEST(Board, HostMemoryWorksBetweenThreadsToo) {

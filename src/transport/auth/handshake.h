@@ -47,7 +47,7 @@ enum class Role : uint8_t { kInitiator = 1, kAcceptor = 2 };
 // Success, or kInvalidUsage "not built: libsodium was not found".
 Status handshake_probe();
 
-inline constexpr uint16_t kHandshakeVersion = 1;
+inline constexpr uint16_t kHandshakeVersion = 2;  // 2: messages carry the check of their operation
 inline constexpr size_t kHelloBytes = 72;
 inline constexpr size_t kProofBytes = 40;
 inline constexpr size_t kHandshakeNonceBytes = 32;

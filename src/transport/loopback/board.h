@@ -23,13 +23,14 @@ struct LoopbackNote {
     kHello,    // first contact: tell me when you close
     kMessage,  // `send` may be read until kTaken is answered
     kTaken,    // `send`, yours, has been read
+    kNotice,   // says what its sender runs: only `tag`
     kGoodbye,  // closed in peace: nothing more comes, everything that was done has been delivered
     kGone,     // closed in the middle
   };
   Kind kind = Kind::kHello;
   int32_t from = 0;
   SendRequest* send = nullptr;  // kMessage: read only between begin_reading() and end_reading() of its owner
-  MessageTag tag;               // of kMessage
+  MessageTag tag;               // of kMessage and kNotice
 };
 
 // Shared by its owner and everybody who writes to it; any thread.

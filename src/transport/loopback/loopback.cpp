@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "transport/agreement.h"
 #include "transport/loopback/board.h"
 #include "transport/pieces.h"
 #include "transport/tag_map.h"
@@ -63,6 +64,8 @@ class LoopbackTransport final : public Transport {
     return fail(Code::kRemoteError, name(rank) + " has left while messages of it or to it were open");
   }
   Result<Peer*> contact(int32_t rank);
+  Result<bool> post_notice(SendRequest& request);
+  Status hear(const LoopbackNote& note);
   Status handle(const LoopbackNote& note);
   Status deliver(Peer& peer, SendRequest& send, RecvRequest& receive);
   void put_back(Peer& peer, SendRequest* send);
@@ -93,7 +96,15 @@ Result<LoopbackTransport::Peer*> LoopbackTransport::contact(int32_t rank) {
   return &peer;
 }
 
+Result<bool> LoopbackTransport::post_notice(SendRequest& request) {
+  request.state = RequestState::kDone;
+  Peer& peer = peers_[request.peer];
+  if (peer.mailbox != nullptr && !peer.left) peer.mailbox->put({Kind::kNotice, rank_, nullptr, request.tag});
+  return true;
+}
+
 Result<bool> LoopbackTransport::post_send(SendRequest& request) {
+  if (is_notice(request.tag) && !closed_) return post_notice(request);
   Peer* peer = TRY(contact(request.peer));
   request.state = RequestState::kPending;
   ++peer->sends;
@@ -150,13 +161,21 @@ void LoopbackTransport::release(RecvRequest& request) {
   request.transport.pointer[0] = nullptr;
 }
 
+Status LoopbackTransport::hear(const LoopbackNote& note) {
+  if (agreement_ == nullptr || agreement_->heard(note.from, note.tag)) return {};
+  return fail(Code::kInvalidUsage, agreement_->error().message);
+}
+
 Status LoopbackTransport::handle(const LoopbackNote& note) {
   Peer& peer = peers_[note.from];
   switch (note.kind) {
+    case Kind::kNotice:
+      return hear(note);
     case Kind::kHello:
       if (peer.mailbox == nullptr) peer.mailbox = find_mailbox(job_, note.from);
       return {};
     case Kind::kMessage: {
+      TRY(hear(note));
       RecvRequest* receive = nullptr;
       if (peer.mailbox == nullptr) peer.mailbox = find_mailbox(job_, note.from);
       if (peer.mailbox == nullptr) return {};  // closed meanwhile: its last note says how

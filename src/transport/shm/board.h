@@ -2,15 +2,18 @@
 // data. The ranks are on one host (one memfd, made by rank 0 and passed to the others) or in one process (heap memory,
 // found by the communicator's id).
 //
-// Each rank has kBoardSlots slots that only it writes: [sequence number, floor, payload]. Up to kBoardLineBytes of
-// payload are in the cache line of the sequence number, so such an operation moves one line per pair of ranks.
+// Each rank has kBoardSlots slots that only it writes: [sequence number, stamp and floor, payload]. Up to
+// kBoardLineBytes of payload are in the cache line of the sequence number, so such an operation moves one line per pair
+// of ranks. A stamp is 60 bits that all ranks must give an operation alike: whoever finds another one in a peer's slot
+// knows that the peer runs something else there. Stamp and floor share a word, because the floor is never more than
+// kBoardSlots behind the number of the operation.
 //
 // Contract. Operations are numbered 0, 1, 2, ... in the same order on all ranks. A rank's floor is the number of
 // operations that it has completed in order: it has read everything of operations 0 .. floor-1. Operation s uses slot
 // s % kBoardSlots, which held operation s - kBoardSlots; so my_payload(s) may be written only when every peer's floor
-// is at least s - kBoardSlots + 1. Then: write my_payload(s), publish(s, floor); for each peer wait for arrived(peer,
-// s), read payload(peer, s); set_floor(s + 1) when all operations up to s are complete. A peer's payload stays
-// unchanged until this rank's floor is above s.
+// is at least s - kBoardSlots + 1. Then: write my_payload(s), publish(s, floor, stamp); for each peer wait for
+// arrived(peer, s, stamp), read payload(peer, s); set_floor(s + 1) when all operations up to s are complete. A peer's
+// payload stays unchanged until this rank's floor is above s.
 //
 // Owned by a communicator. create() and open() on one thread; the rest under the rank's progress lock. No call but
 // open() blocks, none of the others can fail.
@@ -44,6 +47,8 @@ struct BoardWatch {
 
 class Board {
  public:
+  enum class Arrival : uint8_t { kNotYet, kHere, kOther };
+
   // Rank 0 makes the memory; with `one_process` (all ranks are threads of this process) whoever is first. Uses rank,
   // ranks, job, secret and peer_names of the configuration.
   static Result<std::unique_ptr<Board>> create(const EndpointConfig& config, bool one_process);
@@ -60,19 +65,24 @@ class Board {
   Status open(const std::string& rank0_address, int64_t deadline_ns, const BoardWatch& watch = {});
 
   std::byte* my_payload(uint64_t sequence) { return mine(sequence)->payload; }
-  void publish(uint64_t sequence, uint64_t floor) {
+  void publish(uint64_t sequence, uint64_t floor, uint64_t stamp) {
     Slot* const slot = mine(sequence);
-    slot->floor.store(floor, std::memory_order_relaxed);
+    slot->stamp_and_lead.store(stamp << kLeadBits | (sequence - floor), std::memory_order_relaxed);
     slot->number.store(sequence + 1, std::memory_order_release);
   }
-  // Whether the peer has published this operation; then its payload can be read.
-  bool arrived(int32_t peer, uint64_t sequence) {
+  // Whether the peer has published this operation; then its payload can be read. kOther: with another stamp.
+  Arrival arrived(int32_t peer, uint64_t sequence, uint64_t stamp) {
     const Slot* const slot = slot_of(peer, sequence);
-    if (slot->number.load(std::memory_order_acquire) != sequence + 1) return false;
+    if (slot->number.load(std::memory_order_acquire) != sequence + 1) return Arrival::kNotYet;
     // On the way past: it is in the line that was just fetched.
-    const uint64_t floor = slot->floor.load(std::memory_order_relaxed);
+    const uint64_t word = slot->stamp_and_lead.load(std::memory_order_relaxed);
+    const uint64_t floor = sequence - (word & kMostLead);
     if (floor > seen_[peer].arrived) seen_[peer].arrived = floor;
-    return true;
+    return word >> kLeadBits == stamp ? Arrival::kHere : Arrival::kOther;
+  }
+  // Of an operation that has arrived.
+  uint64_t stamp(int32_t peer, uint64_t sequence) const {
+    return slot_of(peer, sequence)->stamp_and_lead.load(std::memory_order_relaxed) >> kLeadBits;
   }
   const std::byte* payload(int32_t peer, uint64_t sequence) const { return slot_of(peer, sequence)->payload; }
 
@@ -82,11 +92,14 @@ class Board {
 
  private:
   struct alignas(64) Slot {
-    std::atomic<uint64_t> number;  // of the operation + 1; 0: never used
-    std::atomic<uint64_t> floor;   // of the rank when it published
+    std::atomic<uint64_t> number;          // of the operation + 1; 0: never used
+    std::atomic<uint64_t> stamp_and_lead;  // low bits: number of the operation - floor of the rank when it published
     std::byte payload[kBoardPayloadBytes];
   };
   static_assert(sizeof(Slot) % 64 == 0);
+  static constexpr int kLeadBits = 4;
+  static constexpr uint64_t kMostLead = (1u << kLeadBits) - 1;
+  static_assert(kBoardSlots <= kMostLead);
   // In a line of its own: the owner writes it after every operation, the others rarely look.
   struct Row {
     alignas(64) std::atomic<uint64_t> floor;

@@ -12,12 +12,12 @@ namespace {
 constexpr uint32_t kDescriptorsPerNote = 16;  // how often the consumer tells how far it is
 
 // The sequence number of a descriptor in shared memory: the only word of it that both sides touch at the same time.
-std::atomic_ref<uint32_t> sequence_of(Descriptor& descriptor) {
-  return std::atomic_ref<uint32_t>(descriptor.sequence);
+std::atomic_ref<uint32_t> sequence_of(DescriptorLine& line) {
+  return std::atomic_ref<uint32_t>(line.sequence);
 }
 
 size_t slots_offset(const LaneShape& shape) {
-  const size_t end = sizeof(LaneHeader) + size_t{shape.descriptors} * sizeof(Descriptor);
+  const size_t end = sizeof(LaneHeader) + size_t{shape.descriptors} * sizeof(DescriptorLine);
   return (end + 4095) / 4096 * 4096;
 }
 
@@ -92,8 +92,8 @@ std::byte* OutLane::small_slot(uint32_t slot) {
   return control_.data() + slots_offset(shape_) + size_t{slot} * shape_.small_bytes;
 }
 
-Descriptor* OutLane::ring() {
-  return reinterpret_cast<Descriptor*>(control_.data() + sizeof(LaneHeader));
+DescriptorLine* OutLane::ring() {
+  return reinterpret_cast<DescriptorLine*>(control_.data() + sizeof(LaneHeader));
 }
 
 uint32_t OutLane::room(uint32_t enough) {
@@ -105,12 +105,20 @@ uint32_t OutLane::room(uint32_t enough) {
   return static_cast<uint32_t>(shape_.descriptors - (produced_ - consumed_));
 }
 
-void OutLane::push(Descriptor& descriptor) {
-  Descriptor& place = ring()[produced_ & (shape_.descriptors - 1)];
+void OutLane::push(const Descriptor& descriptor) {
+  DescriptorLine& place = ring()[produced_ & (shape_.descriptors - 1)];
   const auto sequence = static_cast<uint32_t>(++produced_);
-  std::memcpy(reinterpret_cast<std::byte*>(&place) + sizeof(uint32_t),
-              reinterpret_cast<const std::byte*>(&descriptor) + sizeof(uint32_t),
-              sizeof(Descriptor) - sizeof(uint32_t));
+  place.kind = descriptor.kind;
+  place.count = descriptor.count;
+  place.flags = descriptor.flags;
+  place.extra_slot = descriptor.extra_slot;
+  place.bytes = descriptor.bytes;
+  place.operation = descriptor.tag.operation;
+  place.offset = descriptor.tag.offset;
+  place.phase = descriptor.tag.phase;
+  place.message = descriptor.tag.message;
+  place.check = descriptor.tag.check;
+  std::memcpy(place.extra.data(), &descriptor.extra, place.extra.size());
   // An exchange, because the look at the consumer's `asleep` word that follows must not be made before it.
   sequence_of(place).exchange(sequence, std::memory_order_seq_cst);
 }
@@ -143,20 +151,25 @@ const std::byte* InLane::small_slot(uint32_t slot) const {
   return control_.data() + slots_offset(shape_) + size_t{slot} * shape_.small_bytes;
 }
 
-const Descriptor* InLane::ring() const {
-  return reinterpret_cast<const Descriptor*>(control_.data() + sizeof(LaneHeader));
+const DescriptorLine* InLane::ring() const {
+  return reinterpret_cast<const DescriptorLine*>(control_.data() + sizeof(LaneHeader));
 }
 
 bool InLane::waiting() const {
-  auto& place = const_cast<Descriptor&>(ring()[position_ & (shape_.descriptors - 1)]);
+  auto& place = const_cast<DescriptorLine&>(ring()[position_ & (shape_.descriptors - 1)]);
   return sequence_of(place).load(std::memory_order_seq_cst) == static_cast<uint32_t>(position_ + 1);
 }
 
 bool InLane::peek(Descriptor& descriptor) const {
   if (!waiting()) return false;
-  const Descriptor& place = ring()[position_ & (shape_.descriptors - 1)];
-  std::memcpy(reinterpret_cast<std::byte*>(&descriptor) + sizeof(uint32_t),
-              reinterpret_cast<const std::byte*>(&place) + sizeof(uint32_t), sizeof(Descriptor) - sizeof(uint32_t));
+  const DescriptorLine& place = ring()[position_ & (shape_.descriptors - 1)];
+  descriptor.kind = place.kind;
+  descriptor.count = place.count;
+  descriptor.flags = place.flags;
+  descriptor.extra_slot = place.extra_slot;
+  descriptor.bytes = place.bytes;
+  descriptor.tag = {place.operation, place.phase, place.message, place.offset, place.check};
+  std::memcpy(&descriptor.extra, place.extra.data(), place.extra.size());
   return true;
 }
 

@@ -35,10 +35,11 @@ enum class DescriptorKind : uint8_t {
   kClear = 7,       // to the sender of `tag`: the receive is posted
   kRead = 8,        // to the sender of `tag`: the mapped memory was read
   kForget = 9,      // extra.mapped.id was freed
+  kNotice = 10,     // only says what its sender runs
 };
 
-inline constexpr size_t kInlineBytes = 24;
-inline constexpr size_t kSlotsPerDescriptor = 24;
+inline constexpr size_t kInlineBytes = 20;
+inline constexpr size_t kSlotsPerDescriptor = 20;
 inline constexpr size_t kMostSlots = 64;
 inline constexpr uint8_t kSolicited = 1;  // Descriptor::flags
 
@@ -49,7 +50,6 @@ struct MappedPiece {
 };
 
 struct Descriptor {
-  uint32_t sequence = 0;  // in shared memory atomic; position in the ring + 1
   DescriptorKind kind{};
   uint8_t count = 0;
   uint8_t flags = 0;
@@ -59,10 +59,26 @@ struct Descriptor {
   union {
     std::array<std::byte, kInlineBytes> data;
     std::array<uint8_t, kSlotsPerDescriptor> slots;
-    MappedPiece mapped;
+    MappedPiece mapped;  // its bytes are the message's
   } extra{};
 };
-static_assert(sizeof(Descriptor) == 64);
+
+// A descriptor as it lies in the ring: one cache line.
+struct DescriptorLine {
+  uint32_t sequence;  // atomic; position in the ring + 1
+  DescriptorKind kind;
+  uint8_t count;
+  uint8_t flags;
+  uint8_t extra_slot;
+  uint64_t bytes;
+  uint64_t operation;
+  uint64_t offset;
+  uint32_t phase;
+  uint32_t message;
+  uint32_t check;
+  std::array<std::byte, kInlineBytes> extra;
+};
+static_assert(sizeof(DescriptorLine) == 64 && kSlotsPerDescriptor == kInlineBytes && kInlineBytes >= 16);
 
 // What the owner tells about a lane; constant.
 struct LaneShape {
@@ -125,11 +141,11 @@ class OutLane {
   // How many descriptors fit at least; exact when fewer than `enough`.
   uint32_t room(uint32_t enough);
   // There is room. Afterwards the caller wakes the consumer if it sleeps.
-  void push(Descriptor& descriptor);
+  void push(const Descriptor& descriptor);
   void set_asleep(bool asleep);
 
  private:
-  Descriptor* ring();
+  DescriptorLine* ring();
   LaneHeader* header() { return reinterpret_cast<LaneHeader*>(control_.data()); }
 
   LaneShape shape_;
@@ -162,7 +178,7 @@ class InLane {
   bool take_asleep();
 
  private:
-  const Descriptor* ring() const;
+  const DescriptorLine* ring() const;
   LaneHeader* header() const { return reinterpret_cast<LaneHeader*>(control_.data()); }
   static void give_back(std::atomic<uint8_t>& word);
 

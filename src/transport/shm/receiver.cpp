@@ -145,7 +145,10 @@ Status Receiver::take(const Descriptor& descriptor) {
     case DescriptorKind::kAsk:
     case DescriptorKind::kMapped:
     case DescriptorKind::kMappedList:
-      return take_message(descriptor);
+    case DescriptorKind::kNotice:
+      // What the peer runs comes first: whatever else may be wrong follows from that.
+      if (agreement_ != nullptr && !agreement_->heard(peer_, descriptor.tag)) return agreement_->error();
+      return descriptor.kind == DescriptorKind::kNotice ? Status() : take_message(descriptor);
   }
   return lie("wrote something unknown into its lane");
 }
@@ -238,6 +241,7 @@ Status Receiver::take_mapped(Incoming& message, const Descriptor& descriptor) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < count; ++i) {
     MappedPiece piece = descriptor.extra.mapped;
+    piece.bytes = message.bytes;
     if (listed) std::memcpy(&piece, lane_.small_slot(descriptor.extra_slot) + i * sizeof piece, sizeof piece);
     if (!memory_.knows(piece.id)) TRY(links_.read_frames(peer_));
     const std::byte* const data = memory_.resolve(piece);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "transport/agreement.h"
 #include "transport/shm/lane.h"
 #include "transport/shm/links.h"
 #include "transport/shm/peer_memory.h"
@@ -25,7 +26,9 @@ namespace trestle {
 
 class Receiver {
  public:
-  Receiver(int32_t peer, Links& links, Sender& answers) : peer_(peer), links_(links), answers_(answers) {}
+  // agreement: hears of every message of the peer; null: nothing is compared.
+  Receiver(int32_t peer, Links& links, Sender& answers, Agreement* agreement)
+      : peer_(peer), links_(links), answers_(answers), agreement_(agreement) {}
 
   // A frame of the peer with memory in it.
   Status on_frame(const LinkFrame& frame, UniqueFd fd);
@@ -93,6 +96,7 @@ class Receiver {
   const int32_t peer_;
   Links& links_;
   Sender& answers_;
+  Agreement* const agreement_;
   InLane lane_;
   PeerMemory memory_;
   TagTable<RecvRequest> posted_;

@@ -72,6 +72,11 @@ void Sender::gather(SendRequest& request, std::byte* to, size_t bytes, bool stre
   }
 }
 
+void Sender::post_notice(SendRequest& request) {
+  push_control(descriptor_for(request, DescriptorKind::kNotice, 0));
+  request.state = RequestState::kDone;
+}
+
 Result<bool> Sender::post(SendRequest& request) {
   refused_ = !backlog_.empty() || lane_.room(kControlRoom + 1) <= kControlRoom;
   if (refused_) return false;

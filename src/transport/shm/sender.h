@@ -39,6 +39,8 @@ class Sender {
 
   // As Transport::post_send, once the link is ready.
   Result<bool> post(SendRequest& request);
+  // For a tag that is a notice; at any time.
+  void post_notice(SendRequest& request);
   // Copies for those who wait, as far as slots are free. True if anything moved.
   Result<bool> progress();
   // kClear and kRead of the peer.

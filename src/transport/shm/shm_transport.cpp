@@ -68,7 +68,7 @@ Status ShmTransport::check_peer(int32_t peer) const {
 Result<ShmTransport::Pair*> ShmTransport::pair(int32_t peer) {
   std::unique_ptr<Pair>& place = pairs_[static_cast<size_t>(peer)];
   if (place == nullptr) {
-    auto made = std::make_unique<Pair>(peer, *links_, options_);
+    auto made = std::make_unique<Pair>(peer, *links_, options_, agreement_);
     TRY(made->sender.start(lane_shape(config_.ranks)));
     place = std::move(made);
     active_.push_back(place.get());
@@ -94,6 +94,10 @@ Status ShmTransport::on_frame(int32_t peer, const LinkFrame& frame, UniqueFd fd)
 Result<bool> ShmTransport::send(SendRequest& request) {
   TRY(check_peer(request.peer));
   if (links_->left(request.peer)) {
+    if (is_notice(request.tag)) {
+      request.state = RequestState::kDone;
+      return true;
+    }
     return Error{Code::kRemoteError, links_->name(request.peer) + " has left the communicator"};
   }
   if (!links_->ready(request.peer)) {
@@ -102,7 +106,12 @@ Result<bool> ShmTransport::send(SendRequest& request) {
     if (!links_->ready(request.peer)) return false;
   }
   Pair& p = *TRY(pair(request.peer));
-  const bool accepted = TRY(p.sender.post(request));
+  bool accepted = true;
+  if (is_notice(request.tag)) {
+    p.sender.post_notice(request);
+  } else {
+    accepted = TRY(p.sender.post(request));
+  }
   wake(p);
   return accepted;
 }

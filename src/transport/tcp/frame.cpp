@@ -16,7 +16,7 @@ struct Wire {
   uint8_t zero;
   uint32_t check;
   uint32_t credit;
-  uint32_t zero2;
+  uint32_t operation_check;
   uint64_t operation;
   uint32_t phase;
   uint32_t message;
@@ -40,7 +40,7 @@ void encode_frame(const Frame& frame, uint32_t check, std::byte* out) {
                   0,
                   check,
                   frame.credit,
-                  0,
+                  frame.tag.check,
                   frame.tag.operation,
                   frame.tag.phase,
                   frame.tag.message,
@@ -52,15 +52,14 @@ void encode_frame(const Frame& frame, uint32_t check, std::byte* out) {
 Result<Frame> decode_frame(const std::byte* in, uint32_t check) {
   Wire wire;
   std::memcpy(&wire, in, sizeof wire);
-  if (wire.magic != kMagic || wire.zero != 0 || wire.zero2 != 0)
-    return Error{Code::kRemoteError, "sent something that is no frame"};
+  if (wire.magic != kMagic || wire.zero != 0) return Error{Code::kRemoteError, "sent something that is no frame"};
   if (wire.check != check) return Error{Code::kRemoteError, "sent a frame of another connection"};
-  if (wire.type < static_cast<uint8_t>(FrameType::kEager) || wire.type > static_cast<uint8_t>(FrameType::kYield))
+  if (wire.type < static_cast<uint8_t>(FrameType::kEager) || wire.type > static_cast<uint8_t>(FrameType::kNotice))
     return Error{Code::kRemoteError, "sent a frame of the unknown type " + std::to_string(wire.type)};
   Frame frame;
   frame.type = static_cast<FrameType>(wire.type);
   frame.credit = wire.credit;
-  frame.tag = {wire.operation, wire.phase, wire.message, wire.offset};
+  frame.tag = {wire.operation, wire.phase, wire.message, wire.offset, wire.operation_check};
   frame.bytes = wire.bytes;
   return frame;
 }

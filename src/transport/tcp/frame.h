@@ -1,7 +1,8 @@
 // The header before everything that travels on a tcp connection. Pure functions, any thread.
 //
-// 48 bytes, little-endian: magic u16, type u8, 0 u8, check u32, credit u32, 0 u32, operation u64, phase u32, message
-// u32, offset u64, bytes u64. kEager and kData are followed by `bytes` bytes of payload, the others by the next header.
+// 48 bytes, little-endian: magic u16, type u8, 0 u8, check of the connection u32, credit u32, check of the operation
+// u32, operation u64, phase u32, message u32, offset u64, bytes u64. kEager and kData are followed by `bytes` bytes of
+// payload, the others by the next header.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +24,7 @@ enum class FrameType : uint8_t {
   kGoodbyeSeen = 7,  // the answer: everything before kGoodbye was read
   kWelcome = 8,      // the acceptor's first frame: this is the connection of the pair
   kYield = 9,        // or: use the one that I am making to you
+  kNotice = 10,      // only says what its sender runs
 };
 
 struct Frame {

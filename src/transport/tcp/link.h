@@ -2,7 +2,8 @@
 // asked for bytes to send; so tests and fuzzers drive two of them against each other without a socket.
 //
 // Owned by the tcp transport, which also owns the pool that its buffers end with; used under the rank's progress lock.
-// Errors of input are sentence parts that follow the peer's name ("sent ...").
+// Errors of input are sentence parts that follow the peer's name ("sent ..."), but those of the Agreement
+// (kInvalidUsage), which are whole.
 //
 // Flow. Up to the eager limit a message is sent at once, if there is credit for it: the receiver keeps at most
 // `credit_bytes` of messages that nobody has asked for, and gives credit back as they are matched. Without credit the
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "transport/agreement.h"
 #include "transport/buffer_pool.h"
 #include "transport/pieces.h"
 #include "transport/tag_map.h"
@@ -36,8 +38,16 @@ inline constexpr uint64_t kEagerOverhead = 256;
 
 class Link {
  public:
-  Link(const LinkLimits& limits, uint32_t check_in, uint32_t check_out, BufferPool& pool)
-      : limits_(limits), check_in_(check_in), check_out_(check_out), pool_(pool), credit_(limits.credit_bytes) {}
+  // agreement: hears of everything that `peer` sends; null: nothing is compared.
+  Link(const LinkLimits& limits, uint32_t check_in, uint32_t check_out, BufferPool& pool,
+       Agreement* agreement = nullptr, int32_t peer = 0)
+      : limits_(limits),
+        check_in_(check_in),
+        check_out_(check_out),
+        pool_(pool),
+        agreement_(agreement),
+        peer_(peer),
+        credit_(limits.credit_bytes) {}
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
@@ -95,6 +105,7 @@ class Link {
   };
 
   Status handle(const Frame& frame);
+  Status handle_message(const Frame& frame);
   Status begin_eager(const Frame& frame);
   Status begin_data(const Frame& frame);
   Status cleared(const Frame& frame);
@@ -116,6 +127,8 @@ class Link {
   const uint32_t check_in_;
   const uint32_t check_out_;
   BufferPool& pool_;
+  Agreement* const agreement_;
+  const int32_t peer_;
 
   TagMap<RecvRequest*> receives_;  // posted, no data yet
   TagMap<Early> early_;

@@ -149,13 +149,11 @@ Status Link::handle(const Frame& frame) {
   }
   switch (frame.type) {
     case FrameType::kEager:
-      return begin_eager(frame);
     case FrameType::kData:
-      return begin_data(frame);
     case FrameType::kClear:
-      return cleared(frame);
     case FrameType::kRequest:
-      return requested(frame);
+    case FrameType::kNotice:
+      return handle_message(frame);
     case FrameType::kCredit:
       return {};
     case FrameType::kGoodbye:
@@ -171,6 +169,23 @@ Status Link::handle(const Frame& frame) {
       break;
   }
   return Error{Code::kRemoteError, "sent a frame that belongs to the beginning of a connection"};
+}
+
+// Frames about a message: what the peer runs comes first, because whatever else may be wrong follows from that.
+Status Link::handle_message(const Frame& frame) {
+  if (agreement_ != nullptr && !agreement_->heard(peer_, frame.tag)) return agreement_->error();
+  switch (frame.type) {
+    case FrameType::kEager:
+      return begin_eager(frame);
+    case FrameType::kData:
+      return begin_data(frame);
+    case FrameType::kClear:
+      return cleared(frame);
+    case FrameType::kRequest:
+      return requested(frame);
+    default:
+      return {};
+  }
 }
 
 Status Link::requested(const Frame& frame) {

@@ -30,6 +30,11 @@ iovec vector_of(const std::byte* data, size_t bytes) {
 
 Result<bool> Link::post_send(SendRequest& request) {
   CHECK(total_bytes(request.pieces) == request.bytes, "the pieces of a send are not its bytes");
+  if (is_notice(request.tag)) {
+    put_control(FrameType::kNotice, request.tag, 0);
+    request.state = RequestState::kDone;
+    return true;
+  }
   if (waiting_.size() + ready_.size() >= kMostOpen) return false;
   request.state = RequestState::kPending;
   uint64_t bytes = 0;

@@ -129,6 +129,11 @@ Error TcpTransport::peer_error(int32_t rank, const Error& error) {
 }
 
 Result<bool> TcpTransport::post_send(SendRequest& request) {
+  if (is_notice(request.tag) && !closed_ && !error_.has_value()) {
+    const Peer& peer = peers_[request.peer];
+    request.state = RequestState::kDone;
+    if (peer.left || (peer.link != nullptr && peer.link->peer_left())) return true;
+  }
   Peer* peer = TRY(reach(request.peer));
   const bool idle = !peer->link->has_output();
   Result<bool> posted = peer->link->post_send(request);
@@ -238,7 +243,10 @@ Result<bool> TcpTransport::read_from(int32_t rank) {
     const size_t direct = std::min(got.value(), target);
     Status status = link.filled(direct);
     if (status.ok()) status = link.take(std::span(read_buffer_).first(got.value() - direct));
-    if (!status.ok()) return fail(status.error().code, name(rank) + " " + status.error().message);
+    if (!status.ok()) {
+      const bool whole = status.error().code == Code::kInvalidUsage;
+      return fail(status.error().code, whole ? status.error().message : name(rank) + " " + status.error().message);
+    }
     moved = moved || got.value() > 0;
     if (link.peer_left()) TRY(check_left(rank));
     // Less than was asked for: the socket is empty, and epoll tells when more comes.

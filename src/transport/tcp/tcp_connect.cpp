@@ -34,7 +34,7 @@ Link& TcpTransport::link_of(int32_t rank) {
   Peer& peer = peers_[rank];
   if (peer.link == nullptr) {
     peer.link = std::make_unique<Link>(limits_, frame_check(context_.job, rank, context_.rank),
-                                       frame_check(context_.job, context_.rank, rank), pool_);
+                                       frame_check(context_.job, context_.rank, rank), pool_, agreement_, rank);
   }
   return *peer.link;
 }

@@ -1,0 +1,64 @@
+#include "transport/agreement.h"
+
+#include <cstdio>
+#include <utility>
+
+namespace trestle {
+namespace {
+
+constexpr uint64_t kPointToPoint = uint64_t{1} << 63;
+constexpr uint32_t kWhatBits = (1u << 11) - 1;
+
+bool reduces(Collective collective) {
+  return collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
+         collective == Collective::kReduce;
+}
+
+std::string what(uint32_t check) {
+  const auto collective = static_cast<Collective>(check & 7);
+  std::string text = to_string(collective);
+  if ((check & 8) != 0) text += " (half of an allreduce)";
+  if (collective == Collective::kBarrier) return text;
+  text += std::string(" of ") + to_string(static_cast<DataType>(check >> 4 & 15));
+  if (reduces(collective)) text += std::string(", ") + to_string(static_cast<ReduceOp>(check >> 8 & 7));
+  return text;
+}
+
+std::string hash_text(uint32_t check) {
+  char text[24];
+  std::snprintf(text, sizeof text, " (hash %06x)", check >> 11);
+  return text;
+}
+
+}  // namespace
+
+std::string disagreement(const OperationRun& theirs, const OperationRun& ours) {
+  const std::string start = theirs.rank + " runs operation " + std::to_string(theirs.operation) + " as " +
+                            what(theirs.check) + hash_text(theirs.check);
+  if (theirs.operation != ours.operation)
+    return start + " where " + ours.rank + " runs operation " + std::to_string(ours.operation) + " as " +
+           what(ours.check) + hash_text(ours.check);
+  if ((theirs.check & kWhatBits) == (ours.check & kWhatBits))
+    return start + ", " + ours.rank + " with another count, root or schedule" + hash_text(ours.check);
+  return start + ", " + ours.rank + " as " + what(ours.check) + hash_text(ours.check);
+}
+
+Agreement::Agreement(int32_t rank, std::vector<std::string> names) : rank_(rank), names_(std::move(names)) {}
+
+std::string Agreement::name(int32_t rank) const {
+  const auto i = static_cast<size_t>(rank);
+  return i < names_.size() && !names_[i].empty() ? names_[i] : "rank " + std::to_string(rank);
+}
+
+bool Agreement::same(int32_t rank, uint64_t operation, uint32_t check) {
+  if ((operation & kPointToPoint) != 0) return true;
+  Told& first = first_[operation % kRemembered];
+  if (first.operation == operation && first.check != check) {
+    sentence_ = disagreement({name(rank), operation, check}, {name(first.rank), operation, first.check});
+    return false;
+  }
+  if (first.operation == kNone || first.operation < operation) first = {operation, check, rank};
+  return true;
+}
+
+}  // namespace trestle

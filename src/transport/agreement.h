@@ -1,0 +1,74 @@
+// Agreement: whether all ranks run the same thing under the same operation number.
+//
+// Owned by a rank's engine, used by it and by the rank's transports under the progress lock. Every message carries a
+// check of the operation that its sender runs (MessageTag::check); the engine announces the check of an operation when
+// it starts it, and transports tell of every message as it arrives, whether anybody has posted for it or not. The first
+// check that is known for an operation, whoever's it is, is what all later ones are compared with: so it does not
+// matter who starts first, and two peers that differ are found before this rank starts.
+//
+// Bounded: it remembers kRemembered operations. What is that far behind the newest one heard of is no longer compared;
+// never is there a false alarm. Point-to-point messages (highest bit of the number) do not take part: their numbers
+// count per pair, and their two ends run different things.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+#include "transport/transport.h"
+
+namespace trestle {
+
+// The check of an operation: 11 bits say what it is, so that a sentence can say it, 21 are of a hash of everything else
+// that all ranks have to share (count, root, schedule). The same calls and schedules have the same check on every host.
+constexpr uint32_t operation_check(Collective collective, bool half, DataType type, ReduceOp op, uint64_t hash) {
+  return static_cast<uint32_t>(collective) | static_cast<uint32_t>(half) << 3 | static_cast<uint32_t>(type) << 4 |
+         static_cast<uint32_t>(op) << 8 | static_cast<uint32_t>(hash >> 43) << 11;
+}
+static_assert(kCollectives <= 8 && kDataTypes <= 16 && kReduceOps <= 8);
+
+// "rank 2 runs operation 17 as broadcast of float (hash 0a1b2c), rank 0 as allreduce of float, sum (hash 3d4e5f)"
+struct OperationRun {
+  std::string rank;  // its name
+  uint64_t operation = 0;
+  uint32_t check = 0;
+};
+std::string disagreement(const OperationRun& theirs, const OperationRun& ours);
+
+class Agreement {
+ public:
+  static constexpr uint64_t kRemembered = 256;  // operations
+
+  // names: of the ranks, for sentences; missing ones are called by their numbers.
+  Agreement(int32_t rank, std::vector<std::string> names);
+
+  // This rank starts an operation. False: another one runs it differently, error() says who and how.
+  bool announce(uint64_t operation, uint32_t check) { return same(rank_, operation, check); }
+  // Something of the peer is here. False: it runs the operation differently from whoever was first.
+  bool heard(int32_t peer, const MessageTag& tag) {
+    const Told& first = first_[tag.operation % kRemembered];
+    if (first.operation == tag.operation && first.check == tag.check) return true;
+    return same(peer, tag.operation, tag.check);
+  }
+  // After a false: kInvalidUsage.
+  Error error() const { return {Code::kInvalidUsage, sentence_}; }
+  std::string name(int32_t rank) const;
+
+ private:
+  static constexpr uint64_t kNone = UINT64_MAX;
+  struct Told {
+    uint64_t operation = kNone;
+    uint32_t check = 0;
+    int32_t rank = 0;
+  };
+  bool same(int32_t rank, uint64_t operation, uint32_t check);
+
+  const int32_t rank_;
+  const std::vector<std::string> names_;
+  std::array<Told, kRemembered> first_{};  // by number modulo kRemembered: whoever was first
+  std::string sentence_;
+};
+
+}  // namespace trestle

@@ -1,0 +1,181 @@
+// Every transport: what arrives is compared with what this rank runs, whether anybody has posted for it or not.
+#include <deque>
+
+#include "conformance/transport_conformance.h"
+#include "transport/agreement.h"
+
+namespace trestle {
+namespace {
+
+using TransportAgreement = TransportTest;
+INSTANTIATE_TEST_SUITE_P(All, TransportAgreement, ::testing::ValuesIn(transport_names()),
+                         [](const auto& info) { return info.param; });
+
+constexpr uint32_t kOurs = operation_check(Collective::kAllReduce, false, DataType::kFloat32, ReduceOp::kSum, 0);
+constexpr uint32_t kTheirs = operation_check(Collective::kAllGather, false, DataType::kFloat32, ReduceOp::kSum, 0);
+
+// Endpoints, each with an Agreement as an engine has it.
+struct Agreeing {
+  Agreeing(const std::string& transport, int32_t ranks) : endpoints(transport, ranks) {
+    for (int32_t r = 0; r < ranks; ++r) {
+      std::vector<std::string> names;
+      for (int32_t n = 0; n < ranks; ++n) names.push_back(test_name(n));
+      endpoints[r].set_agreement(&agreements.emplace_back(r, names));
+    }
+  }
+  // Both ranks have agreed on an operation and a message of it was carried: they are connected.
+  void connect() {
+    Outgoing there(1, {0, 0, 0, 0, kOurs}, 8), back(0, {0, 0, 1, 0, kOurs}, 8);
+    Incoming there_in(0, {0, 0, 0, 0, kOurs}, 8), back_in(1, {0, 0, 1, 0, kOurs}, 8);
+    post(endpoints, 1, there_in);
+    post(endpoints, 0, back_in);
+    post(endpoints, 0, there);
+    post(endpoints, 1, back);
+    ASSERT_TRUE(endpoints.drive([&] { return there_in.done() && back_in.done() && there.done() && back.done(); }));
+  }
+
+  std::deque<Agreement> agreements;
+  Endpoints endpoints;
+};
+
+void expect_dissent(const Error& error, uint64_t operation) {
+  EXPECT_EQ(error.code, Code::kInvalidUsage) << error.message;
+  for (const std::string& fact : {test_name(0), test_name(1), "operation " + std::to_string(operation) + " ",
+                                  std::string("allreduce"), std::string("allgather")}) {
+    EXPECT_NE(error.message.find(fact), std::string::npos) << "no " << fact << " in: " << error.message;
+  }
+}
+
+// `matched`: the receive has the name of the message. `posted_first`: it is there before the message.
+TEST_P(TransportAgreement, AMessageOfAnotherOperationIsAnError) {
+  for (const size_t bytes : {size_t{0}, size_t{8}, size_t{24}, size_t{3000}, size_t{60'000}, size_t{3'000'000}}) {
+    for (const bool matched : {true, false}) {
+      for (const size_t their_bytes : {bytes, bytes + 8}) {
+        if (!matched && bytes > kTestEager) continue;  // its sender waits for a receive: see the notices
+        SCOPED_TRACE(testing::Message() << bytes << " bytes" << (matched ? "" : ", not matched"));
+        Agreeing a(GetParam(), 2);
+        a.connect();
+        ASSERT_TRUE(a.agreements[1].announce(7, kOurs));
+        Incoming in(0, {7, 1, matched ? 4u : 9u, 0, kOurs}, bytes);
+        post(a.endpoints, 1, in);
+        Outgoing out(1, {7, 1, 4, 0, kTheirs}, their_bytes);
+        ASSERT_TRUE(a.agreements[0].announce(7, kTheirs));  // nothing has been driven: it has not heard of ours
+        Result<bool> posted = false;
+        Error error{Code::kSuccess, ""};
+        const auto keep = [&error](const Result<bool>& result) {
+          if (!result.ok()) error = result.error();
+          return result.ok();
+        };
+        // Whichever side hears first: of a large message it is the sender, who is asked for it.
+        ASSERT_TRUE(drive_until(
+            [&]() -> Status {
+              for (int32_t rank = 0; rank < 2; ++rank) {
+                if (!keep(a.endpoints[rank].progress())) return {};
+              }
+              if (posted.ok() && !posted.value()) keep(posted = a.endpoints[0].post_send(out.request));
+              return {};
+            },
+            [&] { return error.code != Code::kSuccess; }));
+        expect_dissent(error, 7);
+        EXPECT_FALSE(in.done());
+      }
+    }
+  }
+}
+
+// The message comes before this rank has started anything: the engine is told when it starts.
+TEST_P(TransportAgreement, AMessageThatCameFirstIsRemembered) {
+  for (const size_t bytes : {size_t{0}, size_t{8}, size_t{3000}}) {
+    Agreeing a(GetParam(), 2);
+    a.connect();
+    std::deque<Outgoing> out;
+    for (uint64_t n = 1; n <= 20; ++n)
+      post(a.endpoints, 0, out.emplace_back(1, MessageTag{n, 0, 0, 0, n == 11 ? kTheirs : kOurs}, bytes));
+    ASSERT_TRUE(a.endpoints.drive_rounds(2000));
+    for (uint64_t n = 20; n > 11; --n) EXPECT_TRUE(a.agreements[1].announce(n, kOurs)) << n;
+    ASSERT_FALSE(a.agreements[1].announce(11, kOurs));
+    expect_dissent(a.agreements[1].error(), 11);
+  }
+}
+
+TEST_P(TransportAgreement, ANoticeIsHeardAndNothingElse) {
+  Agreeing a(GetParam(), 2);
+  a.connect();
+  ASSERT_TRUE(a.agreements[1].announce(3, kOurs));
+  std::deque<SendRequest> notices;
+  const auto post_notice = [&](uint64_t operation, uint32_t check) {
+    SendRequest& notice = notices.emplace_back();
+    notice.peer = 1;
+    notice.tag = {operation, kNoticePhase, 0, 0, check};
+    ASSERT_TRUE(a.endpoints.drive([&] { return a.endpoints[0].post_send(notice).value(); }));
+    EXPECT_EQ(notice.state, RequestState::kDone);
+  };
+  // The same one as often as one likes: nothing is kept of it.
+  for (int i = 0; i < 3000; ++i) {
+    post_notice(3, kOurs);
+    ASSERT_TRUE(a.endpoints.drive_rounds(1));
+  }
+  post_notice(3, kTheirs);
+  expect_dissent(a.endpoints.drive_to_error(1), 3);
+  expect_dissent(a.endpoints.drive_to_error(1), 3);  // it stays so
+}
+
+// Two receives that nobody sends for are silent, the notice is not.
+TEST_P(TransportAgreement, TwoThatWaitForEachOtherHearANotice) {
+  Agreeing a(GetParam(), 2);
+  a.connect();
+  ASSERT_TRUE(a.agreements[0].announce(5, kTheirs));
+  ASSERT_TRUE(a.agreements[1].announce(5, kOurs));
+  Incoming at_0(1, {5, 0, 1, 0, kTheirs}, 100), at_1(0, {5, 0, 2, 0, kOurs}, 100);
+  post(a.endpoints, 0, at_0);
+  post(a.endpoints, 1, at_1);
+  ASSERT_TRUE(a.endpoints.drive_rounds(100));
+  SendRequest notice;
+  notice.peer = 1;
+  notice.tag = {5, kNoticePhase, 0, 0, kTheirs};
+  ASSERT_TRUE(a.endpoints[0].post_send(notice).value());
+  expect_dissent(a.endpoints.drive_to_error(1), 5);
+}
+
+TEST_P(TransportAgreement, ANoticeToARankThatHasLeftGoesNowhere) {
+  Agreeing a(GetParam(), 2);
+  a.connect();
+  a.endpoints[1].close(1000);
+  ASSERT_TRUE(a.endpoints.drive_rounds(0));
+  for (int i = 0; i < 3000; ++i) {
+    ASSERT_TRUE(a.endpoints[0].progress().ok());
+    SendRequest notice;
+    notice.peer = 1;
+    notice.tag = {9, kNoticePhase, 0, 0, kOurs};
+    ASSERT_TRUE(a.endpoints[0].post_send(notice).ok());
+  }
+}
+
+// Two streams that run in opposite order on the two ranks, point-to-point messages in between, many operations open.
+TEST_P(TransportAgreement, EqualOperationsInAnyOrderAreFine) {
+  Agreeing a(GetParam(), 2);
+  constexpr uint64_t kOperations = 100;
+  std::deque<Outgoing> out;
+  std::deque<Incoming> in;
+  const auto check_of = [](uint64_t n) { return n % 2 == 0 ? kOurs : kTheirs; };
+  for (uint64_t i = 0; i < kOperations; ++i) {
+    for (int32_t rank = 0; rank < 2; ++rank) {
+      const uint64_t n = rank == 0 ? i : kOperations - 1 - i;
+      const size_t bytes = n % 3 == 0 ? 8 : n % 3 == 1 ? 3000 : 40'000;
+      ASSERT_TRUE(a.agreements[rank].announce(n, check_of(n))) << a.agreements[rank].error().message;
+      const uint64_t direct = uint64_t{1} << 63 | i;
+      post(a.endpoints, rank, in.emplace_back(1 - rank, MessageTag{n, 0, 0, 0, check_of(n)}, bytes));
+      post(a.endpoints, rank, out.emplace_back(1 - rank, MessageTag{n, 0, 0, 0, check_of(n)}, bytes));
+      post(a.endpoints, rank, out.emplace_back(1 - rank, MessageTag{direct, 0, 0, 0, 7u + rank}, 8));
+      post(a.endpoints, rank, in.emplace_back(1 - rank, MessageTag{direct, 0, 0, 0, 9}, 8));
+    }
+  }
+  ASSERT_TRUE(a.endpoints.drive([&] {
+    return std::all_of(in.begin(), in.end(), [](const Incoming& m) { return m.done(); }) &&
+           std::all_of(out.begin(), out.end(), [](const Outgoing& m) { return m.done(); });
+  }));
+  for (const Incoming& message : in) EXPECT_TRUE(message.right());
+}
+
+}  // namespace
+}  // namespace trestle

@@ -1,0 +1,134 @@
+// Ranks whose calls differ: each gets an error that names the operation and both ranks, well before the deadline.
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "support/ranks.h"
+
+namespace api {
+namespace {
+
+using ranks::contains;
+using ranks::succeeded;
+
+struct Mistake {
+  const char* name;
+  // What `rank` calls where rank 1 calls something else than the others.
+  std::function<trestleResult_t(bool odd, std::byte* send, std::byte* recv, trestleComm_t comm)> call;
+};
+
+constexpr size_t kMost = 400'000;  // elements
+
+trestleResult_t all_reduce(std::byte* send, std::byte* recv, size_t count, trestleDataType_t type, trestleRedOp_t op,
+                           trestleComm_t comm) {
+  return trestleAllReduce(send, recv, count, type, op, comm, nullptr);
+}
+
+std::vector<Mistake> mistakes() {
+  std::vector<Mistake> all;
+  const auto add = [&all](const char* name, auto call) { all.push_back({name, call}); };
+  add("small: all-reduce and broadcast", [](bool odd, std::byte* send, std::byte* recv, trestleComm_t comm) {
+    if (odd) return trestleBroadcast(send, recv, 2, trestleFloat32, 0, comm, nullptr);
+    return all_reduce(send, recv, 2, trestleFloat32, trestleSum, comm);
+  });
+  add("small: sum and max", [](bool odd, std::byte* send, std::byte* recv, trestleComm_t comm) {
+    return all_reduce(send, recv, 2, trestleFloat32, odd ? trestleMax : trestleSum, comm);
+  });
+  add("small: counts", [](bool odd, std::byte* send, std::byte* recv, trestleComm_t comm) {
+    return all_reduce(send, recv, odd ? 3 : 2, trestleFloat32, trestleSum, comm);
+  });
+  add("small and large", [](bool odd, std::byte* send, std::byte* recv, trestleComm_t comm) {
+    return all_reduce(send, recv, odd ? kMost : 2, trestleFloat32, trestleSum, comm);
+  });
+  add("small barrier and large broadcast of another rank",
+      [](bool odd, std::byte* send, std::byte* recv, trestleComm_t comm) {
+        if (!odd) return trestleBarrier(comm, nullptr);
+        return trestleBroadcast(send, recv, kMost, trestleFloat32, 0, comm, nullptr);
+      });
+  add("large: collectives", [](bool odd, std::byte* send, std::byte* recv, trestleComm_t comm) {
+    if (odd) return trestleAllGather(send, recv, 50'000, trestleFloat32, comm, nullptr);
+    return trestleReduceScatter(send, recv, 50'000, trestleFloat32, trestleSum, comm, nullptr);
+  });
+  add("large: sum and max", [](bool odd, std::byte* send, std::byte* recv, trestleComm_t comm) {
+    return all_reduce(send, recv, kMost, trestleFloat32, odd ? trestleMax : trestleSum, comm);
+  });
+  add("large: types of the same size", [](bool odd, std::byte* send, std::byte* recv, trestleComm_t comm) {
+    return all_reduce(send, recv, kMost, odd ? trestleInt32 : trestleFloat32, trestleSum, comm);
+  });
+  add("large: counts", [](bool odd, std::byte* send, std::byte* recv, trestleComm_t comm) {
+    return all_reduce(send, recv, odd ? kMost : kMost - 1, trestleFloat32, trestleSum, comm);
+  });
+  add("middle: counts of very different schedules", [](bool odd, std::byte* send, std::byte* recv, trestleComm_t comm) {
+    return all_reduce(send, recv, odd ? kMost : 5000, trestleFloat32, trestleSum, comm);
+  });
+  // Everybody takes another rank for the root: nobody sends anything.
+  add("roots", [](bool odd, std::byte* send, std::byte* recv, trestleComm_t comm) {
+    return trestleBroadcast(send, recv, kMost, trestleFloat32, odd ? 0 : 1, comm, nullptr);
+  });
+  return all;
+}
+
+// A few right calls, the mistake, and what every rank has to hear.
+void make_mistake(const Mistake& mistake, int rank, trestleComm_t comm) {
+  SCOPED_TRACE(testing::Message() << mistake.name << ", rank " << rank);
+  std::vector<std::byte> send(kMost * 4), recv(kMost * 4);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(succeeded(
+        all_reduce(send.data(), recv.data(), i % 2 == 0 ? 2 : 60'000, trestleFloat32, trestleSum, comm), comm));
+  }
+  trestleResult_t result = mistake.call(rank == 1, send.data(), recv.data(), comm);
+  if (result == trestleSuccess) result = trestleCommSynchronize(comm);
+  // A rank whose part needed nobody is told a moment later.
+  while (result == trestleSuccess) ASSERT_TRUE(succeeded(trestleCommGetAsyncError(comm, &result)));
+  const std::string sentence = trestleGetLastError(comm);
+  EXPECT_EQ(result, trestleInvalidUsage) << sentence;
+  EXPECT_TRUE(contains(sentence, "rank 0")) << sentence;
+  EXPECT_TRUE(contains(sentence, "rank 1")) << sentence;
+  EXPECT_TRUE(contains(sentence, "operation 3 ")) << sentence;
+  EXPECT_TRUE(contains(sentence, "hash")) << sentence;
+}
+
+class ApiDisagreement : public testing::TestWithParam<size_t> {};
+INSTANTIATE_TEST_SUITE_P(All, ApiDisagreement, testing::Range(size_t{0}, mistakes().size()));
+
+TEST_P(ApiDisagreement, IsFoundBetweenThreads) {
+  for (const char* transport : {"", "tcp"}) {
+    SCOPED_TRACE(transport);
+    const Mistake mistake = mistakes()[GetParam()];
+    ranks::on_threads(
+        {.ranks = 2, .transport = transport}, [&](int rank, trestleComm_t comm) { make_mistake(mistake, rank, comm); },
+        {}, 50);
+  }
+}
+
+TEST_P(ApiDisagreement, IsFoundBetweenProcesses) {
+  for (const char* transport : {"shm", "tcp"}) {
+    SCOPED_TRACE(transport);
+    const Mistake mistake = mistakes()[GetParam()];
+    ranks::on_processes(
+        {.ranks = 2, .transport = transport},
+        [&](ranks::Process& process, trestleComm_t comm) { make_mistake(mistake, process.rank, comm); }, {}, 50);
+  }
+}
+
+// Those that are not concerned hear of it too.
+TEST_P(ApiDisagreement, IsToldToAllRanks) {
+  for (const char* transport : {"shm", "tcp"}) {
+    SCOPED_TRACE(transport);
+    const Mistake mistake = mistakes()[GetParam()];
+    const auto body = [&](ranks::Process& process, trestleComm_t comm) {
+      std::vector<std::byte> send(kMost * 16), recv(kMost * 16);
+      trestleResult_t result = mistake.call(process.rank == 1, send.data(), recv.data(), comm);
+      if (result == trestleSuccess) result = trestleCommSynchronize(comm);
+      while (result == trestleSuccess) ASSERT_TRUE(succeeded(trestleCommGetAsyncError(comm, &result)));
+      const std::string sentence = trestleGetLastError(comm);
+      EXPECT_EQ(result, trestleInvalidUsage) << sentence;
+      EXPECT_TRUE(contains(sentence, "rank 1")) << sentence;
+      EXPECT_TRUE(contains(sentence, "operation 0 ")) << sentence;
+    };
+    ranks::on_processes({.ranks = 4, .transport = transport}, body, {}, 50);
+  }
+}
+
+}  // namespace
+}  // namespace api

@@ -1,0 +1,117 @@
+// Agreement: differences are found whoever is first, and nothing else is.
+#include "transport/agreement.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/rng.h"
+
+namespace trestle {
+namespace {
+
+const std::vector<std::string> kNames = {"rank 0 (a)", "rank 1 (b)", "rank 2 (c)"};
+constexpr uint32_t kSum =
+    operation_check(Collective::kAllReduce, false, DataType::kFloat32, ReduceOp::kSum, 1ull << 50);
+constexpr uint32_t kMax =
+    operation_check(Collective::kAllReduce, false, DataType::kFloat32, ReduceOp::kMax, 1ull << 50);
+constexpr uint32_t kOtherSum =
+    operation_check(Collective::kAllReduce, false, DataType::kFloat32, ReduceOp::kSum, 1ull << 51);
+constexpr uint32_t kCopy = operation_check(Collective::kBroadcast, false, DataType::kInt8, ReduceOp::kSum, 0);
+
+MessageTag tag(uint64_t operation, uint32_t check) {
+  return {operation, 3, 2, 1, check};
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Agreement, FindsADifferenceInBothOrders) {
+  Agreement first(0, kNames);
+  EXPECT_TRUE(first.announce(17, kSum));
+  EXPECT_TRUE(first.heard(2, tag(17, kSum)));
+  EXPECT_FALSE(first.heard(1, tag(17, kCopy)));
+  EXPECT_EQ(first.error().code, Code::kInvalidUsage);
+  EXPECT_EQ(first.error().message,
+            "rank 1 (b) runs operation 17 as broadcast of int8 (hash 000000), rank 0 (a) as allreduce of float, sum "
+            "(hash 000080)");
+
+  Agreement second(0, kNames);
+  EXPECT_TRUE(second.heard(1, tag(17, kCopy)));
+  EXPECT_FALSE(second.announce(17, kSum));
+  EXPECT_TRUE(contains(second.error().message, "rank 0 (a) runs operation 17 as allreduce"));
+  EXPECT_TRUE(contains(second.error().message, "rank 1 (b) as broadcast"));
+}
+
+TEST(Agreement, FindsTwoPeersThatDiffer) {
+  Agreement agreement(0, kNames);
+  EXPECT_TRUE(agreement.heard(1, tag(5, kSum)));
+  EXPECT_FALSE(agreement.heard(2, tag(5, kMax)));
+  EXPECT_TRUE(contains(agreement.error().message, "rank 2 (c) runs operation 5")) << agreement.error().message;
+  EXPECT_TRUE(contains(agreement.error().message, "rank 1 (b)"));
+}
+
+TEST(Agreement, SaysWhenOnlyTheHashDiffers) {
+  Agreement agreement(0, {});
+  EXPECT_TRUE(agreement.announce(0, kSum));
+  EXPECT_FALSE(agreement.heard(1, tag(0, kOtherSum)));
+  EXPECT_EQ(agreement.error().message,
+            "rank 1 runs operation 0 as allreduce of float, sum (hash 000100), rank 0 with another count, root or "
+            "schedule (hash 000080)");
+}
+
+TEST(Agreement, PointToPointTakesNoPart) {
+  Agreement agreement(0, {});
+  const uint64_t number = uint64_t{1} << 63 | 4;
+  EXPECT_TRUE(agreement.announce(number, 0));
+  EXPECT_TRUE(agreement.heard(1, tag(number, kSum)));
+  EXPECT_TRUE(agreement.heard(1, tag(number, kMax)));
+}
+
+// Operations start, and messages come, in any order: equal checks never alarm, however far apart they are.
+TEST(Agreement, NeverAlarmsForEqualCalls) {
+  constexpr uint64_t kOperations = 3000;
+  const auto check_of = [](uint64_t n) { return static_cast<uint32_t>(n % 5 == 0 ? kSum : kCopy); };
+  Rng rng(7);
+  Agreement agreement(0, {});
+  std::vector<std::pair<int, uint64_t>> events;
+  for (uint64_t n = 0; n < kOperations; ++n) {
+    for (int rank = 0; rank < 3; ++rank) events.push_back({rank, n});
+  }
+  for (size_t i = events.size(); i > 1; --i) std::swap(events[i - 1], events[rng.below(i)]);
+  for (const auto& [rank, n] : events) {
+    const bool fine = rank == 0 ? agreement.announce(n, check_of(n)) : agreement.heard(rank, tag(n, check_of(n)));
+    ASSERT_TRUE(fine) << agreement.error().message;
+  }
+}
+
+// What is remembered is enough for as many operations as it says, whatever their order.
+TEST(Agreement, RemembersThatManyOperations) {
+  for (const uint64_t odd : {uint64_t{0}, Agreement::kRemembered / 2, Agreement::kRemembered - 1}) {
+    Agreement agreement(0, {});
+    for (uint64_t n = Agreement::kRemembered; n-- > 0;) ASSERT_TRUE(agreement.announce(1000 + n, kSum));
+    for (uint64_t n = 0; n < Agreement::kRemembered; ++n) {
+      EXPECT_EQ(agreement.heard(1, tag(1000 + n, n == odd ? kMax : kSum)), n != odd);
+    }
+  }
+}
+
+TEST(Agreement, ChecksTellCallsApart) {
+  std::vector<uint32_t> all;
+  for (size_t c = 0; c < kCollectives; ++c) {
+    for (size_t t = 0; t < kDataTypes; ++t) {
+      for (size_t o = 0; o < kReduceOps; ++o) {
+        for (const bool half : {false, true}) {
+          all.push_back(operation_check(static_cast<Collective>(c), half, static_cast<DataType>(t),
+                                        static_cast<ReduceOp>(o), ~uint64_t{0}));
+        }
+      }
+    }
+  }
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
+}
+
+}  // namespace
+}  // namespace trestle
