@@ -1,14 +1,19 @@
 #include "cli/info.h"
 
+#include <algorithm>
 #include <cstdio>
 
+#include "base/check.h"
 #include "base/types.h"
 #include "base/value_text.h"
+#include "cli/plan_text.h"
 #include "sched/select.h"
 #include "topology/topology.h"
 
 namespace trestle {
 namespace {
+
+constexpr int64_t kMostRanks = 1 << 20;
 
 template <class Items, class Text>
 std::string join(const Items& items, const char* separator, Text text) {
@@ -43,11 +48,13 @@ Result<Topology> topology_of(const TopologyOptions& options, const Config& confi
     const std::vector<int32_t> sizes = TRY(parse_dims(request.dims));
     for (int32_t size : sizes) ranks *= size;
     innermost = sizes.front();
+  } else if (options.ranks > 0) {
+    innermost = static_cast<int32_t>(std::min<int64_t>(options.ranks, kMostRanks));
   } else {
     return Error{Code::kInvalidArgument,
-                 "no dimensions: give --dims or --file, or set TRESTLE_DIMS or TRESTLE_TOPO_FILE"};
+                 "no dimensions: give --dims, --topo or -n, or set TRESTLE_DIMS or TRESTLE_TOPO_FILE"};
   }
-  constexpr int64_t kMostRanks = 1 << 20;
+  if (options.ranks > 0) ranks = options.ranks;
   if (ranks > kMostRanks)
     return Error{Code::kInvalidArgument, std::to_string(ranks) + " ranks are too many to describe"};
   // Nobody said where the ranks are. Dimension 1 inside hosts is the usual case; where the transports contradict that,
@@ -74,6 +81,9 @@ Result<std::string> describe_plan(const TopologyOptions& options, const Config& 
   request.collective = TRY(parse_collective(collective));
   request.bytes = static_cast<uint64_t>(TRY(parse_bytes(bytes)));
   request.element_bytes = static_cast<uint32_t>(size_of(TRY(parse_data_type(type))));
+  if (request.bytes % request.element_bytes != 0) {
+    return Error{Code::kInvalidArgument, bytes + " bytes are not a whole number of elements of type " + type};
+  }
   SelectionConfig selection;
   selection.algo = config.algorithm;
   selection.policy = config.schedule;
@@ -87,7 +97,13 @@ Result<std::string> describe_plan(const TopologyOptions& options, const Config& 
   char predicted[64];
   std::snprintf(predicted, sizeof predicted, "predicted time: %.1f us\n",
                 static_cast<double>(predict_ns(schedule, topology)) / 1000.0);
-  return text + predicted;
+  text += predicted;
+  const std::vector<PlanCandidate> candidates = TRY(plan_candidates(request, topology, selection));
+  if (candidates.empty()) return text;
+  text += "\n" + candidates_text(candidates, topology);
+  const auto chosen = std::ranges::find(candidates, true, &PlanCandidate::chosen);
+  CHECK(chosen != candidates.end(), "a selection that is none of its candidates");
+  return text + "\n" + picture_text(*chosen, topology);
 }
 
 }  // namespace trestle

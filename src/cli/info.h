@@ -10,12 +10,13 @@
 namespace trestle {
 
 struct TopologyOptions {
-  std::string dims;  // "" : as TRESTLE_DIMS
-  std::string file;  // "" : as TRESTLE_TOPO_FILE
+  std::string dims;   // "" : as TRESTLE_DIMS
+  std::string file;   // "" : as TRESTLE_TOPO_FILE
+  int64_t ranks = 0;  // 0: as many as the dimensions hold; alone: in one dimension
 };
 
 Result<std::string> describe_topology(const TopologyOptions& options, const Config& config, bool json);
-// `bytes`: of the whole buffer of one rank.
+// The chosen schedule, what it was chosen from, and its picture. `bytes`: of the whole buffer of one rank.
 Result<std::string> describe_plan(const TopologyOptions& options, const Config& config, const std::string& collective,
                                   const std::string& bytes, const std::string& type);
 

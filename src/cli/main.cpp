@@ -9,6 +9,7 @@
 #include "base/value_text.h"
 #include "cli/info.h"
 #include "cli/run.h"
+#include "cli/sim_command.h"
 #include "trestle/trestle.h"
 
 namespace {
@@ -56,7 +57,9 @@ int with_config(Describe describe) {
 
 void add_topology(CLI::App* command, Arguments& arguments) {
   auto* dims = command->add_option("--dims", arguments.topology.dims, "Sizes of the dimensions, innermost first: 4x2");
-  command->add_option("--file", arguments.topology.file, "JSON topology file")->excludes(dims);
+  command->add_option("--topo,--file", arguments.topology.file, "JSON topology file")->excludes(dims);
+  command->add_option("-n,--ranks", arguments.topology.ranks, "Number of ranks; without dimensions they are all in one")
+      ->check(CLI::Range(1, 1 << 20));
 }
 
 // Of `trestle run [options] [--] program arguments`: everything from the program on, which is not CLI11's to look at.
@@ -96,11 +99,13 @@ int main(int argc, char** argv) {
   add_topology(topo, arguments);
   topo->add_flag("--json", arguments.json, "As a topology file");
 
-  CLI::App* plan = app.add_subcommand("plan", "Print the schedule that would be chosen, and its predicted time");
+  CLI::App* plan = app.add_subcommand("plan", "Explain which schedule is chosen, out of what, and why");
   plan->add_option("collective", arguments.collective, "allreduce, allgather, ...")->required();
   plan->add_option("bytes", arguments.bytes, "Size of the buffer: 64M")->required();
   plan->add_option("--type", arguments.type, "Element type (float)");
   add_topology(plan, arguments);
+
+  const trestle::SimCommand sim(app);
 
   CLI::App* version = app.add_subcommand("version", "Print the version");
 
@@ -114,6 +119,7 @@ int main(int argc, char** argv) {
     std::printf("%d.%d.%d\n", TRESTLE_MAJOR, TRESTLE_MINOR, TRESTLE_PATCH);
     return 0;
   }
+  if (sim.parsed()) return with_config([&](const auto& config) { return sim.run(config); });
   if (env->parsed() && arguments.markdown) return say(trestle::config_markdown());
   if (env->parsed()) return with_config([](const auto& config) { return trestle::config_text(config); });
   if (topo->parsed())

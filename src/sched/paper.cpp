@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "sched/fluid_bound.h"
 #include "sched/themis.h"
 
 namespace trestle {
@@ -189,6 +190,7 @@ Result<PaperResult> run_paper(const PaperCase& paper_case) {
   PolicyRequest request = request_for(paper_case, algorithms, whole);
   request.intra = TRY(find_priority_rule(paper_case.intra));
   result.planned = policy->plan(request);
+  result.fluid_bound_ns = ExactTime{fluid_bound_ticks(request), result.scale.ticks_per_ns}.ns();
   Reader(result, model, paper_case).read();
   if (policy->plan == plan_themis) result.fallback = themis_chunks(request).fallback;
   return result;

@@ -55,4 +55,20 @@ Prediction predict(const Schedule& schedule, const Topology& topology) {
   return prediction;
 }
 
+uint64_t segments_sent(const Schedule& schedule, const Topology& topology, const SegmentRule& rule) {
+  uint64_t count = 0;
+  for (const ChunkSchedule& chunk : schedule.chunks) {
+    PhaseWalk walk(topology, chunk.bytes, chunk.phases);
+    for (const PhaseChoice& choice : chunk.phases) {
+      const PhaseBytes bytes = walk.next(choice);
+      const AlgorithmCost cost = algorithms()[choice.algorithm].cost(choice.kind, group_size(topology, choice));
+      const uint64_t messages = std::max(cost.messages, 1u);
+      const auto sent = static_cast<unsigned __int128>(bytes.bytes) * cost.sent_num / cost.sent_den;
+      const auto each = static_cast<uint64_t>(sent / bytes.divisor / messages);
+      count += messages * segments_of(each, segment_bytes_of(rule, each));
+    }
+  }
+  return count * static_cast<uint64_t>(topology.ranks());
+}
+
 }  // namespace trestle

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sched/schedule.h"
+#include "sched/segments.h"
 #include "sched/simulate.h"
 
 namespace trestle {
@@ -23,5 +24,9 @@ struct Prediction {
 
 // The schedule's orders must hold each phase once and not wait for each other (CHECK).
 Prediction predict(const Schedule& schedule, const Topology& topology);
+
+// How many segments all ranks send, by the catalog's counts of messages: about what a simulation of every rank has to
+// do.
+uint64_t segments_sent(const Schedule& schedule, const Topology& topology, const SegmentRule& rule);
 
 }  // namespace trestle

@@ -4,6 +4,11 @@
 #include "base/hash.h"
 
 namespace trestle {
+
+std::string_view algorithm_name(const PhaseChoice& phase) {
+  return phase.algorithm < algorithms().size() ? algorithms()[phase.algorithm].name : "?";
+}
+
 namespace {
 
 std::string dimension_text(uint8_t dimension) {
@@ -11,8 +16,7 @@ std::string dimension_text(uint8_t dimension) {
 }
 
 std::string phase_text(const PhaseChoice& phase, const Topology& topology) {
-  std::string name = "?";
-  if (phase.algorithm < algorithms().size()) name = algorithms()[phase.algorithm].name;
+  const std::string name(algorithm_name(phase));
   const bool known = phase.dimension == kFlat || phase.dimension < topology.dimensions.size();
   const std::string size =
       known ? " of " + std::to_string(topology.group_size(phase.dimension)) : " that does not exist";

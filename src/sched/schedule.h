@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan/plan.h"
@@ -48,6 +49,9 @@ struct Schedule {
 // has yet to reach, or that a reduce has left behind; none for other kinds. The group's root is the member with the
 // root's coordinate.
 uint32_t rooted_dimensions(const std::vector<PhaseChoice>& phases, size_t stage);
+
+// As in TRESTLE_ALGO.
+std::string_view algorithm_name(const PhaseChoice& phase);
 
 uint64_t hash(const Schedule& schedule);
 std::string to_string(const Schedule& schedule, const Topology& topology);

@@ -108,11 +108,14 @@ Result<SimReport> run_steps_model(const Schedule& schedule, const Topology& topo
   steps.segments = options.segments;
   steps.window = options.window;
   steps.overheads = options.overheads;
+  steps.intervals = options.intervals;
   StepsResult result = StepsModel(topology, steps).run(schedule);
   if (!result.finished) return kWaiting;
   SimReport report;
   report.time_ps = result.time_ps;
-  for (const StepsLink& link : result.links) report.links.push_back({link.dimension, link.busy_ps, link.bytes, 0});
+  for (StepsLink& link : result.links) {
+    report.links.push_back({link.dimension, link.busy_ps, link.bytes, 0, std::move(link.intervals)});
+  }
   report.phases = std::move(result.phases);
   return report;
 }

@@ -30,6 +30,7 @@ struct SimulateOptions {
   uint32_t window = 32;    // steps, engine: segments of a step in flight; 0: any number (steps only)
   uint32_t in_flight = 0;  // not 0: phases in flight per dimension, instead of the schedule's
   bool overheads = false;  // per message and for reductions (RailCost), not only links
+  bool intervals = false;  // steps: fill SimReportLink::intervals
   SimFaults faults = {};   // engine
   int64_t timeout_ns = 0;  // engine, virtual: an operation that cannot end does so with an error; 0: at once
 };
@@ -39,6 +40,7 @@ struct SimReportLink {
   uint64_t busy_ps = 0;    // of a rank (engine: mean)
   uint64_t bytes = 0;      // sent by a rank (engine: mean)
   double utilization = 0;  // busy / time
+  std::vector<StepsTimes> intervals = {};  // steps, where asked for: when it was busy, in order
 };
 
 struct SimReport {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <set>
@@ -276,11 +277,86 @@ TEST(InfoTest, DimensionsAndPlans) {
   EXPECT_NE(json.output().find("\"dimensions\""), std::string::npos);
   Command plan({"plan", "allreduce", "64M", "--dims", "4x2"});
   EXPECT_EQ(plan.finish(), 0) << plan.output();
-  EXPECT_NE(plan.output().find("predicted time: "), std::string::npos);
+  for (const char* part : {"predicted time: ", "candidates", "themis+fifo", "busy"})
+    EXPECT_NE(plan.output().find(part), std::string::npos) << part;
   Command none({"topo"});
   EXPECT_EQ(none.finish(), 2);
   Command wrong({"plan", "allreduce", "64M", "--dims", "4y2"});
   EXPECT_EQ(wrong.finish(), 2);
+  Command part({"plan", "allreduce", "17", "-n", "4"});
+  EXPECT_EQ(part.finish(), 2) << part.output();
+  Command other({"plan", "allreduce", "64M", "--dims", "4x2", "-n", "7"});
+  EXPECT_EQ(other.finish(), 2) << other.output();
+}
+
+// A topology file that lives as long as this.
+class TopologyFile {
+ public:
+  explicit TopologyFile(const std::string& text) {
+    const int file = mkstemp(path_);
+    EXPECT_EQ(write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    close(file);
+  }
+  ~TopologyFile() { unlink(path_); }
+  std::string path() const { return path_; }
+
+ private:
+  char path_[32] = "/tmp/trestle_cli_XXXXXX";
+};
+
+constexpr const char* kGrid =
+    R"({"dimensions": [{"size": 4, "bandwidth_gbps": 200, "latency_ns": 700},
+                       {"size": 4, "bandwidth_gbps": 100, "latency_ns": 1700}]})";
+
+TEST(SimTest, SimulatesAndWritesFiles) {
+  const TopologyFile topology(kGrid);
+  Command text({"sim", "--topo", topology.path(), "--bytes", "8M", "--chunks", "8", "--sched", "themis"});
+  EXPECT_EQ(text.finish(), 0) << text.output();
+  EXPECT_NE(text.output().find("utilisation"), std::string::npos);
+  const TopologyFile plot(""), trace("");
+  Command json({"sim", "--topo", topology.path(), "--json", "--bytes", "8M", "--chunks", "8", "--collective",
+                "reducescatter", "--model", "paper", "--plot", plot.path(), "--trace", trace.path()});
+  EXPECT_EQ(json.finish(), 0) << json.output();
+  EXPECT_TRUE(json.output().starts_with("{\"time_ns\":")) << json.output();
+  EXPECT_EQ(json.lines().size(), 1u);
+  for (const auto& [path, start] : {std::pair(plot.path(), "<svg "), std::pair(trace.path(), "{\"displayTimeUnit\"")}) {
+    std::FILE* file = std::fopen(path.c_str(), "r");
+    ASSERT_NE(file, nullptr);
+    char head[64] = {};
+    EXPECT_GT(std::fread(head, 1, sizeof head - 1, file), 0u);
+    std::fclose(file);
+    EXPECT_TRUE(std::string(head).starts_with(start)) << head;
+  }
+}
+
+TEST(SimTest, SaysInOneSentenceWhatIsWrong) {
+  const TopologyFile topology(kGrid);
+  const TopologyFile misspelt("{\"dimensions\": [{\"size\": 4,\n \"bandwith_gbps\": 200}]}");
+  const TopologyFile large(R"({"dimensions": [{"size": 1024, "bandwidth_gbps": 200, "latency_ns": 700},
+                                              {"size": 1024, "bandwidth_gbps": 100, "latency_ns": 1700}]})");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--topo", topology.path(), "--collective", "all"}, "'all' is not a collective"},
+      {{"--topo", topology.path(), "--collective", "barrier"}, "--collective: barrier"},
+      {{"--topo", topology.path(), "--sched", "best"}, "--sched: 'best'"},
+      {{"--topo", topology.path(), "--intra", "lifo"}, "--intra: 'lifo'"},
+      {{"--topo", topology.path(), "--model", "real"}, "--model: 'real'"},
+      {{"--topo", topology.path(), "--bytes", "many"}, "--bytes: 'many'"},
+      {{"--topo", topology.path(), "--chunks", "0"}, "--chunks: 0"},
+      {{"--topo", topology.path(), "--plot", "/nowhere/plot.svg"}, "/nowhere/plot.svg: cannot be written"},
+      {{"--topo", topology.path(), "--trace", "/dev/full"}, "/dev/full: cannot be written"},
+      {{"--topo", misspelt.path()}, misspelt.path() + ":2: "},
+      {{"--topo", "/nowhere.json"}, "/nowhere.json"},
+      {{"--topo", large.path(), "--model", "engine"}, "1048576 are too many; at most 4096 ranks"},
+      {{}, "no topology"},
+  };
+  for (const auto& [options, expected] : cases) {
+    std::vector<std::string> arguments = {"sim"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    Command command(arguments);
+    EXPECT_EQ(command.finish(), 2) << expected;
+    EXPECT_EQ(command.lines().size(), 1u) << command.output();
+    EXPECT_NE(command.output().find(expected), std::string::npos) << command.output();
+  }
 }
 
 }  // namespace

@@ -1,0 +1,23 @@
+#include "cli/variants.h"
+
+#include "sched/policies.h"
+#include "sched/priority_rules.h"
+
+namespace trestle {
+
+std::vector<ScheduleVariant> schedule_variants() {
+  std::vector<ScheduleVariant> variants;
+  for (const Policy& policy : policies()) {
+    const std::string name(policy.name);
+    if (policy.plan != plan_themis) {
+      variants.push_back({name, name, "scf", false});
+      continue;
+    }
+    for (const NamedRule& rule : priority_rules()) {
+      variants.push_back({name + "+" + std::string(rule.name), name, std::string(rule.name), true});
+    }
+  }
+  return variants;
+}
+
+}  // namespace trestle

@@ -1,0 +1,3 @@
+trestle_test(NAME cli_views_test LABEL unit LIBS trestle_cli_views SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/cli_sim_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/cli_study_test.cpp)
