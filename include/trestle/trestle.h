@@ -36,11 +36,18 @@ extern "C" {
 #define TRESTLE_PATCH 0
 #define TRESTLE_VERSION_CODE (TRESTLE_MAJOR * 10000 + TRESTLE_MINOR * 100 + TRESTLE_PATCH)
 
+/* A caller's mistake may put any number into these types: in C++ they must be able to hold it, or looking at it is undefined. */
+#ifdef __cplusplus
+#define TRESTLE_ANY_INT : int
+#else
+#define TRESTLE_ANY_INT
+#endif
+
 #define TRESTLE_API __attribute__((visibility("default")))
 
 /* ---- Results ---------------------------------------------------------------------------------------------------------- */
 
-typedef enum {
+typedef enum TRESTLE_ANY_INT {
   trestleSuccess = 0,
   trestleUnhandledDeviceError = 1,
   trestleSystemError = 2,     /* an operating-system call failed */
@@ -70,7 +77,7 @@ TRESTLE_API const char* trestleGetLastError(trestleComm_t comm);
 
 /* ---- Types and operators ---------------------------------------------------------------------------------------------- */
 
-typedef enum {
+typedef enum TRESTLE_ANY_INT {
   trestleInt8 = 0,
   trestleUint8 = 1,
   trestleInt32 = 2,
@@ -88,9 +95,9 @@ typedef enum {
 
 /* Integer sums and products wrap around. max and min of floats: a NaN wins. avg: sum divided by the number of ranks after the last
  * addition (integers: truncated towards zero). */
-typedef enum { trestleSum = 0, trestleProd = 1, trestleMax = 2, trestleMin = 3, trestleAvg = 4, trestleNumOps = 5 } trestleRedOp_t;
+typedef enum TRESTLE_ANY_INT { trestleSum = 0, trestleProd = 1, trestleMax = 2, trestleMin = 3, trestleAvg = 4, trestleNumOps = 5 } trestleRedOp_t;
 
-typedef enum {
+typedef enum TRESTLE_ANY_INT {
   trestleCollAllReduce = 0,
   trestleCollReduceScatter = 1,
   trestleCollAllGather = 2,

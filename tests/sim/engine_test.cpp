@@ -178,7 +178,8 @@ TEST(Algorithms, EveryAlgorithmThatServesReducesOverTheEngine) {
 
 TEST(Prediction, OfALargeAllReduceIsNearTheSimulatedTime) {
   for (const auto& sizes : {std::vector<int32_t>{8}, std::vector<int32_t>{4, 2}}) {
-    const Topology topology = grid(sizes);
+    Topology topology = grid(sizes);
+    for (Dimension& dimension : topology.dimensions) dimension.transport = TransportKind::kLoopback;
     const size_t count = 1 << 20;
     Job job = all_reduce_job(topology, count, 8);
     SimOptions options = options_for(topology, 0, 0);
