@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/value_text.h"
+#include "cli/design_commands.h"
 #include "cli/paper_study.h"
 #include "cli/paper_study_svg.h"
 #include "cli/paper_study_text.h"
@@ -17,6 +18,7 @@ namespace trestle {
 
 // As given; "" where not.
 struct SimCommandOptions {
+  std::unique_ptr<DesignCommands> design;
   CLI::App* sim = nullptr;
   CLI::App* paper = nullptr;
   std::string topology_file;
@@ -116,6 +118,14 @@ Result<std::string> run_study(const SimCommandOptions& options) {
   return options.json ? study_json(study) : study_text(study);
 }
 
+Result<std::string> run_design(const SimCommandOptions& options) {
+  // Those of sim itself would be ignored.
+  for (const CLI::Option* option : options.sim->parse_order()) {
+    return bad(option->get_name() + " belongs behind the name of the study: trestle sim advise --topo FILE");
+  }
+  return options.design->run();
+}
+
 }  // namespace
 
 SimCommand::SimCommand(CLI::App& app) : options_(std::make_unique<SimCommandOptions>()) {
@@ -137,6 +147,7 @@ SimCommand::SimCommand(CLI::App& app) : options_(std::make_unique<SimCommandOpti
   o.sim->add_option("--trace", o.trace_file, "Write a Chrome trace to this file");
   o.paper = o.sim->add_subcommand("paper", "The study of the Themis paper, and what else can be reached");
   add_shared(o.paper);
+  o.design = std::make_unique<DesignCommands>(*o.sim);
   o.paper->add_flag("--reducing-switches", o.reducing_switches, "Switches add and multicast (section 4.5)");
 }
 
@@ -147,6 +158,7 @@ bool SimCommand::parsed() const {
 }
 
 Result<std::string> SimCommand::run(const Config& config) const {
+  if (options_->design->parsed()) return run_design(*options_);
   return options_->paper->parsed() ? run_study(*options_) : run_sim(*options_, config);
 }
 

@@ -79,6 +79,7 @@ Status add_policies(const AdviceRequest& request, Advice& advice) {
       CHECK(policy.plan == plan_baseline, "the baseline is not the first policy");
       advice.topology = result.topology;
       advice.ideal_time_ns = result.ideal_time_ns;
+      advice.fluid_bound_ns = result.fluid_bound_ns;
     }
     advice.policies.push_back(read_policy(name, result));
   }
@@ -94,6 +95,8 @@ Status add_policies(const AdviceRequest& request, Advice& advice) {
 Status add_marginal(const AdviceRequest& request, Advice& advice) {
   const PolicyAdvice& baseline = advice.policies.front();
   const PolicyAdvice& best = advice.policies[advice.best];
+  double least_ns = advice.fluid_bound_ns;
+  double most_ns = 0;
   for (size_t d = 0; d < advice.topology.dimensions.size(); ++d) {
     Topology faster = advice.topology;
     faster.dimensions[d].bandwidth_mbps += 1000;
@@ -103,11 +106,15 @@ Status add_marginal(const AdviceRequest& request, Advice& advice) {
     marginal.baseline_saved_ns = baseline.time_ns - planned.time.ns();
     const PaperResult replanned = TRY(predict(request, faster, best.policy));
     marginal.best_saved_ns = std::max(0.0, best.time_ns - replanned.time.ns());
+    marginal.bound_saved_ns = advice.fluid_bound_ns - replanned.fluid_bound_ns;
+    least_ns = std::min(least_ns, marginal.bound_saved_ns);
+    most_ns = std::max(most_ns, marginal.bound_saved_ns);
     advice.marginal.push_back(marginal);
     if (marginal.baseline_saved_ns > advice.marginal[advice.helps_baseline].baseline_saved_ns)
       advice.helps_baseline = d;
     if (marginal.best_saved_ns > advice.marginal[advice.helps_best].best_saved_ns) advice.helps_best = d;
   }
+  advice.alike = advice.marginal.size() > 1 && least_ns > 0.98 * most_ns;
   return {};
 }
 

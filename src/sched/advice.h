@@ -50,19 +50,24 @@ struct MarginalAdvice {
   double baseline_saved_ns = 0;  // of the baseline's predicted time; negative where it became longer
   // Of the best policy's: the faster of planning again and of leaving the faster link unused.
   double best_saved_ns = 0;
+  // Of the fluid bound (sched/fluid_bound.h): what it is worth to whoever fills every link. best_saved_ns is this but
+  // for what a search happens to find.
+  double bound_saved_ns = 0;
 };
 
 struct Advice {
   Topology topology;  // dimensions of size 1 dropped
   uint64_t bytes = 0;
   uint32_t chunks = 0;
-  double ideal_time_ns = 0;
+  double ideal_time_ns = 0;            // every link busy always
+  double fluid_bound_ns = 0;           // no schedule is faster
   std::vector<PairAdvice> pairs;       // dimensions - 1
   std::vector<PolicyAdvice> policies;  // all, the baseline first
   size_t best = 0;                     // the fastest of them, of equal ones the first
   std::vector<MarginalAdvice> marginal;
   size_t helps_baseline = 0;  // the entry of marginal that saves most; of equal ones the innermost
   size_t helps_best = 0;
+  bool alike = false;  // to who fills every link one more Gb/s is worth the same everywhere, within 2 %
 };
 
 struct AdviceRequest {

@@ -70,6 +70,9 @@ TEST(Advice, TheDimensionThatTheBaselineFillsIsTheOneThatHelps) {
     EXPECT_LE(policy.recovered, 1);
   }
   EXPECT_GT(advice.policies[advice.best].recovered, 0.9);
+  EXPECT_TRUE(advice.alike);
+  // The bound is bytes over bandwidth: of 2000 Gb/s one more is worth a 2001st of the time.
+  EXPECT_NEAR(advice.marginal[1].bound_saved_ns, advice.ideal_time_ns / 2001, advice.ideal_time_ns / 200'000);
 }
 
 TEST(Advice, UnderProvisionedSystemsHaveNothingToRecoverByOrders) {
@@ -77,6 +80,8 @@ TEST(Advice, UnderProvisionedSystemsHaveNothingToRecoverByOrders) {
   EXPECT_EQ(advice.pairs.front().exact, Provision::kUnder);
   EXPECT_EQ(advice.helps_baseline, 1u);
   EXPECT_EQ(advice.helps_best, 1u);
+  EXPECT_FALSE(advice.alike);
+  EXPECT_NEAR(advice.marginal[0].bound_saved_ns, 0, 1);
   EXPECT_GT(advice.policies[advice.best].time_ns, 0.9 * advice.policies.front().time_ns);
 }
 

@@ -1,0 +1,33 @@
+// `trestle sim advise` and `trestle sim train`: their options and what they print. Owned by main; one thread.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace trestle {
+
+struct DesignCommandOptions;
+
+class DesignCommands {
+ public:
+  // Adds both below `sim`, which outlives this.
+  explicit DesignCommands(CLI::App& sim);
+  ~DesignCommands();
+  DesignCommands(const DesignCommands&) = delete;
+  DesignCommands& operator=(const DesignCommands&) = delete;
+
+  bool parsed() const;
+  // What goes to standard output. Errors are one sentence.
+  Result<std::string> run() const;
+
+ private:
+  std::unique_ptr<DesignCommandOptions> options_;
+};
+
+}  // namespace trestle
