@@ -74,7 +74,7 @@ Result<std::string> run_advise(const DesignCommandOptions& options) {
 
 Result<std::string> run_train(const DesignCommandOptions& options) {
   TrainingRequest request;
-  request.systems = TRY(systems_of(options));
+  if (!options.topology_file.empty()) request.systems = TRY(systems_of(options));
   request.workload = options.workload;
   request.accelerator = options.accelerator;
   request.chunks = TRY(count_of("--chunks", options.chunks, kMostChunks));

@@ -43,21 +43,23 @@ std::string difference(double ours, double papers) {
 }
 
 std::string means_text(const TrainingStudy& study, const WorkloadTraining& training) {
-  std::string text = "  mean of systems   speed-up  most  exposed   paper  diff";
+  std::string text = "  mean of systems   speed-up  most  exposed";
+  if (study.papers_systems) text += "   paper  diff";
   if (training.fitted_scale) text += line("    compute x %.3f  diff", *training.fitted_scale);
   text += '\n';
   for (size_t v = 0; v < study.variants.size(); ++v) {
     const TrainingMean& mean = training.means[v];
-    const double paper = reported(training.workload->paper, study.variants[v]);
+    const double paper = study.papers_systems ? reported(training.workload->paper, study.variants[v]) : 0;
     text += line("  %-18s %6.3f %6.2f %7.1f%%  ", study.variants[v].c_str(), mean.speedup, mean.most_speedup,
                  100 * mean.exposed_share);
-    text += difference(mean.speedup, paper);
+    if (study.papers_systems) text += difference(mean.speedup, paper);
     if (training.fitted_scale) {
       text += line("     %10.3f", training.fitted[v].speedup);
       if (paper > 0) text += line("  %+6.2f", training.fitted[v].speedup - paper);
     }
     text += '\n';
   }
+  if (!study.papers_systems) return text;
   return text + line("  (the paper's most: themis %.2f)\n", training.workload->paper.themis_most);
 }
 
@@ -137,7 +139,8 @@ std::string workload_json(const WorkloadTraining& training) {
 std::string training_text(const TrainingStudy& study) {
   std::string text = "Training iterations (Themis, arXiv 2110.04478, section 6.2). Assumptions:\n";
   for (const std::string& assumption : assumptions(study)) text += "  " + assumption + "\n";
-  text += "\"compute x\": all compute scaled by one factor, such that the mean ideal speed-up is the paper's\n";
+  if (study.papers_systems)
+    text += "\"compute x\": all compute scaled by one factor, such that the mean ideal speed-up is the paper's\n";
   for (const WorkloadTraining& training : study.workloads) text += workload_text(study, training);
   return text;
 }

@@ -139,7 +139,7 @@ Result<WorkloadTraining> study_workload(const TrainingRequest& request, const st
     training.systems.push_back(replay_all(communications.back(), steps, 1));
   }
   training.means = means_of(training.systems, variants.size());
-  fit_compute(communications, steps, training);
+  if (request.systems.empty()) fit_compute(communications, steps, training);
   return training;
 }
 
@@ -198,6 +198,7 @@ Result<TrainingStudy> study_training(const TrainingRequest& request) {
   study.accelerator = request.accelerator;
   study.overlap = request.overlap;
   study.chunks = request.chunks;
+  study.papers_systems = request.systems.empty();
   for (const Workload* workload : wanted) {
     study.workloads.push_back(TRY(study_workload(request, systems, *workload, study.variants)));
   }

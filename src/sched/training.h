@@ -54,8 +54,8 @@ struct WorkloadTraining {
   double compute_ns = 0;
   std::vector<SystemTraining> systems;
   std::vector<TrainingMean> means;  // per variant
-  // The same with all compute scaled by one factor, such that the mean ideal speed-up is the paper's: then the only
-  // thing that is not known is out of the comparison. Nothing where no factor does that.
+  // On the paper's systems: the same with all compute scaled by one factor, such that the mean ideal speed-up is the
+  // paper's: then the only thing that is not known is out of the comparison. Nothing where no factor does that.
   std::optional<double> fitted_scale;
   std::vector<TrainingMean> fitted;  // per variant
 };
@@ -65,6 +65,7 @@ struct TrainingStudy {
   Accelerator accelerator;
   GradientOverlap overlap = GradientOverlap::kNone;
   uint32_t chunks = 0;
+  bool papers_systems = false;  // what the paper reports can be compared
   std::vector<WorkloadTraining> workloads;
 };
 
