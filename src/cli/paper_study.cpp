@@ -17,6 +17,7 @@ class Study {
     study_.chunks = request.chunks;
     study_.paper_systems = request.systems.empty();
     study_.reducing_switches = request.reducing_switches;
+    study_.gap_model = request.gap_model;
     study_.variants = schedule_variants();
     systems_ = request.systems;
     if (systems_.empty()) {
@@ -126,7 +127,7 @@ class Study {
   // Many small chunks of little data, few large ones of much.
   Status gaps(const StudySystem& system) {
     const auto [smallest, largest] = std::ranges::minmax(request_.sizes_mib);
-    TRY(gap(system, smallest, request_.chunks));
+    if (request_.gap_model == SimModel::kSteps) TRY(gap(system, smallest, request_.chunks));
     return gap(system, largest, std::max(1u, request_.chunks / 8));
   }
 
@@ -142,7 +143,10 @@ class Study {
         SimulateOptions options;
         options.collective = request_.collective;
         options.segments.per_message = segments;
-        const SimReport report = TRY(simulate_schedule(SimModel::kSteps, schedule, planned.topology, options));
+        if (request_.gap_model == SimModel::kEngine) {
+          TRY(check_engine_size(schedule, planned.topology, options.segments));
+        }
+        const SimReport report = TRY(simulate_schedule(request_.gap_model, schedule, planned.topology, options));
         return static_cast<double>(report.time_ps) / 1000;
       };
       const double whole_ns = TRY(steps_ns(1));

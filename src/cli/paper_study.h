@@ -10,6 +10,7 @@
 #include "base/types.h"
 #include "cli/sim_view.h"
 #include "cli/variants.h"
+#include "sim/simulate_schedule.h"
 #include "topology/topology.h"
 
 namespace trestle {
@@ -28,6 +29,8 @@ struct StudyRequest {
   std::vector<uint64_t> sizes_mib = {100, 250, 500, 750, 1000};  // of the data where it is whole
   std::vector<uint32_t> sweep_chunks = {4, 8, 16, 32, 64, 128, 256, 512};
   bool reducing_switches = false;  // every switch adds and multicasts
+  // What the paper's model is held against: steps, or engine (the fewest messages only, and some minutes).
+  SimModel gap_model = SimModel::kSteps;
 };
 
 struct StudyRun {
@@ -61,7 +64,8 @@ struct SweepPoint {
   std::vector<double> utilization;  // by variant, mean over the smallest and the largest size
 };
 
-// How much longer the same schedule takes where phases are steps: (steps - whole phases) / whole phases.
+// How much longer the same schedule takes where phases are steps, in study.gap_model: (steps - whole phases) / whole
+// phases.
 struct StepsGap {
   double whole = 0;  // each step's message in one piece
   double cut = 0;    // in kStudySegments
@@ -86,6 +90,7 @@ struct PaperStudy {
   std::vector<StudyMean> means;  // by variant
   StudyMean ideal;
   std::vector<SweepPoint> sweep;
+  SimModel gap_model = SimModel::kSteps;
   std::vector<GapPoint> gaps;  // none where switches reduce: only the paper's model has these
 };
 

@@ -27,6 +27,7 @@ class Writer {
                          {"ideal", mean("ideal", study_.ideal)},
                          {"paper", study_.paper_systems ? paper() : "null"},
                          {"sweep", json::array(study_.sweep, sweep)},
+                         {"gap_model", json::text(to_string(study_.gap_model))},
                          {"steps_gap", json::array(study_.gaps, gap)}}) +
            "\n";
   }

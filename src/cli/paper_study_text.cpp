@@ -111,9 +111,11 @@ std::string sweep_means_text(const PaperStudy& study) {
 std::string gaps_text(const PaperStudy& study) {
   if (study.gaps.empty()) return "";
   std::string text = line(
-      "the same schedules with phases as steps, oldest phase first: longer by %%, messages whole / in %u segments\n",
-      kStudySegments);
-  text += heading(study, " %16s", "system                  MB chunks") + "   last / baseline: paper's model, steps\n";
+      "the same schedules with phases as steps (model %s), oldest phase first: longer by %%, messages whole / in %u "
+      "segments\n",
+      to_string(study.gap_model), kStudySegments);
+  text += heading(study, " %16s", "system                  MB chunks") +
+          ("   " + study.variants.back().name + " beats the baseline by: paper's model, steps\n");
   for (const GapPoint& point : study.gaps) {
     text +=
         line("%-20s %5llu %6u", point.system.c_str(), static_cast<unsigned long long>(point.size_mib), point.chunks);

@@ -105,14 +105,20 @@ Result<std::string> run_sim(const SimCommandOptions& options, const Config& conf
 }
 
 Result<std::string> run_study(const SimCommandOptions& options) {
+  for (const char* option : {"--bytes", "--sched", "--intra", "--trace"}) {
+    if (options.sim->count(option) > 0) return bad(std::string(option) + ": sim paper has no such option");
+  }
   StudyRequest request;
   request.collective = TRY(collective_of(options.collective));
   request.chunks = TRY(chunks_of(options.chunks));
   request.reducing_switches = options.reducing_switches;
+  const auto model = parse_sim_model(options.model);
+  if (!model.ok()) return bad("--model: " + model.error().message);
+  if (model.value() == SimModel::kPaper) return bad("--model: what the paper's model is held against, steps or engine");
+  request.gap_model = model.value();
   if (!options.topology_file.empty()) {
     request.systems.push_back({options.topology_file, TRY(read_topology_file(options.topology_file))});
   }
-  if (!options.trace_file.empty()) return bad("--trace: sim paper has no trace");
   const PaperStudy study = TRY(study_paper(request));
   if (!options.plot_file.empty()) TRY(write_file(options.plot_file, study_svg(study)));
   return options.json ? study_json(study) : study_text(study);
@@ -147,8 +153,10 @@ SimCommand::SimCommand(CLI::App& app) : options_(std::make_unique<SimCommandOpti
   o.sim->add_option("--trace", o.trace_file, "Write a Chrome trace to this file");
   o.paper = o.sim->add_subcommand("paper", "The study of the Themis paper, and what else can be reached");
   add_shared(o.paper);
-  o.design = std::make_unique<DesignCommands>(*o.sim);
+  o.paper->add_option("--model", o.model,
+                      "What the paper's model is held against: steps, or engine for minutes (steps)");
   o.paper->add_flag("--reducing-switches", o.reducing_switches, "Switches add and multicast (section 4.5)");
+  o.design = std::make_unique<DesignCommands>(*o.sim);
 }
 
 SimCommand::~SimCommand() = default;

@@ -9,9 +9,9 @@
 namespace trestle {
 namespace {
 
-constexpr uint64_t kElementBytes = 4;  // of the engine's float32
-constexpr int64_t kMostEngineRanks = 4096;
-constexpr uint64_t kMostEngineSegments = 50'000'000;  // of all ranks: some minutes
+constexpr uint64_t kElementBytes = 4;                 // of the engine's float32
+constexpr int64_t kMostEngineRanks = 2048;            // about 0.7 MiB each
+constexpr uint64_t kMostEngineSegments = 16'000'000;  // of all ranks: some minutes
 
 // The paper's model has no nominal speeds; the other models know those of transports.
 Topology with_nominal_speeds(const Topology& topology, std::vector<std::string>& notes) {
@@ -27,23 +27,6 @@ Topology with_nominal_speeds(const Topology& topology, std::vector<std::string>&
     if (dimension.latency_ns == kNominalLatency) dimension.latency_ns = nominal.latency_ns;
   }
   return result;
-}
-
-Status check_engine(const Schedule& schedule, const Topology& topology, const SegmentRule& rule) {
-  const int64_t ranks = topology.ranks();
-  const std::string limits = "; at most " + std::to_string(kMostEngineRanks) + " ranks and " +
-                             std::to_string(kMostEngineSegments) + " segments fit: take the model steps";
-  if (ranks > kMostEngineRanks) {
-    return Error{Code::kInvalidArgument,
-                 "the model engine simulates every rank, and " + std::to_string(ranks) + " are too many" + limits};
-  }
-  const uint64_t segments = segments_sent(schedule, topology, rule);
-  if (segments > kMostEngineSegments) {
-    return Error{Code::kInvalidArgument, "the model engine simulates every segment, and about " +
-                                             std::to_string(segments) + " are too many" + limits +
-                                             ", or fewer bytes or chunks"};
-  }
-  return {};
 }
 
 SimLane lane_of(const Topology& topology, uint8_t dimension) {
@@ -108,6 +91,23 @@ bool leaves_rule_open(const std::string& policy) {
 
 }  // namespace
 
+Status check_engine_size(const Schedule& schedule, const Topology& topology, const SegmentRule& rule) {
+  const int64_t ranks = topology.ranks();
+  const std::string limits = "; at most " + std::to_string(kMostEngineRanks) + " ranks and " +
+                             std::to_string(kMostEngineSegments) + " segments fit: take the model steps";
+  if (ranks > kMostEngineRanks) {
+    return Error{Code::kInvalidArgument,
+                 "the model engine simulates every rank, and " + std::to_string(ranks) + " are too many" + limits};
+  }
+  const uint64_t segments = segments_sent(schedule, topology, rule);
+  if (segments > kMostEngineSegments) {
+    return Error{Code::kInvalidArgument, "the model engine simulates every segment, and about " +
+                                             std::to_string(segments) + " are too many" + limits +
+                                             ", or fewer bytes or chunks"};
+  }
+  return {};
+}
+
 Schedule schedule_in_bytes(const PaperResult& result) {
   return in_bytes(result.planned.schedule, result.scale,
                   kElementBytes * static_cast<uint64_t>(result.topology.ranks()));
@@ -159,7 +159,7 @@ Result<SimView> run_case(const SimCase& sim_case) {
   view.intra = leaves_rule_open(operation.policy) ? operation.intra : "";
   if (!whole_phases) {
     const Schedule schedule = schedule_in_bytes(planned);
-    if (sim_case.model == SimModel::kEngine) TRY(check_engine(schedule, planned.topology, sim_case.segments));
+    if (sim_case.model == SimModel::kEngine) TRY(check_engine_size(schedule, planned.topology, sim_case.segments));
     SimulateOptions options;
     options.collective = operation.collective;
     options.segments = sim_case.segments;

@@ -19,6 +19,8 @@ struct SimCase {
 
 // Errors (kInvalidArgument): those of run_paper, and for the engine more ranks or segments than fit.
 Result<SimView> run_case(const SimCase& sim_case);
+// Whether the model engine can hold it: an error (kInvalidArgument) that says how much it can.
+Status check_engine_size(const Schedule& schedule, const Topology& topology, const SegmentRule& rule);
 SimView view_of(const PaperResult& result, const PaperCase& operation);
 // The schedule of a result of the paper's model in whole bytes, its chunks cut where all ranks can share them.
 Schedule schedule_in_bytes(const PaperResult& result);

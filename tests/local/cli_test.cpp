@@ -346,7 +346,7 @@ TEST(SimTest, SaysInOneSentenceWhatIsWrong) {
       {{"--topo", topology.path(), "--trace", "/dev/full"}, "/dev/full: cannot be written"},
       {{"--topo", misspelt.path()}, misspelt.path() + ":2: "},
       {{"--topo", "/nowhere.json"}, "/nowhere.json"},
-      {{"--topo", large.path(), "--model", "engine"}, "1048576 are too many; at most 4096 ranks"},
+      {{"--topo", large.path(), "--model", "engine"}, "1048576 are too many; at most 2048 ranks"},
       {{}, "no topology"},
   };
   for (const auto& [options, expected] : cases) {

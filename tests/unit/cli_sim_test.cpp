@@ -141,7 +141,7 @@ TEST(SimRun, RefusesWhatTheEngineCannotHold) {
   sim_case.operation.topology.dimensions[0].size = 100'000;
   const auto ranks = run_case(sim_case);
   ASSERT_FALSE(ranks.ok());
-  EXPECT_NE(ranks.error().message.find("at most 4096 ranks"), std::string::npos) << ranks.error().message;
+  EXPECT_NE(ranks.error().message.find("at most 2048 ranks"), std::string::npos) << ranks.error().message;
   sim_case = small_case(SimModel::kEngine);
   sim_case.operation.bytes = uint64_t{1} << 43;
   const auto segments = run_case(sim_case);

@@ -47,7 +47,19 @@ TEST(Study, ComparesEveryVariantWithTheBaseline) {
   EXPECT_EQ(text.find("56.31"), std::string::npos) << "the paper's averages are of other systems";
   const JsonValue json = read_json(study_json(result));
   EXPECT_EQ(keys_of(json), (std::set<std::string>{"collective", "chunks", "reducing_switches", "systems", "means",
-                                                  "ideal", "paper", "sweep", "steps_gap"}));
+                                                  "ideal", "paper", "sweep", "gap_model", "steps_gap"}));
+}
+
+TEST(Study, HoldsThePapersModelAgainstTheEngine) {
+  StudyRequest request = small_study();
+  request.sizes_mib = {1};
+  request.chunks = 8;
+  request.sweep_chunks.clear();
+  request.gap_model = SimModel::kEngine;
+  const auto study = study_paper(request);
+  ASSERT_TRUE(study.ok()) << study.error().message;
+  ASSERT_EQ(study.value().gaps.size(), 1u);
+  EXPECT_NE(study_text(study.value()).find("model engine"), std::string::npos);
 }
 
 TEST(Study, SwitchesThatReduceSendLess) {
