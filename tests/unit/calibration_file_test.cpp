@@ -1,0 +1,174 @@
+// Kept calibrations: for whom they hold, the file there and back, and what is said about bad ones.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "topology/calibration_file.h"
+
+namespace trestle {
+namespace {
+
+Topology asked() {
+  Topology topology;
+  for (const int32_t size : {4, 2}) topology.dimensions.emplace_back().size = size;
+  topology.dimensions[0].transport = TransportKind::kShm;
+  topology.dimensions[1].transport = TransportKind::kTcp;
+  topology.dimensions[1].interface = "eth1";
+  return topology;
+}
+
+Topology measured() {
+  Topology topology = asked();
+  topology.dimensions[0].bandwidth_mbps = 71'234;
+  topology.dimensions[0].latency_ns = 0;
+  topology.dimensions[1].bandwidth_mbps = 1;
+  topology.dimensions[1].latency_ns = 51'000;
+  for (Dimension& dimension : topology.dimensions) dimension.shared_resource = "calibrated";
+  topology.dimensions[0].shared_ps_per_byte = 100;
+  topology.dimensions[1].shared_ps_per_byte = 7'000'000;
+  return topology;
+}
+
+std::vector<RankPlace> places() {
+  std::vector<RankPlace> places;
+  for (int r = 0; r < 8; ++r) {
+    const std::string host = r < 4 ? "a" : "b";
+    places.push_back({host, host + "/boot/1", static_cast<uint64_t>(r)});
+  }
+  return places;
+}
+
+class CalibrationFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!TRESTLE_TOPOLOGY_FILES) GTEST_SKIP() << "topology files are not built in";
+    ASSERT_NE(mkdtemp(folder_), nullptr);
+    path_ = calibration_path(std::string(folder_) + "/deep/er", kKey);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string text() const {
+    std::ostringstream text;
+    text << std::ifstream(path_).rdbuf();
+    return text.str();
+  }
+  // What is said about the file with this content.
+  std::string refusal(const std::string& content) const {
+    std::ofstream(path_) << content;
+    const auto result = read_calibration(path_, kKey, asked());
+    return result.ok() ? "taken" : result.error().message;
+  }
+
+  static constexpr uint64_t kKey = 0x0123456789abcdef;
+  std::string path_;
+
+ private:
+  char folder_[64] = "/tmp/trestle-test-XXXXXX";
+};
+
+TEST(CalibrationKey, IsOfHostsInOrderAndOfDimensions) {
+  const uint64_t key = calibration_key(asked(), places(), 1);
+  EXPECT_EQ(key, calibration_key(asked(), places(), 1));
+  EXPECT_EQ(key, calibration_key(measured(), places(), 1)) << "what is measured is no part of for whom";
+  EXPECT_NE(key, calibration_key(asked(), places(), 2));
+  std::vector<RankPlace> other = places();
+  std::swap(other[0], other[7]);
+  EXPECT_NE(key, calibration_key(asked(), other, 1));
+  other = places();
+  for (RankPlace& place : other) place.process_id += 100;
+  EXPECT_EQ(key, calibration_key(asked(), other, 1)) << "another run of the job";
+  const auto differs = [&](auto change) {
+    Topology topology = asked();
+    change(topology.dimensions);
+    EXPECT_NE(key, calibration_key(topology, places(), 1));
+  };
+  differs([](auto& dimensions) { std::swap(dimensions[0], dimensions[1]); });
+  differs([](auto& dimensions) { dimensions[0].transport = TransportKind::kTcp; });
+  differs([](auto& dimensions) { dimensions[1].interface = "eth2"; });
+  differs([](auto& dimensions) { dimensions[1].kind = DimensionKind::kRing; });
+}
+
+TEST(CalibrationFill, ConfiguredNumbersWin) {
+  Topology topology = asked();
+  EXPECT_TRUE(has_nominal(topology));
+  fill_nominal(topology, measured());
+  EXPECT_EQ(topology.dimensions, measured().dimensions);
+  EXPECT_FALSE(has_nominal(topology));
+
+  topology = asked();
+  topology.dimensions[1].bandwidth_mbps = 40'000;
+  fill_nominal(topology, measured());
+  EXPECT_EQ(topology.dimensions[0].bandwidth_mbps, 71'234u);
+  EXPECT_EQ(topology.dimensions[1].bandwidth_mbps, 40'000u);
+  EXPECT_EQ(topology.dimensions[1].latency_ns, 51'000u);
+  EXPECT_EQ(topology.dimensions[0].shared_resource, "") << "its costs belong to measured bandwidths";
+
+  topology = asked();
+  topology.dimensions[0].shared_resource = "nic";
+  topology.dimensions[0].shared_ps_per_byte = 5;
+  fill_nominal(topology, measured());
+  EXPECT_EQ(topology.dimensions[0].shared_resource, "nic");
+  EXPECT_EQ(topology.dimensions[1].shared_resource, "");
+}
+
+TEST_F(CalibrationFile, ThereAndBack) {
+  const auto absent = read_calibration(path_, kKey, asked());
+  ASSERT_TRUE(absent.ok());
+  EXPECT_FALSE(absent.value().has_value());
+  ASSERT_TRUE(write_calibration(path_, kKey, measured()).ok());
+  ASSERT_TRUE(write_calibration(path_, kKey, measured()).ok()) << "over an old one";
+  const auto kept = read_calibration(path_, kKey, asked());
+  ASSERT_TRUE(kept.ok()) << kept.error().message;
+  ASSERT_TRUE(kept.value().has_value());
+  EXPECT_EQ(kept.value()->dimensions, measured().dimensions);
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(path_).parent_path())) {
+    EXPECT_EQ(entry.path().string(), path_);
+    ++files;
+  }
+  EXPECT_EQ(files, 1u);
+}
+
+TEST_F(CalibrationFile, BadOnesAreSaidWithFileAndLine) {
+  ASSERT_TRUE(write_calibration(path_, kKey, measured()).ok());
+  const std::string good = text();
+  const size_t end = good.find('\n') + 1;
+  const std::string first = good.substr(0, end);
+  const auto expect = [&](const std::string& content, const std::string& fact) {
+    const std::string said = refusal(content);
+    EXPECT_NE(said.find(path_ + ":"), std::string::npos) << said;
+    EXPECT_NE(said.find(fact), std::string::npos) << said << "\nfor " << content;
+  };
+  expect("", ":1: is not a calibration of these");
+  expect("nonsense", ":1: is not a calibration of these");
+  expect(good.substr(end), ":1: is not a calibration of these");
+  std::string other = good;
+  other[first.size() - 2] = '0';
+  expect(other, ":1: is not a calibration of these");
+  expect(first, "too early");
+  expect(good.substr(0, good.size() - 8), ":4: ps_per_byte: the text ends too early");
+  expect(first + R"({"dimensions":[{"size":4,"bandwidth_gbps":NaN,"latency_ns":1}]})", ":2: ");
+  expect(first + R"({"dimensions":[{"size":4,"bandwidth_gbps":0,"latency_ns":1}]})", "bandwidth_gbps: must be above 0");
+  expect(first + R"({"dimensions":[{"size":4,"bandwidth_gbps":-1,"latency_ns":1}]})", "bandwidth_gbps");
+  expect(first + R"({"dimensions":[{"size":4,"bandwidth_gbps":1,"latency_ns":1}]})", "1 dimensions");
+  expect(first + R"({"dimensions":[{"size":2,"bandwidth_gbps":1,"latency_ns":1},
+    {"size":4,"bandwidth_gbps":1,"latency_ns":1}]})",
+         "dimension 1: size 2");
+  expect(first + R"({"dimensions":[{"size":4,"latency_ns":1},{"size":2,"bandwidth_gbps":1,"latency_ns":1}]})",
+         "dimension 1: bandwidth_gbps: is missing");
+  expect(first + R"({"dimensions":[{"size":4,"bandwidth_gbps":1,"latency_ns":1},{"size":2,"bandwidth_gbps":1}]})",
+         "dimension 2: latency_ns: is missing");
+  for (size_t cut = 0; cut + 3 < good.size(); ++cut) EXPECT_NE(refusal(good.substr(0, cut)), "taken") << cut;
+}
+
+TEST_F(CalibrationFile, WhereNothingCanBeWritten) {
+  EXPECT_FALSE(write_calibration("/dev/null/folder/file", kKey, measured()).ok());
+  EXPECT_FALSE(write_text_file("/no/such/folder/file", "text").ok());
+}
+
+}  // namespace
+}  // namespace trestle
