@@ -37,6 +37,18 @@ bool is_known(std::string_view name) {
   return false;
 }
 
+// XDG Base Directory Specification 0.8: a relative path is invalid and ignored.
+std::string cache_folder(const Environment& environment) {
+  const auto folder = [&](const char* name) {
+    const auto found = environment.find(name);
+    return found != environment.end() && found->second.starts_with('/') ? found->second : std::string();
+  };
+  const std::string cache = folder("XDG_CACHE_HOME");
+  if (!cache.empty()) return cache + "/trestle";
+  const std::string home = folder("HOME");
+  return home.empty() ? "" : home + "/.cache/trestle";
+}
+
 Config defaults() {
   Result<Config> config = parse_config({});
   CHECK(config.ok(), "a default in the table of environment variables cannot be parsed");
@@ -74,6 +86,7 @@ Result<Config> parse_config(const Environment& environment) {
     if (name.starts_with(kPrefix) && !is_known(name)) config.warnings.push_back(unknown_name_warning(name));
   }
   config.launcher = read_launcher(environment);
+  if (config.calibration_folder.empty()) config.calibration_folder = cache_folder(environment);
   return config;
 }
 

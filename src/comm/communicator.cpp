@@ -72,6 +72,8 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
   if (!valid.ok()) return fail(std::move(valid).error());
   auto together = bootstrap.barrier(deadline_ns);  // nobody starts to talk to a rank that has refused
   if (!together.ok()) return fail(std::move(together).error());
+  const CalibrationPlace calibration = wiring.value().calibration;
+  const bool measure = wiring.value().measure;
   std::shared_ptr<Communicator> communicator(new Communicator(bootstrap, settings, std::move(wiring).value()));
   communicator->mesh_->start();
   auto driven = Progress::process().add(communicator->engine_);
@@ -79,6 +81,13 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
   if (!driven.ok()) {
     communicator->engine_->fail(driven.error());  // tells the others
     return driven.error();
+  }
+  if (measure) {
+    const Status measured = communicator->calibrate(calibration);
+    if (!measured.ok()) {
+      communicator->engine_->fail(measured.error());
+      return measured.error();
+    }
   }
   if (communicator->rank_ == 0) log_lines(Subsystem::kInit, to_text(communicator->topology_));
   return communicator;

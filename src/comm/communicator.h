@@ -85,6 +85,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring);
   static Result<std::shared_ptr<Communicator>> assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
                                                         int64_t deadline_ns);
+  // Measures the links and uses what was found. All ranks, before the first call.
+  Status calibrate(const CalibrationPlace& place);
   static uint64_t group_segment_bytes(const void* self, const std::vector<int32_t>& group);
 
   bool is_express(const Call& call) const;

@@ -74,15 +74,25 @@ Result<Topology> choose(const Wiring& wiring, const CommunicatorSettings& settin
   return choose_topology({settings.dims, settings.config.topology_file, settings.transport}, places);
 }
 
-// Files may differ between hosts: what they mean must not.
-Status compare_topologies(Bootstrap& bootstrap, const Wiring& wiring, int64_t deadline_ns) {
-  const auto texts = TRY(bootstrap.all_gather(to_json(wiring.topology), deadline_ns));
+// Files may differ between hosts: what they mean must not. Rank 0 appends its calibration, behind a zero byte; it is
+// everybody's.
+Status agree_on_topology(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring& wiring,
+                         int64_t deadline_ns) {
+  wiring.calibration = calibration_place(settings, wiring.topology, wiring.infos);
+  std::string mine = to_json(wiring.topology);
+  if (bootstrap.rank() == 0) mine += '\0' + kept_calibration(wiring.calibration, wiring.topology);
+  auto texts = TRY(bootstrap.all_gather(mine, deadline_ns));
+  const size_t end = texts[0].find('\0');
+  if (end == std::string::npos) return Error{Code::kRemoteError, "the topology of " + wiring.names[0] + " is cut off"};
+  const std::string calibration = texts[0].substr(end + 1);
+  texts[0].resize(end);
   for (size_t r = 1; r < texts.size(); ++r) {
     if (texts[r] == texts[0]) continue;
     return Error{Code::kInvalidUsage, "the topologies of the ranks differ: " + wiring.names[0] + " has " + texts[0] +
                                           ", " + wiring.names[r] + " has " + texts[r]};
   }
-  return {};
+  wiring.measure = wiring.calibration.wanted && calibration.empty() && settings.config.calibrate == "full";
+  return apply_calibration(calibration, wiring.topology);
 }
 
 // What the kernel holds goes before anything of an older phase: about a millisecond's worth, where the rate is known.
@@ -149,7 +159,7 @@ class Wirer {
     bootstrap_.set_names(wiring_.names);
     TRY(compare_configuration(wiring_.infos));
     wiring_.topology = TRY(choose(wiring_, settings_));
-    TRY(compare_topologies(bootstrap_, wiring_, deadline_ns_));
+    TRY(agree_on_topology(bootstrap_, settings_, wiring_, deadline_ns_));
     TRY(make_transports(mine));
     TRY(make_board(mine));
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));

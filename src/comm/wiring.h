@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/bootstrap/bootstrap.h"
+#include "comm/calibration.h"
 #include "comm/settings.h"
 #include "engine/express.h"
 #include "topology/topology.h"
@@ -16,6 +17,8 @@ namespace trestle {
 
 struct Wiring {
   Topology topology;
+  CalibrationPlace calibration;
+  bool measure = false;            // link speeds are wanted, and nobody has measured them yet
   std::vector<RankInfo> infos;     // by rank
   std::vector<std::string> names;  // by rank, for sentences
   std::vector<std::unique_ptr<Transport>> transports;
