@@ -32,12 +32,11 @@ std::vector<RankPlace> places(size_t ranks, size_t per_host) {
 }
 
 Result<Topology> topology_of(const TopologyOptions& options, const Config& config) {
-  TopologyRequest request;
-  const bool given = !options.dims.empty() || !options.file.empty();
-  request.dims =
-      given ? options.dims : join(config.dimensions, "x", [](uint32_t size) { return std::to_string(size); });
-  request.topo_file = given ? options.file : config.topology_file;
-  request.transport = join(config.transports, ",", [](const std::string& name) { return name; });
+  TopologyRequest request = topology_request(config);
+  if (!options.dims.empty() || !options.file.empty()) {
+    request.dims = options.dims;
+    request.topo_file = options.file;
+  }
   int64_t ranks = 1;
   int32_t innermost = 1;
   if (!request.topo_file.empty()) {
@@ -66,6 +65,14 @@ Result<Topology> topology_of(const TopologyOptions& options, const Config& confi
 }
 
 }  // namespace
+
+TopologyRequest topology_request(const Config& config) {
+  TopologyRequest request;
+  request.dims = join(config.dimensions, "x", [](uint32_t size) { return std::to_string(size); });
+  request.topo_file = config.topology_file;
+  request.transport = join(config.transports, ",", [](const std::string& name) { return name; });
+  return request;
+}
 
 Result<std::string> describe_topology(const TopologyOptions& options, const Config& config, bool json) {
   const Topology topology = TRY(topology_of(options, config));

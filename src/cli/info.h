@@ -6,6 +6,7 @@
 
 #include "base/config.h"
 #include "base/result.h"
+#include "topology/topology.h"
 
 namespace trestle {
 
@@ -14,6 +15,9 @@ struct TopologyOptions {
   std::string file;   // "" : as TRESTLE_TOPO_FILE
   int64_t ranks = 0;  // 0: as many as the dimensions hold; alone: in one dimension
 };
+
+// What the variables ask for.
+TopologyRequest topology_request(const Config& config);
 
 Result<std::string> describe_topology(const TopologyOptions& options, const Config& config, bool json);
 // The chosen schedule, what it was chosen from, and its picture. `bytes`: of the whole buffer of one rank.

@@ -7,6 +7,7 @@
 
 #include "base/config.h"
 #include "base/value_text.h"
+#include "cli/calibrate.h"
 #include "cli/info.h"
 #include "cli/run.h"
 #include "cli/sim_command.h"
@@ -34,6 +35,7 @@ struct Arguments {
   std::string collective;
   std::string bytes;
   std::string type = "float";
+  std::string out;
 };
 
 int run(Arguments& arguments) {
@@ -107,6 +109,10 @@ int main(int argc, char** argv) {
 
   const trestle::SimCommand sim(app);
 
+  CLI::App* calibrate = app.add_subcommand(
+      "calibrate", "Measure the links between the ranks of a job: trestle run -n 8 -- trestle calibrate");
+  calibrate->add_option("--out", arguments.out, "Topology file to write");
+
   CLI::App* version = app.add_subcommand("version", "Print the version");
 
   try {
@@ -122,6 +128,8 @@ int main(int argc, char** argv) {
   if (sim.parsed()) return with_config([&](const auto& config) { return sim.run(config); });
   if (env->parsed() && arguments.markdown) return say(trestle::config_markdown());
   if (env->parsed()) return with_config([](const auto& config) { return trestle::config_text(config); });
+  if (calibrate->parsed())
+    return with_config([&](const auto& config) { return trestle::calibrate(config, arguments.out); });
   if (topo->parsed())
     return with_config(
         [&](const auto& config) { return describe_topology(arguments.topology, config, arguments.json); });

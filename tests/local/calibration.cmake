@@ -1,0 +1,6 @@
+if(TARGET trestle_cli AND SODIUM_FOUND AND nlohmann_json_FOUND)
+  trestle_test(NAME calibration_test LABEL local LIBS trestle_api_calls trestle_topology SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/calibration_test.cpp)
+  target_compile_definitions(calibration_test PRIVATE TRESTLE_COMMAND="$<TARGET_FILE:trestle_cli>")
+  add_dependencies(calibration_test trestle_cli)
+endif()

@@ -1,0 +1,272 @@
+// Measured link speeds in real jobs: whose file counts, what bad files do, that no number changes a result, and the
+// command that measures. No time is asserted.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "conformance/api_call.h"
+#include "support/ranks.h"
+#include "topology/calibration_file.h"
+
+namespace {
+
+using trestle::Topology;
+
+constexpr int kRanks = 4;
+constexpr const char* kHost = "calibration-test";
+
+class Folder {
+ public:
+  Folder() { EXPECT_NE(mkdtemp(path_), nullptr); }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string path(const std::string& name = "") const { return std::string(path_) + "/" + name; }
+
+ private:
+  char path_[32] = "/tmp/trestle-test-XXXXXX";
+};
+
+// As the ranks of these tests are.
+Topology asked() {
+  std::vector<trestle::RankPlace> places;
+  for (uint64_t r = 0; r < kRanks; ++r) places.push_back({kHost, kHost, r + 1});
+  return trestle::choose_topology({"2x2", "", "shm"}, places).value();
+}
+
+uint64_t key() {
+  const std::vector<trestle::RankPlace> places(kRanks, {kHost, kHost, 0});
+  return trestle::calibration_key(asked(), places, TRESTLE_VERSION_CODE);
+}
+
+Topology measured(uint64_t inner_mbps, uint64_t outer_mbps) {
+  Topology topology = asked();
+  topology.dimensions[0].bandwidth_mbps = inner_mbps;
+  topology.dimensions[1].bandwidth_mbps = outer_mbps;
+  for (auto& dimension : topology.dimensions) dimension.latency_ns = 1'000;
+  return topology;
+}
+
+std::string write(const Folder& folder, const Topology& topology) {
+  const std::string path = trestle::calibration_path(folder.path(), key());
+  EXPECT_TRUE(trestle::write_calibration(path, key(), topology).ok());
+  return path;
+}
+
+ranks::Env variables(const Folder& folder, const std::string& mode) {
+  return {{"TRESTLE_CALIBRATE", mode}, {"TRESTLE_CALIBRATION_DIR", folder.path()}, {"TRESTLE_HOSTID", kHost}};
+}
+
+const ranks::Settings kSettings{.ranks = kRanks, .dims = "2x2", .transport = "shm"};
+
+// Every rank's predicted time of an all-reduce: what the link speeds are made visible by. It also runs it.
+std::vector<ranks::Outcome> predictions(const std::function<ranks::Env(int rank)>& env) {
+  ranks::Job job;
+  job.ranks = kRanks;
+  job.env = env;
+  job.body = [](ranks::Process& process) {
+    trestleComm_t comm = nullptr;
+    ASSERT_TRUE(ranks::succeeded(ranks::join(process, kSettings, &comm)));
+    double time_us = 0;
+    EXPECT_TRUE(
+        ranks::succeeded(trestlePredictTime(comm, trestleCollAllReduce, 1 << 20, trestleFloat32, &time_us), comm));
+    process.result = std::to_string(time_us);
+    api::run_and_verify({.count = 100'000}, process.rank, process.ranks, comm);
+    EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(comm)));
+  };
+  auto outcomes = ranks::run(job);
+  ranks::expect_ended_well(outcomes);
+  return outcomes;
+}
+
+// All ranks predict the same: that.
+std::string prediction(const std::vector<ranks::Outcome>& outcomes) {
+  for (const ranks::Outcome& outcome : outcomes) EXPECT_EQ(outcome.result, outcomes[0].result);
+  EXPECT_FALSE(outcomes[0].result.empty());
+  return outcomes[0].result;
+}
+
+size_t count_of(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+size_t warnings(const std::vector<ranks::Outcome>& outcomes) {
+  size_t count = 0;
+  for (const ranks::Outcome& outcome : outcomes) count += count_of(outcome.output, "calibration ignored");
+  return count;
+}
+
+TEST(CalibrationTest, RankZeroHasTheFileForAll) {
+  const Folder full;
+  const Folder empty;
+  write(full, measured(500, 100));
+  const auto with = [&](int holder) {
+    return predictions([&, holder](int rank) { return variables(rank == holder ? full : empty, "cached"); });
+  };
+  const std::string nominal = prediction(predictions([&](int) { return variables(full, "off"); }));
+  EXPECT_NE(prediction(with(0)), nominal);
+  EXPECT_EQ(prediction(with(1)), nominal) << "nobody asks rank 1";
+}
+
+TEST(CalibrationTest, BadFilesAreIgnoredWithOneWarning) {
+  const Folder folder;
+  const std::string nominal = prediction(predictions([&](int) { return variables(folder, "cached"); }));
+  const std::string path = write(folder, measured(500, 100));
+  std::string good;
+  std::getline(std::ifstream(path), good, '\0');
+  const std::string first = good.substr(0, good.find('\n') + 1);
+  const std::vector<std::string> bad_ones = {"nonsense", good.substr(0, good.size() / 2),
+                                             "trestle-calibration 1 0000000000000000\n",
+                                             first + R"({"dimensions":[{"size":2,"bandwidth_gbps":NaN}]})"};
+  for (const std::string& bad : bad_ones) {
+    std::ofstream(path) << bad;
+    const auto outcomes = predictions([&](int) { return variables(folder, "cached"); });
+    EXPECT_EQ(prediction(outcomes), nominal) << bad;
+    EXPECT_EQ(warnings(outcomes), 1u) << outcomes[0].output;
+    EXPECT_NE(outcomes[0].output.find(path + ":"), std::string::npos) << outcomes[0].output;
+  }
+}
+
+// A thousandth and a million times what links do; a resource that is slower than both.
+TEST(CalibrationTest, AbsurdNumbersChangeNoResult) {
+  Topology slow_shared = measured(1'000'000, 1);
+  for (auto& dimension : slow_shared.dimensions) {
+    dimension.latency_ns = 1'000'000'000;
+    dimension.shared_resource = "everything";
+    dimension.shared_ps_per_byte = 1'000'000'000;
+  }
+  for (const Topology& absurd : {measured(1, 1'000'000), measured(1'000'000, 1), slow_shared}) {
+    const Folder folder;
+    write(folder, absurd);
+    for (const char* policy : {"baseline", "themis", "auto"}) {
+      ranks::on_processes(
+          kSettings,
+          [](ranks::Process& process, trestleComm_t comm) {
+            for (const size_t count : {size_t{1}, size_t{60'001}}) {
+              for (const auto collective : {trestleCollAllReduce, trestleCollReduceScatter, trestleCollAllGather,
+                                            trestleCollBroadcast, trestleCollAllToAll}) {
+                for (const auto type : {trestleFloat32, trestleInt32}) {
+                  api::run_and_verify({.collective = collective, .type = type, .count = count}, process.rank,
+                                      process.ranks, comm);
+                }
+              }
+            }
+          },
+          [&](int) {
+            ranks::Env env = variables(folder, "cached");
+            env["TRESTLE_SCHED"] = policy;
+            return env;
+          });
+    }
+  }
+}
+
+TEST(CalibrationTest, FullMeasuresOnceAndKeeps) {
+  const Folder folder;
+  const Folder empty;
+  const auto env = [&](const std::string& mode) {
+    return [&folder, &empty, mode](int rank) {
+      ranks::Env env = variables(rank == 0 ? folder : empty, mode);
+      env["TRESTLE_DEBUG"] = "INFO";
+      return env;
+    };
+  };
+  const auto first = predictions(env("full"));
+  EXPECT_EQ(count_of(first[0].output, "calibration written to"), 1u) << first[0].output;
+  EXPECT_NE(first[0].output.find("sums may round differently"), std::string::npos);
+  const std::string path = trestle::calibration_path(folder.path(), key());
+  const auto kept = trestle::read_calibration(path, key(), asked());
+  ASSERT_TRUE(kept.ok()) << kept.error().message;
+  ASSERT_TRUE(kept.value().has_value());
+  const auto second = predictions(env("full"));
+  EXPECT_EQ(count_of(second[0].output, "calibration written to"), 0u);
+  EXPECT_EQ(prediction(second), prediction(first));
+  EXPECT_EQ(prediction(predictions(env("cached"))), prediction(first));
+  EXPECT_TRUE(std::filesystem::is_empty(empty.path()));
+}
+
+// All ranks in one process measure too.
+TEST(CalibrationTest, FullAmongThreads) {
+  const Folder folder;
+  ranks::on_threads({.ranks = kRanks, .dims = "2x2"},
+                    [](int rank, trestleComm_t comm) { api::run_and_verify({.count = 50'000}, rank, kRanks, comm); },
+                    {{"TRESTLE_CALIBRATE", "full"}, {"TRESTLE_CALIBRATION_DIR", folder.path()}});
+  EXPECT_FALSE(std::filesystem::is_empty(folder.path()));
+}
+
+// ---- trestle calibrate
+
+struct Ended {
+  int code = -1;
+  std::string output;
+};
+
+Ended shell(const std::string& line) {
+  Ended ended;
+  FILE* pipe = popen((line + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return ended;
+  char buffer[4096];
+  for (size_t got = 0; (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;) ended.output.append(buffer, got);
+  const int status = pclose(pipe);
+  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ended;
+}
+
+const std::string kCommand = TRESTLE_COMMAND;
+
+TEST(CalibrateCommand, MeasuresKeepsAndWritesATopologyFile) {
+  const Folder folder;
+  const std::string variables = "TRESTLE_HOSTID=" + std::string(kHost) + " TRESTLE_CALIBRATION_DIR=" + folder.path() +
+                                " TRESTLE_DIMS=2x2 TRESTLE_TRANSPORT=shm TRESTLE_CALIBRATE=cached ";
+  const std::string file = folder.path("links.json");
+  const Ended ended = shell(variables + kCommand + " run -n 4 -- " + kCommand + " calibrate --out " + file);
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  EXPECT_NE(ended.output.find("fitted"), std::string::npos) << ended.output;
+  EXPECT_NE(ended.output.find("all-reduce of"), std::string::npos) << ended.output;
+  const auto topology = trestle::read_topology_file(file);
+  ASSERT_TRUE(topology.ok()) << topology.error().message;
+  ASSERT_EQ(topology.value().dimensions.size(), 2u);
+  for (const auto& dimension : topology.value().dimensions) {
+    EXPECT_EQ(dimension.size, 2);
+    EXPECT_GT(dimension.bandwidth_mbps, 0u);
+    EXPECT_LT(dimension.latency_ns, 1'000'000'000u);
+  }
+  EXPECT_EQ(trestle::to_json(topology.value()), [&] {
+    std::string text;
+    std::getline(std::ifstream(file), text, '\0');
+    return text;
+  }());
+  // It is what jobs find.
+  const auto kept = trestle::read_calibration(trestle::calibration_path(folder.path(), key()), key(), asked());
+  ASSERT_TRUE(kept.ok() && kept.value().has_value()) << ended.output;
+  EXPECT_EQ(kept.value()->dimensions, topology.value().dimensions);
+  const std::string cached = prediction(predictions([&](int) { return ::variables(folder, "cached"); }));
+  EXPECT_NE(cached, prediction(predictions([&](int) { return ::variables(folder, "off"); })));
+}
+
+TEST(CalibrateCommand, KeepsNothingWhereItIsOff) {
+  const Folder folder;
+  const Ended ended = shell("TRESTLE_CALIBRATE=off TRESTLE_CALIBRATION_DIR=" + folder.path() + " " + kCommand +
+                            " run -n 2 -- " + kCommand + " calibrate");
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(CalibrateCommand, BadCallsAreSaid) {
+  const Ended alone = shell("env -u RANK -u WORLD_SIZE " + kCommand + " calibrate");
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_NE(alone.output.find("every rank of a job"), std::string::npos) << alone.output;
+  const Ended one = shell(kCommand + " run -n 1 -- " + kCommand + " calibrate");
+  EXPECT_EQ(one.code, 2);
+  EXPECT_NE(one.output.find("one rank alone"), std::string::npos) << one.output;
+  const Ended dims = shell("TRESTLE_DIMS=3x2 " + kCommand + " run -n 4 -- " + kCommand + " calibrate");
+  EXPECT_NE(dims.code, 0);
+  EXPECT_NE(dims.output.find("6 ranks"), std::string::npos) << dims.output;
+}
+
+}  // namespace
