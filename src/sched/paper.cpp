@@ -169,6 +169,16 @@ PolicyRequest request_for(const PaperCase& paper_case, AlgorithmChoice& algorith
   return request;
 }
 
+// Of the bytes alone: a fluid has no latency.
+double fluid_bound_ns(const PaperCase& paper_case, const PaperResult& result, uint64_t whole_bytes) {
+  Topology topology = result.topology;
+  for (Dimension& dimension : topology.dimensions) dimension.latency_ns = 0;
+  CostModel model(topology, result.scale);
+  AlgorithmChoice algorithms(nullptr, model);
+  PolicyRequest request = request_for(paper_case, algorithms, whole_bytes);
+  return ExactTime{fluid_bound_ticks(request), result.scale.ticks_per_ns}.ns();
+}
+
 }  // namespace
 
 std::string ExactTime::text() const {
@@ -190,7 +200,7 @@ Result<PaperResult> run_paper(const PaperCase& paper_case) {
   PolicyRequest request = request_for(paper_case, algorithms, whole);
   request.intra = TRY(find_priority_rule(paper_case.intra));
   result.planned = policy->plan(request);
-  result.fluid_bound_ns = ExactTime{fluid_bound_ticks(request), result.scale.ticks_per_ns}.ns();
+  result.fluid_bound_ns = fluid_bound_ns(paper_case, result, whole);
   Reader(result, model, paper_case).read();
   if (policy->plan == plan_themis) result.fallback = themis_chunks(request).fallback;
   return result;

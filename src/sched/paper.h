@@ -60,7 +60,7 @@ struct PaperResult {
   // Every link busy all the time: 8 * bytes sent / sum of the bandwidths. The bytes do not depend on the order, unless
   // switches reduce: then they are those of this schedule.
   double ideal_time_ns = 0;
-  double fluid_bound_ns = 0;  // no schedule is faster (sched/fluid_bound.h)
+  double fluid_bound_ns = 0;  // no schedule is faster, because of its bytes (sched/fluid_bound.h without latencies)
   std::vector<PaperChunk> chunks;
   std::vector<PaperLink> links;      // one per dimension, innermost first
   std::vector<ExactTime> latencies;  // A_K of the operation, per dimension

@@ -26,6 +26,9 @@ void expect_run(const VectorCase& example, const VectorRun& wanted, const PaperR
   EXPECT_EQ(got.time.text(), wanted.time_ns) << what;
   expect_close(got.utilization, wanted.utilization, what);
   expect_close(got.ideal_time_ns, example.ideal_ns, what);
+  if (example.fluid_bound_ns > 0) {
+    EXPECT_NEAR(got.fluid_bound_ns, example.fluid_bound_ns, 1e-6 * example.fluid_bound_ns) << what;
+  }
   for (size_t d = 0; d < got.links.size(); ++d) {
     const std::string where = what + " dimension " + std::to_string(d + 1);
     ASSERT_EQ(got.links[d].dimension, d);
