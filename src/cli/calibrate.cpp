@@ -8,6 +8,7 @@
 #include "cli/calibrate_text.h"
 #include "cli/info.h"
 #include "cli/job.h"
+#include "cli/write_file.h"
 #include "sched/calibration.h"
 #include "sched/select.h"
 #include "topology/calibration_file.h"
@@ -184,7 +185,7 @@ Result<std::string> calibrate(const Config& config, const std::string& out) {
   std::string text = to_text(report);
   text += TRY(keep(config, asked, places, report.fitted));
   if (out.empty()) return text;
-  TRY(write_text_file(out, to_json(report.fitted)));
+  TRY(write_file(out, to_json(report.fitted)));
   return text + "topology file: " + out + "\n";
 }
 

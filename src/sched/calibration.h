@@ -48,7 +48,7 @@ inline constexpr uint64_t kShortCalibrationBytes = 64;
 inline constexpr uint64_t kMostCalibrationBytes = uint64_t{8} << 20;  // of a long exchange
 
 // Interleaved rounds of short, long and common exchanges; how many and how large follows from agreed times alone:
-// about two seconds, on slow links three rounds of 64 KiB. Errors: the probe's.
+// about three seconds, on slow links three rounds of 64 KiB. Errors: the probe's.
 Result<Calibration> measure_calibration(CalibrationProbe& probe, const Topology& topology);
 
 // The topology with bandwidths and latencies that predict the exchanges in the library's model (sched/cost.h):

@@ -8,9 +8,9 @@ namespace {
 constexpr int kShortTimes = 8;  // in a row: one alone is too short for the clock and the ranks' different starts
 constexpr int kTries = 3;       // of which the fastest says how long a long exchange is
 constexpr uint64_t kUnitBytes = 64 * 1024;
-constexpr uint64_t kFirstBytes = 4 * kUnitBytes;
-constexpr int64_t kLong_ns = 20'000'000;  // of a long exchange: outlasts what shapers and switches let pass in a burst
-constexpr int64_t kAll_ns = 2'000'000'000;
+constexpr int64_t kLeast_ns = 4'000'000;
+constexpr int64_t kLong_ns = 50'000'000;  // of a long exchange: outlasts what shapers and switches let pass in a burst
+constexpr int64_t kAll_ns = 3'000'000'000;
 constexpr int64_t kMostRounds = 9;
 constexpr int64_t kFewestRounds = 3;
 
@@ -62,31 +62,49 @@ class Measurement {
     return request;
   }
 
-  // Sets the bytes of the long exchanges; the number of rounds. The first exchange of each kind does not count: it
-  // makes connections, buffers and plans.
+  // Sets the bytes of the long exchanges; the number of rounds. A shaper's first bytes are fast, so the second guess is
+  // made from exchanges as long as the first guess. What is exchanged before that makes connections, buffers and plans.
   Result<int64_t> choose_sizes() {
+    for (size_t d = 0; d < count_; ++d) {
+      TRY(probe_.exchange(only(d, kShortCalibrationBytes, 1)));
+      result_.dimensions[d].bytes = kUnitBytes;
+    }
+    set_bytes(TRY(unit_times(kTries)));
+    const std::vector<int64_t> unit_ns = TRY(unit_times(1));
+    set_bytes(unit_ns);
+    TRY(probe_.exchange(all()));
+    int64_t round_ns = 1;
+    for (size_t d = 0; d < count_; ++d) {
+      round_ns += 2 * unit_ns[d] * static_cast<int64_t>(result_.dimensions[d].bytes / kUnitBytes);
+    }
+    return std::clamp(kAll_ns / round_ns, kFewestRounds, kMostRounds);
+  }
+
+  // Of kUnitBytes in exchanges as long as they are, by dimension: the fastest of some, of the slowest rank.
+  Result<std::vector<int64_t>> unit_times(int tries) {
     std::vector<int64_t> times;
-    for (int i = 0; i <= kTries; ++i) {
+    for (int i = 0; i < tries; ++i) {
       for (size_t d = 0; d < count_; ++d) {
-        TRY(probe_.exchange(only(d, kShortCalibrationBytes, 1)));
-        const int64_t time_ns = TRY(probe_.exchange(only(d, kFirstBytes, 1)));
-        if (i > 0) times.push_back(time_ns);
+        const uint64_t bytes = result_.dimensions[d].bytes;
+        times.push_back(TRY(probe_.exchange(only(d, bytes, 1))) / static_cast<int64_t>(bytes / kUnitBytes));
       }
     }
     TRY(probe_.largest(times));
     for (size_t at = count_; at < times.size(); ++at) times[at % count_] = std::min(times[at % count_], times[at]);
-    int64_t round_ns = 1;
+    times.resize(count_);
+    for (int64_t& time_ns : times) time_ns = std::clamp<int64_t>(time_ns, 1, int64_t{1} << 40);
+    return times;
+  }
+
+  // All dimensions take about as long, as long as is wanted where the fastest one has enough bytes for that.
+  void set_bytes(const std::vector<int64_t>& unit_ns) {
+    constexpr int64_t kMostUnits = kMostCalibrationBytes / kUnitBytes;
+    const int64_t fastest_ns = *std::min_element(unit_ns.begin(), unit_ns.end());
+    const int64_t wanted_ns = std::clamp(kMostUnits * fastest_ns, kLeast_ns, kLong_ns);
     for (size_t d = 0; d < count_; ++d) {
-      const int64_t first_ns = std::clamp<int64_t>(times[d], 1, int64_t{1} << 40);
-      const auto units = static_cast<uint64_t>(kFirstBytes / kUnitBytes * static_cast<uint64_t>(kLong_ns) /
-                                               static_cast<uint64_t>(first_ns));
-      const uint64_t bytes = std::clamp<uint64_t>(units, 1, kMostCalibrationBytes / kUnitBytes) * kUnitBytes;
-      result_.dimensions[d].bytes = bytes;
-      round_ns +=
-          2 * first_ns * static_cast<int64_t>(bytes / kUnitBytes) / static_cast<int64_t>(kFirstBytes / kUnitBytes);
+      const int64_t units = std::clamp<int64_t>(wanted_ns / unit_ns[d], 1, kMostUnits);
+      result_.dimensions[d].bytes = static_cast<uint64_t>(units) * kUnitBytes;
     }
-    TRY(probe_.exchange(all()));
-    return std::clamp(kAll_ns / round_ns, kFewestRounds, kMostRounds);
   }
 
   CalibrationProbe& probe_;

@@ -54,6 +54,27 @@ Status check_measured(const Topology& measured, const Topology& topology, const 
   return {};
 }
 
+Status replace_file(const std::string& path, const std::string& text) {
+  const std::string beside = path + "." + std::to_string(::getpid()) + ".new";
+  UniqueFd file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (file.get() < 0) return system_error(beside, "cannot be made");
+  for (size_t written = 0; written < text.size();) {
+    const ssize_t put = ::write(file.get(), text.data() + written, text.size() - written);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) {
+      const Error error = system_error(beside, "cannot be written");
+      ::unlink(beside.c_str());
+      return error;
+    }
+    written += static_cast<size_t>(put);
+  }
+  file.reset();
+  if (::rename(beside.c_str(), path.c_str()) == 0) return {};
+  const Error error = system_error(path, "cannot be replaced");
+  ::unlink(beside.c_str());
+  return error;
+}
+
 }  // namespace
 
 uint64_t calibration_key(const Topology& topology, const std::vector<RankPlace>& places, uint32_t version) {
@@ -109,28 +130,7 @@ Status write_calibration(const std::string& path, uint64_t key, const Topology& 
   std::error_code failure;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failure);
   if (failure) return Error{Code::kSystemError, path + ": its folder cannot be made: " + failure.message()};
-  return write_text_file(path, first_line(key) + to_json(measured));
-}
-
-Status write_text_file(const std::string& path, const std::string& text) {
-  const std::string beside = path + "." + std::to_string(::getpid()) + ".new";
-  UniqueFd file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (file.get() < 0) return system_error(beside, "cannot be made");
-  for (size_t written = 0; written < text.size();) {
-    const ssize_t put = ::write(file.get(), text.data() + written, text.size() - written);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) {
-      const Error error = system_error(beside, "cannot be written");
-      ::unlink(beside.c_str());
-      return error;
-    }
-    written += static_cast<size_t>(put);
-  }
-  file.reset();
-  if (::rename(beside.c_str(), path.c_str()) == 0) return {};
-  const Error error = system_error(path, "cannot be replaced");
-  ::unlink(beside.c_str());
-  return error;
+  return replace_file(path, first_line(key) + to_json(measured));
 }
 
 }  // namespace trestle

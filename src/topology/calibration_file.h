@@ -32,7 +32,4 @@ Result<std::optional<Topology>> read_calibration(const std::string& path, uint64
 // Makes the folders that are missing. Errors (kSystemError) name the file.
 Status write_calibration(const std::string& path, uint64_t key, const Topology& measured);
 
-// The same without a first line: a topology file.
-Status write_text_file(const std::string& path, const std::string& text);
-
 }  // namespace trestle
