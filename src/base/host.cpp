@@ -5,10 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <thread>
-#include <vector>
 
 #include "base/unique_fd.h"
 
@@ -40,19 +41,30 @@ std::string host_identity() {
   return host_name() + "/" + boot_id() + "/" + std::to_string(network_namespace());
 }
 
-int usable_cpus() {
+std::vector<uint64_t> usable_cpu_mask() {
   // The fixed cpu_set_t holds 1024 CPUs; on larger machines the kernel answers EINVAL until the mask is large enough.
   for (size_t sets = 1; sets <= 64; sets *= 2) {
     std::vector<cpu_set_t> mask(sets);
     const size_t mask_bytes = sets * sizeof(cpu_set_t);
     if (sched_getaffinity(0, mask_bytes, mask.data()) == 0) {
-      const int count = CPU_COUNT_S(mask_bytes, mask.data());
-      return count > 0 ? count : 1;
+      std::vector<uint64_t> words;
+      for (size_t cpu = 0; cpu < mask_bytes * 8; ++cpu) {
+        if (!CPU_ISSET_S(cpu, mask_bytes, mask.data())) continue;
+        words.resize(cpu / 64 + 1);
+        words[cpu / 64] |= uint64_t{1} << cpu % 64;
+      }
+      return words;
     }
     if (errno != EINVAL) break;
   }
-  const unsigned count = std::thread::hardware_concurrency();
-  return count > 0 ? static_cast<int>(count) : 1;
+  return {};
+}
+
+int usable_cpus() {
+  int count = 0;
+  for (const uint64_t word : usable_cpu_mask()) count += std::popcount(word);
+  if (count > 0) return count;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 }  // namespace trestle

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace trestle {
 
@@ -15,5 +16,7 @@ std::string boot_id();         // /proc/sys/kernel/random/boot_id, empty where u
 uint64_t network_namespace();  // inode of /proc/self/ns/net, 0 where unreadable
 std::string host_identity();   // "name/boot id/namespace"
 int usable_cpus();             // CPUs in this thread's affinity mask, at least 1
+// That mask: CPU c is bit c % 64 of word c / 64, the last word is not 0. Empty where the kernel does not tell.
+std::vector<uint64_t> usable_cpu_mask();
 
 }  // namespace trestle

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/check.h"
+#include "base/host.h"
 #include "base/types.h"
 #include "base/value_text.h"
 #include "cli/plan_text.h"
@@ -22,11 +23,15 @@ std::string join(const Items& items, const char* separator, Text text) {
   return joined;
 }
 
+// Every host is taken to be a machine like this one.
 std::vector<RankPlace> places(size_t ranks, size_t per_host) {
+  const std::vector<uint64_t> processors = usable_cpu_mask();
   std::vector<RankPlace> places(ranks);
   for (size_t r = 0; r < ranks; ++r) {
     places[r].hostname = places[r].host_id = "host " + std::to_string(r / per_host);
     places[r].process_id = r + 1;
+    places[r].machine = places[r].host_id;
+    places[r].processors = processors;
   }
   return places;
 }
@@ -58,10 +63,14 @@ Result<Topology> topology_of(const TopologyOptions& options, const Config& confi
     return Error{Code::kInvalidArgument, std::to_string(ranks) + " ranks are too many to describe"};
   // Nobody said where the ranks are. Dimension 1 inside hosts is the usual case; where the transports contradict that,
   // all are on one host.
-  Result<Topology> topology =
-      choose_topology(request, places(static_cast<size_t>(ranks), static_cast<size_t>(innermost)));
-  if (topology.ok()) return topology;
-  return choose_topology(request, places(static_cast<size_t>(ranks), static_cast<size_t>(ranks)));
+  std::vector<RankPlace> where = places(static_cast<size_t>(ranks), static_cast<size_t>(innermost));
+  Result<Topology> topology = choose_topology(request, where);
+  if (!topology.ok()) {
+    where = places(static_cast<size_t>(ranks), static_cast<size_t>(ranks));
+    topology = TRY(choose_topology(request, where));
+  }
+  share_processors(where, topology.value());
+  return topology;
 }
 
 }  // namespace

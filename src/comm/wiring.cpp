@@ -49,6 +49,8 @@ RankInfo own_info(const Bootstrap& bootstrap, const CommunicatorSettings& settin
   info.place.hostname = host_name();
   info.place.host_id = settings.config.host_id.empty() ? host_identity() : settings.config.host_id;
   info.place.process_id = process_token();
+  info.place.machine = boot_id();
+  info.place.processors = usable_cpu_mask();
   info.pid = static_cast<uint32_t>(::getpid());
   info.configuration_hash = 0;
   Hasher hasher;
@@ -68,10 +70,14 @@ Result<std::vector<RankInfo>> exchange(Bootstrap& bootstrap, const RankInfo& min
   return infos;
 }
 
-Result<Topology> choose(const Wiring& wiring, const CommunicatorSettings& settings) {
+std::vector<RankPlace> places(const Wiring& wiring) {
   std::vector<RankPlace> places;
   for (const RankInfo& info : wiring.infos) places.push_back(info.place);
-  return choose_topology({settings.dims, settings.config.topology_file, settings.transport}, places);
+  return places;
+}
+
+Result<Topology> choose(const Wiring& wiring, const CommunicatorSettings& settings) {
+  return choose_topology({settings.dims, settings.config.topology_file, settings.transport}, places(wiring));
 }
 
 // Files may differ between hosts: what they mean must not. Rank 0 appends its calibration, behind a zero byte; it is
@@ -160,6 +166,7 @@ class Wirer {
     TRY(compare_configuration(wiring_.infos));
     wiring_.topology = TRY(choose(wiring_, settings_));
     TRY(agree_on_topology(bootstrap_, settings_, wiring_, deadline_ns_));
+    if (!wiring_.measure) share_processors(places(wiring_), wiring_.topology);
     TRY(make_transports(mine));
     TRY(make_board(mine));
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));

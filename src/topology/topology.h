@@ -23,11 +23,11 @@ inline constexpr uint64_t kNominalLatency = UINT64_MAX;  // nothing said: nomina
 struct Dimension {
   int32_t size = 1;
   DimensionKind kind = DimensionKind::kSwitch;
-  uint64_t bandwidth_mbps = 0;  // per rank, one way, 10^6 bit/s; 0: nominal of the transport
+  uint64_t bandwidth_mbps = 0;            // per rank, one way, 10^6 bit/s; 0: nominal of the transport
   uint64_t latency_ns = kNominalLatency;  // of one step
   TransportKind transport = TransportKind::kAuto;
-  std::string interface;        // "" : any
-  std::string shared_resource;  // "" : none; dimensions that name the same resource share it
+  std::string interface;            // "" : any
+  std::string shared_resource;      // "" : none; dimensions that name the same resource share it
   uint64_t shared_ps_per_byte = 0;  // cost per byte on that resource, picoseconds
   // Its switches add and multicast: models of a design only (sched/cost.h has the formula), the engine does not use it.
   bool in_network_reduction = false;
@@ -65,21 +65,32 @@ Result<Topology> read_topology_file(const std::string& path);
 // What each rank tells the others about where it is.
 struct RankPlace {
   std::string hostname;
-  std::string host_id;     // equal = same host: TRESTLE_HOSTID, or hostname + boot id + network namespace
-  uint64_t process_id = 0;  // equal host_id and process token = same process
+  std::string host_id;       // equal = same host: TRESTLE_HOSTID, or hostname + boot id + network namespace
+  uint64_t process_id = 0;   // equal host_id and process token = same process
+  std::string machine = {};  // equal = the same processors: the boot id, which containers share
+  std::vector<uint64_t> processors = {};  // usable_cpu_mask(); empty: not known
 };
 
+// Nominal latency of one step over a transport, where nothing better is known; kAuto: of the slowest kind.
+uint64_t nominal_latency_ns(TransportKind transport);
+
 struct TopologyRequest {
-  std::string dims;        // "" : none given
-  std::string topo_file;   // "" : none given; its dimensions win over dims only if dims is empty (both: an error)
+  std::string dims;       // "" : none given
+  std::string topo_file;  // "" : none given; its dimensions win over dims only if dims is empty (both: an error)
   // "auto" or a list per dimension (those of size 1 count), innermost first; the last entry holds for the dimensions
   // beyond, so one entry serves all. "auto" keeps what a topology file says.
   std::string transport;
 };
 
-// The dimensions of a communicator of places.size() ranks: from the request, else ranks per host x hosts from the places (equal counts
-// of consecutive ranks on every host, else one flat dimension). Dimensions of size 1 are dropped (said in reason). Errors: product is
-// not the number of ranks, more than kMaxDimensions, more transports than dimensions, a transport that cannot join two ranks (shm across hosts).
+// The dimensions of a communicator of places.size() ranks: from the request, else ranks per host x hosts from the
+// places (equal counts of consecutive ranks on every host, else one flat dimension). Dimensions of size 1 are dropped
+// (said in reason). Errors: product is not the number of ranks, more than kMaxDimensions, more transports than
+// dimensions, a transport that cannot join two ranks (shm across hosts).
 Result<Topology> choose_topology(const TopologyRequest& request, const std::vector<RankPlace>& places);
+
+// Where ranks outnumber the processors of their machine: dimensions of which neither a file nor a measurement has said
+// a bandwidth or a resource share these, and a step waits for its turn (shared_processors.cpp has the figures; in
+// `reason`). Nothing changes where every rank has a processor, or where processors are not known.
+void share_processors(const std::vector<RankPlace>& places, Topology& topology);
 
 }  // namespace trestle

@@ -26,7 +26,7 @@ RankInfo sample_info(int32_t rank) {
   RankInfo info;
   info.rank = rank;
   info.version = 100;
-  info.place = {"node" + std::to_string(rank), "node/boot/4026531840", 77};
+  info.place = {"node" + std::to_string(rank), "node/boot/4026531840", 77, "boot", {0xf0, 3}};
   info.pid = 4321;
   info.addresses = {{"tcp", "10.0.0.1:5000"}, {"shm", std::string("\0name", 5)}};
   info.configuration_hash = 42;

@@ -107,6 +107,61 @@ TEST(ChooseTopology, RefusesFileAndDimsTogether) {
   EXPECT_NE(chosen.error().message.find("only one of them"), std::string::npos);
 }
 
+// Ranks of hosts a, a, b, b; the processors that each may use.
+Topology chosen_with(const std::vector<uint64_t>& processors, const std::vector<std::string>& machines) {
+  std::vector<RankPlace> where = places("aabb");
+  for (size_t r = 0; r < where.size(); ++r) {
+    where[r].machine = machines[r];
+    if (processors[r] != 0) where[r].processors = {processors[r]};
+  }
+  Topology topology = choose_topology({"", "", "auto"}, where).value();
+  share_processors(where, topology);
+  return topology;
+}
+
+TEST(ChooseTopology, RanksThatOutnumberProcessorsShareThem) {
+  const std::vector<std::string> two = {"x", "x", "y", "y"};
+  const std::vector<std::string> one(4, "x");
+  const Topology own = chosen_with({3, 3, 3, 3}, two);
+  for (const Dimension& dimension : own.dimensions) {
+    EXPECT_EQ(dimension.shared_resource, "");
+    EXPECT_EQ(dimension.latency_ns, kNominalLatency);
+  }
+  // Bound to a processor each; and where nobody knows.
+  EXPECT_EQ(hash(chosen_with({1, 2, 4, 8}, one)), hash(own));
+  EXPECT_EQ(hash(chosen_with({0, 0, 0, 0}, one)), hash(own));
+  const Topology shared = chosen_with({3, 3, 3, 3}, one);
+  ASSERT_EQ(shared.dimensions.size(), 2u);
+  EXPECT_NE(shared.reason.find("4 ranks share 2 processors"), std::string::npos) << shared.reason;
+  for (const Dimension& dimension : shared.dimensions) {
+    EXPECT_EQ(dimension.shared_resource, "processors");
+    EXPECT_GT(dimension.latency_ns, nominal_latency_ns(dimension.transport));
+  }
+  EXPECT_GT(shared.dimensions[1].shared_ps_per_byte, shared.dimensions[0].shared_ps_per_byte);
+  EXPECT_NE(hash(shared), hash(own));
+  // The fullest machine decides, in whole.
+  const Topology full = chosen_with({3, 3, 1, 1}, two);
+  EXPECT_EQ(full.dimensions, shared.dimensions);
+}
+
+TEST(ChooseTopology, WhatIsKnownOfALinkIsNotTakenFromIt) {
+  std::vector<RankPlace> where = places("aabb");
+  for (RankPlace& place : where) place.processors = {1};
+  Topology topology = choose_topology({"", "", "auto"}, where).value();
+  topology.dimensions[0].bandwidth_mbps = 1000;
+  topology.dimensions[1].latency_ns = 7;
+  const Dimension known = topology.dimensions[0];
+  share_processors(where, topology);
+  EXPECT_EQ(topology.dimensions[0], known);
+  EXPECT_EQ(topology.dimensions[1].shared_resource, "processors");
+  EXPECT_EQ(topology.dimensions[1].latency_ns, 7u);
+  topology.dimensions[1].bandwidth_mbps = 1000;
+  const Topology before = topology;
+  share_processors(where, topology);
+  EXPECT_EQ(topology.dimensions, before.dimensions);
+  EXPECT_EQ(topology.reason, before.reason);
+}
+
 // Every pair must be served: the linear checks against the quadratic definition, on all assignments of 8 ranks to 2
 // hosts.
 TEST(ChooseTopology, TransportsSuitEveryPair) {

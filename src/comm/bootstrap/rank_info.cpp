@@ -12,7 +12,7 @@
 namespace trestle {
 namespace {
 
-constexpr uint32_t kFormat = 1;
+constexpr uint32_t kFormat = 2;
 constexpr size_t kMaxText = 4096;
 
 std::string version_text(uint32_t code) {
@@ -69,6 +69,8 @@ std::string encode(const RankInfo& info) {
   ByteWriter out;
   out.integer(kFormat).integer(info.rank).integer(info.version).integer(info.pid);
   out.text(info.place.hostname).text(info.place.host_id).integer(info.place.process_id);
+  out.text(info.place.machine).integer(static_cast<uint32_t>(info.place.processors.size()));
+  for (const uint64_t word : info.place.processors) out.integer(word);
   out.integer(info.configuration_hash).integer(info.topology_hash);
   out.integer(static_cast<uint32_t>(info.addresses.size()));
   for (const auto& [name, address] : info.addresses) out.text(name).text(address);
@@ -91,6 +93,10 @@ Result<RankInfo> decode_rank_info(const std::string& bytes) {
   info.place.hostname = in.text(kMaxText);
   info.place.host_id = in.text(kMaxText);
   info.place.process_id = in.integer<uint64_t>();
+  info.place.machine = in.text(kMaxText);
+  for (uint32_t left = in.count(8); left > 0 && in.ok(); --left) {
+    info.place.processors.push_back(in.integer<uint64_t>());
+  }
   info.configuration_hash = in.integer<uint64_t>();
   info.topology_hash = in.integer<uint64_t>();
   for (uint32_t left = in.count(8); left > 0 && in.ok(); --left) {
