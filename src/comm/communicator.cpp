@@ -131,7 +131,7 @@ uint64_t Communicator::group_segment_bytes(const void* self, const std::vector<i
   return smallest == UINT64_MAX ? 256 * 1024 : smallest;
 }
 
-Result<Schedule> Communicator::schedule_for(const PrepareRequest& request) const {
+Result<ScheduleCache::Entry> Communicator::schedule_for(const PrepareRequest& request) {
   const Config& config = settings_.config;
   SelectionConfig selection{config.algorithm, config.schedule, static_cast<uint32_t>(config.chunks),
                             static_cast<uint32_t>(config.phases_in_flight), config.intra};
@@ -140,7 +140,7 @@ Result<Schedule> Communicator::schedule_for(const PrepareRequest& request) const
   what.element_bytes = static_cast<uint32_t>(size_of(request.type));
   what.bytes = vector_elements(request, ranks_) * what.element_bytes;
   what.root = request.root;
-  return select_schedule(what, topology_, selection);
+  return schedules_.get(what, [&] { return select_schedule(what, topology_, selection); });
 }
 
 Result<std::shared_ptr<const Prepared>> Communicator::build(const Call& call) {
@@ -156,9 +156,9 @@ Result<std::shared_ptr<const Prepared>> Communicator::build(const Call& call) {
     express->check = check_of(call.request, kOverBoard);
     return std::shared_ptr<const Prepared>(std::move(express));
   }
-  const Schedule schedule = TRY(schedule_for(call.request));
-  if (log_enabled(LogLevel::kInfo, Subsystem::kTuning)) log_lines(Subsystem::kTuning, to_string(schedule, topology_));
-  auto prepared = TRY(prepare(call.request, schedule, context));
+  const ScheduleCache::Entry schedule = TRY(schedule_for(call.request));
+  if (log_enabled(LogLevel::kInfo, Subsystem::kTuning)) log_lines(Subsystem::kTuning, to_string(*schedule, topology_));
+  auto prepared = TRY(prepare(call.request, *schedule, context));
   if (prepared->staging_bytes > static_cast<uint64_t>(settings_.config.staging_bytes)) {
     LOG(kInfo, kAlloc, "%s takes %llu bytes of staging, more than TRESTLE_STAGING (%lld)", to_string(*prepared).c_str(),
         static_cast<unsigned long long>(prepared->staging_bytes),
@@ -311,8 +311,8 @@ Result<double> Communicator::predict_us(Collective collective, uint64_t count, D
   call.request.count = count;
   call.request.type = type;
   if (is_express(call)) return 0.1 + 0.05 * ranks_;  // one cache line from every rank
-  const Schedule schedule = TRY(schedule_for(call.request));
-  return static_cast<double>(predict_ns(schedule, topology_)) / 1000.0;
+  const ScheduleCache::Entry schedule = TRY(schedule_for(call.request));
+  return static_cast<double>(predict_ns(*schedule, topology_)) / 1000.0;
 }
 
 // ---- what the mesh hears

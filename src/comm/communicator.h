@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "comm/bootstrap/bootstrap.h"
 #include "comm/prepared_cache.h"
+#include "comm/schedule_cache.h"
 #include "comm/settings.h"
 #include "comm/wiring.h"
 #include "engine/engine.h"
@@ -94,7 +95,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool run_express(ExpressCall& express);
   Operation* bind(const Call& call, const std::shared_ptr<const Prepared>& prepared);
   Status submit_express(const Call& call, const std::shared_ptr<Stream>& stream);
-  Result<Schedule> schedule_for(const PrepareRequest& request) const;
+  Result<ScheduleCache::Entry> schedule_for(const PrepareRequest& request);
   Result<std::shared_ptr<const Prepared>> build(const Call& call);
   uint64_t next_number(const Call& call);
   void remote_failure(const Error& error, int32_t origin_rank);
@@ -115,6 +116,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::vector<uint64_t> sent_;  // point-to-point messages per peer
   std::vector<uint64_t> received_;
   PlanCache plans_;
+  ScheduleCache schedules_;
   PreparedCache cache_{[this](const Prepared* prepared) { engine_->forget(prepared); }};
   std::atomic<bool> finalizing_{false};
   std::atomic<bool> finalized_{false};

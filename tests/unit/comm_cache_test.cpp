@@ -4,6 +4,7 @@
 #include <set>
 
 #include "comm/prepared_cache.h"
+#include "comm/schedule_cache.h"
 
 namespace trestle {
 namespace {
@@ -69,6 +70,39 @@ TEST_F(Caches, AnErrorIsNotKept) {
   const auto fails = []() -> Result<PreparedCache::Entry> { return Error{Code::kInvalidUsage, "no"}; };
   EXPECT_FALSE(cache.get(key(1), fails).ok());
   EXPECT_NE(get(1), nullptr);
+}
+
+TEST(Schedules, ArePlannedOncePerWhatTheyFollowFrom) {
+  ScheduleCache cache;
+  int planned = 0;
+  const auto plan = [&]() -> Result<Schedule> {
+    ++planned;
+    return Schedule{};
+  };
+  SelectionRequest request;
+  const ScheduleCache::Entry first = cache.get(request, plan).value();
+  EXPECT_EQ(cache.get(request, plan).value(), first);
+  EXPECT_EQ(planned, 1);
+  const auto planned_for = [&](auto change) {
+    SelectionRequest other = request;
+    change(other);
+    const int before = planned;
+    EXPECT_NE(cache.get(other, plan).value(), first);
+    return planned - before;
+  };
+  EXPECT_EQ(planned_for([](SelectionRequest& r) { r.collective = Collective::kReduce; }), 1);
+  EXPECT_EQ(planned_for([](SelectionRequest& r) { r.bytes = 8; }), 1);
+  EXPECT_EQ(planned_for([](SelectionRequest& r) { r.element_bytes = 8; }), 1);
+  EXPECT_EQ(planned_for([](SelectionRequest& r) { r.root = 1; }), 1);
+  EXPECT_EQ(planned_for([](SelectionRequest& r) { r.decoupled = true; }), 1);
+  // An error is not kept; the cache is bounded.
+  request.bytes = 1;
+  EXPECT_FALSE(cache.get(request, [] { return Result<Schedule>(Error{Code::kInvalidArgument, "no"}); }).ok());
+  EXPECT_TRUE(cache.get(request, plan).ok());
+  for (request.bytes = 1000; request.bytes < 2000; ++request.bytes) cache.get(request, plan).value();
+  planned = 0;
+  EXPECT_NE(cache.get({}, plan).value(), first);
+  EXPECT_EQ(planned, 1);
 }
 
 }  // namespace

@@ -1,0 +1,34 @@
+// ScheduleCache: the schedules of one communicator, by what they follow from. Calls that differ in what does not matter
+// to a schedule (in place or not, operator, types of one size) share it, because planning takes milliseconds.
+//
+// Owned by the communicator; any thread. Bounded: when it is full it is emptied.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+
+#include "base/result.h"
+#include "sched/schedule.h"
+#include "sched/select.h"
+
+namespace trestle {
+
+class ScheduleCache {
+ public:
+  using Entry = std::shared_ptr<const Schedule>;
+
+  // What is there, or what `select` makes (called under the cache's lock). Errors: those of `select`.
+  Result<Entry> get(const SelectionRequest& request, const std::function<Result<Schedule>()>& select);
+
+ private:
+  using Key = std::tuple<Collective, uint64_t, uint32_t, int32_t, bool>;
+
+  std::mutex mutex_;
+  std::map<Key, Entry> entries_;
+};
+
+}  // namespace trestle
