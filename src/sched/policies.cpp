@@ -19,14 +19,13 @@ constexpr Policy kPolicies[] = {
 // While one phase of a link waits for its latency the next ones may use the link.
 uint32_t enough_in_flight(const Simulation& simulation, uint8_t link, size_t phases) {
   static constexpr uint64_t kFewest = 2;
-  static constexpr uint64_t kMost = 8;
   uint64_t most = kFewest;
   for (const SimulatedPhase& phase : simulation.phases) {
     if (phase.link != link || phase.delay_ticks == 0) continue;
     const uint64_t occupied_ticks = std::max({phase.link_ticks, phase.resource_ticks, uint64_t{1}});
     most = std::max(most, 1 + (phase.delay_ticks + occupied_ticks - 1) / occupied_ticks);
   }
-  return static_cast<uint32_t>(std::min({most, kMost, static_cast<uint64_t>(phases)}));
+  return static_cast<uint32_t>(std::min({most, uint64_t{kMostInFlight}, static_cast<uint64_t>(phases)}));
 }
 
 }  // namespace

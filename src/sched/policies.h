@@ -17,6 +17,8 @@
 
 namespace trestle {
 
+class SecondLevel;
+
 struct PolicyRequest {
   AlgorithmChoice& algorithms;      // knows the topology and the costs
   std::vector<uint8_t> dimensions;  // to go over, innermost first; or kFlat alone
@@ -33,6 +35,8 @@ struct PolicyRequest {
   uint32_t most_chunks = 0;    // a policy that chooses the number of chunks takes at most these; 0: those proposed
   uint64_t to_beat_ticks = 0;  // predicted time of what would be done otherwise; 0: nothing
   uint64_t most_search_phases = 400'000;  // that a search may simulate (sched/portfolio.h)
+  // Not nullptr: a policy that chooses among schedules does so by this, and its prediction is of this level.
+  SecondLevel* second_level = nullptr;
 };
 
 struct PlannedSchedule {
@@ -56,7 +60,9 @@ PlannedSchedule plan_themis(PolicyRequest& request);
 PlannedSchedule plan_auto(PolicyRequest& request);
 
 // What all policies end with: the order of phases per dimension and its prediction, from chunks whose phases are
-// chosen. in_flight 0: as many as keep a link busy while phases wait for their latency, from 2 to 8.
+// chosen. in_flight 0: as many as keep a link busy while phases wait for their latency, from 2 to kMostInFlight.
+// Staging does not depend on it: an operation has what all its chunks need from its start (engine/prepared.h).
+inline constexpr uint32_t kMostInFlight = 8;
 PlannedSchedule order_phases(uint64_t bytes, std::vector<ChunkSchedule> chunks, CostModel& model, PriorityRule rule,
                              uint32_t in_flight);
 

@@ -8,14 +8,14 @@
 #include "sched/local_search.h"
 #include "sched/lp_split.h"
 #include "sched/order_rules.h"
+#include "sched/second_level.h"
 
 namespace trestle {
 namespace {
 
 constexpr uint64_t kCalls = 16;
 constexpr uint64_t kNsPerPhase = 70;
-constexpr uint32_t kInFlight = 8;  // in the search; order_phases takes what is needed, at most this
-constexpr size_t kSearched = 2;    // numbers of chunks
+constexpr size_t kSearched = 2;  // numbers of chunks
 
 struct Plan {
   PlannedSchedule planned;
@@ -97,10 +97,15 @@ class Planner {
     if (request_.dimensions.size() > 1) {
       for (Start& start : starts_) search(start, starts_.size());
     }
+    for (Member& member : members_) decide(member);
     return std::move(result_);
   }
 
  private:
+  struct Member {
+    std::string_view name;
+    std::vector<PlannedSchedule> schedules;
+  };
   // What a search starts from: the best of one number of chunks.
   struct Start {
     std::vector<uint64_t> equal;
@@ -147,17 +152,28 @@ class Planner {
   }
 
   void note(std::string_view name, const PlannedSchedule& planned) {
-    const auto chunks = static_cast<uint32_t>(planned.schedule.chunks.size());
-    result_.candidates.push_back({name, chunks, planned.time_ticks});
-    if (!has_best_ || planned.time_ticks < result_.best.time_ticks) result_.best = planned;
-    has_best_ = true;
+    auto member = std::ranges::find(members_, name, &Member::name);
+    if (member == members_.end()) member = members_.insert(members_.end(), Member{name, {}});
+    member->schedules.push_back(planned);
+    best_of_phases_ = std::min(best_of_phases_, planned.time_ticks);
+  }
+
+  void decide(Member& member) {
+    if (request_.second_level != nullptr) request_.second_level->judge(member.schedules, kEvaluations);
+    for (PlannedSchedule& planned : member.schedules) {
+      const auto chunks = static_cast<uint32_t>(planned.schedule.chunks.size());
+      result_.candidates.push_back({member.name, chunks, planned.time_ticks});
+      if (has_best_ && planned.time_ticks >= result_.best.time_ticks) continue;
+      result_.best = std::move(planned);
+      has_best_ = true;
+    }
   }
 
   uint64_t budget(size_t searches) const {
     const CostModel& model = request_.algorithms.model();
     if (model.is_paper()) return request_.most_search_phases / searches;
-    const uint64_t best = request_.to_beat_ticks == 0 ? result_.best.time_ticks
-                                                      : std::min(request_.to_beat_ticks, result_.best.time_ticks);
+    const uint64_t best =
+        request_.to_beat_ticks == 0 ? best_of_phases_ : std::min(request_.to_beat_ticks, best_of_phases_);
     if (best <= result_.bound_ticks) return 0;
     const uint64_t gain_ns = (best - result_.bound_ticks) / model.scale().ticks_per_ns;
     return std::min(request_.most_search_phases, gain_ns * kCalls / kNsPerPhase) / searches;
@@ -170,9 +186,12 @@ class Planner {
     PolicyRequest request = request_;
     request.chunk_bytes = start.equal;
     const OrderLoads loads = loads_of(request);
-    const SearchRequest what{
-        loads,  request.algorithms.model(), grain_of(request), request.in_flight == 0 ? kInFlight : request.in_flight,
-        phases, result_.bound_ticks};
+    const SearchRequest what{loads,
+                             request.algorithms.model(),
+                             grain_of(request),
+                             request.in_flight == 0 ? kMostInFlight : request.in_flight,
+                             phases,
+                             result_.bound_ticks};
     std::vector<ChunkOrders> chunks;
     for (const ChunkSchedule& chunk : schedule.chunks) chunks.push_back(loads.orders_of(chunk));
     Found found = search_schedules(what, std::move(chunks), start.plan.rule);
@@ -185,6 +204,8 @@ class Planner {
 
   PolicyRequest& request_;
   std::vector<Start> starts_;
+  std::vector<Member> members_;  // in the order in which they were first tried
+  uint64_t best_of_phases_ = UINT64_MAX;
   bool has_best_ = false;
   Portfolio result_;
 };

@@ -6,6 +6,10 @@
 // what it may gain (predicted time above the fluid bound) over the next few calls is more. Hence the budget, a count of
 // simulated phases: (predicted - bound) * 16 calls / 70 ns, at most request.most_search_phases (by default 400,000,
 // about 30 ms); none where what is to be beaten is below the bound already; always the most in the paper's model.
+//
+// Members are planned and searched for in the model of whole phases. Where the request has a second level
+// (sched/second_level.h) it decides: of each member the kEvaluations best by whole phases are timed by steps, some 20
+// evaluations of at most a millisecond, and the fastest of all is taken.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +27,7 @@ struct Candidate {
 };
 
 struct Portfolio {
-  std::vector<Candidate> candidates;  // in the order in which they were tried
+  std::vector<Candidate> candidates;  // by member; with a second level those that it has timed
   uint64_t bound_ticks = 0;           // no schedule is faster (sched/fluid_bound.h)
   uint64_t searched_phases = 0;       // simulated by the local search
   PlannedSchedule best;               // the fastest, of equal ones the first

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "sched/cost.h"
+#include "sched/second_level.h"
 #include "sched/select.h"
 
 namespace trestle {
@@ -32,13 +33,40 @@ Simulator::Outcome run(const Schedule& schedule, const Topology& topology, Simul
 
 }  // namespace
 
-uint64_t predict_ns(const Schedule& schedule, const Topology& topology) {
+uint64_t predict_by_phases_ps(const Schedule& schedule, const Topology& topology) {
   Simulation simulation;
   Simulator simulator;
-  return (run(schedule, topology, simulation, simulator).time_ticks + 999) / 1000;
+  return run(schedule, topology, simulation, simulator).time_ticks;
 }
 
+uint64_t predict_ns(const Schedule& schedule, const Topology& topology) {
+  const uint64_t time_ps = has_second_level(schedule.bytes) ? SecondLevel(topology).time_ps(schedule)
+                                                            : predict_by_phases_ps(schedule, topology);
+  return (time_ps + 999) / 1000;
+}
+
+namespace {
+
+Prediction predict_by_steps(const Schedule& schedule, const Topology& topology) {
+  const StepsResult result = SecondLevel(topology).run(schedule);
+  Prediction prediction;
+  prediction.time_ps = result.time_ps;
+  for (size_t l = 0; l < schedule.orders.size(); ++l) {
+    PredictedLink& link = prediction.links.emplace_back();
+    link.dimension = result.links[l].dimension;
+    link.busy_ps = result.links[l].busy_ps;
+    for (const PhaseId& id : schedule.orders[l].order) {
+      const StepsTimes& times = result.phases[id.chunk][id.stage];
+      link.times.push_back({times.start_ps, times.end_ps, times.end_ps});
+    }
+  }
+  return prediction;
+}
+
+}  // namespace
+
 Prediction predict(const Schedule& schedule, const Topology& topology) {
+  if (has_second_level(schedule.bytes)) return predict_by_steps(schedule, topology);
   Simulation simulation;
   Simulator simulator;
   Prediction prediction;

@@ -1,5 +1,5 @@
-// A schedule in the library's model of whole phases, phase by phase: for those who want to see why it takes as long as
-// predict_ns (sched/select.h) says. Pure, any thread.
+// A schedule in the model that predicts it (sched/second_level.h), phase by phase: for those who want to see why it
+// takes as long as predict_ns (sched/select.h) says. Pure, any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,10 @@ namespace trestle {
 
 struct PredictedLink {
   uint8_t dimension = kFlat;
-  uint64_t busy_ps = 0;           // carrying a phase
-  std::vector<PhaseTimes> times;  // picoseconds, as the dimension's DimensionOrder::order
+  uint64_t busy_ps = 0;  // carrying a phase
+  // Picoseconds, as the dimension's DimensionOrder::order. Whole phases have the link one at a time; in the model of
+  // steps the segments of several may alternate, and a phase leaves the link when it is complete.
+  std::vector<PhaseTimes> times;
 };
 
 struct Prediction {
@@ -24,6 +26,8 @@ struct Prediction {
 
 // The schedule's orders must hold each phase once and not wait for each other (CHECK).
 Prediction predict(const Schedule& schedule, const Topology& topology);
+// Its time in the library's model of whole phases, whatever its size.
+uint64_t predict_by_phases_ps(const Schedule& schedule, const Topology& topology);
 
 // How many segments all ranks send, by the catalog's counts of messages: about what a simulation of every rank has to
 // do.

@@ -95,10 +95,16 @@ StepsModel::StepsModel(const Topology& topology, const StepsOptions& options)
   std::vector<std::string> resources;
   Rail& flat = rails_.back();
   flat.cost = rail_cost(topology_, kFlat);
+  flat.segments = options_.segments;
   for (size_t d = 0; d < topology_.dimensions.size(); ++d) {
     const Dimension& dimension = topology_.dimensions[d];
     Rail& rail = rails_[d];
     rail.cost = rail_cost(topology_, static_cast<uint8_t>(d));
+    rail.segments = options_.segments;
+    if (options_.rail_segments) {
+      rail.segments.bytes = segment_bytes_at(dimension.bandwidth_mbps, options_.segments.bytes);
+      flat.segments.bytes = std::min(flat.segments.bytes, rail.segments.bytes);
+    }
     if (dimension.shared_resource.empty()) continue;
     const auto known = std::find(resources.begin(), resources.end(), dimension.shared_resource);
     rail.resource = static_cast<uint8_t>(known - resources.begin());
@@ -131,7 +137,7 @@ StepsMessage StepsModel::message(const Rail& rail, const PhaseShape& shape, cons
   StepsMessage result;
   const uint64_t count = uint64_t{what.copies} * what.in_turn;
   const uint64_t one_bytes = scaled(bytes, what.blocks, shape.blocks, 1, 1);
-  const uint64_t real_segment = segment_bytes_of(options_.segments, one_bytes);
+  const uint64_t real_segment = segment_bytes_of(rail.segments, one_bytes);
   const uint64_t real_segments = segments_of(one_bytes, real_segment);
   // Segments that a message of the model has: of all its copies, or of those drawn together.
   const uint64_t drawn = std::min<uint64_t>(real_segments, std::max(options_.most_segments, 1u));

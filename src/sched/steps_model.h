@@ -34,8 +34,9 @@ namespace trestle {
 
 struct StepsOptions {
   SegmentRule segments;
-  uint32_t window = 0;    // segments of a message that may be sent and not there yet; 0: any number
-  bool overheads = true;  // per message and for reductions (RailCost); false: links alone
+  bool rail_segments = false;  // segments as the engine cuts them on rails of known rates (segment_bytes_at)
+  uint32_t window = 0;         // segments of a message that may be sent and not there yet; 0: any number
+  bool overheads = true;       // per message and for reductions (RailCost); false: links alone
   // Coarser, for planners: more segments of a message, or messages of a chain, than this are drawn together.
   uint32_t most_segments = 1024;
   uint32_t most_messages = 64;
@@ -96,6 +97,7 @@ class StepsModel {
  private:
   struct Rail {
     RailCost cost;
+    SegmentRule segments;
     uint64_t shared_ps_per_byte = 0;
     uint8_t resource = kNoResource;
   };

@@ -51,10 +51,32 @@ TEST(Candidates, AreNoneForOneRank) {
   EXPECT_TRUE(candidates.value().empty());
 }
 
-TEST(Predict, TellsWhenEachPhaseHasItsLink) {
+TEST(Predict, TellsWhenPhasesOfSegmentsRun) {
   const Topology topology = grid();
   SelectionRequest request;
   request.bytes = uint64_t{64} << 20;
+  const Schedule schedule = select_schedule(request, topology, {}).value();
+  const Prediction prediction = predict(schedule, topology);
+  EXPECT_EQ((prediction.time_ps + 999) / 1000, predict_ns(schedule, topology));
+  ASSERT_EQ(prediction.links.size(), schedule.orders.size());
+  for (size_t l = 0; l < prediction.links.size(); ++l) {
+    const PredictedLink& link = prediction.links[l];
+    ASSERT_EQ(link.times.size(), schedule.orders[l].order.size());
+    EXPECT_LE(link.busy_ps, prediction.time_ps);
+    uint64_t start_ps = 0;
+    for (const PhaseTimes& times : link.times) {
+      EXPECT_GE(times.start_ticks, start_ps) << "phases start in the agreed order";
+      start_ps = times.start_ticks;
+      EXPECT_LE(times.start_ticks, times.complete_ticks);
+      EXPECT_LE(times.complete_ticks, prediction.time_ps);
+    }
+  }
+}
+
+TEST(Predict, TellsWhenEachPhaseHasItsLink) {
+  const Topology topology = grid();
+  SelectionRequest request;
+  request.bytes = uint64_t{1} << 19;  // of the level of whole phases
   const Schedule schedule = select_schedule(request, topology, {}).value();
   const Prediction prediction = predict(schedule, topology);
   EXPECT_EQ((prediction.time_ps + 999) / 1000, predict_ns(schedule, topology));

@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "sched/cost.h"
 #include "sched/policies.h"
+#include "sched/predict.h"
 #include "sched/select.h"
 
 namespace trestle {
@@ -253,7 +254,7 @@ TEST(Select, PoliciesPredictWhatPredictionSays) {
     for (const uint64_t bytes : request.chunk_bytes) request.bytes += bytes;
     for (const Policy& policy : policies()) {
       const PlannedSchedule planned = policy.plan(request);
-      EXPECT_EQ(predict_ns(planned.schedule, topology), (planned.time_ticks + 999) / 1000) << policy.name;
+      EXPECT_EQ(predict_by_phases_ps(planned.schedule, topology), planned.time_ticks) << policy.name;
     }
   }
 }
@@ -338,7 +339,7 @@ TEST(Select, LargeAllReduceGoesOverTheDimensions) {
   request.element_bytes = 4;
   const Schedule schedule = select_schedule(request, topology, {}).value();
   EXPECT_GT(schedule.chunks.size(), 1u);
-  ASSERT_EQ(schedule.chunks[0].phases.size(), 4u);
+  ASSERT_GE(schedule.chunks[0].phases.size(), 3u);  // on 2 ranks an all-reduce phase is as good as two halves
   EXPECT_EQ(schedule.chunks[0].phases[0].dimension, 0);
   EXPECT_EQ(schedule.chunks[0].phases[1].dimension, 1);
   const std::string text = to_string(schedule, topology);

@@ -4,6 +4,7 @@
 #include "algorithms/catalog.h"
 #include "sched/chunk_sizes.h"
 #include "sched/cost.h"
+#include "sched/predict.h"
 #include "sched/priority_rules.h"
 #include "sched/select.h"
 #include "sched/simulate.h"
@@ -151,6 +152,10 @@ TEST(RailCost, NominalWhereTheTopologySaysNothing) {
   EXPECT_EQ(rail_cost(topology, 2).bandwidth_mbps, 9u);
 }
 
+uint64_t phases_ns(const Schedule& schedule, const Topology& topology) {
+  return (predict_by_phases_ps(schedule, topology) + 999) / 1000;
+}
+
 TEST(Predict, RingAllGatherByHand) {
   const Topology topology = grid_4x2();
   const uint64_t message_ns = rail_cost(topology, 0).message_ns;
@@ -160,13 +165,13 @@ TEST(Predict, RingAllGatherByHand) {
   schedule.chunks = {{4 << 20, {ring}}};
   schedule.orders = {{0, 1, {{0, 0}}}};
   // 3/4 of 4 MiB at 1 ns per byte, 3 messages, 3 steps of 1 us
-  EXPECT_EQ(predict_ns(schedule, topology), (3u << 20) + 3 * message_ns + 3000);
+  EXPECT_EQ(phases_ns(schedule, topology), (3u << 20) + 3 * message_ns + 3000);
   // Two halves, both in flight: the delay of the first one is hidden.
   schedule.chunks = {{2 << 20, {ring}}, {2 << 20, {ring}}};
   schedule.orders = {{0, 2, {{0, 0}, {1, 0}}}};
-  EXPECT_EQ(predict_ns(schedule, topology), (3u << 20) + 6 * message_ns + 3000);
+  EXPECT_EQ(phases_ns(schedule, topology), (3u << 20) + 6 * message_ns + 3000);
   schedule.orders[0].in_flight = 1;
-  EXPECT_EQ(predict_ns(schedule, topology), (3u << 20) + 6 * message_ns + 6000);
+  EXPECT_EQ(phases_ns(schedule, topology), (3u << 20) + 6 * message_ns + 6000);
 }
 
 TEST(Predict, BytesShrinkAndGrowAlongTheDimensions) {
@@ -179,7 +184,7 @@ TEST(Predict, BytesShrinkAndGrowAlongTheDimensions) {
   gather.chunks = {{8 << 20, {{1, PhaseKind::kAllGather, ring}, {0, PhaseKind::kAllGather, ring}}}};
   gather.orders = {{0, 1, {{0, 1}}}, {1, 1, {{0, 0}}}};
   // dimension 2: 1 of 2 MiB at 2 ns per byte; dimension 1: 6 of 8 MiB at 1 ns per byte
-  EXPECT_EQ(predict_ns(gather, topology), (2u << 20) + m2 + 5000 + (6u << 20) + 3 * m1 + 3000);
+  EXPECT_EQ(phases_ns(gather, topology), (2u << 20) + m2 + 5000 + (6u << 20) + 3 * m1 + 3000);
 
   CostModel model(topology);
   const std::vector<PhaseChoice> all = {{0, PhaseKind::kReduceScatter, ring},
@@ -213,7 +218,7 @@ TEST(Predict, FollowsTheCatalogForEveryAlgorithm) {
         schedule.bytes = kBytes;
         schedule.chunks = {{kBytes, {{dimension, kind, a}}}};
         schedule.orders = {{dimension, 1, {{0, 0}}}};
-        EXPECT_EQ(predict_ns(schedule, topology), (time_ps + 999) / 1000) << algorithms()[a].name << to_string(kind);
+        EXPECT_EQ(phases_ns(schedule, topology), (time_ps + 999) / 1000) << algorithms()[a].name << to_string(kind);
       }
     }
   }
@@ -228,7 +233,7 @@ TEST(Predict, SharedResourceLimitsDimensionsThatNameIt) {
   schedule.orders = {{0, 1, {{0, 0}}}};
   topology.dimensions[0].shared_resource = "cpu";
   topology.dimensions[0].shared_ps_per_byte = 5000;
-  EXPECT_EQ(predict_ns(schedule, topology), 5 * (3u << 20) + 3000);
+  EXPECT_EQ(phases_ns(schedule, topology), 5 * (3u << 20) + 3000);
 }
 
 TEST(PredictDeathTest, RefusesSchedulesThatCannotRun) {
