@@ -60,9 +60,9 @@ PlannedSchedule plan_themis(PolicyRequest& request);
 PlannedSchedule plan_auto(PolicyRequest& request);
 
 // What all policies end with: the order of phases per dimension and its prediction, from chunks whose phases are
-// chosen. in_flight 0: as many as keep a link busy while phases wait for their latency, from 2 to kMostInFlight.
+// chosen. in_flight 0: as many as keep a link busy while phases wait for their latency, from 4 to kMostInFlight.
 // Staging does not depend on it: an operation has what all its chunks need from its start (engine/prepared.h).
-inline constexpr uint32_t kMostInFlight = 8;
+inline constexpr uint32_t kMostInFlight = 32;
 PlannedSchedule order_phases(uint64_t bytes, std::vector<ChunkSchedule> chunks, CostModel& model, PriorityRule rule,
                              uint32_t in_flight);
 
