@@ -22,7 +22,7 @@ class Registry {
     }
     for (Entry& entry : entries_) {
       if (forked) {
-        entry.thread.detach();  // it runs in the parent only
+        entry.thread.forget();  // it runs in the parent only
         (void)entry.server.release();
       } else {
         entry.thread.join();
@@ -64,7 +64,7 @@ class Registry {
   void reap() {
     if (owner_ != getpid()) {  // after a fork
       for (Entry& entry : entries_) {
-        entry.thread.detach();
+        entry.thread.forget();
         (void)entry.server.release();
       }
       entries_.clear();
