@@ -163,7 +163,7 @@ class Planner {
     for (PlannedSchedule& planned : member.schedules) {
       const auto chunks = static_cast<uint32_t>(planned.schedule.chunks.size());
       result_.candidates.push_back({member.name, chunks, planned.time_ticks});
-      if (has_best_ && planned.time_ticks >= result_.best.time_ticks) continue;
+      if (has_best_ && !is_faster(planned, result_.best)) continue;
       result_.best = std::move(planned);
       has_best_ = true;
     }

@@ -42,6 +42,7 @@ void SecondLevel::judge(std::vector<PlannedSchedule>& schedules, size_t most) {
   std::vector<PlannedSchedule> judged;
   for (const size_t i : best) {
     PlannedSchedule& planned = judged.emplace_back(std::move(schedules[i]));
+    planned.phases_ticks = planned.time_ticks;
     planned.time_ticks = time_ps(planned.schedule);
   }
   schedules = std::move(judged);

@@ -163,12 +163,15 @@ class Selector {
     for (PlannedSchedule& planned : ordered_) consider(std::move(planned), true);
     for (PlannedSchedule& planned : by_dimension) consider(std::move(planned), false);
     CHECK(best_.has_value(), "a selection without a candidate");
+    if (candidates_ != nullptr) (*candidates_)[chosen_].chosen = true;
     return std::move(best_->schedule);
   }
 
   void consider(PlannedSchedule planned, bool ordered) {
     if (candidates_ != nullptr) candidates_->push_back({planned.schedule, planned.time_ticks, ordered, false});
-    if (!best_ || planned.time_ticks < best_->time_ticks) best_ = std::move(planned);
+    if (best_ && !is_faster(planned, *best_)) return;
+    chosen_ = candidates_ == nullptr ? 0 : candidates_->size() - 1;
+    best_ = std::move(planned);
   }
 
   void try_flat(PhaseKind kind) {
@@ -244,6 +247,7 @@ class Selector {
   std::vector<PlannedSchedule> common_;   // by any policy
   std::vector<PlannedSchedule> ordered_;  // over the dimensions, by the policy
   std::optional<PlannedSchedule> best_;
+  size_t chosen_ = 0;           // of candidates_
   uint64_t to_beat_ticks_ = 0;  // of what is not by a policy
   std::vector<SelectionCandidate>* candidates_ = nullptr;
 };
@@ -339,8 +343,6 @@ Result<std::vector<SelectionCandidate>> selection_candidates(const SelectionRequ
                                                              const SelectionConfig& config) {
   std::vector<SelectionCandidate> candidates;
   TRY(select_from(request, topology, config, &candidates));
-  const auto best = std::ranges::min_element(candidates, {}, &SelectionCandidate::time_ps);
-  if (best != candidates.end()) best->chosen = true;
   return candidates;
 }
 

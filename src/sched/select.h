@@ -55,7 +55,7 @@ struct SelectionCandidate {
   Schedule schedule;
   uint64_t time_ps = 0;  // predicted, as predict_ns does; from kSecondLevelBytes on only the best of whole phases are
   bool ordered = false;  // by the policy (config.policy); false: what every policy has
-  bool chosen = false;   // exactly one: the first of those with the lowest time
+  bool chosen = false;   // exactly one, of those with the lowest time
 };
 Result<std::vector<SelectionCandidate>> selection_candidates(const SelectionRequest& request, const Topology& topology,
                                                              const SelectionConfig& config);

@@ -121,6 +121,27 @@ TEST(SecondLevel, SharedProcessorsTakeTheOrderOfTheBaseline) {
   }
 }
 
+// Ties where copying decides: few steps, because latencies are not hidden as well as the model of steps has it.
+TEST(SecondLevel, TiesGoToFewSteps) {
+  std::vector<RankPlace> places;
+  for (uint64_t r = 0; r < 4; ++r) places.push_back({"host", "id", r, "machine", {3}});
+  Topology topology = choose_topology({"4", "", "shm"}, places).value();
+  share_processors(places, topology);
+  for (const char* policy : {"baseline", "auto"}) {
+    for (const uint64_t bytes : {uint64_t{1} << 20, uint64_t{2} << 20, uint64_t{64} << 20}) {
+      SelectionRequest request;
+      request.bytes = bytes;
+      request.element_bytes = 4;
+      SelectionConfig config;
+      config.policy = policy;
+      const Schedule schedule = select_schedule(request, topology, config).value();
+      for (const PhaseChoice& phase : schedule.chunks[0].phases) {
+        EXPECT_EQ(algorithms()[phase.algorithm].name, "direct") << policy << " " << bytes;
+      }
+    }
+  }
+}
+
 // A slow rail cuts finer segments, as the engine does.
 TEST(SecondLevel, CutsSegmentsByTheRateOfTheRail) {
   Topology topology;
