@@ -56,13 +56,13 @@ Engine::~Engine() {
 
 Operation* Engine::acquire(const std::shared_ptr<const Prepared>& prepared) {
   std::lock_guard lock(pool_mutex_);
-  auto& idle = idle_[prepared.get()];
+  const auto idle = idle_.find(prepared.get());
   std::unique_ptr<Operation> operation;
-  if (idle.empty()) {
+  if (idle == idle_.end() || idle->second.empty()) {
     operation = std::make_unique<Operation>(*this, prepared);
   } else {
-    operation = std::move(idle.back());
-    idle.pop_back();
+    operation = std::move(idle->second.back());
+    idle->second.pop_back();
   }
   Operation* result = operation.get();
   lent_.emplace(result, std::move(operation));
@@ -76,16 +76,14 @@ void Engine::give_back(Operation* operation) {
   operation->express.reset();
   operation->stream = nullptr;
   operation->item = nullptr;
-  if (!operation->forgotten) idle_[&operation->prepared()].push_back(std::move(lent->second));
+  if (!operation->prepared().forgotten) idle_[&operation->prepared()].push_back(std::move(lent->second));
   lent_.erase(lent);
 }
 
 void Engine::forget(const Prepared* prepared) {
   std::lock_guard lock(pool_mutex_);
+  prepared->forgotten = true;
   idle_.erase(prepared);
-  for (const auto& lent : lent_) {
-    if (&lent.first->prepared() == prepared) lent.first->forgotten = true;
-  }
 }
 
 void Engine::activate(Operation& operation) {

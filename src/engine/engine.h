@@ -51,7 +51,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // back).
   Operation* acquire(const std::shared_ptr<const Prepared>& prepared);
   void give_back(Operation* operation);
-  // A Prepared has left its cache: drops the idle operations that keep it.
+  // A Prepared has left its cache: drops the idle operations that keep it, and those that still run, or are acquired
+  // later, when they are done.
   void forget(const Prepared* prepared);
   // By streams: the operation has reached the head.
   void activate(Operation& operation);

@@ -57,7 +57,6 @@ class Operation {
   std::atomic<Stream*> stream{nullptr};
   StreamItem* item = nullptr;
   std::optional<ExpressCall> express;
-  bool forgotten = false;  // its Prepared has left its cache: not pooled again. Under the pool's mutex
 
  private:
   struct InFlight {

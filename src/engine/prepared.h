@@ -83,6 +83,8 @@ struct Prepared {
   uint32_t segments_in_flight = kSegmentsInFlight;  // of one step
   bool data = true;                                 // false: steps run, but no buffer is touched
   uint32_t check = 0;  // what all ranks must have alike (transport/agreement.h); 0 for point to point
+  // It has left its cache: no operation of it is kept. The engine's, under the mutex of its pool.
+  mutable bool forgotten = false;
 };
 
 struct PrepareRequest {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/engine.h"
 #include "engine/operation.h"
@@ -247,6 +248,23 @@ TEST_F(Streams, AFailureEndsAllAndIsToldOncePerStream) {
     ASSERT_TRUE(error.has_value());
     EXPECT_EQ(error->message, "rank 1 went away");
     EXPECT_FALSE(stream->take_error().has_value());
+  }
+}
+
+// A group prepares all its calls before the first of them is started: the cache may have dropped some by then.
+TEST_F(Streams, WhatTheCacheDropsIsNotKept) {
+  for (const bool started : {false, true}) {
+    SCOPED_TRACE(started);
+    SetUp();
+    Operation* early = started ? operation(1) : nullptr;
+    engine_->forget(prepared_.get());
+    a_->enqueue({early != nullptr ? early : operation(1)});
+    a_->enqueue({operation(2)});
+    const std::weak_ptr<const Prepared> watched = std::exchange(prepared_, nullptr);
+    EXPECT_EQ(posted(), Numbers{1});
+    arrive(1);
+    arrive(2);
+    EXPECT_TRUE(watched.expired());
   }
 }
 
