@@ -9,6 +9,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <mutex>
 #include <thread>
 
 #include "base/unique_fd.h"
@@ -21,7 +22,9 @@ std::string host_name() {
   return name.data();
 }
 
-std::string boot_id() {
+namespace {
+
+std::string read_boot_id() {
   const UniqueFd file(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
   if (!file) return {};
   std::array<char, 64> text{};
@@ -30,6 +33,17 @@ std::string boot_id() {
   std::string id(text.data(), static_cast<size_t>(length));
   while (!id.empty() && id.back() == '\n') id.pop_back();
   return id;
+}
+
+}  // namespace
+
+// Remembered: at a moment without descriptors this process would look like one of another host.
+std::string boot_id() {
+  static std::mutex mutex;
+  static std::string known;
+  const std::lock_guard lock(mutex);
+  if (known.empty()) known = read_boot_id();
+  return known;
 }
 
 uint64_t network_namespace() {

@@ -76,7 +76,8 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
   const bool measure = wiring.value().measure;
   std::shared_ptr<Communicator> communicator(new Communicator(bootstrap, settings, std::move(wiring).value()));
   communicator->mesh_->start();
-  auto driven = Progress::process().add(communicator->engine_);
+  auto driven = communicator->engine_->opened();
+  if (driven.ok()) driven = Progress::process().add(communicator->engine_);
   if (driven.ok()) driven = Progress::process().add(std::static_pointer_cast<Pollable>(communicator->mesh_));
   if (!driven.ok()) {
     communicator->engine_->fail(driven.error());  // tells the others

@@ -39,13 +39,17 @@ Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> tran
       express_(std::move(express)),
       epoll_(config_.sleeps ? epoll_create1(EPOLL_CLOEXEC) : -1),
       wake_(config_.sleeps ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1) {
-  if (!config_.sleeps) return;
-  CHECK(epoll_.get() >= 0 && wake_.get() >= 0, "no descriptors left for an engine");
+  if (!opened().ok() || !config_.sleeps) return;
   watch(epoll_.get(), wake_.get());
   for (const auto& transport : transports_) {
     watch(epoll_.get(), transport->event_fd());
     transport->set_agreement(&agreement_);
   }
+}
+
+Status Engine::opened() const {
+  if (!config_.sleeps || (epoll_ && wake_)) return {};
+  return Error{Code::kSystemError, "no descriptors are left for an engine (limit of open files: ulimit -n)"};
 }
 
 Engine::~Engine() {

@@ -45,6 +45,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> transports, std::vector<Transport*> router,
          std::unique_ptr<Express> express);
   ~Engine();
+  // Whether it could be made: an engine that cannot sleep for want of descriptors is of no use.
+  Status opened() const;
 
   // ---- submit side
   // An operation of the pool for this Prepared, unbound. The caller binds it and puts it on a stream (or gives it

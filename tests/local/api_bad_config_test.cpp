@@ -1,6 +1,7 @@
 // Surroundings that are wrong: interfaces, ports, variables, topology files, ranks that disagree. Each is refused with
 // a sentence that names the fact, on every rank that it concerns, and nothing hangs.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -240,6 +241,49 @@ TEST(ApiBadConfig, RanksThatDisagree) {
 }
 
 // Shared memory does not reach another host.
+size_t open_descriptors() {
+  return static_cast<size_t>(
+      std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator()));
+}
+
+// Whichever descriptor is the one too many: a code and a sentence, and nothing is kept.
+TEST(ApiBadConfig, TooFewDescriptors) {
+  for (const char* transport : {"loopback", "shm", "tcp"}) {
+    SCOPED_TRACE(transport);
+    ranks::isolated([&] {
+      const ranks::Settings settings{.ranks = 2, .transport = transport, .timeout_ms = 20'000};
+      const trestleConfig_t config = config_of(settings);
+      trestleComm_t comms[2] = {};
+      const auto make = [&] { return trestleCommInitAllConfig(comms, 2, &config); };
+      const auto end = [&] {
+        for (trestleComm_t comm : comms) EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+      };
+      ASSERT_TRUE(succeeded(make()));  // the process keeps some for good
+      end();
+      const size_t before = open_descriptors();
+      rlimit limit{};
+      ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+      const rlim_t all = limit.rlim_cur;
+      const auto allow = [&](rlim_t descriptors) {
+        limit.rlim_cur = descriptors;
+        ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+      };
+      trestleResult_t result = trestleSystemError;
+      for (rlim_t few = 3; few < 100; ++few) {
+        SCOPED_TRACE(few);
+        allow(few);
+        result = make();
+        allow(all);
+        if (result == trestleSuccess) break;
+        EXPECT_TRUE(refused(result, trestleSystemError, {}));
+        ranks::wait_until([&] { return open_descriptors() <= before; });  // the helper thread may be about to let go
+      }
+      ASSERT_EQ(result, trestleSuccess);
+      end();
+    });
+  }
+}
+
 TEST(ApiBadConfig, SharedMemoryBetweenHosts) {
   const auto env = [](int rank) { return ranks::Env{{"TRESTLE_HOSTID", rank == 0 ? "left" : "right"}}; };
   expect_refused(2, {.ranks = 2, .transport = "shm", .timeout_ms = 20'000}, env, trestleInvalidArgument,

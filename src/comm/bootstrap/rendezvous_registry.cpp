@@ -93,7 +93,9 @@ Registry& registry() {
 }  // namespace
 
 Status start_rendezvous(Listener listener, const RendezvousOptions& options) {
-  return registry().add(std::make_unique<RendezvousServer>(std::move(listener), options));
+  auto server = std::make_unique<RendezvousServer>(std::move(listener), options);
+  if (!server->opened()) return Error{Code::kSystemError, "no descriptor is left for the rendezvous"};
+  return registry().add(std::move(server));
 }
 
 size_t running_rendezvous() {

@@ -18,6 +18,7 @@ namespace trestle {
 class RendezvousServer {
  public:
   RendezvousServer(Listener listener, const RendezvousOptions& options);
+  bool opened() const { return static_cast<bool>(wake_); }  // without a wake descriptor stop() would not be heard
 
   void run();
   void stop();
