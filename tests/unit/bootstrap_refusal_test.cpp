@@ -1,8 +1,11 @@
 // What must not become a communicator, and strangers who must not keep one from being made.
 #include <gtest/gtest.h>
+
 #include <atomic>
+#include <limits>
 
 #include "bootstrap_ranks.h"
+#include "comm/bootstrap/rendezvous_board.h"
 #include "transport/auth/handshake.h"
 #include "transport/socket/socket.h"
 
@@ -24,6 +27,19 @@ TEST(RefusalTest, ArgumentsAreChecked) {
              {"number of ranks"});
   expect_all(join_all({loopback_config(2, 2, id), loopback_config(2, -1, id)}), Code::kInvalidArgument,
              {"out of range"});
+  const int32_t most = std::numeric_limits<int32_t>::max();
+  expect_all(join_all({loopback_config(most, 0, id)}), Code::kInvalidArgument, {"number of ranks", "at most"});
+}
+
+// Nothing is made of the size that the first rank claims, also where it does not check that itself.
+TEST(RefusalTest, TheRendezvousBelievesNoHugeNumberOfRanks) {
+  RendezvousBoard board;
+  JoinRequest request;
+  request.nranks = std::numeric_limits<int32_t>::max();
+  board.arrive(request, "127.0.0.1:1");
+  ASSERT_TRUE(board.failed());
+  EXPECT_EQ(board.answer_for(0).error.code, Code::kInvalidArgument);
+  EXPECT_TRUE(contains(board.answer_for(0).error.message, "2147483647 ranks, more than"));
 }
 
 TEST(RefusalTest, DamagedIdIsRefused) {

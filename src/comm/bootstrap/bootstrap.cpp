@@ -25,6 +25,9 @@ Status check(const BootstrapConfig& config) {
   if (config.nranks < 1)
     return Error{Code::kInvalidArgument,
                  "the number of ranks is " + std::to_string(config.nranks) + ", it must be 1 or more"};
+  if (config.nranks > kMostRanks)
+    return Error{Code::kInvalidArgument, "the number of ranks is " + std::to_string(config.nranks) +
+                                             ", it must be at most " + std::to_string(kMostRanks)};
   if (config.rank < 0 || config.rank >= config.nranks)
     return Error{Code::kInvalidArgument, "rank " + std::to_string(config.rank) + " is out of range: there are " +
                                              std::to_string(config.nranks) + " ranks"};

@@ -18,6 +18,9 @@ void RendezvousBoard::arrive(const JoinRequest& request, const std::string& from
     return fail({Code::kInvalidUsage, who + " has Trestle version code " + std::to_string(request.version) + ", " +
                                           first + " has " + std::to_string(version_) +
                                           "; all ranks need the same version"});
+  if (request.nranks > kMostRanks)
+    return fail({Code::kInvalidArgument, who + " says that there are " + std::to_string(request.nranks) +
+                                             " ranks, more than " + std::to_string(kMostRanks)});
   if (request.nranks != nranks_)
     return fail({Code::kInvalidArgument, who + " says that there are " + std::to_string(request.nranks) + " ranks, " +
                                              first + " says " + std::to_string(nranks_)});

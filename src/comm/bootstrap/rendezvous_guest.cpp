@@ -84,7 +84,7 @@ void RendezvousServer::read_request(Guest& guest, int64_t now) {
   guest.stage = Stage::kWaiting;
   guest.since_ns = now;
   if (request.value().time_left_ns > 0)
-    ranks_deadline_ns_ = std::min(ranks_deadline_ns_, now + request.value().time_left_ns);
+    ranks_deadline_ns_ = std::min(ranks_deadline_ns_, now + std::min(request.value().time_left_ns, kNever / 2 - now));
   board_.arrive(request.value(), guest.from, guest.own);
 }
 
