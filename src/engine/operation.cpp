@@ -83,7 +83,13 @@ Result<bool> Operation::advance(Router router) {
   size_t kept = 0;
   for (size_t i = 0; i < in_flight_.size(); ++i) {
     const InFlight phase = in_flight_[i];
-    moved |= TRY(phase.run->advance(router));
+    const Result<bool> advanced = phase.run->advance(router);
+    if (!advanced.ok()) {  // what is done is not what describe() should find
+      in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(kept),
+                       in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
+      return advanced.error();
+    }
+    moved |= advanced.value();
     if (phase.run->complete()) {
       finish_phase(phase);
       start_phases();

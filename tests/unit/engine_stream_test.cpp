@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "engine/operation.h"
+#include "sched/select.h"
 #include "sim/virtual_clock.h"
 
 namespace trestle {
@@ -20,6 +21,7 @@ class GatedTransport : public Transport {
   Status set_peers(const std::vector<std::string>&, const std::vector<std::string>&) override { return {}; }
   Result<bool> post_send(SendRequest&) override { return Error{Code::kInternalError, "nobody sends here"}; }
   Result<bool> post_recv(RecvRequest& request) override {
+    if (closed_to_posts) return Error{Code::kSystemError, "closed"};
     request.state = RequestState::kPending;
     posted_.push_back(&request);
     return true;
@@ -45,6 +47,15 @@ class GatedTransport : public Transport {
     (*found)->state = RequestState::kDone;
     posted_.erase(found);
   }
+  // At most `most` messages of a phase.
+  void arrive_some(uint32_t phase, int most) {
+    std::erase_if(posted_, [&](RecvRequest* request) {
+      if (request->tag.phase != phase || most-- <= 0) return false;
+      request->state = RequestState::kDone;
+      return true;
+    });
+  }
+  bool closed_to_posts = false;
 
  private:
   std::vector<RecvRequest*> posted_;
@@ -249,6 +260,39 @@ TEST_F(Streams, AFailureEndsAllAndIsToldOncePerStream) {
     EXPECT_EQ(error->message, "rank 1 went away");
     EXPECT_FALSE(stream->take_error().has_value());
   }
+}
+
+// One chunk completes and the next one fails in the same round: the sentence is about the one that is still there.
+TEST_F(Streams, AFailureNamesThePhaseThatIsNotDone) {
+  PrepareRequest request;
+  request.collective = Collective::kBroadcast;
+  request.count = 256;
+  request.root = 1;
+  SelectionConfig selection;
+  selection.chunks = selection.in_flight = 2;
+  selection.algo = "direct";
+  PrepareContext context;
+  context.topology = &topology_;
+  context.segment_bytes = [](const void*, const std::vector<int32_t>&) { return uint64_t{64}; };
+  auto schedule = select_schedule({request.collective, 1024, 4, 1}, topology_, selection);
+  ASSERT_TRUE(schedule.ok()) << schedule.error().message;
+  ASSERT_EQ(schedule.value().chunks.size(), 2u);
+  auto prepared = prepare(request, schedule.value(), context);
+  ASSERT_TRUE(prepared.ok()) << prepared.error().message;
+  std::vector<float> data(request.count);
+  Operation* both = engine_->acquire(prepared.value());
+  both->bind(nullptr, data.data(), 1, 0);
+  engine_->count_pending(1);
+  a_->enqueue({both});
+  ASSERT_EQ(posted().size(), 2u * kSegmentsInFlight);
+  gate_->arrive_some(0, kSegmentsInFlight);
+  ASSERT_EQ(posted().size(), 2u * kSegmentsInFlight);
+  gate_->arrive_some(0, kSegmentsInFlight);
+  gate_->arrive_some(1, 1);
+  gate_->closed_to_posts = true;
+  drive();
+  ASSERT_TRUE(engine_->failed());
+  EXPECT_NE(engine_->failure()->message.find("chunk 1"), std::string::npos) << engine_->failure()->message;
 }
 
 // A group prepares all its calls before the first of them is started: the cache may have dropped some by then.
