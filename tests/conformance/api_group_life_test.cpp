@@ -89,7 +89,7 @@ TEST(ApiGroupLife, NoCallFollowsAFinalizeOfItsGroup) {
 
 TEST(ApiGroupLife, ALoneFinalizeIsBoundedAndSaysForWhomItWaited) {
   ranks::isolated([] {
-    Held held({.ranks = 2, .timeout_ms = 300});
+    Held held({.ranks = 2, .timeout_ms = 3000});
     EXPECT_TRUE(refused(trestleCommFinalize(held.comms[0]), trestleTimeout, {"CommFinalize", "rank 1"}));
     for (trestleComm_t comm : held.comms) EXPECT_TRUE(succeeded(trestleCommAbort(comm)));
   });

@@ -12,7 +12,7 @@ flags=(-std=c99 -Wall -Wextra -Werror -pedantic "-I$source_folder/include")
 if [[ -n "$sanitizers" ]]; then
   flags+=("-fsanitize=$sanitizers")
   if [[ "$compiler" == *clang* ]]; then
-    flags+=(-fsanitize-link-c++-runtime) # which the library wants of the program
+    flags+=(-fsanitize-link-c++-runtime -lstdc++) # which the library wants of the program
   fi
 fi
 "$compiler" "${flags[@]}" "$work/program.c" "-L$library_folder" -ltrestle "-Wl,-rpath,$library_folder" -o "$work/program"
