@@ -87,8 +87,8 @@ void expect_all_say(const std::vector<Joined>& results, Code code, const std::st
   }
 }
 
-// The same where a rank that is no neighbour of the failed one may have been ready before: it hears of it like any later
-// failure.
+// The same where a rank that is no neighbour of the failed one may have been ready before: it hears of it like any
+// later failure.
 void expect_all_hear(const std::vector<Joined>& results, Code code, const std::string& sentence) {
   for (const Joined& joined : results) {
     const Error error = joined.ok() ? joined.value()->cause_of({Code::kTimeout, "nothing"}) : joined.error();

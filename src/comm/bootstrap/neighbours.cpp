@@ -73,6 +73,7 @@ class Connector {
   Status still_alive(const UniqueFd& socket, int32_t rank) const;
   Result<Neighbours> connect_all();
   Error cause_of(const Error& own);
+  void shake_once_more();
   void tell(UniqueFd& socket, int32_t rank, const Error& error);
   Error timed_out() const;
 
@@ -103,6 +104,7 @@ Result<Neighbours> Connector::run() {
   const Error error = cause_of(result.error());
   Error told = error;
   if (error.code == Code::kAborted) told.message = own_rank_name(config_.rank) + " aborted the communicator";
+  shake_once_more();
   for (Attempt& attempt : out_) {
     if (attempt.stage == Stage::kDone) tell(attempt.socket, peer(attempt.step, 1), told);
   }
@@ -121,6 +123,16 @@ Error Connector::cause_of(const Error& own) {
     ::poll(nullptr, 0, 5);
   }
   return own;
+}
+
+// Others may be done with a handshake whose last message lies here unread: they are ready, and must hear why as well.
+void Connector::shake_once_more() {
+  const int64_t now = monotonic_clock().now_ns();
+  accept_all(now);
+  for (Attempt& attempt : in_) move_in(attempt, now);
+  for (Attempt& attempt : out_) {
+    if (attempt.stage == Stage::kShaking) (void)move_out(attempt, now);
+  }
 }
 
 void Connector::tell(UniqueFd& socket, int32_t rank, const Error& error) {
