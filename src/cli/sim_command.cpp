@@ -92,6 +92,7 @@ Result<SimCase> case_of(const SimCommandOptions& options, const Config& config) 
   operation.chunks = TRY(chunks_of(options.chunks));
   operation.topology = TRY(read_topology_file(file));
   if (config.segment_bytes > 0) sim_case.segments.bytes = static_cast<uint64_t>(config.segment_bytes);
+  sim_case.in_flight = static_cast<uint32_t>(config.phases_in_flight);
   return sim_case;
 }
 

@@ -108,11 +108,6 @@ Status check_engine_size(const Schedule& schedule, const Topology& topology, con
   return {};
 }
 
-Schedule schedule_in_bytes(const PaperResult& result) {
-  return in_bytes(result.planned.schedule, result.scale,
-                  kElementBytes * static_cast<uint64_t>(result.topology.ranks()));
-}
-
 SimView view_of(const PaperResult& result, const PaperCase& operation) {
   SimView view;
   view.collective = to_string(operation.collective);
@@ -149,20 +144,24 @@ Result<SimView> run_case(const SimCase& sim_case) {
   PaperCase operation = sim_case.operation;
   if (operation.topology.reason.find("dropped") != std::string::npos) notes.push_back(operation.topology.reason);
   const bool whole_phases = sim_case.model == SimModel::kPaper;
+  SimulateOptions options;
+  options.collective = operation.collective;
+  options.segments = sim_case.segments;
   if (!whole_phases) operation.topology = with_nominal_speeds(operation.topology, notes);
   if (!whole_phases && reduces_in_network(operation.topology)) {
     return Error{Code::kInvalidArgument, "switches that reduce are in the model paper only"};
   }
-  if (!whole_phases) fewer_chunks(operation, notes);
+  if (!whole_phases) {
+    fewer_chunks(operation, notes);
+    operation.in_flight = sim_case.in_flight;
+    operation.second_level = steps_options(options);
+  }
   const PaperResult planned = TRY(run_paper(operation));
   SimView view = view_of(planned, operation);
   view.intra = leaves_rule_open(operation.policy) ? operation.intra : "";
   if (!whole_phases) {
     const Schedule schedule = schedule_in_bytes(planned);
     if (sim_case.model == SimModel::kEngine) TRY(check_engine_size(schedule, planned.topology, sim_case.segments));
-    SimulateOptions options;
-    options.collective = operation.collective;
-    options.segments = sim_case.segments;
     options.intervals = true;
     const SimReport report = TRY(simulate_schedule(sim_case.model, schedule, planned.topology, options));
     take_report(report, schedule, planned.topology, view);

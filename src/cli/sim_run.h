@@ -12,9 +12,12 @@
 namespace trestle {
 
 struct SimCase {
-  PaperCase operation;  // chunks as there: planned in the model of whole phases
+  // chunks as there. In the model paper planned as there, too; in the others as the library plans, by the model of
+  // steps.
+  PaperCase operation;
   SimModel model = SimModel::kSteps;
-  SegmentRule segments;  // steps, engine
+  SegmentRule segments;    // steps, engine
+  uint32_t in_flight = 0;  // steps, engine: phases per dimension; 0: the policy's choice
 };
 
 // Errors (kInvalidArgument): those of run_paper, and for the engine more ranks or segments than fit.
@@ -22,7 +25,5 @@ Result<SimView> run_case(const SimCase& sim_case);
 // Whether the model engine can hold it: an error (kInvalidArgument) that says how much it can.
 Status check_engine_size(const Schedule& schedule, const Topology& topology, const SegmentRule& rule);
 SimView view_of(const PaperResult& result, const PaperCase& operation);
-// The schedule of a result of the paper's model in whole bytes, its chunks cut where all ranks can share them.
-Schedule schedule_in_bytes(const PaperResult& result);
 
 }  // namespace trestle

@@ -87,4 +87,21 @@ Result<ModelScale> paper_scale(const Topology& topology, uint64_t whole_bytes, u
   return ModelScale{static_cast<uint64_t>(parts), static_cast<uint64_t>(kMostTicks / longest_ns), false};
 }
 
+Schedule in_bytes(const Schedule& schedule, const ModelScale& scale, uint64_t granule) {
+  Schedule result = schedule;
+  result.bytes = schedule.bytes / scale.parts_per_byte;
+  uint64_t before_parts = 0;
+  uint64_t before = 0;
+  const bool cut = result.bytes >= 4 * granule * std::max<size_t>(1, schedule.chunks.size());
+  for (ChunkSchedule& chunk : result.chunks) {
+    before_parts += chunk.bytes;
+    uint64_t end = before_parts / scale.parts_per_byte;
+    if (cut && &chunk != &result.chunks.back()) end -= end % granule;
+    end = std::max(end, before);
+    chunk.bytes = end - before;
+    before = end;
+  }
+  return result;
+}
+
 }  // namespace trestle

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "base/result.h"
+#include "sched/schedule.h"
 #include "topology/topology.h"
 
 namespace trestle {
@@ -26,5 +27,8 @@ struct ModelScale {
 // as fits, and `exact` is false: sums of the same phases are still equal, only accidental ties are lost.
 // Errors (kInvalidArgument): a dimension without bandwidth, times beyond 2^62 ticks of a nanosecond.
 Result<ModelScale> paper_scale(const Topology& topology, uint64_t whole_bytes, uint32_t chunks);
+
+// A schedule whose sizes are parts, in bytes: the chunks end at multiples of `granule` where they are long enough.
+Schedule in_bytes(const Schedule& schedule, const ModelScale& scale, uint64_t granule);
 
 }  // namespace trestle

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "sched/fluid_bound.h"
+#include "sched/second_level.h"
 #include "sched/themis.h"
 
 namespace trestle {
@@ -164,9 +165,14 @@ PolicyRequest request_for(const PaperCase& paper_case, AlgorithmChoice& algorith
   request.all_gather = paper_case.collective != Collective::kReduceScatter;
   request.bytes = whole_bytes * algorithms.model().scale().parts_per_byte;
   request.chunk_bytes.assign(paper_case.chunks, request.bytes / paper_case.chunks);
-  request.in_flight = UINT32_MAX;  // as many as are there
+  request.in_flight = paper_case.in_flight;
   request.granule = static_cast<uint64_t>(topology.ranks());
   return request;
+}
+
+// Where chunks may end: every rank's share of them is whole elements, of the engine's float32.
+uint64_t granule_in_bytes(const Topology& topology) {
+  return 4 * static_cast<uint64_t>(topology.ranks());
 }
 
 // Of the bytes alone: a fluid has no latency.
@@ -199,11 +205,21 @@ Result<PaperResult> run_paper(const PaperCase& paper_case) {
   AlgorithmChoice algorithms(nullptr, model);
   PolicyRequest request = request_for(paper_case, algorithms, whole);
   request.intra = TRY(find_priority_rule(paper_case.intra));
+  std::optional<SecondLevel> second_level;
+  if (paper_case.second_level) {
+    second_level.emplace(result.topology, *paper_case.second_level, result.scale, granule_in_bytes(result.topology));
+    request.second_level = &*second_level;
+  }
   result.planned = policy->plan(request);
+  if (result.planned.phases_ticks != 0) result.planned.time_ticks = result.planned.phases_ticks;
   result.fluid_bound_ns = fluid_bound_ns(paper_case, result, whole);
   Reader(result, model, paper_case).read();
   if (policy->plan == plan_themis) result.fallback = themis_chunks(request).fallback;
   return result;
+}
+
+Schedule schedule_in_bytes(const PaperResult& result) {
+  return in_bytes(result.planned.schedule, result.scale, granule_in_bytes(result.topology));
 }
 
 std::vector<double> activity(const PaperResult& result, const PaperLink& link, uint32_t bins) {

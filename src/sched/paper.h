@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "base/types.h"
 #include "sched/policies.h"
+#include "sched/steps_model.h"
 
 namespace trestle {
 
@@ -20,6 +22,10 @@ struct PaperCase {
   uint32_t chunks = 64;                            // equal ones, not necessarily of whole bytes
   std::string policy = "themis";                   // as TRESTLE_SCHED
   std::string intra = "scf";                       // as TRESTLE_INTRA; the baseline is first in, first out always
+  uint32_t in_flight = UINT32_MAX;                 // phases per dimension; 0: the policy's choice
+  // Beyond the paper: a policy that chooses among schedules takes the one that is fastest in the model of steps. The
+  // result's times are those of whole phases all the same.
+  std::optional<StepsOptions> second_level;
 };
 
 // A time in ticks of 1 / ticks_per_ns nanoseconds.
@@ -76,6 +82,8 @@ struct PaperResult {
 // Errors (kInvalidArgument): a collective that is neither of the three, no bytes, no chunks, a dimension without
 // bandwidth, more than kMaxDimensions, an unknown policy or rule, numbers beyond the model's.
 Result<PaperResult> run_paper(const PaperCase& paper_case);
+// The schedule of a result in whole bytes, its chunks cut where all ranks can share them: for the other models.
+Schedule schedule_in_bytes(const PaperResult& result);
 
 // Activity over time (the paper's figure 10): the share of each of `bins` equal parts of the time in which the link was
 // busy, 0 to 1.

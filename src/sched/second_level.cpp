@@ -22,9 +22,13 @@ StepsOptions as_the_engine() {
 
 SecondLevel::SecondLevel(const Topology& topology) : model_(topology, as_the_engine()) {}
 
+SecondLevel::SecondLevel(const Topology& topology, const StepsOptions& options, const ModelScale& scale,
+                         uint64_t granule)
+    : model_(topology, options), units_(Units{scale, granule}) {}
+
 StepsResult SecondLevel::run(const Schedule& schedule) {
   ++evaluations_;
-  StepsResult result = model_.run(schedule);
+  StepsResult result = units_ ? model_.run(in_bytes(schedule, units_->scale, units_->granule)) : model_.run(schedule);
   CHECK(result.finished, "a schedule whose orders wait for each other");
   return result;
 }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sched/policies.h"
@@ -26,7 +27,10 @@ inline bool has_second_level(uint64_t bytes) {
 
 class SecondLevel {
  public:
+  // Of the library: sizes are bytes, segments and overheads as the engine has them.
   explicit SecondLevel(const Topology& topology);
+  // Of schedules in the units of `scale`, which are run as in_bytes(..., granule) by the model of these options.
+  SecondLevel(const Topology& topology, const StepsOptions& options, const ModelScale& scale, uint64_t granule);
 
   // The orders must hold each phase once and not wait for each other (CHECK).
   uint64_t time_ps(const Schedule& schedule);
@@ -37,7 +41,13 @@ class SecondLevel {
   uint64_t evaluations() const { return evaluations_; }
 
  private:
+  struct Units {
+    ModelScale scale;
+    uint64_t granule = 1;
+  };
+
   StepsModel model_;
+  std::optional<Units> units_;  // none: bytes
   uint64_t evaluations_ = 0;
 };
 

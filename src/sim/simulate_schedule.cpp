@@ -104,12 +104,7 @@ Result<SimReport> run_paper_model(const Schedule& schedule, const Topology& topo
 }
 
 Result<SimReport> run_steps_model(const Schedule& schedule, const Topology& topology, const SimulateOptions& options) {
-  StepsOptions steps;
-  steps.segments = options.segments;
-  steps.window = options.window;
-  steps.overheads = options.overheads;
-  steps.intervals = options.intervals;
-  StepsResult result = StepsModel(topology, steps).run(schedule);
+  StepsResult result = StepsModel(topology, steps_options(options)).run(schedule);
   if (!result.finished) return kWaiting;
   SimReport report;
   report.time_ps = result.time_ps;
@@ -193,6 +188,15 @@ const char* to_string(SimModel model) {
   return "invalid";
 }
 
+StepsOptions steps_options(const SimulateOptions& options) {
+  StepsOptions steps;
+  steps.segments = options.segments;
+  steps.window = options.window;
+  steps.overheads = options.overheads;
+  steps.intervals = options.intervals;
+  return steps;
+}
+
 Result<SimReport> simulate_schedule(SimModel model, const Schedule& schedule, const Topology& topology,
                                     const SimulateOptions& options) {
   Schedule as_run = schedule;
@@ -205,23 +209,6 @@ Result<SimReport> simulate_schedule(SimModel model, const Schedule& schedule, co
   SimReport report = TRY(run(as_run, topology, options));
   fill_in(report, topology);
   return report;
-}
-
-Schedule in_bytes(const Schedule& schedule, const ModelScale& scale, uint64_t granule) {
-  Schedule result = schedule;
-  result.bytes = schedule.bytes / scale.parts_per_byte;
-  uint64_t before_parts = 0;
-  uint64_t before = 0;
-  const bool cut = result.bytes >= 4 * granule * std::max<size_t>(1, schedule.chunks.size());
-  for (ChunkSchedule& chunk : result.chunks) {
-    before_parts += chunk.bytes;
-    uint64_t end = before_parts / scale.parts_per_byte;
-    if (cut && &chunk != &result.chunks.back()) end -= end % granule;
-    end = std::max(end, before);
-    chunk.bytes = end - before;
-    before = end;
-  }
-  return result;
 }
 
 }  // namespace trestle

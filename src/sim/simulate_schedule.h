@@ -37,9 +37,9 @@ struct SimulateOptions {
 
 struct SimReportLink {
   uint8_t dimension = 0;
-  uint64_t busy_ps = 0;    // of a rank (engine: mean)
-  uint64_t bytes = 0;      // sent by a rank (engine: mean)
-  double utilization = 0;  // busy / time
+  uint64_t busy_ps = 0;                    // of a rank (engine: mean)
+  uint64_t bytes = 0;                      // sent by a rank (engine: mean)
+  double utilization = 0;                  // busy / time
   std::vector<StepsTimes> intervals = {};  // steps, where asked for: when it was busy, in order
 };
 
@@ -57,8 +57,7 @@ struct SimReport {
 Result<SimReport> simulate_schedule(SimModel model, const Schedule& schedule, const Topology& topology,
                                     const SimulateOptions& options);
 
-// A schedule whose sizes are parts of bytes (sched/model_scale.h), in bytes: the chunks end at multiples of `granule`
-// where they are long enough.
-Schedule in_bytes(const Schedule& schedule, const ModelScale& scale, uint64_t granule);
+// What the model of steps is asked with: for planners that choose by it.
+StepsOptions steps_options(const SimulateOptions& options);
 
 }  // namespace trestle

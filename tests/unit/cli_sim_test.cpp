@@ -5,6 +5,8 @@
 #include "cli/sim_run.h"
 #include "cli/sim_svg.h"
 #include "cli/sim_text.h"
+#include "cli/variants.h"
+#include "sched/paper_systems.h"
 #include "sched/policies.h"
 #include "unit/cli_views_support.h"
 
@@ -165,6 +167,77 @@ TEST(SimRun, EveryPolicyInEveryCollective) {
       }
     }
   }
+}
+
+// Whole messages make whole phases a bad guess.
+SimCase whole_messages(SimModel model, const ScheduleVariant& variant) {
+  SimCase sim_case;
+  sim_case.model = model;
+  sim_case.segments.per_message = 1;
+  sim_case.operation.bytes = uint64_t{100} << 20;
+  sim_case.operation.policy = variant.policy;
+  sim_case.operation.intra = variant.intra;
+  for (const int32_t size : {4, 2, 2}) {
+    Dimension& dimension = sim_case.operation.topology.dimensions.emplace_back();
+    dimension.size = size;
+    dimension.kind = DimensionKind::kSwitch;
+    dimension.bandwidth_mbps = 800'000;
+    dimension.latency_ns = 700;
+  }
+  return sim_case;
+}
+
+// The same on 1024 ranks.
+SimCase of_the_paper(const ScheduleVariant& variant) {
+  SimCase sim_case = whole_messages(SimModel::kSteps, variant);
+  sim_case.operation.topology = to_topology(paper_systems()[1]);
+  return sim_case;
+}
+
+TEST(SimPlan, AutoIsNoSlowerThanAnyPolicyInTheModelOfSteps) {
+  double auto_ns = 0;
+  double fastest_ns = 1e18;
+  for (const ScheduleVariant& variant : schedule_variants()) {
+    const double ns = run(of_the_paper(variant)).time_ns;
+    if (variant.policy == "auto") auto_ns = ns;
+    fastest_ns = std::min(fastest_ns, ns);
+  }
+  EXPECT_LE(auto_ns, fastest_ns * (1 + 1e-9));
+  // What is the best of whole phases is not.
+  const SimCase sim_case = of_the_paper({"auto", "auto", "scf"});
+  const PaperResult by_phases = run_paper(sim_case.operation).value();
+  SimulateOptions options;
+  options.segments = sim_case.segments;
+  const auto report = simulate_schedule(SimModel::kSteps, schedule_in_bytes(by_phases), by_phases.topology, options);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_LT(auto_ns, static_cast<double>(report.value().time_ps) / 1000 / 1.05);
+}
+
+TEST(SimPlan, IsThePapersOnlyInThePapersModel) {
+  const ScheduleVariant variant{"auto", "auto", "scf"};
+  SimCase by_phases = of_the_paper(variant);
+  by_phases.model = SimModel::kPaper;
+  const SimView paper = run(by_phases);
+  const PaperResult result = run_paper(by_phases.operation).value();
+  EXPECT_DOUBLE_EQ(paper.time_ns, result.time.ns());
+  const SimView steps = run(whole_messages(SimModel::kSteps, variant));
+  const SimView engine = run(whole_messages(SimModel::kEngine, variant));
+  const auto orders = [](const SimView& view) {
+    std::vector<std::vector<PhaseId>> lanes;
+    for (const SimLane& lane : view.lanes) {
+      for (lanes.emplace_back(); const SimPhaseView& phase : lane.phases) lanes.back().push_back(phase.id);
+    }
+    return lanes;
+  };
+  EXPECT_TRUE(orders(steps) == orders(engine)) << "both planned by steps";
+  EXPECT_FALSE(orders(run(of_the_paper(variant))) == orders(paper));
+}
+
+TEST(SimPlan, KeepsAsManyPhasesInFlightAsAskedFor) {
+  SimCase sim_case = of_the_paper({"themis+fifo", "themis", "fifo", true});
+  const double policy_ns = run(sim_case).time_ns;
+  sim_case.in_flight = 1;
+  EXPECT_GT(run(sim_case).time_ns, 1.2 * policy_ns);
 }
 
 TEST(LanesText, ShowsWhichChunkHasTheLink) {
