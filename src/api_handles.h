@@ -7,11 +7,11 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "comm/communicator.h"
 #include "comm/group.h"
 #include "trestle/trestle.h"
@@ -34,12 +34,12 @@ struct SeparatedAllReduce {
   std::shared_ptr<Stream> stream;
   Call start, finish;
   bool persistent = false;
-  std::mutex mutex;
+  Mutex mutex;
   // kGrouped: a half waits for the end of its group.
-  enum class State { kInactive, kStarted, kFinishing, kGrouped } state = State::kInactive;
-  std::shared_ptr<Event> done;      // of what was last started
-  std::shared_ptr<Stream> running;  // where that is
-  bool holds_start = false;         // its prepared calls in the communicator's cache
+  enum class State { kInactive, kStarted, kFinishing, kGrouped } state TRESTLE_GUARDED_BY(mutex) = State::kInactive;
+  std::shared_ptr<Event> done TRESTLE_GUARDED_BY(mutex);      // of what was last started
+  std::shared_ptr<Stream> running TRESTLE_GUARDED_BY(mutex);  // where that is
+  bool holds_start = false;                                   // its prepared calls in the communicator's cache
   bool holds_finish = false;
 
   ~SeparatedAllReduce() {
@@ -52,7 +52,7 @@ template <class H>
 class HandlePool {
  public:
   H* make() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!dead_.empty()) {
       H* handle = dead_.back();
       dead_.pop_back();
@@ -63,7 +63,7 @@ class HandlePool {
     return all_.back().get();
   }
   void bury(H* handle) noexcept {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // Reused late, so that a use of a destroyed handle is mostly answered as one.
     dead_.insert(dead_.begin(), handle);
   }
@@ -73,9 +73,9 @@ class HandlePool {
   }
 
  private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<H>> all_;
-  std::vector<H*> dead_;
+  Mutex mutex_;
+  std::vector<std::unique_ptr<H>> all_ TRESTLE_GUARDED_BY(mutex_);
+  std::vector<H*> dead_ TRESTLE_GUARDED_BY(mutex_);
 };
 
 }  // namespace trestle

@@ -43,7 +43,8 @@ Status in_a_group(const char* function) {
 }
 
 // A half is on `stream`: puts an event behind it.
-void record_half(SeparatedAllReduce& request, const std::shared_ptr<Stream>& stream, State state) {
+void record_half(SeparatedAllReduce& request, const std::shared_ptr<Stream>& stream, State state)
+    TRESTLE_REQUIRES(request.mutex) {
   request.done = std::make_shared<Event>();
   stream->record(request.done);
   request.running = stream;
@@ -52,7 +53,7 @@ void record_half(SeparatedAllReduce& request, const std::shared_ptr<Stream>& str
 
 // Submits a half, or leaves it to the open group; `state` is the request's when it was submitted.
 Status run_half(const std::shared_ptr<SeparatedAllReduce>& request, const Call& call,
-                const std::shared_ptr<Stream>& stream, State state) {
+                const std::shared_ptr<Stream>& stream, State state) TRESTLE_REQUIRES(request->mutex) {
   const bool elsewhere = request->done && stream != request->running;  // what it must wait for is on another stream
   const std::shared_ptr<Event> after = elsewhere ? request->done : nullptr;
   const bool empty = call.request.count == 0;
@@ -66,7 +67,7 @@ Status run_half(const std::shared_ptr<SeparatedAllReduce>& request, const Call& 
   }
   const State before = std::exchange(request->state, State::kGrouped);
   const auto settled = [=](bool enqueued) {
-    std::lock_guard lock(request->mutex);
+    const MutexLock lock(request->mutex);
     request->state = before;
     if (enqueued) record_half(*request, stream, state);
   };
@@ -76,7 +77,7 @@ Status run_half(const std::shared_ptr<SeparatedAllReduce>& request, const Call& 
 }
 
 Status start(const std::shared_ptr<SeparatedAllReduce>& request, const char* function) {
-  std::lock_guard lock(request->mutex);
+  const MutexLock lock(request->mutex);
   if (request->state == State::kGrouped) return in_a_group(function);
   if (request->state != State::kInactive) return invalid_usage("the request was started already and is not finished");
   return run_half(request, request->start, request->stream, State::kStarted);
@@ -104,14 +105,14 @@ trestleResult_t half_of_request(trestleRequest_t handle, const char* function, F
 // The event of what was last started, and the stream that it is on.
 using Started = std::pair<std::shared_ptr<Event>, std::shared_ptr<Stream>>;
 Result<Started> last_started(SeparatedAllReduce& request, const char* function) {
-  std::lock_guard lock(request.mutex);
+  const MutexLock lock(request.mutex);
   if (request.state == State::kGrouped) return in_a_group(function).error();
   return Started{request.done, request.running};
 }
 
 // After completion: a finished persistent request may start again.
 Status settle(SeparatedAllReduce& request) {
-  std::lock_guard lock(request.mutex);
+  const MutexLock lock(request.mutex);
   if (request.state == State::kFinishing && request.done && request.done->complete()) request.state = State::kInactive;
   if (auto failure = request.communicator->failure()) return *failure;
   return {};
@@ -164,7 +165,7 @@ trestleResult_t trestleAllReduceFinish(trestleRequest_t request, trestleStream_t
   return half_of_request(request, "AllReduceFinish", [&](const auto& object) -> Status {
     const std::shared_ptr<Stream> target =
         stream == nullptr ? object->stream : TRY(stream_of(stream, object->communicator));
-    std::lock_guard lock(object->mutex);
+    const MutexLock lock(object->mutex);
     if (object->state == State::kGrouped) return in_a_group("AllReduceFinish");
     if (object->state != State::kStarted) return invalid_usage("AllReduceFinish: the request was not started");
     return run_half(object, object->finish, target, State::kFinishing);
@@ -193,7 +194,7 @@ trestleResult_t trestleRequestWait(trestleRequest_t request) {
 
 trestleResult_t trestleRequestFree(trestleRequest_t request) {
   const trestleResult_t result = with_request(request, "RequestFree", [](const auto& object) -> Status {
-    std::lock_guard lock(object->mutex);
+    const MutexLock lock(object->mutex);
     if (object->state == State::kGrouped) return in_a_group("RequestFree");
     if (object->done && !object->done->complete()) return invalid_usage("RequestFree: the request is in flight");
     return {};

@@ -9,9 +9,9 @@
 #include <array>
 #include <bit>
 #include <cerrno>
-#include <mutex>
 #include <thread>
 
+#include "base/mutex.h"
 #include "base/unique_fd.h"
 
 namespace trestle {
@@ -39,9 +39,9 @@ std::string read_boot_id() {
 
 // Remembered: at a moment without descriptors this process would look like one of another host.
 std::string boot_id() {
-  static std::mutex mutex;
-  static std::string known;
-  const std::lock_guard lock(mutex);
+  static Mutex mutex;
+  static std::string known TRESTLE_GUARDED_BY(mutex);
+  const MutexLock lock(mutex);
   if (known.empty()) known = read_boot_id();
   return known;
 }

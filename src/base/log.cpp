@@ -149,7 +149,7 @@ void log_message(LogLevel level, const char* format, ...) {
 }
 
 bool OncePerKey::first(std::string_view key) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (seen_.size() >= most_keys_) return false;
   return seen_.emplace(key).second;
 }

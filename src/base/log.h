@@ -10,11 +10,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 
+#include "base/mutex.h"
 #include "base/result.h"
 
 namespace trestle {
@@ -75,8 +75,8 @@ class OncePerKey {
 
  private:
   const size_t most_keys_;
-  std::mutex mutex_;
-  std::unordered_set<std::string> seen_;
+  Mutex mutex_;
+  std::unordered_set<std::string> seen_ TRESTLE_GUARDED_BY(mutex_);
 };
 
 }  // namespace trestle

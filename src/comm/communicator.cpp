@@ -239,7 +239,7 @@ Operation* Communicator::bind(const Call& call, const std::shared_ptr<const Prep
 }
 
 Operation* Communicator::commit(const Call& call, const std::shared_ptr<const Prepared>& prepared) {
-  std::lock_guard lock(submit_mutex_);
+  const MutexLock lock(submit_mutex_);
   Operation* operation = bind(call, prepared);
   if (is_express(call)) operation->make_express(express_call(call, operation->number()));
   return operation;
@@ -275,7 +275,7 @@ Status Communicator::check_open() const {
 Status Communicator::submit(const Call& call, const std::shared_ptr<Stream>& stream) {
   TRY(check_open());
   {
-    std::lock_guard lock(submit_mutex_);
+    const MutexLock lock(submit_mutex_);
     if (is_express(call)) {
       TRY(submit_express(call, stream));
       if (engine_->pending() == 0) return {};
@@ -320,19 +320,19 @@ Result<double> Communicator::predict_us(Collective collective, uint64_t count, D
 
 void MeshPoller::leave(int linger_ms) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     communicator_ = nullptr;
   }
   mesh_->close(linger_ms);
 }
 
 void MeshPoller::on_error(const Error& error, int32_t origin_rank) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (communicator_ != nullptr) communicator_->remote_failure(error, origin_rank);
 }
 
 void MeshPoller::on_abort(int32_t rank) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (communicator_ == nullptr) return;
   communicator_->remote_failure({Code::kAborted, "the communicator was aborted by " + communicator_->names_[rank]},
                                 rank);

@@ -6,11 +6,11 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "comm/bootstrap/bootstrap.h"
 #include "comm/prepared_cache.h"
@@ -93,11 +93,11 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool is_express(const Call& call) const;
   ExpressCall express_call(const Call& call, uint64_t number);
   bool run_express(ExpressCall& express);
-  Operation* bind(const Call& call, const std::shared_ptr<const Prepared>& prepared);
-  Status submit_express(const Call& call, const std::shared_ptr<Stream>& stream);
+  Operation* bind(const Call& call, const std::shared_ptr<const Prepared>& prepared) TRESTLE_REQUIRES(submit_mutex_);
+  Status submit_express(const Call& call, const std::shared_ptr<Stream>& stream) TRESTLE_REQUIRES(submit_mutex_);
   Result<ScheduleCache::Entry> schedule_for(const PrepareRequest& request);
   Result<std::shared_ptr<const Prepared>> build(const Call& call);
-  uint64_t next_number(const Call& call);
+  uint64_t next_number(const Call& call) TRESTLE_REQUIRES(submit_mutex_);
   void remote_failure(const Error& error, int32_t origin_rank);
 
   const int32_t rank_;
@@ -111,10 +111,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::shared_ptr<MeshPoller> mesh_;
   std::shared_ptr<Stream> own_stream_ = std::make_shared<Stream>();
 
-  std::mutex submit_mutex_;
-  uint64_t next_number_ = 0;
-  std::vector<uint64_t> sent_;  // point-to-point messages per peer
-  std::vector<uint64_t> received_;
+  Mutex submit_mutex_;
+  uint64_t next_number_ TRESTLE_GUARDED_BY(submit_mutex_) = 0;
+  std::vector<uint64_t> sent_ TRESTLE_GUARDED_BY(submit_mutex_);  // point-to-point messages per peer
+  std::vector<uint64_t> received_ TRESTLE_GUARDED_BY(submit_mutex_);
   PlanCache plans_;
   ScheduleCache schedules_;
   PreparedCache cache_{[this](const Prepared* prepared) { engine_->forget(prepared); }};

@@ -6,8 +6,8 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "comm/bootstrap/control_mesh.h"
 #include "engine/progress.h"
 
@@ -34,8 +34,8 @@ class MeshPoller : public Pollable, public ControlListener {
 
  private:
   std::unique_ptr<ControlMesh> mesh_;
-  std::mutex mutex_;
-  Communicator* communicator_;
+  Mutex mutex_;
+  Communicator* communicator_ TRESTLE_GUARDED_BY(mutex_);
 };
 
 }  // namespace trestle

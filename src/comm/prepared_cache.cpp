@@ -21,19 +21,19 @@ size_t PreparedCache::Hash::operator()(const PreparedKey& key) const {
 }
 
 Result<PreparedCache::Entry> PreparedCache::get(const PreparedKey& key, const std::function<Result<Entry>()>& build) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return TRY(find_or_build(key, build))->prepared;
 }
 
 Result<PreparedCache::Entry> PreparedCache::pin(const PreparedKey& key, const std::function<Result<Entry>()>& build) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Slot* slot = TRY(find_or_build(key, build));
   if (slot->pins++ == 0) ++pinned_;
   return slot->prepared;
 }
 
 void PreparedCache::unpin(const PreparedKey& key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = slots_.find(key);
   CHECK(found != slots_.end() && found->second.pins != 0, "a prepared call was unpinned that nobody holds");
   if (--found->second.pins == 0) --pinned_;

@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "engine/prepared.h"
 
@@ -41,13 +41,14 @@ class PreparedCache {
     Entry prepared;
     size_t pins = 0;
   };
-  Result<Slot*> find_or_build(const PreparedKey& key, const std::function<Result<Entry>()>& build);
-  void evict();
+  Result<Slot*> find_or_build(const PreparedKey& key, const std::function<Result<Entry>()>& build)
+      TRESTLE_REQUIRES(mutex_);
+  void evict() TRESTLE_REQUIRES(mutex_);
 
   const std::function<void(const Prepared*)> forget_;
-  std::mutex mutex_;
-  std::unordered_map<PreparedKey, Slot, Hash> slots_;
-  size_t pinned_ = 0;  // slots with pins
+  Mutex mutex_;
+  std::unordered_map<PreparedKey, Slot, Hash> slots_ TRESTLE_GUARDED_BY(mutex_);
+  size_t pinned_ TRESTLE_GUARDED_BY(mutex_) = 0;  // slots with pins
 };
 
 }  // namespace trestle

@@ -6,7 +6,7 @@ Result<ScheduleCache::Entry> ScheduleCache::get(const SelectionRequest& request,
                                                 const std::function<Result<Schedule>()>& select) {
   static constexpr size_t kMost = 256;
   const Key key{request.collective, request.bytes, request.element_bytes, request.root, request.decoupled};
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto known = entries_.find(key);
   if (known != entries_.end()) return known->second;
   Entry made = std::make_shared<const Schedule>(TRY(select()));

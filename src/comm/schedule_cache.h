@@ -8,9 +8,9 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <tuple>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "sched/schedule.h"
 #include "sched/select.h"
@@ -27,8 +27,8 @@ class ScheduleCache {
  private:
   using Key = std::tuple<Collective, uint64_t, uint32_t, int32_t, bool>;
 
-  std::mutex mutex_;
-  std::map<Key, Entry> entries_;
+  Mutex mutex_;
+  std::map<Key, Entry> entries_ TRESTLE_GUARDED_BY(mutex_);
 };
 
 }  // namespace trestle

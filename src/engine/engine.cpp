@@ -59,7 +59,7 @@ Engine::~Engine() {
 // ---- submit side
 
 Operation* Engine::acquire(const std::shared_ptr<const Prepared>& prepared) {
-  std::lock_guard lock(pool_mutex_);
+  const MutexLock lock(pool_mutex_);
   const auto idle = idle_.find(prepared.get());
   std::unique_ptr<Operation> operation;
   if (idle == idle_.end() || idle->second.empty()) {
@@ -74,7 +74,7 @@ Operation* Engine::acquire(const std::shared_ptr<const Prepared>& prepared) {
 }
 
 void Engine::give_back(Operation* operation) {
-  std::lock_guard lock(pool_mutex_);
+  const MutexLock lock(pool_mutex_);
   auto lent = lent_.find(operation);
   CHECK(lent != lent_.end(), "an operation was given back twice");
   operation->express.reset();
@@ -85,14 +85,14 @@ void Engine::give_back(Operation* operation) {
 }
 
 void Engine::forget(const Prepared* prepared) {
-  std::lock_guard lock(pool_mutex_);
+  const MutexLock lock(pool_mutex_);
   prepared->forgotten = true;
   idle_.erase(prepared);
 }
 
 void Engine::activate(Operation& operation) {
   {
-    std::lock_guard lock(inbox_mutex_);
+    const MutexLock lock(inbox_mutex_);
     inbox_.push_back(&operation);
     inbox_full_.store(true, std::memory_order_release);
   }
@@ -102,7 +102,7 @@ void Engine::activate(Operation& operation) {
 
 void Engine::fail(Error error) {
   {
-    std::lock_guard lock(failure_mutex_);
+    const MutexLock lock(failure_mutex_);
     if (failure_) return;
     LOG(kInfo, kColl, "communicator failed: %s", error.message.c_str());
     failure_ = error;
@@ -113,7 +113,7 @@ void Engine::fail(Error error) {
 }
 
 std::optional<Error> Engine::failure() const {
-  std::lock_guard lock(failure_mutex_);
+  const MutexLock lock(failure_mutex_);
   return failure_;
 }
 
@@ -127,7 +127,7 @@ std::string Engine::oldest_operation() {
 // ---- drive side
 
 bool Engine::try_progress() {
-  if (locked_.load(std::memory_order_relaxed) || !try_lock()) return false;
+  if (progress_.looks_held() || !try_lock()) return false;
   const bool moved = progress_locked();
   unlock();
   return moved;
@@ -177,7 +177,7 @@ void Engine::transports_failed(Error error, int64_t now_ns) {
 
 bool Engine::drain_inbox(int64_t now_ns) {
   {
-    std::lock_guard lock(inbox_mutex_);
+    const MutexLock lock(inbox_mutex_);
     drained_.swap(inbox_);
     inbox_full_.store(false, std::memory_order_release);
   }
@@ -286,7 +286,7 @@ bool Engine::cancel_queued(const Error& error) {
   if (pending() == 0) return false;
   std::vector<Operation*> queued;
   {
-    std::lock_guard lock(pool_mutex_);
+    const MutexLock lock(pool_mutex_);
     for (const auto& lent : lent_) {
       if (lent.first->stream.load(std::memory_order_acquire) != nullptr) queued.push_back(lent.first);
     }

@@ -9,17 +9,18 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "engine/express.h"
 #include "engine/operation.h"
+#include "engine/progress_lock.h"
 #include "engine/stream.h"
 #include "transport/agreement.h"
 #include "transport/transport.h"
@@ -72,8 +73,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::string oldest_operation();
 
   // ---- drive side
-  bool try_lock() { return !locked_.exchange(true, std::memory_order_acquire); }
-  void unlock() { locked_.store(false, std::memory_order_release); }
+  bool try_lock() TRESTLE_TRY_ACQUIRE(true, progress_) { return progress_.try_lock(); }
+  void unlock() TRESTLE_RELEASE(progress_) { progress_.unlock(); }
   // One round of progress if nobody else is at it. True if anything moved.
   bool try_progress();
   // How a waiting thread should go about it.
@@ -96,56 +97,56 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void close(int linger_ms);
 
  private:
-  bool progress_locked();
-  bool drain_inbox(int64_t now_ns);
-  Result<bool> run_operations();
-  void finish(Operation* operation, const Error* error);
+  bool progress_locked() TRESTLE_REQUIRES(progress_);
+  bool drain_inbox(int64_t now_ns) TRESTLE_REQUIRES(progress_);
+  Result<bool> run_operations() TRESTLE_REQUIRES(progress_);
+  void finish(Operation* operation, const Error* error) TRESTLE_REQUIRES(progress_);
   // True if anything ended.
-  bool finish_all(const Error& error);
-  bool cancel_queued(const Error& error);
-  void retire(Operation* operation);
-  void check_deadlines(int64_t now_ns);
-  void announce(const Operation& operation);
-  Status tell_awaited(int64_t now_ns);
-  Error dissent(const Operation& operation) const;
-  bool prepare_sleep();
-  Result<bool> advance(Operation& operation);
-  Error with_context(Error error) const;
-  void transports_failed(Error error, int64_t now_ns);
+  bool finish_all(const Error& error) TRESTLE_REQUIRES(progress_);
+  bool cancel_queued(const Error& error) TRESTLE_REQUIRES(progress_);
+  void retire(Operation* operation) TRESTLE_REQUIRES(progress_);
+  void check_deadlines(int64_t now_ns) TRESTLE_REQUIRES(progress_);
+  void announce(const Operation& operation) TRESTLE_REQUIRES(progress_);
+  Status tell_awaited(int64_t now_ns) TRESTLE_REQUIRES(progress_);
+  Error dissent(const Operation& operation) const TRESTLE_REQUIRES(progress_);
+  bool prepare_sleep() TRESTLE_REQUIRES(progress_);
+  Result<bool> advance(Operation& operation) TRESTLE_REQUIRES(progress_);
+  Error with_context(Error error) const TRESTLE_REQUIRES(progress_);
+  void transports_failed(Error error, int64_t now_ns) TRESTLE_REQUIRES(progress_);
 
   const EngineConfig config_;
   const bool crowded_;  // ranks outnumber processors on this host
-  Agreement agreement_;
+  Agreement agreement_ TRESTLE_GUARDED_BY(progress_);
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<Transport*> router_;
   std::unique_ptr<Express> express_;
 
-  std::atomic<bool> locked_{false};
+  ProgressLock progress_;
   std::atomic<bool> failed_{false};
-  mutable std::mutex failure_mutex_;
-  std::optional<Error> failure_;
+  mutable Mutex failure_mutex_;
+  std::optional<Error> failure_ TRESTLE_GUARDED_BY(failure_mutex_);
   std::atomic<size_t> pending_{0};
   std::atomic<int64_t> last_driven_ns_{0};
   std::atomic<int> sleepers_{0};
   std::atomic<int> attended_{0};
   std::atomic<int> awaited_express_{0};  // active operations that no descriptor announces
 
-  std::mutex inbox_mutex_;
-  std::vector<Operation*> inbox_;
+  Mutex inbox_mutex_;
+  std::vector<Operation*> inbox_ TRESTLE_GUARDED_BY(inbox_mutex_);
   std::atomic<bool> inbox_full_{false};
 
   // Under the progress lock.
-  std::vector<Operation*> active_;  // ascending numbers
-  std::vector<Operation*> drained_;
-  uint32_t rounds_ = 0;
-  std::optional<Error> suspicion_;  // a transport lost a peer: why may be known elsewhere
-  int64_t suspected_ns_ = 0;
-  bool closed_ = false;
-  bool transports_closed_ = false;
+  std::vector<Operation*> active_ TRESTLE_GUARDED_BY(progress_);  // ascending numbers
+  std::vector<Operation*> drained_ TRESTLE_GUARDED_BY(progress_);
+  uint32_t rounds_ TRESTLE_GUARDED_BY(progress_) = 0;
+  std::optional<Error> suspicion_ TRESTLE_GUARDED_BY(progress_);  // a transport lost a peer: why may be known elsewhere
+  int64_t suspected_ns_ TRESTLE_GUARDED_BY(progress_) = 0;
+  bool closed_ TRESTLE_GUARDED_BY(progress_) = false;
+  bool transports_closed_ TRESTLE_GUARDED_BY(progress_) = false;
 
-  std::mutex pool_mutex_;
-  std::unordered_map<const Prepared*, std::vector<std::unique_ptr<Operation>>> idle_;
-  std::unordered_map<Operation*, std::unique_ptr<Operation>> lent_;
+  Mutex pool_mutex_;
+  std::unordered_map<const Prepared*, std::vector<std::unique_ptr<Operation>>> idle_ TRESTLE_GUARDED_BY(pool_mutex_);
+  std::unordered_map<Operation*, std::unique_ptr<Operation>> lent_ TRESTLE_GUARDED_BY(pool_mutex_);
 
   UniqueFd epoll_;
   UniqueFd wake_;

@@ -31,7 +31,7 @@ size_t PlanCache::Hash::operator()(const Key& key) const {
 }
 
 Result<PlanCache::Entry> PlanCache::get(uint16_t algorithm, const PlanRequest& request, bool check) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Key key{algorithm, request};
   if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
   Entry made = std::make_shared<const Plan>(TRY(build_plan(algorithms()[algorithm], request, check)));
@@ -41,7 +41,7 @@ Result<PlanCache::Entry> PlanCache::get(uint16_t algorithm, const PlanRequest& r
 }
 
 size_t PlanCache::size() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return plans_.size();
 }
 

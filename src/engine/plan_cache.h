@@ -5,9 +5,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "plan/plan.h"
 
@@ -30,8 +30,8 @@ class PlanCache {
     size_t operator()(const Key& key) const;
   };
 
-  mutable std::mutex mutex_;
-  std::unordered_map<Key, Entry, Hash> plans_;
+  mutable Mutex mutex_;
+  std::unordered_map<Key, Entry, Hash> plans_ TRESTLE_GUARDED_BY(mutex_);
 };
 
 }  // namespace trestle

@@ -60,12 +60,12 @@ Progress::~Progress() {
 }
 
 std::shared_ptr<const Progress::Engines> Progress::engines() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return engines_;
 }
 
 Status Progress::add(std::shared_ptr<Engine> engine) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   TRY(start_helper());
   auto next = std::make_shared<Engines>(*engines_);
   next->push_back(std::move(engine));
@@ -74,7 +74,7 @@ Status Progress::add(std::shared_ptr<Engine> engine) {
 }
 
 void Progress::remove(const Engine* engine) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto next = std::make_shared<Engines>(*engines_);
   std::erase_if(*next, [engine](const auto& e) { return e.get() == engine; });
   engines_ = std::move(next);
@@ -82,11 +82,11 @@ void Progress::remove(const Engine* engine) {
 
 Status Progress::add(std::shared_ptr<Pollable> pollable) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     TRY(start_helper());
   }
   {
-    std::lock_guard lock(pollables_mutex_);
+    const MutexLock lock(pollables_mutex_);
     pollables_.push_back(std::move(pollable));
   }
   ring();
@@ -94,7 +94,7 @@ Status Progress::add(std::shared_ptr<Pollable> pollable) {
 }
 
 void Progress::remove(const Pollable* pollable) {
-  std::lock_guard lock(pollables_mutex_);
+  const MutexLock lock(pollables_mutex_);
   std::erase_if(pollables_, [pollable](const auto& p) { return p.get() == pollable; });
 }
 
@@ -185,12 +185,12 @@ void Progress::wait(const std::function<bool()>& done, const std::function<std::
 // ---- the helper thread
 
 void Progress::poll_pollables(int64_t now_ns) {
-  std::lock_guard lock(pollables_mutex_);
+  const MutexLock lock(pollables_mutex_);
   for (const auto& pollable : pollables_) pollable->poll(now_ns);
 }
 
 int64_t Progress::next_pollable_ns() {
-  std::lock_guard lock(pollables_mutex_);
+  const MutexLock lock(pollables_mutex_);
   int64_t due = INT64_MAX;
   for (const auto& pollable : pollables_) due = std::min(due, pollable->next_due_ns());
   return due;
@@ -221,7 +221,7 @@ void Progress::helper_sleep(int64_t timeout_ns) {
   std::vector<pollfd> fds;
   fds.push_back({bell_.get(), POLLIN, 0});
   {
-    std::lock_guard lock(pollables_mutex_);
+    const MutexLock lock(pollables_mutex_);
     for (const auto& pollable : pollables_) fds.push_back({pollable->event_fd(), POLLIN, 0});
   }
   timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000), static_cast<long>(timeout_ns % 1'000'000'000)};

@@ -8,13 +8,12 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "base/thread.h"
 #include "base/unique_fd.h"
@@ -62,7 +61,7 @@ class Progress {
  private:
   using Engines = std::vector<std::shared_ptr<Engine>>;
   std::shared_ptr<const Engines> engines() const;
-  Status start_helper();
+  Status start_helper() TRESTLE_REQUIRES(mutex_);
   void helper_loop();
   int helper_round(int64_t now_ns);
   bool anything_to_drive(const Engines& engines) const;
@@ -71,10 +70,10 @@ class Progress {
   void helper_sleep(int64_t timeout_ns);
   void ring();
 
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Engines> engines_ = std::make_shared<Engines>();
-  std::mutex pollables_mutex_;  // held while they are polled
-  std::vector<std::shared_ptr<Pollable>> pollables_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const Engines> engines_ TRESTLE_GUARDED_BY(mutex_) = std::make_shared<Engines>();
+  Mutex pollables_mutex_;  // held while they are polled
+  std::vector<std::shared_ptr<Pollable>> pollables_ TRESTLE_GUARDED_BY(pollables_mutex_);
   std::atomic<bool> helper_deep_asleep_{false};
   std::atomic<int> companies_{0};
   std::atomic<bool> stop_{false};

@@ -20,7 +20,7 @@ void Stream::enqueue(std::vector<Operation*> operations) {
 void Stream::record(const std::shared_ptr<Event>& event) {
   auto item = std::make_unique<StreamItem>();
   {
-    std::lock_guard lock(event->mutex_);
+    const MutexLock lock(event->mutex_);
     item->generation = ++event->generation_;
     event->open_.push_back(item->generation);
     event->complete_.store(false, std::memory_order_release);
@@ -32,7 +32,7 @@ void Stream::record(const std::shared_ptr<Event>& event) {
 void Stream::wait_for(const std::shared_ptr<Event>& event) {
   auto item = std::make_unique<StreamItem>();
   {
-    std::lock_guard lock(event->mutex_);
+    const MutexLock lock(event->mutex_);
     item->generation = event->generation_;
   }
   item->wait = event;
@@ -41,7 +41,7 @@ void Stream::wait_for(const std::shared_ptr<Event>& event) {
 
 void Stream::push(std::unique_ptr<StreamItem> item) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     pending_.fetch_add(1, std::memory_order_acq_rel);
     items_.push_back(std::move(item));
   }
@@ -51,7 +51,7 @@ void Stream::push(std::unique_ptr<StreamItem> item) {
 // True if the record that was waited for is done, whatever was recorded since; else this stream is woken when it is.
 bool Stream::await(StreamItem& item) {
   Event& event = *item.wait;
-  std::lock_guard lock(event.mutex_);
+  const MutexLock lock(event.mutex_);
   if (std::find(event.open_.begin(), event.open_.end(), item.generation) == event.open_.end()) return true;
   event.waiters_.push_back(weak_from_this());
   return false;
@@ -68,7 +68,7 @@ bool Stream::pump_locked(std::vector<std::weak_ptr<Stream>>& to_wake, std::vecto
     }
     if (head.wait && !await(head)) return false;
     if (head.record) {
-      std::lock_guard lock(head.record->mutex_);
+      const MutexLock lock(head.record->mutex_);
       std::erase(head.record->open_, head.generation);
       if (head.record->generation_ == head.generation) head.record->complete_.store(true, std::memory_order_release);
       to_wake.insert(to_wake.end(), head.record->waiters_.begin(), head.record->waiters_.end());
@@ -84,7 +84,7 @@ void Stream::pump() {
   std::vector<std::weak_ptr<Stream>> to_wake;
   std::vector<Operation*> to_activate;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     pump_locked(to_wake, to_activate);
   }
   for (Operation* operation : to_activate) operation->engine().activate(*operation);
@@ -95,7 +95,7 @@ void Stream::pump() {
 
 void Stream::operation_done(Operation& operation, const Error* error) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (error != nullptr && !error_) error_ = *error;
     StreamItem* item = operation.item;
     CHECK(!items_.empty() && items_.front().get() == item,
@@ -111,7 +111,7 @@ void Stream::operation_done(Operation& operation, const Error* error) {
 
 bool Stream::cancel(Operation& operation, const Error& error) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto place =
         std::find_if(items_.begin(), items_.end(), [&](const auto& i) { return i.get() == operation.item; });
     if (place == items_.end() || (place == items_.begin() && head_active_)) return false;
@@ -126,12 +126,12 @@ bool Stream::cancel(Operation& operation, const Error& error) {
 }
 
 std::optional<Error> Stream::take_error() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::exchange(error_, std::nullopt);
 }
 
 std::shared_ptr<Engine> Stream::head_engine() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (items_.empty() || items_.front()->operations.empty()) return nullptr;
   return items_.front()->operations.front()->engine().shared_from_this();
 }

@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 
 namespace trestle {
@@ -27,11 +27,11 @@ class Event {
 
  private:
   friend class Stream;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::atomic<bool> complete_{true};
-  uint64_t generation_ = 0;     // of the last record
-  std::vector<uint64_t> open_;  // generations that no stream has reached yet
-  std::vector<std::weak_ptr<Stream>> waiters_;
+  uint64_t generation_ TRESTLE_GUARDED_BY(mutex_) = 0;     // of the last record
+  std::vector<uint64_t> open_ TRESTLE_GUARDED_BY(mutex_);  // generations that no stream has reached yet
+  std::vector<std::weak_ptr<Stream>> waiters_ TRESTLE_GUARDED_BY(mutex_);
 };
 
 // What a stream runs as one: operations that progress together, or the record of an event, or the wait for one.
@@ -67,14 +67,15 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Runs what can run from the head on. Afterwards, without the lock, wakes the streams that waited for recorded
   // events.
   void pump();
-  bool pump_locked(std::vector<std::weak_ptr<Stream>>& to_wake, std::vector<Operation*>& to_activate);
-  bool await(StreamItem& item);
+  bool pump_locked(std::vector<std::weak_ptr<Stream>>& to_wake, std::vector<Operation*>& to_activate)
+      TRESTLE_REQUIRES(mutex_);
+  bool await(StreamItem& item) TRESTLE_REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::deque<std::unique_ptr<StreamItem>> items_;
-  bool head_active_ = false;
+  Mutex mutex_;
+  std::deque<std::unique_ptr<StreamItem>> items_ TRESTLE_GUARDED_BY(mutex_);
+  bool head_active_ TRESTLE_GUARDED_BY(mutex_) = false;
   std::atomic<size_t> pending_{0};
-  std::optional<Error> error_;
+  std::optional<Error> error_ TRESTLE_GUARDED_BY(mutex_);
 };
 
 }  // namespace trestle

@@ -156,10 +156,12 @@ TEST(Environment, IsReadInBaseOnly) {
                 "variables are rows of base/config_table.h");
 }
 
-// Highway compiles a file of the kernels once per instruction set, which takes conditions; nobody else needs them.
+// Highway compiles a file of the kernels once per instruction set, which takes conditions, and annotations of locks are
+// known to one compiler only; nobody else needs them.
 TEST(Preprocessor, DecidesNothing) {
   const std::regex condition("^\\s*#\\s*(if|ifdef|ifndef|elif|else|endif)\\b");
   for (const SourceFile& file : code_of({"src", "perf"})) {
+    if (file.path == "src/base/thread_annotations.h") continue;
     for (size_t i = 0; i < file.lines.size(); ++i) {
       EXPECT_FALSE(std::regex_search(file.lines[i], condition))
           << file.path << ":" << i + 1 << ": CMake chooses files, the preprocessor decides nothing";
@@ -184,6 +186,13 @@ TEST(Exceptions, AreCaughtAtTheCBoundaryOnly) {
                              }),
               files.end());
   expect_absent(files, "\\b(catch|try)\\b", "the only catch is the guard of the C functions");
+}
+
+TEST(Locks, AreOnesThatTheAnalysisKnows) {
+  std::vector<SourceFile> files = code_of({"src", "kernels"});
+  std::erase_if(files, [](const SourceFile& file) { return file.path == "src/base/mutex.h"; });
+  expect_absent(files, "\\bstd::(\\w*mutex|lock_guard|unique_lock|scoped_lock|condition_variable\\w*)\\b",
+                "base/mutex.h, with what it guards annotated");
 }
 
 // Everything that people read, whatever its kind.

@@ -17,17 +17,20 @@ Result<std::unique_ptr<ControlMesh>> ControlMesh::create(const ControlSettings& 
                                                          std::vector<ControlConnection> out,
                                                          std::vector<ControlConnection> in) {
   auto impl = std::make_unique<Impl>(settings);
-  TRY(impl->add_links(std::move(out), std::move(in)));
+  {
+    const MutexLock lock(impl->mutex_);
+    TRY(impl->add_links(std::move(out), std::move(in)));
+  }
   return std::unique_ptr<ControlMesh>(new ControlMesh(std::move(impl)));
 }
 
 void ControlMesh::start(ControlListener* listener) {
-  const std::lock_guard lock(impl_->mutex_);
+  const MutexLock lock(impl_->mutex_);
   impl_->begin(listener);
 }
 
 void ControlMesh::set_names(std::vector<std::string> names) {
-  const std::lock_guard lock(impl_->mutex_);
+  const MutexLock lock(impl_->mutex_);
   CHECK(names.size() == impl_->names_.size(), "the control mesh needs a name for every rank");
   impl_->names_ = std::move(names);
 }
@@ -41,7 +44,7 @@ void ControlMesh::poll(int64_t now_ns) {
   ControlListener* listener = nullptr;
   std::optional<Impl::Story> story;
   {
-    const std::lock_guard lock(impl_->mutex_);
+    const MutexLock lock(impl_->mutex_);
     if (impl_->closed_) return;
     impl_->poll_links(now_ns);
     impl_->beat(now_ns);
@@ -61,28 +64,28 @@ void ControlMesh::poll(int64_t now_ns) {
 }
 
 int64_t ControlMesh::next_due_ns() const {
-  const std::lock_guard lock(impl_->mutex_);
+  const MutexLock lock(impl_->mutex_);
   return impl_->next_due_ns();
 }
 
 void ControlMesh::flood_error(const Error& error, int32_t failed_rank) {
-  const std::lock_guard lock(impl_->mutex_);
+  const MutexLock lock(impl_->mutex_);
   impl_->tell({false, failed_rank, error}, true);
 }
 
 void ControlMesh::flood_abort() {
-  const std::lock_guard lock(impl_->mutex_);
+  const MutexLock lock(impl_->mutex_);
   const int32_t rank = impl_->settings_.rank;
   impl_->tell({true, rank, {Code::kAborted, impl_->name(rank) + " aborted the communicator"}}, true);
 }
 
 void ControlMesh::start_all_gather(uint64_t seq, std::string mine) {
-  const std::lock_guard lock(impl_->mutex_);
+  const MutexLock lock(impl_->mutex_);
   impl_->start_gather({false, seq}, std::move(mine));
 }
 
 Result<std::vector<std::string>> ControlMesh::all_gather_result(uint64_t seq) {
-  const std::lock_guard lock(impl_->mutex_);
+  const MutexLock lock(impl_->mutex_);
   Dissemination* gather = TRY(impl_->gather_if_done({false, seq}));
   if (gather == nullptr) return std::vector<std::string>{};
   std::vector<std::string> blobs = gather->take_blobs();
@@ -91,25 +94,25 @@ Result<std::vector<std::string>> ControlMesh::all_gather_result(uint64_t seq) {
 }
 
 void ControlMesh::start_barrier(uint64_t seq) {
-  const std::lock_guard lock(impl_->mutex_);
+  const MutexLock lock(impl_->mutex_);
   impl_->start_gather({true, seq}, "");
 }
 
 Result<bool> ControlMesh::barrier_done(uint64_t seq) {
-  const std::lock_guard lock(impl_->mutex_);
+  const MutexLock lock(impl_->mutex_);
   const bool done = TRY(impl_->gather_if_done({true, seq})) != nullptr;
   if (done) impl_->gathers_.erase({true, seq});
   return done;
 }
 
 std::vector<int32_t> ControlMesh::missing(uint64_t seq, bool barrier) const {
-  const std::lock_guard lock(impl_->mutex_);
+  const MutexLock lock(impl_->mutex_);
   const auto found = impl_->gathers_.find({barrier, seq});
   return found == impl_->gathers_.end() ? std::vector<int32_t>{} : found->second.missing();
 }
 
 Status ControlMesh::status() const {
-  const std::lock_guard lock(impl_->mutex_);
+  const MutexLock lock(impl_->mutex_);
   if (impl_->story_) return impl_->story_->error;
   return {};
 }
@@ -117,7 +120,7 @@ Status ControlMesh::status() const {
 void ControlMesh::close(int linger_ms) {
   const int64_t until = monotonic_clock().now_ns() + int64_t{linger_ms} * 1'000'000;
   {
-    const std::lock_guard lock(impl_->mutex_);
+    const MutexLock lock(impl_->mutex_);
     if (impl_->closed_) return;
     impl_->say_bye();
     impl_->closed_ = true;
@@ -125,7 +128,7 @@ void ControlMesh::close(int linger_ms) {
   }
   while (true) {
     {
-      const std::lock_guard lock(impl_->mutex_);
+      const MutexLock lock(impl_->mutex_);
       if (impl_->drained() || monotonic_clock().now_ns() >= until) return impl_->end_links();
     }
     ::poll(nullptr, 0, 1);  // acknowledgements raise no event

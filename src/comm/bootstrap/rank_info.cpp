@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
-#include <mutex>
 #include <span>
 
 #include "base/host.h"
+#include "base/mutex.h"
 #include "comm/bootstrap/byte_text.h"
 #include "transport/auth/crypto.h"
 
@@ -112,10 +112,11 @@ Result<RankInfo> decode_rank_info(const std::string& bytes) {
 }
 
 uint64_t process_token() {
-  static std::mutex mutex;
-  static uint64_t token = 0;
-  static pid_t owner = 0;  // a forked child has the parent's memory, but the token is not its own
-  const std::lock_guard lock(mutex);
+  static Mutex mutex;
+  static uint64_t token TRESTLE_GUARDED_BY(mutex) = 0;
+  static pid_t owner TRESTLE_GUARDED_BY(mutex) =
+      0;  // a forked child has the parent's memory, but the token is not its own
+  const MutexLock lock(mutex);
   if (owner != getpid()) {
     token = fresh_token();
     owner = getpid();

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/thread.h"
 #include "comm/bootstrap/rendezvous_server_impl.h"
 
@@ -31,7 +31,7 @@ class Registry {
   }
 
   Status add(std::unique_ptr<RendezvousServer> server) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     reap();
     entries_.emplace_back(std::move(server));
     Entry& entry = entries_.back();
@@ -48,7 +48,7 @@ class Registry {
   }
 
   size_t running() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     reap();
     return entries_.size();
   }
@@ -61,7 +61,7 @@ class Registry {
     std::atomic<bool> done{false};
   };
 
-  void reap() {
+  void reap() TRESTLE_REQUIRES(mutex_) {
     if (owner_ != getpid()) {  // after a fork
       for (Entry& entry : entries_) {
         entry.thread.forget();
@@ -80,9 +80,9 @@ class Registry {
     }
   }
 
-  std::mutex mutex_;
-  std::list<Entry> entries_;
-  pid_t owner_ = getpid();
+  Mutex mutex_;
+  std::list<Entry> entries_ TRESTLE_GUARDED_BY(mutex_);
+  pid_t owner_ TRESTLE_GUARDED_BY(mutex_) = getpid();
 };
 
 Registry& registry() {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <tuple>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "comm/bootstrap/meeting.h"
 #include "comm/bootstrap/rendezvous_server.h"
 
@@ -109,9 +109,9 @@ Result<NamedPlace> named_place(const BootstrapConfig& config) {
 }  // namespace
 
 uint64_t next_communicator(const std::string& rendezvous, int32_t nranks, int32_t rank) {
-  static std::mutex mutex;
-  static std::map<std::tuple<std::string, int32_t, int32_t>, uint64_t> made;
-  const std::lock_guard lock(mutex);
+  static Mutex mutex;
+  static std::map<std::tuple<std::string, int32_t, int32_t>, uint64_t> made TRESTLE_GUARDED_BY(mutex);
+  const MutexLock lock(mutex);
   return made[{rendezvous, nranks, rank}]++;
 }
 

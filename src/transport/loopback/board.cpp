@@ -10,13 +10,14 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 
 namespace trestle {
 namespace {
 
 struct LoopbackBoard {
-  std::mutex mutex;
-  std::map<std::pair<std::string, int32_t>, std::weak_ptr<Mailbox>> places;
+  Mutex mutex;
+  std::map<std::pair<std::string, int32_t>, std::weak_ptr<Mailbox>> places TRESTLE_GUARDED_BY(mutex);
 };
 
 LoopbackBoard& board() {
@@ -36,7 +37,7 @@ Result<std::shared_ptr<Mailbox>> Mailbox::create() {
 void Mailbox::put(const LoopbackNote& note) {
   bool ring;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     notes_.push_back(note);
     waiting_.store(static_cast<uint32_t>(notes_.size()), std::memory_order_release);
     ring = std::exchange(asleep_, false);
@@ -49,21 +50,21 @@ void Mailbox::put(const LoopbackNote& note) {
 bool Mailbox::take(std::vector<LoopbackNote>& notes) {
   CHECK(notes.empty(), "notes are taken into an empty list");
   if (waiting_.load(std::memory_order_acquire) == 0) return false;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   notes.swap(notes_);
   waiting_.store(0, std::memory_order_relaxed);
   return !notes.empty();
 }
 
 bool Mailbox::prepare_sleep() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   asleep_ = notes_.empty();
   return asleep_;
 }
 
 void Mailbox::finish_sleep() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     asleep_ = false;
   }
   uint64_t count;
@@ -89,7 +90,7 @@ bool Mailbox::shut(int most_ms) {
 }
 
 bool pin_mailbox(const std::string& job, int32_t rank, const std::shared_ptr<Mailbox>& mailbox) {
-  const std::lock_guard lock(board().mutex);
+  const MutexLock lock(board().mutex);
   std::weak_ptr<Mailbox>& place = board().places[{job, rank}];
   if (!place.expired()) return false;
   place = mailbox;
@@ -97,13 +98,13 @@ bool pin_mailbox(const std::string& job, int32_t rank, const std::shared_ptr<Mai
 }
 
 void unpin_mailbox(const std::string& job, int32_t rank, const Mailbox* mailbox) {
-  const std::lock_guard lock(board().mutex);
+  const MutexLock lock(board().mutex);
   const auto place = board().places.find({job, rank});
   if (place != board().places.end() && place->second.lock().get() == mailbox) board().places.erase(place);
 }
 
 std::shared_ptr<Mailbox> find_mailbox(const std::string& job, int32_t rank) {
-  const std::lock_guard lock(board().mutex);
+  const MutexLock lock(board().mutex);
   const auto place = board().places.find({job, rank});
   return place == board().places.end() ? nullptr : place->second.lock();
 }

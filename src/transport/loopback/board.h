@@ -7,10 +7,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "transport/transport.h"
@@ -55,9 +55,9 @@ class Mailbox {
   bool shut(int most_ms);
 
  private:
-  std::mutex mutex_;  // held for a push or a swap only
-  std::vector<LoopbackNote> notes_;
-  bool asleep_ = false;
+  Mutex mutex_;  // held for a push or a swap only
+  std::vector<LoopbackNote> notes_ TRESTLE_GUARDED_BY(mutex_);
+  bool asleep_ TRESTLE_GUARDED_BY(mutex_) = false;
   std::atomic<uint32_t> waiting_{0};
   std::atomic<uint32_t> readers_{0};
   std::atomic<bool> shut_{false};

@@ -7,12 +7,12 @@
 #include <array>
 #include <list>
 #include <map>
-#include <mutex>
 #include <new>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "transport/auth/handshake.h"
 #include "transport/shm/links.h"
 #include "transport/socket/socket.h"
@@ -69,10 +69,10 @@ struct Board::ProcessMemory {
   const std::unique_ptr<Row[]> rows;
 
   static std::shared_ptr<ProcessMemory> find_or_make(const std::string& job, int32_t ranks) {
-    static std::mutex mutex;
+    static Mutex mutex;
     static std::map<std::string, std::weak_ptr<ProcessMemory>>* const boards =
         new std::map<std::string, std::weak_ptr<ProcessMemory>>;
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     std::erase_if(*boards, [](const auto& entry) { return entry.second.expired(); });
     std::weak_ptr<ProcessMemory>& place = (*boards)[job];
     std::shared_ptr<ProcessMemory> memory = place.lock();

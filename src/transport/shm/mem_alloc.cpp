@@ -8,10 +8,10 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "transport/shm/segment.h"
 
 namespace trestle {
@@ -101,13 +101,13 @@ struct Allocation {
 };
 
 struct Registry {
-  std::mutex mutex;
-  std::map<uintptr_t, Allocation> allocations;  // by address
-  uint64_t last_id = 0;
-  Index index;
+  Mutex mutex;
+  std::map<uintptr_t, Allocation> allocations TRESTLE_GUARDED_BY(mutex);  // by address
+  uint64_t last_id TRESTLE_GUARDED_BY(mutex) = 0;
+  Index index;  // replaced under the mutex, read without
   std::atomic<uint64_t> frees{0};
 
-  void publish() {
+  void publish() TRESTLE_REQUIRES(mutex) {
     std::vector<Index::Entry> entries;
     entries.reserve(allocations.size());
     for (const auto& [begin, allocation] : allocations) {
@@ -132,7 +132,7 @@ Result<void*> mem_alloc(size_t bytes) {
   allocation.segment = TRY(Segment::create("trestle-memory", bytes, true));
   void* const data = allocation.segment.data();
   Registry& r = registry();
-  const std::lock_guard lock(r.mutex);
+  const MutexLock lock(r.mutex);
   allocation.id = ++r.last_id;
   r.allocations.emplace(reinterpret_cast<uintptr_t>(data), std::move(allocation));
   r.publish();
@@ -142,7 +142,7 @@ Result<void*> mem_alloc(size_t bytes) {
 Status mem_free(void* pointer) {
   if (pointer == nullptr) return {};
   Registry& r = registry();
-  const std::lock_guard lock(r.mutex);
+  const MutexLock lock(r.mutex);
   const auto found = r.allocations.find(reinterpret_cast<uintptr_t>(pointer));
   if (found == r.allocations.end()) {
     return Error{Code::kInvalidArgument,
@@ -161,7 +161,7 @@ MemPlace mem_find(const void* pointer, size_t bytes) {
 
 Result<MemShare> mem_share(uint64_t id) {
   Registry& r = registry();
-  const std::lock_guard lock(r.mutex);
+  const MutexLock lock(r.mutex);
   for (const auto& [begin, allocation] : r.allocations) {
     if (allocation.id != id) continue;
     const int fd = fcntl(allocation.segment.fd(), F_DUPFD_CLOEXEC, 0);
@@ -179,7 +179,7 @@ uint64_t mem_frees() {
 
 bool mem_alive(uint64_t id) {
   Registry& r = registry();
-  const std::lock_guard lock(r.mutex);
+  const MutexLock lock(r.mutex);
   return std::any_of(r.allocations.begin(), r.allocations.end(), [&](const auto& a) { return a.second.id == id; });
 }
 
