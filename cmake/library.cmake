@@ -2,7 +2,7 @@
 if(EXISTS ${CMAKE_SOURCE_DIR}/src/api.cpp)
   add_library(trestle SHARED ${CMAKE_SOURCE_DIR}/src/api.cpp ${CMAKE_SOURCE_DIR}/src/api_collectives.cpp
                              ${CMAKE_SOURCE_DIR}/src/api_requests.cpp ${CMAKE_SOURCE_DIR}/src/api_streams.cpp)
-  target_include_directories(trestle PUBLIC ${CMAKE_SOURCE_DIR}/include PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_include_directories(trestle PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(trestle PRIVATE trestle_comm)
   target_link_options(trestle PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/trestle.map -Wl,--exclude-libs,ALL)
   set_target_properties(trestle PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
