@@ -1,5 +1,7 @@
 #include "engine/operation.h"
 
+#include <utility>
+
 namespace trestle {
 
 namespace {
@@ -18,6 +20,7 @@ Operation::Operation(Engine& engine, std::shared_ptr<const Prepared> prepared)
   next_stage_.resize(schedule.chunks.size());
   position_.resize(schedule.orders.size());
   in_flight_count_.resize(schedule.orders.size());
+  if (!prepared_->data) touched_ = std::make_unique<bool[]>(schedule.chunks.size() * prepared_->stages);
 }
 
 void Operation::bind(void* const send, void* recv, uint64_t number, int64_t timeout_ns) {
@@ -59,7 +62,10 @@ bool Operation::start_phases() {
       const PhaseId id = order.order[position_[o]];
       if (next_stage_[id.chunk] != id.stage) break;
       PhaseRun& run = run_of(id);
-      run.start(buffers_, number_, id.chunk * prepared_->stages + id.stage, position_[o]);
+      const uint32_t phase = id.chunk * prepared_->stages + id.stage;
+      bool* const touched = touched_ ? &touched_[phase] : nullptr;
+      run.start(buffers_, number_, phase, position_[o], touched);
+      if (touched != nullptr) *touched = true;
       in_flight_.push_back({o, id, &run});
       ++position_[o];
       ++in_flight_count_[o];
@@ -83,6 +89,10 @@ Result<bool> Operation::advance(Router router) {
   size_t kept = 0;
   for (size_t i = 0; i < in_flight_.size(); ++i) {
     const InFlight phase = in_flight_[i];
+    if (touched_ && !std::exchange(touched_[phase.id.chunk * prepared_->stages + phase.id.stage], false)) {
+      in_flight_[kept++] = phase;
+      continue;
+    }
     const Result<bool> advanced = phase.run->advance(router);
     if (!advanced.ok()) {  // what is done is not what describe() should find
       in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(kept),

@@ -80,6 +80,9 @@ class Operation {
   std::vector<uint32_t> position_;                            // by order: phases started
   std::vector<uint32_t> in_flight_count_;                     // by order
   std::vector<InFlight> in_flight_;                           // in start order
+  // By phase number, where there is no data: messages of the phase are done that it has not looked at. Together, so
+  // that a rank of many that has most of its phases in flight finds the few that can go on.
+  std::unique_ptr<bool[]> touched_;
   uint32_t phases_left_ = 0;
   int64_t tell_ns_ = 0;  // when tell_awaited() may speak
   int32_t told_ = -1;    // the rank that was told last

@@ -69,7 +69,7 @@ PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared)
   active_.reserve(steps_.size());
 }
 
-void PhaseRun::start(const Buffers& buffers, uint64_t number, uint32_t phase_number, uint32_t turn) {
+void PhaseRun::start(const Buffers& buffers, uint64_t number, uint32_t phase_number, uint32_t turn, bool* touched) {
   buffers_ = buffers;
   number_ = number;
   phase_number_ = phase_number;
@@ -80,7 +80,11 @@ void PhaseRun::start(const Buffers& buffers, uint64_t number, uint32_t phase_num
     steps_[s].issued = steps_[s].finished = steps_[s].done_bytes = 0;
     active_.push_back(s);
   }
-  for (Slot& slot : slots_) slot.posted = 0;
+  for (Slot& slot : slots_) {
+    slot.posted = 0;
+    slot.send.touched = touched;
+    for (RecvRequest& receive : slot.receives) receive.touched = touched;
+  }
   if (active_.empty()) average_output();
 }
 

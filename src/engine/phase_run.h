@@ -31,8 +31,8 @@ class PhaseRun {
   PhaseRun& operator=(const PhaseRun&) = delete;
 
   // number: of the operation, as in its messages; phase_number: chunk * stages + stage; turn: its place in the order of
-  // its dimension.
-  void start(const Buffers& buffers, uint64_t number, uint32_t phase_number, uint32_t turn);
+  // its dimension; touched: for RecvRequest::touched of its messages, outlives the run.
+  void start(const Buffers& buffers, uint64_t number, uint32_t phase_number, uint32_t turn, bool* touched);
   // Does what can be done now. True if anything moved.
   Result<bool> advance(Router router);
   bool complete() const { return started_ && active_.empty(); }

@@ -14,6 +14,12 @@ namespace {
 constexpr uint64_t kPsPerNs = 1000;
 constexpr uint64_t kPsPerByteAtOneMbps = 8'000'000;
 
+template <class Request>
+void complete(Request& request) {
+  request.state = RequestState::kDone;
+  if (request.touched != nullptr) *request.touched = true;
+}
+
 }  // namespace
 
 // The transport of one simulated rank: posts go to the network, nothing else.
@@ -209,10 +215,10 @@ void SimNetwork::arrive(uint32_t index) {
     recv.transport.word[0] = static_cast<uint64_t>(message.from);
   } else {
     if (data_) copy_pieces(send.pieces, recv.pieces);
-    send.state = RequestState::kDone;
+    complete(send);
     wake(message.from);
   }
-  recv.state = RequestState::kDone;
+  complete(recv);
   wake(message.to);
   messages_.erase(index);
 }
@@ -221,7 +227,7 @@ void SimNetwork::released(RecvRequest& request) {
   auto* send = static_cast<SendRequest*>(request.transport.pointer[0]);
   request.transport.pointer[0] = nullptr;
   if (send == nullptr) return;
-  send->state = RequestState::kDone;
+  complete(*send);
   wake(static_cast<int32_t>(request.transport.word[0]));
 }
 

@@ -88,6 +88,7 @@ struct SendRequest {
   size_t bytes = 0;                    // their sum; may be 0
   uint32_t step = 0;                   // of its phase: a transport that can choose may let earlier ones go first
   RequestState state = RequestState::kIdle;
+  bool* touched = nullptr;  // see RecvRequest
   TransportPrivate transport;
 };
 
@@ -97,6 +98,9 @@ struct RecvRequest {
   std::span<const Piece> pieces;  // empty: a view is wanted
   size_t bytes = 0;               // may be 0
   RequestState state = RequestState::kIdle;
+  // Set when the state becomes kDone, by simulated transports alone: so of many phases only those are asked to go on
+  // that can.
+  bool* touched = nullptr;
   std::vector<ConstPiece>
       view;  // done view: where the data is, in order; their sum is `bytes`. Capacity is kept between uses.
   TransportPrivate transport;
