@@ -10,8 +10,14 @@ namespace trestle {
 
 std::span<const Algorithm> algorithms() {
   // In this order ties of predicted time are decided.
-  static const Algorithm kTable[] = {kRing,       kDirect,          kHalvingDoubling, kRecursiveDoubling,
-                                     kBinaryTree, kDoubleBinaryTree};
+  static const Algorithm kTable[] = {
+      kRing,               // ring
+      kDirect,             // direct
+      kHalvingDoubling,    // hd
+      kRecursiveDoubling,  // rd
+      kBinaryTree,         // tree
+      kDoubleBinaryTree,   // dbtree
+  };
   return kTable;
 }
 
