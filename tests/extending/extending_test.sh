@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# extending_test.sh PATCH SOURCE_FOLDER COMPILER_AND_FLAGS OBJECTS_AND_LIBRARIES FILTER: docs/extending.md does what it says. Applies the patch
+# to a copy of the folders that it touches, compiles the copy's changed sources and no others, links them with the objects of a test and the
+# libraries of this build (the archive's own catalog stays behind, being there already), and runs the test's cases of the new row.
+set -euo pipefail
+change=$1 source_folder=$2 filter=$5
+read -ra compiler <<<"$3"
+IFS='|' read -ra objects <<<"$4"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mapfile -t touched < <(sed -n 's|^+++ b/\([^\t]*\).*|\1|p' "$change")
+for folder in $(printf '%s\n' "${touched[@]}" | cut -d/ -f1-2 | sort -u); do
+  mkdir -p "$work/$folder"
+  cp -r "$source_folder/$folder/." "$work/$folder"
+done
+patch --quiet -p1 -d "$work" <"$change" || {
+  echo "extending_test: $change does not apply any more: mend it, and with it docs/extending.md" >&2
+  exit 1
+}
+
+# What the page quotes is what is tested.
+quoted=$(sed -n '/^```cpp$/,/^```$/p' "$source_folder/docs/extending.md" | grep -v '^```')
+[[ -n "$quoted" ]]
+while IFS= read -r line; do
+  grep -qxF -e "+$line" "$source_folder"/tests/extending/*.patch || {
+    echo "extending_test: docs/extending.md quotes what is in no patch: $line" >&2
+    exit 1
+  }
+done <<<"$quoted"
+
+made=()
+for file in "${touched[@]}"; do
+  if [[ "$file" == *.cpp ]]; then
+    object=$work/$(basename "$file").o
+    # The copy first, so that its headers are the ones.
+    "${compiler[@]}" "-I$work/src" "-I$source_folder/src" "-I$source_folder" -c "$work/$file" -o "$object"
+    made+=("$object")
+    grep -rqF "$(basename "$file")" "$work/$(cut -d/ -f1-2 <<<"$file")/CMakeLists.txt" || {
+      echo "extending_test: $file is in no CMakeLists.txt" >&2
+      exit 1
+    }
+  fi
+done
+"${compiler[@]}" "${made[@]}" "${objects[@]}" -pthread -o "$work/test"
+# Not the copy's test, so a name alone must not pass for a case.
+"$work/test" --gtest_filter="$filter" | tee "$work/output" | tail -5
+grep -Eq '^\[==========\] [1-9][0-9]* tests? from' "$work/output"
