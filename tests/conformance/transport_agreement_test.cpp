@@ -143,7 +143,8 @@ TEST_P(TransportAgreement, ANoticeToARankThatHasLeftGoesNowhere) {
   a.endpoints[1].close(1000);
   ASSERT_TRUE(a.endpoints.drive_rounds(0));
   for (int i = 0; i < 3000; ++i) {
-    ASSERT_TRUE(a.endpoints[0].progress().ok());
+    const Result<bool> moved = a.endpoints[0].progress();
+    ASSERT_TRUE(moved.ok()) << moved.error().message;
     SendRequest notice;
     notice.peer = 1;
     notice.tag = {9, kNoticePhase, 0, 0, kOurs};

@@ -235,8 +235,8 @@ Result<bool> TcpTransport::read_from(int32_t rank) {
     const size_t behind = used > 0 || link.large_expected() ? kHeaderReadBytes : kReadBufferBytes;
     vectors_[used++] = {read_buffer_.data(), behind};
     Result<size_t> got = receive_vectors(peer.fd.get(), std::span(vectors_).first(used));
-    if (!got.ok()) return peer_error(rank, got.error());
-    if (got.value() == kEndOfStream) {
+    if (!got.ok() && !link.peer_left()) return peer_error(rank, got.error());
+    if (!got.ok() || got.value() == kEndOfStream) {
       TRY(peer_ended(rank));
       return true;
     }
@@ -265,6 +265,9 @@ Result<bool> TcpTransport::write_to(int32_t rank) {
     const size_t wanted = total(std::span(vectors_).first(used));
     Result<size_t> sent = send_vectors(peer.fd.get(), std::span(vectors_).first(used));
     if (!sent.ok()) {
+      // A goodbye may lie here unread, behind anything.
+      for (peer.readable = true; peer.readable && !peer.link->peer_left();) TRY(read_from(rank));
+      if (!peer.fd) return true;
       if (!peer.link->peer_left()) return peer_error(rank, sent.error());
       // It has said goodbye and closed: our answer is lost, and nothing else matters unless something is open.
       TRY(peer_ended(rank));
