@@ -136,6 +136,27 @@ TEST_P(TransportLife, APeerThatDiesWhileConnectingIsNamed) {
   }
 }
 
+// A notice is done at once, so its sender may leave in peace however far the connection has come.
+TEST_P(TransportLife, WhoLeavesWhileConnectingIsNotTakenForDead) {
+  for (const int32_t ahead : {-1, 0, 1}) {  // drives alone before the end
+    for (int rounds = 0; rounds < 8; ++rounds) {
+      SCOPED_TRACE(testing::Message() << "rounds " << rounds << ", ahead " << ahead);
+      Endpoints endpoints(GetParam(), 2);
+      Outgoing notice(1, {1, kNoticePhase, 0, 0}, 0);
+      post(endpoints, 0, notice);
+      ASSERT_TRUE(endpoints.drive_rounds(rounds));
+      if (ahead >= 0) {
+        ASSERT_TRUE(endpoints[ahead].progress().ok());
+      }
+      endpoints[0].close(1);
+      for (int i = 0; i < 20; ++i) {
+        const Result<bool> moved = endpoints[1].progress();
+        ASSERT_TRUE(moved.ok()) << moved.error().message;
+      }
+    }
+  }
+}
+
 TEST_P(TransportLife, WhatWasDoneArrivesAfterAPeacefulClose) {
   Endpoints endpoints(GetParam(), 2);
   std::deque<Outgoing> out;

@@ -43,7 +43,7 @@ struct Outcome {
 Outcome converse(Handshake& initiator, Handshake& acceptor, const std::function<void(int, Bytes&)>& change = {},
                  size_t slice = 1000) {
   Outcome outcome;
-  for (int message = 0; message < 4; ++message) {
+  for (int message = 0; message < 5; ++message) {
     const bool forth = message % 2 == 0;
     Bytes bytes = said(forth ? initiator : acceptor);
     if (change) change(message, bytes);
@@ -114,18 +114,18 @@ TEST(Handshake, AnUnexpectedRankIsRefusedByEitherSide) {
   EXPECT_NE(outcome.acceptor.error().message.find("rank 3, not rank 4"), std::string::npos);
 }
 
-// One flipped bit anywhere, in any of the four messages: whoever reads it is not convinced.
+// One flipped bit anywhere, in any of the messages: whoever reads it is not convinced.
 TEST(Handshake, NoBitMayChange) {
-  for (int message = 0; message < 4; ++message) {
-    const size_t bytes = message < 2 ? kHelloBytes : kProofBytes;
-    for (size_t at = 0; at < bytes; ++at) {
+  const size_t kBytes[] = {kHelloBytes, kHelloBytes, kProofBytes, kProofBytes, kAcknowledgementBytes};
+  for (int message = 0; message < 5; ++message) {
+    for (size_t at = 0; at < kBytes[message]; ++at) {
       Handshake initiator(Role::kInitiator, Purpose::kTcp, credentials(0), 1);
       Handshake acceptor(Role::kAcceptor, Purpose::kTcp, credentials(1));
       (void)converse(initiator, acceptor, [&](int number, Bytes& data) {
         if (number == message && at < data.size()) data[at] ^= std::byte{1};
       });
-      EXPECT_FALSE(initiator.done()) << "message " << message << ", byte " << at;
-      EXPECT_TRUE(message == 3 || !acceptor.done()) << "message " << message << ", byte " << at;
+      EXPECT_TRUE(message == 4 || !initiator.done()) << "message " << message << ", byte " << at;
+      EXPECT_FALSE(acceptor.done()) << "message " << message << ", byte " << at;
     }
   }
 }
@@ -175,6 +175,55 @@ TEST(Handshake, GarbageIsRefusedAtItsFirstByte) {
   ASSERT_FALSE(status.ok());
   EXPECT_TRUE(acceptor.outgoing().empty()) << "a stranger learns nothing";
   EXPECT_EQ(acceptor.wanted(), 0u);
+}
+
+// An initiator that gives up before it has read the acceptor's proof is counted on by nobody.
+TEST(Handshake, TheAcceptorIsDoneWithTheAcknowledgement) {
+  Handshake initiator(Role::kInitiator, Purpose::kControl, credentials(0), 1);
+  Handshake acceptor(Role::kAcceptor, Purpose::kControl, credentials(1));
+  ASSERT_TRUE(hear(acceptor, said(initiator)).ok());
+  ASSERT_TRUE(hear(initiator, said(acceptor)).ok());
+  EXPECT_FALSE(acceptor.peer_proved());
+  ASSERT_TRUE(hear(acceptor, said(initiator)).ok());
+  EXPECT_TRUE(acceptor.peer_proved());
+  const Bytes proof = said(acceptor);
+  EXPECT_FALSE(acceptor.done()) << "its proof is on its way, and the initiator may be gone";
+  EXPECT_EQ(acceptor.wanted(), kAcknowledgementBytes);
+
+  ASSERT_TRUE(hear(initiator, proof).ok());
+  EXPECT_TRUE(initiator.peer_proved());
+  EXPECT_FALSE(initiator.done()) << "before it has said so";
+  EXPECT_EQ(initiator.wanted(), 0u) << "what is behind the proof is not the handshake's";
+  Bytes last = said(initiator);
+  EXPECT_TRUE(initiator.done());
+  last.push_back(std::byte{42});  // its first data follows at once
+  ASSERT_TRUE(hear(acceptor, last).ok());
+  EXPECT_TRUE(acceptor.done());
+  EXPECT_EQ(acceptor.wanted(), 0u);
+}
+
+TEST(Handshake, AVersionWithoutTheAcknowledgementIsRefused) {
+  Handshake initiator(Role::kInitiator, Purpose::kTcp, credentials(0), 1);
+  Handshake acceptor(Role::kAcceptor, Purpose::kTcp, credentials(1));
+  const Outcome outcome = converse(initiator, acceptor, [](int number, Bytes& data) {
+    if (number == 0) data[8] = std::byte{2};
+  });
+  ASSERT_FALSE(outcome.acceptor.ok());
+  EXPECT_EQ(outcome.acceptor.error().message,
+            "the peer speaks version 2 of the protocol, this side version " + std::to_string(kHandshakeVersion));
+}
+
+// The acknowledgement also carries why there is none.
+TEST(Handshake, AProofThatIsRefusedIsSaid) {
+  Handshake initiator(Role::kInitiator, Purpose::kTcp, credentials(0), 1);
+  Handshake acceptor(Role::kAcceptor, Purpose::kTcp, credentials(1));
+  const Outcome outcome = converse(initiator, acceptor, [](int number, Bytes& data) {
+    if (number == 3) data.back() ^= std::byte{1};
+  });
+  ASSERT_FALSE(outcome.initiator.ok());
+  ASSERT_FALSE(outcome.acceptor.ok());
+  EXPECT_NE(outcome.acceptor.error().message.find("secret"), std::string::npos) << outcome.acceptor.error().message;
+  EXPECT_TRUE(acceptor.secret_differs());
 }
 
 TEST(Handshake, HalfOfItIsNotDone) {

@@ -51,6 +51,7 @@ class Connector {
     std::optional<Handshake> handshake;
     int64_t since_ns = 0;     // an accepted one: when; an outgoing one: when to try next
     int64_t refused_ns = -1;  // first refusal of an outgoing one
+    bool proved() const { return handshake && handshake->peer_proved(); }
   };
 
   int32_t peer(int step, int direction) const {
@@ -65,6 +66,7 @@ class Connector {
   Status retry(Attempt& attempt, int64_t now, const Error& error);
   Status shake(Attempt& attempt);
   void accept_all(int64_t now);
+  void drop_stranger();
   void move_in(Attempt& attempt, int64_t now);
   void refuse(Attempt& attempt, const std::string& reason);
   Status listen_for_stories();
@@ -73,7 +75,7 @@ class Connector {
   Status still_alive(const UniqueFd& socket, int32_t rank) const;
   Result<Neighbours> connect_all();
   Error cause_of(const Error& own);
-  void shake_once_more();
+  void tell_all(const Error& error);
   void tell(UniqueFd& socket, int32_t rank, const Error& error);
   Error timed_out() const;
 
@@ -82,8 +84,8 @@ class Connector {
   const WaitLimit& limit_;
   const int steps_;
   std::vector<Attempt> out_;
-  std::list<Attempt> in_;         // accepted, not proved
-  std::vector<UniqueFd> proved_;  // of rank - 2^k
+  std::list<Attempt> in_;         // accepted, not acknowledged
+  std::vector<UniqueFd> proved_;  // of rank - 2^k, acknowledged
   bool told_ = false;             // the error is another rank's story
   OncePerKey refused_once_;
 };
@@ -104,11 +106,7 @@ Result<Neighbours> Connector::run() {
   const Error error = cause_of(result.error());
   Error told = error;
   if (error.code == Code::kAborted) told.message = own_rank_name(config_.rank) + " aborted the communicator";
-  shake_once_more();
-  for (Attempt& attempt : out_) {
-    if (attempt.stage == Stage::kDone) tell(attempt.socket, peer(attempt.step, 1), told);
-  }
-  for (int k = 0; k < steps_; ++k) tell(proved_[static_cast<size_t>(k)], peer(k, -1), told);
+  tell_all(told);
   if (meeting_.report) meeting_.report({told});
   return error;
 }
@@ -125,14 +123,18 @@ Error Connector::cause_of(const Error& own) {
   return own;
 }
 
-// Others may be done with a handshake whose last message lies here unread: they are ready, and must hear why as well.
-void Connector::shake_once_more() {
-  const int64_t now = monotonic_clock().now_ns();
-  accept_all(now);
-  for (Attempt& attempt : in_) move_in(attempt, now);
+// Everybody who may count on this rank: those whose proof it has acknowledged, and those to which it has proved itself,
+// whose acknowledgement may be on its way. Nothing need be read first: whose proof lies here unread has none in return,
+// and a proof that lies here unread has not been acknowledged.
+void Connector::tell_all(const Error& error) {
   for (Attempt& attempt : out_) {
-    if (attempt.stage == Stage::kShaking) (void)move_out(attempt, now);
+    if (attempt.stage == Stage::kDone) tell(attempt.socket, peer(attempt.step, 1), error);
   }
+  for (Attempt& attempt : in_) {
+    if (attempt.proved() && attempt.handshake->outgoing().empty())
+      tell(attempt.socket, attempt.handshake->peer_rank(), error);
+  }
+  for (int k = 0; k < steps_; ++k) tell(proved_[static_cast<size_t>(k)], peer(k, -1), error);
 }
 
 void Connector::tell(UniqueFd& socket, int32_t rank, const Error& error) {
@@ -257,7 +259,7 @@ void Connector::accept_all(int64_t now) {
   while (true) {
     Result<UniqueFd> accepted = accept_connection(meeting_.listener.fd.get());
     if (!accepted.ok() || !accepted.value()) return;
-    if (in_.size() >= kMostStrangers) in_.pop_front();
+    if (in_.size() >= kMostStrangers) drop_stranger();
     in_.emplace_back(-1);
     Attempt& attempt = in_.back();
     attempt.socket = std::move(accepted).value();
@@ -267,11 +269,20 @@ void Connector::accept_all(int64_t now) {
   }
 }
 
+// The oldest that is no rank of the job for certain.
+void Connector::drop_stranger() {
+  const auto oldest = std::find_if(in_.begin(), in_.end(), [](const Attempt& attempt) { return !attempt.proved(); });
+  if (oldest != in_.end()) in_.erase(oldest);
+}
+
+// A rank that has proved itself may take its time with the acknowledgement: it would find a connection closed on which
+// it counts.
 void Connector::move_in(Attempt& attempt, int64_t now) {
   const Status status = shake(attempt);
   if (!status.ok()) return refuse(attempt, status.error().message);
   if (!attempt.handshake->done()) {
-    if (now - attempt.since_ns >= config_.handshake_timeout_ns) refuse(attempt, "it did not prove itself in time");
+    const bool late = now - attempt.since_ns >= config_.handshake_timeout_ns;
+    if (late && !attempt.proved()) refuse(attempt, "it did not prove itself in time");
     return;
   }
   for (int k = 0; k < steps_; ++k) {
@@ -285,7 +296,10 @@ void Connector::move_in(Attempt& attempt, int64_t now) {
 
 void Connector::refuse(Attempt& attempt, const std::string& reason) {
   const std::string from = format_address(peer_address(attempt.socket.get()));
-  if (refused_once_.first(from.substr(0, from.rfind(':')) + reason))
+  if (attempt.proved() && !attempt.handshake->done())
+    LOG(kInfo, kBootstrap, "rank %d: rank %d gave up before it was connected: %s", config_.rank,
+        attempt.handshake->peer_rank(), reason.c_str());
+  else if (refused_once_.first(from.substr(0, from.rfind(':')) + reason))
     LOG(kWarn, kBootstrap, "rank %d refused a connection from %s: %s", config_.rank, from.c_str(), reason.c_str());
   attempt.socket.reset();
 }

@@ -26,6 +26,9 @@ static_assert(kNonceAt + kHandshakeNonceBytes == kHelloBytes);
 constexpr size_t kMacAt = 8;
 static_assert(kMacAt + sizeof(Hash32) == kProofBytes);
 
+// An acknowledgement: refusal, then these.
+constexpr std::array<char, kAcknowledgementBytes - 1> kAcknowledged = {'c', 'o', 'u', 'n', 't', 'e', 'd'};
+
 // Why the peer was refused: a hint for its sentence, believed by nobody for anything else.
 enum Refusal : uint8_t { kNone, kVersion, kPurpose, kJob, kRank, kSecret };
 
@@ -96,6 +99,7 @@ size_t Handshake::wanted() const {
   if (out_at_ != out_bytes_) return 0;
   if (state_ == State::kHello) return kHelloBytes - in_bytes_;
   if (state_ == State::kProof) return kProofBytes - in_bytes_;
+  if (state_ == State::kAcknowledgement) return kAcknowledgementBytes - in_bytes_;
   return 0;
 }
 
@@ -109,8 +113,10 @@ Status Handshake::received(std::span<const std::byte> data) {
     if (std::memcmp(in_.data(), kMagic.data(), std::min(in_bytes_, kMagic.size())) != 0)
       return fail("what the peer sent is not the beginning of a Trestle connection");
     if (in_bytes_ == kHelloBytes) return take_hello();
-  } else if (in_bytes_ == kProofBytes) {
-    return take_proof();
+  } else if (state_ == State::kProof) {
+    if (in_bytes_ == kProofBytes) return take_proof();
+  } else if (in_bytes_ == kAcknowledgementBytes) {
+    return take_acknowledgement();
   }
   return {};
 }
@@ -160,8 +166,24 @@ Status Handshake::take_proof() {
   secret_differs_ = !equal_secrets(right, {&in_[kMacAt], right.size()});
   if (secret_differs_)
     return fail("the peer, which claims to be rank " + std::to_string(peer_rank_) + ", has another secret", kSecret);
-  if (role_ == Role::kAcceptor) put_proof(kNone);
-  state_ = State::kProved;
+  if (role_ == Role::kAcceptor) {
+    put_proof(kNone);
+    state_ = State::kAcknowledgement;
+  } else {
+    put_acknowledgement(kNone);
+    state_ = State::kDone;
+  }
+  return {};
+}
+
+Status Handshake::take_acknowledgement() {
+  in_bytes_ = 0;
+  const auto refusal = static_cast<uint8_t>(in_[0]);
+  secret_differs_ = refusal == kSecret;
+  if (refusal != kNone) return fail(refusal_sentence(refusal));
+  if (std::memcmp(&in_[1], kAcknowledged.data(), kAcknowledged.size()) != 0)
+    return fail("the peer's acknowledgement is not written as this version of the protocol writes it");
+  state_ = State::kDone;
   return {};
 }
 
@@ -194,6 +216,14 @@ void Handshake::put_proof(uint8_t refusal) {
   out_at_ = 0;
 }
 
+void Handshake::put_acknowledgement(uint8_t refusal) {
+  out_.fill(std::byte{0});
+  out_[0] = static_cast<std::byte>(refusal);
+  if (refusal == kNone) std::memcpy(&out_[1], kAcknowledged.data(), kAcknowledged.size());
+  out_bytes_ = kAcknowledgementBytes;
+  out_at_ = 0;
+}
+
 // MAC(who proves, initiator's hello, acceptor's hello): everything that was said before is under it.
 Hash32 Handshake::proof_of(Role by) const {
   const auto& first = role_ == Role::kInitiator ? mine_ : theirs_;
@@ -210,6 +240,7 @@ Error Handshake::fail(std::string sentence, uint8_t refusal) {
   if (refusal != kNone &&
       ((at == State::kHello && role_ == Role::kInitiator) || (at == State::kProof && role_ == Role::kAcceptor)))
     put_proof(refusal);
+  if (refusal != kNone && at == State::kProof && role_ == Role::kInitiator) put_acknowledgement(refusal);
   return Error{Code::kRemoteError, std::move(sentence)};
 }
 

@@ -10,6 +10,16 @@
 //                                           <----  hello: the same
 //   proof: MAC("initiator", both hellos)    ---->
 //                                           <----  proof: MAC("acceptor", both hellos)
+//   acknowledgement: 8 fixed bytes          ---->
+//
+// The acknowledgement says that the initiator counts on the connection: it has verified the acceptor's proof and has
+// not given up meanwhile. Without it an acceptor could not tell a peer that it has from one that went away before it
+// read the proof. So whoever gives up owes its reason to every peer that may count on it: the initiator to those to
+// which it has sent the acknowledgement, the acceptor to those that have proved themselves (peer_proved()), because
+// the acknowledgement may be on its way. It costs the initiator no round trip: its first data may follow at once. It
+// needs no MAC: the initiator's proof, which covers the acceptor's fresh nonce, has shown who is there, and what could
+// change later bytes of the unsigned stream could also change the data behind it. An initiator may keep
+// it in outgoing() until it has read something of its own behind the proof, a verdict say; wanted() is 0 meanwhile.
 //
 // All messages have a fixed size. The MAC is BLAKE2b (RFC 7693, keyed, 32 bytes; libsodium's crypto_generichash) under
 // a key derived from the secret. Both nonces are fresh and under both MACs, so a recorded conversation is worth
@@ -47,9 +57,11 @@ enum class Role : uint8_t { kInitiator = 1, kAcceptor = 2 };
 // Success, or kInvalidUsage "not built: libsodium was not found".
 Status handshake_probe();
 
-inline constexpr uint16_t kHandshakeVersion = 2;  // 2: messages carry the check of their operation
+// 2: messages carry the check of their operation; 3: the acknowledgement.
+inline constexpr uint16_t kHandshakeVersion = 3;
 inline constexpr size_t kHelloBytes = 72;
 inline constexpr size_t kProofBytes = 40;
+inline constexpr size_t kAcknowledgementBytes = 8;
 inline constexpr size_t kHandshakeNonceBytes = 32;
 
 class Handshake {
@@ -71,21 +83,27 @@ class Handshake {
   // rank, or a peer that does not know the secret. Such an error is final.
   Status received(std::span<const std::byte> data);
 
-  // Both sides have proved themselves and everything is sent.
-  bool done() const { return state_ == State::kProved && out_at_ == out_bytes_; }
-  // The peer's rank: as claimed once its hello is here (for sentences), proved when done(); -1 before.
+  // Both sides have proved themselves, and the acknowledgement is sent (initiator) or read (acceptor).
+  bool done() const { return state_ == State::kDone && out_at_ == out_bytes_; }
+  // The peer's proof has been verified. As soon as an acceptor has also sent all of outgoing(), the peer may count on
+  // the connection.
+  bool peer_proved() const { return state_ == State::kAcknowledgement || state_ == State::kDone; }
+  // The peer's rank: as claimed once its hello is here (for sentences), proved when peer_proved(); -1 before.
   int32_t peer_rank() const { return peer_rank_; }
   // After a failure: one side's proof was wrong. The secrets differ, and trying again will not help. A hint where the
   // peer says so.
   bool secret_differs() const { return secret_differs_; }
 
  private:
-  enum class State : uint8_t { kHello, kProof, kProved, kFailed };
+  // What is awaited: an initiator goes from kProof to kDone.
+  enum class State : uint8_t { kHello, kProof, kAcknowledgement, kDone, kFailed };
 
   void put_hello(uint8_t refusal);
   void put_proof(uint8_t refusal);
+  void put_acknowledgement(uint8_t refusal);
   Status take_hello();
   Status take_proof();
+  Status take_acknowledgement();
   Hash32 proof_of(Role by) const;
   Error fail(std::string sentence, uint8_t refusal = 0);
 

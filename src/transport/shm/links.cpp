@@ -113,7 +113,7 @@ Status Links::out_failed(int32_t peer, const Error& error) {
   if (p.state == State::kWanted || p.state == State::kProving) --connecting_;
   p.state = State::kOver;
   drop(p.out);
-  if (p.in.fd) TRY(read_frames(peer));
+  TRY(read_last_words(peer));
   if (p.left) return {};
   return Error{Code::kRemoteError, p.name + " cannot be reached over shared memory: " + error.message};
 }
@@ -131,7 +131,7 @@ Result<bool> Links::step_handshake(Stream& stream) {
     }
     const size_t got = TRY(receive_bytes(stream.fd.get(), std::span(buffer).first(handshake.wanted())));
     if (got == 0) return false;
-    if (got == kEndOfStream) return Error{Code::kRemoteError, "it closed the link before it had proved itself"};
+    if (got == kEndOfStream) return Error{Code::kRemoteError, "it closed the link within the handshake"};
     Status status = handshake.received(std::span(buffer).first(got));
     if (!status.ok()) {
       if (!handshake.outgoing().empty()) (void)send_bytes(stream.fd.get(), handshake.outgoing());
@@ -202,6 +202,15 @@ Status Links::step_stranger(uint32_t index) {
   return read_frames(peer);
 }
 
+// What a peer said on the link that it made, even if its acknowledgement lies here unread with all that follows it.
+Status Links::read_last_words(int32_t peer) {
+  for (uint32_t i = 0; i < strangers_.size(); ++i) {
+    const Handshake* const handshake = strangers_[i].handshake.get();
+    if (handshake != nullptr && handshake->peer_proved() && handshake->peer_rank() == peer) TRY(step_stranger(i));
+  }
+  return read_frames(peer);
+}
+
 Status Links::read_frames(int32_t peer) {
   Stream& in = peers_[peer].in;
   if (in.fd && TRY(step_frames(peer, in))) return ended(peer, in);
@@ -241,7 +250,7 @@ Status Links::ended(int32_t peer, Stream& stream) {
   if (&stream == &p.out && p.state == State::kReady) p.state = State::kOver;
   drop(stream);
   // Its goodbye may still wait on the other link.
-  if (!p.left && p.in.fd) TRY(read_frames(peer));
+  if (!p.left) TRY(read_last_words(peer));
   if (!p.left && p.out.fd && !p.out.handshake) (void)TRY(step_frames(peer, p.out));
   if (p.left) return {};
   return Error{Code::kRemoteError, p.name + " died: its link of shared memory ended without a goodbye"};
@@ -312,7 +321,12 @@ void Links::close() {
     drop(p.out);
     drop(p.in);
   }
-  for (Stream& stranger : strangers_) drop(stranger);
+  for (Stream& stranger : strangers_) {
+    // Its acknowledgement may be on its way: it would count on this link.
+    const bool proved = stranger.fd && stranger.handshake->peer_proved() && stranger.handshake->outgoing().empty();
+    if (proved) (void)send_bytes(stranger.fd.get(), data);
+    drop(stranger);
+  }
   connecting_ = 0;
   listener_.reset();
 }

@@ -111,6 +111,7 @@ class Links {
   Result<bool> step_handshake(Stream& stream);
   // Reads frames to the end of what is there. True: the stream has ended.
   Result<bool> step_frames(int32_t peer, Stream& stream);
+  Status read_last_words(int32_t peer);
   Status ended(int32_t peer, Stream& stream);
   Status out_failed(int32_t peer, const Error& error);
   void drop(Stream& stream);

@@ -50,8 +50,12 @@ Result<bool> Attempt::step() {
       return step_handshake();
     case Stage::kAnswer:
       return step_answer();
+    case Stage::kConfirmation:
+      return step_confirmation();
     case Stage::kVerdict:
       return step_verdict();
+    case Stage::kConfirm:
+      return step_confirm();
     case Stage::kJudge:
     case Stage::kWelcomed:
     case Stage::kYielded:
@@ -67,17 +71,27 @@ Result<bool> Attempt::step_connecting() {
   return true;
 }
 
+Result<bool> Attempt::send_handshake() {
+  Result<size_t> sent = send_bytes(fd_.get(), handshake_.outgoing());
+  if (!sent.ok()) return lose(sent.error().message.c_str());
+  handshake_.sent(sent.value());
+  return sent.value() > 0;
+}
+
 Result<bool> Attempt::step_handshake() {
-  if (!handshake_.outgoing().empty()) {
-    Result<size_t> sent = send_bytes(fd_.get(), handshake_.outgoing());
-    if (!sent.ok()) return lose(sent.error().message.c_str());
-    handshake_.sent(sent.value());
-    return sent.value() > 0;
+  if (outgoing_ && handshake_.peer_proved()) {  // the acknowledgement waits for the verdict
+    stage_ = Stage::kVerdict;
+    return true;
   }
-  if (handshake_.done()) {
-    stage_ = outgoing_ ? Stage::kVerdict : Stage::kJudge;
-    return outgoing_;
+  if (!handshake_.outgoing().empty()) return send_handshake();
+  if (handshake_.peer_proved()) {
+    stage_ = Stage::kJudge;
+    return false;
   }
+  return receive_handshake();
+}
+
+Result<bool> Attempt::receive_handshake() {
   std::array<std::byte, kHelloBytes> buffer;
   Result<size_t> got = receive_bytes(fd_.get(), std::span(buffer).first(handshake_.wanted()));
   if (!got.ok()) return lose(got.error().message.c_str());
@@ -95,7 +109,19 @@ Result<bool> Attempt::step_answer() {
   if (!sent.ok()) return lose(sent.error().message.c_str());
   frame_bytes_ += sent.value();
   if (frame_bytes_ < kFrameBytes) return sent.value() > 0;
-  stage_ = welcome_ ? Stage::kWelcomed : Stage::kYielded;
+  stage_ = welcome_ ? Stage::kConfirmation : Stage::kYielded;
+  return welcome_;
+}
+
+Result<bool> Attempt::step_confirmation() {
+  if (!handshake_.done()) return receive_handshake();
+  stage_ = Stage::kWelcomed;
+  return false;
+}
+
+Result<bool> Attempt::step_confirm() {
+  if (!handshake_.done()) return send_handshake();
+  stage_ = Stage::kWelcomed;
   return false;
 }
 
@@ -110,8 +136,8 @@ Result<bool> Attempt::step_verdict() {
   if (frame.type != FrameType::kWelcome && frame.type != FrameType::kYield)
     return Error{Code::kRemoteError,
                  "answered the handshake with a frame of type " + std::to_string(static_cast<int>(frame.type))};
-  stage_ = frame.type == FrameType::kWelcome ? Stage::kWelcomed : Stage::kYielded;
-  return false;
+  stage_ = frame.type == FrameType::kWelcome ? Stage::kConfirm : Stage::kYielded;
+  return stage_ == Stage::kConfirm;
 }
 
 }  // namespace trestle

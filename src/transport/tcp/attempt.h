@@ -1,8 +1,13 @@
 // Attempt: a connection that is not yet believed: on its way out, or come in from anybody. Nonblocking; driven from the
 // tcp transport's epoll, owned by it.
 //
-//   out: connecting -> handshake -> waits for the acceptor's verdict (kWelcome or kYield) -> end
-//   in:  handshake -> judged by the owner (kWelcome or kYield is sent) -> end
+//   out: connecting -> handshake -> waits for the acceptor's verdict -> kWelcome: acknowledges the handshake -> end
+//                                                                    -> kYield -> end
+//   in:  handshake -> judged by the owner -> kWelcome is sent -> waits for the acknowledgement -> end
+//                                         -> kYield is sent -> end
+//
+// The verdict follows right behind the acceptor's proof, and the acknowledgement answers both: so neither counts on a
+// connection that the other one has given up, and a welcome costs no round trip of its own.
 #pragma once
 
 #include <array>
@@ -26,7 +31,17 @@ struct AttemptContext {
 
 class Attempt {
  public:
-  enum class Stage : uint8_t { kConnecting, kHandshake, kJudge, kAnswer, kVerdict, kWelcomed, kYielded };
+  enum class Stage : uint8_t {
+    kConnecting,
+    kHandshake,
+    kJudge,
+    kAnswer,
+    kConfirmation,
+    kVerdict,
+    kConfirm,
+    kWelcomed,
+    kYielded
+  };
 
   // Out to `peer`, `fd` being on its way there.
   Attempt(const AttemptContext& context, UniqueFd fd, int32_t peer);
@@ -40,6 +55,9 @@ class Attempt {
 
   Stage stage() const { return stage_; }
   bool outgoing() const { return outgoing_; }
+  // A welcome that the peer has not acknowledged: it may count on the connection, its owner must not yet. Also after a
+  // failure.
+  bool promised() const { return welcome_ && (stage_ == Stage::kAnswer || stage_ == Stage::kConfirmation); }
   // After a failure: it says nothing about the peer's mind, which may have run out of something. Worth another attempt.
   bool lost() const { return lost_; }
   // Something came, but not a whole handshake.
@@ -56,7 +74,11 @@ class Attempt {
   Result<bool> step_connecting();
   Result<bool> step_handshake();
   Result<bool> step_answer();
+  Result<bool> step_confirmation();
   Result<bool> step_verdict();
+  Result<bool> step_confirm();
+  Result<bool> send_handshake();
+  Result<bool> receive_handshake();
   Error lose(const char* sentence);
 
   const AttemptContext& context_;

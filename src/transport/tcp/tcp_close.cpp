@@ -34,21 +34,39 @@ bool TcpTransport::say_farewell(Farewell& farewell) {
   return farewell.ended && link.goodbye_answered();
 }
 
+// Those whose acknowledgement has come meanwhile get their goodbye like the others.
+void TcpTransport::meet_promised(std::vector<Farewell>& open) {
+  const auto settled = [&](Stranger& promised) {
+    Attempt& attempt = *promised.attempt;
+    if (!attempt.drive().ok()) return true;
+    if (attempt.stage() != Attempt::Stage::kWelcomed) return false;
+    const int32_t rank = attempt.peer();
+    if (peers_[rank].fd) return true;
+    adopt(rank, attempt);
+    link_of(rank).close(true);
+    open.push_back({rank, false});
+    return true;
+  };
+  strangers_.erase(std::remove_if(strangers_.begin(), strangers_.end(), settled), strangers_.end());
+}
+
 void TcpTransport::linger(int64_t deadline_ns) {
   std::vector<Farewell> open;
   for (const int32_t rank : connected_) open.push_back({rank, false});
   std::vector<pollfd> waits;
   for (;;) {
+    meet_promised(open);
     const auto over = [this](Farewell& farewell) { return say_farewell(farewell); };
     open.erase(std::remove_if(open.begin(), open.end(), over), open.end());
     const int64_t left_ns = deadline_ns - monotonic_clock().now_ns();
-    if (open.empty() || left_ns <= 0) return;
+    if ((open.empty() && strangers_.empty()) || left_ns <= 0) return;
     waits.clear();
     for (const Farewell& farewell : open) {
       const Peer& peer = peers_[farewell.rank];
       const int events = POLLIN | (peer.link->has_output() ? POLLOUT : 0);
       waits.push_back({peer.fd.get(), static_cast<short>(events), 0});
     }
+    for (const Stranger& promised : strangers_) waits.push_back({promised.attempt->fd(), POLLIN, 0});
     (void)::poll(waits.data(), waits.size(), static_cast<int>(left_ns / 1'000'000 + 1));
   }
 }
@@ -58,12 +76,14 @@ void TcpTransport::close(int linger_ms) {
   closed_ = true;
   const bool peaceful = linger_ms > 0 && !error_.has_value();
   listener_.fd.reset();
-  strangers_.clear();
+  const auto nobody = [peaceful](const Stranger& s) { return !peaceful || is_stranger(s); };
+  strangers_.erase(std::remove_if(strangers_.begin(), strangers_.end(), nobody), strangers_.end());
   for (Peer& peer : peers_) {
     peer.attempt.reset();
-    if (peer.link != nullptr) peer.link->close(peaceful && peer.fd);
+    if (peer.link != nullptr) peer.link->close(peaceful);
   }
   if (peaceful) linger(monotonic_clock().now_ns() + int64_t{linger_ms} * 1'000'000);
+  strangers_.clear();
   for (Peer& peer : peers_) peer.fd.reset();
   connected_.clear();
 }

@@ -117,17 +117,22 @@ Status TcpTransport::settle(Attempt& attempt) {
   const bool wanted = TRY(decide(attempt.peer()));
   Peer& peer = peers_[attempt.peer()];
   attempt.judge(wanted);
-  // From here on it is the pair's: no other one may slip in before the answer is sent.
+  // From here on it is the pair's, unless the peer gives it up: this rank makes none before it knows.
   if (wanted) {
     peer.attempt.reset();
     peer.yielded = true;
   }
-  Status status = attempt.drive();
-  if (!status.ok() && wanted) {
-    peer.yielded = false;
-    if (peer.link != nullptr) (void)connect_to(attempt.peer());
-  }
-  return status;
+  return attempt.drive();
+}
+
+// The peer has given up a connection that it was promised, before it counted on it.
+void TcpTransport::withdraw(int32_t rank) {
+  const auto promised = [rank](const Stranger& s) { return s.attempt->promised() && s.attempt->peer() == rank; };
+  if (std::any_of(strangers_.begin(), strangers_.end(), promised)) return;
+  Peer& peer = peers_[rank];
+  peer.yielded = false;
+  const bool open = peer.link != nullptr && (peer.link->awaiting() || peer.link->sending());
+  if (open && !peer.fd && peer.attempt == nullptr) (void)connect_to(rank);
 }
 
 void TcpTransport::refuse(const Attempt& attempt, const std::string& reason) {
@@ -160,23 +165,23 @@ void TcpTransport::drive_stranger(uint32_t serial) {
       std::find_if(strangers_.begin(), strangers_.end(), [serial](const Stranger& s) { return s.serial == serial; });
   if (stranger == strangers_.end()) return;  // dropped meanwhile
   Attempt& attempt = *stranger->attempt;
-  bool over = false;
   Status status = attempt.drive();
   if (status.ok() && attempt.stage() == Attempt::Stage::kJudge) status = settle(attempt);
   if (!status.ok()) {
+    const int32_t promised = attempt.promised() ? attempt.peer() : -1;
     if (attempt.lost()) {
       lose(attempt, status.error().message);
     } else {
       refuse(attempt, status.error().message);
     }
-    over = true;
+    strangers_.erase(stranger);
+    if (promised >= 0) withdraw(promised);
   } else if (attempt.stage() == Attempt::Stage::kWelcomed) {
-    adopt(attempt.peer(), attempt);
-    over = true;
+    if (!peers_[attempt.peer()].fd) adopt(attempt.peer(), attempt);
+    strangers_.erase(stranger);
   } else if (attempt.stage() == Attempt::Stage::kYielded) {
-    over = true;
+    strangers_.erase(stranger);
   }
-  if (over) strangers_.erase(stranger);
 }
 
 void TcpTransport::accept_strangers() {
@@ -190,9 +195,10 @@ void TcpTransport::accept_strangers() {
       return;
     }
     if (!fd.value()) return;
-    if (strangers_.size() >= peers_.size() + kMoreStrangers) {
-      refuse(*strangers_.front().attempt, "too many connections that prove nothing are open");
-      strangers_.erase(strangers_.begin());
+    const auto oldest = std::find_if(strangers_.begin(), strangers_.end(), is_stranger);
+    if (strangers_.size() >= peers_.size() + kMoreStrangers && oldest != strangers_.end()) {
+      refuse(*oldest->attempt, "too many connections that prove nothing are open");
+      strangers_.erase(oldest);
     }
     const uint32_t serial = next_serial_++;
     if (!watch(fd.value().get(), epoll_key(EpollKind::kStranger, serial)).ok()) continue;
@@ -204,9 +210,11 @@ void TcpTransport::accept_strangers() {
 void TcpTransport::drop_late_strangers() {
   if (strangers_.empty()) return;
   const int64_t now_ns = monotonic_clock().now_ns();
-  while (!strangers_.empty() && strangers_.front().attempt->deadline_ns() < now_ns) {
-    refuse(*strangers_.front().attempt, "it did not finish the handshake in time");
-    strangers_.erase(strangers_.begin());
+  for (;;) {
+    const auto oldest = std::find_if(strangers_.begin(), strangers_.end(), is_stranger);
+    if (oldest == strangers_.end() || oldest->attempt->deadline_ns() >= now_ns) return;
+    refuse(*oldest->attempt, "it did not finish the handshake in time");
+    strangers_.erase(oldest);
   }
 }
 

@@ -5,9 +5,9 @@
 // (tcp.cpp), and the end (tcp_close.cpp).
 //
 // Connections. At the first post to a peer this rank connects to it; the peer may do so at the same time. The acceptor
-// decides when the handshake is done: it welcomes the connection unless it is itself on its way to the same peer and
-// has the lower rank; then it yields, and the peer waits for the other one. So both keep the connection that the lower
-// rank made, and nothing is sent on one that is going to be dropped.
+// decides when the peer has proved itself: it welcomes the connection unless it is itself on its way to the same peer
+// and has the lower rank; then it yields, and the peer waits for the other one. So both keep the connection that the
+// lower rank made, and nothing is sent on one that is going to be dropped.
 //
 // epoll is edge-triggered: `readable` and `writable` remember an edge until the socket says that it would block.
 #pragma once
@@ -47,7 +47,7 @@ class TcpTransport final : public Transport {
     SocketAddress address;       // length 0: not reachable through this transport
     std::unique_ptr<Attempt> attempt;
     int attempts = 0;
-    bool yielded = false;  // waits for the peer's connection
+    bool yielded = false;  // waits for the peer's connection, also for its acknowledgement
     bool ours = false;     // this rank made the pair's connection: the peer gives up its own one, if it had begun it
     bool gave_up = false;  // and that has been seen
     bool left = false;     // said goodbye and closed
@@ -74,6 +74,7 @@ class TcpTransport final : public Transport {
   void lose(const Attempt& attempt, const std::string& reason);
   Result<bool> decide(int32_t rank);
   Status settle(Attempt& attempt);
+  void withdraw(int32_t rank);
   void adopt(int32_t rank, Attempt& attempt);
   Status watch(int fd, uint64_t key);
 
@@ -92,6 +93,7 @@ class TcpTransport final : public Transport {
     bool ended;  // our side is shut
   };
   bool say_farewell(Farewell& farewell);
+  void meet_promised(std::vector<Farewell>& open);
   void linger(int64_t deadline_ns);
 
   const AttemptContext context_;
@@ -107,6 +109,8 @@ class TcpTransport final : public Transport {
     uint32_t serial;
     std::unique_ptr<Attempt> attempt;
   };
+  // Anybody; not one who is promised a connection: it may count on it however late its acknowledgement comes.
+  static bool is_stranger(const Stranger& s) { return !s.attempt->promised(); }
   std::vector<Stranger> strangers_;  // oldest first
   uint32_t next_serial_ = 0;
   bool accept_again_ = false;  // somebody may wait in the listener's queue without a new edge

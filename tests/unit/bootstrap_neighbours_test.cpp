@@ -1,0 +1,112 @@
+// A rank whose only neighbour is played by hand: who counts on whom when one of the two gives up within the handshake.
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <atomic>
+
+#include "bootstrap_ranks.h"
+#include "comm/bootstrap/control_link.h"
+#include "comm/bootstrap/neighbours.h"
+#include "transport/auth/authenticate.h"
+
+namespace trestle {
+namespace {
+
+const Error kStory{Code::kSystemError, "rank 7 has no memory"};
+
+// Rank 0 of two, on a thread of its own; what its meeting place tells of a failure is the test's choice.
+class RankZero {
+ public:
+  explicit RankZero(const Listener& neighbour) {
+    meeting_.secret.assign(32, std::byte{5});
+    meeting_.listener = taken_port();
+    meeting_.addresses = {format_address(neighbour.address)};
+    meeting_.failure = [this]() -> Status {
+      if (failed_.load()) return kStory;
+      return {};
+    };
+    address_ = meeting_.listener.address;
+    thread_ = std::thread([this] {
+      const BootstrapConfig config = loopback_config(2, 0, {});
+      result_.emplace(connect_neighbours(config, meeting_, {config.deadline_ns, nullptr}));
+    });
+  }
+  Credentials of_neighbour() const { return {std::vector<std::byte>(32, std::byte{5}), JobId{}, 1}; }
+  const SocketAddress& address() const { return address_; }
+  void hear_of_failure() { failed_.store(true); }
+  Result<Neighbours>& result() {
+    thread_.join();
+    return *result_;
+  }
+
+ private:
+  Meeting meeting_;
+  SocketAddress address_;
+  std::atomic<bool> failed_{false};
+  std::optional<Result<Neighbours>> result_;
+  std::thread thread_;
+};
+
+void wait_readable(const UniqueFd& socket) {
+  pollfd waiting{socket.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&waiting, 1, -1), 1);
+}
+
+// The neighbour's end of the connection that rank 0 makes, proved.
+UniqueFd accepted(const Listener& listener, const RankZero& rank) {
+  wait_readable(listener.fd);
+  UniqueFd socket = accept_connection(listener.fd.get()).value();
+  Handshake handshake(Role::kAcceptor, Purpose::kControl, rank.of_neighbour(), 0);
+  EXPECT_TRUE(authenticate(socket.get(), handshake, {}).ok());
+  return socket;
+}
+
+// The neighbour's connection to rank 0 up to its own proof; the one of rank 0 lies in the socket, unread.
+UniqueFd proved_to(const RankZero& rank, Handshake& handshake) {
+  UniqueFd socket = connect_before({&rank.address(), 1}, {}).value();
+  std::array<std::byte, kHelloBytes> hello;
+  EXPECT_TRUE(send_all_before(socket.get(), handshake.outgoing(), {}).ok());
+  handshake.sent(handshake.outgoing().size());
+  EXPECT_TRUE(receive_all_before(socket.get(), hello, {}).ok());
+  EXPECT_TRUE(handshake.received(hello).ok());
+  EXPECT_TRUE(send_all_before(socket.get(), handshake.outgoing(), {}).ok());
+  handshake.sent(handshake.outgoing().size());
+  wait_readable(socket);
+  return socket;
+}
+
+// It has proved itself and hears of a failure before it has read the proof of rank 0, which must not be ready with it.
+TEST(NeighboursTest, ARankThatGivesUpBeforeItHasReadTheProofIsNotCountedOn) {
+  const Listener listener = taken_port();
+  RankZero rank(listener);
+  const UniqueFd out = accepted(listener, rank);
+  Handshake handshake(Role::kInitiator, Purpose::kControl, rank.of_neighbour(), 0);
+  UniqueFd in = proved_to(rank, handshake);
+  in.reset();
+  rank.hear_of_failure();
+  const Result<Neighbours>& result = rank.result();
+  ASSERT_FALSE(result.ok()) << "ready, with a neighbour that is gone";
+  EXPECT_EQ(result.error().message, kStory.message);
+}
+
+// The other way round: rank 0 gives up, and the neighbour's acknowledgement is still on its way.
+TEST(NeighboursTest, WhoGivesUpSaysWhyToRanksThatMayCountOnIt) {
+  const Listener listener = taken_port();
+  RankZero rank(listener);
+  Handshake handshake(Role::kInitiator, Purpose::kControl, rank.of_neighbour(), 0);
+  UniqueFd in = proved_to(rank, handshake);
+  rank.hear_of_failure();
+  EXPECT_FALSE(rank.result().ok());
+  ASSERT_TRUE(authenticate(in.get(), handshake, {}).ok());
+  ControlLink link(0, std::move(in), kMaxSentence * 2);
+  std::vector<ControlFrame> frames;
+  std::string reason;
+  while (link.read(frames, reason) == ControlLink::Reading::kOpen) {
+  }
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(frames.front().kind, ControlKind::kError);
+  EXPECT_EQ(decode_story(frames.front().payload, 2)->error.message, kStory.message);
+}
+
+}  // namespace
+}  // namespace trestle
