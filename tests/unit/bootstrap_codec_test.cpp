@@ -119,6 +119,18 @@ TEST(CompareTest, DifferencesAreNamed) {
   EXPECT_FALSE(compare_configuration(changed).ok());
 }
 
+TEST(JoinMessageTest, LongSentencesAreCutAndStillRead) {
+  const Error error{Code::kSystemError, std::string(100'000, 'x')};
+  const auto report = decode_join_report(encode(JoinReport{error}));
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report.value().error.message, std::string(16 * 1024, 'x'));
+  JoinAnswer answer;
+  answer.error = error;
+  const auto heard = decode_join_answer(encode(answer));
+  ASSERT_TRUE(heard.ok());
+  EXPECT_EQ(heard.value().error.message, report.value().error.message);
+}
+
 TEST(JoinMessageTest, RoundTripAndRankLists) {
   JoinRequest request{100, 8, 3, 12345, "127.0.0.1:99", "rank 3 (host a, pid 12)", uint64_t{1} << 63};
   const auto decoded = decode_join_request(encode(request));

@@ -13,6 +13,11 @@ Error unreadable(const char* who) {
   return Error{Code::kRemoteError, std::string(who) + " sent a message that cannot be read"};
 }
 
+// As much of it as a reader takes; a longer one would make the whole message unreadable.
+std::string sentence(const Error& error) {
+  return error.message.substr(0, kMaxSentence);
+}
+
 }  // namespace
 
 std::string encode(const JoinRequest& request) {
@@ -43,7 +48,7 @@ Result<JoinRequest> decode_join_request(std::string_view bytes) {
 
 std::string encode(const JoinAnswer& answer) {
   ByteWriter out;
-  out.integer(static_cast<int32_t>(answer.error.code)).text(answer.error.message);
+  out.integer(static_cast<int32_t>(answer.error.code)).text(sentence(answer.error));
   out.integer(static_cast<uint32_t>(answer.addresses.size()));
   for (const std::string& address : answer.addresses) out.text(address);
   out.integer(static_cast<uint32_t>(answer.names.size()));
@@ -65,7 +70,7 @@ Result<JoinAnswer> decode_join_answer(std::string_view bytes) {
 }
 
 std::string encode(const JoinReport& report) {
-  return ByteWriter().integer(static_cast<int32_t>(report.error.code)).text(report.error.message).take();
+  return ByteWriter().integer(static_cast<int32_t>(report.error.code)).text(sentence(report.error)).take();
 }
 
 Result<JoinReport> decode_join_report(std::string_view bytes) {
