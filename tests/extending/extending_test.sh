@@ -20,6 +20,7 @@ patch --quiet -p1 -d "$work" <"$change" || {
 }
 
 # What the page quotes is what is tested.
+# shellcheck disable=SC2016 # the backquotes are the ones in the page
 quoted=$(sed -n '/^```cpp$/,/^```$/p' "$source_folder/docs/extending.md" | grep -v '^```')
 [[ -n "$quoted" ]]
 while IFS= read -r line; do
