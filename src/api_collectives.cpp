@@ -1,14 +1,11 @@
 // The C API: collectives, point to point, groups.
-#include "api_handles.h"
+#include "api_calls.h"
 
 using namespace trestle;
 
 namespace trestle {
 
 namespace {
-
-// Largest number of bytes of a buffer: offsets stay far from overflow.
-constexpr uint64_t kMostBytes = uint64_t{1} << 62;
 
 Status check_numbers(const Communicator& communicator, const std::string& in, const Call& call) {
   const PrepareRequest& r = call.request;
@@ -23,28 +20,33 @@ Status check_numbers(const Communicator& communicator, const std::string& in, co
   return {};
 }
 
-bool reads_send(const Communicator& communicator, const Call& call) {
-  if (call.request.collective == Collective::kSendRecv) return call.sending;
-  return call.request.collective != Collective::kBroadcast || communicator.rank() == call.request.root;
-}
-
-bool writes_recv(const Communicator& communicator, const Call& call) {
-  if (call.request.collective == Collective::kSendRecv) return !call.sending;
-  return call.request.collective != Collective::kReduce || communicator.rank() == call.request.root;
-}
-
 // Where the send buffer of an operation in place lies.
 bool is_in_place(const Communicator& communicator, const Call& call) {
   const PrepareRequest& r = call.request;
   const auto* send = static_cast<const std::byte*>(call.send);
   const auto* recv = static_cast<const std::byte*>(call.recv);
   if (send == nullptr || recv == nullptr) return false;
+  const auto rank = static_cast<size_t>(communicator.rank());
+  const bool root = communicator.rank() == r.root;
   const uint64_t block = r.count * size_of(r.type);
+  const auto start_of = [&](const BlockList& list) { return list.starts[rank] * size_of(r.type); };
   switch (r.collective) {
     case Collective::kReduceScatter:
-      return r.half ? send == recv : recv == send + communicator.rank() * block;
+      return r.half ? send == recv : recv == send + rank * block;
     case Collective::kAllGather:
-      return r.half || send == recv + communicator.rank() * block;
+      return r.half || send == recv + rank * block;
+    case Collective::kGather:
+      return root && send == recv + rank * block;
+    case Collective::kScatter:
+      return root && recv == send + rank * block;
+    case Collective::kAllGatherV:
+      return send == recv + start_of(r.blocks->received);
+    case Collective::kReduceScatterV:
+      return recv == send + start_of(r.blocks->sent);
+    case Collective::kGatherV:
+      return root && send == recv + start_of(r.blocks->received);
+    case Collective::kScatterV:
+      return root && recv == send + start_of(r.blocks->sent);
     default:
       return send == recv;
   }
@@ -77,15 +79,36 @@ Status check_peer(const Communicator& communicator, const char* function, int pe
 }
 
 Status check_buffers(const Communicator& communicator, const char* function, const Call& call) {
-  if (call.request.collective == Collective::kBarrier || call.request.count == 0) return {};
   const std::string in = std::string(function) + ": ";
-  if (call.send == nullptr && reads_send(communicator, call)) return invalid_argument(in + "the send buffer is NULL");
-  if (call.recv == nullptr && writes_recv(communicator, call))
-    return invalid_argument(in + "the receive buffer is NULL");
+  const Extent extent = extent_of(communicator, call);
+  if (call.send == nullptr && extent.sent != 0) return invalid_argument(in + "the send buffer is NULL");
+  if (call.recv == nullptr && extent.received != 0) return invalid_argument(in + "the receive buffer is NULL");
   return {};
 }
 
 }  // namespace
+
+Result<Call> checked_call(const Communicator& communicator, const char* function, const RawCall& raw) {
+  Call call;
+  call.send = raw.send;
+  call.recv = raw.recv;
+  call.sending = raw.sending;
+  PrepareRequest& request = call.request;
+  request.collective = raw.collective;
+  request.peer = raw.peer;
+  if (raw.collective == Collective::kSendRecv) TRY(check_peer(communicator, function, raw.peer));
+  request.type = TRY(checked_type(function, raw.type));
+  request.op = TRY(checked_op(function, raw.op));
+  request.root = raw.root;
+  const bool uneven = has_known_blocks(raw.collective) || has_pairwise_blocks(raw.collective);
+  request.count = uneven ? 0 : raw.count;
+  TRY(check_call(communicator, function, call));
+  if (uneven) TRY(read_blocks(communicator, function, raw, request));
+  TRY(check_buffers(communicator, function, call));
+  request.in_place = is_in_place(communicator, call);
+  TRY(check_overlap(communicator, function, call));
+  return call;
+}
 
 Result<std::shared_ptr<Stream>> stream_of(trestleStream_t stream, const std::shared_ptr<Communicator>& communicator) {
   if (stream == nullptr) return communicator->own_stream();
@@ -94,58 +117,29 @@ Result<std::shared_ptr<Stream>> stream_of(trestleStream_t stream, const std::sha
   return use.object();
 }
 
-Status enqueue_call(const std::shared_ptr<Communicator>& communicator, const char* function, Call call,
-                    trestleStream_t stream_handle) {
-  TRY(check_call(*communicator, function, call));
-  TRY(check_buffers(*communicator, function, call));
-  const std::shared_ptr<Stream> stream = TRY(stream_of(stream_handle, communicator));
-  TRY(communicator->check_open());
-  if (call.request.count == 0 && call.request.collective != Collective::kBarrier)
-    return {};  // nothing to do, on every rank
-  call.request.in_place = is_in_place(*communicator, call);
-  Group& group = Group::of_this_thread();
-  if (!group.open()) return communicator->submit(call, stream);
-  return group.add({communicator, call, false, stream, nullptr, nullptr});
-}
-
-namespace {
-
-// The arguments as they came: numbers of enums are checked before they are narrowed.
-struct RawCall {
-  Call call;
-  int type = 0;
-  int op = 0;
-};
-
-trestleResult_t collective(trestleComm_t comm, const char* function, RawCall raw, trestleStream_t stream) {
+trestleResult_t run_collective(trestleComm_t comm, const char* function, const RawCall& raw, trestleStream_t handle) {
   return guarded_in_group([&]() -> Status {
     if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
     Use use(comm);
     if (!use.alive()) return invalid_usage(std::string(function) + ": the communicator was destroyed");
-    const bool message = raw.call.request.collective == Collective::kSendRecv;
-    if (message) TRY(check_peer(*use.object(), function, raw.call.request.peer));
-    raw.call.request.type = TRY(checked_type(function, raw.type));
-    raw.call.request.op = TRY(checked_op(function, raw.op));
-    return enqueue_call(use.object(), function, raw.call, stream);
+    const std::shared_ptr<Communicator>& communicator = use.object();
+    const Call call = TRY(checked_call(*communicator, function, raw));
+    const std::shared_ptr<Stream> stream = TRY(stream_of(handle, communicator));
+    TRY(communicator->check_open());
+    if (is_empty(call)) return {};
+    Group& group = Group::of_this_thread();
+    if (!group.open()) return communicator->submit(call, stream);
+    return group.add({communicator, call, false, stream, nullptr, nullptr});
   });
 }
 
-RawCall make_call(Collective collective, const void* send, void* recv, size_t count, trestleDataType_t type,
-                  trestleRedOp_t op = trestleSum, int root = 0) {
-  RawCall raw{{}, static_cast<int>(type), static_cast<int>(op)};
-  raw.call.request.collective = collective;
-  raw.call.request.count = count;
-  raw.call.request.root = root;
-  raw.call.send = send;
-  raw.call.recv = recv;
-  return raw;
-}
+namespace {
 
 trestleResult_t point_to_point(trestleComm_t comm, const char* function, RawCall raw, bool sending, int peer,
                                trestleStream_t stream) {
-  raw.call.sending = sending;
-  raw.call.request.peer = peer;
-  return collective(comm, function, raw, stream);
+  raw.sending = sending;
+  raw.peer = peer;
+  return run_collective(comm, function, raw, stream);
 }
 
 }  // namespace
@@ -156,49 +150,48 @@ extern "C" {
 
 trestleResult_t trestleAllReduce(const void* send, void* recv, size_t count, trestleDataType_t type, trestleRedOp_t op,
                                  trestleComm_t comm, trestleStream_t stream) {
-  return collective(comm, "AllReduce", make_call(Collective::kAllReduce, send, recv, count, type, op), stream);
+  return run_collective(comm, "AllReduce", raw_call(Collective::kAllReduce, send, recv, count, type, op), stream);
 }
 
 trestleResult_t trestleReduceScatter(const void* send, void* recv, size_t recvcount, trestleDataType_t type,
                                      trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream) {
-  return collective(comm, "ReduceScatter", make_call(Collective::kReduceScatter, send, recv, recvcount, type, op),
-                    stream);
+  return run_collective(comm, "ReduceScatter", raw_call(Collective::kReduceScatter, send, recv, recvcount, type, op),
+                        stream);
 }
 
 trestleResult_t trestleAllGather(const void* send, void* recv, size_t sendcount, trestleDataType_t type,
                                  trestleComm_t comm, trestleStream_t stream) {
-  return collective(comm, "AllGather", make_call(Collective::kAllGather, send, recv, sendcount, type), stream);
+  return run_collective(comm, "AllGather", raw_call(Collective::kAllGather, send, recv, sendcount, type), stream);
 }
 
 trestleResult_t trestleBroadcast(const void* send, void* recv, size_t count, trestleDataType_t type, int root,
                                  trestleComm_t comm, trestleStream_t stream) {
-  return collective(comm, "Broadcast", make_call(Collective::kBroadcast, send, recv, count, type, trestleSum, root),
-                    stream);
+  return run_collective(comm, "Broadcast", raw_call(Collective::kBroadcast, send, recv, count, type, trestleSum, root),
+                        stream);
 }
 
 trestleResult_t trestleReduce(const void* send, void* recv, size_t count, trestleDataType_t type, trestleRedOp_t op,
                               int root, trestleComm_t comm, trestleStream_t stream) {
-  return collective(comm, "Reduce", make_call(Collective::kReduce, send, recv, count, type, op, root), stream);
+  return run_collective(comm, "Reduce", raw_call(Collective::kReduce, send, recv, count, type, op, root), stream);
 }
 
 trestleResult_t trestleAllToAll(const void* send, void* recv, size_t count, trestleDataType_t type, trestleComm_t comm,
                                 trestleStream_t stream) {
-  return collective(comm, "AllToAll", make_call(Collective::kAllToAll, send, recv, count, type), stream);
+  return run_collective(comm, "AllToAll", raw_call(Collective::kAllToAll, send, recv, count, type), stream);
 }
 
 trestleResult_t trestleSend(const void* send, size_t count, trestleDataType_t type, int peer, trestleComm_t comm,
                             trestleStream_t stream) {
-  return point_to_point(comm, "Send", make_call(Collective::kSendRecv, send, nullptr, count, type), true, peer, stream);
+  return point_to_point(comm, "Send", raw_call(Collective::kSendRecv, send, nullptr, count, type), true, peer, stream);
 }
 
 trestleResult_t trestleRecv(void* recv, size_t count, trestleDataType_t type, int peer, trestleComm_t comm,
                             trestleStream_t stream) {
-  return point_to_point(comm, "Recv", make_call(Collective::kSendRecv, nullptr, recv, count, type), false, peer,
-                        stream);
+  return point_to_point(comm, "Recv", raw_call(Collective::kSendRecv, nullptr, recv, count, type), false, peer, stream);
 }
 
 trestleResult_t trestleBarrier(trestleComm_t comm, trestleStream_t stream) {
-  return collective(comm, "Barrier", make_call(Collective::kBarrier, nullptr, nullptr, 0, trestleInt8), stream);
+  return run_collective(comm, "Barrier", barrier_call(), stream);
 }
 
 trestleResult_t trestleGroupStart(void) {

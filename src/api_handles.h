@@ -194,8 +194,5 @@ Result<DataType> checked_type(const char* function, int type);
 Result<ReduceOp> checked_op(const char* function, int op);
 // Whatever is wrong with the arguments of a collective, in a sentence.
 Status check_call(const Communicator& communicator, const char* function, const Call& call);
-// Fills in what follows from the arguments (in place), then enqueues or adds to the open group.
-Status enqueue_call(const std::shared_ptr<Communicator>& communicator, const char* function, Call call,
-                    trestleStream_t stream);
 
 }  // namespace trestle

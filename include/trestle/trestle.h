@@ -9,9 +9,13 @@
  *   or aborted. Wrong arguments are not such failures: the call is refused, the communicator stays as it was.
  * - Counts are elements of the data type, sizes are bytes, times are microseconds where a name does not say otherwise.
  * - Block r of a buffer belongs to rank r. `count` is what NCCL says it is: of the whole buffer (all-reduce, broadcast, reduce), of
- *   one block (reduce-scatter: received; all-gather: sent; all-to-all: per peer).
+ *   one block (reduce-scatter, scatter: received; all-gather, gather: sent; all-to-all: per peer).
  * - In place means: send == recv (all-reduce, broadcast, reduce at the root, all-to-all), recv == send + rank*count
- *   (reduce-scatter), send == recv + rank*count (all-gather). Any other overlap is undefined.
+ *   (reduce-scatter, scatter at the root), send == recv + rank*count (all-gather, gather at the root). With blocks of unequal
+ *   lengths: at the block's displacement instead of rank*count. Any other overlap is undefined, or refused where it is seen.
+ * - V-variants: counts and displacements are arrays of one element per rank, in elements of the type, read before the call
+ *   returns. Displacements NULL: the blocks lie one after the other. Counts of 0 are fine everywhere, and what a displacement
+ *   of such a block says does not matter. Receive blocks must not overlap; memory between them is not touched.
  * - Collectives are asynchronous: they are appended to an in-order stream and read and write their buffers until the stream has
  *   passed them. trestleStreamSynchronize or trestleCommSynchronize wait. A call may also be complete when it returns.
  * - Any thread may call any function. Calls on one communicator are serialised in the order of the calls, which must be the same
@@ -105,7 +109,14 @@ typedef enum TRESTLE_ANY_INT {
   trestleCollReduce = 4,
   trestleCollAllToAll = 5,
   trestleCollSendRecv = 6,
-  trestleCollBarrier = 7
+  trestleCollBarrier = 7,
+  trestleCollGather = 8,
+  trestleCollScatter = 9,
+  trestleCollAllGatherV = 10,
+  trestleCollReduceScatterV = 11,
+  trestleCollAllToAllV = 12,
+  trestleCollGatherV = 13,
+  trestleCollScatterV = 14
 } trestleCollective_t;
 
 /* ---- Communicators ---------------------------------------------------------------------------------------------------- */
@@ -210,6 +221,44 @@ TRESTLE_API trestleResult_t trestleReduce(const void* send, void* recv, size_t c
 /* Block p of send goes to rank p's block `rank`; send and recv hold nranks*count elements. */
 TRESTLE_API trestleResult_t trestleAllToAll(const void* send, void* recv, size_t count, trestleDataType_t type,
                                             trestleComm_t comm, trestleStream_t stream);
+/* Rank r's `count` elements go to block r of the root's recv (nranks*count elements); recv may be NULL elsewhere. */
+TRESTLE_API trestleResult_t trestleGather(const void* send, void* recv, size_t count, trestleDataType_t type, int root,
+                                          trestleComm_t comm, trestleStream_t stream);
+/* Block r of the root's send (nranks*count elements) goes to rank r; send may be NULL elsewhere. */
+TRESTLE_API trestleResult_t trestleScatter(const void* send, void* recv, size_t count, trestleDataType_t type, int root,
+                                           trestleComm_t comm, trestleStream_t stream);
+
+/* ---- Collectives with blocks of unequal lengths ----------------------------------------------------------------------------- */
+
+/* Rank r's block lands at recv + displs[r] on every rank. recvcounts are the same on all ranks, displs need not be; sendcount ==
+ * recvcounts[rank]. */
+TRESTLE_API trestleResult_t trestleAllGatherV(const void* send, size_t sendcount, void* recv, const size_t* recvcounts,
+                                              const size_t* displs, trestleDataType_t type, trestleComm_t comm,
+                                              trestleStream_t stream);
+/* send holds the blocks of all ranks one after the other; rank r receives the sum of the blocks r, recvcounts[r] elements.
+ * recvcounts are the same on all ranks. In place: recv == send + the counts before this rank's. */
+TRESTLE_API trestleResult_t trestleReduceScatterV(const void* send, void* recv, const size_t* recvcounts,
+                                                  trestleDataType_t type, trestleRedOp_t op, trestleComm_t comm,
+                                                  trestleStream_t stream);
+/* sendcounts[p] elements at send + sdispls[p] go to rank p; recvcounts[p] elements of rank p land at recv + rdispls[p]. Each rank
+ * knows its own counts only: what a rank sends to another and what that one expects must be the same number, or both get
+ * trestleInvalidUsage with both numbers. In place (send == recv) both lists are the same. */
+TRESTLE_API trestleResult_t trestleAllToAllV(const void* send, const size_t* sendcounts, const size_t* sdispls, void* recv,
+                                             const size_t* recvcounts, const size_t* rdispls, trestleDataType_t type,
+                                             trestleComm_t comm, trestleStream_t stream);
+/* Rank r's sendcount elements land at the root's recv + displs[r]; recv, recvcounts and displs are looked at on the root only.
+ * A sendcount that is not the root's recvcounts[r] is trestleInvalidUsage on both, with both numbers. */
+TRESTLE_API trestleResult_t trestleGatherV(const void* send, size_t sendcount, void* recv, const size_t* recvcounts,
+                                           const size_t* displs, trestleDataType_t type, int root, trestleComm_t comm,
+                                           trestleStream_t stream);
+/* sendcounts[r] elements at the root's send + displs[r] go to rank r, which expects recvcount; send, sendcounts and displs are looked
+ * at on the root only. Counts that differ: as with trestleGatherV. */
+TRESTLE_API trestleResult_t trestleScatterV(const void* send, const size_t* sendcounts, const size_t* displs, void* recv,
+                                            size_t recvcount, trestleDataType_t type, int root, trestleComm_t comm,
+                                            trestleStream_t stream);
+
+/* ---- Messages, barrier, groups ------------------------------------------------------------------------------------------------ */
+
 /* Matched in call order per pair of ranks. A stream is blocked until matched: group calls that must overlap. */
 TRESTLE_API trestleResult_t trestleSend(const void* send, size_t count, trestleDataType_t type, int peer, trestleComm_t comm,
                                         trestleStream_t stream);
@@ -266,7 +315,8 @@ TRESTLE_API trestleResult_t trestleRequestFree(trestleRequest_t request);
 TRESTLE_API trestleResult_t trestleMemAlloc(void** ptr, size_t size);
 TRESTLE_API trestleResult_t trestleMemFree(void* ptr);
 
-/* Predicted time of one collective of `count` elements (as that call counts), in microseconds, from the communicator's cost model. */
+/* Predicted time of one collective of `count` elements (as that call counts; v-variants: of every block), in microseconds, from the
+ * communicator's cost model. */
 TRESTLE_API trestleResult_t trestlePredictTime(trestleComm_t comm, trestleCollective_t collective, size_t count,
                                                trestleDataType_t type, double* microseconds);
 

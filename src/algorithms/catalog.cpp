@@ -17,6 +17,7 @@ std::span<const Algorithm> algorithms() {
       kRecursiveDoubling,  // rd
       kBinaryTree,         // tree
       kDoubleBinaryTree,   // dbtree
+      kBinomialTree,       // binomial
   };
   return kTable;
 }

@@ -15,7 +15,7 @@ namespace trestle {
 // Cost of one phase on one rank in the terms of the alpha-beta model, exact integers (decisions must agree on all ranks):
 //   time = steps * latency + (bytes of the phase) * sent_num / sent_den / bandwidth (+ kernels' time for reduced bytes).
 // Bytes of the phase: RS, AR, reduce, broadcast: the whole data of the phase before it (RS) or in total; AG: the data after it;
-// all-to-all: the whole input.
+// all-to-all: the whole input; gather, scatter: all blocks, as the root has them.
 struct AlgorithmCost {
   uint32_t steps = 0;       // messages one after the other on the critical path
   uint64_t sent_num = 0;    // fraction of the phase's bytes that the busiest rank sends or receives
@@ -37,7 +37,7 @@ struct Algorithm {
   AlgorithmCost (*cost)(PhaseKind kind, int32_t group_size);
 };
 
-// ring, direct, hd (halving-doubling), rd (recursive doubling), tree (binary), dbtree (double binary)
+// ring, direct, hd (halving-doubling), rd (recursive doubling), tree (binary), dbtree (double binary), binomial
 std::span<const Algorithm> algorithms();
 // By name; an unknown name is an error that lists the names.
 Result<const Algorithm*> find_algorithm(std::string_view name);

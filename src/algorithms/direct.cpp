@@ -7,12 +7,15 @@
 //               |                all-reduce         sends its whole input to all, adds all inputs
 //               v                all-to-all         sends block p to p, receives from p
 //               3                reduce, broadcast  all send to the root; the root sends to all
+//                                gather, scatter    the same, a block of each
 //                                send, recv         one message in a group of two
 //
-// Cost: 1 step, n-1 messages. Reduce-scatter, all-gather and all-to-all move (n-1)/n of the data, the least possible;
-// all-reduce, reduce and broadcast n-1 times the data at the busiest rank. Peers are visited in the order me+1, me+2,
+// Cost: 1 step, n-1 messages. Reduce-scatter, all-gather, all-to-all, gather and scatter move (n-1)/n of the data, the
+// least possible; all-reduce, reduce and broadcast n-1 times the data at the busiest rank. Peers are visited in the
+// order me+1, me+2,
 // ... so that no rank is everybody's first target. Order of summation: rank order, so every rank computes the same
-// bits.
+// bits. Every block goes straight from its owner to whom it is for, so this is what serves the kinds whose blocks'
+// lengths only these two know.
 //
 // In place, a rank may not overwrite what a peer still has to read while that peer waits for the same from it.
 // All-reduce therefore sums into one scratch block and copies; all-to-all lets one rank of each pair send from a staged
@@ -106,13 +109,37 @@ void build_all_to_all(PlanBuilder& builder, const PlanRequest& request) {
   }
 }
 
+void build_gather(PlanBuilder& builder, const PlanRequest& request) {
+  const uint32_t mine = block_of(request.me);
+  if (request.me != request.root) {
+    builder.send(request.root, input(0), mine);
+    return;
+  }
+  builder.copy(output(mine), input(0), mine);
+  for (int32_t d = 1; d < request.group_size; ++d) {
+    const int32_t peer = neighbour(request, d);
+    builder.recv(peer, output(block_of(peer)), block_of(peer));
+  }
+}
+
+void build_scatter(PlanBuilder& builder, const PlanRequest& request) {
+  const uint32_t mine = block_of(request.me);
+  if (request.me != request.root) {
+    builder.recv(request.root, output(0), mine);
+    return;
+  }
+  for (int32_t d = 1; d < request.group_size; ++d) {
+    const int32_t peer = neighbour(request, d);
+    builder.send(peer, input(block_of(peer)), block_of(peer));
+  }
+  builder.copy(output(0), input(mine), mine);
+}
+
 Plan build(const PlanRequest& request) {
   CHECK(serves(request.kind, request.group_size), "direct does not serve this phase");
   if (request.group_size == 1) return build_alone(request);
-  const bool scattered = request.kind == PhaseKind::kReduceScatter || request.kind == PhaseKind::kAllGather ||
-                         request.kind == PhaseKind::kAllToAll;
-  PlanBuilder builder(request, scattered ? block_of(request.group_size) : 1);
-  switch (request.kind) {
+  PlanBuilder builder(request, has_block_per_rank(request.kind) ? block_of(request.group_size) : 1);
+  switch (with_known_blocks(request.kind)) {
     case PhaseKind::kReduceScatter:
       build_reduce_scatter(builder, request);
       break;
@@ -139,6 +166,14 @@ Plan build(const PlanRequest& request) {
       CHECK(request.me == 1, "index 1 of a pair receives");
       builder.recv(0, output(0), 0);
       break;
+    case PhaseKind::kGather:
+      build_gather(builder, request);
+      break;
+    case PhaseKind::kScatter:
+      build_scatter(builder, request);
+      break;
+    default:
+      break;
   }
   return std::move(builder).finish();
 }
@@ -147,7 +182,7 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   if (group_size == 1) return {};
   const auto n = static_cast<uint32_t>(group_size);
   const bool converges = n > 2;
-  switch (kind) {
+  switch (with_known_blocks(kind)) {
     case PhaseKind::kReduceScatter:
       return {.steps = 1,
               .sent_num = n - 1,
@@ -168,8 +203,13 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
     case PhaseKind::kSend:
     case PhaseKind::kRecv:
       return {.steps = 1, .sent_num = 1, .messages = 1};
+    case PhaseKind::kGather:
+      return {.steps = 1, .sent_num = n - 1, .sent_den = n, .messages = n - 1, .converges = converges};
+    case PhaseKind::kScatter:
+      return {.steps = 1, .sent_num = n - 1, .sent_den = n, .messages = n - 1};
+    default:
+      return {};
   }
-  return {};
 }
 
 }  // namespace

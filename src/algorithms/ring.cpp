@@ -33,12 +33,9 @@ bool serves(PhaseKind kind, int32_t group_size) {
     case PhaseKind::kReduce:
     case PhaseKind::kBroadcast:
       return true;
-    case PhaseKind::kAllToAll:
-    case PhaseKind::kSend:
-    case PhaseKind::kRecv:
+    default:
       return false;
   }
-  return false;
 }
 
 void build_reduce_scatter(PlanBuilder& builder, const PlanRequest& request) {

@@ -10,7 +10,8 @@ constexpr std::array<const char*, kDataTypes> kDataTypeNames = {
     "int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};
 constexpr std::array<const char*, kReduceOps> kReduceOpNames = {"sum", "prod", "max", "min", "avg"};
 constexpr std::array<const char*, kCollectives> kCollectiveNames = {
-    "allreduce", "reducescatter", "allgather", "broadcast", "reduce", "alltoall", "sendrecv", "barrier"};
+    "allreduce", "reducescatter", "allgather",  "broadcast",      "reduce",    "alltoall", "sendrecv", "barrier",
+    "gather",    "scatter",       "allgatherv", "reducescatterv", "alltoallv", "gatherv",  "scatterv"};
 
 template <class Enum, size_t kCount>
 const char* name_of(const std::array<const char*, kCount>& names, Enum value) {

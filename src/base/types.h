@@ -40,8 +40,29 @@ enum class Collective : uint8_t {
   kAllToAll,
   kSendRecv,
   kBarrier,
+  kGather,
+  kScatter,
+  kAllGatherV,
+  kReduceScatterV,
+  kAllToAllV,
+  kGatherV,
+  kScatterV,
 };
-inline constexpr size_t kCollectives = 8;
+inline constexpr size_t kCollectives = 15;
+
+// Blocks of unequal lengths that every rank knows.
+constexpr bool has_known_blocks(Collective collective) {
+  return collective == Collective::kAllGatherV || collective == Collective::kReduceScatterV;
+}
+// Blocks of unequal lengths, each known to its two ends only.
+constexpr bool has_pairwise_blocks(Collective collective) {
+  return collective == Collective::kAllToAllV || collective == Collective::kGatherV ||
+         collective == Collective::kScatterV;
+}
+constexpr bool reduces(Collective collective) {
+  return collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
+         collective == Collective::kReduce || collective == Collective::kReduceScatterV;
+}
 
 // Bytes of one element; 0 for a number that is no type.
 constexpr size_t size_of(DataType type) {

@@ -133,14 +133,18 @@ uint64_t Communicator::group_segment_bytes(const void* self, const std::vector<i
 }
 
 Result<ScheduleCache::Entry> Communicator::schedule_for(const PrepareRequest& request) {
-  const Config& config = settings_.config;
-  SelectionConfig selection{config.algorithm, config.schedule, static_cast<uint32_t>(config.chunks),
-                            static_cast<uint32_t>(config.phases_in_flight), config.intra};
   SelectionRequest what;
   what.collective = request.collective;
   what.element_bytes = static_cast<uint32_t>(size_of(request.type));
   what.bytes = vector_elements(request, ranks_) * what.element_bytes;
   what.root = request.root;
+  return schedule_for(what);
+}
+
+Result<ScheduleCache::Entry> Communicator::schedule_for(const SelectionRequest& what) {
+  const Config& config = settings_.config;
+  SelectionConfig selection{config.algorithm, config.schedule, static_cast<uint32_t>(config.chunks),
+                            static_cast<uint32_t>(config.phases_in_flight), config.intra};
   return schedules_.get(what, [&] { return select_schedule(what, topology_, selection); });
 }
 
@@ -312,7 +316,12 @@ Result<double> Communicator::predict_us(Collective collective, uint64_t count, D
   call.request.count = count;
   call.request.type = type;
   if (is_express(call)) return 0.1 + 0.05 * ranks_;  // one cache line from every rank
-  const ScheduleCache::Entry schedule = TRY(schedule_for(call.request));
+  const bool uneven = has_known_blocks(collective) || has_pairwise_blocks(collective);
+  SelectionRequest what{.collective = collective, .element_bytes = static_cast<uint32_t>(size_of(type))};
+  // A v-variant as if all its blocks were alike.
+  const uint64_t elements = uneven ? count * static_cast<uint64_t>(ranks_) : vector_elements(call.request, ranks_);
+  what.bytes = elements * what.element_bytes;
+  const ScheduleCache::Entry schedule = TRY(schedule_for(what));
   return static_cast<double>(predict_ns(*schedule, topology_)) / 1000.0;
 }
 

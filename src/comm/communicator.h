@@ -76,6 +76,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void destroy(int linger_ms);
   void abort();
 
+  // As the call counts; a v-variant as if all blocks had `count` elements.
   Result<double> predict_us(Collective collective, uint64_t count, DataType type);
   // Shard of `rank` of a vector of `count` elements.
   ElementRange shard(int32_t rank, uint64_t count) const { return nth_range(count, ranks_, rank); }
@@ -96,6 +97,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Operation* bind(const Call& call, const std::shared_ptr<const Prepared>& prepared) TRESTLE_REQUIRES(submit_mutex_);
   Status submit_express(const Call& call, const std::shared_ptr<Stream>& stream) TRESTLE_REQUIRES(submit_mutex_);
   Result<ScheduleCache::Entry> schedule_for(const PrepareRequest& request);
+  Result<ScheduleCache::Entry> schedule_for(const SelectionRequest& what);
   Result<std::shared_ptr<const Prepared>> build(const Call& call);
   uint64_t next_number(const Call& call) TRESTLE_REQUIRES(submit_mutex_);
   void remote_failure(const Error& error, int32_t origin_rank);

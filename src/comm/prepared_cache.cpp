@@ -17,6 +17,14 @@ size_t PreparedCache::Hash::operator()(const PreparedKey& key) const {
        static_cast<uint64_t>(r.op) << 40 | static_cast<uint64_t>(r.half) << 34 |
        static_cast<uint64_t>(r.in_place) << 33 | static_cast<uint64_t>(key.sending) << 32;
   h ^= (static_cast<uint64_t>(r.root) << 16 ^ static_cast<uint64_t>(r.peer)) * 0xc2b2ae3d27d4eb4full;
+  if (r.blocks) {
+    Hasher hasher;
+    for (const BlockList* list : {&r.blocks->sent, &r.blocks->received}) {
+      for (const uint64_t count : list->counts) hasher.integer(count);
+      for (const uint64_t start : list->starts) hasher.integer(start);
+    }
+    h ^= hasher.digest();
+  }
   return h ^ (h >> 31);
 }
 

@@ -1,6 +1,7 @@
 #include "engine/binding.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "transport/transport.h"
 
@@ -16,6 +17,13 @@ Placement Placement::direct(BufferId buffer, uint32_t element_bytes) {
 Placement Placement::shard(BufferId buffer, uint32_t element_bytes, ElementRange shard) {
   Placement p = direct(buffer, element_bytes);
   p.origin_ = shard.offset;
+  return p;
+}
+
+Placement Placement::displaced(BufferId buffer, uint32_t element_bytes, const std::vector<ElementRange>& shards,
+                               const std::vector<uint64_t>& starts) {
+  Placement p = direct(buffer, element_bytes);
+  for (size_t u = 0; u < shards.size(); ++u) p.shift_.push_back(starts[u] - shards[u].offset);
   return p;
 }
 
@@ -43,6 +51,7 @@ uint64_t Placement::append(int32_t unit, uint64_t elements) {
 PieceRef Placement::locate(int32_t unit, ElementRange range) const {
   const uint64_t bytes = range.count * element_bytes_;
   if (packed_) return {buffer_, unit_offset_[unit], bytes};
+  if (!shift_.empty()) range.offset += shift_[static_cast<size_t>(unit)];
   // An empty range may lie before the shard: it is never read.
   const uint64_t offset = range.offset >= origin_ ? (range.offset - origin_) * element_bytes_ : 0;
   return {buffer_, begin_ + offset, bytes};
@@ -76,17 +85,22 @@ BlockTable TableBuilder::take() {
 
 namespace {
 
-uint64_t bytes_before(const PreparedPhase& phase, uint32_t logical_first, uint32_t blocks) {
-  return phase.logical_begin[logical_first + blocks] - phase.logical_begin[logical_first];
+// Of the first `blocks` blocks of a step.
+uint64_t bytes_before(const PreparedPhase& phase, const Step& step, uint32_t blocks) {
+  if (step.kind == StepKind::kRecv && !phase.received_bytes.empty()) {
+    const auto first = phase.received_bytes.begin() + step.destination.first;
+    return std::accumulate(first, first + blocks, uint64_t{0});
+  }
+  return phase.logical_begin[step.logical_first + blocks] - phase.logical_begin[step.logical_first];
 }
 
 ByteDependency to_bytes(const PreparedPhase& phase, const Step& mine, const Dependency& dependency) {
   const Step& its = phase.plan->steps[dependency.step];
   ByteDependency result;
   result.step = dependency.step;
-  result.my_begin = bytes_before(phase, mine.logical_first, dependency.my_first);
-  result.my_end = bytes_before(phase, mine.logical_first, dependency.my_first + dependency.count);
-  result.its_begin = bytes_before(phase, its.logical_first, dependency.its_first);
+  result.my_begin = bytes_before(phase, mine, dependency.my_first);
+  result.my_end = bytes_before(phase, mine, dependency.my_first + dependency.count);
+  result.its_begin = bytes_before(phase, its, dependency.its_first);
   return result;
 }
 
@@ -114,7 +128,7 @@ void bind_steps(PreparedPhase& phase, const SegmentRule& rule, const Scatter& sc
   staging_bytes += phase.scratch_stride * plan.scratch;
   phase.segment_bytes = bounded_segment(rule.bytes, scatter);
   for (const Step& step : plan.steps) {
-    phase.step_bytes.push_back(bytes_before(phase, step.logical_first, step.blocks));
+    phase.step_bytes.push_back(bytes_before(phase, step, step.blocks));
     phase.step_segment_bytes.push_back(
         segment_bytes_of({phase.segment_bytes, rule.per_message}, phase.step_bytes.back()));
     for (uint32_t d = 0; d < step.dependencies; ++d) {

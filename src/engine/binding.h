@@ -18,6 +18,9 @@ class Placement {
   static Placement direct(BufferId buffer, uint32_t element_bytes);
   // The buffer begins with element shard.offset of the vector.
   static Placement shard(BufferId buffer, uint32_t element_bytes, ElementRange shard);
+  // Shard u of the vector begins at element starts[u] of the buffer, where the vector has it at shards[u].offset.
+  static Placement displaced(BufferId buffer, uint32_t element_bytes, const std::vector<ElementRange>& shards,
+                             const std::vector<uint64_t>& starts);
   // Units in the order of append(), from byte `offset` of staging on.
   static Placement packed(uint32_t element_bytes, uint64_t offset);
   uint64_t append(int32_t unit, uint64_t elements);  // returns the bytes that the unit takes
@@ -36,6 +39,7 @@ class Placement {
   bool packed_ = false;
   uint64_t next_ = 0;
   std::vector<uint64_t> unit_offset_;  // packed: by unit
+  std::vector<uint64_t> shift_;        // displaced: elements to add, by unit, modulo 2^64
 };
 
 // Builds a BlockTable, joining neighbouring pieces.

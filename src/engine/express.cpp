@@ -13,7 +13,8 @@ constexpr uint64_t kMostBytesRead = 64 * 1024;
 // Of the longest slot. Halves of a separated all-reduce count the whole vector.
 uint64_t published_bytes(Collective collective, uint64_t count_bytes, uint64_t ranks, bool half) {
   if (half) return count_bytes;
-  const bool per_block = collective == Collective::kReduceScatter || collective == Collective::kAllToAll;
+  const bool per_block = collective == Collective::kReduceScatter || collective == Collective::kAllToAll ||
+                         collective == Collective::kScatter;
   return per_block ? count_bytes * ranks : count_bytes;
 }
 
@@ -34,7 +35,8 @@ Express::Express(std::unique_ptr<Board> board, int32_t rank, int32_t ranks, uint
 }
 
 bool Express::serves(Collective collective, uint64_t count_bytes, bool half) const {
-  if (collective == Collective::kSendRecv || count_bytes > most_bytes_) return false;
+  const bool even = !has_known_blocks(collective) && !has_pairwise_blocks(collective);
+  if (!even || collective == Collective::kSendRecv || count_bytes > most_bytes_) return false;
   const uint64_t bytes = published_bytes(collective, count_bytes, ranks_, half);
   return bytes <= most_bytes_ && bytes * ranks_ <= kMostBytesRead;
 }
@@ -55,7 +57,8 @@ ElementRange Express::shard(const ExpressCall& call, int32_t rank) const {
 void Express::publish(ExpressCall& call) {
   const std::byte* data = call.send;
   uint64_t bytes = published_bytes(call.collective, call.bytes, ranks_, call.half);
-  if (call.collective == Collective::kBroadcast && rank_ != call.root) bytes = 0;
+  const bool from_root = call.collective == Collective::kBroadcast || call.collective == Collective::kScatter;
+  if (from_root && rank_ != call.root) bytes = 0;
   if (call.collective == Collective::kAllGather && call.half) {
     data += shard(call, rank_).offset * size_of(call.spec.type);
     bytes = shard(call, rank_).count * size_of(call.spec.type);
@@ -115,6 +118,9 @@ void Express::combine(const ExpressCall& call) {
       reduce(call, mine.offset * element_bytes, mine.count, call.recv + (call.half ? mine.offset * element_bytes : 0));
       return;
     }
+    case Collective::kGather:
+      if (rank_ != call.root) return;
+      [[fallthrough]];
     case Collective::kAllGather:
       for (int32_t r = 0; r < ranks_; ++r) {
         const ElementRange part = shard(call, r);
@@ -129,8 +135,10 @@ void Express::combine(const ExpressCall& call) {
     case Collective::kBroadcast:
       std::memcpy(call.recv, payload(call.root), call.bytes);
       return;
-    case Collective::kBarrier:
-    case Collective::kSendRecv:
+    case Collective::kScatter:
+      std::memcpy(call.recv, payload(call.root) + rank_ * call.bytes, call.bytes);
+      return;
+    default:
       return;
   }
 }

@@ -10,6 +10,16 @@ ElementRange nth_range(uint64_t elements, uint32_t n, uint32_t r) {
   return {r * base + std::min<uint64_t>(r, longer), base + (r < longer ? 1 : 0)};
 }
 
+std::vector<ElementRange> consecutive_ranges(const std::vector<uint64_t>& counts) {
+  std::vector<ElementRange> ranges;
+  uint64_t begin = 0;
+  for (const uint64_t count : counts) {
+    ranges.push_back({begin, count});
+    begin += count;
+  }
+  return ranges;
+}
+
 namespace {
 
 // Element boundary `index` of the cut of `length` elements in the proportions of the schedule's chunks, on cache lines
@@ -67,6 +77,14 @@ std::vector<ElementRange> chunk_units(const Schedule& schedule, uint32_t chunk, 
     const ElementRange part = nth_range(whole.count, ranks, split_position(topology, order, r));
     units[r] = {whole.offset + part.offset, part.count};
   }
+  return units;
+}
+
+std::vector<ElementRange> chunk_units(const Schedule& schedule, uint32_t chunk, const std::vector<ElementRange>& shards,
+                                      uint32_t element_bytes) {
+  std::vector<ElementRange> units;
+  units.reserve(shards.size());
+  for (const ElementRange& shard : shards) units.push_back(slice(schedule, chunk, shard, element_bytes));
   return units;
 }
 

@@ -1,7 +1,8 @@
 // Where the data of an operation lies: shards, chunk slices, and the units that the phases of a schedule move. Pure.
 //
 // The data of an operation is a vector V of `elements` elements, cut into one *shard* per rank: shard r is the r-th of
-// N equal ranges (where N does not divide, the first ranges are one element longer). Two ways to cut chunks:
+// N equal ranges (where N does not divide, the first ranges are one element longer), or in a v-variant as long as its
+// caller says. Two ways to cut chunks:
 //   canonical:  chunk k = the k-th slice of every shard; shard r belongs to rank r whatever the order of dimensions.
 //   For everything whose
 //               blocks are the user's (reduce-scatter, all-gather, the separated halves of an all-reduce).
@@ -28,11 +29,17 @@ struct ElementRange {
 // The r-th of n equal ranges of `elements`.
 ElementRange nth_range(uint64_t elements, uint32_t n, uint32_t r);
 
+// Unequal shards, one after the other.
+std::vector<ElementRange> consecutive_ranges(const std::vector<uint64_t>& counts);
+
 enum class ChunkCut : uint8_t { kCanonical, kContiguous };
 
 // Ranges of V of all units of one chunk, indexed by rank.
 std::vector<ElementRange> chunk_units(const Schedule& schedule, uint32_t chunk, const Topology& topology,
                                       uint64_t elements, uint32_t element_bytes, ChunkCut cut);
+// The same, canonical, of shards that need not be equal.
+std::vector<ElementRange> chunk_units(const Schedule& schedule, uint32_t chunk, const std::vector<ElementRange>& shards,
+                                      uint32_t element_bytes);
 
 // The units (ranks) of logical block j of a phase on `dimension`, for `rank`, when the dimensions in `done` (bit mask)
 // are already split: their coordinates equal the rank's own. Ascending.

@@ -164,7 +164,9 @@ void PhaseRun::gather(const BlockRange& range, uint32_t logical_first, uint64_t 
     }
   };
   for (uint32_t i = 0; i < range.count && bytes != 0; ++i) {
-    const uint64_t block_bytes = phase_.logical_bytes[logical_first + i];
+    const bool received = range.space == Space::kOutput && !phase_.received_bytes.empty();
+    const uint64_t block_bytes =
+        received ? phase_.received_bytes[range.first + i] : phase_.logical_bytes[logical_first + i];
     if (begin >= block_bytes) {
       begin -= block_bytes;
       continue;

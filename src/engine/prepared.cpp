@@ -4,11 +4,14 @@
 
 #include "algorithms/catalog.h"
 #include "engine/binding.h"
+#include "engine/prepared_blocks.h"
 
 namespace trestle {
 
 uint64_t vector_elements(const PrepareRequest& request, int32_t ranks) {
-  const bool per_block = request.collective == Collective::kAllToAll ||
+  if (has_pairwise_blocks(request.collective)) return 0;  // what there is here is no other rank's business
+  const bool per_block = request.collective == Collective::kAllToAll || request.collective == Collective::kGather ||
+                         request.collective == Collective::kScatter ||
                          (!request.half && (request.collective == Collective::kReduceScatter ||
                                             request.collective == Collective::kAllGather));
   return per_block ? request.count * ranks : request.count;
@@ -29,10 +32,16 @@ struct Preparation {
   ChunkCut cut;
   uint64_t elements;
   uint32_t element_bytes;
+  std::vector<ElementRange> shards;  // unequal ones; else empty
+
+  ElementRange own_shard() const {
+    const int32_t rank = context.rank;
+    return shards.empty() ? nth_range(elements, result.ranks, rank) : shards[static_cast<size_t>(rank)];
+  }
 };
 
-bool moves_whole_vector(PhaseKind kind) {
-  return kind != PhaseKind::kReduceScatter && kind != PhaseKind::kAllGather;
+bool moves_shards(PhaseKind kind) {
+  return kind == PhaseKind::kReduceScatter || kind == PhaseKind::kAllGather;
 }
 
 Result<std::shared_ptr<const Plan>> plan_for(const Preparation& p, const PhaseChoice& choice, bool in_place) {
@@ -84,14 +93,8 @@ PreparedPhase shard_phase(const Preparation& p, const PhaseChoice& choice, const
 }
 
 // The blocks of a phase that divides nothing: equal ranges of what the group's ranks all hold of the chunk.
-std::vector<std::vector<ElementRange>> whole_blocks(const Preparation& p, const ChunkState& chunk, uint32_t blocks,
-                                                    PhaseKind kind) {
+std::vector<std::vector<ElementRange>> whole_blocks(const Preparation& p, const ChunkState& chunk, uint32_t blocks) {
   std::vector<std::vector<ElementRange>> result;
-  if (kind == PhaseKind::kAllToAll) {
-    // Chunk k of an all-to-all = the k-th slice of every block.
-    for (const ElementRange& unit : chunk.units) result.push_back({unit});
-    return result;
-  }
   const auto held = resident_ranges(*p.context.topology, p.context.rank, chunk.split, chunk.units);
   uint64_t elements = 0;
   for (const ElementRange& range : held) elements += range.count;
@@ -115,7 +118,7 @@ Placement whole_output(Preparation& p, const ChunkState& chunk, const PhaseChoic
   return Placement::staged(p.element_bytes, begin, held.front().offset);
 }
 
-// A phase over whole data (all-reduce, broadcast, reduce, all-to-all). A rank that has no part in it has a plan without
+// A phase over whole data (all-reduce, broadcast, reduce). A rank that has no part in it has a plan without
 // steps.
 Result<PreparedPhase> prepare_whole_phase(Preparation& p, ChunkState& chunk, const PhaseChoice& choice,
                                           uint32_t rooted) {
@@ -136,7 +139,7 @@ Result<PreparedPhase> prepare_whole_phase(Preparation& p, ChunkState& chunk, con
   const Placement out = whole_output(p, chunk, choice);
   phase.plan = TRY(plan_for(p, choice, chunk.place.same_memory(out, p.request.in_place)));
   TableBuilder input(chunk.place), output(out);
-  const auto blocks = whole_blocks(p, chunk, phase.plan->blocks, choice.kind);
+  const auto blocks = whole_blocks(p, chunk, phase.plan->blocks);
   for (const std::vector<ElementRange>& block : blocks) {
     const bool in_input = input_blocks(*phase.plan) != 0;
     const bool in_output = output_blocks(*phase.plan) != 0;
@@ -156,13 +159,26 @@ Result<PreparedPhase> prepare_whole_phase(Preparation& p, ChunkState& chunk, con
   return phase;
 }
 
+// A phase that moves a block per rank (all-to-all, gather, scatter and their v-variants).
+Result<PreparedPhase> prepare_block_phase(const Preparation& p, const ChunkState& chunk, const PhaseChoice& choice) {
+  PreparedPhase phase;
+  phase.choice = choice;
+  phase.peers = p.context.topology->group(p.context.rank, choice.dimension);
+  phase.plan = TRY(plan_for(p, choice, p.request.in_place));
+  lay_out_blocks(phase, p.request, p.context.rank, chunk.units);
+  return phase;
+}
+
 // Where the results of a phase go, and where later phases find them.
 Placement output_placement(Preparation& p, const ChunkState& chunk, const PhaseChoice& choice, bool last,
                            uint32_t fixed_after) {
-  const bool own_shard_only = p.request.collective == Collective::kReduceScatter && !p.request.half;
+  const bool own_shard_only = p.request.collective == Collective::kReduceScatterV ||
+                              (p.request.collective == Collective::kReduceScatter && !p.request.half);
+  if (p.request.collective == Collective::kAllGatherV) {
+    return Placement::displaced(BufferId::kRecv, p.element_bytes, p.shards, p.request.blocks->received.starts);
+  }
   if (!own_shard_only) return Placement::direct(BufferId::kRecv, p.element_bytes);
-  if (last)
-    return Placement::shard(BufferId::kRecv, p.element_bytes, nth_range(p.elements, p.result.ranks, p.context.rank));
+  if (last) return Placement::shard(BufferId::kRecv, p.element_bytes, p.own_shard());
   Placement staged = Placement::packed(p.element_bytes, p.result.staging_bytes);
   for (int32_t unit : block_units(*p.context.topology, p.context.rank, choice.dimension, fixed_after,
                                   p.context.topology->coordinate(p.context.rank, choice.dimension))) {
@@ -172,11 +188,14 @@ Placement output_placement(Preparation& p, const ChunkState& chunk, const PhaseC
   return staged;
 }
 
+bool gathers(Collective collective) {
+  return collective == Collective::kAllGather || collective == Collective::kAllGatherV;
+}
+
 Placement first_input(const Preparation& p) {
-  if (p.request.collective == Collective::kAllGather) {
-    const ElementRange own = nth_range(p.elements, p.result.ranks, p.context.rank);
+  if (gathers(p.request.collective)) {
     if (p.request.half) return Placement::direct(BufferId::kRecv, p.element_bytes);
-    return Placement::shard(BufferId::kSend, p.element_bytes, own);
+    return Placement::shard(BufferId::kSend, p.element_bytes, p.own_shard());
   }
   return Placement::direct(BufferId::kSend, p.element_bytes);
 }
@@ -196,10 +215,11 @@ Result<PreparedPhase> prepare_shard_phase(Preparation& p, ChunkState& chunk, con
 }
 
 Scatter scatter_of(const std::vector<ElementRange>& units, uint32_t element_bytes) {
-  Scatter scatter{units.size(), UINT64_MAX};
+  Scatter scatter{0, UINT64_MAX};
   for (const ElementRange& unit : units) {
-    if (unit.count != 0)
-      scatter.shortest_bytes = std::min<uint64_t>(scatter.shortest_bytes, unit.count * element_bytes);
+    if (unit.count == 0) continue;
+    ++scatter.units;
+    scatter.shortest_bytes = std::min<uint64_t>(scatter.shortest_bytes, unit.count * element_bytes);
   }
   return scatter;
 }
@@ -220,12 +240,15 @@ void mark_average(std::vector<PreparedPhase>& phases, ReduceOp op) {
 
 ChunkCut cut_of(Collective collective) {
   const bool users_blocks = collective == Collective::kReduceScatter || collective == Collective::kAllGather ||
-                            collective == Collective::kAllToAll;
+                            collective == Collective::kAllToAll || collective == Collective::kGather ||
+                            collective == Collective::kScatter;
   return users_blocks ? ChunkCut::kCanonical : ChunkCut::kContiguous;
 }
 
 std::vector<ElementRange> units_of(const Preparation& p, uint32_t chunk) {
+  if (has_pairwise_blocks(p.request.collective)) return {};  // known to two ranks each
   const auto cut = [&] {
+    if (!p.shards.empty()) return chunk_units(p.result.schedule, chunk, p.shards, p.element_bytes);
     return chunk_units(p.result.schedule, chunk, *p.context.topology, p.elements, p.element_bytes, p.cut);
   };
   if (p.context.shared == nullptr) return cut();
@@ -251,15 +274,17 @@ Status prepare_chunk(Preparation& p, uint32_t index) {
   ChunkState chunk;
   chunk.units = units_of(p, index);
   chunk.place = first_input(p);
-  if (p.request.collective == Collective::kAllGather) chunk.split = ~0u;
+  if (gathers(p.request.collective)) chunk.split = ~0u;
   std::vector<PreparedPhase>& phases = p.result.phases[index];
   for (size_t stage = 0; stage < schedule.phases.size(); ++stage) {
     const PhaseChoice& choice = schedule.phases[stage];
     const bool last = stage + 1 == schedule.phases.size();
-    if (moves_whole_vector(choice.kind)) {
-      phases.push_back(TRY(prepare_whole_phase(p, chunk, choice, rooted_dimensions(schedule.phases, stage))));
-    } else {
+    if (moves_shards(choice.kind)) {
       phases.push_back(TRY(prepare_shard_phase(p, chunk, choice, last)));
+    } else if (has_block_per_rank(choice.kind)) {
+      phases.push_back(TRY(prepare_block_phase(p, chunk, choice)));
+    } else {
+      phases.push_back(TRY(prepare_whole_phase(p, chunk, choice, rooted_dimensions(schedule.phases, stage))));
     }
     const SegmentRule rule{p.context.segment_bytes(p.context.self, phases.back().peers),
                            p.context.segments_per_message};
@@ -296,7 +321,11 @@ Result<std::shared_ptr<const Prepared>> prepare(const PrepareRequest& request, c
                 *result,
                 cut_of(request.collective),
                 vector_elements(request, result->ranks),
-                static_cast<uint32_t>(size_of(request.type))};
+                static_cast<uint32_t>(size_of(request.type)),
+                {}};
+  if (has_known_blocks(request.collective)) {
+    p.shards = consecutive_ranges(known_blocks(*request.blocks, request.collective).counts);
+  }
   for (uint32_t chunk = 0; chunk < schedule.chunks.size(); ++chunk) TRY(prepare_chunk(p, chunk));
   return std::shared_ptr<const Prepared>(std::move(result));
 }
@@ -340,9 +369,7 @@ std::string to_string(const Prepared& prepared) {
   std::string text = to_string(prepared.collective);
   if (prepared.collective == Collective::kBarrier) return text;
   text += " of " + std::to_string(prepared.count) + " " + to_string(prepared.type);
-  const bool adds = prepared.collective == Collective::kAllReduce ||
-                    prepared.collective == Collective::kReduceScatter || prepared.collective == Collective::kReduce;
-  if (adds) text += std::string(" (") + to_string(prepared.op) + ")";
+  if (reduces(prepared.collective)) text += std::string(" (") + to_string(prepared.op) + ")";
   return text;
 }
 

@@ -18,6 +18,7 @@
 #include "base/types.h"
 #include "engine/layout.h"
 #include "engine/plan_cache.h"
+#include "engine/uneven_blocks.h"
 #include "plan/plan.h"
 #include "sched/schedule.h"
 #include "transport/agreement.h"
@@ -54,6 +55,9 @@ struct PreparedPhase {
   std::vector<int32_t> peers;           // group index -> rank in the communicator
   std::vector<uint64_t> logical_bytes;  // of each logical block
   std::vector<uint64_t> logical_begin;  // prefix sums
+  // Where a block's length is known to two ranks only and differs by direction (all-to-all-v): of each output block;
+  // logical_bytes are then those of this rank's input.
+  std::vector<uint64_t> received_bytes;
   BlockTable input;
   BlockTable output;
   uint64_t scratch_offset = 0;  // in staging
@@ -92,12 +96,15 @@ struct PrepareRequest {
   // Separated half of an all-reduce: reduce-scatter / all-gather whose whole-vector side is the receive buffer and
   // whose shards are uneven.
   bool half = false;
+  // As the call has it; all-gather-v, reduce-scatter-v: of all blocks together; gather-v, scatter-v: of this rank's;
+  // all-to-all-v: of all that this rank sends.
   uint64_t count = 0;
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
   int32_t root = 0;
   bool in_place = false;
-  int32_t peer = -1;  // send, recv
+  int32_t peer = -1;    // send, recv
+  SharedBlocks blocks;  // of a v-variant
   bool operator==(const PrepareRequest&) const = default;
 };
 
@@ -129,7 +136,10 @@ struct PrepareContext {
 // schedule. In place or not is everybody's own business.
 inline constexpr uint64_t kOverBoard = 1;
 inline uint32_t check_of(const PrepareRequest& request, uint64_t how) {
-  const uint64_t what = request.count * 0x9e3779b97f4a7c15u + static_cast<uint32_t>(request.root);
+  // Lengths that only two ranks know are compared by their messages.
+  const uint64_t count = has_pairwise_blocks(request.collective) ? 0 : request.count;
+  uint64_t what = count * 0x9e3779b97f4a7c15u + static_cast<uint32_t>(request.root);
+  if (has_known_blocks(request.collective)) what ^= hash_of_counts(*request.blocks, request.collective);
   return operation_check(request.collective, request.half, request.type, request.op, splitmix64_mix(what ^ how));
 }
 

@@ -5,7 +5,7 @@
 namespace trestle {
 
 Cells::Cells(const Plan& plan)
-    : kind_(plan.kind),
+    : kind_(with_known_blocks(plan.kind)),
       me_(static_cast<uint32_t>(plan.me)),
       inputs_(input_blocks(plan)),
       outputs_(output_blocks(plan)),
@@ -26,8 +26,8 @@ uint32_t Cells::of(Space space, uint32_t block) const {
   CHECK(block < outputs_, "an output block lies outside the output");
   const uint32_t own = inputs_ + block;
   if (!aliased_) return own;
-  if (kind_ == PhaseKind::kReduceScatter) return me_;
-  if (kind_ == PhaseKind::kAllGather) return block == me_ ? 0 : own;
+  if (kind_ == PhaseKind::kReduceScatter || kind_ == PhaseKind::kScatter) return me_;
+  if (kind_ == PhaseKind::kAllGather || kind_ == PhaseKind::kGather) return block == me_ ? 0 : own;
   return block;
 }
 

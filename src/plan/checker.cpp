@@ -56,9 +56,7 @@ Status check_header(const std::vector<Plan>& plans, size_t rank) {
   if (plan.blocks != first.blocks || plan.blocks == 0) {
     return fault(who + " has " + std::to_string(plan.blocks) + " blocks, rank 0's " + std::to_string(first.blocks));
   }
-  const bool one_block_per_rank =
-      plan.kind == PhaseKind::kReduceScatter || plan.kind == PhaseKind::kAllGather || plan.kind == PhaseKind::kAllToAll;
-  if (one_block_per_rank && plan.blocks != plans.size()) {
+  if (has_block_per_rank(plan.kind) && plan.blocks != plans.size()) {
     return fault(who + " has " + std::to_string(plan.blocks) + " blocks; this phase has one per rank");
   }
   return {};

@@ -82,6 +82,7 @@ class Execution {
 
   Status perform(const Node& node);
   Status take(const Node& at, const Node& reader, const Source& source);
+  Status check_straight(const Node& node) const;
   void complete(uint32_t node);
   void release(uint32_t node);
   Error stuck() const;
@@ -161,7 +162,8 @@ void Execution::link() {
 void Execution::set_inputs(const Plan& plan) {
   const auto me = static_cast<uint32_t>(plan.me);
   for (uint32_t i = 0; i < input_blocks(plan); ++i) {
-    const uint32_t logical = plan.kind == PhaseKind::kAllGather ? me : i;
+    const PhaseKind kind = with_known_blocks(plan.kind);
+    const uint32_t logical = kind == PhaseKind::kAllGather || kind == PhaseKind::kGather ? me : i;
     memories_[me].set(cells_[me].of(Space::kInput, i), logical, me);
   }
 }
@@ -211,6 +213,23 @@ Status Execution::take(const Node& at, const Node& reader, const Source& source)
   return {};
 }
 
+// Where only two ranks know the length of a block: what arrives is the sender's own, and lies where it stays.
+Status Execution::check_straight(const Node& node) const {
+  const Plan& plan = plans_[node.rank];
+  const Step& step = plan.steps[node.step];
+  if (!has_pairwise_blocks(plan.kind) || step.kind == StepKind::kCopy) return {};
+  if (step.kind == StepKind::kReduce || step.destination.space != Space::kOutput) {
+    return fault(step_name(plan, node.step) + " of a " + to_string(plan.kind) +
+                 " takes a block elsewhere than into the output, where alone its length is known");
+  }
+  const auto sender = static_cast<size_t>(step.peer);
+  if ((sum_[sender / 64] >> (sender % 64) & 1) == 0) {
+    return fault(step_name(plan, node.step) + " of a " + to_string(plan.kind) +
+                 " takes a block that is not its sender's");
+  }
+  return {};
+}
+
 Status Execution::perform(const Node& node) {
   const Plan& plan = plans_[node.rank];
   const Step& step = plan.steps[node.step];
@@ -230,6 +249,7 @@ Status Execution::perform(const Node& node) {
       TRY(take_message(source.peer, matches.sender_of_source[s]));
     }
   }
+  TRY(check_straight(node));
   const uint32_t cell = cells_[node.rank].of(step.destination.space, step.destination.first + node.position);
   memories_[node.rank].logical(cell) = sum_logical_;
   std::copy(sum_.begin(), sum_.end(), memories_[node.rank].contributions(cell));
@@ -314,12 +334,16 @@ Status Execution::check_outputs(const Plan& plan) {
   const auto me = static_cast<uint32_t>(plan.me);
   constexpr int32_t kAll = -1;
   for (uint32_t i = 0; i < output_blocks(plan); ++i) {
-    switch (plan.kind) {
+    switch (with_known_blocks(plan.kind)) {
       case PhaseKind::kReduceScatter:
         TRY(check_output(plan, i, me, kAll));
         break;
       case PhaseKind::kAllGather:
+      case PhaseKind::kGather:
         TRY(check_output(plan, i, i, static_cast<int32_t>(i)));
+        break;
+      case PhaseKind::kScatter:
+        TRY(check_output(plan, i, me, plan.root));
         break;
       case PhaseKind::kAllReduce:
       case PhaseKind::kReduce:
@@ -334,7 +358,7 @@ Status Execution::check_outputs(const Plan& plan) {
       case PhaseKind::kRecv:
         TRY(check_output(plan, i, i, 0));
         break;
-      case PhaseKind::kSend:
+      default:
         break;
     }
   }

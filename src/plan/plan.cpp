@@ -76,33 +76,48 @@ const char* to_string(PhaseKind kind) {
       return "send";
     case PhaseKind::kRecv:
       return "recv";
+    case PhaseKind::kGather:
+      return "gather";
+    case PhaseKind::kScatter:
+      return "scatter";
+    case PhaseKind::kAllToAllV:
+      return "all-to-all-v";
+    case PhaseKind::kGatherV:
+      return "gather-v";
+    case PhaseKind::kScatterV:
+      return "scatter-v";
   }
   return "invalid";
 }
 
 uint32_t input_blocks(const Plan& plan) {
-  switch (plan.kind) {
+  switch (with_known_blocks(plan.kind)) {
     case PhaseKind::kReduceScatter:
     case PhaseKind::kAllToAll:
       return static_cast<uint32_t>(plan.group_size);
     case PhaseKind::kAllGather:
+    case PhaseKind::kGather:
       return 1;
+    case PhaseKind::kScatter:
+      return plan.me == plan.root ? static_cast<uint32_t>(plan.group_size) : 0;
     case PhaseKind::kAllReduce:
     case PhaseKind::kReduce:
     case PhaseKind::kSend:
       return plan.blocks;
     case PhaseKind::kBroadcast:
       return plan.me == plan.root ? plan.blocks : 0;
-    case PhaseKind::kRecv:
+    default:
       return 0;
   }
-  return 0;
 }
 
 uint32_t output_blocks(const Plan& plan) {
-  switch (plan.kind) {
+  switch (with_known_blocks(plan.kind)) {
     case PhaseKind::kReduceScatter:
+    case PhaseKind::kScatter:
       return 1;
+    case PhaseKind::kGather:
+      return plan.me == plan.root ? static_cast<uint32_t>(plan.group_size) : 0;
     case PhaseKind::kAllGather:
     case PhaseKind::kAllToAll:
       return static_cast<uint32_t>(plan.group_size);
@@ -112,10 +127,9 @@ uint32_t output_blocks(const Plan& plan) {
       return plan.blocks;
     case PhaseKind::kReduce:
       return plan.me == plan.root ? plan.blocks : 0;
-    case PhaseKind::kSend:
+    default:
       return 0;
   }
-  return 0;
 }
 
 uint64_t hash(const Plan& plan) {
@@ -147,8 +161,7 @@ uint64_t hash(const Plan& plan) {
 std::string to_string(const Plan& plan) {
   std::string text = to_string(plan.kind);
   text += ", rank " + std::to_string(plan.me) + " of " + std::to_string(plan.group_size);
-  if (plan.kind == PhaseKind::kReduce || plan.kind == PhaseKind::kBroadcast)
-    text += ", root " + std::to_string(plan.root);
+  if (has_root(plan.kind)) text += ", root " + std::to_string(plan.root);
   text += std::string(plan.in_place ? ", in place, " : ", ") + std::to_string(plan.blocks) + " blocks, " +
           std::to_string(plan.scratch) + " scratch blocks\n";
   for (size_t i = 0; i < plan.steps.size(); ++i) {

@@ -12,11 +12,15 @@
 //   reduce          b: logical 0..b-1       b at the root, else 0             output i = input i (root)
 //   broadcast       b at the root, else 0   b: logical 0..b-1                 output i = input i (root)
 //   all-to-all      n: block p for peer p   n: block p from peer p            output i = input i
+//   gather          1: logical `me`         n at the root, else 0             output me = input 0 (root)
+//   scatter         n at the root, else 0   1: logical `me`                   output 0 = input me (root)
 //   send            b                       0 (group of two: index 0 sends)   -
 //   recv            0                       b (group of two: index 1)         -
 //   (n = group size; b = Plan::blocks, chosen by the algorithm: 1 tree, 2 double tree, n for scatter-based ones)
 //   all-to-all: logical block p of a rank's input is what it sends to p; a step's logical range counts in the sender's input.
 //   barrier         all-reduce over blocks of zero bytes: only the messages matter.
+//   all-to-all-v, gather-v, scatter-v: the same tables; the length of a block is known to the rank whose input and to the
+//   rank whose output it is only, so every block goes straight from the one to the other.
 //
 // Messages: the k-th message to a peer (Send steps in plan order) matches the k-th message from us there (Recv steps and peer
 // sources of Reduce steps, in plan order).
@@ -28,8 +32,30 @@
 
 namespace trestle {
 
-enum class PhaseKind : uint8_t { kReduceScatter, kAllGather, kAllReduce, kReduce, kBroadcast, kAllToAll, kSend, kRecv };
-inline constexpr int kPhaseKinds = 8;
+enum class PhaseKind : uint8_t { kReduceScatter, kAllGather, kAllReduce, kReduce, kBroadcast, kAllToAll, kSend, kRecv,
+  kGather, kScatter, kAllToAllV, kGatherV, kScatterV };
+inline constexpr int kPhaseKinds = 13;
+// Of a kind whose blocks are known to two ranks only: the kind with blocks that all know; else the kind itself.
+constexpr PhaseKind with_known_blocks(PhaseKind kind) {
+  switch (kind) {
+    case PhaseKind::kAllToAllV: return PhaseKind::kAllToAll;
+    case PhaseKind::kGatherV: return PhaseKind::kGather;
+    case PhaseKind::kScatterV: return PhaseKind::kScatter;
+    default: return kind;
+  }
+}
+constexpr bool has_pairwise_blocks(PhaseKind kind) { return with_known_blocks(kind) != kind; }
+// Whether its logical blocks are one per rank.
+constexpr bool has_block_per_rank(PhaseKind kind) {
+  const PhaseKind known = with_known_blocks(kind);
+  return known == PhaseKind::kReduceScatter || known == PhaseKind::kAllGather || known == PhaseKind::kAllToAll ||
+         known == PhaseKind::kGather || known == PhaseKind::kScatter;
+}
+constexpr bool has_root(PhaseKind kind) {
+  const PhaseKind known = with_known_blocks(kind);
+  return known == PhaseKind::kReduce || known == PhaseKind::kBroadcast || known == PhaseKind::kGather ||
+         known == PhaseKind::kScatter;
+}
 const char* to_string(PhaseKind kind);
 
 enum class Space : uint8_t { kInput, kOutput, kScratch };
@@ -86,7 +112,7 @@ struct Plan {
   PhaseKind kind = PhaseKind::kAllReduce;
   int32_t group_size = 1;
   int32_t me = 0;
-  int32_t root = 0;        // reduce, broadcast
+  int32_t root = 0;        // reduce, broadcast, gather, scatter
   bool in_place = false;   // derived dependencies respect the aliasing of the table above
   uint32_t blocks = 1;     // logical blocks of the phase
   uint32_t scratch = 0;    // scratch blocks, each as long as the longest logical block

@@ -43,6 +43,20 @@ Shape shape_of(Collective collective, bool decoupled) {
       return {PhaseKind::kAllToAll, false, false};
     case Collective::kBarrier:
       return {PhaseKind::kAllReduce, false, false};
+    case Collective::kGather:
+      return {PhaseKind::kGather, false, false};
+    case Collective::kScatter:
+      return {PhaseKind::kScatter, false, false};
+    case Collective::kAllGatherV:
+      return {std::nullopt, false, true};
+    case Collective::kReduceScatterV:
+      return {std::nullopt, true, false};
+    case Collective::kAllToAllV:
+      return {PhaseKind::kAllToAllV, false, false};
+    case Collective::kGatherV:
+      return {PhaseKind::kGatherV, false, false};
+    case Collective::kScatterV:
+      return {PhaseKind::kScatterV, false, false};
     case Collective::kSendRecv:
       break;
   }
@@ -141,7 +155,7 @@ class Selector {
   }
 
   std::vector<uint64_t> chunk_sizes(uint32_t chunks) const {
-    const bool whole_blocks = !(shape_.flat && request_.collective != Collective::kAllToAll);
+    const bool whole_blocks = !shape_.flat;
     const auto ranks = static_cast<uint32_t>(topology_.ranks());
     // Fewer chunks rather than messages without an element. Twice: the smallest part is half of the mean at least.
     const uint64_t most = std::max<uint64_t>(1, request_.bytes / request_.element_bytes / (uint64_t{2} * ranks));
@@ -175,9 +189,9 @@ class Selector {
   }
 
   void try_flat(PhaseKind kind) {
-    // An all-to-all has no chunks: each of its blocks is a message already.
+    // An all-to-all, gather or scatter has no chunks: each of its blocks is a message already.
     const std::vector<uint64_t> sizes =
-        kind == PhaseKind::kAllToAll ? std::vector<uint64_t>{request_.bytes} : chunk_sizes(1);
+        has_block_per_rank(kind) ? std::vector<uint64_t>{request_.bytes} : chunk_sizes(1);
     for (const uint16_t algorithm : choice_.allowed(kind, kFlat)) {
       std::vector<ChunkSchedule> chunks;
       for (const uint64_t bytes : sizes) chunks.push_back({bytes, {{kFlat, kind, algorithm}}});

@@ -38,7 +38,9 @@ struct SelectionConfig {
 
 struct SelectionRequest {
   Collective collective = Collective::kAllReduce;
-  uint64_t bytes = 0;  // whole buffer per rank: AR, broadcast, reduce: count*size; RS, AG, all-to-all: ranks*count*size
+  // Whole buffer per rank: AR, broadcast, reduce: count*size; RS, AG, all-to-all, gather, scatter: ranks*count*size;
+  // their v-variants: all blocks where every rank knows them, 0 where only two ranks know a block.
+  uint64_t bytes = 0;
   uint32_t element_bytes = 1;
   int32_t root = 0;
   bool decoupled =

@@ -235,8 +235,7 @@ bool representative(const Algorithm& algorithm, PhaseKind kind, int32_t group_si
 PhaseShape phase_shape(const Algorithm& algorithm, PhaseKind kind, int32_t group_size, uint32_t most_messages) {
   const AlgorithmCost cost = algorithm.cost(kind, group_size);
   if (group_size == 1) return {};
-  const bool rooted = kind == PhaseKind::kReduce || kind == PhaseKind::kBroadcast || kind == PhaseKind::kSend ||
-                      kind == PhaseKind::kRecv;
+  const bool rooted = has_root(kind) || kind == PhaseKind::kSend || kind == PhaseKind::kRecv;
   PhaseShape shape;
   if (rooted || !representative(algorithm, kind, group_size, cost, shape)) return pipeline(cost);
   scale_to(shape, cost);

@@ -7,26 +7,21 @@ namespace trestle {
 namespace {
 
 constexpr uint64_t kPointToPoint = uint64_t{1} << 63;
-constexpr uint32_t kWhatBits = (1u << 11) - 1;
-
-bool reduces(Collective collective) {
-  return collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
-         collective == Collective::kReduce;
-}
+constexpr uint32_t kWhatBits = (1u << 12) - 1;
 
 std::string what(uint32_t check) {
-  const auto collective = static_cast<Collective>(check & 7);
+  const auto collective = static_cast<Collective>(check & 15);
   std::string text = to_string(collective);
-  if ((check & 8) != 0) text += " (half of an allreduce)";
+  if ((check & 16) != 0) text += " (half of an allreduce)";
   if (collective == Collective::kBarrier) return text;
-  text += std::string(" of ") + to_string(static_cast<DataType>(check >> 4 & 15));
-  if (reduces(collective)) text += std::string(", ") + to_string(static_cast<ReduceOp>(check >> 8 & 7));
+  text += std::string(" of ") + to_string(static_cast<DataType>(check >> 5 & 15));
+  if (reduces(collective)) text += std::string(", ") + to_string(static_cast<ReduceOp>(check >> 9 & 7));
   return text;
 }
 
 std::string hash_text(uint32_t check) {
   char text[24];
-  std::snprintf(text, sizeof text, " (hash %06x)", check >> 11);
+  std::snprintf(text, sizeof text, " (hash %06x)", check >> 12);
   return text;
 }
 

@@ -21,13 +21,13 @@
 
 namespace trestle {
 
-// The check of an operation: 11 bits say what it is, so that a sentence can say it, 21 are of a hash of everything else
+// The check of an operation: 12 bits say what it is, so that a sentence can say it, 20 are of a hash of everything else
 // that all ranks have to share (count, root, schedule). The same calls and schedules have the same check on every host.
 constexpr uint32_t operation_check(Collective collective, bool half, DataType type, ReduceOp op, uint64_t hash) {
-  return static_cast<uint32_t>(collective) | static_cast<uint32_t>(half) << 3 | static_cast<uint32_t>(type) << 4 |
-         static_cast<uint32_t>(op) << 8 | static_cast<uint32_t>(hash >> 43) << 11;
+  return static_cast<uint32_t>(collective) | static_cast<uint32_t>(half) << 4 | static_cast<uint32_t>(type) << 5 |
+         static_cast<uint32_t>(op) << 9 | static_cast<uint32_t>(hash >> 44) << 12;
 }
-static_assert(kCollectives <= 8 && kDataTypes <= 16 && kReduceOps <= 8);
+static_assert(kCollectives <= 16 && kDataTypes <= 16 && kReduceOps <= 8);
 
 // "rank 2 runs operation 17 as broadcast of float (hash 0a1b2c), rank 0 as allreduce of float, sum (hash 3d4e5f)"
 struct OperationRun {

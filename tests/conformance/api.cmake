@@ -5,6 +5,7 @@ if(TARGET trestle)
     ${CMAKE_CURRENT_LIST_DIR}/api_call.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_cover.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_space.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/api_vector_call.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_values.cpp)
   target_include_directories(trestle_api_calls PUBLIC ${CMAKE_SOURCE_DIR}/tests)
   # Only ranks that can prove that they belong to the job use other transports than loopback.
@@ -13,6 +14,8 @@ if(TARGET trestle)
 
   trestle_test(NAME api_collectives_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_collectives_test.cpp)
+  trestle_test(NAME api_vectors_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/api_vectors_test.cpp)
   trestle_test(NAME api_order_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_groups_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_streams_test.cpp

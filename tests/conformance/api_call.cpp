@@ -16,7 +16,8 @@ namespace {
 constexpr size_t kGuard = 192;
 
 bool has_root(trestleCollective_t collective) {
-  return collective == trestleCollBroadcast || collective == trestleCollReduce;
+  return collective == trestleCollBroadcast || collective == trestleCollReduce || collective == trestleCollGather ||
+         collective == trestleCollScatter;
 }
 
 }  // namespace
@@ -27,8 +28,8 @@ bool reduces(trestleCollective_t collective) {
 }
 
 std::string to_string(const Call& call) {
-  static constexpr const char* kNames[] = {"all-reduce", "reduce-scatter", "all-gather",
-                                           "broadcast",  "reduce",         "all-to-all"};
+  static constexpr const char* kNames[] = {"all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce",
+                                           "all-to-all", "send/recv",      "barrier",    "gather",    "scatter"};
   std::string text = std::string(kNames[call.collective]) + " of " + std::to_string(call.count) + " " + name(call.type);
   if (reduces(call.collective)) text += " " + name(call.op);
   if (has_root(call.collective)) text += ", root " + std::to_string(call.root);
@@ -81,15 +82,19 @@ Execution::Execution(const Call& call, int rank, int ranks) : call_(call), rank_
   const size_t received = received_elements() * size;
   ranks::Random random{call.seed * 31 + static_cast<uint64_t>(rank)};
   const auto offset = [&] { return random.below(3) == 0 ? random.below(9) * size : 0; };
-  receives_ = call.collective != trestleCollReduce || rank == call.root;
+  receives_ = (call.collective != trestleCollReduce && call.collective != trestleCollGather) || rank == call.root;
+  const bool gathers = call.collective == trestleCollAllGather || (call.collective == trestleCollGather && receives_);
+  // A rank that is not the root of a scatter has no block of its own in a send buffer.
+  const bool in_place = call.in_place && (call.collective != trestleCollScatter || rank == call.root);
   const size_t block = call.count * size * static_cast<size_t>(rank);
-  send_ = std::make_unique<Buffer>(call.in_place ? std::max(sent, received) : sent, offset(), call.shared_memory,
-                                   call.seed + 1);
-  send_at_ = send_->data() + (call.in_place && call.collective == trestleCollAllGather ? block : 0);
+  send_ =
+      std::make_unique<Buffer>(in_place ? std::max(sent, received) : sent, offset(), call.shared_memory, call.seed + 1);
+  send_at_ = send_->data() + (in_place && gathers ? block : 0);
   fill_send(send_at_);
   send_->expect_unchanged();
-  if (call.in_place) {
-    const size_t at = call.collective == trestleCollReduceScatter ? block : 0;
+  if (in_place) {
+    const bool scatters = call.collective == trestleCollReduceScatter || call.collective == trestleCollScatter;
+    const size_t at = scatters ? block : 0;
     recv_at_ = send_->data() + at;
     recv_picture_ = send_->picture() + at;
   } else {
@@ -101,12 +106,14 @@ Execution::Execution(const Call& call, int rank, int ranks) : call_(call), rank_
 }
 
 size_t Execution::sent_elements() const {
-  const bool all = call_.collective == trestleCollReduceScatter || call_.collective == trestleCollAllToAll;
+  const bool all = call_.collective == trestleCollReduceScatter || call_.collective == trestleCollAllToAll ||
+                   (call_.collective == trestleCollScatter && rank_ == call_.root);
   return call_.count * static_cast<size_t>(all ? ranks_ : 1);
 }
 
 size_t Execution::received_elements() const {
-  const bool all = call_.collective == trestleCollAllGather || call_.collective == trestleCollAllToAll;
+  const bool all = call_.collective == trestleCollAllGather || call_.collective == trestleCollAllToAll ||
+                   (call_.collective == trestleCollGather && rank_ == call_.root);
   return call_.count * static_cast<size_t>(all ? ranks_ : 1);
 }
 
@@ -130,6 +137,9 @@ void Execution::paint_result() {
       return fill_reduced(recv_picture_, call_.type, call_.op, call_.seed, ranks_, mine, count);
     case trestleCollBroadcast:
       return fill_bits(recv_picture_, call_.type, call_.seed, call_.root, 0, count);
+    case trestleCollScatter:
+      return fill_bits(recv_picture_, call_.type, call_.seed, call_.root, mine, count);
+    case trestleCollGather:
     case trestleCollAllGather:
       for (int r = 0; r < ranks_; ++r) fill_bits(at(r), call_.type, call_.seed, r, 0, count);
       return;
@@ -153,6 +163,12 @@ trestleResult_t Execution::start(trestleComm_t comm, trestleStream_t stream) {
     case trestleCollReduce:
       return trestleReduce(send_at_, spare && rank_ != call_.root ? nullptr : recv_at_, call_.count, call_.type,
                            call_.op, call_.root, comm, stream);
+    case trestleCollGather:
+      return trestleGather(send_at_, spare && rank_ != call_.root ? nullptr : recv_at_, call_.count, call_.type,
+                           call_.root, comm, stream);
+    case trestleCollScatter:
+      return trestleScatter(spare && rank_ != call_.root ? nullptr : send_at_, recv_at_, call_.count, call_.type,
+                            call_.root, comm, stream);
     default:
       return trestleAllToAll(send_at_, recv_at_, call_.count, call_.type, comm, stream);
   }

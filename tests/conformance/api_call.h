@@ -28,6 +28,10 @@ struct Call {
 std::string to_string(const Call& call);
 std::ostream& operator<<(std::ostream& out, const Call& call);
 bool reduces(trestleCollective_t collective);
+// Those that a Call may be.
+inline constexpr trestleCollective_t kEvenCollectives[] = {
+    trestleCollAllReduce, trestleCollReduceScatter, trestleCollAllGather, trestleCollBroadcast,
+    trestleCollReduce,    trestleCollAllToAll,      trestleCollGather,    trestleCollScatter};
 
 class Buffer {
  public:

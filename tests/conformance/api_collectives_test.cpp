@@ -17,7 +17,7 @@
 namespace api {
 namespace {
 
-constexpr int kCommunicators = 120;
+constexpr int kCommunicators = 140;
 constexpr int kCallsPerCommunicator = 28;
 constexpr int kMostFailedCases = 3;
 
@@ -98,10 +98,10 @@ TEST(ApiCollectives, LargeData) {
   uint64_t seed = 500;
   for (const auto& c : cases) {
     std::vector<Call> calls;
-    for (int k = trestleCollAllReduce; k <= trestleCollAllToAll; ++k) {
-      const auto collective = static_cast<trestleCollective_t>(k);
+    for (const trestleCollective_t collective : kEvenCollectives) {
       const bool blocks = collective == trestleCollReduceScatter || collective == trestleCollAllGather ||
-                          collective == trestleCollAllToAll;
+                          collective == trestleCollAllToAll || collective == trestleCollGather ||
+                          collective == trestleCollScatter;
       ++seed;
       calls.push_back({.collective = collective,
                        .type = types[seed % 4],

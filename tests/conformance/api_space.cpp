@@ -25,7 +25,8 @@ constexpr std::array<Shape, 13> kShapes = {{{1, ""},
                                             {8, "2x4"},
                                             {8, "2x2x2"}}};
 constexpr std::array<const char*, 4> kTransports = {"loopback", "shm", "tcp", "shm,tcp"};
-constexpr std::array<const char*, 8> kAlgorithms = {"", "ring", "direct", "hd", "rd", "tree", "dbtree", "mixed"};
+constexpr std::array<const char*, 9> kAlgorithms = {"",     "ring",   "direct", "hd",      "rd",
+                                                    "tree", "dbtree", "mixed",  "binomial"};
 constexpr std::array<int, 5> kChunkCounts = {-1, 1, 2, 5, 16};
 constexpr std::array<size_t, 5> kCounts = {0, 1, 7, 1009, 30'011};
 
@@ -50,7 +51,7 @@ std::vector<int> factor_sizes() {
   sizes[kTransport] = static_cast<int>(kTransports.size());
   sizes[kAlgorithm] = static_cast<int>(kAlgorithms.size());
   sizes[kChunks] = static_cast<int>(kChunkCounts.size());
-  sizes[kCollective] = 6;
+  sizes[kCollective] = static_cast<int>(std::size(kEvenCollectives));
   sizes[kType] = trestleNumTypes;
   sizes[kOp] = trestleNumOps;
   sizes[kInPlace] = 2;
@@ -62,7 +63,7 @@ bool is_allowed(const Choice& choice) {
   const std::string dims = kShapes[static_cast<size_t>(choice[kShape])].dims;
   const std::string transport = kTransports[static_cast<size_t>(choice[kTransport])];
   if (transport.find(',') != std::string::npos && dims.find('x') == std::string::npos) return false;
-  return reduces(static_cast<trestleCollective_t>(choice[kCollective])) || choice[kOp] == 0;
+  return reduces(kEvenCollectives[static_cast<size_t>(choice[kCollective])]) || choice[kOp] == 0;
 }
 
 std::string algorithm_rules(const std::string& algorithm, const std::string& dims) {
@@ -73,15 +74,16 @@ std::string algorithm_rules(const std::string& algorithm, const std::string& dim
            ";broadcast:" + first_names("tree,direct,ring", dimensions) +
            ";reduce:" + first_names("direct,dbtree,ring", dimensions);
   }
+  if (algorithm == "binomial") return "gather:binomial;scatter:binomial";
   const bool halves = is_one_of(algorithm, {"ring", "direct", "hd"});
   const bool rooted = is_one_of(algorithm, {"ring", "direct", "tree", "dbtree"});
   // One name per dimension asks for phases on each of them.
   const std::string all = first_names(algorithm + "," + algorithm + "," + algorithm, dimensions);
   std::string rules = "allreduce:" + all;
-  if (halves) rules += ";reducescatter:" + all;
-  if (halves || algorithm == "rd") rules += ";allgather:" + all;
+  if (halves) rules += ";reducescatter:" + all + ";reducescatterv:" + all;
+  if (halves || algorithm == "rd") rules += ";allgather:" + all + ";allgatherv:" + all;
   if (rooted) rules += ";broadcast:" + all + ";reduce:" + all;
-  if (algorithm == "direct") rules += ";alltoall:direct";
+  if (algorithm == "direct") rules += ";alltoall:direct;gather:direct;scatter:direct";
   return rules;
 }
 
@@ -98,7 +100,7 @@ ranks::Settings settings_of(const Choice& choice) {
 
 Call call_of(const Choice& choice, uint64_t seed) {
   Call call;
-  call.collective = static_cast<trestleCollective_t>(choice[kCollective]);
+  call.collective = kEvenCollectives[static_cast<size_t>(choice[kCollective])];
   call.type = static_cast<trestleDataType_t>(choice[kType]);
   call.op = static_cast<trestleRedOp_t>(choice[kOp]);
   call.in_place = choice[kInPlace] != 0;

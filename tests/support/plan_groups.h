@@ -7,9 +7,10 @@
 
 namespace trestle {
 
-inline constexpr PhaseKind kAllKinds[] = {PhaseKind::kReduceScatter, PhaseKind::kAllGather, PhaseKind::kAllReduce,
-                                          PhaseKind::kReduce,        PhaseKind::kBroadcast, PhaseKind::kAllToAll,
-                                          PhaseKind::kSend,          PhaseKind::kRecv};
+inline constexpr PhaseKind kAllKinds[] = {
+    PhaseKind::kReduceScatter, PhaseKind::kAllGather, PhaseKind::kAllReduce, PhaseKind::kReduce, PhaseKind::kBroadcast,
+    PhaseKind::kAllToAll,      PhaseKind::kSend,      PhaseKind::kRecv,      PhaseKind::kGather, PhaseKind::kScatter,
+    PhaseKind::kAllToAllV,     PhaseKind::kGatherV,   PhaseKind::kScatterV};
 
 enum class InPlace { kNo, kYes, kOddRanks };
 
@@ -25,10 +26,6 @@ inline std::vector<Plan> plans_of_group(const Algorithm& row, PhaseKind kind, in
     plans.push_back(row.build(request));
   }
   return plans;
-}
-
-inline bool has_root(PhaseKind kind) {
-  return kind == PhaseKind::kReduce || kind == PhaseKind::kBroadcast;
 }
 
 }  // namespace trestle

@@ -14,7 +14,7 @@ namespace {
 TEST(Catalog, NamesAreThoseOfTheConfiguration) {
   std::vector<std::string> names;
   for (const Algorithm& row : algorithms()) names.emplace_back(row.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"ring", "direct", "hd", "rd", "tree", "dbtree"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"ring", "direct", "hd", "rd", "tree", "dbtree", "binomial"}));
   for (const std::string& name : names) EXPECT_EQ(find_algorithm(name).value()->name, name);
 }
 
@@ -22,7 +22,8 @@ TEST(Catalog, AnUnknownNameListsTheNames) {
   const auto found = find_algorithm("rign");
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code, Code::kInvalidArgument);
-  EXPECT_EQ(found.error().message, "there is no algorithm 'rign'; there are ring, direct, hd, rd, tree, dbtree");
+  EXPECT_EQ(found.error().message,
+            "there is no algorithm 'rign'; there are ring, direct, hd, rd, tree, dbtree, binomial");
 }
 
 TEST(Catalog, RowsServeExactlyWhatTheyCanBuild) {
@@ -35,6 +36,7 @@ TEST(Catalog, RowsServeExactlyWhatTheyCanBuild) {
       {"rd", {PhaseKind::kAllGather, PhaseKind::kAllReduce}},
       {"tree", {PhaseKind::kReduce, PhaseKind::kBroadcast, PhaseKind::kAllReduce}},
       {"dbtree", {PhaseKind::kReduce, PhaseKind::kBroadcast, PhaseKind::kAllReduce}},
+      {"binomial", {PhaseKind::kGather, PhaseKind::kScatter}},
   };
   for (const Algorithm& row : algorithms()) {
     for (PhaseKind kind : kAllKinds) {
@@ -86,13 +88,17 @@ TEST(Catalog, BuildPlanFindsAWrongAlgorithm) {
 
 // Ranks may run different builds of one version: plans of the same name must not drift unnoticed.
 TEST(Catalog, PlansStayTheSame) {
-  const std::map<std::string_view, uint64_t> expected = {
-      {"ring", 3380469680627489858u}, {"direct", 1756981651809770799u}, {"hd", 15304942218879722558u},
-      {"rd", 4443404735007465635u},   {"tree", 11675865483766656615u},  {"dbtree", 8620654879245026592u}};
+  const std::map<std::string_view, uint64_t> expected = {{"ring", 3380469680627489858u},
+                                                         {"direct", 1756981651809770799u},
+                                                         {"hd", 15304942218879722558u},
+                                                         {"rd", 4443404735007465635u},
+                                                         {"tree", 11675865483766656615u},
+                                                         {"dbtree", 8620654879245026592u},
+                                                         {"binomial", 15766193109675342504u}};
   for (const Algorithm& row : algorithms()) {
     uint64_t all = 0;
-    for (int32_t me = 0; me < 7; ++me)
-      all = all * 31 + hash(row.build({.kind = PhaseKind::kAllReduce, .group_size = 7, .me = me}));
+    const PhaseKind kind = row.serves(PhaseKind::kAllReduce, 7) ? PhaseKind::kAllReduce : PhaseKind::kGather;
+    for (int32_t me = 0; me < 7; ++me) all = all * 31 + hash(row.build({.kind = kind, .group_size = 7, .me = me}));
     EXPECT_EQ(all, expected.at(row.name)) << row.name;
   }
 }

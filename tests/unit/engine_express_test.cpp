@@ -17,7 +17,7 @@ constexpr int64_t kGenerousNs = 60'000'000'000;
 constexpr uint64_t kMostBytes = 8192;
 constexpr Collective kServed[] = {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather,
                                   Collective::kBroadcast, Collective::kReduce,        Collective::kAllToAll,
-                                  Collective::kBarrier};
+                                  Collective::kBarrier,   Collective::kGather,        Collective::kScatter};
 
 // The ranks of one communicator in this process.
 std::vector<std::unique_ptr<Express>> make_ranks(int32_t ranks, const std::string& job) {
@@ -95,6 +95,10 @@ struct Job {
         return i < count ? sum(r * count + i) : -1;
       case Collective::kBroadcast:
         return i < count ? send[root][i] : -1;
+      case Collective::kGather:
+        return r == root ? send[block][i % count] : -1;
+      case Collective::kScatter:
+        return i < count ? send[root][r * count + i] : -1;
       case Collective::kAllGather:
         return send[block][i % count];
       case Collective::kAllToAll:

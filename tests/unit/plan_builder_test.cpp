@@ -104,17 +104,16 @@ TEST_P(PlanBuilderAlias, OrdersAndDropsCopiesAsTheTableSays) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, PlanBuilderAlias,
-                         ::testing::Values(AliasCase{PhaseKind::kReduceScatter, 2, 0, 2, 2, true},
-                                           AliasCase{PhaseKind::kReduceScatter, 1, 0, 1, 2, false},
-                                           AliasCase{PhaseKind::kAllGather, 0, 2, 2, 2, true},
-                                           AliasCase{PhaseKind::kAllGather, 0, 1, 2, 2, false},
-                                           AliasCase{PhaseKind::kAllReduce, 3, 3, 3, 1, true},
-                                           AliasCase{PhaseKind::kAllReduce, 3, 2, 3, 1, false},
-                                           AliasCase{PhaseKind::kReduce, 1, 1, 1, 0, true},
-                                           AliasCase{PhaseKind::kBroadcast, 1, 1, 1, 0, true},
-                                           AliasCase{PhaseKind::kAllToAll, 3, 3, 3, 1, true},
-                                           AliasCase{PhaseKind::kAllToAll, 3, 1, 3, 1, false}));
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, PlanBuilderAlias,
+    ::testing::Values(
+        AliasCase{PhaseKind::kReduceScatter, 2, 0, 2, 2, true}, AliasCase{PhaseKind::kReduceScatter, 1, 0, 1, 2, false},
+        AliasCase{PhaseKind::kAllGather, 0, 2, 2, 2, true}, AliasCase{PhaseKind::kAllGather, 0, 1, 2, 2, false},
+        AliasCase{PhaseKind::kAllReduce, 3, 3, 3, 1, true}, AliasCase{PhaseKind::kAllReduce, 3, 2, 3, 1, false},
+        AliasCase{PhaseKind::kReduce, 1, 1, 1, 0, true}, AliasCase{PhaseKind::kBroadcast, 1, 1, 1, 0, true},
+        AliasCase{PhaseKind::kAllToAll, 3, 3, 3, 1, true}, AliasCase{PhaseKind::kAllToAll, 3, 1, 3, 1, false},
+        AliasCase{PhaseKind::kGather, 0, 0, 0, 0, true}, AliasCase{PhaseKind::kScatter, 0, 0, 0, 0, true},
+        AliasCase{PhaseKind::kScatterV, 2, 0, 2, 0, false}));
 
 TEST(PlanBuilderDeath, NamesMisuse) {
   EXPECT_DEATH(

@@ -90,6 +90,15 @@ TEST(PlanValue, BlockCountsFollowTheTable) {
   EXPECT_EQ(counts(PhaseKind::kBroadcast, 2), Pair(3, 3));
   EXPECT_EQ(counts(PhaseKind::kBroadcast, 0), Pair(0, 3));
   EXPECT_EQ(counts(PhaseKind::kAllToAll, 0), Pair(5, 5));
+  EXPECT_EQ(counts(PhaseKind::kAllToAllV, 0), Pair(5, 5));
+  for (const PhaseKind kind : {PhaseKind::kGather, PhaseKind::kGatherV}) {
+    EXPECT_EQ(counts(kind, 2), Pair(1, 5));
+    EXPECT_EQ(counts(kind, 0), Pair(1, 0));
+  }
+  for (const PhaseKind kind : {PhaseKind::kScatter, PhaseKind::kScatterV}) {
+    EXPECT_EQ(counts(kind, 2), Pair(5, 1));
+    EXPECT_EQ(counts(kind, 0), Pair(0, 1));
+  }
   EXPECT_EQ(counts(PhaseKind::kSend, 0), Pair(3, 0));
   EXPECT_EQ(counts(PhaseKind::kRecv, 1), Pair(0, 3));
 }

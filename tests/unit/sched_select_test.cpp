@@ -30,17 +30,20 @@ Topology random_topology(Rng& rng) {
 }
 
 SelectionRequest random_request(Rng& rng, const Topology& topology) {
-  static constexpr Collective kAll[] = {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather,
-                                        Collective::kBroadcast, Collective::kReduce,        Collective::kAllToAll,
-                                        Collective::kBarrier};
+  static constexpr Collective kAll[] = {Collective::kAllReduce,  Collective::kReduceScatter,  Collective::kAllGather,
+                                        Collective::kBroadcast,  Collective::kReduce,         Collective::kAllToAll,
+                                        Collective::kBarrier,    Collective::kGather,         Collective::kScatter,
+                                        Collective::kAllGatherV, Collective::kReduceScatterV, Collective::kAllToAllV,
+                                        Collective::kGatherV,    Collective::kScatterV};
   SelectionRequest request;
   request.collective = kAll[rng.below(std::size(kAll))];
   request.element_bytes = 1u << rng.below(4);
   uint64_t count = rng.below(uint64_t{1} << rng.below(26));
-  if (request.collective == Collective::kBarrier) count = 0;
+  if (request.collective == Collective::kBarrier || has_pairwise_blocks(request.collective)) count = 0;
   request.bytes = count * request.element_bytes;
   const bool whole = request.collective == Collective::kReduceScatter || request.collective == Collective::kAllGather ||
-                     request.collective == Collective::kAllToAll;
+                     request.collective == Collective::kAllToAll || request.collective == Collective::kGather ||
+                     request.collective == Collective::kScatter;
   if (whole) request.bytes *= static_cast<uint64_t>(topology.ranks());
   request.decoupled = request.collective == Collective::kAllReduce && rng.below(2) != 0;
   return request;

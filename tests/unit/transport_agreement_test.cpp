@@ -35,7 +35,7 @@ TEST(Agreement, FindsADifferenceInBothOrders) {
   EXPECT_EQ(first.error().code, Code::kInvalidUsage);
   EXPECT_EQ(first.error().message,
             "rank 1 (b) runs operation 17 as broadcast of int8 (hash 000000), rank 0 (a) as allreduce of float, sum "
-            "(hash 000080)");
+            "(hash 000040)");
 
   Agreement second(0, kNames);
   EXPECT_TRUE(second.heard(1, tag(17, kCopy)));
@@ -57,8 +57,8 @@ TEST(Agreement, SaysWhenOnlyTheHashDiffers) {
   EXPECT_TRUE(agreement.announce(0, kSum));
   EXPECT_FALSE(agreement.heard(1, tag(0, kOtherSum)));
   EXPECT_EQ(agreement.error().message,
-            "rank 1 runs operation 0 as allreduce of float, sum (hash 000100), rank 0 with another count, root or "
-            "schedule (hash 000080)");
+            "rank 1 runs operation 0 as allreduce of float, sum (hash 000080), rank 0 with another count, root or "
+            "schedule (hash 000040)");
 }
 
 TEST(Agreement, PointToPointTakesNoPart) {

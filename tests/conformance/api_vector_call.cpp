@@ -1,0 +1,239 @@
+#include "conformance/api_vector_call.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <ostream>
+
+#include "conformance/api_values.h"
+#include "support/ranks.h"
+
+namespace api {
+
+namespace {
+
+// Blocks of one rank for different ranks begin at different elements of its endless input.
+constexpr size_t kBlockDistance = 1'000'003;
+
+size_t first_element(int to) {
+  return static_cast<size_t>(to) * kBlockDistance;
+}
+
+bool all_ranks_alike(trestleCollective_t collective) {
+  return collective != trestleCollAllToAllV;
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const VectorCall& call) {
+  static constexpr const char* kNames[] = {"all-gather-v", "reduce-scatter-v", "all-to-all-v", "gather-v", "scatter-v"};
+  static constexpr const char* kCounts[] = {"random", "many zeros", "one has all", "equal", "no elements"};
+  static constexpr const char* kPlaces[] = {"NULL", "packed", "gaps", "permuted"};
+  out << kNames[call.collective - trestleCollAllGatherV] << " of " << name(call.type);
+  if (call.collective == trestleCollReduceScatterV) out << " " << name(call.op);
+  return out << ", counts " << kCounts[static_cast<int>(call.counts)] << " up to " << call.most << ", displacements "
+             << kPlaces[static_cast<int>(call.displacements)] << ", root " << call.root
+             << (call.in_place ? ", in place" : "") << (call.shared_memory ? ", MemAlloc" : "") << ", seed "
+             << call.seed;
+}
+
+size_t block_count(const VectorCall& call, int from, int to, int ranks) {
+  const auto n = static_cast<uint64_t>(ranks);
+  uint64_t which = 0;
+  uint64_t of = n;
+  if (all_ranks_alike(call.collective)) {
+    const bool by_receiver = call.collective == trestleCollReduceScatterV || call.collective == trestleCollScatterV;
+    which = static_cast<uint64_t>(by_receiver ? to : from);
+  } else {
+    // In place both directions of a pair have the same length.
+    const int a = call.in_place ? std::min(from, to) : from;
+    const int b = call.in_place ? std::max(from, to) : to;
+    which = static_cast<uint64_t>(a) * n + static_cast<uint64_t>(b);
+    of = n * n;
+  }
+  ranks::Random random{call.seed * 7919 + which};
+  random.next();
+  switch (call.counts) {
+    case Counts::kRandom:
+      return random.below(call.most + 1);
+    case Counts::kManyZeros:
+      return random.below(3) != 0 ? 0 : 1 + random.below(call.most);
+    case Counts::kOneHasAll:
+      return which == call.seed % of ? call.most : 0;
+    case Counts::kEqual:
+      return call.most;
+    case Counts::kNone:
+      break;
+  }
+  return 0;
+}
+
+bool VectorExecution::sends_list() const {
+  return call_.collective == trestleCollAllToAllV || call_.collective == trestleCollReduceScatterV ||
+         (call_.collective == trestleCollScatterV && is_root());
+}
+
+bool VectorExecution::receives_list() const {
+  return call_.collective == trestleCollAllToAllV || call_.collective == trestleCollAllGatherV ||
+         (call_.collective == trestleCollGatherV && is_root());
+}
+
+VectorExecution::List VectorExecution::make_list(bool sending) const {
+  List list;
+  for (int r = 0; r < ranks_; ++r) {
+    list.counts.push_back(sending ? block_count(call_, rank_, r, ranks_) : block_count(call_, r, rank_, ranks_));
+  }
+  list.displs.resize(list.counts.size());
+  std::vector<size_t> order(list.counts.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  // In place both sides lie alike.
+  const bool other = sending && !call_.in_place;
+  ranks::Random random{call_.seed * 31 + static_cast<uint64_t>(rank_) * 2 + (other ? 1 : 0)};
+  const bool packed = call_.collective == trestleCollReduceScatterV;  // that one has no displacements
+  if (call_.displacements == Displacements::kPermuted && !packed) {
+    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  }
+  const bool gaps = call_.displacements >= Displacements::kGaps && !packed;
+  size_t at = 0;
+  for (const size_t r : order) {
+    if (gaps) at += random.below(6);
+    list.displs[r] = at;
+    at += list.counts[r];
+  }
+  list.extent = at;
+  return list;
+}
+
+VectorExecution::VectorExecution(const VectorCall& call, int rank, int ranks)
+    : call_(call), rank_(rank), ranks_(ranks) {
+  if (sends_list()) sent_ = make_list(true);
+  if (receives_list()) received_ = make_list(false);
+  const bool both = call.collective != trestleCollGatherV && call.collective != trestleCollScatterV;
+  in_place_ = call.in_place && (both || is_root());
+  const size_t size = size_of(call.type);
+  const size_t sent = sent_.counts.empty() ? own_count() : sent_.extent;
+  const size_t received = received_.counts.empty() ? own_count() : received_.extent;
+  ranks::Random random{call.seed * 131 + static_cast<uint64_t>(rank)};
+  const auto offset = [&] { return random.below(3) == 0 ? random.below(9) * size : 0; };
+  send_ = std::make_unique<Buffer>((in_place_ ? std::max(sent, received) : sent) * size, offset(), call.shared_memory,
+                                   call.seed + 1);
+  const auto me = static_cast<size_t>(rank);
+  const bool list_received = in_place_ && !received_.counts.empty() && sent_.counts.empty();
+  const bool list_sent = in_place_ && !sent_.counts.empty() && received_.counts.empty();
+  send_at_ = send_->data() + (list_received ? received_.displs[me] * size : 0);
+  fill_send(send_at_);
+  send_->expect_unchanged();
+  if (in_place_) {
+    const size_t at = list_sent ? sent_.displs[me] * size : 0;
+    recv_at_ = send_->data() + at;
+    paint_result(send_->picture() + at);
+  } else {
+    recv_ = std::make_unique<Buffer>(received * size, offset(), call.shared_memory, call.seed + 2);
+    recv_at_ = recv_->data();
+    paint_result(recv_->picture());
+  }
+}
+
+void VectorExecution::fill_send(std::byte* to) const {
+  const size_t size = size_of(call_.type);
+  if (call_.collective == trestleCollReduceScatterV) {
+    fill_input(to, call_.type, call_.op, call_.seed, rank_, ranks_, 0, sent_.extent);
+    return;
+  }
+  if (sent_.counts.empty()) {
+    if (call_.collective != trestleCollScatterV) fill_bits(to, call_.type, call_.seed, rank_, 0, own_count());
+    return;
+  }
+  for (int r = 0; r < ranks_; ++r) {
+    const auto i = static_cast<size_t>(r);
+    fill_bits(to + sent_.displs[i] * size, call_.type, call_.seed, rank_, first_element(r), sent_.counts[i]);
+  }
+}
+
+void VectorExecution::paint_result(std::byte* picture) const {
+  const size_t size = size_of(call_.type);
+  switch (call_.collective) {
+    case trestleCollReduceScatterV:
+      return fill_reduced(picture, call_.type, call_.op, call_.seed, ranks_, sent_.displs[static_cast<size_t>(rank_)],
+                          own_count());
+    case trestleCollScatterV:
+      return fill_bits(picture, call_.type, call_.seed, call_.root, first_element(rank_), own_count());
+    default:
+      break;
+  }
+  const bool to_each = call_.collective == trestleCollAllToAllV;
+  for (size_t i = 0; i < received_.counts.size(); ++i) {
+    fill_bits(picture + received_.displs[i] * size, call_.type, call_.seed, static_cast<int>(i),
+              to_each ? first_element(rank_) : 0, received_.counts[i]);
+  }
+}
+
+trestleResult_t VectorExecution::issue(trestleComm_t comm, trestleStream_t stream, trestleRequest_t*) {
+  const bool null = call_.displacements == Displacements::kNull;
+  List sent = sent_;
+  List received = received_;
+  const size_t* sdispls = null || sent.counts.empty() ? nullptr : sent.displs.data();
+  const size_t* rdispls = null || received.counts.empty() ? nullptr : received.displs.data();
+  trestleResult_t result = trestleInternalError;
+  switch (call_.collective) {
+    case trestleCollAllGatherV:
+      result = trestleAllGatherV(send_at_, own_count(), recv_at_, received.given(), rdispls, call_.type, comm, stream);
+      break;
+    case trestleCollReduceScatterV:
+      result = trestleReduceScatterV(send_at_, recv_at_, sent.given(), call_.type, call_.op, comm, stream);
+      break;
+    case trestleCollAllToAllV:
+      result = trestleAllToAllV(send_at_, sent.given(), sdispls, recv_at_, received.given(), rdispls, call_.type, comm,
+                                stream);
+      break;
+    case trestleCollGatherV:
+      result = trestleGatherV(send_at_, own_count(), is_root() ? recv_at_ : nullptr, received.given(), rdispls,
+                              call_.type, call_.root, comm, stream);
+      break;
+    default:
+      result = trestleScatterV(is_root() ? send_at_ : nullptr, sent.given(), sdispls, recv_at_, own_count(), call_.type,
+                               call_.root, comm, stream);
+  }
+  for (List* list : {&sent, &received}) {
+    std::fill(list->counts.begin(), list->counts.end(), SIZE_MAX);
+    std::fill(list->displs.begin(), list->displs.end(), SIZE_MAX);
+  }
+  return result;
+}
+
+std::string VectorExecution::verify() const {
+  const uint64_t off = call_.collective == trestleCollReduceScatterV ? tolerance(call_.type, call_.op) : 0;
+  if (off != 0) {
+    std::byte* picture = recv_ ? recv_->picture() : send_->picture() + (recv_at_ - send_->data());
+    for (size_t i = 0; i < own_count(); ++i) {
+      const uint64_t got = load(call_.type, recv_at_, i);
+      if (distance(call_.type, got, load(call_.type, picture, i)) > off) break;  // the bytes tell
+      store(call_.type, picture, i, got);
+    }
+  }
+  const std::string sent = send_->difference();
+  const std::string received = recv_ ? recv_->difference() : "";
+  if (sent.empty() && received.empty()) return "";
+  return "rank " + std::to_string(rank_) + " of " + std::to_string(ranks_) + ": " +
+         (sent.empty() ? "receive: " + received : (in_place_ ? "in place: " : "send: ") + sent);
+}
+
+void run_and_verify(const VectorCall& call, int rank, int ranks, trestleComm_t comm) {
+  VectorExecution run(call, rank, ranks);
+  trestleStream_t stream = nullptr;
+  const bool own_stream = call.seed % 3 == 0;
+  if (own_stream) {
+    ASSERT_TRUE(ranks::succeeded(trestleStreamCreate(&stream)));
+  }
+  ASSERT_TRUE(ranks::succeeded(run.start(comm, stream), comm)) << call;
+  if (own_stream) {
+    ASSERT_TRUE(ranks::succeeded(trestleStreamSynchronize(stream), comm)) << call;
+    EXPECT_TRUE(ranks::succeeded(trestleStreamDestroy(stream), comm)) << call;
+  } else {
+    ASSERT_TRUE(ranks::succeeded(trestleCommSynchronize(comm), comm)) << call;
+  }
+  EXPECT_EQ(run.verify(), "") << call;
+}
+
+}  // namespace api
