@@ -192,10 +192,10 @@ std::vector<BadCall> other_calls() {
        [](World& w) { return trestlePredictTime(w.comm, trestleCollAllReduce, 8, kType, nullptr); }},
       {"prediction of what is not",
        arg,
-       {"collective", "8"},
+       {"collective", "15"},
        [](World& w) {
          double t = 0;
-         return trestlePredictTime(w.comm, static_cast<trestleCollective_t>(8), 8, kType, &t);
+         return trestlePredictTime(w.comm, static_cast<trestleCollective_t>(15), 8, kType, &t);
        }},
       {"shards to nowhere",
        arg,
