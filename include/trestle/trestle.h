@@ -136,7 +136,8 @@ typedef struct {
   unsigned magic;        /* TRESTLE_CONFIG_MAGIC */
   unsigned version;      /* TRESTLE_VERSION_CODE */
   int blocking;          /* 1 (default): collective creation returns when the communicator is ready. Only 1 is served so far. */
-  int64_t timeoutMs;     /* deadline of every wait, milliseconds; <0 undefined, 0 none */
+  int64_t timeoutMs;     /* deadline of every wait, milliseconds; <0 undefined, 0 none. Finding out which rank is to blame may
+                            take as long again, at most 4 s */
   const char* commName;  /* for messages; NULL: made from the id */
   const char* dims;      /* as TRESTLE_DIMS, e.g. "4x2" */
   const char* transport; /* as TRESTLE_TRANSPORT */

@@ -40,7 +40,7 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
       segment_bytes_(std::move(wiring.segment_bytes)),
       sent_(ranks_),
       received_(ranks_) {
-  mesh_ = std::make_shared<MeshPoller>(bootstrap.take_mesh(), this);
+  mesh_ = std::make_shared<MeshPoller>(bootstrap.take_mesh(), this, rank_, names_);
   EngineConfig config;
   config.rank = rank_;
   config.ranks = ranks_;
@@ -53,6 +53,7 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
     if (error.code == Code::kAborted) return;
     mesh->mesh().flood_error(error, rank);
   };
+  config.on_overdue = [mesh = mesh_](const Overdue& overdue) { return mesh->inquire(overdue); };
   engine_ = std::make_shared<Engine>(std::move(config), std::move(wiring.transports), std::move(wiring.router),
                                      std::move(wiring.express));
 }
@@ -230,7 +231,6 @@ bool Communicator::run_express(ExpressCall& express) {
 }
 
 uint64_t Communicator::next_number(const Call& call) {
-  constexpr uint64_t kPointToPoint = uint64_t{1} << 63;
   if (call.request.peer < 0) return next_number_++;
   return kPointToPoint | (call.sending ? sent_ : received_)[call.request.peer]++;
 }
@@ -325,30 +325,36 @@ Result<double> Communicator::predict_us(Collective collective, uint64_t count, D
   return static_cast<double>(predict_ns(*schedule, topology_)) / 1000.0;
 }
 
-// ---- what the mesh hears
-
-void MeshPoller::leave(int linger_ms) {
+// Another rank waits for this one's part of an operation.
+Answer Communicator::answer(const Question& question) {
+  const bool message = question.operation.peer >= 0;
+  OperationKey key = question.operation;
+  Answer answer;
+  answer.id = question.id;
   {
-    const MutexLock lock(mutex_);
-    communicator_ = nullptr;
+    const MutexLock lock(submit_mutex_);
+    if (message) {
+      key.peer = question.whose;
+      key.sending = !question.operation.sending;
+      answer.calls = (key.sending ? sent_ : received_)[key.peer];
+    } else {
+      answer.calls = next_number_;
+    }
   }
-  mesh_->close(linger_ms);
-}
-
-void MeshPoller::on_error(const Error& error, int32_t origin_rank) {
-  const MutexLock lock(mutex_);
-  if (communicator_ != nullptr) communicator_->remote_failure(error, origin_rank);
-}
-
-void MeshPoller::on_abort(int32_t rank) {
-  const MutexLock lock(mutex_);
-  if (communicator_ == nullptr) return;
-  communicator_->remote_failure({Code::kAborted, "the communicator was aborted by " + communicator_->names_[rank]},
-                                rank);
-}
-
-void MeshPoller::on_bye(int32_t rank) {
-  LOG(kTrace, kBootstrap, "rank %d said goodbye", rank);
+  Standing standing = engine_->standing(key);
+  using State = Standing::State;
+  if (standing.state == State::kActive) {
+    answer.state = Answer::State::kActive;
+  } else if (standing.state == State::kQueued) {
+    answer.state = Answer::State::kQueued;
+  } else {
+    const bool called = (key.number & ~kPointToPoint) < answer.calls;
+    answer.state = called ? Answer::State::kDone : Answer::State::kNotCalled;
+  }
+  answer.in = standing.in;
+  answer.awaited = standing.awaited;
+  answer.description = std::move(standing.description);
+  return answer;
 }
 
 }  // namespace trestle

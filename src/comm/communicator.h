@@ -33,6 +33,8 @@ struct Call {
 };
 
 class MeshPoller;
+struct Question;
+struct Answer;
 
 // How long an orderly end waits for its goodbye to leave this machine.
 inline constexpr int kGoodbyeMs = 1000;
@@ -101,6 +103,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Result<std::shared_ptr<const Prepared>> build(const Call& call);
   uint64_t next_number(const Call& call) TRESTLE_REQUIRES(submit_mutex_);
   void remote_failure(const Error& error, int32_t origin_rank);
+  Answer answer(const Question& question);
 
   const int32_t rank_;
   const int32_t ranks_;

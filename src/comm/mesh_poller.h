@@ -1,14 +1,17 @@
 // MeshPoller: the control mesh of one communicator as the helper thread sees it, and what it hears passed on to the
-// communicator.
+// communicator. Asks other ranks, and answers them, who is to blame for a deadline that passed.
 //
 // Shared by the communicator and the process's list of pollables; the communicator ends it (leave) before it dies.
 #pragma once
 
 #include <atomic>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/mutex.h"
 #include "comm/bootstrap/control_mesh.h"
+#include "comm/inquiry.h"
 #include "engine/progress.h"
 
 namespace trestle {
@@ -17,25 +20,36 @@ class Communicator;
 
 class MeshPoller : public Pollable, public ControlListener {
  public:
-  MeshPoller(std::unique_ptr<ControlMesh> mesh, Communicator* communicator)
-      : mesh_(std::move(mesh)), communicator_(communicator) {}
+  MeshPoller(std::unique_ptr<ControlMesh> mesh, Communicator* communicator, int32_t rank,
+             std::vector<std::string> names)
+      : ranks_(static_cast<int32_t>(names.size())),
+        mesh_(std::move(mesh)),
+        communicator_(communicator),
+        inquiry_(rank, std::move(names)) {}
 
   ControlMesh& mesh() { return *mesh_; }
   void start() { mesh_->start(this); }
   // Nobody is called back afterwards.
   void leave(int linger_ms);
+  // EngineConfig::on_overdue. False: there is nobody to ask.
+  bool inquire(const Overdue& overdue);
 
   int event_fd() const override { return mesh_->event_fd(); }
-  void poll(int64_t now_ns) override { mesh_->poll(now_ns); }
-  int64_t next_due_ns() const override { return mesh_->next_due_ns(); }
+  void poll(int64_t now_ns) override;
+  int64_t next_due_ns() const override;
   void on_error(const Error& error, int32_t origin_rank) override;
   void on_abort(int32_t rank) override;
   void on_bye(int32_t rank) override;
+  void on_letter(int32_t from, const std::string& text) override;
 
  private:
+  void post(const Inquiry::Letter& letter);
+
+  const int32_t ranks_;
   std::unique_ptr<ControlMesh> mesh_;
-  Mutex mutex_;
+  Mutex mutex_;  // never taken under an engine's progress lock: its holder waits for that one
   Communicator* communicator_ TRESTLE_GUARDED_BY(mutex_);
+  Inquiry inquiry_;
 };
 
 }  // namespace trestle

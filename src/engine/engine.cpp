@@ -117,13 +117,6 @@ std::optional<Error> Engine::failure() const {
   return failure_;
 }
 
-std::string Engine::oldest_operation() {
-  while (!try_lock()) ::sched_yield();  // its holders never wait for anything
-  std::string text = active_.empty() ? "" : active_.front()->describe();
-  unlock();
-  return text;
-}
-
 // ---- drive side
 
 bool Engine::try_progress() {
@@ -309,10 +302,14 @@ void Engine::retire(Operation* operation) {
 }
 
 void Engine::check_deadlines(int64_t now_ns) {
+  if (inquired_) return;
   for (const Operation* operation : active_) {
     if (operation->deadline_ns() == 0 || now_ns < operation->deadline_ns()) continue;
-    fail({Code::kTimeout,
-          config_.name + ": deadline passed after " + operation->timeout_text() + "; " + operation->describe()});
+    const std::string sentence =
+        config_.name + ": deadline passed after " + operation->timeout_text() + "; " + operation->describe();
+    const Overdue overdue{operation->key(), operation->awaited_rank(), operation->timeout_ns(), sentence};
+    inquired_ = config_.on_overdue && config_.on_overdue(overdue);
+    if (!inquired_) fail({Code::kTimeout, sentence});
     return;
   }
 }

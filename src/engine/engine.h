@@ -27,6 +27,28 @@
 
 namespace trestle {
 
+// An operation whose deadline has passed.
+struct Overdue {
+  OperationKey operation;
+  int32_t awaited = -1;  // the rank; -1: none that it could name
+  int64_t timeout_ns = 0;
+  std::string sentence;
+};
+
+// Where an operation stands on this rank, for another rank that waits for its part.
+struct Standing {
+  enum class State : uint8_t {
+    kUnknown,  // not on any stream: not called yet, or done
+    kQueued,   // its stream has not come to it
+    kActive,
+  };
+  State state = State::kUnknown;
+  // The operation that this rank is in: that one if it is active, else the oldest, if there is any.
+  std::optional<OperationKey> in;
+  int32_t awaited = -1;     // by `in`
+  std::string description;  // of `in`
+};
+
 struct EngineConfig {
   int32_t rank = 0;
   int32_t ranks = 1;
@@ -38,6 +60,9 @@ struct EngineConfig {
   int64_t spin_us = -1;     // TRESTLE_SPIN; negative: by whether ranks outnumber processors
   // Called once, by fail(), on the failing thread; must not block or call the engine.
   std::function<void(const Error&)> on_failure;
+  // Called under the progress lock when a deadline passes; must not block or call the engine. True: somebody finds out
+  // who is to blame, and calls end_inquiry() in bounded time. False, or none: the engine fails at once.
+  std::function<bool(const Overdue&)> on_overdue;
 };
 
 class Engine : public std::enable_shared_from_this<Engine> {
@@ -71,6 +96,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   // What the oldest operation waits for, "" if there is none. Not for holders of the progress lock.
   std::string oldest_operation();
+  // Where the operation stands here. Not for holders of the progress lock.
+  Standing standing(const OperationKey& operation);
+  // The answer to on_overdue: fails with it, unless the operation was completed after all. Not for holders of the lock.
+  void end_inquiry(const OperationKey& operation, Error error);
 
   // ---- drive side
   bool try_lock() TRESTLE_TRY_ACQUIRE(true, progress_) { return progress_.try_lock(); }
@@ -106,6 +135,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool cancel_queued(const Error& error) TRESTLE_REQUIRES(progress_);
   void retire(Operation* operation) TRESTLE_REQUIRES(progress_);
   void check_deadlines(int64_t now_ns) TRESTLE_REQUIRES(progress_);
+  const Operation* active(const OperationKey& operation) const TRESTLE_REQUIRES(progress_);
+  bool queued(const OperationKey& operation) TRESTLE_REQUIRES(progress_);
   void announce(const Operation& operation) TRESTLE_REQUIRES(progress_);
   Status tell_awaited(int64_t now_ns) TRESTLE_REQUIRES(progress_);
   Error dissent(const Operation& operation) const TRESTLE_REQUIRES(progress_);
@@ -141,6 +172,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   uint32_t rounds_ TRESTLE_GUARDED_BY(progress_) = 0;
   std::optional<Error> suspicion_ TRESTLE_GUARDED_BY(progress_);  // a transport lost a peer: why may be known elsewhere
   int64_t suspected_ns_ TRESTLE_GUARDED_BY(progress_) = 0;
+  bool inquired_ TRESTLE_GUARDED_BY(progress_) = false;  // about an overdue operation: end_inquiry() will come
   bool closed_ TRESTLE_GUARDED_BY(progress_) = false;
   bool transports_closed_ TRESTLE_GUARDED_BY(progress_) = false;
 

@@ -8,7 +8,6 @@ namespace {
 
 // Ranks that are merely late come sooner, mostly.
 constexpr int64_t kTellAfterNs = 100'000'000;
-constexpr uint64_t kPointToPoint = uint64_t{1} << 63;
 
 }  // namespace
 
@@ -115,13 +114,25 @@ Result<bool> Operation::advance(Router router) {
 Status Operation::tell_awaited(int64_t now_ns, Router router) {
   if (now_ns < tell_ns_ || express || in_flight_.empty() || prepared_->collective == Collective::kSendRecv) return {};
   tell_ns_ = now_ns + kTellAfterNs;
-  const int32_t rank = in_flight_.front().run->awaited_rank();
+  const int32_t rank = awaited_rank();
   if (rank < 0 || rank == told_) return {};
   notice_ = {};
   notice_.peer = rank;
   notice_.tag = {number_, kNoticePhase, 0, 0, prepared_->check};
   if (TRY(router[static_cast<size_t>(rank)]->post_send(notice_))) told_ = rank;
   return {};
+}
+
+OperationKey Operation::key() const {
+  if (prepared_->collective != Collective::kSendRecv) return {number_};
+  const PreparedPhase& phase = prepared_->phases.front().front();
+  const bool sending = phase.choice.kind == PhaseKind::kSend;
+  return {number_, phase.peers[sending ? 1 : 0], sending};
+}
+
+int32_t Operation::awaited_rank() const {
+  if (express) return express->arrived;
+  return in_flight_.empty() ? -1 : in_flight_.front().run->awaited_rank();
 }
 
 std::string Operation::timeout_text() const {

@@ -21,6 +21,15 @@ class Engine;
 class Stream;
 struct StreamItem;
 
+// Which operation of a rank, so that another one can ask about it. Collectives have a number; a message has one among
+// those between two ranks in one direction.
+struct OperationKey {
+  uint64_t number = 0;
+  int32_t peer = -1;  // of a message; -1: a collective
+  bool sending = false;
+  bool operator==(const OperationKey&) const = default;
+};
+
 class Operation {
  public:
   Operation(Engine& engine, std::shared_ptr<const Prepared> prepared);
@@ -46,11 +55,15 @@ class Operation {
   void finish_express() { phases_left_ = 0; }
 
   uint64_t number() const { return number_; }
+  OperationKey key() const;
   int64_t deadline_ns() const { return deadline_ns_; }  // 0: none
   const Buffers& buffers() const { return buffers_; }
   // "operation 17 (all-reduce of 1024 float (sum)), chunk 2, phase 1 of 4: awaits message 3 of rank 5"
   std::string describe() const;
+  // The rank that it names there; -1: none.
+  int32_t awaited_rank() const;
 
+  int64_t timeout_ns() const { return timeout_ns_; }
   std::string timeout_text() const;  // "600 s"
 
   // Where it is queued; set by the stream.

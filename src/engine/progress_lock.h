@@ -4,6 +4,8 @@
 // Owned by the Engine; any thread.
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
 
 #include "base/thread_annotations.h"
@@ -19,6 +21,20 @@ class TRESTLE_CAPABILITY("progress lock") ProgressLock {
 
  private:
   std::atomic<bool> held_{false};
+};
+
+// Holds it for as long as it lives, for those who may not be put off: its holders never wait for anything.
+class TRESTLE_SCOPED_CAPABILITY PatientLock {
+ public:
+  explicit PatientLock(ProgressLock& lock) TRESTLE_ACQUIRE(lock) : lock_(lock) {
+    while (!lock.try_lock()) ::sched_yield();
+  }
+  ~PatientLock() TRESTLE_RELEASE() { lock_.unlock(); }
+  PatientLock(const PatientLock&) = delete;
+  PatientLock& operator=(const PatientLock&) = delete;
+
+ private:
+  ProgressLock& lock_;
 };
 
 }  // namespace trestle

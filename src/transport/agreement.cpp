@@ -6,7 +6,6 @@
 namespace trestle {
 namespace {
 
-constexpr uint64_t kPointToPoint = uint64_t{1} << 63;
 constexpr uint32_t kWhatBits = (1u << 12) - 1;
 
 std::string what(uint32_t check) {

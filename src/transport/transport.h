@@ -39,6 +39,9 @@
 
 namespace trestle {
 
+// Numbers of messages between two ranks have this bit: they count per pair and direction.
+inline constexpr uint64_t kPointToPoint = uint64_t{1} << 63;
+
 struct MessageTag {
   uint64_t operation = 0;  // number of the operation in the communicator; highest bit: point to point
   uint32_t phase = 0;      // chunk * stages + stage

@@ -22,9 +22,11 @@ struct Heard : ControlListener {
   void on_error(const Error& error, int32_t) override { errors.push_back(error); }
   void on_abort(int32_t rank) override { aborts.push_back(rank); }
   void on_bye(int32_t rank) override { byes.push_back(rank); }
+  void on_letter(int32_t from, const std::string& text) override { letters.emplace_back(from, text); }
   std::vector<Error> errors;
   std::vector<int32_t> aborts;
   std::vector<int32_t> byes;
+  std::vector<std::pair<int32_t, std::string>> letters;
 };
 
 bool host_is_gone(int, int64_t) {
@@ -252,6 +254,44 @@ TEST(MeshFailureTest, NonsenseEndsTheCommunicator) {
   mesh.value()->poll(clock.now);
   ASSERT_EQ(heard.errors.size(), 1u);
   EXPECT_TRUE(heard.errors[0].message.starts_with("rank 1 (b) sent nonsense"));
+}
+
+TEST(ControlMeshLetters, ReachEveryRankBothWays) {
+  for (const int32_t ranks : {2, 3, 5, 8, 13}) {
+    Meshes all(ranks);
+    for (int32_t from = 0; from < ranks; ++from) {
+      for (int32_t to = 0; to < ranks; ++to) {
+        if (from == to) continue;
+        SCOPED_TRACE(testing::Message() << from << " to " << to << " of " << ranks);
+        all.mesh[static_cast<size_t>(from)]->send_letter(to, "hello");
+        all.poll_all();
+        for (int32_t r = 0; r < ranks; ++r) {
+          auto& letters = all.heard[static_cast<size_t>(r)].letters;
+          EXPECT_EQ(letters.size(), r == to ? 2u : 0u);
+          for (const auto& letter : letters) EXPECT_EQ(letter, (std::pair<int32_t, std::string>(from, "hello")));
+          letters.clear();
+        }
+      }
+    }
+  }
+}
+
+// One rank that stands still holds up one of the two copies.
+TEST(ControlMeshLetters, GoAroundARankThatStandsStill) {
+  for (const int32_t ranks : {3, 6, 8}) {
+    for (int32_t still = 0; still < ranks; ++still) {
+      for (int32_t from = 0; from < ranks; ++from) {
+        for (int32_t to = 0; to < ranks; ++to) {
+          if (from == to || from == still || to == still) continue;
+          SCOPED_TRACE(testing::Message() << from << " to " << to << " of " << ranks << " around " << still);
+          Meshes all(ranks);
+          all.mesh[static_cast<size_t>(from)]->send_letter(to, "x");
+          all.poll_all(still);
+          EXPECT_GE(all.heard[static_cast<size_t>(to)].letters.size(), 1u);
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ bool ControlLink::take_frames(std::vector<ControlFrame>& frames) {
     header.raw(2);
     frame.seq = header.integer<uint64_t>();
     if (bytes > most_payload_ || kind < static_cast<uint8_t>(ControlKind::kHeartbeat) ||
-        kind > static_cast<uint8_t>(ControlKind::kBarrier))
+        kind > static_cast<uint8_t>(ControlKind::kLetter))
       return false;
     if (in_.size() - at - kHeaderBytes < bytes) break;
     frame.kind = static_cast<ControlKind>(kind);

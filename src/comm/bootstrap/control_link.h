@@ -14,7 +14,7 @@
 
 namespace trestle {
 
-enum class ControlKind : uint8_t { kHeartbeat = 1, kError, kAbort, kBye, kGather, kBarrier };
+enum class ControlKind : uint8_t { kHeartbeat = 1, kError, kAbort, kBye, kGather, kBarrier, kLetter };
 
 struct ControlFrame {
   ControlKind kind = ControlKind::kHeartbeat;

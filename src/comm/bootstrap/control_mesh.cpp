@@ -56,6 +56,8 @@ void ControlMesh::poll(int64_t now_ns) {
   for (const Impl::Event& event : events) {
     if (event.kind == Impl::Event::Kind::kBye)
       listener->on_bye(event.rank);
+    else if (event.kind == Impl::Event::Kind::kLetter)
+      listener->on_letter(event.rank, event.text);
     else if (story->abort)
       listener->on_abort(story->origin);
     else
@@ -77,6 +79,11 @@ void ControlMesh::flood_abort() {
   const MutexLock lock(impl_->mutex_);
   const int32_t rank = impl_->settings_.rank;
   impl_->tell({true, rank, {Code::kAborted, impl_->name(rank) + " aborted the communicator"}}, true);
+}
+
+void ControlMesh::send_letter(int32_t to, const std::string& text) {
+  const MutexLock lock(impl_->mutex_);
+  impl_->send_letter(to, text);
 }
 
 void ControlMesh::start_all_gather(uint64_t seq, std::string mine) {

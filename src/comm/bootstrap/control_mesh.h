@@ -15,6 +15,10 @@
 // All-gather: dissemination, ceil(log2 N) steps; in step k a rank sends all that it holds to r + 2^k (Bruck et al.,
 // "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997, section 4,
 // mirrored).
+//
+// Letters: short messages to any rank, passed on from neighbour to neighbour in at most ceil(log2 N) hops. Each goes
+// both ways around the ring of ranks, so that one rank that stands still holds up one copy and not the other: expect
+// each twice, once, or (when several ranks stand still) not at all.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +32,8 @@
 
 namespace trestle {
 
-// Called by poll() and by nothing else, without a lock, on the thread that polls. Each at most once (on_bye: once per
-// rank).
+// Called by poll() and by nothing else, without a lock, on the thread that polls. Each at most once, if not said
+// (on_bye: once per rank).
 class ControlListener {
  public:
   virtual ~ControlListener() = default;
@@ -37,7 +41,11 @@ class ControlListener {
                         int32_t origin_rank) = 0;  // a rank reported a failure, or died (origin: the one who noticed)
   virtual void on_abort(int32_t rank) = 0;         // that rank called abort
   virtual void on_bye(int32_t rank) = 0;           // that rank left in order
+  // That rank sent a letter; as often as letters come.
+  virtual void on_letter(int32_t from, const std::string& text) = 0;
 };
+
+inline constexpr size_t kMostLetterBytes = 4096;
 
 struct ControlSettings {
   int32_t rank = 0;
@@ -79,6 +87,9 @@ class ControlMesh {
   // listener is not called.
   void flood_error(const Error& error, int32_t failed_rank);
   void flood_abort();
+
+  // To a rank other than this one; at most kMostLetterBytes. Nobody hears letters after a failure.
+  void send_letter(int32_t to, const std::string& text);
 
   // Collectives with a number: each rank calls them in the same order, each seq is used once; several may be open.
   // Barriers and all-gathers have numbers of their own. Done results are kept until asked for, then forgotten.

@@ -30,8 +30,9 @@ class ControlMesh::Impl {
     Error error;
   };
   struct Event {
-    enum class Kind : uint8_t { kStory, kBye } kind;
-    int32_t rank;  // of a goodbye
+    enum class Kind : uint8_t { kStory, kBye, kLetter } kind;
+    int32_t rank = 0;       // whose goodbye or letter
+    std::string text = {};  // of a letter
   };
   using GatherKey = std::pair<bool, uint64_t>;  // barrier?, seq
 
@@ -44,6 +45,7 @@ class ControlMesh::Impl {
   void start_gather(const GatherKey& key, std::string mine) TRESTLE_REQUIRES(mutex_);
   Result<Dissemination*> gather_if_done(const GatherKey& key) TRESTLE_REQUIRES(mutex_);
   void say_bye() TRESTLE_REQUIRES(mutex_);
+  void send_letter(int32_t to, const std::string& text) TRESTLE_REQUIRES(mutex_);
   bool drained() TRESTLE_REQUIRES(mutex_);
   void end_links() TRESTLE_REQUIRES(mutex_);
   std::string name(int32_t rank) const TRESTLE_REQUIRES(mutex_);
@@ -69,6 +71,8 @@ class ControlMesh::Impl {
   void take_gather(size_t link, ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
   void take_story(ControlFrame& frame, bool abort) TRESTLE_REQUIRES(mutex_);
   void take_bye(ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
+  void take_letter(size_t link, ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
+  void pass_on(int32_t to, const ControlFrame& letter) TRESTLE_REQUIRES(mutex_);
   void link_ended(size_t link, const std::string& reason) TRESTLE_REQUIRES(mutex_);
   void look_for_silence(ControlLink& link, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   void advance(const GatherKey& key, Dissemination& gather) TRESTLE_REQUIRES(mutex_);

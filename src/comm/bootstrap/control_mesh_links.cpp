@@ -118,6 +118,8 @@ void ControlMesh::Impl::take_frame(size_t link, ControlFrame& frame) {
       return take_story(frame, true);
     case ControlKind::kBye:
       return take_bye(frame);
+    case ControlKind::kLetter:
+      return take_letter(link, frame);
     case ControlKind::kGather:
     case ControlKind::kBarrier:
       return take_gather(link, frame);
@@ -184,7 +186,7 @@ void ControlMesh::Impl::tell(Story story, bool own_call) {
   frame.payload = encode(ControlStory{story.origin, story.error});
   story_ = std::move(story);
   send_all(frame);
-  if (!own_call) events_.push_back({Event::Kind::kStory, 0});
+  if (!own_call) events_.push_back({Event::Kind::kStory});
 }
 
 void ControlMesh::Impl::take_bye(ControlFrame& frame) {

@@ -1,0 +1,195 @@
+#include "comm/inquiry.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "comm/bootstrap/byte_text.h"
+
+namespace trestle {
+
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kLeastPatienceNs = 200 * kMs;
+constexpr int64_t kMostPatienceNs = 2000 * kMs;
+constexpr size_t kNamedLinks = 3;  // of a long chain: the first ones, then the last
+
+enum LetterKind : uint8_t { kQuestion = 1, kAnswer };
+
+void put(ByteWriter& out, const OperationKey& key) {
+  out.integer(key.number).integer(key.peer).integer(static_cast<uint8_t>(key.sending));
+}
+
+OperationKey take_key(ByteReader& in) {
+  OperationKey key;
+  key.number = in.integer<uint64_t>();
+  key.peer = in.integer<int32_t>();
+  key.sending = in.integer<uint8_t>() != 0;
+  return key;
+}
+
+std::string rank_text(int32_t rank) {
+  return "rank " + std::to_string(rank);
+}
+
+// "operation 5", "message 2 to rank 1"
+std::string text_of(const OperationKey& key) {
+  const std::string number = std::to_string(key.number & ~kPointToPoint);
+  if (key.peer < 0) return "operation " + number;
+  return "message " + number + (key.sending ? " to rank " : " from rank ") + std::to_string(key.peer);
+}
+
+}  // namespace
+
+std::string encode(const Question& question) {
+  ByteWriter out;
+  out.integer(static_cast<uint8_t>(kQuestion)).integer(question.id).integer(question.whose);
+  put(out, question.operation);
+  return out.take();
+}
+
+std::string encode(const Answer& answer) {
+  ByteWriter out;
+  out.integer(static_cast<uint8_t>(kAnswer)).integer(answer.id).integer(static_cast<uint8_t>(answer.state));
+  out.integer(answer.calls).integer(static_cast<uint8_t>(answer.in.has_value()));
+  put(out, answer.in.value_or(OperationKey{}));
+  out.integer(answer.awaited).text(std::string_view(answer.description).substr(0, kMostDescription));
+  return out.take();
+}
+
+std::optional<Question> decode_question(const std::string& letter, int32_t ranks) {
+  ByteReader in(letter);
+  if (in.integer<uint8_t>() != kQuestion) return {};
+  Question question;
+  question.id = in.integer<uint32_t>();
+  question.whose = in.integer<int32_t>();
+  question.operation = take_key(in);
+  const bool sane = in.at_end() && question.whose >= 0 && question.whose < ranks && question.operation.peer >= -1 &&
+                    question.operation.peer < ranks;
+  return sane ? std::optional(question) : std::nullopt;
+}
+
+std::optional<Answer> decode_answer(const std::string& letter, int32_t ranks) {
+  ByteReader in(letter);
+  if (in.integer<uint8_t>() != kAnswer) return {};
+  Answer answer;
+  answer.id = in.integer<uint32_t>();
+  const auto state = in.integer<uint8_t>();
+  answer.calls = in.integer<uint64_t>();
+  const bool busy = in.integer<uint8_t>() != 0;
+  const OperationKey key = take_key(in);
+  answer.awaited = in.integer<int32_t>();
+  answer.description = in.text(kMostDescription);
+  if (!in.at_end() || state > static_cast<uint8_t>(Answer::State::kDone)) return {};
+  if (answer.awaited < -1 || answer.awaited >= ranks || key.peer < -1 || key.peer >= ranks) return {};
+  answer.state = static_cast<Answer::State>(state);
+  if (busy) answer.in = key;
+  return answer;
+}
+
+Inquiry::Letter Inquiry::ask(int32_t rank, const OperationKey& operation, int32_t whose, int64_t now_ns) {
+  asked_.push_back(rank);
+  asked_about_ = operation;
+  asked_for_ = whose;
+  answer_due_ns_ = std::min(now_ns + patience_ns_, end_ns_);
+  return {rank, {++id_, operation, whose}};
+}
+
+Inquiry::Letter Inquiry::begin(const Overdue& overdue, int64_t now_ns) {
+  const MutexLock lock(mutex_);
+  overdue_ = overdue;
+  concluded_ = false;
+  asked_.clear();
+  patience_ns_ = std::clamp(overdue.timeout_ns / 2, kLeastPatienceNs, kMostPatienceNs);
+  end_ns_ = now_ns + 2 * patience_ns_;
+  return ask(overdue.awaited, overdue.operation, rank_, now_ns);
+}
+
+std::optional<Inquiry::Letter> Inquiry::answered(int32_t from, const Answer& answer, int64_t now_ns) {
+  const MutexLock lock(mutex_);
+  if (!overdue_ || concluded_ || answer.id != id_ || from != asked_.back()) return {};
+  // Who is in an operation of its own and awaits somebody is not where the chain ends, unless it closes a circle.
+  if (!answer.in || answer.awaited < 0 || answer.awaited == from) {
+    conclude(end_of_chain(from, answer));
+  } else if (answer.awaited == rank_ || std::find(asked_.begin(), asked_.end(), answer.awaited) != asked_.end()) {
+    conclude(circle(answer.awaited) + ": " + end_of_chain(from, answer));
+  } else {
+    return ask(answer.awaited, *answer.in, from, now_ns);
+  }
+  return {};
+}
+
+int64_t Inquiry::due_ns() const {
+  const MutexLock lock(mutex_);
+  if (!overdue_) return std::numeric_limits<int64_t>::max();
+  return concluded_ ? 0 : answer_due_ns_;
+}
+
+std::optional<Inquiry::Verdict> Inquiry::take_verdict(int64_t now_ns) {
+  const MutexLock lock(mutex_);
+  if (!overdue_ || (!concluded_ && now_ns < answer_due_ns_)) return {};
+  if (!concluded_)
+    conclude(names_[static_cast<size_t>(asked_.back())] +
+             " does not say what it waits for: it is stopped or overloaded, or its host is");
+  Verdict verdict{overdue_->operation, overdue_->sentence + words_};
+  overdue_.reset();
+  return verdict;
+}
+
+void Inquiry::conclude(const std::string& words) {
+  words_ = "; " + chain() + words;
+  concluded_ = true;
+}
+
+// "rank 3 awaits rank 2, that one rank 1: "
+std::string Inquiry::chain() const {
+  if (asked_.size() < 2) return "";
+  std::string text = rank_text(asked_[0]) + " awaits " + rank_text(asked_[1]);
+  const size_t last = asked_.size() - 1;
+  for (size_t i = 2; i < asked_.size(); ++i) {
+    if (i >= kNamedLinks && i < last) continue;
+    if (i > kNamedLinks) text += ", and so on over " + std::to_string(i - kNamedLinks) + " more";
+    text += ", that one " + rank_text(asked_[i]);
+  }
+  return text + ": ";
+}
+
+// "ranks 0, 3 and 2 wait for each other"; the circle begins with the rank that closes it.
+std::string Inquiry::circle(int32_t from) const {
+  std::vector<int32_t> ring;
+  if (from == rank_) ring.push_back(rank_);
+  const auto begin = from == rank_ ? asked_.begin() : std::find(asked_.begin(), asked_.end(), from);
+  ring.insert(ring.end(), begin, asked_.end());
+  std::string text = "ranks";
+  for (size_t i = 0; i < ring.size(); ++i) {
+    const bool last = i + 1 == ring.size();
+    text += (i == 0 ? " " : last ? " and " : ", ") + std::to_string(ring[i]);
+  }
+  return text + " wait for each other";
+}
+
+std::string Inquiry::end_of_chain(int32_t rank, const Answer& answer) const {
+  const std::string name = names_[static_cast<size_t>(rank)];
+  const bool message = asked_about_.peer >= 0;
+  const std::string call = message ? std::string("the ") + (asked_about_.sending ? "Recv" : "Send") + " that matches " +
+                                         text_of(asked_about_) + " of rank " + std::to_string(asked_for_)
+                                   : text_of(asked_about_);
+  const std::string busy = answer.in ? "; it is in " + answer.description : "";
+  switch (answer.state) {
+    case Answer::State::kNotCalled: {
+      const std::string kind = message ? "its latest to that rank was message " : "its latest call was operation ";
+      const std::string before =
+          answer.calls == 0 ? "it has made no such call yet" : kind + std::to_string(answer.calls - 1);
+      return name + " has not called " + call + ": " + before + busy;
+    }
+    case Answer::State::kQueued:
+      return name + " has called " + call + ", but its stream has not come to it" + busy;
+    case Answer::State::kActive:
+      return name + " is in " + answer.description + (answer.awaited < 0 ? " and awaits no other rank" : "");
+    case Answer::State::kDone:
+      return name + " is done with " + call + ": what it sent last has not arrived" + busy;
+  }
+  return name;
+}
+
+}  // namespace trestle

@@ -1,0 +1,89 @@
+// Inquiry: when a deadline has passed, which rank is to blame? The awaited rank may itself await another one (in a ring
+// every rank awaits its neighbour), so it is asked what it waits for, then that one, until a rank has no such excuse.
+//
+// A state machine without I/O or clock: it says whom to ask next, is told the answers, and ends with a sentence. Owned
+// by the communicator's MeshPoller; any thread (its own mutex, under which nothing is called). One inquiry at a time.
+//
+// Time: a rank has patience_ns to answer; the whole inquiry ends after twice that, however long the chain is. Patience
+// is half of the operation's timeout, between 0.2 and 2 s: who is late for an operation is mostly quick to say so.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "engine/engine.h"
+
+namespace trestle {
+
+// "Where does this operation stand at your place?", to the rank that `whose` awaits.
+struct Question {
+  uint32_t id = 0;         // comes back in the answer
+  OperationKey operation;  // as `whose` calls it
+  int32_t whose = 0;
+};
+
+struct Answer {
+  enum class State : uint8_t { kNotCalled, kQueued, kActive, kDone };
+  uint32_t id = 0;
+  State state = State::kNotCalled;
+  uint64_t calls = 0;  // made so far, of the operation's kind (collectives, or messages of that pair and direction)
+  std::optional<OperationKey> in;  // what the rank is in: that operation, or the oldest of others
+  int32_t awaited = -1;            // by `in`
+  std::string description;         // of `in`; cut at kMostDescription
+};
+inline constexpr size_t kMostDescription = 512;
+
+// Letters of the control mesh.
+std::string encode(const Question& question);
+std::string encode(const Answer& answer);
+std::optional<Question> decode_question(const std::string& letter, int32_t ranks);
+std::optional<Answer> decode_answer(const std::string& letter, int32_t ranks);
+
+class Inquiry {
+ public:
+  Inquiry(int32_t rank, std::vector<std::string> names) : rank_(rank), names_(std::move(names)) {}
+
+  struct Letter {
+    int32_t to = 0;
+    Question question;
+  };
+  // The first question about an overdue operation that awaits some rank. Forgets an older inquiry.
+  Letter begin(const Overdue& overdue, int64_t now_ns);
+  // The next question, if there is one; otherwise look at take_verdict(). Unexpected answers are ignored.
+  std::optional<Letter> answered(int32_t from, const Answer& answer, int64_t now_ns);
+  // When take_verdict() has something to say though nobody answers; INT64_MAX: never.
+  int64_t due_ns() const;
+
+  struct Verdict {
+    OperationKey operation;
+    std::string sentence;
+  };
+  // Once, when the inquiry has ended.
+  std::optional<Verdict> take_verdict(int64_t now_ns);
+
+ private:
+  std::string chain() const TRESTLE_REQUIRES(mutex_);
+  std::string end_of_chain(int32_t rank, const Answer& answer) const TRESTLE_REQUIRES(mutex_);
+  std::string circle(int32_t from) const TRESTLE_REQUIRES(mutex_);
+  void conclude(const std::string& words) TRESTLE_REQUIRES(mutex_);
+  Letter ask(int32_t rank, const OperationKey& operation, int32_t whose, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+
+  const int32_t rank_;
+  const std::vector<std::string> names_;
+  mutable Mutex mutex_;
+  std::optional<Overdue> overdue_ TRESTLE_GUARDED_BY(mutex_);  // while the inquiry is open
+  bool concluded_ TRESTLE_GUARDED_BY(mutex_) = false;
+  std::string words_ TRESTLE_GUARDED_BY(mutex_);           // the conclusion
+  uint32_t id_ TRESTLE_GUARDED_BY(mutex_) = 0;             // of the latest question
+  std::vector<int32_t> asked_ TRESTLE_GUARDED_BY(mutex_);  // in order; the last one's answer is awaited
+  OperationKey asked_about_ TRESTLE_GUARDED_BY(mutex_);
+  int32_t asked_for_ TRESTLE_GUARDED_BY(mutex_) = 0;
+  int64_t patience_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
+  int64_t answer_due_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
+  int64_t end_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace trestle

@@ -1,0 +1,175 @@
+// Who is to blame for a deadline: chains of ranks that wait for each other, walked in virtual time.
+#include "comm/inquiry.h"
+
+#include <gtest/gtest.h>
+
+namespace trestle {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int32_t kRanks = 64;
+
+using State = Answer::State;
+
+Inquiry make_inquiry(int32_t rank) {
+  std::vector<std::string> names;
+  for (int32_t r = 0; r < kRanks; ++r) names.push_back("rank " + std::to_string(r) + " (host h)");
+  return {rank, names};
+}
+
+Overdue overdue(int32_t awaited) {
+  return {{5}, awaited, 2000 * kMs, "deadline passed"};
+}
+
+Answer waits_for(const Inquiry::Letter& letter, int32_t awaited) {
+  Answer answer;
+  answer.id = letter.question.id;
+  answer.state = State::kActive;
+  answer.calls = 6;
+  answer.in = letter.question.operation;
+  answer.awaited = awaited;
+  answer.description = "operation 5 (all-reduce)";
+  return answer;
+}
+
+Answer absent(const Inquiry::Letter& letter, uint64_t calls) {
+  Answer answer;
+  answer.id = letter.question.id;
+  answer.calls = calls;
+  return answer;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Inquiry, EndsAtTheRankThatHasNoExcuse) {
+  for (const int32_t length : {1, 2, 3, 4, 5, 60}) {
+    SCOPED_TRACE(length);
+    Inquiry inquiry = make_inquiry(0);
+    Inquiry::Letter letter = inquiry.begin(overdue(1), 0);
+    for (int32_t r = 1; r < length; ++r) {
+      EXPECT_EQ(letter.to, r);
+      EXPECT_EQ(letter.question.whose, r - 1);
+      EXPECT_EQ(letter.question.operation, OperationKey{5});
+      const auto next = inquiry.answered(r, waits_for(letter, r + 1), 0);
+      ASSERT_TRUE(next.has_value());
+      letter = *next;
+      EXPECT_FALSE(inquiry.take_verdict(1).has_value());
+    }
+    EXPECT_FALSE(inquiry.answered(length, absent(letter, 5), 0).has_value());
+    EXPECT_EQ(inquiry.due_ns(), 0);
+    const auto verdict = inquiry.take_verdict(1);
+    ASSERT_TRUE(verdict.has_value());
+    EXPECT_EQ(verdict->operation, OperationKey{5});
+    const std::string end =
+        "rank " + std::to_string(length) + " (host h) has not called operation 5: its latest call was operation 4";
+    EXPECT_TRUE(verdict->sentence.ends_with(end)) << verdict->sentence;
+    EXPECT_TRUE(verdict->sentence.starts_with("deadline passed; ")) << verdict->sentence;
+    EXPECT_LT(verdict->sentence.size(), 250u);
+    EXPECT_FALSE(inquiry.take_verdict(1).has_value()) << "told twice";
+    EXPECT_EQ(inquiry.due_ns(), INT64_MAX);
+  }
+}
+
+TEST(Inquiry, FollowsARankIntoAnotherOperation) {
+  Inquiry inquiry = make_inquiry(0);
+  const Inquiry::Letter first = inquiry.begin(overdue(1), 0);
+  Answer answer = absent(first, 3);
+  answer.in = OperationKey{kPointToPoint | 7, 9, true};
+  answer.awaited = 9;
+  const auto second = inquiry.answered(1, answer, 0);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->to, 9);
+  EXPECT_EQ(second->question.whose, 1);
+  EXPECT_EQ(second->question.operation, *answer.in);
+  EXPECT_FALSE(inquiry.answered(9, absent(*second, 0), 0).has_value());
+  const std::string sentence = inquiry.take_verdict(1)->sentence;
+  EXPECT_TRUE(has(sentence, "rank 1 awaits rank 9")) << sentence;
+  EXPECT_TRUE(has(sentence, "rank 9 (host h) has not called the Recv that matches message 7 to rank 9 of rank 1"))
+      << sentence;
+}
+
+TEST(Inquiry, FindsCircles) {
+  for (const int32_t closes : {0, 1, 2}) {
+    SCOPED_TRACE(closes);
+    Inquiry inquiry = make_inquiry(0);
+    auto letter = std::optional(inquiry.begin(overdue(1), 0));
+    letter = inquiry.answered(1, waits_for(*letter, 2), 0);
+    letter = inquiry.answered(2, waits_for(*letter, 3), 0);
+    EXPECT_FALSE(inquiry.answered(3, waits_for(*letter, closes), 0).has_value());
+    const std::string sentence = inquiry.take_verdict(1)->sentence;
+    const char* const circles[] = {"ranks 0, 1, 2 and 3 wait", "ranks 1, 2 and 3 wait", "ranks 2 and 3 wait"};
+    EXPECT_TRUE(has(sentence, circles[closes])) << sentence;
+  }
+}
+
+TEST(Inquiry, SilenceEndsItAndIsNamed) {
+  Inquiry inquiry = make_inquiry(0);
+  const Inquiry::Letter first = inquiry.begin(overdue(1), 0);
+  const auto second = inquiry.answered(1, waits_for(first, 2), 100 * kMs);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(inquiry.due_ns(), 1100 * kMs);  // half of the timeout after the question
+  EXPECT_FALSE(inquiry.take_verdict(1099 * kMs).has_value());
+  const auto verdict = inquiry.take_verdict(1100 * kMs);
+  ASSERT_TRUE(verdict.has_value());
+  EXPECT_TRUE(has(verdict->sentence, "rank 2 (host h) does not say")) << verdict->sentence;
+}
+
+// However long the chain and however slow its ranks, it ends after twice the patience.
+TEST(Inquiry, IsBounded) {
+  Inquiry inquiry = make_inquiry(0);
+  auto letter = std::optional(inquiry.begin(overdue(1), 0));
+  int64_t now = 0;
+  for (int32_t r = 1; r < 20 && inquiry.due_ns() > now; ++r, now += 150 * kMs) {
+    letter = inquiry.answered(r, waits_for(*letter, r + 1), now);
+    ASSERT_TRUE(letter.has_value());
+  }
+  EXPECT_LE(inquiry.due_ns(), 2000 * kMs);
+  EXPECT_TRUE(inquiry.take_verdict(2000 * kMs).has_value());
+}
+
+TEST(Inquiry, StaleAndForeignAnswersAreIgnored) {
+  Inquiry inquiry = make_inquiry(0);
+  const Inquiry::Letter old = inquiry.begin(overdue(1), 0);
+  const Inquiry::Letter now = inquiry.begin(overdue(1), 0);
+  EXPECT_FALSE(inquiry.answered(1, absent(old, 0), 0).has_value());
+  EXPECT_FALSE(inquiry.answered(2, absent(now, 0), 0).has_value());
+  EXPECT_FALSE(inquiry.take_verdict(1).has_value());
+  const auto next = inquiry.answered(1, waits_for(now, 2), 0);
+  ASSERT_TRUE(next.has_value());
+  EXPECT_FALSE(inquiry.answered(1, waits_for(now, 2), 0).has_value()) << "the second copy of a letter";
+}
+
+TEST(Inquiry, LettersSurviveTheWire) {
+  const Question question{77, {kPointToPoint | 3, 2, true}, 1};
+  const auto asked = decode_question(encode(question), kRanks);
+  ASSERT_TRUE(asked.has_value());
+  EXPECT_EQ(asked->id, 77u);
+  EXPECT_EQ(asked->operation, question.operation);
+  EXPECT_EQ(asked->whose, 1);
+  Answer answer;
+  answer.id = 5;
+  answer.state = State::kDone;
+  answer.calls = 9;
+  answer.in = OperationKey{8};
+  answer.awaited = 63;
+  answer.description = std::string(2 * kMostDescription, 'x');
+  const std::string letter = encode(answer);
+  const auto got = decode_answer(letter, kRanks);
+  ASSERT_TRUE(got.has_value());
+  EXPECT_EQ(got->id, 5u);
+  EXPECT_EQ(got->state, State::kDone);
+  EXPECT_EQ(got->calls, 9u);
+  EXPECT_EQ(got->in, answer.in);
+  EXPECT_EQ(got->awaited, 63);
+  EXPECT_EQ(got->description.size(), kMostDescription);
+  EXPECT_FALSE(decode_answer(letter, 63).has_value()) << "a rank that does not exist";
+  for (size_t cut = 0; cut < letter.size(); ++cut) {
+    EXPECT_FALSE(decode_answer(letter.substr(0, cut), kRanks).has_value()) << cut;
+    EXPECT_FALSE(decode_question(letter.substr(0, cut), kRanks).has_value()) << cut;
+  }
+}
+
+}  // namespace
+}  // namespace trestle
