@@ -7,8 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace trestle::perf {
+
+struct Options;
 
 // One call, as one rank sees it.
 struct Case {
@@ -19,6 +23,7 @@ struct Case {
   int rank;
   size_t count;  // the argument of the call
   uint64_t seed;
+  int step = 0;  // of those that the collective is made of
 };
 
 // Elements of the call and of its buffers, per rank.
@@ -47,6 +52,17 @@ struct Collective {
   size_t (*verified)(const Case&);  // elements of recv that must be right on this rank
   void (*fill_expected)(const Case&, size_t first, size_t count, void* out);
   trestleResult_t (*run)(const Case&, const void* send, void* recv, trestleComm_t, trestleStream_t);
+
+  // What most collectives do not need; null: as the comment says.
+  const char* op_label = "none";                        // of the redop column where it is not real
+  bool predicts = true;                                 // trestlePredictTime knows `kind` as this program runs it
+  int (*steps)(int nranks) = nullptr;                   // calls of `run`, each in stream order after the one before; 1
+  size_t (*moved)(const Shape&, int nranks) = nullptr;  // elements that algbw counts; those of the larger buffer
+  // A sentence where this cannot be run with these options (exit code 255), else "". Before anything else is called.
+  std::string (*check)(const Options&, int nranks) = nullptr;
+  // A sentence where there is nothing to measure on so many ranks (exit code 0), else "".
+  std::string (*skips)(int nranks) = nullptr;
+  std::vector<std::string> (*summary)(const Options&, int nranks) = nullptr;  // lines before the table; none
 };
 
 // Whole main function of a perf binary; returns its exit code.

@@ -8,6 +8,7 @@
 
 #include "perf/driver/collective.h"
 #include "perf/driver/ending.h"
+#include "perf/driver/environment.h"
 #include "perf/driver/launch.h"
 #include "perf/driver/measure.h"
 #include "perf/driver/memory.h"
@@ -53,7 +54,7 @@ Half run_half(Ranks& ranks, const Row& row, bool in_place, Tally& tally) {
   const double seconds = measure_seconds(ranks, row, in_place);
   Half half;
   half.time_us = seconds * 1e6;
-  half.algbw = seconds > 0 ? static_cast<double>(row.size_bytes) / seconds / 1e9 : 0;
+  half.algbw = seconds > 0 ? static_cast<double>(moved_bytes(row)) / seconds / 1e9 : 0;
   half.busbw = half.algbw * row.collective->factor(row.call.nranks);
   tally.busbw_sum += half.busbw;
   ++tally.halves;
@@ -73,7 +74,7 @@ void run_row(Ranks& ranks, const Row& row, int root, Tally& tally) {
     std::fflush(stdout);
   };
   show(row_head({row.size_bytes, row.shape.count, type_info(row.call.type).name,
-                 collective.sweeps_ops ? op_name(row.call.op) : "none", root}));
+                 collective.sweeps_ops ? op_name(row.call.op) : collective.op_label, root}));
   const Half out_of_place = run_half(ranks, row, false, tally);
   show(row_half(&out_of_place));
   if (collective.in_place) {
@@ -143,6 +144,17 @@ std::vector<trestleComm_t> communicators_of(const Job& job, int thread) {
 int run_thread(const Job& job, int thread) {
   Ranks ranks(job.layout, job.options, job.layout.first_rank(thread), communicators_of(job, thread));
   report_beginning(ranks, job.options, job.program);
+  const int nranks = job.layout.nranks();
+  if (ranks.prints() && job.collective.summary != nullptr) {
+    for (const std::string& line : job.collective.summary(job.options, nranks)) print_line("# " + line);
+  }
+  const std::string skipped = job.collective.skips != nullptr ? job.collective.skips(nranks) : "";
+  if (!skipped.empty()) {
+    if (ranks.prints()) print_line("# " + skipped);
+    report_end(ranks, job.program, 0, 0, std::nullopt);
+    ranks.barrier();
+    return kExitFine;
+  }
   const Options options = fit_memory(ranks, job);
   size_t buffer_bytes = options.max_bytes;
   for (const size_t bytes : options.predict_bytes) buffer_bytes = std::max(buffer_bytes, bytes);
@@ -163,22 +175,21 @@ int run_thread(const Job& job, int thread) {
   return failed > 0 || slow ? kExitWrong : kExitFine;
 }
 
-constexpr const char* kMinBusbw = "TRESTLE_TESTS_MIN_BW";
-
-// The variable's text ("": not set), removed from the environment: the library warns about TRESTLE_ variables that it
-// does not know. So this comes before the first call into it.
-std::string take_min_busbw() {
-  std::string text;
-  for (const char* name : {"NCCL_TESTS_MIN_BW", kMinBusbw}) {
-    if (const char* value = std::getenv(name); value != nullptr && *value != '\0') text = value;
-  }
-  unsetenv(kMinBusbw);
-  return text;
-}
-
 int refuse(const std::string& program, const std::string& sentence, bool prints) {
   if (prints) std::printf("%s\n%s: %s\n", usage_text(program).c_str(), program.c_str(), sentence.c_str());
   return kExitArguments;
+}
+
+// What only the number of ranks tells: the sentence of what is wrong, or "".
+std::string check_ranks(const Collective& collective, const Options& options, int processes) {
+  const int64_t nranks = int64_t{processes} * options.threads * options.ranks_per_thread;
+  if (nranks > kMaxPatternRanks) return "at most " + std::to_string(kMaxPatternRanks) + " ranks";
+  if (options.root >= nranks) {
+    return "-r " + std::to_string(options.root) + ": there are " + std::to_string(nranks) + " ranks";
+  }
+  if (!options.predict_bytes.empty() && !collective.predicts)
+    return "--predict: the library does not know this algorithm";
+  return collective.check != nullptr ? collective.check(options, static_cast<int>(nranks)) : "";
 }
 
 int run_job(Job& job) {
@@ -211,7 +222,8 @@ int perf_main(int argc, char** argv, const Collective& collective) {
   arguments.push_back(nullptr);
   const ParsedOptions parsed = parse_options(argc, arguments.data());
   const Options& options = parsed.options;
-  const std::string min_busbw = take_min_busbw();
+  adopt_test_variables();
+  const std::string min_busbw = test_variable("MIN_BW");
   int process = 0, processes = 1;
   const bool launched = trestleLauncherInfo(&process, &processes, nullptr) == trestleSuccess;
   if (!parsed.error.empty()) return refuse(program, parsed.error, process == 0);
@@ -219,24 +231,17 @@ int perf_main(int argc, char** argv, const Collective& collective) {
     if (process == 0) std::fputs(usage_text(program).c_str(), stdout);
     return kExitFine;
   }
-  if (options.processes > 0) {
-    if (launched && processes > 1) {
-      return refuse(program, "-P starts processes, but a launcher has started " + std::to_string(processes),
-                    process == 0);
-    }
-    if (!min_busbw.empty()) setenv(kMinBusbw, min_busbw.c_str(), 1);  // for the processes
-    return run_local_processes(argc, argv, options.processes);
+  if (options.processes > 0 && launched && processes > 1) {
+    return refuse(program, "-P starts processes, but a launcher has started " + std::to_string(processes),
+                  process == 0);
   }
+  if (options.processes > 0) processes = options.processes;
+  const std::string problem = check_ranks(collective, options, processes);
+  if (!problem.empty()) return refuse(program, problem, process == 0);
+  if (options.processes > 0) return run_local_processes(argc, argv, options.processes);
   Job job{collective, options, {process, processes, options.threads, options.ranks_per_thread}, program, {}, {},
           {},         {}};
   if (!min_busbw.empty()) job.min_busbw = std::strtod(min_busbw.c_str(), nullptr);
-  const int64_t nranks = int64_t{processes} * options.threads * options.ranks_per_thread;
-  if (nranks > kMaxPatternRanks)
-    return refuse(program, "at most " + std::to_string(kMaxPatternRanks) + " ranks", process == 0);
-  if (options.root >= nranks) {
-    return refuse(program, "-r " + std::to_string(options.root) + ": there are " + std::to_string(nranks) + " ranks",
-                  process == 0);
-  }
   return run_job(job);
 }
 

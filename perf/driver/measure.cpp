@@ -42,17 +42,23 @@ Case case_of(const Row& row, const RankState& state) {
   return call;
 }
 
-void enqueue(Ranks& ranks, const Row& row, bool in_place, size_t iteration) {
-  const bool group = row.options->agg_iters > 1 || ranks.states().size() > 1;
-  if (group) require(trestleGroupStart());
-  for (int repeat = 0; repeat < row.options->agg_iters; ++repeat) {
-    for (const RankState& state : ranks.states()) {
-      const Buffers buffers = buffers_of(state, row, in_place, iteration);
-      require(row.collective->run(case_of(row, state), buffers.send, buffers.recv, state.comm, state.stream),
-              state.comm);
+// `repeats` operations of every rank. Steps are enqueued one after the other, and not in one group: within a group none
+// waits for another.
+void enqueue(Ranks& ranks, const Row& row, bool in_place, size_t iteration, int repeats) {
+  const bool group = repeats > 1 || ranks.states().size() > 1;
+  const int steps = row.collective->steps != nullptr ? row.collective->steps(row.call.nranks) : 1;
+  for (int step = 0; step < steps; ++step) {
+    if (group) require(trestleGroupStart());
+    for (int repeat = 0; repeat < repeats; ++repeat) {
+      for (const RankState& state : ranks.states()) {
+        const Buffers buffers = buffers_of(state, row, in_place, iteration);
+        Case call = case_of(row, state);
+        call.step = step;
+        require(row.collective->run(call, buffers.send, buffers.recv, state.comm, state.stream), state.comm);
+      }
     }
+    if (group) require(trestleGroupEnd(), ranks.states().front().comm);
   }
-  if (group) require(trestleGroupEnd(), ranks.states().front().comm);
 }
 
 // How many elements of this rank's receive buffer are wrong. Computes the expected ones piece by piece, so that they
@@ -91,12 +97,17 @@ Row make_row(const Collective& collective, const Options& options, trestleDataTy
   row.shape = collective.shape(bytes / row.element_bytes, row.element_bytes, nranks);
   row.size_bytes = std::max(row.shape.send, row.shape.recv) * row.element_bytes;
   row.buffer_bytes = buffer_bytes;
-  row.call = {type, op, std::max(root, 0), nranks, 0, row.shape.count, 0};
+  row.call = {type, op, std::max(root, 0), nranks, 0, row.shape.count, 0, 0};
   return row;
 }
 
+size_t moved_bytes(const Row& row) {
+  if (row.collective->moved == nullptr) return row.size_bytes;
+  return row.collective->moved(row.shape, row.call.nranks) * row.element_bytes;
+}
+
 void warm_up(Ranks& ranks, const Row& row, int iters) {
-  for (int i = 0; i < iters; ++i) enqueue(ranks, row, false, static_cast<size_t>(i));
+  for (int i = 0; i < iters; ++i) enqueue(ranks, row, false, static_cast<size_t>(i), row.options->agg_iters);
   ranks.wait();
 }
 
@@ -105,7 +116,7 @@ double measure_seconds(Ranks& ranks, const Row& row, bool in_place) {
   ranks.barrier();
   Clock::time_point start = Clock::now();
   for (int i = 0; i < options.iters; ++i) {
-    enqueue(ranks, row, in_place, static_cast<size_t>(i));
+    enqueue(ranks, row, in_place, static_cast<size_t>(i), options.agg_iters);
     if (options.blocking == 0) continue;
     ranks.wait();
     if (options.blocking != 2) barrier_after(ranks, options.blocking, start);
@@ -122,7 +133,7 @@ double measure_median_seconds(Ranks& ranks, const Row& row) {
   for (int i = 0; i < row.options->iters; ++i) {
     ranks.barrier();
     const Clock::time_point start = Clock::now();
-    enqueue(ranks, row, false, static_cast<size_t>(i));
+    enqueue(ranks, row, false, static_cast<size_t>(i), row.options->agg_iters);
     ranks.wait();
     samples.push_back(seconds_since(start) / row.options->agg_iters);
   }
@@ -141,14 +152,7 @@ Verdict verify(Ranks& ranks, const Row& row, bool in_place) {
       std::memset(start, 0, row.size_bytes);
       fresh.collective->fill_send(case_of(fresh, state), buffers.send);
     }
-    const bool group = ranks.states().size() > 1;
-    if (group) require(trestleGroupStart());
-    for (const RankState& state : ranks.states()) {
-      const Buffers buffers = buffers_of(state, row, in_place, 0);
-      require(row.collective->run(case_of(fresh, state), buffers.send, buffers.recv, state.comm, state.stream),
-              state.comm);
-    }
-    if (group) require(trestleGroupEnd(), ranks.states().front().comm);
+    enqueue(ranks, fresh, in_place, 0, 1);
     ranks.wait();
     uint64_t wrong = 0;
     for (const RankState& state : ranks.states()) {

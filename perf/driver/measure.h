@@ -26,6 +26,9 @@ struct Row {
 Row make_row(const Collective& collective, const Options& options, trestleDataType_t type, trestleRedOp_t op, int root,
              int nranks, size_t bytes, size_t buffer_bytes);
 
+// Bytes that the algorithm's bandwidth counts.
+size_t moved_bytes(const Row& row);
+
 // Runs `iters` iterations without timing them.
 void warm_up(Ranks& ranks, const Row& row, int iters);
 // Seconds per operation over the timed iterations, combined as -a says.

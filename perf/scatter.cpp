@@ -1,0 +1,33 @@
+// scatter_perf: rank r gets block r of the root's array.
+#include "perf/driver/collective.h"
+
+using namespace trestle::perf;
+
+int main(int argc, char** argv) {
+  static constexpr Collective kScatter = {
+      .kind = trestleCollScatter,
+      .sweeps_ops = false,
+      .sweeps_roots = true,
+      .in_place = true,
+      .send_in_place = InPlace::kStart,
+      .recv_in_place = InPlace::kBlock,
+      .shape = [](size_t elements, size_t element_bytes, int nranks) -> Shape {
+        const size_t count = block_count(elements, element_bytes, nranks);
+        return {count, count * static_cast<size_t>(nranks), count};
+      },
+      .factor = factor_blocks,
+      // Only the root: in place the others' receive block starts as zeros.
+      .fill_send =
+          [](const Case& c, void* send) {
+            fill_copy_send(c, c.rank == c.root ? c.count * static_cast<size_t>(c.nranks) : 0, send);
+          },
+      .verified = [](const Case& c) { return c.count; },
+      .fill_expected =
+          [](const Case& c, size_t first, size_t count, void* out) {
+            fill_copy_expected(c, c.root, static_cast<size_t>(c.rank) * c.count + first, count, out);
+          },
+      .run = [](const Case& c, const void* send, void* recv, trestleComm_t comm,
+                trestleStream_t stream) { return trestleScatter(send, recv, c.count, c.type, c.root, comm, stream); },
+  };
+  return perf_main(argc, argv, kScatter);
+}
