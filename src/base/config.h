@@ -32,6 +32,7 @@ struct Config {
   int64_t segment_bytes = 0;     // 0: chosen per rail
   int64_t phases_in_flight = 0;  // per dimension; 0: chosen by the schedule
   bool check_plans = false;
+  bool check_calls = false;
   std::string calibrate;
   std::string calibration_folder;  // "" : there is none
 

@@ -53,6 +53,8 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
     if (error.code == Code::kAborted) return;
     mesh->mesh().flood_error(error, rank);
   };
+  config.calls_checked = settings_.config.check_calls;
+  if (config.calls_checked) call_check_ = std::make_unique<CallCheck>(rank_, names_);
   config.on_overdue = [mesh = mesh_](const Overdue& overdue) { return mesh->inquire(overdue); };
   engine_ = std::make_shared<Engine>(std::move(config), std::move(wiring.transports), std::move(wiring.router),
                                      std::move(wiring.express));
@@ -231,8 +233,10 @@ bool Communicator::run_express(ExpressCall& express) {
 }
 
 uint64_t Communicator::next_number(const Call& call) {
-  if (call.request.peer < 0) return next_number_++;
-  return kPointToPoint | (call.sending ? sent_ : received_)[call.request.peer]++;
+  const uint64_t number =
+      call.request.peer < 0 ? next_number_++ : kPointToPoint | (call.sending ? sent_ : received_)[call.request.peer]++;
+  if (call_check_ != nullptr) tell_call(number, call);
+  return number;
 }
 
 Operation* Communicator::bind(const Call& call, const std::shared_ptr<const Prepared>& prepared) {
@@ -323,6 +327,19 @@ Result<double> Communicator::predict_us(Collective collective, uint64_t count, D
   what.bytes = elements * what.element_bytes;
   const ScheduleCache::Entry schedule = TRY(schedule_for(what));
   return static_cast<double>(predict_ns(*schedule, topology_)) / 1000.0;
+}
+
+// A call that differs is told to all ranks as any failure is.
+void Communicator::tell_call(uint64_t number, const Call& call) {
+  auto letter = call_check_->made({number, call.request.peer, call.sending}, call.request);
+  if (!letter.ok()) return engine_->fail(std::move(letter).error());
+  if (letter.value()) mesh_->mesh().send_letter(letter.value()->to, letter.value()->text);
+}
+
+void Communicator::hear_call(int32_t from, const std::string& letter) {
+  if (call_check_ == nullptr) return;
+  const Status same = call_check_->heard(from, letter);
+  if (!same.ok()) engine_->fail(same.error());
 }
 
 // Another rank waits for this one's part of an operation.

@@ -13,6 +13,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "comm/bootstrap/bootstrap.h"
+#include "comm/call_check.h"
 #include "comm/prepared_cache.h"
 #include "comm/schedule_cache.h"
 #include "comm/settings.h"
@@ -104,6 +105,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   uint64_t next_number(const Call& call) TRESTLE_REQUIRES(submit_mutex_);
   void remote_failure(const Error& error, int32_t origin_rank);
   Answer answer(const Question& question);
+  // TRESTLE_CHECK: this rank makes a call, or another one has told of its own.
+  void tell_call(uint64_t number, const Call& call);
+  void hear_call(int32_t from, const std::string& letter);
 
   const int32_t rank_;
   const int32_t ranks_;
@@ -120,6 +124,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   uint64_t next_number_ TRESTLE_GUARDED_BY(submit_mutex_) = 0;
   std::vector<uint64_t> sent_ TRESTLE_GUARDED_BY(submit_mutex_);  // point-to-point messages per peer
   std::vector<uint64_t> received_ TRESTLE_GUARDED_BY(submit_mutex_);
+  std::unique_ptr<CallCheck> call_check_;  // or none
   PlanCache plans_;
   ScheduleCache schedules_;
   PreparedCache cache_{[this](const Prepared* prepared) { engine_->forget(prepared); }};

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "comm/bootstrap/byte_text.h"
+#include "comm/letter_kind.h"
 
 namespace trestle {
 
@@ -13,8 +14,6 @@ constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kLeastPatienceNs = 200 * kMs;
 constexpr int64_t kMostPatienceNs = 2000 * kMs;
 constexpr size_t kNamedLinks = 3;  // of a long chain: the first ones, then the last
-
-enum LetterKind : uint8_t { kQuestion = 1, kAnswer };
 
 void put(ByteWriter& out, const OperationKey& key) {
   out.integer(key.number).integer(key.peer).integer(static_cast<uint8_t>(key.sending));
@@ -43,14 +42,14 @@ std::string text_of(const OperationKey& key) {
 
 std::string encode(const Question& question) {
   ByteWriter out;
-  out.integer(static_cast<uint8_t>(kQuestion)).integer(question.id).integer(question.whose);
+  out.integer(static_cast<uint8_t>(LetterKind::kQuestion)).integer(question.id).integer(question.whose);
   put(out, question.operation);
   return out.take();
 }
 
 std::string encode(const Answer& answer) {
   ByteWriter out;
-  out.integer(static_cast<uint8_t>(kAnswer)).integer(answer.id).integer(static_cast<uint8_t>(answer.state));
+  out.integer(static_cast<uint8_t>(LetterKind::kAnswer)).integer(answer.id).integer(static_cast<uint8_t>(answer.state));
   out.integer(answer.calls).integer(static_cast<uint8_t>(answer.in.has_value()));
   put(out, answer.in.value_or(OperationKey{}));
   out.integer(answer.awaited).text(std::string_view(answer.description).substr(0, kMostDescription));
@@ -59,7 +58,7 @@ std::string encode(const Answer& answer) {
 
 std::optional<Question> decode_question(const std::string& letter, int32_t ranks) {
   ByteReader in(letter);
-  if (in.integer<uint8_t>() != kQuestion) return {};
+  if (in.integer<LetterKind>() != LetterKind::kQuestion) return {};
   Question question;
   question.id = in.integer<uint32_t>();
   question.whose = in.integer<int32_t>();
@@ -71,7 +70,7 @@ std::optional<Question> decode_question(const std::string& letter, int32_t ranks
 
 std::optional<Answer> decode_answer(const std::string& letter, int32_t ranks) {
   ByteReader in(letter);
-  if (in.integer<uint8_t>() != kAnswer) return {};
+  if (in.integer<LetterKind>() != LetterKind::kAnswer) return {};
   Answer answer;
   answer.id = in.integer<uint32_t>();
   const auto state = in.integer<uint8_t>();

@@ -56,7 +56,10 @@ void MeshPoller::on_bye(int32_t rank) {
 }
 
 void MeshPoller::on_letter(int32_t from, const std::string& text) {
-  if (const auto question = decode_question(text, ranks_)) {
+  if (CallCheck::is_letter(text)) {
+    const MutexLock lock(mutex_);
+    if (communicator_ != nullptr) communicator_->hear_call(from, text);
+  } else if (const auto question = decode_question(text, ranks_)) {
     const MutexLock lock(mutex_);
     if (communicator_ != nullptr) mesh_->send_letter(from, encode(communicator_->answer(*question)));
   } else if (const auto answer = decode_answer(text, ranks_)) {

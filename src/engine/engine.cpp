@@ -160,7 +160,9 @@ bool Engine::progress_locked() {
 // A rank that fails closes its connections, and its peers see those end before they hear why. The story that the
 // control mesh brings names the cause: it gets a moment to arrive.
 void Engine::transports_failed(Error error, int64_t now_ns) {
-  if (error.code != Code::kRemoteError) {
+  const bool told_elsewhere =
+      error.code == Code::kRemoteError || (error.code == Code::kInvalidUsage && config_.calls_checked);
+  if (!told_elsewhere) {
     fail(std::move(error));
     return;
   }
@@ -189,10 +191,10 @@ bool Engine::drain_inbox(int64_t now_ns) {
 }
 
 void Engine::announce(const Operation& operation) {
-  if (failed() || agreement_.announce(operation.number(), operation.prepared().check)) return;
+  if (failed() || suspicion_ || agreement_.announce(operation.number(), operation.prepared().check)) return;
   Error error = agreement_.error();
   error.message = config_.name + ": " + error.message + "; " + operation.describe();
-  fail(std::move(error));
+  transports_failed(std::move(error), config_.clock->now_ns());
 }
 
 // A peer has published another call where its part of this one should be.

@@ -58,6 +58,7 @@ struct EngineConfig {
   int32_t local_ranks = 1;  // of this communicator on this host, this one included
   bool sleeps = true;       // false: nobody waits by sleep(), and no descriptors are needed
   int64_t spin_us = -1;     // TRESTLE_SPIN; negative: by whether ranks outnumber processors
+  bool calls_checked = false;  // somebody compares calls, and tells of different ones better than an engine can
   // Called once, by fail(), on the failing thread; must not block or call the engine.
   std::function<void(const Error&)> on_failure;
   // Called under the progress lock when a deadline passes; must not block or call the engine. True: somebody finds out

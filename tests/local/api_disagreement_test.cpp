@@ -130,5 +130,84 @@ TEST_P(ApiDisagreement, IsToldToAllRanks) {
   }
 }
 
+void hear_both_calls(trestleResult_t result, trestleComm_t comm, const std::vector<std::string>& parts) {
+  if (result == trestleSuccess) result = trestleCommSynchronize(comm);
+  while (result == trestleSuccess) ASSERT_TRUE(succeeded(trestleCommGetAsyncError(comm, &result)));
+  const std::string sentence = trestleGetLastError(comm);
+  EXPECT_EQ(result, trestleInvalidUsage) << sentence;
+  for (const std::string& part : parts) EXPECT_TRUE(contains(sentence, part)) << part << " is not in: " << sentence;
+}
+
+ranks::Env checked(int) {
+  return {{"TRESTLE_CHECK", "1"}};
+}
+
+// With TRESTLE_CHECK the sentence has both calls in words, whoever finds the difference first.
+TEST_P(ApiDisagreement, IsToldInWordsWhereCallsAreChecked) {
+  for (const char* transport : {"shm", "tcp"}) {
+    SCOPED_TRACE(transport);
+    const Mistake mistake = mistakes()[GetParam()];
+    const auto body = [&](ranks::Process& process, trestleComm_t comm) {
+      std::vector<std::byte> send(kMost * 12), recv(kMost * 12);
+      for (int i = 0; i < 3; ++i) {
+        ASSERT_TRUE(succeeded(
+            all_reduce(send.data(), recv.data(), i % 2 == 0 ? 2 : 60'000, trestleFloat32, trestleSum, comm), comm));
+      }
+      ASSERT_TRUE(succeeded(trestleCommSynchronize(comm), comm));
+      ranks::meet(process.board, 3);  // the news of the mistake is fast
+      hear_both_calls(mistake.call(process.rank == 1, send.data(), recv.data(), comm), comm,
+                      {"rank 1 (", " calls operation 3 as ", ", rank "});
+    };
+    ranks::on_processes({.ranks = 3, .transport = transport}, body, checked, 50);
+  }
+}
+
+// Nothing but the check can see these: the bytes that travel are as many as are awaited.
+TEST(ApiChecked, MessagesOfOtherTypesAreFound) {
+  const auto body = [](ranks::Process& process, trestleComm_t comm) {
+    std::vector<std::byte> data(4000);
+    const trestleResult_t result = process.rank == 0 ? trestleSend(data.data(), 1000, trestleFloat32, 1, comm, nullptr)
+                                                     : trestleRecv(data.data(), 1000, trestleInt32, 0, comm, nullptr);
+    hear_both_calls(result, comm, {"rank 0 (", "sends message 0 as", "float", "rank 1 (", "receives it as", "int32"});
+  };
+  ranks::on_processes({.ranks = 2, .transport = "shm"}, body, checked, 50);
+}
+
+TEST(ApiChecked, OrderIsCompared) {
+  const auto body = [](ranks::Process& process, trestleComm_t comm) {
+    std::vector<float> x(1000), y(1000);
+    trestleStream_t other = nullptr;
+    ASSERT_TRUE(succeeded(trestleStreamCreate(&other)));
+    const auto barrier = [&] { return trestleBarrier(comm, other); };
+    const auto reduce = [&] {
+      return trestleAllReduce(x.data(), y.data(), x.size(), trestleFloat32, trestleSum, comm, nullptr);
+    };
+    trestleResult_t result = process.rank == 1 ? barrier() : reduce();
+    const trestleResult_t second = process.rank == 1 ? reduce() : barrier();
+    if (result == trestleSuccess) result = second;
+    hear_both_calls(result, comm, {"rank 1 (", " as allreduce of 1000 float (sum)", " as barrier"});
+    trestleStreamDestroy(other);
+  };
+  ranks::on_processes({.ranks = 3, .transport = "tcp"}, body, checked, 50);
+}
+
+TEST(ApiChecked, RightCallsStayRight) {
+  const auto body = [](ranks::Process& process, trestleComm_t comm) {
+    std::vector<float> x(5000, 1.0f), y(5000);
+    for (size_t i = 0; i < 300; ++i) {
+      const size_t count = i % 3 == 0 ? 2 : 10 * i + 1;
+      ASSERT_TRUE(
+          succeeded(trestleAllReduce(x.data(), y.data(), count, trestleFloat32, trestleSum, comm, nullptr), comm));
+      const int next = (process.rank + 1) % process.ranks, before = (process.rank + process.ranks - 1) % process.ranks;
+      ASSERT_TRUE(succeeded(trestleGroupStart()));
+      ASSERT_TRUE(succeeded(trestleSend(x.data(), count, trestleFloat32, next, comm, nullptr), comm));
+      ASSERT_TRUE(succeeded(trestleRecv(y.data(), count, trestleFloat32, before, comm, nullptr), comm));
+      ASSERT_TRUE(succeeded(trestleGroupEnd()));
+    }
+    ASSERT_TRUE(succeeded(trestleCommSynchronize(comm), comm));
+  };
+  ranks::on_processes({.ranks = 4, .transport = "shm"}, body, checked, 100);
+}
+
 }  // namespace
 }  // namespace api

@@ -1,0 +1,14 @@
+// The first byte of a letter of the control mesh: what it is about.
+#pragma once
+
+#include <cstdint>
+
+namespace trestle {
+
+enum class LetterKind : uint8_t {
+  kQuestion = 1,  // inquiry.h
+  kAnswer,        // inquiry.h
+  kCall,          // call_check.h
+};
+
+}  // namespace trestle
