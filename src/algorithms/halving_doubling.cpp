@@ -9,6 +9,13 @@
 // it in its last reduction; so nobody gets a second half's worth of data, and the number of steps stays ceil(log2 n) at
 // most. In all-gather those owners send their blocks to the odd one at the start.
 //
+// Powers of two: the two halves of an exchange differ in what they pass on next, the half of what they received that
+// came first or the one that came last, and so would be early or late. Instead every rank calls the blocks so
+// (Plan::turned) that what is passed on first comes first: the half that a rank gives away next before the half it
+// keeps, and in an all-gather its own block before what it received. All ranks are alike then, and a step may begin
+// with the first segment of the step before it. Only the four highest bits of a block's number are turned, so that a
+// message is sixteen runs of blocks at most.
+//
 // Cost: ceil(log2 n) steps at most; (n-1)/n of the data each way for powers of two, the least possible; a little more
 // otherwise (6/5 for 5 ranks, 37/33 for 33). All-reduce about twice that. Scratch: reduce-scatter ceil(n/2) blocks at
 // most, the others none (all-reduce sums into the output).
@@ -16,6 +23,7 @@
 // Thakur, Rabenseifner, Gropp: Optimization of collective communication operations in MPICH, IJHPCA 19 (2005),
 // sections 4.1, 4.4 and 4.5; uneven halves instead of their folding of extra ranks.
 #include <algorithm>
+#include <bit>
 
 #include "algorithms/halves.h"
 #include "algorithms/rows.h"
@@ -55,21 +63,38 @@ class Sums {
   int32_t base_ = 0;
 };
 
+// A rank among blocks that are turned: what it calls itself, and what others are called.
+struct Turned {
+  int32_t bits = 0;
+  int32_t rank = 0;
+  int32_t real(int32_t other) const { return other ^ bits; }
+};
+
+Turned turned(const PlanRequest& request) {
+  static constexpr int32_t kRuns = 16;
+  const int32_t n = request.group_size;
+  if (!std::has_single_bit(static_cast<uint32_t>(n))) return {0, request.me};
+  const int32_t high = (n - 1) & ~(std::max(n / kRuns, 1) - 1);
+  const int32_t bits = (request.kind == PhaseKind::kAllGather ? request.me : ~request.me) & high;
+  return {bits, request.me ^ bits};
+}
+
 void build_halving(PlanBuilder& builder, const PlanRequest& request) {
-  const HalvesPath path = halves_of(request.group_size, request.me);
+  const Turned me = turned(request);
+  const HalvesPath path = halves_of(request.group_size, me.rank);
   Sums sums(request.kind);
   std::vector<int32_t> odd_ones;  // they have sent my block to me
   for (uint32_t level = 0; level < path.count; ++level) {
     const Halves& group = path.groups[level];
-    if (group.is_odd_one(request.me)) {
+    if (group.is_odd_one(me.rank)) {
       for (int32_t owner = group.middle; owner < group.high; ++owner) {
         builder.send(owner, sums.at(owner, 1), block_of(owner));
       }
       continue;
     }
-    const bool upper = group.is_upper(request.me);
+    const bool upper = group.is_upper(me.rank);
     if (upper && group.has_odd_one()) odd_ones.push_back(group.odd_one());
-    const int32_t partner = group.partner(request.me);
+    const int32_t partner = me.real(group.partner(me.rank));
     const int32_t kept = upper ? group.middle : group.low;
     const int32_t given = upper ? group.low : group.middle;
     const uint32_t kept_size = upper ? group.upper_size() : group.lower_size();
@@ -85,37 +110,39 @@ void build_halving(PlanBuilder& builder, const PlanRequest& request) {
 }
 
 void build_doubling(PlanBuilder& builder, const PlanRequest& request) {
-  const HalvesPath path = halves_of(request.group_size, request.me);
+  const Turned me = turned(request);
+  const HalvesPath path = halves_of(request.group_size, me.rank);
   const bool gather = request.kind == PhaseKind::kAllGather;
-  const BlockRange mine = gather ? input(0) : output(block_of(request.me));
+  const BlockRange mine = gather ? input(0) : output(block_of(me.rank));
   for (uint32_t level = path.count; level-- > 0;) {
     const Halves& group = path.groups[level];
-    if (group.has_odd_one() && group.is_upper(request.me)) builder.send(group.odd_one(), mine, block_of(request.me));
+    if (group.has_odd_one() && group.is_upper(me.rank)) builder.send(group.odd_one(), mine, block_of(me.rank));
   }
-  if (gather) builder.copy(output(block_of(request.me)), input(0), block_of(request.me));
+  if (gather) builder.copy(output(block_of(me.rank)), input(0), block_of(me.rank));
   for (uint32_t level = path.count; level-- > 0;) {
     const Halves& group = path.groups[level];
-    if (group.is_odd_one(request.me)) {
+    if (group.is_odd_one(me.rank)) {
       for (int32_t owner = group.middle; owner < group.high; ++owner) {
         builder.recv(owner, output(block_of(owner)), block_of(owner));
       }
       continue;
     }
-    const bool upper = group.is_upper(request.me);
+    const bool upper = group.is_upper(me.rank);
     const uint32_t low = block_of(group.low);
     const uint32_t middle = block_of(group.middle);
     const BlockRange lower_blocks = output(low, group.lower_size());
     const BlockRange upper_blocks = output(middle, group.upper_size());
     const BlockRange& own = upper ? upper_blocks : lower_blocks;
-    builder.send(group.partner(request.me), own.count == 1 ? mine : own, own.first);
-    builder.recv(group.partner(request.me), upper ? lower_blocks : upper_blocks, upper ? low : middle);
+    const int32_t partner = me.real(group.partner(me.rank));
+    builder.send(partner, own.count == 1 ? mine : own, own.first);
+    builder.recv(partner, upper ? lower_blocks : upper_blocks, upper ? low : middle);
   }
 }
 
 Plan build(const PlanRequest& request) {
   CHECK(serves(request.kind, request.group_size), "halving-doubling does not serve this phase");
   if (request.group_size == 1) return build_alone(request);
-  PlanBuilder builder(request, block_of(request.group_size));
+  PlanBuilder builder(request, block_of(request.group_size), static_cast<uint32_t>(turned(request).bits));
   if (request.kind != PhaseKind::kAllGather) build_halving(builder, request);
   if (request.kind != PhaseKind::kReduceScatter) build_doubling(builder, request);
   return std::move(builder).finish();

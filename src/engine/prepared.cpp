@@ -65,7 +65,7 @@ struct ChunkState {
 
 // A phase that divides the data (reduce-scatter) or joins it (all-gather): blocks are sets of units.
 PreparedPhase shard_phase(const Preparation& p, const PhaseChoice& choice, const ChunkState& before,
-                          const Placement& in, const Placement& out, uint32_t fixed) {
+                          const Placement& in, const Placement& out, uint32_t fixed, uint32_t turned) {
   const Topology& topology = *p.context.topology;
   const int32_t me = topology.coordinate(p.context.rank, choice.dimension);
   const int32_t n = topology.group_size(choice.dimension);
@@ -74,7 +74,8 @@ PreparedPhase shard_phase(const Preparation& p, const PhaseChoice& choice, const
   phase.peers = topology.group(p.context.rank, choice.dimension);
   const bool scatter = choice.kind == PhaseKind::kReduceScatter;
   TableBuilder input(in), output(out);
-  for (int32_t j = 0; j < n; ++j) {
+  for (int32_t i = 0; i < n; ++i) {
+    const int32_t j = i ^ static_cast<int32_t>(turned);
     uint64_t elements = 0;
     const bool in_input = scatter || j == me;
     const bool in_output = !scatter || j == me;
@@ -140,7 +141,8 @@ Result<PreparedPhase> prepare_whole_phase(Preparation& p, ChunkState& chunk, con
   phase.plan = TRY(plan_for(p, choice, chunk.place.same_memory(out, p.request.in_place)));
   TableBuilder input(chunk.place), output(out);
   const auto blocks = whole_blocks(p, chunk, phase.plan->blocks);
-  for (const std::vector<ElementRange>& block : blocks) {
+  for (uint32_t i = 0; i < blocks.size(); ++i) {
+    const std::vector<ElementRange>& block = blocks[i ^ phase.plan->turned];
     const bool in_input = input_blocks(*phase.plan) != 0;
     const bool in_output = output_blocks(*phase.plan) != 0;
     if (in_input) input.open_block();
@@ -207,8 +209,9 @@ Result<PreparedPhase> prepare_shard_phase(Preparation& p, ChunkState& chunk, con
   const Placement in = chunk.place;
   const Placement out = output_placement(p, chunk, choice, last, scatter ? fixed | bit : fixed);
   const bool same_memory = in.same_memory(out, p.request.in_place);
-  PreparedPhase phase = shard_phase(p, choice, chunk, in, out, fixed);
-  phase.plan = TRY(plan_for(p, choice, same_memory));
+  const std::shared_ptr<const Plan> plan = TRY(plan_for(p, choice, same_memory));
+  PreparedPhase phase = shard_phase(p, choice, chunk, in, out, fixed, plan->turned);
+  phase.plan = plan;
   chunk.split = scatter ? chunk.split | bit : fixed;
   chunk.place = out;
   return phase;

@@ -10,7 +10,7 @@ namespace trestle {
 
 namespace {
 
-Plan empty_plan(const PlanRequest& request, uint32_t blocks) {
+Plan empty_plan(const PlanRequest& request, uint32_t blocks, uint32_t turned) {
   CHECK(request.group_size >= 1, "a group has at least one rank");
   CHECK(request.me >= 0 && request.me < request.group_size, "my index lies outside the group");
   CHECK(request.root >= 0 && request.root < request.group_size, "the root lies outside the group");
@@ -22,13 +22,14 @@ Plan empty_plan(const PlanRequest& request, uint32_t blocks) {
   plan.root = request.root;
   plan.in_place = request.in_place;
   plan.blocks = blocks;
+  plan.turned = turned;
   return plan;
 }
 
 }  // namespace
 
-PlanBuilder::PlanBuilder(const PlanRequest& request, uint32_t blocks)
-    : plan_(empty_plan(request, blocks)),
+PlanBuilder::PlanBuilder(const PlanRequest& request, uint32_t blocks, uint32_t turned)
+    : plan_(empty_plan(request, blocks, turned)),
       cells_(plan_),
       sent_(static_cast<size_t>(request.group_size)),
       received_(static_cast<size_t>(request.group_size)) {}

@@ -42,8 +42,8 @@ inline Operand from(int32_t peer) {
 
 class PlanBuilder {
  public:
-  // A plan of `blocks` logical blocks for this request.
-  PlanBuilder(const PlanRequest& request, uint32_t blocks);
+  // A plan of `blocks` logical blocks for this request; turned: Plan::turned.
+  PlanBuilder(const PlanRequest& request, uint32_t blocks, uint32_t turned = 0);
 
   // In all of these `logical_first` is the logical block that position 0 of every operand holds.
   void send(int32_t peer, BlockRange source, uint32_t logical_first);

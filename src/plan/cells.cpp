@@ -6,7 +6,7 @@ namespace trestle {
 
 Cells::Cells(const Plan& plan)
     : kind_(with_known_blocks(plan.kind)),
-      me_(static_cast<uint32_t>(plan.me)),
+      me_(static_cast<uint32_t>(plan.me) ^ plan.turned),
       inputs_(input_blocks(plan)),
       outputs_(output_blocks(plan)),
       // A rank without an input or without an output (reduce, broadcast away from the root; send; recv) has nothing to

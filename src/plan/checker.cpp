@@ -1,5 +1,7 @@
 #include "plan/checker.h"
 
+#include <bit>
+
 #include "plan/checker_parts.h"
 
 namespace trestle {
@@ -58,6 +60,12 @@ Status check_header(const std::vector<Plan>& plans, size_t rank) {
   }
   if (has_block_per_rank(plan.kind) && plan.blocks != plans.size()) {
     return fault(who + " has " + std::to_string(plan.blocks) + " blocks; this phase has one per rank");
+  }
+  const bool may_turn = plan.kind == PhaseKind::kReduceScatter || plan.kind == PhaseKind::kAllGather ||
+                        plan.kind == PhaseKind::kAllReduce;
+  if (plan.turned != 0 && (!may_turn || !std::has_single_bit(plan.blocks) || plan.turned >= plan.blocks)) {
+    return fault(who + " calls block i block i ^ " + std::to_string(plan.turned) + " of " +
+                 std::to_string(plan.blocks));
   }
   return {};
 }

@@ -163,7 +163,7 @@ void Execution::set_inputs(const Plan& plan) {
   const auto me = static_cast<uint32_t>(plan.me);
   for (uint32_t i = 0; i < input_blocks(plan); ++i) {
     const PhaseKind kind = with_known_blocks(plan.kind);
-    const uint32_t logical = kind == PhaseKind::kAllGather || kind == PhaseKind::kGather ? me : i;
+    const uint32_t logical = kind == PhaseKind::kAllGather || kind == PhaseKind::kGather ? me : i ^ plan.turned;
     memories_[me].set(cells_[me].of(Space::kInput, i), logical, me);
   }
 }
@@ -192,8 +192,9 @@ Status Execution::take(const Node& at, const Node& reader, const Source& source)
   const uint32_t block = source.blocks.first + at.position;
   const uint32_t cell = cells_[at.rank].of(source.blocks.space, block);
   const uint32_t logical = memories_[at.rank].logical(cell);
-  const uint32_t wanted = plans_[at.rank].steps[at.step].logical_first + at.position;
-  const std::string_view phase = to_string(plans_[at.rank].kind);
+  const Plan& plan = plans_[at.rank];
+  const uint32_t wanted = (plan.steps[at.step].logical_first + at.position) ^ plan.turned;
+  const std::string_view phase = to_string(plan.kind);
   if (logical != wanted) {
     const std::string what = step_name(plans_[at.rank], at.step) + " reads " + block_name(source.blocks.space, block);
     if (logical == kUnset) return fault(what + ", which nothing has written");
@@ -334,20 +335,21 @@ Status Execution::check_outputs(const Plan& plan) {
   const auto me = static_cast<uint32_t>(plan.me);
   constexpr int32_t kAll = -1;
   for (uint32_t i = 0; i < output_blocks(plan); ++i) {
+    const uint32_t named = i ^ plan.turned;
     switch (with_known_blocks(plan.kind)) {
       case PhaseKind::kReduceScatter:
         TRY(check_output(plan, i, me, kAll));
         break;
       case PhaseKind::kAllGather:
       case PhaseKind::kGather:
-        TRY(check_output(plan, i, i, static_cast<int32_t>(i)));
+        TRY(check_output(plan, i, named, static_cast<int32_t>(named)));
         break;
       case PhaseKind::kScatter:
         TRY(check_output(plan, i, me, plan.root));
         break;
       case PhaseKind::kAllReduce:
       case PhaseKind::kReduce:
-        TRY(check_output(plan, i, i, kAll));
+        TRY(check_output(plan, i, named, kAll));
         break;
       case PhaseKind::kBroadcast:
         TRY(check_output(plan, i, i, plan.root));

@@ -50,11 +50,19 @@ std::string logical_name(const Step& step) {
          std::to_string(step.logical_first + step.blocks - 1);
 }
 
+bool same_blocks(const Plan& from, const Step& sent, const Plan& to, const Step& taken) {
+  bool same = sent.blocks == taken.blocks;
+  for (uint32_t i = 0; same && i < sent.blocks; ++i) {
+    same = ((sent.logical_first + i) ^ from.turned) == ((taken.logical_first + i) ^ to.turned);
+  }
+  return same;
+}
+
 Status check_pair(const Plan& from, const Plan& to, const std::vector<End>& sends, const std::vector<End>& receives) {
   for (size_t k = 0; k < sends.size() && k < receives.size(); ++k) {
     const Step& sent = from.steps[sends[k].step];
     const Step& taken = to.steps[receives[k].step];
-    if (sent.logical_first != taken.logical_first || sent.blocks != taken.blocks) {
+    if (!same_blocks(from, sent, to, taken)) {
       return fault(step_name(to, receives[k].step) + " expects " + logical_name(taken) + " in message " +
                    std::to_string(k) + " of rank " + std::to_string(from.me) + ", but " +
                    step_name(from, sends[k].step) + " sends " + logical_name(sent));

@@ -155,6 +155,7 @@ uint64_t hash(const Plan& plan) {
   for (const Dependency& d : plan.dependencies) {
     hasher.integer(d.step).integer(d.my_first).integer(d.its_first).integer(d.count);
   }
+  if (plan.turned != 0) hasher.integer(plan.turned);  // hashes of plans that know no such thing stay what they were
   return hasher.digest();
 }
 
@@ -163,7 +164,8 @@ std::string to_string(const Plan& plan) {
   text += ", rank " + std::to_string(plan.me) + " of " + std::to_string(plan.group_size);
   if (has_root(plan.kind)) text += ", root " + std::to_string(plan.root);
   text += std::string(plan.in_place ? ", in place, " : ", ") + std::to_string(plan.blocks) + " blocks, " +
-          std::to_string(plan.scratch) + " scratch blocks\n";
+          std::to_string(plan.scratch) + " scratch blocks" +
+          (plan.turned == 0 ? "" : ", block i is block i ^ " + std::to_string(plan.turned)) + "\n";
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     text += "  " + std::to_string(i) + ": " + moves_text(plan, step) + "; logical " +

@@ -115,6 +115,9 @@ struct Plan {
   int32_t root = 0;        // reduce, broadcast, gather, scatter
   bool in_place = false;   // derived dependencies respect the aliasing of the table above
   uint32_t blocks = 1;     // logical blocks of the phase
+  // Reduce-scatter, all-gather, all-reduce of a power of two of blocks: what this plan calls block i (of an input or output of all
+  // blocks, and logical) is block i ^ turned of the table above, so that ranges can begin with what is needed first.
+  uint32_t turned = 0;
   uint32_t scratch = 0;    // scratch blocks, each as long as the longest logical block
   std::vector<Step> steps;
   std::vector<Source> sources;

@@ -96,6 +96,35 @@ TEST_P(Agreement, OfStepsAndEngineIsWithinTwoPercent) {
 
 INSTANTIATE_TEST_SUITE_P(Sim, Agreement, testing::ValuesIn(kSystems));
 
+// Halving and doubling in few segments, where it matters which half of a message comes first.
+TEST(AgreementOf, FewSegmentsOfHalvingAndDoubling) {
+  const System systems[] = {
+      {"switch 16", {{16, kSwitch, 80, 1700}}},
+      {"switch 8, switch 16", {{8, kSwitch, 1200, 700}, {16, kSwitch, 800, 1700}}},
+      {"switch 4, switch 8, switch 8", {{4, kSwitch, 800, 700}, {8, kSwitch, 800, 700}, {8, kSwitch, 800, 1700}}},
+  };
+  for (const System& system : systems) {
+    const Topology topology = topology_of(system);
+    for (const Collective collective : {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather}) {
+      for (const uint32_t chunks : {1u, 3u, 8u}) {
+        for (const uint32_t segments : {2u, 3u, 4u}) {
+          SCOPED_TRACE(std::string(system.name) + " " + to_string(collective) + " chunks " + std::to_string(chunks) +
+                       " segments " + std::to_string(segments));
+          const Schedule schedule = planned(topology, collective, 16 * kMiB, chunks, "themis");
+          SimulateOptions options;
+          options.collective = collective;
+          options.segments.per_message = segments;
+          auto steps = simulate_schedule(SimModel::kSteps, schedule, topology, options);
+          auto engine = simulate_schedule(SimModel::kEngine, schedule, topology, options);
+          ASSERT_TRUE(steps.ok() && engine.ok());
+          EXPECT_NEAR(static_cast<double>(steps.value().time_ps) / static_cast<double>(engine.value().time_ps), 1.0,
+                      0.02);
+        }
+      }
+    }
+  }
+}
+
 // With segments of a given size, a narrow window, and what processors cost.
 TEST(AgreementOf, SegmentsBySizeWithOverheads) {
   const Topology topology = topology_of(kSystems[3]);
@@ -189,14 +218,16 @@ TEST(Thousand, RanksOfThePapersSystemsRunForReal) {
   const Topology topology = to_topology(system);
   ASSERT_EQ(topology.ranks(), 1024);
   const Schedule schedule = planned(topology, Collective::kAllReduce, 100 * kMiB, 2, "themis");
-  SimulateOptions options;
-  options.segments.per_message = 1;
-  auto steps = simulate_schedule(SimModel::kSteps, schedule, topology, options);
-  auto engine = simulate_schedule(SimModel::kEngine, schedule, topology, options);
-  ASSERT_TRUE(steps.ok()) << steps.error().message;
-  ASSERT_TRUE(engine.ok()) << engine.error().message;
-  EXPECT_EQ(engine.value().messages, 1024u * 2 * 2 * (4 + 6));
-  EXPECT_NEAR(static_cast<double>(steps.value().time_ps) / static_cast<double>(engine.value().time_ps), 1.0, 0.02);
+  for (const uint32_t segments : {1u, 2u}) {
+    SimulateOptions options;
+    options.segments.per_message = segments;
+    auto steps = simulate_schedule(SimModel::kSteps, schedule, topology, options);
+    auto engine = simulate_schedule(SimModel::kEngine, schedule, topology, options);
+    ASSERT_TRUE(steps.ok()) << steps.error().message;
+    ASSERT_TRUE(engine.ok()) << engine.error().message;
+    EXPECT_EQ(engine.value().messages, 1024u * 2 * 2 * (4 + 6) * segments);
+    EXPECT_NEAR(static_cast<double>(steps.value().time_ps) / static_cast<double>(engine.value().time_ps), 1.0, 0.02);
+  }
 }
 
 }  // namespace

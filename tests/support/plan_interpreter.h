@@ -36,8 +36,13 @@ class PlanInterpreter {
     }
   }
 
-  float* input(size_t rank, uint32_t block) { return at(rank, Space::kInput, block); }
-  float* output(size_t rank, uint32_t block) { return at(rank, Space::kOutput, block); }
+  // Blocks as in the table of plan.h, whatever the plan calls them.
+  float* input(size_t rank, uint32_t block) {
+    return at(rank, Space::kInput, input_blocks(plans_[rank]) == 1 ? block : block ^ plans_[rank].turned);
+  }
+  float* output(size_t rank, uint32_t block) {
+    return at(rank, Space::kOutput, output_blocks(plans_[rank]) == 1 ? block : block ^ plans_[rank].turned);
+  }
 
   void run(uint64_t seed) {
     Rng rng(seed);

@@ -289,5 +289,32 @@ TEST(PlanChecker, ChecksASendWithItsRecv) {
   EXPECT_TRUE(check_plans(plans).ok());
 }
 
+// Two ranks that call the blocks of an all-reduce so that each gives away block 0 and keeps block 1.
+std::vector<Plan> turned_exchange(bool in_place) {
+  std::vector<Plan> plans;
+  for (int32_t me : {0, 1}) {
+    PlanBuilder builder(request(PhaseKind::kAllReduce, 2, me, in_place), 2, me == 0 ? 1 : 0);
+    builder.send(1 - me, input(0), 0);
+    builder.reduce(output(1), {input(1), from(1 - me)}, 1);
+    builder.send(1 - me, output(1), 1);
+    builder.recv(1 - me, output(0), 0);
+    plans.push_back(std::move(builder).finish());
+  }
+  return plans;
+}
+
+TEST(PlanChecker, KnowsBlocksByTheirTurnedNames) {
+  for (bool in_place : {false, true}) {
+    const Status status = check_plans(turned_exchange(in_place));
+    EXPECT_TRUE(status.ok()) << status.error().message;
+  }
+  std::vector<Plan> same = turned_exchange(false);
+  same[1].turned = 1;
+  expect_fault(same, "expects logical block 1 in message 0 of rank 0");
+  std::vector<Plan> outside = turned_exchange(false);
+  outside[0].turned = 2;
+  expect_fault(outside, "calls block i block i ^ 2 of 2");
+}
+
 }  // namespace
 }  // namespace trestle

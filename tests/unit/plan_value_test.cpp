@@ -32,6 +32,7 @@ TEST(PlanValue, EveryFieldEntersTheHash) {
       [](Plan& p) { p.in_place = true; },
       [](Plan& p) { p.blocks = 4; },
       [](Plan& p) { p.scratch = 2; },
+      [](Plan& p) { p.turned = 1; },
       [](Plan& p) { p.steps.pop_back(); },
       [](Plan& p) { p.steps[0].kind = StepKind::kCopy; },
       [](Plan& p) { p.steps[0].peer = 0; },
