@@ -1,19 +1,11 @@
 #include "cli/advice_text.h"
 
-#include <cstdio>
-
 #include "base/value_text.h"
 #include "cli/json_writer.h"
+#include "cli/text_line.h"
 
 namespace trestle {
 namespace {
-
-template <class... Values>
-std::string line(const char* format, Values... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
 
 double gbps(const Dimension& dimension) {
   return static_cast<double>(dimension.bandwidth_mbps) / 1000;

@@ -1,21 +1,14 @@
 #include <algorithm>
-#include <cstdio>
 
 #include "cli/lanes_text.h"
 #include "cli/paper_study_text.h"
+#include "cli/text_line.h"
 #include "sched/paper_systems.h"
 
 namespace trestle {
 namespace {
 
 constexpr uint32_t kSparkWidth = 32;
-
-template <class... Values>
-std::string line(const char* format, Values... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
 
 std::string heading(const PaperStudy& study, const char* each_format, const char* first) {
   std::string text = first;

@@ -1,23 +1,16 @@
 #include "cli/sim_text.h"
 
-#include <cstdio>
 #include <map>
 
 #include "base/value_text.h"
 #include "cli/json_writer.h"
 #include "cli/lanes_text.h"
+#include "cli/text_line.h"
 
 namespace trestle {
 namespace {
 
 constexpr uint32_t kPictureWidth = 96;
-
-template <class... Values>
-std::string line(const char* format, Values... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
 
 std::string order_text(const std::vector<uint8_t>& dimensions) {
   std::string text;

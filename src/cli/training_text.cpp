@@ -1,18 +1,10 @@
 #include "cli/training_text.h"
 
-#include <cstdio>
-
 #include "cli/json_writer.h"
+#include "cli/text_line.h"
 
 namespace trestle {
 namespace {
-
-template <class... Values>
-std::string line(const char* format, Values... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
 
 std::vector<std::string> assumptions(const TrainingStudy& study) {
   std::vector<std::string> all;
