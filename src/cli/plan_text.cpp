@@ -86,7 +86,7 @@ SimLane lane_of(const PlanCandidate& candidate, size_t l, const Topology& topolo
 Result<std::vector<PlanCandidate>> plan_candidates(const SelectionRequest& request, const Topology& topology,
                                                    const SelectionConfig& config) {
   std::vector<PlanCandidate> all;
-  for (const ScheduleVariant& variant : schedule_variants()) {
+  for (const ScheduleVariant& variant : explained_variants()) {
     const bool configured = is_configured(variant, config);
     SelectionConfig of_variant = config;
     of_variant.policy = variant.policy;

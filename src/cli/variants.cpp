@@ -20,4 +20,13 @@ std::vector<ScheduleVariant> schedule_variants() {
   return variants;
 }
 
+std::vector<ScheduleVariant> explained_variants() {
+  std::vector<ScheduleVariant> variants = schedule_variants();
+  for (const Policy& member : portfolio_members()) {
+    const std::string name(member.name);
+    variants.push_back({name, name, "scf", false});
+  }
+  return variants;
+}
+
 }  // namespace trestle

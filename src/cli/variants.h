@@ -16,5 +16,7 @@ struct ScheduleVariant {
 
 // One per policy, of policy themis one per rule; the baseline first.
 std::vector<ScheduleVariant> schedule_variants();
+// And what the portfolio of auto has besides them.
+std::vector<ScheduleVariant> explained_variants();
 
 }  // namespace trestle

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "sched/portfolio.h"
 
 namespace trestle {
 namespace {
@@ -14,6 +15,10 @@ constexpr Policy kPolicies[] = {
     {"themis", "each chunk begins on the dimension that has least to do (Themis)", plan_themis},
     {"auto", "the best predicted of baseline, Themis, unequal chunks by a linear programme, and a local search",
      plan_auto, true},
+};
+
+constexpr Policy kMembers[] = {
+    {"lp-split", "unequal chunks by a linear programme, as auto has them before its search", plan_lp_split},
 };
 
 // While one phase of a link waits for its latency the next ones may use the link. And while a phase waits between its
@@ -36,11 +41,18 @@ std::span<const Policy> policies() {
   return kPolicies;
 }
 
+std::span<const Policy> portfolio_members() {
+  return kMembers;
+}
+
 Result<const Policy*> find_policy(std::string_view name) {
   std::string known;
   for (const Policy& policy : kPolicies) {
     if (policy.name == name) return &policy;
     known.append(" ").append(policy.name);
+  }
+  for (const Policy& member : kMembers) {
+    if (member.name == name) return &member;
   }
   return Error{Code::kInvalidArgument,
                "TRESTLE_SCHED: '" + std::string(name) + "' is not a schedule policy; it must be one of" + known};

@@ -59,7 +59,9 @@ struct Policy {
 };
 
 std::span<const Policy> policies();
-// By name; an unknown name is an error that lists the names.
+// What auto has besides these: to be explained and compared, no choice of TRESTLE_SCHED.
+std::span<const Policy> portfolio_members();
+// Of both lists, by name; an unknown name is an error that lists the names.
 Result<const Policy*> find_policy(std::string_view name);
 
 PlannedSchedule plan_baseline(PolicyRequest& request);
