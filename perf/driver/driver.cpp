@@ -16,6 +16,7 @@
 #include "perf/driver/pattern.h"
 #include "perf/driver/ranks.h"
 #include "perf/driver/report.h"
+#include "perf/driver/sweep.h"
 #include "perf/driver/table.h"
 #include "perf/driver/types.h"
 
@@ -29,86 +30,12 @@ struct Job {
   Layout layout;
   std::string program;
   std::optional<double> min_busbw;
+  JsonReport* report;          // on the process that prints, if it writes one
+  std::string report_problem;  // why it cannot
   trestleUniqueId id;
   trestleConfig_t config;
   std::vector<trestleComm_t> comms;  // of all threads, where they are made before the threads start; else empty
 };
-
-// What a thread found out.
-struct Tally {
-  uint64_t failed_checks = 0;
-  double busbw_sum = 0;
-  uint64_t halves = 0;
-  double mean_busbw() const { return halves == 0 ? 0 : busbw_sum / static_cast<double>(halves); }
-};
-
-std::vector<int> roots_of(const Job& job) {
-  if (!job.collective.sweeps_roots) return {-1};
-  if (job.options.root >= 0) return {job.options.root};
-  std::vector<int> roots;
-  for (int root = 0; root < job.layout.nranks(); ++root) roots.push_back(root);
-  return roots;
-}
-
-Half run_half(Ranks& ranks, const Row& row, bool in_place, Tally& tally) {
-  const double seconds = measure_seconds(ranks, row, in_place);
-  Half half;
-  half.time_us = seconds * 1e6;
-  half.algbw = seconds > 0 ? static_cast<double>(moved_bytes(row)) / seconds / 1e9 : 0;
-  half.busbw = half.algbw * row.collective->factor(row.call.nranks);
-  tally.busbw_sum += half.busbw;
-  ++tally.halves;
-  if (row.options->checks > 0) {
-    const Verdict verdict = verify(ranks, row, in_place);
-    half.wrong = verdict.wrong_elements;
-    tally.failed_checks += verdict.failed_here ? 1 : 0;
-  }
-  return half;
-}
-
-void run_row(Ranks& ranks, const Row& row, int root, Tally& tally) {
-  const Collective& collective = *row.collective;
-  const auto show = [&ranks](const std::string& text) {
-    if (!ranks.prints()) return;
-    std::fputs(text.c_str(), stdout);
-    std::fflush(stdout);
-  };
-  show(row_head({row.size_bytes, row.shape.count, type_info(row.call.type).name,
-                 collective.sweeps_ops ? op_name(row.call.op) : collective.op_label, root}));
-  const Half out_of_place = run_half(ranks, row, false, tally);
-  show(row_half(&out_of_place));
-  if (collective.in_place) {
-    const Half in_place = run_half(ranks, row, true, tally);
-    show(row_half(&in_place));
-  } else {
-    show(row_half(nullptr));
-  }
-  show((row.options->report_timestamps ? row_timestamp() : "") + "\n");
-}
-
-// All sizes of one type, operator and root.
-void run_sizes(Ranks& ranks, const Job& job, const Options& options, size_t buffer_bytes, trestleDataType_t type,
-               trestleRedOp_t op, int root, Tally& tally) {
-  const auto row_of = [&](size_t bytes) {
-    return make_row(job.collective, options, type, op, root, job.layout.nranks(), bytes, buffer_bytes);
-  };
-  for (size_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes *= 2) {
-    warm_up(ranks, row_of(bytes), options.warmup_iters);
-  }
-  for (size_t bytes = options.min_bytes; bytes != 0; bytes = next_size(options, bytes)) {
-    run_row(ranks, row_of(bytes), root, tally);
-  }
-}
-
-void run_sweep(Ranks& ranks, const Job& job, const Options& options, size_t buffer_bytes, Tally& tally) {
-  std::vector<trestleRedOp_t> ops = options.ops;
-  if (!job.collective.sweeps_ops) ops = {trestleSum};
-  for (const trestleDataType_t type : options.types) {
-    for (const trestleRedOp_t op : ops) {
-      for (const int root : roots_of(job)) run_sizes(ranks, job, options, buffer_bytes, type, op, root, tally);
-    }
-  }
-}
 
 // The options with sizes cut to what all hosts have memory for: two buffers per rank in 7/10 of it, the rest is the
 // library's.
@@ -140,43 +67,52 @@ std::vector<trestleComm_t> communicators_of(const Job& job, int thread) {
   return comms;
 }
 
-// One thread with its ranks, from the first call to the last. Returns the exit code.
-int run_thread(const Job& job, int thread) {
-  Ranks ranks(job.layout, job.options, job.layout.first_rank(thread), communicators_of(job, thread));
-  report_beginning(ranks, job.options, job.program);
-  const int nranks = job.layout.nranks();
+// Where there is nothing to measure on so many ranks: says so.
+bool skip(Ranks& ranks, const Job& job) {
+  const std::string why = job.collective.skips != nullptr ? job.collective.skips(ranks.layout().nranks()) : "";
+  if (!why.empty() && ranks.prints()) print_line("# " + why);
+  return !why.empty();
+}
+
+Tally run_sweep(Ranks& ranks, const Job& job) {
   if (ranks.prints() && job.collective.summary != nullptr) {
-    for (const std::string& line : job.collective.summary(job.options, nranks)) print_line("# " + line);
+    for (const std::string& line : job.collective.summary(job.options, ranks.layout().nranks()))
+      print_line("# " + line);
   }
-  const std::string skipped = job.collective.skips != nullptr ? job.collective.skips(nranks) : "";
-  if (!skipped.empty()) {
-    if (ranks.prints()) print_line("# " + skipped);
-    report_end(ranks, job.program, 0, 0, std::nullopt);
-    ranks.barrier();
-    return kExitFine;
-  }
+  if (skip(ranks, job)) return {};
   const Options options = fit_memory(ranks, job);
   size_t buffer_bytes = options.max_bytes;
   for (const size_t bytes : options.predict_bytes) buffer_bytes = std::max(buffer_bytes, bytes);
   ranks.allocate(buffer_bytes);
   if (ranks.prints()) {
     print_line("#");
-    for (const std::string& line : header_lines(options.report_cpu_time, options.report_timestamps)) print_line(line);
+    for (const std::string& line :
+         header_lines(options.report_cpu_time, options.report_timestamps, options.per_iteration))
+      print_line(line);
   }
-  Tally tally;
-  for (int cycle = 0; options.run_cycles == 0 || cycle < options.run_cycles; ++cycle) {
-    run_sweep(ranks, job, options, buffer_bytes, tally);
-  }
-  const uint64_t failed = static_cast<uint64_t>(ranks.combine(static_cast<double>(tally.failed_checks), Combine::kSum));
+  const Tally tally = Sweep(ranks, job.collective, options, buffer_bytes, job.report).run();
   report_predictions(ranks, job.collective, options, buffer_bytes);
-  report_end(ranks, job.program, failed, tally.mean_busbw(), job.min_busbw);
+  return tally;
+}
+
+// One thread with its ranks, from the first call to the last. Returns the exit code.
+int run_thread(const Job& job, int thread) {
+  const int first_rank = job.layout.first_rank(thread);
+  Ranks ranks(job.layout, job.options, first_rank, communicators_of(job, thread), first_rank == 0);
+  // Now, because the others are waiting for this rank until it has joined.
+  if (ranks.prints() && !job.report_problem.empty()) fail(kExitArguments, job.report_problem);
+  report_beginning(ranks, job.options, job.program, 0, job.report);
+  const Tally tally = run_sweep(ranks, job);
+  const uint64_t failed = static_cast<uint64_t>(ranks.combine(static_cast<double>(tally.failed_checks), Combine::kSum));
+  const std::optional<double> min_busbw = tally.halves > 0 ? job.min_busbw : std::nullopt;
+  report_end(ranks, job.program, failed, tally.mean_busbw(), min_busbw, job.report);
   ranks.barrier();  // nobody leaves while others still work
-  const bool slow = ranks.prints() && busbw_fails(tally.mean_busbw(), job.min_busbw);
+  const bool slow = ranks.prints() && busbw_fails(tally.mean_busbw(), min_busbw);
   return failed > 0 || slow ? kExitWrong : kExitFine;
 }
 
 int refuse(const std::string& program, const std::string& sentence, bool prints) {
-  if (prints) std::printf("%s\n%s: %s\n", usage_text(program).c_str(), program.c_str(), sentence.c_str());
+  if (prints) std::printf("%s: %s\n", program.c_str(), sentence.c_str());
   return kExitArguments;
 }
 
@@ -226,7 +162,10 @@ int perf_main(int argc, char** argv, const Collective& collective) {
   const std::string min_busbw = test_variable("MIN_BW");
   int process = 0, processes = 1;
   const bool launched = trestleLauncherInfo(&process, &processes, nullptr) == trestleSuccess;
-  if (!parsed.error.empty()) return refuse(program, parsed.error, process == 0);
+  if (!parsed.error.empty()) {
+    if (process == 0) std::printf("%s\n", usage_text(program).c_str());
+    return refuse(program, parsed.error, process == 0);
+  }
   if (options.help) {
     if (process == 0) std::fputs(usage_text(program).c_str(), stdout);
     return kExitFine;
@@ -238,10 +177,24 @@ int perf_main(int argc, char** argv, const Collective& collective) {
   if (options.processes > 0) processes = options.processes;
   const std::string problem = check_ranks(collective, options, processes);
   if (!problem.empty()) return refuse(program, problem, process == 0);
-  if (options.processes > 0) return run_local_processes(argc, argv, options.processes);
-  Job job{collective, options, {process, processes, options.threads, options.ranks_per_thread}, program, {}, {},
-          {},         {}};
+  if (options.processes > 0) {
+    const std::string unwritable = options.json_path.empty() ? "" : JsonFile::probe(options.json_path);
+    if (!unwritable.empty()) return refuse(program, unwritable, true);
+    return run_local_processes(argc, argv, options.processes);
+  }
+  Job job{collective, options, {process, processes, options.threads, options.ranks_per_thread},
+          program,    {},      nullptr,
+          {},         {},      {},
+          {}};
   if (!min_busbw.empty()) job.min_busbw = std::strtod(min_busbw.c_str(), nullptr);
+  JsonFile file;
+  if (process == 0 && !options.json_path.empty()) job.report_problem = file.create(options.json_path);
+  if (processes == 1 && !job.report_problem.empty()) return refuse(program, job.report_problem, true);
+  std::optional<JsonReport> report;
+  if (file.is_open()) {
+    job.report = &report.emplace(argc, argv, program, file);
+    at_failure([&report](const std::string& sentence) { (void)report->finish({0, 0, std::nullopt, sentence}); });
+  }
   return run_job(job);
 }
 

@@ -6,6 +6,7 @@
 
 #include <trestle/trestle.h>
 
+#include <functional>
 #include <string>
 
 namespace trestle::perf {
@@ -18,6 +19,10 @@ enum ExitCode : int {
   kExitWrong = 7,  // wrong results, or less bandwidth than was asked for
   kExitArguments = 255,
 };
+
+// What fail() calls with its sentence before the process ends: the last chance to leave a report. Set once, by main,
+// before other threads exist.
+void at_failure(std::function<void(const std::string& sentence)> last_words);
 
 // Where a failed call stands; made by the default arguments below.
 struct Place {

@@ -79,6 +79,19 @@ uint64_t count_wrong_elements(const Row& row, const Case& call, const char* recv
   return wrong;
 }
 
+// Of every process the longest samples of its threads.
+std::vector<std::vector<double>> longest_of_processes(Ranks& ranks, const std::vector<double>& samples) {
+  const std::vector<std::vector<double>> all = ranks.gather(samples);
+  const size_t per_process = all.size() / static_cast<size_t>(ranks.layout().processes);
+  std::vector<std::vector<double>> processes;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    if (rank % per_process == 0) processes.push_back(all[rank]);
+    std::vector<double>& longest = processes.back();
+    for (size_t i = 0; i < longest.size(); ++i) longest[i] = std::max(longest[i], all[rank][i]);
+  }
+  return processes;
+}
+
 void barrier_after(Ranks& ranks, int blocking, Clock::time_point& start) {
   if (blocking == 1) return ranks.barrier();
   const Clock::time_point before = Clock::now();
@@ -111,20 +124,29 @@ void warm_up(Ranks& ranks, const Row& row, int iters) {
   ranks.wait();
 }
 
-double measure_seconds(Ranks& ranks, const Row& row, bool in_place) {
+Timing measure(Ranks& ranks, const Row& row, bool in_place) {
   const Options& options = *row.options;
+  std::vector<double> samples;
+  samples.reserve(options.per_iteration ? static_cast<size_t>(options.iters) : 0);
   ranks.barrier();
   Clock::time_point start = Clock::now();
   for (int i = 0; i < options.iters; ++i) {
+    const Clock::time_point before = options.per_iteration ? Clock::now() : start;
     enqueue(ranks, row, in_place, static_cast<size_t>(i), options.agg_iters);
-    if (options.blocking == 0) continue;
+    if (options.blocking == 0 && !options.per_iteration) continue;
     ranks.wait();
-    if (options.blocking != 2) barrier_after(ranks, options.blocking, start);
+    if (options.per_iteration) samples.push_back(seconds_since(before) * 1e6 / options.agg_iters);
+    if (options.blocking == 1 || options.blocking == 3) barrier_after(ranks, options.blocking, start);
   }
   double elapsed = seconds_since(start);
   ranks.wait();
   if (!options.report_cpu_time) elapsed = seconds_since(start);
-  return ranks.average(elapsed / (static_cast<double>(options.iters) * options.agg_iters));
+  Timing timing;
+  timing.seconds = ranks.average(elapsed / (static_cast<double>(options.iters) * options.agg_iters));
+  if (!options.per_iteration) return timing;
+  timing.iterations_us = ranks.combine(samples, Combine::kMax);
+  if (!options.json_path.empty()) timing.process_iterations_us = longest_of_processes(ranks, samples);
+  return timing;
 }
 
 double measure_median_seconds(Ranks& ranks, const Row& row) {

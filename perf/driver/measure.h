@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "perf/driver/collective.h"
 #include "perf/driver/options.h"
@@ -31,8 +32,14 @@ size_t moved_bytes(const Row& row);
 
 // Runs `iters` iterations without timing them.
 void warm_up(Ranks& ranks, const Row& row, int iters);
-// Seconds per operation over the timed iterations, combined as -a says.
-double measure_seconds(Ranks& ranks, const Row& row, bool in_place);
+struct Timing {
+  double seconds = 0;  // per operation, combined as -a says
+  // With -I, microseconds per operation of each iteration: the longest of all threads; with -J too, of each process.
+  std::vector<double> iterations_us;
+  std::vector<std::vector<double>> process_iterations_us;
+};
+// The timed iterations.
+Timing measure(Ranks& ranks, const Row& row, bool in_place);
 // Median seconds of single operations, each waited for, combined as -a says.
 double measure_median_seconds(Ranks& ranks, const Row& row);
 

@@ -42,6 +42,8 @@ constexpr Flag kNumbers[] = {
     {'a', "average", 0, 3, &Options::average, "time over ranks: 0 rank 0, 1 mean, 2 min, 3 max (1)"},
     {'R', "local_register", 0, 2, &Options::local_register,
      "0 ordinary memory, 1 or 2 memory of trestleMemAlloc, which the host's other ranks can map (0)"},
+    {'K', "per_iter_skip", 0, INT_MAX, &Options::skipped_iterations,
+     "first iterations that the statistics of -I leave out (0)"},
     {'u', "unalign", 0, 1 << 20, &Options::unalign, "shift both buffers by that many elements (0)"},
 };
 
@@ -75,6 +77,9 @@ constexpr LetterName kOthers[] = {
     {'y', "stream_null", "1: the communicator's own stream (0)"},
     {'C', "report_cputime", "1: time of the calls instead of their completion (0)"},
     {'S', "report_timestamps", "1: local time after each row (0)"},
+    {'I', "per_iter_timing",
+     "1: wait for each iteration, and four more columns: shortest, longest, p99, variation (0)"},
+    {'J', "output_file", "also write the results to this .json file; an existing one is kept: .0, .1, ... is added"},
 };
 
 std::optional<long long> parse_whole(const std::string& text) {
@@ -113,6 +118,15 @@ std::string set_size(size_t& field, int letter, size_t least, const std::string&
   if (!bytes) return flag_text(letter) + " takes a size such as 8, 64K, 1.5M or 1G, not '" + text + "'";
   if (*bytes < least) return flag_text(letter) + " must be at least " + std::to_string(least) + " byte";
   field = *bytes;
+  return "";
+}
+
+std::string set_json(Options& options, const std::string& text) {
+  std::string suffix = text.substr(text.size() - std::min<size_t>(text.size(), 5));
+  for (char& c : suffix) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (suffix != ".json" || text.size() == suffix.size())
+    return "-J takes a file name that ends with .json, not '" + text + "'";
+  options.json_path = text;
   return "";
 }
 
@@ -191,6 +205,10 @@ std::string apply(Options& options, int letter, const std::string& text) {
       return set_switch(options.report_cpu_time, letter, text);
     case 'S':
       return set_switch(options.report_timestamps, letter, text);
+    case 'I':
+      return set_switch(options.per_iteration, letter, text);
+    case 'J':
+      return set_json(options, text);
     case kPredictFlag:
       return set_predict(options, text);
     default:
@@ -221,6 +239,10 @@ std::string check_together(const Options& options) {
   if (options.min_bytes > options.max_bytes) {
     return "-b (" + std::to_string(options.min_bytes) + " bytes) is more than -e (" +
            std::to_string(options.max_bytes) + " bytes)";
+  }
+  if (options.per_iteration && options.skipped_iterations >= options.iters) {
+    return "-K leaves out " + std::to_string(options.skipped_iterations) +
+           " iterations, and -n says that there are only " + std::to_string(options.iters);
   }
   return "";
 }

@@ -33,10 +33,13 @@ struct Options {
   int timeout_s = 0;  // 0: none
   bool report_cpu_time = false;
   bool report_timestamps = false;
-  int average = 1;           // 0 rank 0, 1 mean, 2 min, 3 max
-  int local_register = 0;    // 0 ordinary memory, else trestleMemAlloc
-  bool null_stream = false;  // -y
-  int unalign = 0;           // elements
+  int average = 1;             // 0 rank 0, 1 mean, 2 min, 3 max
+  int local_register = 0;      // 0 ordinary memory, else trestleMemAlloc
+  bool null_stream = false;    // -y
+  int unalign = 0;             // elements
+  bool per_iteration = false;  // -I
+  int skipped_iterations = 0;  // -K: that the statistics of -I leave out
+  std::string json_path;       // -J
   bool help = false;
   std::vector<size_t> predict_bytes;
   std::vector<std::string> remarks;  // one sentence per accepted flag that does nothing here

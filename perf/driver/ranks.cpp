@@ -21,8 +21,9 @@ void join(std::vector<trestleComm_t>& comms, int first_rank, int nranks, const t
   for (std::thread& other : others) other.join();
 }
 
-Ranks::Ranks(const Layout& layout, const Options& options, int first_rank, const std::vector<trestleComm_t>& comms)
-    : layout_(layout), options_(options), states_(comms.size()) {
+Ranks::Ranks(const Layout& layout, const Options& options, int first_rank, const std::vector<trestleComm_t>& comms,
+             bool prints)
+    : layout_(layout), options_(options), prints_(prints), states_(comms.size()) {
   for (size_t i = 0; i < comms.size(); ++i) {
     states_[i].rank = first_rank + static_cast<int>(i);
     states_[i].comm = comms[i];
@@ -83,14 +84,36 @@ void Ranks::barrier() {
 }
 
 double Ranks::combine(double value, Combine how) {
-  std::vector<double> mine(states_.size(), value), all(states_.size());
-  if (how == Combine::kSum) std::fill(mine.begin() + 1, mine.end(), 0.0);
+  return combine(std::vector<double>{value}, how).front();
+}
+
+std::vector<double> Ranks::combine(const std::vector<double>& values, Combine how) {
+  std::vector<std::vector<double>> mine(states_.size(), values), all(states_.size(), values);
+  // A thread's value counts once, however many ranks it has.
+  for (size_t i = 1; i < mine.size() && how == Combine::kSum; ++i) mine[i].assign(values.size(), 0.0);
   const trestleRedOp_t op = how == Combine::kSum ? trestleSum : how == Combine::kMin ? trestleMin : trestleMax;
   together([&](size_t i) {
-    return trestleAllReduce(&mine[i], &all[i], 1, trestleFloat64, op, states_[i].comm, states_[i].stream);
+    return trestleAllReduce(mine[i].data(), all[i].data(), values.size(), trestleFloat64, op, states_[i].comm,
+                            states_[i].stream);
   });
   wait();
   return all[0];
+}
+
+std::vector<std::vector<double>> Ranks::gather(const std::vector<double>& values) {
+  const size_t nranks = static_cast<size_t>(layout_.nranks());
+  std::vector<std::vector<double>> all(states_.size(), std::vector<double>(values.size() * nranks));
+  together([&](size_t i) {
+    return trestleAllGather(values.data(), all[i].data(), values.size(), trestleFloat64, states_[i].comm,
+                            states_[i].stream);
+  });
+  wait();
+  std::vector<std::vector<double>> ranks;
+  for (size_t rank = 0; rank < nranks; ++rank) {
+    const auto first = all[0].begin() + static_cast<std::ptrdiff_t>(rank * values.size());
+    ranks.emplace_back(first, first + static_cast<std::ptrdiff_t>(values.size()));
+  }
+  return ranks;
 }
 
 double Ranks::average(double time) {

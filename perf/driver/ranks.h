@@ -11,19 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "perf/driver/layout.h"
 #include "perf/driver/options.h"
 
 namespace trestle::perf {
-
-// How the ranks of the whole job are laid out: rank = (process * threads + thread) * ranks_per_thread + i.
-struct Layout {
-  int process = 0;
-  int processes = 1;
-  int threads = 1;
-  int ranks_per_thread = 1;
-  int nranks() const { return processes * threads * ranks_per_thread; }
-  int first_rank(int thread) const { return (process * threads + thread) * ranks_per_thread; }
-};
 
 struct RankState {
   int rank = 0;
@@ -41,8 +32,9 @@ void join(std::vector<trestleComm_t>& comms, int first_rank, int nranks, const t
 
 class Ranks {
  public:
-  // Takes the communicators over, in rank order.
-  Ranks(const Layout& layout, const Options& options, int first_rank, const std::vector<trestleComm_t>& comms);
+  // Takes the communicators over, in rank order. prints: this is the one thread of the job that does.
+  Ranks(const Layout& layout, const Options& options, int first_rank, const std::vector<trestleComm_t>& comms,
+        bool prints);
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
   ~Ranks();
@@ -55,6 +47,10 @@ class Ranks {
   // One value per thread, combined over all threads of all processes; the same result everywhere. Sums of integers are
   // exact to 2^53.
   double combine(double value, Combine how);
+  // The same of every element.
+  std::vector<double> combine(const std::vector<double>& values, Combine how);
+  // Every rank's copy of its thread's values, in rank order.
+  std::vector<std::vector<double>> gather(const std::vector<double>& values);
   // `time` combined as -a says.
   double average(double time);
   // One text per rank, in rank order, cut to kTextBytes - 1.
@@ -62,8 +58,7 @@ class Ranks {
 
   std::vector<RankState>& states() { return states_; }
   const Layout& layout() const { return layout_; }
-  // True on the one thread that prints.
-  bool prints() const { return states_.front().rank == 0; }
+  bool prints() const { return prints_; }
   static constexpr size_t kTextBytes = 192;
 
  private:
@@ -73,6 +68,7 @@ class Ranks {
 
   const Layout layout_;
   const Options& options_;
+  const bool prints_;
   std::vector<RankState> states_;
 };
 

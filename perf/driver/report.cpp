@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <sstream>
 
 #include "perf/driver/ending.h"
 #include "perf/driver/measure.h"
@@ -22,6 +23,10 @@ void report_settings(const Options& options, const std::string& program) {
   constexpr const char* kBlocking[] = {"", "wait and barrier after each iteration", "wait after each iteration",
                                        "wait after each iteration, then a barrier that is not timed"};
   if (options.blocking > 0) print_line(std::string("# Blocking: ") + kBlocking[options.blocking]);
+  if (options.per_iteration) {
+    print_line("# Per-iteration timing: every iteration is waited for; the statistics leave out the first " +
+               std::to_string(options.skipped_iterations));
+  }
   if (options.parallel_init) print_line("# Parallel init: each thread initialises its own ranks");
   if (options.local_register > 0)
     print_line("# Buffers: memory of trestleMemAlloc, which the host's other ranks can map");
@@ -37,19 +42,27 @@ void print_line(const std::string& text) {
   std::fflush(stdout);
 }
 
-void report_beginning(Ranks& ranks, const Options& options, const std::string& program) {
-  std::vector<std::string> lines;
+void report_beginning(Ranks& ranks, const Options& options, const std::string& program, int color, JsonReport* report) {
+  std::vector<std::string> mine;
   const int per_process = ranks.layout().threads * ranks.layout().ranks_per_thread;
   for (const RankState& state : ranks.states()) {
-    char line[Ranks::kTextBytes];
-    std::snprintf(line, sizeof line, "#  Rank %2d Group %2d Pid %6d on %10s device %2d [0000:00:00] host memory",
-                  state.rank, 0, static_cast<int>(getpid()), host_name().c_str(), state.rank % per_process);
-    lines.emplace_back(line);
+    mine.push_back(std::to_string(state.rank) + " " + std::to_string(color) + " " + std::to_string(getpid()) + " " +
+                   std::to_string(state.rank % per_process) + " " + host_name());
   }
-  const std::vector<std::string> all = ranks.gather(lines);
+  const std::vector<std::string> all = ranks.gather(mine);
   if (!ranks.prints()) return;
   report_settings(options, program);
-  for (const std::string& line : all) print_line(line);
+  std::vector<JsonReport::Device> devices;
+  for (const std::string& text : all) {
+    JsonReport::Device device{};
+    std::istringstream(text) >> device.rank >> device.group >> device.process_id >> device.device >> device.host;
+    devices.push_back(device);
+    char line[512];
+    std::snprintf(line, sizeof line, "#  Rank %2d Group %2d Pid %6d on %10s device %2d [0000:00:00] host memory",
+                  device.rank, device.group, device.process_id, device.host.c_str(), device.device);
+    print_line(line);
+  }
+  if (report != nullptr) report->begin(options, devices);
 }
 
 void report_predictions(Ranks& ranks, const Collective& collective, const Options& options, size_t buffer_bytes) {
@@ -77,7 +90,7 @@ void report_predictions(Ranks& ranks, const Collective& collective, const Option
 }
 
 void report_end(Ranks& ranks, const std::string& program, uint64_t failed_checks, double mean_busbw,
-                std::optional<double> min_busbw) {
+                std::optional<double> min_busbw, JsonReport* report) {
   if (!ranks.prints()) return;
   print_line(wrong_line(failed_checks));
   print_line(busbw_line(mean_busbw, min_busbw));
@@ -90,6 +103,9 @@ void report_end(Ranks& ranks, const std::string& program, uint64_t failed_checks
   const bool asked = trestleCommGetAsyncError(comm, &failure) == trestleSuccess;
   const std::string error = asked && failure == trestleSuccess ? "" : trestleGetLastError(comm);
   print_line(error.empty() ? "" : "# error: " + error);
+  if (report == nullptr) return;
+  const std::string problem = report->finish({failed_checks, mean_busbw, min_busbw, error});
+  if (!problem.empty()) fail(kExitInternal, problem);
 }
 
 }  // namespace trestle::perf

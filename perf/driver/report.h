@@ -8,6 +8,7 @@
 #include <string>
 
 #include "perf/driver/collective.h"
+#include "perf/driver/json_report.h"
 #include "perf/driver/ranks.h"
 
 namespace trestle::perf {
@@ -15,9 +16,11 @@ namespace trestle::perf {
 // Prints a line and flushes it: whoever watches a long run sees every row at once.
 void print_line(const std::string& text);
 
-void report_beginning(Ranks& ranks, const Options& options, const std::string& program);
+// Settings and ranks. color: of this process, where the job is split. report may be null.
+void report_beginning(Ranks& ranks, const Options& options, const std::string& program, int color, JsonReport* report);
 void report_predictions(Ranks& ranks, const Collective& collective, const Options& options, size_t buffer_bytes);
+// The footer. failed_checks: of all ranks. report may be null.
 void report_end(Ranks& ranks, const std::string& program, uint64_t failed_checks, double mean_busbw,
-                std::optional<double> min_busbw);
+                std::optional<double> min_busbw, JsonReport* report);
 
 }  // namespace trestle::perf

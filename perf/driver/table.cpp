@@ -35,12 +35,19 @@ std::string row_head(const RowHead& head) {
   return text("%12zu  %12zu  %8s  %6s  %6d", head.size_bytes, head.count, head.type, head.op, head.root);
 }
 
-std::string row_half(const Half* half) {
-  if (half == nullptr) return text("  %7s  %6s  %6s  %6s", "N/A", "N/A", "N/A", "N/A");
+std::string row_half(const Half* half, bool tails) {
+  if (half == nullptr) {
+    std::string line = text("  %7s  %6s  %6s  %6s", "N/A", "N/A", "N/A", "N/A");
+    return tails ? line + text("  %7s  %7s  %7s  %7s", "N/A", "N/A", "N/A", "N/A") : line;
+  }
   std::string line = "  " + format_number(half->time_us, kTimeWidth) + "  " +
                      format_number(half->algbw, kBandwidthWidth) + "  " + format_number(half->busbw, kBandwidthWidth);
-  if (!half->wrong) return line + text("  %*s", kWrongWidth, "N/A");
-  return line + text("  %*g", kWrongWidth, static_cast<double>(*half->wrong));
+  line +=
+      half->wrong ? text("  %*g", kWrongWidth, static_cast<double>(*half->wrong)) : text("  %*s", kWrongWidth, "N/A");
+  if (!tails) return line;
+  const Tails& of = half->tails.value_or(Tails{});
+  for (const double value : {of.min, of.max, of.p99, of.cv_percent}) line += "  " + format_number(value, kTimeWidth);
+  return line;
 }
 
 std::string row_timestamp() {
@@ -52,16 +59,19 @@ std::string row_timestamp() {
   return text("%21s", stamp);
 }
 
-std::vector<std::string> header_lines(bool cpu_time, bool timestamps) {
+std::vector<std::string> header_lines(bool cpu_time, bool timestamps, bool tails) {
   const char* time = cpu_time ? "cputime" : "time";
   // The group titles end where a half's four fields end less the blanks that centre them.
-  std::string titles =
-      text("# %10s  %12s  %8s  %6s  %6s  %21s%8s  %21s", "", "", "", "", "", "out-of-place", "", "in-place");
+  std::string titles = text("# %10s  %12s  %8s  %6s  %6s  %21s%*s  %21s", "", "", "", "", "", "out-of-place",
+                            tails ? 44 : 8, "", "in-place");
   std::string names = text("# %10s  %12s  %8s  %6s  %6s", "size", "count", "type", "redop", "root");
   std::string units = text("# %10s  %12s  %8s  %6s  %6s", "(B)", "(elements)", "", "", "");
   for (int half = 0; half < 2; ++half) {
     names += text("  %7s  %6s  %6s  %6s", time, "algbw", "busbw", "#wrong");
     units += text("  %7s  %6s  %6s  %6s", "(us)", "(GB/s)", "(GB/s)", "");
+    if (!tails) continue;
+    names += text("  %7s  %7s  %7s  %7s", "i_min", "i_max", "i_p99", "i_cv%");
+    units += text("  %7s  %7s  %7s  %7s", "(us)", "(us)", "(us)", "(%)");
   }
   if (timestamps) names += text("%21s", "timestamp");
   return {titles, names, units};

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "perf/driver/tails.h"
+
 namespace trestle::perf {
 
 struct Options;
@@ -24,6 +26,9 @@ struct Half {
   double algbw = 0;
   double busbw = 0;
   std::optional<uint64_t> wrong;  // nothing: not verified
+  std::optional<Tails> tails;     // -I, microseconds
+  std::vector<double> iterations_us;
+  std::vector<std::vector<double>> process_iterations_us;  // only for -J
 };
 
 struct RowHead {
@@ -35,13 +40,13 @@ struct RowHead {
 };
 
 std::string row_head(const RowHead& head);
-// nullptr: this half does not exist for the collective (all four fields N/A).
-std::string row_half(const Half* half);
+// nullptr: this half does not exist for the collective (all its fields N/A). tails: with the four fields of -I.
+std::string row_half(const Half* half, bool tails);
 // "  YYYY-MM-DD HH:MM:SS", local time.
 std::string row_timestamp();
 
 // The three header lines above the rows.
-std::vector<std::string> header_lines(bool cpu_time, bool timestamps);
+std::vector<std::string> header_lines(bool cpu_time, bool timestamps, bool tails);
 // The line of settings of the report's beginning.
 std::string settings_line(const Options& options);
 

@@ -70,13 +70,23 @@ TEST(PerfOptions, FlagsOfGpusAreAnsweredWithASentence) {
   EXPECT_NE(parsed.options.remarks[0].find("-G"), std::string::npos);
 }
 
+TEST(PerfOptions, TailsAndReports) {
+  const Options options = parse({"-I", "1", "-K", "3", "-J", "out.JSON"}).options;
+  EXPECT_TRUE(options.per_iteration);
+  EXPECT_EQ(options.skipped_iterations, 3);
+  EXPECT_EQ(options.json_path, "out.JSON");
+}
+
 TEST(PerfOptions, RefusesWithASentence) {
   const struct {
     std::vector<std::string> words;
     const char* part;
   } kCases[] = {
       {{"-Q"}, "no flag -Q"},
-      {{"-J", "x.json"}, "no flag -J"},
+      {{"-J", "x.txt"}, "ends with .json"},
+      {{"-J", ".json"}, "ends with .json"},
+      {{"-I", "2"}, "-I takes 0 or 1"},
+      {{"-I", "1", "-n", "5", "-K", "5"}, "there are only 5"},
       {{"--nonsense"}, "no flag '--nonsense'"},
       {{"-b"}, "-b needs a value"},
       {{"-b", "0"}, "-b must be at least 1"},
@@ -100,7 +110,7 @@ TEST(PerfOptions, RefusesWithASentence) {
 
 TEST(PerfOptions, UsageNamesEveryFlag) {
   const std::string usage = usage_text("all_reduce_perf");
-  for (const char flag : std::string("tgPbeifnwmNpcodrzTCSaRuyh")) {
+  for (const char flag : std::string("tgPbeifnwmNpcodrzTCSaRuyhIKJ")) {
     EXPECT_NE(usage.find(std::string("  -") + flag + ","), std::string::npos) << flag;
   }
 }

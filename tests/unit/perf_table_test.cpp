@@ -27,17 +27,17 @@ TEST(PerfTable, RowsHaveTheColumnsOfNcclTests) {
   half.algbw = 25.45;
   half.busbw = 44.54;
   half.wrong = 0;
-  EXPECT_EQ(row_head({1048576, 262144, "float", "sum", -1}) + row_half(&half),
+  EXPECT_EQ(row_head({1048576, 262144, "float", "sum", -1}) + row_half(&half, false),
             "     1048576        262144     float     sum      -1    41.20   25.45   44.54       0");
   half.wrong = 1234567;
-  EXPECT_EQ(row_half(&half), "    41.20   25.45   44.54  1.23457e+06");
+  EXPECT_EQ(row_half(&half, false), "    41.20   25.45   44.54  1.23457e+06");
   half.wrong.reset();
-  EXPECT_EQ(row_half(&half), "    41.20   25.45   44.54     N/A");
-  EXPECT_EQ(row_half(nullptr).size(), row_half(&half).size());
+  EXPECT_EQ(row_half(&half, false), "    41.20   25.45   44.54     N/A");
+  EXPECT_EQ(row_half(nullptr, false).size(), row_half(&half, false).size());
 }
 
 TEST(PerfTable, HeaderStandsOverTheColumns) {
-  const std::vector<std::string> lines = header_lines(false, false);
+  const std::vector<std::string> lines = header_lines(false, false, false);
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(
       lines[0],
@@ -48,9 +48,23 @@ TEST(PerfTable, HeaderStandsOverTheColumns) {
       "#wrong");
   EXPECT_EQ(lines[2].substr(0, 102),
             "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)");
-  EXPECT_NE(header_lines(true, false)[1].find("cputime"), std::string::npos);
-  EXPECT_NE(header_lines(false, true)[1].find("timestamp"), std::string::npos);
+  EXPECT_NE(header_lines(true, false, false)[1].find("cputime"), std::string::npos);
+  EXPECT_NE(header_lines(false, true, false)[1].find("timestamp"), std::string::npos);
   EXPECT_EQ(row_timestamp().size(), 21u);
+}
+
+TEST(PerfTable, TailsAddFourColumnsPerHalf) {
+  Half half;
+  half.time_us = 41.2;
+  half.tails = Tails{.min = 1, .max = 12345678, .p99 = 3, .cv_percent = 4.5};
+  const std::string line = row_half(&half, true);
+  EXPECT_EQ(line, row_half(&half, false) + "     1.00  1.2e+07     3.00     4.50");
+  EXPECT_EQ(row_half(nullptr, true).size(), line.size());
+  const std::vector<std::string> lines = header_lines(false, false, true);
+  EXPECT_NE(lines[1].find("#wrong    i_min    i_max    i_p99    i_cv%"), std::string::npos) << lines[1];
+  EXPECT_EQ(lines[1].size(), lines[2].size());
+  // The second half's title stands where that half begins plus what it does without these columns.
+  EXPECT_EQ(lines[0].find("in-place", 70) - header_lines(false, false, false)[0].find("in-place", 70), 36u);
 }
 
 TEST(PerfTable, Footer) {

@@ -1,0 +1,53 @@
+// What -J writes: settings, ranks, one record per row, and how it ended, in the form of nccl-tests' version 3, but with
+// real truth values, null for what was not measured, and of the environment only the variables that this program and
+// the library read.
+//
+// Owned by the process that prints. Rows come from its printing thread, finish() from any thread, and only the first
+// counts: a run that fails still leaves a complete file.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perf/driver/json_file.h"
+#include "perf/driver/options.h"
+#include "perf/driver/table.h"
+
+namespace trestle::perf {
+
+class JsonReport {
+ public:
+  // argv as main got it.
+  JsonReport(int argc, char** argv, std::string program, JsonFile file);
+
+  // One per rank, in rank order.
+  struct Device {
+    int rank, group, process_id, device;
+    std::string host;
+  };
+  void begin(const Options& options, const std::vector<Device>& devices);
+  // in_place may be null: the collective has none.
+  void row(const RowHead& head, const Half& out_of_place, const Half* in_place, const Options& options);
+
+  struct End {
+    uint64_t failed_checks = 0;
+    double mean_busbw = 0;
+    std::optional<double> min_busbw;
+    std::string error;  // "": none
+  };
+  // Writes the file. "" or the sentence of what is wrong.
+  std::string finish(const End& end);
+
+ private:
+  std::mutex mutex_;
+  const std::string program_;
+  const JsonFile file_;
+  std::string start_;   // the members before "config"
+  std::string config_;  // "": begin() has not come
+  std::vector<std::string> rows_;
+  bool finished_ = false;
+};
+
+}  // namespace trestle::perf

@@ -1,0 +1,51 @@
+// All rows of a run: types, operators, roots, sizes, cycles; each measured, verified, printed and recorded.
+//
+// Every thread of every process has one and runs it at the same time; only the printing one shows anything.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "perf/driver/collective.h"
+#include "perf/driver/json_report.h"
+#include "perf/driver/measure.h"
+#include "perf/driver/options.h"
+#include "perf/driver/progress.h"
+#include "perf/driver/ranks.h"
+
+namespace trestle::perf {
+
+// What a thread found out.
+struct Tally {
+  uint64_t failed_checks = 0;
+  double busbw_sum = 0;
+  uint64_t halves = 0;
+  double mean_busbw() const { return halves == 0 ? 0 : busbw_sum / static_cast<double>(halves); }
+};
+
+class Sweep {
+ public:
+  // report: null, or where the printing thread records its rows. All outlive the sweep.
+  Sweep(Ranks& ranks, const Collective& collective, const Options& options, size_t buffer_bytes, JsonReport* report);
+  // Everything, as often as -N says.
+  Tally run();
+
+ private:
+  void run_sizes(trestleDataType_t type, trestleRedOp_t op, int root);
+  void run_row(const Row& row, int root);
+  Half run_half(const Row& row, bool in_place);
+  void show(const std::string& text) const;
+
+  Ranks& ranks_;
+  const Collective& collective_;
+  const Options& options_;
+  const size_t buffer_bytes_;
+  JsonReport* const report_;
+  const std::vector<trestleRedOp_t> ops_;
+  const std::vector<int> roots_;
+  Progress progress_;
+  Tally tally_;
+};
+
+}  // namespace trestle::perf

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# The perf binaries as programs: rows, exit codes, reports, and what they answer to what cannot be done.
+# Usage: perf_test.sh FOLDER_OF_THE_BINARIES
+set -euo pipefail
+perf=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+# expect CODE PATTERN command...: the exit code, and a line that matches.
+expect() {
+  local want=$1 pattern=$2 code=0
+  shift 2
+  "$@" >"$folder/out" 2>"$folder/err" || code=$?
+  [[ $code == "$want" ]] || { cat "$folder/out" "$folder/err"; fail "$* ended with $code, not $want"; }
+  grep -qE -- "$pattern" "$folder/out" || { cat "$folder/out"; fail "$* did not say '$pattern'"; }
+}
+
+small=(-b 64 -e 4K -f 8 -n 2 -w 1)
+for binary in all_reduce all_gather reduce_scatter broadcast reduce gather scatter alltoall alltoallv sendrecv hypercube; do
+  expect 0 'Out of bounds values : 0 OK' "$perf/${binary}_perf" -t 4 "${small[@]}"
+done
+expect 0 'hypercube has 1, 2, 4, 8, ... ranks, not 3' "$perf/hypercube_perf" -t 3 "${small[@]}"
+expect 0 'Out of bounds values : 0 OK' "$perf/hypercube_perf" -P 2 -g 2 -m 2 "${small[@]}"
+expect 0 'Out of bounds values : 0 OK' "$perf/gather_perf" -t 3 -r all -N 2 -z 1 "${small[@]}"
+
+# Reports: never overwritten; complete; with truth values and without the environment.
+expect 0 'i_p99' "$perf/all_reduce_perf" -P 2 -I 1 -K 1 -J "$folder/a.json" "${small[@]}"
+expect 0 'i_p99' "$perf/alltoallv_perf" -t 2 -I 1 -J "$folder/a.json" "${small[@]}"
+[[ -s $folder/a.json && -s $folder/a.json.0 ]] || fail "a report is missing"
+if command -v python3 >/dev/null; then
+  python3 - "$folder/a.json" "$folder/a.json.0" <<'PYTHON' || fail "a report is wrong"
+import json, sys
+first, second = (json.load(open(path)) for path in sys.argv[1:])
+assert first["version"] == 3 and first["out_of_bounds"] == {"count": 0, "okay": True}, first
+assert first["config"]["per_iter_timing"] is True and len(first["config"]["devices"]) == 2
+assert [row["size"] for row in first["results"]] == [64, 512, 4096]
+tails = first["results"][0]["in_place_per_iter"]
+assert tails["skipped_iterations"] == 1 and len(tails["times_us"]) == 2
+assert len(tails["per_process_max_times_us"]) == 2
+assert first["args"][-1] != "0" and not any(entry.startswith("PATH=") for entry in first["env"])
+assert second["results"][0]["in_place"] is None
+PYTHON
+fi
+expect 255 "'/nonexistent/x.json' cannot be written" "$perf/all_reduce_perf" -P 2 -J /nonexistent/x.json "${small[@]}"
+expect 255 "'/nonexistent/x.json' cannot be written" "$perf/all_reduce_perf" -t 2 -J /nonexistent/x.json "${small[@]}"
+expect 255 'ends with .json' "$perf/all_reduce_perf" -J report.txt
+
+# Variables, in both spellings.
+expect 7 'Avg bus bandwidth .* FAILED' env TRESTLE_TESTS_MIN_BW=1e9 "$perf/all_reduce_perf" -P 2 "${small[@]}"
+printf '0 64\n32 16\n' >"$folder/matrix"
+matrix=(env NCCL_TESTS_ALLTOALLV_MATRIX_FILE="$folder/matrix")
+expect 0 'Out of bounds values : 0 OK' "${matrix[@]}" "$perf/alltoallv_perf" -P 2 -b 256 -e 256 -n 2
+expect 0 'traffic of rank 0: sends 64 bytes, receives 32' "${matrix[@]}" NCCL_TESTS_ALLTOALLV_PRINT_SUMMARY=1 "$perf/alltoallv_perf" -t 2 -b 256 -e 256 -n 2
+expect 255 'must be the same' "${matrix[@]}" "$perf/alltoallv_perf" -t 2 "${small[@]}"
+expect 255 'for 2 ranks, there are 3' "${matrix[@]}" "$perf/alltoallv_perf" -t 3 -b 256 -e 256
+expect 255 'more than -e' "${matrix[@]}" "$perf/alltoallv_perf" -t 2 -b 64 -e 64
+expect 255 '0 to 1' env NCCL_TESTS_ALLTOALLV_SPREAD=2 "$perf/alltoallv_perf" -t 2
+
+# What makes sense on a GPU only gets a sentence; what makes none gets the usage.
+expect 0 'CUDA graphs' "$perf/all_reduce_perf" -t 2 -G 1 "${small[@]}"
+expect 255 'no flag -Q' "$perf/all_reduce_perf" -Q
+expect 255 'there are 2 ranks' "$perf/broadcast_perf" -t 2 -r 2
+echo fine
