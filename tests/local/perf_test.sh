@@ -50,6 +50,14 @@ expect 255 "'/nonexistent/x.json' cannot be written" "$perf/all_reduce_perf" -P 
 expect 255 "'/nonexistent/x.json' cannot be written" "$perf/all_reduce_perf" -t 2 -J /nonexistent/x.json "${small[@]}"
 expect 255 'ends with .json' "$perf/all_reduce_perf" -J report.txt
 
+# The kernels, every type and operator.
+expect 0 'Out of bounds values : 0 OK' "$perf/kernel_perf" -b 1K -e 4K -f 4 -n 2 -d all -o all --sources 1,2,5 -J "$folder/k.json"
+[[ $(grep -cE '^ +1024 ' "$folder/out") == 180 ]] || fail "kernel_perf left something out"
+[[ -s $folder/k.json ]] || fail "kernel_perf wrote no report"
+expect 255 'sources takes numbers' "$perf/kernel_perf" --sources 0
+expect 255 'cannot be written' "$perf/kernel_perf" -J /nonexistent/k.json
+expect 255 'one thread' "$perf/kernel_perf" -t 2
+
 # Variables, in both spellings.
 expect 7 'Avg bus bandwidth .* FAILED' env TRESTLE_TESTS_MIN_BW=1e9 "$perf/all_reduce_perf" -P 2 "${small[@]}"
 printf '0 64\n32 16\n' >"$folder/matrix"

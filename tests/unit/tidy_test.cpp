@@ -44,6 +44,7 @@ void expect_absent(const std::vector<SourceFile>& files, const char* pattern, co
 // The folder that a file or an included path belongs to, as the table below calls it.
 std::string folder_of_file(const std::string& path) {
   if (starts_with(path, "src/api")) return "api";
+  if (starts_with(path, "perf/kernel/")) return "kernel_perf";
   const size_t begin = starts_with(path, "src/") ? 4 : 0;
   return path.substr(begin, path.find('/', begin) - begin);
 }
@@ -67,6 +68,7 @@ const std::map<std::string, std::set<std::string>>& allowed_includes() {
       {"gradient", {"kernels", "trestle"}},
       {"compress", {"kernels", "trestle"}},
       {"perf", {"trestle"}},
+      {"kernel_perf", {"kernels", "perf"}},
       {"include", {}},
   };
   return table;

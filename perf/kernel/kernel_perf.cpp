@@ -1,0 +1,218 @@
+// kernel_perf: how fast the reduction kernels of this machine are, per type, operator and number of sources, beside
+// memcpy. One thread, no communication. Bandwidths count every byte that is read and written; the same buffers are used
+// again and again, so sizes below a cache show that cache.
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/reduce.h"
+#include "perf/driver/json.h"
+#include "perf/driver/json_file.h"
+#include "perf/driver/memory.h"
+#include "perf/driver/options.h"
+#include "perf/driver/table.h"
+#include "perf/driver/types.h"
+#include "perf/kernel/timing.h"
+
+using namespace trestle::perf;
+
+namespace {
+
+constexpr int kFine = 0, kWrong = 7, kArguments = 255;
+constexpr int kMostSources = 64;
+
+// "2,4,8"; empty: it is no such list.
+std::vector<int> parse_sources(const std::string& text) {
+  std::vector<int> sources;
+  size_t from = 0;
+  while (from <= text.size()) {
+    const size_t comma = std::min(text.find(',', from), text.size());
+    const std::string item = text.substr(from, comma - from);
+    const bool digits = !item.empty() && item.size() <= 3 && item.find_first_not_of("0123456789") == std::string::npos;
+    const int number = digits ? std::stoi(item) : 0;
+    if (number < 1 || number > kMostSources) return {};
+    sources.push_back(number);
+    from = comma + 1;
+  }
+  return sources;
+}
+
+struct Arguments {
+  Options options;
+  std::vector<int> sources = {2};
+  std::string error;  // a sentence
+};
+
+// --sources is this program's own; the rest are flags of the other perf binaries, of which those about ranks are
+// refused.
+Arguments parse(int argc, char** argv) {
+  Arguments arguments;
+  std::vector<char*> others;
+  for (int i = 0; i < argc; ++i) {
+    const std::string word = argv[i];
+    const bool alone = word == "--sources" || word == "-k";
+    if (!alone && !word.starts_with("--sources=")) {
+      others.push_back(argv[i]);
+      continue;
+    }
+    const std::string value = !alone ? word.substr(word.find('=') + 1) : i + 1 < argc ? argv[++i] : "";
+    arguments.sources = parse_sources(value);
+    if (arguments.sources.empty()) {
+      arguments.error =
+          "--sources takes numbers from 1 to " + std::to_string(kMostSources) + ", e.g. 2,4,8, not '" + value + "'";
+      return arguments;
+    }
+  }
+  others.push_back(nullptr);
+  const ParsedOptions parsed = parse_options(static_cast<int>(others.size()) - 1, others.data());
+  arguments.options = parsed.options;
+  arguments.error = parsed.error;
+  const Options& options = arguments.options;
+  if (arguments.error.empty() && (options.threads > 1 || options.ranks_per_thread > 1 || options.processes > 0)) {
+    arguments.error = "-t, -g and -P are about ranks; kernels are measured in one thread";
+  }
+  return arguments;
+}
+
+std::string usage(const std::string& program) {
+  return "Usage: " + program +
+         " [flags]\n"
+         "  -k, --sources LIST            numbers of sources, e.g. 2,4,8 (2)\n"
+         "  -b, -e, -i, -f                sizes of one source, as of the other perf binaries (32M to 32M)\n"
+         "  -d, --datatype                " +
+         type_names() +
+         " all (float)\n"
+         "  -o, --op                      " +
+         op_names() +
+         " all (sum)\n"
+         "  -n, -w                        samples, of which the median is shown (20), and calls before (1)\n"
+         "  -c, --check                   0: do not verify (1)\n"
+         "  -u, --unalign                 shift all buffers by that many elements (0)\n"
+         "  -N, --run_cycles              times to run all (1)\n"
+         "  -J, --output_file             also write the results to this .json file\n"
+         "Bandwidths are GB/s of all bytes that are read and written: sources + 1 times the size, of memcpy twice.\n";
+}
+
+std::string half_text(const KernelTiming& timing, double memcpy_bandwidth) {
+  std::string text = "  " + format_number(timing.time_us, 7) + "  " + format_number(timing.bandwidth, 6) + "  " +
+                     format_number(memcpy_bandwidth > 0 ? timing.bandwidth / memcpy_bandwidth : 0, 6);
+  char wrong[24] = "   N/A";
+  if (timing.wrong) std::snprintf(wrong, sizeof wrong, "%6g", static_cast<double>(*timing.wrong));
+  return text + "  " + wrong;
+}
+
+void half_json(Json& json, const char* key, const KernelTiming& timing, double memcpy_bandwidth) {
+  json.key(key).open('{').key("time").number(timing.time_us).key("bandwidth").number(timing.bandwidth);
+  json.key("of_memcpy").number(timing.bandwidth / memcpy_bandwidth).key("nwrong");
+  if (timing.wrong) {
+    json.integer(static_cast<int64_t>(*timing.wrong));
+  } else {
+    json.null();
+  }
+  json.close('}');
+}
+
+class Run {
+ public:
+  Run(const Arguments& arguments, int most_sources)
+      : arguments_(arguments),
+        options_(arguments.options),
+        bench_(most_sources, options_.max_bytes, static_cast<size_t>(options_.unalign) * 8) {
+    json_.open('{').key("version").integer(1).key("instruction_set").text(trestle::reduce_instruction_set());
+    json_.key("results").open('[');
+  }
+
+  void all() {
+    for (const trestleDataType_t type : options_.types) {
+      for (const trestleRedOp_t op : options_.ops) {
+        for (const int sources : arguments_.sources) {
+          for (size_t bytes = options_.min_bytes; bytes != 0; bytes = next_size(options_, bytes))
+            row(type, op, sources, bytes);
+        }
+      }
+    }
+  }
+
+  uint64_t wrong_rows() const { return wrong_rows_; }
+  std::string json() {
+    json_.close(']').key("out_of_bounds").open('{').key("count").integer(static_cast<int64_t>(wrong_rows_));
+    return json_.key("okay").truth(wrong_rows_ == 0).close('}').close('}').str() + "\n";
+  }
+
+ private:
+  void row(trestleDataType_t type, trestleRedOp_t op, int sources, size_t bytes) {
+    const TypeInfo& info = type_info(type);
+    const KernelCase what = {static_cast<trestle::DataType>(type), static_cast<trestle::ReduceOp>(op), sources,
+                             bytes / info.bytes};
+    const size_t size = what.elements * info.bytes;
+    bench_.prepare(what);
+    const double copied = bench_.memcpy_bandwidth(size, options_.iters, options_.warmup_iters);
+    const KernelTiming normal = bench_.run(what, false, options_.iters, options_.warmup_iters, options_.checks > 0);
+    const KernelTiming streaming = bench_.run(what, true, options_.iters, options_.warmup_iters, options_.checks > 0);
+    for (const KernelTiming* timing : {&normal, &streaming}) wrong_rows_ += timing->wrong.value_or(0) > 0 ? 1 : 0;
+    std::printf("%12zu  %12zu  %8s  %6s  %7d  %6s%s%s\n", size, what.elements, info.name, op_name(op), sources,
+                format_number(copied, 6).c_str(), half_text(normal, copied).c_str(),
+                half_text(streaming, copied).c_str());
+    std::fflush(stdout);
+    json_.open('{').key("size").integer(static_cast<int64_t>(size));
+    json_.key("count").integer(static_cast<int64_t>(what.elements)).key("type").text(info.name);
+    json_.key("redop").text(op_name(op)).key("sources").integer(sources).key("memcpy_bandwidth").number(copied);
+    half_json(json_, "normal_stores", normal, copied);
+    half_json(json_, "streaming_stores", streaming, copied);
+    json_.close('}');
+  }
+
+  const Arguments& arguments_;
+  const Options& options_;
+  KernelBench bench_;
+  Json json_;
+  uint64_t wrong_rows_ = 0;
+};
+
+void print_header(const std::string& program) {
+  std::printf("# Kernel test starting: %s, instruction set %s\n#\n", program.c_str(),
+              trestle::reduce_instruction_set());
+  std::printf("# %10s  %12s  %8s  %6s  %7s  %6s  %31s  %31s\n", "", "", "", "", "", "", "normal stores  ",
+              "streaming stores  ");
+  std::printf("# %10s  %12s  %8s  %6s  %7s  %6s", "size", "count", "type", "redop", "sources", "memcpy");
+  for (int half = 0; half < 2; ++half) std::printf("  %7s  %6s  %6s  %6s", "time", "bw", "ratio", "#wrong");
+  std::printf("\n# %10s  %12s  %8s  %6s  %7s  %6s", "(B)", "(elements)", "", "", "", "(GB/s)");
+  for (int half = 0; half < 2; ++half) std::printf("  %7s  %6s  %6s  %6s", "(us)", "(GB/s)", "", "");
+  std::printf("\n");
+}
+
+int refuse(const std::string& program, const std::string& sentence) {
+  std::printf("%s: %s\n", program.c_str(), sentence.c_str());
+  return kArguments;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string path = argc > 0 ? argv[0] : "kernel_perf";
+  const std::string program = path.substr(path.rfind('/') + 1);
+  const Arguments arguments = parse(argc, argv);
+  const Options& options = arguments.options;
+  if (!arguments.error.empty()) return refuse(program, arguments.error);
+  if (options.help) {
+    std::fputs(usage(program).c_str(), stdout);
+    return kFine;
+  }
+  int most_sources = 1;
+  for (const int sources : arguments.sources) most_sources = std::max(most_sources, sources);
+  if (options.max_bytes > available_memory_bytes() / 10 * 7 / (static_cast<size_t>(most_sources) + 2)) {
+    return refuse(program, "-e: " + std::to_string(most_sources + 2) + " buffers of " +
+                               std::to_string(options.max_bytes) + " bytes are more than the memory allows");
+  }
+  JsonFile file;
+  const std::string problem = options.json_path.empty() ? "" : file.create(options.json_path);
+  if (!problem.empty()) return refuse(program, problem);
+  print_header(program);
+  Run run(arguments, most_sources);
+  for (int cycle = 0; options.run_cycles == 0 || cycle < options.run_cycles; ++cycle) run.all();
+  std::printf("%s\n#\n# Kernel test concluded: %s\n", wrong_line(run.wrong_rows()).c_str(), program.c_str());
+  const std::string unwritten = file.is_open() ? file.write(run.json()) : "";
+  if (!unwritten.empty()) return refuse(program, unwritten);
+  return run.wrong_rows() > 0 ? kWrong : kFine;
+}

@@ -1,0 +1,50 @@
+// Timing one reduction kernel beside memcpy, and verifying it.
+//
+// Owns its buffers; one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/types.h"
+
+namespace trestle::perf {
+
+struct KernelCase {
+  DataType type;
+  ReduceOp op;
+  int sources;
+  size_t elements;
+};
+
+// With one kind of stores.
+struct KernelTiming {
+  double time_us = 0;
+  double bandwidth = 0;  // GB/s (decimal) of all bytes that are read and written
+  std::optional<uint64_t> wrong;
+};
+
+class KernelBench {
+ public:
+  // Buffers for `sources` sources of `bytes` bytes, whose data begin `unalign_bytes` behind a page.
+  KernelBench(int sources, size_t bytes, size_t unalign_bytes);
+
+  // Data for the case; before run() and whenever the case changes.
+  void prepare(const KernelCase& what);
+  // The median of `samples` timed stretches, each long enough to be timed; `warmup` calls before. verify: compare the
+  // result bit by bit (averages of floats: to 2 units in the last place).
+  KernelTiming run(const KernelCase& what, bool streaming, int samples, int warmup, bool verify);
+  // GB/s of memcpy of so many bytes, read and written, timed in the same way.
+  double memcpy_bandwidth(size_t bytes, int samples, int warmup);
+
+ private:
+  std::byte* buffer(size_t index);
+
+  const size_t stride_;
+  const size_t unalign_bytes_;
+  std::vector<std::byte> memory_;  // the result, then the sources
+};
+
+}  // namespace trestle::perf
