@@ -186,6 +186,8 @@ inline Error invalid_usage(std::string sentence) {
   return {Code::kInvalidUsage, std::move(sentence)};
 }
 
+// What the caller's config struct says.
+Result<SettingsOverride> read_config(const trestleConfig_t* config);
 // The stream of a call: the handle's, or the communicator's own.
 Result<std::shared_ptr<Stream>> stream_of(trestleStream_t stream, const std::shared_ptr<Communicator>& communicator);
 Status drive_until(const std::function<bool()>& done, const std::shared_ptr<Stream>& stream);

@@ -166,6 +166,17 @@ TRESTLE_API trestleResult_t trestleCommInitRankConfig(trestleComm_t* comm, int n
 /* All ranks in this process: comms[0..nranks-1]. devlist is kept for NCCL's shape and must be NULL. */
 TRESTLE_API trestleResult_t trestleCommInitAll(trestleComm_t* comms, int nranks, const int* devlist);
 TRESTLE_API trestleResult_t trestleCommInitAllConfig(trestleComm_t* comms, int nranks, const trestleConfig_t* config);
+#define TRESTLE_SPLIT_NOCOLOR (-1)
+/* Collective over comm: the ranks of one color (0 or more) become a new communicator, ranked by (key, rank in comm). With
+ * TRESTLE_SPLIT_NOCOLOR a rank only takes part, and *newcomm becomes NULL. Any other negative color, and a wrong config, is refused on
+ * all ranks, with a sentence that names the rank. comm stays as it was and may be used meanwhile; calls on it and splits of it are in
+ * the same order on all ranks. No id is exchanged and none is needed: the ranks meet over comm, and only ranks of comm can come in.
+ * config NULL or undefined fields: as comm's, but the dimensions are chosen from the hosts of the new ranks, because those of comm
+ * (dims, topoFile, lists per dimension of transport or algo) do not fit: give config->dims where it matters.
+ * A rank that dies, or does not call within the deadline, fails comm. Inside a group *newcomm is NULL until GroupEnd, as with
+ * CommInitRank; a thread that holds several ranks of comm needs a group. */
+TRESTLE_API trestleResult_t trestleCommSplit(trestleComm_t comm, int color, int key, trestleComm_t* newcomm,
+                                             const trestleConfig_t* config);
 /* What the launcher's variables say; trestleInvalidUsage where there are none. Any pointer may be NULL. */
 TRESTLE_API trestleResult_t trestleLauncherInfo(int* rank, int* nranks, int* localRank);
 
@@ -270,9 +281,9 @@ TRESTLE_API trestleResult_t trestleBarrier(trestleComm_t comm, trestleStream_t s
 
 /* Calls between Start and End (of one thread; may nest) are enqueued together at the outermost End and progress together, also where
  * they share a stream: none waits for another of its group. An error in any call makes End return it and enqueue nothing.
- * End does things in this order: CommInitRank (all of the group at the same time; each handle is NULL until then, and if one fails all
+ * End does things in this order: CommInitRank, CommSplit (all of the group at the same time; each handle is NULL until then, and if one fails all
  * stay NULL), collectives, messages and halves of requests, CommFinalize, CommDestroy. CommAbort and all other functions do not wait
- * for End. Groups are asynchronous as single calls are; only CommInitRank, CommFinalize and CommDestroy make End wait. */
+ * for End. Groups are asynchronous as single calls are; only CommInitRank, CommSplit, CommFinalize and CommDestroy make End wait. */
 TRESTLE_API trestleResult_t trestleGroupStart(void);
 TRESTLE_API trestleResult_t trestleGroupEnd(void);
 

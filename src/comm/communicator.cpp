@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "comm/mesh_poller.h"
+#include "comm/stop_flags.h"
 #include "comm/together.h"
 
 namespace trestle {
@@ -35,6 +36,10 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
       ranks_(bootstrap.nranks()),
       settings_(settings),
       name_(settings.name.empty() ? to_hex(bootstrap.job()).substr(0, 8) : settings.name),
+      job_(bootstrap.job()),
+      secret_(bootstrap.secret()),
+      local_ip_(bootstrap.local_ip()),
+      stops_(std::make_shared<StopFlags>()),
       topology_(std::move(wiring.topology)),
       names_(std::move(wiring.names)),
       segment_bytes_(std::move(wiring.segment_bytes)),
@@ -49,7 +54,8 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
   config.clock = &monotonic_clock();
   config.local_ranks = wiring.local_ranks;
   config.spin_us = settings_.config.spin_us;
-  config.on_failure = [mesh = mesh_, rank = rank_](const Error& error) {
+  config.on_failure = [mesh = mesh_, rank = rank_, stops = stops_](const Error& error) {
+    stops->raise();
     if (error.code == Code::kAborted) return;
     mesh->mesh().flood_error(error, rank);
   };
@@ -98,10 +104,12 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
 }
 
 Result<std::shared_ptr<Communicator>> Communicator::create(const UniqueIdBytes& id, int32_t nranks, int32_t rank,
-                                                           const CommunicatorSettings& settings) {
+                                                           const CommunicatorSettings& settings,
+                                                           const std::atomic<bool>* stop) {
   const int64_t deadline = deadline_of(settings);
   BootstrapConfig config = bootstrap_config(settings.config, nranks, rank, id);
   config.deadline_ns = deadline;
+  config.abort = stop;
   auto bootstrap = TRY(Bootstrap::join(config));
   return assemble(*bootstrap, settings, deadline);
 }

@@ -33,7 +33,18 @@ struct Call {
   void* recv = nullptr;
 };
 
+// One rank's call of CommSplit.
+struct SplitCall {
+  uint64_t number = 0;  // of split_number()
+  int32_t color = 0;    // kNoColor: not part of any
+  int32_t key = 0;
+  // Of the new communicator. What is wrong with them is told to all ranks, so that none waits.
+  Result<CommunicatorSettings> settings;
+};
+inline constexpr int32_t kNoColor = -1;
+
 class MeshPoller;
+class StopFlags;
 struct Question;
 struct Answer;
 
@@ -42,13 +53,23 @@ inline constexpr int kGoodbyeMs = 1000;
 
 class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
-  // Joins and waits for all ranks.
+  // Joins and waits for all ranks. `stop`, if not nullptr: set from elsewhere, it ends with kAborted soon.
   static Result<std::shared_ptr<Communicator>> create(const UniqueIdBytes& id, int32_t nranks, int32_t rank,
-                                                      const CommunicatorSettings& settings);
+                                                      const CommunicatorSettings& settings,
+                                                      const std::atomic<bool>* stop = nullptr);
   // All ranks of a new communicator in this process.
   static Result<std::vector<std::shared_ptr<Communicator>>> create_all(int32_t nranks,
                                                                        const CommunicatorSettings& settings);
   ~Communicator();
+
+  // Splits are counted in the order of the calls, which is the same on all ranks.
+  uint64_t split_number();
+  // Collective: joins the ranks of the call's colour, in the order of (key, rank). nullptr for kNoColor. Ends early
+  // with this communicator's failure. Errors: a rank's colour or settings are wrong (all ranks hear of it, this
+  // communicator goes on); the exchange over this communicator failed or was late (sticky); the new one failed.
+  // `stop`: raised from elsewhere or by this communicator's failure.
+  Result<std::shared_ptr<Communicator>> split(const SplitCall& call, std::atomic<bool>& stop);
+  const CommunicatorSettings& settings() const { return settings_; }
 
   int32_t rank() const { return rank_; }
   int32_t ranks() const { return ranks_; }
@@ -87,12 +108,22 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
  private:
   friend class MeshPoller;
   struct Finalization;
+  struct Part;
   Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring);
   static Result<std::shared_ptr<Communicator>> assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
                                                         int64_t deadline_ns);
   // Measures the links and uses what was found. All ranks, before the first call.
   Status calibrate(const CalibrationPlace& place);
   static uint64_t group_segment_bytes(const void* self, const std::vector<int32_t>& group);
+
+  struct SplitWait {
+    int64_t deadline_ns;
+    const std::atomic<bool>& stop;
+  };
+  Result<std::vector<std::string>> gather(uint64_t sequence, std::string mine, const SplitWait& wait);
+  Result<std::vector<Part>> gather_parts(const SplitCall& call, const SplitWait& wait);
+  Result<std::shared_ptr<Communicator>> join_part(const SplitCall& call, const std::vector<Part>& parts,
+                                                  const SplitWait& wait);
 
   bool is_express(const Call& call) const;
   ExpressCall express_call(const Call& call, uint64_t number);
@@ -113,6 +144,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const int32_t ranks_;
   const CommunicatorSettings settings_;
   const std::string name_;
+  const JobId job_;
+  const std::vector<std::byte> secret_;
+  const std::string local_ip_;
+  const std::shared_ptr<StopFlags> stops_;  // of splits under way: raised by a failure
   Topology topology_;
   std::vector<std::string> names_;
   std::vector<std::vector<uint64_t>> segment_bytes_;
@@ -122,6 +157,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   Mutex submit_mutex_;
   uint64_t next_number_ TRESTLE_GUARDED_BY(submit_mutex_) = 0;
+  uint64_t next_split_ TRESTLE_GUARDED_BY(submit_mutex_) = 0;
   std::vector<uint64_t> sent_ TRESTLE_GUARDED_BY(submit_mutex_);  // point-to-point messages per peer
   std::vector<uint64_t> received_ TRESTLE_GUARDED_BY(submit_mutex_);
   std::unique_ptr<CallCheck> call_check_;  // or none

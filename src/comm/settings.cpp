@@ -56,6 +56,20 @@ Result<CommunicatorSettings> make_settings(const Result<Config>& process, const 
   return settings;
 }
 
+Result<CommunicatorSettings> make_child_settings(const CommunicatorSettings& parent,
+                                                 const SettingsOverride& overrides) {
+  const auto is_list = [](const std::string& text) { return text.find(',') != std::string::npos; };
+  Config config = parent.config;
+  config.dimensions.clear();
+  config.topology_file.clear();
+  config.transports = {is_list(parent.transport) ? "auto" : parent.transport};
+  if (is_list(config.algorithm)) config.algorithm.clear();
+  set_value(config, "TRESTLE_DIMS", "");
+  set_value(config, "TRESTLE_TRANSPORT", config.transports[0]);
+  set_value(config, "TRESTLE_ALGO", config.algorithm);
+  return make_settings(config, overrides);
+}
+
 int64_t deadline_of(const CommunicatorSettings& settings) {
   if (settings.config.timeout_ns <= 0) return kNoDeadline;
   return monotonic_clock().now_ns() + settings.config.timeout_ns;

@@ -32,6 +32,10 @@ struct SettingsOverride {
 // Errors name the field or variable.
 Result<CommunicatorSettings> make_settings(const Result<Config>& config, const SettingsOverride& overrides);
 
+// Of a communicator made of some ranks of one with these settings. What speaks of dimensions one by one (dims, topology
+// file, lists of transports or algorithms) does not fit another shape: chosen anew, unless overridden.
+Result<CommunicatorSettings> make_child_settings(const CommunicatorSettings& parent, const SettingsOverride& overrides);
+
 // When a wait that begins now has to end, by the monotonic clock; kNoDeadline: never.
 int64_t deadline_of(const CommunicatorSettings& settings);
 

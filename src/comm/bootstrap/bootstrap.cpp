@@ -192,6 +192,10 @@ const std::string& Bootstrap::local_ip() const {
   return impl_->local_ip;
 }
 
+void Bootstrap::set_abort(const std::atomic<bool>* abort) {
+  impl_->abort = abort;
+}
+
 Result<std::vector<std::string>> Bootstrap::all_gather(const std::string& mine, int64_t deadline_ns) {
   if (mine.size() > kMaxBlobBytes)
     return Error{Code::kInternalError, "a blob of " + std::to_string(mine.size()) + " bytes is too long for bootstrap"};
@@ -219,6 +223,7 @@ void Bootstrap::set_names(std::vector<std::string> names) {
 
 Status Bootstrap::heard() {
   if (!impl_->mesh) return {};
+  if (impl_->abort != nullptr && impl_->abort->load()) return Error{Code::kAborted, "the communicator was aborted"};
   impl_->mesh->poll(monotonic_clock().now_ns());
   return impl_->mesh->status();
 }

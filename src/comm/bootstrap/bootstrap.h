@@ -55,6 +55,10 @@ BootstrapConfig bootstrap_config(const Config& config, int32_t nranks, int32_t r
 // and port_range only.
 Result<UniqueIdBytes> make_unique_id(const BootstrapConfig& config, int64_t timeout_ns);
 
+// The same at a given address of this host (numeric, or the configured interfaces), for a job and a secret that the
+// ranks know already; returns the id with ip and port filled in.
+Result<UniqueId> hold_meeting(const BootstrapConfig& config, const std::string& ip, UniqueId id, int64_t timeout_ns);
+
 class Bootstrap {
  public:
   // Returns when this rank is connected to its neighbours. Errors are the same on all ranks that reached the meeting
@@ -75,6 +79,9 @@ class Bootstrap {
   // The address that this rank's neighbours reach it at (numeric); "" in process. A good default for the addresses of
   // transports.
   const std::string& local_ip() const;
+
+  // For the exchanges to come, as BootstrapConfig::abort; nullptr: none.
+  void set_abort(const std::atomic<bool>* abort);
 
   // Everybody's blob, by rank. Blobs may have different lengths, at most 1 MiB each. Usable any number of times, in the
   // same order on all ranks.

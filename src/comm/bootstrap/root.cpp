@@ -106,6 +106,21 @@ Result<NamedPlace> named_place(const BootstrapConfig& config) {
   return NamedPlace{{launcher.master_address, port}, "MASTER_ADDR", "MASTER_PORT", kMasterPorts};
 }
 
+// Completes the id with the listener's address.
+Result<UniqueId> serve_id(Listener listener, UniqueId id, const BootstrapConfig& config, int64_t timeout_ns) {
+  const std::string text = format_address(listener.address);
+  id.ip = text.substr(0, text.rfind(':'));
+  if (id.ip.starts_with('[')) id.ip = id.ip.substr(1, id.ip.size() - 2);
+  id.port = listener.address.port();
+  RendezvousOptions server;
+  server.credentials = {{id.secret.begin(), id.secret.end()}, id.job, 0};
+  constexpr int64_t kDay = 86400 * kSecond;
+  server.deadline_ns = monotonic_clock().now_ns() + (timeout_ns > 0 ? timeout_ns : kDay);
+  server.handshake_timeout_ns = config.handshake_timeout_ns;
+  TRY(start_rendezvous(std::move(listener), server));
+  return id;
+}
+
 }  // namespace
 
 uint64_t next_communicator(const std::string& rendezvous, int32_t nranks, int32_t rank) {
@@ -168,20 +183,14 @@ Result<UniqueIdBytes> make_unique_id(const BootstrapConfig& config, int64_t time
   options.port_high = config.port_range.high;
   Listener listener = TRY(listen_tcp(options));
   UniqueId id;
-  const std::string text = format_address(listener.address);
-  id.ip = text.substr(0, text.rfind(':'));
-  if (id.ip.starts_with('[')) id.ip = id.ip.substr(1, id.ip.size() - 2);
-  id.port = listener.address.port();
   random_bytes(id.job);
   random_bytes(id.secret);
-  const UniqueIdBytes bytes = TRY(encode(id));
-  RendezvousOptions server;
-  server.credentials = {{id.secret.begin(), id.secret.end()}, id.job, 0};
-  constexpr int64_t kDay = 86400 * kSecond;
-  server.deadline_ns = monotonic_clock().now_ns() + (timeout_ns > 0 ? timeout_ns : kDay);
-  server.handshake_timeout_ns = config.handshake_timeout_ns;
-  TRY(start_rendezvous(std::move(listener), server));
-  return bytes;
+  return encode(TRY(serve_id(std::move(listener), id, config, timeout_ns)));
+}
+
+Result<UniqueId> hold_meeting(const BootstrapConfig& config, const std::string& ip, UniqueId id, int64_t timeout_ns) {
+  const SocketAddress at = TRY(parse_address(ip.find(':') == std::string::npos ? ip + ":1" : "[" + ip + "]:1"));
+  return serve_id(TRY(listen_for_neighbours(config, at)), std::move(id), config, timeout_ns);
 }
 
 }  // namespace trestle

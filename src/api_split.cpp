@@ -1,0 +1,46 @@
+// The C API: communicators made of others.
+#include "api_handles.h"
+
+using namespace trestle;
+
+namespace {
+
+Result<CommunicatorSettings> child_settings(const Communicator& parent, const trestleConfig_t* config) {
+  return make_child_settings(parent.settings(), TRY(read_config(config)));
+}
+
+Status split(trestleComm_t comm, int color, int key, trestleComm_t* newcomm, const trestleConfig_t* config) {
+  if (newcomm == nullptr) return invalid_argument("CommSplit: newcomm is NULL");
+  if (comm == nullptr) return invalid_argument("CommSplit: comm is NULL");
+  Use use(comm);
+  if (!use.alive()) return invalid_usage("CommSplit: the communicator was destroyed");
+  const std::shared_ptr<Communicator> parent = use.object();
+  TRY(parent->check_open());
+  const SplitCall call{parent->split_number(), color, key, child_settings(*parent, config)};
+  const auto create = [=]() -> Result<std::shared_ptr<Communicator>> {
+    std::atomic<bool> stop{false};
+    return parent->split(call, stop);
+  };
+  const auto handle = std::make_shared<ReservedHandle<trestleComm>>();
+  const auto publish = [=](std::shared_ptr<Communicator> made) {
+    *newcomm = made == nullptr ? nullptr : handle->take(std::move(made));
+  };
+  if (Group::of_this_thread().open()) {
+    Group::of_this_thread().add_creation({create, publish});
+  } else {
+    publish(TRY(create()));
+  }
+  return {};
+}
+
+}  // namespace
+
+extern "C" {
+
+trestleResult_t trestleCommSplit(trestleComm_t comm, int color, int key, trestleComm_t* newcomm,
+                                 const trestleConfig_t* config) {
+  if (newcomm != nullptr && Group::of_this_thread().open()) *newcomm = nullptr;  // until the group's end has made it
+  return guarded_in_group([&] { return split(comm, color, key, newcomm, config); });
+}
+
+}  // extern "C"

@@ -1,0 +1,50 @@
+// StopFlags: the stop flags of what waits on behalf of a communicator without its engine (creations of others from
+// it), raised together when it fails.
+//
+// Shared by the communicator and its engine's failure handler; any thread, its own mutex, under which nothing is
+// called.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "base/mutex.h"
+
+namespace trestle {
+
+class StopFlags {
+ public:
+  // Registers the flag of one wait for as long as this lives; raised at once where the failure was earlier.
+  class Registration {
+   public:
+    Registration(StopFlags& all, std::atomic<bool>& flag) : all_(all), flag_(flag) {
+      const MutexLock lock(all_.mutex_);
+      all_.flags_.push_back(&flag_);
+      if (all_.raised_) flag_ = true;
+    }
+    ~Registration() {
+      const MutexLock lock(all_.mutex_);
+      all_.flags_.erase(std::find(all_.flags_.begin(), all_.flags_.end(), &flag_));
+    }
+    Registration(const Registration&) = delete;
+    Registration& operator=(const Registration&) = delete;
+
+   private:
+    StopFlags& all_;
+    std::atomic<bool>& flag_;
+  };
+
+  void raise() {
+    const MutexLock lock(mutex_);
+    raised_ = true;
+    for (std::atomic<bool>* flag : flags_) *flag = true;
+  }
+
+ private:
+  Mutex mutex_;
+  bool raised_ TRESTLE_GUARDED_BY(mutex_) = false;
+  std::vector<std::atomic<bool>*> flags_ TRESTLE_GUARDED_BY(mutex_);
+};
+
+}  // namespace trestle

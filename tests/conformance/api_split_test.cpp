@@ -1,0 +1,184 @@
+// Communicators made of others: who becomes which rank, in process and across processes, and what goes wrong.
+#include <gtest/gtest.h>
+#include <trestle/trestle.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "support/ranks.h"
+
+namespace api {
+namespace {
+
+// Sums a number over the communicator.
+int64_t sum(trestleComm_t comm, int64_t mine) {
+  int64_t total = 0;
+  EXPECT_TRUE(ranks::succeeded(trestleAllReduce(&mine, &total, 1, trestleInt64, trestleSum, comm, nullptr), comm));
+  EXPECT_TRUE(ranks::succeeded(trestleCommSynchronize(comm), comm));
+  return total;
+}
+
+// What every rank of a communicator gives, by rank.
+std::vector<int64_t> gathered(trestleComm_t comm, int64_t mine, size_t elements = 1) {
+  int count = 0;
+  EXPECT_EQ(trestleCommCount(comm, &count), trestleSuccess);
+  const std::vector<int64_t> sent(elements, mine);
+  std::vector<int64_t> all(elements * static_cast<size_t>(count));
+  EXPECT_TRUE(ranks::succeeded(trestleAllGather(sent.data(), all.data(), elements, trestleInt64, comm, nullptr), comm));
+  EXPECT_TRUE(ranks::succeeded(trestleCommSynchronize(comm), comm));
+  std::vector<int64_t> firsts;
+  for (size_t r = 0; r < static_cast<size_t>(count); ++r) {
+    EXPECT_EQ(all[r * elements], all[(r + 1) * elements - 1]);
+    firsts.push_back(all[r * elements]);
+  }
+  return firsts;
+}
+
+trestleComm_t split(trestleComm_t comm, int color, int key) {
+  trestleComm_t made = nullptr;
+  EXPECT_TRUE(ranks::succeeded(trestleCommSplit(comm, color, key, &made, nullptr), comm));
+  return made;
+}
+
+// Ranks 0, 2, 4.. with falling keys and 1, 3, 5.. with equal ones; then the last rank leaves the first half.
+void split_in_two(int rank, int ranks, trestleComm_t comm) {
+  const int color = rank % 2;
+  trestleComm_t half = split(comm, color, color == 0 ? -rank : 7);
+  ASSERT_NE(half, nullptr);
+  std::vector<int64_t> expected;
+  for (int r = color; r < ranks; r += 2) {
+    expected.insert(color == 0 ? expected.begin() : expected.end(), r);
+  }
+  EXPECT_EQ(gathered(half, rank), expected);
+  EXPECT_EQ(gathered(half, rank, 40'000), expected) << "beyond small messages";
+  int own = -1;
+  ASSERT_EQ(trestleCommUserRank(half, &own), trestleSuccess);
+  EXPECT_EQ(expected[static_cast<size_t>(own)], rank);
+  EXPECT_EQ(sum(comm, 1), ranks) << "the parent goes on";
+
+  const bool stays = own != static_cast<int>(expected.size()) - 1;
+  trestleComm_t rest = split(half, stays ? 3 : TRESTLE_SPLIT_NOCOLOR, 0);
+  EXPECT_EQ(rest != nullptr, stays);
+  if (stays) {
+    EXPECT_EQ(sum(rest, 1), static_cast<int64_t>(expected.size()) - 1);
+    EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(rest)));
+  }
+  EXPECT_EQ(sum(half, 1), static_cast<int64_t>(expected.size()));
+  EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(half)));
+  EXPECT_EQ(sum(comm, 2), 2 * ranks);
+}
+
+TEST(ApiSplit, RanksAreOrderedByKeyThenRankInOneProcess) {
+  ranks::on_threads({.ranks = 5}, [](int rank, trestleComm_t comm) { split_in_two(rank, 5, comm); });
+}
+
+TEST(ApiSplit, RanksAreOrderedByKeyThenRankAcrossProcesses) {
+  if (!ranks::proofs()) GTEST_SKIP() << "without libsodium ranks live in one process";
+  const ranks::Settings settings{.ranks = 4, .dims = "2x2", .transport = "shm,tcp", .algo = "ring,hd"};
+  ranks::on_processes(
+      settings, [](ranks::Process& process, trestleComm_t comm) { split_in_two(process.rank, process.ranks, comm); });
+}
+
+TEST(ApiSplit, OneThreadSplitsAllItsRanksInAGroup) {
+  ranks::isolated([] {
+    trestleComm_t all[4] = {};
+    trestleComm_t halves[4] = {};
+    trestleComm_t pairs[4] = {};
+    ASSERT_TRUE(ranks::succeeded(trestleCommInitAll(all, 4, nullptr)));
+    ASSERT_EQ(trestleGroupStart(), trestleSuccess);
+    for (int r = 0; r < 4; ++r) {
+      ASSERT_TRUE(ranks::succeeded(trestleCommSplit(all[r], r / 2, r, &halves[r], nullptr)));
+      ASSERT_TRUE(
+          ranks::succeeded(trestleCommSplit(all[r], r == 3 ? TRESTLE_SPLIT_NOCOLOR : 9, -r, &pairs[r], nullptr)));
+      EXPECT_EQ(halves[r], nullptr);
+    }
+    ASSERT_TRUE(ranks::succeeded(trestleGroupEnd()));
+    EXPECT_EQ(pairs[3], nullptr);
+    int count = 0;
+    ASSERT_EQ(trestleCommCount(pairs[0], &count), trestleSuccess);
+    EXPECT_EQ(count, 3);
+    ASSERT_EQ(trestleCommCount(halves[3], &count), trestleSuccess);
+    EXPECT_EQ(count, 2);
+    for (trestleComm_t comm : all) EXPECT_EQ(trestleCommDestroy(comm), trestleSuccess) << "before its children";
+    int32_t values[2] = {1, 2};
+    ASSERT_EQ(trestleGroupStart(), trestleSuccess);
+    for (int r = 0; r < 2; ++r)
+      ASSERT_EQ(trestleAllReduce(&values[r], &values[r], 1, trestleInt32, trestleSum, halves[r], nullptr),
+                trestleSuccess);
+    ASSERT_EQ(trestleGroupEnd(), trestleSuccess);
+    for (int r = 0; r < 2; ++r) ASSERT_EQ(trestleCommSynchronize(halves[r]), trestleSuccess);
+    EXPECT_EQ(values[0], 3);
+    for (trestleComm_t comm : halves) EXPECT_EQ(trestleCommDestroy(comm), trestleSuccess);
+    for (int r = 0; r < 3; ++r) EXPECT_EQ(trestleCommDestroy(pairs[r]), trestleSuccess);
+  });
+}
+
+TEST(ApiSplit, AWrongColorOrConfigIsRefusedOnAllRanksAndTheParentGoesOn) {
+  ranks::on_threads({.ranks = 3}, [](int rank, trestleComm_t comm) {
+    trestleComm_t made = nullptr;
+    EXPECT_TRUE(ranks::refused(trestleCommSplit(comm, rank == 1 ? -5 : 0, 0, &made, nullptr), trestleInvalidArgument,
+                               {"rank 1", "-5", "TRESTLE_SPLIT_NOCOLOR"}));
+    trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+    if (rank == 2) config.dims = "2x";
+    EXPECT_TRUE(ranks::refused(trestleCommSplit(comm, 0, 0, &made, &config),
+                               rank == 2 ? trestleInvalidArgument : trestleRemoteError,
+                               rank == 2 ? std::vector<std::string>{"2x"} : std::vector<std::string>{"rank 2", "2x"}));
+    EXPECT_EQ(made, nullptr);
+    EXPECT_TRUE(ranks::refused(trestleCommSplit(comm, 0, 0, nullptr, nullptr), trestleInvalidArgument, {"newcomm"}));
+    EXPECT_EQ(sum(comm, 1), 3);
+    made = split(comm, 0, 0);
+    ASSERT_NE(made, nullptr);
+    EXPECT_EQ(sum(made, 1), 3);
+    EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(made)));
+  });
+}
+
+TEST(ApiSplit, TheConfigHoldsForTheNewCommunicator) {
+  ranks::on_threads({.ranks = 4, .dims = "2x2", .name = "parent"}, [](int, trestleComm_t comm) {
+    trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+    config.dims = "2x2";
+    config.algo = "ring,ring";
+    config.commName = "the child";
+    trestleComm_t made = nullptr;
+    ASSERT_TRUE(ranks::succeeded(trestleCommSplit(comm, 1, 0, &made, &config), comm));
+    EXPECT_EQ(sum(made, 1), 4);
+    ASSERT_TRUE(ranks::succeeded(trestleCommFinalize(made), made));
+    float value = 0;
+    EXPECT_TRUE(ranks::refused(trestleAllReduce(&value, &value, 1, trestleFloat32, trestleSum, made, nullptr),
+                               trestleInvalidUsage, {"the child"}));
+    EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(made)));
+  });
+}
+
+TEST(ApiSplit, ARankThatDiesInsteadIsNamed) {
+  if (!ranks::proofs()) GTEST_SKIP() << "without libsodium ranks live in one process";
+  ranks::Job job{.ranks = 3};
+  job.body = [](ranks::Process& process) {
+    trestleComm_t comm = nullptr;
+    ASSERT_TRUE(ranks::succeeded(ranks::join(process, {.ranks = 3}, &comm)));
+    EXPECT_EQ(sum(comm, 1), 3);
+    if (process.rank == 1) ::_exit(7);
+    trestleComm_t made = nullptr;
+    EXPECT_TRUE(ranks::refused(trestleCommSplit(comm, 0, 0, &made, nullptr), trestleRemoteError, {"rank 1"}, comm));
+    EXPECT_EQ(made, nullptr);
+    EXPECT_EQ(trestleCommAbort(comm), trestleSuccess);
+  };
+  ranks::expect_ended_well(ranks::run(job), {1});
+}
+
+TEST(ApiSplit, ARankThatDoesNotCallInTimeIsNamed) {
+  ranks::isolated([] {
+    trestleComm_t all[2] = {};
+    trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+    config.timeoutMs = 200;
+    ASSERT_TRUE(ranks::succeeded(trestleCommInitAllConfig(all, 2, &config)));
+    trestleComm_t made = nullptr;
+    EXPECT_TRUE(ranks::refused(trestleCommSplit(all[0], 0, 0, &made, nullptr), trestleTimeout,
+                               {"CommSplit was not called in time by rank 1"}, all[0]));
+    for (trestleComm_t comm : all) EXPECT_EQ(trestleCommAbort(comm), trestleSuccess);
+  });
+}
+
+}  // namespace
+}  // namespace api
