@@ -50,7 +50,9 @@ Buffer::Buffer(size_t bytes, size_t offset, bool shared_memory, uint64_t seed)
   } else {
     all_ = static_cast<std::byte*>(std::aligned_alloc(64, (picture_.size() + 63) / 64 * 64));
   }
-  fill_bits(picture_.data(), trestleUint8, seed, 99, 0, picture_.size());
+  const size_t words = picture_.size() / sizeof(uint64_t);
+  fill_bits(picture_.data(), trestleUint64, seed, 99, 0, words);
+  fill_bits(picture_.data() + words * sizeof(uint64_t), trestleUint8, seed, 99, 0, picture_.size() % sizeof(uint64_t));
   if (all_ == nullptr) std::abort();
   std::memcpy(all_, picture_.data(), picture_.size());
 }

@@ -33,6 +33,11 @@ void fill_input(void* to, trestleDataType_t type, trestleRedOp_t op, uint64_t se
 void fill_reduced(void* to, trestleDataType_t type, trestleRedOp_t op, uint64_t seed, int ranks, size_t first,
                   size_t count);
 
+// From now on the results of the functions above are kept and copied, up to so many bytes: for programs that ask for the
+// same values thousands of times.
+void remember_values(size_t most_bytes);
+void forget_values();
+
 // How far apart two elements are, in units of the last place; 0: the same bits.
 uint64_t distance(trestleDataType_t type, uint64_t a, uint64_t b);
 // What an element may be off: 2 units of the last place for the average of floats, else nothing.
