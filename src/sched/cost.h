@@ -13,6 +13,11 @@
 // A switch that reduces (section 4.5; Graham et al., "Scalable Hierarchical Aggregation Protocol", COMHPC 2016): a rank
 // sends the switch what others need of its data, s * (P - 1) / P, which comes back reduced; in the all-gather it sends
 // its s / P once and the switch multicasts it; one step each. An all-reduce thus sends s, not 2 * s * (P - 1) / P.
+// That is the least that such a switch asks for: the owner of a block adds its own part itself. What switches of today
+// do is one part more: NVLink SHARP sends s and receives s / P in a reduce-scatter, the reverse in an all-gather, where
+// neither alone gains, only both together (a maintainer of NCCL in github.com/NVIDIA/nccl/issues/1083 and 1506), so
+// that an all-reduce takes s * (P + 1) / P each way. Of the paper's section only "less data and fewer steps" is known
+// here, not its figures.
 // Counted is what is sent; what is received is the mirror image and travels the other way, so this holds where both
 // halves overlap. An all-gather alone is bound by what is received: for that the property must be off. A CostModel
 // belongs to one call of a policy or a prediction and is used by one thread.
