@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <thread>
 
 #include "perf/driver/collective.h"
@@ -16,6 +17,7 @@
 #include "perf/driver/pattern.h"
 #include "perf/driver/ranks.h"
 #include "perf/driver/report.h"
+#include "perf/driver/split.h"
 #include "perf/driver/sweep.h"
 #include "perf/driver/table.h"
 #include "perf/driver/types.h"
@@ -28,6 +30,7 @@ struct Job {
   const Collective& collective;
   const Options& options;
   Layout layout;
+  Split split;
   std::string program;
   std::optional<double> min_busbw;
   JsonReport* report;          // on the process that prints, if it writes one
@@ -74,13 +77,27 @@ bool skip(Ranks& ranks, const Job& job) {
   return !why.empty();
 }
 
-Tally run_sweep(Ranks& ranks, const Job& job) {
+// The group of this thread's ranks among those that measure at the same time.
+std::unique_ptr<Ranks> split_ranks(Ranks& world, const Job& job, int thread) {
+  const Layout layout = group_layout(job.layout, job.split);
+  const int color = job.split.color(job.layout.process);
+  std::vector<trestleComm_t> comms(world.states().size());
+  require(trestleGroupStart());
+  for (size_t i = 0; i < comms.size(); ++i) {
+    const RankState& state = world.states()[i];
+    require(trestleCommSplit(state.comm, color, state.rank, &comms[i], nullptr), state.comm);
+  }
+  require(trestleGroupEnd(), world.states().front().comm);
+  return std::make_unique<Ranks>(layout, job.options, layout.first_rank(thread), comms, world.prints());
+}
+
+// options: with sizes that fit the memory.
+Tally run_sweep(Ranks& ranks, const Job& job, const Options& options) {
   if (ranks.prints() && job.collective.summary != nullptr) {
     for (const std::string& line : job.collective.summary(job.options, ranks.layout().nranks()))
       print_line("# " + line);
   }
   if (skip(ranks, job)) return {};
-  const Options options = fit_memory(ranks, job);
   size_t buffer_bytes = options.max_bytes;
   for (const size_t bytes : options.predict_bytes) buffer_bytes = std::max(buffer_bytes, bytes);
   ranks.allocate(buffer_bytes);
@@ -98,16 +115,18 @@ Tally run_sweep(Ranks& ranks, const Job& job) {
 // One thread with its ranks, from the first call to the last. Returns the exit code.
 int run_thread(const Job& job, int thread) {
   const int first_rank = job.layout.first_rank(thread);
-  Ranks ranks(job.layout, job.options, first_rank, communicators_of(job, thread), first_rank == 0);
+  Ranks world(job.layout, job.options, first_rank, communicators_of(job, thread), first_rank == 0);
   // Now, because the others are waiting for this rank until it has joined.
-  if (ranks.prints() && !job.report_problem.empty()) fail(kExitArguments, job.report_problem);
-  report_beginning(ranks, job.options, job.program, 0, job.report);
-  const Tally tally = run_sweep(ranks, job);
-  const uint64_t failed = static_cast<uint64_t>(ranks.combine(static_cast<double>(tally.failed_checks), Combine::kSum));
+  if (world.prints() && !job.report_problem.empty()) fail(kExitArguments, job.report_problem);
+  report_beginning(world, job.options, job.program, job.split.color(job.layout.process), job.report);
+  const Options options = fit_memory(world, job);
+  const std::unique_ptr<Ranks> group = job.split.op != 0 ? split_ranks(world, job, thread) : nullptr;
+  const Tally tally = run_sweep(group ? *group : world, job, options);
+  const uint64_t failed = static_cast<uint64_t>(world.combine(static_cast<double>(tally.failed_checks), Combine::kSum));
   const std::optional<double> min_busbw = tally.halves > 0 ? job.min_busbw : std::nullopt;
-  report_end(ranks, job.program, failed, tally.mean_busbw(), min_busbw, job.report);
-  ranks.barrier();  // nobody leaves while others still work
-  const bool slow = ranks.prints() && busbw_fails(tally.mean_busbw(), min_busbw);
+  report_end(world, job.program, failed, tally.mean_busbw(), min_busbw, job.report);
+  world.barrier();  // nobody leaves while others still work
+  const bool slow = world.prints() && busbw_fails(tally.mean_busbw(), min_busbw);
   return failed > 0 || slow ? kExitWrong : kExitFine;
 }
 
@@ -117,15 +136,23 @@ int refuse(const std::string& program, const std::string& sentence, bool prints)
 }
 
 // What only the number of ranks tells: the sentence of what is wrong, or "".
-std::string check_ranks(const Collective& collective, const Options& options, int processes) {
-  const int64_t nranks = int64_t{processes} * options.threads * options.ranks_per_thread;
-  if (nranks > kMaxPatternRanks) return "at most " + std::to_string(kMaxPatternRanks) + " ranks";
-  if (options.root >= nranks) {
-    return "-r " + std::to_string(options.root) + ": there are " + std::to_string(nranks) + " ranks";
-  }
+std::string check_ranks(const Collective& collective, const Layout& layout, const Options& options,
+                        const Split& split) {
+  if (!split.problem.empty()) return split.problem;
+  const int64_t all = int64_t{layout.processes} * layout.threads * layout.ranks_per_thread;
+  if (all > kMaxPatternRanks) return "at most " + std::to_string(kMaxPatternRanks) + " ranks";
   if (!options.predict_bytes.empty() && !collective.predicts)
     return "--predict: the library does not know this algorithm";
-  return collective.check != nullptr ? collective.check(options, static_cast<int>(nranks)) : "";
+  Layout at = layout;
+  for (at.process = 0; at.process < layout.processes; ++at.process) {
+    const int nranks = group_layout(at, split).nranks();  // groups may differ
+    if (options.root >= nranks) {
+      return "-r " + std::to_string(options.root) + ": there are " + std::to_string(nranks) + " ranks";
+    }
+    const std::string problem = collective.check != nullptr ? collective.check(options, nranks) : "";
+    if (!problem.empty() || split.op == 0) return problem;
+  }
+  return "";
 }
 
 int run_job(Job& job) {
@@ -175,17 +202,16 @@ int perf_main(int argc, char** argv, const Collective& collective) {
                   process == 0);
   }
   if (options.processes > 0) processes = options.processes;
-  const std::string problem = check_ranks(collective, options, processes);
+  const Layout layout = {process, processes, options.threads, options.ranks_per_thread};
+  const Split split = parse_split(test_variable("SPLIT"), test_variable("SPLIT_MASK"));
+  const std::string problem = check_ranks(collective, layout, options, split);
   if (!problem.empty()) return refuse(program, problem, process == 0);
   if (options.processes > 0) {
     const std::string unwritable = options.json_path.empty() ? "" : JsonFile::probe(options.json_path);
     if (!unwritable.empty()) return refuse(program, unwritable, true);
     return run_local_processes(argc, argv, options.processes);
   }
-  Job job{collective, options, {process, processes, options.threads, options.ranks_per_thread},
-          program,    {},      nullptr,
-          {},         {},      {},
-          {}};
+  Job job{collective, options, layout, split, program, {}, nullptr, {}, {}, {}, {}};
   if (!min_busbw.empty()) job.min_busbw = std::strtod(min_busbw.c_str(), nullptr);
   JsonFile file;
   if (process == 0 && !options.json_path.empty()) job.report_problem = file.create(options.json_path);

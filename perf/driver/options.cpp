@@ -333,6 +333,10 @@ std::string usage_text(const std::string& program) {
       "torchrun,\n";
   text +=
       "mpirun, srun). TRESTLE_TESTS_MIN_BW: exit with 7 if the mean bus bandwidth is below 0.9 of this many GB/s.\n";
+  text +=
+      "TRESTLE_TESTS_SPLIT='MOD 8' (or AND, OR, DIV): processes of one colour, process MOD 8, measure as a group of "
+      "their "
+      "own.\n";
   return text;
 }
 

@@ -60,6 +60,12 @@ expect 255 'one thread' "$perf/kernel_perf" -t 2
 
 # Variables, in both spellings.
 expect 7 'Avg bus bandwidth .* FAILED' env TRESTLE_TESTS_MIN_BW=1e9 "$perf/all_reduce_perf" -P 2 "${small[@]}"
+# Groups that measure at the same time: of 4 processes two each, with ranks of their own.
+expect 0 'Rank  3 Group  1' env NCCL_TESTS_SPLIT='MOD 2' "$perf/all_gather_perf" -P 4 -r 1 "${small[@]}"
+grep -q '        4096           512 ' "$folder/out" || fail "a group of two ranks does not have two blocks"
+expect 0 'Out of bounds values : 0 OK' env TRESTLE_TESTS_SPLIT_MASK=0x2 "$perf/broadcast_perf" -P 3 -t 2 -g 2 "${small[@]}"
+expect 255 'there are 2 ranks' env NCCL_TESTS_SPLIT='DIV 2' "$perf/broadcast_perf" -P 4 -r 2
+expect 255 'NCCL_TESTS_SPLIT is AND' env NCCL_TESTS_SPLIT='by two' "$perf/broadcast_perf" -P 4
 printf '0 64\n32 16\n' >"$folder/matrix"
 matrix=(env NCCL_TESTS_ALLTOALLV_MATRIX_FILE="$folder/matrix")
 expect 0 'Out of bounds values : 0 OK' "${matrix[@]}" "$perf/alltoallv_perf" -P 2 -b 256 -e 256 -n 2
