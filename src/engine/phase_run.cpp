@@ -43,7 +43,9 @@ PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared)
       element_bytes_(static_cast<uint32_t>(size_of(prepared.type))),
       ranks_(static_cast<uint32_t>(prepared.ranks)),
       data_(prepared.data),
-      check_(prepared.check) {
+      check_(prepared.check),
+      tells_sizes_(has_pairwise_blocks(plan_.kind) || plan_.kind == PhaseKind::kSend ||
+                   plan_.kind == PhaseKind::kRecv) {
   uint32_t slots = 0;
   size_t most_sources = 0;
   for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
@@ -143,8 +145,8 @@ void PhaseRun::finish_segment(uint32_t step) {
   ++run.finished;
 }
 
-MessageTag PhaseRun::tag(uint32_t message, uint64_t offset) const {
-  return {number_, phase_number_, message, offset, check_};
+MessageTag PhaseRun::tag(uint32_t step, uint32_t message, uint64_t offset) const {
+  return {number_, phase_number_, message, offset, check_, tells_sizes_ ? phase_.step_bytes[step] : 0};
 }
 
 // Bytes [begin, begin+bytes) of a step's operand as pieces of memory, neighbours joined.
@@ -211,7 +213,7 @@ Result<bool> PhaseRun::advance_send(uint32_t step, Router router) {
     Slot& segment = slot(run, run.issued);
     gather(plan_.sources[s.first_source].blocks, s.logical_first, begin, bytes, segment.read);
     segment.send.peer = phase_.peers[s.peer];
-    segment.send.tag = tag(s.message, begin);
+    segment.send.tag = tag(step, s.message, begin);
     segment.send.turn = turn_;
     segment.send.pieces = segment.read;
     segment.send.bytes = bytes;
@@ -243,7 +245,7 @@ Result<bool> PhaseRun::advance_recv(uint32_t step, Router router) {
     gather(s.destination, s.logical_first, begin, bytes, segment.write);
     RecvRequest& request = segment.receives[0];
     request.peer = phase_.peers[s.peer];
-    request.tag = tag(s.message, begin);
+    request.tag = tag(step, s.message, begin);
     request.pieces = segment.write;
     request.bytes = bytes;
     if (!TRY(router[request.peer]->post_recv(request))) break;
@@ -290,7 +292,7 @@ Result<bool> PhaseRun::post_receives(uint32_t step, Slot& slot, uint64_t segment
     if (index++ < slot.posted) continue;
     RecvRequest& request = slot.receives[index - 1];
     request.peer = phase_.peers[source.peer];
-    request.tag = tag(source.message, segment * steps_[step].segment_bytes);
+    request.tag = tag(step, source.message, segment * steps_[step].segment_bytes);
     request.pieces = {};
     request.bytes = slot.bytes;
     if (!TRY(router[request.peer]->post_recv(request))) return false;

@@ -87,7 +87,7 @@ class PhaseRun {
   template <class P>
   void gather(const BlockRange& range, uint32_t logical_first, uint64_t begin, uint64_t bytes,
               std::vector<P>& pieces) const;
-  MessageTag tag(uint32_t message, uint64_t offset) const;
+  MessageTag tag(uint32_t step, uint32_t message, uint64_t offset) const;
 
   const PreparedPhase& phase_;
   const Plan& plan_;
@@ -97,6 +97,7 @@ class PhaseRun {
   uint32_t ranks_;
   const bool data_;
   const uint32_t check_;
+  const bool tells_sizes_;  // only the two ends of a message know how long it is
   bool started_ = false;
   Buffers buffers_{};
   uint64_t number_ = 0;

@@ -55,6 +55,15 @@ class SimTransport : public Transport {
   void finish_sleep() override {}
   void close(int) override {}
 
+  // The caller's mistake: told at the receiver.
+  void differ(const SendRequest& send, const RecvRequest& recv) {
+    const auto name = [&](int32_t rank) {
+      return agreement_ != nullptr ? agreement_->name(rank) : "rank " + std::to_string(rank);
+    };
+    error_ = different_sizes(name(recv.peer), name(rank_), send.tag, send.bytes, recv.tag, recv.bytes);
+    network_.wake(rank_);
+  }
+
  private:
   // What a peer runs is heard as soon as it sends: a mistake needs no latency to be one. False: it is another thing.
   bool hear(int32_t from, const MessageTag& tag) {
@@ -138,7 +147,10 @@ void SimNetwork::post(int32_t from, int32_t to, const MessageTag& tag, SendReque
   if (recv != nullptr) message.recv = recv;
   if (send != nullptr && from == 0) note(message, true);
   if (message.send == nullptr || message.recv == nullptr) return;
-  CHECK(message.send->bytes == message.recv->bytes, "both sides of a message must have the same size");
+  if (sizes_differ(message.send->tag, message.send->bytes, message.recv->tag, message.recv->bytes)) {
+    if (transports_[to] != nullptr) transports_[to]->differ(*message.send, *message.recv);
+    return;
+  }
   message.dimension = dimension_between(from, to);
   const auto known = seniority_.find(tag.operation);
   const uint64_t phase =

@@ -37,6 +37,18 @@ std::string disagreement(const OperationRun& theirs, const OperationRun& ours) {
   return start + ", " + ours.rank + " as " + what(ours.check) + hash_text(ours.check);
 }
 
+Error different_sizes(const std::string& sender, const std::string& receiver, const MessageTag& sent,
+                      uint64_t sent_bytes, const MessageTag& expected, uint64_t expected_bytes) {
+  const auto size = [](const MessageTag& tag, uint64_t bytes) {
+    return std::to_string(tag.whole != 0 ? tag.whole : bytes);
+  };
+  const bool pair = (sent.operation & kPointToPoint) != 0;
+  return {Code::kInvalidUsage, sender + " sends " + size(sent, sent_bytes) + " bytes to " + receiver +
+                                   ", which expects " + size(expected, expected_bytes) +
+                                   (pair ? ", in message " : ", in operation ") +
+                                   std::to_string(sent.operation & ~kPointToPoint) + (pair ? " between them" : "")};
+}
+
 Agreement::Agreement(int32_t rank, std::vector<std::string> names) : rank_(rank), names_(std::move(names)) {}
 
 std::string Agreement::name(int32_t rank) const {

@@ -37,6 +37,11 @@ struct OperationRun {
 };
 std::string disagreement(const OperationRun& theirs, const OperationRun& ours);
 
+// "rank 1 (b) sends 4096 bytes to rank 0 (a), which expects 2048, in operation 17": kInvalidUsage, for who finds that
+// the ends of a message do not mean the same (sizes_differ). `bytes` are those of the segment at either end.
+Error different_sizes(const std::string& sender, const std::string& receiver, const MessageTag& sent,
+                      uint64_t sent_bytes, const MessageTag& expected, uint64_t expected_bytes);
+
 class Agreement {
  public:
   static constexpr uint64_t kRemembered = 256;  // operations
@@ -55,6 +60,7 @@ class Agreement {
   // After a false: kInvalidUsage.
   Error error() const { return {Code::kInvalidUsage, sentence_}; }
   std::string name(int32_t rank) const;
+  int32_t rank() const { return rank_; }
 
  private:
   static constexpr uint64_t kNone = UINT64_MAX;

@@ -8,8 +8,9 @@
 // sends and receives with the same tag match, in whatever order the two sides post them. Any number may be open at the
 // same time, and no message ever waits behind another one that its receiver has not posted (no head-of-line blocking):
 // above the eager limit a sender waits for clear-to-send, which the receiver's transport issues when its receive is
-// posted; eager data is bounded per peer and always drained. Bytes of both sides are equal (the engine's promise; a
-// transport reports a difference as an error).
+// posted; eager data is bounded per peer and always drained. Bytes of both sides are equal; a difference is what
+// callers whose counts disagree made, and whichever side sees it reports it as an error of kInvalidUsage that names
+// both (different_sizes() in agreement.h).
 //
 // Completion. A send is done when its pieces may be overwritten: the peer has read them (mapped), or they were copied
 // out. A receive with a destination is done when the data is there. A receive without a destination (a *view*) is done
@@ -48,10 +49,21 @@ struct MessageTag {
   uint32_t message = 0;    // number of the message from this sender to this receiver in the phase
   uint64_t offset = 0;     // bytes, of the segment in the message
   uint32_t check = 0;  // of what the sender of the message (or the poster of the receive) runs; not part of the name
+  // Not part of the name either. Where only the two ends know how long a message is: its bytes, of all segments
+  // together. The first segment tells of a difference; else ends of different numbers of segments would wait for each
+  // other. Such a message is the only one of its pair in the operation (phase and message are 0), so headers carry it
+  // in their place.
+  uint64_t whole = 0;
   bool operator==(const MessageTag& other) const {
     return operation == other.operation && phase == other.phase && message == other.message && offset == other.offset;
   }
 };
+
+// Whether the ends of a message mean different sizes. `bytes` are those of the segment at either end.
+constexpr bool sizes_differ(const MessageTag& sent, uint64_t sent_bytes, const MessageTag& expected,
+                            uint64_t expected_bytes) {
+  return sent_bytes != expected_bytes || sent.whole != expected.whole;
+}
 
 // The phase of messages that only say what their sender runs.
 inline constexpr uint32_t kNoticePhase = UINT32_MAX;

@@ -178,5 +178,61 @@ TEST_P(TransportAgreement, EqualOperationsInAnyOrderAreFine) {
   for (const Incoming& message : in) EXPECT_TRUE(message.right());
 }
 
+// Ends that do not mean the same size: whichever side sees it names both ranks and both sizes, whoever is first, and
+// nothing is delivered. `whole`: the segments are alike, the messages that they begin are not.
+TEST_P(TransportAgreement, DifferentSizesAreAnErrorThatNamesBoth) {
+  struct Case {
+    size_t sent;
+    size_t expected;
+    uint64_t sent_whole;
+    uint64_t expected_whole;
+  };
+  const Case cases[] = {{8, 16, 0, 0},
+                        {0, 4, 0, 0},
+                        {4, 0, 0, 0},
+                        {3000, 2999, 3000, 2999},
+                        {60'000, 60'004, 60'000, 60'004},
+                        {3'000'000, 1'000'000, 3'000'000, 1'000'000},
+                        {262'144, 262'144, 524'288, 262'144},
+                        {262'144, 4, 3'000'000, 4},
+                        {4, 262'144, 4, 3'000'000},
+                        {262'144, 262'144, 262'144, uint64_t{1} << 40},
+                        {16, 16, 4'000'016, 16}};
+  for (const Case& c : cases) {
+    for (const bool posted_first : {true, false}) {
+      SCOPED_TRACE(testing::Message() << c.sent << " sent, " << c.expected << " expected, whole " << c.sent_whole
+                                      << ", " << c.expected_whole << (posted_first ? ", posted first" : ""));
+      Agreeing a(GetParam(), 2);
+      a.connect();
+      MessageTag sent{7, 0, 0, 0, kOurs};
+      MessageTag expected = sent;
+      sent.whole = c.sent_whole;
+      expected.whole = c.expected_whole;
+      Outgoing out(1, sent, c.sent);
+      Incoming in(0, expected, c.expected, c.expected == 0 ? 0 : 1);
+      Error error{Code::kSuccess, ""};
+      const auto keep = [&error](const Result<bool>& result) {
+        if (!result.ok()) error = result.error();
+        return result.ok() && result.value();
+      };
+      bool posted_in = false;
+      bool posted_out = false;
+      const auto step = [&]() -> Status {
+        if (!posted_in && (posted_first || posted_out)) posted_in = keep(a.endpoints[1].post_recv(in.request));
+        if (!posted_out && (!posted_first || posted_in)) posted_out = keep(a.endpoints[0].post_send(out.request));
+        for (int32_t rank = 0; rank < 2 && error.code == Code::kSuccess; ++rank) keep(a.endpoints[rank].progress());
+        return {};
+      };
+      ASSERT_TRUE(drive_until(step, [&] { return error.code != Code::kSuccess; }));
+      EXPECT_EQ(error.code, Code::kInvalidUsage);
+      const uint64_t sent_size = c.sent_whole != 0 ? c.sent_whole : c.sent;
+      const uint64_t expected_size = c.expected_whole != 0 ? c.expected_whole : c.expected;
+      EXPECT_EQ(error.message, test_name(0) + " sends " + std::to_string(sent_size) + " bytes to " + test_name(1) +
+                                   ", which expects " + std::to_string(expected_size) + ", in operation 7");
+      EXPECT_FALSE(in.done());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace trestle

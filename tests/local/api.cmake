@@ -5,11 +5,13 @@ if(TARGET trestle AND SODIUM_FOUND)
   trestle_test(NAME api_processes_test LABEL local LIBS trestle_api_calls trestle_api_sockets SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_processes_test.cpp)
   trestle_test(NAME api_bad_input_test LABEL local LIBS trestle_api_calls trestle_api_sockets SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/api_bad_blocks_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_bad_calls_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_bad_config_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_strangers_test.cpp)
   trestle_test(NAME api_failure_test LABEL local LIBS trestle_api_calls TIMEOUT 600 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_deadline_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_disagreement_test.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/api_kill_test.cpp)
+    ${CMAKE_CURRENT_LIST_DIR}/api_kill_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/api_sizes_test.cpp)
 endif()

@@ -127,10 +127,11 @@ Result<bool> LoopbackTransport::post_recv(RecvRequest& request) {
 
 Status LoopbackTransport::deliver(Peer& peer, SendRequest& send, RecvRequest& receive) {
   if (!peer.mailbox->begin_reading()) return left_error(receive.peer);
-  if (send.bytes != receive.bytes) {
+  if (sizes_differ(send.tag, send.bytes, receive.tag, receive.bytes)) {
+    const Error error =
+        different_sizes(name(receive.peer), name(rank_), send.tag, send.bytes, receive.tag, receive.bytes);
     peer.mailbox->end_reading();
-    return fail(Code::kRemoteError, name(receive.peer) + " sends " + std::to_string(send.bytes) + " bytes where " +
-                                        std::to_string(receive.bytes) + " are expected");
+    return fail(error.code, error.message);
   }
   if (receive.pieces.empty() && receive.bytes > 0) {
     receive.view.assign(send.pieces.begin(), send.pieces.end());

@@ -110,13 +110,16 @@ void OutLane::push(const Descriptor& descriptor) {
   const auto sequence = static_cast<uint32_t>(++produced_);
   place.kind = descriptor.kind;
   place.count = descriptor.count;
-  place.flags = descriptor.flags;
+  const uint64_t whole = descriptor.tag.whole;
+  CHECK(whole == 0 || (descriptor.tag.phase == 0 && descriptor.tag.message == 0),
+        "a message of many says how long all of it is");
+  place.flags = whole != 0 ? descriptor.flags | kWhole : descriptor.flags;
   place.extra_slot = descriptor.extra_slot;
   place.bytes = descriptor.bytes;
   place.operation = descriptor.tag.operation;
   place.offset = descriptor.tag.offset;
-  place.phase = descriptor.tag.phase;
-  place.message = descriptor.tag.message;
+  place.phase = whole != 0 ? static_cast<uint32_t>(whole >> 32) : descriptor.tag.phase;
+  place.message = whole != 0 ? static_cast<uint32_t>(whole) : descriptor.tag.message;
   place.check = descriptor.tag.check;
   std::memcpy(place.extra.data(), &descriptor.extra, place.extra.size());
   // An exchange, because the look at the consumer's `asleep` word that follows must not be made before it.
@@ -165,10 +168,14 @@ bool InLane::peek(Descriptor& descriptor) const {
   const DescriptorLine& place = ring()[position_ & (shape_.descriptors - 1)];
   descriptor.kind = place.kind;
   descriptor.count = place.count;
-  descriptor.flags = place.flags;
+  descriptor.flags = place.flags & ~kWhole;
   descriptor.extra_slot = place.extra_slot;
   descriptor.bytes = place.bytes;
   descriptor.tag = {place.operation, place.phase, place.message, place.offset, place.check};
+  if ((place.flags & kWhole) != 0) {
+    descriptor.tag.whole = uint64_t{place.phase} << 32 | place.message;
+    descriptor.tag.phase = descriptor.tag.message = 0;
+  }
   std::memcpy(&descriptor.extra, place.extra.data(), place.extra.size());
   return true;
 }

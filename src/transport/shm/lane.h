@@ -41,7 +41,9 @@ enum class DescriptorKind : uint8_t {
 inline constexpr size_t kInlineBytes = 20;
 inline constexpr size_t kSlotsPerDescriptor = 20;
 inline constexpr size_t kMostSlots = 64;
-inline constexpr uint8_t kSolicited = 1;  // Descriptor::flags
+// Descriptor::flags
+inline constexpr uint8_t kSolicited = 1;
+inline constexpr uint8_t kWhole = 2;  // in the ring only: phase and message hold MessageTag::whole
 
 struct MappedPiece {
   uint64_t id = 0;

@@ -99,9 +99,9 @@ Status Receiver::post(RecvRequest& request) {
 }
 
 Status Receiver::match(Incoming& message, RecvRequest& request) {
-  if (message.bytes != request.bytes) {
-    return Error{Code::kRemoteError, links_.name(peer_) + " sends " + std::to_string(message.bytes) + " bytes where " +
-                                         std::to_string(request.bytes) + " are expected"};
+  if (sizes_differ(message.tag, message.bytes, request.tag, request.bytes)) {
+    const std::string own = agreement_ != nullptr ? agreement_->name(agreement_->rank()) : "this rank";
+    return different_sizes(links_.name(peer_), own, message.tag, message.bytes, request.tag, request.bytes);
   }
   message.request = &request;
   if (message.asked) clear(message);

@@ -1,8 +1,9 @@
 // The header before everything that travels on a tcp connection. Pure functions, any thread.
 //
-// 48 bytes, little-endian: magic u16, type u8, 0 u8, check of the connection u32, credit u32, check of the operation
-// u32, operation u64, phase u32, message u32, offset u64, bytes u64. kEager and kData are followed by `bytes` bytes of
-// payload, the others by the next header.
+// 48 bytes, little-endian: magic u16, type u8, flags u8, check of the connection u32, credit u32, check of the
+// operation u32, operation u64, phase u32, message u32 (flag 1: instead of both the bytes of the whole message u64,
+// high half first), offset u64, bytes u64. kEager and kData are followed by `bytes` bytes of payload, the others by the
+// next header.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +16,12 @@
 namespace trestle {
 
 enum class FrameType : uint8_t {
-  kEager = 1,        // a message that its sender was not asked for
-  kData = 2,         // the answer to kClear
-  kClear = 3,        // clear to send: the receive of `tag`, of `bytes`, is posted
-  kRequest = 4,      // a small message waits for kClear because there is no credit for it
-  kCredit = 5,       // only carries credit
+  kEager = 1,  // a message that its sender was not asked for
+  kData = 2,   // the answer to kClear
+  kClear = 3,  // clear to send: the receive of `tag`, of `bytes`, is posted
+  kRequest =
+      4,        // a message waits for kClear: a small one for which there is no credit, or one that says its whole size
+  kCredit = 5,  // only carries credit
   kGoodbye = 6,      // the last frame: the sender closes in peace
   kGoodbyeSeen = 7,  // the answer: everything before kGoodbye was read
   kWelcome = 8,      // the acceptor's first frame: this is the connection of the pair

@@ -100,8 +100,13 @@ class Link {
   };
   struct Early {  // arrived before its receive
     std::byte* buffer = nullptr;
+    MessageTag tag;
     uint64_t bytes = 0;
     bool complete = false;
+  };
+  struct Announced {  // of a message whose other end is not here yet
+    MessageTag tag;
+    uint64_t bytes = 0;
   };
 
   Status handle(const Frame& frame);
@@ -113,6 +118,10 @@ class Link {
   Status begin_payload(const Frame& frame, RecvRequest* receive);
   Status took(uint64_t bytes);
   Status end_payload();
+  // Who sends and who expects: this rank and the peer, or the other way round.
+  Error sent_differs(const SendRequest& request, const MessageTag& expected, uint64_t bytes) const;
+  Error received_differs(const MessageTag& sent, uint64_t bytes, const RecvRequest& request) const;
+  std::string name_of(bool peer) const;
   Status accept_early(Early early, RecvRequest& request);
   void complete(RecvRequest& request, std::byte* buffer);
 
@@ -132,16 +141,16 @@ class Link {
 
   TagMap<RecvRequest*> receives_;  // posted, no data yet
   TagMap<Early> early_;
-  TagMap<uint64_t> requests_;  // kRequest without a receive: bytes
-  uint64_t early_cost_ = 0;    // credit in use by the peer
-  uint64_t owed_ = 0;          // credit to be given back
+  TagMap<Announced> requests_;  // kRequest without a receive
+  uint64_t early_cost_ = 0;     // credit in use by the peer
+  uint64_t owed_ = 0;           // credit to be given back
   size_t cleared_receives_ = 0;
   Incoming in_;
   std::array<std::byte, kFrameBytes> header_{};
   size_t header_bytes_ = 0;
 
   TagMap<SendRequest*> waiting_;     // for kClear
-  TagMap<uint64_t> clears_;          // kClear without a send: bytes
+  TagMap<Announced> clears_;         // kClear without a send
   std::vector<SendRequest*> ready_;  // heap: oldest tag first
   uint64_t credit_;
   std::vector<std::byte> control_;

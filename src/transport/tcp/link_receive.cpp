@@ -10,11 +10,6 @@ namespace {
 
 constexpr size_t kMostOpen = 16 * 1024;  // as in link_send.cpp
 
-Error wrong_size(uint64_t sent, uint64_t expected) {
-  return Error{Code::kRemoteError,
-               "sends " + std::to_string(sent) + " bytes where " + std::to_string(expected) + " are expected"};
-}
-
 void copy_into(PieceCursor<Piece>& to, std::span<const std::byte> data) {
   while (!data.empty()) {
     const Piece piece = to.rest();
@@ -28,6 +23,15 @@ void copy_into(PieceCursor<Piece>& to, std::span<const std::byte> data) {
 constexpr uint64_t kCleared = 1;  // in a receive's word[0]
 
 }  // namespace
+
+std::string Link::name_of(bool peer) const {
+  if (agreement_ != nullptr) return agreement_->name(peer ? peer_ : agreement_->rank());
+  return peer ? "rank " + std::to_string(peer_) : "this rank";
+}
+
+Error Link::received_differs(const MessageTag& sent, uint64_t bytes, const RecvRequest& request) const {
+  return different_sizes(name_of(true), name_of(false), sent, bytes, request.tag, request.bytes);
+}
 
 Result<bool> Link::post_recv(RecvRequest& request) {
   CHECK(request.pieces.empty() || total_bytes(request.pieces) == request.bytes,
@@ -44,15 +48,17 @@ Result<bool> Link::post_recv(RecvRequest& request) {
   }
   if (!receives_.insert(request.tag, &request))
     return Error{Code::kInternalError, "is expected to send two messages with the same tag"};
-  uint64_t bytes = 0;
-  const bool asked = requests_.take(request.tag, bytes);
-  if (asked && bytes != request.bytes) return wrong_size(bytes, request.bytes);
+  Announced message;
+  const bool asked = requests_.take(request.tag, message);
+  if (asked && sizes_differ(message.tag, message.bytes, request.tag, request.bytes))
+    return received_differs(message.tag, message.bytes, request);
   if (asked || request.bytes > limits_.eager_bytes) clear_to_send(request);
   return true;
 }
 
 Status Link::accept_early(Early early, RecvRequest& request) {
-  if (early.bytes != request.bytes) return wrong_size(early.bytes, request.bytes);
+  if (sizes_differ(early.tag, early.bytes, request.tag, request.bytes))
+    return received_differs(early.tag, early.bytes, request);
   give_credit_back(early.bytes + kEagerOverhead);
   if (early.complete)
     complete(request, early.buffer);
@@ -189,16 +195,21 @@ Status Link::handle_message(const Frame& frame) {
 }
 
 Status Link::requested(const Frame& frame) {
-  if (frame.bytes > limits_.eager_bytes)
-    return Error{Code::kRemoteError, "asked to send a message that needs no asking"};
+  const bool large = frame.bytes > limits_.eager_bytes;
+  if (large && frame.tag.whole == 0) return Error{Code::kRemoteError, "asked to send a message that needs no asking"};
   if (RecvRequest** receive = receives_.find(frame.tag); receive != nullptr) {
-    if (frame.bytes != (*receive)->bytes) return wrong_size(frame.bytes, (*receive)->bytes);
-    if ((*receive)->transport.word[0] == kCleared) return Error{Code::kRemoteError, "asked twice to send a message"};
+    if (sizes_differ(frame.tag, frame.bytes, (*receive)->tag, (*receive)->bytes))
+      return received_differs(frame.tag, frame.bytes, **receive);
+    if ((*receive)->transport.word[0] == kCleared) {
+      if (large) return {};  // it crossed the clearance on its way
+      return Error{Code::kRemoteError, "asked twice to send a message"};
+    }
     clear_to_send(**receive);
     return {};
   }
   if (requests_.size() >= kMostOpen) return Error{Code::kRemoteError, "asked to send too many messages"};
-  if (!requests_.insert(frame.tag, frame.bytes)) return Error{Code::kRemoteError, "asked twice to send a message"};
+  if (!requests_.insert(frame.tag, {frame.tag, frame.bytes}))
+    return Error{Code::kRemoteError, "asked twice to send a message"};
   return {};
 }
 
@@ -210,7 +221,8 @@ Status Link::begin_eager(const Frame& frame) {
   early_cost_ += cost;
   RecvRequest* receive = nullptr;
   if (receives_.take(frame.tag, receive)) {
-    if (receive->bytes != frame.bytes) return wrong_size(frame.bytes, receive->bytes);
+    if (sizes_differ(frame.tag, frame.bytes, receive->tag, receive->bytes))
+      return received_differs(frame.tag, frame.bytes, *receive);
     if (receive->transport.word[0] == kCleared)
       return Error{Code::kRemoteError, "sent a cleared message as an eager one"};
     give_credit_back(cost);
@@ -223,7 +235,8 @@ Status Link::begin_data(const Frame& frame) {
   if (!receives_.take(frame.tag, receive) || receive->transport.word[0] != kCleared)
     return Error{Code::kRemoteError, "sent a message that was not cleared"};
   --cleared_receives_;
-  if (receive->bytes != frame.bytes) return wrong_size(frame.bytes, receive->bytes);
+  if (sizes_differ(frame.tag, frame.bytes, receive->tag, receive->bytes))
+    return received_differs(frame.tag, frame.bytes, *receive);
   return begin_payload(frame, receive);
 }
 
@@ -240,7 +253,7 @@ Status Link::begin_payload(const Frame& frame, RecvRequest* receive) {
   } else if (frame.bytes > 0) {
     in_.rest = PieceCursor<Piece>(receive->pieces);
   }
-  if (receive == nullptr && !early_.insert(frame.tag, {in_.buffer.data, frame.bytes, false}))
+  if (receive == nullptr && !early_.insert(frame.tag, {in_.buffer.data, frame.tag, frame.bytes, false}))
     return Error{Code::kRemoteError, "sent two messages with the same tag"};
   return frame.bytes == 0 ? end_payload() : Status();
 }

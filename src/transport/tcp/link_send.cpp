@@ -28,6 +28,10 @@ iovec vector_of(const std::byte* data, size_t bytes) {
 
 }  // namespace
 
+Error Link::sent_differs(const SendRequest& request, const MessageTag& expected, uint64_t bytes) const {
+  return different_sizes(name_of(false), name_of(true), request.tag, request.bytes, expected, bytes);
+}
+
 Result<bool> Link::post_send(SendRequest& request) {
   CHECK(total_bytes(request.pieces) == request.bytes, "the pieces of a send are not its bytes");
   if (is_notice(request.tag)) {
@@ -37,11 +41,10 @@ Result<bool> Link::post_send(SendRequest& request) {
   }
   if (waiting_.size() + ready_.size() >= kMostOpen) return false;
   request.state = RequestState::kPending;
-  uint64_t bytes = 0;
-  if (clears_.take(request.tag, bytes)) {
-    if (bytes != request.bytes)
-      return Error{Code::kRemoteError,
-                   "expects " + std::to_string(bytes) + " bytes in a message of " + std::to_string(request.bytes)};
+  Announced clear;
+  if (clears_.take(request.tag, clear)) {
+    if (sizes_differ(request.tag, request.bytes, clear.tag, clear.bytes))
+      return sent_differs(request, clear.tag, clear.bytes);
     make_ready(request);
     return true;
   }
@@ -56,7 +59,9 @@ Result<bool> Link::post_send(SendRequest& request) {
   }
   if (!waiting_.insert(request.tag, &request))
     return Error{Code::kInternalError, "was sent two messages with the same tag"};
-  if (small) put_control(FrameType::kRequest, request.tag, request.bytes);
+  // A receiver that expects little clears nothing: where sizes may differ it has to hear of this one.
+  const bool may_differ = request.tag.whole != 0 && request.tag.offset == 0;
+  if (small || may_differ) put_control(FrameType::kRequest, request.tag, request.bytes);
   return true;
 }
 
@@ -69,14 +74,13 @@ void Link::make_ready(SendRequest& request) {
 Status Link::cleared(const Frame& frame) {
   SendRequest* request = nullptr;
   if (waiting_.take(frame.tag, request)) {
-    if (frame.bytes != request->bytes)
-      return Error{Code::kRemoteError, "expects " + std::to_string(frame.bytes) + " bytes in a message of " +
-                                           std::to_string(request->bytes)};
+    if (sizes_differ(request->tag, request->bytes, frame.tag, frame.bytes))
+      return sent_differs(*request, frame.tag, frame.bytes);
     make_ready(*request);
     return {};
   }
   if (clears_.size() >= kMostOpen) return Error{Code::kRemoteError, "cleared too many messages that nobody sends"};
-  if (!clears_.insert(frame.tag, frame.bytes)) return Error{Code::kRemoteError, "cleared a message twice"};
+  if (!clears_.insert(frame.tag, {frame.tag, frame.bytes})) return Error{Code::kRemoteError, "cleared a message twice"};
   return {};
 }
 

@@ -128,6 +128,12 @@ Error TcpTransport::peer_error(int32_t rank, const Error& error) {
   return fail(error.code, "tcp connection with " + name(rank) + ": " + error.message);
 }
 
+// A link's sentences go on from the peer's name, but for those about both ranks.
+Error TcpTransport::link_error(int32_t rank, const Error& error) {
+  const bool whole = error.code == Code::kInvalidUsage;
+  return fail(error.code, whole ? error.message : name(rank) + " " + error.message);
+}
+
 Result<bool> TcpTransport::post_send(SendRequest& request) {
   if (is_notice(request.tag) && !closed_ && !error_.has_value()) {
     const Peer& peer = peers_[request.peer];
@@ -137,7 +143,7 @@ Result<bool> TcpTransport::post_send(SendRequest& request) {
   Peer* peer = TRY(reach(request.peer));
   const bool idle = !peer->link->has_output();
   Result<bool> posted = peer->link->post_send(request);
-  if (!posted.ok()) return fail(posted.error().code, name(request.peer) + " " + posted.error().message);
+  if (!posted.ok()) return link_error(request.peer, posted.error());
   // A message that may go and has nothing before it goes now; everything else goes with the next progress().
   if (posted.value() && idle && peer->fd && peer->writable && peer->link->sending()) TRY(write_to(request.peer));
   return posted;
@@ -149,7 +155,7 @@ Result<bool> TcpTransport::post_recv(RecvRequest& request) {
   const bool here = !closed_ && !error_.has_value() && link != nullptr && link->has_early(request.tag);
   Peer* peer = here ? &peers_[request.peer] : TRY(reach(request.peer));
   Result<bool> posted = peer->link->post_recv(request);
-  if (!posted.ok()) return fail(posted.error().code, name(request.peer) + " " + posted.error().message);
+  if (!posted.ok()) return link_error(request.peer, posted.error());
   return posted;
 }
 
@@ -243,10 +249,7 @@ Result<bool> TcpTransport::read_from(int32_t rank) {
     const size_t direct = std::min(got.value(), target);
     Status status = link.filled(direct);
     if (status.ok()) status = link.take(std::span(read_buffer_).first(got.value() - direct));
-    if (!status.ok()) {
-      const bool whole = status.error().code == Code::kInvalidUsage;
-      return fail(status.error().code, whole ? status.error().message : name(rank) + " " + status.error().message);
-    }
+    if (!status.ok()) return link_error(rank, status.error());
     moved = moved || got.value() > 0;
     if (link.peer_left()) TRY(check_left(rank));
     // Less than was asked for: the socket is empty, and epoll tells when more comes.

@@ -59,6 +59,7 @@ class TcpTransport final : public Transport {
   TcpTransport(const EndpointConfig& config, Listener listener, UniqueFd epoll);
 
   Error fail(Code code, std::string sentence);
+  Error link_error(int32_t rank, const Error& error);
   Error peer_error(int32_t rank, const Error& error);
   const std::string& name(int32_t rank) const { return names_[rank]; }
 

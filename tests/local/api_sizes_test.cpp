@@ -1,0 +1,154 @@
+// Ranks whose counts differ where only two of them know a count: everybody gets an error, both of them one that names
+// both ranks and both sizes; nobody waits for the deadline, and no byte lands behind what was expected.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/ranks.h"
+
+namespace api {
+namespace {
+
+using ranks::contains;
+
+constexpr int kRanks = 4;
+constexpr int kSender = 1;
+constexpr int kReceiver = 0;
+constexpr size_t kSegment = 65'536;  // floats in 256 KiB: what messages are cut into
+constexpr size_t kMost = 20 * kSegment;
+
+struct Sizes {
+  size_t sent;
+  size_t expected;
+};
+constexpr Sizes kSizes[] = {{3, 2},
+                            {2, 3},
+                            {0, 5},
+                            {5, 0},
+                            {3000, 2999},
+                            {kSegment + 1, kSegment},
+                            {kSegment, 1},
+                            {1, kSegment},
+                            {kMost, 1},
+                            {2 * kSegment, kSegment},
+                            {kSegment, 2 * kSegment},
+                            {kMost, kMost - kSegment}};
+
+enum class Kind { kGatherV, kScatterV, kAllToAllV, kMessage };
+
+// Everybody else's blocks have two elements.
+trestleResult_t call(Kind kind, const Sizes& sizes, int rank, float* send, float* recv, trestleComm_t comm) {
+  std::vector<size_t> sendcounts(kRanks, 2);
+  std::vector<size_t> recvcounts(kRanks, 2);
+  switch (kind) {
+    case Kind::kGatherV:
+      recvcounts[kSender] = sizes.expected;
+      return trestleGatherV(send, rank == kSender ? sizes.sent : 2, recv, recvcounts.data(), nullptr, trestleFloat32,
+                            kReceiver, comm, nullptr);
+    case Kind::kScatterV:
+      sendcounts[kReceiver] = sizes.sent;
+      return trestleScatterV(send, sendcounts.data(), nullptr, recv, rank == kReceiver ? sizes.expected : 2,
+                             trestleFloat32, kSender, comm, nullptr);
+    case Kind::kAllToAllV:
+      if (rank == kSender) sendcounts[kReceiver] = sizes.sent;
+      if (rank == kReceiver) recvcounts[kSender] = sizes.expected;
+      return trestleAllToAllV(send, sendcounts.data(), nullptr, recv, recvcounts.data(), nullptr, trestleFloat32, comm,
+                              nullptr);
+    case Kind::kMessage:
+      if (rank == kSender) return trestleSend(send, sizes.sent, trestleFloat32, kReceiver, comm, nullptr);
+      if (rank == kReceiver) return trestleRecv(recv, sizes.expected, trestleFloat32, kSender, comm, nullptr);
+      return trestleSuccess;
+  }
+  return trestleInternalError;
+}
+
+void disagree(Kind kind, const Sizes& sizes, int rank, trestleComm_t comm) {
+  SCOPED_TRACE(testing::Message() << "kind " << static_cast<int>(kind) << ", " << sizes.sent << " sent, "
+                                  << sizes.expected << " expected, rank " << rank);
+  std::vector<float> send(kMost + 8, 1.0F);
+  std::vector<float> recv(kMost + 8, 7.0F);
+  trestleResult_t result = call(kind, sizes, rank, send.data(), recv.data(), comm);
+  if (result == trestleSuccess) result = trestleCommSynchronize(comm);
+  // A rank whose part needed nobody is told a moment later.
+  ranks::wait_until([&] {
+    return result != trestleSuccess || trestleCommGetAsyncError(comm, &result) != trestleSuccess ||
+           result != trestleSuccess;
+  });
+  const std::string sentence = trestleGetLastError(comm);
+  // The others, who had not begun, may find their connections closed before they hear why.
+  if (rank != kSender && rank != kReceiver) return;
+  EXPECT_EQ(result, trestleInvalidUsage) << sentence;
+  const std::string facts[] = {"rank 0", "rank 1", "sends " + std::to_string(sizes.sent * 4) + " bytes",
+                               "expects " + std::to_string(sizes.expected * 4)};
+  for (const std::string& fact : facts) EXPECT_TRUE(contains(sentence, fact)) << fact << " in: " << sentence;
+  if (rank != kReceiver) return;
+  // Others' blocks may have come: two elements each, before and behind.
+  const size_t upto = sizes.expected + 2 * (kRanks - 1);
+  EXPECT_TRUE(
+      std::all_of(recv.begin() + static_cast<std::ptrdiff_t>(upto), recv.end(), [](float v) { return v == 7.0F; }));
+}
+
+class ApiSizes : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, ApiSizes, testing::Range(0, 4));
+
+TEST_P(ApiSizes, DifferencesAreToldToAll) {
+  const auto kind = static_cast<Kind>(GetParam());
+  for (const char* transport : {"loopback", "shm", "tcp"}) {
+    for (const Sizes& sizes : kSizes) {
+      // A message of no elements is none.
+      if (kind == Kind::kMessage && (sizes.sent == 0 || sizes.expected == 0)) continue;
+      SCOPED_TRACE(transport);
+      const ranks::Settings settings{.ranks = kRanks, .transport = transport};
+      ranks::on_threads(
+          settings, [&](int rank, trestleComm_t comm) { disagree(kind, sizes, rank, comm); }, {}, 50);
+      ASSERT_FALSE(HasFailure());
+    }
+  }
+}
+
+TEST_P(ApiSizes, DifferencesAreToldToProcesses) {
+  const auto kind = static_cast<Kind>(GetParam());
+  for (const char* transport : {"shm", "tcp"}) {
+    for (const Sizes& sizes : {kSizes[0], kSizes[9], kSizes[10]}) {
+      SCOPED_TRACE(transport);
+      const ranks::Settings settings{.ranks = kRanks, .transport = transport};
+      const auto body = [&](ranks::Process& process, trestleComm_t comm) { disagree(kind, sizes, process.rank, comm); };
+      ranks::on_processes(settings, body, {}, 50);
+      ASSERT_FALSE(HasFailure());
+    }
+  }
+}
+
+// Counts that all ranks know are part of what is compared before anything else.
+TEST(ApiSizesOfAll, CountsThatAllKnowAreCompared) {
+  for (const char* transport : {"loopback", "shm", "tcp"}) {
+    for (const bool scatter : {false, true}) {
+      ranks::on_threads(
+          {.ranks = 3, .transport = transport},
+          [&](int rank, trestleComm_t comm) {
+            std::vector<float> send(1000);
+            std::vector<float> recv(1000);
+            // The total is the same, and rank 0 and 1 are right about their own blocks.
+            const size_t counts[2][3] = {{100, 200, 300}, {100, 300, 200}};
+            const size_t* mine = counts[rank == 2 ? 1 : 0];
+            trestleResult_t result = scatter ? trestleReduceScatterV(send.data(), recv.data(), mine, trestleFloat32,
+                                                                     trestleSum, comm, nullptr)
+                                             : trestleAllGatherV(send.data(), mine[rank], recv.data(), mine, nullptr,
+                                                                 trestleFloat32, comm, nullptr);
+            if (result == trestleSuccess) result = trestleCommSynchronize(comm);
+            ranks::wait_until([&] {
+              return result != trestleSuccess || trestleCommGetAsyncError(comm, &result) != trestleSuccess ||
+                     result != trestleSuccess;
+            });
+            const std::string sentence = trestleGetLastError(comm);
+            EXPECT_EQ(result, trestleInvalidUsage) << sentence;
+            EXPECT_TRUE(contains(sentence, "rank 2")) << sentence;
+            EXPECT_TRUE(contains(sentence, "count")) << sentence;
+          },
+          {}, 50);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace api
