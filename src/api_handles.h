@@ -28,12 +28,13 @@ struct Handle {
   std::shared_ptr<T> object;
 };
 
-// A request of a separated all-reduce.
-struct SeparatedAllReduce {
+// A request: of an all-reduce in two halves, or of one whole collective that can be started again and again.
+struct Request {
   std::shared_ptr<Communicator> communicator;
   std::shared_ptr<Stream> stream;
-  Call start, finish;
+  Call start, finish;  // of a whole collective only the first
   bool persistent = false;
+  bool whole = false;
   Mutex mutex;
   // kGrouped: a half waits for the end of its group.
   enum class State { kInactive, kStarted, kFinishing, kGrouped } state TRESTLE_GUARDED_BY(mutex) = State::kInactive;
@@ -42,7 +43,7 @@ struct SeparatedAllReduce {
   bool holds_start = false;                                   // its prepared calls in the communicator's cache
   bool holds_finish = false;
 
-  ~SeparatedAllReduce() {
+  ~Request() {
     if (holds_start) communicator->release_call(start);
     if (holds_finish) communicator->release_call(finish);
   }
@@ -83,7 +84,7 @@ class HandlePool {
 struct trestleComm : trestle::Handle<trestle::Communicator> {};
 struct trestleStream : trestle::Handle<trestle::Stream> {};
 struct trestleEvent : trestle::Handle<trestle::Event> {};
-struct trestleRequest : trestle::Handle<trestle::SeparatedAllReduce> {};
+struct trestleRequest : trestle::Handle<trestle::Request> {};
 
 namespace trestle {
 

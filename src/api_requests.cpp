@@ -1,19 +1,19 @@
 // The C API: the separated all-reduce and its requests.
-#include "api_handles.h"
+#include "api_calls.h"
 
 using namespace trestle;
 
 namespace {
 
-using State = SeparatedAllReduce::State;
+using State = Request::State;
 
-Result<std::shared_ptr<SeparatedAllReduce>> make_request(trestleComm_t comm, const char* function, const void* send,
-                                                         void* recv, size_t count, trestleDataType_t type,
-                                                         trestleRedOp_t op, trestleStream_t stream) {
+Result<std::shared_ptr<Request>> make_request(trestleComm_t comm, const char* function, const void* send, void* recv,
+                                              size_t count, trestleDataType_t type, trestleRedOp_t op,
+                                              trestleStream_t stream) {
   if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
   Use use(comm);
   if (!use.alive()) return invalid_usage(std::string(function) + ": the communicator was destroyed");
-  auto request = std::make_shared<SeparatedAllReduce>();
+  auto request = std::make_shared<Request>();
   request->communicator = use.object();
   request->stream = TRY(stream_of(stream, use.object()));
   Call& start = request->start;
@@ -43,8 +43,7 @@ Status in_a_group(const char* function) {
 }
 
 // A half is on `stream`: puts an event behind it.
-void record_half(SeparatedAllReduce& request, const std::shared_ptr<Stream>& stream, State state)
-    TRESTLE_REQUIRES(request.mutex) {
+void record_half(Request& request, const std::shared_ptr<Stream>& stream, State state) TRESTLE_REQUIRES(request.mutex) {
   request.done = std::make_shared<Event>();
   stream->record(request.done);
   request.running = stream;
@@ -52,11 +51,11 @@ void record_half(SeparatedAllReduce& request, const std::shared_ptr<Stream>& str
 }
 
 // Submits a half, or leaves it to the open group; `state` is the request's when it was submitted.
-Status run_half(const std::shared_ptr<SeparatedAllReduce>& request, const Call& call,
-                const std::shared_ptr<Stream>& stream, State state) TRESTLE_REQUIRES(request->mutex) {
+Status run_half(const std::shared_ptr<Request>& request, const Call& call, const std::shared_ptr<Stream>& stream,
+                State state) TRESTLE_REQUIRES(request->mutex) {
   const bool elsewhere = request->done && stream != request->running;  // what it must wait for is on another stream
   const std::shared_ptr<Event> after = elsewhere ? request->done : nullptr;
-  const bool empty = call.request.count == 0;
+  const bool empty = is_empty(call);
   TRY(request->communicator->check_open());
   Group& group = Group::of_this_thread();
   if (!group.open()) {
@@ -76,7 +75,7 @@ Status run_half(const std::shared_ptr<SeparatedAllReduce>& request, const Call& 
   return status;
 }
 
-Status start(const std::shared_ptr<SeparatedAllReduce>& request, const char* function) {
+Status start(const std::shared_ptr<Request>& request, const char* function) {
   const MutexLock lock(request->mutex);
   if (request->state == State::kGrouped) return in_a_group(function);
   if (request->state != State::kInactive) return invalid_usage("the request was started already and is not finished");
@@ -104,16 +103,17 @@ trestleResult_t half_of_request(trestleRequest_t handle, const char* function, F
 
 // The event of what was last started, and the stream that it is on.
 using Started = std::pair<std::shared_ptr<Event>, std::shared_ptr<Stream>>;
-Result<Started> last_started(SeparatedAllReduce& request, const char* function) {
+Result<Started> last_started(Request& request, const char* function) {
   const MutexLock lock(request.mutex);
   if (request.state == State::kGrouped) return in_a_group(function).error();
   return Started{request.done, request.running};
 }
 
 // After completion: a finished persistent request may start again.
-Status settle(SeparatedAllReduce& request) {
+Status settle(Request& request) {
   const MutexLock lock(request.mutex);
-  if (request.state == State::kFinishing && request.done && request.done->complete()) request.state = State::kInactive;
+  const State last = request.whole ? State::kStarted : State::kFinishing;
+  if (request.state == last && request.done && request.done->complete()) request.state = State::kInactive;
   if (auto failure = request.communicator->failure()) return *failure;
   return {};
 }
@@ -155,7 +155,7 @@ trestleResult_t trestleAllReduceInit(const void* send, void* recv, size_t count,
 
 trestleResult_t trestleRequestStart(trestleRequest_t request) {
   return half_of_request(request, "RequestStart", [](const auto& object) -> Status {
-    if (!object->persistent) return invalid_usage("RequestStart: only a request of AllReduceInit can be started again");
+    if (!object->persistent) return invalid_usage("RequestStart: only a request of an Init call can be started again");
     TRY(settle(*object));
     return start(object, "RequestStart");
   });
@@ -167,6 +167,9 @@ trestleResult_t trestleAllReduceFinish(trestleRequest_t request, trestleStream_t
         stream == nullptr ? object->stream : TRY(stream_of(stream, object->communicator));
     const MutexLock lock(object->mutex);
     if (object->state == State::kGrouped) return in_a_group("AllReduceFinish");
+    if (object->whole) {
+      return invalid_usage("AllReduceFinish: this request is of a whole collective, which one RequestStart runs");
+    }
     if (object->state != State::kStarted) return invalid_usage("AllReduceFinish: the request was not started");
     return run_half(object, object->finish, target, State::kFinishing);
   });

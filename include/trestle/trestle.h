@@ -312,13 +312,52 @@ TRESTLE_API trestleResult_t trestleAllReduceFinish(trestleRequest_t request, tre
 TRESTLE_API trestleResult_t trestleAllReduceInit(const void* send, void* recv, size_t count, trestleDataType_t type,
                                                  trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
                                                  trestleRequest_t* request);
-/* Starts an inactive persistent request: its reduce-scatter half. */
+/* Starts an inactive persistent request: an all-reduce's reduce-scatter half, any other collective as a whole. */
 TRESTLE_API trestleResult_t trestleRequestStart(trestleRequest_t request);
 /* Writes 1 to done if what was last started (Start or Finish) is complete, else 0. Drives progress. */
 TRESTLE_API trestleResult_t trestleRequestTest(trestleRequest_t request, int* done);
 TRESTLE_API trestleResult_t trestleRequestWait(trestleRequest_t request);
 /* Frees a request that is complete or was never started; trestleInvalidUsage while it is in flight. */
 TRESTLE_API trestleResult_t trestleRequestFree(trestleRequest_t request);
+
+/* ---- Persistent requests of other collectives ------------------------------------------------------------------------------------ */
+
+/* The arguments of the call of that name, checked and planned once; arrays are read before Init returns. Each RequestStart then runs
+ * the whole collective on the same buffers, in the stream given here, and counts as a call on the communicator there; the buffers are
+ * in use from Start until it is complete (RequestWait, or RequestTest with done 1), and only then it can be started again.
+ * AllReduceFinish on such a request is trestleInvalidUsage. */
+TRESTLE_API trestleResult_t trestleReduceScatterInit(const void* send, void* recv, size_t recvcount, trestleDataType_t type,
+                                                     trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
+                                                     trestleRequest_t* request);
+TRESTLE_API trestleResult_t trestleAllGatherInit(const void* send, void* recv, size_t sendcount, trestleDataType_t type,
+                                                 trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
+TRESTLE_API trestleResult_t trestleBroadcastInit(const void* send, void* recv, size_t count, trestleDataType_t type, int root,
+                                                 trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
+TRESTLE_API trestleResult_t trestleReduceInit(const void* send, void* recv, size_t count, trestleDataType_t type,
+                                              trestleRedOp_t op, int root, trestleComm_t comm, trestleStream_t stream,
+                                              trestleRequest_t* request);
+TRESTLE_API trestleResult_t trestleAllToAllInit(const void* send, void* recv, size_t count, trestleDataType_t type,
+                                                trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
+TRESTLE_API trestleResult_t trestleGatherInit(const void* send, void* recv, size_t count, trestleDataType_t type, int root,
+                                              trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
+TRESTLE_API trestleResult_t trestleScatterInit(const void* send, void* recv, size_t count, trestleDataType_t type, int root,
+                                               trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
+TRESTLE_API trestleResult_t trestleBarrierInit(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
+TRESTLE_API trestleResult_t trestleAllGatherVInit(const void* send, size_t sendcount, void* recv, const size_t* recvcounts,
+                                                  const size_t* displs, trestleDataType_t type, trestleComm_t comm,
+                                                  trestleStream_t stream, trestleRequest_t* request);
+TRESTLE_API trestleResult_t trestleReduceScatterVInit(const void* send, void* recv, const size_t* recvcounts,
+                                                      trestleDataType_t type, trestleRedOp_t op, trestleComm_t comm,
+                                                      trestleStream_t stream, trestleRequest_t* request);
+TRESTLE_API trestleResult_t trestleAllToAllVInit(const void* send, const size_t* sendcounts, const size_t* sdispls, void* recv,
+                                                 const size_t* recvcounts, const size_t* rdispls, trestleDataType_t type,
+                                                 trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
+TRESTLE_API trestleResult_t trestleGatherVInit(const void* send, size_t sendcount, void* recv, const size_t* recvcounts,
+                                               const size_t* displs, trestleDataType_t type, int root, trestleComm_t comm,
+                                               trestleStream_t stream, trestleRequest_t* request);
+TRESTLE_API trestleResult_t trestleScatterVInit(const void* send, const size_t* sendcounts, const size_t* displs, void* recv,
+                                                size_t recvcount, trestleDataType_t type, int root, trestleComm_t comm,
+                                                trestleStream_t stream, trestleRequest_t* request);
 
 /* ---- Memory and planning -------------------------------------------------------------------------------------------------- */
 

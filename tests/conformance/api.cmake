@@ -16,6 +16,8 @@ if(TARGET trestle)
     ${CMAKE_CURRENT_LIST_DIR}/api_collectives_test.cpp)
   trestle_test(NAME api_vectors_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_vectors_test.cpp)
+  trestle_test(NAME api_persistent_test LABEL conformance LIBS trestle_api_calls SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/api_persistent_test.cpp)
   trestle_test(NAME api_order_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_groups_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_streams_test.cpp

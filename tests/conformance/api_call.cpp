@@ -176,6 +176,33 @@ trestleResult_t Execution::start(trestleComm_t comm, trestleStream_t stream) {
   }
 }
 
+trestleResult_t Execution::init(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request) {
+  const size_t count = call_.count;
+  switch (call_.collective) {
+    case trestleCollAllReduce:
+      return trestleAllReduceInit(send_at_, recv_at_, count, call_.type, call_.op, comm, stream, request);
+    case trestleCollReduceScatter:
+      return trestleReduceScatterInit(send_at_, recv_at_, count, call_.type, call_.op, comm, stream, request);
+    case trestleCollAllGather:
+      return trestleAllGatherInit(send_at_, recv_at_, count, call_.type, comm, stream, request);
+    case trestleCollBroadcast:
+      return trestleBroadcastInit(send_at_, recv_at_, count, call_.type, call_.root, comm, stream, request);
+    case trestleCollReduce:
+      return trestleReduceInit(send_at_, recv_at_, count, call_.type, call_.op, call_.root, comm, stream, request);
+    case trestleCollGather:
+      return trestleGatherInit(send_at_, recv_at_, count, call_.type, call_.root, comm, stream, request);
+    case trestleCollScatter:
+      return trestleScatterInit(send_at_, recv_at_, count, call_.type, call_.root, comm, stream, request);
+    default:
+      return trestleAllToAllInit(send_at_, recv_at_, count, call_.type, comm, stream, request);
+  }
+}
+
+void Execution::spoil() {
+  const size_t bytes = receives_ ? received_elements() * size_of(call_.type) : 0;
+  for (size_t i = 0; i < bytes; ++i) recv_at_[i] = ~recv_picture_[i];
+}
+
 std::string Execution::verify() {
   const uint64_t off = receives_ && reduces(call_.collective) ? tolerance(call_.type, call_.op) : 0;
   for (size_t i = 0; off != 0 && i < received_elements(); ++i) {

@@ -60,6 +60,10 @@ class Execution {
  public:
   Execution(const Call& call, int rank, int ranks);
   trestleResult_t start(trestleComm_t comm, trestleStream_t stream);
+  // The same call as a persistent request.
+  trestleResult_t init(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
+  // Spoils what the call has to write, before it runs again; not in place.
+  void spoil();
   // "" or what is wrong; after the stream has passed the call.
   std::string verify();
 

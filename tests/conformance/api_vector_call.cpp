@@ -169,37 +169,68 @@ void VectorExecution::paint_result(std::byte* picture) const {
   }
 }
 
-trestleResult_t VectorExecution::issue(trestleComm_t comm, trestleStream_t stream, trestleRequest_t*) {
-  const bool null = call_.displacements == Displacements::kNull;
-  List sent = sent_;
-  List received = received_;
-  const size_t* sdispls = null || sent.counts.empty() ? nullptr : sent.displs.data();
-  const size_t* rdispls = null || received.counts.empty() ? nullptr : received.displs.data();
-  trestleResult_t result = trestleInternalError;
+trestleResult_t VectorExecution::call_it(const List& sent, const List& received, trestleComm_t comm,
+                                         trestleStream_t stream) const {
+  const size_t* sdispls = displs_of(sent);
+  const size_t* rdispls = displs_of(received);
   switch (call_.collective) {
     case trestleCollAllGatherV:
-      result = trestleAllGatherV(send_at_, own_count(), recv_at_, received.given(), rdispls, call_.type, comm, stream);
-      break;
+      return trestleAllGatherV(send_at_, own_count(), recv_at_, received.given(), rdispls, call_.type, comm, stream);
     case trestleCollReduceScatterV:
-      result = trestleReduceScatterV(send_at_, recv_at_, sent.given(), call_.type, call_.op, comm, stream);
-      break;
+      return trestleReduceScatterV(send_at_, recv_at_, sent.given(), call_.type, call_.op, comm, stream);
     case trestleCollAllToAllV:
-      result = trestleAllToAllV(send_at_, sent.given(), sdispls, recv_at_, received.given(), rdispls, call_.type, comm,
-                                stream);
-      break;
+      return trestleAllToAllV(send_at_, sent.given(), sdispls, recv_at_, received.given(), rdispls, call_.type, comm,
+                              stream);
     case trestleCollGatherV:
-      result = trestleGatherV(send_at_, own_count(), is_root() ? recv_at_ : nullptr, received.given(), rdispls,
-                              call_.type, call_.root, comm, stream);
-      break;
+      return trestleGatherV(send_at_, own_count(), is_root() ? recv_at_ : nullptr, received.given(), rdispls,
+                            call_.type, call_.root, comm, stream);
     default:
-      result = trestleScatterV(is_root() ? send_at_ : nullptr, sent.given(), sdispls, recv_at_, own_count(), call_.type,
-                               call_.root, comm, stream);
+      return trestleScatterV(is_root() ? send_at_ : nullptr, sent.given(), sdispls, recv_at_, own_count(), call_.type,
+                             call_.root, comm, stream);
   }
+}
+
+trestleResult_t VectorExecution::init_it(const List& sent, const List& received, trestleComm_t comm,
+                                         trestleStream_t stream, trestleRequest_t* request) const {
+  const size_t* sdispls = displs_of(sent);
+  const size_t* rdispls = displs_of(received);
+  switch (call_.collective) {
+    case trestleCollAllGatherV:
+      return trestleAllGatherVInit(send_at_, own_count(), recv_at_, received.given(), rdispls, call_.type, comm, stream,
+                                   request);
+    case trestleCollReduceScatterV:
+      return trestleReduceScatterVInit(send_at_, recv_at_, sent.given(), call_.type, call_.op, comm, stream, request);
+    case trestleCollAllToAllV:
+      return trestleAllToAllVInit(send_at_, sent.given(), sdispls, recv_at_, received.given(), rdispls, call_.type,
+                                  comm, stream, request);
+    case trestleCollGatherV:
+      return trestleGatherVInit(send_at_, own_count(), recv_at_, received.given(), rdispls, call_.type, call_.root,
+                                comm, stream, request);
+    default:
+      return trestleScatterVInit(send_at_, sent.given(), sdispls, recv_at_, own_count(), call_.type, call_.root, comm,
+                                 stream, request);
+  }
+}
+
+trestleResult_t VectorExecution::issue(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request) {
+  List sent = sent_;
+  List received = received_;
+  const trestleResult_t result =
+      request == nullptr ? call_it(sent, received, comm, stream) : init_it(sent, received, comm, stream, request);
   for (List* list : {&sent, &received}) {
     std::fill(list->counts.begin(), list->counts.end(), SIZE_MAX);
     std::fill(list->displs.begin(), list->displs.end(), SIZE_MAX);
   }
   return result;
+}
+
+void VectorExecution::spoil() {
+  const size_t size = size_of(call_.type);
+  const auto invert = [&](size_t start, size_t count) {
+    for (size_t i = start * size; i < (start + count) * size; ++i) recv_at_[i] = ~recv_->picture()[i];
+  };
+  if (call_.collective == trestleCollReduceScatterV || call_.collective == trestleCollScatterV) invert(0, own_count());
+  for (size_t r = 0; r < received_.counts.size(); ++r) invert(received_.displs[r], received_.counts[r]);
 }
 
 std::string VectorExecution::verify() const {

@@ -46,6 +46,11 @@ class VectorExecution {
   VectorExecution(const VectorCall& call, int rank, int ranks);
   // Immediately, or as a persistent request. The arrays are overwritten before it returns: they were read.
   trestleResult_t start(trestleComm_t comm, trestleStream_t stream) { return issue(comm, stream, nullptr); }
+  trestleResult_t init(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request) {
+    return issue(comm, stream, request);
+  }
+  // Spoils the receive blocks, before the call runs again; not in place.
+  void spoil();
   std::string verify() const;
 
  private:
@@ -56,6 +61,12 @@ class VectorExecution {
     const size_t* given() const { return counts.empty() ? nullptr : counts.data(); }
   };
   trestleResult_t issue(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
+  trestleResult_t call_it(const List& sent, const List& received, trestleComm_t comm, trestleStream_t stream) const;
+  trestleResult_t init_it(const List& sent, const List& received, trestleComm_t comm, trestleStream_t stream,
+                          trestleRequest_t* request) const;
+  const size_t* displs_of(const List& list) const {
+    return call_.displacements == Displacements::kNull || list.counts.empty() ? nullptr : list.displs.data();
+  }
   bool is_root() const { return rank_ == call_.root; }
   bool sends_list() const;
   bool receives_list() const;
