@@ -200,5 +200,27 @@ TEST(ApiVectors, ManyAtOnceAndInGroups) {
   }
 }
 
+// Predictions count as the calls do, and a v-variant's as if all blocks were alike.
+TEST(ApiVectors, PredictionsAreThere) {
+  ranks::on_threads({.ranks = 4, .dims = "2x2", .transport = "tcp"}, [](int, trestleComm_t comm) {
+    constexpr trestleCollective_t kAll[] = {trestleCollGather,         trestleCollScatter,   trestleCollAllGatherV,
+                                            trestleCollReduceScatterV, trestleCollAllToAllV, trestleCollGatherV,
+                                            trestleCollScatterV};
+    for (const trestleCollective_t collective : kAll) {
+      double few = 0;
+      double many = 0;
+      ASSERT_TRUE(ranks::succeeded(trestlePredictTime(comm, collective, 1000, trestleFloat32, &few)));
+      ASSERT_TRUE(ranks::succeeded(trestlePredictTime(comm, collective, 4'000'000, trestleFloat32, &many)));
+      EXPECT_GT(few, 0.0) << collective;
+      EXPECT_GT(many, 100 * few) << collective;
+    }
+    double even = 0;
+    double uneven = 0;
+    ASSERT_TRUE(ranks::succeeded(trestlePredictTime(comm, trestleCollAllGather, 100'000, trestleFloat32, &even)));
+    ASSERT_TRUE(ranks::succeeded(trestlePredictTime(comm, trestleCollAllGatherV, 100'000, trestleFloat32, &uneven)));
+    EXPECT_EQ(even, uneven);
+  });
+}
+
 }  // namespace
 }  // namespace api
