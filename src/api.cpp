@@ -45,15 +45,10 @@ Status init_rank(trestleComm_t* comm, int nranks, const trestleUniqueId& id, int
   const CommunicatorSettings settings = TRY(settings_from(config));
   UniqueIdBytes bytes;
   std::memcpy(bytes.data(), id.internal, bytes.size());
-  const auto create = [=] { return Communicator::create(bytes, nranks, rank, settings); };
-  const auto handle = std::make_shared<ReservedHandle<trestleComm>>();
-  if (!Group::of_this_thread().open()) {
-    *comm = handle->take(TRY(create()));
-    return {};
-  }
-  Group::of_this_thread().add_creation(
-      {create, [=](std::shared_ptr<Communicator> made) { *comm = handle->take(std::move(made)); }});
-  return {};
+  const Creation create = [=](std::atomic<bool>& stop) {
+    return Communicator::create(bytes, nranks, rank, settings, &stop);
+  };
+  return create_for(comm, create, settings.blocking);
 }
 
 trestleResult_t guarded_init_rank(trestleComm_t* comm, int nranks, const trestleUniqueId& id, int rank,
@@ -62,21 +57,37 @@ trestleResult_t guarded_init_rank(trestleComm_t* comm, int nranks, const trestle
   return guarded_in_group([&] { return init_rank(comm, nranks, id, rank, config); });
 }
 
-// Takes the handle out of use and waits until no call is in it.
+// Takes the handle out of use and waits until no call is in it. nullptr: its communicator was never made.
 Result<std::shared_ptr<Communicator>> take(trestleComm_t comm, const char* function, bool abort) {
   if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
+  const auto destroyed = [function] {
+    return invalid_usage(std::string(function) + ": the communicator was destroyed already");
+  };
   std::shared_ptr<Communicator> communicator;
   {
+    const Use before(comm);
+    if (!before.alive() && !before.busy()) return destroyed();
+    end_backgrounds(comm);
     Use use(comm);
-    if (!use.alive()) return invalid_usage(std::string(function) + ": the communicator was destroyed already");
-    communicator = use.object();
+    if (use.alive()) communicator = use.object();
   }
-  if (!end_handle(comm)) return invalid_usage(std::string(function) + ": the communicator was destroyed already");
-  if (abort) communicator->abort();
+  uint32_t busy = kBusy;
+  const bool unmade = comm->state.compare_exchange_strong(busy, kDead, std::memory_order_acq_rel);
+  if (!unmade && !end_handle(comm)) return destroyed();
+  if (abort && communicator != nullptr) communicator->abort();
   while (comm->users.load(std::memory_order_acquire) != 0) Progress::process().poke();
+  end_backgrounds(comm);
   comm->object.reset();
+  forget_backgrounds(comm);
   HandlePool<trestleComm>::process().bury(comm);
   return communicator;
+}
+
+std::optional<Error> failure_of(Use<trestleComm>& use) {
+  if (use.alive()) {
+    if (auto failure = use.object()->failure()) return failure;
+  }
+  return background_failure(use.handle());
 }
 
 template <class F>
@@ -84,7 +95,7 @@ trestleResult_t with_comm(trestleComm_t comm, const char* function, F&& body) {
   return guarded([&]() -> Status {
     if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
     Use use(comm);
-    if (!use.alive()) return invalid_usage(std::string(function) + ": the communicator was destroyed");
+    TRY(check_ready(use, function));
     return body(*use.object());
   });
 }
@@ -103,8 +114,10 @@ Result<SettingsOverride> read_config(const trestleConfig_t* config) {
   if (config->magic != TRESTLE_CONFIG_MAGIC) {
     return invalid_argument("config.magic is wrong: start from TRESTLE_CONFIG_INITIALIZER");
   }
-  if (covers(*config, config->blocking) && config->blocking != TRESTLE_CONFIG_UNDEF_INT && config->blocking != 1) {
-    return invalid_argument("config.blocking is " + std::to_string(config->blocking) + ": only 1 is served");
+  if (covers(*config, config->blocking) && config->blocking != TRESTLE_CONFIG_UNDEF_INT) {
+    if (config->blocking != 0 && config->blocking != 1)
+      return invalid_argument("config.blocking is " + std::to_string(config->blocking) + ": 0 or 1");
+    result.blocking = config->blocking;
   }
   if (covers(*config, config->timeoutMs)) result.timeout_ms = config->timeoutMs;
   if (covers(*config, config->commName)) result.name = config->commName;
@@ -153,8 +166,8 @@ const char* trestleGetLastError(trestleComm_t comm) {
   bool failed = false;
   const trestleResult_t result = guarded([&]() -> Status {
     Use use(comm);
-    if (comm == nullptr || !use.alive()) return {};
-    const auto failure = use.object()->failure();
+    if (comm == nullptr || !(use.alive() || use.busy())) return {};
+    const auto failure = failure_of(use);
     if (!failure) return {};
     failed = true;
     returned_error = failure->message;
@@ -225,17 +238,21 @@ trestleResult_t trestleCommFinalize(trestleComm_t comm) {
   return guarded_in_group([&]() -> Status {
     if (comm == nullptr) return invalid_argument("CommFinalize: comm is NULL");
     Use use(comm);
-    if (!use.alive()) return invalid_usage("CommFinalize: the communicator was destroyed");
+    TRY(check_ready(use, "CommFinalize"));
     Group& group = Group::of_this_thread();
-    if (!group.open()) return use.object()->finalize();
+    const bool blocking = use.object()->settings().blocking;
+    if (!group.open() && blocking) return use.object()->finalize();
     TRY(use.object()->check_open());
-    return group.add_finalization(use.object());
+    if (!group.open()) return begin_finalization(comm);
+    if (blocking) return group.add_finalization(use.object());
+    return group.add_finalization(use.object(), [comm] { return begin_finalization(comm); });
   });
 }
 
 trestleResult_t trestleCommDestroy(trestleComm_t comm) {
   return guarded_in_group([&]() -> Status {
     auto communicator = TRY(take(comm, "CommDestroy", false));
+    if (communicator == nullptr) return {};
     Group& group = Group::of_this_thread();
     if (group.open()) {
       group.add_destruction(std::move(communicator));
@@ -249,17 +266,25 @@ trestleResult_t trestleCommDestroy(trestleComm_t comm) {
 trestleResult_t trestleCommAbort(trestleComm_t comm) {
   return guarded([&]() -> Status {
     auto communicator = TRY(take(comm, "CommAbort", true));
-    communicator->destroy(0);
+    if (communicator != nullptr) communicator->destroy(0);
     return {};
   });
 }
 
 trestleResult_t trestleCommGetAsyncError(trestleComm_t comm, trestleResult_t* asyncError) {
-  return with_comm(comm, "CommGetAsyncError", [&](Communicator& communicator) -> Status {
+  return guarded([&]() -> Status {
+    if (comm == nullptr) return invalid_argument("CommGetAsyncError: comm is NULL");
     if (asyncError == nullptr) return invalid_argument("CommGetAsyncError: asyncError is NULL");
-    communicator.engine().try_progress();
-    const auto failure = communicator.failure();
-    *asyncError = failure ? static_cast<trestleResult_t>(failure->code) : trestleSuccess;
+    Use use(comm);
+    if (!use.alive() && !use.busy()) return invalid_usage("CommGetAsyncError: the communicator was destroyed");
+    std::optional<Error> failure;
+    if (use.alive()) {
+      use.object()->engine().try_progress();
+      failure = use.object()->failure();
+    }
+    const Status status = failure ? Status(*failure) : background_status(use);
+    if (!status.ok()) report(status.error());
+    *asyncError = status.ok() ? trestleSuccess : static_cast<trestleResult_t>(status.error().code);
     return {};
   });
 }

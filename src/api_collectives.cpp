@@ -121,7 +121,7 @@ trestleResult_t run_collective(trestleComm_t comm, const char* function, const R
   return guarded_in_group([&]() -> Status {
     if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
     Use use(comm);
-    if (!use.alive()) return invalid_usage(std::string(function) + ": the communicator was destroyed");
+    TRY(check_ready(use, function));
     const std::shared_ptr<Communicator>& communicator = use.object();
     const Call call = TRY(checked_call(*communicator, function, raw));
     const std::shared_ptr<Stream> stream = TRY(stream_of(handle, communicator));

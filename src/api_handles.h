@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "comm/background.h"
 #include "comm/communicator.h"
 #include "comm/group.h"
 #include "trestle/trestle.h"
@@ -20,6 +21,7 @@ namespace trestle {
 
 inline constexpr uint32_t kAlive = 0x7e571e02;
 inline constexpr uint32_t kDead = 0xdead7e57;
+inline constexpr uint32_t kBusy = 0x7e571e03;  // a communicator that is being made or finalized on another thread
 
 template <class T>
 struct Handle {
@@ -81,7 +83,13 @@ class HandlePool {
 
 }  // namespace trestle
 
-struct trestleComm : trestle::Handle<trestle::Communicator> {};
+struct trestleComm : trestle::Handle<trestle::Communicator> {
+  trestle::Mutex mutex;
+  // Its own making or finalization, under way or the last one that ended.
+  std::shared_ptr<trestle::Background> own TRESTLE_GUARDED_BY(mutex);
+  // Splits of it that have no handle, because this rank takes part without a colour.
+  std::vector<std::shared_ptr<trestle::Background>> splits TRESTLE_GUARDED_BY(mutex);
+};
 struct trestleStream : trestle::Handle<trestle::Stream> {};
 struct trestleEvent : trestle::Handle<trestle::Event> {};
 struct trestleRequest : trestle::Handle<trestle::Request> {};
@@ -95,19 +103,21 @@ class Use {
   explicit Use(H* handle) : handle_(handle) {
     if (handle_ == nullptr) return;
     handle_->users.fetch_add(1, std::memory_order_acq_rel);
-    alive_ = handle_->state.load(std::memory_order_acquire) == kAlive;
+    state_ = handle_->state.load(std::memory_order_acquire);
   }
   ~Use() {
     if (handle_ != nullptr) handle_->users.fetch_sub(1, std::memory_order_acq_rel);
   }
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;
-  bool alive() const { return alive_; }
+  bool alive() const { return state_ == kAlive; }
+  bool busy() const { return state_ == kBusy; }
+  H* handle() const { return handle_; }
   auto& object() { return handle_->object; }
 
  private:
   H* handle_;
-  bool alive_ = false;
+  uint32_t state_ = kDead;
 };
 
 template <class H, class T>
@@ -158,6 +168,7 @@ template <class F>
 trestleResult_t guarded(F&& body) noexcept {
   try {
     Status status = body();
+    if (!status.ok() && status.error().code == Code::kInProgress) return trestleInProgress;  // nothing to complain of
     return status.ok() ? trestleSuccess : report(std::move(status).error());
   } catch (const std::bad_alloc&) {
     return report_constant(Code::kSystemError, "out of memory");
@@ -173,10 +184,10 @@ template <class F>
 trestleResult_t guarded_in_group(F&& body) noexcept {
   const trestleResult_t result = guarded([&]() -> Status {
     Status status = body();
-    if (!status.ok()) Group::of_this_thread().remember(status.error());
+    if (!status.ok() && status.error().code != Code::kInProgress) Group::of_this_thread().remember(status.error());
     return status;
   });
-  if (result != trestleSuccess) Group::of_this_thread().spoil(static_cast<Code>(result));
+  if (result != trestleSuccess && result != trestleInProgress) Group::of_this_thread().spoil(static_cast<Code>(result));
   return result;
 }
 
@@ -189,6 +200,26 @@ inline Error invalid_usage(std::string sentence) {
 
 // What the caller's config struct says.
 Result<SettingsOverride> read_config(const trestleConfig_t* config);
+// That the communicator takes calls: it was not destroyed, it is not in progress, it was not made in vain.
+Status check_ready(const Use<trestleComm>& use, const char* function);
+
+// ---- what returns trestleInProgress (api_background.cpp)
+
+using Creation = std::function<Result<std::shared_ptr<Communicator>>(std::atomic<bool>& stop)>;
+// Makes a communicator for *comm: now, at the group's end, or (not `blocking`) on another thread: kInProgress.
+Status create_for(trestleComm_t* comm, Creation create, bool blocking);
+// A split that gives this rank no communicator, on another thread: kInProgress. `parent` is in use.
+Status split_for_others(trestleComm_t parent, Creation split);
+// Finalization on another thread: kInProgress. kSuccess: the handle is dead, so whoever asks has to wait for it.
+Status begin_finalization(trestleComm_t comm);
+// kSuccess, kInProgress, or why it was made or finalized in vain. Of splits without a handle: told once.
+Status background_status(const Use<trestleComm>& use);
+// Why its making or finalization was in vain, if it was.
+std::optional<Error> background_failure(trestleComm_t comm);
+// Ends what is under way for the handle, soon; then forgets what it was.
+void end_backgrounds(trestleComm_t comm);
+void forget_backgrounds(trestleComm_t comm);
+
 // The stream of a call: the handle's, or the communicator's own.
 Result<std::shared_ptr<Stream>> stream_of(trestleStream_t stream, const std::shared_ptr<Communicator>& communicator);
 Status drive_until(const std::function<bool()>& done, const std::shared_ptr<Stream>& stream);

@@ -13,7 +13,7 @@ trestleResult_t init_request(trestleComm_t comm, const char* function, const Raw
     if (request == nullptr) return invalid_argument(in + "request is NULL");
     if (comm == nullptr) return invalid_argument(in + "comm is NULL");
     Use use(comm);
-    if (!use.alive()) return invalid_usage(in + "the communicator was destroyed");
+    TRY(check_ready(use, function));
     auto made = std::make_shared<Request>();
     made->communicator = use.object();
     made->start = TRY(checked_call(*use.object(), function, raw));

@@ -12,7 +12,7 @@ Result<std::shared_ptr<Request>> make_request(trestleComm_t comm, const char* fu
                                               trestleStream_t stream) {
   if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
   Use use(comm);
-  if (!use.alive()) return invalid_usage(std::string(function) + ": the communicator was destroyed");
+  TRY(check_ready(use, function));
   auto request = std::make_shared<Request>();
   request->communicator = use.object();
   request->stream = TRY(stream_of(stream, use.object()));

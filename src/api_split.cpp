@@ -13,24 +13,15 @@ Status split(trestleComm_t comm, int color, int key, trestleComm_t* newcomm, con
   if (newcomm == nullptr) return invalid_argument("CommSplit: newcomm is NULL");
   if (comm == nullptr) return invalid_argument("CommSplit: comm is NULL");
   Use use(comm);
-  if (!use.alive()) return invalid_usage("CommSplit: the communicator was destroyed");
+  TRY(check_ready(use, "CommSplit"));
   const std::shared_ptr<Communicator> parent = use.object();
   TRY(parent->check_open());
   const SplitCall call{parent->split_number(), color, key, child_settings(*parent, config)};
-  const auto create = [=]() -> Result<std::shared_ptr<Communicator>> {
-    std::atomic<bool> stop{false};
-    return parent->split(call, stop);
-  };
-  const auto handle = std::make_shared<ReservedHandle<trestleComm>>();
-  const auto publish = [=](std::shared_ptr<Communicator> made) {
-    *newcomm = made == nullptr ? nullptr : handle->take(std::move(made));
-  };
-  if (Group::of_this_thread().open()) {
-    Group::of_this_thread().add_creation({create, publish});
-  } else {
-    publish(TRY(create()));
-  }
-  return {};
+  const bool blocking = call.settings.ok() ? call.settings.value().blocking : parent->settings().blocking;
+  const Creation create = [=](std::atomic<bool>& stop) { return parent->split(call, stop); };
+  if (blocking || color != TRESTLE_SPLIT_NOCOLOR) return create_for(newcomm, create, blocking);
+  *newcomm = nullptr;
+  return split_for_others(comm, create);
 }
 
 }  // namespace

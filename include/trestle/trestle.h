@@ -135,7 +135,8 @@ typedef struct {
   size_t size;           /* sizeof(trestleConfig_t) */
   unsigned magic;        /* TRESTLE_CONFIG_MAGIC */
   unsigned version;      /* TRESTLE_VERSION_CODE */
-  int blocking;          /* 1 (default): collective creation returns when the communicator is ready. Only 1 is served so far. */
+  int blocking;          /* 1 (default): CommInitRank, CommSplit and CommFinalize return when they are done. 0: they return
+                            trestleInProgress at once, see trestleCommGetAsyncError */
   int64_t timeoutMs;     /* deadline of every wait, milliseconds; <0 undefined, 0 none. Finding out which rank is to blame may
                             take as long again, at most 4 s */
   const char* commName;  /* for messages; NULL: made from the id */
@@ -190,7 +191,13 @@ TRESTLE_API trestleResult_t trestleCommDestroy(trestleComm_t comm);
 /* Ends all work of the communicator with trestleAborted, tells the other ranks, and frees it, in bounded time, from any thread, also while
  * another thread waits in a call on it (that call returns trestleAborted; it must not touch comm afterwards). */
 TRESTLE_API trestleResult_t trestleCommAbort(trestleComm_t comm);
-/* Writes trestleSuccess, or the code of the sticky failure. Never blocks. */
+/* Writes trestleSuccess, or the code of the sticky failure. Never blocks.
+ * With config.blocking = 0, CommInitRankConfig, CommSplit and CommFinalize (in a group: its GroupEnd) return trestleInProgress, which is
+ * no failure, with *comm filled in; a thread of the library goes on. trestleInProgress is written until that has ended; then
+ * trestleSuccess, or the code that the blocking call would have returned (GetLastError(comm) has the sentence, and only Destroy or Abort
+ * may follow). Until then other calls on the communicator are trestleInvalidUsage, but for this one, GetLastError, and Abort and Destroy:
+ * they end what is under way in bounded time, for the other ranks as an abort. A rank with TRESTLE_SPLIT_NOCOLOR has no handle to ask:
+ * it asks the parent, which takes calls all the while. CommInitAll always waits. */
 TRESTLE_API trestleResult_t trestleCommGetAsyncError(trestleComm_t comm, trestleResult_t* asyncError);
 /* Waits until everything enqueued on the communicator, on any stream, is done. */
 TRESTLE_API trestleResult_t trestleCommSynchronize(trestleComm_t comm);

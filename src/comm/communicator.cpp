@@ -67,7 +67,7 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
 }
 
 Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
-                                                             int64_t deadline_ns) {
+                                                             int64_t deadline_ns, const std::atomic<bool>* stop) {
   const auto fail = [&bootstrap](Error error) {
     bootstrap.fail(error);
     return error;
@@ -93,8 +93,9 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
     return driven.error();
   }
   if (measure) {
-    const Status measured = communicator->calibrate(calibration);
+    const Status measured = communicator->calibrate(calibration, stop);
     if (!measured.ok()) {
+      if (stop != nullptr && *stop) communicator->abort();
       communicator->engine_->fail(measured.error());
       return measured.error();
     }
@@ -111,7 +112,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(const UniqueIdBytes& 
   config.deadline_ns = deadline;
   config.abort = stop;
   auto bootstrap = TRY(Bootstrap::join(config));
-  return assemble(*bootstrap, settings, deadline);
+  return assemble(*bootstrap, settings, deadline, stop);
 }
 
 Result<std::vector<std::shared_ptr<Communicator>>> Communicator::create_all(int32_t nranks,
@@ -122,7 +123,7 @@ Result<std::vector<std::shared_ptr<Communicator>>> Communicator::create_all(int3
   auto bootstraps = TRY(Bootstrap::join_in_process(config));
   std::vector<std::shared_ptr<Communicator>> made(nranks);
   TRY(run_together(made.size(), [&](size_t r) -> Status {
-    made[r] = TRY(assemble(*bootstraps[r], settings, deadline));
+    made[r] = TRY(assemble(*bootstraps[r], settings, deadline, nullptr));
     return {};
   }));
   return made;
@@ -306,9 +307,11 @@ Status Communicator::submit(const Call& call, const std::shared_ptr<Stream>& str
 
 // ---- waiting
 
-Status Communicator::synchronize() {
-  Progress::process().wait([this] { return engine_->pending() == 0; }, [this] { return engine_; });
+Status Communicator::synchronize(const std::atomic<bool>* stop) {
+  const auto stopped = [stop] { return stop != nullptr && *stop; };
+  Progress::process().wait([&] { return engine_->pending() == 0 || stopped(); }, [this] { return engine_; });
   if (engine_->failed()) return *failure();
+  if (stopped()) return Error{Code::kAborted, "the wait for communicator " + name_ + " was ended"};
   return {};
 }
 

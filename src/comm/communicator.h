@@ -92,10 +92,13 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Operation* commit(const Call& call, const std::shared_ptr<const Prepared>& prepared);
   void committed();  // after the operations were put on streams
 
-  Status synchronize();
-  Status finalize();
+  // The second ends early, with kAborted, when `stop` is raised; nothing fails by that.
+  Status synchronize() { return synchronize(nullptr); }
+  Status synchronize(const std::atomic<bool>* stop);
+  Status finalize(const std::atomic<bool>* stop = nullptr);
   // Of several ranks by one thread: none waits for another's. The first error, in their order.
-  static Status finalize_together(const std::vector<std::shared_ptr<Communicator>>& communicators);
+  static Status finalize_together(const std::vector<std::shared_ptr<Communicator>>& communicators,
+                                  const std::atomic<bool>* stop = nullptr);
   // Waits for this rank's work, never for other ranks' destroy.
   void destroy(int linger_ms);
   void abort();
@@ -111,9 +114,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   struct Part;
   Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring);
   static Result<std::shared_ptr<Communicator>> assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
-                                                        int64_t deadline_ns);
+                                                        int64_t deadline_ns, const std::atomic<bool>* stop);
   // Measures the links and uses what was found. All ranks, before the first call.
-  Status calibrate(const CalibrationPlace& place);
+  Status calibrate(const CalibrationPlace& place, const std::atomic<bool>* stop);
   static uint64_t group_segment_bytes(const void* self, const std::vector<int32_t>& group);
 
   struct SplitWait {
@@ -157,6 +160,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   Mutex submit_mutex_;
   uint64_t next_number_ TRESTLE_GUARDED_BY(submit_mutex_) = 0;
+  std::atomic<int> splitting_{0};  // exchanges of splits that use the mesh
   uint64_t next_split_ TRESTLE_GUARDED_BY(submit_mutex_) = 0;
   std::vector<uint64_t> sent_ TRESTLE_GUARDED_BY(submit_mutex_);  // point-to-point messages per peer
   std::vector<uint64_t> received_ TRESTLE_GUARDED_BY(submit_mutex_);

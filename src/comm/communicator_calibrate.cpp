@@ -11,8 +11,9 @@ namespace {
 
 class CommunicatorProbe : public CalibrationProbe {
  public:
-  explicit CommunicatorProbe(std::shared_ptr<Communicator> communicator)
+  CommunicatorProbe(std::shared_ptr<Communicator> communicator, const std::atomic<bool>* stop)
       : communicator_(std::move(communicator)),
+        stop_(stop),
         sent_(kMostCalibrationBytes),
         received_(communicator_->topology().dimensions.size()) {}
 
@@ -21,7 +22,7 @@ class CommunicatorProbe : public CalibrationProbe {
     barrier.request.collective = Collective::kBarrier;
     barrier.request.type = DataType::kInt8;
     TRY(communicator_->submit(barrier, communicator_->own_stream()));
-    TRY(communicator_->synchronize());
+    TRY(communicator_->synchronize(stop_));
     const int64_t begin_ns = monotonic_clock().now_ns();
     for (int i = 0; i < request.times; ++i) TRY(exchange_once(request));
     return monotonic_clock().now_ns() - begin_ns;
@@ -36,7 +37,7 @@ class CommunicatorProbe : public CalibrationProbe {
     call.request.in_place = true;
     call.send = call.recv = values.data();
     TRY(communicator_->submit(call, communicator_->own_stream()));
-    return communicator_->synchronize();
+    return communicator_->synchronize(stop_);
   }
 
  private:
@@ -58,7 +59,7 @@ class CommunicatorProbe : public CalibrationProbe {
       TRY(group.add({communicator_, receive, false, communicator_->own_stream(), nullptr, nullptr}));
     }
     TRY(group.end());
-    return communicator_->synchronize();
+    return communicator_->synchronize(stop_);
   }
 
   static Call message(int32_t peer, uint64_t bytes) {
@@ -71,14 +72,15 @@ class CommunicatorProbe : public CalibrationProbe {
   }
 
   const std::shared_ptr<Communicator> communicator_;
+  const std::atomic<bool>* const stop_;
   const std::vector<std::byte> sent_;
   std::vector<std::vector<std::byte>> received_;  // by dimension
 };
 
 }  // namespace
 
-Status Communicator::calibrate(const CalibrationPlace& place) {
-  CommunicatorProbe probe(shared_from_this());
+Status Communicator::calibrate(const CalibrationPlace& place, const std::atomic<bool>* stop) {
+  CommunicatorProbe probe(shared_from_this(), stop);
   const Calibration calibration = TRY(measure_calibration(probe, topology_));
   // Every rank has the same measurements and fits the same numbers.
   const Topology measured = TRY(fit_calibration(calibration, topology_));

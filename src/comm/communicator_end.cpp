@@ -16,16 +16,17 @@ constexpr uint64_t kFinalizeBarrier = 0;
 // One communicator's wait for the other ranks' finalization.
 struct Communicator::Finalization {
   Communicator* communicator;
-  int64_t deadline_ns;
+  const std::atomic<bool>* stop;
+  int64_t deadline_ns = kNoDeadline;
   bool ended = false;
-  Status status;
+  Status status = {};
 
   void begin() {
     status = communicator->check_open();
     if (status.ok() && communicator->finalizing_.exchange(true)) {
       status = Error{Code::kInvalidUsage, "communicator " + communicator->name_ + " is being finalized already"};
     }
-    if (status.ok()) status = communicator->synchronize();
+    if (status.ok()) status = communicator->synchronize(stop);
     ended = !status.ok();
     if (ended) return;
     deadline_ns = deadline_of(communicator->settings_);
@@ -41,6 +42,8 @@ struct Communicator::Finalization {
       status = done.error();
     } else if (done.value()) {
       communicator->finalized_ = true;
+    } else if (stop != nullptr && *stop) {
+      status = Error{Code::kAborted, "CommFinalize of communicator " + communicator->name_ + " was ended"};
     } else if (monotonic_clock().now_ns() > deadline_ns) {
       status = give_up();
     } else {
@@ -61,9 +64,10 @@ struct Communicator::Finalization {
   }
 };
 
-Status Communicator::finalize_together(const std::vector<std::shared_ptr<Communicator>>& communicators) {
+Status Communicator::finalize_together(const std::vector<std::shared_ptr<Communicator>>& communicators,
+                                       const std::atomic<bool>* stop) {
   std::vector<Finalization> all;
-  for (const auto& communicator : communicators) all.push_back({communicator.get(), kNoDeadline, false, {}});
+  for (const auto& communicator : communicators) all.push_back({communicator.get(), stop});
   for (Finalization& one : all) one.begin();
   const std::shared_ptr<Engine> only = all.size() == 1 ? communicators[0]->engine_ : nullptr;
   Progress::process().wait(
@@ -76,13 +80,13 @@ Status Communicator::finalize_together(const std::vector<std::shared_ptr<Communi
   return {};
 }
 
-Status Communicator::finalize() {
-  return finalize_together({shared_from_this()});
+Status Communicator::finalize(const std::atomic<bool>* stop) {
+  return finalize_together({shared_from_this()}, stop);
 }
 
 void Communicator::destroy(int linger_ms) {
   if (closed_.exchange(true)) return;
-  Progress::process().wait([this] { return engine_->pending() == 0; }, [this] { return engine_; });
+  Progress::process().wait([this] { return engine_->pending() == 0 && splitting_ == 0; }, [this] { return engine_; });
   {
     const Progress::Company company;
     engine_->close(engine_->failed() ? 0 : linger_ms);

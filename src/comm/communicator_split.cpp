@@ -127,6 +127,11 @@ uint64_t Communicator::split_number() {
 }
 
 Result<std::vector<std::string>> Communicator::gather(uint64_t sequence, std::string mine, const SplitWait& wait) {
+  struct Stay {  // destroy() waits for its end, which is soon then
+    std::atomic<int>& stays;
+    explicit Stay(std::atomic<int>& all) : stays(all) { ++stays; }
+    ~Stay() { --stays; }
+  } const stay(splitting_);
   ControlMesh& mesh = mesh_->mesh();
   mesh.start_all_gather(sequence, std::move(mine));
   std::vector<std::string> blobs;
@@ -154,7 +159,7 @@ Result<std::vector<std::string>> Communicator::gather(uint64_t sequence, std::st
     return !status.ok();
   };
   Progress::process().wait(look, [this] { return engine_; });
-  TRY(std::move(status));
+  if (!status.ok()) return status.error();
   return blobs;
 }
 
@@ -213,7 +218,7 @@ Result<std::shared_ptr<Communicator>> Communicator::join_part(const SplitCall& c
   const std::unique_ptr<Bootstrap> seat = Lobby::take(id.job, me);
   if (seat == nullptr) return Error{Code::kRemoteError, "CommSplit: " + teller + " gave up meanwhile"};
   seat->set_abort(&wait.stop);
-  return assemble(*seat, settings, wait.deadline_ns);
+  return assemble(*seat, settings, wait.deadline_ns, &wait.stop);
 }
 
 Result<std::shared_ptr<Communicator>> Communicator::split(const SplitCall& call, std::atomic<bool>& stop) {

@@ -20,11 +20,12 @@ Status Group::add(GroupedCall call) {
   return {};
 }
 
-Status Group::add_finalization(std::shared_ptr<Communicator> communicator) {
+Status Group::add_finalization(std::shared_ptr<Communicator> communicator, std::function<Status()> begin) {
   if (work_.finalizes(communicator)) {
     return Error{Code::kInvalidUsage, "the communicator is finalized in this group already"};
   }
   work_.finalizations.push_back(std::move(communicator));
+  work_.finalization_beginnings.push_back(std::move(begin));
   return {};
 }
 
@@ -53,9 +54,38 @@ bool Group::Work::finalizes(const std::shared_ptr<Communicator>& communicator) c
 }
 
 Status Group::Work::run() {
+  TRY(begin_all());
   TRY(create_all());
   TRY(enqueue_all());
-  return Communicator::finalize_together(finalizations);
+  TRY(finalize_all());
+  if (goes_on) return Error{Code::kInProgress, ""};
+  return {};
+}
+
+Status Group::Work::begin_all() {
+  for (size_t i = 0; i < beginnings.size(); ++i) {
+    const Status begun = beginnings[i].begin();
+    goes_on = true;
+    if (begun.ok() || begun.error().code == Code::kInProgress) continue;
+    while (i-- > 0) beginnings[i].undo();
+    return begun;
+  }
+  return {};
+}
+
+Status Group::Work::finalize_all() {
+  std::vector<std::shared_ptr<Communicator>> waited_for;
+  for (size_t i = 0; i < finalizations.size(); ++i) {
+    const Status begun = finalization_beginnings[i] ? finalization_beginnings[i]() : Status();
+    if (begun.ok()) {
+      waited_for.push_back(finalizations[i]);
+    } else if (begun.error().code == Code::kInProgress) {
+      goes_on = true;
+    } else {
+      return begun;
+    }
+  }
+  return Communicator::finalize_together(waited_for);
 }
 
 // Each creation waits for the others. All or none: those that were made are no use to a caller that has to give up.
@@ -72,6 +102,9 @@ Status Group::Work::create_all() {
       made[i]->abort();
       made[i]->destroy(0);
     }
+  }
+  if (!status.ok()) {
+    for (const GroupedBeginning& beginning : beginnings) beginning.undo();
   }
   return status;
 }

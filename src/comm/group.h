@@ -32,6 +32,13 @@ struct GroupedCreation {
   std::function<void(std::shared_ptr<Communicator>)> publish;  // when all of the group were made
 };
 
+// What returns at once and goes on by itself. begin: kSuccess where it has to be done by waiting after all, kInProgress
+// where it goes on, else why not; undo: because the group fails.
+struct GroupedBeginning {
+  std::function<Status()> begin;
+  std::function<void()> undo;
+};
+
 class Group {
  public:
   static Group& of_this_thread();
@@ -41,8 +48,9 @@ class Group {
   // Errors: the communicator is finalized in the same group.
   Status add(GroupedCall call);
   void add_creation(GroupedCreation creation) { work_.creations.push_back(std::move(creation)); }
-  // Errors: it is finalized in the group already.
-  Status add_finalization(std::shared_ptr<Communicator> communicator);
+  void add_beginning(GroupedBeginning beginning) { work_.beginnings.push_back(std::move(beginning)); }
+  // With `begin`: as a GroupedBeginning. Errors: it is finalized in the group already.
+  Status add_finalization(std::shared_ptr<Communicator> communicator, std::function<Status()> begin = {});
   void add_destruction(std::shared_ptr<Communicator> communicator) {
     work_.destructions.push_back(std::move(communicator));
   }
@@ -51,14 +59,18 @@ class Group {
   void spoil(Code code) noexcept {
     if (open() && !work_.error && work_.spoilt == Code::kSuccess) work_.spoilt = code;
   }
-  // Ends the innermost level. The outermost makes communicators, enqueues, finalizes and destroys, in this order.
+  // Ends the innermost level; kInProgress: all is well and something goes on by itself. The outermost makes
+  // communicators, enqueues, finalizes and destroys, in this order.
   Status end();
 
  private:
   struct Work {
     std::vector<GroupedCreation> creations;
+    std::vector<GroupedBeginning> beginnings;  // of creations
     std::vector<GroupedCall> calls;
     std::vector<std::shared_ptr<Communicator>> finalizations;
+    std::vector<std::function<Status()>> finalization_beginnings;  // parallel; may be empty
+    bool goes_on = false;
     std::vector<std::shared_ptr<Communicator>> destructions;
     std::optional<Error> error;
     Code spoilt = Code::kSuccess;
@@ -68,7 +80,9 @@ class Group {
     Work& operator=(Work&&) = default;
     ~Work();  // settles what was not enqueued
     Status run();
+    Status begin_all();
     Status create_all();
+    Status finalize_all();
     Status enqueue_all();
     bool finalizes(const std::shared_ptr<Communicator>& communicator) const;
   };

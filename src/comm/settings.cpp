@@ -30,6 +30,7 @@ Result<CommunicatorSettings> make_settings(const Result<Config>& process, const 
   CommunicatorSettings settings;
   Config& config = settings.config;
   config = process.value();
+  settings.blocking = overrides.blocking != 0;
   settings.name = overrides.name != nullptr ? overrides.name : "";
   constexpr int64_t kLongestMs = int64_t{1} << 40;  // three decades: sums of times stay far from overflow
   if (overrides.timeout_ms >= 0) config.timeout_ns = std::min(overrides.timeout_ms, kLongestMs) * 1'000'000;
@@ -67,7 +68,9 @@ Result<CommunicatorSettings> make_child_settings(const CommunicatorSettings& par
   set_value(config, "TRESTLE_DIMS", "");
   set_value(config, "TRESTLE_TRANSPORT", config.transports[0]);
   set_value(config, "TRESTLE_ALGO", config.algorithm);
-  return make_settings(config, overrides);
+  CommunicatorSettings settings = TRY(make_settings(config, overrides));
+  if (overrides.blocking < 0) settings.blocking = parent.blocking;
+  return settings;
 }
 
 int64_t deadline_of(const CommunicatorSettings& settings) {

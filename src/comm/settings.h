@@ -15,11 +15,13 @@ struct CommunicatorSettings {
   std::string name;       // for messages
   std::string dims;       // as TRESTLE_DIMS
   std::string transport;  // as TRESTLE_TRANSPORT
+  bool blocking = true;   // making and finalizing wait, and do not return kInProgress
 };
 
 // What a caller may override; undefined fields keep what the variables say.
 struct SettingsOverride {
   int64_t timeout_ms = -1;
+  int blocking = -1;  // or 0, 1
   const char* name = nullptr;
   const char* dims = nullptr;
   const char* transport = nullptr;

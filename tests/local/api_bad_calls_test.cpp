@@ -266,7 +266,7 @@ std::vector<BadCall> configurations() {
   return {
       bad("size", {"size"}, [](trestleConfig_t& c) { c.size = 3; }),
       bad("magic", {"magic"}, [](trestleConfig_t& c) { c.magic = 1; }),
-      bad("not blocking", {"blocking", "0"}, [](trestleConfig_t& c) { c.blocking = 0; }),
+      bad("neither blocking nor not", {"blocking", "2"}, [](trestleConfig_t& c) { c.blocking = 2; }),
       bad("chunks", {"chunks", "-5"}, [](trestleConfig_t& c) { c.chunks = -5; }),
       bad("too many chunks", {"1000000"}, [](trestleConfig_t& c) { c.chunks = 1'000'000; }),
       bad("dims of another product", {"4x2", "8", "2"}, [](trestleConfig_t& c) { c.dims = "4x2"; }),
