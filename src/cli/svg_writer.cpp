@@ -104,7 +104,8 @@ void Svg::time_axis(const SvgBox& box, double time_ns, int marks) {
   line(box.x, bottom, box.x + box.width, bottom, "#444444");
   if (time_ns <= 0) return;
   const double step_ns = round_step(time_ns, marks);
-  for (double at_ns = 0; at_ns <= time_ns * (1 + 1e-9); at_ns += step_ns) {
+  for (int mark = 0; mark * step_ns <= time_ns * (1 + 1e-9); ++mark) {
+    const double at_ns = mark * step_ns;
     const double x = box.x + box.width * at_ns / time_ns;
     line(x, bottom, x, bottom + 5, "#444444");
     text(x, bottom + 17, at_ns == 0 ? "0" : time_text(at_ns), 11, "middle");
