@@ -2,9 +2,10 @@
 
 #include <unistd.h>
 
-#include <limits>
+#include <algorithm>
 
 #include "base/check.h"
+#include "base/config_nccl.h"
 #include "base/config_table.h"
 #include "base/hash.h"
 
@@ -12,30 +13,6 @@ namespace trestle {
 namespace {
 
 constexpr std::string_view kPrefix = "TRESTLE_";
-
-// A sentence for a TRESTLE_ name that no row has, with the closest one that exists if it is close enough to be a slip.
-std::string unknown_name_warning(const std::string& name) {
-  const char* nearest = "";
-  size_t least = std::numeric_limits<size_t>::max();
-  for (const Variable& row : kVariables) {
-    const size_t distance = edit_distance(name, row.name);
-    if (distance < least) {
-      least = distance;
-      nearest = row.name;
-    }
-  }
-  std::string warning("environment variable ");
-  warning.append(name).append(" does not exist and is ignored");
-  if (least <= 4) warning.append("; did you mean ").append(nearest).append("?");
-  return warning;
-}
-
-bool is_known(std::string_view name) {
-  for (const Variable& row : kVariables) {
-    if (name == row.name) return true;
-  }
-  return false;
-}
 
 // XDG Base Directory Specification 0.8: a relative path is invalid and ignored.
 std::string cache_folder(const Environment& environment) {
@@ -55,36 +32,85 @@ Config defaults() {
   return std::move(config).value();
 }
 
+// A log file that only NCCL was meant to write must not stop anybody.
+Status configure_log_of(Config& config) {
+  const LogSettings settings = {config.debug_level, config.debug_subsystems, config.debug_file};
+  const Status status = configure_log(settings);
+  const auto file = std::ranges::find(config.values, std::string_view("TRESTLE_DEBUG_FILE"), &Config::Value::name);
+  if (status.ok() || file->source != ConfigSource::kNccl) return status;
+  config.warnings.push_back("NCCL_DEBUG_FILE: " + status.error().message + "; ignored");
+  config.debug_file.clear();
+  file->text.clear();
+  file->source = ConfigSource::kDefault;
+  return configure_log({settings.level, settings.subsystems, ""});
+}
+
 Result<Config> read_process_config() {
-  Result<Config> config = parse_config(process_environment());
-  LogSettings settings;
-  if (config.ok()) settings = {config.value().debug_level, config.value().debug_subsystems, config.value().debug_file};
-  const Status log_status = configure_log(settings);
+  const Environment environment = process_environment();
+  const Result<FileValues> files = read_config_files(environment);
+  Result<Config> config = files.ok() ? parse_config(environment, files.value()) : Result<Config>(files.error());
+  const Status log_status = config.ok() ? configure_log_of(config.value()) : configure_log({});
   if (!log_status.ok()) return log_status.error();
-  if (config.ok()) {
-    for (const std::string& warning : config.value().warnings) LOG(kWarn, kEnv, "%s", warning.c_str());
-    for (const Config::Value& value : config.value().values) {
-      if (value.from_environment) LOG(kInfo, kEnv, "%s set by environment to %s", value.name, value.text.c_str());
-    }
+  if (!config.ok()) return config;
+  for (const std::string& warning : config.value().warnings) LOG(kWarn, kEnv, "%s", warning.c_str());
+  for (const Config::Value& value : config.value().values) {
+    if (value.source == ConfigSource::kDefault) continue;
+    LOG(kInfo, kEnv, "%s set by %s to %s", value.name, source_text(value).c_str(), value.text.c_str());
   }
   return config;
 }
 
+// What is set for a row, by the strongest source that sets it.
+struct Setting {
+  std::string text;
+  ConfigSource source = ConfigSource::kDefault;
+  std::string place;
+};
+
+Setting setting_of(const Variable& row, const Environment& environment, const FileValues& files,
+                   const std::vector<Fallback>& fallbacks) {
+  const auto set = environment.find(row.name);
+  if (set != environment.end() && !set->second.empty()) return {set->second, ConfigSource::kEnvironment, ""};
+  const auto in_file = files.find(row.name);
+  if (in_file != files.end() && !in_file->second.text.empty()) {
+    return {in_file->second.text, ConfigSource::kFile, in_file->second.place};
+  }
+  for (const Fallback& fallback : fallbacks) {
+    if (std::string_view(fallback.variable) == row.name && !fallback.text.empty())
+      return {fallback.text, ConfigSource::kNccl, fallback.nccl};
+  }
+  return {row.fallback, ConfigSource::kDefault, ""};
+}
+
+// Of NCCL's variables that are not overruled: only then does anybody care what is wrong with them.
+void add_fallback_warnings(Config& config, const std::vector<Fallback>& fallbacks) {
+  for (const Fallback& fallback : fallbacks) {
+    const auto ours = std::ranges::find(config.values, std::string_view(fallback.variable), &Config::Value::name);
+    if (ours->source > ConfigSource::kNccl) continue;
+    config.warnings.insert(config.warnings.end(), fallback.warnings.begin(), fallback.warnings.end());
+  }
+}
+
 }  // namespace
 
-Result<Config> parse_config(const Environment& environment) {
+Result<Config> parse_config(const Environment& environment, const FileValues& files) {
   Config config;
+  const std::vector<Fallback> fallbacks = nccl_fallbacks(environment);
   for (const Variable& row : kVariables) {
-    const auto found = environment.find(row.name);
-    const bool set = found != environment.end() && !found->second.empty();
-    const std::string text = set ? found->second : row.fallback;
-    TRY(set_config_value(config, row, text));
-    const bool hidden = row.kind == VariableKind::kSecret && set;
-    config.values.push_back({row.name, hidden ? "(set)" : canonical_text(row, text), set, row.scope == Scope::kAgreed});
+    const Setting setting = setting_of(row, environment, files, fallbacks);
+    const Status read = set_config_value(config, row, setting.text);
+    if (!read.ok() && setting.source != ConfigSource::kFile) return read.error();
+    if (!read.ok()) return Error{read.error().code, setting.place + ": " + read.error().message};
+    const bool hidden = row.kind == VariableKind::kSecret && setting.source != ConfigSource::kDefault;
+    config.values.push_back({row.name, hidden ? "(set)" : canonical_text(row, setting.text), setting.source,
+                             setting.place, row.scope == Scope::kAgreed});
   }
   for (const auto& [name, value] : environment) {
-    if (name.starts_with(kPrefix) && !is_known(name)) config.warnings.push_back(unknown_name_warning(name));
+    if (!name.starts_with(kPrefix) || find_variable(name) != nullptr) continue;
+    config.warnings.push_back("environment variable " + name + " does not exist and is ignored" +
+                              nearest_variable(name));
   }
+  add_fallback_warnings(config, fallbacks);
   config.launcher = read_launcher(environment);
   if (config.calibration_folder.empty()) config.calibration_folder = cache_folder(environment);
   return config;

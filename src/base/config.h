@@ -1,5 +1,5 @@
-// Config: every TRESTLE_ environment variable, read once into plain values. docs/environment.md is printed from the
-// same table.
+// Config: every TRESTLE_ variable, read once into plain values, from the environment, else a configuration file, else
+// NCCL's variable of the same meaning, else the default. docs/environment.md is printed from the same table.
 //
 // Value type. The process's own is parsed on first use and never changes; any thread. Config stops at `comm`: below it
 // components take the values they use. A new variable is one member here and one row in config_table.h.
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/config_file.h"
 #include "base/launcher.h"
 #include "base/log.h"
 #include "base/result.h"
@@ -16,7 +17,11 @@
 
 namespace trestle {
 
+// Where a value comes from; a later one holds against an earlier one.
+enum class ConfigSource : uint8_t { kDefault, kNccl, kFile, kEnvironment, kStruct };
+
 struct Config {
+  std::string config_file;
   LogLevel debug_level{};
   uint32_t debug_subsystems = 0;
   std::string debug_file;
@@ -62,17 +67,19 @@ struct Config {
   struct Value {
     const char* name;
     std::string text;
-    bool from_environment;
+    ConfigSource source;
+    std::string place;  // of the source: "PATH:LINE" of a file, the name of NCCL's variable; else ""
     bool agreed;
     bool operator==(const Value&) const = default;
   };
   std::vector<Value> values;
-  std::vector<std::string> warnings;  // about TRESTLE_ names that do not exist
+  std::vector<std::string>
+      warnings;  // about TRESTLE_ names that do not exist, and NCCL's values that mean nothing here
 };
 
-// Defaults where a variable is not set or empty. The first variable that cannot be read is kInvalidArgument with its
-// name, its value and what is allowed.
-Result<Config> parse_config(const Environment& environment);
+// Empty counts as not set. The first variable of the environment or a file that cannot be read is kInvalidArgument with
+// its name, its value, what is allowed, and the line of the file.
+Result<Config> parse_config(const Environment& environment, const FileValues& files = {});
 
 // The environment of the process, now.
 Environment process_environment();
@@ -86,6 +93,9 @@ const Config& process_config();
 // agreed_values of both ranks say which variable does.
 uint64_t config_hash(const Config& config);
 std::vector<Config::Value> agreed_values(const Config& config);
+
+// "environment", "default", "NCCL_ALGO", "PATH:LINE", ...
+std::string source_text(const Config::Value& value);
 
 std::string config_markdown();                  // docs/environment.md
 std::string config_text(const Config& config);  // `trestle env`

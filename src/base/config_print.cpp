@@ -1,6 +1,7 @@
 // The configuration as text: docs/environment.md and `trestle env`.
 #include <algorithm>
 
+#include "base/config_nccl.h"
 #include "base/config_table.h"
 
 namespace trestle {
@@ -18,23 +19,52 @@ std::string cell(const char* text) {
 
 }  // namespace
 
+std::string source_text(const Config::Value& value) {
+  switch (value.source) {
+    case ConfigSource::kNccl:
+    case ConfigSource::kFile:
+      return value.place;
+    case ConfigSource::kEnvironment:
+      return "environment";
+    case ConfigSource::kStruct:
+      return "config struct";
+    case ConfigSource::kDefault:
+      break;
+  }
+  return "default";
+}
+
 std::string config_markdown() {
   std::string page =
       "# Environment variables\n\n"
       "<!-- Printed from src/base/config_table.h by `trestle env --markdown`; a test fails when this page is stale. "
       "-->\n\n"
       "Read once, when the process first uses the library. An empty value counts as not set; a value that cannot be "
-      "read is an error of "
-      "the call that makes the communicator; a `TRESTLE_` name that does not exist gets a warning with the nearest one "
-      "that does. "
-      "Variables marked *agreed* must be the same on all ranks of a communicator, which is compared when it is "
-      "made.\n\n"
-      "| variable | values | default | agreed | meaning |\n|---|---|---|---|---|\n";
+      "read is an error of the call that makes the communicator; a `TRESTLE_` name that does not exist gets a warning "
+      "with the nearest one that does. Variables marked *agreed* must be the same on all ranks of a communicator, "
+      "which "
+      "is compared when it is made.\n\n"
+      "A value comes from the first of these that sets it: the config struct of the call that makes the communicator, "
+      "the environment, a configuration file, NCCL's variable (column *fallback*), the default. `trestle env` prints "
+      "every value with where it comes from; at INFO the log has a line for each that is not the default.\n\n"
+      "A configuration file has lines `NAME=value`; `#` at the beginning of a line or after a blank begins a comment. "
+      "A "
+      "name that does not exist, a line that is none of these, a name that is set twice and a value that cannot be "
+      "read "
+      "are errors with file and line. It is the file that `TRESTLE_CONF_FILE` names, else `.trestle.conf` in the home "
+      "directory; what it leaves open may be in `/etc/trestle.conf`.\n\n"
+      "NCCL's variables are read in its own grammar. `NCCL_ALGO`: `Ring` is `ring`, `Tree` is `dbtree` (for "
+      "all-reduce, "
+      "and for broadcast and reduce where they are named); a list of several leaves the choice between all algorithms; "
+      "the algorithms of switches and of NVLink are not here, which is a warning. `NCCL_DEBUG_SUBSYS`: subsystems that "
+      "only NCCL has are left out.\n\n"
+      "| variable | values | default | agreed | fallback | meaning |\n|---|---|---|---|---|---|\n";
   for (const Variable& row : kVariables) {
     const bool empty = row.fallback[0] == '\0';
     page.append("| ").append(row.name).append(" | ").append(cell(allowed_values(row).c_str())).append(" | ");
     page.append(empty ? "" : "`").append(row.fallback).append(empty ? "" : "`").append(" | ");
-    page.append(row.scope == Scope::kAgreed ? "agreed" : "").append(" | ").append(cell(row.help)).append(" |\n");
+    page.append(row.scope == Scope::kAgreed ? "agreed" : "").append(" | ").append(nccl_name_of(row.name)).append(" | ");
+    page.append(cell(row.help)).append(" |\n");
   }
   page.append(
       "\nLaunchers: rank and number of ranks are taken from torchrun (`RANK`, `WORLD_SIZE`, `LOCAL_RANK`), else Open "
@@ -56,7 +86,7 @@ std::string config_text(const Config& config) {
     std::string line(value.name);
     line.resize(width, ' ');
     line.append(" = ").append(value.text.empty() ? "(empty)" : value.text);
-    line.append(value.from_environment ? "  [environment]" : "  [default]").append(value.agreed ? " [agreed]" : "");
+    line.append("  [").append(source_text(value)).append("]").append(value.agreed ? " [agreed]" : "");
     text.append(line).append("\n    ").append(kVariables[i].help).append(" ");
     text.append("(").append(allowed_values(kVariables[i])).append(")\n");
   }

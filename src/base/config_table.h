@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -64,6 +65,7 @@ inline constexpr int64_t kMs = 1'000'000;
 inline constexpr int64_t kGiB = int64_t{1} << 30;
 
 inline constexpr Variable kVariables[] = {
+  {"TRESTLE_CONF_FILE",       K::kText,       &C::config_file,       "",         0, 0, "", kLocal, "Configuration file: lines NAME=value, # comments. Empty: .trestle.conf in HOME, if there is one. What it leaves open may be in /etc/trestle.conf. Set in the environment only."},
   {"TRESTLE_DEBUG",           K::kLogLevel,   &C::debug_level,       "WARN",     0, 0, "", kLocal, "How much is logged: NONE, VERSION, WARN, INFO or TRACE."},
   {"TRESTLE_DEBUG_SUBSYS",    K::kSubsystems, &C::debug_subsystems,  "INIT,BOOTSTRAP,ENV", 0, 0, "", kLocal, "Which subsystems log at INFO and TRACE: a comma list of INIT, BOOTSTRAP, ENV, COLL, NET, SHM, GRAPH, TUNING, CALL, ALLOC, P2P, or ALL; a leading ^ means all but these."},
   {"TRESTLE_DEBUG_FILE",      K::kText,       &C::debug_file,        "",         0, 0, "", kLocal, "File that the log goes to instead of standard error; %h is the host name, %p the process id."},
@@ -102,6 +104,9 @@ inline constexpr Variable kVariables[] = {
 // clang-format on
 
 inline constexpr const auto& kVariables = config_rows::kVariables;
+
+// nullptr: there is none of this name.
+const Variable* find_variable(std::string_view name);
 
 // Row's value text into the member it names. In config_values.cpp.
 Status set_config_value(Config& config, const Variable& row, const std::string& text);

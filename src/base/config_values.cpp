@@ -91,6 +91,13 @@ std::string range_text(const Variable& row) {
 
 }  // namespace
 
+const Variable* find_variable(std::string_view name) {
+  for (const Variable& row : kVariables) {
+    if (name == row.name) return &row;
+  }
+  return nullptr;
+}
+
 std::string allowed_values(const Variable& row) {
   switch (row.kind) {
     case VariableKind::kText:

@@ -1,5 +1,6 @@
 // The environment: lines NAME=value with any values. A configuration whose own texts give the same configuration again,
 // or an error that names the variable.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,10 +17,14 @@ namespace {
 constexpr size_t kMostLines = 64;
 
 bool is_variable(std::string_view name) {
-  for (const Variable& row : kVariables) {
-    if (name == row.name) return true;
-  }
-  return false;
+  return find_variable(name) != nullptr;
+}
+
+// Where a value comes from is no part of what it means.
+bool same_values(const Config& a, const Config& b) {
+  return std::ranges::equal(a.values, b.values, [](const Config::Value& x, const Config::Value& y) {
+    return std::string_view(x.name) == y.name && x.text == y.text && x.agreed == y.agreed;
+  });
 }
 
 // A line that names no variable is a value for the one that its first character stands for.
@@ -50,6 +55,9 @@ void check_error(const Error& error, const Environment& environment) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  // The same text as a file: never more than a sentence that says where.
+  const Result<FileValues> file = parse_config_file({reinterpret_cast<const char*>(data), size}, "file");
+  CHECK(file.ok() || file.error().message.starts_with("file:"), "an error of a file does not say where it is");
   const Environment environment = environment_of({reinterpret_cast<const char*>(data), size});
   const Result<Config> config = parse_config(environment);
   if (!config.ok()) {
@@ -58,11 +66,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   Environment again;
   for (const Config::Value& value : config.value().values) {
-    if (value.from_environment) again[value.name] = value.text;
+    if (value.source != ConfigSource::kDefault) again[value.name] = value.text;
   }
   const Result<Config> reread = parse_config(again);
   CHECK(reread.ok(), "the texts of a configuration cannot be read");
-  CHECK(reread.value().values == config.value().values, "the texts of a configuration mean something else");
+  CHECK(same_values(reread.value(), config.value()), "the texts of a configuration mean something else");
   CHECK(config_hash(reread.value()) == config_hash(config.value()), "equal configurations have different hashes");
   CHECK(!config_text(config.value()).empty(), "a configuration has no text");
   return 0;
