@@ -79,7 +79,7 @@ uint32_t logical_of(const Plan& plan, uint32_t index, bool input) {
   const PhaseKind kind = with_known_blocks(plan.kind);
   const bool own = input ? kind == PhaseKind::kAllGather || kind == PhaseKind::kGather
                          : kind == PhaseKind::kReduceScatter || kind == PhaseKind::kScatter;
-  return own ? static_cast<uint32_t>(plan.me) : index;
+  return own ? static_cast<uint32_t>(plan.me) ^ plan.turned : index;
 }
 
 void check_block_lengths(const PreparedPhase& phase) {
