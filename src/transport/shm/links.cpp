@@ -187,7 +187,7 @@ Status Links::step_stranger(uint32_t index) {
   if (done.ok() && !done.value()) return {};
   const int32_t peer = stranger.handshake->peer_rank();
   const bool known = done.ok() && peer >= 0 && peer < config_.ranks && peer != config_.rank;
-  if (!known || peers_[peer].in.fd || peers_[peer].left) {
+  if (!known || peers_[peer].in.fd) {
     // Not our peer, or one that gave up; a real peer that is missed is noticed by the link in the other direction.
     const std::string reason = done.ok() ? "its rank is connected already" : done.error().message;
     if (warned_.first(reason)) LOG(kWarn, kShm, "shared memory: a connection was turned away: %s", reason.c_str());
@@ -237,6 +237,8 @@ Result<bool> Links::step_frames(int32_t peer, Stream& stream) {
     if (!stream.descriptors.empty()) fd = std::move(stream.descriptors.front());
     stream.descriptors.clear();
     if (frame.kind == LinkFrameKind::kGoodbye) {
+      // What it sent before may lie on the other link, unread.
+      if (&stream == &peers_[peer].out) TRY(read_last_words(peer));
       peers_[peer].left = true;
     } else if (frame.kind != LinkFrameKind::kWake) {
       TRY(events_.on_frame(peer, frame, std::move(fd)));
