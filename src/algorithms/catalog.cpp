@@ -18,6 +18,7 @@ std::span<const Algorithm> algorithms() {
       kBinaryTree,         // tree
       kDoubleBinaryTree,   // dbtree
       kBinomialTree,       // binomial
+      kBruck,              // bruck
   };
   return kTable;
 }

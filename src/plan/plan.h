@@ -17,7 +17,7 @@
 //   send            b                       0 (group of two: index 0 sends)   -
 //   recv            0                       b (group of two: index 1)         -
 //   (n = group size; b = Plan::blocks, chosen by the algorithm: 1 tree, 2 double tree, n for scatter-based ones)
-//   all-to-all: logical block p of a rank's input is what it sends to p; a step's logical range counts in the sender's input.
+//   all-to-all: input block p goes to p; all are equally long: a step's logical range says only how many it moves, of any p.
 //   barrier         all-reduce over blocks of zero bytes: only the messages matter.
 //   all-to-all-v, gather-v, scatter-v: the same tables; the length of a block is known to the rank whose input and to the
 //   rank whose output it is only, so every block goes straight from the one to the other.

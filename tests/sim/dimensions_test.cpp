@@ -198,6 +198,10 @@ TEST_P(Ways, BroadcastAndReduceByEveryAlgorithm) {
   run_all(Collective::kReduce, "dbtree,ring,direct", 2);
 }
 
+TEST_P(Ways, AllToAllByBruck) {
+  run_all(Collective::kAllToAll, "bruck", 1);
+}
+
 // all-reduce phases on every dimension, and between the halves on inner dimensions
 TEST_P(Ways, AllReduceByEveryMixture) {
   for (const char* algo : {"rd,rd,rd", "tree,direct,dbtree", "rd,ring,hd", "ring,rd,tree", "hd,dbtree,ring",

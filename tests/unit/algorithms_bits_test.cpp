@@ -104,18 +104,34 @@ TEST(BitsOf, TwoAlgorithmsDoDiffer) {
   EXPECT_FALSE(same_bits(run(ring, inputs, kElements, 1)[0], run(rd, inputs, 8 * kElements, 1)[0]));
 }
 
-TEST(BitsOf, AllToAllDeliversEveryBlock) {
-  const Algorithm& direct = *find_algorithm("direct").value();
-  for (int32_t size : {1, 2, 3, 4, 5, 8}) {
+// Blocks of other values each, wherever they travel, arrive as they are.
+TEST_P(Bits, AllToAllDeliversEveryBlock) {
+  const Algorithm& row = algorithms()[GetParam()];
+  for (int32_t size : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16}) {
+    if (!row.serves(PhaseKind::kAllToAll, size)) continue;
     const auto n = static_cast<size_t>(size);
     const Values inputs = rounding_inputs(n, n * kElements);
     for (InPlace in_place : {InPlace::kNo, InPlace::kYes, InPlace::kOddRanks}) {
-      const Values outputs = run(plans_of_group(direct, PhaseKind::kAllToAll, size, 0, in_place), inputs, kElements, 7);
+      const Values outputs = run(plans_of_group(row, PhaseKind::kAllToAll, size, 0, in_place), inputs, kElements, 7);
       for (size_t to = 0; to < n; ++to) {
         for (size_t i = 0; i < n * kElements; ++i) {
-          ASSERT_EQ(outputs[to][i], inputs[i / kElements][to * kElements + i % kElements]);
+          ASSERT_EQ(outputs[to][i], inputs[i / kElements][to * kElements + i % kElements]) << row.name << " " << size;
         }
       }
+    }
+  }
+}
+
+TEST_P(Bits, AllGatherDeliversEveryBlock) {
+  const Algorithm& row = algorithms()[GetParam()];
+  for (int32_t size : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16}) {
+    if (!row.serves(PhaseKind::kAllGather, size)) continue;
+    const Values inputs = rounding_inputs(static_cast<size_t>(size), kElements);
+    std::vector<float> whole;
+    for (const auto& rank : inputs) whole.insert(whole.end(), rank.begin(), rank.end());
+    for (InPlace in_place : {InPlace::kNo, InPlace::kYes, InPlace::kOddRanks}) {
+      const auto plans = plans_of_group(row, PhaseKind::kAllGather, size, 0, in_place);
+      for (const auto& rank : run(plans, inputs, kElements, 7)) ASSERT_EQ(rank, whole) << row.name << " " << size;
     }
   }
 }

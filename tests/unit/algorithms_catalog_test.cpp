@@ -14,7 +14,7 @@ namespace {
 TEST(Catalog, NamesAreThoseOfTheConfiguration) {
   std::vector<std::string> names;
   for (const Algorithm& row : algorithms()) names.emplace_back(row.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"ring", "direct", "hd", "rd", "tree", "dbtree", "binomial"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"ring", "direct", "hd", "rd", "tree", "dbtree", "binomial", "bruck"}));
   for (const std::string& name : names) EXPECT_EQ(find_algorithm(name).value()->name, name);
 }
 
@@ -23,7 +23,7 @@ TEST(Catalog, AnUnknownNameListsTheNames) {
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code, Code::kInvalidArgument);
   EXPECT_EQ(found.error().message,
-            "there is no algorithm 'rign'; there are ring, direct, hd, rd, tree, dbtree, binomial");
+            "there is no algorithm 'rign'; there are ring, direct, hd, rd, tree, dbtree, binomial, bruck");
 }
 
 TEST(Catalog, RowsServeExactlyWhatTheyCanBuild) {
@@ -37,6 +37,7 @@ TEST(Catalog, RowsServeExactlyWhatTheyCanBuild) {
       {"tree", {PhaseKind::kReduce, PhaseKind::kBroadcast, PhaseKind::kAllReduce}},
       {"dbtree", {PhaseKind::kReduce, PhaseKind::kBroadcast, PhaseKind::kAllReduce}},
       {"binomial", {PhaseKind::kGather, PhaseKind::kScatter}},
+      {"bruck", {PhaseKind::kAllToAll}},
   };
   for (const Algorithm& row : algorithms()) {
     for (PhaseKind kind : kAllKinds) {
@@ -88,16 +89,16 @@ TEST(Catalog, BuildPlanFindsAWrongAlgorithm) {
 
 // Ranks may run different builds of one version: plans of the same name must not drift unnoticed.
 TEST(Catalog, PlansStayTheSame) {
-  const std::map<std::string_view, uint64_t> expected = {{"ring", 3380469680627489858u},
-                                                         {"direct", 1756981651809770799u},
-                                                         {"hd", 15304942218879722558u},
-                                                         {"rd", 4443404735007465635u},
-                                                         {"tree", 11675865483766656615u},
-                                                         {"dbtree", 8620654879245026592u},
-                                                         {"binomial", 15766193109675342504u}};
+  const std::map<std::string_view, uint64_t> expected = {
+      {"ring", 3380469680627489858u},      {"direct", 1756981651809770799u}, {"hd", 15304942218879722558u},
+      {"rd", 4443404735007465635u},        {"tree", 11675865483766656615u},  {"dbtree", 8620654879245026592u},
+      {"binomial", 15766193109675342504u}, {"bruck", 1075197395647229293u}};
   for (const Algorithm& row : algorithms()) {
     uint64_t all = 0;
-    const PhaseKind kind = row.serves(PhaseKind::kAllReduce, 7) ? PhaseKind::kAllReduce : PhaseKind::kGather;
+    PhaseKind kind = PhaseKind::kAllReduce;
+    for (const PhaseKind other : {PhaseKind::kGather, PhaseKind::kAllToAll}) {
+      if (!row.serves(kind, 7)) kind = other;
+    }
     for (int32_t me = 0; me < 7; ++me) all = all * 31 + hash(row.build({.kind = kind, .group_size = 7, .me = me}));
     EXPECT_EQ(all, expected.at(row.name)) << row.name;
   }
