@@ -349,7 +349,9 @@ trestleResult_t trestlePredictTime(trestleComm_t comm, trestleCollective_t colle
       return invalid_argument("PredictTime: unknown collective " + std::to_string(collective));
     }
     TRY(check_call(communicator, "PredictTime", call));
-    *microseconds = TRY(communicator.predict_us(call.request.collective, count, call.request.type));
+    apply_call_config(call);
+    *microseconds =
+        TRY(communicator.predict_us(call.request.collective, count, call.request.type, call.request.options));
     return {};
   });
 }

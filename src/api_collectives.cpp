@@ -107,6 +107,7 @@ Result<Call> checked_call(const Communicator& communicator, const char* function
   TRY(check_buffers(communicator, function, call));
   request.in_place = is_in_place(communicator, call);
   TRY(check_overlap(communicator, function, call));
+  apply_call_config(call);
   return call;
 }
 

@@ -200,6 +200,8 @@ inline Error invalid_usage(std::string sentence) {
 
 // What the caller's config struct says.
 Result<SettingsOverride> read_config(const trestleConfig_t* config);
+// What the calling thread's trestleCallConfigPush say, into the call.
+void apply_call_config(Call& call);
 // That the communicator takes calls: it was not destroyed, it is not in progress, it was not made in vain.
 Status check_ready(const Use<trestleComm>& use, const char* function);
 

@@ -29,6 +29,7 @@ Result<std::shared_ptr<Request>> make_request(trestleComm_t comm, const char* fu
     return invalid_argument(std::string(function) + ": a buffer is NULL");
   }
   start.request.in_place = send == recv;
+  apply_call_config(start);
   request->finish = start;
   request->finish.request.collective = Collective::kAllGather;
   request->finish.request.op = ReduceOp::kSum;

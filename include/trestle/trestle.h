@@ -366,6 +366,39 @@ TRESTLE_API trestleResult_t trestleScatterVInit(const void* send, const size_t* 
                                                 size_t recvcount, trestleDataType_t type, int root, trestleComm_t comm,
                                                 trestleStream_t stream, trestleRequest_t* request);
 
+/* ---- Configuration of single calls ----------------------------------------------------------------------------------------- */
+
+#define TRESTLE_CALL_CONFIG_MAGIC 0x7e571e04u
+
+/* How calls are run, where that differs from their communicator. Append-only, as trestleConfig_t; an undefined field means: as the
+ * enclosing scope says, else the communicator. All but timeoutMs must be the same on all ranks of a call: ranks that differ get
+ * trestleInvalidUsage, with both ranks named. */
+typedef struct {
+  size_t size;        /* sizeof(trestleCallConfig_t) */
+  unsigned magic;     /* TRESTLE_CALL_CONFIG_MAGIC */
+  unsigned version;   /* TRESTLE_VERSION_CODE */
+  const char* algo;   /* as TRESTLE_ALGO; "": free choice */
+  const char* sched;  /* as TRESTLE_SCHED */
+  int chunks;         /* as TRESTLE_CHUNKS */
+  int64_t timeoutMs;  /* deadline of each operation, milliseconds; <0 undefined, 0 none */
+  int deterministic;  /* 1: algorithm and schedule follow from nominal link speeds and not from measured ones or the number of
+                         processors, so that sums round alike on all machines with the same dimensions */
+} trestleCallConfig_t;
+
+#define TRESTLE_CALL_CONFIG_INITIALIZER                                                                                   \
+  {                                                                                                                       \
+    sizeof(trestleCallConfig_t), TRESTLE_CALL_CONFIG_MAGIC, TRESTLE_VERSION_CODE, NULL, NULL, TRESTLE_CONFIG_UNDEF_INT,   \
+        -1, TRESTLE_CONFIG_UNDEF_INT                                                                                      \
+  }
+
+/* From here to the matching Pop the config holds for the calling thread's collectives, requests (as it was when they were made, for
+ * all their halves and repetitions), messages (timeoutMs only) and PredictTime, on any communicator, in and out of groups: what counts
+ * is the call and not GroupEnd. Scopes nest. The struct is read before Push returns; a name that does not exist is told by the call
+ * that it is for. */
+TRESTLE_API trestleResult_t trestleCallConfigPush(const trestleCallConfig_t* config);
+/* trestleInvalidUsage where nothing was pushed. */
+TRESTLE_API trestleResult_t trestleCallConfigPop(void);
+
 /* ---- Memory and planning -------------------------------------------------------------------------------------------------- */
 
 /* Memory that ranks of the same host can map, so that shared memory moves nothing twice. Page aligned; zeroed. Ordinary memory works

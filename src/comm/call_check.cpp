@@ -43,6 +43,7 @@ CallSummary summary_of(const PrepareRequest& request) {
   if (collective == Collective::kBarrier) text = to_string(collective);
   if (reduces(collective)) text += std::string(" (") + to_string(request.op) + ")";
   if (has_root(collective)) text += ", root " + std::to_string(request.root);
+  if (request.options) text += "," + request.options.text();
   hasher.string(text);
   return {hasher.digest(), text};
 }

@@ -41,6 +41,7 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
       local_ip_(bootstrap.local_ip()),
       stops_(std::make_shared<StopFlags>()),
       topology_(std::move(wiring.topology)),
+      nominal_(std::move(wiring.nominal)),
       names_(std::move(wiring.names)),
       segment_bytes_(std::move(wiring.segment_bytes)),
       sent_(ranks_),
@@ -150,14 +151,21 @@ Result<ScheduleCache::Entry> Communicator::schedule_for(const PrepareRequest& re
   what.element_bytes = static_cast<uint32_t>(size_of(request.type));
   what.bytes = vector_elements(request, ranks_) * what.element_bytes;
   what.root = request.root;
-  return schedule_for(what);
+  return schedule_for(what, request.options);
 }
 
-Result<ScheduleCache::Entry> Communicator::schedule_for(const SelectionRequest& what) {
-  const Config& config = settings_.config;
-  SelectionConfig selection{config.algorithm, config.schedule, static_cast<uint32_t>(config.chunks),
-                            static_cast<uint32_t>(config.phases_in_flight), config.intra};
-  return schedules_.get(what, [&] { return select_schedule(what, topology_, selection); });
+Result<ScheduleCache::Entry> Communicator::schedule_for(const SelectionRequest& what, const SharedOptions& options) {
+  return schedules_.get(what, options.text(), [&]() -> Result<Schedule> {
+    const Config& config = settings_.config;
+    SelectionConfig selection{config.algorithm, config.schedule, static_cast<uint32_t>(config.chunks),
+                              static_cast<uint32_t>(config.phases_in_flight), config.intra};
+    if (!options) return select_schedule(what, topology_, selection);
+    selection.algo = options->algorithm.value_or(selection.algo);
+    selection.policy = options->schedule.value_or(selection.policy);
+    if (options->chunks) selection.chunks = static_cast<uint32_t>(*options->chunks);
+    TRY(validate(selection, topology_));
+    return select_schedule(what, options->deterministic ? nominal_ : topology_, selection);
+  });
 }
 
 Result<std::shared_ptr<const Prepared>> Communicator::build(const Call& call) {
@@ -198,6 +206,7 @@ Status Communicator::hold_call(const Call& call) {
 bool Communicator::is_express(const Call& call) const {
   const PrepareRequest& r = call.request;
   if (r.peer >= 0 || engine_->express() == nullptr) return false;
+  if (r.options && r.options->algorithm && !r.options->algorithm->empty()) return false;  // it has no algorithms
   return engine_->express()->serves(r.collective, r.count * size_of(r.type), r.half);
 }
 
@@ -250,7 +259,8 @@ uint64_t Communicator::next_number(const Call& call) {
 
 Operation* Communicator::bind(const Call& call, const std::shared_ptr<const Prepared>& prepared) {
   Operation* operation = engine_->acquire(prepared);
-  operation->bind(const_cast<void*>(call.send), call.recv, next_number(call), settings_.config.timeout_ns);
+  operation->bind(const_cast<void*>(call.send), call.recv, next_number(call),
+                  call.timeout_ns < 0 ? settings_.config.timeout_ns : call.timeout_ns);
   engine_->count_pending(1);
   return operation;
 }
@@ -325,18 +335,20 @@ void Communicator::remote_failure(const Error& error, int32_t origin_rank) {
   engine_->fail({code, std::move(text)});
 }
 
-Result<double> Communicator::predict_us(Collective collective, uint64_t count, DataType type) {
+Result<double> Communicator::predict_us(Collective collective, uint64_t count, DataType type,
+                                        const SharedOptions& options) {
   Call call;
   call.request.collective = collective;
   call.request.count = count;
   call.request.type = type;
+  call.request.options = options;
   if (is_express(call)) return 0.1 + 0.05 * ranks_;  // one cache line from every rank
   const bool uneven = has_known_blocks(collective) || has_pairwise_blocks(collective);
   SelectionRequest what{.collective = collective, .element_bytes = static_cast<uint32_t>(size_of(type))};
   // A v-variant as if all its blocks were alike.
   const uint64_t elements = uneven ? count * static_cast<uint64_t>(ranks_) : vector_elements(call.request, ranks_);
   what.bytes = elements * what.element_bytes;
-  const ScheduleCache::Entry schedule = TRY(schedule_for(what));
+  const ScheduleCache::Entry schedule = TRY(schedule_for(what, options));
   return static_cast<double>(predict_ns(*schedule, topology_)) / 1000.0;
 }
 

@@ -31,6 +31,7 @@ struct Call {
   bool sending = false;
   const void* send = nullptr;
   void* recv = nullptr;
+  int64_t timeout_ns = -1;  // 0: none; -1: the communicator's
 };
 
 // One rank's call of CommSplit.
@@ -104,7 +105,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void abort();
 
   // As the call counts; a v-variant as if all blocks had `count` elements.
-  Result<double> predict_us(Collective collective, uint64_t count, DataType type);
+  Result<double> predict_us(Collective collective, uint64_t count, DataType type, const SharedOptions& options = {});
   // Shard of `rank` of a vector of `count` elements.
   ElementRange shard(int32_t rank, uint64_t count) const { return nth_range(count, ranks_, rank); }
 
@@ -134,7 +135,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Operation* bind(const Call& call, const std::shared_ptr<const Prepared>& prepared) TRESTLE_REQUIRES(submit_mutex_);
   Status submit_express(const Call& call, const std::shared_ptr<Stream>& stream) TRESTLE_REQUIRES(submit_mutex_);
   Result<ScheduleCache::Entry> schedule_for(const PrepareRequest& request);
-  Result<ScheduleCache::Entry> schedule_for(const SelectionRequest& what);
+  Result<ScheduleCache::Entry> schedule_for(const SelectionRequest& what, const SharedOptions& options);
   Result<std::shared_ptr<const Prepared>> build(const Call& call);
   uint64_t next_number(const Call& call) TRESTLE_REQUIRES(submit_mutex_);
   void remote_failure(const Error& error, int32_t origin_rank);
@@ -152,6 +153,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const std::string local_ip_;
   const std::shared_ptr<StopFlags> stops_;  // of splits under way: raised by a failure
   Topology topology_;
+  const Topology nominal_;
   std::vector<std::string> names_;
   std::vector<std::vector<uint64_t>> segment_bytes_;
   std::shared_ptr<Engine> engine_;

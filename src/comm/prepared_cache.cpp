@@ -25,6 +25,7 @@ size_t PreparedCache::Hash::operator()(const PreparedKey& key) const {
     }
     h ^= hasher.digest();
   }
+  h ^= r.options.hash();
   return h ^ (h >> 31);
 }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <tuple>
 
 #include "base/mutex.h"
@@ -22,10 +23,12 @@ class ScheduleCache {
   using Entry = std::shared_ptr<const Schedule>;
 
   // What is there, or what `select` makes (called under the cache's lock). Errors: those of `select`.
-  Result<Entry> get(const SelectionRequest& request, const std::function<Result<Schedule>()>& select);
+  // `options`: everything else that the choice depends on.
+  Result<Entry> get(const SelectionRequest& request, const std::string& options,
+                    const std::function<Result<Schedule>()>& select);
 
  private:
-  using Key = std::tuple<Collective, uint64_t, uint32_t, int32_t, bool>;
+  using Key = std::tuple<Collective, uint64_t, uint32_t, int32_t, bool, std::string>;
 
   Mutex mutex_;
   std::map<Key, Entry> entries_ TRESTLE_GUARDED_BY(mutex_);

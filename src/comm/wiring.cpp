@@ -165,6 +165,7 @@ class Wirer {
     bootstrap_.set_names(wiring_.names);
     TRY(compare_configuration(wiring_.infos));
     wiring_.topology = TRY(choose(wiring_, settings_));
+    wiring_.nominal = wiring_.topology;
     TRY(agree_on_topology(bootstrap_, settings_, wiring_, deadline_ns_));
     if (!wiring_.measure) share_processors(places(wiring_), wiring_.topology);
     TRY(make_transports(mine));

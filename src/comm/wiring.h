@@ -17,6 +17,7 @@ namespace trestle {
 
 struct Wiring {
   Topology topology;
+  Topology nominal;  // before anything measured came in
   CalibrationPlace calibration;
   bool measure = false;            // link speeds are wanted, and nobody has measured them yet
   std::vector<RankInfo> infos;     // by rank

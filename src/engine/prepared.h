@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/result.h"
 #include "base/types.h"
+#include "engine/call_options.h"
 #include "engine/layout.h"
 #include "engine/plan_cache.h"
 #include "engine/uneven_blocks.h"
@@ -103,8 +104,9 @@ struct PrepareRequest {
   ReduceOp op = ReduceOp::kSum;
   int32_t root = 0;
   bool in_place = false;
-  int32_t peer = -1;    // send, recv
-  SharedBlocks blocks;  // of a v-variant
+  int32_t peer = -1;      // send, recv
+  SharedBlocks blocks;    // of a v-variant
+  SharedOptions options;  // of a collective
   bool operator==(const PrepareRequest&) const = default;
 };
 
@@ -140,6 +142,7 @@ inline uint32_t check_of(const PrepareRequest& request, uint64_t how) {
   const uint64_t count = has_pairwise_blocks(request.collective) ? 0 : request.count;
   uint64_t what = count * 0x9e3779b97f4a7c15u + static_cast<uint32_t>(request.root);
   if (has_known_blocks(request.collective)) what ^= hash_of_counts(*request.blocks, request.collective);
+  what ^= request.options.hash();
   return operation_check(request.collective, request.half, request.type, request.op, splitmix64_mix(what ^ how));
 }
 

@@ -27,7 +27,8 @@ if(TARGET trestle)
     ${CMAKE_CURRENT_LIST_DIR}/api_determinism_test.cpp)
   trestle_test(NAME api_communicators_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_split_test.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/api_nonblocking_test.cpp)
+    ${CMAKE_CURRENT_LIST_DIR}/api_nonblocking_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/api_call_config_test.cpp)
   if(NOT TRESTLE_SANITIZE)  # sanitizers bring allocation functions of their own
     trestle_test(NAME api_memory_test LABEL conformance LIBS trestle_api_calls SOURCES
       ${CMAKE_CURRENT_LIST_DIR}/api_memory_test.cpp)

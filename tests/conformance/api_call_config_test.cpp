@@ -1,0 +1,109 @@
+// Configuration of single calls: whom it holds for, and what is refused.
+#include <gtest/gtest.h>
+#include <trestle/trestle.h>
+
+#include <string>
+#include <vector>
+
+#include "support/ranks.h"
+
+namespace api {
+namespace {
+
+trestleCallConfig_t config_with(const char* algo, int chunks = TRESTLE_CONFIG_UNDEF_INT) {
+  trestleCallConfig_t config = TRESTLE_CALL_CONFIG_INITIALIZER;
+  config.algo = algo;
+  config.chunks = chunks;
+  return config;
+}
+
+void expect_sum(trestleComm_t comm, size_t count) {
+  std::vector<int32_t> data(count, 2);
+  ASSERT_TRUE(
+      ranks::succeeded(trestleAllReduce(data.data(), data.data(), count, trestleInt32, trestleSum, comm, nullptr)));
+  ASSERT_TRUE(ranks::succeeded(trestleCommSynchronize(comm), comm));
+  EXPECT_EQ(data, std::vector<int32_t>(count, 8));
+}
+
+void every_form(trestleComm_t comm) {
+  for (const size_t count : {size_t{2}, size_t{50'000}}) expect_sum(comm, count);
+  std::vector<int32_t> data(1000, 1);
+  trestleRequest_t request = nullptr;
+  ASSERT_TRUE(ranks::succeeded(
+      trestleAllReduceStart(data.data(), data.data(), 1000, trestleInt32, trestleSum, comm, nullptr, &request)));
+  ASSERT_TRUE(ranks::succeeded(trestleAllReduceFinish(request, nullptr)));
+  ASSERT_TRUE(ranks::succeeded(trestleRequestWait(request)));
+  EXPECT_EQ(data, std::vector<int32_t>(1000, 4));
+  ASSERT_TRUE(ranks::succeeded(trestleRequestFree(request)));
+  ASSERT_TRUE(ranks::succeeded(trestleGroupStart()));
+  ASSERT_TRUE(ranks::succeeded(trestleAllReduce(data.data(), data.data(), 9, trestleInt32, trestleMax, comm, nullptr)));
+  ASSERT_TRUE(ranks::succeeded(trestleGroupEnd()));
+  ASSERT_TRUE(ranks::succeeded(trestleCommSynchronize(comm), comm));
+}
+
+TEST(ApiCallConfig, HoldsForEveryFormOfACallAndNests) {
+  ranks::on_threads({.ranks = 4, .dims = "2x2"}, [](int, trestleComm_t comm) {
+    trestleCallConfig_t outer = config_with("ring,ring", 3);
+    outer.deterministic = 1;
+    trestleCallConfig_t inner = TRESTLE_CALL_CONFIG_INITIALIZER;
+    inner.sched = "themis";
+    ASSERT_TRUE(ranks::succeeded(trestleCallConfigPush(&outer)));
+    every_form(comm);
+    ASSERT_TRUE(ranks::succeeded(trestleCallConfigPush(&inner)));
+    every_form(comm);
+    ASSERT_TRUE(ranks::succeeded(trestleCallConfigPop()));
+    ASSERT_TRUE(ranks::succeeded(trestleCallConfigPop()));
+    every_form(comm);
+    EXPECT_TRUE(ranks::refused(trestleCallConfigPop(), trestleInvalidUsage, {"CallConfigPop"}));
+  });
+}
+
+TEST(ApiCallConfig, WrongNamesAndNumbersAreRefused) {
+  ranks::on_threads({.ranks = 4}, [](int, trestleComm_t comm) {
+    EXPECT_TRUE(ranks::refused(trestleCallConfigPush(nullptr), trestleInvalidArgument, {"NULL"}));
+    trestleCallConfig_t config = config_with(nullptr, -7);
+    EXPECT_TRUE(ranks::refused(trestleCallConfigPush(&config), trestleInvalidArgument, {"chunks", "-7"}));
+    config = config_with(nullptr);
+    config.size = 2;
+    EXPECT_TRUE(ranks::refused(trestleCallConfigPush(&config), trestleInvalidArgument, {"size"}));
+    config = config_with(nullptr);
+    config.magic = 2;
+    EXPECT_TRUE(ranks::refused(trestleCallConfigPush(&config), trestleInvalidArgument, {"magic"}));
+    config = config_with("quick");
+    ASSERT_TRUE(ranks::succeeded(trestleCallConfigPush(&config)));
+    int32_t value = 2;
+    EXPECT_TRUE(ranks::refused(trestleAllReduce(&value, &value, 1, trestleInt32, trestleSum, comm, nullptr),
+                               trestleInvalidArgument, {"quick"}));
+    ASSERT_TRUE(ranks::succeeded(trestleCallConfigPop()));
+    expect_sum(comm, 1);
+  });
+}
+
+TEST(ApiCallConfig, RanksThatDifferAreBothNamed) {
+  ranks::on_threads({.ranks = 2}, [](int rank, trestleComm_t comm) {
+    const trestleCallConfig_t config = config_with("ring", rank + 1);
+    ASSERT_TRUE(ranks::succeeded(trestleCallConfigPush(&config)));
+    std::vector<float> data(1000, 1);
+    trestleAllReduce(data.data(), data.data(), data.size(), trestleFloat32, trestleSum, comm, nullptr);
+    EXPECT_TRUE(ranks::refused(trestleCommSynchronize(comm), trestleInvalidUsage, {"rank 0", "rank 1"}, comm));
+    ASSERT_TRUE(ranks::succeeded(trestleCallConfigPop()));
+  });
+}
+
+TEST(ApiCallConfig, TheDeadlineIsTheCallsOwn) {
+  ranks::isolated([] {
+    trestleComm_t all[2] = {};
+    ASSERT_TRUE(ranks::succeeded(trestleCommInitAll(all, 2, nullptr)));
+    trestleCallConfig_t config = TRESTLE_CALL_CONFIG_INITIALIZER;
+    config.timeoutMs = 50;
+    ASSERT_TRUE(ranks::succeeded(trestleCallConfigPush(&config)));
+    int32_t value = 0;
+    ASSERT_TRUE(ranks::succeeded(trestleRecv(&value, 1, trestleInt32, 1, all[0], nullptr)));
+    ASSERT_TRUE(ranks::succeeded(trestleCallConfigPop()));
+    EXPECT_TRUE(ranks::refused(trestleCommSynchronize(all[0]), trestleTimeout, {"rank 1"}, all[0]));
+    for (trestleComm_t comm : all) EXPECT_EQ(trestleCommAbort(comm), trestleSuccess);
+  });
+}
+
+}  // namespace
+}  // namespace api
