@@ -80,14 +80,14 @@ TEST(Schedules, ArePlannedOncePerWhatTheyFollowFrom) {
     return Schedule{};
   };
   SelectionRequest request;
-  const ScheduleCache::Entry first = cache.get(request, plan).value();
-  EXPECT_EQ(cache.get(request, plan).value(), first);
+  const ScheduleCache::Entry first = cache.get(request, "", plan).value();
+  EXPECT_EQ(cache.get(request, "", plan).value(), first);
   EXPECT_EQ(planned, 1);
   const auto planned_for = [&](auto change) {
     SelectionRequest other = request;
     change(other);
     const int before = planned;
-    EXPECT_NE(cache.get(other, plan).value(), first);
+    EXPECT_NE(cache.get(other, "", plan).value(), first);
     return planned - before;
   };
   EXPECT_EQ(planned_for([](SelectionRequest& r) { r.collective = Collective::kReduce; }), 1);
@@ -95,13 +95,14 @@ TEST(Schedules, ArePlannedOncePerWhatTheyFollowFrom) {
   EXPECT_EQ(planned_for([](SelectionRequest& r) { r.element_bytes = 8; }), 1);
   EXPECT_EQ(planned_for([](SelectionRequest& r) { r.root = 1; }), 1);
   EXPECT_EQ(planned_for([](SelectionRequest& r) { r.decoupled = true; }), 1);
+  EXPECT_NE(cache.get(request, " algo=ring", plan).value(), first);
   // An error is not kept; the cache is bounded.
   request.bytes = 1;
-  EXPECT_FALSE(cache.get(request, [] { return Result<Schedule>(Error{Code::kInvalidArgument, "no"}); }).ok());
-  EXPECT_TRUE(cache.get(request, plan).ok());
-  for (request.bytes = 1000; request.bytes < 2000; ++request.bytes) cache.get(request, plan).value();
+  EXPECT_FALSE(cache.get(request, "", [] { return Result<Schedule>(Error{Code::kInvalidArgument, "no"}); }).ok());
+  EXPECT_TRUE(cache.get(request, "", plan).ok());
+  for (request.bytes = 1000; request.bytes < 2000; ++request.bytes) cache.get(request, "", plan).value();
   planned = 0;
-  EXPECT_NE(cache.get({}, plan).value(), first);
+  EXPECT_NE(cache.get({}, "", plan).value(), first);
   EXPECT_EQ(planned, 1);
 }
 
