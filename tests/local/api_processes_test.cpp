@@ -48,7 +48,9 @@ void run_core_set(const ranks::Settings& settings, const std::function<ranks::En
 
 TEST(ApiProcesses, SharedMemory) {
   for (const int n : {1, 2, 3, 8}) run_core_set({.ranks = n, .transport = "shm"}, {}, 60);
-  run_core_set({.ranks = 5, .transport = "shm", .algo = "ring;alltoall:direct", .chunks = 5}, {}, 60);
+  run_core_set(
+      {.ranks = 5, .transport = "shm", .algo = "ring;alltoall:direct;gather:direct;scatter:direct", .chunks = 5}, {},
+      60);
 }
 
 TEST(ApiProcesses, Tcp) {
