@@ -1,6 +1,6 @@
 # libtrestle.so: the C API over everything below; exports trestle* only.
 if(EXISTS ${CMAKE_SOURCE_DIR}/src/api.cpp)
-  add_library(trestle SHARED ${CMAKE_SOURCE_DIR}/src/api.cpp ${CMAKE_SOURCE_DIR}/src/api_collectives.cpp
+  add_library(trestle SHARED ${CMAKE_SOURCE_DIR}/src/api.cpp ${CMAKE_SOURCE_DIR}/src/api_collectives.cpp ${CMAKE_SOURCE_DIR}/src/api_config.cpp
                              ${CMAKE_SOURCE_DIR}/src/api_blocks.cpp ${CMAKE_SOURCE_DIR}/src/api_vectors.cpp
                              ${CMAKE_SOURCE_DIR}/src/api_persistent.cpp
                              ${CMAKE_SOURCE_DIR}/src/api_split.cpp ${CMAKE_SOURCE_DIR}/src/api_background.cpp

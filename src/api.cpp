@@ -25,12 +25,6 @@ thread_local std::string last_error;
 thread_local const char* last_constant = nullptr;
 thread_local std::string returned_error;
 
-// Bytes of the config struct that the caller knows.
-template <class T>
-bool covers(const trestleConfig_t& config, const T& field) {
-  return reinterpret_cast<const char*>(&field) + sizeof field <= reinterpret_cast<const char*>(&config) + config.size;
-}
-
 Result<CommunicatorSettings> settings_from(const trestleConfig_t* config) {
   return make_settings(process_config_result(), TRY(read_config(config)));
 }
@@ -103,36 +97,6 @@ trestleResult_t with_comm(trestleComm_t comm, const char* function, F&& body) {
 }  // namespace
 
 namespace trestle {
-
-Result<SettingsOverride> read_config(const trestleConfig_t* config) {
-  SettingsOverride result;
-  if (config == nullptr) return result;
-  if (config->size < offsetof(trestleConfig_t, blocking) || config->size > 4096) {
-    return invalid_argument("config.size is " + std::to_string(config->size) +
-                            ": start from TRESTLE_CONFIG_INITIALIZER, which sets size, magic and version");
-  }
-  if (config->magic != TRESTLE_CONFIG_MAGIC) {
-    return invalid_argument("config.magic is wrong: start from TRESTLE_CONFIG_INITIALIZER");
-  }
-  if (covers(*config, config->blocking) && config->blocking != TRESTLE_CONFIG_UNDEF_INT) {
-    if (config->blocking != 0 && config->blocking != 1)
-      return invalid_argument("config.blocking is " + std::to_string(config->blocking) + ": 0 or 1");
-    result.blocking = config->blocking;
-  }
-  if (covers(*config, config->timeoutMs)) result.timeout_ms = config->timeoutMs;
-  if (covers(*config, config->commName)) result.name = config->commName;
-  if (covers(*config, config->dims)) result.dims = config->dims;
-  if (covers(*config, config->transport)) result.transport = config->transport;
-  if (covers(*config, config->algo)) result.algorithm = config->algo;
-  if (covers(*config, config->sched)) result.schedule = config->sched;
-  if (covers(*config, config->chunks) && config->chunks != TRESTLE_CONFIG_UNDEF_INT) {
-    if (config->chunks < 0)
-      return invalid_argument("config.chunks is " + std::to_string(config->chunks) + ": 0 or more");
-    result.chunks = config->chunks;
-  }
-  if (covers(*config, config->topoFile)) result.topology_file = config->topoFile;
-  return result;
-}
 
 trestleResult_t report(Error error) noexcept {
   last_error = std::move(error.message);

@@ -130,7 +130,11 @@ typedef struct {
 #define TRESTLE_CONFIG_MAGIC 0x7e571e01u
 
 /* Configuration of one communicator. Append-only: `size` says how much of it the caller knows. Start from
- * TRESTLE_CONFIG_INITIALIZER; an undefined field means: as the TRESTLE_ variables say. Strings are read before the call returns. */
+ * TRESTLE_CONFIG_INITIALIZER; an undefined field means: as the TRESTLE_ variables say. Strings are read before the call returns.
+ * Every variable that can differ between the communicators of a process has a field, and not only an entry in one text of
+ * NAME=value: the compiler knows a field's name and type, and `size` lets later variables get fields of their own. From hostId on a
+ * field takes what its variable takes and is refused like it; undefined is NULL or "", less than 0 (int64_t),
+ * TRESTLE_CONFIG_UNDEF_INT (int). */
 typedef struct {
   size_t size;           /* sizeof(trestleConfig_t) */
   unsigned magic;        /* TRESTLE_CONFIG_MAGIC */
@@ -146,12 +150,38 @@ typedef struct {
   const char* sched;     /* as TRESTLE_SCHED */
   int chunks;            /* as TRESTLE_CHUNKS */
   const char* topoFile;  /* as TRESTLE_TOPO_FILE */
+  const char* hostId;         /* as TRESTLE_HOSTID */
+  const char* intra;          /* as TRESTLE_INTRA */
+  const char* calibrate;      /* as TRESTLE_CALIBRATE */
+  const char* calibrationDir; /* as TRESTLE_CALIBRATION_DIR */
+  const char* secret;         /* as TRESTLE_SECRET; secret, commId and store are for ids of zeros: one of trestleGetUniqueId was made
+                                 with what the process's variables say */
+  const char* commId;         /* as TRESTLE_COMM_ID */
+  const char* store;          /* as TRESTLE_STORE */
+  const char* socketIfname;   /* as TRESTLE_SOCKET_IFNAME */
+  const char* socketFamily;   /* as TRESTLE_SOCKET_FAMILY */
+  const char* portRange;      /* as TRESTLE_PORT_RANGE */
+  const char* congestion;     /* as TRESTLE_CONGESTION */
+  int64_t heartbeatMs;        /* as TRESTLE_HEARTBEAT, milliseconds */
+  int64_t segmentBytes;       /* as TRESTLE_SEGMENT */
+  int64_t expressBytes;       /* as TRESTLE_EXPRESS_BYTES */
+  int64_t eagerBytes;         /* as TRESTLE_EAGER */
+  int64_t stagingBytes;       /* as TRESTLE_STAGING */
+  int inflight;               /* as TRESTLE_INFLIGHT */
+  int express;                /* as TRESTLE_EXPRESS: 0 or 1 */
+  int shmMap;                 /* as TRESTLE_SHM_MAP: 0 or 1 */
+  int checkPlans;             /* as TRESTLE_CHECK_PLANS: 0 or 1 */
+  int check;                  /* as TRESTLE_CHECK: 0 or 1 */
+  int spinUs;                 /* as TRESTLE_SPIN, microseconds; -1: auto */
 } trestleConfig_t;
 
 #define TRESTLE_CONFIG_INITIALIZER                                                                                        \
   {                                                                                                                       \
     sizeof(trestleConfig_t), TRESTLE_CONFIG_MAGIC, TRESTLE_VERSION_CODE, TRESTLE_CONFIG_UNDEF_INT, -1, NULL, NULL, NULL, \
-        NULL, NULL, TRESTLE_CONFIG_UNDEF_INT, NULL                                                                        \
+        NULL, NULL, TRESTLE_CONFIG_UNDEF_INT, NULL,                                                                       \
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, -1, -1, -1, -1, -1,                             \
+        TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT,           \
+        TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT                                                                \
   }
 
 /* Makes an id (it holds an address and a secret: send it over a channel you trust) and starts to listen for its ranks in this process.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/config_fields.h"
 #include "base/config_nccl.h"
 #include "base/config_table.h"
 #include "base/hash.h"
@@ -114,6 +115,20 @@ Result<Config> parse_config(const Environment& environment, const FileValues& fi
   config.launcher = read_launcher(environment);
   if (config.calibration_folder.empty()) config.calibration_folder = cache_folder(environment);
   return config;
+}
+
+Status override_value(Config& config, const char* variable, const std::string& text) {
+  const Variable* row = find_variable(variable);
+  CHECK(row != nullptr, "a field of the config struct stands for a variable that does not exist");
+  const Status read = set_config_value(config, *row, text);
+  if (!read.ok()) {
+    return Error{read.error().code, "config." + std::string(field_of(variable)) + ": " + read.error().message};
+  }
+  Config::Value& value = config.values[static_cast<size_t>(row - std::begin(kVariables))];
+  value.text = row->kind == VariableKind::kSecret ? "(set)" : canonical_text(*row, text);
+  value.source = ConfigSource::kStruct;
+  value.place.clear();
+  return {};
 }
 
 Environment process_environment() {

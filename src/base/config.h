@@ -81,6 +81,9 @@ struct Config {
 // its name, its value, what is allowed, and the line of the file.
 Result<Config> parse_config(const Environment& environment, const FileValues& files = {});
 
+// A value from the config struct, in the grammar of its variable. kInvalidArgument with the field's name otherwise.
+Status override_value(Config& config, const char* variable, const std::string& text);
+
 // The environment of the process, now.
 Environment process_environment();
 

@@ -1,6 +1,7 @@
 // The configuration as text: docs/environment.md and `trestle env`.
 #include <algorithm>
 
+#include "base/config_fields.h"
 #include "base/config_nccl.h"
 #include "base/config_table.h"
 
@@ -58,12 +59,14 @@ std::string config_markdown() {
       "and for broadcast and reduce where they are named); a list of several leaves the choice between all algorithms; "
       "the algorithms of switches and of NVLink are not here, which is a warning. `NCCL_DEBUG_SUBSYS`: subsystems that "
       "only NCCL has are left out.\n\n"
-      "| variable | values | default | agreed | fallback | meaning |\n|---|---|---|---|---|---|\n";
+      "| variable | values | default | agreed | config field | fallback | meaning |\n|---|---|---|---|---|---|---|\n";
   for (const Variable& row : kVariables) {
     const bool empty = row.fallback[0] == '\0';
     page.append("| ").append(row.name).append(" | ").append(cell(allowed_values(row).c_str())).append(" | ");
     page.append(empty ? "" : "`").append(row.fallback).append(empty ? "" : "`").append(" | ");
-    page.append(row.scope == Scope::kAgreed ? "agreed" : "").append(" | ").append(nccl_name_of(row.name)).append(" | ");
+    const std::string_view field = field_of(row.name);
+    page.append(row.scope == Scope::kAgreed ? "agreed" : "").append(" | ");
+    page.append(field.empty() ? "(process)" : field).append(" | ").append(nccl_name_of(row.name)).append(" | ");
     page.append(cell(row.help)).append(" |\n");
   }
   page.append(

@@ -19,7 +19,10 @@ std::string join(const std::vector<std::string>& parts, const char* separator) {
 // The table of values is what ranks compare: an override must show there too.
 void set_value(Config& config, const char* name, const std::string& text) {
   for (Config::Value& value : config.values) {
-    if (std::string_view(value.name) == name) value.text = text;
+    if (std::string_view(value.name) != name) continue;
+    value.text = text;
+    value.source = ConfigSource::kStruct;
+    value.place.clear();
   }
 }
 
@@ -32,6 +35,7 @@ Result<CommunicatorSettings> make_settings(const Result<Config>& process, const 
   config = process.value();
   settings.blocking = overrides.blocking != 0;
   settings.name = overrides.name != nullptr ? overrides.name : "";
+  for (const SettingsOverride::Value& value : overrides.values) TRY(override_value(config, value.variable, value.text));
   constexpr int64_t kLongestMs = int64_t{1} << 40;  // three decades: sums of times stay far from overflow
   if (overrides.timeout_ms >= 0) config.timeout_ns = std::min(overrides.timeout_ms, kLongestMs) * 1'000'000;
   if (overrides.algorithm != nullptr) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/config.h"
 #include "base/result.h"
@@ -29,6 +30,12 @@ struct SettingsOverride {
   const char* schedule = nullptr;
   const char* topology_file = nullptr;
   int64_t chunks = -1;
+  // Values of variables, in their own grammar.
+  struct Value {
+    const char* variable;
+    std::string text;
+  };
+  std::vector<Value> values;
 };
 
 // Errors name the field or variable.

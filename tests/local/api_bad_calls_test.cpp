@@ -284,6 +284,13 @@ std::vector<BadCall> configurations() {
           [](trestleConfig_t& c) { c.algo = "reducescatter:tree"; }),
       bad("sizes that end before they begin", {"64k-1k"}, [](trestleConfig_t& c) { c.algo = "allreduce:64k-1k=ring"; }),
       bad("unknown policy", {"random", "baseline"}, [](trestleConfig_t& c) { c.sched = "random"; }),
+      bad("unknown order inside a dimension", {"config.intra", "TRESTLE_INTRA=lifo", "scf"},
+          [](trestleConfig_t& c) { c.intra = "lifo"; }),
+      bad("ports in no order", {"config.portRange", "9-1"}, [](trestleConfig_t& c) { c.portRange = "9-1"; }),
+      bad("hardly any staging", {"config.stagingBytes", "1M"}, [](trestleConfig_t& c) { c.stagingBytes = 1; }),
+      bad("a heart that stands still", {"config.heartbeatMs", "100ms"}, [](trestleConfig_t& c) { c.heartbeatMs = 1; }),
+      bad("neither express nor not", {"config.express", "1 or 0"}, [](trestleConfig_t& c) { c.express = 2; }),
+      bad("spinning backwards", {"config.spinUs", "auto"}, [](trestleConfig_t& c) { c.spinUs = -2; }),
       bad("topology file that is not there", {"/nonexistent/topology.json"},
           [](trestleConfig_t& c) { c.topoFile = "/nonexistent/topology.json"; }),
   };

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/config.h"
+#include "base/config_fields.h"
 #include "base/config_nccl.h"
 #include "base/config_table.h"
 
@@ -191,6 +192,31 @@ TEST(ConfigNccl, NamesAreVariablesOfOurs) {
     EXPECT_NE(find_variable(fallback.variable), nullptr) << fallback.variable;
     EXPECT_EQ(nccl_name_of(fallback.variable), fallback.nccl);
   }
+}
+
+TEST(ConfigStruct, HasAFieldForEveryVariableOfACommunicator) {
+  const std::vector<std::string_view> of_the_process = {"TRESTLE_CONF_FILE", "TRESTLE_DEBUG", "TRESTLE_DEBUG_SUBSYS",
+                                                        "TRESTLE_DEBUG_FILE", "TRESTLE_PROGRESS_THREAD"};
+  for (const Variable& row : kVariables) {
+    const bool process = std::ranges::find(of_the_process, row.name) != of_the_process.end();
+    EXPECT_EQ(field_of(row.name).empty(), process)
+        << row.name << ": append a field to trestleConfig_t, a row to config_fields.h and one to api_config.cpp";
+  }
+  for (const ConfigField& row : kConfigFields) EXPECT_NE(find_variable(row.variable), nullptr) << row.variable;
+}
+
+TEST(ConfigStruct, HoldsAgainstEverythingElse) {
+  Config config = parse_config({{"TRESTLE_STAGING", "1M"}}).value();
+  ASSERT_TRUE(override_value(config, "TRESTLE_STAGING", "65536K").ok());
+  ASSERT_TRUE(override_value(config, "TRESTLE_SECRET", "hunter2").ok());
+  EXPECT_EQ(config.staging_bytes, 64 << 20);
+  EXPECT_EQ(value_of(config, "TRESTLE_STAGING").source, ConfigSource::kStruct);
+  EXPECT_EQ(config_hash(config), config_hash(parse_config({}).value()));
+  EXPECT_EQ(config_text(config).find("hunter2"), std::string::npos);
+  EXPECT_NE(config_text(config).find("[config struct]"), std::string::npos);
+  const Status refused = override_value(config, "TRESTLE_STAGING", "1");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message.rfind("config.stagingBytes: TRESTLE_STAGING=1: must be bytes from", 0), 0u);
 }
 
 }  // namespace

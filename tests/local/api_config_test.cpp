@@ -1,0 +1,81 @@
+// The config struct: every field reaches its communicator, and structs of older headers still work.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "conformance/api_call.h"
+
+namespace trestle {
+namespace {
+
+// Two ranks add 1 and 1.
+void expect_sum(const trestleConfig_t& config) {
+  trestleComm_t comms[2] = {};
+  ASSERT_TRUE(succeeded(trestleCommInitAllConfig(comms, 2, &config)));
+  float send[2] = {1, 1}, recv[2] = {};
+  ASSERT_EQ(trestleGroupStart(), trestleSuccess);
+  for (int r = 0; r < 2; ++r) {
+    ASSERT_TRUE(succeeded(trestleAllReduce(&send[r], &recv[r], 1, trestleFloat32, trestleSum, comms[r], nullptr)));
+  }
+  ASSERT_EQ(trestleGroupEnd(), trestleSuccess);
+  for (trestleComm_t comm : comms) EXPECT_TRUE(succeeded(trestleCommSynchronize(comm)));
+  EXPECT_EQ(recv[0], 2);
+  EXPECT_EQ(recv[1], 2);
+  for (trestleComm_t comm : comms) EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+}
+
+TEST(ApiConfig, EveryFieldIsServed) {
+  trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+  config.hostId = "here";
+  config.intra = "fifo";
+  config.calibrate = "off";
+  config.calibrationDir = "/nonexistent";
+  config.secret = "hunter2";
+  config.socketIfname = "=lo";
+  config.socketFamily = "AF_INET";
+  config.congestion = "cubic";
+  config.heartbeatMs = 2000;
+  config.segmentBytes = 4096;
+  config.expressBytes = 0;
+  config.eagerBytes = 1024;
+  config.stagingBytes = 1 << 20;
+  config.inflight = 2;
+  config.express = 0;
+  config.shmMap = 0;
+  config.checkPlans = 1;
+  config.check = 0;
+  config.spinUs = -1;
+  expect_sum(config);
+}
+
+TEST(ApiConfig, EmptyTextsAreUndefined) {
+  trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+  config.intra = config.calibrate = config.socketFamily = config.portRange = "";
+  expect_sum(config);
+}
+
+// A caller whose header ended at any of these fields; what lies behind is not the library's to read.
+TEST(ApiConfig, OldSizesStillWork) {
+  for (const size_t size : {offsetof(trestleConfig_t, blocking), offsetof(trestleConfig_t, dims),
+                            offsetof(trestleConfig_t, hostId), offsetof(trestleConfig_t, heartbeatMs),
+                            offsetof(trestleConfig_t, inflight), offsetof(trestleConfig_t, spinUs)}) {
+    trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+    std::memset(reinterpret_cast<char*>(&config) + size, 0x5a, sizeof config - size);
+    config.size = size;
+    expect_sum(config);
+  }
+}
+
+// And one whose header knows more than the library: what it does not know is left alone.
+TEST(ApiConfig, LargerSizesWork) {
+  struct {
+    trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+    int64_t more = 7;
+  } larger;
+  larger.config.size = sizeof larger;
+  expect_sum(larger.config);
+}
+
+}  // namespace
+}  // namespace trestle
