@@ -34,7 +34,7 @@ uint32_t rounds_of(uint32_t n) {
 // Where the block of every distance is during an all-to-all.
 class Places {
  public:
-  explicit Places(const PlanRequest& request) : request_(request) {
+  explicit Places(const PlanRequest& request) {
     for (int32_t j = 0; j < request.group_size; ++j) places_.push_back(input(block_of(neighbour(request, j))));
   }
 
@@ -66,7 +66,6 @@ class Places {
     return length;
   }
 
-  const PlanRequest& request_;
   std::vector<BlockRange> places_;
 };
 
