@@ -1,4 +1,5 @@
 // CHECK: our own bugs stop the process with a sentence. Always on, any thread.
+// The name of the file without its folder: where somebody built is nothing that the library should carry.
 // Never for user input, the network or the operating system: those are Results.
 #pragma once
 
@@ -8,8 +9,8 @@ namespace trestle {
 
 }  // namespace trestle
 
-#define CHECK(condition, sentence)                                                        \
-  do {                                                                                    \
-    if (!(condition)) [[unlikely]]                                                        \
-      ::trestle::check_failed(__FILE__, __LINE__, #condition, sentence);                  \
+#define CHECK(condition, sentence)                                            \
+  do {                                                                        \
+    if (!(condition)) [[unlikely]]                                            \
+      ::trestle::check_failed(__FILE_NAME__, __LINE__, #condition, sentence); \
   } while (false)
