@@ -10,7 +10,9 @@
 //   split it, so that every
 //               block is one piece. For an all-reduce whose halves are not separated.
 // A *unit* (chunk, rank) is the part of chunk k that rank r holds after the reduce-scatter phases. A phase's block is a
-// set of units.
+// set of units. In an all-to-all over the dimensions unit u is what rank u is to get; a phase on dimension d exchanges
+// the units whose coordinate d is j with the group's member j, and what comes takes their places: from then on
+// coordinate d of u says whose coordinate d the sender has, and after the last phase u is the sender.
 #pragma once
 
 #include <cstdint>

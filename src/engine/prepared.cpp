@@ -171,6 +171,43 @@ Result<PreparedPhase> prepare_block_phase(const Preparation& p, const ChunkState
   return phase;
 }
 
+// An all-to-all on one dimension of several: blocks are sets of units, as the others left them. Results go to the
+// receive buffer and to staging in turn, so that the last ones end where the caller wants them; `left`: phases that
+// follow.
+Result<PreparedPhase> prepare_regrouping_phase(Preparation& p, ChunkState& chunk, const PhaseChoice& choice,
+                                               size_t left) {
+  const Topology& topology = *p.context.topology;
+  Placement out = Placement::direct(BufferId::kRecv, p.element_bytes);
+  if (left % 2 == 1) {
+    out = Placement::packed(p.element_bytes, p.result.staging_bytes);
+    for (int32_t unit = 0; unit < p.result.ranks; ++unit) {
+      p.result.staging_bytes += out.append(unit, chunk.units[static_cast<size_t>(unit)].count);
+    }
+    p.result.staging_bytes = (p.result.staging_bytes + 63) / 64 * 64;
+  }
+  PreparedPhase phase;
+  phase.choice = choice;
+  phase.peers = topology.group(p.context.rank, choice.dimension);
+  phase.plan = TRY(plan_for(p, choice, chunk.place.same_memory(out, p.request.in_place)));
+  TableBuilder input(chunk.place), output(out);
+  for (int32_t j = 0; j < topology.group_size(choice.dimension); ++j) {
+    input.open_block();
+    output.open_block();
+    uint64_t elements = 0;
+    for (const int32_t unit : block_units(topology, p.context.rank, choice.dimension, 0, j)) {
+      const ElementRange& range = chunk.units[static_cast<size_t>(unit)];
+      elements += range.count;
+      if (p.context.data) input.add(unit, range);
+      if (p.context.data) output.add(unit, range);
+    }
+    phase.logical_bytes.push_back(elements * p.element_bytes);
+  }
+  phase.input = input.take();
+  phase.output = output.take();
+  chunk.place = out;
+  return phase;
+}
+
 // Where the results of a phase go, and where later phases find them.
 Placement output_placement(Preparation& p, const ChunkState& chunk, const PhaseChoice& choice, bool last,
                            uint32_t fixed_after) {
@@ -284,6 +321,8 @@ Status prepare_chunk(Preparation& p, uint32_t index) {
     const bool last = stage + 1 == schedule.phases.size();
     if (moves_shards(choice.kind)) {
       phases.push_back(TRY(prepare_shard_phase(p, chunk, choice, last)));
+    } else if (choice.kind == PhaseKind::kAllToAll && choice.dimension != kFlat) {
+      phases.push_back(TRY(prepare_regrouping_phase(p, chunk, choice, schedule.phases.size() - 1 - stage)));
     } else if (has_block_per_rank(choice.kind)) {
       phases.push_back(TRY(prepare_block_phase(p, chunk, choice)));
     } else {

@@ -13,7 +13,8 @@
 // every dimension, if each name can serve its dimension; which ones follows from the names alone: an all-reduce has
 // reduce-scatter and all-gather phases on the innermost dimensions whose algorithms have these, all-reduce phases on
 // those beyond (ring,rd: reduce-scatter by ring, all-reduce by rd, all-gather by ring; rd,ring: two all-reduce phases);
-// a broadcast goes from the outermost dimension in, a reduce from the innermost out.
+// a broadcast goes from the outermost dimension in, a reduce from the innermost out, an all-to-all from the innermost
+// out too.
 #pragma once
 
 #include <cstdint>

@@ -33,6 +33,8 @@ std::vector<std::vector<PhaseChoice>> ways_by_dimension(Collective collective, s
       return {inwards(on_each(PhaseKind::kBroadcast, 0, dimensions))};
     case Collective::kReduce:
       return {on_each(PhaseKind::kReduce, 0, dimensions)};
+    case Collective::kAllToAll:
+      return {on_each(PhaseKind::kAllToAll, 0, dimensions)};
     case Collective::kBarrier:
       return {all_reduce(0, dimensions)};
     case Collective::kAllReduce: {

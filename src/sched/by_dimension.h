@@ -8,10 +8,15 @@
 //   first),
 //                all-gather back in; s = 0: all-reduce phases only, for data too small to be split
 //   barrier      all-reduce phases only
+//   all-to-all   an all-to-all phase on each dimension, innermost first, of all data each time: in dimension d a rank
+//                hands on what is for the ranks with each of the group's coordinates, whoever it is from (engine/
+//                layout.h says where it lies in between). P_1 + P_2 + ... - D messages instead of N-1, each longer
 //
 // Open MPI's HAN does its collectives so (Luo et al., "HAN: a Hierarchical AutotuNed Collective Communication
 // Framework", IEEE Cluster 2020, section III). All ranks of an all-reduce end with the same bits: an all-reduce phase
-// leaves equal bits in its group, so the groups of the next dimension add equal inputs in the same order.
+// leaves equal bits in its group, so the groups of the next dimension add equal inputs in the same order. The
+// all-to-all is that of Bokhari and Berryman ("Complete exchange on a circuit switched mesh", SHPCC 1992), rows first,
+// then columns.
 #pragma once
 
 #include <cstddef>

@@ -67,6 +67,10 @@ int32_t group_size(const Topology& topology, const PhaseChoice& choice) {
   return topology.group_size(choice.dimension);
 }
 
+bool regroups(const PhaseChoice& choice) {
+  return choice.kind == PhaseKind::kAllToAll && choice.dimension != kFlat;
+}
+
 CostModel::CostModel(const Topology& topology)
     : topology_(topology), paper_(false), dims_(topology.dimensions.size() + 1) {
   set_rates();
@@ -205,6 +209,9 @@ SimulatedPhase CostModel::phase(const PhaseChoice& choice, PhaseBytes bytes) {
   result.link_ticks = ticks(bytes, cost.sent_num, cost.sent_den, where.link);
   if (!paper_) {
     if (cost.converges) result.link_ticks += result.link_ticks / 1000 * where.rail.converging_permille;
+    if (regroups(choice)) {
+      result.link_ticks += ticks(bytes, 1, static_cast<uint64_t>(group_size(topology_, choice)), where.reduction);
+    }
     result.link_ticks += ticks(bytes, cost.reduced_num, cost.reduced_den, where.reduction) +
                          cost.messages * where.rail.message_ns * scale_.ticks_per_ns / 2;
   }

@@ -5,6 +5,8 @@
 // Operations in MPICH", 2005, section 3; the fractions per algorithm come from the catalog):
 //   link time = sent bytes / bandwidth + messages * overhead / 2 + reduced bytes / speed of reduction
 //   delay     = steps * latency
+// Copies within a rank cost nothing, but for an all-to-all over the dimensions: of each phase's data the n-th part
+// stays, and is copied to where the next phase takes it, at the speed of reductions.
 // The paper's model (Themis, arXiv 2110.04478, sections 4.3 and 4.4, and its conventions for latencies), in the ticks
 // of a ModelScale: no overhead, no reduction, the algorithm by the kind of the dimension; the data of a phase of P
 // ranks is s before a reduce-scatter and after an all-gather:
@@ -105,5 +107,7 @@ class PhaseWalk {
 
 // Ranks that take part in a phase.
 int32_t group_size(const Topology& topology, const PhaseChoice& choice);
+// Whether a phase copies its own block to where the next phase takes it.
+bool regroups(const PhaseChoice& choice);
 
 }  // namespace trestle

@@ -126,8 +126,12 @@ const PhaseShape& StepsModel::shape(const PhaseChoice& choice) {
   const auto [known, fresh] = shapes_.try_emplace(ShapeKey{choice.dimension, choice.kind, choice.algorithm});
   if (fresh) {
     CHECK(choice.algorithm < algorithms().size(), "the steps of an algorithm that does not exist");
-    known->second =
-        phase_shape(algorithms()[choice.algorithm], choice.kind, group_size(topology_, choice), options_.most_messages);
+    const int32_t ranks = group_size(topology_, choice);
+    PhaseShape& shape = known->second;
+    shape = phase_shape(algorithms()[choice.algorithm], choice.kind, ranks, options_.most_messages);
+    if (regroups(choice) && !shape.messages.empty()) {
+      shape.messages.front().reduced_blocks += shape.blocks / static_cast<uint64_t>(ranks);
+    }
   }
   return known->second;
 }

@@ -25,8 +25,8 @@ constexpr std::array<Shape, 13> kShapes = {{{1, ""},
                                             {8, "2x4"},
                                             {8, "2x2x2"}}};
 constexpr std::array<const char*, 4> kTransports = {"loopback", "shm", "tcp", "shm,tcp"};
-constexpr std::array<const char*, 9> kAlgorithms = {"",     "ring",   "direct", "hd",      "rd",
-                                                    "tree", "dbtree", "mixed",  "binomial"};
+constexpr std::array<const char*, 10> kAlgorithms = {"",     "ring",   "direct", "hd",       "rd",
+                                                     "tree", "dbtree", "mixed",  "binomial", "bruck"};
 constexpr std::array<int, 5> kChunkCounts = {-1, 1, 2, 5, 16};
 constexpr std::array<size_t, 5> kCounts = {0, 1, 7, 1009, 30'011};
 
@@ -72,9 +72,11 @@ std::string algorithm_rules(const std::string& algorithm, const std::string& dim
   if (algorithm == "mixed") {
     return "allreduce:" + first_names("ring,rd,tree", dimensions) +
            ";broadcast:" + first_names("tree,direct,ring", dimensions) +
-           ";reduce:" + first_names("direct,dbtree,ring", dimensions);
+           ";reduce:" + first_names("direct,dbtree,ring", dimensions) +
+           ";alltoall:" + first_names("bruck,direct,bruck", dimensions);
   }
   if (algorithm == "binomial") return "gather:binomial;scatter:binomial";
+  if (algorithm == "bruck") return "alltoall:*bruck";
   const bool halves = is_one_of(algorithm, {"ring", "direct", "hd"});
   const bool rooted = is_one_of(algorithm, {"ring", "direct", "tree", "dbtree"});
   // One name per dimension asks for phases on each of them.
@@ -83,7 +85,7 @@ std::string algorithm_rules(const std::string& algorithm, const std::string& dim
   if (halves) rules += ";reducescatter:" + all + ";reducescatterv:" + all;
   if (halves || algorithm == "rd") rules += ";allgather:" + all + ";allgatherv:" + all;
   if (rooted) rules += ";broadcast:" + all + ";reduce:" + all;
-  if (algorithm == "direct") rules += ";alltoall:direct;gather:direct;scatter:direct";
+  if (algorithm == "direct") rules += ";alltoall:" + all + ";gather:direct;scatter:direct";
   return rules;
 }
 

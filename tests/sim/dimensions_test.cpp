@@ -199,7 +199,14 @@ TEST_P(Ways, BroadcastAndReduceByEveryAlgorithm) {
 }
 
 TEST_P(Ways, AllToAllByBruck) {
-  run_all(Collective::kAllToAll, "bruck", 1);
+  run_all(Collective::kAllToAll, "*bruck", 1);
+}
+
+TEST_P(Ways, AllToAllOverTheDimensions) {
+  for (const uint32_t chunks : {1u, 3u}) {
+    run_all(Collective::kAllToAll, on_each("direct"), chunks);
+    run_all(Collective::kAllToAll, on_each("bruck"), chunks);
+  }
 }
 
 // all-reduce phases on every dimension, and between the halves on inner dimensions

@@ -210,9 +210,11 @@ TEST(Predict, FollowsTheCatalogForEveryAlgorithm) {
         const auto part_ps = [&](uint64_t num, uint64_t den, uint64_t mbps) {
           return (kBytes * num * 8'000'000 + den * mbps - 1) / (den * mbps);
         };
+        const bool regroups = kind == PhaseKind::kAllToAll && dimension != kFlat;  // copies what stays
         const uint64_t sent_ps = part_ps(cost.sent_num, cost.sent_den, rail.bandwidth_mbps);
         const uint64_t time_ps = sent_ps + (cost.converges ? sent_ps / 1000 * rail.converging_permille : 0) +
                                  part_ps(cost.reduced_num, cost.reduced_den, rail.reduce_mbps) +
+                                 (regroups ? part_ps(1, static_cast<uint64_t>(size), rail.reduce_mbps) : 0) +
                                  500 * cost.messages * rail.message_ns + 1000 * cost.steps * rail.latency_ns;
         Schedule schedule;
         schedule.bytes = kBytes;
