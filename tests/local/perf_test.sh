@@ -75,6 +75,21 @@ expect 255 'for 2 ranks, there are 3' "${matrix[@]}" "$perf/alltoallv_perf" -t 3
 expect 255 'more than -e' "${matrix[@]}" "$perf/alltoallv_perf" -t 2 -b 64 -e 64
 expect 255 '0 to 1' env NCCL_TESTS_ALLTOALLV_SPREAD=2 "$perf/alltoallv_perf" -t 2
 
+# A rank that stops: -T ends the wait of the others, and with them the program and the stopped rank.
+"$perf/all_reduce_perf" -P 2 -T 1 -b 4 -e 4 -N 0 >"$folder/out" 2>"$folder/err" &
+program=$!
+until grep -qE '^ +4 ' "$folder/out"; do kill -0 "$program" || fail "no row of a measurement without an end"; done
+stopped=$(awk '$2 == "Rank" && $3 == 1 { print $7 }' "$folder/out")
+kill -STOP "$stopped"
+code=0
+wait "$program" || code=$?
+[[ $code == 4 ]] || { cat "$folder/err"; fail "a stopped rank led to $code, not 4"; }
+grep -q "timeout: rank 0 .*rank 1 .*pid $stopped" "$folder/out" || { cat "$folder/out"; fail "nobody named the stopped rank"; }
+if kill -0 "$stopped" 2>/dev/null; then
+  kill -KILL "$stopped"
+  fail "the stopped rank is still there"
+fi
+
 # What makes sense on a GPU only gets a sentence; what makes none gets the usage.
 expect 0 'CUDA graphs' "$perf/all_reduce_perf" -t 2 -G 1 "${small[@]}"
 expect 255 'no flag -Q' "$perf/all_reduce_perf" -Q
