@@ -16,7 +16,7 @@ namespace trestle {
 namespace {
 
 constexpr uint32_t kRoundsPerClockRead = 256;
-constexpr int64_t kSuspicionNs = 300'000'000;
+constexpr int64_t kSuspicionNs = 1'000'000'000;  // the mesh tells at once; its threads may have to wait for a processor
 constexpr int kExpressSleepMs = 1;  // a board rings no bell: look again soon
 
 void watch(int epoll, int fd) {
