@@ -16,6 +16,7 @@ template <class Value>  // small and copyable
 class TagMap {
  public:
   size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
 
   // Null when there is none. Valid until the next insert or erase.
   Value* find(const MessageTag& tag) {
@@ -24,6 +25,12 @@ class TagMap {
       if (!slots_[at].used) return nullptr;
       if (slots_[at].tag == tag) return &slots_[at].value;
     }
+  }
+
+  // What find() finds, or Value{}.
+  Value get(const MessageTag& tag) {
+    const Value* const found = find(tag);
+    return found != nullptr ? *found : Value{};
   }
 
   // False, and nothing changed, when the tag is there already.
@@ -46,6 +53,12 @@ class TagMap {
     value = *found;
     erase(tag);
     return true;
+  }
+  // Or Value{}.
+  Value take(const MessageTag& tag) {
+    Value value{};
+    take(tag, value);
+    return value;
   }
 
   void erase(const MessageTag& tag) {

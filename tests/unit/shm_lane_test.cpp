@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include "transport/shm/lane.h"
 #include "transport/shm/store_choice.h"
-#include "transport/shm/tag_table.h"
 
 namespace trestle {
 namespace {
@@ -139,31 +137,6 @@ TEST(StoreChoice, FollowsWhatIsMeasured) {
   EXPECT_GT(far[1], far[0] * 3);
   const auto near_again = run(4000, 7000);
   EXPECT_GT(near_again[0], near_again[1] * 3);
-}
-
-TEST(TagTable, BehavesLikeAMap) {
-  TagTable<int> table;
-  std::map<uint64_t, int*> reference;
-  std::vector<int> values(300);
-  std::mt19937 random(2);
-  const auto tag = [](uint64_t i) { return MessageTag{i % 7, static_cast<uint32_t>(i % 3), 0, i * 65536}; };
-  for (int round = 0; round < 100'000; ++round) {
-    const uint64_t i = random() % values.size();
-    const bool known = reference.count(i) != 0;
-    switch (random() % 3) {
-      case 0:
-        ASSERT_EQ(table.insert(tag(i), &values[i]), !known);
-        reference[i] = &values[i];
-        break;
-      case 1:
-        ASSERT_EQ(table.take(tag(i)), known ? &values[i] : nullptr);
-        reference.erase(i);
-        break;
-      default:
-        ASSERT_EQ(table.find(tag(i)), known ? &values[i] : nullptr);
-    }
-    ASSERT_EQ(table.size(), reference.size());
-  }
 }
 
 }  // namespace

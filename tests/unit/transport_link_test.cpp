@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <map>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -226,6 +228,31 @@ TEST(TagMap, KeepsWhatIsInAndForgetsWhatIsOut) {
       in[n] = false;
     }
     ASSERT_EQ(map.size(), static_cast<size_t>(std::count(in.begin(), in.end(), true)));
+  }
+}
+
+TEST(TagMap, OfPointersBehavesLikeAMap) {
+  TagMap<int*> table;
+  std::map<uint64_t, int*> reference;
+  std::vector<int> values(300);
+  std::mt19937 random(2);
+  const auto tag = [](uint64_t i) { return MessageTag{i % 7, static_cast<uint32_t>(i % 3), 0, i * 65536}; };
+  for (int round = 0; round < 100'000; ++round) {
+    const uint64_t i = random() % values.size();
+    const bool known = reference.count(i) != 0;
+    switch (random() % 3) {
+      case 0:
+        ASSERT_EQ(table.insert(tag(i), &values[i]), !known);
+        reference[i] = &values[i];
+        break;
+      case 1:
+        ASSERT_EQ(table.take(tag(i)), known ? &values[i] : nullptr);
+        reference.erase(i);
+        break;
+      default:
+        ASSERT_EQ(table.get(tag(i)), known ? &values[i] : nullptr);
+    }
+    ASSERT_EQ(table.size(), reference.size());
   }
 }
 

@@ -82,7 +82,7 @@ void Receiver::unlist(Incoming& message) {
 Status Receiver::post(RecvRequest& request) {
   request.transport = {};
   request.state = RequestState::kPending;
-  Incoming* const message = messages_.find(request.tag);
+  Incoming* const message = messages_.get(request.tag);
   if (message == nullptr) {
     CHECK(posted_.insert(request.tag, &request), "a message tag was used twice");
     return {};
@@ -154,7 +154,7 @@ Status Receiver::take(const Descriptor& descriptor) {
 }
 
 Status Receiver::take_message(const Descriptor& descriptor) {
-  Incoming* message = messages_.find(descriptor.tag);
+  Incoming* message = messages_.get(descriptor.tag);
   if (message == nullptr) {
     if ((descriptor.flags & kSolicited) != 0) return lie("sent a message that was not asked for");
     message = &make(descriptor.tag, descriptor.bytes);

@@ -20,7 +20,7 @@
 #include "transport/shm/links.h"
 #include "transport/shm/peer_memory.h"
 #include "transport/shm/sender.h"
-#include "transport/shm/tag_table.h"
+#include "transport/tag_map.h"
 
 namespace trestle {
 
@@ -99,8 +99,8 @@ class Receiver {
   Agreement* const agreement_;
   InLane lane_;
   PeerMemory memory_;
-  TagTable<RecvRequest> posted_;
-  TagTable<Incoming> messages_;  // begun or asked for, not delivered
+  TagMap<RecvRequest*> posted_;
+  TagMap<Incoming*> messages_;  // begun or asked for, not delivered
   std::deque<Incoming> pool_;
   Incoming* free_ = nullptr;
   Incoming* deferred_first_ = nullptr;  // complete views that wait until slots are less scarce

@@ -20,7 +20,7 @@
 #include "transport/shm/lane.h"
 #include "transport/shm/links.h"
 #include "transport/shm/store_choice.h"
-#include "transport/shm/tag_table.h"
+#include "transport/tag_map.h"
 
 namespace trestle {
 
@@ -85,8 +85,8 @@ class Sender {
   OutLane lane_;
   bool data_told_ = false;
   bool pushed_ = false;
-  bool refused_ = false;           // a post, for want of room
-  TagTable<SendRequest> waiting_;  // asked, or being read by the peer
+  bool refused_ = false;          // a post, for want of room
+  TagMap<SendRequest*> waiting_;  // asked, or being read by the peer
   StoreChoice stores_;
   Queue queue_[2];  // cleared, waiting for slots: small, big
   std::vector<Descriptor> backlog_;
