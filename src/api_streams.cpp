@@ -109,8 +109,9 @@ trestleResult_t trestleEventRecord(trestleEvent_t event, trestleStream_t stream)
 }
 
 trestleResult_t trestleEventSynchronize(trestleEvent_t event) {
-  return with_handle(event, "EventSynchronize", "event",
-                     [](const auto& object) { return drive_until([&] { return object->complete(); }, nullptr); });
+  return with_handle(event, "EventSynchronize", "event", [](const auto& object) {
+    return drive_until([&] { return object->complete(); }, object->stream());
+  });
 }
 
 trestleResult_t trestleEventQuery(trestleEvent_t event) {

@@ -445,4 +445,6 @@ TRESTLE_API trestleResult_t trestlePredictTime(trestleComm_t comm, trestleCollec
 }
 #endif
 
+#include "trestle/statistics.h" /* trestleCommGetStats, trestleCommMemStats */
+
 #endif /* TRESTLE_TRESTLE_H_ */

@@ -53,6 +53,7 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
   config.name = names_[rank_];
   config.peer_names = names_;
   config.clock = &monotonic_clock();
+  for (int32_t r = 0; r < ranks_; ++r) config.dimension_of.push_back(topology_.outermost_difference(rank_, r));
   config.local_ranks = wiring.local_ranks;
   config.spin_us = settings_.config.spin_us;
   config.on_failure = [mesh = mesh_, rank = rank_, stops = stops_](const Error& error) {
@@ -257,18 +258,21 @@ uint64_t Communicator::next_number(const Call& call) {
   return number;
 }
 
-Operation* Communicator::bind(const Call& call, const std::shared_ptr<const Prepared>& prepared) {
+Operation* Communicator::bind(const Call& call, const std::shared_ptr<const Prepared>& prepared, bool over_board) {
   Operation* operation = engine_->acquire(prepared);
   operation->bind(const_cast<void*>(call.send), call.recv, next_number(call),
                   call.timeout_ns < 0 ? settings_.config.timeout_ns : call.timeout_ns);
+  engine_->statistics().submitted(call.request.collective, bytes_of(call.request, call.sending, rank_, ranks_),
+                                  over_board);
   engine_->count_pending(1);
   return operation;
 }
 
 Operation* Communicator::commit(const Call& call, const std::shared_ptr<const Prepared>& prepared) {
   const MutexLock lock(submit_mutex_);
-  Operation* operation = bind(call, prepared);
-  if (is_express(call)) operation->make_express(express_call(call, operation->number()));
+  const bool over_board = is_express(call);
+  Operation* operation = bind(call, prepared, over_board);
+  if (over_board) operation->make_express(express_call(call, operation->number()));
   return operation;
 }
 
@@ -283,9 +287,10 @@ Status Communicator::submit_express(const Call& call, const std::shared_ptr<Stre
   ExpressCall express = express_call(call, next_number_);
   if (stream->idle() && run_express(express)) {
     next_number(call);
+    engine_->statistics().ran_express(call.request.collective, bytes_of(call.request, false, rank_, ranks_));
     return {};
   }
-  Operation* operation = bind(call, TRY(prepare_call(call)));
+  Operation* operation = bind(call, TRY(prepare_call(call)), true);
   operation->make_express(express);
   stream->enqueue({operation});
   return {};
@@ -308,7 +313,7 @@ Status Communicator::submit(const Call& call, const std::shared_ptr<Stream>& str
       if (engine_->pending() == 0) return {};
     } else {
       auto prepared = TRY(prepare_call(call));
-      stream->enqueue({bind(call, prepared)});
+      stream->enqueue({bind(call, prepared, false)});
     }
   }
   committed();

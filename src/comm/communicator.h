@@ -132,7 +132,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool is_express(const Call& call) const;
   ExpressCall express_call(const Call& call, uint64_t number);
   bool run_express(ExpressCall& express);
-  Operation* bind(const Call& call, const std::shared_ptr<const Prepared>& prepared) TRESTLE_REQUIRES(submit_mutex_);
+  Operation* bind(const Call& call, const std::shared_ptr<const Prepared>& prepared, bool over_board)
+      TRESTLE_REQUIRES(submit_mutex_);
   Status submit_express(const Call& call, const std::shared_ptr<Stream>& stream) TRESTLE_REQUIRES(submit_mutex_);
   Result<ScheduleCache::Entry> schedule_for(const PrepareRequest& request);
   Result<ScheduleCache::Entry> schedule_for(const SelectionRequest& what, const SharedOptions& options);

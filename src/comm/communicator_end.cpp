@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "comm/communicator.h"
 #include "comm/mesh_poller.h"
+#include "comm/statistics_text.h"
 
 namespace trestle {
 
@@ -87,6 +89,9 @@ Status Communicator::finalize(const std::atomic<bool>* stop) {
 void Communicator::destroy(int linger_ms) {
   if (closed_.exchange(true)) return;
   Progress::process().wait([this] { return engine_->pending() == 0 && splitting_ == 0; }, [this] { return engine_; });
+  if (log_enabled(LogLevel::kInfo, Subsystem::kInit)) {
+    LOG(kInfo, kInit, "%s: %s", names_[rank_].c_str(), to_text(engine_->statistics().read(), topology_).c_str());
+  }
   {
     const Progress::Company company;
     engine_->close(engine_->failed() ? 0 : linger_ms);

@@ -29,17 +29,10 @@ struct RailKey {
   }
 };
 
-uint8_t outermost_difference(const Topology& topology, int32_t a, int32_t b) {
-  for (auto d = static_cast<uint8_t>(topology.dimensions.size()); d-- > 0;) {
-    if (topology.coordinate(a, d) != topology.coordinate(b, d)) return d;
-  }
-  return 0;
-}
-
 RailKey rail_between(const Wiring& wiring, int32_t a, int32_t b) {
   const TransportKind kind = pair_transport(wiring.topology, wiring.infos, a, b);
   if (kind != TransportKind::kTcp || a == b) return {kind, ""};
-  return {kind, wiring.topology.dimensions[outermost_difference(wiring.topology, a, b)].interface};
+  return {kind, wiring.topology.dimensions[wiring.topology.outermost_difference(a, b)].interface};
 }
 
 RankInfo own_info(const Bootstrap& bootstrap, const CommunicatorSettings& settings) {
@@ -138,7 +131,7 @@ uint64_t segment_size(const Wiring& wiring, const CommunicatorSettings& settings
   if (settings.config.segment_bytes > 0) return std::max<uint64_t>(64, settings.config.segment_bytes / 64 * 64);
   const auto row = find_transport(to_string(pair_transport(wiring.topology, wiring.infos, a, b)));
   const uint64_t most = row.ok() ? row.value()->segment_bytes : 64 * 1024;
-  const uint8_t dimension = outermost_difference(wiring.topology, a, b);
+  const uint8_t dimension = a == b ? 0 : wiring.topology.outermost_difference(a, b);
   return segment_bytes_at(wiring.topology.dimensions[dimension].bandwidth_mbps, most);
 }
 

@@ -33,6 +33,7 @@ Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> tran
                std::unique_ptr<Express> express)
     : config_(std::move(config)),
       crowded_(config_.local_ranks > usable_cpus()),
+      statistics_(config_.clock, config_.dimension_of),
       agreement_(config_.rank, config_.peer_names),
       transports_(std::move(transports)),
       router_(std::move(router)),
@@ -115,6 +116,12 @@ void Engine::fail(Error error) {
 std::optional<Error> Engine::failure() const {
   const MutexLock lock(failure_mutex_);
   return failure_;
+}
+
+uint64_t Engine::transport_bytes() const {
+  uint64_t bytes = express_ != nullptr ? express_->memory_bytes() : 0;
+  for (const auto& transport : transports_) bytes += transport->memory().now();
+  return bytes;
 }
 
 // ---- drive side
@@ -207,12 +214,12 @@ Error Engine::dissent(const Operation& operation) const {
 }
 
 Status Engine::tell_awaited(int64_t now_ns) {
-  for (Operation* operation : active_) TRY(operation->tell_awaited(now_ns, router_));
+  for (Operation* operation : active_) TRY(operation->tell_awaited(now_ns, router()));
   return {};
 }
 
 Result<bool> Engine::advance(Operation& operation) {
-  if (!operation.express) return operation.advance(router_);
+  if (!operation.express) return operation.advance(router());
   if (!express_->poll(*operation.express)) {
     if (operation.express->dissenter >= 0) return dissent(operation);
     return false;
@@ -256,6 +263,8 @@ void Engine::finish(Operation* operation, const Error* error) {
   CHECK(stream != nullptr, "an active operation without a stream");
   const auto keep = stream->shared_from_this();  // the last operation may be all that keeps the stream
   if (operation->express) awaited_express_.fetch_sub(1, std::memory_order_relaxed);
+  if (error != nullptr) operation->abandon();
+  statistics_.ended(operation->prepared().collective, error != nullptr);
   stream->operation_done(*operation, error);
   retire(operation);
 }
@@ -290,6 +299,7 @@ bool Engine::cancel_queued(const Error& error) {
   for (Operation* operation : queued) {
     const auto stream = operation->stream.load(std::memory_order_acquire)->shared_from_this();
     if (!stream->cancel(*operation, error)) continue;
+    statistics_.ended(operation->prepared().collective, true);
     retire(operation);
     any = true;
   }

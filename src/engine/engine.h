@@ -21,6 +21,7 @@
 #include "engine/express.h"
 #include "engine/operation.h"
 #include "engine/progress_lock.h"
+#include "engine/statistics.h"
 #include "engine/stream.h"
 #include "transport/agreement.h"
 #include "transport/transport.h"
@@ -55,10 +56,11 @@ struct EngineConfig {
   std::string name;  // of the rank, for sentences
   std::vector<std::string> peer_names;
   Clock* clock = nullptr;
-  int32_t local_ranks = 1;  // of this communicator on this host, this one included
-  bool sleeps = true;       // false: nobody waits by sleep(), and no descriptors are needed
-  int64_t spin_us = -1;     // TRESTLE_SPIN; negative: by whether ranks outnumber processors
-  bool calls_checked = false;  // somebody compares calls, and tells of different ones better than an engine can
+  std::vector<uint8_t> dimension_of;  // by rank: see Statistics
+  int32_t local_ranks = 1;            // of this communicator on this host, this one included
+  bool sleeps = true;                 // false: nobody waits by sleep(), and no descriptors are needed
+  int64_t spin_us = -1;               // TRESTLE_SPIN; negative: by whether ranks outnumber processors
+  bool calls_checked = false;         // somebody compares calls, and tells of different ones better than an engine can
   // Called once, by fail(), on the failing thread; must not block or call the engine.
   std::function<void(const Error&)> on_failure;
   // Called under the progress lock when a deadline passes; must not block or call the engine. True: somebody finds out
@@ -88,6 +90,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Number of operations bound and not done.
   void count_pending(size_t operations) { pending_.fetch_add(operations, std::memory_order_acq_rel); }
   size_t pending() const { return pending_.load(std::memory_order_acquire); }
+  // What it counts; any thread, but for what Statistics says.
+  Statistics& statistics() { return statistics_; }
+  // Memory for data that its transports and its board hold. Any thread.
+  uint64_t transport_bytes() const;
   // The express path, or nullptr. The caller must hold the progress lock (try_lock) to use it.
   Express* express() { return express_.get(); }
 
@@ -119,7 +125,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void sleep(int timeout_ms, const std::function<bool()>& done);
   void wake();
   // Threads that are in their waiting loop with this engine: it needs no helper.
-  void attend(int by) { attended_.fetch_add(by, std::memory_order_acq_rel); }
+  void attend(int by) {
+    attended_.fetch_add(by, std::memory_order_acq_rel);
+    statistics_.waiting(by);
+  }
   bool attended() const { return attended_.load(std::memory_order_acquire) != 0; }
   int sleepers() const { return sleepers_.load(std::memory_order_acquire); }
 
@@ -143,11 +152,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Error dissent(const Operation& operation) const TRESTLE_REQUIRES(progress_);
   bool prepare_sleep() TRESTLE_REQUIRES(progress_);
   Result<bool> advance(Operation& operation) TRESTLE_REQUIRES(progress_);
+  Router router() { return {router_, &statistics_}; }
   Error with_context(Error error) const TRESTLE_REQUIRES(progress_);
   void transports_failed(Error error, int64_t now_ns) TRESTLE_REQUIRES(progress_);
 
   const EngineConfig config_;
-  const bool crowded_;  // ranks outnumber processors on this host
+  const bool crowded_;     // ranks outnumber processors on this host
+  Statistics statistics_;  // operations count in it to their end
   Agreement agreement_ TRESTLE_GUARDED_BY(progress_);
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<Transport*> router_;

@@ -46,6 +46,8 @@ class Express {
   // element.
   bool serves(Collective collective, uint64_t count_bytes, bool half = false) const;
   uint64_t next_sequence() { return next_sequence_++; }
+  // Of the board, at the rank that counts it. Any thread.
+  uint64_t memory_bytes() const { return board_->memory_bytes(); }
   // Publishes and looks for the others. True when the collective is complete.
   bool poll(ExpressCall& call);
   // What the dissenter of a call runs; its number is right within 2^27 of ours.

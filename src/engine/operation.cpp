@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "engine/engine.h"
+
 namespace trestle {
 
 namespace {
@@ -22,6 +24,10 @@ Operation::Operation(Engine& engine, std::shared_ptr<const Prepared> prepared)
   if (!prepared_->data) touched_ = std::make_unique<bool[]>(schedule.chunks.size() * prepared_->stages);
 }
 
+Operation::~Operation() {
+  if (staging_) engine_.statistics().staging().subtract(prepared_->staging_bytes);
+}
+
 void Operation::bind(void* const send, void* recv, uint64_t number, int64_t timeout_ns) {
   buffers_ = {static_cast<std::byte*>(send), static_cast<std::byte*>(recv), nullptr};
   number_ = number;
@@ -33,7 +39,10 @@ void Operation::bind(void* const send, void* recv, uint64_t number, int64_t time
 
 void Operation::activate(int64_t now_ns) {
   deadline_ns_ = timeout_ns_ > 0 ? now_ns + timeout_ns_ : 0;
-  if (prepared_->staging_bytes != 0 && !staging_) staging_.reset(new std::byte[prepared_->staging_bytes + 64]);
+  if (prepared_->staging_bytes != 0 && !staging_) {
+    staging_.reset(new std::byte[prepared_->staging_bytes + 64]);
+    engine_.statistics().staging().add(prepared_->staging_bytes);
+  }
   auto aligned = (reinterpret_cast<uintptr_t>(staging_.get()) + 63) & ~uintptr_t{63};
   buffers_[static_cast<size_t>(BufferId::kStaging)] = reinterpret_cast<std::byte*>(aligned);
   std::fill(next_stage_.begin(), next_stage_.end(), 0);
@@ -46,7 +55,7 @@ void Operation::activate(int64_t now_ns) {
 
 PhaseRun& Operation::run_of(PhaseId id) {
   auto& run = runs_[id.chunk][id.stage];
-  if (!run) run = std::make_unique<PhaseRun>(prepared_->phases[id.chunk][id.stage], *prepared_);
+  if (!run) run = std::make_unique<PhaseRun>(prepared_->phases[id.chunk][id.stage], *prepared_, engine_.statistics());
   return *run;
 }
 
@@ -65,6 +74,7 @@ bool Operation::start_phases() {
       bool* const touched = touched_ ? &touched_[phase] : nullptr;
       run.start(buffers_, number_, phase, position_[o], touched);
       if (touched != nullptr) *touched = true;
+      engine_.statistics().phase_started(run.dimensions());
       in_flight_.push_back({o, id, &run});
       ++position_[o];
       ++in_flight_count_[o];
@@ -76,10 +86,16 @@ bool Operation::start_phases() {
 
 void Operation::finish_phase(const InFlight& phase) {
   ++next_stage_[phase.id.chunk];
+  engine_.statistics().phase_ended(phase.run->dimensions());
   // Of a thousand simulated ranks each runs once: what a phase needs is worth more than having it again.
   if (!prepared_->data) runs_[phase.id.chunk][phase.id.stage].reset();
   --in_flight_count_[phase.order];
   --phases_left_;
+}
+
+void Operation::abandon() {
+  for (const InFlight& phase : in_flight_) engine_.statistics().phase_ended(phase.run->dimensions());
+  in_flight_.clear();
 }
 
 Result<bool> Operation::advance(Router router) {
@@ -119,7 +135,7 @@ Status Operation::tell_awaited(int64_t now_ns, Router router) {
   notice_ = {};
   notice_.peer = rank;
   notice_.tag = {number_, kNoticePhase, 0, 0, prepared_->check};
-  if (TRY(router[static_cast<size_t>(rank)]->post_send(notice_))) told_ = rank;
+  if (TRY(router[rank]->post_send(notice_))) told_ = rank;
   return {};
 }
 

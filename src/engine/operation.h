@@ -33,6 +33,7 @@ struct OperationKey {
 class Operation {
  public:
   Operation(Engine& engine, std::shared_ptr<const Prepared> prepared);
+  ~Operation();
 
   Engine& engine() { return engine_; }
   const Prepared& prepared() const { return *prepared_; }
@@ -53,6 +54,8 @@ class Operation {
     phases_left_ = 1;
   }
   void finish_express() { phases_left_ = 0; }
+  // It failed: its phases are in flight no more.
+  void abandon();
 
   uint64_t number() const { return number_; }
   OperationKey key() const;

@@ -35,7 +35,7 @@ class Cursor {
 
 }  // namespace
 
-PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared)
+PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const Statistics& statistics)
     : phase_(phase),
       plan_(*phase.plan),
       reduce_(find_reduce(prepared.type, prepared.op)),
@@ -66,6 +66,13 @@ PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared)
     const auto receives =
         step.kind == StepKind::kRecv ? 1 : std::count_if(sources, sources + step.sources, is_peer_source);
     for (uint32_t i = 0; i < steps_[s].slots; ++i) slots_[steps_[s].first_slot + i].receives.resize(receives);
+  }
+  for (const Step& step : plan_.steps) {
+    const bool sends_or_receives = step.kind == StepKind::kSend || step.kind == StepKind::kRecv;
+    if (sends_or_receives) dimensions_ |= statistics.dimension_bit(phase_.peers[step.peer]);
+  }
+  for (const Source& source : plan_.sources) {
+    if (is_peer_source(source)) dimensions_ |= statistics.dimension_bit(phase_.peers[source.peer]);
   }
   operands_.resize(most_sources + 1);
   active_.reserve(steps_.size());
@@ -218,7 +225,9 @@ Result<bool> PhaseRun::advance_send(uint32_t step, Router router) {
     segment.send.pieces = segment.read;
     segment.send.bytes = bytes;
     segment.send.step = step;
+    segment.send.mapped = false;
     if (!TRY(router[segment.send.peer]->post_send(segment.send))) break;
+    router.statistics->sent(segment.send.peer, bytes, segment.send.mapped);
     ++run.issued;
     moved = true;
     while (run.finished < run.issued && slot(run, run.finished).send.state == RequestState::kDone) finish_segment(step);
@@ -232,6 +241,7 @@ Result<bool> PhaseRun::advance_recv(uint32_t step, Router router) {
   bool moved = false;
   while (run.finished < run.issued && slot(run, run.finished).receives[0].state == RequestState::kDone) {
     RecvRequest& request = slot(run, run.finished).receives[0];
+    router.statistics->received(request.peer, request.bytes);
     // A message of no bytes has no pieces, and so is a view for the transport.
     if (request.bytes == 0) router[request.peer]->release(request);
     finish_segment(step);
@@ -330,6 +340,7 @@ bool PhaseRun::reduce_arrived(uint32_t step, Slot& segment, Router router) {
   if (!ready(step, run.finished * run.segment_bytes + segment.bytes)) return false;
   reduce_segment(step, segment, run.finished);
   for (RecvRequest& request : segment.receives) {
+    router.statistics->received(request.peer, request.bytes);
     router[request.peer]->release(request);
     request.state = RequestState::kIdle;
   }

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "engine/prepared.h"
+#include "engine/statistics.h"
 #include "kernels/reduce.h"
 #include "transport/transport.h"
 
@@ -21,12 +22,16 @@ namespace trestle {
 // The buffers of a started operation, indexed by BufferId. The send buffer is never written.
 using Buffers = std::array<std::byte*, 3>;
 
-// The transport to each rank of the communicator; nullptr: none.
-using Router = std::span<Transport* const>;
+// The transport to each rank of the communicator (nullptr: none), and who counts what goes through.
+struct Router {
+  std::span<Transport* const> transports;
+  Statistics* statistics = nullptr;
+  Transport* operator[](int32_t rank) const { return transports[static_cast<size_t>(rank)]; }
+};
 
 class PhaseRun {
  public:
-  PhaseRun(const PreparedPhase& phase, const Prepared& prepared);
+  PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const Statistics& statistics);
   PhaseRun(const PhaseRun&) = delete;
   PhaseRun& operator=(const PhaseRun&) = delete;
 
@@ -40,6 +45,8 @@ class PhaseRun {
   std::string awaited() const;
   // The rank that is named there; -1: none.
   int32_t awaited_rank() const;
+  // Those that its messages go through (Statistics::dimension_bit).
+  uint32_t dimensions() const { return dimensions_; }
 
  private:
   struct Slot {
@@ -103,6 +110,7 @@ class PhaseRun {
   uint64_t number_ = 0;
   uint32_t phase_number_ = 0;
   uint32_t turn_ = 0;
+  uint32_t dimensions_ = 0;
   std::vector<StepRun> steps_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> active_;                   // steps that are not complete, in plan order

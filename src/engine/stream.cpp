@@ -7,6 +7,11 @@
 
 namespace trestle {
 
+std::shared_ptr<Stream> Event::stream() {
+  const MutexLock lock(mutex_);
+  return recorded_.lock();
+}
+
 void Stream::enqueue(std::vector<Operation*> operations) {
   auto item = std::make_unique<StreamItem>();
   for (Operation* operation : operations) {
@@ -23,6 +28,7 @@ void Stream::record(const std::shared_ptr<Event>& event) {
     const MutexLock lock(event->mutex_);
     item->generation = ++event->generation_;
     event->open_.push_back(item->generation);
+    event->recorded_ = weak_from_this();
     event->complete_.store(false, std::memory_order_release);
   }
   item->record = event;

@@ -24,6 +24,8 @@ class Stream;
 class Event {
  public:
   bool complete() const { return complete_.load(std::memory_order_acquire); }
+  // Where it was last recorded, or nullptr.
+  std::shared_ptr<Stream> stream();
 
  private:
   friend class Stream;
@@ -31,6 +33,7 @@ class Event {
   std::atomic<bool> complete_{true};
   uint64_t generation_ TRESTLE_GUARDED_BY(mutex_) = 0;     // of the last record
   std::vector<uint64_t> open_ TRESTLE_GUARDED_BY(mutex_);  // generations that no stream has reached yet
+  std::weak_ptr<Stream> recorded_ TRESTLE_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<Stream>> waiters_ TRESTLE_GUARDED_BY(mutex_);
 };
 

@@ -74,6 +74,13 @@ int32_t Topology::group_size(uint8_t dimension) const {
   return dimensions[dimension].size;
 }
 
+uint8_t Topology::outermost_difference(int32_t a, int32_t b) const {
+  for (auto d = static_cast<uint8_t>(dimensions.size()); d-- > 0;) {
+    if (coordinate(a, d) != coordinate(b, d)) return d;
+  }
+  return kFlat;
+}
+
 TransportKind Topology::transport_between(int32_t a, int32_t b) const {
   TransportKind transport = TransportKind::kAuto;
   for (const Dimension& dimension : dimensions) {

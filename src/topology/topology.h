@@ -47,6 +47,8 @@ struct Topology {
   // Group of `rank` in `dimension` (kFlat: all ranks), ordered; my index in it = coordinate (kFlat: rank).
   std::vector<int32_t> group(int32_t rank, uint8_t dimension) const;
   int32_t group_size(uint8_t dimension) const;
+  // The outermost dimension in which two ranks differ; kFlat: none.
+  uint8_t outermost_difference(int32_t a, int32_t b) const;
   // The transport between two ranks: of the outermost dimension in which they differ.
   TransportKind transport_between(int32_t a, int32_t b) const;
 };

@@ -30,6 +30,7 @@ std::byte* BufferPool::take(size_t bytes) {
   auto* const block = new (memory) Block{nullptr, blocks_};
   if (blocks_ != nullptr) blocks_->previous = block;
   blocks_ = block;
+  if (meter_ != nullptr) meter_->add(size_t{1} << c);
   return reinterpret_cast<std::byte*>(block + 1);
 }
 
@@ -44,6 +45,7 @@ void BufferPool::give(std::byte* buffer, size_t bytes) {
   (block->previous != nullptr ? block->previous->next : blocks_) = block->next;
   if (block->next != nullptr) block->next->previous = block->previous;
   ::operator delete(block, kAlignment);
+  if (meter_ != nullptr) meter_->subtract(size_t{1} << c);
 }
 
 BufferPool::~BufferPool() {

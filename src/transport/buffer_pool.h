@@ -7,11 +7,15 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/counter.h"
+
 namespace trestle {
 
 class BufferPool {
  public:
   explicit BufferPool(size_t most_kept_bytes = size_t{16} << 20) : most_kept_bytes_(most_kept_bytes) {}
+  // Counts its buffers in `meter`, which outlives it.
+  explicit BufferPool(ByteMeter& meter) : BufferPool() { meter_ = &meter; }
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
   ~BufferPool();
@@ -32,6 +36,7 @@ class BufferPool {
 
   const size_t most_kept_bytes_;
   size_t kept_bytes_ = 0;
+  ByteMeter* meter_ = nullptr;
   Block* blocks_ = nullptr;
   std::array<std::vector<std::byte*>, kClasses> free_;
 };

@@ -36,6 +36,7 @@
 #include <string>
 #include <vector>
 
+#include "base/counter.h"
 #include "base/result.h"
 
 namespace trestle {
@@ -103,7 +104,8 @@ struct SendRequest {
   size_t bytes = 0;                    // their sum; may be 0
   uint32_t step = 0;                   // of its phase: a transport that can choose may let earlier ones go first
   RequestState state = RequestState::kIdle;
-  bool* touched = nullptr;  // see RecvRequest
+  bool* touched = nullptr;             // see RecvRequest
+  bool mapped = false;  // set by a post that was taken, by shared memory alone: the peer reads the pieces where they lie
   TransportPrivate transport;
 };
 
@@ -150,6 +152,9 @@ class Transport {
   // Before the first post or progress(); outlives the transport's use. Without one nothing is compared.
   void set_agreement(Agreement* agreement) { agreement_ = agreement; }
 
+  // Memory for data that it holds: what it shares with peers and what it keeps for early messages. Any thread.
+  const ByteMeter& memory() const { return memory_; }
+
   // What peers need to reach this rank; valid after creation. May be empty. At most 512 bytes.
   virtual std::string address() const = 0;
   // Addresses of all ranks (own one included; "" for ranks this transport will not be asked to reach). Connections are
@@ -178,6 +183,7 @@ class Transport {
 
  protected:
   Agreement* agreement_ = nullptr;
+  ByteMeter memory_;
 };
 
 }  // namespace trestle

@@ -19,10 +19,12 @@ int main(void) {
       (function_t)trestleCommDestroy,
       (function_t)trestleCommFinalize,
       (function_t)trestleCommGetAsyncError,
+      (function_t)trestleCommGetStats,
       (function_t)trestleCommInitAll,
       (function_t)trestleCommInitAllConfig,
       (function_t)trestleCommInitRank,
       (function_t)trestleCommInitRankConfig,
+      (function_t)trestleCommMemStats,
       (function_t)trestleCommSynchronize,
       (function_t)trestleCommUserRank,
       (function_t)trestleEventCreate,
@@ -56,6 +58,7 @@ int main(void) {
       (function_t)trestleStreamWaitEvent,
   };
   trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+  trestleCommStats_t stats = TRESTLE_COMM_STATS_INITIALIZER;
   trestleUniqueId id = {{0}};
   int version = 0;
   size_t i = 0;
@@ -63,6 +66,7 @@ int main(void) {
     if (functions[i] == NULL) return 1;
   }
   if (config.size != sizeof config || config.magic != TRESTLE_CONFIG_MAGIC || sizeof id != TRESTLE_UNIQUE_ID_BYTES) return 1;
+  if (stats.size != sizeof stats || stats.magic != TRESTLE_COMM_STATS_MAGIC) return 1;
   if (trestleGetVersion(&version) != trestleSuccess || version != TRESTLE_VERSION_CODE) return 1;
   for (i = 0; i <= trestleNumResults; ++i) {
     if (trestleGetErrorString((trestleResult_t)i) == NULL) return 1;

@@ -69,7 +69,7 @@ const std::map<std::string, std::set<std::string>>& allowed_includes() {
       {"compress", {"kernels", "trestle"}},
       {"perf", {"trestle"}},
       {"kernel_perf", {"kernels", "perf"}},
-      {"include", {}},
+      {"include", {"trestle"}},
   };
   return table;
 }

@@ -64,6 +64,9 @@ class Board {
   // `watch` whether there is any use in that.
   Status open(const std::string& rank0_address, int64_t deadline_ns, const BoardWatch& watch = {});
 
+  // Of the memory that all ranks share: at rank 0, at others 0. Any thread.
+  uint64_t memory_bytes() const { return rank_ == 0 ? sizeof(Row) * static_cast<uint64_t>(ranks_) : 0; }
+
   std::byte* my_payload(uint64_t sequence) { return mine(sequence)->payload; }
   void publish(uint64_t sequence, uint64_t floor, uint64_t stamp) {
     Slot* const slot = mine(sequence);

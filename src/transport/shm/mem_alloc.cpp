@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/counter.h"
 #include "base/mutex.h"
 #include "transport/shm/segment.h"
 
@@ -106,6 +107,7 @@ struct Registry {
   uint64_t last_id TRESTLE_GUARDED_BY(mutex) = 0;
   Index index;  // replaced under the mutex, read without
   std::atomic<uint64_t> frees{0};
+  ByteMeter meter;
 
   void publish() TRESTLE_REQUIRES(mutex) {
     std::vector<Index::Entry> entries;
@@ -134,6 +136,7 @@ Result<void*> mem_alloc(size_t bytes) {
   Registry& r = registry();
   const MutexLock lock(r.mutex);
   allocation.id = ++r.last_id;
+  r.meter.add(allocation.segment.bytes());
   r.allocations.emplace(reinterpret_cast<uintptr_t>(data), std::move(allocation));
   r.publish();
   return data;
@@ -150,6 +153,7 @@ Status mem_free(void* pointer) {
   }
   const Segment gone = std::move(found->second.segment);  // unmapped after nobody can find it any more
   r.allocations.erase(found);
+  r.meter.subtract(gone.bytes());
   r.publish();
   r.frees.fetch_add(1, std::memory_order_release);
   return {};
@@ -171,6 +175,10 @@ Result<MemShare> mem_share(uint64_t id) {
     return MemShare{fd, allocation.segment.bytes()};
   }
   return Error{Code::kInvalidArgument, "the memory was freed by trestleMemFree while it was still in use"};
+}
+
+uint64_t mem_bytes() {
+  return registry().meter.now();
 }
 
 uint64_t mem_frees() {

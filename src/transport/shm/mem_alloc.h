@@ -36,6 +36,9 @@ struct MemShare {
 };
 Result<MemShare> mem_share(uint64_t id);
 
+// Of all allocations that there are now, as rounded up.
+uint64_t mem_bytes();
+
 // Counts calls of mem_free that freed something. When it has moved, ask mem_alive for what is cached.
 uint64_t mem_frees();
 bool mem_alive(uint64_t id);

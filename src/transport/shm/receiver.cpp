@@ -61,7 +61,10 @@ Receiver::Incoming& Receiver::make(const MessageTag& tag, uint64_t bytes) {
 }
 
 void Receiver::recycle(Incoming& message) {
-  if (message.own.capacity() > kMostKeptBytes) std::vector<std::byte>().swap(message.own);
+  if (message.own.size() > kMostKeptBytes) {
+    memory_meter_.subtract(message.own.size());
+    std::vector<std::byte>().swap(message.own);
+  }
   message.next = free_;
   free_ = &message;
 }
@@ -391,7 +394,10 @@ void Receiver::hand_over_deferred() {
 // The part of the message that is here moves to memory of its own.
 void Receiver::spill(Incoming& message) {
   message.spilled = true;
-  if (message.own.size() < message.bytes) message.own.resize(message.bytes);
+  if (message.own.size() < message.bytes) {
+    memory_meter_.add(message.bytes - message.own.size());
+    message.own.resize(message.bytes);
+  }
   if (message.small_slot >= 0) {
     std::memcpy(message.own.data(), lane_.small_slot(static_cast<uint32_t>(message.small_slot)), message.bytes);
   }

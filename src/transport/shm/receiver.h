@@ -26,9 +26,9 @@ namespace trestle {
 
 class Receiver {
  public:
-  // agreement: hears of every message of the peer; null: nothing is compared.
-  Receiver(int32_t peer, Links& links, Sender& answers, Agreement* agreement)
-      : peer_(peer), links_(links), answers_(answers), agreement_(agreement) {}
+  // agreement: hears of every message of the peer; null: nothing is compared. memory: counts what is spilled.
+  Receiver(int32_t peer, Links& links, Sender& answers, Agreement* agreement, ByteMeter& memory)
+      : peer_(peer), links_(links), answers_(answers), agreement_(agreement), memory_meter_(memory) {}
 
   // A frame of the peer with memory in it.
   Status on_frame(const LinkFrame& frame, UniqueFd fd);
@@ -97,6 +97,7 @@ class Receiver {
   Links& links_;
   Sender& answers_;
   Agreement* const agreement_;
+  ByteMeter& memory_meter_;
   InLane lane_;
   PeerMemory memory_;
   TagMap<RecvRequest*> posted_;

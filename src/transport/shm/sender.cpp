@@ -42,6 +42,12 @@ Descriptor descriptor_for(const SendRequest& request, DescriptorKind kind, uint8
 
 }  // namespace
 
+Status Sender::start(const LaneShape& shape) {
+  TRY(lane_.create(shape));
+  if (options_.memory != nullptr) options_.memory->add(lane_.control().bytes());
+  return {};
+}
+
 void Sender::push(Descriptor& descriptor) {
   lane_.push(descriptor);
   pushed_ = true;
@@ -149,7 +155,10 @@ bool Sender::push_big(SendRequest& request, uint32_t slots, uint8_t flags) {
 // The data segment exists and its descriptor is on the way. False: try again.
 Result<bool> Sender::make_data() {
   if (data_told_) return true;
-  if (!lane_.has_data()) TRY(lane_.create_data());
+  if (!lane_.has_data()) {
+    TRY(lane_.create_data());
+    if (options_.memory != nullptr) options_.memory->add(lane_.data().bytes());
+  }
   const LinkFrame frame{LinkFrameKind::kData, 0, 0, lane_.data().bytes()};
   data_told_ = TRY(links_.send(peer_, frame, lane_.data().fd()));
   if (data_told_) lane_.data().close_fd();
@@ -201,7 +210,7 @@ Result<bool> Sender::post_mapped(SendRequest& request, bool& mapped) {
   request.state = RequestState::kPending;
   CHECK(waiting_.insert(request.tag, &request), "a message tag was used twice");
   push(descriptor);
-  mapped = true;
+  request.mapped = mapped = true;
   return true;
 }
 

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counter.h"
 #include "base/result.h"
 #include "transport/shm/lane.h"
 #include "transport/shm/links.h"
@@ -27,6 +28,7 @@ namespace trestle {
 struct SenderOptions {
   uint64_t unasked_bytes = UINT64_MAX;  // longer messages are only sent when asked for
   bool map_memory = true;
+  ByteMeter* memory = nullptr;  // counts the lane; outlives the sender
 };
 
 class Sender {
@@ -34,7 +36,7 @@ class Sender {
   Sender(int32_t peer, Links& links, const SenderOptions& options) : peer_(peer), links_(links), options_(options) {}
 
   // The lane, before anything is sent.
-  Status start(const LaneShape& shape) { return lane_.create(shape); }
+  Status start(const LaneShape& shape);
   OutLane& lane() { return lane_; }
 
   // As Transport::post_send, once the link is ready.

@@ -22,6 +22,7 @@ constexpr uint32_t kCallsPerPollWhileConnecting = 8;
 ShmTransport::ShmTransport(const EndpointConfig& config) : config_(config) {
   if (config.eager_bytes != 0) options_.unasked_bytes = config.eager_bytes;
   options_.map_memory = config.map_memory;
+  options_.memory = &memory_;
   pairs_.resize(static_cast<size_t>(config.ranks));
   active_.reserve(pairs_.size());
 }

@@ -32,7 +32,9 @@ class ShmTransport final : public Transport, private LinkEvents {
   // What there is of a peer that this rank talks to.
   struct Pair {
     Pair(int32_t peer_rank, Links& links, const SenderOptions& options, Agreement* agreement)
-        : peer(peer_rank), sender(peer_rank, links, options), receiver(peer_rank, links, sender, agreement) {}
+        : peer(peer_rank),
+          sender(peer_rank, links, options),
+          receiver(peer_rank, links, sender, agreement, *options.memory) {}
     const int32_t peer;
     Sender sender;
     Receiver receiver;

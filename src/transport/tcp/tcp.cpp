@@ -69,9 +69,11 @@ TcpTransport::TcpTransport(const EndpointConfig& config, Listener listener, Uniq
       epoll_(std::move(epoll)),
       address_(format_address(listener_.address)),
       names_(config.peer_names),
+      pool_(memory_),
       peers_(config.ranks),
       vectors_(kMostVectorsAtOnce),
       read_buffer_(kReadBufferBytes) {
+  memory_.add(read_buffer_.size());
   for (size_t rank = names_.size(); rank < peers_.size(); ++rank) names_.push_back("rank " + std::to_string(rank));
 }
 
