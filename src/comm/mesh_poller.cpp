@@ -17,7 +17,7 @@ void MeshPoller::leave(int linger_ms) {
 }
 
 bool MeshPoller::inquire(const Overdue& overdue) {
-  if (overdue.awaited < 0) return false;
+  if (overdue.awaited < 0 || overdue.awaited == rank_) return false;  // a message to itself: its sentence says it all
   post(inquiry_.begin(overdue, monotonic_clock().now_ns()));
   return true;
 }

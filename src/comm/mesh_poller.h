@@ -22,7 +22,8 @@ class MeshPoller : public Pollable, public ControlListener {
  public:
   MeshPoller(std::unique_ptr<ControlMesh> mesh, Communicator* communicator, int32_t rank,
              std::vector<std::string> names)
-      : ranks_(static_cast<int32_t>(names.size())),
+      : rank_(rank),
+        ranks_(static_cast<int32_t>(names.size())),
         mesh_(std::move(mesh)),
         communicator_(communicator),
         inquiry_(rank, std::move(names)) {}
@@ -45,6 +46,7 @@ class MeshPoller : public Pollable, public ControlListener {
  private:
   void post(const Inquiry::Letter& letter);
 
+  const int32_t rank_;
   const int32_t ranks_;
   std::unique_ptr<ControlMesh> mesh_;
   Mutex mutex_;  // never taken under an engine's progress lock: its holder waits for that one

@@ -91,6 +91,26 @@ TEST(ApiDeadline, ACircleOfReceiversIsTold) {
   }
 }
 
+// One half of a message to itself: there is no other rank to ask.
+TEST(ApiDeadline, AMessageToItselfThatIsNeverTakenEndsToo) {
+  for (const char* transport : {"", "shm", "tcp"}) {
+    for (const bool sends : {true, false}) {
+      SCOPED_TRACE(testing::Message() << transport << (sends ? " sends" : " receives"));
+      const ranks::Settings settings{.ranks = 2, .transport = transport, .timeout_ms = 200};
+      ranks::on_threads(
+          settings,
+          [&](int rank, trestleComm_t comm) {
+            float x = 1;
+            trestleResult_t result = sends ? trestleSend(&x, 1, trestleFloat32, rank, comm, nullptr)
+                                           : trestleRecv(&x, 1, trestleFloat32, rank, comm, nullptr);
+            if (result == trestleSuccess) result = trestleCommSynchronize(comm);
+            EXPECT_TRUE(refused(result, trestleTimeout, {"deadline passed", "message 0"}, comm));
+          },
+          {}, 30);
+    }
+  }
+}
+
 // A process that stands still is no death: the deadline ends the wait and names it.
 TEST(ApiDeadline, AStoppedRankIsNamed) {
   for (const char* transport : kTransports) {
