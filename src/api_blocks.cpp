@@ -30,8 +30,9 @@ Result<BlockList> read_list(const std::string& in, const Given& given, size_t ra
     const uint64_t count = given.counts[r];
     const uint64_t start = given.displs != nullptr ? given.displs[r] : packed;
     if (count > SIZE_MAX / 2) return invalid_argument(in + element(given.counts_name, r, count) + ": negative");
-    if (start > SIZE_MAX / 2) return invalid_argument(in + element(given.displs_name, r, start) + ": negative");
     // Of a block without elements the displacement means nothing.
+    if (count != 0 && start > SIZE_MAX / 2)
+      return invalid_argument(in + element(given.displs_name, r, start) + ": negative");
     if (count > most || packed > most - count || (count != 0 && start > most - count)) {
       return invalid_argument(in + "the block of rank " + std::to_string(r) + ", count " + std::to_string(count) +
                               " at " + std::to_string(start) + ", overflows the size of a buffer");
