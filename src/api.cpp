@@ -62,12 +62,11 @@ Result<std::shared_ptr<Communicator>> take(trestleComm_t comm, const char* funct
     const Use before(comm);
     if (!before.alive() && !before.busy()) return destroyed();
     end_backgrounds(comm);
+    // Its making has ended. If it is busy all the same, another thread begins to finalize it just now.
     Use use(comm);
-    if (use.alive()) communicator = use.object();
+    if (use.alive() || use.busy()) communicator = use.object();
   }
-  uint32_t busy = kBusy;
-  const bool unmade = comm->state.compare_exchange_strong(busy, kDead, std::memory_order_acq_rel);
-  if (!unmade && !end_handle(comm)) return destroyed();
+  if (!end_handle(comm)) return destroyed();
   if (abort && communicator != nullptr) communicator->abort();
   while (comm->users.load(std::memory_order_acquire) != 0) Progress::process().poke();
   end_backgrounds(comm);
@@ -207,9 +206,10 @@ trestleResult_t trestleCommFinalize(trestleComm_t comm) {
     const bool blocking = use.object()->settings().blocking;
     if (!group.open() && blocking) return use.object()->finalize();
     TRY(use.object()->check_open());
-    if (!group.open()) return begin_finalization(comm);
+    if (!group.open()) return begin_finalization(comm, use.object());
     if (blocking) return group.add_finalization(use.object());
-    return group.add_finalization(use.object(), [comm] { return begin_finalization(comm); });
+    const std::shared_ptr<Communicator> communicator = use.object();
+    return group.add_finalization(communicator, [=] { return begin_finalization(comm, communicator); });
   });
 }
 

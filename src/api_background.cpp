@@ -33,6 +33,12 @@ std::shared_ptr<Background> own_of(trestleComm_t comm) {
   return comm->own;
 }
 
+// Unless the handle was ended meanwhile.
+void no_longer_busy(trestleComm_t comm) {
+  uint32_t busy = kBusy;
+  comm->state.compare_exchange_strong(busy, kAlive, std::memory_order_acq_rel);
+}
+
 void give_back(trestleComm_t comm) {
   set_own(comm, nullptr);
   comm->state.store(kDead, std::memory_order_release);
@@ -109,16 +115,18 @@ Status split_for_others(trestleComm_t parent, Creation split) {
   return {};
 }
 
-Status begin_finalization(trestleComm_t comm) {
+Status begin_finalization(trestleComm_t comm, const std::shared_ptr<Communicator>& communicator) {
+  const Use use(comm);  // who ends the handle meanwhile waits until there is something to be stopped
+  if (!use.alive() || comm->object != communicator) return {};
   uint32_t alive = kAlive;
   if (!comm->state.compare_exchange_strong(alive, kBusy, std::memory_order_acq_rel)) return {};
-  auto started = Background::start(contained([comm](std::atomic<bool>& stop) -> Status {
-    const Status status = comm->object->finalize(&stop);
-    comm->state.store(kAlive, std::memory_order_release);
+  auto started = Background::start(contained([comm, communicator](std::atomic<bool>& stop) -> Status {
+    const Status status = communicator->finalize(&stop);
+    no_longer_busy(comm);
     return status;
   }));
   if (!started.ok()) {
-    comm->state.store(kAlive, std::memory_order_release);
+    no_longer_busy(comm);
     return started.error();
   }
   set_own(comm, std::move(started).value());

@@ -151,11 +151,10 @@ class ReservedHandle {
   H* handle_;
 };
 
-// Ends the handle for new calls; true for the one caller that ended it.
+// Ends the handle for new calls, also a busy one; true for the one caller that ended it.
 template <class H>
 bool end_handle(H* handle) {
-  uint32_t alive = kAlive;
-  return handle->state.compare_exchange_strong(alive, kDead, std::memory_order_acq_rel);
+  return handle->state.exchange(kDead, std::memory_order_acq_rel) != kDead;
 }
 
 // ---- errors at the boundary
@@ -212,8 +211,9 @@ using Creation = std::function<Result<std::shared_ptr<Communicator>>(std::atomic
 Status create_for(trestleComm_t* comm, Creation create, bool blocking);
 // A split that gives this rank no communicator, on another thread: kInProgress. `parent` is in use.
 Status split_for_others(trestleComm_t parent, Creation split);
-// Finalization on another thread: kInProgress. kSuccess: the handle is dead, so whoever asks has to wait for it.
-Status begin_finalization(trestleComm_t comm);
+// Finalization on another thread: kInProgress. kSuccess: the handle is no longer that communicator's, so whoever asks
+// has to wait for it.
+Status begin_finalization(trestleComm_t comm, const std::shared_ptr<Communicator>& communicator);
 // kSuccess, kInProgress, or why it was made or finalized in vain. Of splits without a handle: told once.
 Status background_status(const Use<trestleComm>& use);
 // Why its making or finalization was in vain, if it was.

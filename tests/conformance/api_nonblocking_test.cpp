@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <trestle/trestle.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 
 #include "support/ranks.h"
 
@@ -126,6 +128,28 @@ TEST(ApiNonblocking, AbortAndDestroyEndWhatIsInProgress) {
     EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(comms[0])));
     ASSERT_EQ(trestleCommFinalize(comms[1]), trestleInProgress);
     EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(comms[1]))) << "rank 0 never finalized";
+  });
+}
+
+// Whichever of the two is first: the handle is dead afterwards, and the communicator ended once.
+TEST(ApiNonblocking, AbortMayMeetTheBeginningOfFinalize) {
+  ranks::isolated([] {
+    const trestleConfig_t config = nonblocking();
+    for (uint64_t round = 0; round < 400; ++round) {
+      trestleComm_t comm = nullptr;
+      ASSERT_TRUE(ranks::succeeded(trestleCommInitAllConfig(&comm, 1, &config)));
+      std::atomic<bool> begun{false};
+      std::thread finalizes([&] {
+        begun = true;
+        trestleCommFinalize(comm);  // or it is refused
+      });
+      ranks::wait_until([&] { return begun.load(); });
+      ranks::spin(round % 100 * 100);
+      EXPECT_TRUE(ranks::succeeded(trestleCommAbort(comm)));
+      finalizes.join();
+      int count = 0;
+      ASSERT_TRUE(ranks::refused(trestleCommCount(comm, &count), trestleInvalidUsage, {"destroyed"}));
+    }
   });
 }
 
