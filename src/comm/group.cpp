@@ -53,10 +53,12 @@ bool Group::Work::finalizes(const std::shared_ptr<Communicator>& communicator) c
   return std::find(finalizations.begin(), finalizations.end(), communicator) != finalizations.end();
 }
 
+// What may be refused comes first: a refused group has made nothing.
 Status Group::Work::run() {
+  const auto prepared = TRY(prepare_all());
   TRY(begin_all());
   TRY(create_all());
-  TRY(enqueue_all());
+  enqueue_all(prepared);
   TRY(finalize_all());
   if (goes_on) return Error{Code::kInProgress, ""};
   return {};
@@ -109,13 +111,17 @@ Status Group::Work::create_all() {
   return status;
 }
 
-Status Group::Work::enqueue_all() {
-  std::vector<std::shared_ptr<const Prepared>> prepared(calls.size());
+Result<Group::Work::PreparedCalls> Group::Work::prepare_all() const {
+  PreparedCalls prepared(calls.size());
   for (size_t i = 0; i < calls.size(); ++i) {
     TRY(calls[i].communicator->check_open());
     if (!calls[i].empty) prepared[i] = TRY(calls[i].communicator->prepare_call(calls[i].call));
   }
-  // From here on nothing fails. One item per stream, in the order of the calls.
+  return prepared;
+}
+
+// Nothing fails here. One item per stream, in the order of the calls.
+void Group::Work::enqueue_all(const PreparedCalls& prepared) {
   std::vector<std::pair<std::shared_ptr<Stream>, std::vector<Operation*>>> items;
   for (size_t i = 0; i < calls.size(); ++i) {
     const GroupedCall& call = calls[i];
@@ -130,7 +136,6 @@ Status Group::Work::enqueue_all() {
     if (auto settled = std::exchange(call.settled, nullptr)) settled(true);
   }
   for (const GroupedCall& call : calls) call.communicator->committed();
-  return {};
 }
 
 }  // namespace trestle

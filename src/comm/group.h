@@ -83,7 +83,9 @@ class Group {
     Status begin_all();
     Status create_all();
     Status finalize_all();
-    Status enqueue_all();
+    using PreparedCalls = std::vector<std::shared_ptr<const Prepared>>;  // parallel to calls; nullptr: an empty one
+    Result<PreparedCalls> prepare_all() const;
+    void enqueue_all(const PreparedCalls& prepared);
     bool finalizes(const std::shared_ptr<Communicator>& communicator) const;
   };
 

@@ -156,6 +156,32 @@ TEST(ApiGroupLife, ARefusedCreationRefusesTheGroup) {
   });
 }
 
+// A call that is found to be wrong only when it is planned.
+TEST(ApiGroupLife, ACallThatCannotBePlannedLeavesNoCommunicator) {
+  ranks::isolated([] {
+    trestleComm_t old = nullptr;
+    ASSERT_TRUE(succeeded(trestleCommInitAll(&old, 1, nullptr)));
+    trestleCallConfig_t wrong = TRESTLE_CALL_CONFIG_INITIALIZER;
+    wrong.algo = "nosuch";
+    for (const int blocking : {1, 0}) {
+      trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+      config.blocking = blocking;
+      trestleUniqueId id;
+      ASSERT_TRUE(succeeded(trestleGetUniqueId(&id)));
+      trestleComm_t made = nullptr;
+      std::vector<float> x(100'000), y(x.size());
+      ASSERT_TRUE(succeeded(trestleCallConfigPush(&wrong)));
+      ASSERT_TRUE(succeeded(trestleGroupStart()));
+      EXPECT_TRUE(succeeded(trestleCommInitRankConfig(&made, 1, id, 0, &config)));
+      EXPECT_TRUE(succeeded(trestleAllReduce(x.data(), y.data(), x.size(), trestleFloat32, trestleSum, old, nullptr)));
+      EXPECT_TRUE(refused(trestleGroupEnd(), trestleInvalidArgument, {"nosuch"}));
+      EXPECT_EQ(made, nullptr);
+      ASSERT_TRUE(succeeded(trestleCallConfigPop()));
+    }
+    EXPECT_TRUE(succeeded(trestleCommDestroy(old)));
+  });
+}
+
 // While it lives no thread can start: their stacks would not fit into any address space.
 class NoThreads {
  public:
