@@ -127,10 +127,12 @@ trestleResult_t run_collective(trestleComm_t comm, const char* function, const R
     const Call call = TRY(checked_call(*communicator, function, raw));
     const std::shared_ptr<Stream> stream = TRY(stream_of(handle, communicator));
     TRY(communicator->check_open());
-    if (is_empty(call)) return {};
+    const bool empty = is_empty(call);
     Group& group = Group::of_this_thread();
-    if (!group.open()) return communicator->submit(call, stream);
-    return group.add({communicator, call, false, stream, nullptr, nullptr});
+    if (group.open()) return group.add({communicator, call, empty, stream, nullptr, nullptr});
+    if (!empty) return communicator->submit(call, stream);
+    communicator->skip(call);
+    return {};
   });
 }
 

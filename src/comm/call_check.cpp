@@ -45,7 +45,12 @@ CallSummary summary_of(const PrepareRequest& request) {
   if (has_root(collective)) text += ", root " + std::to_string(request.root);
   if (request.options) text += "," + request.options.text();
   hasher.string(text);
+  if (text.size() > kMostCallText) text.resize(kMostCallText);  // a pushed configuration may be of any length
   return {hasher.digest(), text};
+}
+
+CallSummary summary_of(const char* function) {
+  return {Hasher().string(function).digest(), function};
 }
 
 void CallCheck::Book::write(const Key& key, CallSummary summary) {
@@ -68,9 +73,8 @@ Status CallCheck::compare(const Key& key, int32_t other, const CallSummary& thei
   return Error{Code::kInvalidUsage, text};
 }
 
-Result<std::optional<CallCheck::Letter>> CallCheck::made(const OperationKey& operation, const PrepareRequest& request) {
+Result<std::optional<CallCheck::Letter>> CallCheck::made(const OperationKey& operation, const CallSummary& summary) {
   const auto ranks = static_cast<int32_t>(names_.size());
-  const CallSummary summary = summary_of(request);
   const Key key{operation.peer, operation.number};
   std::optional<Letter> letter;
   if (operation.peer < 0 || operation.sending) {
@@ -80,6 +84,7 @@ Result<std::optional<CallCheck::Letter>> CallCheck::made(const OperationKey& ope
       out.integer(static_cast<uint8_t>(LetterKind::kCall)).integer(operation.number).integer(summary.hash);
       letter = {to, out.text(summary.text).take()};
     }
+    if (operation.sending && to == rank_) TRY(heard_call(key, rank_, summary));
     if (operation.sending) return letter;
   }
   const MutexLock lock(mutex_);
@@ -105,11 +110,14 @@ Status CallCheck::heard(int32_t from, const std::string& text) {
   const auto ranks = static_cast<int32_t>(names_.size());
   const bool message = (number & kPointToPoint) != 0;
   if (!in.at_end() || (!message && from != (rank_ + ranks - 1) % ranks)) return {};
-  const Key key{message ? from : -1, number};
+  return heard_call({message ? from : -1, number}, from, theirs);
+}
+
+Status CallCheck::heard_call(const Key& key, int32_t from, const CallSummary& theirs) {
   const MutexLock lock(mutex_);
   const auto ours = own_.calls.find(key);
   if (ours != own_.calls.end()) return compare(key, from, theirs, ours->second);
-  theirs_.write(key, std::move(theirs));
+  theirs_.write(key, theirs);
   return {};
 }
 

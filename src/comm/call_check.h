@@ -5,7 +5,7 @@
 // letter of the control mesh, and the receiver of each Send of that; who gets a letter compares it with its own call of
 // that number, whichever comes first. What is equal around the ring is equal everywhere. Nobody waits for a letter: a
 // call is as asynchronous as ever, and a mistake is found some hops later, also where the operation itself was
-// finished.
+// finished. Calls without data, splits and the finalization are no operations, but take a number and are told too.
 //
 // Owned by a communicator; any thread. Bounded: of kRemembered calls on either side, older ones are no longer compared.
 #pragma once
@@ -34,6 +34,8 @@ inline constexpr size_t kMostCallText = 1024;
 // Of a collective: everything but what each rank may choose (buffers, in place, lengths that only two ranks know). Of a
 // message: type and count.
 CallSummary summary_of(const PrepareRequest& request);
+// Of a call that is no operation and has its place in their order all the same.
+CallSummary summary_of(const char* function);
 
 class CallCheck {
  public:
@@ -46,7 +48,7 @@ class CallCheck {
     std::string text;
   };
   // This rank makes a call. The letter that is to be sent, if any; kInvalidUsage: another rank's call differs.
-  Result<std::optional<Letter>> made(const OperationKey& operation, const PrepareRequest& request);
+  Result<std::optional<Letter>> made(const OperationKey& operation, const CallSummary& summary);
   // False: not a letter of ours.
   static bool is_letter(const std::string& text);
   // Nonsense is ignored.
@@ -59,6 +61,7 @@ class CallCheck {
     std::deque<Key> ages;
     void write(const Key& key, CallSummary summary);
   };
+  Status heard_call(const Key& key, int32_t from, const CallSummary& theirs);
   Status compare(const Key& key, int32_t other, const CallSummary& theirs, const CallSummary& ours) const;
 
   const int32_t rank_;

@@ -254,8 +254,18 @@ bool Communicator::run_express(ExpressCall& express) {
 uint64_t Communicator::next_number(const Call& call) {
   const uint64_t number =
       call.request.peer < 0 ? next_number_++ : kPointToPoint | (call.sending ? sent_ : received_)[call.request.peer]++;
-  if (call_check_ != nullptr) tell_call(number, call);
+  if (call_check_ != nullptr) tell_call({number, call.request.peer, call.sending}, summary_of(call.request));
   return number;
+}
+
+void Communicator::skip(const Call& call) {
+  if (call_check_ == nullptr) return;
+  const MutexLock lock(submit_mutex_);
+  next_number(call);
+}
+
+void Communicator::tell_place(const char* function) {
+  if (call_check_ != nullptr) tell_call({next_number_++}, summary_of(function));
 }
 
 Operation* Communicator::bind(const Call& call, const std::shared_ptr<const Prepared>& prepared, bool over_board) {
@@ -358,8 +368,8 @@ Result<double> Communicator::predict_us(Collective collective, uint64_t count, D
 }
 
 // A call that differs is told to all ranks as any failure is.
-void Communicator::tell_call(uint64_t number, const Call& call) {
-  auto letter = call_check_->made({number, call.request.peer, call.sending}, call.request);
+void Communicator::tell_call(const OperationKey& operation, const CallSummary& summary) {
+  auto letter = call_check_->made(operation, summary);
   if (!letter.ok()) return engine_->fail(std::move(letter).error());
   if (letter.value()) mesh_->mesh().send_letter(letter.value()->to, letter.value()->text);
 }

@@ -92,6 +92,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void release_call(const Call& call) { cache_.unpin({call.request, call.sending}); }
   Operation* commit(const Call& call, const std::shared_ptr<const Prepared>& prepared);
   void committed();  // after the operations were put on streams
+  // Instead of all that, for a call without any data: it is nothing, but where calls are checked it is compared too.
+  void skip(const Call& call);
 
   // The second ends early, with kAborted, when `stop` is raised; nothing fails by that.
   Status synchronize() { return synchronize(nullptr); }
@@ -142,7 +144,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void remote_failure(const Error& error, int32_t origin_rank);
   Answer answer(const Question& question);
   // TRESTLE_CHECK: this rank makes a call, or another one has told of its own.
-  void tell_call(uint64_t number, const Call& call);
+  void tell_call(const OperationKey& operation, const CallSummary& summary);
+  // The same for a split or the finalization, which are no operations: where calls are checked, they take a number.
+  void tell_place(const char* function) TRESTLE_REQUIRES(submit_mutex_);
+  void tell_finalize();
   void hear_call(int32_t from, const std::string& letter);
 
   const int32_t rank_;

@@ -28,6 +28,7 @@ struct Communicator::Finalization {
     if (status.ok() && communicator->finalizing_.exchange(true)) {
       status = Error{Code::kInvalidUsage, "communicator " + communicator->name_ + " is being finalized already"};
     }
+    if (status.ok()) communicator->tell_finalize();
     if (status.ok()) status = communicator->synchronize(stop);
     ended = !status.ok();
     if (ended) return;
@@ -65,6 +66,11 @@ struct Communicator::Finalization {
     return error;
   }
 };
+
+void Communicator::tell_finalize() {
+  const MutexLock lock(submit_mutex_);
+  tell_place("CommFinalize");
+}
 
 Status Communicator::finalize_together(const std::vector<std::shared_ptr<Communicator>>& communicators,
                                        const std::atomic<bool>* stop) {

@@ -123,6 +123,7 @@ struct Communicator::Part {
 
 uint64_t Communicator::split_number() {
   const MutexLock lock(submit_mutex_);
+  tell_place("CommSplit");
   return next_split_++;
 }
 

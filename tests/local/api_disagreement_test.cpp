@@ -191,11 +191,45 @@ TEST(ApiChecked, OrderIsCompared) {
   ranks::on_processes({.ranks = 3, .transport = "tcp"}, body, checked, 50);
 }
 
+// A call without data is none, but its neighbour's is one.
+TEST(ApiChecked, EmptyCallsAreCompared) {
+  const auto body = [](ranks::Process& process, trestleComm_t comm) {
+    float x[4] = {}, y[4] = {};
+    const size_t count = process.rank == 0 ? 0 : 4;
+    hear_both_calls(trestleAllReduce(x, y, count, trestleFloat32, trestleSum, comm, nullptr), comm,
+                    {"operation 0", "allreduce of 0 float (sum)", "allreduce of 4 float (sum)"});
+  };
+  const auto grouped = [](ranks::Process& process, trestleComm_t comm) {
+    float x[4] = {}, y[4] = {};
+    const int other = 1 - process.rank;
+    ASSERT_TRUE(succeeded(trestleGroupStart()));
+    ASSERT_TRUE(succeeded(trestleSend(x, process.rank == 0 ? 0 : 4, trestleFloat32, other, comm, nullptr), comm));
+    ASSERT_TRUE(succeeded(trestleRecv(y, 4, trestleFloat32, other, comm, nullptr), comm));
+    hear_both_calls(trestleGroupEnd(), comm, {"sends message 0 as sendrecv of 0 float", "as sendrecv of 4 float"});
+  };
+  ranks::on_processes({.ranks = 2, .transport = "shm"}, body, checked, 50);
+  ranks::on_processes({.ranks = 2, .transport = "shm"}, grouped, checked, 50);
+}
+
+TEST(ApiChecked, SplitsAndFinalizeHaveTheirPlaceInTheOrder) {
+  const auto split = [](ranks::Process& process, trestleComm_t comm) {
+    trestleComm_t part = nullptr;
+    hear_both_calls(process.rank == 0 ? trestleCommSplit(comm, 0, 0, &part, nullptr) : trestleBarrier(comm, nullptr),
+                    comm, {"operation 0", " as CommSplit", " as barrier"});
+  };
+  const auto finalize = [](ranks::Process& process, trestleComm_t comm) {
+    hear_both_calls(process.rank == 0 ? trestleCommFinalize(comm) : trestleBarrier(comm, nullptr), comm,
+                    {"operation 0", " as CommFinalize", " as barrier"});
+  };
+  ranks::on_processes({.ranks = 2, .transport = "shm"}, split, checked, 50);
+  ranks::on_processes({.ranks = 2, .transport = "shm"}, finalize, checked, 50);
+}
+
 TEST(ApiChecked, RightCallsStayRight) {
   const auto body = [](ranks::Process& process, trestleComm_t comm) {
     std::vector<float> x(5000, 1.0f), y(5000);
     for (size_t i = 0; i < 300; ++i) {
-      const size_t count = i % 3 == 0 ? 2 : 10 * i + 1;
+      const size_t count = i % 7 == 0 ? 0 : i % 3 == 0 ? 2 : 10 * i + 1;
       ASSERT_TRUE(
           succeeded(trestleAllReduce(x.data(), y.data(), count, trestleFloat32, trestleSum, comm, nullptr), comm));
       const int next = (process.rank + 1) % process.ranks, before = (process.rank + process.ranks - 1) % process.ranks;
@@ -204,7 +238,15 @@ TEST(ApiChecked, RightCallsStayRight) {
       ASSERT_TRUE(succeeded(trestleRecv(y.data(), count, trestleFloat32, before, comm, nullptr), comm));
       ASSERT_TRUE(succeeded(trestleGroupEnd()));
     }
-    ASSERT_TRUE(succeeded(trestleCommSynchronize(comm), comm));
+    for (int i = 0; i < 3; ++i) {
+      trestleComm_t part = nullptr;
+      ASSERT_TRUE(succeeded(trestleCommSplit(comm, process.rank % 2, 0, &part, nullptr), comm));
+      ASSERT_TRUE(succeeded(trestleBarrier(part, nullptr), part));
+      ASSERT_TRUE(succeeded(trestleBarrier(comm, nullptr), comm));
+      ASSERT_TRUE(succeeded(trestleCommFinalize(part), part));
+      ASSERT_TRUE(succeeded(trestleCommDestroy(part)));
+    }
+    ASSERT_TRUE(succeeded(trestleCommFinalize(comm), comm));
   };
   ranks::on_processes({.ranks = 4, .transport = "shm"}, body, checked, 100);
 }
