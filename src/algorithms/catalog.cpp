@@ -19,6 +19,7 @@ std::span<const Algorithm> algorithms() {
       kDoubleBinaryTree,   // dbtree
       kBinomialTree,       // binomial
       kBruck,              // bruck
+      kDissemination,      // dissemination
   };
   return kTable;
 }

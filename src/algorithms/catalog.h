@@ -37,7 +37,8 @@ struct Algorithm {
   AlgorithmCost (*cost)(PhaseKind kind, int32_t group_size);
 };
 
-// ring, direct, hd (halving-doubling), rd (recursive doubling), tree (binary), dbtree (double binary), binomial, bruck
+// ring, direct, hd (halving-doubling), rd (recursive doubling), tree (binary), dbtree (double binary), binomial, bruck,
+// dissemination
 std::span<const Algorithm> algorithms();
 // By name; an unknown name is an error that lists the names.
 Result<const Algorithm*> find_algorithm(std::string_view name);

@@ -33,7 +33,7 @@ namespace {
 
 bool serves(PhaseKind kind, int32_t group_size) {
   if (kind == PhaseKind::kSend || kind == PhaseKind::kRecv) return group_size == 2;
-  return group_size >= 1;
+  return group_size >= 1 && kind != PhaseKind::kBarrier;  // that is an all-reduce here
 }
 
 // My `mine` and one message of everybody else, in rank order.

@@ -17,6 +17,7 @@ extern const Algorithm kBinaryTree;         // binary_tree.cpp
 extern const Algorithm kDoubleBinaryTree;   // double_binary_tree.cpp
 extern const Algorithm kBinomialTree;       // binomial_tree.cpp
 extern const Algorithm kBruck;              // bruck.cpp
+extern const Algorithm kDissemination;      // dissemination.cpp
 
 // The plan of a group of one, for any kind but send and recv: input 0 -> output 0, nothing in place.
 Plan build_alone(const PlanRequest& request);

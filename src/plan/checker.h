@@ -12,7 +12,7 @@
 //   execution  with every send complete only when its receiver has taken the message (no buffering at all): every step
 //   runs (no
 //              deadlock), reads set blocks that hold the logical blocks it names (all-to-all: any), adds each rank's contribution at most
-//              once, and in the end every output holds what the table in plan.h says.
+//              once (barrier: any number of times), and in the end every output holds what the table in plan.h says.
 // The first fault found is an Error (kInternalError) whose sentence names rank, step and block.
 #pragma once
 

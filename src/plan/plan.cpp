@@ -86,6 +86,8 @@ const char* to_string(PhaseKind kind) {
       return "gather-v";
     case PhaseKind::kScatterV:
       return "scatter-v";
+    case PhaseKind::kBarrier:
+      return "barrier";
   }
   return "invalid";
 }
@@ -103,6 +105,7 @@ uint32_t input_blocks(const Plan& plan) {
     case PhaseKind::kAllReduce:
     case PhaseKind::kReduce:
     case PhaseKind::kSend:
+    case PhaseKind::kBarrier:
       return plan.blocks;
     case PhaseKind::kBroadcast:
       return plan.me == plan.root ? plan.blocks : 0;
@@ -124,6 +127,7 @@ uint32_t output_blocks(const Plan& plan) {
     case PhaseKind::kAllReduce:
     case PhaseKind::kBroadcast:
     case PhaseKind::kRecv:
+    case PhaseKind::kBarrier:
       return plan.blocks;
     case PhaseKind::kReduce:
       return plan.me == plan.root ? plan.blocks : 0;

@@ -18,7 +18,9 @@
 //   recv            0                       b (group of two: index 1)         -
 //   (n = group size; b = Plan::blocks, chosen by the algorithm: 1 tree, 2 double tree, n for scatter-based ones)
 //   all-to-all: input block p goes to p; all are equally long: a step's logical range says only how many it moves, of any p.
-//   barrier         all-reduce over blocks of zero bytes: only the messages matter.
+//   barrier         1                            1                                 output 0 = input 0
+//                   Blocks of zero bytes: only the messages matter. Every rank must have heard of every other one in the end, as
+//                   often as it likes: unlike a sum it may take a contribution twice. An all-reduce of zero bytes is a barrier too.
 //   all-to-all-v, gather-v, scatter-v: the same tables; the length of a block is known to the rank whose input and to the
 //   rank whose output it is only, so every block goes straight from the one to the other.
 //
@@ -33,8 +35,8 @@
 namespace trestle {
 
 enum class PhaseKind : uint8_t { kReduceScatter, kAllGather, kAllReduce, kReduce, kBroadcast, kAllToAll, kSend, kRecv,
-  kGather, kScatter, kAllToAllV, kGatherV, kScatterV };
-inline constexpr int kPhaseKinds = 13;
+  kGather, kScatter, kAllToAllV, kGatherV, kScatterV, kBarrier };
+inline constexpr int kPhaseKinds = 14;
 // Of a kind whose blocks are known to two ranks only: the kind with blocks that all know; else the kind itself.
 constexpr PhaseKind with_known_blocks(PhaseKind kind) {
   switch (kind) {

@@ -43,11 +43,20 @@ PhaseChoice AlgorithmChoice::cheapest(PhaseKind kind, uint8_t dimension, PhaseBy
   return best;
 }
 
-std::string serving(const std::vector<PhaseKind>& kinds, int32_t size) {
+std::string serving_all(const std::vector<PhaseKind>& kinds, int32_t size) {
   std::string names;
   for (const Algorithm& row : algorithms()) {
     const auto serves = [&](PhaseKind kind) { return row.serves(kind, size); };
     if (std::ranges::all_of(kinds, serves)) names.append(" ").append(row.name);
+  }
+  return names;
+}
+
+std::string serving_any(const std::vector<PhaseKind>& kinds, int32_t size) {
+  std::string names;
+  for (const Algorithm& row : algorithms()) {
+    const auto serves = [&](PhaseKind kind) { return row.serves(kind, size); };
+    if (std::ranges::any_of(kinds, serves)) names.append(" ").append(row.name);
   }
   return names;
 }

@@ -30,7 +30,8 @@ class AlgorithmChoice {
   CostModel& model_;
 };
 
-// Names of the catalog's algorithms that serve all of these kinds for a group, each after a blank.
-std::string serving(const std::vector<PhaseKind>& kinds, int32_t size);
+// Names of the catalog's algorithms that serve all (one) of these kinds for a group, each after a blank.
+std::string serving_all(const std::vector<PhaseKind>& kinds, int32_t size);
+std::string serving_any(const std::vector<PhaseKind>& kinds, int32_t size);
 
 }  // namespace trestle

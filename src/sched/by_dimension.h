@@ -7,7 +7,7 @@
 //   all-reduce   reduce-scatter on the s innermost dimensions, an all-reduce phase on each one beyond (innermost
 //   first),
 //                all-gather back in; s = 0: all-reduce phases only, for data too small to be split
-//   barrier      all-reduce phases only
+//   barrier      all-reduce phases only; a phase of kind barrier does as well
 //   all-to-all   an all-to-all phase on each dimension, innermost first, of all data each time: in dimension d a rank
 //                hands on what is for the ranks with each of the group's coordinates, whoever it is from (engine/
 //                layout.h says where it lies in between). P_1 + P_2 + ... - D messages instead of N-1, each longer

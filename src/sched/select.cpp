@@ -19,9 +19,10 @@ constexpr uint32_t kMostForcedChunks = 1024;
 constexpr uint32_t kFewestPieces = 4;                         // times the granule of unequal chunks, in an equal one
 constexpr uint64_t kFewestMessageBytes = uint64_t{64} << 10;  // chunking alone makes no smaller messages
 
-// What a collective is made of: one flat phase, reduce-scatter and all-gather phases, or either.
+// What a collective is made of: one flat phase (of any of these kinds), reduce-scatter and all-gather phases, or
+// either.
 struct Shape {
-  std::optional<PhaseKind> flat;
+  std::vector<PhaseKind> flat;
   bool reduce_scatter = false;
   bool all_gather = false;
 };
@@ -29,34 +30,34 @@ struct Shape {
 Shape shape_of(Collective collective, bool decoupled) {
   switch (collective) {
     case Collective::kAllReduce:
-      if (decoupled) return {std::nullopt, true, true};
-      return {PhaseKind::kAllReduce, true, true};
+      if (decoupled) return {{}, true, true};
+      return {{PhaseKind::kAllReduce}, true, true};
     case Collective::kReduceScatter:
-      return {std::nullopt, true, false};
+      return {{}, true, false};
     case Collective::kAllGather:
-      return {std::nullopt, false, true};
+      return {{}, false, true};
     case Collective::kBroadcast:
-      return {PhaseKind::kBroadcast, false, false};
+      return {{PhaseKind::kBroadcast}, false, false};
     case Collective::kReduce:
-      return {PhaseKind::kReduce, false, false};
+      return {{PhaseKind::kReduce}, false, false};
     case Collective::kAllToAll:
-      return {PhaseKind::kAllToAll, false, false};
+      return {{PhaseKind::kAllToAll}, false, false};
     case Collective::kBarrier:
-      return {PhaseKind::kAllReduce, false, false};
+      return {{PhaseKind::kAllReduce, PhaseKind::kBarrier}, false, false};
     case Collective::kGather:
-      return {PhaseKind::kGather, false, false};
+      return {{PhaseKind::kGather}, false, false};
     case Collective::kScatter:
-      return {PhaseKind::kScatter, false, false};
+      return {{PhaseKind::kScatter}, false, false};
     case Collective::kAllGatherV:
-      return {std::nullopt, false, true};
+      return {{}, false, true};
     case Collective::kReduceScatterV:
-      return {std::nullopt, true, false};
+      return {{}, true, false};
     case Collective::kAllToAllV:
-      return {PhaseKind::kAllToAllV, false, false};
+      return {{PhaseKind::kAllToAllV}, false, false};
     case Collective::kGatherV:
-      return {PhaseKind::kGatherV, false, false};
+      return {{PhaseKind::kGatherV}, false, false};
     case Collective::kScatterV:
-      return {PhaseKind::kScatterV, false, false};
+      return {{PhaseKind::kScatterV}, false, false};
     case Collective::kSendRecv:
       break;
   }
@@ -79,7 +80,8 @@ class Selector {
 
   // Whether the rule leaves any way to do this collective.
   bool possible() const {
-    return (shape_.flat && choice_.possible(*shape_.flat, kFlat)) || phases_possible(all_dimensions()) ||
+    const auto flat_possible = [&](PhaseKind kind) { return choice_.possible(kind, kFlat); };
+    return std::ranges::any_of(shape_.flat, flat_possible) || phases_possible(all_dimensions()) ||
            phases_possible({kFlat}) || !ways_.empty();
   }
 
@@ -93,8 +95,10 @@ class Selector {
     // A list per dimension asks for phases per dimension where these are possible: of these, for those that split the
     // data on as many dimensions as the algorithms of the list can.
     const bool asked = (hierarchical || !ways_.empty()) && dimensions.size() > 1 && choice_.per_dimension();
-    if (shape_.flat && !asked) try_flat(*shape_.flat);
-    if (!shape_.flat && !asked && (dimensions.size() > 1 || !hierarchical) && phases_possible({kFlat})) {
+    for (const PhaseKind kind : shape_.flat) {
+      if (!asked) try_flat(kind);
+    }
+    if (shape_.flat.empty() && !asked && (dimensions.size() > 1 || !hierarchical) && phases_possible({kFlat})) {
       try_phases({kFlat}, 1);
     }
     // Planned first, because policies that search do so only for what may beat all else.
@@ -138,9 +142,27 @@ class Selector {
     if (request_.decoupled || choice_.flat()) return {};
     std::vector<std::vector<PhaseChoice>> ways = ways_by_dimension(request_.collective, topology_.dimensions.size());
     std::erase_if(ways, [&](const std::vector<PhaseChoice>& way) {
-      return std::ranges::any_of(way, [&](const PhaseChoice& p) { return !choice_.possible(p.kind, p.dimension); });
+      return std::ranges::any_of(way, [&](const PhaseChoice& p) {
+        return std::ranges::none_of(kinds_for(p), [&](PhaseKind kind) { return choice_.possible(kind, p.dimension); });
+      });
     });
     return ways;
+  }
+
+  // Kinds that do for a phase of a way over the dimensions.
+  std::vector<PhaseKind> kinds_for(const PhaseChoice& phase) const {
+    return request_.collective == Collective::kBarrier ? shape_.flat : std::vector<PhaseKind>{phase.kind};
+  }
+
+  PhaseChoice cheapest(const PhaseChoice& phase, PhaseBytes bytes) {
+    std::optional<PhaseChoice> best;
+    for (const PhaseKind kind : kinds_for(phase)) {
+      if (!choice_.possible(kind, phase.dimension)) continue;
+      const PhaseChoice choice = choice_.cheapest(kind, phase.dimension, bytes);
+      if (!best || model_.alone_ticks(choice, bytes) < model_.alone_ticks(*best, bytes)) best = choice;
+    }
+    CHECK(best.has_value(), "a way over the dimensions that nothing serves");
+    return *best;
   }
 
   // The smallest messages are those of data that is scattered over all ranks, or over a group where only groups are.
@@ -155,7 +177,7 @@ class Selector {
   }
 
   std::vector<uint64_t> chunk_sizes(uint32_t chunks) const {
-    const bool whole_blocks = !shape_.flat;
+    const bool whole_blocks = shape_.flat.empty();
     const auto ranks = static_cast<uint32_t>(topology_.ranks());
     // Fewer chunks rather than messages without an element. Twice: the smallest part is half of the mean at least.
     const uint64_t most = std::max<uint64_t>(1, request_.bytes / request_.element_bytes / (uint64_t{2} * ranks));
@@ -215,7 +237,7 @@ class Selector {
     // Unequal chunks: the smallest are a fraction of equal ones. Slices of every block of a reduce-scatter's layout.
     const auto pieces = static_cast<uint32_t>(kFewestPieces * request.chunk_bytes.size());
     request.granule = chunk_granule(request_.bytes, pieces, request_.element_bytes,
-                                    static_cast<uint32_t>(topology_.ranks()), !shape_.flat);
+                                    static_cast<uint32_t>(topology_.ranks()), shape_.flat.empty());
     const bool over_dimensions = dimensions.front() != kFlat;
     if (second_level_ && over_dimensions) request.second_level = &*second_level_;
     (over_dimensions ? ordered_ : common_).push_back(policy_.plan(request));
@@ -226,7 +248,7 @@ class Selector {
     for (uint32_t count = 1; count <= most_chunks(); count *= 2) {
       const std::vector<uint64_t> sizes = chunk_sizes(count);
       PhaseWalk walk(topology_, sizes.front(), way);
-      for (PhaseChoice& phase : way) phase = choice_.cheapest(phase.kind, phase.dimension, walk.next(phase));
+      for (PhaseChoice& phase : way) phase = cheapest(phase, walk.next(phase));
       std::vector<ChunkSchedule> chunks;
       for (const uint64_t bytes : sizes) chunks.push_back({bytes, way});
       planned.push_back(order_phases(request_.bytes, std::move(chunks), model_, first_in_first_out, config_.in_flight));
@@ -238,8 +260,8 @@ class Selector {
     uint16_t direct = 0;
     while (direct + size_t{1} < algorithms().size() && algorithms()[direct].name != "direct") ++direct;
     std::vector<PhaseChoice> phases;
-    if (shape_.flat) {
-      phases.push_back({kFlat, *shape_.flat, direct});
+    if (!shape_.flat.empty()) {
+      phases.push_back({kFlat, shape_.flat.front(), direct});
     } else {
       if (shape_.reduce_scatter) phases.push_back({kFlat, PhaseKind::kReduceScatter, direct});
       if (shape_.all_gather) phases.push_back({kFlat, PhaseKind::kAllGather, direct});
@@ -268,18 +290,20 @@ class Selector {
 
 Error cannot_serve(const AlgorithmRule& rule, const SelectionRequest& request, const Topology& topology) {
   const Shape shape = shape_of(request.collective, request.decoupled);
-  std::vector<PhaseKind> kinds;
-  if (shape.flat) {
-    kinds.push_back(*shape.flat);
+  std::string names;
+  if (!shape.flat.empty()) {
+    names = serving_any(shape.flat, topology.ranks());
   } else {
+    std::vector<PhaseKind> kinds;
     if (shape.reduce_scatter) kinds.push_back(PhaseKind::kReduceScatter);
     if (shape.all_gather) kinds.push_back(PhaseKind::kAllGather);
+    names = serving_all(kinds, topology.ranks());
   }
   const std::string what = std::string(to_string(request.collective)) + (request.decoupled ? " in two halves" : "") +
                            " of " + std::to_string(topology.ranks()) + " ranks";
   return Error{Code::kInvalidArgument, "TRESTLE_ALGO: '" + rule.text + "' " +
                                            (rule.exclude ? "leaves no algorithm for " : "cannot serve ") + what +
-                                           "; those that can:" + serving(kinds, topology.ranks())};
+                                           "; those that can:" + names};
 }
 
 Status check_request(const SelectionRequest& request) {

@@ -257,7 +257,9 @@ TEST_P(Ways, AllReduceGivesAllRanksTheSameBits) {
 TEST_P(Ways, BarrierHoldsAllRanks) {
   const Topology topology = engine_grid(GetParam());
   const Case c{Collective::kBarrier, 0, 0, false};
-  for (const std::string& algo : {"barrier:" + on_each("rd"), "barrier:" + on_each("tree"), std::string()}) {
+  for (const std::string& algo :
+       {"barrier:" + on_each("rd"), "barrier:" + on_each("tree"), "barrier:" + on_each("dissemination"),
+        std::string("barrier:*dissemination"), std::string()}) {
     SimCall call;
     call.request.collective = Collective::kBarrier;
     call.schedule = schedule_for(c, topology, algo, 0);

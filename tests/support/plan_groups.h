@@ -10,7 +10,7 @@ namespace trestle {
 inline constexpr PhaseKind kAllKinds[] = {
     PhaseKind::kReduceScatter, PhaseKind::kAllGather, PhaseKind::kAllReduce, PhaseKind::kReduce, PhaseKind::kBroadcast,
     PhaseKind::kAllToAll,      PhaseKind::kSend,      PhaseKind::kRecv,      PhaseKind::kGather, PhaseKind::kScatter,
-    PhaseKind::kAllToAllV,     PhaseKind::kGatherV,   PhaseKind::kScatterV};
+    PhaseKind::kAllToAllV,     PhaseKind::kGatherV,   PhaseKind::kScatterV,  PhaseKind::kBarrier};
 
 enum class InPlace { kNo, kYes, kOddRanks };
 

@@ -14,7 +14,8 @@ namespace {
 TEST(Catalog, NamesAreThoseOfTheConfiguration) {
   std::vector<std::string> names;
   for (const Algorithm& row : algorithms()) names.emplace_back(row.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"ring", "direct", "hd", "rd", "tree", "dbtree", "binomial", "bruck"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"ring", "direct", "hd", "rd", "tree", "dbtree", "binomial", "bruck",
+                                             "dissemination"}));
   for (const std::string& name : names) EXPECT_EQ(find_algorithm(name).value()->name, name);
 }
 
@@ -22,8 +23,9 @@ TEST(Catalog, AnUnknownNameListsTheNames) {
   const auto found = find_algorithm("rign");
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code, Code::kInvalidArgument);
-  EXPECT_EQ(found.error().message,
-            "there is no algorithm 'rign'; there are ring, direct, hd, rd, tree, dbtree, binomial, bruck");
+  EXPECT_EQ(
+      found.error().message,
+      "there is no algorithm 'rign'; there are ring, direct, hd, rd, tree, dbtree, binomial, bruck, dissemination");
 }
 
 TEST(Catalog, RowsServeExactlyWhatTheyCanBuild) {
@@ -31,13 +33,14 @@ TEST(Catalog, RowsServeExactlyWhatTheyCanBuild) {
       {"ring",
        {PhaseKind::kReduceScatter, PhaseKind::kAllGather, PhaseKind::kAllReduce, PhaseKind::kReduce,
         PhaseKind::kBroadcast}},
-      {"direct", {std::begin(kAllKinds), std::end(kAllKinds)}},
+      {"direct", {std::begin(kAllKinds), std::prev(std::end(kAllKinds))}},  // all but a barrier
       {"hd", {PhaseKind::kReduceScatter, PhaseKind::kAllGather, PhaseKind::kAllReduce}},
       {"rd", {PhaseKind::kAllGather, PhaseKind::kAllReduce}},
       {"tree", {PhaseKind::kReduce, PhaseKind::kBroadcast, PhaseKind::kAllReduce}},
       {"dbtree", {PhaseKind::kReduce, PhaseKind::kBroadcast, PhaseKind::kAllReduce}},
       {"binomial", {PhaseKind::kGather, PhaseKind::kScatter}},
       {"bruck", {PhaseKind::kAllToAll}},
+      {"dissemination", {PhaseKind::kBarrier}},
   };
   for (const Algorithm& row : algorithms()) {
     for (PhaseKind kind : kAllKinds) {
@@ -92,11 +95,11 @@ TEST(Catalog, PlansStayTheSame) {
   const std::map<std::string_view, uint64_t> expected = {
       {"ring", 3380469680627489858u},      {"direct", 1756981651809770799u}, {"hd", 15304942218879722558u},
       {"rd", 4443404735007465635u},        {"tree", 11675865483766656615u},  {"dbtree", 8620654879245026592u},
-      {"binomial", 15766193109675342504u}, {"bruck", 1075197395647229293u}};
+      {"binomial", 15766193109675342504u}, {"bruck", 1075197395647229293u},  {"dissemination", 4053831918294159296u}};
   for (const Algorithm& row : algorithms()) {
     uint64_t all = 0;
     PhaseKind kind = PhaseKind::kAllReduce;
-    for (const PhaseKind other : {PhaseKind::kGather, PhaseKind::kAllToAll}) {
+    for (const PhaseKind other : {PhaseKind::kGather, PhaseKind::kAllToAll, PhaseKind::kBarrier}) {
       if (!row.serves(kind, 7)) kind = other;
     }
     for (int32_t me = 0; me < 7; ++me) all = all * 31 + hash(row.build({.kind = kind, .group_size = 7, .me = me}));

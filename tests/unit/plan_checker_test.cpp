@@ -228,6 +228,31 @@ TEST(PlanChecker, FindsAnOutputThatNobodyWrote) {
   expect_fault(plans, "rank 0, output block 0: no step has written it in the end");
 }
 
+// Signals at these distances, one round after the other.
+std::vector<Plan> signals(PhaseKind kind, int32_t ranks, const std::vector<int32_t>& distances) {
+  std::vector<Plan> plans;
+  for (int32_t me = 0; me < ranks; ++me) {
+    PlanBuilder builder(request(kind, ranks, me), 1);
+    BlockRange heard = input(0);
+    for (uint32_t round = 0; round < distances.size(); ++round) {
+      const BlockRange next = round + 1 == distances.size() ? output(0) : scratch(round);
+      builder.send((me + distances[round]) % ranks, heard, 0);
+      builder.reduce(next, {heard, from((me + ranks - distances[round]) % ranks)}, 0);
+      heard = next;
+    }
+    plans.push_back(std::move(builder).finish());
+  }
+  return plans;
+}
+
+TEST(PlanChecker, ABarrierMayHearTwiceButMustHearOfAll) {
+  EXPECT_TRUE(check_plans(signals(PhaseKind::kBarrier, 3, {1, 2})).ok());
+  expect_fault(signals(PhaseKind::kAllReduce, 3, {1, 2}),
+               "adds the contribution of rank 2 to logical block 0 twice");
+  expect_fault(signals(PhaseKind::kBarrier, 4, {1, 1}),
+               "rank 0, output block 0 lacks the contribution of rank 1 in the end");
+}
+
 TEST(PlanChecker, FindsADeadlockOfMessages) {
   std::vector<Plan> plans;
   for (int32_t me : {0, 1}) {

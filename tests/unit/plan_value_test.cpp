@@ -100,6 +100,7 @@ TEST(PlanValue, BlockCountsFollowTheTable) {
     EXPECT_EQ(counts(kind, 2), Pair(5, 1));
     EXPECT_EQ(counts(kind, 0), Pair(0, 1));
   }
+  EXPECT_EQ(counts(PhaseKind::kBarrier, 0), Pair(3, 3));
   EXPECT_EQ(counts(PhaseKind::kSend, 0), Pair(3, 0));
   EXPECT_EQ(counts(PhaseKind::kRecv, 1), Pair(0, 3));
 }

@@ -176,6 +176,9 @@ TEST(SelectByRule, UsesWhatIsAskedFor) {
       {{4, 2}, Collective::kBarrier, 0, false, "barrier:*rd", "all-reduce*:rd"},
       {{4, 2}, Collective::kBarrier, 0, false, "barrier:rd,tree", "all-reduce1:rd all-reduce2:tree"},
       {{4, 2}, Collective::kBarrier, 0, false, "barrier:ring,ring", "all-reduce1:ring all-reduce2:ring"},
+      {{8}, Collective::kBarrier, 0, false, "barrier:dissemination", "barrier*:dissemination"},
+      {{4, 2}, Collective::kBarrier, 0, false, "barrier:*dissemination", "barrier*:dissemination"},
+      {{4, 2}, Collective::kBarrier, 0, false, "barrier:rd,dissemination", "all-reduce1:rd barrier2:dissemination"},
   };
   for (const auto& c : cases) {
     SelectionRequest request;
@@ -222,6 +225,9 @@ TEST(SelectByRule, ErrorsListThoseThatCan) {
        "cannot serve allreduce in two halves of 8 ranks; those that can: ring direct hd"},
       {Collective::kAllToAll, false, "alltoall:^direct,bruck", "'^direct,bruck' leaves no algorithm for alltoall"},
       {Collective::kAllReduce, false, "allreduce:tee", "did you mean tree?"},
+      {Collective::kBarrier, false, "barrier:bruck",
+       "'bruck' cannot serve barrier of 8 ranks; those that can: ring direct hd rd tree dbtree dissemination"},
+      {Collective::kAllReduce, false, "dissemination", "'dissemination' cannot serve allreduce of 8 ranks; those that"},
   };
   for (const auto& c : cases) {
     SelectionRequest request;
