@@ -59,6 +59,8 @@ Result<uint64_t> memory_of(Communicator& communicator, int stat) {
       return engine.transport_bytes();
     case trestleMemAllocated:
       return mem_bytes();
+    case trestleMemRegistered:
+      return communicator.registered_bytes();
     case trestleMemTotal:
       return engine.statistics().staging().now() + engine.transport_bytes();
     default:

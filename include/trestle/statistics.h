@@ -33,8 +33,8 @@ typedef struct {
   uint64_t ranks;            /* its size; 0: no such dimension */
   uint64_t bytesSent;        /* of data, taken by the transport */
   uint64_t bytesReceived;    /* of data, in place or reduced */
-  uint64_t bytesMapped;      /* of those sent: read by the other process where they lie, in memory of MemAlloc (more than a few KiB
-                                at a time); others were copied once more, or never left the process */
+  uint64_t bytesMapped;      /* of those sent: read by the other process where they lie, in memory of MemAlloc or CommRegister (more
+                                than a few KiB at a time); others were copied once more, or never left the process */
   uint64_t messagesSent;     /* a long message travels in segments, which count each; a barrier's hold no bytes */
   uint64_t messagesReceived;
   uint64_t busyNs;           /* how long at least one phase that uses it was in flight, waiting for others included */
@@ -74,7 +74,8 @@ typedef enum TRESTLE_ANY_INT {
   trestleMemTransport = 1,  /* of the transports: what this rank shares with its peers (at rank 0: also the slots of small
                                collectives), what it keeps of early messages. Not what peers share, and not the kernel's */
   trestleMemAllocated = 2,  /* of trestleMemAlloc, in the whole process, as rounded up by it */
-  trestleMemTotal = 3       /* staging and transport: what CommDestroy gives back */
+  trestleMemRegistered = 3, /* the user's, of trestleCommRegister */
+  trestleMemTotal = 4       /* staging and transport: what CommDestroy gives back */
 } trestleMemStat_t;
 
 /* Writes how many bytes of memory the communicator holds now, as counted where they are allocated; of the library's book-keeping

@@ -437,6 +437,21 @@ TRESTLE_API trestleResult_t trestleCallConfigPop(void);
 TRESTLE_API trestleResult_t trestleMemAlloc(void** ptr, size_t size);
 TRESTLE_API trestleResult_t trestleMemFree(void* ptr);
 
+/* Makes memory that the caller has mapped from a memfd like memory of MemAlloc for this communicator: whole or in parts, ranks of the
+ * same host read it where it lies (the others, and communicators in which it is not registered, as ordinary memory). [buff, buff + size)
+ * must be inside one mapping made with MAP_SHARED and PROT_WRITE; the memfd, of which a descriptor must be open, is sealed against
+ * shrinking by this call if it is not yet, and must allow that (MFD_ALLOW_SEALING). Memory that is not mapped, or of another kind, is
+ * trestleInvalidArgument, with a sentence that says what it is; what overlaps with a registration of comm, or is of MemAlloc,
+ * trestleInvalidUsage. Not collective: each rank registers what it likes. *handle is good until CommDeregister or the communicator's
+ * end. Deregister before munmap: at each later call on such a buffer the library asks the kernel whether the memory is still there, and
+ * if not, the buffer is copied as ordinary memory and a warning is given (before Linux 6.11 that question takes tens of microseconds).
+ * To unmap a buffer while an operation uses it is undefined, as ever. */
+TRESTLE_API trestleResult_t trestleCommRegister(trestleComm_t comm, void* buff, size_t size, void** handle);
+/* The memory is ordinary memory from now on, for calls that were planned before, too. trestleInvalidUsage while any operation of the
+ * communicator is under way (synchronize first); trestleInvalidArgument for a handle that is not of a registration with comm, or was
+ * deregistered before. */
+TRESTLE_API trestleResult_t trestleCommDeregister(trestleComm_t comm, void* handle);
+
 /* Predicted time of one collective of `count` elements (as that call counts; v-variants: of every block), in microseconds, from the
  * communicator's cost model. */
 TRESTLE_API trestleResult_t trestlePredictTime(trestleComm_t comm, trestleCollective_t collective, size_t count,

@@ -44,6 +44,7 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
       nominal_(std::move(wiring.nominal)),
       names_(std::move(wiring.names)),
       segment_bytes_(std::move(wiring.segment_bytes)),
+      memory_(wiring.memory),
       sent_(ranks_),
       received_(ranks_) {
   mesh_ = std::make_shared<MeshPoller>(bootstrap.take_mesh(), this, rank_, names_);
@@ -269,6 +270,7 @@ void Communicator::tell_place(const char* function) {
 }
 
 Operation* Communicator::bind(const Call& call, const std::shared_ptr<const Prepared>& prepared, bool over_board) {
+  if (memory_->bytes() != 0) check_memory(call);
   Operation* operation = engine_->acquire(prepared);
   operation->bind(const_cast<void*>(call.send), call.recv, next_number(call),
                   call.timeout_ns < 0 ? settings_.config.timeout_ns : call.timeout_ns);

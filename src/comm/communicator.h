@@ -106,6 +106,11 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void destroy(int linger_ms);
   void abort();
 
+  // Memory of the user that peers may map from now on; its id. Until deregister_memory() or destroy().
+  Result<uint64_t> register_memory(const void* begin, size_t bytes);
+  Status deregister_memory(uint64_t id);
+  uint64_t registered_bytes() const { return memory_->bytes(); }
+
   // As the call counts; a v-variant as if all blocks had `count` elements.
   Result<double> predict_us(Collective collective, uint64_t count, DataType type, const SharedOptions& options = {});
   // Shard of `rank` of a vector of `count` elements.
@@ -140,6 +145,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Result<ScheduleCache::Entry> schedule_for(const PrepareRequest& request);
   Result<ScheduleCache::Entry> schedule_for(const SelectionRequest& what, const SharedOptions& options);
   Result<std::shared_ptr<const Prepared>> build(const Call& call);
+  void check_memory(const Call& call);
   uint64_t next_number(const Call& call) TRESTLE_REQUIRES(submit_mutex_);
   void remote_failure(const Error& error, int32_t origin_rank);
   Answer answer(const Question& question);
@@ -162,6 +168,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const Topology nominal_;
   std::vector<std::string> names_;
   std::vector<std::vector<uint64_t>> segment_bytes_;
+  const std::shared_ptr<MemRegistrations> memory_;
   std::shared_ptr<Engine> engine_;
   std::shared_ptr<MeshPoller> mesh_;
   std::shared_ptr<Stream> own_stream_ = std::make_shared<Stream>();

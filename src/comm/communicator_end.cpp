@@ -102,6 +102,7 @@ void Communicator::destroy(int linger_ms) {
     const Progress::Company company;
     engine_->close(engine_->failed() ? 0 : linger_ms);
   }
+  memory_->clear();
   Progress::process().remove(engine_.get());
   Progress::process().remove(mesh_.get());
   mesh_->leave(linger_ms);

@@ -124,6 +124,7 @@ EndpointConfig endpoint_config(const Bootstrap& bootstrap, const CommunicatorSet
   endpoint.eager_bytes = static_cast<uint64_t>(settings.config.eager_bytes);
   endpoint.unsent_bytes = unsent_bytes(wiring, key);
   endpoint.map_memory = settings.config.map_shared_memory;
+  endpoint.registrations = wiring.memory;
   return endpoint;
 }
 

@@ -11,6 +11,7 @@
 #include "comm/settings.h"
 #include "engine/express.h"
 #include "topology/topology.h"
+#include "transport/shm/registrations.h"
 #include "transport/transport.h"
 
 namespace trestle {
@@ -27,6 +28,7 @@ struct Wiring {
   std::vector<std::vector<uint64_t>> segment_bytes;  // [a][b], preferred size of messages of long blocks
   int32_t local_ranks = 1;                           // on this rank's host
   std::unique_ptr<Express> express;                  // or nullptr
+  std::shared_ptr<MemRegistrations> memory = std::make_shared<MemRegistrations>();
 };
 
 // Exchanges places, compares configurations, chooses the dimensions, makes the transports and exchanges their

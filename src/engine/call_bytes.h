@@ -1,6 +1,7 @@
 // How much data a call is about, on one rank. Pure; any thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 
@@ -73,6 +74,23 @@ inline CallBytes bytes_of(const PrepareRequest& request, bool sending, int32_t r
       elements = elements_of_blocks(request, rank);
   }
   return {elements.given * size_of(request.type), elements.taken * size_of(request.type)};
+}
+
+// How far the buffers of a call reach from their start, holes included: at least what bytes_of() says.
+inline uint64_t reach_of(const BlockList& list) {
+  uint64_t end = 0;
+  for (size_t r = 0; r < list.counts.size(); ++r) end = std::max(end, list.starts[r] + list.counts[r]);
+  return end;
+}
+inline CallBytes reach_of(const PrepareRequest& request, bool sending, int32_t rank, int32_t ranks) {
+  CallBytes bytes = bytes_of(request, sending, rank, ranks);
+  const uint64_t size = size_of(request.type);
+  if (request.half) return {request.count * size, request.count * size};
+  if (request.blocks) {
+    bytes.given = std::max(bytes.given, reach_of(request.blocks->sent) * size);
+    bytes.taken = std::max(bytes.taken, reach_of(request.blocks->received) * size);
+  }
+  return bytes;
 }
 
 }  // namespace trestle

@@ -90,6 +90,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Number of operations bound and not done.
   void count_pending(size_t operations) { pending_.fetch_add(operations, std::memory_order_acq_rel); }
   size_t pending() const { return pending_.load(std::memory_order_acquire); }
+  // The same, without those that their streams have passed. Not for holders of the progress lock.
+  size_t settled_pending();
   // What it counts; any thread, but for what Statistics says.
   Statistics& statistics() { return statistics_; }
   // Memory for data that its transports and its board hold. Any thread.

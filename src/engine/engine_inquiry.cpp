@@ -10,6 +10,12 @@ std::string Engine::oldest_operation() {
   return active_.empty() ? "" : active_.front()->describe();
 }
 
+// Who ends an operation holds the lock until it is counted.
+size_t Engine::settled_pending() {
+  const PatientLock lock(progress_);
+  return pending();
+}
+
 const Operation* Engine::active(const OperationKey& operation) const {
   const auto found = std::find_if(active_.begin(), active_.end(),
                                   [&operation](const Operation* active) { return active->key() == operation; });

@@ -104,8 +104,9 @@ struct SendRequest {
   size_t bytes = 0;                    // their sum; may be 0
   uint32_t step = 0;                   // of its phase: a transport that can choose may let earlier ones go first
   RequestState state = RequestState::kIdle;
-  bool* touched = nullptr;             // see RecvRequest
-  bool mapped = false;  // set by a post that was taken, by shared memory alone: the peer reads the pieces where they lie
+  bool* touched = nullptr;  // see RecvRequest
+  bool mapped =
+      false;  // set by a post that was taken, by shared memory alone: the peer reads the pieces where they lie
   TransportPrivate transport;
 };
 
@@ -125,6 +126,8 @@ struct RecvRequest {
 
 inline constexpr size_t kMaxPieces = 256;
 
+class MemRegistrations;
+
 // Where the rank stands, for all transports of a communicator.
 struct EndpointConfig {
   int32_t rank = 0;
@@ -141,6 +144,7 @@ struct EndpointConfig {
   uint64_t eager_bytes = 0;   // TRESTLE_EAGER, 0: the transport's choice
   uint64_t unsent_bytes = 0;  // tcp: that the kernel may hold and not have sent, per connection; 0: the system's choice
   bool map_memory = true;     // TRESTLE_SHM_MAP
+  std::shared_ptr<MemRegistrations> registrations;  // of the communicator; null: none can be
 };
 
 class Agreement;

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "base/result.h"
+#include "transport/shm/mem_index.h"
 
 namespace trestle {
 
@@ -21,20 +22,16 @@ Result<void*> mem_alloc(size_t bytes);
 // progress.
 Status mem_free(void* pointer);
 
-struct MemPlace {
-  uint64_t id = 0;      // of the allocation, never used again in this process; 0: not from mem_alloc
-  uint64_t offset = 0;  // bytes, of the pointer in the allocation
-};
-
 // Where [pointer, pointer + bytes) lies, if it lies in one allocation. Takes no lock: for the path of every message.
 MemPlace mem_find(const void* pointer, size_t bytes);
 
-// A new descriptor of the allocation and its size, to pass to a peer; kInvalidArgument when it is gone.
-struct MemShare {
-  int fd = -1;  // the caller closes it
-  size_t bytes = 0;
-};
+// kInvalidArgument when it is gone.
 Result<MemShare> mem_share(uint64_t id);
+
+// A number that no allocation has, and never will: for other memory that peers may map.
+uint64_t mem_new_id();
+// Whether any of [pointer, pointer + bytes) is in an allocation.
+bool mem_overlaps(const void* pointer, size_t bytes);
 
 // Of all allocations that there are now, as rounded up.
 uint64_t mem_bytes();

@@ -174,7 +174,7 @@ Result<Segment> Segment::adopt(UniqueFd fd, size_t bytes, bool writable) {
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(fd.get(), &info) != 0) {
     return Error{Code::kRemoteError, "sent a descriptor that is no sealed shared memory"};
   }
-  if (bytes == 0 || static_cast<uint64_t>(info.st_size) != bytes) {
+  if (bytes == 0 || static_cast<uint64_t>(info.st_size) < bytes) {
     return Error{Code::kRemoteError, "sent shared memory of " + std::to_string(info.st_size) + " bytes where " +
                                          std::to_string(bytes) + " were announced"};
   }

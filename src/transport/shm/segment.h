@@ -29,7 +29,7 @@ class Segment {
   // there is one, the memory limit of the process's control group.
   static Result<Segment> create(const char* label, size_t bytes, bool huge);
 
-  // Maps a descriptor that a peer sent, of exactly `bytes`. A descriptor that is no sealed memory, or of another size,
+  // Maps the first `bytes` of a descriptor that a peer sent. A descriptor that is no sealed memory, or a shorter one,
   // is kRemoteError: the peer lies.
   static Result<Segment> adopt(UniqueFd fd, size_t bytes, bool writable);
 

@@ -165,10 +165,17 @@ Result<bool> Sender::make_data() {
   return data_told_;
 }
 
-// Every piece in mem_alloc memory? Neighbours are not joined: lists are short where it matters.
+// In memory that peers can map?
+MemPlace Sender::place_of(const ConstPiece& piece) const {
+  const MemPlace place = mem_find(piece.data, piece.bytes);
+  if (place.id != 0 || options_.registrations == nullptr) return place;
+  return options_.registrations->find(piece.data, piece.bytes);
+}
+
+// Every piece in memory of that kind? Neighbours are not joined: lists are short where it matters.
 bool Sender::fill_pieces(const SendRequest& request, MappedPiece* pieces) const {
   for (size_t i = 0; i < request.pieces.size(); ++i) {
-    const MemPlace place = mem_find(request.pieces[i].data, request.pieces[i].bytes);
+    const MemPlace place = place_of(request.pieces[i]);
     if (place.id == 0) return false;
     pieces[i] = {place.id, place.offset, request.pieces[i].bytes};
   }
@@ -177,7 +184,8 @@ bool Sender::fill_pieces(const SendRequest& request, MappedPiece* pieces) const 
 
 Result<bool> Sender::share(uint64_t id) {
   if (std::find(shared_.begin(), shared_.end(), id) != shared_.end()) return true;
-  const MemShare memory = TRY(mem_share(id));
+  const bool registered = options_.registrations != nullptr && options_.registrations->alive(id);
+  const MemShare memory = TRY(registered ? options_.registrations->share(id) : mem_share(id));
   const UniqueFd fd(memory.fd);
   const LinkFrame frame{LinkFrameKind::kMemory, 0, id, memory.bytes};
   if (!TRY(links_.send(peer_, frame, fd.get()))) return false;
@@ -189,7 +197,7 @@ Result<bool> Sender::share(uint64_t id) {
 Result<bool> Sender::post_mapped(SendRequest& request, bool& mapped) {
   const size_t count = request.pieces.size();
   if (count == 0 || count > kMaxPieces || count * sizeof(MappedPiece) > lane_.shape().small_bytes) return true;
-  if (mem_find(request.pieces[0].data, request.pieces[0].bytes).id == 0) return true;
+  if (place_of(request.pieces[0]).id == 0) return true;
   MappedPiece pieces[kMaxPieces];
   if (!fill_pieces(request, pieces)) return true;
   SlotPool& small = lane_.small();
@@ -281,7 +289,8 @@ bool Sender::could_move() {
 
 void Sender::forget_freed() {
   for (size_t i = 0; i < shared_.size();) {
-    if (mem_alive(shared_[i])) {
+    const bool registered = options_.registrations != nullptr && options_.registrations->alive(shared_[i]);
+    if (registered || mem_alive(shared_[i])) {
       ++i;
       continue;
     }

@@ -3,7 +3,7 @@
 // How a message travels (bytes, where they lie):
 //   <= 24                        in the descriptor                     kInline, counted against a small slot
 //   <= a small slot              copied to a small slot                kSmall
-//   more, in mem_alloc memory    stays there, the peer reads it        kMapped, kMappedList, then kRead comes back
+//   more, where peers can map it stays there, the peer reads it        kMapped, kMappedList, then kRead comes back
 //   more, elsewhere              copied to big slots                   kData
 // Unasked only while slots beyond the reserve are free; otherwise the sender asks (kAsk), the receiver answers when its
 // receive is posted (kClear), and then any slot will do, in the order of the answers. So unposted messages never hold
@@ -20,6 +20,8 @@
 #include "base/result.h"
 #include "transport/shm/lane.h"
 #include "transport/shm/links.h"
+#include "transport/shm/mem_index.h"
+#include "transport/shm/registrations.h"
 #include "transport/shm/store_choice.h"
 #include "transport/tag_map.h"
 
@@ -28,7 +30,8 @@ namespace trestle {
 struct SenderOptions {
   uint64_t unasked_bytes = UINT64_MAX;  // longer messages are only sent when asked for
   bool map_memory = true;
-  ByteMeter* memory = nullptr;  // counts the lane; outlives the sender
+  ByteMeter* memory = nullptr;                // counts the lane; outlives the sender
+  MemRegistrations* registrations = nullptr;  // or none; outlives the sender
 };
 
 class Sender {
@@ -73,6 +76,7 @@ class Sender {
   void push(Descriptor& descriptor);
   Result<bool> post_mapped(SendRequest& request, bool& mapped);
   Result<bool> share(uint64_t id);
+  MemPlace place_of(const ConstPiece& piece) const;
   bool fill_pieces(const SendRequest& request, MappedPiece* pieces) const;
   Result<bool> make_data();
   void push_small(SendRequest& request, uint8_t flags);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "transport/auth/handshake.h"
 #include "transport/shm/mem_alloc.h"
+#include "transport/shm/registrations.h"
 #include "transport/shm/shm.h"
 
 namespace trestle {
@@ -23,14 +24,20 @@ ShmTransport::ShmTransport(const EndpointConfig& config) : config_(config) {
   if (config.eager_bytes != 0) options_.unasked_bytes = config.eager_bytes;
   options_.map_memory = config.map_memory;
   options_.memory = &memory_;
+  options_.registrations = config.registrations.get();
   pairs_.resize(static_cast<size_t>(config.ranks));
   active_.reserve(pairs_.size());
+}
+
+// Of memory that peers may have mapped.
+uint64_t ShmTransport::frees() const {
+  return mem_frees() + (config_.registrations != nullptr ? config_.registrations->removals() : 0);
 }
 
 Status ShmTransport::start() {
   links_ = TRY(Links::create(config_, *this));
   links_->set_peers({}, config_.peer_names);
-  frees_seen_ = mem_frees();
+  frees_seen_ = frees();
   return {};
 }
 
@@ -166,8 +173,8 @@ Result<bool> ShmTransport::progress_all() {
     calls_until_poll_ = links_->connecting() ? kCallsPerPollWhileConnecting : kCallsPerPoll;
   }
   --calls_until_poll_;
-  if (mem_frees() != frees_seen_) [[unlikely]] {
-    frees_seen_ = mem_frees();
+  if (frees() != frees_seen_) [[unlikely]] {
+    frees_seen_ = frees();
     for (Pair* p : active_) p->sender.forget_freed();
   }
   for (size_t i = 0; i < active_.size(); ++i) moved |= TRY(progress_pair(*active_[i]));
@@ -180,7 +187,7 @@ bool ShmTransport::prepare_sleep() {
   for (Pair* p : active_) {
     if (p->receiver.has_work() || p->sender.could_move()) return false;
   }
-  return mem_frees() == frees_seen_ && !links_->wants_retry();
+  return frees() == frees_seen_ && !links_->wants_retry();
 }
 
 void ShmTransport::finish_sleep() {

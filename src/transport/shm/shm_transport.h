@@ -51,6 +51,7 @@ class ShmTransport final : public Transport, private LinkEvents {
   Result<bool> progress_all();
   Result<bool> progress_pair(Pair& pair);
   void wake(Pair& pair);
+  uint64_t frees() const;
 
   const EndpointConfig config_;
   SenderOptions options_;

@@ -1,0 +1,66 @@
+// MemRegistrations: memory that the user mapped from memfds and that this communicator's peers may map, too.
+//
+// Shared by a communicator and its transports. Any thread; find() takes no lock. Each registration holds a descriptor
+// of its own, so peers and this rank never lose the memory, whatever the user closes or unmaps.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/counter.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "transport/shm/mapping.h"
+#include "transport/shm/mem_index.h"
+
+namespace trestle {
+
+class MemRegistrations {
+ public:
+  // [begin, begin + bytes): one shared, writable mapping of a memfd, which this seals against shrinking. Its id, never
+  // used again in this process. kInvalidArgument or kInvalidUsage: what the memory is instead, and what to do.
+  Result<uint64_t> add(const void* begin, size_t bytes);
+  // The caller has made sure that no operation uses the memory. kInvalidArgument: there is no such registration.
+  Status remove(uint64_t id);
+  void clear();
+
+  MemPlace find(const void* pointer, size_t bytes) const { return index_.find(pointer, bytes); }
+  bool alive(uint64_t id);
+  Result<MemShare> share(uint64_t id);
+  // Counts what was removed. When it has moved, ask alive() for what is cached.
+  uint64_t removals() const { return removals_.load(std::memory_order_acquire); }
+  uint64_t bytes() const { return meter_.now(); }
+
+  // Before an operation on [begin, begin + bytes): a registration there whose memory was unmapped behind this class's
+  // back, so that something else may lie at its addresses now, is not found any more. Until it is removed, what peers
+  // have mapped stays. Returns how many were dropped.
+  int drop_unmapped(const void* begin, size_t bytes);
+
+ private:
+  struct Registration {
+    uint64_t id = 0;
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+    uint64_t offset = 0;  // of `begin` in the memfd
+    dev_t device = 0;
+    ino_t inode = 0;
+    UniqueFd fd;
+    size_t file_bytes = 0;
+    bool dropped = false;
+  };
+  Status check_free(uintptr_t begin, size_t bytes) TRESTLE_REQUIRES(mutex_);
+  bool is_mapped(const Registration& registration) TRESTLE_REQUIRES(mutex_);
+  void publish() TRESTLE_REQUIRES(mutex_);
+
+  Mutex mutex_;
+  std::vector<Registration> all_ TRESTLE_GUARDED_BY(mutex_);  // by address
+  MappingReader mappings_ TRESTLE_GUARDED_BY(mutex_);
+  MemIndex index_;  // replaced under the mutex, read without
+  std::atomic<uint64_t> removals_{0};
+  ByteMeter meter_;
+};
+
+}  // namespace trestle
