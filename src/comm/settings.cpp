@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "comm/bootstrap/bootstrap.h"
+#include "sched/algo_rules.h"
 #include "topology/topology.h"
 
 namespace trestle {
@@ -24,6 +25,14 @@ void set_value(Config& config, const char* name, const std::string& text) {
     value.source = ConfigSource::kStruct;
     value.place.clear();
   }
+}
+
+// Whether a rule names one algorithm per dimension. Names that are excluded, and those of sizes, fit any shape.
+bool names_dimensions(const std::string& algorithms) {
+  const auto rules = AlgorithmRules::parse(algorithms);
+  return rules.ok() && std::ranges::any_of(rules.value().entries(), [](const AlgorithmRules::Entry& entry) {
+           return !entry.rule.exclude && entry.rule.algorithms.size() > 1;
+         });
 }
 
 }  // namespace
@@ -68,7 +77,7 @@ Result<CommunicatorSettings> make_child_settings(const CommunicatorSettings& par
   config.dimensions.clear();
   config.topology_file.clear();
   config.transports = {is_list(parent.transport) ? "auto" : parent.transport};
-  if (is_list(config.algorithm)) config.algorithm.clear();
+  if (names_dimensions(config.algorithm)) config.algorithm.clear();
   set_value(config, "TRESTLE_DIMS", "");
   set_value(config, "TRESTLE_TRANSPORT", config.transports[0]);
   set_value(config, "TRESTLE_ALGO", config.algorithm);
