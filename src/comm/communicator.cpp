@@ -12,6 +12,7 @@
 #include "comm/mesh_poller.h"
 #include "comm/stop_flags.h"
 #include "comm/together.h"
+#include "sched/policies.h"
 
 namespace trestle {
 
@@ -209,6 +210,8 @@ bool Communicator::is_express(const Call& call) const {
   const PrepareRequest& r = call.request;
   if (r.peer >= 0 || engine_->express() == nullptr) return false;
   if (r.options && r.options->algorithm && !r.options->algorithm->empty()) return false;  // it has no algorithms
+  if (r.options && r.options->schedule && !find_policy(*r.options->schedule).ok())
+    return false;  // selection refuses it
   return engine_->express()->serves(r.collective, r.count * size_of(r.type), r.half);
 }
 

@@ -69,12 +69,16 @@ TEST(ApiCallConfig, WrongNamesAndNumbersAreRefused) {
     config = config_with(nullptr);
     config.magic = 2;
     EXPECT_TRUE(ranks::refused(trestleCallConfigPush(&config), trestleInvalidArgument, {"magic"}));
-    config = config_with("quick");
-    ASSERT_TRUE(ranks::succeeded(trestleCallConfigPush(&config)));
-    int32_t value = 2;
-    EXPECT_TRUE(ranks::refused(trestleAllReduce(&value, &value, 1, trestleInt32, trestleSum, comm, nullptr),
-                               trestleInvalidArgument, {"quick"}));
-    ASSERT_TRUE(ranks::succeeded(trestleCallConfigPop()));
+    trestleCallConfig_t schedule = config_with(nullptr);
+    schedule.sched = "quick";
+    for (const trestleCallConfig_t& wrong : {config_with("quick"), schedule}) {
+      ASSERT_TRUE(ranks::succeeded(trestleCallConfigPush(&wrong)));
+      int32_t value = 2;
+      EXPECT_TRUE(ranks::refused(trestleAllReduce(&value, &value, 1, trestleInt32, trestleSum, comm, nullptr),
+                                 trestleInvalidArgument, {"quick"}))
+          << "also where the call is so small that it needs neither";
+      ASSERT_TRUE(ranks::succeeded(trestleCallConfigPop()));
+    }
     expect_sum(comm, 1);
   });
 }
