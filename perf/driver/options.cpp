@@ -41,7 +41,8 @@ constexpr Flag kNumbers[] = {
      "seconds that a wait may take; 0: no limit but the library's (0)"},
     {'a', "average", 0, 3, &Options::average, "time over ranks: 0 rank 0, 1 mean, 2 min, 3 max (1)"},
     {'R', "local_register", 0, 2, &Options::local_register,
-     "0 ordinary memory, 1 or 2 memory of trestleMemAlloc, which the host's other ranks can map (0)"},
+     "0 ordinary memory; memory that the host's other ranks can map: 1 by trestleCommRegister, 2 by trestleMemAlloc "
+     "(0)"},
     {'K', "per_iter_skip", 0, INT_MAX, &Options::skipped_iterations,
      "first iterations that the statistics of -I leave out (0)"},
     {'u', "unalign", 0, 1 << 20, &Options::unalign, "shift both buffers by that many elements (0)"},

@@ -34,7 +34,7 @@ struct Options {
   bool report_cpu_time = false;
   bool report_timestamps = false;
   int average = 1;             // 0 rank 0, 1 mean, 2 min, 3 max
-  int local_register = 0;      // 0 ordinary memory, else trestleMemAlloc
+  int local_register = 0;      // a BufferKind
   bool null_stream = false;    // -y
   int unalign = 0;             // elements
   bool per_iteration = false;  // -I

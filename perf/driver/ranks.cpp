@@ -34,32 +34,20 @@ Ranks::Ranks(const Layout& layout, const Options& options, int first_rank, const
 Ranks::~Ranks() {
   for (RankState& state : states_) {
     if (state.stream != nullptr) require(trestleStreamDestroy(state.stream), state.comm);
+    state.send_buffer = Buffer();
+    state.recv_buffer = Buffer();
     require(trestleCommDestroy(state.comm));
-    for (char* buffer : {state.send, state.recv}) {
-      if (options_.local_register == 0) {
-        std::free(buffer);
-      } else if (buffer != nullptr) {
-        require(trestleMemFree(buffer));
-      }
-    }
   }
 }
 
 void Ranks::allocate(size_t bytes) {
-  constexpr size_t kPage = 4096;
-  const size_t padded = (bytes + static_cast<size_t>(options_.unalign) * 8 + kPage) / kPage * kPage;
+  const auto kind = static_cast<BufferKind>(options_.local_register);
+  const size_t padded = bytes + static_cast<size_t>(options_.unalign) * 8 + 1;
   for (RankState& state : states_) {
-    for (char** buffer : {&state.send, &state.recv}) {
-      if (options_.local_register == 0) {
-        *buffer = static_cast<char*>(std::aligned_alloc(kPage, padded));
-        if (*buffer == nullptr) fail(kExitInternal, "no memory for a buffer of " + std::to_string(padded) + " bytes");
-      } else {
-        void* memory = nullptr;
-        require(trestleMemAlloc(&memory, padded), state.comm);
-        *buffer = static_cast<char*>(memory);
-      }
-      std::memset(*buffer, 0, padded);  // the first touch is not to be measured
-    }
+    state.send_buffer = Buffer(kind, padded, state.comm);
+    state.recv_buffer = Buffer(kind, padded, state.comm);
+    state.send = state.send_buffer.data();
+    state.recv = state.recv_buffer.data();
   }
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "perf/driver/buffer.h"
 #include "perf/driver/layout.h"
 #include "perf/driver/options.h"
 
@@ -20,7 +21,9 @@ struct RankState {
   int rank = 0;
   trestleComm_t comm = nullptr;
   trestleStream_t stream = nullptr;  // null: the communicator's own
-  char* send = nullptr;              // before -u is applied
+  Buffer send_buffer;
+  Buffer recv_buffer;
+  char* send = nullptr;  // their memory, before -u is applied
   char* recv = nullptr;
 };
 

@@ -28,8 +28,10 @@ void report_settings(const Options& options, const std::string& program) {
                std::to_string(options.skipped_iterations));
   }
   if (options.parallel_init) print_line("# Parallel init: each thread initialises its own ranks");
-  if (options.local_register > 0)
-    print_line("# Buffers: memory of trestleMemAlloc, which the host's other ranks can map");
+  if (options.local_register > 0) {
+    print_line(std::string("# Buffers: memory that the host's other ranks can map, of ") +
+               (options.local_register == 1 ? "trestleCommRegister" : "trestleMemAlloc"));
+  }
   for (const std::string& remark : options.remarks) print_line("# " + remark);
   print_line("#");
   print_line("# Using devices");

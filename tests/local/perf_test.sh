@@ -28,6 +28,11 @@ expect 0 'hypercube has 1, 2, 4, 8, ... ranks, not 3' "$perf/hypercube_perf" -t 
 expect 0 'Out of bounds values : 0 OK' "$perf/hypercube_perf" -P 2 -g 2 -m 2 "${small[@]}"
 expect 0 'Out of bounds values : 0 OK' "$perf/gather_perf" -t 3 -r all -N 2 -z 1 "${small[@]}"
 
+for kind in 1 2; do
+  expect 0 'Out of bounds values : 0 OK' "$perf/all_reduce_perf" -P 2 -t 2 -R $kind -u 1 "${small[@]}"
+done
+expect 255 "0 to 2, not '3'" "$perf/all_reduce_perf" -t 2 -R 3
+
 # Reports: never overwritten; complete; with truth values and without the environment.
 expect 0 'i_p99' "$perf/all_reduce_perf" -P 2 -I 1 -K 1 -J "$folder/a.json" "${small[@]}"
 expect 0 'i_p99' "$perf/alltoallv_perf" -t 2 -I 1 -J "$folder/a.json" "${small[@]}"
