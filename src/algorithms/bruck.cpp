@@ -1,17 +1,24 @@
-// bruck: all-to-all in ceil(log2 n) rounds, for any n. In round k a rank sends to the rank 2^k further.
+// bruck: all-gather and all-to-all in ceil(log2 n) rounds, for any n. In round k a rank deals with the ranks 2^k away.
 //
-//   The block for the rank at distance j goes, for each bit k of j, 2^k ranks further in round k, packed with all
-//   others that do. 4 ranks, rank 0: round 0 sends j = 1, 3 to rank 1; round 1 sends j = 2 and what came with j = 3 to
-//   rank 2.
+//   all-gather, 5 ranks, rank 0 (it has the blocks 0, then 0 1, then 0 1 2 3, then all):
+//     round 0   0 --0--> 4     gets 1 from 1
+//     round 1   0 --0 1--> 3   gets 2 3 from 2
+//     round 2   0 --0--> 1     gets 4 from 4
+//   all-to-all: the block for the rank at distance j goes, for each bit k of j, 2^k ranks further in round k, packed
+//   with all others that do. 4 ranks, rank 0: round 0 sends j = 1, 3 to rank 1; round 1 sends j = 2 and what came with
+//   j = 3 to rank 2.
 //
-// Cost: every block moves once per bit of its distance, about log2(n)/2 times as much data as direct sends, in
-// ceil(log2 n) messages each way instead of n-1: for small data. What is kept for later rounds stays where it was
-// received and is packed with copies, which the cost leaves out as it does the copies of all rows: they are of the data
-// sent, at memory speed. Steps: fewer than rounds where the last round needs nothing that came late (5, 9, ... ranks).
-// Scratch: up to n/2 blocks per round, and n/2 to pack in.
+// All-gather: blocks go straight to their place in the output, so there is no rotation; blocks that run past the last
+// rank are a message of their own. (n-1)/n of the data, the least possible. All-to-all: every block moves once per bit
+// of its distance, about log2(n)/2 times as much data as direct sends, in ceil(log2 n) messages each way instead of
+// n-1: for small data. What is kept for later rounds stays where it was received and is packed with copies, which the
+// cost leaves out as it does the copies of all rows: they are of the data sent, at memory speed.
+//
+// Steps: fewer than rounds where the last round needs nothing that came late (5, 9, ... ranks). Scratch: all-gather
+// none; all-to-all up to n/2 blocks per round, and n/2 to pack in.
 //
 // Bruck, Ho, Kipnis, Upfal, Weathersby: Efficient algorithms for all-to-all communications in multiport message-passing
-// systems, IEEE TPDS 8 (1997), section 3 (index, radix 2).
+// systems, IEEE TPDS 8 (1997), sections 3 (index, radix 2) and 4 (concatenation).
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -24,11 +31,48 @@ namespace trestle {
 namespace {
 
 bool serves(PhaseKind kind, int32_t group_size) {
-  return group_size >= 1 && kind == PhaseKind::kAllToAll;
+  return group_size >= 1 && (kind == PhaseKind::kAllGather || kind == PhaseKind::kAllToAll);
 }
 
 uint32_t rounds_of(uint32_t n) {
   return static_cast<uint32_t>(std::bit_width(n - 1));
+}
+
+// Blocks first, first+1, ... of a ring of n, as at most two ranges that do not wrap; the second is empty or starts at
+// 0.
+struct Wrapped {
+  uint32_t first = 0;
+  uint32_t count = 0;
+  uint32_t rest = 0;
+  uint32_t messages() const { return rest > 0 ? 2 : 1; }
+};
+
+Wrapped wrapped(uint32_t first, uint32_t count, uint32_t n) {
+  const uint32_t straight = std::min(count, n - first);
+  return {first, straight, count - straight};
+}
+
+// Blocks that a rank passes on in a round of an all-gather.
+uint32_t gathered(uint32_t round, uint32_t n) {
+  return std::min(1u << round, n - (1u << round));
+}
+
+void build_all_gather(PlanBuilder& builder, const PlanRequest& request) {
+  const auto n = static_cast<uint32_t>(request.group_size);
+  const uint32_t mine = block_of(request.me);
+  builder.copy(output(mine), input(0), mine);
+  for (uint32_t round = 0; round < rounds_of(n); ++round) {
+    const auto distance = static_cast<int32_t>(1u << round);
+    const int32_t to = neighbour(request, -distance);
+    const int32_t from = neighbour(request, distance);
+    const Wrapped sent = wrapped(mine, gathered(round, n), n);
+    // One block is my own: it need not wait for its copy.
+    builder.send(to, sent.count == 1 ? input(0) : output(sent.first, sent.count), sent.first);
+    if (sent.rest > 0) builder.send(to, output(0, sent.rest), 0);
+    const Wrapped taken = wrapped(block_of(from), gathered(round, n), n);
+    builder.recv(from, output(taken.first, taken.count), taken.first);
+    if (taken.rest > 0) builder.recv(from, output(0, taken.rest), 0);
+  }
 }
 
 // Where the block of every distance is during an all-to-all.
@@ -100,17 +144,26 @@ Plan build(const PlanRequest& request) {
   CHECK(serves(request.kind, request.group_size), "bruck does not serve this phase");
   if (request.group_size == 1) return build_alone(request);
   PlanBuilder builder(request, block_of(request.group_size));
-  build_all_to_all(builder, request);
+  if (request.kind == PhaseKind::kAllGather) {
+    build_all_gather(builder, request);
+  } else {
+    build_all_to_all(builder, request);
+  }
   return std::move(builder).finish();
 }
 
-// A round's message is one later than the latest round whose blocks it has: that of distance j comes in the round of
-// each of its bits.
-uint32_t steps_of(uint32_t n) {
+// A round's message is one later than the latest round whose blocks it has. In an all-gather the blocks 2^i ..
+// 2^(i+1)-1 further come in round i; in an all-to-all that of distance j comes in the round of each of its bits.
+uint32_t steps_of(PhaseKind kind, uint32_t n) {
   uint32_t longest = 0;
   std::vector<uint32_t> by_round;
   for (uint32_t round = 0; round < rounds_of(n); ++round) {
-    const uint32_t last = std::min((1u << round) - 1, n - 1 - (1u << round));  // the most that earlier rounds moved
+    uint32_t last = 0;  // the largest of what earlier rounds brought, below 2^round
+    if (kind == PhaseKind::kAllGather) {
+      last = gathered(round, n) - 1;
+    } else {
+      last = std::min((1u << round) - 1, n - 1 - (1u << round));
+    }
     const uint32_t before = last == 0 ? 0 : by_round[static_cast<size_t>(std::bit_width(last)) - 1];
     by_round.push_back(before + 1);
     longest = std::max(longest, before + 1);
@@ -118,16 +171,30 @@ uint32_t steps_of(uint32_t n) {
   return longest;
 }
 
-AlgorithmCost cost(PhaseKind, int32_t group_size) {
+AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   if (group_size == 1) return {};
   const auto n = static_cast<uint32_t>(group_size);
-  AlgorithmCost cost{.steps = steps_of(n), .sent_den = n, .messages = 2 * rounds_of(n), .converges = n > 2};
-  for (uint32_t j = 1; j < n; ++j) cost.sent_num += static_cast<uint64_t>(std::popcount(j));
+  AlgorithmCost cost{.steps = steps_of(kind, n), .sent_den = n, .converges = n > 2};
+  if (kind == PhaseKind::kAllToAll) {
+    cost.messages = 2 * rounds_of(n);
+    for (uint32_t j = 1; j < n; ++j) cost.sent_num += static_cast<uint64_t>(std::popcount(j));
+    return cost;
+  }
+  cost.sent_num = n - 1;
+  for (uint32_t rank = 0; rank < n; ++rank) {
+    uint32_t messages = 0;
+    for (uint32_t round = 0; round < rounds_of(n); ++round) {
+      const uint32_t count = gathered(round, n);
+      messages += wrapped(rank, count, n).messages() + wrapped((rank + (1u << round)) % n, count, n).messages();
+    }
+    cost.messages = std::max(cost.messages, messages);
+  }
   return cost;
 }
 
 }  // namespace
 
-const Algorithm kBruck{"bruck", "all-to-all in log2(n) rounds; few messages, for small data", serves, build, cost};
+const Algorithm kBruck{"bruck", "all-gather and all-to-all in log2(n) rounds; few messages, for small data", serves,
+                       build, cost};
 
 }  // namespace trestle

@@ -100,6 +100,7 @@ class Selector {
     }
     if (shape_.flat.empty() && !asked && (dimensions.size() > 1 || !hierarchical) && phases_possible({kFlat})) {
       try_phases({kFlat}, 1);
+      try_uniform({kFlat});
     }
     // Planned first, because policies that search do so only for what may beat all else.
     std::vector<PlannedSchedule> by_dimension;
@@ -108,7 +109,8 @@ class Selector {
     } else if (!asked) {
       for (const std::vector<PhaseChoice>& way : ways_) plan_way(way, by_dimension);
     }
-    for (const std::vector<PlannedSchedule>* list : {&common_, &by_dimension}) {
+    if (hierarchical) try_uniform(dimensions);
+    for (const std::vector<PlannedSchedule>* list : {&common_, &uniform_, &by_dimension}) {
       for (const PlannedSchedule& planned : *list) {
         if (to_beat_ticks_ == 0 || planned.time_ticks < to_beat_ticks_) to_beat_ticks_ = planned.time_ticks;
       }
@@ -190,13 +192,19 @@ class Selector {
   // resource decides are predicted alike and take longer, because every rank adds up everything (all-reduce of 64 MiB
   // by 8 processes on two cores, 4x2 over shm and tcp: 139 against 104 ms).
   Schedule decide(std::vector<PlannedSchedule> by_dimension) {
+    const auto has = [](const std::vector<PlannedSchedule>& list, const PlannedSchedule& planned) {
+      return std::ranges::find(list, planned.schedule, &PlannedSchedule::schedule) != list.end();
+    };
+    std::erase_if(uniform_, [&](const PlannedSchedule& one) { return has(common_, one) || has(ordered_, one); });
     if (second_level_) {
+      second_level_->judge(uniform_, kEvaluations);
       second_level_->judge(common_, kEvaluations);
       second_level_->judge(by_dimension, kEvaluations);
       if (!policy_.chooses_chunks) second_level_->judge(ordered_, kEvaluations);
     }
     for (PlannedSchedule& planned : common_) consider(std::move(planned), false);
     for (PlannedSchedule& planned : ordered_) consider(std::move(planned), true);
+    for (PlannedSchedule& planned : uniform_) consider(std::move(planned), false);
     for (PlannedSchedule& planned : by_dimension) consider(std::move(planned), false);
     CHECK(best_.has_value(), "a selection without a candidate");
     if (candidates_ != nullptr) (*candidates_)[chosen_].chosen = true;
@@ -243,6 +251,30 @@ class Selector {
     (over_dimensions ? ordered_ : common_).push_back(policy_.plan(request));
   }
 
+  // One algorithm for all phases, as a whole: the cheapest of each phase alone need not be the fastest together,
+  // because phases share resources and, from kSecondLevelBytes on, links too.
+  void try_uniform(const std::vector<uint8_t>& dimensions) {
+    std::vector<PhaseChoice> phases;
+    for (const uint8_t d : dimensions) {
+      if (shape_.reduce_scatter) phases.push_back({d, PhaseKind::kReduceScatter, 0});
+    }
+    for (size_t i = dimensions.size(); i-- > 0;) {
+      if (shape_.all_gather) phases.push_back({dimensions[i], PhaseKind::kAllGather, 0});
+    }
+    for (uint16_t algorithm = 0; algorithm < algorithms().size(); ++algorithm) {
+      const bool serves = std::ranges::all_of(phases, [&](const PhaseChoice& phase) {
+        const std::vector<uint16_t> allowed = choice_.allowed(phase.kind, phase.dimension);
+        return std::ranges::find(allowed, algorithm) != allowed.end();
+      });
+      if (!serves) continue;
+      for (PhaseChoice& phase : phases) phase.algorithm = algorithm;
+      std::vector<ChunkSchedule> chunks;
+      for (const uint64_t bytes : chunk_sizes(1)) chunks.push_back({bytes, phases});
+      uniform_.push_back(
+          order_phases(request_.bytes, std::move(chunks), model_, first_in_first_out, config_.in_flight));
+    }
+  }
+
   // Phases of whole data on every dimension, first in first out, in all numbers of chunks.
   void plan_way(std::vector<PhaseChoice> way, std::vector<PlannedSchedule>& planned) {
     for (uint32_t count = 1; count <= most_chunks(); count *= 2) {
@@ -281,6 +313,7 @@ class Selector {
   const std::vector<std::vector<PhaseChoice>> ways_;  // over the dimensions; what is not split there is whole
   std::optional<SecondLevel> second_level_;
   std::vector<PlannedSchedule> common_;   // by any policy
+  std::vector<PlannedSchedule> uniform_;  // by any policy, one algorithm each
   std::vector<PlannedSchedule> ordered_;  // over the dimensions, by the policy
   std::optional<PlannedSchedule> best_;
   size_t chosen_ = 0;           // of candidates_

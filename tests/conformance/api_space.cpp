@@ -76,11 +76,11 @@ std::string algorithm_rules(const std::string& algorithm, const std::string& dim
            ";alltoall:" + first_names("bruck,direct,bruck", dimensions);
   }
   if (algorithm == "binomial") return "gather:binomial;scatter:binomial";
-  if (algorithm == "bruck") return "alltoall:*bruck";
   const bool halves = is_one_of(algorithm, {"ring", "direct", "hd"});
   const bool rooted = is_one_of(algorithm, {"ring", "direct", "tree", "dbtree"});
   // One name per dimension asks for phases on each of them.
   const std::string all = first_names(algorithm + "," + algorithm + "," + algorithm, dimensions);
+  if (algorithm == "bruck") return "alltoall:*bruck;allgather:" + all + ";allgatherv:" + all;
   std::string rules = "allreduce:" + all;
   if (halves) rules += ";reducescatter:" + all + ";reducescatterv:" + all;
   if (halves || algorithm == "rd") rules += ";allgather:" + all + ";allgatherv:" + all;

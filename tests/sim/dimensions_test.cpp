@@ -198,8 +198,10 @@ TEST_P(Ways, BroadcastAndReduceByEveryAlgorithm) {
   run_all(Collective::kReduce, "dbtree,ring,direct", 2);
 }
 
-TEST_P(Ways, AllToAllByBruck) {
+TEST_P(Ways, ByBruck) {
   run_all(Collective::kAllToAll, "*bruck", 1);
+  run_all(Collective::kAllGather, "*bruck", 1);
+  for (const uint32_t chunks : {1u, 3u}) run_all(Collective::kAllGather, on_each("bruck"), chunks);
 }
 
 TEST_P(Ways, AllToAllOverTheDimensions) {

@@ -39,7 +39,7 @@ TEST(Catalog, RowsServeExactlyWhatTheyCanBuild) {
       {"tree", {PhaseKind::kReduce, PhaseKind::kBroadcast, PhaseKind::kAllReduce}},
       {"dbtree", {PhaseKind::kReduce, PhaseKind::kBroadcast, PhaseKind::kAllReduce}},
       {"binomial", {PhaseKind::kGather, PhaseKind::kScatter}},
-      {"bruck", {PhaseKind::kAllToAll}},
+      {"bruck", {PhaseKind::kAllGather, PhaseKind::kAllToAll}},
       {"dissemination", {PhaseKind::kBarrier}},
   };
   for (const Algorithm& row : algorithms()) {

@@ -220,7 +220,7 @@ TEST(SelectByRule, ErrorsListThoseThatCan) {
   } cases[] = {
       {Collective::kAllToAll, false, "ring", "'ring' cannot serve alltoall of 8 ranks; those that can: direct bruck"},
       {Collective::kAllGather, false, "tree",
-       "'tree' cannot serve allgather of 8 ranks; those that can: ring direct hd"},
+       "'tree' cannot serve allgather of 8 ranks; those that can: ring direct hd rd bruck"},
       {Collective::kAllReduce, true, "rd",
        "cannot serve allreduce in two halves of 8 ranks; those that can: ring direct hd"},
       {Collective::kAllToAll, false, "alltoall:^direct,bruck", "'^direct,bruck' leaves no algorithm for alltoall"},

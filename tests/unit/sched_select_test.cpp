@@ -230,7 +230,7 @@ TEST(Select, ChunksAndInFlightAreOverridden) {
 
 TEST(Select, FreeChoiceIsNeverSlowerThanAForcedOne) {
   Rng rng(9);
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < 400; ++round) {
     const Topology topology = random_topology(rng);
     const SelectionRequest request = random_request(rng, topology);
     const uint64_t free_ns = predict_ns(select_schedule(request, topology, {}).value(), topology);
