@@ -27,8 +27,8 @@ typedef struct {
   uint64_t bytesTaken; /* likewise: what this rank's receive buffers were to hold */
 } trestleCallStats_t;
 
-/* What went between this rank and the ranks from which it differs in this dimension and in none further out. In every phase the plans
- * say it exactly. The express path moves nothing here: its ranks read each other's slots. Nor does a message to oneself. */
+/* What went between this rank and the ranks from which it differs in this dimension and in none further out. Bytes are those of the
+ * plans, exactly. The express path moves nothing here: its ranks read each other's slots. Nor does a message to oneself. */
 typedef struct {
   uint64_t ranks;            /* its size; 0: no such dimension */
   uint64_t bytesSent;        /* of data, taken by the transport */
