@@ -2,7 +2,7 @@
 if(EXISTS ${CMAKE_SOURCE_DIR}/src/api.cpp)
   add_library(trestle SHARED ${CMAKE_SOURCE_DIR}/src/api.cpp ${CMAKE_SOURCE_DIR}/src/api_collectives.cpp ${CMAKE_SOURCE_DIR}/src/api_config.cpp
                              ${CMAKE_SOURCE_DIR}/src/api_blocks.cpp ${CMAKE_SOURCE_DIR}/src/api_vectors.cpp
-                             ${CMAKE_SOURCE_DIR}/src/api_persistent.cpp
+                             ${CMAKE_SOURCE_DIR}/src/api_persistent.cpp ${CMAKE_SOURCE_DIR}/src/api_redops.cpp
                              ${CMAKE_SOURCE_DIR}/src/api_split.cpp ${CMAKE_SOURCE_DIR}/src/api_background.cpp
                              ${CMAKE_SOURCE_DIR}/src/api_call_config.cpp
                              ${CMAKE_SOURCE_DIR}/src/api_register.cpp ${CMAKE_SOURCE_DIR}/src/api_requests.cpp ${CMAKE_SOURCE_DIR}/src/api_stats.cpp

@@ -8,7 +8,8 @@
 
 using namespace trestle;
 
-static_assert(static_cast<int>(Code::kAborted) == trestleAborted &&
+static_assert(static_cast<int>(kLastCode) == trestleNumResults - 1 &&
+              static_cast<int>(Code::kAborted) == trestleAborted &&
               static_cast<int>(Code::kTimeout) == trestleTimeout &&
               static_cast<int>(Code::kInvalidUsage) == trestleInvalidUsage);
 static_assert(static_cast<int>(DataType::kFloat8e5m2) == trestleFloat8e5m2 &&

@@ -59,11 +59,6 @@ Result<DataType> checked_type(const char* function, int type) {
   return invalid_argument(std::string(function) + ": unknown type " + std::to_string(type));
 }
 
-Result<ReduceOp> checked_op(const char* function, int op) {
-  if (op >= 0 && op < trestleNumOps) return static_cast<ReduceOp>(op);
-  return invalid_argument(std::string(function) + ": unknown operator " + std::to_string(op));
-}
-
 Status check_call(const Communicator& communicator, const char* function, const Call& call) {
   const std::string in = std::string(function) + ": ";
   TRY(check_numbers(communicator, in, call));
@@ -98,7 +93,7 @@ Result<Call> checked_call(const Communicator& communicator, const char* function
   request.peer = raw.peer;
   if (raw.collective == Collective::kSendRecv) TRY(check_peer(communicator, function, raw.peer));
   request.type = TRY(checked_type(function, raw.type));
-  request.op = TRY(checked_op(function, raw.op));
+  TRY(set_op(communicator, function, raw.op, request));
   request.root = raw.root;
   const bool uneven = has_known_blocks(raw.collective) || has_pairwise_blocks(raw.collective);
   request.count = uneven ? 0 : raw.count;

@@ -227,7 +227,8 @@ Result<std::shared_ptr<Stream>> stream_of(trestleStream_t stream, const std::sha
 Status drive_until(const std::function<bool()>& done, const std::shared_ptr<Stream>& stream);
 // Numbers of enums as they came in.
 Result<DataType> checked_type(const char* function, int type);
-Result<ReduceOp> checked_op(const char* function, int op);
+// Of a request whose type is set: its operator, built in or of the communicator's caller's making.
+Status set_op(const Communicator& communicator, const char* function, int op, PrepareRequest& request);
 // Whatever is wrong with the arguments of a collective, in a sentence.
 Status check_call(const Communicator& communicator, const char* function, const Call& call);
 

@@ -21,7 +21,7 @@ Result<std::shared_ptr<Request>> make_request(trestleComm_t comm, const char* fu
   start.request.half = true;
   start.request.count = count;
   start.request.type = TRY(checked_type(function, type));
-  start.request.op = TRY(checked_op(function, op));
+  TRY(set_op(*use.object(), function, op, start.request));
   start.send = send;
   start.recv = recv;
   TRY(check_call(*use.object(), function, start));
@@ -33,6 +33,7 @@ Result<std::shared_ptr<Request>> make_request(trestleComm_t comm, const char* fu
   request->finish = start;
   request->finish.request.collective = Collective::kAllGather;
   request->finish.request.op = ReduceOp::kSum;
+  request->finish.request.custom.reset();
   request->finish.request.in_place = true;
   request->finish.send = recv;
   return request;

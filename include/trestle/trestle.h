@@ -62,7 +62,8 @@ typedef enum TRESTLE_ANY_INT {
   trestleInProgress = 7,      /* not a failure: ask again */
   trestleTimeout = 8,         /* a deadline passed */
   trestleAborted = 9,         /* the communicator was aborted */
-  trestleNumResults = 10
+  trestleReductionFailed = 10, /* a reduction of the caller's making gave up or threw */
+  trestleNumResults = 11
 } trestleResult_t;
 
 /* Writes TRESTLE_VERSION_CODE of the library that runs. */
@@ -99,7 +100,15 @@ typedef enum TRESTLE_ANY_INT {
 
 /* Integer sums and products wrap around. max and min of floats: a NaN wins. avg: sum divided by the number of ranks after the last
  * addition (integers: truncated towards zero). */
-typedef enum TRESTLE_ANY_INT { trestleSum = 0, trestleProd = 1, trestleMax = 2, trestleMin = 3, trestleAvg = 4, trestleNumOps = 5 } trestleRedOp_t;
+typedef enum TRESTLE_ANY_INT {
+  trestleSum = 0,
+  trestleProd = 1,
+  trestleMax = 2,
+  trestleMin = 3,
+  trestleAvg = 4,
+  trestleNumOps = 5,            /* operators of the caller's making have numbers from here on */
+  trestleMaxRedOp = 0x7fffffff
+} trestleRedOp_t;
 
 typedef enum TRESTLE_ANY_INT {
   trestleCollAllReduce = 0,
@@ -461,6 +470,7 @@ TRESTLE_API trestleResult_t trestlePredictTime(trestleComm_t comm, trestleCollec
 }
 #endif
 
+#include "trestle/operators.h"  /* trestleRedOpCreatePreMulSum, trestleRedOpCreate, trestleRedOpDestroy */
 #include "trestle/statistics.h" /* trestleCommGetStats, trestleCommMemStats */
 
 #endif /* TRESTLE_TRESTLE_H_ */

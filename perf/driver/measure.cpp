@@ -54,6 +54,7 @@ void enqueue(Ranks& ranks, const Row& row, bool in_place, size_t iteration, int 
         const Buffers buffers = buffers_of(state, row, in_place, iteration);
         Case call = case_of(row, state);
         call.step = step;
+        if (call.op == kMulSum) call.op = state.mul_sum;
         require(row.collective->run(call, buffers.send, buffers.recv, state.comm, state.stream), state.comm);
       }
     }

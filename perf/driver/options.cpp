@@ -141,7 +141,7 @@ std::string set_root(Options& options, const std::string& text) {
 std::string set_ops(Options& options, const std::string& text) {
   options.ops.clear();
   if (text == "all") {
-    for (int op = 0; op < trestleNumOps; ++op) options.ops.push_back(static_cast<trestleRedOp_t>(op));
+    for (int op = 0; op < kOps; ++op) options.ops.push_back(static_cast<trestleRedOp_t>(op));
     return "";
   }
   const auto op = find_op(text);

@@ -97,7 +97,9 @@ void float_sum(const Reduction& what, int rank, size_t first, size_t count, type
   using Real = typename Codec::Real;
   const SumBounds bounds = sum_bounds(Codec::kDigits, what.nranks);
   const int nranks = what.nranks;
-  const Real divisor = kResult && what.op == trestleAvg ? static_cast<Real>(nranks) : Real{1};
+  // A contribution is what remains of the sum's when it is multiplied: exact, being a half of it at most.
+  const int scalar = !kResult && what.op == kMulSum ? mul_sum_scalar(rank) : 1;
+  const Real divisor = static_cast<Real>(kResult && what.op == trestleAvg ? nranks : scalar);
   for_each_run(what.seed, 1, first, count, out,
                [=](Draws draws, uint32_t low, size_t run, typename Codec::Word* words) {
                  for (size_t i = 0; i < run; ++i) {
@@ -111,7 +113,7 @@ void float_sum(const Reduction& what, int rank, size_t first, size_t count, type
                      value = value * 16777216.0 + sum_term<kResult>(fine, Draws::second(fine), q, bounds);
                    }
                    value *= static_cast<Real>(scale_of(draw));
-                   words[i] = Codec::encode(kResult ? value / divisor : value);
+                   words[i] = Codec::encode(value / divisor);
                  }
                });
 }
@@ -185,8 +187,10 @@ template <class Word, bool kResult>
 void integer_sum(const Reduction& what, int rank, size_t first, size_t count, Word* out) {
   const uint64_t n = static_cast<uint64_t>(what.nranks);
   // Sum over ranks of g + r*h.
-  const Word g_times = kResult ? static_cast<Word>(n) : Word{1};
-  const Word h_times = kResult ? static_cast<Word>(n * (n - 1) / 2) : static_cast<Word>(rank);
+  // The odd ranks' again, where those are multiplied by 2: n/2 of them, whose numbers add up to its square.
+  const uint64_t odd = what.op == kMulSum ? n / 2 : 0;
+  const Word g_times = kResult ? static_cast<Word>(n + odd) : Word{1};
+  const Word h_times = kResult ? static_cast<Word>(n * (n - 1) / 2 + odd * odd) : static_cast<Word>(rank);
   for_each_run(what.seed, 4, first, count, out, [=](Draws draws, uint32_t low, size_t run, Word* words) {
     for (size_t i = 0; i < run; ++i) {
       const uint32_t draw = draws.first(low + static_cast<uint32_t>(i));
@@ -255,7 +259,7 @@ void fill_integer(const Reduction& what, int rank, size_t first, size_t count, v
   Word* words = static_cast<Word*>(out);
   if (what.op == trestleProd) return integer_prod<Word, kResult>(what, rank, first, count, words);
   if (what.op == trestleAvg) return integer_avg<Integer, kResult>(what, rank, first, count, words);
-  if (what.op == trestleSum) return integer_sum<Word, kResult>(what, rank, first, count, words);
+  if (what.op == trestleSum || what.op == kMulSum) return integer_sum<Word, kResult>(what, rank, first, count, words);
   extreme<Word, false, std::is_signed_v<Integer>, kResult>(what, rank, Word{0}, first, count, words);
 }
 
@@ -332,6 +336,33 @@ void fill_copied(trestleDataType_t type, uint64_t seed, int source, size_t first
       return copied<uint32_t>(seed, source, first, count, out);
     default:
       return copied<uint64_t>(seed, source, first, count, out);
+  }
+}
+
+void fill_mul_sum_scalar(trestleDataType_t type, int rank, void* out) {
+  const int scalar = mul_sum_scalar(rank);
+  const auto put = [out](auto word) { std::memcpy(out, &word, sizeof word); };
+  switch (type) {
+    case trestleFloat16:
+      return put(Float16::encode(static_cast<float>(scalar)));
+    case trestleBfloat16:
+      return put(Bfloat16::encode(static_cast<float>(scalar)));
+    case trestleFloat8e4m3:
+      return put(Float8e4m3::encode(static_cast<float>(scalar)));
+    case trestleFloat8e5m2:
+      return put(Float8e5m2::encode(static_cast<float>(scalar)));
+    case trestleFloat32:
+      return put(static_cast<float>(scalar));
+    case trestleFloat64:
+      return put(static_cast<double>(scalar));
+    case trestleInt8:
+    case trestleUint8:
+      return put(static_cast<uint8_t>(scalar));
+    case trestleInt32:
+    case trestleUint32:
+      return put(static_cast<uint32_t>(scalar));
+    default:
+      return put(static_cast<uint64_t>(scalar));
   }
 }
 

@@ -8,6 +8,7 @@
 //   type's digits,
 //                      so every partial sum is exact whatever the order
 //   sum (integers):    g + r*h, which wraps around
+//   mulsum:            the same; even ranks multiply by 1, odd ones by 2, floats of odd ones are half of what they add
 //   avg (integers):    positions 0 and 1 hold x and y, the others 0
 //   prod (floats):     position 0 holds any value in [1, 2), some others 2 or 1/2 in turn, the rest 1; signs vary
 //   prod (integers):   odd numbers, which wrap around
@@ -37,6 +38,9 @@ void fill_contribution(const Reduction& reduction, int rank, size_t first, size_
 void fill_reduced(const Reduction& reduction, size_t first, size_t count, void* out);
 // Writes elements [first, first + count) of rank `source`'s data for a collective that copies.
 void fill_copied(trestleDataType_t type, uint64_t seed, int source, size_t first, size_t count, void* out);
+
+// Writes one element: what rank `rank` multiplies by where the operator is mulsum.
+void fill_mul_sum_scalar(trestleDataType_t type, int rank, void* out);
 
 // How many of `count` elements are wrong: any bit different, but bit patterns of averaged floats may be 2 apart.
 size_t count_wrong(trestleDataType_t type, trestleRedOp_t op, const void* got, const void* expected, size_t count);

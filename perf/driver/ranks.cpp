@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "perf/driver/ending.h"
+#include "perf/driver/pattern.h"
 
 namespace trestle::perf {
 
@@ -37,6 +38,16 @@ Ranks::~Ranks() {
     state.send_buffer = Buffer();
     state.recv_buffer = Buffer();
     require(trestleCommDestroy(state.comm));
+  }
+}
+
+void Ranks::use_mul_sum(trestleDataType_t type) {
+  for (RankState& state : states_) {
+    if (state.mul_sum != trestleSum) require(trestleRedOpDestroy(state.mul_sum, state.comm), state.comm);
+    uint64_t scalar = 0;
+    fill_mul_sum_scalar(type, state.rank, &scalar);
+    require(trestleRedOpCreatePreMulSum(&state.mul_sum, &scalar, type, trestleScalarHostImmediate, state.comm),
+            state.comm);
   }
 }
 

@@ -25,6 +25,7 @@ struct RankState {
   Buffer recv_buffer;
   char* send = nullptr;  // their memory, before -u is applied
   char* recv = nullptr;
+  trestleRedOp_t mul_sum = trestleSum;  // what stands for kMulSum, for the type of the last use_mul_sum()
 };
 
 enum class Combine { kSum, kMin, kMax };
@@ -44,6 +45,8 @@ class Ranks {
 
   // Each rank's two buffers of `bytes`, and room for -u elements of 8 bytes. Called once.
   void allocate(size_t bytes);
+  // Makes every rank's pre-multiplied sum for this type, instead of the one before.
+  void use_mul_sum(trestleDataType_t type);
   // Waits for everything enqueued.
   void wait();
   void barrier();

@@ -41,6 +41,7 @@ Tally Sweep::run() {
   for (int cycle = 0; options_.run_cycles == 0 || cycle < options_.run_cycles; ++cycle) {
     for (const trestleDataType_t type : options_.types) {
       for (const trestleRedOp_t op : ops_) {
+        if (op == kMulSum) ranks_.use_mul_sum(type);
         for (const int root : roots_) run_sizes(type, op, root);
       }
     }

@@ -20,7 +20,7 @@ constexpr std::array<TypeInfo, trestleNumTypes> kTypes = {{
     {trestleFloat8e4m3, "f8e4m3", 1, true},
     {trestleFloat8e5m2, "f8e5m2", 1, true},
 }};
-constexpr std::array<const char*, trestleNumOps> kOps = {"sum", "prod", "max", "min", "avg"};
+constexpr std::array<const char*, kOps> kOpNames = {"sum", "prod", "max", "min", "avg", "mulsum"};
 
 }  // namespace
 
@@ -29,7 +29,7 @@ const TypeInfo& type_info(trestleDataType_t type) {
 }
 
 const char* op_name(trestleRedOp_t op) {
-  return kOps[static_cast<size_t>(op)];
+  return kOpNames[static_cast<size_t>(op)];
 }
 
 std::optional<trestleDataType_t> find_type(std::string_view name) {
@@ -40,8 +40,8 @@ std::optional<trestleDataType_t> find_type(std::string_view name) {
 }
 
 std::optional<trestleRedOp_t> find_op(std::string_view name) {
-  for (size_t op = 0; op < kOps.size(); ++op) {
-    if (name == kOps[op]) return static_cast<trestleRedOp_t>(op);
+  for (size_t op = 0; op < kOpNames.size(); ++op) {
+    if (name == kOpNames[op]) return static_cast<trestleRedOp_t>(op);
   }
   return std::nullopt;
 }
@@ -54,7 +54,7 @@ std::string type_names() {
 
 std::string op_names() {
   std::string names;
-  for (const char* name : kOps) names += std::string(names.empty() ? "" : " ") + name;
+  for (const char* name : kOpNames) names += std::string(names.empty() ? "" : " ") + name;
   return names;
 }
 

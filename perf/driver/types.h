@@ -19,6 +19,15 @@ struct TypeInfo {
   bool is_float;
 };
 
+// "mulsum" among the operators of a table: a pre-multiplied sum, for which every communicator has an operator of its
+// own (RankState::mul_sum). Not a number for the library.
+inline constexpr auto kMulSum = static_cast<trestleRedOp_t>(trestleNumOps);
+inline constexpr int kOps = trestleNumOps + 1;
+// What rank `rank` multiplies by.
+constexpr int mul_sum_scalar(int rank) {
+  return rank % 2 == 0 ? 1 : 2;
+}
+
 // type must be below trestleNumTypes.
 const TypeInfo& type_info(trestleDataType_t type);
 const char* op_name(trestleRedOp_t op);

@@ -68,7 +68,10 @@ Arguments parse(int argc, char** argv) {
   const ParsedOptions parsed = parse_options(static_cast<int>(others.size()) - 1, others.data());
   arguments.options = parsed.options;
   arguments.error = parsed.error;
-  const Options& options = arguments.options;
+  Options& options = arguments.options;
+  std::erase(options.ops, kMulSum);
+  if (arguments.error.empty() && options.ops.empty())
+    arguments.error = "-o mulsum is about ranks; its kernels are those of prod and sum";
   if (arguments.error.empty() && (options.threads > 1 || options.ranks_per_thread > 1 || options.processes > 0)) {
     arguments.error = "-t, -g and -P are about ranks; kernels are measured in one thread";
   }

@@ -79,7 +79,10 @@ Result<Plan> build_plan(const Algorithm& algorithm, const PlanRequest& request, 
   const bool wrong_end =
       (request.kind == PhaseKind::kSend && request.me != 0) || (request.kind == PhaseKind::kRecv && request.me != 1);
   if (wrong_end) return bad_request("in a pair, index 0 sends and index 1 receives");
-  if (check) TRY(check_plans(build_group(algorithm, request)));
+  if (check) {
+    const bool rank_order = keeps_rank_order(algorithm, request.kind, request.group_size);
+    TRY(check_plans(build_group(algorithm, request), rank_order ? SumOrder::kOfRanks : SumOrder::kAny));
+  }
   return algorithm.build(request);
 }
 

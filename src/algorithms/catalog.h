@@ -35,7 +35,16 @@ struct Algorithm {
   bool (*serves)(PhaseKind kind, int32_t group_size);
   Plan (*build)(const PlanRequest& request);
   AlgorithmCost (*cost)(PhaseKind kind, int32_t group_size);
+  // Of kinds that reduce and that it serves: whether all partial sums are of consecutive ranks and are put together in
+  // rank order, so that operators need not be commutative. nullptr: never.
+  bool (*in_rank_order)(PhaseKind kind, int32_t group_size) = nullptr;
 };
+
+// The same for any kind that it serves.
+inline bool keeps_rank_order(const Algorithm& algorithm, PhaseKind kind, int32_t group_size) {
+  if (group_size == 1 || !reduces(kind)) return true;
+  return algorithm.in_rank_order != nullptr && algorithm.in_rank_order(kind, group_size);
+}
 
 // ring, direct, hd (halving-doubling), rd (recursive doubling), tree (binary), dbtree (double binary), binomial, bruck,
 // dissemination

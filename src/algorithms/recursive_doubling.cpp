@@ -100,6 +100,11 @@ Plan build(const PlanRequest& request) {
   return std::move(builder).finish();
 }
 
+// Both sides put the lower half's ranks first.
+bool in_rank_order(PhaseKind, int32_t) {
+  return true;
+}
+
 AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   if (group_size == 1) return {};
   const bool gather = kind == PhaseKind::kAllGather;
@@ -128,6 +133,7 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
 
 }  // namespace
 
-const Algorithm kRecursiveDoubling{"rd", "recursive doubling; fewest steps, all data in each", serves, build, cost};
+const Algorithm kRecursiveDoubling{
+    "rd", "recursive doubling; fewest steps, all data in each", serves, build, cost, in_rank_order};
 
 }  // namespace trestle

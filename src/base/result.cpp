@@ -24,6 +24,8 @@ const char* to_string(Code code) {
       return "timeout";
     case Code::kAborted:
       return "aborted";
+    case Code::kReductionFailed:
+      return "reduction failed";
   }
   return "unknown result code";
 }

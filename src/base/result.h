@@ -26,7 +26,9 @@ enum class Code : int {
   kInProgress = 7,       // not an error: ask again
   kTimeout = 8,          // a deadline passed
   kAborted = 9,          // the communicator was aborted
+  kReductionFailed = 10, // a reduction of the caller's making gave up or threw
 };
+inline constexpr Code kLastCode = Code::kReductionFailed;
 
 const char* to_string(Code code);
 

@@ -9,6 +9,8 @@ namespace {
 constexpr std::array<const char*, kDataTypes> kDataTypeNames = {
     "int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};
 constexpr std::array<const char*, kReduceOps> kReduceOpNames = {"sum", "prod", "max", "min", "avg"};
+constexpr std::array<const char*, kAllReduceOps - kReduceOps> kCustomOpNames = {
+    "PreMulSum", "user-defined, commutative", "user-defined, not commutative"};
 constexpr std::array<const char*, kCollectives> kCollectiveNames = {
     "allreduce", "reducescatter", "allgather",  "broadcast",      "reduce",    "alltoall", "sendrecv", "barrier",
     "gather",    "scatter",       "allgatherv", "reducescatterv", "alltoallv", "gatherv",  "scatterv"};
@@ -36,6 +38,7 @@ const char* to_string(DataType type) {
   return name_of(kDataTypeNames, type);
 }
 const char* to_string(ReduceOp op) {
+  if (!is_valid(op)) return name_of(kCustomOpNames, static_cast<size_t>(op) - kReduceOps);
   return name_of(kReduceOpNames, op);
 }
 const char* to_string(Collective collective) {

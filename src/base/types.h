@@ -31,6 +31,16 @@ inline constexpr size_t kDataTypes = 12;
 enum class ReduceOp : uint8_t { kSum = 0, kProd = 1, kMax = 2, kMin = 3, kAvg = 4 };
 inline constexpr size_t kReduceOps = 5;
 
+// What all ranks must have alike of an operator of the caller's making (engine/custom_op.h). Not among the enumerators,
+// because no kernel has a loop for them.
+inline constexpr ReduceOp kPreMulSum{5};
+inline constexpr ReduceOp kUserCommutative{6};
+inline constexpr ReduceOp kUserInOrder{7};  // operands stay in rank order
+inline constexpr size_t kAllReduceOps = 8;
+constexpr bool is_user_defined(ReduceOp op) {
+  return op == kUserCommutative || op == kUserInOrder;
+}
+
 enum class Collective : uint8_t {
   kAllReduce,
   kReduceScatter,
@@ -96,7 +106,7 @@ constexpr bool is_float(DataType type) {
 constexpr bool is_valid(DataType type) {
   return static_cast<size_t>(type) < kDataTypes;
 }
-constexpr bool is_valid(ReduceOp op) {
+constexpr bool is_valid(ReduceOp op) {  // and built in
   return static_cast<size_t>(op) < kReduceOps;
 }
 constexpr bool is_valid(Collective collective) {

@@ -154,6 +154,7 @@ Result<ScheduleCache::Entry> Communicator::schedule_for(const PrepareRequest& re
   what.element_bytes = static_cast<uint32_t>(size_of(request.type));
   what.bytes = vector_elements(request, ranks_) * what.element_bytes;
   what.root = request.root;
+  what.rank_order = request.op == kUserInOrder;
   return schedule_for(what, request.options);
 }
 
@@ -179,6 +180,7 @@ Result<std::shared_ptr<const Prepared>> Communicator::build(const Call& call) {
     express->collective = call.request.collective;
     express->type = call.request.type;
     express->op = call.request.op;
+    express->custom = call.request.custom;
     express->count = call.request.count;
     express->ranks = ranks_;
     express->check = check_of(call.request, kOverBoard);
@@ -208,7 +210,7 @@ Status Communicator::hold_call(const Call& call) {
 
 bool Communicator::is_express(const Call& call) const {
   const PrepareRequest& r = call.request;
-  if (r.peer >= 0 || engine_->express() == nullptr) return false;
+  if (r.peer >= 0 || engine_->express() == nullptr || is_user_defined(r.op)) return false;
   if (r.options && r.options->algorithm && !r.options->algorithm->empty()) return false;  // it has no algorithms
   if (r.options && r.options->schedule && !find_policy(*r.options->schedule).ok())
     return false;  // selection refuses it
@@ -219,7 +221,8 @@ ExpressCall Communicator::express_call(const Call& call, uint64_t number) {
   const PrepareRequest& r = call.request;
   ExpressCall express;
   express.collective = r.collective;
-  express.reduce = find_reduce(r.type, r.op);
+  express.reduce = find_own_reduce(r.type, r.op);
+  express.scale = r.op == kPreMulSum ? r.custom.get() : nullptr;
   express.spec = {r.type, r.op, r.op == ReduceOp::kAvg ? static_cast<uint32_t>(ranks_) : 0, false};
   express.send = static_cast<const std::byte*>(call.send);
   express.recv = static_cast<std::byte*>(call.recv);
@@ -350,7 +353,8 @@ void Communicator::remote_failure(const Error& error, int32_t origin_rank) {
   const std::string own = engine_->oldest_operation();
   if (origin_rank != rank_ && !own.empty()) text += "; on " + names_[rank_] + " " + own;
   // A call that differs is both ranks' affair, whoever finds it; other failures are their origin's.
-  const bool shared = error.code == Code::kAborted || error.code == Code::kTimeout || error.code == Code::kInvalidUsage;
+  const bool shared = error.code == Code::kAborted || error.code == Code::kTimeout ||
+                      error.code == Code::kInvalidUsage || error.code == Code::kReductionFailed;
   const Code code = shared ? error.code : Code::kRemoteError;
   engine_->fail({code, std::move(text)});
 }

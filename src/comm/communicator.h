@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "comm/bootstrap/bootstrap.h"
 #include "comm/call_check.h"
+#include "comm/custom_ops.h"
 #include "comm/prepared_cache.h"
 #include "comm/schedule_cache.h"
 #include "comm/settings.h"
@@ -77,6 +78,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const Topology& topology() const { return topology_; }
   const std::shared_ptr<Stream>& own_stream() const { return own_stream_; }
   Engine& engine() { return *engine_; }
+  CustomOps& custom_ops() { return custom_ops_; }
+  const CustomOps& custom_ops() const { return custom_ops_; }
+  // An operator was taken away: what was prepared for it and is held by nobody goes.
+  void forget_op(const CustomOp* op) { cache_.drop(op); }
 
   // The sticky failure, if there is one.
   std::optional<Error> failure() const { return engine_->failure(); }
@@ -180,6 +185,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::vector<uint64_t> sent_ TRESTLE_GUARDED_BY(submit_mutex_);  // point-to-point messages per peer
   std::vector<uint64_t> received_ TRESTLE_GUARDED_BY(submit_mutex_);
   std::unique_ptr<CallCheck> call_check_;  // or none
+  CustomOps custom_ops_;
   PlanCache plans_;
   ScheduleCache schedules_;
   PreparedCache cache_{[this](const Prepared* prepared) { engine_->forget(prepared); }};

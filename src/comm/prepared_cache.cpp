@@ -25,7 +25,7 @@ size_t PreparedCache::Hash::operator()(const PreparedKey& key) const {
     }
     h ^= hasher.digest();
   }
-  h ^= r.options.hash();
+  h ^= r.options.hash() ^ reinterpret_cast<uintptr_t>(r.custom.get());
   return h ^ (h >> 31);
 }
 
@@ -52,13 +52,19 @@ Result<PreparedCache::Slot*> PreparedCache::find_or_build(const PreparedKey& key
                                                           const std::function<Result<Entry>()>& build) {
   if (const auto found = slots_.find(key); found != slots_.end()) return &found->second;
   Entry made = TRY(build());
-  if (slots_.size() - pinned_ >= kMostUnpinned) evict();
+  if (slots_.size() - pinned_ >= kMostUnpinned) drop_unpinned([](const PreparedKey&) { return true; });
   return &slots_.emplace(key, Slot{std::move(made), 0}).first->second;
 }
 
-void PreparedCache::evict() {
-  std::erase_if(slots_, [this](const auto& entry) {
-    if (entry.second.pins != 0) return false;
+void PreparedCache::drop(const CustomOp* op) {
+  const MutexLock lock(mutex_);
+  drop_unpinned([op](const PreparedKey& key) { return key.request.custom.get() == op; });
+}
+
+template <class Predicate>
+void PreparedCache::drop_unpinned(Predicate&& which) {
+  std::erase_if(slots_, [&](const auto& entry) {
+    if (entry.second.pins != 0 || !which(entry.first)) return false;
     forget_(entry.second.prepared.get());
     return true;
   });

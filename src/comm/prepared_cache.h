@@ -32,6 +32,8 @@ class PreparedCache {
   // From here on the entry stays, until it was unpinned as often as it was pinned. It must be there.
   Result<Entry> pin(const PreparedKey& key, const std::function<Result<Entry>()>& build);
   void unpin(const PreparedKey& key);
+  // Drops what was prepared for an operator of the caller's making, but for pinned entries.
+  void drop(const CustomOp* op);
 
  private:
   struct Hash {
@@ -43,7 +45,8 @@ class PreparedCache {
   };
   Result<Slot*> find_or_build(const PreparedKey& key, const std::function<Result<Entry>()>& build)
       TRESTLE_REQUIRES(mutex_);
-  void evict() TRESTLE_REQUIRES(mutex_);
+  template <class Predicate>
+  void drop_unpinned(Predicate&& which) TRESTLE_REQUIRES(mutex_);
 
   const std::function<void(const Prepared*)> forget_;
   Mutex mutex_;

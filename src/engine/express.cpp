@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/scale.h"
+
 namespace trestle {
 
 namespace {
@@ -63,7 +65,12 @@ void Express::publish(ExpressCall& call) {
     data += shard(call, rank_).offset * size_of(call.spec.type);
     bytes = shard(call, rank_).count * size_of(call.spec.type);
   }
-  if (bytes != 0) std::memcpy(board_->my_payload(call.sequence), data, bytes);
+  std::byte* const payload = board_->my_payload(call.sequence);
+  if (call.scale != nullptr) {
+    scale(payload, data, bytes / size_of(call.spec.type), call.spec.type, call.scale->scalar());
+  } else if (bytes != 0) {
+    std::memcpy(payload, data, bytes);
+  }
   board_->publish(call.sequence, floor_, stamp_of(call));
   call.published = true;
 }

@@ -23,6 +23,7 @@ struct ExpressCall {
   Collective collective = Collective::kAllReduce;
   ReduceFunction reduce = nullptr;
   ReduceSpec spec;
+  const CustomOp* scale = nullptr;  // of a pre-multiplied sum; outlives the call
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
   uint64_t elements = 0;  // of what `count` counts

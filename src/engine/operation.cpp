@@ -1,8 +1,10 @@
 #include "engine/operation.h"
 
+#include <cstring>
 #include <utility>
 
 #include "engine/engine.h"
+#include "kernels/scale.h"
 
 namespace trestle {
 
@@ -30,6 +32,7 @@ Operation::~Operation() {
 
 void Operation::bind(void* const send, void* recv, uint64_t number, int64_t timeout_ns) {
   buffers_ = {static_cast<std::byte*>(send), static_cast<std::byte*>(recv), nullptr};
+  unscaled_ = static_cast<std::byte*>(send);
   number_ = number;
   timeout_ns_ = timeout_ns;
   deadline_ns_ = 0;
@@ -44,7 +47,14 @@ void Operation::activate(int64_t now_ns) {
     engine_.statistics().staging().add(prepared_->staging_bytes);
   }
   auto aligned = (reinterpret_cast<uintptr_t>(staging_.get()) + 63) & ~uintptr_t{63};
-  buffers_[static_cast<size_t>(BufferId::kStaging)] = reinterpret_cast<std::byte*>(aligned);
+  auto* const staging = reinterpret_cast<std::byte*>(aligned);
+  buffers_[static_cast<size_t>(BufferId::kStaging)] = staging;
+  if (prepared_->scaled != Prepared::Scaled::kNo) {
+    const bool staged = prepared_->scaled == Prepared::Scaled::kIntoStaging;
+    buffers_[static_cast<size_t>(BufferId::kSend)] =
+        staged ? staging + prepared_->scaled_offset : buffers_[static_cast<size_t>(BufferId::kRecv)];
+    std::memcpy(scalar_.data(), prepared_->custom->scalar(), size_of(prepared_->type));
+  }
   std::fill(next_stage_.begin(), next_stage_.end(), 0);
   std::fill(position_.begin(), position_.end(), 0);
   std::fill(in_flight_count_.begin(), in_flight_count_.end(), 0);
@@ -59,6 +69,15 @@ PhaseRun& Operation::run_of(PhaseId id) {
   return *run;
 }
 
+// The part of the input of a pre-multiplied sum that a chunk's first phase reads.
+void Operation::scale_input(const PreparedPhase& first_phase) {
+  std::byte* const scaled = buffers_[static_cast<size_t>(BufferId::kSend)];
+  for (const PieceRef& piece : first_phase.input.pieces) {
+    scale(scaled + piece.offset, unscaled_ + piece.offset, piece.bytes / size_of(prepared_->type), prepared_->type,
+          scalar_.data());
+  }
+}
+
 // A dimension starts its phases in the agreed order: the head of the order waits for its chunk's earlier phases, and
 // everything behind it waits too, so that all ranks start the same phases in the same order (Themis, section 4.6).
 bool Operation::start_phases() {
@@ -70,6 +89,7 @@ bool Operation::start_phases() {
       const PhaseId id = order.order[position_[o]];
       if (next_stage_[id.chunk] != id.stage) break;
       PhaseRun& run = run_of(id);
+      if (id.stage == 0 && prepared_->scaled != Prepared::Scaled::kNo) scale_input(prepared_->phases[id.chunk][0]);
       const uint32_t phase = id.chunk * prepared_->stages + id.stage;
       bool* const touched = touched_ ? &touched_[phase] : nullptr;
       run.start(buffers_, number_, phase, position_[o], touched);

@@ -4,6 +4,7 @@
 // then it lies in its stream's queue and nobody reads anything but its fields set at creation.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -81,12 +82,15 @@ class Operation {
     PhaseRun* run = nullptr;
   };
   bool start_phases();
+  void scale_input(const PreparedPhase& first_phase);
   void finish_phase(const InFlight& phase);
   PhaseRun& run_of(PhaseId id);
 
   Engine& engine_;
   std::shared_ptr<const Prepared> prepared_;
   Buffers buffers_{};
+  const std::byte* unscaled_ = nullptr;  // the send buffer of a pre-multiplied sum
+  std::array<std::byte, 8> scalar_{};    // of it, as it was when the operation started
   std::unique_ptr<std::byte[]> staging_;
   uint64_t number_ = 0;
   int64_t timeout_ns_ = 0;

@@ -38,7 +38,8 @@ class Cursor {
 PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const Statistics& statistics)
     : phase_(phase),
       plan_(*phase.plan),
-      reduce_(find_reduce(prepared.type, prepared.op)),
+      user_(is_user_defined(prepared.op) ? prepared.custom.get() : nullptr),
+      reduce_(find_own_reduce(prepared.type, prepared.op)),
       spec_{prepared.type, prepared.op, 0, false},
       element_bytes_(static_cast<uint32_t>(size_of(prepared.type))),
       ranks_(static_cast<uint32_t>(prepared.ranks)),
@@ -324,7 +325,9 @@ Result<bool> PhaseRun::advance_reduce(uint32_t step, Router router) {
       moved = true;
     }
     const uint64_t before = run.finished;
-    while (run.finished < run.issued && reduce_arrived(step, slot(run, run.finished), router)) finish_segment(step);
+    while (run.finished < run.issued && TRY(reduce_arrived(step, slot(run, run.finished), router))) {
+      finish_segment(step);
+    }
     room = run.finished != before;
     moved |= room;
   }
@@ -332,13 +335,13 @@ Result<bool> PhaseRun::advance_reduce(uint32_t step, Router router) {
 }
 
 // Reduces the oldest segment if all of it is there, and gives its messages back.
-bool PhaseRun::reduce_arrived(uint32_t step, Slot& segment, Router router) {
+Result<bool> PhaseRun::reduce_arrived(uint32_t step, Slot& segment, Router router) {
   const StepRun& run = steps_[step];
   for (const RecvRequest& request : segment.receives) {
     if (request.state != RequestState::kDone) return false;
   }
   if (!ready(step, run.finished * run.segment_bytes + segment.bytes)) return false;
-  reduce_segment(step, segment, run.finished);
+  TRY(reduce_segment(step, segment, run.finished));
   for (RecvRequest& request : segment.receives) {
     router.statistics->received(request.peer, request.bytes);
     router[request.peer]->release(request);
@@ -348,8 +351,8 @@ bool PhaseRun::reduce_arrived(uint32_t step, Slot& segment, Router router) {
   return true;
 }
 
-void PhaseRun::reduce_segment(uint32_t step, Slot& slot, uint64_t segment) {
-  if (slot.bytes == 0 || !data_) return;
+Status PhaseRun::reduce_segment(uint32_t step, Slot& slot, uint64_t segment) {
+  if (slot.bytes == 0 || !data_) return {};
   const Step& s = plan_.steps[step];
   const uint64_t begin = segment * steps_[step].segment_bytes;
   std::array<const std::byte*, 64> few;
@@ -378,11 +381,22 @@ void PhaseRun::reduce_segment(uint32_t step, Slot& slot, uint64_t segment) {
       for (const Cursor& cursor : cursors) take = std::min(take, cursor.run());
       CHECK(take % element_bytes_ == 0, "a transport cut a view inside an element");
       for (uint32_t i = 0; i < s.sources; ++i) sources[i] = cursors[i].data();
-      reduce_(piece.data + at, sources, take / element_bytes_, spec_);
+      if (user_ == nullptr) {
+        reduce_(piece.data + at, sources, take / element_bytes_, spec_);
+      } else {
+        Status folded = user_->fold(piece.data + at, sources, take / element_bytes_, spec_.type);
+        if (!folded.ok()) return gave_up(std::move(folded).error());
+      }
       for (Cursor& cursor : cursors) cursor.skip(take);
       at += take;
     }
   }
+  return {};
+}
+
+Error PhaseRun::gave_up(Error error) const {
+  error.message += ", in operation " + std::to_string(number_);
+  return error;
 }
 
 void PhaseRun::average_output() {

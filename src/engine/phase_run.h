@@ -87,8 +87,9 @@ class PhaseRun {
   Result<bool> advance_copy(uint32_t step);
   Result<bool> advance_reduce(uint32_t step, Router router);
   Result<bool> post_receives(uint32_t step, Slot& slot, uint64_t segment, Router router);
-  bool reduce_arrived(uint32_t step, Slot& segment, Router router);
-  void reduce_segment(uint32_t step, Slot& slot, uint64_t segment);
+  Result<bool> reduce_arrived(uint32_t step, Slot& segment, Router router);
+  Status reduce_segment(uint32_t step, Slot& slot, uint64_t segment);
+  Error gave_up(Error error) const;
   void average_output();
 
   template <class P>
@@ -98,7 +99,8 @@ class PhaseRun {
 
   const PreparedPhase& phase_;
   const Plan& plan_;
-  ReduceFunction reduce_;
+  const CustomOp* const user_;  // a user-defined operator, or nullptr
+  ReduceFunction reduce_;       // nullptr with one
   ReduceSpec spec_;
   uint32_t element_bytes_;
   uint32_t ranks_;

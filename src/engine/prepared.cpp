@@ -264,10 +264,6 @@ Scatter scatter_of(const std::vector<ElementRange>& units, uint32_t element_byte
   return scatter;
 }
 
-bool reduces(PhaseKind kind) {
-  return kind == PhaseKind::kReduceScatter || kind == PhaseKind::kAllReduce || kind == PhaseKind::kReduce;
-}
-
 // An average is divided once: when the last reducing phase of the chunk is done.
 void mark_average(std::vector<PreparedPhase>& phases, ReduceOp op) {
   if (op != ReduceOp::kAvg) return;
@@ -340,12 +336,30 @@ Status prepare_chunk(Preparation& p, uint32_t index) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Prepared>> prepare(const PrepareRequest& request, const Schedule& schedule,
+namespace {
+
+// The input of a pre-multiplied sum is multiplied into the receive buffer where that is as long, which makes the call
+// one in place; else into staging, whatever the caller's buffers are to each other.
+PrepareRequest with_scaled_input(PrepareRequest request, int32_t rank, Prepared& result) {
+  if (request.op != kPreMulSum) return request;
+  const Collective collective = request.collective;
+  const bool whole = collective == Collective::kAllReduce || request.half ||
+                     (collective == Collective::kReduce && request.root == rank);
+  request.in_place = whole;
+  result.scaled = whole ? Prepared::Scaled::kIntoRecv : Prepared::Scaled::kIntoStaging;
+  return request;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Prepared>> prepare(const PrepareRequest& asked, const Schedule& schedule,
                                                 const PrepareContext& context) {
   auto result = std::make_shared<Prepared>();
+  const PrepareRequest request = with_scaled_input(asked, context.rank, *result);
   result->collective = request.collective;
   result->type = request.type;
   result->op = request.op;
+  result->custom = request.custom;
   result->root = request.root;
   result->in_place = request.in_place;
   result->count = request.count;
@@ -369,6 +383,10 @@ Result<std::shared_ptr<const Prepared>> prepare(const PrepareRequest& request, c
     p.shards = consecutive_ranges(known_blocks(*request.blocks, request.collective).counts);
   }
   for (uint32_t chunk = 0; chunk < schedule.chunks.size(); ++chunk) TRY(prepare_chunk(p, chunk));
+  if (result->scaled == Prepared::Scaled::kIntoStaging) {
+    result->scaled_offset = (result->staging_bytes + 63) / 64 * 64;
+    result->staging_bytes = result->scaled_offset + p.elements * p.element_bytes;
+  }
   return std::shared_ptr<const Prepared>(std::move(result));
 }
 

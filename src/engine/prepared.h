@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "base/types.h"
 #include "engine/call_options.h"
+#include "engine/custom_op.h"
 #include "engine/layout.h"
 #include "engine/plan_cache.h"
 #include "engine/uneven_blocks.h"
@@ -77,6 +78,7 @@ struct Prepared {
   Collective collective = Collective::kAllReduce;
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
+  SharedOp custom;  // of the caller's making, or none
   int32_t root = 0;
   bool in_place = false;
   uint64_t count = 0;  // as the caller gave it
@@ -84,6 +86,10 @@ struct Prepared {
   uint32_t stages = 0;                             // most phases of a chunk
   std::vector<std::vector<PreparedPhase>> phases;  // [chunk][stage]
   uint64_t staging_bytes = 0;
+  // A pre-multiplied sum: where the multiplied input goes, chunk by chunk, when the first phase of the chunk starts.
+  // What the phases call the send buffer is there.
+  enum class Scaled : uint8_t { kNo, kIntoRecv, kIntoStaging } scaled = Scaled::kNo;
+  uint64_t scaled_offset = 0;  // in staging
   int32_t ranks = 1;
   uint32_t segments_in_flight = kSegmentsInFlight;  // of one step
   bool data = true;                                 // false: steps run, but no buffer is touched
@@ -102,6 +108,7 @@ struct PrepareRequest {
   uint64_t count = 0;
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
+  SharedOp custom;  // the operator, where it is of the caller's making; compared by identity
   int32_t root = 0;
   bool in_place = false;
   int32_t peer = -1;      // send, recv

@@ -166,11 +166,11 @@ Status check_structure(const std::vector<Plan>& plans) {
 
 }  // namespace checking
 
-Status check_plans(const std::vector<Plan>& all_ranks) {
+Status check_plans(const std::vector<Plan>& all_ranks, SumOrder order) {
   TRY(checking::check_structure(all_ranks));
   const std::vector<checking::Matches> matches = TRY(checking::match_messages(all_ranks));
   for (const Plan& plan : all_ranks) TRY(checking::check_order(plan));
-  return checking::execute(all_ranks, matches);
+  return checking::execute(all_ranks, matches, order);
 }
 
 }  // namespace trestle

@@ -13,9 +13,11 @@
 //   runs (no
 //              deadlock), reads set blocks that hold the logical blocks it names (all-to-all: any), adds each rank's contribution at most
 //              once (barrier: any number of times), and in the end every output holds what the table in plan.h says.
+//   rank order (if asked for, of what reduces) a Reduce puts together sums of neighbouring ranks, in rank order
 // The first fault found is an Error (kInternalError) whose sentence names rank, step and block.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "base/result.h"
@@ -23,8 +25,10 @@
 
 namespace trestle {
 
+enum class SumOrder : uint8_t { kAny, kOfRanks };
+
 // all_ranks[r] is the plan of rank r. All are of one kind, except that kSend goes with kRecv. in_place may differ
 // between ranks.
-Status check_plans(const std::vector<Plan>& all_ranks);
+Status check_plans(const std::vector<Plan>& all_ranks, SumOrder order = SumOrder::kAny);
 
 }  // namespace trestle

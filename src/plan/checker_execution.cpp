@@ -59,8 +59,8 @@ class Waiters {
 
 class Execution {
  public:
-  Execution(const std::vector<Plan>& plans, const std::vector<Matches>& matches)
-      : plans_(plans), matches_(matches), words_((plans.size() + 63) / 64), sum_(words_) {}
+  Execution(const std::vector<Plan>& plans, const std::vector<Matches>& matches, SumOrder order)
+      : plans_(plans), matches_(matches), order_(order), words_((plans.size() + 63) / 64), sum_(words_) {}
 
   Status run();
 
@@ -82,6 +82,7 @@ class Execution {
 
   Status perform(const Node& node);
   Status take(const Node& at, const Node& reader, const Source& source);
+  Status check_follows(const Node& reader, const uint64_t* add) const;
   Status check_straight(const Node& node) const;
   void complete(uint32_t node);
   void release(uint32_t node);
@@ -92,6 +93,7 @@ class Execution {
 
   const std::vector<Plan>& plans_;
   const std::vector<Matches>& matches_;
+  const SumOrder order_;
   size_t words_;
   std::vector<Cells> cells_;
   std::vector<Memory> memories_;
@@ -206,6 +208,7 @@ Status Execution::take(const Node& at, const Node& reader, const Source& source)
   }
   const uint64_t* add = memories_[at.rank].contributions(cell);
   const bool may_repeat = plan.kind == PhaseKind::kBarrier;
+  if (order_ == SumOrder::kOfRanks && reduces(plan.kind)) TRY(check_follows(reader, add));
   for (size_t w = 0; w < words_; ++w) {
     if (const uint64_t twice = sum_[w] & add[w]; twice != 0 && !may_repeat) {
       return fault(step_name(plans_[reader.rank], reader.step) + " adds the contribution of rank " +
@@ -216,6 +219,22 @@ Status Execution::take(const Node& at, const Node& reader, const Source& source)
   }
   sum_logical_ = logical;
   return {};
+}
+
+// That the ranks of a source come right after those of the sources before it. Single contributions are runs of ranks,
+// so by induction all sums are, put together in rank order.
+Status Execution::check_follows(const Node& reader, const uint64_t* add) const {
+  int64_t last = -1;
+  for (size_t w = words_; w-- > 0 && last < 0;) {
+    if (sum_[w] != 0) last = static_cast<int64_t>(w * 64 + 63 - static_cast<size_t>(__builtin_clzll(sum_[w])));
+  }
+  size_t w = 0;
+  while (w < words_ && add[w] == 0) ++w;
+  if (last < 0 || w == words_) return {};
+  const auto first = static_cast<int64_t>(w * 64 + static_cast<size_t>(__builtin_ctzll(add[w])));
+  if (first == last + 1) return {};
+  return fault(step_name(plans_[reader.rank], reader.step) + " adds ranks from " + std::to_string(first) +
+               " on to a sum that ends with rank " + std::to_string(last) + ", which is not rank order");
 }
 
 // Where only two ranks know the length of a block: what arrives is the sender's own, and lies where it stays.
@@ -374,8 +393,8 @@ Status Execution::check_outputs(const Plan& plan) {
 
 }  // namespace
 
-Status execute(const std::vector<Plan>& plans, const std::vector<Matches>& matches) {
-  return Execution(plans, matches).run();
+Status execute(const std::vector<Plan>& plans, const std::vector<Matches>& matches, SumOrder order) {
+  return Execution(plans, matches, order).run();
 }
 
 }  // namespace trestle::checking

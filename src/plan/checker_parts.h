@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "plan/checker.h"
 #include "plan/plan.h"
 
 namespace trestle::checking {
@@ -18,10 +19,11 @@ struct Matches {
 };
 
 // Each expects that the ones before it passed.
-Status check_structure(const std::vector<Plan>& plans);                               // checker.cpp
-Result<std::vector<Matches>> match_messages(const std::vector<Plan>& plans);          // checker_messages.cpp
-Status check_order(const Plan& plan);                                                 // checker_order.cpp
-Status execute(const std::vector<Plan>& plans, const std::vector<Matches>& matches);  // checker_execution.cpp
+Status check_structure(const std::vector<Plan>& plans);                       // checker.cpp
+Result<std::vector<Matches>> match_messages(const std::vector<Plan>& plans);  // checker_messages.cpp
+Status check_order(const Plan& plan);                                         // checker_order.cpp
+Status execute(const std::vector<Plan>& plans, const std::vector<Matches>& matches,
+               SumOrder order);  // checker_execution.cpp
 
 // "rank 2, step 5 (send to 3)"
 std::string step_name(const Plan& plan, uint32_t step);

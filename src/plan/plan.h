@@ -58,6 +58,9 @@ constexpr bool has_root(PhaseKind kind) {
   return known == PhaseKind::kReduce || known == PhaseKind::kBroadcast || known == PhaseKind::kGather ||
          known == PhaseKind::kScatter;
 }
+constexpr bool reduces(PhaseKind kind) {
+  return kind == PhaseKind::kReduceScatter || kind == PhaseKind::kAllReduce || kind == PhaseKind::kReduce;
+}
 const char* to_string(PhaseKind kind);
 
 enum class Space : uint8_t { kInput, kOutput, kScratch };

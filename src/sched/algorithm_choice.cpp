@@ -10,7 +10,9 @@ std::vector<uint16_t> AlgorithmChoice::allowed(PhaseKind kind, uint8_t dimension
   if (const auto fixed = model_.fixed_algorithm(PhaseChoice{dimension, kind, 0})) return {*fixed};
   const auto rows = algorithms();
   const int32_t size = group_size(model_.topology(), PhaseChoice{dimension, kind, 0});
-  const auto serves = [&](uint16_t algorithm) { return rows[algorithm].serves(kind, size); };
+  const auto serves = [&](uint16_t algorithm) {
+    return rows[algorithm].serves(kind, size) && (!rank_order_ || keeps_rank_order(rows[algorithm], kind, size));
+  };
   if (rule_ != nullptr && !rule_->exclude) {
     const std::vector<uint16_t>& names = rule_->algorithms;
     if (dimension != kFlat) {
@@ -43,10 +45,12 @@ PhaseChoice AlgorithmChoice::cheapest(PhaseKind kind, uint8_t dimension, PhaseBy
   return best;
 }
 
-std::string serving_all(const std::vector<PhaseKind>& kinds, int32_t size) {
+std::string serving_all(const std::vector<PhaseKind>& kinds, int32_t size, bool rank_order) {
   std::string names;
   for (const Algorithm& row : algorithms()) {
-    const auto serves = [&](PhaseKind kind) { return row.serves(kind, size); };
+    const auto serves = [&](PhaseKind kind) {
+      return row.serves(kind, size) && (!rank_order || keeps_rank_order(row, kind, size));
+    };
     if (std::ranges::all_of(kinds, serves)) names.append(" ").append(row.name);
   }
   return names;

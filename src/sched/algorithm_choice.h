@@ -12,8 +12,10 @@ namespace trestle {
 
 class AlgorithmChoice {
  public:
-  // `rule` may be nullptr: a free choice. Both outlive this.
-  AlgorithmChoice(const AlgorithmRule* rule, CostModel& model) : rule_(rule), model_(model) {}
+  // `rule` may be nullptr: a free choice. Both outlive this. rank_order: of what reduces only what does so in that
+  // order.
+  AlgorithmChoice(const AlgorithmRule* rule, CostModel& model, bool rank_order = false)
+      : rule_(rule), model_(model), rank_order_(rank_order) {}
 
   // In the order of the catalog. A list per dimension means for kFlat: the first entry that can serve.
   std::vector<uint16_t> allowed(PhaseKind kind, uint8_t dimension) const;
@@ -28,10 +30,11 @@ class AlgorithmChoice {
  private:
   const AlgorithmRule* rule_;
   CostModel& model_;
+  const bool rank_order_;
 };
 
 // Names of the catalog's algorithms that serve all (one) of these kinds for a group, each after a blank.
-std::string serving_all(const std::vector<PhaseKind>& kinds, int32_t size);
+std::string serving_all(const std::vector<PhaseKind>& kinds, int32_t size, bool rank_order = false);
 std::string serving_any(const std::vector<PhaseKind>& kinds, int32_t size);
 
 }  // namespace trestle

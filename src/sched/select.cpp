@@ -75,7 +75,7 @@ class Selector {
         intra_(intra),
         shape_(shape_of(request.collective, request.decoupled)),
         model_(topology),
-        choice_(rule, model_),
+        choice_(rule, model_, request.rank_order),
         ways_(possible_ways()) {}
 
   // Whether the rule leaves any way to do this collective.
@@ -330,10 +330,11 @@ Error cannot_serve(const AlgorithmRule& rule, const SelectionRequest& request, c
     std::vector<PhaseKind> kinds;
     if (shape.reduce_scatter) kinds.push_back(PhaseKind::kReduceScatter);
     if (shape.all_gather) kinds.push_back(PhaseKind::kAllGather);
-    names = serving_all(kinds, topology.ranks());
+    names = serving_all(kinds, topology.ranks(), request.rank_order);
   }
   const std::string what = std::string(to_string(request.collective)) + (request.decoupled ? " in two halves" : "") +
-                           " of " + std::to_string(topology.ranks()) + " ranks";
+                           (request.rank_order ? " in rank order" : "") + " of " + std::to_string(topology.ranks()) +
+                           " ranks";
   return Error{Code::kInvalidArgument, "TRESTLE_ALGO: '" + rule.text + "' " +
                                            (rule.exclude ? "leaves no algorithm for " : "cannot serve ") + what +
                                            "; those that can:" + names};
@@ -389,6 +390,7 @@ Result<Schedule> select_from(const SelectionRequest& request, const Topology& to
                              std::vector<SelectionCandidate>* candidates) {
   TRY(check_request(request));
   const Policy* policy = TRY(find_policy(config.policy));
+  if (request.rank_order) policy = TRY(find_policy("baseline"));
   const PriorityRule intra = TRY(find_priority_rule(config.intra));
   const AlgorithmRules rules = TRY(AlgorithmRules::parse(config.algo));
   const AlgorithmRules::Entry* entry = rules.find(request.collective, request.bytes);

@@ -45,6 +45,9 @@ struct SelectionRequest {
   int32_t root = 0;
   bool decoupled =
       false;  // all-reduce whose halves are separated: RS phases then AG phases over canonical blocks, never a flat AR
+  // The operator is not commutative: every sum is folded in rank order. Only algorithms that do, and the baseline's
+  // order of dimensions: innermost first, so that what has been summed is always a run of neighbouring ranks.
+  bool rank_order = false;
 };
 
 // Checks the grammar and the names; errors list what can serve.

@@ -27,7 +27,7 @@ constexpr uint32_t operation_check(Collective collective, bool half, DataType ty
   return static_cast<uint32_t>(collective) | static_cast<uint32_t>(half) << 4 | static_cast<uint32_t>(type) << 5 |
          static_cast<uint32_t>(op) << 9 | static_cast<uint32_t>(hash >> 44) << 12;
 }
-static_assert(kCollectives <= 16 && kDataTypes <= 16 && kReduceOps <= 8);
+static_assert(kCollectives <= 16 && kDataTypes <= 16 && kAllReduceOps <= 8);
 
 // "rank 2 runs operation 17 as broadcast of float (hash 0a1b2c), rank 0 as allreduce of float, sum (hash 3d4e5f)"
 struct OperationRun {

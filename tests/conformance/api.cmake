@@ -16,6 +16,10 @@ if(TARGET trestle)
     ${CMAKE_CURRENT_LIST_DIR}/api_collectives_test.cpp)
   trestle_test(NAME api_vectors_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_vectors_test.cpp)
+  trestle_test(NAME api_redops_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/api_redops_cases.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/api_redops_life_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/api_redops_test.cpp)
   trestle_test(NAME api_persistent_test LABEL conformance LIBS trestle_api_calls SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_persistent_test.cpp)
   trestle_test(NAME api_order_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES

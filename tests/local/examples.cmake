@@ -36,6 +36,7 @@ if(TARGET trestle AND TARGET trestle_cli AND SODIUM_FOUND)
   trestle_example(threads)
   trestle_example(training_step 4)
   trestle_example(transpose 4)
+  trestle_example(user_reduction 4)
   get_property(examples GLOBAL PROPERTY trestle_examples)
   add_custom_target(trestle_examples DEPENDS ${examples}) # all of them, by hand
 

@@ -17,6 +17,11 @@ std::string case_name(const Algorithm& row, PhaseKind kind, int32_t size, int32_
          std::to_string(root) + ", in place " + std::to_string(static_cast<int>(in_place));
 }
 
+// A row that says so has to keep rank order.
+SumOrder order_of(const Algorithm& row, PhaseKind kind, int32_t size) {
+  return keeps_rank_order(row, kind, size) ? SumOrder::kOfRanks : SumOrder::kAny;
+}
+
 class Conformance : public ::testing::TestWithParam<size_t> {};
 
 TEST_P(Conformance, EveryPlanIsRight) {
@@ -27,7 +32,7 @@ TEST_P(Conformance, EveryPlanIsRight) {
       if (!row.serves(kind, size)) continue;
       for (int32_t root = 0; root < (has_root(kind) ? size : 1); ++root) {
         for (InPlace in_place : {InPlace::kNo, InPlace::kYes, InPlace::kOddRanks}) {
-          const Status status = check_plans(plans_of_group(row, kind, size, root, in_place));
+          const Status status = check_plans(plans_of_group(row, kind, size, root, in_place), order_of(row, kind, size));
           ASSERT_TRUE(status.ok()) << case_name(row, kind, size, root, in_place) << ": " << status.error().message;
           ++cases;
         }
@@ -45,7 +50,7 @@ TEST_P(Conformance, LargerGroupsToo) {
       if (!row.serves(kind, size)) continue;
       for (InPlace in_place : {InPlace::kNo, InPlace::kYes}) {
         const int32_t root = has_root(kind) ? size / 3 : 0;
-        const Status status = check_plans(plans_of_group(row, kind, size, root, in_place));
+        const Status status = check_plans(plans_of_group(row, kind, size, root, in_place), order_of(row, kind, size));
         ASSERT_TRUE(status.ok()) << case_name(row, kind, size, root, in_place) << ": " << status.error().message;
       }
     }
@@ -69,6 +74,22 @@ std::string row_name(const ::testing::TestParamInfo<size_t>& info) {
 INSTANTIATE_TEST_SUITE_P(Rows, Conformance, ::testing::Range(size_t{0}, algorithms().size()), row_name);
 
 // The scratch that each header promises.
+// The check tells the difference, and there is a way for every kind.
+TEST(RankOrder, IsKeptBySomeAndNotByOthers) {
+  for (const char* name : {"ring", "hd"}) {
+    const Algorithm& row = *find_algorithm(name).value();
+    const Status status =
+        check_plans(plans_of_group(row, PhaseKind::kReduceScatter, 5, 0, InPlace::kNo), SumOrder::kOfRanks);
+    ASSERT_FALSE(status.ok()) << name;
+    EXPECT_NE(status.error().message.find("not rank order"), std::string::npos) << status.error().message;
+  }
+  for (PhaseKind kind : {PhaseKind::kReduceScatter, PhaseKind::kAllReduce, PhaseKind::kReduce}) {
+    for (int32_t size = 1; size <= kLargestGroup; ++size) {
+      EXPECT_TRUE(keeps_rank_order(*find_algorithm("direct").value(), kind, size));
+    }
+  }
+}
+
 TEST(Scratch, StaysWithinWhatTheFilesSay) {
   for (const Algorithm& row : algorithms()) {
     for (PhaseKind kind : kAllKinds) {

@@ -40,6 +40,30 @@ TEST_F(Caches, WhatIsNotPinnedGoesWhenItIsFull) {
   EXPECT_NE(get(1), kept.get());
 }
 
+// Two operators of one kind are two, and one made where another was must not find what was prepared for that.
+TEST_F(Caches, AnOperatorOfTheCallersIsItself) {
+  const auto with = [](SharedOp op) {
+    PreparedKey result = key(7);
+    result.request.op = kUserCommutative;
+    result.request.custom = std::move(op);
+    return result;
+  };
+  SharedOp first = std::make_shared<const CustomOp>();
+  const auto second = std::make_shared<const CustomOp>();
+  const auto one = cache.get(with(first), build).value();
+  EXPECT_EQ(cache.get(with(first), build).value(), one);
+  EXPECT_NE(cache.get(with(second), build).value(), one);
+  const auto pinned = cache.pin(with(second), build).value();
+  const std::weak_ptr<const CustomOp> alive = first;
+  cache.drop(first.get());
+  cache.drop(second.get());
+  EXPECT_EQ(forgotten, std::set<const Prepared*>{one.get()});
+  first.reset();
+  EXPECT_TRUE(alive.expired()) << "the cache keeps what was destroyed";
+  EXPECT_EQ(cache.get(with(second), build).value(), pinned);
+  cache.unpin(with(second));
+}
+
 TEST_F(Caches, WhatIsPinnedStaysUntilItIsUnpinnedAsOften) {
   const auto pinned = cache.pin(key(1), build).value();
   ASSERT_EQ(cache.pin(key(1), build).value(), pinned);

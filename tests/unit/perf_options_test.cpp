@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "perf/driver/options.h"
+#include "perf/driver/types.h"
 
 namespace trestle::perf {
 namespace {
@@ -60,7 +61,8 @@ TEST(PerfOptions, TheLastFlagHolds) {
 TEST(PerfOptions, AllMeansEveryTypeAndOperator) {
   const Options options = parse({"-d", "all", "-o", "all"}).options;
   EXPECT_EQ(options.types.size(), static_cast<size_t>(trestleNumTypes));
-  EXPECT_EQ(options.ops.size(), static_cast<size_t>(trestleNumOps));
+  EXPECT_EQ(options.ops.size(), static_cast<size_t>(kOps));
+  EXPECT_EQ(options.ops.back(), kMulSum);
 }
 
 TEST(PerfOptions, FlagsOfGpusAreAnsweredWithASentence) {
@@ -93,7 +95,7 @@ TEST(PerfOptions, RefusesWithASentence) {
       {{"-b", "1X"}, "-b takes a size"},
       {{"-b", "64M"}, "is more than -e"},
       {{"-d", "int7"}, "int8 uint8 int32"},
-      {{"-o", "mulsum"}, "sum prod max min avg"},
+      {{"-o", "sumsum"}, "sum prod max min avg"},
       {{"-n", "0"}, "-n takes a whole number from 1"},
       {{"-n", "3x"}, "-n takes a whole number"},
       {{"-z", "4"}, "0 to 3"},

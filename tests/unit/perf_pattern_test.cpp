@@ -95,7 +95,9 @@ void check_float(trestleDataType_t type, trestleRedOp_t op, int nranks) {
     std::shuffle(order.begin(), order.end(), random);
     double total = 0;
     for (size_t k = 0; k < order.size(); ++k) {
-      const double value = decode(word_at(inputs[order[k]], bytes, i), format.exponent_bits, format.mantissa_bits);
+      const int scalar = op == kMulSum ? mul_sum_scalar(static_cast<int>(order[k])) : 1;
+      const double value =
+          decode(word_at(inputs[order[k]], bytes, i), format.exponent_bits, format.mantissa_bits) * scalar;
       total = k == 0 ? value : fold_floats(op, total, value);
       const bool exact = op == trestleMax || op == trestleMin || representable(total, format);
       ASSERT_TRUE(exact) << type_info(type).name << " " << op_name(op) << " n=" << nranks << " element " << i << " "
@@ -122,7 +124,9 @@ void check_integer(trestleDataType_t type, trestleRedOp_t op, int nranks) {
   for (int r = 1; r < nranks; ++r) {
     fill_contribution(what, r, 0, count, input.data());
     for (size_t i = 0; i < count; ++i) {
-      const Word a = static_cast<Word>(total[i]), b = static_cast<Word>(input[i]);
+      const int scalar = op == kMulSum ? mul_sum_scalar(r) : 1;
+      const Word a = static_cast<Word>(total[i]),
+                 b = static_cast<Word>(static_cast<Word>(input[i]) * static_cast<Word>(scalar));
       switch (op) {
         case trestleProd:
           total[i] = static_cast<Integer>(static_cast<Word>(a * b));
@@ -154,7 +158,7 @@ void check_integer(trestleDataType_t type, trestleRedOp_t op, int nranks) {
 
 TEST(PerfPattern, ClosedFormsAreWhatAllRanksAddUpTo) {
   for (const int nranks : {1, 2, 3, 4, 5, 7, 8, 16, 33, 100}) {
-    for (int o = 0; o < trestleNumOps; ++o) {
+    for (int o = 0; o < kOps; ++o) {
       const trestleRedOp_t op = static_cast<trestleRedOp_t>(o);
       for (const trestleDataType_t type :
            {trestleFloat16, trestleBfloat16, trestleFloat8e4m3, trestleFloat8e5m2, trestleFloat32, trestleFloat64}) {
@@ -191,7 +195,7 @@ TEST(PerfPattern, EncodersRoundToNearestEven) {
 }
 
 TEST(PerfPattern, PiecesAreTheSameAsTheWhole) {
-  for (int o = 0; o < trestleNumOps; ++o) {
+  for (int o = 0; o < kOps; ++o) {
     const Reduction what{trestleFloat32, static_cast<trestleRedOp_t>(o), 5, 9};
     std::vector<uint32_t> whole(1000), piece(100);
     fill_contribution(what, 3, 0, 1000, whole.data());

@@ -49,6 +49,20 @@ SelectionRequest random_request(Rng& rng, const Topology& topology) {
   return request;
 }
 
+// Innermost dimensions first, so that every sum is of neighbouring ranks.
+bool keeps_rank_order(const Schedule& schedule, const Topology& topology) {
+  for (const ChunkSchedule& chunk : schedule.chunks) {
+    int last = -1;
+    for (const PhaseChoice& phase : chunk.phases) {
+      if (!reduces(phase.kind)) continue;
+      const Algorithm& row = algorithms()[phase.algorithm];
+      if (!keeps_rank_order(row, phase.kind, group_size(topology, phase)) || phase.dimension <= last) return false;
+      last = phase.dimension;
+    }
+  }
+  return true;
+}
+
 // Starts phases in the agreed orders, completing the oldest one whenever nothing can start: must never get stuck.
 bool replays(const Schedule& schedule, uint32_t in_flight) {
   std::vector<uint32_t> stage(schedule.chunks.size(), 0);
@@ -371,6 +385,40 @@ TEST(Schedule, HashSeesEveryField) {
   changed([](Schedule& s) { s.orders[0].order[0].chunk = 1; });
   changed([](Schedule& s) { s.orders[0].order[0].stage = 1; });
   changed([](Schedule& s) { s.orders.clear(); });
+}
+
+// Whatever the policy: what is not commutative is put together in rank order, or refused.
+TEST(RankOrder, IsKeptByWhatIsSelected) {
+  Rng rng(4711);
+  int several_dimensions = 0;
+  for (int i = 0; i < 300; ++i) {
+    const Topology topology = random_topology(rng);
+    SelectionRequest request = random_request(rng, topology);
+    if (!reduces(request.collective)) continue;
+    request.rank_order = true;
+    SelectionConfig config;
+    config.policy = policies()[rng.below(policies().size())].name;
+    const Result<Schedule> schedule = select_schedule(request, topology, config);
+    ASSERT_TRUE(schedule.ok()) << schedule.error().message;
+    EXPECT_TRUE(keeps_rank_order(schedule.value(), topology)) << to_string(schedule.value(), topology);
+    several_dimensions += schedule.value().orders.size() > 1 ? 1 : 0;
+  }
+  EXPECT_GT(several_dimensions, 10);
+}
+
+TEST(RankOrder, RefusesWhatDoesNotKeepItWithThoseThatDo) {
+  Topology topology;
+  topology.dimensions.emplace_back().size = 4;
+  SelectionRequest request{.collective = Collective::kReduceScatter, .bytes = 4096, .element_bytes = 4};
+  request.rank_order = true;
+  for (const char* algo : {"ring", "hd", "^direct"}) {
+    SelectionConfig config;
+    config.algo = algo;
+    const Result<Schedule> schedule = select_schedule(request, topology, config);
+    ASSERT_FALSE(schedule.ok()) << algo;
+    EXPECT_NE(schedule.error().message.find("in rank order of 4 ranks; those that can: direct"), std::string::npos)
+        << schedule.error().message;
+  }
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ std::optional<ControlStory> decode_story(const std::string& payload, int32_t ran
   const auto code = in.integer<int32_t>();
   story.error.message = in.text(kMaxSentence);
   if (!in.at_end() || story.origin < 0 || story.origin >= ranks) return std::nullopt;
-  const bool known = code > static_cast<int>(Code::kSuccess) && code <= static_cast<int>(Code::kAborted);
+  const bool known = code > static_cast<int>(Code::kSuccess) && code <= static_cast<int>(kLastCode);
   story.error.code = known ? static_cast<Code>(code) : Code::kRemoteError;
   return story;
 }

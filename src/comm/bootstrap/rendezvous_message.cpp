@@ -64,7 +64,7 @@ Result<JoinAnswer> decode_join_answer(std::string_view bytes) {
   for (uint32_t left = in.count(4); left > 0 && in.ok(); --left) answer.addresses.emplace_back(in.text(kMaxAddress));
   for (uint32_t left = in.count(4); left > 0 && in.ok(); --left) answer.names.emplace_back(in.text(kMaxName));
   answer.holder = in.text(kMaxName);
-  if (!in.at_end() || code < 0 || code > static_cast<int>(Code::kAborted)) return unreadable("the rendezvous");
+  if (!in.at_end() || code < 0 || code > static_cast<int>(kLastCode)) return unreadable("the rendezvous");
   answer.error.code = static_cast<Code>(code);
   return answer;
 }
@@ -78,7 +78,7 @@ Result<JoinReport> decode_join_report(std::string_view bytes) {
   JoinReport report;
   const auto code = in.integer<int32_t>();
   report.error.message = in.text(kMaxSentence);
-  if (!in.at_end() || code < 0 || code > static_cast<int>(Code::kAborted)) return unreadable("a rank");
+  if (!in.at_end() || code < 0 || code > static_cast<int>(kLastCode)) return unreadable("a rank");
   report.error.code = static_cast<Code>(code);
   return report;
 }

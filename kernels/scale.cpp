@@ -1,0 +1,26 @@
+#include "kernels/scale.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "kernels/reduce.h"
+
+namespace trestle {
+
+// A product of two sources, the second of which is the number again and again: the loops are there, and a few pages of
+// it stay in the first-level cache.
+void scale(std::byte* dst, const std::byte* src, size_t elements, DataType type, const void* scalar) {
+  alignas(64) std::array<std::byte, 4096> factors;
+  const size_t element_bytes = size_of(type);
+  const size_t block = std::min(elements, factors.size() / element_bytes);
+  for (size_t i = 0; i < block; ++i) std::memcpy(factors.data() + i * element_bytes, scalar, element_bytes);
+  const ReduceFunction product = find_reduce(type, ReduceOp::kProd);
+  const ReduceSpec spec{type, ReduceOp::kProd, 0, false};
+  for (size_t begin = 0; begin < elements; begin += block) {
+    const std::array<const std::byte*, 2> sources = {src + begin * element_bytes, factors.data()};
+    product(dst + begin * element_bytes, sources, std::min(block, elements - begin), spec);
+  }
+}
+
+}  // namespace trestle
