@@ -60,6 +60,10 @@ std::optional<Mapping> parse_line(const char* line) {
   return mapping;
 }
 
+bool is_of(const struct stat& info, dev_t device, ino_t inode) {
+  return info.st_dev == device && info.st_ino == inode;
+}
+
 struct CloseFile {
   void operator()(FILE* file) const { std::fclose(file); }
 };
@@ -124,16 +128,19 @@ Result<UniqueFd> sealed_descriptor(const std::string& what, dev_t device, ino_t 
   }
   bool open_somewhere = false;
   while (const dirent* entry = readdir(directory.get())) {
-    const int fd = std::atoi(entry->d_name);
+    // Other threads open and close descriptors meanwhile: numbers are only looked at, and a copy says what it is of.
     struct stat info {};
-    if (entry->d_name[0] == '.' || fstat(fd, &info) != 0 || info.st_dev != device || info.st_ino != inode) continue;
+    const bool is_it = fstatat(dirfd(directory.get()), entry->d_name, &info, 0) == 0 && is_of(info, device, inode);
+    if (!is_it) continue;
+    UniqueFd copy(fcntl(std::atoi(entry->d_name), F_DUPFD_CLOEXEC, 0));
+    if (!copy && errno != EBADF) {
+      return Error{Code::kSystemError, std::string("cannot duplicate a descriptor: ") + std::strerror(errno)};
+    }
+    if (!copy || fstat(copy.get(), &info) != 0 || !is_of(info, device, inode)) continue;
     open_somewhere = true;
-    const int seals = fcntl(fd, F_GET_SEALS);
-    if (seals < 0) continue;
-    if ((seals & F_SEAL_SHRINK) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0) continue;
-    UniqueFd copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
-    if (copy) return copy;
-    return Error{Code::kSystemError, std::string("cannot duplicate a descriptor: ") + std::strerror(errno)};
+    const int seals = fcntl(copy.get(), F_GET_SEALS);
+    const bool sealed = seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+    if (sealed || fcntl(copy.get(), F_ADD_SEALS, F_SEAL_SHRINK) == 0) return copy;
   }
   if (!open_somewhere) {
     return Error{Code::kInvalidArgument, what +
