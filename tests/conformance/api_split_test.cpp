@@ -151,6 +151,18 @@ TEST(ApiSplit, TheConfigHoldsForTheNewCommunicator) {
   });
 }
 
+// The last part may come in just when its waiter lies down to sleep.
+TEST(ApiSplit, ManySplitsWithoutColorBetweenSleepers) {
+  if (!ranks::proofs()) GTEST_SKIP() << "without libsodium ranks live in one process";
+  const auto body = [](ranks::Process&, trestleComm_t comm) {
+    for (int i = 0; i < 500; ++i) {
+      trestleComm_t none = nullptr;
+      ASSERT_TRUE(ranks::succeeded(trestleCommSplit(comm, TRESTLE_SPLIT_NOCOLOR, 0, &none, nullptr), comm));
+    }
+  };
+  ranks::on_processes({.ranks = 4}, body);
+}
+
 TEST(ApiSplit, ARankThatDiesInsteadIsNamed) {
   if (!ranks::proofs()) GTEST_SKIP() << "without libsodium ranks live in one process";
   ranks::Job job{.ranks = 3};
