@@ -20,6 +20,7 @@ std::span<const Algorithm> algorithms() {
       kBinomialTree,       // binomial
       kBruck,              // bruck
       kDissemination,      // dissemination
+      kChain,              // chain
   };
   return kTable;
 }

@@ -33,6 +33,7 @@ struct Algorithm {
   std::string_view summary;  // one line for people
   // Whether it serves this phase; group sizes from 1 on.
   bool (*serves)(PhaseKind kind, int32_t group_size);
+  // Rows that share it are names for the same plans where they serve the same phase; selection tries one of them.
   Plan (*build)(const PlanRequest& request);
   AlgorithmCost (*cost)(PhaseKind kind, int32_t group_size);
   // Of kinds that reduce and that it serves: whether all partial sums are of consecutive ranks and are put together in
@@ -47,7 +48,7 @@ inline bool keeps_rank_order(const Algorithm& algorithm, PhaseKind kind, int32_t
 }
 
 // ring, direct, hd (halving-doubling), rd (recursive doubling), tree (binary), dbtree (double binary), binomial, bruck,
-// dissemination
+// dissemination, chain
 std::span<const Algorithm> algorithms();
 // By name; an unknown name is an error that lists the names.
 Result<const Algorithm*> find_algorithm(std::string_view name);

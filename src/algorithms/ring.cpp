@@ -6,15 +6,24 @@
 //     round 1   0 --2--> 1 --3--> 2 --0--> 3 --1--> 0
 //     round 2   0 --1--> 1 --2--> 2 --3--> 3 --0--> 0      rank r now holds block r
 //   all-gather: rank r starts with block r and passes on what it got last, n-1 rounds.
-//   all-reduce: the first, then the second. broadcast, reduce: one block through the chain that starts at or ends in
-//   the root; the engine's segments make it a pipeline.
+//   all-reduce: the first, then the second.
+//
+// chain: a second name for what a ring is in a broadcast or reduce: one block through the chain that starts at or ends
+// in the root. The engine's segments make it a pipeline: a rank passes on a segment while the next one comes.
+//
+//   root 1:   broadcast  1 ---> 2 ---> 3 ---> 0        reduce  2 ---> 3 ---> 0 ---> 1
+//
+// With s segments of equal length the last rank has all after n-2+s times that of a segment: for large data every link
+// carries it just once, the least possible, where a tree's inner ranks send it twice; for small data n-1 steps are too
+// many.
 //
 // Cost: n-1 steps and (n-1)/n of the data each way, which is the least possible; all-reduce twice that. Chains: n-1
 // steps, all data. Scratch: reduce-scatter 2 blocks, used in turn; all-reduce none (partial sums go to the output);
 // reduce 1. Order of summation of block b: ranks b+1, b+2, ... b.
 //
 // Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations, J. Parallel Distrib. Comput.
-// 69 (2009).
+// 69 (2009). Pipelined chain: Pjesivac-Grbovic, Angskun, Bosilca, Fagg, Gabriel, Dongarra: Performance analysis of MPI
+// collective operations, Cluster Computing 10 (2007).
 #include <algorithm>
 
 #include "algorithms/rows.h"
@@ -24,17 +33,19 @@ namespace trestle {
 
 namespace {
 
+bool chain_serves(PhaseKind kind, int32_t group_size) {
+  return group_size >= 1 && (kind == PhaseKind::kReduce || kind == PhaseKind::kBroadcast);
+}
+
 bool serves(PhaseKind kind, int32_t group_size) {
   if (group_size < 1) return false;
   switch (kind) {
     case PhaseKind::kReduceScatter:
     case PhaseKind::kAllGather:
     case PhaseKind::kAllReduce:
-    case PhaseKind::kReduce:
-    case PhaseKind::kBroadcast:
       return true;
     default:
-      return false;
+      return chain_serves(kind, group_size);
   }
 }
 
@@ -136,5 +147,8 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
 }  // namespace
 
 const Algorithm kRing{"ring", "neighbours in a ring; least data, steps grow with the group", serves, build, cost};
+
+const Algorithm kChain{"chain", "pipelined chain from or to the root; the same plans as ring's", chain_serves, build,
+                       cost};
 
 }  // namespace trestle

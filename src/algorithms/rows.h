@@ -10,6 +10,7 @@
 namespace trestle {
 
 extern const Algorithm kRing;               // ring.cpp
+extern const Algorithm kChain;              // ring.cpp
 extern const Algorithm kDirect;             // direct.cpp
 extern const Algorithm kHalvingDoubling;    // halving_doubling.cpp
 extern const Algorithm kRecursiveDoubling;  // recursive_doubling.cpp

@@ -25,7 +25,8 @@ std::vector<uint16_t> AlgorithmChoice::allowed(PhaseKind kind, uint8_t dimension
   std::vector<uint16_t> result;
   for (uint16_t a = 0; a < rows.size(); ++a) {
     const bool excluded = rule_ != nullptr && std::ranges::find(rule_->algorithms, a) != rule_->algorithms.end();
-    if (!excluded && serves(a)) result.push_back(a);
+    const auto same_plans = [&](uint16_t other) { return rows[other].build == rows[a].build; };
+    if (!excluded && serves(a) && std::ranges::none_of(result, same_plans)) result.push_back(a);
   }
   return result;
 }

@@ -5,6 +5,7 @@
 // environment of this program runs the whole product, TRESTLE_TEST_FULL=3/8 the third of eight parts of it.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -19,7 +20,7 @@
 namespace api {
 namespace {
 
-constexpr int kCommunicators = 140;
+constexpr int kCommunicators = 175;
 constexpr int kCallsPerCommunicator = 28;
 constexpr int kMostFailedCases = 3;
 
@@ -214,9 +215,11 @@ TEST(ApiCollectives, AlgorithmThatCannotServeIsRefused) {
 }
 
 TEST(ApiCollectives, BarrierWaitsForAll) {
-  for (const char* transport : {"loopback", "shm", "tcp"}) {
+  const std::array<std::pair<const char*, const char*>, 5> ways = {
+      {{"loopback", ""}, {"shm", ""}, {"tcp", ""}, {"tcp", "barrier:rd"}, {"shm", "barrier:dissemination"}}};
+  for (const auto& [transport, algo] : ways) {
     std::atomic<int> here{0};
-    const ranks::Settings settings{.ranks = 5, .transport = transport};
+    const ranks::Settings settings{.ranks = 5, .transport = transport, .algo = algo};
     ranks::on_threads(settings, [&](int rank, trestleComm_t comm) {
       for (int round = 1; round <= 50; ++round) {
         ranks::Random random{static_cast<uint64_t>(round * 10 + rank)};

@@ -25,8 +25,8 @@ constexpr std::array<Shape, 13> kShapes = {{{1, ""},
                                             {8, "2x4"},
                                             {8, "2x2x2"}}};
 constexpr std::array<const char*, 4> kTransports = {"loopback", "shm", "tcp", "shm,tcp"};
-constexpr std::array<const char*, 10> kAlgorithms = {"",     "ring",   "direct", "hd",       "rd",
-                                                     "tree", "dbtree", "mixed",  "binomial", "bruck"};
+constexpr std::array<const char*, 11> kAlgorithms = {"",       "ring",  "direct",   "hd",    "rd",   "tree",
+                                                     "dbtree", "mixed", "binomial", "bruck", "chain"};
 constexpr std::array<int, 5> kChunkCounts = {-1, 1, 2, 5, 16};
 constexpr std::array<size_t, 5> kCounts = {0, 1, 7, 1009, 30'011};
 
@@ -80,6 +80,7 @@ std::string algorithm_rules(const std::string& algorithm, const std::string& dim
   const bool rooted = is_one_of(algorithm, {"ring", "direct", "tree", "dbtree"});
   // One name per dimension asks for phases on each of them.
   const std::string all = first_names(algorithm + "," + algorithm + "," + algorithm, dimensions);
+  if (algorithm == "chain") return "broadcast:" + all + ";reduce:" + all;
   if (algorithm == "bruck") return "alltoall:*bruck;allgather:" + all + ";allgatherv:" + all;
   std::string rules = "allreduce:" + all;
   if (halves) rules += ";reducescatter:" + all + ";reducescatterv:" + all;

@@ -14,7 +14,7 @@
 namespace api {
 namespace {
 
-constexpr int kCommunicators = 130;
+constexpr int kCommunicators = 170;
 constexpr int kCallsPerCommunicator = 24;
 constexpr int kMostFailedCases = 3;
 constexpr size_t kLongest[] = {1, 17, 1009, 40'009};

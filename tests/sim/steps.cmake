@@ -4,3 +4,5 @@ trestle_test(NAME sim_agreement_test LABEL sim LIBS trestle_sim trestle_sched SO
   ${CMAKE_CURRENT_LIST_DIR}/agreement_test.cpp)
 trestle_test(NAME sim_faults_test LABEL sim LIBS trestle_sim trestle_sched SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/faults_test.cpp)
+trestle_test(NAME sim_chain_test LABEL sim LIBS trestle_sim trestle_sched SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/chain_test.cpp)

@@ -15,7 +15,7 @@ TEST(Catalog, NamesAreThoseOfTheConfiguration) {
   std::vector<std::string> names;
   for (const Algorithm& row : algorithms()) names.emplace_back(row.name);
   EXPECT_EQ(names, (std::vector<std::string>{"ring", "direct", "hd", "rd", "tree", "dbtree", "binomial", "bruck",
-                                             "dissemination"}));
+                                             "dissemination", "chain"}));
   for (const std::string& name : names) EXPECT_EQ(find_algorithm(name).value()->name, name);
 }
 
@@ -23,9 +23,9 @@ TEST(Catalog, AnUnknownNameListsTheNames) {
   const auto found = find_algorithm("rign");
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code, Code::kInvalidArgument);
-  EXPECT_EQ(
-      found.error().message,
-      "there is no algorithm 'rign'; there are ring, direct, hd, rd, tree, dbtree, binomial, bruck, dissemination");
+  EXPECT_EQ(found.error().message,
+            "there is no algorithm 'rign'; there are ring, direct, hd, rd, tree, dbtree, binomial, bruck, "
+            "dissemination, chain");
 }
 
 TEST(Catalog, RowsServeExactlyWhatTheyCanBuild) {
@@ -41,6 +41,7 @@ TEST(Catalog, RowsServeExactlyWhatTheyCanBuild) {
       {"binomial", {PhaseKind::kGather, PhaseKind::kScatter}},
       {"bruck", {PhaseKind::kAllGather, PhaseKind::kAllToAll}},
       {"dissemination", {PhaseKind::kBarrier}},
+      {"chain", {PhaseKind::kReduce, PhaseKind::kBroadcast}},
   };
   for (const Algorithm& row : algorithms()) {
     for (PhaseKind kind : kAllKinds) {
@@ -65,7 +66,7 @@ TEST(Catalog, BuildPlanChecksOnDemandAndNamesWhatIsWrong) {
     return plan.ok() ? std::string() : plan.error().message;
   };
   EXPECT_EQ(message({.kind = PhaseKind::kBroadcast, .group_size = 4}),
-            "algorithm hd has no broadcast for a group of 4; those that have: ring, direct, tree, dbtree");
+            "algorithm hd has no broadcast for a group of 4; those that have: ring, direct, tree, dbtree, chain");
   EXPECT_EQ(message({.kind = PhaseKind::kAllReduce, .group_size = 4, .me = 4}), "index 4 is not in a group of 4");
   EXPECT_EQ(message({.kind = PhaseKind::kAllReduce, .group_size = 4, .root = -1}), "root -1 is not in a group of 4");
   const Algorithm& direct = *find_algorithm("direct").value();
@@ -95,11 +96,13 @@ TEST(Catalog, PlansStayTheSame) {
   const std::map<std::string_view, uint64_t> expected = {
       {"ring", 3380469680627489858u},      {"direct", 1756981651809770799u}, {"hd", 15304942218879722558u},
       {"rd", 4443404735007465635u},        {"tree", 11675865483766656615u},  {"dbtree", 8620654879245026592u},
-      {"binomial", 15766193109675342504u}, {"bruck", 1075197395647229293u},  {"dissemination", 4053831918294159296u}};
+      {"binomial", 15766193109675342504u}, {"bruck", 1075197395647229293u},  {"dissemination", 4053831918294159296u},
+      {"chain", 12955627196920836843u}};
   for (const Algorithm& row : algorithms()) {
     uint64_t all = 0;
     PhaseKind kind = PhaseKind::kAllReduce;
-    for (const PhaseKind other : {PhaseKind::kGather, PhaseKind::kAllToAll, PhaseKind::kBarrier}) {
+    for (const PhaseKind other :
+         {PhaseKind::kGather, PhaseKind::kAllToAll, PhaseKind::kBarrier, PhaseKind::kBroadcast}) {
       if (!row.serves(kind, 7)) kind = other;
     }
     for (int32_t me = 0; me < 7; ++me) all = all * 31 + hash(row.build({.kind = kind, .group_size = 7, .me = me}));
