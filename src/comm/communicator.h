@@ -159,6 +159,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // The same for a split or the finalization, which are no operations: where calls are checked, they take a number.
   void tell_place(const char* function) TRESTLE_REQUIRES(submit_mutex_);
   void tell_finalize();
+  // Who waits for the control mesh sleeps at the engine, where nobody else would ring.
+  void wake_gatherers() {
+    if ((splitting_ != 0 || finalizing_) && engine_->sleepers() != 0) engine_->wake();
+  }
   void hear_call(int32_t from, const std::string& letter);
 
   const int32_t rank_;

@@ -29,10 +29,10 @@ void MeshPoller::post(const Inquiry::Letter& letter) {
 void MeshPoller::poll(int64_t now_ns) {
   mesh_->poll(now_ns);
   const auto verdict = inquiry_.take_verdict(now_ns);
-  if (!verdict) return;
   const MutexLock lock(mutex_);
-  if (communicator_ != nullptr)
-    communicator_->engine().end_inquiry(verdict->operation, {Code::kTimeout, verdict->sentence});
+  if (communicator_ == nullptr) return;
+  if (verdict) communicator_->engine().end_inquiry(verdict->operation, {Code::kTimeout, verdict->sentence});
+  communicator_->wake_gatherers();
 }
 
 int64_t MeshPoller::next_due_ns() const {
