@@ -235,8 +235,9 @@ TRESTLE_API trestleResult_t trestleCommAbort(trestleComm_t comm);
  * no failure, with *comm filled in; a thread of the library goes on. trestleInProgress is written until that has ended; then
  * trestleSuccess, or the code that the blocking call would have returned (GetLastError(comm) has the sentence, and only Destroy or Abort
  * may follow). Until then other calls on the communicator are trestleInvalidUsage, but for this one, GetLastError, and Abort and Destroy:
- * they end what is under way in bounded time, for the other ranks as an abort. A rank with TRESTLE_SPLIT_NOCOLOR has no handle to ask:
- * it asks the parent, which takes calls all the while. CommInitAll always waits. */
+ * they end what is under way in bounded time, for the other ranks as an abort, or where this one had not come to the rendezvous yet, as
+ * if it never came. A rank with TRESTLE_SPLIT_NOCOLOR has no handle to ask: it asks the parent, which takes calls all the while.
+ * CommInitAll always waits. */
 TRESTLE_API trestleResult_t trestleCommGetAsyncError(trestleComm_t comm, trestleResult_t* asyncError);
 /* Waits until everything enqueued on the communicator, on any stream, is done. */
 TRESTLE_API trestleResult_t trestleCommSynchronize(trestleComm_t comm);
