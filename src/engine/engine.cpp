@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t kRoundsPerClockRead = 256;
 constexpr int64_t kSuspicionNs = 1'000'000'000;  // the mesh tells at once; its threads may have to wait for a processor
-constexpr int kExpressSleepMs = 1;  // a board rings no bell: look again soon
+constexpr int kExpressSleepMs = 1;               // a board rings no bell: look again soon
 
 void watch(int epoll, int fd) {
   if (fd < 0) return;
@@ -251,10 +251,10 @@ Result<bool> Engine::run_operations() {
   return moved;
 }
 
-// "…; operation 17 (…) was awaiting …": what the failure cost.
+// "…; operation 17 (…) was awaiting …": what the failure cost. A reduction that failed has told its own operation.
 Error Engine::with_context(Error error) const {
   error.message = config_.name + ": " + error.message;
-  if (!active_.empty()) error.message += "; " + active_.front()->describe();
+  if (!active_.empty() && error.code != Code::kReductionFailed) error.message += "; " + active_.front()->describe();
   return error;
 }
 

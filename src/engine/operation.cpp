@@ -132,7 +132,9 @@ Result<bool> Operation::advance(Router router) {
     if (!advanced.ok()) {  // what is done is not what describe() should find
       in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(kept),
                        in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
-      return advanced.error();
+      Error error = advanced.error();
+      if (error.code == Code::kReductionFailed) error.message += " in " + name();
+      return error;
     }
     moved |= advanced.value();
     if (phase.run->complete()) {
@@ -176,8 +178,12 @@ std::string Operation::timeout_text() const {
   return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
 }
 
+std::string Operation::name() const {
+  return "operation " + std::to_string(number_ & ~kPointToPoint) + " (" + to_string(*prepared_) + ")";
+}
+
 std::string Operation::describe() const {
-  std::string text = "operation " + std::to_string(number_ & ~kPointToPoint) + " (" + to_string(*prepared_) + ")";
+  std::string text = name();
   if (express) return text + ", awaiting the part of rank " + std::to_string(express->arrived);
   if (in_flight_.empty()) return text;
   const InFlight& oldest = in_flight_.front();

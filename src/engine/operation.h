@@ -64,6 +64,7 @@ class Operation {
   const Buffers& buffers() const { return buffers_; }
   // "operation 17 (all-reduce of 1024 float (sum)), chunk 2, phase 1 of 4: awaits message 3 of rank 5"
   std::string describe() const;
+  std::string name() const;  // "operation 17 (all-reduce of 1024 float (sum))"
   // The rank that it names there; -1: none.
   int32_t awaited_rank() const;
 

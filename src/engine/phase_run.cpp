@@ -384,19 +384,13 @@ Status PhaseRun::reduce_segment(uint32_t step, Slot& slot, uint64_t segment) {
       if (user_ == nullptr) {
         reduce_(piece.data + at, sources, take / element_bytes_, spec_);
       } else {
-        Status folded = user_->fold(piece.data + at, sources, take / element_bytes_, spec_.type);
-        if (!folded.ok()) return gave_up(std::move(folded).error());
+        TRY(user_->fold(piece.data + at, sources, take / element_bytes_, spec_.type));
       }
       for (Cursor& cursor : cursors) cursor.skip(take);
       at += take;
     }
   }
   return {};
-}
-
-Error PhaseRun::gave_up(Error error) const {
-  error.message += ", in operation " + std::to_string(number_);
-  return error;
 }
 
 void PhaseRun::average_output() {

@@ -89,7 +89,6 @@ class PhaseRun {
   Result<bool> post_receives(uint32_t step, Slot& slot, uint64_t segment, Router router);
   Result<bool> reduce_arrived(uint32_t step, Slot& segment, Router router);
   Status reduce_segment(uint32_t step, Slot& slot, uint64_t segment);
-  Error gave_up(Error error) const;
   void average_output();
 
   template <class P>

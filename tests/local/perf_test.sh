@@ -55,6 +55,12 @@ expect 255 "'/nonexistent/x.json' cannot be written" "$perf/all_reduce_perf" -P 
 expect 255 "'/nonexistent/x.json' cannot be written" "$perf/all_reduce_perf" -t 2 -J /nonexistent/x.json "${small[@]}"
 expect 255 'ends with .json' "$perf/all_reduce_perf" -J report.txt
 
+# Pre-multiplied sums of all types, whose contributions are not what is added.
+for name in all_reduce reduce_scatter reduce; do
+  expect 0 'Out of bounds values : 0 OK' "$perf/${name}_perf" -t 3 -b 256 -e 64K -f 16 -n 1 -d all -o mulsum
+  [[ $(grep -cE ' mulsum ' "$folder/out") == 36 ]] || fail "${name}_perf left something out of -o mulsum"
+done
+
 # The kernels, every type and operator.
 expect 0 'Out of bounds values : 0 OK' "$perf/kernel_perf" -b 1K -e 4K -f 4 -n 2 -d all -o all --sources 1,2,5 -J "$folder/k.json"
 [[ $(grep -cE '^ +1024 ' "$folder/out") == 180 ]] || fail "kernel_perf left something out"
