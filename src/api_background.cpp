@@ -101,6 +101,8 @@ Status create_for(trestleComm_t* comm, Creation create, bool blocking) {
 
 Status split_for_others(trestleComm_t parent, Creation split) {
   const auto begin = [=]() -> Status {
+    const Use use(parent);
+    if (!use.alive()) return invalid_usage("CommSplit: comm has ended since, in the same group");
     auto started = TRY(Background::start(contained([split](std::atomic<bool>& stop) -> Status {
       TRY(split(stop));
       return {};

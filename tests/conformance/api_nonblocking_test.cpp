@@ -214,5 +214,19 @@ TEST(ApiNonblocking, GroupsBeginAndReturn) {
   });
 }
 
+TEST(ApiNonblocking, ASplitOfWhatEndsInTheSameGroupIsRefused) {
+  ranks::isolated([] {
+    trestleConfig_t config = nonblocking();
+    trestleComm_t comm = nullptr;
+    trestleComm_t none = nullptr;
+    ASSERT_TRUE(ranks::succeeded(trestleCommInitAllConfig(&comm, 1, &config)));
+    ASSERT_EQ(trestleGroupStart(), trestleSuccess);
+    EXPECT_TRUE(ranks::succeeded(trestleCommSplit(comm, TRESTLE_SPLIT_NOCOLOR, 0, &none, nullptr)));
+    EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(comm)));
+    EXPECT_EQ(trestleGroupEnd(), trestleInvalidUsage);
+    EXPECT_TRUE(ranks::contains(trestleGetLastError(nullptr), "has ended since")) << trestleGetLastError(nullptr);
+  });
+}
+
 }  // namespace
 }  // namespace api
