@@ -85,6 +85,8 @@ std::string nearest_variable(std::string_view name) {
 }
 
 Result<FileValues> parse_config_file(std::string_view text, const std::string& path) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // some editors begin UTF-8 with it
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   FileValues values;
   size_t number = 0;
   while (!text.empty()) {

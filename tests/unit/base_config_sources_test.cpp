@@ -45,6 +45,10 @@ class Folder {
   std::string path_;
 };
 
+TEST(ConfigFile, MayBeginWithAByteOrderMark) {
+  EXPECT_EQ(file_of("\xEF\xBB\xBFTRESTLE_CHUNKS=4").at("TRESTLE_CHUNKS").text, "4");
+}
+
 TEST(ConfigFile, HasNamesValuesAndComments) {
   const FileValues values = file_of(
       "# all of it\n"
