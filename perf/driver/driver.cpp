@@ -206,13 +206,21 @@ int perf_main(int argc, char** argv, const Collective& collective) {
   const Split split = parse_split(test_variable("SPLIT"), test_variable("SPLIT_MASK"));
   const std::string problem = check_ranks(collective, layout, options, split);
   if (!problem.empty()) return refuse(program, problem, process == 0);
+  std::optional<double> least_busbw;
+  if (!min_busbw.empty()) {
+    char* end = nullptr;
+    least_busbw = std::strtod(min_busbw.c_str(), &end);
+    if (*end != '\0' || !(*least_busbw >= 0)) {
+      return refuse(program, "TRESTLE_TESTS_MIN_BW is a number of GB/s, not '" + min_busbw + "'", process == 0);
+    }
+  }
   if (options.processes > 0) {
     const std::string unwritable = options.json_path.empty() ? "" : JsonFile::probe(options.json_path);
     if (!unwritable.empty()) return refuse(program, unwritable, true);
     return run_local_processes(argc, argv, options.processes);
   }
   Job job{collective, options, layout, split, program, {}, nullptr, {}, {}, {}, {}};
-  if (!min_busbw.empty()) job.min_busbw = std::strtod(min_busbw.c_str(), nullptr);
+  job.min_busbw = least_busbw;
   JsonFile file;
   if (process == 0 && !options.json_path.empty()) job.report_problem = file.create(options.json_path);
   if (processes == 1 && !job.report_problem.empty()) return refuse(program, job.report_problem, true);

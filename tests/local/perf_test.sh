@@ -71,6 +71,7 @@ expect 255 'one thread' "$perf/kernel_perf" -t 2
 
 # Variables, in both spellings.
 expect 7 'Avg bus bandwidth .* FAILED' env TRESTLE_TESTS_MIN_BW=1e9 "$perf/all_reduce_perf" -P 2 "${small[@]}"
+expect 255 "a number of GB/s, not 'fast'" env TRESTLE_TESTS_MIN_BW=fast "$perf/all_reduce_perf" -P 2 "${small[@]}"
 # Groups that measure at the same time: of 4 processes two each, with ranks of their own.
 expect 0 'Rank  3 Group  1' env NCCL_TESTS_SPLIT='MOD 2' "$perf/all_gather_perf" -P 4 -r 1 "${small[@]}"
 grep -q '        4096           512 ' "$folder/out" || fail "a group of two ranks does not have two blocks"
