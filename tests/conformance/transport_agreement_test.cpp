@@ -152,6 +152,23 @@ TEST_P(TransportAgreement, ANoticeToARankThatHasLeftGoesNowhere) {
   }
 }
 
+// More than fit on the way to a rank that does not look, and then leaves: they are no messages that it owes an answer.
+TEST_P(TransportAgreement, NoticesThatARankLeavesUnreadHurtNobody) {
+  Agreeing a(GetParam(), 2);
+  a.connect();
+  for (int i = 0; i < 3000; ++i) {
+    SendRequest notice;
+    notice.peer = 1;
+    notice.tag = {9, kNoticePhase, 0, 0, kOurs};
+    ASSERT_TRUE(a.endpoints[0].post_send(notice).ok());
+  }
+  a.endpoints[1].close(1000);
+  for (int i = 0; i < 3000; ++i) {
+    const Result<bool> moved = a.endpoints[0].progress();
+    ASSERT_TRUE(moved.ok()) << moved.error().message;
+  }
+}
+
 // Two streams that run in opposite order on the two ranks, point-to-point messages in between, many operations open.
 TEST_P(TransportAgreement, EqualOperationsInAnyOrderAreFine) {
   Agreeing a(GetParam(), 2);

@@ -64,7 +64,8 @@ class Sender {
   // The same, or a post that was refused, and slots or room for it. Asked after the lane was marked asleep: whatever is
   // given back later rings.
   bool could_move();
-  bool idle() const { return !starved() && waiting_.empty(); }
+  // There are messages that the peer has not taken. Answers and notices are none: who has left needs them no more.
+  bool has_messages() const { return queue_[0].first != nullptr || queue_[1].first != nullptr || !waiting_.empty(); }
   bool flushed() const { return backlog_.empty(); }
 
  private:

@@ -155,7 +155,7 @@ Result<bool> ShmTransport::progress_pair(Pair& p) {
   bool moved = TRY(p.receiver.progress());
   if (p.sender.starved()) moved |= TRY(p.sender.progress());
   wake(p);
-  if (links_->left(p.peer) && !moved && (p.receiver.waits_for_peer() || !p.sender.idle())) [[unlikely]] {
+  if (links_->left(p.peer) && !moved && (p.receiver.waits_for_peer() || p.sender.has_messages())) [[unlikely]] {
     if (!p.receiver.has_work()) {
       return Error{Code::kRemoteError, links_->name(p.peer) + " has left the communicator while messages were awaited"};
     }
