@@ -1,4 +1,5 @@
-// The list of all algorithms: one row each, one file each. Adding an algorithm = its file + its row here + its CMake line.
+// The list of all algorithms: one row each, one file each. Adding an algorithm = its file + its row here + its CMake
+// line.
 //
 // An algorithm is a pure function (kind, group size, my index, root) -> Plan. It may be called by any thread.
 #pragma once
@@ -12,18 +13,21 @@
 
 namespace trestle {
 
-// Cost of one phase on one rank in the terms of the alpha-beta model, exact integers (decisions must agree on all ranks):
-//   time = steps * latency + (bytes of the phase) * sent_num / sent_den / bandwidth (+ kernels' time for reduced bytes).
-// Bytes of the phase: RS, AR, reduce, broadcast: the whole data of the phase before it (RS) or in total; AG: the data after it;
-// all-to-all: the whole input; gather, scatter: all blocks, as the root has them.
+// Cost of one phase on one rank in the terms of the alpha-beta model, exact integers (decisions must agree on all
+// ranks):
+//
+//   time = steps * latency + (bytes of the phase) * sent_num / sent_den / bandwidth (+ kernels' time for reduced bytes)
+//
+// Bytes of the phase: RS, AR, reduce, broadcast: the whole data of the phase before it (RS) or in total; AG: the data
+// after it; all-to-all: the whole input; gather, scatter: all blocks, as the root has them.
 struct AlgorithmCost {
-  uint32_t steps = 0;       // messages one after the other on the critical path
-  uint64_t sent_num = 0;    // fraction of the phase's bytes that the busiest rank sends or receives
+  uint32_t steps = 0;     // messages one after the other on the critical path
+  uint64_t sent_num = 0;  // fraction of the phase's bytes that the busiest rank sends or receives
   uint64_t sent_den = 1;
   uint64_t reduced_num = 0;  // fraction of the phase's bytes that the busiest rank reads in reductions beyond its own
   uint64_t reduced_den = 1;
-  // Messages the busiest rank sends and receives: each costs half the rail's overhead per message (LogP's o at both ends:
-  // Culler et al., "LogP: Towards a Realistic Model of Parallel Computation", PPoPP 1993).
+  // Messages the busiest rank sends and receives: each costs half the rail's overhead per message (LogP's o at both
+  // ends: Culler et al., "LogP: Towards a Realistic Model of Parallel Computation", PPoPP 1993).
   uint32_t messages = 0;
   bool converges = false;  // some rank takes messages of more than one peer: several senders meet at one port
 };

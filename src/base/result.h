@@ -1,8 +1,8 @@
 // Result<T>: a value or an Error (code + sentence). The only way failures travel inside the library.
 //
-// Value type, movable, any thread. A function that can fail returns Result<T> (or Status = Result<void>), marked [[nodiscard]];
-// TRY unwraps a Result or returns its error from the enclosing function. Exceptions are not used for failures;
-// the C boundary (src/api.cpp) is the only place that knows both worlds.
+// Value type, movable, any thread. A function that can fail returns Result<T> (or Status = Result<void>), marked
+// [[nodiscard]]; TRY unwraps a Result or returns its error from the enclosing function. Exceptions are not used for
+// failures; the C boundary (src/api.cpp) is the only place that knows both worlds.
 #pragma once
 
 #include <optional>
@@ -18,15 +18,15 @@ namespace trestle {
 enum class Code : int {
   kSuccess = 0,
   kUnhandledDeviceError = 1,
-  kSystemError = 2,      // an operating-system call failed
-  kInternalError = 3,    // our own bug
-  kInvalidArgument = 4,  // a bad value of an argument or a variable
-  kInvalidUsage = 5,     // good values, wrong moment or combination
-  kRemoteError = 6,      // another rank died, left, or reported an error
-  kInProgress = 7,       // not an error: ask again
-  kTimeout = 8,          // a deadline passed
-  kAborted = 9,          // the communicator was aborted
-  kReductionFailed = 10, // a reduction of the caller's making gave up or threw
+  kSystemError = 2,       // an operating-system call failed
+  kInternalError = 3,     // our own bug
+  kInvalidArgument = 4,   // a bad value of an argument or a variable
+  kInvalidUsage = 5,      // good values, wrong moment or combination
+  kRemoteError = 6,       // another rank died, left, or reported an error
+  kInProgress = 7,        // not an error: ask again
+  kTimeout = 8,           // a deadline passed
+  kAborted = 9,           // the communicator was aborted
+  kReductionFailed = 10,  // a reduction of the caller's making gave up or threw
 };
 inline constexpr Code kLastCode = Code::kReductionFailed;
 
@@ -40,8 +40,8 @@ struct [[nodiscard]] Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}             // NOLINT(google-explicit-constructor): `return value;`
-  Result(Error error) : error_(std::move(error)) {}         // NOLINT(google-explicit-constructor): `return error;`
+  Result(T value) : value_(std::move(value)) {}      // NOLINT(google-explicit-constructor): `return value;`
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor): `return error;`
   explicit operator bool() const { return value_.has_value(); }
   bool ok() const { return value_.has_value(); }
   T& value() & {
@@ -84,9 +84,9 @@ using Status = Result<void>;
 }  // namespace trestle
 
 // The value of a Result, or leave the enclosing function with its error: `auto x = TRY(f());`, `TRY(g());`.
-#define TRY(expression)                                       \
-  ({                                                          \
-    auto try_result_ = (expression);                          \
+#define TRY(expression)                                           \
+  ({                                                              \
+    auto try_result_ = (expression);                              \
     if (!try_result_.ok()) return std::move(try_result_).error(); \
-    std::move(try_result_).value();                           \
+    std::move(try_result_).value();                               \
   })

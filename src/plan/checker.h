@@ -11,8 +11,9 @@
 //              is free of data races, so that one execution stands for all interleavings.
 //   execution  with every send complete only when its receiver has taken the message (no buffering at all): every step
 //   runs (no
-//              deadlock), reads set blocks that hold the logical blocks it names (all-to-all: any), adds each rank's contribution at most
-//              once (barrier: any number of times), and in the end every output holds what the table in plan.h says.
+//              deadlock), reads set blocks that hold the logical blocks it names (all-to-all: any), adds each rank's
+//              contribution at most once (barrier: any number of times), and in the end every output holds what the
+//              table in plan.h says.
 //   rank order (if asked for, of what reduces) a Reduce puts together sums of neighbouring ranks, in rank order
 // The first fault found is an Error (kInternalError) whose sentence names rank, step and block.
 #pragma once

@@ -1,9 +1,11 @@
-// Plan: the straight-line steps of ONE phase for ONE rank of a group, on symbolic blocks. A value: flat, pointer-free, comparable.
+// Plan: the straight-line steps of ONE phase for ONE rank of a group, on symbolic blocks. A value: flat, pointer-free,
+// comparable.
 //
-// The data of a phase is cut into `blocks` logical blocks (their lengths are the engine's business; equal on all ranks). A plan moves
-// ranges of blocks between three spaces of each rank: input (read-only), output and scratch. Input and output blocks stand for
-// logical blocks as PhaseKind says below; a scratch block may hold any logical block, so every step names the logical range it moves:
-// position i of each of its operands holds logical block `logical_first + i`.
+// The data of a phase is cut into `blocks` logical blocks (their lengths are the engine's business; equal on all
+// ranks). A plan moves ranges of blocks between three spaces of each rank: input (read-only), output and scratch. Input
+// and output blocks stand for logical blocks as PhaseKind says below; a scratch block may hold any logical block, so
+// every step names the logical range it moves: position i of each of its operands holds logical block `logical_first +
+// i`.
 //
 //   kind            input blocks            output blocks                     in place: same memory
 //   reduce-scatter  n: logical 0..n-1       1: logical `me`                   output 0 = input me
@@ -14,18 +16,22 @@
 //   all-to-all      n: block p for peer p   n: block p from peer p            output i = input i
 //   gather          1: logical `me`         n at the root, else 0             output me = input 0 (root)
 //   scatter         n at the root, else 0   1: logical `me`                   output 0 = input me (root)
+//   barrier         1                       1                                 output 0 = input 0
 //   send            b                       0 (group of two: index 0 sends)   -
 //   recv            0                       b (group of two: index 1)         -
 //   (n = group size; b = Plan::blocks, chosen by the algorithm: 1 tree, 2 double tree, n for scatter-based ones)
-//   all-to-all: input block p goes to p; all are equally long: a step's logical range says only how many it moves, of any p.
-//   barrier         1                            1                                 output 0 = input 0
-//                   Blocks of zero bytes: only the messages matter. Every rank must have heard of every other one in the end, as
-//                   often as it likes: unlike a sum it may take a contribution twice. An all-reduce of zero bytes is a barrier too.
-//   all-to-all-v, gather-v, scatter-v: the same tables; the length of a block is known to the rank whose input and to the
-//   rank whose output it is only, so every block goes straight from the one to the other.
 //
-// Messages: the k-th message to a peer (Send steps in plan order) matches the k-th message from us there (Recv steps and peer
-// sources of Reduce steps, in plan order).
+// All-to-all: input block p goes to p; all are equally long: a step's logical range says only how many it moves, of
+// any p.
+//
+// Barrier: blocks of zero bytes, only the messages matter. Every rank must have heard of every other one in the end, as
+// often as it likes: unlike a sum it may take a contribution twice. An all-reduce of zero bytes is a barrier too.
+//
+// All-to-all-v, gather-v, scatter-v: the same table; the length of a block is known to the rank whose input and to the
+// rank whose output it is only, so every block goes straight from the one to the other.
+//
+// Messages: the k-th message to a peer (Send steps in plan order) matches the k-th message from us there (Recv steps
+// and peer sources of Reduce steps, in plan order).
 #pragma once
 
 #include <cstdint>
@@ -34,19 +40,39 @@
 
 namespace trestle {
 
-enum class PhaseKind : uint8_t { kReduceScatter, kAllGather, kAllReduce, kReduce, kBroadcast, kAllToAll, kSend, kRecv,
-  kGather, kScatter, kAllToAllV, kGatherV, kScatterV, kBarrier };
+enum class PhaseKind : uint8_t {
+  kReduceScatter,
+  kAllGather,
+  kAllReduce,
+  kReduce,
+  kBroadcast,
+  kAllToAll,
+  kSend,
+  kRecv,
+  kGather,
+  kScatter,
+  kAllToAllV,
+  kGatherV,
+  kScatterV,
+  kBarrier
+};
 inline constexpr int kPhaseKinds = 14;
 // Of a kind whose blocks are known to two ranks only: the kind with blocks that all know; else the kind itself.
 constexpr PhaseKind with_known_blocks(PhaseKind kind) {
   switch (kind) {
-    case PhaseKind::kAllToAllV: return PhaseKind::kAllToAll;
-    case PhaseKind::kGatherV: return PhaseKind::kGather;
-    case PhaseKind::kScatterV: return PhaseKind::kScatter;
-    default: return kind;
+    case PhaseKind::kAllToAllV:
+      return PhaseKind::kAllToAll;
+    case PhaseKind::kGatherV:
+      return PhaseKind::kGather;
+    case PhaseKind::kScatterV:
+      return PhaseKind::kScatter;
+    default:
+      return kind;
   }
 }
-constexpr bool has_pairwise_blocks(PhaseKind kind) { return with_known_blocks(kind) != kind; }
+constexpr bool has_pairwise_blocks(PhaseKind kind) {
+  return with_known_blocks(kind) != kind;
+}
 // Whether its logical blocks are one per rank.
 constexpr bool has_block_per_rank(PhaseKind kind) {
   const PhaseKind known = with_known_blocks(kind);
@@ -88,9 +114,10 @@ struct Source {
   bool operator==(const Source&) const = default;
 };
 
-// "Blocks [my_first, my_first+count) of my step's range may proceed when step `step` has finished its blocks [its_first, ...)", both
-// positions relative to the steps' own ranges. Derived by the builder (read-after-write, write-after-read, write-after-write). The
-// engine turns blocks into bytes, so that segment i of a step may follow segment i of another.
+// "Blocks [my_first, my_first+count) of my step's range may proceed when step `step` has finished its blocks
+// [its_first, ...)", both positions relative to the steps' own ranges. Derived by the builder (read-after-write,
+// write-after-read, write-after-write). The engine turns blocks into bytes, so that segment i of a step may follow
+// segment i of another.
 struct Dependency {
   uint32_t step = 0;
   uint32_t my_first = 0;
@@ -117,13 +144,14 @@ struct Plan {
   PhaseKind kind = PhaseKind::kAllReduce;
   int32_t group_size = 1;
   int32_t me = 0;
-  int32_t root = 0;        // reduce, broadcast, gather, scatter
-  bool in_place = false;   // derived dependencies respect the aliasing of the table above
-  uint32_t blocks = 1;     // logical blocks of the phase
-  // Reduce-scatter, all-gather, all-reduce of a power of two of blocks: what this plan calls block i (of an input or output of all
-  // blocks, and logical) is block i ^ turned of the table above, so that ranges can begin with what is needed first.
+  int32_t root = 0;       // reduce, broadcast, gather, scatter
+  bool in_place = false;  // derived dependencies respect the aliasing of the table above
+  uint32_t blocks = 1;    // logical blocks of the phase
+  // Reduce-scatter, all-gather, all-reduce of a power of two of blocks: what this plan calls block i (of an input or
+  // output of all blocks, and logical) is block i ^ turned of the table above, so that ranges can begin with what is
+  // needed first.
   uint32_t turned = 0;
-  uint32_t scratch = 0;    // scratch blocks, each as long as the longest logical block
+  uint32_t scratch = 0;  // scratch blocks, each as long as the longest logical block
   std::vector<Step> steps;
   std::vector<Source> sources;
   std::vector<Dependency> dependencies;

@@ -30,7 +30,7 @@ namespace trestle {
 
 struct AlgorithmRule {
   bool exclude = false;
-  bool flat = false;  // one phase over all ranks; `algorithms` has one entry
+  bool flat = false;                 // one phase over all ranks; `algorithms` has one entry
   std::vector<uint16_t> algorithms;  // indices into algorithms(), as written
   std::string text;                  // as written, for sentences
 };

@@ -1,5 +1,6 @@
-// Schedule: for every chunk of an operation its size and its order of phases; for every dimension the agreed order in which its phases
-// start and how many may be in flight. A value: pure function of inputs that all ranks share; hashed, printed, compared, simulated.
+// Schedule: for every chunk of an operation its size and its order of phases; for every dimension the agreed order in
+// which its phases start and how many may be in flight. A value: pure function of inputs that all ranks share; hashed,
+// printed, compared, simulated.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,12 @@ namespace trestle {
 struct PhaseChoice {
   uint8_t dimension = kFlat;  // index into Topology::dimensions, or kFlat
   PhaseKind kind = PhaseKind::kAllReduce;
-  uint16_t algorithm = 0;     // index into algorithms()
+  uint16_t algorithm = 0;  // index into algorithms()
   bool operator==(const PhaseChoice&) const = default;
 };
 
 struct ChunkSchedule {
-  uint64_t bytes = 0;  // its share of the operation's bytes; shares sum to Schedule::bytes
+  uint64_t bytes = 0;               // its share of the operation's bytes; shares sum to Schedule::bytes
   std::vector<PhaseChoice> phases;  // in order; stage s = phases[s]
   bool operator==(const ChunkSchedule&) const = default;
 };
@@ -33,21 +34,22 @@ struct PhaseId {
 
 struct DimensionOrder {
   uint8_t dimension = kFlat;
-  uint32_t in_flight = 1;       // phases that may be started and not complete at the same time
-  std::vector<PhaseId> order;   // every phase of this dimension, in start order
+  uint32_t in_flight = 1;      // phases that may be started and not complete at the same time
+  std::vector<PhaseId> order;  // every phase of this dimension, in start order
   bool operator==(const DimensionOrder&) const = default;
 };
 
 struct Schedule {
-  uint64_t bytes = 0;  // resident per rank before the operation (AR, RS, reduce, all-to-all) or after it (AG, broadcast)
+  // Resident per rank before the operation (AR, RS, reduce, all-to-all) or after it (AG, broadcast).
+  uint64_t bytes = 0;
   std::vector<ChunkSchedule> chunks;
   std::vector<DimensionOrder> orders;  // one per dimension that has phases
   bool operator==(const Schedule&) const = default;
 };
 
-// Dimensions (bit mask) in which only ranks with the root's coordinate take part in phase `stage`: those that a broadcast
-// has yet to reach, or that a reduce has left behind; none for other kinds. The group's root is the member with the
-// root's coordinate.
+// Dimensions (bit mask) in which only ranks with the root's coordinate take part in phase `stage`: those that a
+// broadcast has yet to reach, or that a reduce has left behind; none for other kinds. The group's root is the member
+// with the root's coordinate.
 uint32_t rooted_dimensions(const std::vector<PhaseChoice>& phases, size_t stage);
 
 // As in TRESTLE_ALGO.

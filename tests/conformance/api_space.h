@@ -19,8 +19,8 @@ std::vector<int> factor_sizes();
 bool is_allowed(const Choice& choice);
 ranks::Settings settings_of(const Choice& choice);
 Call call_of(const Choice& choice, uint64_t seed);
-// TRESTLE_ALGO that gives this algorithm, on every dimension, to each collective that it serves; "mixed": different ones
-// on the dimensions; "" for a free choice.
+// TRESTLE_ALGO that gives this algorithm, on every dimension, to each collective that it serves; "mixed": different
+// ones on the dimensions; "" for a free choice.
 std::string algorithm_rules(const std::string& algorithm, const std::string& dims);
 
 }  // namespace api

@@ -33,8 +33,8 @@ void fill_input(void* to, trestleDataType_t type, trestleRedOp_t op, uint64_t se
 void fill_reduced(void* to, trestleDataType_t type, trestleRedOp_t op, uint64_t seed, int ranks, size_t first,
                   size_t count);
 
-// From now on the results of the functions above are kept and copied, up to so many bytes: for programs that ask for the
-// same values thousands of times.
+// From now on the results of the functions above are kept and copied, up to so many bytes: for programs that ask for
+// the same values thousands of times.
 void remember_values(size_t most_bytes);
 void forget_values();
 

@@ -70,7 +70,8 @@ int main(void) {
   for (i = 0; i < sizeof functions / sizeof functions[0]; ++i) {
     if (functions[i] == NULL) return 1;
   }
-  if (config.size != sizeof config || config.magic != TRESTLE_CONFIG_MAGIC || sizeof id != TRESTLE_UNIQUE_ID_BYTES) return 1;
+  if (config.size != sizeof config || config.magic != TRESTLE_CONFIG_MAGIC || sizeof id != TRESTLE_UNIQUE_ID_BYTES)
+    return 1;
   if (stats.size != sizeof stats || stats.magic != TRESTLE_COMM_STATS_MAGIC) return 1;
   if (trestleGetVersion(&version) != trestleSuccess || version != TRESTLE_VERSION_CODE) return 1;
   for (i = 0; i <= trestleNumResults; ++i) {

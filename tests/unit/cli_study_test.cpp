@@ -89,7 +89,8 @@ TEST(Plan, ListsCandidatesFastestFirstAndDrawsTheChosenOne) {
   }
   ASSERT_NE(chosen, nullptr);
   EXPECT_EQ(chosen->schedule, select_schedule(request, grid(), config).value());
-  for (const char* name : {"", "baseline", "themis+fifo", "themis+scf", "lp-split"}) EXPECT_TRUE(names.contains(name)) << name;
+  for (const char* name : {"", "baseline", "themis+fifo", "themis+scf", "lp-split"})
+    EXPECT_TRUE(names.contains(name)) << name;
   const std::string table = candidates_text(candidates.value(), grid());
   EXPECT_NE(table.find(" * "), std::string::npos) << table;
   EXPECT_NE(table.find("1: "), std::string::npos) << table;

@@ -247,8 +247,7 @@ std::vector<Plan> signals(PhaseKind kind, int32_t ranks, const std::vector<int32
 
 TEST(PlanChecker, ABarrierMayHearTwiceButMustHearOfAll) {
   EXPECT_TRUE(check_plans(signals(PhaseKind::kBarrier, 3, {1, 2})).ok());
-  expect_fault(signals(PhaseKind::kAllReduce, 3, {1, 2}),
-               "adds the contribution of rank 2 to logical block 0 twice");
+  expect_fault(signals(PhaseKind::kAllReduce, 3, {1, 2}), "adds the contribution of rank 2 to logical block 0 twice");
   expect_fault(signals(PhaseKind::kBarrier, 4, {1, 1}),
                "rank 0, output block 0 lacks the contribution of rank 1 in the end");
 }
