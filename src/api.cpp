@@ -84,16 +84,6 @@ std::optional<Error> failure_of(Use<trestleComm>& use) {
   return background_failure(use.handle());
 }
 
-template <class F>
-trestleResult_t with_comm(trestleComm_t comm, const char* function, F&& body) {
-  return guarded([&]() -> Status {
-    if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
-    Use use(comm);
-    TRY(check_ready(use, function));
-    return body(*use.object());
-  });
-}
-
 }  // namespace
 
 namespace trestle {

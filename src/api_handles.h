@@ -203,6 +203,16 @@ Result<SettingsOverride> read_config(const trestleConfig_t* config);
 void apply_call_config(Call& call);
 // That the communicator takes calls: it was not destroyed, it is not in progress, it was not made in vain.
 Status check_ready(const Use<trestleComm>& use, const char* function);
+// body(Communicator&) with one that takes calls, or has failed.
+template <class F>
+trestleResult_t with_comm(trestleComm_t comm, const char* function, F&& body) {
+  return guarded([&]() -> Status {
+    if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
+    Use use(comm);
+    TRY(check_ready(use, function));
+    return body(*use.object());
+  });
+}
 
 // ---- what returns trestleInProgress (api_background.cpp)
 

@@ -68,23 +68,12 @@ Result<uint64_t> memory_of(Communicator& communicator, int stat) {
   }
 }
 
-// Also a communicator that failed answers.
-template <class F>
-trestleResult_t asked_of(trestleComm_t comm, const char* function, F&& body) {
-  return guarded([&]() -> Status {
-    if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
-    Use use(comm);
-    TRY(check_ready(use, function));
-    return body(*use.object());
-  });
-}
-
 }  // namespace
 
 extern "C" {
 
 trestleResult_t trestleCommGetStats(trestleComm_t comm, trestleCommStats_t* stats) {
-  return asked_of(comm, "CommGetStats", [&](Communicator& communicator) -> Status {
+  return with_comm(comm, "CommGetStats", [&](Communicator& communicator) -> Status {
     TRY(check_head(stats));
     const trestleCommStats_t all = stats_of(communicator);
     constexpr size_t kHead = offsetof(trestleCommStats_t, elapsedNs);
@@ -95,7 +84,7 @@ trestleResult_t trestleCommGetStats(trestleComm_t comm, trestleCommStats_t* stat
 }
 
 trestleResult_t trestleCommMemStats(trestleComm_t comm, trestleMemStat_t stat, uint64_t* value) {
-  return asked_of(comm, "CommMemStats", [&](Communicator& communicator) -> Status {
+  return with_comm(comm, "CommMemStats", [&](Communicator& communicator) -> Status {
     if (value == nullptr) return invalid_argument("CommMemStats: value is NULL");
     *value = TRY(memory_of(communicator, static_cast<int>(stat)));
     return {};
