@@ -149,6 +149,60 @@ std::vector<BadCall> collective_calls() {
   };
 }
 
+// Counts whose bytes overflow: of one buffer, of the blocks of all ranks, and those that wrap around to a few bytes.
+std::vector<BadCall> overflowing_calls() {
+  const auto arg = trestleInvalidArgument;
+  const size_t two_to_62 = size_t{1} << 62;
+  return {
+      {"all-gather, all blocks overflow",
+       arg,
+       {"AllGather", "count"},
+       [](World& w) { return trestleAllGather(w.a, w.b, SIZE_MAX / 4, kType, w.comm, nullptr); }},
+      {"all-gather, wraps to nothing",
+       arg,
+       {"AllGather", "count"},
+       [=](World& w) { return trestleAllGather(w.a, w.b, two_to_62, kType, w.comm, nullptr); }},
+      {"all-gather of bytes, two blocks wrap to 4 bytes",
+       arg,
+       {"AllGather", "count"},
+       [](World& w) { return trestleAllGather(w.a, w.b, SIZE_MAX / 2 + 3, trestleInt8, w.comm, nullptr); }},
+      {"all-to-all, all blocks overflow",
+       arg,
+       {"AllToAll", "count"},
+       [](World& w) { return trestleAllToAll(w.a, w.b, SIZE_MAX / 4, kType, w.comm, nullptr); }},
+      {"all-to-all, wraps to 4 bytes",
+       arg,
+       {"AllToAll", "count"},
+       [=](World& w) { return trestleAllToAll(w.a, w.b, two_to_62 + 1, kType, w.comm, nullptr); }},
+      {"send, overflows",
+       arg,
+       {"Send", "count"},
+       [](World& w) { return trestleSend(w.a, SIZE_MAX / 2, kType, 1, w.comm, nullptr); }},
+      {"send, wraps to 4 bytes",
+       arg,
+       {"Send", "count"},
+       [=](World& w) { return trestleSend(w.a, two_to_62 + 1, kType, 1, w.comm, nullptr); }},
+      {"receive, wraps to 4 bytes",
+       arg,
+       {"Recv", "count"},
+       [=](World& w) { return trestleRecv(w.a, two_to_62 + 1, kType, 1, w.comm, nullptr); }},
+      {"prediction, overflows",
+       arg,
+       {"PredictTime", "count"},
+       [](World& w) {
+         double t = 0;
+         return trestlePredictTime(w.comm, trestleCollAllReduce, SIZE_MAX / 2, kType, &t);
+       }},
+      {"prediction, all blocks wrap to 8 bytes",
+       arg,
+       {"PredictTime", "count"},
+       [=](World& w) {
+         double t = 0;
+         return trestlePredictTime(w.comm, trestleCollAllGather, two_to_62 + 1, kType, &t);
+       }},
+  };
+}
+
 std::vector<BadCall> other_calls() {
   const auto arg = trestleInvalidArgument;
   return {
@@ -332,6 +386,9 @@ void expect_refused(const std::vector<BadCall>& calls) {
 
 TEST(ApiBadCalls, Collectives) {
   expect_refused(collective_calls());
+}
+TEST(ApiBadCalls, CountsThatOverflow) {
+  expect_refused(overflowing_calls());
 }
 TEST(ApiBadCalls, Others) {
   expect_refused(other_calls());
