@@ -2,6 +2,7 @@
 // pretended ones (TRESTLE_HOSTID), and every way in which ranks find each other.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -68,6 +69,42 @@ TEST(ApiProcesses, PretendedHosts) {
   run_core_set({.ranks = 8}, two_hosts(4), 60);
   run_core_set({.ranks = 8}, two_hosts(3), 90);  // 3 + 5: one flat dimension
   run_core_set({.ranks = 2}, two_hosts(1), 60);
+}
+
+trestleCommStats_t stats_of(trestleComm_t comm) {
+  trestleCommStats_t stats = TRESTLE_COMM_STATS_INITIALIZER;
+  EXPECT_TRUE(succeeded(trestleCommGetStats(comm, &stats)));
+  return stats;
+}
+
+// What a rank sends to its right neighbour from memory that the node's peers can map is read there by a peer on its
+// host, and only by such a one.
+TEST(ApiProcesses, NeighboursOnOneHostOfAFlatDimensionReadEachOthersMemory) {
+  static constexpr size_t kBytes = 300'000;
+  ranks::on_processes(
+      {.ranks = 8},
+      [](ranks::Process& process, trestleComm_t comm) {
+        const int right = (process.rank + 1) % 8;
+        const int left = (process.rank + 7) % 8;
+        void* out = nullptr;
+        std::vector<char> in(kBytes);
+        ASSERT_TRUE(succeeded(trestleMemAlloc(&out, kBytes)));
+        std::fill_n(static_cast<char*>(out), kBytes, static_cast<char>(process.rank));
+        EXPECT_EQ(stats_of(comm).dimension[0].ranks, 8u);
+        EXPECT_EQ(stats_of(comm).dimension[1].ranks, 0u) << "3 + 5 is one flat dimension";
+        ASSERT_TRUE(succeeded(trestleGroupStart()));
+        ASSERT_TRUE(succeeded(trestleSend(out, kBytes, trestleInt8, right, comm, nullptr)));
+        ASSERT_TRUE(succeeded(trestleRecv(in.data(), kBytes, trestleInt8, left, comm, nullptr)));
+        ASSERT_TRUE(succeeded(trestleGroupEnd()));
+        ASSERT_TRUE(succeeded(trestleCommSynchronize(comm), comm));
+        EXPECT_EQ(in, std::vector<char>(kBytes, static_cast<char>(left)));
+        const trestleCommStats_t stats = stats_of(comm);
+        const bool same_host = (process.rank < 3) == (right < 3);
+        EXPECT_EQ(stats.dimension[0].bytesSent, kBytes);
+        EXPECT_EQ(stats.dimension[0].bytesMapped, same_host ? kBytes : 0) << process.rank << " to " << right;
+        ASSERT_TRUE(succeeded(trestleMemFree(out)));
+      },
+      two_hosts(3));
 }
 
 // Ranks that meet through variables instead of an id.
