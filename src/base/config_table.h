@@ -66,7 +66,7 @@ inline constexpr int64_t kGiB = int64_t{1} << 30;
 
 inline constexpr Variable kVariables[] = {
   {"TRESTLE_CONF_FILE",       K::kText,       &C::config_file,       "",         0, 0, "", kLocal, "Configuration file: lines NAME=value, # comments. Empty: .trestle.conf in HOME, if there is one. What it leaves open may be in /etc/trestle.conf. Set in the environment only."},
-  {"TRESTLE_DEBUG",           K::kLogLevel,   &C::debug_level,       "WARN",     0, 0, "", kLocal, "How much is logged: NONE, VERSION, WARN, INFO or TRACE."},
+  {"TRESTLE_DEBUG",           K::kLogLevel,   &C::debug_level,       "WARN",     0, 0, "", kLocal, "How much is logged, each level with those before it: NONE, VERSION (once per process, at the first communicator that it makes as rank 0: Trestle's version and what it was built with; not where nobody has set a level), WARN, INFO or TRACE."},
   {"TRESTLE_DEBUG_SUBSYS",    K::kSubsystems, &C::debug_subsystems,  "INIT,BOOTSTRAP,ENV", 0, 0, "", kLocal, "Which subsystems log at INFO and TRACE: a comma list of INIT, BOOTSTRAP, ENV, COLL, NET, SHM, GRAPH, TUNING, CALL, ALLOC, P2P, or ALL; a leading ^ means all but these."},
   {"TRESTLE_DEBUG_FILE",      K::kText,       &C::debug_file,        "",         0, 0, "", kLocal, "File that the log goes to instead of standard error; %h is the host name, %p the process id."},
   {"TRESTLE_DIMS",            K::kDimensions, &C::dimensions,        "",         0, 0, "", kAgreed, "Sizes of the network dimensions, innermost first, e.g. 4x2: four neighbouring ranks in dimension 1, two such groups in dimension 2. Empty: ranks per host x hosts."},

@@ -12,6 +12,7 @@
 #include "comm/mesh_poller.h"
 #include "comm/stop_flags.h"
 #include "comm/together.h"
+#include "comm/version_line.h"
 #include "sched/policies.h"
 
 namespace trestle {
@@ -111,6 +112,7 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
 Result<std::shared_ptr<Communicator>> Communicator::create(const UniqueIdBytes& id, int32_t nranks, int32_t rank,
                                                            const CommunicatorSettings& settings,
                                                            const std::atomic<bool>* stop) {
+  if (rank == 0) log_version(settings.config);
   const int64_t deadline = deadline_of(settings);
   BootstrapConfig config = bootstrap_config(settings.config, nranks, rank, id);
   config.deadline_ns = deadline;
@@ -121,6 +123,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(const UniqueIdBytes& 
 
 Result<std::vector<std::shared_ptr<Communicator>>> Communicator::create_all(int32_t nranks,
                                                                             const CommunicatorSettings& settings) {
+  log_version(settings.config);
   const int64_t deadline = deadline_of(settings);
   BootstrapConfig config = bootstrap_config(settings.config, nranks, 0, UniqueIdBytes{});
   config.deadline_ns = deadline;

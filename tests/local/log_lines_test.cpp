@@ -1,0 +1,110 @@
+// What TRESTLE_DEBUG and TRESTLE_DEBUG_SUBSYS bring into the log of a real job: the line of the version, and for each
+// subsystem its lines with it and none without it.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "support/ranks.h"
+
+namespace {
+
+class Folder {
+ public:
+  Folder() { EXPECT_NE(mkdtemp(path_), nullptr); }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string path(const std::string& name) const { return std::string(path_) + "/" + name; }
+
+ private:
+  char path_[32] = "/tmp/trestle-test-XXXXXX";
+};
+
+std::vector<std::string> lines_with(const std::string& text, const std::string& part) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    if (ranks::contains(line, part)) lines.push_back(line);
+  }
+  return lines;
+}
+
+const ranks::Settings kSettings{.dims = "2", .transport = "shm", .name = "lines"};
+
+// One of everything that is logged, small and large.
+void work(ranks::Process& process) {
+  trestleComm_t comm = nullptr;
+  ASSERT_TRUE(ranks::succeeded(ranks::join(process, kSettings, &comm)));
+  const size_t most = size_t{1} << 18;
+  std::vector<float> send(most, 1.0F);
+  std::vector<float> recv(most);
+  for (const size_t count : {size_t{2}, most}) {
+    EXPECT_TRUE(ranks::succeeded(
+        trestleAllReduce(send.data(), recv.data(), count, trestleFloat32, trestleSum, comm, nullptr), comm));
+    EXPECT_TRUE(ranks::succeeded(trestleCommSynchronize(comm), comm));
+    EXPECT_EQ(recv[count - 1], 2.0F);
+  }
+  const int peer = 1 - process.rank;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(trestleGroupStart(), trestleSuccess);
+    EXPECT_TRUE(ranks::succeeded(trestleSend(send.data(), 7, trestleFloat32, peer, comm, nullptr), comm));
+    EXPECT_TRUE(ranks::succeeded(trestleRecv(recv.data(), 7, trestleFloat32, peer, comm, nullptr), comm));
+    EXPECT_TRUE(ranks::succeeded(trestleGroupEnd(), comm));
+  }
+  EXPECT_TRUE(ranks::succeeded(trestleCommSynchronize(comm), comm));
+  EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(comm)));
+}
+
+// The log of every rank.
+std::vector<std::string> logs(ranks::Env env) {
+  const Folder folder;
+  ranks::Job job;
+  job.ranks = kSettings.ranks;
+  job.env = [&](int rank) {
+    ranks::Env with = env;
+    with["TRESTLE_DEBUG_FILE"] = folder.path(std::to_string(rank));
+    return with;
+  };
+  job.body = work;
+  ranks::expect_ended_well(ranks::run(job));
+  std::vector<std::string> texts;
+  for (int r = 0; r < job.ranks; ++r) {
+    std::ostringstream text;
+    text << std::ifstream(folder.path(std::to_string(r))).rdbuf();
+    texts.push_back(text.str());
+  }
+  return texts;
+}
+
+TEST(VersionLine, IsOnceAtRankZeroFromLevelVersionOn) {
+  for (const char* level : {"VERSION", "WARN", "INFO"}) {
+    const std::vector<std::string> texts = logs({{"TRESTLE_DEBUG", level}, {"TRESTLE_DEBUG_SUBSYS", "TUNING"}});
+    const auto lines = lines_with(texts[0], " TRESTLE VERSION Trestle ");
+    ASSERT_EQ(lines.size(), 1u) << level << ": " << texts[0];
+    EXPECT_TRUE(ranks::contains(lines[0], "Trestle " + std::to_string(TRESTLE_MAJOR) + "." +
+                                              std::to_string(TRESTLE_MINOR) + "." + std::to_string(TRESTLE_PATCH)));
+    EXPECT_TRUE(ranks::contains(lines[0], "transports loopback, shm, tcp;")) << lines[0];
+    EXPECT_EQ(lines_with(texts[1], "VERSION").size(), 0u) << level;
+  }
+  EXPECT_EQ(lines_with(logs({{"TRESTLE_DEBUG", "VERSION"}})[0], "").size(), 1u);
+  for (const ranks::Env& env : {ranks::Env{}, ranks::Env{{"TRESTLE_DEBUG", "NONE"}}}) {
+    EXPECT_EQ(logs(env), std::vector<std::string>(2));
+  }
+}
+
+// Two communicators, of which all ranks are in this process.
+TEST(VersionLine, IsOnceInAProcess) {
+  const Folder folder;
+  ranks::isolated(
+      [] {
+        for (int i = 0; i < 2; ++i) ranks::run_threads({.ranks = 2}, [](int, trestleComm_t) {});
+      },
+      {{"NCCL_DEBUG", "VERSION"}, {"TRESTLE_DEBUG_FILE", folder.path("log")}});
+  std::ostringstream text;
+  text << std::ifstream(folder.path("log")).rdbuf();
+  EXPECT_EQ(lines_with(text.str(), "VERSION Trestle ").size(), 1u) << text.str();
+}
+
+}  // namespace
