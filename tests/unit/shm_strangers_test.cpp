@@ -1,0 +1,270 @@
+// Who is no rank of the job gets nothing over shared memory: another secret, another job, garbage, another user of the
+// machine. The ranks of the job go on.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "transport/auth/handshake.h"
+#include "transport/shm/board.h"
+#include "transport/shm/links.h"
+#include "transport/shm/shm.h"
+#include "transport/socket/socket.h"
+
+namespace trestle {
+namespace {
+
+constexpr uid_t kNobody = 65534;
+
+EndpointConfig config_of(int32_t rank, int32_t ranks) {
+  EndpointConfig config;
+  config.rank = rank;
+  config.ranks = ranks;
+  config.job = "shm strangers test";
+  config.secret.assign(32, std::byte{3});
+  return config;
+}
+
+// Ranks of one thread, made of configurations that may be wrong.
+class ShmStrangers : public testing::Test {
+ protected:
+  void make(const std::vector<EndpointConfig>& configs) {
+    for (const EndpointConfig& config : configs) {
+      Result<std::unique_ptr<Transport>> made = make_shm_transport(config);
+      ASSERT_TRUE(made.ok()) << made.error().message;
+      ends_.push_back(std::move(made).value());
+      addresses_.push_back(ends_.back()->address());
+      names_.push_back("rank " + std::to_string(config.rank));
+    }
+    for (const auto& end : ends_) ASSERT_TRUE(end->set_peers(addresses_, names_).ok());
+  }
+
+  // Drives all ranks until this one fails, and returns what it said. The others must not fail.
+  std::string failure_of(int32_t rank) {
+    for (;;) {
+      for (int32_t r = 0; r < static_cast<int32_t>(ends_.size()); ++r) {
+        const Result<bool> moved = ends_[static_cast<size_t>(r)]->progress();
+        if (moved.ok()) continue;
+        EXPECT_EQ(r, rank) << moved.error().message;
+        return moved.error().message;
+      }
+    }
+  }
+
+  // A message between honest ranks arrives.
+  void exchange(size_t from, size_t to) {
+    std::string text = "what only this job knows";
+    std::string heard(text.size(), '\0');
+    const ConstPiece source{reinterpret_cast<const std::byte*>(text.data()), text.size()};
+    const Piece target{reinterpret_cast<std::byte*>(heard.data()), heard.size()};
+    SendRequest send;
+    send.peer = static_cast<int32_t>(to);
+    send.bytes = text.size();
+    send.pieces = {&source, 1};
+    RecvRequest recv;
+    recv.peer = static_cast<int32_t>(from);
+    recv.bytes = text.size();
+    recv.pieces = {&target, 1};
+    bool posted = false;
+    ASSERT_TRUE(ends_[to]->post_recv(recv).ok());
+    while (!posted || send.state != RequestState::kDone || recv.state != RequestState::kDone) {
+      if (!posted) posted = ends_[from]->post_send(send).value();
+      for (const size_t r : {from, to}) {
+        const Result<bool> moved = ends_[r]->progress();
+        ASSERT_TRUE(moved.ok()) << moved.error().message;
+      }
+    }
+    EXPECT_EQ(heard, text);
+  }
+
+  // Rank `at` waits for a message of a peer, whom it has to reach for that.
+  std::string failure_of_waiting_for(int32_t at, int32_t peer) {
+    RecvRequest recv;
+    recv.peer = peer;
+    recv.bytes = 8;
+    std::array<std::byte, 8> bytes;
+    const Piece target{bytes.data(), bytes.size()};
+    recv.pieces = {&target, 1};
+    const Result<bool> posted = ends_[static_cast<size_t>(at)]->post_recv(recv);
+    return posted.ok() ? failure_of(at) : posted.error().message;
+  }
+
+  std::vector<std::unique_ptr<Transport>> ends_;
+  std::vector<std::string> addresses_;
+  std::vector<std::string> names_;
+};
+
+void expect_parts(const std::string& sentence, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    EXPECT_NE(sentence.find(part), std::string::npos) << "'" << part << "' in: " << sentence;
+  }
+}
+
+TEST_F(ShmStrangers, AnotherSecretIsRefusedInBothDirections) {
+  for (const bool stranger_calls : {true, false}) {
+    ends_.clear();
+    addresses_.clear();
+    names_.clear();
+    std::vector<EndpointConfig> configs = {config_of(0, 3), config_of(1, 3), config_of(2, 3)};
+    configs[1].secret[31] = std::byte{4};
+    make(configs);
+    if (stranger_calls) {
+      expect_parts(failure_of_waiting_for(1, 0), {"rank 0", "another secret"});
+      exchange(0, 2);
+      exchange(2, 0);
+    } else {
+      expect_parts(failure_of_waiting_for(0, 1), {"rank 1", "another secret"});
+    }
+  }
+}
+
+TEST_F(ShmStrangers, AnotherJobIsRefused) {
+  std::vector<EndpointConfig> configs = {config_of(0, 3), config_of(1, 3), config_of(2, 3)};
+  configs[1].job = "yesterday's job";
+  make(configs);
+  expect_parts(failure_of_waiting_for(1, 0), {"rank 0", "another job"});
+  exchange(0, 2);
+}
+
+TEST_F(ShmStrangers, GarbageAndHalfAHandshakeAreTurnedAway) {
+  make({config_of(0, 2), config_of(1, 2)});
+  const Handshake honest(Role::kInitiator, Purpose::kShm, {config_of(1, 2).secret, job_id(config_of(1, 2).job), 1}, 0);
+  const std::vector<std::byte> hello(honest.outgoing().begin(), honest.outgoing().end());
+  std::vector<std::byte> replay = hello;  // a proof of some other conversation
+  replay.insert(replay.end(), kProofBytes, std::byte{9});
+  std::vector<UniqueFd> open;
+  for (const std::vector<std::byte>& bytes :
+       {std::vector<std::byte>(200, std::byte{'G'}), std::vector<std::byte>(hello.begin(), hello.begin() + 20), replay,
+        std::vector<std::byte>{}}) {
+    open.push_back(connect_unix(addresses_[0]).value());
+    ASSERT_TRUE(send_all_before(open.back().get(), bytes, {}).ok());
+  }
+  exchange(0, 1);
+  exchange(1, 0);
+}
+
+// A process of another user: exits with what the body returns, or with kCannotBecome.
+constexpr int kCannotBecome = 99;
+
+pid_t as_nobody(const std::function<int()>& body) {
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child != 0) return child;
+  if (setgid(kNobody) != 0 || setuid(kNobody) != 0) _exit(kCannotBecome);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // behind setuid, which takes it back
+  if (getppid() != parent) _exit(98);
+  _exit(body());
+}
+
+// Knows all that a rank knows, and connects. 0: turned away without having heard a byte.
+int knock(const std::string& address) {
+  Result<UniqueFd> fd = connect_unix(address);
+  if (!fd.ok() || !fd.value()) return 2;
+  const int socket = fd.value().get();
+  const Handshake handshake(Role::kInitiator, Purpose::kShm, {config_of(1, 2).secret, job_id(config_of(1, 2).job), 1},
+                            0);
+  (void)send_bytes(socket, handshake.outgoing());  // turned away already: as good
+  pollfd waiting{socket, POLLIN, 0};
+  if (poll(&waiting, 1, -1) != 1) return 3;
+  std::array<std::byte, kHelloBytes> answer;
+  const Result<size_t> got = receive_bytes(socket, answer);
+  return !got.ok() || got.value() == kEndOfStream ? 0 : 1;
+}
+
+int exit_code_of(pid_t child) {
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(ShmStrangers, AnotherUserWithTheSecretIsTurnedAway) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  make({config_of(0, 2), config_of(1, 2)});
+  const pid_t child = as_nobody([&] { return knock(addresses_[0]); });
+  ASSERT_GT(child, 0);
+  siginfo_t ended{};
+  while (waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT | WNOHANG) == 0 && ended.si_pid == 0)
+    ASSERT_TRUE(ends_[0]->progress().ok());
+  const int code = exit_code_of(child);
+  if (code == kCannotBecome) GTEST_SKIP() << "there is no other user to become here";
+  EXPECT_EQ(code, 0) << "1: it was answered";
+  exchange(1, 0);
+}
+
+// Whoever connects is heard out. 0: it went away without a word.
+int listen_for(const std::string& address, int ready) {
+  const Result<UniqueFd> listener = listen_unix(address);
+  if (!listener.ok() || write(ready, "r", 1) != 1) return 2;
+  pollfd waiting{listener.value().get(), POLLIN, 0};
+  if (poll(&waiting, 1, -1) != 1) return 3;
+  const Result<UniqueFd> caller = accept_connection(waiting.fd);
+  if (!caller.ok() || !caller.value()) return 4;
+  waiting = {caller.value().get(), POLLIN, 0};
+  if (poll(&waiting, 1, -1) != 1) return 5;
+  std::array<std::byte, kHelloBytes> word;
+  const Result<size_t> got = receive_bytes(waiting.fd, word);
+  return !got.ok() || got.value() == kEndOfStream ? 0 : 1;
+}
+
+TEST_F(ShmStrangers, AListenerOfAnotherUserIsNotTalkedTo) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  make({config_of(0, 2), config_of(1, 2)});
+  const std::string address = fresh_socket_name("trestle-test", config_of(1, 2));
+  int ready[2];
+  ASSERT_EQ(pipe2(ready, O_CLOEXEC), 0);
+  const pid_t child = as_nobody([&] { return listen_for(address, ready[1]); });
+  ASSERT_GT(child, 0);
+  close(ready[1]);
+  char byte = 0;
+  if (read(ready[0], &byte, 1) == 1) {
+    ASSERT_TRUE(ends_[0]->set_peers({addresses_[0], address}, names_).ok());
+    expect_parts(failure_of_waiting_for(0, 1), {"rank 1", "another user"});
+  }
+  close(ready[0]);
+  const int code = exit_code_of(child);
+  if (code == kCannotBecome) GTEST_SKIP() << "there is no other user to become here";
+  EXPECT_EQ(code, 0) << "1: it was told something";
+}
+
+// The board of small collectives is handed out by the same rule, on both sides.
+TEST_F(ShmStrangers, AnotherUserGetsNoBoard) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const auto board = Board::create(config_of(0, 2), false).value();
+  const auto open_as_rank_1 = [&] {
+    const auto opened = Board::create(config_of(1, 2), false).value()->open(board->address(), INT64_MAX);
+    return opened.ok() ? 0 : opened.error().message.find("another user") != std::string::npos ? 1 : 2;
+  };
+  int gone[2];  // ends when neither of another user's processes is left
+  ASSERT_EQ(pipe2(gone, O_CLOEXEC), 0);
+  const pid_t stranger = as_nobody([&] { return knock(board->address()); });
+  const pid_t deceived = as_nobody(open_as_rank_1);  // takes this process for its rank 0
+  close(gone[1]);
+  const pid_t rank_1 = fork();
+  if (rank_1 == 0) {
+    char byte = 0;
+    (void)!read(gone[0], &byte, 1);
+    _exit(open_as_rank_1());
+  }
+  close(gone[0]);
+  EXPECT_TRUE(board->open("", INT64_MAX).ok());
+  const int of_stranger = exit_code_of(stranger);
+  if (of_stranger != kCannotBecome) {
+    EXPECT_EQ(of_stranger, 0) << "1: it was answered";
+    EXPECT_EQ(exit_code_of(deceived), 1) << "0: it took a board of another user";
+  }
+  if (HasFailure()) kill(rank_1, SIGKILL);  // its board may be somebody else's
+  EXPECT_EQ(exit_code_of(rank_1), 0) << "the honest rank";
+  if (of_stranger == kCannotBecome) GTEST_SKIP() << "there is no other user to become here";
+}
+
+}  // namespace
+}  // namespace trestle
