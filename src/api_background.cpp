@@ -80,7 +80,7 @@ Status create_for(trestleComm_t* comm, Creation create, bool blocking) {
   Group& group = Group::of_this_thread();
   if (!blocking) {
     if (!group.open()) return begin_creation(comm, create);
-    group.add_beginning({[=] { return begin_creation(comm, create); }, [=] { undo_creation(comm); }});
+    group.add_beginning({{}, [=] { return begin_creation(comm, create); }, [=] { undo_creation(comm); }});
     return {};
   }
   const auto run = [create] {
@@ -100,9 +100,13 @@ Status create_for(trestleComm_t* comm, Creation create, bool blocking) {
 }
 
 Status split_for_others(trestleComm_t parent, Creation split) {
+  const auto may_begin = [parent]() -> Status {
+    if (Use(parent).alive()) return {};
+    return invalid_usage("CommSplit: comm has ended since, in the same group");
+  };
   const auto begin = [=]() -> Status {
     const Use use(parent);
-    if (!use.alive()) return invalid_usage("CommSplit: comm has ended since, in the same group");
+    TRY(may_begin());
     auto started = TRY(Background::start(contained([split](std::atomic<bool>& stop) -> Status {
       TRY(split(stop));
       return {};
@@ -113,7 +117,7 @@ Status split_for_others(trestleComm_t parent, Creation split) {
   };
   Group& group = Group::of_this_thread();
   if (!group.open()) return begin();
-  group.add_beginning({begin, [] {}});
+  group.add_beginning({may_begin, begin, [] {}});
   return {};
 }
 

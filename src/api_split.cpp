@@ -16,9 +16,16 @@ Status split(trestleComm_t comm, int color, int key, trestleComm_t* newcomm, con
   TRY(check_ready(use, "CommSplit"));
   const std::shared_ptr<Communicator> parent = use.object();
   TRY(parent->check_open());
-  const SplitCall call{parent->split_number(), color, key, child_settings(*parent, config)};
-  const bool blocking = call.settings.ok() ? call.settings.value().blocking : parent->settings().blocking;
-  const Creation create = [=](std::atomic<bool>& stop) { return parent->split(call, stop); };
+  const auto call = std::make_shared<SplitCall>(SplitCall{0, color, key, child_settings(*parent, config)});
+  const bool blocking = call->settings.ok() ? call->settings.value().blocking : parent->settings().blocking;
+  const Creation create = [=](std::atomic<bool>& stop) { return parent->split(*call, stop); };
+  const auto take_number = [=] { call->number = parent->split_number(); };
+  Group& group = Group::of_this_thread();
+  if (group.open()) {
+    group.add_numbering(take_number);
+  } else {
+    take_number();
+  }
   if (blocking || color != TRESTLE_SPLIT_NOCOLOR) return create_for(newcomm, create, blocking);
   *newcomm = nullptr;
   return split_for_others(comm, create);

@@ -55,12 +55,21 @@ bool Group::Work::finalizes(const std::shared_ptr<Communicator>& communicator) c
 
 // What may be refused comes first: a refused group has made nothing.
 Status Group::Work::run() {
+  TRY(ask_all());
   const auto prepared = TRY(prepare_all());
+  for (const auto& numbering : numberings) numbering();
   TRY(begin_all());
   TRY(create_all());
   enqueue_all(prepared);
   TRY(finalize_all());
   if (goes_on) return Error{Code::kInProgress, ""};
+  return {};
+}
+
+Status Group::Work::ask_all() const {
+  for (const GroupedBeginning& beginning : beginnings) {
+    if (beginning.may_begin) TRY(beginning.may_begin());
+  }
   return {};
 }
 

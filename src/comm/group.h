@@ -33,8 +33,10 @@ struct GroupedCreation {
 };
 
 // What returns at once and goes on by itself. begin: kSuccess where it has to be done by waiting after all, kInProgress
-// where it goes on, else why not; undo: because the group fails.
+// where it goes on, else why not; undo: because the group fails. may_begin: why it cannot, if so, asked before anything
+// of the group is done; may be empty.
 struct GroupedBeginning {
+  std::function<Status()> may_begin;
   std::function<Status()> begin;
   std::function<void()> undo;
 };
@@ -49,6 +51,9 @@ class Group {
   Status add(GroupedCall call);
   void add_creation(GroupedCreation creation) { work_.creations.push_back(std::move(creation)); }
   void add_beginning(GroupedBeginning beginning) { work_.beginnings.push_back(std::move(beginning)); }
+  // What takes the numbers of a creation or a beginning. Called in the order of the calls, for all before any begins,
+  // and not at all if the group is refused: the other ranks count what takes place only.
+  void add_numbering(std::function<void()> numbering) { work_.numberings.push_back(std::move(numbering)); }
   // With `begin`: as a GroupedBeginning. Errors: it is finalized in the group already.
   Status add_finalization(std::shared_ptr<Communicator> communicator, std::function<Status()> begin = {});
   void add_destruction(std::shared_ptr<Communicator> communicator) {
@@ -67,6 +72,7 @@ class Group {
   struct Work {
     std::vector<GroupedCreation> creations;
     std::vector<GroupedBeginning> beginnings;  // of creations
+    std::vector<std::function<void()>> numberings;
     std::vector<GroupedCall> calls;
     std::vector<std::shared_ptr<Communicator>> finalizations;
     std::vector<std::function<Status()>> finalization_beginnings;  // parallel; may be empty
@@ -80,6 +86,7 @@ class Group {
     Work& operator=(Work&&) = default;
     ~Work();  // settles what was not enqueued
     Status run();
+    Status ask_all() const;
     Status begin_all();
     Status create_all();
     Status finalize_all();

@@ -219,12 +219,24 @@ TEST(ApiNonblocking, ASplitOfWhatEndsInTheSameGroupIsRefused) {
     trestleConfig_t config = nonblocking();
     trestleComm_t comm = nullptr;
     trestleComm_t none = nullptr;
+    trestleComm_t others[2] = {};
+    trestleComm_t children[2] = {};
     ASSERT_TRUE(ranks::succeeded(trestleCommInitAllConfig(&comm, 1, &config)));
+    ASSERT_TRUE(ranks::succeeded(trestleCommInitAll(others, 2, nullptr)));
     ASSERT_EQ(trestleGroupStart(), trestleSuccess);
+    EXPECT_TRUE(ranks::succeeded(trestleCommSplit(others[0], 0, 0, &children[0], &config)));
     EXPECT_TRUE(ranks::succeeded(trestleCommSplit(comm, TRESTLE_SPLIT_NOCOLOR, 0, &none, nullptr)));
     EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(comm)));
     EXPECT_EQ(trestleGroupEnd(), trestleInvalidUsage);
     EXPECT_TRUE(ranks::contains(trestleGetLastError(nullptr), "has ended since")) << trestleGetLastError(nullptr);
+    EXPECT_EQ(children[0], nullptr) << "a refused group begins nothing";
+    ASSERT_EQ(trestleGroupStart(), trestleSuccess);
+    for (int r = 0; r < 2; ++r) {
+      ASSERT_TRUE(ranks::succeeded(trestleCommSplit(others[r], 0, 0, &children[r], nullptr)));
+    }
+    EXPECT_TRUE(ranks::succeeded(trestleGroupEnd())) << "and takes no number of a split";
+    for (trestleComm_t child : children) EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(child)));
+    for (trestleComm_t other : others) EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(other)));
   });
 }
 

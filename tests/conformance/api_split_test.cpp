@@ -134,6 +134,36 @@ TEST(ApiSplit, AWrongColorOrConfigIsRefusedOnAllRanksAndTheParentGoesOn) {
   });
 }
 
+// One rank alone makes groups that are refused: what follows is told apart by numbers that all ranks count alike.
+TEST(ApiSplit, ARefusedGroupTakesNoNumber) {
+  for (const char* check : {"0", "1"}) {
+    const auto body = [](int rank, trestleComm_t comm) {
+      trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+      for (const int blocking : {1, 0}) {
+        config.blocking = blocking;
+        if (rank != 0) break;
+        float x = 0;
+        trestleComm_t made = nullptr;
+        trestleComm_t none = nullptr;
+        ASSERT_TRUE(ranks::succeeded(trestleGroupStart()));
+        EXPECT_TRUE(ranks::succeeded(trestleCommSplit(comm, 0, 0, &made, &config), comm));
+        EXPECT_TRUE(ranks::succeeded(trestleCommSplit(comm, TRESTLE_SPLIT_NOCOLOR, 0, &none, &config), comm));
+        EXPECT_TRUE(
+            ranks::refused(trestleAllReduce(&x, &x, 1, static_cast<trestleDataType_t>(99), trestleSum, comm, nullptr),
+                           trestleInvalidArgument, {"99"}));
+        EXPECT_TRUE(ranks::refused(trestleGroupEnd(), trestleInvalidArgument, {"99"}));
+        EXPECT_EQ(made, nullptr);
+      }
+      trestleComm_t made = split(comm, 0, -rank);
+      ASSERT_NE(made, nullptr);
+      EXPECT_EQ(gathered(made, rank), (std::vector<int64_t>{1, 0}));
+      EXPECT_EQ(sum(comm, 1), 2);
+      EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(made)));
+    };
+    ranks::on_threads({.ranks = 2, .timeout_ms = 10'000}, body, {{"TRESTLE_CHECK", check}});
+  }
+}
+
 TEST(ApiSplit, TheConfigHoldsForTheNewCommunicator) {
   ranks::on_threads({.ranks = 4, .dims = "2x2", .name = "parent"}, [](int, trestleComm_t comm) {
     trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
