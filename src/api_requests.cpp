@@ -28,6 +28,7 @@ Result<std::shared_ptr<Request>> make_request(trestleComm_t comm, const char* fu
   if (count != 0 && (send == nullptr || recv == nullptr)) {
     return invalid_argument(std::string(function) + ": a buffer is NULL");
   }
+  TRY(request->communicator->check_open());
   start.request.in_place = send == recv;
   apply_call_config(start);
   request->finish = start;

@@ -140,6 +140,28 @@ TEST(ApiPersistent, WhatIsInFlightCanBeNeitherStartedNorFreed) {
   });
 }
 
+TEST(ApiPersistent, AFinalizedCommunicatorMakesNoRequests) {
+  ranks::on_threads({.ranks = 2, .name = "the ended"}, [](int rank, trestleComm_t comm) {
+    ASSERT_TRUE(succeeded(trestleCommFinalize(comm), comm));
+    const auto expect_refused = [&](auto&& init, auto collective) {
+      trestleRequest_t request = nullptr;
+      EXPECT_TRUE(refused(init(&request), trestleInvalidUsage, {"the ended", "finalized"})) << collective;
+      EXPECT_EQ(request, nullptr) << collective;
+    };
+    for (const size_t count : {size_t{0}, size_t{3}}) {
+      for (const trestleCollective_t collective : kEvenCollectives) {
+        Execution run({.collective = collective, .count = count}, rank, 2);
+        expect_refused([&](trestleRequest_t* request) { return run.init(comm, nullptr, request); }, collective);
+      }
+    }
+    for (const trestleCollective_t collective : kUnevenCollectives) {
+      VectorExecution run({.collective = collective, .most = 20}, rank, 2);
+      expect_refused([&](trestleRequest_t* request) { return run.init(comm, nullptr, request); }, collective);
+    }
+    expect_refused([&](trestleRequest_t* request) { return trestleBarrierInit(comm, nullptr, request); }, "barrier");
+  });
+}
+
 TEST(ApiPersistent, WrongArgumentsAreRefusedAtOnce) {
   ranks::on_threads({.ranks = 2}, [](int, trestleComm_t comm) {
     float x[4] = {};
