@@ -9,6 +9,23 @@
 #include "perf/driver/pattern.h"
 
 namespace trestle::perf {
+namespace {
+
+// While one exists, this thread's collectives choose their algorithm freely: TRESTLE_ALGO is for what is measured, and
+// often cannot serve the rest.
+class FreeAlgorithm {
+ public:
+  FreeAlgorithm() {
+    trestleCallConfig_t config = TRESTLE_CALL_CONFIG_INITIALIZER;
+    config.algo = "";
+    require(trestleCallConfigPush(&config));
+  }
+  FreeAlgorithm(const FreeAlgorithm&) = delete;
+  FreeAlgorithm& operator=(const FreeAlgorithm&) = delete;
+  ~FreeAlgorithm() { require(trestleCallConfigPop()); }
+};
+
+}  // namespace
 
 void join(std::vector<trestleComm_t>& comms, int first_rank, int nranks, const trestleUniqueId& id,
           const trestleConfig_t& config) {
@@ -64,6 +81,7 @@ void Ranks::allocate(size_t bytes) {
 
 template <class Call>
 void Ranks::together(Call call) {
+  const FreeAlgorithm scope;
   const bool group = states_.size() > 1;
   if (group) require(trestleGroupStart());
   for (size_t i = 0; i < states_.size(); ++i) require(call(i), states_[i].comm);

@@ -68,7 +68,7 @@ class Ranks {
   static constexpr size_t kTextBytes = 192;
 
  private:
-  // Calls `call` for every rank, in a group if there are several.
+  // Calls `call` for every rank, in a group if there are several, whatever algorithm the user has chosen.
   template <class Call>
   void together(Call call);
 

@@ -69,6 +69,10 @@ expect 255 'sources takes numbers' "$perf/kernel_perf" --sources 0
 expect 255 'cannot be written' "$perf/kernel_perf" -J /nonexistent/k.json
 expect 255 'one thread' "$perf/kernel_perf" -t 2
 
+# The user's algorithm is that of the collective that is measured, not of those that the program needs itself.
+expect 0 'Out of bounds values : 0 OK' env TRESTLE_TRANSPORT=tcp TRESTLE_ALGO=tree "$perf/all_reduce_perf" -P 3 "${small[@]}"
+expect 0 'Out of bounds values : 0 OK' env TRESTLE_ALGO=chain "$perf/broadcast_perf" -t 2 -g 2 -z 1 "${small[@]}"
+
 # Variables, in both spellings.
 expect 7 'Avg bus bandwidth .* FAILED' env TRESTLE_TESTS_MIN_BW=1e9 "$perf/all_reduce_perf" -P 2 "${small[@]}"
 expect 255 "a number of GB/s, not 'fast'" env TRESTLE_TESTS_MIN_BW=fast "$perf/all_reduce_perf" -P 2 "${small[@]}"
