@@ -13,7 +13,7 @@ function(trestle_example name)
   else()
     add_test(NAME example_${name} COMMAND example_${name})
   endif()
-  set_tests_properties(example_${name} PROPERTIES LABELS local TIMEOUT 120 ENVIRONMENT TRESTLE_CALIBRATE=off)
+  set_tests_properties(example_${name} PROPERTIES LABELS local TIMEOUT 120 ENVIRONMENT "TRESTLE_CALIBRATE=off;TRESTLE_CONF_FILE=/dev/null")
   set_property(GLOBAL APPEND PROPERTY trestle_examples example_${name})
 endfunction()
 
