@@ -4,10 +4,26 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <string_view>
 
 namespace trestle::perf {
+namespace {
+
+// The file is `text` from `start` on. 0 or the errno.
+int put(int fd, size_t start, std::string_view text) {
+  size_t at = start;
+  while (!text.empty()) {
+    const ssize_t written = pwrite(fd, text.data(), text.size(), static_cast<off_t>(at));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    at += static_cast<size_t>(written);
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return ftruncate(fd, static_cast<off_t>(at)) == 0 ? 0 : errno;
+}
+
+}  // namespace
 
 std::string JsonFile::create(const std::string& path) {
   constexpr int kMostNames = 10000;
@@ -32,11 +48,17 @@ std::string JsonFile::probe(const std::string& path) {
   return problem;
 }
 
-std::string JsonFile::write(const std::string& text) const {
-  std::FILE* file = std::fopen(path_.c_str(), "w");
-  const bool fine = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool closed = file != nullptr && std::fclose(file) == 0;
-  return fine && closed ? "" : "-J: '" + path_ + "' cannot be written: " + std::strerror(errno);
+std::string JsonFile::append(const std::string& text, const std::string& tail) {
+  const int fd = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  int problem = fd < 0 ? errno : put(fd, kept_, text + tail);
+  if (problem == 0) {
+    kept_ += text.size();
+    tail_ = tail;
+  } else if (fd >= 0) {
+    put(fd, kept_, tail_);  // its place is there already, also on a full disk
+  }
+  if (fd >= 0 && close(fd) != 0 && problem == 0) problem = errno;
+  return problem == 0 ? "" : "-J: '" + path_ + "' cannot be written: " + std::strerror(problem);
 }
 
 }  // namespace trestle::perf

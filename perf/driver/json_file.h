@@ -1,8 +1,10 @@
-// The file of -J: found a free name for before the run, written once at its end.
+// The file of -J: found a free name for before the run, and a whole document from the first word on, so that it can be
+// read whatever ends the run: a signal, or the machine's lack of memory.
 //
-// Owned by main of the process that prints; write() may come from any of its threads, once.
+// Owned by main of the process that prints; the document may grow from any of its threads, one at a time.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace trestle::perf {
@@ -17,11 +19,15 @@ class JsonFile {
 
   bool is_open() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
-  // The whole text; "" or the sentence of what is wrong.
-  std::string write(const std::string& text) const;
+
+  // Behind what was appended so far now stand `text`, which stays, and `tail`, which closes what is open and stands
+  // until the next call. "", or the sentence of what is wrong; then the document is as it was.
+  std::string append(const std::string& text, const std::string& tail);
 
  private:
   std::string path_;
+  size_t kept_ = 0;   // bytes of the texts
+  std::string tail_;  // what stands behind them
 };
 
 }  // namespace trestle::perf

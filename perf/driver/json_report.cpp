@@ -71,6 +71,11 @@ void write_settings(Json& json, const Options& options) {
   json.key("parallel_init").truth(options.parallel_init);
 }
 
+constexpr const char* kNoConfig = ",\n\"config\":null,\n\"results\":[";
+constexpr const char* kNoEnd =
+    "\n],\n\"out_of_bounds\":null,\n\"average_bus_bandwidth\":null,\n\"errors\":[\"the run has not "
+    "ended\"],\n\"end_time\":null}\n";
+
 }  // namespace
 
 JsonReport::JsonReport(int argc, char** argv, std::string program, JsonFile file)
@@ -83,7 +88,11 @@ JsonReport::JsonReport(int argc, char** argv, std::string program, JsonFile file
   json.close(']');
   write_environment(json);
   json.key("trestle_version").integer(TRESTLE_VERSION_CODE);
-  start_ = json.str();
+  append(json.str(), std::string(kNoConfig) + kNoEnd);
+}
+
+void JsonReport::append(const std::string& text, const std::string& tail) {
+  if (problem_.empty()) problem_ = file_.append(text, tail);
 }
 
 void JsonReport::begin(const Options& options, const std::vector<Device>& devices) {
@@ -99,7 +108,9 @@ void JsonReport::begin(const Options& options, const std::vector<Device>& device
   }
   json.close(']').close('}');
   const std::lock_guard lock(mutex_);
-  config_ = json.str();
+  if (finished_) return;  // another thread has failed
+  begun_ = true;
+  append(",\n\"config\":" + json.str() + ",\n\"results\":[", kNoEnd);
 }
 
 void JsonReport::row(const RowHead& head, const Half& out_of_place, const Half* in_place, const Options& options) {
@@ -118,30 +129,33 @@ void JsonReport::row(const RowHead& head, const Half& out_of_place, const Half* 
     write_iterations(json, "in_place_per_iter", *in_place, options.skipped_iterations);
   json.key("actual_iterations").integer(options.iters).key("experiment_name").text(program_).close('}');
   const std::lock_guard lock(mutex_);
-  rows_.push_back(json.str());
+  if (finished_) return;
+  if (!begun_) append(kNoConfig, kNoEnd);
+  append((has_rows_ ? ",\n" : "\n") + json.str(), kNoEnd);
+  begun_ = has_rows_ = true;
 }
 
 std::string JsonReport::finish(const End& end) {
   const std::lock_guard lock(mutex_);
   if (finished_) return "";
   finished_ = true;
-  std::string text = start_ + ",\n\"config\":" + (config_.empty() ? "null" : config_) + ",\n\"results\":[";
-  for (size_t i = 0; i < rows_.size(); ++i) text += (i == 0 ? "\n" : ",\n") + rows_[i];
+  std::string tail = begun_ ? "" : kNoConfig;
   Json json;
   json.open('{').key("count").integer(static_cast<int64_t>(end.failed_checks));
   json.key("okay").truth(end.failed_checks == 0).close('}');
-  text += "\n],\n\"out_of_bounds\":" + json.str();
+  tail += "\n],\n\"out_of_bounds\":" + json.str();
   Json bandwidth;
   bandwidth.open('{').key("bandwidth").number(end.mean_busbw);
   bandwidth.key("okay").truth(!busbw_fails(end.mean_busbw, end.min_busbw)).close('}');
-  text += ",\n\"average_bus_bandwidth\":" + bandwidth.str();
+  tail += ",\n\"average_bus_bandwidth\":" + bandwidth.str();
   Json errors;
   errors.open('[');
   if (!end.error.empty()) errors.text(end.error);
   errors.close(']');
   Json time;
   time.text(local_time());
-  return file_.write(text + ",\n\"errors\":" + errors.str() + ",\n\"end_time\":" + time.str() + "}\n");
+  append("", tail + ",\n\"errors\":" + errors.str() + ",\n\"end_time\":" + time.str() + "}\n");
+  return problem_;
 }
 
 }  // namespace trestle::perf

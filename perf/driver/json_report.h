@@ -3,7 +3,8 @@
 // the library read.
 //
 // Owned by the process that prints. Rows come from its printing thread, finish() from any thread, and only the first
-// counts: a run that fails still leaves a complete file.
+// counts. The file is whole from the start: a run that does not come to its end, or has none, leaves the rows so far,
+// with null for what only the end tells.
 #pragma once
 
 #include <mutex>
@@ -37,16 +38,18 @@ class JsonReport {
     std::optional<double> min_busbw;
     std::string error;  // "": none
   };
-  // Writes the file. "" or the sentence of what is wrong.
+  // The last word. "" or the sentence of what is wrong, also of what was written before.
   std::string finish(const End& end);
 
  private:
+  void append(const std::string& text, const std::string& tail);
+
   std::mutex mutex_;
   const std::string program_;
-  const JsonFile file_;
-  std::string start_;   // the members before "config"
-  std::string config_;  // "": begin() has not come
-  std::vector<std::string> rows_;
+  JsonFile file_;
+  std::string problem_;  // of the first thing that could not be written: nothing follows it
+  bool begun_ = false;
+  bool has_rows_ = false;
   bool finished_ = false;
 };
 

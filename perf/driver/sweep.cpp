@@ -86,10 +86,10 @@ void Sweep::run_row(const Row& row, int root) {
   if (collective_.in_place) in_place = run_half(row, true);
   const Half* second = collective_.in_place ? &in_place : nullptr;
   add(row_half(second, options_.per_iteration));
+  if (report_ != nullptr && ranks_.prints()) report_->row(head, out_of_place, second, options_);
   add((options_.report_timestamps ? row_timestamp() : "") + "\n");
   progress_.clear();
   show(line);
-  if (report_ != nullptr && ranks_.prints()) report_->row(head, out_of_place, second, options_);
 }
 
 Half Sweep::run_half(const Row& row, bool in_place) {

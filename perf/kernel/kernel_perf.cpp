@@ -116,14 +116,19 @@ void half_json(Json& json, const char* key, const KernelTiming& timing, double m
   json.close('}');
 }
 
+constexpr const char* kNoEnd = "],\"out_of_bounds\":null,\"errors\":[\"the run has not ended\"]}\n";
+
 class Run {
  public:
-  Run(const Arguments& arguments, int most_sources)
+  // file: not open where there is no report to be written.
+  Run(const Arguments& arguments, int most_sources, JsonFile& file)
       : arguments_(arguments),
         options_(arguments.options),
-        bench_(most_sources, options_.max_bytes, static_cast<size_t>(options_.unalign) * 8) {
-    json_.open('{').key("version").integer(1).key("instruction_set").text(trestle::reduce_instruction_set());
-    json_.key("results").open('[');
+        bench_(most_sources, options_.max_bytes, static_cast<size_t>(options_.unalign) * 8),
+        file_(file) {
+    Json json;
+    json.open('{').key("version").integer(1).key("instruction_set").text(trestle::reduce_instruction_set());
+    report(json.key("results").open('[').str(), kNoEnd);
   }
 
   void all() {
@@ -138,12 +143,25 @@ class Run {
   }
 
   uint64_t wrong_rows() const { return wrong_rows_; }
-  std::string json() {
-    json_.close(']').key("out_of_bounds").open('{').key("count").integer(static_cast<int64_t>(wrong_rows_));
-    return json_.key("okay").truth(wrong_rows_ == 0).close('}').close('}').str() + "\n";
+  // "", or why the report could not be written.
+  std::string finish() {
+    Json json;
+    json.open('{')
+        .key("count")
+        .integer(static_cast<int64_t>(wrong_rows_))
+        .key("okay")
+        .truth(wrong_rows_ == 0)
+        .close('}');
+    report("", "],\"out_of_bounds\":" + json.str() + ",\"errors\":[]}\n");
+    return problem_;
   }
 
  private:
+  // After the first problem nothing more is written.
+  void report(const std::string& text, const std::string& tail) {
+    if (file_.is_open() && problem_.empty()) problem_ = file_.append(text, tail);
+  }
+
   void row(trestleDataType_t type, trestleRedOp_t op, int sources, size_t bytes) {
     const TypeInfo& info = type_info(type);
     const KernelCase what = {static_cast<trestle::DataType>(type), static_cast<trestle::ReduceOp>(op), sources,
@@ -158,18 +176,21 @@ class Run {
                 format_number(copied, 6).c_str(), half_text(normal, copied).c_str(),
                 half_text(streaming, copied).c_str());
     std::fflush(stdout);
-    json_.open('{').key("size").integer(static_cast<int64_t>(size));
-    json_.key("count").integer(static_cast<int64_t>(what.elements)).key("type").text(info.name);
-    json_.key("redop").text(op_name(op)).key("sources").integer(sources).key("memcpy_bandwidth").number(copied);
-    half_json(json_, "normal_stores", normal, copied);
-    half_json(json_, "streaming_stores", streaming, copied);
-    json_.close('}');
+    Json json;
+    json.open('{').key("size").integer(static_cast<int64_t>(size));
+    json.key("count").integer(static_cast<int64_t>(what.elements)).key("type").text(info.name);
+    json.key("redop").text(op_name(op)).key("sources").integer(sources).key("memcpy_bandwidth").number(copied);
+    half_json(json, "normal_stores", normal, copied);
+    half_json(json, "streaming_stores", streaming, copied);
+    report((rows_++ == 0 ? "\n" : ",\n") + json.close('}').str(), kNoEnd);
   }
 
   const Arguments& arguments_;
   const Options& options_;
   KernelBench bench_;
-  Json json_;
+  JsonFile& file_;
+  std::string problem_;
+  uint64_t rows_ = 0;
   uint64_t wrong_rows_ = 0;
 };
 
@@ -212,10 +233,10 @@ int main(int argc, char** argv) {
   const std::string problem = options.json_path.empty() ? "" : file.create(options.json_path);
   if (!problem.empty()) return refuse(program, problem);
   print_header(program);
-  Run run(arguments, most_sources);
+  Run run(arguments, most_sources, file);
   for (int cycle = 0; options.run_cycles == 0 || cycle < options.run_cycles; ++cycle) run.all();
   std::printf("%s\n#\n# Kernel test concluded: %s\n", wrong_line(run.wrong_rows()).c_str(), program.c_str());
-  const std::string unwritten = file.is_open() ? file.write(run.json()) : "";
+  const std::string unwritten = run.finish();
   if (!unwritten.empty()) return refuse(program, unwritten);
   return run.wrong_rows() > 0 ? kWrong : kFine;
 }

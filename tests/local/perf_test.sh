@@ -55,6 +55,26 @@ expect 255 "'/nonexistent/x.json' cannot be written" "$perf/all_reduce_perf" -P 
 expect 255 "'/nonexistent/x.json' cannot be written" "$perf/all_reduce_perf" -t 2 -J /nonexistent/x.json "${small[@]}"
 expect 255 'ends with .json' "$perf/all_reduce_perf" -J report.txt
 
+# A report is whole whatever ends the run. (Background jobs of a script ignore SIGINT, if nobody changes that.)
+ended_by() {
+  local signal=$1 report=$2 code=0
+  shift 2
+  env --default-signal=INT,TERM "$@" -N 0 -J "$report" >"$folder/out" 2>"$folder/err" &
+  local program=$!
+  until (($(grep -cE '^ +[0-9]+ ' "$folder/out") > 1)); do
+    kill -0 "$program" || { cat "$folder/out" "$folder/err"; fail "no rows of a measurement without an end"; }
+  done
+  kill "-$signal" "$program"
+  wait "$program" || code=$?
+  ((code == 128 + $(kill -l "$signal"))) || fail "SIG$signal ended $1 with $code"
+  grep -q '"size":4,' "$report" || { cat "$report"; fail "the report of a run that SIG$signal ended has no rows"; }
+  grep -q '"errors":\["the run has not ended"\]' "$report" || { cat "$report"; fail "the report does not say that the run had no end"; }
+  [[ ! -x "$(command -v python3)" ]] || python3 -m json.tool "$report" >"$folder/out" || fail "SIG$signal left half a report"
+}
+ended_by INT "$folder/int.json" "$perf/all_reduce_perf" -t 2 -b 4 -e 4
+ended_by TERM "$folder/term.json" "$perf/all_reduce_perf" -P 2 -b 4 -e 4
+ended_by KILL "$folder/kill.json" "$perf/kernel_perf" -b 4 -e 4 -n 1
+
 # Pre-multiplied sums of all types, whose contributions are not what is added.
 for name in all_reduce reduce_scatter reduce; do
   expect 0 'Out of bounds values : 0 OK' "$perf/${name}_perf" -t 3 -b 256 -e 64K -f 16 -n 1 -d all -o mulsum

@@ -65,7 +65,7 @@ TEST(PerfJson, FilesAreNeverOverwritten) {
   EXPECT_EQ(first.path(), path);
   EXPECT_EQ(second.path(), path + ".0");
   EXPECT_EQ(third.path(), path + ".1");
-  EXPECT_EQ(second.write("{}"), "");
+  EXPECT_EQ(second.append("{", "}"), "");
   EXPECT_EQ(contents(second.path()), "{}");
   EXPECT_EQ(contents(first.path()), "");
   for (const JsonFile* file : {&first, &second, &third}) unlink(file->path().c_str());
@@ -75,6 +75,67 @@ TEST(PerfJson, AnUnwritablePathIsASentence) {
   JsonFile file;
   EXPECT_NE(file.create("/nonexistent/x.json").find("cannot be written: No such file"), std::string::npos);
   EXPECT_FALSE(file.is_open());
+}
+
+TEST(PerfJson, FilesAreWholeAfterEveryPart) {
+  const std::string path = ::testing::TempDir() + "perf_parts_test." + std::to_string(getpid()) + ".json";
+  JsonFile file;
+  ASSERT_EQ(file.create(path), "");
+  EXPECT_EQ(file.append("[", "\"nothing yet\"]"), "");
+  EXPECT_EQ(contents(path), "[\"nothing yet\"]");
+  EXPECT_EQ(file.append("1", "]"), "");
+  EXPECT_EQ(contents(path), "[1]");  // nothing is left of the longer tail
+  EXPECT_EQ(file.append(",2", "]"), "");
+  EXPECT_EQ(contents(path), "[1,2]");
+  unlink(path.c_str());
+  EXPECT_NE(file.append(",3", "]").find("cannot be written: No such file"), std::string::npos);
+}
+
+TEST(PerfJson, ReportsOfRunsThatAreEndedHaveTheRowsSoFar) {
+  const std::string path = ::testing::TempDir() + "perf_ended_test." + std::to_string(getpid()) + ".json";
+  JsonFile file;
+  ASSERT_EQ(file.create(path), "");
+  char name[] = "x_perf";
+  char* argv[] = {name};
+  JsonReport report(1, argv, "x_perf", file);
+  const std::string end =
+      "\n],\n\"out_of_bounds\":null,\n\"average_bus_bandwidth\":null,\n"
+      "\"errors\":[\"the run has not ended\"],\n\"end_time\":null}\n";
+  const auto ends_with = [&](const std::string& text) {
+    const std::string all = contents(path);
+    return all.size() > text.size() && all.substr(all.size() - text.size()) == text;
+  };
+  EXPECT_TRUE(ends_with(",\n\"config\":null,\n\"results\":[" + end)) << contents(path);
+  report.begin(Options{}, {});
+  EXPECT_TRUE(ends_with("\"devices\":[]},\n\"results\":[" + end)) << contents(path);
+  for (const size_t bytes : {1024u, 2048u}) report.row({bytes, 256, "float", "sum", -1}, Half{}, nullptr, Options{});
+  EXPECT_TRUE(ends_with("\"experiment_name\":\"x_perf\"}" + end)) << contents(path);
+  EXPECT_NE(contents(path).find("\"results\":[\n{\"size\":1024,"), std::string::npos);
+  EXPECT_NE(contents(path).find("},\n{\"size\":2048,"), std::string::npos);
+  EXPECT_EQ(report.finish({}), "");
+  EXPECT_EQ(contents(path).find("null,\n\"average"), std::string::npos) << contents(path);
+  unlink(path.c_str());
+}
+
+TEST(PerfJson, TruthValuesAreNoStrings) {
+  const std::string path = ::testing::TempDir() + "perf_truth_test." + std::to_string(getpid()) + ".json";
+  JsonFile file;
+  ASSERT_EQ(file.create(path), "");
+  char name[] = "x_perf";
+  char* argv[] = {name};
+  JsonReport report(1, argv, "x_perf", file);
+  Options options;
+  options.per_iteration = true;
+  report.begin(options, {});
+  EXPECT_EQ(report.finish({.failed_checks = 2, .mean_busbw = 4, .min_busbw = 2.0, .error = ""}), "");
+  const std::string text = contents(path);
+  unlink(path.c_str());
+  EXPECT_NE(text.find(R"("per_iter_timing":true,)"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("parallel_init":false,)"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("out_of_bounds":{"count":2,"okay":false})"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("average_bus_bandwidth":{"bandwidth":4,"okay":true})"), std::string::npos) << text;
+  EXPECT_EQ(text.find(R"("true")"), std::string::npos);
+  EXPECT_EQ(text.find(R"("false")"), std::string::npos);
 }
 
 TEST(PerfJson, ReportsOfRunsThatFailAreComplete) {
