@@ -19,6 +19,7 @@ CollectiveCounts& CollectiveCounts::operator+=(const CollectiveCounts& other) {
   completed += other.completed;
   failed += other.failed;
   express += other.express;
+  by_caller += other.by_caller;
   bytes.given += other.bytes.given;
   bytes.taken += other.bytes.taken;
   return *this;
@@ -74,10 +75,10 @@ StatisticsReading Statistics::read() {
     // What has ended before what was started: never more of the former.
     counts.failed = ends_[c].failed.get();
     counts.completed = ends_[c].completed.get();
-    const uint64_t express = calls_[c].express.get();
-    counts.completed += express;
-    counts.started = calls_[c].submitted.get() + express;
-    counts.express = calls_[c].over_board.get() + express;
+    counts.by_caller = calls_[c].express.get();
+    counts.completed += counts.by_caller;
+    counts.started = calls_[c].submitted.get() + counts.by_caller;
+    counts.express = calls_[c].over_board.get() + counts.by_caller;
     counts.bytes = {calls_[c].given.get(), calls_[c].taken.get()};
   }
   for (size_t d = 0; d < kMaxDimensions; ++d) {

@@ -24,8 +24,9 @@ struct CollectiveCounts {
   uint64_t started = 0;
   uint64_t completed = 0;
   uint64_t failed = 0;
-  uint64_t express = 0;  // of those started
-  CallBytes bytes;       // of those started
+  uint64_t express = 0;    // of those started
+  uint64_t by_caller = 0;  // of those: run to their end by the calling thread
+  CallBytes bytes;         // of those started
   CollectiveCounts& operator+=(const CollectiveCounts& other);
 };
 

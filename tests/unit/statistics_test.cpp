@@ -88,6 +88,7 @@ TEST_F(StatisticsOfAGrid, CallsAddUpAndMakeALine) {
   EXPECT_EQ(total.completed, 2u);
   EXPECT_EQ(total.failed, 1u);
   EXPECT_EQ(total.express, 2u);
+  EXPECT_EQ(total.by_caller, 1u);
   Topology grid;
   grid.dimensions.resize(2);
   EXPECT_EQ(to_text(reading, grid),

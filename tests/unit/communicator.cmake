@@ -1,0 +1,2 @@
+trestle_test(NAME communicator_test LABEL unit LIBS trestle_comm SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/communicator_express_test.cpp)
