@@ -6,6 +6,7 @@ if(SODIUM_FOUND)
     ${CMAKE_CURRENT_LIST_DIR}/bootstrap_failure_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/bootstrap_join_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/bootstrap_neighbours_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/bootstrap_open_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/bootstrap_refusal_test.cpp)
   target_include_directories(bootstrap_join_test PRIVATE ${CMAKE_SOURCE_DIR}/include)
 endif()
