@@ -1,2 +1,3 @@
 trestle_test(NAME communicator_test LABEL unit LIBS trestle_comm SOURCES
-  ${CMAKE_CURRENT_LIST_DIR}/communicator_express_test.cpp)
+  ${CMAKE_CURRENT_LIST_DIR}/communicator_express_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/communicator_log_test.cpp)
