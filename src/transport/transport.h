@@ -32,6 +32,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -141,7 +142,7 @@ struct EndpointConfig {
   std::string socket_family;  // TRESTLE_SOCKET_FAMILY
   std::string port_range;     // TRESTLE_PORT_RANGE
   std::string congestion;     // TRESTLE_CONGESTION
-  uint64_t eager_bytes = 0;   // TRESTLE_EAGER, 0: the transport's choice
+  std::optional<uint64_t> eager_bytes;  // TRESTLE_EAGER: 0 is nothing but empty messages; unset: the transport's choice
   uint64_t unsent_bytes = 0;  // tcp: that the kernel may hold and not have sent, per connection; 0: the system's choice
   bool map_memory = true;     // TRESTLE_SHM_MAP
   std::shared_ptr<MemRegistrations> registrations;  // of the communicator; null: none can be

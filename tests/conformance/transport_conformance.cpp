@@ -51,13 +51,15 @@ EndpointConfig test_config(int32_t rank, int32_t ranks, const std::string& job) 
   return config;
 }
 
-Endpoints::Endpoints(const std::string& transport, int32_t ranks) {
+Endpoints::Endpoints(const std::string& transport, int32_t ranks, uint64_t eager_bytes) {
   const TransportRow* row = find_transport(transport).value();
   const std::string job = fresh_job();
   std::vector<std::string> addresses;
   std::vector<std::string> names;
   for (int32_t r = 0; r < ranks; ++r) {
-    auto made = row->create(test_config(r, ranks, job));
+    EndpointConfig config = test_config(r, ranks, job);
+    config.eager_bytes = eager_bytes;
+    auto made = row->create(config);
     if (!made.ok()) ADD_FAILURE() << made.error().message;
     transports_.push_back(std::move(made).value());
     addresses.push_back(transports_.back()->address());

@@ -25,7 +25,7 @@ std::string fresh_job();
 // All endpoints of one job, addresses exchanged in memory. gtest failures when one cannot be made.
 class Endpoints {
  public:
-  Endpoints(const std::string& transport, int32_t ranks);
+  Endpoints(const std::string& transport, int32_t ranks, uint64_t eager_bytes = kTestEager);
   Transport& operator[](int32_t rank) { return *transports_[rank]; }
   int32_t size() const { return static_cast<int32_t>(transports_.size()); }
   void destroy(int32_t rank) { transports_[rank].reset(); }

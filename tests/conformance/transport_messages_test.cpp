@@ -38,6 +38,52 @@ TEST_P(TransportMessages, ArriveInEveryOrderOfPosting) {
   }
 }
 
+// The smallest limit is none at all: only empty messages go before their receiver has said that it is there.
+TEST_P(TransportMessages, NoDataGoesUnaskedWithALimitOfZero) {
+  Endpoints endpoints(GetParam(), 2, 0);
+  uint64_t number = 0;
+  for (const bool posted_first : {true, false}) {  // the first message opens the connection
+    for (const size_t bytes : {size_t{0}, size_t{1}, size_t{8}, size_t{100}, kTestEager, size_t{100'003}}) {
+      for (const size_t pieces : {1, 0}) {
+        const MessageTag tag{number++, 3, 1, 64};
+        Outgoing out(1, tag, bytes);
+        Incoming in(0, tag, bytes, pieces);
+        if (posted_first) post(endpoints, 1, in);
+        post(endpoints, 0, out);
+        ASSERT_TRUE(endpoints.drive_rounds(posted_first ? 0 : 200));
+        if (!posted_first && bytes > 0) {
+          EXPECT_FALSE(out.done()) << bytes << " bytes that nobody has asked for";
+        }
+        if (!posted_first) post(endpoints, 1, in);
+        ASSERT_TRUE(endpoints.drive([&] { return in.done(); }));
+        EXPECT_TRUE(in.right()) << bytes << " bytes, pieces " << pieces;
+        if (pieces == 0) endpoints[1].release(in.request);
+        ASSERT_TRUE(endpoints.drive([&] { return out.done(); }));
+      }
+    }
+  }
+}
+
+// Many of them, in both directions and received in the opposite order: each waits for its own receiver and nothing
+// else.
+TEST_P(TransportMessages, ManyMayWaitToBeAskedFor) {
+  Endpoints endpoints(GetParam(), 2, 0);
+  std::deque<Outgoing> out;
+  std::deque<Incoming> in;
+  for (uint64_t n = 0; n < 500; ++n) {
+    for (const int32_t rank : {0, 1}) post(endpoints, rank, out.emplace_back(1 - rank, MessageTag{n, 0, 0, 0}, n % 9));
+  }
+  ASSERT_TRUE(endpoints.drive_rounds(100));
+  for (uint64_t n = 500; n-- > 0;) {
+    for (const int32_t rank : {0, 1}) post(endpoints, rank, in.emplace_back(1 - rank, MessageTag{n, 0, 0, 0}, n % 9));
+  }
+  ASSERT_TRUE(endpoints.drive([&] {
+    return std::all_of(in.begin(), in.end(), [](auto& i) { return i.done(); }) &&
+           std::all_of(out.begin(), out.end(), [](auto& o) { return o.done(); });
+  }));
+  for (const Incoming& i : in) EXPECT_TRUE(i.right());
+}
+
 TEST_P(TransportMessages, ArePutTogetherFromAnyPieces) {
   Endpoints endpoints(GetParam(), 2);
   uint64_t number = 0;

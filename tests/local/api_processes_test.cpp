@@ -59,6 +59,45 @@ TEST(ApiProcesses, Tcp) {
   run_core_set({.ranks = 4, .dims = "2x2", .transport = "tcp", .algo = "allreduce:hd,ring", .chunks = 16}, {}, 60);
 }
 
+// Around a ring, in groups; then from rank 0 to rank 1, where nobody receives until the sender has looked often enough.
+void send_only_when_asked(ranks::Process& process, trestleComm_t comm) {
+  const int next = (process.rank + 1) % process.ranks;
+  const int previous = (process.rank + process.ranks - 1) % process.ranks;
+  for (const size_t count : {size_t{0}, size_t{1}, size_t{100}, size_t{5'000}, size_t{100'003}}) {
+    const std::vector<int32_t> sent(count, process.rank);
+    std::vector<int32_t> received(count, -1);
+    ASSERT_TRUE(succeeded(trestleGroupStart()));
+    ASSERT_TRUE(succeeded(trestleSend(sent.data(), count, trestleInt32, next, comm, nullptr)));
+    ASSERT_TRUE(succeeded(trestleRecv(received.data(), count, trestleInt32, previous, comm, nullptr)));
+    ASSERT_TRUE(succeeded(trestleGroupEnd(), comm));
+    ASSERT_TRUE(succeeded(trestleCommSynchronize(comm), comm));
+    EXPECT_EQ(received, std::vector<int32_t>(count, previous));
+  }
+  constexpr int kLooks = 2000;
+  int32_t value = 7 + process.rank;
+  if (process.rank == 0) {
+    trestleStream_t stream = nullptr;
+    ASSERT_TRUE(succeeded(trestleStreamCreate(&stream)));
+    ASSERT_TRUE(succeeded(trestleSend(&value, 1, trestleInt32, 1, comm, stream), comm));
+    for (int i = 0; i < kLooks; ++i) ASSERT_EQ(trestleStreamQuery(stream), trestleInProgress) << "look " << i;
+    process.board.word[0].store(1);
+    ASSERT_TRUE(succeeded(trestleStreamDestroy(stream), comm));
+  } else if (process.rank == 1) {
+    ranks::wait_until([&] { return process.board.word[0].load() != 0; });
+    ASSERT_TRUE(succeeded(trestleRecv(&value, 1, trestleInt32, 0, comm, nullptr), comm));
+    ASSERT_TRUE(succeeded(trestleCommSynchronize(comm), comm));
+    EXPECT_EQ(value, 7);
+  }
+}
+
+TEST(ApiProcesses, AnEagerLimitOfZero) {
+  const auto env = [](int) { return ranks::Env{{"TRESTLE_EAGER", "0"}}; };
+  for (const char* transport : {"shm", "tcp"}) {
+    run_core_set({.ranks = 3, .transport = transport}, env, 40);
+    ranks::on_processes({.ranks = 3, .transport = transport}, send_only_when_asked, env);
+  }
+}
+
 TEST(ApiProcesses, FourByTwoOverSharedMemoryAndTcp) {
   run_core_set({.ranks = 8, .dims = "4x2", .transport = "shm,tcp"}, {}, 120);
   run_core_set({.ranks = 8, .dims = "4x2", .transport = "shm,tcp", .algo = "allreduce:ring,hd", .chunks = 5}, {}, 60);

@@ -21,7 +21,7 @@ constexpr uint32_t kCallsPerPollWhileConnecting = 8;
 }  // namespace
 
 ShmTransport::ShmTransport(const EndpointConfig& config) : config_(config) {
-  if (config.eager_bytes != 0) options_.unasked_bytes = config.eager_bytes;
+  options_.unasked_bytes = config.eager_bytes.value_or(options_.unasked_bytes);
   options_.map_memory = config.map_memory;
   options_.memory = &memory_;
   options_.registrations = config.registrations.get();

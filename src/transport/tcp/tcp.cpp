@@ -31,7 +31,7 @@ constexpr int kEventsAtOnce = 64;
 
 LinkLimits limits_of(const EndpointConfig& config) {
   LinkLimits limits;
-  if (config.eager_bytes > 0) limits.eager_bytes = config.eager_bytes;
+  limits.eager_bytes = config.eager_bytes.value_or(limits.eager_bytes);
   limits.credit_bytes = std::max(limits.credit_bytes, 8 * (limits.eager_bytes + kEagerOverhead));
   return limits;
 }
