@@ -288,6 +288,12 @@ size_t next_size(const Options& options, size_t bytes) {
   return next > options.max_bytes ? 0 : next;
 }
 
+uint64_t size_count(const Options& options) {
+  uint64_t sizes = 0;
+  for (size_t bytes = options.min_bytes; bytes != 0; bytes = next_size(options, bytes)) ++sizes;
+  return sizes;
+}
+
 ParsedOptions parse_options(int argc, char* const* argv) {
   const GetoptTables tables;
   ParsedOptions parsed;
@@ -311,6 +317,15 @@ ParsedOptions parse_options(int argc, char* const* argv) {
   return parsed;
 }
 
+std::vector<FlagName> flag_names() {
+  std::vector<FlagName> flags;
+  for (const option& flag : GetoptTables().names) {
+    if (flag.name != nullptr)
+      flags.push_back({flag.val < kPredictFlag ? static_cast<char>(flag.val) : '\0', flag.name});
+  }
+  return flags;
+}
+
 std::string usage_text(const std::string& program) {
   std::string text = "Usage: " + program + " [flags]\n";
   const auto line = [&text](const std::string& flag, const std::string& help) {
@@ -328,7 +343,7 @@ std::string usage_text(const std::string& program) {
   for (const Flag& flag : kNumbers) letter_line(flag.letter, flag.name, flag.help);
   line("--predict SIZES", "after the table: predicted beside measured time for these sizes, e.g. 8K,1M,64M");
   line("-h, --help", "this text");
-  text += "  -G -x -D -V -M (of GPUs) are accepted and do nothing on host memory.\n";
+  for (const DeviceFlag& flag : kDeviceFlags) letter_line(flag.letter, flag.name, "accepted; of GPUs only");
   text +=
       "Ranks = processes x threads x ranks per thread. Processes come from -P, or from a launcher (trestle run, "
       "torchrun,\n";

@@ -6,6 +6,7 @@
 #include <trestle/trestle.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +53,13 @@ struct ParsedOptions {
 
 // argv as main gets it. Never prints, never exits.
 ParsedOptions parse_options(int argc, char* const* argv);
+
+struct FlagName {
+  char letter;  // 0: it has none
+  std::string name;
+};
+// Every flag that parse_options understands.
+std::vector<FlagName> flag_names();
 std::string usage_text(const std::string& program);
 
 // "64M", "1.5K", "8": bytes in binary units; nothing if it is not a size.
@@ -59,5 +67,7 @@ std::optional<size_t> parse_size(const std::string& text);
 
 // The size after `bytes` in the sweep; 0 after the last.
 size_t next_size(const Options& options, size_t bytes);
+// How many sizes the sweep has.
+uint64_t size_count(const Options& options);
 
 }  // namespace trestle::perf

@@ -27,6 +27,9 @@ void report_settings(const Options& options, const std::string& program) {
     print_line("# Per-iteration timing: every iteration is waited for; the statistics leave out the first " +
                std::to_string(options.skipped_iterations));
   }
+  constexpr const char* kAverages[] = {"of rank 0", "", "of the fastest rank", "of the slowest rank"};
+  if (options.average != 1) print_line(std::string("# Times: ") + kAverages[options.average]);
+  if (options.null_stream) print_line("# Stream: the communicators' own");
   if (options.parallel_init) print_line("# Parallel init: each thread initialises its own ranks");
   if (options.local_register > 0) {
     print_line(std::string("# Buffers: memory that the host's other ranks can map, of ") +

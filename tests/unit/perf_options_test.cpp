@@ -66,10 +66,10 @@ TEST(PerfOptions, AllMeansEveryTypeAndOperator) {
 }
 
 TEST(PerfOptions, FlagsOfGpusAreAnsweredWithASentence) {
-  const ParsedOptions parsed = parse({"-G", "1", "-x", "0", "-M", "1"});
+  const ParsedOptions parsed = parse({"-G", "1", "-x", "0", "-M", "1", "-D", "2", "-V", "16"});
   EXPECT_EQ(parsed.error, "");
-  ASSERT_EQ(parsed.options.remarks.size(), 2u);
-  EXPECT_NE(parsed.options.remarks[0].find("-G"), std::string::npos);
+  ASSERT_EQ(parsed.options.remarks.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(parsed.options.remarks[i].substr(0, 2), std::string("-") + "GMDV"[i]);
 }
 
 TEST(PerfOptions, TailsAndReports) {
@@ -112,8 +112,14 @@ TEST(PerfOptions, RefusesWithASentence) {
 
 TEST(PerfOptions, UsageNamesEveryFlag) {
   const std::string usage = usage_text("all_reduce_perf");
-  for (const char flag : std::string("tgPbeifnwmNpcodrzTCSaRuyhIKJ")) {
-    EXPECT_NE(usage.find(std::string("  -") + flag + ","), std::string::npos) << flag;
+  std::string letters;
+  for (const FlagName& flag : flag_names()) {
+    const std::string text = (flag.letter != 0 ? std::string("-") + flag.letter + ", " : "") + "--" + flag.name + " ";
+    EXPECT_NE(usage.find("  " + text), std::string::npos) << text;
+    if (flag.letter != 0) letters += flag.letter;
+  }
+  for (const char flag : std::string("tgbeifnwmNpcodrzyTGCSJaRxDVMuIKhP")) {
+    EXPECT_NE(letters.find(flag), std::string::npos) << flag;
   }
 }
 
