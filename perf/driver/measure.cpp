@@ -93,9 +93,10 @@ std::vector<std::vector<double>> longest_of_processes(Ranks& ranks, const std::v
   return processes;
 }
 
-void barrier_after(Ranks& ranks, int blocking, Clock::time_point& start) {
+void barrier_after(Ranks& ranks, int blocking, Clock::time_point& start, Progress& progress) {
   if (blocking == 1) return ranks.barrier();
   const Clock::time_point before = Clock::now();
+  progress.tick();
   ranks.barrier();
   start += Clock::now() - before;  // not timed
 }
@@ -125,7 +126,7 @@ void warm_up(Ranks& ranks, const Row& row, int iters) {
   ranks.wait();
 }
 
-Timing measure(Ranks& ranks, const Row& row, bool in_place) {
+Timing measure(Ranks& ranks, const Row& row, bool in_place, Progress& progress) {
   const Options& options = *row.options;
   std::vector<double> samples;
   samples.reserve(options.per_iteration ? static_cast<size_t>(options.iters) : 0);
@@ -137,7 +138,7 @@ Timing measure(Ranks& ranks, const Row& row, bool in_place) {
     if (options.blocking == 0 && !options.per_iteration) continue;
     ranks.wait();
     if (options.per_iteration) samples.push_back(seconds_since(before) * 1e6 / options.agg_iters);
-    if (options.blocking == 1 || options.blocking == 3) barrier_after(ranks, options.blocking, start);
+    if (options.blocking == 1 || options.blocking == 3) barrier_after(ranks, options.blocking, start, progress);
   }
   double elapsed = seconds_since(start);
   ranks.wait();
@@ -165,8 +166,9 @@ double measure_median_seconds(Ranks& ranks, const Row& row) {
   return ranks.average(*middle);
 }
 
-Verdict verify(Ranks& ranks, const Row& row, bool in_place) {
+Verdict verify(Ranks& ranks, const Row& row, bool in_place, Progress& progress) {
   for (int round = 0; round < row.options->checks; ++round) {
+    progress.tick();
     Row fresh = row;
     fresh.call.seed = (static_cast<uint64_t>(round) << 48) ^ (row.size_bytes << 1) ^ (in_place ? 1 : 0);
     for (const RankState& state : ranks.states()) {

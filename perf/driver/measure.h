@@ -9,6 +9,7 @@
 
 #include "perf/driver/collective.h"
 #include "perf/driver/options.h"
+#include "perf/driver/progress.h"
 #include "perf/driver/ranks.h"
 
 namespace trestle::perf {
@@ -38,8 +39,8 @@ struct Timing {
   std::vector<double> iterations_us;
   std::vector<std::vector<double>> process_iterations_us;
 };
-// The timed iterations.
-Timing measure(Ranks& ranks, const Row& row, bool in_place);
+// The timed iterations. progress: ticks where no rank is timed.
+Timing measure(Ranks& ranks, const Row& row, bool in_place, Progress& progress);
 // Median seconds of single operations, each waited for, combined as -a says.
 double measure_median_seconds(Ranks& ranks, const Row& row);
 
@@ -48,6 +49,6 @@ struct Verdict {
   bool failed_here;         // some of this thread's
 };
 // Fresh data, one operation, compared bit by bit; up to -c times, until the first failure.
-Verdict verify(Ranks& ranks, const Row& row, bool in_place);
+Verdict verify(Ranks& ranks, const Row& row, bool in_place, Progress& progress);
 
 }  // namespace trestle::perf

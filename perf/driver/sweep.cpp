@@ -1,7 +1,5 @@
 #include "perf/driver/sweep.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 
 #include "perf/driver/table.h"
@@ -19,9 +17,7 @@ std::vector<int> roots_of(const Collective& collective, const Options& options, 
 }
 
 uint64_t rows_of(const Options& options, size_t ops, size_t roots) {
-  uint64_t sizes = 0;
-  for (size_t bytes = options.min_bytes; bytes != 0; bytes = next_size(options, bytes)) ++sizes;
-  return sizes * options.types.size() * ops * roots * static_cast<uint64_t>(options.run_cycles);
+  return size_count(options) * options.types.size() * ops * roots * static_cast<uint64_t>(options.run_cycles);
 }
 
 }  // namespace
@@ -35,7 +31,7 @@ Sweep::Sweep(Ranks& ranks, const Collective& collective, const Options& options,
       report_(report),
       ops_(collective.sweeps_ops ? options.ops : std::vector<trestleRedOp_t>{trestleSum}),
       roots_(roots_of(collective, options, ranks.layout().nranks())),
-      progress_(ranks.prints() && isatty(STDERR_FILENO) == 1, rows_of(options, ops_.size(), roots_.size())) {}
+      progress_(ranks.prints() ? stderr : nullptr, rows_of(options, ops_.size(), roots_.size())) {}
 
 Tally Sweep::run() {
   for (int cycle = 0; options_.run_cycles == 0 || cycle < options_.run_cycles; ++cycle) {
@@ -54,7 +50,9 @@ void Sweep::run_sizes(trestleDataType_t type, trestleRedOp_t op, int root) {
     return make_row(collective_, options_, type, op, root, ranks_.layout().nranks(), bytes, buffer_bytes_);
   };
   for (size_t bytes = options_.min_bytes; bytes <= options_.max_bytes; bytes *= 2) {
-    warm_up(ranks_, row_of(bytes), options_.warmup_iters);
+    const Row row = row_of(bytes);
+    progress_.begin_stage("warm-up", row.size_bytes, static_cast<uint64_t>(options_.warmup_iters) * agg_iters());
+    warm_up(ranks_, row, options_.warmup_iters);
   }
   for (size_t bytes = options_.min_bytes; bytes != 0; bytes = next_size(options_, bytes)) {
     run_row(row_of(bytes), root);
@@ -78,7 +76,6 @@ void Sweep::run_row(const Row& row, int root) {
       show(text);
     }
   };
-  progress_.begin_row(row.size_bytes);
   add(row_head(head));
   const Half out_of_place = run_half(row, false);
   add(row_half(&out_of_place, options_.per_iteration));
@@ -88,12 +85,14 @@ void Sweep::run_row(const Row& row, int root) {
   add(row_half(second, options_.per_iteration));
   if (report_ != nullptr && ranks_.prints()) report_->row(head, out_of_place, second, options_);
   add((options_.report_timestamps ? row_timestamp() : "") + "\n");
-  progress_.clear();
+  progress_.end_row();
   show(line);
 }
 
 Half Sweep::run_half(const Row& row, bool in_place) {
-  Timing timing = measure(ranks_, row, in_place);
+  progress_.begin_stage(in_place ? "in place" : "out of place", row.size_bytes,
+                        static_cast<uint64_t>(options_.iters) * agg_iters());
+  Timing timing = measure(ranks_, row, in_place, progress_);
   Half half;
   half.time_us = timing.seconds * 1e6;
   half.algbw = timing.seconds > 0 ? static_cast<double>(moved_bytes(row)) / timing.seconds / 1e9 : 0;
@@ -106,7 +105,8 @@ Half Sweep::run_half(const Row& row, bool in_place) {
   tally_.busbw_sum += half.busbw;
   ++tally_.halves;
   if (options_.checks > 0) {
-    const Verdict verdict = verify(ranks_, row, in_place);
+    progress_.begin_stage("verification", row.size_bytes, 0);
+    const Verdict verdict = verify(ranks_, row, in_place, progress_);
     half.wrong = verdict.wrong_elements;
     tally_.failed_checks += verdict.failed_here ? 1 : 0;
   }

@@ -36,6 +36,7 @@ class Sweep {
   void run_row(const Row& row, int root);
   Half run_half(const Row& row, bool in_place);
   void show(const std::string& text) const;
+  uint64_t agg_iters() const { return static_cast<uint64_t>(options_.agg_iters); }
 
   Ranks& ranks_;
   const Collective& collective_;

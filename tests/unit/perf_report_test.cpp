@@ -1,4 +1,4 @@
-// The parts around the perf binaries' table: statistics of iterations, JSON, splits, progress.
+// The parts around the perf binaries' table: statistics of iterations, JSON, splits, variables.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -12,7 +12,6 @@
 #include "perf/driver/json.h"
 #include "perf/driver/json_file.h"
 #include "perf/driver/json_report.h"
-#include "perf/driver/progress.h"
 #include "perf/driver/split.h"
 #include "perf/driver/tails.h"
 
@@ -194,11 +193,6 @@ TEST(PerfSplit, GroupsAreNumberedInOrder) {
   const Layout all = group_layout({5, 8, 2, 3}, Split{});
   EXPECT_EQ(all.process, 5);
   EXPECT_EQ(all.processes, 8);
-}
-
-TEST(PerfProgress, SaysWhereItIs) {
-  EXPECT_EQ(progress_text(12, 40, 65536, 83), "row 12 of 40, 65536 bytes, after 83 s");
-  EXPECT_EQ(progress_text(12, 0, 8, 3), "row 12, 8 bytes, after 3 s");
 }
 
 TEST(PerfEnvironment, OurNamesHold) {
