@@ -11,8 +11,10 @@
 #include "perf/driver/json_file.h"
 #include "perf/driver/memory.h"
 #include "perf/driver/options.h"
+#include "perf/driver/progress.h"
 #include "perf/driver/table.h"
 #include "perf/driver/types.h"
+#include "perf/kernel/arguments.h"
 #include "perf/kernel/timing.h"
 
 using namespace trestle::perf;
@@ -20,82 +22,6 @@ using namespace trestle::perf;
 namespace {
 
 constexpr int kFine = 0, kWrong = 7, kArguments = 255;
-constexpr int kMostSources = 64;
-
-// "2,4,8"; empty: it is no such list.
-std::vector<int> parse_sources(const std::string& text) {
-  std::vector<int> sources;
-  size_t from = 0;
-  while (from <= text.size()) {
-    const size_t comma = std::min(text.find(',', from), text.size());
-    const std::string item = text.substr(from, comma - from);
-    const bool digits = !item.empty() && item.size() <= 3 && item.find_first_not_of("0123456789") == std::string::npos;
-    const int number = digits ? std::stoi(item) : 0;
-    if (number < 1 || number > kMostSources) return {};
-    sources.push_back(number);
-    from = comma + 1;
-  }
-  return sources;
-}
-
-struct Arguments {
-  Options options;
-  std::vector<int> sources = {2};
-  std::string error;  // a sentence
-};
-
-// --sources is this program's own; the rest are flags of the other perf binaries, of which those about ranks are
-// refused.
-Arguments parse(int argc, char** argv) {
-  Arguments arguments;
-  std::vector<char*> others;
-  for (int i = 0; i < argc; ++i) {
-    const std::string word = argv[i];
-    const bool alone = word == "--sources" || word == "-k";
-    if (!alone && !word.starts_with("--sources=")) {
-      others.push_back(argv[i]);
-      continue;
-    }
-    const std::string value = !alone ? word.substr(word.find('=') + 1) : i + 1 < argc ? argv[++i] : "";
-    arguments.sources = parse_sources(value);
-    if (arguments.sources.empty()) {
-      arguments.error =
-          "--sources takes numbers from 1 to " + std::to_string(kMostSources) + ", e.g. 2,4,8, not '" + value + "'";
-      return arguments;
-    }
-  }
-  others.push_back(nullptr);
-  const ParsedOptions parsed = parse_options(static_cast<int>(others.size()) - 1, others.data());
-  arguments.options = parsed.options;
-  arguments.error = parsed.error;
-  Options& options = arguments.options;
-  std::erase(options.ops, kMulSum);
-  if (arguments.error.empty() && options.ops.empty())
-    arguments.error = "-o mulsum is about ranks; its kernels are those of prod and sum";
-  if (arguments.error.empty() && (options.threads > 1 || options.ranks_per_thread > 1 || options.processes > 0)) {
-    arguments.error = "-t, -g and -P are about ranks; kernels are measured in one thread";
-  }
-  return arguments;
-}
-
-std::string usage(const std::string& program) {
-  return "Usage: " + program +
-         " [flags]\n"
-         "  -k, --sources LIST            numbers of sources, e.g. 2,4,8 (2)\n"
-         "  -b, -e, -i, -f                sizes of one source, as of the other perf binaries (32M to 32M)\n"
-         "  -d, --datatype                " +
-         type_names() +
-         " all (float)\n"
-         "  -o, --op                      " +
-         op_names() +
-         " all (sum)\n"
-         "  -n, -w                        samples, of which the median is shown (20), and calls before (1)\n"
-         "  -c, --check                   0: do not verify (1)\n"
-         "  -u, --unalign                 shift all buffers by that many elements (0)\n"
-         "  -N, --run_cycles              times to run all (1)\n"
-         "  -J, --output_file             also write the results to this .json file\n"
-         "Bandwidths are GB/s of all bytes that are read and written: sources + 1 times the size, of memcpy twice.\n";
-}
 
 std::string half_text(const KernelTiming& timing, double memcpy_bandwidth) {
   std::string text = "  " + format_number(timing.time_us, 7) + "  " + format_number(timing.bandwidth, 6) + "  " +
@@ -121,11 +47,12 @@ constexpr const char* kNoEnd = "],\"out_of_bounds\":null,\"errors\":[\"the run h
 class Run {
  public:
   // file: not open where there is no report to be written.
-  Run(const Arguments& arguments, int most_sources, JsonFile& file)
+  Run(const KernelArguments& arguments, int most_sources, JsonFile& file)
       : arguments_(arguments),
         options_(arguments.options),
         bench_(most_sources, options_.max_bytes, static_cast<size_t>(options_.unalign) * 8),
-        file_(file) {
+        file_(file),
+        progress_(stderr, row_count()) {
     Json json;
     json.open('{').key("version").integer(1).key("instruction_set").text(trestle::reduce_instruction_set());
     report(json.key("results").open('[').str(), kNoEnd);
@@ -157,6 +84,11 @@ class Run {
   }
 
  private:
+  uint64_t row_count() const {
+    return size_count(options_) * options_.types.size() * options_.ops.size() * arguments_.sources.size() *
+           static_cast<uint64_t>(options_.run_cycles);
+  }
+
   // After the first problem nothing more is written.
   void report(const std::string& text, const std::string& tail) {
     if (file_.is_open() && problem_.empty()) problem_ = file_.append(text, tail);
@@ -167,14 +99,20 @@ class Run {
     const KernelCase what = {static_cast<trestle::DataType>(type), static_cast<trestle::ReduceOp>(op), sources,
                              bytes / info.bytes};
     const size_t size = what.elements * info.bytes;
+    const uint64_t calls = static_cast<uint64_t>(options_.iters) + static_cast<uint64_t>(options_.warmup_iters);
+    progress_.begin_stage("data", size, 0);
     bench_.prepare(what);
+    progress_.begin_stage("memcpy", size, calls);
     const double copied = bench_.memcpy_bandwidth(size, options_.iters, options_.warmup_iters);
+    progress_.begin_stage("normal stores", size, calls);
     const KernelTiming normal = bench_.run(what, false, options_.iters, options_.warmup_iters, options_.checks > 0);
+    progress_.begin_stage("streaming stores", size, calls);
     const KernelTiming streaming = bench_.run(what, true, options_.iters, options_.warmup_iters, options_.checks > 0);
     for (const KernelTiming* timing : {&normal, &streaming}) wrong_rows_ += timing->wrong.value_or(0) > 0 ? 1 : 0;
-    std::printf("%12zu  %12zu  %8s  %6s  %7d  %6s%s%s\n", size, what.elements, info.name, op_name(op), sources,
+    progress_.end_row();
+    std::printf("%12zu  %12zu  %8s  %6s  %7d  %6s%s%s%s\n", size, what.elements, info.name, op_name(op), sources,
                 format_number(copied, 6).c_str(), half_text(normal, copied).c_str(),
-                half_text(streaming, copied).c_str());
+                half_text(streaming, copied).c_str(), (options_.report_timestamps ? row_timestamp() : "").c_str());
     std::fflush(stdout);
     Json json;
     json.open('{').key("size").integer(static_cast<int64_t>(size));
@@ -185,22 +123,25 @@ class Run {
     report((rows_++ == 0 ? "\n" : ",\n") + json.close('}').str(), kNoEnd);
   }
 
-  const Arguments& arguments_;
+  const KernelArguments& arguments_;
   const Options& options_;
   KernelBench bench_;
   JsonFile& file_;
+  Progress progress_;
   std::string problem_;
   uint64_t rows_ = 0;
   uint64_t wrong_rows_ = 0;
 };
 
-void print_header(const std::string& program) {
-  std::printf("# Kernel test starting: %s, instruction set %s\n#\n", program.c_str(),
-              trestle::reduce_instruction_set());
+void print_header(const std::string& program, const Options& options) {
+  std::printf("# Kernel test starting: %s, instruction set %s\n", program.c_str(), trestle::reduce_instruction_set());
+  for (const std::string& remark : options.remarks) std::printf("# %s\n", remark.c_str());
+  std::printf("#\n");
   std::printf("# %10s  %12s  %8s  %6s  %7s  %6s  %31s  %31s\n", "", "", "", "", "", "", "normal stores  ",
               "streaming stores  ");
   std::printf("# %10s  %12s  %8s  %6s  %7s  %6s", "size", "count", "type", "redop", "sources", "memcpy");
   for (int half = 0; half < 2; ++half) std::printf("  %7s  %6s  %6s  %6s", "time", "bw", "ratio", "#wrong");
+  if (options.report_timestamps) std::printf("%21s", "timestamp");
   std::printf("\n# %10s  %12s  %8s  %6s  %7s  %6s", "(B)", "(elements)", "", "", "", "(GB/s)");
   for (int half = 0; half < 2; ++half) std::printf("  %7s  %6s  %6s  %6s", "(us)", "(GB/s)", "", "");
   std::printf("\n");
@@ -216,11 +157,11 @@ int refuse(const std::string& program, const std::string& sentence) {
 int main(int argc, char** argv) {
   const std::string path = argc > 0 ? argv[0] : "kernel_perf";
   const std::string program = path.substr(path.rfind('/') + 1);
-  const Arguments arguments = parse(argc, argv);
+  const KernelArguments arguments = parse_kernel_arguments(argc, argv);
   const Options& options = arguments.options;
   if (!arguments.error.empty()) return refuse(program, arguments.error);
   if (options.help) {
-    std::fputs(usage(program).c_str(), stdout);
+    std::fputs(kernel_usage(program).c_str(), stdout);
     return kFine;
   }
   int most_sources = 1;
@@ -232,7 +173,7 @@ int main(int argc, char** argv) {
   JsonFile file;
   const std::string problem = options.json_path.empty() ? "" : file.create(options.json_path);
   if (!problem.empty()) return refuse(program, problem);
-  print_header(program);
+  print_header(program, options);
   Run run(arguments, most_sources, file);
   for (int cycle = 0; options.run_cycles == 0 || cycle < options.run_cycles; ++cycle) run.all();
   std::printf("%s\n#\n# Kernel test concluded: %s\n", wrong_line(run.wrong_rows()).c_str(), program.c_str());

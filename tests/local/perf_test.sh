@@ -3,22 +3,7 @@
 # Usage: perf_test.sh FOLDER_OF_THE_BINARIES
 set -euo pipefail
 perf=$1
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
-
-# expect CODE PATTERN command...: the exit code, and a line that matches.
-expect() {
-  local want=$1 pattern=$2 code=0
-  shift 2
-  "$@" >"$folder/out" 2>"$folder/err" || code=$?
-  [[ $code == "$want" ]] || { cat "$folder/out" "$folder/err"; fail "$* ended with $code, not $want"; }
-  grep -qE -- "$pattern" "$folder/out" || { cat "$folder/out"; fail "$* did not say '$pattern'"; }
-}
+source "$(dirname "${BASH_SOURCE[0]}")/perf_expect.sh"
 
 small=(-b 64 -e 4K -f 8 -n 2 -w 1)
 for binary in all_reduce all_gather reduce_scatter broadcast reduce gather scatter alltoall alltoallv sendrecv hypercube; do
