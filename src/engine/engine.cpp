@@ -165,10 +165,11 @@ bool Engine::progress_locked() {
 }
 
 // A rank that fails closes its connections, and its peers see those end before they hear why. The story that the
-// control mesh brings names the cause: it gets a moment to arrive.
+// control mesh brings names the cause: it gets a moment to arrive. So does the story of calls that differ, where they
+// are compared; but nobody else tells of lengths that only two ranks know.
 void Engine::transports_failed(Error error, int64_t now_ns) {
-  const bool told_elsewhere =
-      error.code == Code::kRemoteError || (error.code == Code::kInvalidUsage && config_.calls_checked);
+  const bool told_elsewhere = error.code == Code::kRemoteError ||
+                              (error.code == Code::kInvalidUsage && config_.calls_checked && agreement_.broken());
   if (!told_elsewhere) {
     fail(std::move(error));
     return;
@@ -205,12 +206,11 @@ void Engine::announce(const Operation& operation) {
 }
 
 // A peer has published another call where its part of this one should be.
-Error Engine::dissent(const Operation& operation) const {
+Error Engine::dissent(const Operation& operation) {
   const ExpressCall& call = *operation.express;
   const Express::Other other = express_->run_by_dissenter(call);
-  return {Code::kInvalidUsage,
-          disagreement({agreement_.name(call.dissenter), other.number, other.check},
-                       {agreement_.name(config_.rank), operation.number(), operation.prepared().check})};
+  return agreement_.found({agreement_.name(call.dissenter), other.number, other.check},
+                          {agreement_.name(config_.rank), operation.number(), operation.prepared().check});
 }
 
 Status Engine::tell_awaited(int64_t now_ns) {

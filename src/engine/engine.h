@@ -151,7 +151,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool queued(const OperationKey& operation) TRESTLE_REQUIRES(progress_);
   void announce(const Operation& operation) TRESTLE_REQUIRES(progress_);
   Status tell_awaited(int64_t now_ns) TRESTLE_REQUIRES(progress_);
-  Error dissent(const Operation& operation) const TRESTLE_REQUIRES(progress_);
+  Error dissent(const Operation& operation) TRESTLE_REQUIRES(progress_);
   bool prepare_sleep() TRESTLE_REQUIRES(progress_);
   Result<bool> advance(Operation& operation) TRESTLE_REQUIRES(progress_);
   Router router() { return {router_, &statistics_}; }

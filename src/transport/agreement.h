@@ -59,6 +59,13 @@ class Agreement {
   }
   // After a false: kInvalidUsage.
   Error error() const { return {Code::kInvalidUsage, sentence_}; }
+  // A difference that was found elsewhere than here; its error.
+  Error found(const OperationRun& theirs, const OperationRun& ours) {
+    sentence_ = disagreement(theirs, ours);
+    return error();
+  }
+  // Whether two ranks were found to run an operation differently.
+  bool broken() const { return !sentence_.empty(); }
   std::string name(int32_t rank) const;
   int32_t rank() const { return rank_; }
 
