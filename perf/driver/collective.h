@@ -54,6 +54,7 @@ struct Collective {
   trestleResult_t (*run)(const Case&, const void* send, void* recv, trestleComm_t, trestleStream_t);
 
   // What most collectives do not need; null: as the comment says.
+  bool verifies_in_place = true;                        // false: in place no result is right, it is timed only
   const char* op_label = "none";                        // of the redop column where it is not real
   bool predicts = true;                                 // trestlePredictTime knows `kind` as this program runs it
   int (*steps)(int nranks) = nullptr;                   // calls of `run`, each in stream order after the one before; 1

@@ -104,7 +104,7 @@ Half Sweep::run_half(const Row& row, bool in_place) {
   }
   tally_.busbw_sum += half.busbw;
   ++tally_.halves;
-  if (options_.checks > 0) {
+  if (options_.checks > 0 && (!in_place || collective_.verifies_in_place)) {
     progress_.begin_stage("verification", row.size_bytes, 0);
     const Verdict verdict = verify(ranks_, row, in_place, progress_);
     half.wrong = verdict.wrong_elements;

@@ -9,6 +9,10 @@ small=(-b 64 -e 4K -f 8 -n 2 -w 1)
 for binary in all_reduce all_gather reduce_scatter broadcast reduce gather scatter alltoall alltoallv sendrecv hypercube; do
   expect 0 'Out of bounds values : 0 OK' "$perf/${binary}_perf" -t 4 "${small[@]}"
 done
+# In place: send and receive has times and no right answer, all-to-all with counts has neither.
+number='[0-9.e+]+'
+expect 0 "^ +64 +16 +float +sum +-1 +$number +$number +$number +0 +$number +$number +$number +N/A$" "$perf/sendrecv_perf" -t 3 "${small[@]}"
+expect 0 "^ +64 +.* +none +-1 +$number +$number +$number +0 +N/A +N/A +N/A +N/A$" "$perf/alltoallv_perf" -t 2 "${small[@]}"
 expect 0 'hypercube has 1, 2, 4, 8, ... ranks, not 3' "$perf/hypercube_perf" -t 3 "${small[@]}"
 expect 0 'Out of bounds values : 0 OK' "$perf/hypercube_perf" -P 2 -g 2 -m 2 "${small[@]}"
 expect 0 'Out of bounds values : 0 OK' "$perf/gather_perf" -t 3 -r all -N 2 -z 1 "${small[@]}"
