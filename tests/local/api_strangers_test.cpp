@@ -5,6 +5,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <map>
+#include <sstream>
+
 #include "conformance/api_call.h"
 #include "local/api_sockets.h"
 #include "support/ranks.h"
@@ -24,31 +27,44 @@ std::string garbage(uint64_t seed, size_t bytes) {
   return text;
 }
 
+// Waits until the other end has closed the connection.
+bool is_closed(int fd) {
+  char bytes[4096];
+  for (;;) {
+    pollfd waiting{fd, POLLIN, 0};
+    if (poll(&waiting, 1, 20'000) != 1) return false;
+    if (recv(fd, bytes, sizeof bytes, 0) <= 0) return true;
+  }
+}
+
 // Connections that stay open until the end of the case.
 class Strangers {
  public:
   ~Strangers() {
     for (int fd : open_) close(fd);
   }
-  void knock(uint16_t port, const std::string& bytes) {
+  int knock(uint16_t port, const std::string& bytes) {
     const int fd = connect_to(port);
-    if (fd < 0) return;
+    if (fd < 0) return fd;
     send_all(fd, bytes);
     open_.push_back(fd);
+    return fd;
   }
-  // All kinds at one port; `recorded` is what an honest initiator once said.
-  void all_kinds(uint16_t port, const std::string& recorded) {
+  // All kinds at one port; `recorded` is what an honest initiator once said. Those that are refused for what they say.
+  std::vector<int> all_kinds(uint16_t port, const std::string& recorded) {
     knock(port, "");
-    knock(port, garbage(port, 4096));
-    knock(port, "GET / HTTP/1.1\r\nHost: trestle\r\n\r\n");
-    knock(port, std::string(500, '\0'));
-    if (recorded.empty()) return;
-    knock(port, recorded);
+    std::vector<int> refused;
+    refused.push_back(knock(port, garbage(port, 4096)));
+    refused.push_back(knock(port, "GET / HTTP/1.1\r\nHost: trestle\r\n\r\n"));
+    refused.push_back(knock(port, std::string(500, '\0')));
+    if (recorded.empty()) return refused;
+    refused.push_back(knock(port, recorded));
     knock(port, recorded.substr(0, recorded.size() / 2));
     knock(port, recorded.substr(0, 1));
     std::string bent = recorded;
     bent[bent.size() - 1] = static_cast<char>(bent.back() ^ 1);
-    knock(port, bent);
+    refused.push_back(knock(port, bent));
+    return refused;
   }
   size_t connected() const { return open_.size(); }
 
@@ -56,16 +72,51 @@ class Strangers {
   std::vector<int> open_;
 };
 
-// What the first rank that connects to the port says to whom it takes for rank 0.
+// The messages of a handshake, as far as an impostor has to know them.
+constexpr size_t kHelloBytes = 72;
+constexpr size_t kRoleAt = 11;
+constexpr size_t kRankAt = 16;
+constexpr size_t kWantedAt = 20;
+constexpr size_t kProofBytes = 40;
+
+std::string receive(int fd, size_t bytes) {
+  std::string text(bytes, '\0');
+  const ssize_t n = recv(fd, text.data(), bytes, MSG_WAITALL);
+  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+  return text;
+}
+
+// All that the first rank that connects to the port says to whom it takes for rank 0, its proof included: it gets its
+// own hello back, as if rank 0 had said that.
 std::string overhear(uint16_t port) {
   const Listener impostor(port);
   pollfd waiting{impostor.fd(), POLLIN, 0};
   if (poll(&waiting, 1, 20'000) != 1) return "";
   const int fd = accept(impostor.fd(), nullptr, nullptr);
-  char bytes[4096];
-  const ssize_t n = recv(fd, bytes, sizeof bytes, 0);
+  std::string said = receive(fd, kHelloBytes);
+  if (said.size() == kHelloBytes) {
+    std::string answer = said;
+    answer[kRoleAt] = 2;
+    answer.replace(kRankAt, 4, 4, '\0');      // rank 0
+    answer.replace(kWantedAt, 4, 4, '\xff');  // wants anybody
+    send_all(fd, answer);
+    said += receive(fd, kProofBytes);
+  }
   close(fd);
-  return std::string(bytes, n > 0 ? static_cast<size_t>(n) : 0);
+  return said;
+}
+
+// How often each "who: reason" of a refused connection is in the log.
+std::map<std::string, int> refusals(const std::string& log) {
+  std::map<std::string, int> counts;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t at = line.find("refused a connection from ");
+    if (at == std::string::npos) continue;
+    const size_t who = line.find("WARN ") + 5;
+    ++counts[line.substr(who, at - who) + line.substr(line.find(": ", at) + 2)];
+  }
+  return counts;
 }
 
 constexpr int kPorts = 24;
@@ -128,14 +179,16 @@ TEST(ApiStrangers, AreTurnedAwayAndTheJobGoesOn) {
   size_t knocked_late = 0;
   job.during = [&](ranks::Board& board, const std::vector<pid_t>&) {
     const auto knock_everywhere = [&](Strangers& strangers) {
-      strangers.all_kinds(at.rendezvous, overheard);
       for (uint16_t p = at.first; p < at.first + kPorts; ++p) strangers.all_kinds(p, overheard);
     };
     Strangers strangers;
     overheard = overhear(at.rendezvous);  // of rank 1, that tries again
     board.word[kMayListen].store(1);
     wait_for(at.rendezvous);
-    knock_everywhere(strangers);  // while the job starts: rank 2 is awaited
+    // While the job starts: rank 2 is awaited.
+    const std::vector<int> refused = strangers.all_kinds(at.rendezvous, overheard);
+    knock_everywhere(strangers);
+    for (const int fd : refused) EXPECT_TRUE(is_closed(fd)) << "a stranger at the rendezvous was let be";
     knocked_early = strangers.connected();
     board.word[kMayJoin].store(1);
     for (int i = 0; i < kMostRounds && board.word[kJoined].load() < 3; ++i) poll(nullptr, 0, 10);
@@ -145,10 +198,18 @@ TEST(ApiStrangers, AreTurnedAwayAndTheJobGoesOn) {
   };
   const auto outcomes = ranks::run(job);
   ranks::expect_ended_well(outcomes);
-  EXPECT_GE(overheard.size(), 16u) << "the replay was empty";
+  EXPECT_EQ(overheard.size(), kHelloBytes + kProofBytes) << "the replay was not whole";
   EXPECT_GE(knocked_early, 8u) << "nobody listened: the strangers knocked in vain";
   EXPECT_GE(knocked_late, 8u) << "nobody listened: the strangers knocked in vain";
-  EXPECT_TRUE(ranks::contains(outcomes[0].output, "refused")) << "not in the log: " << outcomes[0].output;
+  // Three kinds of garbage and two replays were refused at each port, and each reason is logged once.
+  for (const ranks::Outcome& outcome : outcomes) {
+    for (const auto& [refusal, times] : refusals(outcome.output)) EXPECT_EQ(times, 1) << refusal;
+  }
+  const auto at_rendezvous = refusals(outcomes[0].output);
+  for (const char* reason : {"what the peer sent is not the beginning of a Trestle connection",
+                             "the peer, which claims to be rank 1, has another secret"}) {
+    EXPECT_EQ(at_rendezvous.count(std::string("the rendezvous ") + reason), 1u) << reason << "; " << outcomes[0].output;
+  }
 }
 
 // A second job that meets at the same port with another secret: it is refused and names the address; the first one goes

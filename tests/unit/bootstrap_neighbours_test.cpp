@@ -1,9 +1,13 @@
 // A rank whose only neighbour is played by hand: who counts on whom when one of the two gives up within the handshake.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <fstream>
 
+#include "base/log.h"
 #include "bootstrap_ranks.h"
 #include "comm/bootstrap/control_link.h"
 #include "comm/bootstrap/neighbours.h"
@@ -106,6 +110,65 @@ TEST(NeighboursTest, WhoGivesUpSaysWhyToRanksThatMayCountOnIt) {
   ASSERT_EQ(frames.size(), 1u);
   EXPECT_EQ(frames.front().kind, ControlKind::kError);
   EXPECT_EQ(decode_story(frames.front().payload, 2)->error.message, kStory.message);
+}
+
+// What one honest end of such a connection once said.
+std::vector<std::byte> recorded(const RankZero& rank) {
+  Handshake initiator(Role::kInitiator, Purpose::kControl, rank.of_neighbour(), 0);
+  Credentials of_zero = rank.of_neighbour();
+  of_zero.rank = 0;
+  Handshake acceptor(Role::kAcceptor, Purpose::kControl, of_zero);
+  std::vector<std::byte> said(initiator.outgoing().begin(), initiator.outgoing().end());
+  initiator.sent(said.size());
+  EXPECT_TRUE(acceptor.received(said).ok());
+  EXPECT_TRUE(initiator.received(acceptor.outgoing()).ok());
+  said.insert(said.end(), initiator.outgoing().begin(), initiator.outgoing().end());
+  return said;
+}
+
+// Sends and waits until it is turned away.
+void knock(const RankZero& rank, std::span<const std::byte> bytes) {
+  const UniqueFd socket = connect_before({&rank.address(), 1}, {}).value();
+  EXPECT_TRUE(send_all_before(socket.get(), bytes, {}).ok());
+  std::array<std::byte, kHelloBytes> answer;
+  Result<size_t> got = 0;
+  while (got.ok() && got.value() != kEndOfStream) {
+    wait_readable(socket);
+    got = receive_bytes(socket.get(), answer);
+  }
+}
+
+// Lines of the log with both parts; other threads of this process may log too.
+size_t lines_with(const std::string& path, const std::string& who, const std::string& what) {
+  std::ifstream file(path);
+  size_t found = 0;
+  for (std::string line; std::getline(file, line);) found += contains(line, who) && contains(line, what) ? 1 : 0;
+  return found;
+}
+
+// Garbage and replays, again and again, in the time in which the neighbour is awaited.
+TEST(NeighboursTest, StrangersAreTurnedAwayAndLoggedOncePerReason) {
+  const std::string path = testing::TempDir() + "trestle_neighbours_" + std::to_string(getpid());
+  ASSERT_TRUE(configure_log({LogLevel::kWarn, 0, path}).ok());
+  const Listener listener = taken_port();
+  RankZero rank(listener);
+  const std::vector<std::byte> garbage(200, std::byte{'G'});
+  const std::vector<std::byte> replay = recorded(rank);
+  for (int i = 0; i < 4; ++i) {
+    knock(rank, garbage);
+    knock(rank, replay);
+  }
+  const UniqueFd out = accepted(listener, rank);
+  const UniqueFd in = connect_before({&rank.address(), 1}, {}).value();
+  Handshake handshake(Role::kInitiator, Purpose::kControl, rank.of_neighbour(), 0);
+  EXPECT_TRUE(authenticate(in.get(), handshake, {}).ok());
+  EXPECT_TRUE(rank.result().ok()) << "the job goes on";
+  ASSERT_TRUE(configure_log({LogLevel::kNone, 0, ""}).ok());
+  const std::string refused = "rank 0 refused a connection";
+  EXPECT_EQ(lines_with(path, refused, "is not the beginning of a Trestle connection"), 1u);
+  EXPECT_EQ(lines_with(path, refused, "has another secret"), 1u);
+  EXPECT_EQ(lines_with(path, refused, ""), 2u);
+  std::remove(path.c_str());
 }
 
 }  // namespace
