@@ -351,10 +351,10 @@ Status Communicator::synchronize(const std::atomic<bool>* stop) {
   return {};
 }
 
-void Communicator::remote_failure(const Error& error, int32_t origin_rank) {
+void Communicator::remote_failure(const Error& error) {
   std::string text = error.message;
   const std::string own = engine_->oldest_operation();
-  if (origin_rank != rank_ && !own.empty()) text += "; on " + names_[rank_] + " " + own;
+  if (!own.empty()) text += "; on " + names_[rank_] + " " + own;
   // A call that differs is both ranks' affair, whoever finds it; other failures are their origin's.
   const bool shared = error.code == Code::kAborted || error.code == Code::kTimeout ||
                       error.code == Code::kInvalidUsage || error.code == Code::kReductionFailed;

@@ -152,7 +152,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Result<std::shared_ptr<const Prepared>> build(const Call& call);
   void check_memory(const Call& call);
   uint64_t next_number(const Call& call) TRESTLE_REQUIRES(submit_mutex_);
-  void remote_failure(const Error& error, int32_t origin_rank);
+  void remote_failure(const Error& error);
   Answer answer(const Question& question);
   // TRESTLE_CHECK: this rank makes a call, or another one has told of its own.
   void tell_call(const OperationKey& operation, const CallSummary& summary);

@@ -39,16 +39,15 @@ int64_t MeshPoller::next_due_ns() const {
   return std::min(mesh_->next_due_ns(), inquiry_.due_ns());
 }
 
-void MeshPoller::on_error(const Error& error, int32_t origin_rank) {
+void MeshPoller::on_error(const Error& error, int32_t) {
   const MutexLock lock(mutex_);
-  if (communicator_ != nullptr) communicator_->remote_failure(error, origin_rank);
+  if (communicator_ != nullptr) communicator_->remote_failure(error);
 }
 
 void MeshPoller::on_abort(int32_t rank) {
   const MutexLock lock(mutex_);
   if (communicator_ == nullptr) return;
-  communicator_->remote_failure({Code::kAborted, "the communicator was aborted by " + communicator_->names_[rank]},
-                                rank);
+  communicator_->remote_failure({Code::kAborted, "the communicator was aborted by " + communicator_->names_[rank]});
 }
 
 void MeshPoller::on_bye(int32_t rank) {

@@ -165,6 +165,41 @@ TEST_P(ApiKill, OthersLearnWhoDied) {
 
 INSTANTIATE_TEST_SUITE_P(Points, ApiKill, testing::Range(0, kPoints));
 
+// All are inside the operation, the victim is not: whoever notices its death, each tells what it waited for itself.
+void expect_survivors_say_what_they_awaited(const ranks::Settings& settings) {
+  ranks::Job job;
+  job.ranks = settings.ranks;
+  job.watchdog_s = kWatchdogS;
+  const int victim = settings.ranks / 2;
+  job.body = [&](ranks::Process& process) {
+    trestleComm_t comm = nullptr;
+    ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
+    if (process.rank == victim) {
+      ranks::wait_until([&] { return process.board.word[0].load() == process.ranks - 1; });
+      die();
+    }
+    std::vector<float> data(kCount, 1.0f);
+    ASSERT_TRUE(
+        succeeded(trestleAllReduce(data.data(), data.data(), kCount, trestleFloat32, trestleSum, comm, nullptr), comm));
+    process.board.word[0].fetch_add(1);
+    EXPECT_EQ(trestleCommSynchronize(comm), trestleRemoteError);
+    const std::string sentence = trestleGetLastError(comm);
+    for (const std::string& fact : {"rank " + std::to_string(victim), host_name(),
+                                    std::string("operation 0 (allreduce"), std::string("awaiting")}) {
+      EXPECT_TRUE(contains(sentence, fact)) << fact << " is not in: " << sentence;
+    }
+    trestleCommAbort(comm);
+  };
+  ranks::expect_ended_well(ranks::run(job), {victim});
+}
+
+TEST(ApiKillInside, EverySurvivorSaysWhatItAwaited) {
+  expect_survivors_say_what_they_awaited({.ranks = 4, .transport = "shm", .timeout_ms = kDeadlineMs});
+  expect_survivors_say_what_they_awaited({.ranks = 4, .transport = "tcp", .timeout_ms = kDeadlineMs});
+  expect_survivors_say_what_they_awaited(
+      {.ranks = 8, .dims = "4x2", .transport = "shm,tcp", .timeout_ms = kDeadlineMs});
+}
+
 class ApiKillJoining : public testing::TestWithParam<int> {};
 
 TEST_P(ApiKillJoining, OthersLearnWhoDied) {
