@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/config.h"
 
 namespace trestle {
 
@@ -47,7 +48,7 @@ Patience patience_for(const Engine* engine) {
 
 Progress& Progress::process() {
   // Never destroyed by static destruction while another thread may wait in it: ended by the library's own exit hook.
-  static Progress progress;
+  static Progress progress(process_config().progress_thread);
   return progress;
 }
 
@@ -198,11 +199,13 @@ int64_t Progress::next_pollable_ns() {
 
 // Drives what nobody drives. Returns the number of engines that it had to drive.
 int Progress::helper_round(int64_t now_ns) {
+  const bool company = companies_.load(std::memory_order_relaxed) != 0;
+  if (!helper_drives_ && !company) return 0;
   int driven = 0;
   const auto all = engines();
   for (const auto& engine : *all) {
     const bool busy = engine->busy();
-    if (engine->attended() || (!busy && companies_.load(std::memory_order_relaxed) == 0)) continue;
+    if (engine->attended() || (!busy && !company)) continue;
     if (busy && now_ns - engine->last_driven_ns() < kUndrivenNs) continue;
     // Stays with it while things move, so that a transfer does not crawl from tick to tick.
     bool moved = false;
@@ -214,6 +217,7 @@ int Progress::helper_round(int64_t now_ns) {
 
 bool Progress::anything_to_drive(const Engines& engines) const {
   if (companies_.load(std::memory_order_seq_cst) != 0) return true;
+  if (!helper_drives_) return false;
   return std::any_of(engines.begin(), engines.end(), [](const auto& engine) { return engine->busy(); });
 }
 

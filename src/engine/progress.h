@@ -2,9 +2,9 @@
 // helper thread.
 //
 // A thread that waits drives the engine it waits for, then helps the others: spin, yield, then sleep in one place
-// (Engine::sleep). The helper thread sleeps while callers drive, and drives engines that have work but nobody else; it
-// also polls what must be heard when nobody waits (control meshes). One object per process, made at first use; any
-// thread.
+// (Engine::sleep). The helper thread sleeps while callers drive, and drives engines that have work but nobody else
+// (unless TRESTLE_PROGRESS_THREAD=0); it also polls what must be heard when nobody waits (control meshes). One object
+// per process, made at first use; any thread.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,11 @@ class Pollable {
 class Progress {
  public:
   static Progress& process();
+  // Without `helper_drives` work goes on only while a thread waits for it, tests it or is in company.
+  explicit Progress(bool helper_drives) : helper_drives_(helper_drives) {}
   ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
 
   // Errors: the helper thread could not be started; nothing was added.
   Status add(std::shared_ptr<Engine> engine);
@@ -70,6 +74,7 @@ class Progress {
   void helper_sleep(int64_t timeout_ns);
   void ring();
 
+  const bool helper_drives_;
   mutable Mutex mutex_;
   std::shared_ptr<const Engines> engines_ TRESTLE_GUARDED_BY(mutex_) = std::make_shared<Engines>();
   Mutex pollables_mutex_;  // held while they are polled

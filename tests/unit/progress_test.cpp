@@ -1,0 +1,91 @@
+// The helper thread: what it drives, and what it does not.
+#include "engine/progress.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+
+#include "sim/virtual_clock.h"
+
+namespace trestle {
+namespace {
+
+// Counts who drives it.
+class CountingTransport : public Transport {
+ public:
+  std::string address() const override { return ""; }
+  Status set_peers(const std::vector<std::string>&, const std::vector<std::string>&) override { return {}; }
+  Result<bool> post_send(SendRequest&) override { return Error{Code::kInternalError, "nobody sends here"}; }
+  Result<bool> post_recv(RecvRequest&) override { return Error{Code::kInternalError, "nobody receives here"}; }
+  void release(RecvRequest&) override {}
+  Result<bool> progress() override {
+    driven.fetch_add(1);
+    return false;
+  }
+  int event_fd() const override { return -1; }
+  bool prepare_sleep() override { return true; }
+  void finish_sleep() override {}
+  void close(int) override {}
+
+  std::atomic<int> driven{0};
+};
+
+// Always due, so that the helper goes round and round.
+class Turns : public Pollable {
+ public:
+  int event_fd() const override { return -1; }
+  void poll(int64_t) override { count.fetch_add(1); }
+  int64_t next_due_ns() const override { return 0; }
+
+  std::atomic<int> count{0};
+};
+
+// An engine with work that nobody waits for.
+struct Unattended {
+  Unattended() {
+    auto owned = std::make_unique<CountingTransport>();
+    transport = owned.get();
+    std::vector<std::unique_ptr<Transport>> transports;
+    transports.push_back(std::move(owned));
+    EngineConfig config;
+    config.ranks = 2;
+    config.name = "rank 0";
+    config.clock = &clock;
+    engine = std::make_shared<Engine>(std::move(config), std::move(transports),
+                                      std::vector<Transport*>{transport, transport}, nullptr);
+    engine->count_pending(1);
+  }
+
+  VirtualClock clock;
+  CountingTransport* transport = nullptr;
+  std::shared_ptr<Engine> engine;
+};
+
+void wait_for(const std::atomic<int>& count, int least) {
+  while (count.load() < least) sched_yield();
+}
+
+TEST(ProgressHelper, DrivesWhatNobodyWaitsFor) {
+  Unattended work;
+  Progress progress(true);
+  ASSERT_TRUE(progress.add(work.engine).ok());
+  progress.work_started();
+  wait_for(work.transport->driven, 1);
+}
+
+TEST(ProgressHelper, LeavesTheWorkToCallersWhereItIsToldTo) {
+  Unattended work;
+  auto turns = std::make_shared<Turns>();
+  Progress progress(false);
+  ASSERT_TRUE(progress.add(work.engine).ok());
+  ASSERT_TRUE(progress.add(std::static_pointer_cast<Pollable>(turns)).ok());
+  progress.work_started();
+  wait_for(turns->count, 3);  // it hears what must be heard
+  EXPECT_EQ(work.transport->driven.load(), 0);
+  progress.poke();
+  EXPECT_EQ(work.transport->driven.load(), 1);
+}
+
+}  // namespace
+}  // namespace trestle
