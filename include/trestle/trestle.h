@@ -328,7 +328,8 @@ TRESTLE_API trestleResult_t trestleRecv(void* recv, size_t count, trestleDataTyp
 TRESTLE_API trestleResult_t trestleBarrier(trestleComm_t comm, trestleStream_t stream);
 
 /* Calls between Start and End (of one thread; may nest) are enqueued together at the outermost End and progress together, also where
- * they share a stream: none waits for another of its group. An error in any call makes End return it and enqueue nothing.
+ * they share a stream: none waits for another of its group. They may be on several communicators. An error in any call makes End
+ * return it and enqueue nothing.
  * End does things in this order: CommInitRank, CommSplit (all of the group at the same time; each handle is NULL until then, and if one fails all
  * stay NULL), collectives, messages and halves of requests, CommFinalize, CommDestroy. CommAbort and all other functions do not wait
  * for End. Groups are asynchronous as single calls are; only CommInitRank, CommSplit, CommFinalize and CommDestroy make End wait. */
