@@ -13,6 +13,7 @@
 #include "comm/stop_flags.h"
 #include "comm/together.h"
 #include "comm/version_line.h"
+#include "sched/board_cost.h"
 #include "sched/policies.h"
 
 namespace trestle {
@@ -36,6 +37,7 @@ void log_lines(Subsystem subsystem, const std::string& text) {
 Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring)
     : rank_(bootstrap.rank()),
       ranks_(bootstrap.nranks()),
+      ranks_per_processor_(wiring.ranks_per_processor),
       settings_(settings),
       name_(settings.name.empty() ? to_hex(bootstrap.job()).substr(0, 8) : settings.name),
       job_(bootstrap.job()),
@@ -369,7 +371,9 @@ Result<double> Communicator::predict_us(Collective collective, uint64_t count, D
   call.request.count = count;
   call.request.type = type;
   call.request.options = options;
-  if (is_express(call)) return 0.1 + 0.05 * ranks_;  // one cache line from every rank
+  if (is_express(call)) {
+    return static_cast<double>(board_time_ps({collective, count * size_of(type), ranks_, ranks_per_processor_})) / 1e6;
+  }
   const bool uneven = has_known_blocks(collective) || has_pairwise_blocks(collective);
   SelectionRequest what{.collective = collective, .element_bytes = static_cast<uint32_t>(size_of(type))};
   // A v-variant as if all its blocks were alike.

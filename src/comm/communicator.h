@@ -167,6 +167,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   const int32_t rank_;
   const int32_t ranks_;
+  const int32_t ranks_per_processor_;
   const CommunicatorSettings settings_;
   const std::string name_;
   const JobId job_;

@@ -162,6 +162,7 @@ class Wirer {
     wiring_.nominal = wiring_.topology;
     TRY(agree_on_topology(bootstrap_, settings_, wiring_, deadline_ns_));
     if (!wiring_.measure) share_processors(places(wiring_), wiring_.topology);
+    wiring_.ranks_per_processor = ranks_per_processor(places(wiring_));
     TRY(make_transports(mine));
     TRY(make_board(mine));
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));

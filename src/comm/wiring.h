@@ -27,6 +27,7 @@ struct Wiring {
   std::vector<Transport*> router;  // by rank; nullptr for this rank where nothing in process reaches it
   std::vector<std::vector<uint64_t>> segment_bytes;  // [a][b], preferred size of messages of long blocks
   int32_t local_ranks = 1;                           // on this rank's host
+  int32_t ranks_per_processor = 1;                   // agreed (topology/topology.h)
   std::unique_ptr<Express> express;                  // or nullptr
   std::shared_ptr<MemRegistrations> memory = std::make_shared<MemRegistrations>();
 };

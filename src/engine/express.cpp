@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/scale.h"
+#include "sched/board_cost.h"
 
 namespace trestle {
 
@@ -11,14 +12,6 @@ namespace {
 
 // Everybody reads everybody's slot: beyond this a rank reads more than a plan would send.
 constexpr uint64_t kMostBytesRead = 64 * 1024;
-
-// Of the longest slot. Halves of a separated all-reduce count the whole vector.
-uint64_t published_bytes(Collective collective, uint64_t count_bytes, uint64_t ranks, bool half) {
-  if (half) return count_bytes;
-  const bool per_block = collective == Collective::kReduceScatter || collective == Collective::kAllToAll ||
-                         collective == Collective::kScatter;
-  return per_block ? count_bytes * ranks : count_bytes;
-}
 
 // What a slot says of its operation: the check and the end of the number, which tells apart equal calls that follow one
 // another.

@@ -85,4 +85,9 @@ void share_processors(const std::vector<RankPlace>& places, Topology& topology) 
                      (processors == 1 ? " processor" : " processors") + " of a machine";
 }
 
+int32_t ranks_per_processor(const std::vector<RankPlace>& places) {
+  const Machine machine = fullest(places);
+  return static_cast<int32_t>((machine.ranks + machine.count() - 1) / machine.count());
+}
+
 }  // namespace trestle

@@ -94,5 +94,8 @@ Result<Topology> choose_topology(const TopologyRequest& request, const std::vect
 // a bandwidth or a resource share these, and a step waits for its turn (shared_processors.cpp has the figures; in
 // `reason`). Nothing changes where every rank has a processor, or where processors are not known.
 void share_processors(const std::vector<RankPlace>& places, Topology& topology);
+// Of the machine where ranks outnumber processors most: how many have to share one, rounded up. 1 where every rank has
+// a processor, or where processors are not known.
+int32_t ranks_per_processor(const std::vector<RankPlace>& places);
 
 }  // namespace trestle

@@ -327,24 +327,33 @@ TEST(ApiDecomposed, ARefusedGroupLeavesRequestsAsTheyWere) {
   });
 }
 
-// Times are positive, finite, and grow with the size.
+// Elements of 4 bytes around the end of the express path (TRESTLE_EXPRESS_BYTES, of all blocks of the longest slot),
+// and far from it.
+std::vector<size_t> counts_around_the_express_path(trestleCollective_t collective, int ranks) {
+  const bool per_block = collective == trestleCollReduceScatter || collective == trestleCollAllToAll;
+  const size_t most = 2048 / (per_block ? static_cast<size_t>(ranks) : 1);
+  return {1, most / 4, most / 2, most, most + 1, size_t{1} << 14, size_t{1} << 16, size_t{1} << 22};
+}
+
+// Times are positive, finite, and grow with the size, whichever path small data takes.
 TEST(ApiDecomposed, PredictedTimesGrow) {
   for (const auto& [n, dims] : {std::pair{2, ""}, {5, ""}, {8, "4x2"}}) {
-    const ranks::Settings settings{.ranks = n, .dims = dims, .transport = "tcp"};
-    ranks::on_threads(settings, [&](int, trestleComm_t comm) {
-      for (int k = trestleCollAllReduce; k <= trestleCollAllToAll; ++k) {
-        const auto collective = static_cast<trestleCollective_t>(k);
-        double last = 0;
-        for (const size_t count : {size_t{1}, size_t{1} << 10, size_t{1} << 16, size_t{1} << 22}) {
-          double us = -1;
-          ASSERT_TRUE(succeeded(trestlePredictTime(comm, collective, count, trestleFloat32, &us), comm));
-          EXPECT_GT(us, 0) << k << " " << count;
-          EXPECT_GE(us, last) << k << " " << count;
-          EXPECT_LT(us, 1e9) << k << " " << count;
-          last = us;
+    for (const char* transport : kTransports) {
+      const ranks::Settings settings{.ranks = n, .dims = dims, .transport = transport};
+      ranks::on_threads(settings, [&](int, trestleComm_t comm) {
+        for (int k = trestleCollAllReduce; k <= trestleCollAllToAll; ++k) {
+          const auto collective = static_cast<trestleCollective_t>(k);
+          double last = 0;
+          for (const size_t count : counts_around_the_express_path(collective, n)) {
+            double us = -1;
+            ASSERT_TRUE(succeeded(trestlePredictTime(comm, collective, count, trestleFloat32, &us), comm));
+            EXPECT_GT(us, last) << k << " " << count << " " << settings;
+            EXPECT_LT(us, 1e9) << k << " " << count << " " << settings;
+            last = us;
+          }
         }
-      }
-    });
+      });
+    }
   }
 }
 

@@ -144,6 +144,26 @@ TEST(ChooseTopology, RanksThatOutnumberProcessorsShareThem) {
   EXPECT_EQ(full.dimensions, shared.dimensions);
 }
 
+TEST(ChooseTopology, TellsHowManyRanksShareAProcessor) {
+  const auto sharing = [](const std::vector<uint64_t>& processors, const std::vector<std::string>& machines) {
+    std::vector<RankPlace> where = places("aabb");
+    for (size_t r = 0; r < where.size(); ++r) {
+      where[r].machine = machines[r];
+      if (processors[r] != 0) where[r].processors = {processors[r]};
+    }
+    return ranks_per_processor(where);
+  };
+  const std::vector<std::string> two = {"x", "x", "y", "y"};
+  const std::vector<std::string> one(4, "x");
+  EXPECT_EQ(sharing({3, 3, 3, 3}, two), 1);
+  EXPECT_EQ(sharing({1, 2, 4, 8}, one), 1);
+  EXPECT_EQ(sharing({0, 0, 0, 0}, one), 1);
+  EXPECT_EQ(sharing({3, 3, 3, 3}, one), 2);
+  EXPECT_EQ(sharing({7, 7, 7, 7}, one), 2);
+  EXPECT_EQ(sharing({1, 1, 1, 1}, one), 4);
+  EXPECT_EQ(sharing({3, 3, 4, 4}, two), 2);
+}
+
 TEST(ChooseTopology, WhatIsKnownOfALinkIsNotTakenFromIt) {
   std::vector<RankPlace> where = places("aabb");
   for (RankPlace& place : where) place.processors = {1};
