@@ -146,20 +146,61 @@ TEST(ApiProcesses, NeighboursOnOneHostOfAFlatDimensionReadEachOthersMemory) {
       two_hosts(3));
 }
 
-// Ranks that meet through variables instead of an id.
-void run_without_id(const std::function<ranks::Env(int)>& env) {
+// Ranks that meet through variables instead of an id. `look`: at the end, at each of them; may be empty.
+void run_without_id(const std::function<ranks::Env(int)>& env, const std::string& transport = "",
+                    const std::function<void()>& look = {}) {
   ranks::Job job;
   job.ranks = 3;
   job.env = env;
-  job.body = [](ranks::Process& process) {
-    ranks::Settings settings{.ranks = 3, .timeout_ms = 20'000};
+  job.body = [&](ranks::Process& process) {
+    const ranks::Settings settings{.ranks = 3, .transport = transport, .timeout_ms = 20'000};
     const trestleConfig_t config = config_of(settings);
     trestleComm_t comm = nullptr;
     ASSERT_TRUE(succeeded(trestleCommInitRankConfig(&comm, 3, trestleUniqueId{}, process.rank, &config)));
     for (uint64_t i = 1; i < 5; ++i) run_and_verify({.count = 1000 * i, .seed = i}, process.rank, 3, comm);
+    if (look) look();
     EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
   };
   ranks::expect_ended_well(ranks::run(job));
+}
+
+// All connections of this process: two others are reached over TCP.
+void expect_only_ipv6() {
+  const Connections connections = own_connections();
+  EXPECT_EQ(connections.ipv4, 0);
+  EXPECT_GE(connections.ipv6, 2);
+}
+
+TEST(ApiProcesses, Ipv6) {
+  if (!has_ipv6_loopback()) GTEST_SKIP() << "this machine has no ::1";
+  const std::string port = std::to_string(free_port());
+  run_without_id([&](int) { return ranks::Env{{"TRESTLE_COMM_ID", "[::1]:" + port}}; }, "tcp", expect_only_ipv6);
+  run_without_id(
+      [&](int) {
+        return ranks::Env{{"TRESTLE_COMM_ID", "[::1]:" + port}, {"TRESTLE_SECRET", "a b c"}};
+      },
+      "tcp", expect_only_ipv6);
+  run_without_id(
+      [&](int rank) {
+        return ranks::Env{
+            {"RANK", std::to_string(rank)}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "::1"}, {"MASTER_PORT", port}};
+      },
+      "tcp", expect_only_ipv6);
+}
+
+TEST(ApiProcesses, UniqueIdOverIpv6) {
+  if (!has_ipv6_loopback()) GTEST_SKIP() << "this machine has no ::1";
+  const auto env = [](int) {
+    return ranks::Env{{"TRESTLE_SOCKET_FAMILY", "AF_INET6"}, {"TRESTLE_SOCKET_IFNAME", "=lo"}};
+  };
+  ranks::on_processes(
+      {.ranks = 3, .transport = "tcp"},
+      [](ranks::Process& process, trestleComm_t comm) {
+        for (const size_t count : {size_t{1}, size_t{1'000'003}})
+          run_and_verify({.count = count}, process.rank, 3, comm);
+        expect_only_ipv6();
+      },
+      env);
 }
 
 TEST(ApiProcesses, LauncherVariables) {

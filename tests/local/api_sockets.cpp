@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 
 namespace api {
@@ -67,6 +68,32 @@ void send_all(int fd, const std::string& bytes) {
     if (n <= 0) return;  // the other end has had enough
     at += static_cast<size_t>(n);
   }
+}
+
+Connections own_connections() {
+  Connections connections;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    sockaddr_storage peer{};
+    socklen_t size = sizeof peer;
+    const int fd = std::stoi(entry.path().filename());
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) continue;
+    const bool mapped =
+        peer.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&reinterpret_cast<const sockaddr_in6*>(&peer)->sin6_addr);
+    connections.ipv4 += peer.ss_family == AF_INET || mapped ? 1 : 0;
+    connections.ipv6 += peer.ss_family == AF_INET6 && !mapped ? 1 : 0;
+  }
+  return connections;
+}
+
+bool has_ipv6_loopback() {
+  const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_loopback;
+  const bool bound = bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  close(fd);
+  return bound;
 }
 
 }  // namespace api

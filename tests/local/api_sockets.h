@@ -29,4 +29,13 @@ uint16_t free_port(int count = 1);
 int connect_to(uint16_t port);
 void send_all(int fd, const std::string& bytes);
 
+// Connected sockets of this process, by the family of their addresses.
+struct Connections {
+  int ipv4 = 0;
+  int ipv6 = 0;
+};
+Connections own_connections();
+// Whether something can listen on ::1.
+bool has_ipv6_loopback();
+
 }  // namespace api
