@@ -47,38 +47,45 @@ Result<Place> decode_place(const std::string& bytes, const std::string& teller) 
   return place;
 }
 
-// Bootstraps made by the first rank of a colour that lives in one process, waiting for the others. While it lives.
+// Bootstraps made by the first rank of a colour that lives in one process, by rank: those that wait for the others.
+struct Lobbies {
+  Mutex mutex;
+  std::map<JobId, std::vector<std::unique_ptr<Bootstrap>>> seats TRESTLE_GUARDED_BY(mutex);
+
+  static Lobbies& of_process() {
+    static auto* const lobbies = new Lobbies;  // outlives every thread that may still call
+    return *lobbies;
+  }
+};
+
+// While it lives, others find their seats.
 class Lobby {
  public:
-  Lobby(const JobId& job, std::vector<std::unique_ptr<Bootstrap>> seats) : job_(job), seats_(std::move(seats)) {
-    const MutexLock lock(mutex());
-    lobbies()[job_] = this;
+  Lobby(const JobId& job, std::vector<std::unique_ptr<Bootstrap>> seats) : job_(job) {
+    Lobbies& all = Lobbies::of_process();
+    const MutexLock lock(all.mutex);
+    all.seats[job_] = std::move(seats);
   }
   ~Lobby() {
-    const MutexLock lock(mutex());
-    lobbies().erase(job_);
+    std::vector<std::unique_ptr<Bootstrap>> left;  // they end without the lock
+    Lobbies& all = Lobbies::of_process();
+    const MutexLock lock(all.mutex);
+    const auto found = all.seats.find(job_);
+    left.swap(found->second);
+    all.seats.erase(found);
   }
   Lobby(const Lobby&) = delete;
   Lobby& operator=(const Lobby&) = delete;
 
   static std::unique_ptr<Bootstrap> take(const JobId& job, int32_t rank) {
-    const MutexLock lock(mutex());
-    const auto found = lobbies().find(job);
-    return found == lobbies().end() ? nullptr : std::move(found->second->seats_[static_cast<size_t>(rank)]);
+    Lobbies& all = Lobbies::of_process();
+    const MutexLock lock(all.mutex);
+    const auto found = all.seats.find(job);
+    return found == all.seats.end() ? nullptr : std::move(found->second[static_cast<size_t>(rank)]);
   }
 
  private:
-  static Mutex& mutex() {
-    static auto* mutex = new Mutex;  // outlives every thread that may still call
-    return *mutex;
-  }
-  static std::map<JobId, Lobby*>& lobbies() {
-    static auto* lobbies = new std::map<JobId, Lobby*>;
-    return *lobbies;
-  }
-
   const JobId job_;
-  std::vector<std::unique_ptr<Bootstrap>> seats_;
 };
 
 Place refused(const Error& error) {

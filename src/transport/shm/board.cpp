@@ -70,8 +70,7 @@ struct Board::ProcessMemory {
 
   static std::shared_ptr<ProcessMemory> find_or_make(const std::string& job, int32_t ranks) {
     static Mutex mutex;
-    static std::map<std::string, std::weak_ptr<ProcessMemory>>* const boards =
-        new std::map<std::string, std::weak_ptr<ProcessMemory>>;
+    static auto* const boards TRESTLE_PT_GUARDED_BY(mutex) = new std::map<std::string, std::weak_ptr<ProcessMemory>>;
     const MutexLock lock(mutex);
     std::erase_if(*boards, [](const auto& entry) { return entry.second.expired(); });
     std::weak_ptr<ProcessMemory>& place = (*boards)[job];
