@@ -1,0 +1,98 @@
+// Configuration files as a process finds them: whose word counts, and what a mistake in one is answered with.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "support/ranks.h"
+
+namespace api {
+namespace {
+
+using ranks::refused;
+using ranks::succeeded;
+
+class Folder {
+ public:
+  Folder() { EXPECT_NE(mkdtemp(path_), nullptr); }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string path() const { return path_; }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path() + "/" + name) << text;
+    return path() + "/" + name;
+  }
+
+ private:
+  char path_[32] = "/tmp/trestle-test-XXXXXX";
+};
+
+// A policy that does not exist: what a communicator is refused for says which source has set it.
+std::string policy(const std::string& name) {
+  return "TRESTLE_SCHED=" + name + "\n";
+}
+
+void expect_refused(const ranks::Env& env, const std::vector<std::string>& facts) {
+  ranks::isolated(
+      [&] {
+        trestleComm_t comms[2] = {};
+        EXPECT_TRUE(refused(trestleCommInitAll(comms, 2, nullptr), trestleInvalidArgument, facts));
+        EXPECT_EQ(comms[0], nullptr);
+      },
+      env);
+}
+
+TEST(ApiConfigFile, AnUnknownNameIsRefusedWithItsLineAndTheNearestOne) {
+  const Folder folder;
+  const std::string path = folder.write("job.conf", "# of this job\nTRESTLE_CHUNCKS=4\n");
+  expect_refused({{"TRESTLE_CONF_FILE", path}}, {path + ":2:", "TRESTLE_CHUNCKS", "TRESTLE_CHUNKS?"});
+}
+
+TEST(ApiConfigFile, OneThatIsNamedMustBeThere) {
+  ranks::isolated(
+      [] {
+        trestleComm_t comms[2] = {};
+        EXPECT_TRUE(refused(trestleCommInitAll(comms, 2, nullptr), trestleSystemError, {"/nonexistent/job.conf"}));
+      },
+      {{"TRESTLE_CONF_FILE", "/nonexistent/job.conf"}});
+}
+
+TEST(ApiConfigFile, TheOneInTheHomeDirectoryIsRead) {
+  const Folder home;
+  const std::string path = home.write(".trestle.conf", "\n\n" + policy("of-home"));
+  expect_refused({{"HOME", home.path()}}, {path + ":3:", "TRESTLE_SCHED", "of-home"});
+}
+
+TEST(ApiConfigFile, TheNamedOneStandsInsteadOfTheOneInTheHomeDirectory) {
+  const Folder home;
+  home.write(".trestle.conf", policy("of-home"));
+  const std::string path = home.write("job.conf", policy("of-job"));
+  expect_refused({{"HOME", home.path()}, {"TRESTLE_CONF_FILE", path}}, {path + ":1:", "of-job"});
+  const std::string empty = home.write("empty.conf", "");
+  ranks::on_threads({.ranks = 2}, [](int, trestleComm_t) {}, {{"HOME", home.path()}, {"TRESTLE_CONF_FILE", empty}});
+}
+
+TEST(ApiConfigFile, TheEnvironmentStandsAboveThem) {
+  const Folder home;
+  home.write(".trestle.conf", policy("of-home"));
+  ranks::on_threads({.ranks = 2}, [](int, trestleComm_t) {}, {{"HOME", home.path()}, {"TRESTLE_SCHED", "baseline"}});
+}
+
+// What is right in a file holds, too: its deadline ends a wait that the default would not.
+TEST(ApiConfigFile, ValuesHold) {
+  const Folder home;
+  home.write(".trestle.conf", "TRESTLE_TIMEOUT=50ms\n");
+  ranks::isolated(
+      [] {
+        trestleComm_t comms[2] = {};
+        ASSERT_TRUE(succeeded(trestleCommInitAll(comms, 2, nullptr)));
+        float value = 0;
+        ASSERT_TRUE(succeeded(trestleRecv(&value, 1, trestleFloat32, 1, comms[0], nullptr)));
+        EXPECT_TRUE(refused(trestleCommSynchronize(comms[0]), trestleTimeout, {"rank 1"}, comms[0]));
+        for (trestleComm_t comm : comms) EXPECT_EQ(trestleCommAbort(comm), trestleSuccess);
+      },
+      {{"HOME", home.path()}});
+}
+
+}  // namespace
+}  // namespace api
