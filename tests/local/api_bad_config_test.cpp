@@ -53,7 +53,8 @@ TEST(ApiBadConfig, InterfaceThatIsNotThere) {
   ranks::isolated(
       [] {
         trestleUniqueId id;
-        EXPECT_TRUE(refused(trestleGetUniqueId(&id), trestleInvalidArgument, {"nosuch7", "lo"}));
+        EXPECT_TRUE(
+            refused(trestleGetUniqueId(&id), trestleInvalidArgument, {"TRESTLE_SOCKET_IFNAME", "=nosuch7", "lo"}));
       },
       {{"TRESTLE_SOCKET_IFNAME", "=nosuch7"}});
 }
@@ -66,7 +67,8 @@ TEST(ApiBadConfig, InterfaceOfATopologyFileThatIsNotThere) {
     const ranks::Settings settings{.ranks = 2, .topo_file = path};
     const trestleConfig_t config = config_of(settings);
     trestleComm_t comms[2] = {};
-    EXPECT_TRUE(refused(trestleCommInitAllConfig(comms, 2, &config), trestleInvalidArgument, {"nosuch7", "lo"}));
+    EXPECT_TRUE(refused(trestleCommInitAllConfig(comms, 2, &config), trestleInvalidArgument,
+                        {"the topology", "=nosuch7", "lo"}));
     EXPECT_EQ(comms[0], nullptr);
   });
 }

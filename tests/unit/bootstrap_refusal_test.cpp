@@ -1,6 +1,7 @@
 // What must not become a communicator, and strangers who must not keep one from being made.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 
@@ -93,7 +94,8 @@ TEST(RefusalTest, AnotherJobsIdIsRefused) {
   expect_all(join_all({loopback_config(2, 1, encode(other).value())}), Code::kRemoteError, {"another job"});
 }
 
-TEST(RefusalTest, WrongSecretVariableIsSaid) {
+// A rank with another secret than the root's, which is there until the rank has its answer.
+void expect_wrong_secret(int64_t deadline_ns, Code code) {
   const std::string at = format_address(taken_port().address);
   std::atomic<bool> stop{false};
   auto root = loopback_config(2, 0, {});
@@ -101,11 +103,21 @@ TEST(RefusalTest, WrongSecretVariableIsSaid) {
   root.communicator_id = stranger.communicator_id = at;
   root.secret = "one";
   stranger.secret = "two";
+  stranger.deadline_ns = std::min(stranger.deadline_ns, deadline_ns);
   root.abort = &stop;
   std::thread rank0([&] { expect_all(join_all({root}), Code::kAborted, {}); });
-  expect_all(join_all({stranger}), Code::kRemoteError, {"another secret", "TRESTLE_SECRET"});
+  expect_all(join_all({stranger}), code, {"another secret", "TRESTLE_SECRET"});
   stop.store(true);
   rank0.join();
+}
+
+TEST(RefusalTest, WrongSecretVariableIsSaid) {
+  expect_wrong_secret(std::numeric_limits<int64_t>::max(), Code::kRemoteError);
+}
+
+// Also by a rank whose deadline comes before it gives up.
+TEST(RefusalTest, WrongSecretVariableIsSaidAtTheDeadline) {
+  expect_wrong_secret(monotonic_clock().now_ns() + kSecond / 2, Code::kTimeout);
 }
 
 TEST(RefusalTest, FullPortRangeIsSaid) {

@@ -63,8 +63,9 @@ Attempt attempt(const SocketAddress& address, const BootstrapConfig& config, con
   return result;
 }
 
-Error not_reached(const Root& root, const Error& last, Code code) {
-  return Error{code, "the rendezvous at " + root.name + " was not reached in time; last: " + last.message};
+Error not_reached(const Root& root, const Error& last, bool for_the_secret) {
+  return Error{Code::kTimeout, "the rendezvous at " + root.name + " was not reached in time; last: " + last.message +
+                                   (for_the_secret ? " (is TRESTLE_SECRET the same on all ranks?)" : "")};
 }
 
 Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
@@ -98,7 +99,7 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
     const Status paused = pause_before(pause, limit);
     if (!paused.ok()) {
       if (paused.error().code == Code::kAborted) return paused.error();
-      return not_reached(root, last, Code::kTimeout);
+      return not_reached(root, last, secret_refusals > 0);
     }
   }
 }

@@ -83,7 +83,8 @@ Result<std::vector<Interface>> choose_interfaces(std::string_view filter, Addres
 // ---- TCP
 
 struct ListenOptions {
-  std::string interface_filter;  // as above
+  std::string interface_filter;                       // as above
+  std::string filter_from = "TRESTLE_SOCKET_IFNAME";  // who has said so, for sentences
   AddressFamily family = AddressFamily::kAny;
   uint16_t port_low = 0;  // 0 and 0: any port
   uint16_t port_high = 0;

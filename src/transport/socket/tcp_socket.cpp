@@ -39,11 +39,14 @@ Result<Listener> listen_tcp_at(const SocketAddress& address, int backlog) {
 }
 
 Result<Listener> listen_tcp(const ListenOptions& options) {
-  const std::vector<Interface> interfaces = TRY(choose_interfaces(options.interface_filter, options.family));
+  const auto interfaces = choose_interfaces(options.interface_filter, options.family);
+  if (!interfaces.ok() && !options.interface_filter.empty())
+    return Error{interfaces.error().code, options.filter_from + ": " + interfaces.error().message};
+  if (!interfaces.ok()) return interfaces.error();
   if (options.port_low > options.port_high)
     return Error{Code::kInvalidArgument, "the port range ends before it begins"};
   Error last;
-  for (const Interface& interface : interfaces) {
+  for (const Interface& interface : interfaces.value()) {
     SocketAddress address = interface.address;
     bool in_use = true;
     for (uint32_t port = options.port_low; port <= options.port_high && in_use; ++port) {

@@ -98,6 +98,7 @@ Result<std::unique_ptr<Transport>> TcpTransport::create(const EndpointConfig& co
   const PortRange ports = TRY(parse_port_range(config.port_range));
   ListenOptions options;
   options.interface_filter = config.interface.empty() ? config.socket_ifname : "=" + config.interface;
+  if (!config.interface.empty()) options.filter_from = "the topology's interface";
   options.family = TRY(parse_family(config.socket_family));
   TRY(prefer_address(config.local_ip, options));
   options.port_low = ports.low;
