@@ -11,6 +11,7 @@ if(TARGET trestle AND SODIUM_FOUND)
     ${CMAKE_CURRENT_LIST_DIR}/api_config_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_strangers_test.cpp)
   trestle_test(NAME api_config_test LABEL local LIBS trestle_api_calls trestle_api_sockets SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/api_config_effects_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_config_file_test.cpp)
   trestle_test(NAME api_failure_test LABEL local LIBS trestle_api_calls TIMEOUT 600 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_deadline_test.cpp
