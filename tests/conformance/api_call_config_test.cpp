@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <trestle/trestle.h>
 
+#include <cstddef>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -91,6 +93,89 @@ TEST(ApiCallConfig, RanksThatDifferAreBothNamed) {
     trestleAllReduce(data.data(), data.data(), data.size(), trestleFloat32, trestleSum, comm, nullptr);
     EXPECT_TRUE(ranks::refused(trestleCommSynchronize(comm), trestleInvalidUsage, {"rank 0", "rank 1"}, comm));
     ASSERT_TRUE(ranks::succeeded(trestleCallConfigPop()));
+  });
+}
+
+// Of an all-reduce of 16 MiB.
+double predicted(trestleComm_t comm) {
+  double time_us = -1;
+  EXPECT_TRUE(ranks::succeeded(trestlePredictTime(comm, trestleCollAllReduce, 4 << 20, trestleFloat32, &time_us)));
+  return time_us;
+}
+
+// Four ranks in a process, and rank 0's predicted time for each of several calls.
+class Four {
+ public:
+  explicit Four(int chunks = TRESTLE_CONFIG_UNDEF_INT) {
+    trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+    config.dims = "2x2";
+    config.transport = "shm,tcp";
+    config.sched = "baseline";
+    config.chunks = chunks;
+    EXPECT_TRUE(ranks::succeeded(trestleCommInitAllConfig(comms_, 4, &config)));
+  }
+  ~Four() {
+    for (trestleComm_t comm : comms_) EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(comm)));
+  }
+  Four(const Four&) = delete;
+  Four& operator=(const Four&) = delete;
+  double predict() const { return predicted(comms_[0]); }
+  double predict(const trestleCallConfig_t* config) const {
+    EXPECT_TRUE(ranks::succeeded(trestleCallConfigPush(config)));
+    const double time_us = predict();
+    EXPECT_TRUE(ranks::succeeded(trestleCallConfigPop()));
+    return time_us;
+  }
+
+ private:
+  trestleComm_t comms_[4] = {};
+};
+
+// A call with so many chunks is the call of a communicator that always takes so many.
+TEST(ApiCallConfig, ChunksAreTheCallsOwn) {
+  ranks::isolated([] {
+    const Four open;
+    const double free_choice = open.predict();
+    double times[2] = {};
+    for (const int i : {0, 1}) {
+      const int chunks = i == 0 ? 1 : 16;
+      const trestleCallConfig_t config = config_with(nullptr, chunks);
+      times[i] = open.predict(&config);
+      EXPECT_EQ(times[i], Four(chunks).predict()) << chunks << " chunks";
+    }
+    EXPECT_NE(times[0], times[1]);
+    EXPECT_EQ(open.predict(), free_choice) << "nothing is pushed any more";
+    const trestleCallConfig_t any = config_with(nullptr, 0);
+    EXPECT_EQ(Four(16).predict(&any), free_choice);
+  });
+}
+
+// What lies behind the caller's struct is not the library's to read: with it, chunks and deterministic would be
+// refused.
+TEST(ApiCallConfig, OldAndNewSizesWork) {
+  ranks::isolated([] {
+    const Four four;
+    const trestleCallConfig_t none = TRESTLE_CALL_CONFIG_INITIALIZER;
+    const trestleCallConfig_t all = config_with("ring,ring", 1);
+    const trestleCallConfig_t names_only = config_with("ring,ring");
+    EXPECT_NE(four.predict(&all), four.predict(&names_only));
+    EXPECT_NE(four.predict(&all), four.predict(&none));
+    const auto cut_off_at = [&](size_t size) {
+      trestleCallConfig_t config = all;
+      std::memset(reinterpret_cast<char*>(&config) + size, 0x5a, sizeof config - size);
+      config.size = size;
+      return four.predict(&config);
+    };
+    EXPECT_EQ(cut_off_at(offsetof(trestleCallConfig_t, algo)), four.predict(&none));
+    EXPECT_EQ(cut_off_at(offsetof(trestleCallConfig_t, chunks)), four.predict(&names_only));
+    EXPECT_EQ(cut_off_at(offsetof(trestleCallConfig_t, timeoutMs)), four.predict(&all));
+    EXPECT_EQ(cut_off_at(offsetof(trestleCallConfig_t, deterministic)), four.predict(&all));
+    struct {
+      trestleCallConfig_t config;
+      int64_t more = 0x5a5a5a5a;
+    } larger{all};
+    larger.config.size = sizeof larger;
+    EXPECT_EQ(four.predict(&larger.config), four.predict(&all));
   });
 }
 
