@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sstream>
+#include <string_view>
 
 #include "conformance/api_call.h"
 #include "support/ranks.h"
@@ -63,13 +65,16 @@ ranks::Env variables(const Folder& folder, const std::string& mode) {
 const ranks::Settings kSettings{.ranks = kRanks, .dims = "2x2", .transport = "shm"};
 
 // Every rank's predicted time of an all-reduce: what the link speeds are made visible by. It also runs it.
-std::vector<ranks::Outcome> predictions(const std::function<ranks::Env(int rank)>& env) {
+std::vector<ranks::Outcome> predictions(const std::function<ranks::Env(int rank)>& env, bool deterministic = false) {
   ranks::Job job;
   job.ranks = kRanks;
   job.env = env;
-  job.body = [](ranks::Process& process) {
+  job.body = [deterministic](ranks::Process& process) {
     trestleComm_t comm = nullptr;
     ASSERT_TRUE(ranks::succeeded(ranks::join(process, kSettings, &comm)));
+    trestleCallConfig_t config = TRESTLE_CALL_CONFIG_INITIALIZER;
+    config.deterministic = deterministic ? 1 : 0;
+    ASSERT_TRUE(ranks::succeeded(trestleCallConfigPush(&config)));
     double time_us = 0;
     EXPECT_TRUE(
         ranks::succeeded(trestlePredictTime(comm, trestleCollAllReduce, 1 << 20, trestleFloat32, &time_us), comm));
@@ -111,6 +116,37 @@ TEST(CalibrationTest, RankZeroHasTheFileForAll) {
   const std::string nominal = prediction(predictions([&](int) { return variables(full, "off"); }));
   EXPECT_NE(prediction(with(0)), nominal);
   EXPECT_EQ(prediction(with(1)), nominal) << "nobody asks rank 1";
+}
+
+// What rank 0 has chosen, line by line, as it says at INFO.
+std::string schedule(const std::vector<ranks::Outcome>& outcomes) {
+  constexpr std::string_view kMark = " INFO ";
+  std::istringstream output(outcomes[0].output);
+  std::string chosen;
+  for (std::string line; std::getline(output, line);) {
+    const size_t mark = line.find(kMark);
+    if (mark != std::string::npos) chosen += line.substr(mark + kMark.size()) + "\n";
+  }
+  EXPECT_NE(chosen.find(" by "), std::string::npos) << outcomes[0].output;
+  return chosen;
+}
+
+// The time of a deterministic call is predicted with what was measured, what it does follows from nominal speeds.
+TEST(CalibrationTest, DeterministicCallsDoTheSameWhateverWasMeasured) {
+  const Folder folder;
+  write(folder, measured(500, 100'000));
+  const auto chosen = [&](const char* mode, bool deterministic) {
+    const auto env = [&](int) {
+      ranks::Env env = variables(folder, mode);
+      env["TRESTLE_DEBUG"] = "INFO";
+      env["TRESTLE_DEBUG_SUBSYS"] = "TUNING";
+      return env;
+    };
+    return schedule(predictions(env, deterministic));
+  };
+  const std::string nominal = chosen("off", true);
+  EXPECT_EQ(chosen("cached", true), nominal);
+  EXPECT_NE(chosen("cached", false), nominal) << "where the inner links are the slow ones";
 }
 
 TEST(CalibrationTest, BadFilesAreIgnoredWithOneWarning) {
@@ -197,6 +233,26 @@ TEST(CalibrationTest, FullAmongThreads) {
                     [](int rank, trestleComm_t comm) { api::run_and_verify({.count = 50'000}, rank, kRanks, comm); },
                     {{"TRESTLE_CALIBRATE", "full"}, {"TRESTLE_CALIBRATION_DIR", folder.path()}});
   EXPECT_FALSE(std::filesystem::is_empty(folder.path()));
+}
+
+// Measured because of one field, kept where the other says, whatever the variables say.
+TEST(CalibrationTest, FieldsOfTheConfigStandForTheVariables) {
+  const Folder folder;
+  const Folder other;
+  ranks::isolated(
+      [&] {
+        const std::string path = folder.path();
+        trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+        config.transport = "shm";
+        config.calibrate = "full";
+        config.calibrationDir = path.c_str();
+        trestleComm_t comms[2] = {};
+        ASSERT_TRUE(ranks::succeeded(trestleCommInitAllConfig(comms, 2, &config)));
+        for (trestleComm_t comm : comms) EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(comm)));
+      },
+      {{"TRESTLE_CALIBRATE", "off"}, {"TRESTLE_CALIBRATION_DIR", other.path()}});
+  EXPECT_FALSE(std::filesystem::is_empty(folder.path()));
+  EXPECT_TRUE(std::filesystem::is_empty(other.path()));
 }
 
 // ---- trestle calibrate
