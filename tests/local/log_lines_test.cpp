@@ -53,6 +53,19 @@ void work(ranks::Process& process) {
     EXPECT_TRUE(ranks::succeeded(trestleRecv(recv.data(), 7, trestleFloat32, peer, comm, nullptr), comm));
     EXPECT_TRUE(ranks::succeeded(trestleGroupEnd(), comm));
   }
+  trestleStream_t stream = nullptr;
+  EXPECT_EQ(trestleStreamCreate(&stream), trestleSuccess);
+  EXPECT_TRUE(ranks::succeeded(trestleBroadcast(send.data(), recv.data(), 3, trestleInt32, 1, comm, stream), comm));
+  EXPECT_TRUE(ranks::succeeded(trestleStreamSynchronize(stream), comm));
+  EXPECT_EQ(trestleStreamDestroy(stream), trestleSuccess);
+  trestleRequest_t request = nullptr;
+  EXPECT_TRUE(ranks::succeeded(
+      trestleAllReduceStart(send.data(), recv.data(), 5, trestleFloat32, trestleMax, comm, nullptr, &request), comm));
+  EXPECT_TRUE(ranks::succeeded(trestleAllReduceFinish(request, nullptr), comm));
+  EXPECT_TRUE(ranks::succeeded(trestleRequestWait(request), comm));
+  EXPECT_EQ(trestleRequestFree(request), trestleSuccess);
+  EXPECT_TRUE(ranks::succeeded(trestleAllGather(nullptr, nullptr, 0, trestleInt8, comm, nullptr), comm));
+  EXPECT_TRUE(ranks::succeeded(trestleBarrier(comm, nullptr), comm));
   EXPECT_TRUE(ranks::succeeded(trestleCommSynchronize(comm), comm));
   EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(comm)));
 }
@@ -76,6 +89,10 @@ std::vector<std::string> logs(ranks::Env env) {
     texts.push_back(text.str());
   }
   return texts;
+}
+
+std::vector<std::string> logs_of(const std::string& subsystems) {
+  return logs({{"TRESTLE_DEBUG", "INFO"}, {"TRESTLE_DEBUG_SUBSYS", subsystems}});
 }
 
 TEST(VersionLine, IsOnceAtRankZeroFromLevelVersionOn) {
@@ -105,6 +122,21 @@ TEST(VersionLine, IsOnceInAProcess) {
   std::ostringstream text;
   text << std::ifstream(folder.path("log")).rdbuf();
   EXPECT_EQ(lines_with(text.str(), "VERSION Trestle ").size(), 1u) << text.str();
+}
+
+TEST(LogSubsystem, ShmHasWhatIsOpenedToAPeer) {
+  const std::vector<std::string> texts = logs_of("SHM");
+  for (int rank = 0; rank < kSettings.ranks; ++rank) {
+    const std::string& text = texts[static_cast<size_t>(rank)];
+    const std::string peer = "rank " + std::to_string(1 - rank) + " ";
+    const auto opened = lines_with(text, "shm: rank " + std::to_string(rank) + " opens a lane of ");
+    ASSERT_EQ(opened.size(), 1u) << text;
+    EXPECT_TRUE(ranks::contains(opened[0], " bytes to " + peer)) << opened[0];
+    EXPECT_EQ(lines_with(text, "shm: mapped the lane of ").size(), 1u) << text;
+    EXPECT_EQ(lines_with(text, "shm: opens a data segment of ").size(), 1u) << text;
+    EXPECT_EQ(lines_with(text, " the board of small collectives, ").size(), 1u) << text;
+  }
+  EXPECT_EQ(lines_with(logs_of("^SHM")[0], "shm: ").size(), 0u);
 }
 
 }  // namespace

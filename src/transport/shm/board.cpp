@@ -127,6 +127,10 @@ Status Board::open(const std::string& rank0_address, int64_t deadline_ns, const 
   }
   listener_.reset();
   segment_.close_fd();
+  if (segment_) {
+    LOG(kInfo, kShm, "shm: rank %d %s the board of small collectives, %zu bytes", rank_,
+        rank_ == 0 ? "has opened" : "has mapped", segment_.bytes());
+  }
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/log.h"
 #include "kernels/copy.h"
 
 namespace trestle {
@@ -27,15 +28,19 @@ Error Receiver::lie(const char* what) const {
 
 Status Receiver::on_frame(const LinkFrame& frame, UniqueFd fd) {
   Status status;
+  const char* what = nullptr;
   switch (frame.kind) {
     case LinkFrameKind::kLane:
+      what = "lane";
       if (lane_) return lie("sent its lane of shared memory twice");
       status = lane_.adopt(std::move(fd), frame.bytes);
       break;
     case LinkFrameKind::kData:
+      what = "data segment";
       status = lane_.adopt_data(std::move(fd), frame.bytes);
       break;
     case LinkFrameKind::kMemory:
+      what = "memory";
       status = memory_.adopt(frame.id, std::move(fd), frame.bytes);
       break;
     case LinkFrameKind::kWake:
@@ -43,6 +48,10 @@ Status Receiver::on_frame(const LinkFrame& frame, UniqueFd fd) {
       break;
   }
   if (!status.ok()) return Error{status.error().code, links_.name(peer_) + ": " + status.error().message};
+  if (what != nullptr) {
+    LOG(kInfo, kShm, "shm: mapped the %s of %llu bytes of %s", what, static_cast<unsigned long long>(frame.bytes),
+        links_.name(peer_).c_str());
+  }
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "kernels/copy.h"
 #include "transport/shm/mem_alloc.h"
 
@@ -157,6 +158,7 @@ Result<bool> Sender::make_data() {
   if (data_told_) return true;
   if (!lane_.has_data()) {
     TRY(lane_.create_data());
+    LOG(kInfo, kShm, "shm: opens a data segment of %zu bytes to %s", lane_.data().bytes(), links_.name(peer_).c_str());
     if (options_.memory != nullptr) options_.memory->add(lane_.data().bytes());
   }
   const LinkFrame frame{LinkFrameKind::kData, 0, 0, lane_.data().bytes()};
@@ -189,6 +191,8 @@ Result<bool> Sender::share(uint64_t id) {
   const UniqueFd fd(memory.fd);
   const LinkFrame frame{LinkFrameKind::kMemory, 0, id, memory.bytes};
   if (!TRY(links_.send(peer_, frame, fd.get()))) return false;
+  LOG(kInfo, kShm, "shm: opens memory %llu of the caller, %llu bytes, to %s", static_cast<unsigned long long>(id),
+      static_cast<unsigned long long>(memory.bytes), links_.name(peer_).c_str());
   shared_.push_back(id);
   return true;
 }

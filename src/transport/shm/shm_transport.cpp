@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "transport/auth/handshake.h"
 #include "transport/shm/mem_alloc.h"
 #include "transport/shm/registrations.h"
@@ -78,6 +79,8 @@ Result<ShmTransport::Pair*> ShmTransport::pair(int32_t peer) {
   if (place == nullptr) {
     auto made = std::make_unique<Pair>(peer, *links_, options_, agreement_);
     TRY(made->sender.start(lane_shape(config_.ranks)));
+    LOG(kInfo, kShm, "shm: rank %d opens a lane of %zu bytes to %s", config_.rank,
+        made->sender.lane().control().bytes(), links_->name(peer).c_str());
     place = std::move(made);
     active_.push_back(place.get());
   }
