@@ -63,7 +63,7 @@ Status run_half(const std::shared_ptr<Request>& request, const Call& call, const
   Group& group = Group::of_this_thread();
   if (!group.open()) {
     if (after) stream->wait_for(after);
-    if (empty) request->communicator->skip(call);
+    if (empty) request->communicator->skip(call, *stream);
     if (!empty) TRY(request->communicator->submit(call, stream));
     record_half(*request, stream, state);
     return {};

@@ -6,13 +6,13 @@
 
 namespace trestle {
 
-namespace {
-
 bool has_root(Collective collective) {
   return collective == Collective::kBroadcast || collective == Collective::kReduce ||
          collective == Collective::kGather || collective == Collective::kScatter ||
          collective == Collective::kGatherV || collective == Collective::kScatterV;
 }
+
+namespace {
 
 std::string counts_text(const std::vector<uint64_t>& counts) {
   std::string text = " counts";

@@ -18,20 +18,6 @@
 
 namespace trestle {
 
-namespace {
-
-// The log has one line per message.
-void log_lines(Subsystem subsystem, const std::string& text) {
-  if (!log_enabled(LogLevel::kInfo, subsystem)) return;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    log_message(LogLevel::kInfo, "%s", text.substr(begin, end - begin).c_str());
-    begin = end + 1;
-  }
-}
-
-}  // namespace
-
 // ---- making one
 
 Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring)
@@ -47,6 +33,7 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
       topology_(std::move(wiring.topology)),
       nominal_(std::move(wiring.nominal)),
       names_(std::move(wiring.names)),
+      rails_(std::move(wiring.rails)),
       segment_bytes_(std::move(wiring.segment_bytes)),
       memory_(wiring.memory),
       sent_(ranks_),
@@ -107,7 +94,7 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
       return measured.error();
     }
   }
-  if (communicator->rank_ == 0) log_lines(Subsystem::kInit, to_text(communicator->topology_));
+  communicator->say_topology();
   return communicator;
 }
 
@@ -192,7 +179,7 @@ Result<std::shared_ptr<const Prepared>> Communicator::build(const Call& call) {
     return std::shared_ptr<const Prepared>(std::move(express));
   }
   const ScheduleCache::Entry schedule = TRY(schedule_for(call.request));
-  if (log_enabled(LogLevel::kInfo, Subsystem::kTuning)) log_lines(Subsystem::kTuning, to_string(*schedule, topology_));
+  if (log_enabled(LogLevel::kInfo, Subsystem::kTuning)) say_schedule(call.request, *schedule);
   auto prepared = TRY(prepare(call.request, *schedule, context));
   if (prepared->staging_bytes > static_cast<uint64_t>(settings_.config.staging_bytes)) {
     LOG(kInfo, kAlloc, "%s takes %llu bytes of staging, more than TRESTLE_STAGING (%lld)", to_string(*prepared).c_str(),
@@ -264,16 +251,20 @@ bool Communicator::run_express(ExpressCall& express) {
 }
 
 uint64_t Communicator::next_number(const Call& call) {
-  const uint64_t number =
-      call.request.peer < 0 ? next_number_++ : kPointToPoint | (call.sending ? sent_ : received_)[call.request.peer]++;
+  const int32_t peer = call.request.peer;
+  const uint64_t number = peer < 0 ? next_number_++ : kPointToPoint | (call.sending ? sent_ : received_)[peer]++;
+  if (number == kPointToPoint && log_enabled(LogLevel::kInfo, Subsystem::kP2p)) [[unlikely]]
+    say_first_message(peer, call.sending);
   if (call_check_ != nullptr) tell_call({number, call.request.peer, call.sending}, summary_of(call.request));
   return number;
 }
 
-void Communicator::skip(const Call& call) {
-  if (call_check_ == nullptr) return;
+void Communicator::skip(const Call& call, const Stream& stream) {
+  const bool numbered = call_check_ != nullptr;
+  if (!numbered && !log_enabled(LogLevel::kInfo, Subsystem::kCall)) return;
   const MutexLock lock(submit_mutex_);
-  next_number(call);
+  log_call(call, stream, numbered);
+  if (numbered) next_number(call);
 }
 
 void Communicator::tell_place(const char* function) {
@@ -291,8 +282,10 @@ Operation* Communicator::bind(const Call& call, const std::shared_ptr<const Prep
   return operation;
 }
 
-Operation* Communicator::commit(const Call& call, const std::shared_ptr<const Prepared>& prepared) {
+Operation* Communicator::commit(const Call& call, const std::shared_ptr<const Prepared>& prepared,
+                                const Stream& stream) {
   const MutexLock lock(submit_mutex_);
+  log_call(call, stream, true);
   const bool over_board = is_express(call);
   Operation* operation = bind(call, prepared, over_board);
   if (over_board) operation->make_express(express_call(call, operation->number()));
@@ -331,6 +324,7 @@ Status Communicator::submit(const Call& call, const std::shared_ptr<Stream>& str
   TRY(check_open());
   {
     const MutexLock lock(submit_mutex_);
+    log_call(call, *stream, true);
     if (is_express(call)) {
       TRY(submit_express(call, stream));
       if (engine_->pending() == 0) return {};

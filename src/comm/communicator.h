@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "comm/bootstrap/bootstrap.h"
@@ -33,6 +34,7 @@ struct Call {
   const void* send = nullptr;
   void* recv = nullptr;
   int64_t timeout_ns = -1;  // 0: none; -1: the communicator's
+  bool measuring = false;   // the library's own, nobody has called it
 };
 
 // One rank's call of CommSplit.
@@ -95,10 +97,11 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // The same for a call that will be made again: its plans stay until release_call, whatever else is prepared.
   Status hold_call(const Call& call);
   void release_call(const Call& call) { cache_.unpin({call.request, call.sending}); }
-  Operation* commit(const Call& call, const std::shared_ptr<const Prepared>& prepared);
+  // `stream`: that it will be put on.
+  Operation* commit(const Call& call, const std::shared_ptr<const Prepared>& prepared, const Stream& stream);
   void committed();  // after the operations were put on streams
   // Instead of all that, for a call without any data: it is nothing, but where calls are checked it is compared too.
-  void skip(const Call& call);
+  void skip(const Call& call, const Stream& stream);
 
   // The second ends early, with kAborted, when `stop` is raised; nothing fails by that.
   Status synchronize() { return synchronize(nullptr); }
@@ -152,6 +155,15 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Result<std::shared_ptr<const Prepared>> build(const Call& call);
   void check_memory(const Call& call);
   uint64_t next_number(const Call& call) TRESTLE_REQUIRES(submit_mutex_);
+  // Lines of the log. A call that is about to be submitted: `numbered` as next_number() will number it, or not at all.
+  void log_call(const Call& call, const Stream& stream, bool numbered) TRESTLE_REQUIRES(submit_mutex_) {
+    if (log_enabled(LogLevel::kInfo, Subsystem::kCall)) [[unlikely]]
+      say_call(call, stream, numbered);
+  }
+  void say_call(const Call& call, const Stream& stream, bool numbered) TRESTLE_REQUIRES(submit_mutex_);
+  void say_topology();
+  void say_schedule(const PrepareRequest& request, const Schedule& schedule) const;
+  void say_first_message(int32_t peer, bool sending) const;
   void remote_failure(const Error& error);
   Answer answer(const Question& question);
   // TRESTLE_CHECK: this rank makes a call, or another one has told of its own.
@@ -177,6 +189,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Topology topology_;
   const Topology nominal_;
   std::vector<std::string> names_;
+  const std::vector<std::string> rails_;  // by rank, what reaches it
   std::vector<std::vector<uint64_t>> segment_bytes_;
   const std::shared_ptr<MemRegistrations> memory_;
   std::shared_ptr<Engine> engine_;

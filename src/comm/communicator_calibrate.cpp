@@ -19,6 +19,7 @@ class CommunicatorProbe : public CalibrationProbe {
 
   Result<int64_t> exchange(const ExchangeRequest& request) override {
     Call barrier;
+    barrier.measuring = true;
     barrier.request.collective = Collective::kBarrier;
     barrier.request.type = DataType::kInt8;
     TRY(communicator_->submit(barrier, communicator_->own_stream()));
@@ -30,6 +31,7 @@ class CommunicatorProbe : public CalibrationProbe {
 
   Status largest(std::vector<int64_t>& values) override {
     Call call;
+    call.measuring = true;
     call.request.collective = Collective::kAllReduce;
     call.request.type = DataType::kInt64;
     call.request.op = ReduceOp::kMax;
@@ -64,6 +66,7 @@ class CommunicatorProbe : public CalibrationProbe {
 
   static Call message(int32_t peer, uint64_t bytes) {
     Call call;
+    call.measuring = true;
     call.request.collective = Collective::kSendRecv;
     call.request.type = DataType::kUint8;
     call.request.count = bytes;

@@ -135,11 +135,11 @@ void Group::Work::enqueue_all(const PreparedCalls& prepared) {
   for (size_t i = 0; i < calls.size(); ++i) {
     const GroupedCall& call = calls[i];
     if (call.after) call.stream->wait_for(call.after);
-    if (call.empty) call.communicator->skip(call.call);
+    if (call.empty) call.communicator->skip(call.call, *call.stream);
     if (call.empty) continue;
     auto item = std::find_if(items.begin(), items.end(), [&](const auto& it) { return it.first == call.stream; });
     if (item == items.end()) item = items.insert(items.end(), {call.stream, {}});
-    item->second.push_back(call.communicator->commit(call.call, prepared[i]));
+    item->second.push_back(call.communicator->commit(call.call, prepared[i], *call.stream));
   }
   for (auto& [stream, operations] : items) stream->enqueue(std::move(operations));
   for (GroupedCall& call : calls) {

@@ -210,6 +210,7 @@ class Wirer {
   Status connect() {
     const int32_t me = bootstrap_.rank();
     wiring_.router.assign(bootstrap_.nranks(), nullptr);
+    for (int32_t r = 0; r < bootstrap_.nranks(); ++r) wiring_.rails.push_back(rail_between(wiring_, me, r).text());
     for (size_t t = 0; t < keys_.size(); ++t) {
       std::vector<std::string> addresses(bootstrap_.nranks());
       for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {

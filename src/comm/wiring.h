@@ -24,6 +24,7 @@ struct Wiring {
   std::vector<RankInfo> infos;     // by rank
   std::vector<std::string> names;  // by rank, for sentences
   std::vector<std::unique_ptr<Transport>> transports;
+  std::vector<std::string> rails;  // by rank, what reaches it: "shm", "tcp@eth1"
   std::vector<Transport*> router;  // by rank; nullptr for this rank where nothing in process reaches it
   std::vector<std::vector<uint64_t>> segment_bytes;  // [a][b], preferred size of messages of long blocks
   int32_t local_ranks = 1;                           // on this rank's host

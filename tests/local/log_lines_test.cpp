@@ -124,6 +124,74 @@ TEST(VersionLine, IsOnceInAProcess) {
   EXPECT_EQ(lines_with(text.str(), "VERSION Trestle ").size(), 1u) << text.str();
 }
 
+// One line per call, in the order of the calls, whether the calling thread runs it over the board or not.
+TEST(LogSubsystem, CallHasEveryCallWithItsNumber) {
+  const std::vector<std::string> texts = logs_of("CALL");
+  for (int rank = 0; rank < kSettings.ranks; ++rank) {
+    const std::string& text = texts[static_cast<size_t>(rank)];
+    const std::string who = ": communicator lines rank " + std::to_string(rank) + " of 2 ";
+    const std::string peer = std::to_string(1 - rank);
+    const std::vector<std::string> expected = {
+        "AllReduce" + who + "operation 0 count 2 type float op sum send 0x",
+        "AllReduce" + who + "operation 1 count 262144 type float op sum send 0x",
+        "Send" + who + "message 0 count 7 type float peer " + peer + " send 0x",
+        "Recv" + who + "message 0 count 7 type float peer " + peer + " recv 0x",
+        "Send" + who + "message 1 count 7 type float peer " + peer + " send 0x",
+        "Recv" + who + "message 1 count 7 type float peer " + peer + " recv 0x",
+        "Broadcast" + who + "operation 2 count 3 type int32 root 1 send 0x",
+        "AllReduceStart" + who + "operation 3 count 5 type float op max send 0x",
+        "AllReduceFinish" + who + "operation 4 count 5 type float send 0x",
+        "AllGather" + who + "nothing to move count 0 type int8 send ",
+        "Barrier" + who + "operation 5 stream own",
+    };
+    const auto lines = lines_with(text, " TRESTLE INFO ");
+    ASSERT_EQ(lines.size(), expected.size()) << text;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      EXPECT_TRUE(ranks::contains(lines[i], " TRESTLE INFO " + expected[i])) << lines[i] << "\n" << expected[i];
+      EXPECT_EQ(ranks::contains(lines[i], "stream own"), i != 6) << lines[i];
+    }
+  }
+  EXPECT_EQ(lines_with(logs_of("^CALL")[0], ": communicator lines rank").size(), 0u);
+}
+
+TEST(LogSubsystem, GraphHasTheDimensionsAndEveryRanksPlace) {
+  const std::vector<std::string> texts = logs_of("GRAPH");
+  EXPECT_EQ(lines_with(texts[0], "INFO 2 ranks; why: dimensions 2 as configured").size(), 1u) << texts[0];
+  EXPECT_EQ(lines_with(texts[1], "; why: ").size(), 0u) << texts[1];
+  for (int rank = 0; rank < kSettings.ranks; ++rank) {
+    const std::string& text = texts[static_cast<size_t>(rank)];
+    const std::string place =
+        ": dimension 1: place " + std::to_string(rank) + " among ranks 0 1; selection reckons with ";
+    EXPECT_EQ(lines_with(text, place).size(), 1u) << text;
+    EXPECT_EQ(lines_with(text, "small collectives go over a board").size(), 1u) << text;
+  }
+  const std::vector<std::string> others = logs_of("^GRAPH,INIT");
+  EXPECT_EQ(lines_with(others[0], "; why: ").size(), 0u);
+  EXPECT_EQ(lines_with(others[0], "dimension 1: place").size(), 0u);
+}
+
+TEST(LogSubsystem, TuningHasTheScheduleOfEveryKindOfCall) {
+  const std::string text = logs_of("TUNING")[0];
+  EXPECT_EQ(lines_with(text, "INFO allreduce of 262144 float (sum): policy auto, predicted ").size(), 1u) << text;
+  EXPECT_EQ(lines_with(text, "INFO 1048576 bytes in ").size(), 1u) << text;
+  EXPECT_EQ(lines_with(logs_of("^TUNING")[0], ": policy auto, predicted ").size(), 0u);
+}
+
+TEST(LogSubsystem, P2pHasTheFirstMessageOfEachDirection) {
+  const std::vector<std::string> texts = logs_of("P2P");
+  for (int rank = 0; rank < kSettings.ranks; ++rank) {
+    const std::string& text = texts[static_cast<size_t>(rank)];
+    const std::string peer = "rank " + std::to_string(1 - rank) + " ";
+    EXPECT_EQ(lines_with(text, " TRESTLE INFO ").size(), 2u) << text;
+    for (const std::string& direction : {": first message to " + peer, ": first message from " + peer}) {
+      const auto lines = lines_with(text, direction);
+      ASSERT_EQ(lines.size(), 1u) << text;
+      EXPECT_TRUE(ranks::contains(lines[0], " goes over shm, ")) << lines[0];
+    }
+  }
+  EXPECT_EQ(lines_with(logs_of("^P2P")[0], "first message").size(), 0u);
+}
+
 TEST(LogSubsystem, ShmHasWhatIsOpenedToAPeer) {
   const std::vector<std::string> texts = logs_of("SHM");
   for (int rank = 0; rank < kSettings.ranks; ++rank) {
