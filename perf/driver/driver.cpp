@@ -1,5 +1,6 @@
 // The run of a perf binary: command line, processes, threads, ranks, all sizes, footer, exit code.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -38,6 +39,7 @@ struct Job {
   trestleUniqueId id;
   trestleConfig_t config;
   std::vector<trestleComm_t> comms;  // of all threads, where they are made before the threads start; else empty
+  double init_seconds = 0;           // that they took
 };
 
 // The options with sizes cut to what all hosts have memory for: two buffers per rank in 7/10 of it, the rest is the
@@ -59,15 +61,27 @@ Options fit_memory(Ranks& ranks, const Job& job) {
   return options;
 }
 
-std::vector<trestleComm_t> communicators_of(const Job& job, int thread) {
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct Communicators {
+  std::vector<trestleComm_t> comms;
+  double init_seconds = 0;
+};
+
+Communicators communicators_of(const Job& job, int thread) {
   const size_t mine = static_cast<size_t>(job.layout.ranks_per_thread);
   if (!job.comms.empty()) {
     const auto first = job.comms.begin() + static_cast<std::ptrdiff_t>(mine) * thread;
-    return {first, first + static_cast<std::ptrdiff_t>(mine)};
+    return {{first, first + static_cast<std::ptrdiff_t>(mine)}, job.init_seconds};
   }
   std::vector<trestleComm_t> comms(mine);
+  const Clock::time_point start = Clock::now();
   join(comms, job.layout.first_rank(thread), job.layout.nranks(), job.id, job.config);
-  return comms;
+  return {comms, seconds_since(start)};
 }
 
 // Where there is nothing to measure on so many ranks: says so.
@@ -115,10 +129,11 @@ Tally run_sweep(Ranks& ranks, const Job& job, const Options& options) {
 // One thread with its ranks, from the first call to the last. Returns the exit code.
 int run_thread(const Job& job, int thread) {
   const int first_rank = job.layout.first_rank(thread);
-  Ranks world(job.layout, job.options, first_rank, communicators_of(job, thread), first_rank == 0);
+  const Communicators made = communicators_of(job, thread);
+  Ranks world(job.layout, job.options, first_rank, made.comms, first_rank == 0);
   // Now, because the others are waiting for this rank until it has joined.
   if (world.prints() && !job.report_problem.empty()) fail(kExitArguments, job.report_problem);
-  report_beginning(world, job.options, job.program, job.split.color(job.layout.process), job.report);
+  report_beginning(world, job.options, job.program, job.split.color(job.layout.process), made.init_seconds, job.report);
   const Options options = fit_memory(world, job);
   const std::unique_ptr<Ranks> group = job.split.op != 0 ? split_ranks(world, job, thread) : nullptr;
   const Tally tally = run_sweep(group ? *group : world, job, options);
@@ -162,7 +177,9 @@ int run_job(Job& job) {
   std::memset(&job.id, 0, sizeof job.id);  // zeros: the launcher's rendezvous
   if (layout.processes == 1 && !job.options.parallel_init) {
     job.comms.resize(static_cast<size_t>(layout.nranks()));
+    const Clock::time_point start = Clock::now();
     require(trestleCommInitAllConfig(job.comms.data(), layout.nranks(), &job.config));
+    job.init_seconds = seconds_since(start);
   } else if (layout.processes == 1) {
     require(trestleGetUniqueId(&job.id));
   }

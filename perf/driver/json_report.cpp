@@ -95,10 +95,12 @@ void JsonReport::append(const std::string& text, const std::string& tail) {
   if (problem_.empty()) problem_ = file_.append(text, tail);
 }
 
-void JsonReport::begin(const Options& options, const std::vector<Device>& devices) {
+void JsonReport::begin(const Options& options, const std::vector<Device>& devices, const Creation& creation) {
   Json json;
   json.open('{');
   write_settings(json, options);
+  json.key("comm_init_ms").number(creation.seconds * 1e3);
+  json.key("comm_memory_bytes").integer(static_cast<int64_t>(creation.memory_bytes));
   json.key("devices").open('[');
   for (const Device& device : devices) {
     json.open('{').key("rank").integer(device.rank).key("group").integer(device.group);

@@ -28,7 +28,7 @@ class JsonReport {
     int rank, group, process_id, device;
     std::string host;
   };
-  void begin(const Options& options, const std::vector<Device>& devices);
+  void begin(const Options& options, const std::vector<Device>& devices, const Creation& creation);
   // in_place may be null: the collective has none.
   void row(const RowHead& head, const Half& out_of_place, const Half* in_place, const Options& options);
 

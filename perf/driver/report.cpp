@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <sstream>
 
@@ -12,7 +13,19 @@
 namespace trestle::perf {
 namespace {
 
-void report_settings(const Options& options, const std::string& program) {
+// Of all ranks. The library's own count, taken before its first operation makes it grow.
+Creation creation_of(Ranks& ranks, double init_seconds) {
+  uint64_t most = 0;
+  for (const RankState& state : ranks.states()) {
+    uint64_t bytes = 0;
+    require(trestleCommMemStats(state.comm, trestleMemTotal, &bytes), state.comm);
+    most = std::max(most, bytes);
+  }
+  const std::vector<double> all = ranks.combine({init_seconds, static_cast<double>(most)}, Combine::kMax);
+  return {all[0], static_cast<uint64_t>(all[1])};
+}
+
+void report_settings(const Options& options, const std::string& program, const Creation& creation) {
   int version = 0;
   require(trestleGetVersion(&version));
   print_line("# trestle-perf version " + std::to_string(TRESTLE_MAJOR) + "." + std::to_string(TRESTLE_MINOR) + "." +
@@ -36,6 +49,7 @@ void report_settings(const Options& options, const std::string& program) {
                (options.local_register == 1 ? "trestleCommRegister" : "trestleMemAlloc"));
   }
   for (const std::string& remark : options.remarks) print_line("# " + remark);
+  print_line(creation_line(creation));
   print_line("#");
   print_line("# Using devices");
 }
@@ -47,7 +61,9 @@ void print_line(const std::string& text) {
   std::fflush(stdout);
 }
 
-void report_beginning(Ranks& ranks, const Options& options, const std::string& program, int color, JsonReport* report) {
+void report_beginning(Ranks& ranks, const Options& options, const std::string& program, int color, double init_seconds,
+                      JsonReport* report) {
+  const Creation creation = creation_of(ranks, init_seconds);
   std::vector<std::string> mine;
   const int per_process = ranks.layout().threads * ranks.layout().ranks_per_thread;
   for (const RankState& state : ranks.states()) {
@@ -56,7 +72,7 @@ void report_beginning(Ranks& ranks, const Options& options, const std::string& p
   }
   const std::vector<std::string> all = ranks.gather(mine);
   if (!ranks.prints()) return;
-  report_settings(options, program);
+  report_settings(options, program, creation);
   std::vector<JsonReport::Device> devices;
   for (const std::string& text : all) {
     JsonReport::Device device{};
@@ -67,7 +83,7 @@ void report_beginning(Ranks& ranks, const Options& options, const std::string& p
                   device.rank, device.group, device.process_id, device.host.c_str(), device.device);
     print_line(line);
   }
-  if (report != nullptr) report->begin(options, devices);
+  if (report != nullptr) report->begin(options, devices, creation);
 }
 
 void report_predictions(Ranks& ranks, const Collective& collective, const Options& options, size_t buffer_bytes) {

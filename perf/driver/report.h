@@ -16,8 +16,10 @@ namespace trestle::perf {
 // Prints a line and flushes it: whoever watches a long run sees every row at once.
 void print_line(const std::string& text);
 
-// Settings and ranks. color: of this process, where the job is split. report may be null.
-void report_beginning(Ranks& ranks, const Options& options, const std::string& program, int color, JsonReport* report);
+// Settings, what the communicators cost, and ranks. Before anything else runs on them. color: of this process, where
+// the job is split; init_seconds: that it took to make the communicators of this thread. report may be null.
+void report_beginning(Ranks& ranks, const Options& options, const std::string& program, int color, double init_seconds,
+                      JsonReport* report);
 void report_predictions(Ranks& ranks, const Collective& collective, const Options& options, size_t buffer_bytes);
 // The footer. failed_checks: of all ranks. report may be null.
 void report_end(Ranks& ranks, const std::string& program, uint64_t failed_checks, double mean_busbw,

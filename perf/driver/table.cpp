@@ -87,6 +87,11 @@ std::string settings_line(const Options& options) {
       options.warmup_iters, options.iters, options.agg_iters, options.checks, options.unalign);
 }
 
+std::string creation_line(const Creation& creation) {
+  return text("# Communicator: made in %.2f ms (slowest rank), idle it holds %" PRIu64 " bytes (largest rank)",
+              creation.seconds * 1e3, creation.memory_bytes);
+}
+
 std::string wrong_line(uint64_t failed_checks) {
   return text("# %-20s : %" PRIu64 " %s", "Out of bounds values", failed_checks, failed_checks == 0 ? "OK" : "FAILED");
 }

@@ -50,6 +50,13 @@ std::vector<std::string> header_lines(bool cpu_time, bool timestamps, bool tails
 // The line of settings of the report's beginning.
 std::string settings_line(const Options& options);
 
+// What communicators cost, before their first operation.
+struct Creation {
+  double seconds = 0;         // of the slowest rank, in the call that made it, waiting for others included
+  uint64_t memory_bytes = 0;  // trestleMemTotal of the rank that holds most
+};
+std::string creation_line(const Creation& creation);
+
 std::string wrong_line(uint64_t failed_checks);
 // min_busbw: the expected mean (nothing: not judged). A mean below 0.9 of it fails.
 std::string busbw_line(double mean_busbw, std::optional<double> min_busbw);

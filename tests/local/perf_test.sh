@@ -22,6 +22,13 @@ for kind in 1 2; do
 done
 expect 255 "0 to 2, not '3'" "$perf/all_reduce_perf" -t 2 -R 3
 
+# What the communicators cost, however they are made.
+cost='^# Communicator: made in [0-9.]+ ms \(slowest rank\), idle it holds [1-9][0-9]* bytes'
+for ranks in "-P 2" "-t 2" "-g 2" "-t 2 -p 1"; do
+  # shellcheck disable=SC2086 # several words
+  expect 0 "$cost" "$perf/all_reduce_perf" $ranks "${small[@]}"
+done
+
 # Reports: never overwritten; complete; with truth values and without the environment.
 expect 0 'i_p99' "$perf/all_reduce_perf" -P 2 -I 1 -K 1 -J "$folder/a.json" "${small[@]}"
 expect 0 'i_p99' "$perf/alltoallv_perf" -t 2 -I 1 -J "$folder/a.json" "${small[@]}"
@@ -32,6 +39,7 @@ import json, sys
 first, second = (json.load(open(path)) for path in sys.argv[1:])
 assert first["version"] == 3 and first["out_of_bounds"] == {"count": 0, "okay": True}, first
 assert first["config"]["per_iter_timing"] is True and len(first["config"]["devices"]) == 2
+assert first["config"]["comm_init_ms"] > 0 and first["config"]["comm_memory_bytes"] > 0
 assert [row["size"] for row in first["results"]] == [64, 512, 4096]
 tails = first["results"][0]["in_place_per_iter"]
 assert tails["skipped_iterations"] == 1 and len(tails["times_us"]) == 2

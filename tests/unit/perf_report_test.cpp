@@ -105,7 +105,7 @@ TEST(PerfJson, ReportsOfRunsThatAreEndedHaveTheRowsSoFar) {
     return all.size() > text.size() && all.substr(all.size() - text.size()) == text;
   };
   EXPECT_TRUE(ends_with(",\n\"config\":null,\n\"results\":[" + end)) << contents(path);
-  report.begin(Options{}, {});
+  report.begin(Options{}, {}, {});
   EXPECT_TRUE(ends_with("\"devices\":[]},\n\"results\":[" + end)) << contents(path);
   for (const size_t bytes : {1024u, 2048u}) report.row({bytes, 256, "float", "sum", -1}, Half{}, nullptr, Options{});
   EXPECT_TRUE(ends_with("\"experiment_name\":\"x_perf\"}" + end)) << contents(path);
@@ -125,12 +125,13 @@ TEST(PerfJson, TruthValuesAreNoStrings) {
   JsonReport report(1, argv, "x_perf", file);
   Options options;
   options.per_iteration = true;
-  report.begin(options, {});
+  report.begin(options, {}, {.seconds = 0.25, .memory_bytes = 4096});
   EXPECT_EQ(report.finish({.failed_checks = 2, .mean_busbw = 4, .min_busbw = 2.0, .error = ""}), "");
   const std::string text = contents(path);
   unlink(path.c_str());
   EXPECT_NE(text.find(R"("per_iter_timing":true,)"), std::string::npos) << text;
   EXPECT_NE(text.find(R"("parallel_init":false,)"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("comm_init_ms":250,"comm_memory_bytes":4096,)"), std::string::npos) << text;
   EXPECT_NE(text.find(R"("out_of_bounds":{"count":2,"okay":false})"), std::string::npos) << text;
   EXPECT_NE(text.find(R"("average_bus_bandwidth":{"bandwidth":4,"okay":true})"), std::string::npos) << text;
   EXPECT_EQ(text.find(R"("true")"), std::string::npos);

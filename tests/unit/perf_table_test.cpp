@@ -36,6 +36,11 @@ TEST(PerfTable, RowsHaveTheColumnsOfNcclTests) {
   EXPECT_EQ(row_half(nullptr, false).size(), row_half(&half, false).size());
 }
 
+TEST(PerfTable, TellsWhatCommunicatorsCost) {
+  EXPECT_EQ(creation_line({.seconds = 0.0123456, .memory_bytes = 262144}),
+            "# Communicator: made in 12.35 ms (slowest rank), idle it holds 262144 bytes (largest rank)");
+}
+
 TEST(PerfTable, HeaderStandsOverTheColumns) {
   const std::vector<std::string> lines = header_lines(false, false, false);
   ASSERT_EQ(lines.size(), 3u);
