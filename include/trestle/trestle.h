@@ -140,10 +140,10 @@ typedef struct {
 
 /* Configuration of one communicator. Append-only: `size` says how much of it the caller knows. Start from
  * TRESTLE_CONFIG_INITIALIZER; an undefined field means: as the TRESTLE_ variables say. Strings are read before the call returns.
- * Every variable that can differ between the communicators of a process has a field, and not only an entry in one text of
- * NAME=value: the compiler knows a field's name and type, and `size` lets later variables get fields of their own. From hostId on a
- * field takes what its variable takes and is refused like it; undefined is NULL or "", less than 0 (int64_t),
- * TRESTLE_CONFIG_UNDEF_INT (int). */
+ * Every variable that can differ between the communicators of a process has a field, not an entry in one text of NAME=value: the
+ * compiler knows a field's name and type, and `size` lets later variables get theirs. TRESTLE_DEBUG, _DEBUG_SUBSYS, _DEBUG_FILE,
+ * _PROGRESS_THREAD and _CONF_FILE have none: a process has one log, one helper thread and one such file. From hostId on fields take
+ * what their variables take and are refused like them; undefined: NULL or "", <0 (int64_t), TRESTLE_CONFIG_UNDEF_INT (int). */
 typedef struct {
   size_t size;           /* sizeof(trestleConfig_t) */
   unsigned magic;        /* TRESTLE_CONFIG_MAGIC */
