@@ -1,5 +1,6 @@
 // Every collective, type, operator, size and way to hand over buffers on every kind of communicator, results compared
-// bit by bit. Ranks are threads; the same over processes is in tests/local.
+// bit by bit. Ranks are threads, and processes for shared memory beside TCP in one dimension; more over processes is in
+// tests/local.
 //
 // By default a seeded selection in which every pair of values of every two factors occurs; TRESTLE_TEST_FULL=1 in the
 // environment of this program runs the whole product, TRESTLE_TEST_FULL=3/8 the third of eight parts of it. The product
@@ -27,7 +28,7 @@ constexpr int kCallsPerCommunicator = 28;
 constexpr int kMostFailedCases = 3;
 
 void run_calls(const ranks::Settings& settings, const std::vector<Call>& calls, int watchdog_s = 60) {
-  ranks::on_threads(
+  ranks::on_ranks(
       settings,
       [&](int rank, trestleComm_t comm) {
         for (const Call& call : calls) {
@@ -38,7 +39,7 @@ void run_calls(const ranks::Settings& settings, const std::vector<Call>& calls, 
           }
         }
       },
-      {}, watchdog_s);
+      watchdog_s);
 }
 
 TEST(ApiCollectives, EveryPairOfFactors) {
@@ -146,6 +147,7 @@ TEST(ApiCollectives, LargeData) {
                {{.ranks = 4, .dims = "2x2", .transport = "shm"}, 700'001},
                {{.ranks = 5, .transport = "shm"}, 300'007},
                {{.ranks = 8, .dims = "4x2", .transport = "shm,tcp"}, 100'003},
+               {{.ranks = 8, .transport = "auto", .hosts = "aaabbbbb", .processes = true}, 100'003},
                {{.ranks = 8, .dims = "2x2x2", .transport = "loopback", .chunks = 16}, 100'003}};
   const trestleDataType_t types[] = {trestleFloat32, trestleBfloat16, trestleInt64, trestleFloat8e4m3};
   uint64_t seed = 500;

@@ -10,8 +10,9 @@ namespace {
 struct Shape {
   int ranks;
   const char* dims;
+  const char* hosts = "";
 };
-constexpr std::array<Shape, 13> kShapes = {{{1, ""},
+constexpr std::array<Shape, 14> kShapes = {{{1, ""},
                                             {2, ""},
                                             {3, "3"},
                                             {4, "4"},
@@ -23,7 +24,8 @@ constexpr std::array<Shape, 13> kShapes = {{{1, ""},
                                             {8, "8"},
                                             {8, "4x2"},
                                             {8, "2x4"},
-                                            {8, "2x2x2"}}};
+                                            {8, "2x2x2"},
+                                            {8, "", "aaabbbbb"}}};
 constexpr std::array<const char*, 4> kTransports = {"loopback", "shm", "tcp", "shm,tcp"};
 constexpr std::array<const char*, 11> kAlgorithms = {"",       "ring",  "direct",   "hd",    "rd",   "tree",
                                                      "dbtree", "mixed", "binomial", "bruck", "chain"};
@@ -96,6 +98,11 @@ ranks::Settings settings_of(const Choice& choice) {
   settings.ranks = shape.ranks;
   settings.dims = shape.dims;
   settings.transport = kTransports[static_cast<size_t>(choice[kTransport])];
+  settings.hosts = shape.hosts;
+  if (!settings.hosts.empty() && settings.transport != "tcp") {
+    settings.processes = settings.transport == "shm";
+    settings.transport = "auto";
+  }
   settings.algo = algorithm_rules(kAlgorithms[static_cast<size_t>(choice[kAlgorithm])], shape.dims);
   settings.chunks = kChunkCounts[static_cast<size_t>(choice[kChunks])];
   return settings;

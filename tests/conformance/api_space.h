@@ -17,6 +17,7 @@ inline constexpr size_t kCommunicatorFactors = 4;
 std::vector<int> factor_sizes();
 // A dimension for each transport that is asked for; one operator where none is used.
 bool is_allowed(const Choice& choice);
+// Where ranks are on several hosts, the transport is that of those on one host: the others use TCP.
 ranks::Settings settings_of(const Choice& choice);
 Call call_of(const Choice& choice, uint64_t seed);
 // TRESTLE_ALGO that gives this algorithm, on every dimension, to each collective that it serves; "mixed": different

@@ -16,7 +16,7 @@
 namespace api {
 namespace {
 
-constexpr int kCommunicators = 170;
+constexpr int kCommunicators = 175;
 constexpr int kCallsPerCommunicator = 24;
 constexpr int kMostFailedCases = 3;
 constexpr size_t kLongest[] = {1, 17, 1009, 40'009};
@@ -63,7 +63,7 @@ VectorCall vector_call(const Choice& choice, int ranks, uint64_t seed) {
 }
 
 void run_calls(const ranks::Settings& settings, const std::vector<VectorCall>& calls) {
-  ranks::on_threads(
+  ranks::on_ranks(
       settings,
       [&](int rank, trestleComm_t comm) {
         for (const VectorCall& call : calls) {
@@ -74,7 +74,7 @@ void run_calls(const ranks::Settings& settings, const std::vector<VectorCall>& c
           }
         }
       },
-      {}, 60);
+      60);
 }
 
 TEST(ApiVectors, EveryPairOfFactors) {
@@ -82,7 +82,7 @@ TEST(ApiVectors, EveryPairOfFactors) {
   std::vector<int> of_communicators = sizes();
   of_communicators.resize(kCommunicatorFactors);
   Cover communicators(
-      of_communicators, [](Choice choice) { return choice.resize(kFactors), is_allowed(choice); }, 21);
+      of_communicators, [](Choice choice) { return choice.resize(kFactors), is_allowed(choice); }, 31);
   Cover cover(sizes(), makes_sense, 22);
   int failed = 0;
   uint64_t seed = 1000;

@@ -130,7 +130,8 @@ bool proofs() {
 
 std::ostream& operator<<(std::ostream& out, const Settings& s) {
   return out << s.ranks << " ranks, dims '" << s.dims << "', transport '" << s.transport << "', algo '" << s.algo
-             << "', chunks " << s.chunks;
+             << "', chunks " << s.chunks << (s.hosts.empty() ? "" : ", hosts " + s.hosts)
+             << (s.processes ? ", processes" : "");
 }
 
 trestleConfig_t config_of(const Settings& settings) {
@@ -237,10 +238,43 @@ void on_processes(const Settings& settings, const std::function<void(Process&, t
   expect_ended_well(run(job));
 }
 
+namespace {
+
+// The letter of a rank's host as a text of its own; empty: none is pretended.
+std::string host_of(const Settings& settings, int rank) {
+  return settings.hosts.empty() ? "" : settings.hosts.substr(static_cast<size_t>(rank), 1);
+}
+
+// Ranks of one process that pretend to be on several hosts: each has a configuration of its own.
+std::vector<trestleComm_t> init_on_hosts(const Settings& settings) {
+  std::vector<trestleComm_t> comms(static_cast<size_t>(settings.ranks));
+  trestleUniqueId id{};
+  EXPECT_TRUE(succeeded(trestleGetUniqueId(&id)));
+  std::vector<std::thread> threads;
+  for (int r = 0; r < settings.ranks; ++r) {
+    threads.emplace_back([&, r] {
+      const std::string host = host_of(settings, r);
+      trestleConfig_t config = config_of(settings);
+      config.hostId = host.c_str();
+      trestleComm_t& comm = comms[static_cast<size_t>(r)];
+      EXPECT_TRUE(succeeded(trestleCommInitRankConfig(&comm, settings.ranks, id, r, &config))) << settings;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return comms;
+}
+
+}  // namespace
+
 void run_threads(const Settings& settings, const std::function<void(int rank, trestleComm_t)>& body) {
   std::vector<trestleComm_t> comms(static_cast<size_t>(settings.ranks));
-  const trestleConfig_t config = config_of(settings);
-  ASSERT_TRUE(succeeded(trestleCommInitAllConfig(comms.data(), settings.ranks, &config))) << settings;
+  if (settings.hosts.empty() || !proofs()) {
+    const trestleConfig_t config = config_of(settings);
+    ASSERT_TRUE(succeeded(trestleCommInitAllConfig(comms.data(), settings.ranks, &config))) << settings;
+  } else {
+    comms = init_on_hosts(settings);
+    ASSERT_FALSE(testing::Test::HasFailure());
+  }
   std::vector<std::thread> threads;
   for (int r = 0; r < settings.ranks; ++r) {
     threads.emplace_back([&, r] {
@@ -257,6 +291,12 @@ void on_threads(const Settings& settings, const std::function<void(int rank, tre
   isolated([&] { run_threads(settings, body); }, env, watchdog_s);
 }
 
+void on_ranks(const Settings& settings, const std::function<void(int rank, trestleComm_t)>& body, int watchdog_s) {
+  if (!settings.processes || !proofs()) return on_threads(settings, body, {}, watchdog_s);
+  on_processes(
+      settings, [&](Process& process, trestleComm_t comm) { body(process.rank, comm); }, {}, watchdog_s);
+}
+
 trestleResult_t join(Process& process, const Settings& settings, trestleComm_t* comm) {
   if (process.rank == 0) {
     const trestleResult_t made = trestleGetUniqueId(&process.board.id);
@@ -265,7 +305,9 @@ trestleResult_t join(Process& process, const Settings& settings, trestleComm_t* 
   }
   wait_until([&] { return process.board.id_written.load() != 0; });
   if (process.board.id_written.load() != 1) return trestleSystemError;
-  const trestleConfig_t config = config_of(settings);
+  const std::string host = host_of(settings, process.rank);
+  trestleConfig_t config = config_of(settings);
+  config.hostId = host.c_str();
   return trestleCommInitRankConfig(comm, process.ranks, process.board.id, process.rank, &config);
 }
 

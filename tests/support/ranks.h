@@ -31,6 +31,8 @@ struct Settings {
   int64_t timeout_ms = 60'000;
   std::string topo_file{};
   std::string name{};
+  std::string hosts{};     // a letter per rank: the host that it pretends to be on; "": all on this one
+  bool processes = false;  // for on_ranks()
 };
 std::ostream& operator<<(std::ostream& out, const Settings& settings);
 // Whether the library can prove to others that a rank belongs to the job; otherwise all ranks live in one process.
@@ -89,7 +91,9 @@ void on_processes(const Settings& settings, const std::function<void(Process&, t
 // All ranks as threads of one isolated process; each thread destroys its communicator at the end.
 void on_threads(const Settings& settings, const std::function<void(int rank, trestleComm_t)>& body, const Env& env = {},
                 int watchdog_s = 120);
-// The same inside an isolated process.
+// One of the two: as processes where settings say so and ranks can prove who they are.
+void on_ranks(const Settings& settings, const std::function<void(int rank, trestleComm_t)>& body, int watchdog_s = 120);
+// Ranks as threads inside an isolated process.
 void run_threads(const Settings& settings, const std::function<void(int rank, trestleComm_t)>& body);
 
 // Joins the case's communicator with the id that rank 0 writes on the board.
