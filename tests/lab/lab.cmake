@@ -2,4 +2,6 @@
 if(TARGET trestle_cli AND TARGET all_reduce_perf)
   add_test(NAME lab_test COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/lab/lab_test.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   set_tests_properties(lab_test PROPERTIES LABELS lab TIMEOUT 300 SKIP_RETURN_CODE 77)
+  add_test(NAME lost_host_test COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/lab/lost_host_test.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  set_tests_properties(lost_host_test PROPERTIES LABELS lab TIMEOUT 300 SKIP_RETURN_CODE 77)
 endif()
