@@ -91,7 +91,7 @@ TEST(ApiConfigFile, ValuesHold) {
         EXPECT_TRUE(refused(trestleCommSynchronize(comms[0]), trestleTimeout, {"rank 1"}, comms[0]));
         for (trestleComm_t comm : comms) EXPECT_EQ(trestleCommAbort(comm), trestleSuccess);
       },
-      {{"HOME", home.path()}});
+      {{"HOME", home.path()}}, 30);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The config struct: every field reaches its communicator, and structs of older headers still work.
+// The config struct: all its fields together, and structs of older and newer headers. What each field does or refuses:
+// api_config_effects_test.cpp, api_bad_calls_test.cpp.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -33,7 +34,7 @@ void expect_sum(const trestleConfig_t& config) {
   ranks::isolated([&] { add_ones(config); });
 }
 
-TEST(ApiConfig, EveryFieldIsServed) {
+TEST(ApiConfig, AllFieldsTogetherAreServed) {
   trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
   config.hostId = "here";
   config.intra = "fifo";
