@@ -1,5 +1,6 @@
 // Collectives with blocks of unequal lengths: every kind, type, operator, pattern of counts and of displacements on
-// every kind of communicator, results compared bit by bit, gaps and guards byte by byte. Ranks are threads.
+// every kind of communicator, results compared bit by bit, gaps and guards byte by byte. Ranks are threads, and
+// processes for shared memory beside TCP in one dimension.
 //
 // As in api_collectives_test.cpp by default a seeded selection with every pair of values of every two factors;
 // TRESTLE_TEST_FULL=1 runs ten times as many cases, those beyond at random: unlike there no whole product, because
