@@ -21,6 +21,7 @@ constexpr int kCrowdedSpins = 20;
 constexpr int kCrowdedYields = 20;
 constexpr int kExpressYields = 2000;     // a board rings no bell, so sleeping is by the clock
 constexpr int kOwnSleepMs = 100;         // deadlines are looked at this often by a sleeping waiter
+constexpr int kOthersSleepMs = 1;        // where nobody else drives the other engines
 constexpr int64_t kUndrivenNs = 50'000;  // an engine with work that nobody drove for this long is the helper's
 constexpr int64_t kLongestWatchNs = 2'000'000;
 constexpr int64_t kWatchAfterWorkNs = 20'000'000;
@@ -113,12 +114,12 @@ void Progress::ring() {
 }
 
 void Progress::work_started() {
-  if (helper_deep_asleep_.load(std::memory_order_seq_cst)) ring();
+  if (helper_drives_ && helper_deep_asleep_.load(std::memory_order_seq_cst)) ring();
 }
 
 Progress::Company::Company() {
   process().companies_.fetch_add(1, std::memory_order_seq_cst);
-  process().work_started();
+  if (process().helper_deep_asleep_.load(std::memory_order_seq_cst)) process().ring();
 }
 
 Progress::Company::~Company() {
@@ -149,6 +150,14 @@ class Attendance {
 
 }  // namespace
 
+// Where the helper drives nothing, who sleeps at its own engine must not forget the others: its own may wait for them.
+int Progress::sleep_ms(const Engines& engines, const Engine* own) const {
+  const bool others = !helper_drives_ && std::any_of(engines.begin(), engines.end(), [own](const auto& engine) {
+    return engine.get() != own && engine->busy() && !engine->attended();
+  });
+  return others ? kOthersSleepMs : kOwnSleepMs;
+}
+
 void Progress::wait(const std::function<bool()>& done, const std::function<std::shared_ptr<Engine>()>& own) {
   auto all = engines();
   int quiet = 0;
@@ -156,9 +165,11 @@ void Progress::wait(const std::function<bool()>& done, const std::function<std::
   while (!done()) {
     const std::shared_ptr<Engine> mine = own();
     attendance.move_to(mine);
+    const Patience patience = patience_for(mine.get());
+    const bool tired = quiet >= patience.spins + patience.yields;
     bool moved = mine != nullptr && mine->try_progress();
-    if (!moved && (mine == nullptr || quiet % 64 == 63)) {
-      if (quiet % 1024 == 1023) all = engines();
+    if (!moved && (mine == nullptr || quiet % 64 == 63 || (tired && !helper_drives_))) {
+      if (quiet % 1024 == 1023 || (tired && !helper_drives_)) all = engines();
       for (const auto& engine : *all) moved |= engine != mine && engine->try_progress();
     }
     if (moved) {
@@ -166,7 +177,6 @@ void Progress::wait(const std::function<bool()>& done, const std::function<std::
       continue;
     }
     ++quiet;
-    const Patience patience = patience_for(mine.get());
     if (quiet < patience.spins && quiet % kSpinsPerYield != 0) {
       pause_briefly();
     } else if (quiet < patience.spins + patience.yields) {
@@ -174,7 +184,7 @@ void Progress::wait(const std::function<bool()>& done, const std::function<std::
     } else if (done()) {
       return;
     } else if (mine != nullptr) {
-      mine->sleep(kOwnSleepMs, [&] { return done() || own() != mine; });
+      mine->sleep(sleep_ms(*all, mine.get()), [&] { return done() || own() != mine; });
     } else {
       // The head waits for an event of another stream: whoever drives that one ends this wait.
       pollfd none{};

@@ -69,6 +69,7 @@ class Progress {
   void helper_loop();
   int helper_round(int64_t now_ns);
   bool anything_to_drive(const Engines& engines) const;
+  int sleep_ms(const Engines& engines, const Engine* own) const;
   void poll_pollables(int64_t now_ns);
   int64_t next_pollable_ns();
   void helper_sleep(int64_t timeout_ns);

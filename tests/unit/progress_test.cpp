@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <functional>
 
 #include "sim/virtual_clock.h"
 
@@ -24,11 +25,15 @@ class CountingTransport : public Transport {
     return false;
   }
   int event_fd() const override { return -1; }
-  bool prepare_sleep() override { return true; }
+  bool prepare_sleep() override {
+    if (before_sleep) before_sleep();
+    return true;
+  }
   void finish_sleep() override {}
   void close(int) override {}
 
   std::atomic<int> driven{0};
+  std::function<void()> before_sleep;
 };
 
 // Always due, so that the helper goes round and round.
@@ -85,6 +90,23 @@ TEST(ProgressHelper, LeavesTheWorkToCallersWhereItIsToldTo) {
   EXPECT_EQ(work.transport->driven.load(), 0);
   progress.poke();
   EXPECT_EQ(work.transport->driven.load(), 1);
+}
+
+// The engine that is waited for may need what another one of the thread does: the waiter drives that one, too, before
+// it sleeps, and sleeps little.
+TEST(ProgressHelper, WithoutItAWaitDrivesTheOthersToo) {
+  Unattended waited_for;
+  Unattended other;
+  Progress progress(false);
+  ASSERT_TRUE(progress.add(waited_for.engine).ok());
+  ASSERT_TRUE(progress.add(other.engine).ok());
+  int sleeps = 0;
+  waited_for.transport->before_sleep = [&] {
+    EXPECT_GT(other.transport->driven.load(), sleeps) << "forgotten before sleep " << sleeps;
+    ++sleeps;
+  };
+  progress.wait([&] { return sleeps == 3; }, [&] { return waited_for.engine; });
+  EXPECT_EQ(sleeps, 3);
 }
 
 }  // namespace
