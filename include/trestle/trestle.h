@@ -319,7 +319,7 @@ TRESTLE_API trestleResult_t trestleScatterV(const void* send, const size_t* send
 /* ---- Messages, barrier, groups ------------------------------------------------------------------------------------------------ */
 
 /* Matched in call order per pair of ranks, those of 0 elements too. A stream is blocked until matched: group calls that must
- * overlap. */
+ * overlap. Where a Recv of a group brings into what a Send of it takes from, what is sent is undefined, and nothing else. */
 TRESTLE_API trestleResult_t trestleSend(const void* send, size_t count, trestleDataType_t type, int peer, trestleComm_t comm,
                                         trestleStream_t stream);
 TRESTLE_API trestleResult_t trestleRecv(void* recv, size_t count, trestleDataType_t type, int peer, trestleComm_t comm,

@@ -1,6 +1,8 @@
 # What the tests of the perf binaries have in common; they source it.
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+program= # that runs in the background and has no end of its own
+trap '[[ -z "$program" ]] || kill -KILL "$program"; rm -rf "$folder"' EXIT
+trap 'exit 1' TERM INT
 
 fail() {
   echo "FAILED: $*" >&2
