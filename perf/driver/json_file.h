@@ -1,5 +1,5 @@
 // The file of -J: found a free name for before the run, and a whole document from the first word on, so that it can be
-// read whatever ends the run: a signal, or the machine's lack of memory.
+// read when a signal ends the run between two rows.
 //
 // Owned by main of the process that prints; the document may grow from any of its threads, one at a time.
 #pragma once
@@ -27,6 +27,7 @@ class JsonFile {
  private:
   std::string path_;
   size_t kept_ = 0;   // bytes of the texts
+  size_t end_ = 0;    // of the file
   std::string tail_;  // what stands behind them
 };
 
