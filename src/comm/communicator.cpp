@@ -252,9 +252,13 @@ bool Communicator::run_express(ExpressCall& express) {
 
 uint64_t Communicator::next_number(const Call& call) {
   const int32_t peer = call.request.peer;
-  const uint64_t number = peer < 0 ? next_number_++ : kPointToPoint | (call.sending ? sent_ : received_)[peer]++;
-  if (number == kPointToPoint && log_enabled(LogLevel::kInfo, Subsystem::kP2p)) [[unlikely]]
-    say_first_message(peer, call.sending);
+  uint64_t number;
+  if (peer < 0) {
+    number = next_number_++;
+  } else {
+    number = kPointToPoint | (call.sending ? sent_ : received_)[peer]++;
+    if (log_enabled(LogLevel::kInfo, Subsystem::kP2p)) say_first_message(call);
+  }
   if (call_check_ != nullptr) tell_call({number, call.request.peer, call.sending}, summary_of(call.request));
   return number;
 }

@@ -7,7 +7,9 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -31,10 +33,10 @@ namespace trestle {
 struct Call {
   PrepareRequest request;  // what; request.peer >= 0: point to point
   bool sending = false;
+  bool measuring = false;  // the library's own, nobody has called it
   const void* send = nullptr;
   void* recv = nullptr;
   int64_t timeout_ns = -1;  // 0: none; -1: the communicator's
-  bool measuring = false;   // the library's own, nobody has called it
 };
 
 // One rank's call of CommSplit.
@@ -163,7 +165,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void say_call(const Call& call, const Stream& stream, bool numbered) TRESTLE_REQUIRES(submit_mutex_);
   void say_topology();
   void say_schedule(const PrepareRequest& request, const Schedule& schedule) const;
-  void say_first_message(int32_t peer, bool sending) const;
+  void say_first_message(const Call& call) TRESTLE_REQUIRES(submit_mutex_);
   void remote_failure(const Error& error);
   Answer answer(const Question& question);
   // TRESTLE_CHECK: this rank makes a call, or another one has told of its own.
@@ -202,7 +204,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   uint64_t next_split_ TRESTLE_GUARDED_BY(submit_mutex_) = 0;
   std::vector<uint64_t> sent_ TRESTLE_GUARDED_BY(submit_mutex_);  // point-to-point messages per peer
   std::vector<uint64_t> received_ TRESTLE_GUARDED_BY(submit_mutex_);
-  std::unique_ptr<CallCheck> call_check_;  // or none
+  std::set<std::pair<int32_t, bool>> told_pairs_ TRESTLE_GUARDED_BY(submit_mutex_);  // in the log: peer, sending
+  std::unique_ptr<CallCheck> call_check_;                                            // or none
   CustomOps custom_ops_;
   PlanCache plans_;
   ScheduleCache schedules_;

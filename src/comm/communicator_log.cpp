@@ -120,9 +120,11 @@ void Communicator::say_schedule(const PrepareRequest& request, const Schedule& s
 }
 
 // Of the user's sends to a peer, and of the receives from it.
-void Communicator::say_first_message(int32_t peer, bool sending) const {
+void Communicator::say_first_message(const Call& call) {
+  const int32_t peer = call.request.peer;
+  if (call.measuring || !told_pairs_.insert({peer, call.sending}).second) return;
   log_message(LogLevel::kInfo, "%s: first message %s %s goes over %s, long blocks in segments of %llu bytes",
-              names_[rank_].c_str(), sending ? "to" : "from", names_[peer].c_str(), rails_[peer].c_str(),
+              names_[rank_].c_str(), call.sending ? "to" : "from", names_[peer].c_str(), rails_[peer].c_str(),
               static_cast<unsigned long long>(segment_bytes_[rank_][peer]));
 }
 

@@ -71,6 +71,7 @@ class Lobby {
     Lobbies& all = Lobbies::of_process();
     const MutexLock lock(all.mutex);
     const auto found = all.seats.find(job_);
+    CHECK(found != all.seats.end(), "two parts of splits have the same job");
     left.swap(found->second);
     all.seats.erase(found);
   }
