@@ -120,6 +120,7 @@ stopped=$(awk '$2 == "Rank" && $3 == 1 { print $7 }' "$folder/out")
 kill -STOP "$stopped"
 code=0
 wait "$program" || code=$?
+program=
 [[ $code == 4 ]] || { cat "$folder/err"; fail "a stopped rank led to $code, not 4"; }
 grep -q "timeout: rank 0 .*rank 1 .*pid $stopped" "$folder/out" || { cat "$folder/out"; fail "nobody named the stopped rank"; }
 if kill -0 "$stopped" 2>/dev/null; then
