@@ -344,7 +344,7 @@ TEST(ApiDecomposed, PredictedTimesGrow) {
         for (int k = trestleCollAllReduce; k <= trestleCollAllToAll; ++k) {
           const auto collective = static_cast<trestleCollective_t>(k);
           double last = 0;
-          for (const size_t count : counts_around_the_express_path(collective, n)) {
+          for (const size_t count : counts_around_the_express_path(collective, settings.ranks)) {
             double us = -1;
             ASSERT_TRUE(succeeded(trestlePredictTime(comm, collective, count, trestleFloat32, &us), comm));
             EXPECT_GT(us, last) << k << " " << count << " " << settings;
