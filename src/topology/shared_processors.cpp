@@ -87,7 +87,8 @@ void share_processors(const std::vector<RankPlace>& places, Topology& topology) 
 
 int32_t ranks_per_processor(const std::vector<RankPlace>& places) {
   const Machine machine = fullest(places);
-  return static_cast<int32_t>((machine.ranks + machine.count() - 1) / machine.count());
+  const uint64_t processors = std::max<uint64_t>(machine.count(), 1);
+  return static_cast<int32_t>((machine.ranks + processors - 1) / processors);
 }
 
 }  // namespace trestle
