@@ -34,7 +34,7 @@ install(EXPORT trestle_shared NAMESPACE trestle:: FILE trestleShared.cmake DESTI
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/trestle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT headers)
 
 # The same objects once more as one archive: what it needs is for its users to link (trestle::trestle_static, pkg-config --static).
-set(static_libraries stdc++ m)
+set(static_libraries stdc++ m ${CMAKE_DL_LIBS})
 if(SODIUM_FOUND)
   list(APPEND static_libraries ${SODIUM_LIBRARIES})
 endif()

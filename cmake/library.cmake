@@ -4,7 +4,7 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/src/api.cpp)
                              ${CMAKE_SOURCE_DIR}/src/api_blocks.cpp ${CMAKE_SOURCE_DIR}/src/api_vectors.cpp
                              ${CMAKE_SOURCE_DIR}/src/api_persistent.cpp ${CMAKE_SOURCE_DIR}/src/api_redops.cpp
                              ${CMAKE_SOURCE_DIR}/src/api_split.cpp ${CMAKE_SOURCE_DIR}/src/api_background.cpp
-                             ${CMAKE_SOURCE_DIR}/src/api_call_config.cpp
+                             ${CMAKE_SOURCE_DIR}/src/api_call_config.cpp ${CMAKE_SOURCE_DIR}/src/api_fork.cpp
                              ${CMAKE_SOURCE_DIR}/src/api_register.cpp ${CMAKE_SOURCE_DIR}/src/api_requests.cpp ${CMAKE_SOURCE_DIR}/src/api_stats.cpp
                              ${CMAKE_SOURCE_DIR}/src/api_streams.cpp)
   target_include_directories(trestle PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> PRIVATE ${CMAKE_SOURCE_DIR}/src)

@@ -3,6 +3,7 @@
 #include <hwy/targets.h>
 
 #include "base/check.h"
+#include "base/fork.h"
 #include "kernels/reduce_loops.h"
 
 namespace trestle {
@@ -28,8 +29,8 @@ ReduceFunction simd_loop(DataType type, ReduceOp op) {
 
 ReduceFunction find_reduce(DataType type, ReduceOp op) {
   CHECK(is_valid(type) && is_valid(op), "a reduction was asked for a type or operator that does not exist");
-  static const bool simd = has_simd();
-  const ReduceFunction function = simd ? simd_loop(type, op) : nullptr;
+  static constinit PerProcess<const bool> simd;
+  const ReduceFunction function = simd.get(has_simd) ? simd_loop(type, op) : nullptr;
   return function != nullptr ? function : kernels::portable_loop(type, op);
 }
 

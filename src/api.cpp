@@ -21,10 +21,20 @@ static_assert(static_cast<int>(Collective::kBarrier) == trestleCollBarrier &&
 
 namespace {
 
-// What went wrong last on this thread: a sentence, or where there was no memory for one, a constant.
-thread_local std::string last_error;
+// What went wrong last on this thread: a sentence, or a constant where there is no memory for one, or where the thread
+// has ended as far as its sentences go: destructors of static objects may still call.
+struct Sentences {
+  std::string last;
+  std::string returned;
+  ~Sentences();
+};
+thread_local bool sentences_gone = false;
 thread_local const char* last_constant = nullptr;
-thread_local std::string returned_error;
+thread_local Sentences sentences;
+
+Sentences::~Sentences() {
+  sentences_gone = true;
+}
 
 Result<CommunicatorSettings> settings_from(const trestleConfig_t* config) {
   return make_settings(process_config_result(), TRY(read_config(config)));
@@ -48,26 +58,26 @@ Status init_rank(trestleComm_t* comm, int nranks, const trestleUniqueId& id, int
 
 trestleResult_t guarded_init_rank(trestleComm_t* comm, int nranks, const trestleUniqueId& id, int rank,
                                   const trestleConfig_t* config) {
-  if (comm != nullptr && Group::of_this_thread().open()) *comm = nullptr;  // until the group's end has made it
-  return guarded_in_group([&] { return init_rank(comm, nranks, id, rank, config); });
+  return guarded_in_group([&] {
+    if (comm != nullptr && Group::of_this_thread().open()) *comm = nullptr;  // until the group's end has made it
+    return init_rank(comm, nranks, id, rank, config);
+  });
 }
 
 // Takes the handle out of use and waits until no call is in it. nullptr: its communicator was never made.
 Result<std::shared_ptr<Communicator>> take(trestleComm_t comm, const char* function, bool abort) {
   if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
-  const auto destroyed = [function] {
-    return invalid_usage(std::string(function) + ": the communicator was destroyed already");
-  };
+  constexpr const char* kEarlier = "destroyed already";
   std::shared_ptr<Communicator> communicator;
   {
     const Use before(comm);
-    if (!before.alive() && !before.busy()) return destroyed();
+    if (!before.alive() && !before.busy()) return dead_handle(before, function, "communicator", kEarlier);
     end_backgrounds(comm);
     // Its making has ended. If it is busy all the same, another thread begins to finalize it just now.
     Use use(comm);
     if (use.alive() || use.busy()) communicator = use.object();
   }
-  if (!end_handle(comm)) return destroyed();
+  if (!end_handle(comm)) return dead_handle(false, function, "communicator", kEarlier);
   if (abort && communicator != nullptr) communicator->abort();
   while (comm->users.load(std::memory_order_acquire) != 0) Progress::process().poke();
   end_backgrounds(comm);
@@ -89,7 +99,8 @@ std::optional<Error> failure_of(Use<trestleComm>& use) {
 namespace trestle {
 
 trestleResult_t report(Error error) noexcept {
-  last_error = std::move(error.message);
+  if (sentences_gone) return report_constant(error.code, "an error after the end of the thread that it happened on");
+  sentences.last = std::move(error.message);
   last_constant = nullptr;
   return static_cast<trestleResult_t>(error.code);
 }
@@ -104,7 +115,7 @@ trestleResult_t report_constant(Code code, const char* sentence) noexcept {
 extern "C" {
 
 trestleResult_t trestleGetVersion(int* version) {
-  return guarded([&]() -> Status {
+  return caught([&]() -> Status {
     if (version == nullptr) return invalid_argument("GetVersion: version is NULL");
     *version = TRESTLE_VERSION_CODE;
     return {};
@@ -118,17 +129,18 @@ const char* trestleGetErrorString(trestleResult_t result) {
 
 const char* trestleGetLastError(trestleComm_t comm) {
   bool failed = false;
-  const trestleResult_t result = guarded([&]() -> Status {
+  const trestleResult_t result = caught([&]() -> Status {
     Use use(comm);
     if (comm == nullptr || !(use.alive() || use.busy())) return {};
     const auto failure = failure_of(use);
     if (!failure) return {};
-    failed = true;
-    returned_error = failure->message;
+    failed = !sentences_gone;
+    if (failed) sentences.returned = failure->message;
     return {};
   });
-  if (failed && result == trestleSuccess) return returned_error.c_str();
-  return last_constant != nullptr ? last_constant : last_error.c_str();
+  if (failed && result == trestleSuccess) return sentences.returned.c_str();
+  if (last_constant == nullptr && sentences_gone) return "";
+  return last_constant != nullptr ? last_constant : sentences.last.c_str();
 }
 
 trestleResult_t trestleGetUniqueId(trestleUniqueId* id) {
@@ -178,11 +190,10 @@ trestleResult_t trestleLauncherInfo(int* rank, int* nranks, int* localRank) {
     if (!config.ok()) return config.error();
     const Launcher& launcher = config.value().launcher;
     if (!launcher.problem.empty()) return invalid_usage(launcher.problem);
-    if (!launcher.rank || !launcher.world_size) {
-      return invalid_usage("no launcher's variables are set (RANK and WORLD_SIZE, or those of Open MPI or Slurm)");
-    }
-    if (rank != nullptr) *rank = static_cast<int>(*launcher.rank);
-    if (nranks != nullptr) *nranks = static_cast<int>(*launcher.world_size);
+    if (!launcher.incomplete.empty()) return invalid_usage(launcher.incomplete);
+    // Without a launcher, rank 0 of 1.
+    if (rank != nullptr) *rank = static_cast<int>(launcher.rank.value_or(0));
+    if (nranks != nullptr) *nranks = static_cast<int>(launcher.world_size.value_or(1));
     if (localRank != nullptr) *localRank = static_cast<int>(launcher.local_rank.value_or(0));
     return {};
   });
@@ -231,7 +242,7 @@ trestleResult_t trestleCommGetAsyncError(trestleComm_t comm, trestleResult_t* as
     if (comm == nullptr) return invalid_argument("CommGetAsyncError: comm is NULL");
     if (asyncError == nullptr) return invalid_argument("CommGetAsyncError: asyncError is NULL");
     Use use(comm);
-    if (!use.alive() && !use.busy()) return invalid_usage("CommGetAsyncError: the communicator was destroyed");
+    if (!use.alive() && !use.busy()) return dead_handle(use, "CommGetAsyncError", "communicator");
     std::optional<Error> failure;
     if (use.alive()) {
       use.object()->engine().try_progress();
@@ -245,7 +256,11 @@ trestleResult_t trestleCommGetAsyncError(trestleComm_t comm, trestleResult_t* as
 }
 
 trestleResult_t trestleCommSynchronize(trestleComm_t comm) {
-  return with_comm(comm, "CommSynchronize", [](Communicator& communicator) { return communicator.synchronize(); });
+  return with_comm(comm, "CommSynchronize", [](Communicator& communicator) -> Status {
+    const Group& group = Group::of_this_thread();
+    if (group.open()) TRY(check_begun("CommSynchronize", "communicator", group.calls_on(communicator)));
+    return communicator.synchronize();
+  });
 }
 
 trestleResult_t trestleCommCount(trestleComm_t comm, int* count) {

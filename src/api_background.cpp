@@ -62,6 +62,10 @@ Status begin_creation(trestleComm_t* out, const Creation& create) {
   return in_progress();
 }
 
+void let_begin(trestleComm_t comm) {
+  if (const auto own = own_of(comm)) own->begin();
+}
+
 // Of a creation that its group gives up.
 void undo_creation(trestleComm_t* out) {
   trestleComm_t comm = std::exchange(*out, nullptr);
@@ -76,12 +80,19 @@ void undo_creation(trestleComm_t* out) {
 
 }  // namespace
 
-Status create_for(trestleComm_t* comm, Creation create, bool blocking) {
+Status create_for(trestleComm_t* comm, Creation create, bool blocking, const std::function<void()>& take_number) {
   Group& group = Group::of_this_thread();
-  if (!blocking) {
-    if (!group.open()) return begin_creation(comm, create);
-    group.add_beginning({{}, [=] { return begin_creation(comm, create); }, [=] { undo_creation(comm); }});
+  if (!blocking && group.open()) {
+    group.add_beginning(
+        {{}, [=] { return begin_creation(comm, create); }, [=] { let_begin(*comm); }, [=] { undo_creation(comm); }});
     return {};
+  }
+  if (!blocking) {
+    Status begun = begin_creation(comm, create);
+    if (begun.error().code != Code::kInProgress) return begun;
+    if (take_number) take_number();
+    let_begin(*comm);
+    return begun;
   }
   const auto run = [create] {
     std::atomic<bool> stop{false};
@@ -94,31 +105,46 @@ Status create_for(trestleComm_t* comm, Creation create, bool blocking) {
   if (group.open()) {
     group.add_creation({run, publish});
   } else {
+    if (take_number) take_number();
     publish(TRY(run()));
   }
   return {};
 }
 
-Status split_for_others(trestleComm_t parent, Creation split) {
+Status split_for_others(trestleComm_t parent, Creation split, const std::function<void()>& take_number) {
   const auto may_begin = [parent]() -> Status {
     if (Use(parent).alive()) return {};
     return invalid_usage("CommSplit: comm has ended since, in the same group");
   };
+  const auto started = std::make_shared<std::shared_ptr<Background>>();
   const auto begin = [=]() -> Status {
     const Use use(parent);
     TRY(may_begin());
-    auto started = TRY(Background::start(contained([split](std::atomic<bool>& stop) -> Status {
+    *started = TRY(Background::start(contained([split](std::atomic<bool>& stop) -> Status {
       TRY(split(stop));
       return {};
     })));
     const MutexLock lock(parent->mutex);
-    parent->splits.push_back(std::move(started));
+    parent->splits.push_back(*started);
     return in_progress();
   };
+  const auto go = [started] { (*started)->begin(); };
+  // What has begun goes on: the other ranks wait for it.
+  const auto undo = [parent, started] {
+    if (!(*started)->give_up()) return;
+    const MutexLock lock(parent->mutex);
+    std::erase(parent->splits, *started);
+  };
   Group& group = Group::of_this_thread();
-  if (!group.open()) return begin();
-  group.add_beginning({may_begin, begin, [] {}});
-  return {};
+  if (group.open()) {
+    group.add_beginning({may_begin, begin, go, undo});
+    return {};
+  }
+  Status begun = begin();
+  if (begun.error().code != Code::kInProgress) return begun;
+  take_number();
+  go();
+  return begun;
 }
 
 Status begin_finalization(trestleComm_t comm, const std::shared_ptr<Communicator>& communicator) {
@@ -135,7 +161,8 @@ Status begin_finalization(trestleComm_t comm, const std::shared_ptr<Communicator
     no_longer_busy(comm);
     return started.error();
   }
-  set_own(comm, std::move(started).value());
+  set_own(comm, started.value());
+  started.value()->begin();
   return in_progress();
 }
 
@@ -158,7 +185,7 @@ Status background_status(const Use<trestleComm>& use) {
 
 Status check_ready(const Use<trestleComm>& use, const char* function) {
   if (use.alive()) return {};
-  if (!use.busy()) return invalid_usage(std::string(function) + ": the communicator was destroyed");
+  if (!use.busy()) return dead_handle(use, function, "communicator");
   if (const auto failure = background_failure(use.handle())) return *failure;
   return invalid_usage(std::string(function) +
                        ": the communicator is in progress: ask trestleCommGetAsyncError until it says another thing "

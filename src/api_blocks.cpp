@@ -1,5 +1,7 @@
 // The C API: what the callers of v-variants say about their blocks, and whether it can be.
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <numeric>
 
 #include "api_calls.h"
@@ -169,17 +171,26 @@ Extent extent_of(const Communicator& communicator, const Call& call) {
   const PrepareRequest& r = call.request;
   const bool root = communicator.rank() == r.root;
   const auto rank = static_cast<size_t>(communicator.rank());
+  const uint64_t all = r.count * static_cast<uint64_t>(communicator.ranks());
   switch (r.collective) {
     case Collective::kBarrier:
       return {};
     case Collective::kSendRecv:
       return call.sending ? Extent{r.count, 0} : Extent{0, r.count};
+    case Collective::kReduceScatter:
+      return {r.half ? r.count : all, r.count};
+    case Collective::kAllGather:
+      return {r.count, all};
+    case Collective::kAllToAll:
+      return {all, all};
     case Collective::kBroadcast:
-    case Collective::kScatter:
       return {root ? r.count : 0, r.count};
+    case Collective::kScatter:
+      return {root ? all : 0, r.count};
     case Collective::kReduce:
-    case Collective::kGather:
       return {r.count, root ? r.count : 0};
+    case Collective::kGather:
+      return {r.count, root ? all : 0};
     case Collective::kAllGatherV:
       return {r.blocks->received.counts[rank], r.count};
     case Collective::kReduceScatterV:
@@ -195,33 +206,69 @@ Extent extent_of(const Communicator& communicator, const Call& call) {
   }
 }
 
-Status check_overlap(const Communicator& communicator, const char* function, const Call& call) {
-  const PrepareRequest& r = call.request;
-  const std::string in = std::string(function) + ": ";
-  const bool root_only = r.collective == Collective::kGather || r.collective == Collective::kScatter;
-  if (r.in_place && r.collective == Collective::kAllToAllV && r.blocks->sent != r.blocks->received) {
-    return invalid_argument(in +
-                            "in place, what is sent and what is received must be the same blocks: sendcounts and "
-                            "sdispls equal to recvcounts and rdispls");
+namespace {
+
+const char* in_place_rule(const PrepareRequest& request) {
+  switch (request.collective) {
+    case Collective::kReduceScatter:
+      return request.half ? "send == recv" : "recv == send + rank*recvcount";
+    case Collective::kScatter:
+      return "recv == send + rank*count";
+    case Collective::kAllGather:
+    case Collective::kGather:
+      return "send == recv + rank*count";
+    case Collective::kAllGatherV:
+    case Collective::kGatherV:
+      return "send == recv + displs[rank]";
+    case Collective::kReduceScatterV:
+      return "recv == send + the counts before this rank's";
+    case Collective::kScatterV:
+      return "recv == send + displs[rank]";
+    default:
+      return "send == recv";
   }
-  if (r.in_place || (!r.blocks && !root_only) || call.send == nullptr || call.recv == nullptr) return {};
-  const Extent extent = extent_of(communicator, call);
-  if (extent.sent == 0 || extent.received == 0) return {};
-  const auto whole = [&](bool blocks_of_all) {
-    return BlockList{{blocks_of_all ? r.count * static_cast<uint64_t>(communicator.ranks()) : r.count}, {0}};
-  };
-  BlockList sent = whole(r.collective == Collective::kScatter);
-  BlockList received = whole(r.collective == Collective::kGather);
-  if (r.collective == Collective::kAllGatherV) sent = {{extent.sent}, {0}};
-  if (r.collective == Collective::kReduceScatterV) received = {{extent.received}, {0}};
-  static const UnevenBlocks kNone;
-  const UnevenBlocks& blocks = r.blocks ? *r.blocks : kNone;
+}
+
+std::string buffer_text(const void* buffer, uint64_t bytes) {
+  std::array<char, 64> text;
+  std::snprintf(text.data(), text.size(), "(%llu bytes at %p)", static_cast<unsigned long long>(bytes), buffer);
+  return text.data();
+}
+
+Error overlap(const char* function, const Call& call, const Extent& extent) {
+  const uint64_t size = size_of(call.request.type);
+  return invalid_argument(std::string(function) + ": the send buffer " + buffer_text(call.send, extent.sent * size) +
+                          " and the receive buffer " + buffer_text(call.recv, extent.received * size) +
+                          " overlap, and not as a call in place has them: " + in_place_rule(call.request));
+}
+
+// Of unequal blocks, which may have gaps between them.
+bool blocks_overlap(const Call& call, const Extent& extent) {
+  const PrepareRequest& r = call.request;
   std::vector<Span> from;
   std::vector<Span> to;
-  add_spans(from, call.send, blocks.sent, sent, size_of(r.type));
-  add_spans(to, call.recv, blocks.received, received, size_of(r.type));
-  if (!meet(from, to)) return {};
-  return invalid_argument(in + "the send and the receive buffer overlap, and not as a call in place has them");
+  add_spans(from, call.send, r.blocks->sent, {{extent.sent}, {0}}, size_of(r.type));
+  add_spans(to, call.recv, r.blocks->received, {{extent.received}, {0}}, size_of(r.type));
+  return meet(from, to);
+}
+
+}  // namespace
+
+Status check_overlap(const char* function, const Call& call, const Extent& extent) {
+  const PrepareRequest& r = call.request;
+  if (r.in_place && r.collective == Collective::kAllToAllV && r.blocks->sent != r.blocks->received) {
+    return invalid_argument(std::string(function) +
+                            ": in place, what is sent and what is received must be the same blocks: sendcounts and "
+                            "sdispls equal to recvcounts and rdispls");
+  }
+  if (r.in_place || extent.sent == 0 || extent.received == 0) return {};
+  if (r.blocks) return blocks_overlap(call, extent) ? Status(overlap(function, call, extent)) : Status();
+  const auto send = reinterpret_cast<uintptr_t>(call.send);
+  const auto recv = reinterpret_cast<uintptr_t>(call.recv);
+  const uint64_t size = size_of(r.type);
+  if (send + extent.sent * size <= recv || recv + extent.received * size <= send) [[likely]]
+    return {};
+  return overlap(function, call, extent);
 }
 
 }  // namespace trestle

@@ -40,9 +40,9 @@ struct Extent {
   uint64_t received = 0;
 };
 Extent extent_of(const Communicator& communicator, const Call& call);
-// That what is sent and what is received are the same memory as the rules of in-place calls say, or none. Of calls with
-// unequal blocks, and gather and scatter.
-Status check_overlap(const Communicator& communicator, const char* function, const Call& call);
+// That what is sent and what is received are the same memory as the rules of in-place calls say, or share none.
+// `extent` is the call's.
+Status check_overlap(const char* function, const Call& call, const Extent& extent);
 
 // Nothing to do, on every rank.
 inline bool is_empty(const Call& call) {

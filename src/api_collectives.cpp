@@ -73,9 +73,8 @@ Status check_peer(const Communicator& communicator, const char* function, int pe
                           std::to_string(communicator.ranks() - 1));
 }
 
-Status check_buffers(const Communicator& communicator, const char* function, const Call& call) {
+Status check_buffers(const char* function, const Call& call, const Extent& extent) {
   const std::string in = std::string(function) + ": ";
-  const Extent extent = extent_of(communicator, call);
   if (call.send == nullptr && extent.sent != 0) return invalid_argument(in + "the send buffer is NULL");
   if (call.recv == nullptr && extent.received != 0) return invalid_argument(in + "the receive buffer is NULL");
   return {};
@@ -99,17 +98,19 @@ Result<Call> checked_call(const Communicator& communicator, const char* function
   request.count = uneven ? 0 : raw.count;
   TRY(check_call(communicator, function, call));
   if (uneven) TRY(read_blocks(communicator, function, raw, request));
-  TRY(check_buffers(communicator, function, call));
+  const Extent extent = extent_of(communicator, call);
+  TRY(check_buffers(function, call, extent));
   request.in_place = is_in_place(communicator, call);
-  TRY(check_overlap(communicator, function, call));
+  TRY(check_overlap(function, call, extent));
   apply_call_config(call);
   return call;
 }
 
-Result<std::shared_ptr<Stream>> stream_of(trestleStream_t stream, const std::shared_ptr<Communicator>& communicator) {
+Result<std::shared_ptr<Stream>> stream_of(const char* function, trestleStream_t stream,
+                                          const std::shared_ptr<Communicator>& communicator) {
   if (stream == nullptr) return communicator->own_stream();
   Use use(stream);
-  if (!use.alive()) return invalid_usage("the stream was destroyed");
+  if (!use.alive()) return dead_handle(use, function, "stream");
   return use.object();
 }
 
@@ -120,7 +121,7 @@ trestleResult_t run_collective(trestleComm_t comm, const char* function, const R
     TRY(check_ready(use, function));
     const std::shared_ptr<Communicator>& communicator = use.object();
     const Call call = TRY(checked_call(*communicator, function, raw));
-    const std::shared_ptr<Stream> stream = TRY(stream_of(handle, communicator));
+    const std::shared_ptr<Stream> stream = TRY(stream_of(function, handle, communicator));
     TRY(communicator->check_open());
     const bool empty = is_empty(call);
     Group& group = Group::of_this_thread();
@@ -193,8 +194,10 @@ trestleResult_t trestleBarrier(trestleComm_t comm, trestleStream_t stream) {
 }
 
 trestleResult_t trestleGroupStart(void) {
-  Group::of_this_thread().start();
-  return trestleSuccess;
+  return guarded([]() -> Status {
+    Group::of_this_thread().start();
+    return {};
+  });
 }
 
 trestleResult_t trestleGroupEnd(void) {

@@ -2,7 +2,8 @@
 // that lives.
 //
 // Handles are never returned to the allocator: a destroyed one goes to its pool and is made again later, so that
-// looking at a dead handle is always defined. Any thread. Used by api*.cpp only.
+// looking at a dead handle is always defined. A forked child has a pool of its own; the handles that it has inherited
+// stay the parent's, and no call takes them. Any thread. Used by api*.cpp only.
 #pragma once
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fork.h"
 #include "base/mutex.h"
 #include "comm/background.h"
 #include "comm/communicator.h"
@@ -21,13 +23,16 @@ namespace trestle {
 
 inline constexpr uint32_t kAlive = 0x7e571e02;
 inline constexpr uint32_t kDead = 0xdead7e57;
-inline constexpr uint32_t kBusy = 0x7e571e03;  // a communicator that is being made or finalized on another thread
+inline constexpr uint32_t kBusy = 0x7e571e03;       // a communicator that is being made or finalized on another thread
+inline constexpr uint32_t kInherited = 0x7e571e04;  // as a Use sees it: of the process that forked this one
 
 template <class T>
 struct Handle {
+  const uint32_t generation = process_generation();
   std::atomic<uint32_t> state{kDead};
   std::atomic<uint32_t> users{0};  // calls that are in it
   std::shared_ptr<T> object;
+  Handle* buried_next = nullptr;  // its pool's
 };
 
 // A request: of an all-reduce in two halves, or of one whole collective that can be started again and again.
@@ -40,7 +45,7 @@ struct Request {
   Mutex mutex;
   // kGrouped: a half waits for the end of its group.
   enum class State { kInactive, kStarted, kFinishing, kGrouped } state TRESTLE_GUARDED_BY(mutex) = State::kInactive;
-  std::shared_ptr<Event> done TRESTLE_GUARDED_BY(mutex);      // of what was last started
+  std::shared_ptr<Recording> done TRESTLE_GUARDED_BY(mutex);  // of what was last started
   std::shared_ptr<Stream> running TRESTLE_GUARDED_BY(mutex);  // where that is
   bool holds_start = false;                                   // its prepared calls in the communicator's cache
   bool holds_finish = false;
@@ -56,29 +61,37 @@ class HandlePool {
  public:
   H* make() {
     const MutexLock lock(mutex_);
-    if (!dead_.empty()) {
-      H* handle = dead_.back();
-      dead_.pop_back();
+    if (oldest_ != nullptr) {
+      H* handle = std::exchange(oldest_, static_cast<H*>(oldest_->buried_next));
+      if (oldest_ == nullptr) newest_ = nullptr;
       return handle;
     }
     all_.push_back(std::make_unique<H>());
-    dead_.reserve(all_.size());  // so that no burial needs memory
     return all_.back().get();
   }
+  // A queue of the handles themselves: a burial needs no memory and no time.
   void bury(H* handle) noexcept {
     const MutexLock lock(mutex_);
-    // Reused late, so that a use of a destroyed handle is mostly answered as one.
-    dead_.insert(dead_.begin(), handle);
+    handle->buried_next = nullptr;
+    if (newest_ != nullptr) {
+      newest_->buried_next = handle;
+    } else {
+      oldest_ = handle;
+    }
+    newest_ = handle;
   }
   static HandlePool& process() {
-    static auto* pool = new HandlePool;  // outlives every thread that may still call
-    return *pool;
+    static constinit PerProcess<HandlePool> pool;
+    return pool.get();
   }
 
  private:
   Mutex mutex_;
   std::vector<std::unique_ptr<H>> all_ TRESTLE_GUARDED_BY(mutex_);
-  std::vector<H*> dead_ TRESTLE_GUARDED_BY(mutex_);
+  // Those that are dead, in the order of their burials: reused late, so that a use of a destroyed handle is mostly
+  // answered as one.
+  H* oldest_ TRESTLE_GUARDED_BY(mutex_) = nullptr;
+  H* newest_ TRESTLE_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace trestle
@@ -103,7 +116,8 @@ class Use {
   explicit Use(H* handle) : handle_(handle) {
     if (handle_ == nullptr) return;
     handle_->users.fetch_add(1, std::memory_order_acq_rel);
-    state_ = handle_->state.load(std::memory_order_acquire);
+    const bool own = handle_->generation == process_generation();
+    state_ = own ? handle_->state.load(std::memory_order_acquire) : kInherited;
   }
   ~Use() {
     if (handle_ != nullptr) handle_->users.fetch_sub(1, std::memory_order_acq_rel);
@@ -112,6 +126,7 @@ class Use {
   Use& operator=(const Use&) = delete;
   bool alive() const { return state_ == kAlive; }
   bool busy() const { return state_ == kBusy; }
+  bool inherited() const { return state_ == kInherited; }
   H* handle() const { return handle_; }
   auto& object() { return handle_->object; }
 
@@ -162,9 +177,18 @@ bool end_handle(H* handle) {
 // Keep a sentence for GetLastError of this thread.
 trestleResult_t report(Error error) noexcept;
 trestleResult_t report_constant(Code code, const char* sentence) noexcept;
-// The one place where exceptions end.
+
+// Whether the calling thread is in a reduction function of the user (api_redops.cpp), which the library waits for.
+extern std::atomic<uint32_t> reductions_running;
+bool this_thread_reduces() noexcept;
+inline bool called_from_reduction() noexcept {
+  return reductions_running.load(std::memory_order_relaxed) != 0 && this_thread_reduces();
+}
+trestleResult_t refuse_in_reduction() noexcept;
+
+// The one place where exceptions end. By itself for queries that a reduction function may make, too.
 template <class F>
-trestleResult_t guarded(F&& body) noexcept {
+trestleResult_t caught(F&& body) noexcept {
   try {
     Status status = body();
     if (!status.ok() && status.error().code == Code::kInProgress) return trestleInProgress;  // nothing to complain of
@@ -178,10 +202,16 @@ trestleResult_t guarded(F&& body) noexcept {
   }
 }
 
+template <class F>
+trestleResult_t guarded(F&& body) noexcept {
+  return called_from_reduction() ? refuse_in_reduction() : caught(std::forward<F>(body));
+}
+
 // The same for calls that an open group collects: an error makes the group's end refuse the whole.
 template <class F>
 trestleResult_t guarded_in_group(F&& body) noexcept {
-  const trestleResult_t result = guarded([&]() -> Status {
+  if (called_from_reduction()) return refuse_in_reduction();  // the group is not that function's
+  const trestleResult_t result = caught([&]() -> Status {
     Status status = body();
     if (!status.ok() && status.error().code != Code::kInProgress) Group::of_this_thread().remember(status.error());
     return status;
@@ -195,6 +225,14 @@ inline Error invalid_argument(std::string sentence) {
 }
 inline Error invalid_usage(std::string sentence) {
   return {Code::kInvalidUsage, std::move(sentence)};
+}
+
+// Why a handle that is not alive takes no call: it was `ended` ("destroyed"), or it is of the process that forked this
+// one.
+Error dead_handle(bool inherited, const char* function, const char* what, const char* ended);
+template <class H>
+Error dead_handle(const Use<H>& use, const char* function, const char* what, const char* ended = "destroyed") {
+  return dead_handle(use.inherited(), function, what, ended);
 }
 
 // What the caller's config struct says.
@@ -218,9 +256,11 @@ trestleResult_t with_comm(trestleComm_t comm, const char* function, F&& body) {
 
 using Creation = std::function<Result<std::shared_ptr<Communicator>>(std::atomic<bool>& stop)>;
 // Makes a communicator for *comm: now, at the group's end, or (not `blocking`) on another thread: kInProgress.
-Status create_for(trestleComm_t* comm, Creation create, bool blocking);
+// `take_number`, if there is one, is called when nothing can refuse the creation any more, before it begins; in a group
+// that is the caller's business.
+Status create_for(trestleComm_t* comm, Creation create, bool blocking, const std::function<void()>& take_number = {});
 // A split that gives this rank no communicator, on another thread: kInProgress. `parent` is in use.
-Status split_for_others(trestleComm_t parent, Creation split);
+Status split_for_others(trestleComm_t parent, Creation split, const std::function<void()>& take_number);
 // Finalization on another thread: kInProgress. kSuccess: the handle is no longer that communicator's, so whoever asks
 // has to wait for it.
 Status begin_finalization(trestleComm_t comm, const std::shared_ptr<Communicator>& communicator);
@@ -232,8 +272,13 @@ std::optional<Error> background_failure(trestleComm_t comm);
 void end_backgrounds(trestleComm_t comm);
 void forget_backgrounds(trestleComm_t comm);
 
+// For waits: kInvalidUsage where `calls` of what they are for lie in an open group of this thread, and so have not
+// begun.
+Status check_begun(const char* function, const char* what, size_t calls);
+
 // The stream of a call: the handle's, or the communicator's own.
-Result<std::shared_ptr<Stream>> stream_of(trestleStream_t stream, const std::shared_ptr<Communicator>& communicator);
+Result<std::shared_ptr<Stream>> stream_of(const char* function, trestleStream_t stream,
+                                          const std::shared_ptr<Communicator>& communicator);
 Status drive_until(const std::function<bool()>& done, const std::shared_ptr<Stream>& stream);
 // Numbers of enums as they came in.
 Result<DataType> checked_type(const char* function, int type);

@@ -17,7 +17,7 @@ trestleResult_t init_request(trestleComm_t comm, const char* function, const Raw
     auto made = std::make_shared<Request>();
     made->communicator = use.object();
     made->start = TRY(checked_call(*use.object(), function, raw));
-    made->stream = TRY(stream_of(stream, use.object()));
+    made->stream = TRY(stream_of(function, stream, use.object()));
     made->persistent = true;
     made->whole = true;
     TRY(use.object()->check_open());

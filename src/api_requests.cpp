@@ -15,7 +15,7 @@ Result<std::shared_ptr<Request>> make_request(trestleComm_t comm, const char* fu
   TRY(check_ready(use, function));
   auto request = std::make_shared<Request>();
   request->communicator = use.object();
-  request->stream = TRY(stream_of(stream, use.object()));
+  request->stream = TRY(stream_of(function, stream, use.object()));
   Call& start = request->start;
   start.request.collective = Collective::kReduceScatter;
   start.request.half = true;
@@ -30,6 +30,7 @@ Result<std::shared_ptr<Request>> make_request(trestleComm_t comm, const char* fu
   }
   TRY(request->communicator->check_open());
   start.request.in_place = send == recv;
+  TRY(check_overlap(function, start, extent_of(*use.object(), start)));
   apply_call_config(start);
   request->finish = start;
   request->finish.request.collective = Collective::kAllGather;
@@ -45,10 +46,9 @@ Status in_a_group(const char* function) {
                        ": a half of the request is in an open group and begins at its GroupEnd: end the group first");
 }
 
-// A half is on `stream`: puts an event behind it.
+// A half is on `stream`: puts a record behind it.
 void record_half(Request& request, const std::shared_ptr<Stream>& stream, State state) TRESTLE_REQUIRES(request.mutex) {
-  request.done = std::make_shared<Event>();
-  stream->record(request.done);
+  request.done = stream->record();
   request.running = stream;
   request.state = state;
 }
@@ -57,7 +57,7 @@ void record_half(Request& request, const std::shared_ptr<Stream>& stream, State 
 Status run_half(const std::shared_ptr<Request>& request, const Call& call, const std::shared_ptr<Stream>& stream,
                 State state) TRESTLE_REQUIRES(request->mutex) {
   const bool elsewhere = request->done && stream != request->running;  // what it must wait for is on another stream
-  const std::shared_ptr<Event> after = elsewhere ? request->done : nullptr;
+  const std::shared_ptr<Recording> after = elsewhere ? request->done : nullptr;
   const bool empty = is_empty(call);
   TRY(request->communicator->check_open());
   Group& group = Group::of_this_thread();
@@ -90,7 +90,7 @@ template <class F>
 Status with_object(trestleRequest_t handle, const char* function, F&& body) {
   if (handle == nullptr) return invalid_argument(std::string(function) + ": the request is NULL");
   Use use(handle);
-  if (!use.alive()) return invalid_usage(std::string(function) + ": the request was freed");
+  if (!use.alive()) return dead_handle(use, function, "request", "freed");
   return body(use.object());
 }
 
@@ -105,8 +105,8 @@ trestleResult_t half_of_request(trestleRequest_t handle, const char* function, F
   return guarded_in_group([&] { return with_object(handle, function, body); });
 }
 
-// The event of what was last started, and the stream that it is on.
-using Started = std::pair<std::shared_ptr<Event>, std::shared_ptr<Stream>>;
+// The record behind what was last started, and the stream that it is on.
+using Started = std::pair<std::shared_ptr<Recording>, std::shared_ptr<Stream>>;
 Result<Started> last_started(Request& request, const char* function) {
   const MutexLock lock(request.mutex);
   if (request.state == State::kGrouped) return in_a_group(function).error();
@@ -168,7 +168,7 @@ trestleResult_t trestleRequestStart(trestleRequest_t request) {
 trestleResult_t trestleAllReduceFinish(trestleRequest_t request, trestleStream_t stream) {
   return half_of_request(request, "AllReduceFinish", [&](const auto& object) -> Status {
     const std::shared_ptr<Stream> target =
-        stream == nullptr ? object->stream : TRY(stream_of(stream, object->communicator));
+        stream == nullptr ? object->stream : TRY(stream_of("AllReduceFinish", stream, object->communicator));
     const MutexLock lock(object->mutex);
     if (object->state == State::kGrouped) return in_a_group("AllReduceFinish");
     if (object->whole) {
@@ -182,9 +182,9 @@ trestleResult_t trestleAllReduceFinish(trestleRequest_t request, trestleStream_t
 trestleResult_t trestleRequestTest(trestleRequest_t request, int* done) {
   return with_request(request, "RequestTest", [&](const auto& object) -> Status {
     if (done == nullptr) return invalid_argument("RequestTest: done is NULL");
-    const auto event = TRY(last_started(*object, "RequestTest")).first;
-    if (event && !event->complete()) Progress::process().poke();
-    const bool complete = !event || event->complete();
+    const auto recording = TRY(last_started(*object, "RequestTest")).first;
+    if (recording && !recording->complete()) Progress::process().poke();
+    const bool complete = !recording || recording->complete();
     if (complete) TRY(settle(*object));
     *done = complete ? 1 : 0;
     return {};

@@ -10,6 +10,14 @@ Status drive_until(const std::function<bool()>& done, const std::shared_ptr<Stre
   return {};
 }
 
+Status check_begun(const char* function, const char* what, size_t calls) {
+  if (calls == 0) return {};
+  return invalid_usage(std::string(function) + ": " + std::to_string(calls) + (calls == 1 ? " call" : " calls") +
+                       " on this " + what +
+                       " lie in a group that is open on this thread, and begin at its GroupEnd: end the group first "
+                       "(GroupStart without GroupEnd?)");
+}
+
 }  // namespace trestle
 
 namespace {
@@ -19,15 +27,37 @@ trestleResult_t with_handle(H* handle, const char* function, const char* what, F
   return guarded([&]() -> Status {
     if (handle == nullptr) return invalid_argument(std::string(function) + ": the " + what + " is NULL");
     Use use(handle);
-    if (!use.alive()) return invalid_usage(std::string(function) + ": the " + what + " was destroyed");
+    if (!use.alive()) return dead_handle(use, function, what);
     return body(use.object());
   });
 }
 
 Status wait_idle(const std::shared_ptr<Stream>& stream) {
   TRY(drive_until([&] { return stream->idle(); }, stream));
-  if (auto error = stream->take_error()) return *error;
+  if (auto failure = stream->tell_failure()) return *failure;
   return {};
+}
+
+Status wait_for(const Recording& recording, const std::shared_ptr<Stream>& stream) {
+  TRY(drive_until([&] { return recording.complete(); }, stream));
+  if (recording.failure()) return *recording.failure();
+  return {};
+}
+
+// An event that was recorded in an open group, where the group has calls, stands for less than was meant.
+Status check_recorded(const char* function, const Recording& recording) {
+  const Group& group = Group::of_this_thread();
+  const auto stream = recording.stream();
+  if (stream == nullptr || !group.has_record(recording)) return {};
+  return check_begun(function, "event's stream", group.calls_on(*stream));
+}
+
+// For what is on it now: of several threads that wait, each is told the failure, not only the first to ask.
+Status synchronize(const std::shared_ptr<Stream>& stream) {
+  if (stream->idle()) return wait_idle(stream);
+  Status status = wait_for(*stream->record(), stream);
+  if (!status.ok()) stream->tell_failure();
+  return status;
 }
 
 template <class H>
@@ -59,16 +89,20 @@ trestleResult_t trestleStreamDestroy(trestleStream_t stream) {
 }
 
 trestleResult_t trestleStreamSynchronize(trestleStream_t stream) {
-  return with_handle(stream, "StreamSynchronize", "stream", [](const auto& object) { return wait_idle(object); });
+  return with_handle(stream, "StreamSynchronize", "stream", [](const auto& object) -> Status {
+    TRY(check_begun("StreamSynchronize", "stream", Group::of_this_thread().calls_on(*object)));
+    return synchronize(object);
+  });
 }
 
 trestleResult_t trestleStreamQuery(trestleStream_t stream) {
   bool idle = true;
   const trestleResult_t result = with_handle(stream, "StreamQuery", "stream", [&](const auto& object) -> Status {
+    TRY(check_begun("StreamQuery", "stream", Group::of_this_thread().calls_on(*object)));
     if (!object->idle()) Progress::process().poke();
     idle = object->idle();
     if (!idle) return {};
-    if (auto error = object->take_error()) return *error;
+    if (auto failure = object->tell_failure()) return *failure;
     return {};
   });
   return result == trestleSuccess && !idle ? trestleInProgress : result;
@@ -78,8 +112,8 @@ trestleResult_t trestleStreamWaitEvent(trestleStream_t stream, trestleEvent_t ev
   return with_handle(stream, "StreamWaitEvent", "stream", [&](const auto& object) -> Status {
     if (event == nullptr) return invalid_argument("StreamWaitEvent: the event is NULL");
     Use use(event);
-    if (!use.alive()) return invalid_usage("StreamWaitEvent: the event was destroyed");
-    object->wait_for(use.object());
+    if (!use.alive()) return dead_handle(use, "StreamWaitEvent", "event");
+    object->wait_for(use.object()->last());
     return {};
   });
 }
@@ -102,23 +136,32 @@ trestleResult_t trestleEventRecord(trestleEvent_t event, trestleStream_t stream)
   return with_handle(stream, "EventRecord", "stream", [&](const auto& object) -> Status {
     if (event == nullptr) return invalid_argument("EventRecord: the event is NULL");
     Use use(event);
-    if (!use.alive()) return invalid_usage("EventRecord: the event was destroyed");
-    object->record(use.object());
+    if (!use.alive()) return dead_handle(use, "EventRecord", "event");
+    use.object()->record(*object);
+    Group& group = Group::of_this_thread();
+    if (group.calls_on(*object) != 0) group.add_record(use.object()->last());
     return {};
   });
 }
 
 trestleResult_t trestleEventSynchronize(trestleEvent_t event) {
-  return with_handle(event, "EventSynchronize", "event", [](const auto& object) {
-    return drive_until([&] { return object->complete(); }, object->stream());
+  return with_handle(event, "EventSynchronize", "event", [](const auto& object) -> Status {
+    const auto recording = object->last();
+    if (recording == nullptr) return {};
+    TRY(check_recorded("EventSynchronize", *recording));
+    return wait_for(*recording, recording->stream());
   });
 }
 
 trestleResult_t trestleEventQuery(trestleEvent_t event) {
   bool complete = true;
   const trestleResult_t result = with_handle(event, "EventQuery", "event", [&](const auto& object) -> Status {
-    if (!object->complete()) Progress::process().poke();
-    complete = object->complete();
+    const auto recording = object->last();
+    if (recording == nullptr) return {};
+    TRY(check_recorded("EventQuery", *recording));
+    if (!recording->complete()) Progress::process().poke();
+    complete = recording->complete();
+    if (complete && recording->failure()) return *recording->failure();
     return {};
   });
   return result == trestleSuccess && !complete ? trestleInProgress : result;

@@ -35,8 +35,10 @@ TRESTLE_API trestleResult_t trestleRedOpCreatePreMulSum(trestleRedOp_t* op, void
  * - The operator must be associative; then pieces, brackets and the number of calls make no difference but for rounding, and
  *   they are the same in every run.
  * - It is called by whichever thread drives the communicator: the caller's, another one that waits, or the library's; one at a time
- *   per communicator, at the same time for different ones. It must not call the library, nor wait for anything: while it runs, what
- *   other ranks tell this process (of failures, say) may have to wait.
+ *   per communicator, at the same time for different ones. The library waits for it. So every call that it makes is trestleInvalidUsage
+ *   and changes nothing, except trestleGetVersion, trestleGetErrorString and trestleGetLastError, and it must not wait for anything,
+ *   least of all for another thread's call. While it runs, the communicator's data waits, but this process still hears of failures and
+ *   answers other ranks. It may ignore a refused call: only its own return value counts.
  * - Giving up, and a C++ exception (which ends in the library, with its what() in the sentence), fail the communicator: all ranks get
  *   trestleReductionFailed, with the rank, the operation and the reason; one that had all it needed for that operation, in a later call. */
 typedef int (*trestleReduceFunction_t)(void* dst, const void* const* sources, int k, size_t count, trestleDataType_t type,

@@ -12,7 +12,8 @@
  *   one block (reduce-scatter, scatter: received; all-gather, gather: sent; all-to-all: per peer).
  * - In place means: send == recv (all-reduce, broadcast, reduce at the root, all-to-all), recv == send + rank*count
  *   (reduce-scatter, scatter at the root), send == recv + rank*count (all-gather, gather at the root). With blocks of unequal
- *   lengths: at the block's displacement instead of rank*count. Any other overlap is undefined, or refused where it is seen.
+ *   lengths: at the block's displacement instead of rank*count. Any other overlap of what a call sends and what it receives is
+ *   trestleInvalidArgument.
  * - V-variants: counts and displacements are arrays of one element per rank, in elements of the type, read before the call
  *   returns. Displacements NULL: the blocks lie one after the other. Counts of 0 are fine everywhere, and what a displacement
  *   of such a block says does not matter. Receive blocks must not overlap; memory between them is not touched.
@@ -21,6 +22,14 @@
  * - Any thread may call any function. Calls on one communicator are serialised in the order of the calls, which must be the same
  *   on all ranks. A handle must not be used while or after it is destroyed.
  * - The library owns communicators, streams, events, requests; the caller owns buffers and destroys what it created.
+ * - fork(): to the library the child is a program that has just begun. It may make everything of its own and end as it likes, by exit()
+ *   too, also while the parent's communicators live and other threads of the parent are in calls. Every call on a communicator, stream,
+ *   event or request that it has inherited is trestleInvalidUsage and leaves the parent's alone, Destroy and Abort included; nothing of
+ *   it needs to be freed. Variables are read anew. A group that the parent has open is not open in the child, where its GroupEnd is
+ *   trestleInvalidUsage; scopes of CallConfigPush hold on. Children may use a unique id of the parent while the parent lives. Memory
+ *   of trestleMemAlloc is shared with the parent. Nothing else of the library's memory is mapped in the child, and none of its
+ *   descriptors is open but the log's, so a rank that dies is noticed although its child lives. A child of vfork(), _Fork() or clone(),
+ *   and one that is forked inside a reduction function, must exec or _exit.
  * - Sums have one order: for the same communicator, count, type, algorithm and schedule, the same bits on every rank and run.
  *   8- and 16-bit floats are added in float32 inside one reduction step.
  */
@@ -197,8 +206,10 @@ typedef struct {
  * With TRESTLE_COMM_ID or a launcher's variables (see docs/environment.md) ids need not be exchanged: see trestleCommInitRank. */
 TRESTLE_API trestleResult_t trestleGetUniqueId(trestleUniqueId* id);
 
-/* Joins as `rank` of `nranks`; returns when all have joined (or the deadline passed). An id of 128 zero bytes means: the rendezvous of
- * the launcher's variables (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT or those of Open MPI or Slurm) or TRESTLE_COMM_ID / TRESTLE_STORE. */
+/* Joins as `rank` of `nranks`; returns when all have joined (or the deadline passed). An id of 128 zero bytes means: the rendezvous that
+ * the environment names, the first of these that is there: TRESTLE_COMM_ID; TRESTLE_STORE; MASTER_ADDR and MASTER_PORT; an address that
+ * the processes of mpirun or srun exchange through their launcher (PMI, PMIx), for which each of them makes a communicator of more than
+ * one rank; what the launcher's other variables say (docs/launching.md). One rank without an id (nranks 1) needs no rendezvous. */
 TRESTLE_API trestleResult_t trestleCommInitRank(trestleComm_t* comm, int nranks, trestleUniqueId id, int rank);
 /* The same; config may be NULL. */
 TRESTLE_API trestleResult_t trestleCommInitRankConfig(trestleComm_t* comm, int nranks, trestleUniqueId id, int rank,
@@ -208,24 +219,27 @@ TRESTLE_API trestleResult_t trestleCommInitAll(trestleComm_t* comms, int nranks,
 TRESTLE_API trestleResult_t trestleCommInitAllConfig(trestleComm_t* comms, int nranks, const trestleConfig_t* config);
 #define TRESTLE_SPLIT_NOCOLOR (-1)
 /* Collective over comm: the ranks of one color (0 or more) become a new communicator, ranked by (key, rank in comm). With
- * TRESTLE_SPLIT_NOCOLOR a rank only takes part, and *newcomm becomes NULL. Any other negative color, and a wrong config, is refused on
- * all ranks, with a sentence that names the rank. comm stays as it was and may be used meanwhile; calls on it and splits of it are in
+ * TRESTLE_SPLIT_NOCOLOR a rank only takes part, and *newcomm becomes NULL. Any other negative color, a wrong config, and newcomm NULL are
+ * refused on all ranks, with a sentence that names the rank. comm stays as it was and may be used meanwhile; calls on it and splits of it are in
  * the same order on all ranks. No id is exchanged and none is needed: the ranks meet over comm, and only ranks of comm can come in.
- * config NULL or undefined fields: as comm's, but the dimensions are chosen from the hosts of the new ranks, because those of comm
+ * config NULL or undefined fields: as comm's (blocking, too: a split of a communicator that was made with blocking = 0 returns
+ * trestleInProgress unless config says 1), but the dimensions are chosen from the hosts of the new ranks, because those of comm
  * (dims, topoFile, lists per dimension of transport or algo) do not fit: give config->dims where it matters.
- * A rank that dies, or does not call within the deadline, fails comm. Inside a group *newcomm is NULL until GroupEnd, as with
+ * A rank that dies, does not call within the deadline or stands still before the new communicator is made fails comm, with a sentence
+ * that names it by its number in comm. Inside a group *newcomm is NULL until GroupEnd, as with
  * CommInitRank; a thread that holds several ranks of comm needs a group. */
 TRESTLE_API trestleResult_t trestleCommSplit(trestleComm_t comm, int color, int key, trestleComm_t* newcomm,
                                              const trestleConfig_t* config);
-/* What the launcher's variables say; trestleInvalidUsage where there are none. Any pointer may be NULL. */
+/* Rank, number of ranks and rank within the host as the launcher's variables say (trestle run, torchrun, mpirun, srun); 0 of 1 where the
+ * process was started alone. trestleInvalidUsage, with the variable's name, where one cannot be read or only a part of them is set. Any
+ * pointer may be NULL. */
 TRESTLE_API trestleResult_t trestleLauncherInfo(int* rank, int* nranks, int* localRank);
 
 /* Collective: waits, until the deadline, for everything enqueued on the communicator to be done on all ranks and for their Finalize.
- * Afterwards only Destroy and queries. A thread that holds several ranks finalizes them between GroupStart and GroupEnd: alone, the
- * first would wait for the others until the deadline. */
+ * Afterwards only Destroy and queries. A thread with several ranks finalizes them in one group: alone, the first waits in vain. */
 TRESTLE_API trestleResult_t trestleCommFinalize(trestleComm_t comm);
-/* Waits for this rank's work, says goodbye to the others (at most a second) and frees. Never waits for other ranks' Destroy. Inside a
- * group the handle is dead at once and the rest happens at GroupEnd, after all else, also where the group is refused. */
+/* Waits for this rank's work, says goodbye (at most a second) and frees; never waits for other ranks' Destroy. A process that exits
+ * without it says goodbye too. In a group the handle is dead at once, the rest happens at GroupEnd, even where the group is refused. */
 TRESTLE_API trestleResult_t trestleCommDestroy(trestleComm_t comm);
 /* Ends all work of the communicator with trestleAborted, tells the other ranks, and frees it, in bounded time, from any thread, also while
  * another thread waits in a call on it (that call returns trestleAborted; it must not touch comm afterwards). */
@@ -246,21 +260,31 @@ TRESTLE_API trestleResult_t trestleCommUserRank(trestleComm_t comm, int* rank);
 
 /* ---- Streams and events on the host ------------------------------------------------------------------------------------- */
 
-/* An in-order queue of operations, of any communicators of this process. NULL in a call = the communicator's own stream. */
+/* An in-order queue of operations, of any communicators of this process. NULL in a call = the communicator's own stream.
+ * An operation that fails leaves its failure on the stream, until StreamSynchronize or StreamQuery has told it and nothing is enqueued
+ * behind it. Till then every event recorded there has it, calls on the stream are refused with it, and operations that lie behind it
+ * already do not run, whichever communicator they are of, because their input may be missing: each fails its communicator, and the
+ * sentence tells all its ranks what had failed. (Operations of one group are not behind each other.) After a failure synchronize the
+ * streams that other communicators are to use. */
 TRESTLE_API trestleResult_t trestleStreamCreate(trestleStream_t* stream);
 /* Waits for the work on it, then frees it. */
 TRESTLE_API trestleResult_t trestleStreamDestroy(trestleStream_t stream);
+/* Waits for what was enqueued on it before this call. trestleSuccess, or the first failure on it that was not told yet. */
 TRESTLE_API trestleResult_t trestleStreamSynchronize(trestleStream_t stream);
-/* trestleSuccess: idle; trestleInProgress: busy; otherwise the failure of an operation on it. Drives progress. */
+/* trestleSuccess: idle; trestleInProgress: busy; otherwise idle, and the first failure on it that was not told yet. Drives progress. */
 TRESTLE_API trestleResult_t trestleStreamQuery(trestleStream_t stream);
-/* Makes everything enqueued on the stream later wait for the event (as last recorded before this call). */
+/* Makes everything enqueued on the stream later wait for the event (as last recorded before this call). An event's failure goes over
+ * to the stream, as if an operation there had failed. */
 TRESTLE_API trestleResult_t trestleStreamWaitEvent(trestleStream_t stream, trestleEvent_t event);
 TRESTLE_API trestleResult_t trestleEventCreate(trestleEvent_t* event);
 TRESTLE_API trestleResult_t trestleEventDestroy(trestleEvent_t event);
-/* The event completes when everything enqueued on the stream before this call is done. */
+/* The event completes when everything enqueued on the stream before this call is done or has failed. It then has the first failure of
+ * that which the stream had not told, and keeps it until it is recorded again. */
 TRESTLE_API trestleResult_t trestleEventRecord(trestleEvent_t event, trestleStream_t stream);
+/* Waits for the event (as last recorded before this call). trestleSuccess: never recorded, or all that it stands for went well;
+ * otherwise its failure, each time. */
 TRESTLE_API trestleResult_t trestleEventSynchronize(trestleEvent_t event);
-/* trestleSuccess: complete or never recorded; trestleInProgress. */
+/* The same at once, trestleInProgress where it is not complete. Drives progress. */
 TRESTLE_API trestleResult_t trestleEventQuery(trestleEvent_t event);
 
 /* ---- Collectives ---------------------------------------------------------------------------------------------------------- */
@@ -332,7 +356,11 @@ TRESTLE_API trestleResult_t trestleBarrier(trestleComm_t comm, trestleStream_t s
  * return it and enqueue nothing.
  * End does things in this order: CommInitRank, CommSplit (all of the group at the same time; each handle is NULL until then, and if one fails all
  * stay NULL), collectives, messages and halves of requests, CommFinalize, CommDestroy. CommAbort and all other functions do not wait
- * for End. Groups are asynchronous as single calls are; only CommInitRank, CommSplit, CommFinalize and CommDestroy make End wait. */
+ * for End. Groups are asynchronous as single calls are; only CommInitRank, CommSplit, CommFinalize and CommDestroy make End wait.
+ * What waits for calls that lie in the thread's own open group is trestleInvalidUsage, because they have not begun: CommSynchronize of
+ * their communicator, StreamSynchronize and StreamQuery of their stream, EventSynchronize and EventQuery of an event that was recorded
+ * there after them (before them, as the stream has it), RequestWait and RequestTest of their request. A thread that ends with an open
+ * group drops the calls, and the log says so (WARN). */
 TRESTLE_API trestleResult_t trestleGroupStart(void);
 TRESTLE_API trestleResult_t trestleGroupEnd(void);
 
@@ -357,56 +385,19 @@ TRESTLE_API trestleResult_t trestleAllReduceStart(const void* send, void* recv, 
                                                   trestleRequest_t* request);
 /* All all-gather phases, from the shards in recv; waits inside the stream for Start. The request then stands for the whole. */
 TRESTLE_API trestleResult_t trestleAllReduceFinish(trestleRequest_t request, trestleStream_t stream);
-/* Persistent form: Init plans once; each RequestStart + RequestFinish runs one all-reduce on the same buffers. */
+/* Persistent form: Init plans once; each RequestStart + AllReduceFinish runs one all-reduce on the same buffers. */
 TRESTLE_API trestleResult_t trestleAllReduceInit(const void* send, void* recv, size_t count, trestleDataType_t type,
                                                  trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
                                                  trestleRequest_t* request);
 /* Starts an inactive persistent request: an all-reduce's reduce-scatter half, any other collective as a whole. */
 TRESTLE_API trestleResult_t trestleRequestStart(trestleRequest_t request);
-/* Writes 1 to done if what was last started (Start or Finish) is complete, else 0. Drives progress. */
+/* Writes 1 to done if what was last started (Start or Finish) is complete, else 0; once it is, the communicator's failure is
+ * returned, if it has one. Drives progress. */
 TRESTLE_API trestleResult_t trestleRequestTest(trestleRequest_t request, int* done);
+/* Waits until then. */
 TRESTLE_API trestleResult_t trestleRequestWait(trestleRequest_t request);
 /* Frees a request that is complete or was never started; trestleInvalidUsage while it is in flight. */
 TRESTLE_API trestleResult_t trestleRequestFree(trestleRequest_t request);
-
-/* ---- Persistent requests of other collectives ------------------------------------------------------------------------------------ */
-
-/* The arguments of the call of that name, checked and planned once; arrays are read before Init returns. Each RequestStart then runs
- * the whole collective on the same buffers, in the stream given here, and counts as a call on the communicator there; the buffers are
- * in use from Start until it is complete (RequestWait, or RequestTest with done 1), and only then it can be started again.
- * AllReduceFinish on such a request is trestleInvalidUsage. */
-TRESTLE_API trestleResult_t trestleReduceScatterInit(const void* send, void* recv, size_t recvcount, trestleDataType_t type,
-                                                     trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
-                                                     trestleRequest_t* request);
-TRESTLE_API trestleResult_t trestleAllGatherInit(const void* send, void* recv, size_t sendcount, trestleDataType_t type,
-                                                 trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
-TRESTLE_API trestleResult_t trestleBroadcastInit(const void* send, void* recv, size_t count, trestleDataType_t type, int root,
-                                                 trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
-TRESTLE_API trestleResult_t trestleReduceInit(const void* send, void* recv, size_t count, trestleDataType_t type,
-                                              trestleRedOp_t op, int root, trestleComm_t comm, trestleStream_t stream,
-                                              trestleRequest_t* request);
-TRESTLE_API trestleResult_t trestleAllToAllInit(const void* send, void* recv, size_t count, trestleDataType_t type,
-                                                trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
-TRESTLE_API trestleResult_t trestleGatherInit(const void* send, void* recv, size_t count, trestleDataType_t type, int root,
-                                              trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
-TRESTLE_API trestleResult_t trestleScatterInit(const void* send, void* recv, size_t count, trestleDataType_t type, int root,
-                                               trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
-TRESTLE_API trestleResult_t trestleBarrierInit(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
-TRESTLE_API trestleResult_t trestleAllGatherVInit(const void* send, size_t sendcount, void* recv, const size_t* recvcounts,
-                                                  const size_t* displs, trestleDataType_t type, trestleComm_t comm,
-                                                  trestleStream_t stream, trestleRequest_t* request);
-TRESTLE_API trestleResult_t trestleReduceScatterVInit(const void* send, void* recv, const size_t* recvcounts,
-                                                      trestleDataType_t type, trestleRedOp_t op, trestleComm_t comm,
-                                                      trestleStream_t stream, trestleRequest_t* request);
-TRESTLE_API trestleResult_t trestleAllToAllVInit(const void* send, const size_t* sendcounts, const size_t* sdispls, void* recv,
-                                                 const size_t* recvcounts, const size_t* rdispls, trestleDataType_t type,
-                                                 trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
-TRESTLE_API trestleResult_t trestleGatherVInit(const void* send, size_t sendcount, void* recv, const size_t* recvcounts,
-                                               const size_t* displs, trestleDataType_t type, int root, trestleComm_t comm,
-                                               trestleStream_t stream, trestleRequest_t* request);
-TRESTLE_API trestleResult_t trestleScatterVInit(const void* send, const size_t* sendcounts, const size_t* displs, void* recv,
-                                                size_t recvcount, trestleDataType_t type, int root, trestleComm_t comm,
-                                                trestleStream_t stream, trestleRequest_t* request);
 
 /* ---- Configuration of single calls ----------------------------------------------------------------------------------------- */
 
@@ -444,7 +435,8 @@ TRESTLE_API trestleResult_t trestleCallConfigPop(void);
 /* ---- Memory and planning -------------------------------------------------------------------------------------------------- */
 
 /* Memory that ranks of the same host can map, so that shared memory moves nothing twice. Page aligned; zeroed. Ordinary memory works
- * everywhere too. */
+ * everywhere too. A forked child shares it with its parent: what one writes the other reads. To the child's own calls it is ordinary
+ * memory, and MemFree in the child is trestleInvalidUsage. */
 TRESTLE_API trestleResult_t trestleMemAlloc(void** ptr, size_t size);
 TRESTLE_API trestleResult_t trestleMemFree(void* ptr);
 
@@ -473,6 +465,7 @@ TRESTLE_API trestleResult_t trestlePredictTime(trestleComm_t comm, trestleCollec
 #endif
 
 #include "trestle/operators.h"  /* trestleRedOpCreatePreMulSum, trestleRedOpCreate, trestleRedOpDestroy */
+#include "trestle/persistent.h" /* trestleReduceScatterInit ... trestleScatterVInit */
 #include "trestle/statistics.h" /* trestleCommGetStats, trestleCommMemStats */
 
 #endif /* TRESTLE_TRESTLE_H_ */

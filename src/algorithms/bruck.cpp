@@ -192,9 +192,32 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   return cost;
 }
 
+uint64_t length_of(const Wrapped& blocks, const BlockLengths& lengths) {
+  const auto first = static_cast<int32_t>(blocks.first);
+  return lengths.range(first, first + static_cast<int32_t>(blocks.count)) +
+         lengths.range(0, static_cast<int32_t>(blocks.rest));
+}
+
+BlockLoad load(PhaseKind, const BlockLengths& lengths) {
+  const auto n = static_cast<uint32_t>(lengths.ranks());
+  BlockLoad busiest;
+  for (uint32_t rank = 0; rank < n; ++rank) {
+    uint64_t sent = 0;
+    uint64_t taken = 0;
+    for (uint32_t round = 0; round < rounds_of(n); ++round) {
+      const uint32_t count = gathered(round, n);
+      sent += length_of(wrapped(rank, count, n), lengths);
+      taken += length_of(wrapped((rank + (1u << round)) % n, count, n), lengths);
+    }
+    busiest.sent = std::max({busiest.sent, sent, taken});
+  }
+  return busiest;
+}
+
 }  // namespace
 
-const Algorithm kBruck{"bruck", "all-gather and all-to-all in log2(n) rounds; few messages, for small data", serves,
-                       build, cost};
+const Algorithm kBruck{
+    "bruck", "all-gather and all-to-all in log2(n) rounds; few messages, for small data", serves, build, cost, nullptr,
+    load};
 
 }  // namespace trestle

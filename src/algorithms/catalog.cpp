@@ -4,25 +4,31 @@
 #include <vector>
 
 #include "algorithms/rows.h"
+#include "base/fork.h"
 #include "plan/checker.h"
 
 namespace trestle {
 
 std::span<const Algorithm> algorithms() {
   // In this order ties of predicted time are decided.
-  static const Algorithm kTable[] = {
-      kRing,               // ring
-      kDirect,             // direct
-      kHalvingDoubling,    // hd
-      kRecursiveDoubling,  // rd
-      kBinaryTree,         // tree
-      kDoubleBinaryTree,   // dbtree
-      kBinomialTree,       // binomial
-      kBruck,              // bruck
-      kDissemination,      // dissemination
-      kChain,              // chain
-  };
-  return kTable;
+  static constinit PerProcess<const std::vector<Algorithm>> table;
+  return table.get([] {
+    return std::vector<Algorithm>{
+        kRing,               // ring
+        kDirect,             // direct
+        kHalvingDoubling,    // hd
+        kRecursiveDoubling,  // rd
+        kBinaryTree,         // tree
+        kDoubleBinaryTree,   // dbtree
+        kBinomialTree,       // binomial
+        kBruck,              // bruck
+        kDissemination,      // dissemination
+        kChain,              // chain
+        kRabenseifner,       // rabenseifner
+        kOrderedTree,        // otree
+        kLine,               // line
+    };
+  });
 }
 
 namespace {

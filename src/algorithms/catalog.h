@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "algorithms/block_lengths.h"
 #include "base/result.h"
 #include "plan/plan.h"
 
@@ -43,6 +44,9 @@ struct Algorithm {
   // Of kinds that reduce and that it serves: whether all partial sums are of consecutive ranks and are put together in
   // rank order, so that operators need not be commutative. nullptr: never.
   bool (*in_rank_order)(PhaseKind kind, int32_t group_size) = nullptr;
+  // Of reduce-scatter and all-gather, where it serves them: what cost() says of equal blocks, for blocks of any lengths
+  // (two or more).
+  BlockLoad (*load)(PhaseKind kind, const BlockLengths& lengths) = nullptr;
 };
 
 // The same for any kind that it serves.
@@ -52,7 +56,7 @@ inline bool keeps_rank_order(const Algorithm& algorithm, PhaseKind kind, int32_t
 }
 
 // ring, direct, hd (halving-doubling), rd (recursive doubling), tree (binary), dbtree (double binary), binomial, bruck,
-// dissemination, chain
+// dissemination, chain, rabenseifner, otree (in-order tree), line
 std::span<const Algorithm> algorithms();
 // By name; an unknown name is an error that lists the names.
 Result<const Algorithm*> find_algorithm(std::string_view name);

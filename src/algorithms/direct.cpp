@@ -24,6 +24,8 @@
 //
 // Thakur, Rabenseifner, Gropp: Optimization of collective communication operations in MPICH, IJHPCA 19 (2005), section
 // 4.3 (pairwise and spread-out exchanges).
+#include <algorithm>
+
 #include "algorithms/rows.h"
 #include "base/check.h"
 
@@ -212,6 +214,17 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   }
 }
 
+BlockLoad load(PhaseKind kind, const BlockLengths& lengths) {
+  BlockLoad busiest;
+  const auto others = static_cast<uint64_t>(lengths.ranks() - 1);
+  for (int32_t rank = 0; rank < lengths.ranks(); ++rank) {
+    const uint64_t mine = lengths.of(rank);
+    busiest.sent = std::max({busiest.sent, others * mine, lengths.total() - mine});
+    if (kind == PhaseKind::kReduceScatter) busiest.reduced = std::max(busiest.reduced, others * mine);
+  }
+  return busiest;
+}
+
 bool in_rank_order(PhaseKind, int32_t) {
   return true;
 }
@@ -219,6 +232,6 @@ bool in_rank_order(PhaseKind, int32_t) {
 }  // namespace
 
 const Algorithm kDirect{
-    "direct", "every rank with every other at once; one step, many messages", serves, build, cost, in_rank_order};
+    "direct", "every rank with every other at once; one step, many messages", serves, build, cost, in_rank_order, load};
 
 }  // namespace trestle

@@ -192,9 +192,30 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   return cost;
 }
 
+BlockLoad load(PhaseKind kind, const BlockLengths& lengths) {
+  BlockLoad busiest;
+  for (int32_t rank = 0; rank < lengths.ranks(); ++rank) {
+    const HalvesPath path = halves_of(lengths.ranks(), rank);
+    uint64_t sent = 0;
+    uint64_t taken = 0;
+    for (uint32_t level = 0; level < path.count; ++level) {
+      const Halves& group = path.groups[level];
+      const uint64_t lower = lengths.range(group.low, group.middle);
+      const uint64_t upper = lengths.range(group.middle, group.high);
+      sent += group.is_upper(rank) ? lower : upper;
+      if (group.is_odd_one(rank)) continue;
+      taken += group.is_upper(rank) ? upper : lower;
+      if (group.is_upper(rank) && group.has_odd_one()) taken += lengths.of(rank);
+    }
+    busiest.sent = std::max({busiest.sent, sent, taken});
+    if (kind == PhaseKind::kReduceScatter) busiest.reduced = std::max(busiest.reduced, taken);
+  }
+  return busiest;
+}
+
 }  // namespace
 
-const Algorithm kHalvingDoubling{"hd", "recursive halving and doubling; least data in logarithmic steps", serves, build,
-                                 cost};
+const Algorithm kHalvingDoubling{
+    "hd", "recursive halving and doubling; least data in logarithmic steps", serves, build, cost, nullptr, load};
 
 }  // namespace trestle

@@ -131,9 +131,28 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   return cost;
 }
 
+BlockLoad load(PhaseKind, const BlockLengths& lengths) {
+  BlockLoad busiest;
+  for (int32_t rank = 0; rank < lengths.ranks(); ++rank) {
+    const HalvesPath path = halves_of(lengths.ranks(), rank);
+    uint64_t sent = 0;
+    uint64_t taken = 0;
+    for (uint32_t level = 0; level < path.count; ++level) {
+      const Halves& group = path.groups[level];
+      const uint32_t copies = (group.is_odd_one(rank) ? 0 : 1) + (feeds_odd_one(group, rank) ? 1 : 0);
+      const uint64_t lower = lengths.range(group.low, group.middle);
+      const uint64_t upper = lengths.range(group.middle, group.high);
+      sent += copies * (group.is_upper(rank) ? upper : lower);
+      taken += group.is_upper(rank) ? lower : upper;
+    }
+    busiest.sent = std::max({busiest.sent, sent, taken});
+  }
+  return busiest;
+}
+
 }  // namespace
 
 const Algorithm kRecursiveDoubling{
-    "rd", "recursive doubling; fewest steps, all data in each", serves, build, cost, in_rank_order};
+    "rd", "recursive doubling; fewest steps, all data in each", serves, build, cost, in_rank_order, load};
 
 }  // namespace trestle

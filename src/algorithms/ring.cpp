@@ -144,9 +144,18 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
           .messages = 2 * rounds};
 }
 
+// The shortest block is all that some rank does not pass on.
+BlockLoad load(PhaseKind kind, const BlockLengths& lengths) {
+  uint64_t shortest = lengths.of(0);
+  for (int32_t rank = 1; rank < lengths.ranks(); ++rank) shortest = std::min(shortest, lengths.of(rank));
+  const uint64_t passed_on = lengths.total() - shortest;
+  return {passed_on, kind == PhaseKind::kReduceScatter ? passed_on : 0};
+}
+
 }  // namespace
 
-const Algorithm kRing{"ring", "neighbours in a ring; least data, steps grow with the group", serves, build, cost};
+const Algorithm kRing{
+    "ring", "neighbours in a ring; least data, steps grow with the group", serves, build, cost, nullptr, load};
 
 const Algorithm kChain{"chain", "pipelined chain from or to the root; the same plans as ring's", chain_serves, build,
                        cost};

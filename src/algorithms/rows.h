@@ -19,6 +19,9 @@ extern const Algorithm kDoubleBinaryTree;   // double_binary_tree.cpp
 extern const Algorithm kBinomialTree;       // binomial_tree.cpp
 extern const Algorithm kBruck;              // bruck.cpp
 extern const Algorithm kDissemination;      // dissemination.cpp
+extern const Algorithm kRabenseifner;       // rabenseifner.cpp
+extern const Algorithm kOrderedTree;        // ordered_tree.cpp
+extern const Algorithm kLine;               // line.cpp
 
 // The plan of a group of one, for any kind but send and recv: input 0 -> output 0, nothing in place.
 Plan build_alone(const PlanRequest& request);

@@ -2,6 +2,8 @@
 
 #include <ctime>
 
+#include "base/fork.h"
+
 namespace trestle {
 namespace {
 
@@ -17,8 +19,8 @@ class MonotonicClock final : public Clock {
 }  // namespace
 
 Clock& monotonic_clock() {
-  static MonotonicClock clock;
-  return clock;
+  static constinit PerProcess<MonotonicClock> clock;
+  return clock.get();
 }
 
 }  // namespace trestle

@@ -8,6 +8,7 @@
 #include "base/config_fields.h"
 #include "base/config_nccl.h"
 #include "base/config_table.h"
+#include "base/fork.h"
 #include "base/hash.h"
 
 namespace trestle {
@@ -144,13 +145,13 @@ Environment process_environment() {
 }
 
 const Result<Config>& process_config_result() {
-  static const Result<Config> config = read_process_config();
-  return config;
+  static constinit PerProcess<const Result<Config>> config;
+  return config.get(read_process_config);
 }
 
 const Config& process_config() {
-  static const Config config = process_config_result().ok() ? process_config_result().value() : defaults();
-  return config;
+  static constinit PerProcess<const Config> config;
+  return config.get([] { return process_config_result().ok() ? process_config_result().value() : defaults(); });
 }
 
 std::vector<Config::Value> agreed_values(const Config& config) {

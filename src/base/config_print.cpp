@@ -75,12 +75,14 @@ std::string config_markdown() {
   }
   page.append(
       "\nLaunchers: rank and number of ranks are taken from torchrun (`RANK`, `WORLD_SIZE`, `LOCAL_RANK`), else Open "
-      "MPI "
-      "(`OMPI_COMM_WORLD_RANK`, `OMPI_COMM_WORLD_SIZE`, `OMPI_COMM_WORLD_LOCAL_RANK`), else Slurm's srun "
-      "(`SLURM_PROCID`, `SLURM_NTASKS`, "
-      "`SLURM_LOCALID`); the address of rank 0 from `MASTER_ADDR` and `MASTER_PORT`, else 127.0.0.1 if all ranks are "
-      "local, else the first "
-      "node of `SLURM_STEP_NODELIST`.\n");
+      "MPI (`OMPI_COMM_WORLD_RANK`, `OMPI_COMM_WORLD_SIZE`, `OMPI_COMM_WORLD_LOCAL_RANK`), else Hydra, that is MPICH "
+      "and Intel MPI (`PMI_RANK`, `PMI_SIZE`, `MPI_LOCALRANKID`), else Slurm's srun (`SLURM_PROCID`, `SLURM_NTASKS`, "
+      "`SLURM_LOCALID`), else any launcher with `PMI_RANK` and `PMI_SIZE`; without any of them a process is rank 0 of "
+      "1. The address of rank 0 is taken from `MASTER_ADDR` and `MASTER_PORT` (default 29500), else exchanged over the "
+      "launcher's PMIx (`PMIX_NAMESPACE`, `PMIX_RANK`) or PMI (`PMI_FD`, `PMI_PORT`), else it is 127.0.0.1 if all "
+      "ranks "
+      "are local, else the first node of `SLURM_STEP_NODELIST`. [launching.md](launching.md) has a command for "
+      "each.\n");
   return page;
 }
 

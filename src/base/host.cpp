@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <thread>
 
+#include "base/fork.h"
 #include "base/mutex.h"
 #include "base/unique_fd.h"
 
@@ -35,15 +36,20 @@ std::string read_boot_id() {
   return id;
 }
 
+// Remembered: at a moment without descriptors this process would look like one of another host.
+struct BootId {
+  Mutex mutex;
+  std::string known TRESTLE_GUARDED_BY(mutex);
+};
+
 }  // namespace
 
-// Remembered: at a moment without descriptors this process would look like one of another host.
 std::string boot_id() {
-  static Mutex mutex;
-  static std::string known TRESTLE_GUARDED_BY(mutex);
-  const MutexLock lock(mutex);
-  if (known.empty()) known = read_boot_id();
-  return known;
+  static constinit PerProcess<BootId> process;
+  BootId& id = process.get();
+  const MutexLock lock(id.mutex);
+  if (id.known.empty()) id.known = read_boot_id();
+  return id.known;
 }
 
 uint64_t network_namespace() {

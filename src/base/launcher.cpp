@@ -19,13 +19,16 @@ struct Names {
   const char* needed;  // must be set too for this launcher to be believed; nullptr: nothing
 };
 
-constexpr std::array<Names, 3> kLaunchers = {{
+constexpr std::array<Names, 5> kLaunchers = {{
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID", nullptr},
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE", nullptr},
+    // Before Slurm: inside an allocation Hydra starts its own processes with srun, whose variables are then inherited.
+    {"Hydra", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", nullptr, "MPI_LOCALRANKID"},
     // A batch script has SLURM_PROCID and SLURM_NTASKS as well, though it is one process: only srun sets the node list
     // of a step.
     {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr, "SLURM_JOB_ID", "SLURM_STEP_NODELIST"},
+    {"PMI", "PMI_RANK", "PMI_SIZE", nullptr, nullptr, nullptr, nullptr},
 }};
 
 const std::string* find(const Environment& environment, const char* name) {
@@ -52,11 +55,61 @@ void read_address(const Environment& environment, bool all_local, Launcher& laun
   if (port) launcher.master_port = static_cast<uint16_t>(*port);
   if (const std::string* address = find(environment, "MASTER_ADDR")) {
     launcher.master_address = *address;
-  } else if (all_local) {
+    return;
+  }
+  launcher.address_concluded = true;
+  if (all_local) {
     launcher.master_address = "127.0.0.1";
   } else if (launcher.source == "Slurm") {
     launcher.master_address = first_slurm_node(*find(environment, "SLURM_STEP_NODELIST"));
   }
+}
+
+bool pmix_serves(const Environment& environment) {
+  constexpr std::string_view kServer = "PMIX_SERVER_URI";  // followed by a version
+  const auto server = environment.lower_bound(kServer);
+  return server != environment.end() && server->first.starts_with(kServer) &&
+         find(environment, "PMIX_NAMESPACE") != nullptr && find(environment, "PMIX_RANK") != nullptr;
+}
+
+// The space of the launcher that started this process and not of one around it: Hydra's processes inherit PMIx's
+// variables where srun started Hydra, and those of Open MPI inherit Hydra's.
+LauncherSpace read_space(const Environment& environment, std::string& problem) {
+  LauncherSpace space;
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  const bool hydra = find(environment, "MPI_LOCALRANKID") != nullptr && !find(environment, "OMPI_COMM_WORLD_RANK");
+  const std::string* port = find(environment, "PMI_PORT");
+  const char* const pmi_rank = find(environment, "PMI_RANK") != nullptr ? "PMI_RANK" : "PMI_ID";
+  const auto descriptor = integer(environment, "PMI_FD", 0, kMost, problem);
+  const bool pmi = (descriptor || port != nullptr) && find(environment, pmi_rank) != nullptr;
+  if (pmix_serves(environment) && !(pmi && hydra)) {
+    space.kind = LauncherSpace::Kind::kPmix;
+    space.rank = integer(environment, "PMIX_RANK", 0, kMost, problem).value_or(0);
+  } else if (pmi) {
+    space.kind = LauncherSpace::Kind::kPmi;
+    space.rank = integer(environment, pmi_rank, 0, kMost, problem).value_or(0);
+    space.pmi_fd = descriptor;
+    if (!descriptor) space.pmi_port = *port;
+  }
+  return space;
+}
+
+// For a process that no row of the table describes.
+std::string half_told(const Environment& environment) {
+  constexpr std::array<std::array<const char*, 2>, 5> kPairs = {{{"RANK", "WORLD_SIZE"},
+                                                                 {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                                                 {"PMI_RANK", "PMI_SIZE"},
+                                                                 {"PMI_ID", "PMI_SIZE"},
+                                                                 {"PMIX_RANK", "WORLD_SIZE"}}};
+  for (const auto& [rank, size] : kPairs) {
+    const bool has_rank = find(environment, rank) != nullptr;
+    if (has_rank == (find(environment, size) != nullptr)) continue;
+    const char* const there = has_rank ? rank : size;
+    return std::string(there) + "=" + *find(environment, there) + " is set, " + (has_rank ? size : rank) +
+           " is not: a process of a job needs both its rank and the number of ranks; set RANK and WORLD_SIZE (a "
+           "process that was started alone has none of these variables)";
+  }
+  return {};
 }
 
 }  // namespace
@@ -91,7 +144,9 @@ Launcher read_launcher(const Environment& environment) {
     if (const std::string* job = find(environment, names.job)) launcher.job = *job;
     break;
   }
+  if (launcher.source.empty()) launcher.incomplete = half_told(environment);
   read_address(environment, all_local, launcher);
+  launcher.space = read_space(environment, launcher.problem);
   return launcher;
 }
 

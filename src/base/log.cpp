@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/fork.h"
 #include "base/host.h"
 
 namespace trestle {
@@ -80,12 +81,13 @@ std::string expand_file_name(const std::string& pattern) {
 }
 
 size_t write_prefix(char* buffer, size_t size, LogLevel level) {
-  static const std::string host = host_name();
+  static constinit PerProcess<const std::string> host;
   const long thread_id = syscall(SYS_gettid);  // not kept: wrong after fork
   std::array<char, 24> rank{};
   if (log_rank >= 0) std::snprintf(rank.data(), rank.size(), " [%d]", log_rank);
-  const int length = std::snprintf(buffer, size, "%s:%ld:%ld%s TRESTLE %s ", host.c_str(), static_cast<long>(getpid()),
-                                   thread_id, rank.data(), kLevels[static_cast<size_t>(level)].name);
+  const int length =
+      std::snprintf(buffer, size, "%s:%ld:%ld%s TRESTLE %s ", host.get(host_name).c_str(), static_cast<long>(getpid()),
+                    thread_id, rank.data(), kLevels[static_cast<size_t>(level)].name);
   return length < 0 ? 0 : std::min(static_cast<size_t>(length), size - 1);
 }
 

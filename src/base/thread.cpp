@@ -52,4 +52,10 @@ void Thread::join() {
   id_.reset();
 }
 
+void Thread::detach() {
+  if (!id_) return;
+  CHECK(pthread_detach(*id_) == 0, "a thread cannot be detached");
+  id_.reset();
+}
+
 }  // namespace trestle

@@ -1,6 +1,6 @@
 // Thread: a thread of this library. Starting one can fail and says so: std::thread would throw.
 //
-// Owned by whoever joins it: the destructor joins what was neither joined nor forgotten. The program's signals are the
+// Owned by whoever joins it: the destructor joins what was neither joined nor detached. The program's signals are the
 // program's: such a thread takes none.
 #pragma once
 
@@ -23,9 +23,8 @@ class Thread {
   ~Thread() { join(); }
 
   bool joinable() const { return id_.has_value(); }
-  void join();  // does nothing when it was joined already
-  // In the child of a fork, where the thread does not exist: nothing may be done with it, so that nothing is.
-  void forget() { id_.reset(); }
+  void join();    // does nothing when it was joined or detached already
+  void detach();  // it goes on alone
 
  private:
   std::optional<pthread_t> id_;

@@ -1,36 +1,61 @@
 // UniqueFd: owns one file descriptor and closes it. Movable, one thread at a time.
+//
+// The process knows all of them, and a forked child closes them at once: a peer notices a dead process by the end of its
+// connections, which a child that keeps them would put off. UniqueFds that the child has inherited then own nothing,
+// because their numbers may be in use again.
 #pragma once
 
-#include <unistd.h>
-
+#include <cstdint>
 #include <utility>
+
+#include "base/fork.h"
 
 namespace trestle {
 
 class UniqueFd {
  public:
   UniqueFd() = default;
-  explicit UniqueFd(int fd) : fd_(fd) {}
-  UniqueFd(UniqueFd&& other) noexcept : fd_(other.release()) {}
+  // Of a descriptor that was opened elsewhere. Where this code opens it, open() leaves no moment for a fork between.
+  explicit UniqueFd(int fd) { take(fd); }
+  // Owns what make() returns; negative: nothing. make() must not block, nor close a UniqueFd.
+  template <class F>
+  static UniqueFd open(F&& make) {
+    const NoFork whole;
+    return UniqueFd(make());
+  }
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)), generation_(other.generation_) {}
   UniqueFd& operator=(UniqueFd&& other) noexcept {
-    if (this != &other) reset(other.release());
+    if (this == &other) return *this;
+    close_own();
+    fd_ = std::exchange(other.fd_, -1);
+    generation_ = other.generation_;
     return *this;
   }
   UniqueFd(const UniqueFd&) = delete;
   UniqueFd& operator=(const UniqueFd&) = delete;
-  ~UniqueFd() { reset(); }
+  ~UniqueFd() { close_own(); }
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
-  int release() { return std::exchange(fd_, -1); }
-  // EINTR is not retried: on Linux the descriptor is gone after any return of close(2).
+  int release();
   void reset(int fd = -1) {
-    const int old = std::exchange(fd_, fd);
-    if (old >= 0 && old != fd) ::close(old);
+    if (fd == fd_) return;
+    close_own();
+    take(fd);
   }
 
  private:
+  void take(int fd);
+  void close_own() {
+    if (fd_ >= 0) close_slowly();
+  }
+  void close_slowly();
+
   int fd_ = -1;
+  uint32_t generation_ = 0;  // of the process that it was opened in
 };
+
+// Closes the descriptors of all UniqueFds. In a forked child only, before anything else; async-signal-safe.
+void close_all_descriptors();
 
 }  // namespace trestle

@@ -66,13 +66,12 @@ Topology flat_topology(int ranks) {
 // Where the ranks are, as the library asks when it makes a communicator. Each process is one rank of the job.
 Result<std::vector<RankPlace>> gather_places(const Config& config) {
   int ranks = 0;
-  const trestleResult_t launched = trestleLauncherInfo(nullptr, &ranks, nullptr);
-  if (launched != trestleSuccess) {
-    return Error{Code::kInvalidUsage,
-                 "calibrate runs on every rank of a job, e.g. trestle run -n 8 -- trestle calibrate: " +
-                     said(launched, nullptr).error().message};
-  }
-  if (ranks < 2) return Error{Code::kInvalidUsage, "calibrate: one rank alone has no links"};
+  TRY(said(trestleLauncherInfo(nullptr, &ranks, nullptr), nullptr));
+  if (ranks < 2)
+    return Error{
+        Code::kInvalidUsage,
+        "calibrate runs on every rank of a job, e.g. trestle run -n 8 -- trestle calibrate: one rank alone has "
+        "no links"};
   const Job job = TRY(Job::join(flat_topology(ranks)));
   const std::string identity = config.host_id.empty() ? host_identity() : config.host_id;
   const std::vector<std::string> identities = TRY(job.all_gather(identity.substr(0, 1000)));

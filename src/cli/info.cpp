@@ -90,14 +90,40 @@ Result<std::string> describe_topology(const TopologyOptions& options, const Conf
   return text;
 }
 
+namespace {
+
+// "64M", or for a v-variant whose blocks all ranks know "1M,4K,4K,0": a block per rank.
+Status read_sizes(const std::string& text, const Topology& topology, SelectionRequest& request) {
+  if (!has_known_blocks(request.collective) || text.find(',') == std::string::npos) {
+    request.bytes = static_cast<uint64_t>(TRY(parse_bytes(text)));
+    return {};
+  }
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    request.blocks.push_back(static_cast<uint64_t>(TRY(parse_bytes(text.substr(begin, end - begin)))));
+    request.bytes += request.blocks.back();
+    begin = end + 1;
+  }
+  if (request.blocks.size() == static_cast<size_t>(topology.ranks())) return {};
+  return Error{Code::kInvalidArgument, "'" + text + "' has " + std::to_string(request.blocks.size()) +
+                                           " blocks, and there are " + std::to_string(topology.ranks()) + " ranks"};
+}
+
+bool whole_elements(const SelectionRequest& request) {
+  const auto whole = [&](uint64_t bytes) { return bytes % request.element_bytes == 0; };
+  return whole(request.bytes) && std::ranges::all_of(request.blocks, whole);
+}
+
+}  // namespace
+
 Result<std::string> describe_plan(const TopologyOptions& options, const Config& config, const std::string& collective,
                                   const std::string& bytes, const std::string& type) {
   const Topology topology = TRY(topology_of(options, config));
   SelectionRequest request;
   request.collective = TRY(parse_collective(collective));
-  request.bytes = static_cast<uint64_t>(TRY(parse_bytes(bytes)));
+  TRY(read_sizes(bytes, topology, request));
   request.element_bytes = static_cast<uint32_t>(size_of(TRY(parse_data_type(type))));
-  if (request.bytes % request.element_bytes != 0) {
+  if (!whole_elements(request)) {
     return Error{Code::kInvalidArgument, bytes + " bytes are not a whole number of elements of type " + type};
   }
   SelectionConfig selection;
@@ -112,7 +138,7 @@ Result<std::string> describe_plan(const TopologyOptions& options, const Config& 
   if (!text.ends_with('\n')) text += '\n';
   char predicted[64];
   std::snprintf(predicted, sizeof predicted, "predicted time: %.1f us\n",
-                static_cast<double>(predict_ns(schedule, topology)) / 1000.0);
+                static_cast<double>(predict_ns(schedule, topology, request.blocks)) / 1000.0);
   text += predicted;
   const std::vector<PlanCandidate> candidates = TRY(plan_candidates(request, topology, selection));
   if (candidates.empty()) return text;

@@ -20,7 +20,8 @@ struct TopologyOptions {
 TopologyRequest topology_request(const Config& config);
 
 Result<std::string> describe_topology(const TopologyOptions& options, const Config& config, bool json);
-// The chosen schedule, what it was chosen from, and its picture. `bytes`: of the whole buffer of one rank.
+// The chosen schedule, what it was chosen from, and its picture. `bytes`: of the whole buffer of one rank, or of
+// all-gather-v and reduce-scatter-v also a block per rank, separated by commas.
 Result<std::string> describe_plan(const TopologyOptions& options, const Config& config, const std::string& collective,
                                   const std::string& bytes, const std::string& type);
 

@@ -20,7 +20,7 @@ Status said(trestleResult_t result, trestleComm_t comm);
 class Job {
  public:
   // Joins the ranks that the launcher has started, as `topology` says and nothing else: its numbers are all that the
-  // cost model gets. Errors: no launcher.
+  // cost model gets.
   static Result<Job> join(const Topology& topology);
   Job(Job&& other) noexcept;
   Job& operator=(Job&&) = delete;

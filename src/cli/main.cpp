@@ -1,6 +1,5 @@
 // The trestle command: start ranks, and show what the library would do.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -9,7 +8,7 @@
 #include "base/value_text.h"
 #include "cli/calibrate.h"
 #include "cli/info.h"
-#include "cli/run.h"
+#include "cli/run/run_command.h"
 #include "cli/sim_command.h"
 #include "trestle/trestle.h"
 
@@ -27,8 +26,6 @@ int say(const trestle::Result<std::string>& text) {
 }
 
 struct Arguments {
-  trestle::RunOptions run;
-  std::string grace = "5s";
   trestle::TopologyOptions topology;
   bool json = false;
   bool markdown = false;
@@ -38,15 +35,9 @@ struct Arguments {
   std::string out;
 };
 
-int run(Arguments& arguments) {
-  if (arguments.run.command.empty())
-    return say(trestle::Error{trestle::Code::kInvalidArgument, "run: which program? trestle run -n 8 -- program"});
-  const auto grace = trestle::parse_duration_ns(arguments.grace);
-  if (!grace.ok()) return say(grace.error());
-  arguments.run.grace_ns = grace.value();
-  const auto code = trestle::run_ranks(arguments.run, trestle::process_environment());
-  if (!code.ok()) return say(code.error());
-  return code.value();
+int run(const trestle::RunCommand& command) {
+  const auto status = command.run(trestle::process_environment());
+  return status.ok() ? status.value() : say(status.error());
 }
 
 // For the subcommands that need the variables: a value that cannot be read is said, not ignored.
@@ -64,21 +55,6 @@ void add_topology(CLI::App* command, Arguments& arguments) {
       ->check(CLI::Range(1, 1 << 20));
 }
 
-// Of `trestle run [options] [--] program arguments`: everything from the program on, which is not CLI11's to look at.
-// Returns how many arguments are.
-int take_command(int argc, char** argv, std::vector<std::string>& command) {
-  if (argc < 2 || std::string(argv[1]) != "run") return argc;
-  int at = 2;
-  while (at < argc && argv[at][0] == '-' && std::string(argv[at]) != "--") {
-    const std::string option = argv[at];
-    at += option == "-n" || option == "--ranks" || option == "--grace" ? 2 : 1;
-  }
-  const int own = std::min(at, argc);
-  if (at < argc && std::string(argv[at]) == "--") ++at;
-  for (; at < argc; ++at) command.emplace_back(argv[at]);
-  return own;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -86,13 +62,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   Arguments arguments;
 
-  CLI::App* run_command =
-      app.add_subcommand("run", "Start ranks on this machine: trestle run -n 8 -- program arguments");
-  run_command->add_option("-n,--ranks", arguments.run.ranks, "Number of ranks")
-      ->required()
-      ->check(CLI::Range(1, 65536));
-  run_command->add_option("--grace", arguments.grace, "Time between SIGTERM and SIGKILL after a failure (5s)");
-  run_command->footer("PROGRAM [ARGUMENTS]: what each rank runs");
+  trestle::RunCommand run_command(app);
 
   CLI::App* env = app.add_subcommand("env", "Print the environment variables with their values");
   env->add_flag("--markdown", arguments.markdown, "Print docs/environment.md instead");
@@ -103,7 +73,9 @@ int main(int argc, char** argv) {
 
   CLI::App* plan = app.add_subcommand("plan", "Explain which schedule is chosen, out of what, and why");
   plan->add_option("collective", arguments.collective, "allreduce, allgather, ...")->required();
-  plan->add_option("bytes", arguments.bytes, "Size of the buffer: 64M")->required();
+  plan->add_option("bytes", arguments.bytes,
+                   "Size of the buffer: 64M; of a v-variant whose blocks all know also a block per rank: 1M,4K,4K,0")
+      ->required();
   plan->add_option("--type", arguments.type, "Element type (float)");
   add_topology(plan, arguments);
 
@@ -116,11 +88,12 @@ int main(int argc, char** argv) {
   CLI::App* version = app.add_subcommand("version", "Print the version");
 
   try {
-    app.parse(take_command(argc, argv, arguments.run.command), argv);
+    app.parse(run_command.own_arguments(argc, argv));
+    run_command.parse_more_programs();
   } catch (const CLI::ParseError& error) {  // CLI11's only way to report; CallForHelp is one too
     return app.exit(error) == 0 ? 0 : kUsage;
   }
-  if (run_command->parsed()) return run(arguments);
+  if (run_command.parsed()) return run(run_command);
   if (version->parsed()) {
     std::printf("%d.%d.%d\n", TRESTLE_MAJOR, TRESTLE_MINOR, TRESTLE_PATCH);
     return 0;

@@ -96,7 +96,7 @@ Result<std::vector<PlanCandidate>> plan_candidates(const SelectionRequest& reque
       PlanCandidate& added = all.emplace_back();
       added.policy = candidate.ordered ? variant.name : "";
       added.chosen = configured && candidate.chosen;
-      added.prediction = predict(candidate.schedule, topology);
+      added.prediction = predict(candidate.schedule, topology, request.blocks);
       added.schedule = std::move(candidate.schedule);
     }
   }

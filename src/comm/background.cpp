@@ -12,7 +12,8 @@ Result<std::shared_ptr<Background>> Background::start(Body body) {
 }
 
 void Background::run() {
-  status_ = body_(stop_);
+  gate_.wait(kClosed);
+  status_ = gate_ == kBegin ? body_(stop_) : Error{Code::kAborted, "it was given up before it began"};
   body_ = nullptr;  // what it holds may go with it
   ended_.store(true, std::memory_order_release);
 }

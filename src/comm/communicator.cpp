@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "comm/mesh_poller.h"
+#include "comm/process_exit.h"
 #include "comm/stop_flags.h"
 #include "comm/together.h"
 #include "comm/version_line.h"
@@ -39,6 +40,7 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
       sent_(ranks_),
       received_(ranks_) {
   mesh_ = std::make_shared<MeshPoller>(bootstrap.take_mesh(), this, rank_, names_);
+  mesh_->mesh().set_names(names_);  // while it was made, others may have been in use
   EngineConfig config;
   config.rank = rank_;
   config.ranks = ranks_;
@@ -46,7 +48,7 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
   config.peer_names = names_;
   config.clock = &monotonic_clock();
   for (int32_t r = 0; r < ranks_; ++r) config.dimension_of.push_back(topology_.outermost_difference(rank_, r));
-  config.local_ranks = wiring.local_ranks;
+  config.crowded = wiring.ranks_per_processor > 1;  // of all masks together: ranks bound to a core each share none
   config.spin_us = settings_.config.spin_us;
   config.on_failure = [mesh = mesh_, rank = rank_, stops = stops_](const Error& error) {
     stops->raise();
@@ -95,6 +97,7 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
     }
   }
   communicator->say_topology();
+  leave_at_exit(communicator);
   return communicator;
 }
 
@@ -107,7 +110,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(const UniqueIdBytes& 
   config.deadline_ns = deadline;
   config.abort = stop;
   auto bootstrap = TRY(Bootstrap::join(config));
-  return assemble(*bootstrap, settings, deadline, stop);
+  return assemble(*bootstrap, settings, bootstrap->deadline_ns(), stop);
 }
 
 Result<std::vector<std::shared_ptr<Communicator>>> Communicator::create_all(int32_t nranks,
@@ -147,6 +150,7 @@ Result<ScheduleCache::Entry> Communicator::schedule_for(const PrepareRequest& re
   what.bytes = vector_elements(request, ranks_) * what.element_bytes;
   what.root = request.root;
   what.rank_order = request.op == kUserInOrder;
+  what.blocks = known_block_bytes(request);
   return schedule_for(what, request.options);
 }
 
@@ -228,25 +232,17 @@ ExpressCall Communicator::express_call(const Call& call, uint64_t number) {
   return express;
 }
 
-// The calling thread runs it if nobody else is at the engine; gives up after a budget of looks. Where ranks outnumber
-// processors it yields between looks: the ranks that it waits for may need its processor.
+// The calling thread runs it if nobody else is at the engine; gives up where a waiter would sleep.
 bool Communicator::run_express(ExpressCall& express) {
-  constexpr int kSpins = 4000;
-  constexpr int kYields = 400;
-  constexpr int kSpinsPerYield = 128;  // other work of the machine may have put a peer on this processor
+  constexpr int kLooksPerFailure = 100;
   if (engine_->pending() != 0 || !engine_->try_lock()) return false;
-  const bool crowded = engine_->crowded();
-  const int most = crowded ? kYields : kSpins;
+  Pause pause(engine_->patience());
   bool done = engine_->express()->poll(express);
-  for (int i = 0; !done && i < most && !(i % 100 == 99 && engine_->failed()); ++i) {
-    if (crowded || i % kSpinsPerYield == kSpinsPerYield - 1) {
-      ::sched_yield();
-    } else {
-      __builtin_ia32_pause();
-    }
+  while (!done && pause.pass() && !(pause.looks() % kLooksPerFailure == 0 && engine_->failed())) {
     done = engine_->express()->poll(express);
   }
   engine_->unlock();
+  if (done) pause.moved();
   return done;
 }
 
@@ -263,22 +259,29 @@ uint64_t Communicator::next_number(const Call& call) {
   return number;
 }
 
-void Communicator::skip(const Call& call, const Stream& stream) {
+std::optional<uint64_t> Communicator::number_ahead(const Call& call) {
+  if (call_check_ == nullptr || call.request.peer >= 0) return std::nullopt;
+  const MutexLock lock(submit_mutex_);
+  return next_number(call);
+}
+
+void Communicator::skip(const Call& call, const Stream& stream, std::optional<uint64_t> ahead) {
   const bool numbered = call_check_ != nullptr;
   if (!numbered && !log_enabled(LogLevel::kInfo, Subsystem::kCall)) return;
   const MutexLock lock(submit_mutex_);
-  log_call(call, stream, numbered);
-  if (numbered) next_number(call);
+  log_call(call, stream, numbered, ahead);
+  if (numbered && !ahead) next_number(call);
 }
 
 void Communicator::tell_place(const char* function) {
   if (call_check_ != nullptr) tell_call({next_number_++}, summary_of(function));
 }
 
-Operation* Communicator::bind(const Call& call, const std::shared_ptr<const Prepared>& prepared, bool over_board) {
+Operation* Communicator::bind(const Call& call, const std::shared_ptr<const Prepared>& prepared, bool over_board,
+                              std::optional<uint64_t> ahead) {
   if (memory_->bytes() != 0) check_memory(call);
   Operation* operation = engine_->acquire(prepared);
-  operation->bind(const_cast<void*>(call.send), call.recv, next_number(call),
+  operation->bind(const_cast<void*>(call.send), call.recv, ahead ? *ahead : next_number(call),
                   call.timeout_ns < 0 ? settings_.config.timeout_ns : call.timeout_ns);
   engine_->statistics().submitted(call.request.collective, bytes_of(call.request, call.sending, rank_, ranks_),
                                   over_board);
@@ -286,12 +289,12 @@ Operation* Communicator::bind(const Call& call, const std::shared_ptr<const Prep
   return operation;
 }
 
-Operation* Communicator::commit(const Call& call, const std::shared_ptr<const Prepared>& prepared,
-                                const Stream& stream) {
+Operation* Communicator::commit(const Call& call, const std::shared_ptr<const Prepared>& prepared, const Stream& stream,
+                                std::optional<uint64_t> ahead) {
   const MutexLock lock(submit_mutex_);
-  log_call(call, stream, true);
+  log_call(call, stream, true, ahead);
   const bool over_board = is_express(call);
-  Operation* operation = bind(call, prepared, over_board);
+  Operation* operation = bind(call, prepared, over_board, ahead);
   if (over_board) operation->make_express(express_call(call, operation->number()));
   return operation;
 }
@@ -305,7 +308,7 @@ void Communicator::committed() {
 // operation.
 Status Communicator::submit_express(const Call& call, const std::shared_ptr<Stream>& stream) {
   ExpressCall express = express_call(call, next_number_);
-  if (stream->idle() && run_express(express)) {
+  if (stream->idle() && !stream->failed() && run_express(express)) {
     next_number(call);
     engine_->statistics().ran_express(call.request.collective, bytes_of(call.request, false, rank_, ranks_));
     return {};
@@ -326,6 +329,7 @@ Status Communicator::check_open() const {
 
 Status Communicator::submit(const Call& call, const std::shared_ptr<Stream>& stream) {
   TRY(check_open());
+  TRY(stream->check_open());
   {
     const MutexLock lock(submit_mutex_);
     log_call(call, *stream, true);
@@ -392,38 +396,6 @@ void Communicator::hear_call(int32_t from, const std::string& letter) {
   if (call_check_ == nullptr) return;
   const Status same = call_check_->heard(from, letter);
   if (!same.ok()) engine_->fail(same.error());
-}
-
-// Another rank waits for this one's part of an operation.
-Answer Communicator::answer(const Question& question) {
-  const bool message = question.operation.peer >= 0;
-  OperationKey key = question.operation;
-  Answer answer;
-  answer.id = question.id;
-  {
-    const MutexLock lock(submit_mutex_);
-    if (message) {
-      key.peer = question.whose;
-      key.sending = !question.operation.sending;
-      answer.calls = (key.sending ? sent_ : received_)[key.peer];
-    } else {
-      answer.calls = next_number_;
-    }
-  }
-  Standing standing = engine_->standing(key);
-  using State = Standing::State;
-  if (standing.state == State::kActive) {
-    answer.state = Answer::State::kActive;
-  } else if (standing.state == State::kQueued) {
-    answer.state = Answer::State::kQueued;
-  } else {
-    const bool called = (key.number & ~kPointToPoint) < answer.calls;
-    answer.state = called ? Answer::State::kDone : Answer::State::kNotCalled;
-  }
-  answer.in = standing.in;
-  answer.awaited = standing.awaited;
-  answer.description = std::move(standing.description);
-  return answer;
 }
 
 }  // namespace trestle

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -44,6 +45,7 @@ struct SplitCall {
   uint64_t number = 0;  // of split_number()
   int32_t color = 0;    // kNoColor: not part of any
   int32_t key = 0;
+  bool has_place = true;  // for the handle; told to all ranks if not
   // Of the new communicator. What is wrong with them is told to all ranks, so that none waits.
   Result<CommunicatorSettings> settings;
 };
@@ -53,6 +55,7 @@ class MeshPoller;
 class StopFlags;
 struct Question;
 struct Answer;
+struct JoinReport;
 
 // How long an orderly end waits for its goodbye to leave this machine.
 inline constexpr int kGoodbyeMs = 1000;
@@ -99,11 +102,15 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // The same for a call that will be made again: its plans stay until release_call, whatever else is prepared.
   Status hold_call(const Call& call);
   void release_call(const Call& call) { cache_.unpin({call.request, call.sending}); }
-  // `stream`: that it will be put on.
-  Operation* commit(const Call& call, const std::shared_ptr<const Prepared>& prepared, const Stream& stream);
+  // The number that a call has to take before it is committed, because splits come behind it that do: only where calls
+  // are checked.
+  std::optional<uint64_t> number_ahead(const Call& call);
+  // `stream`: that it will be put on; `ahead`: of number_ahead().
+  Operation* commit(const Call& call, const std::shared_ptr<const Prepared>& prepared, const Stream& stream,
+                    std::optional<uint64_t> ahead);
   void committed();  // after the operations were put on streams
   // Instead of all that, for a call without any data: it is nothing, but where calls are checked it is compared too.
-  void skip(const Call& call, const Stream& stream);
+  void skip(const Call& call, const Stream& stream, std::optional<uint64_t> ahead = {});
 
   // The second ends early, with kAborted, when `stop` is raised; nothing fails by that.
   Status synchronize() { return synchronize(nullptr); }
@@ -115,6 +122,11 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // Waits for this rank's work, never for other ranks' destroy.
   void destroy(int linger_ms);
   void abort();
+  // The process exits, and nobody has destroyed this communicator (process_exit.h). tell_exit() tells the other ranks
+  // what was under way, if anything was, and ends it; exit() says goodbye, at most until `deadline_ns` of the monotonic
+  // clock. A Destroy that follows, or that another thread is in, does nothing more.
+  void tell_exit(int64_t deadline_ns);
+  void exit(int64_t deadline_ns);
 
   // Memory of the user that peers may map from now on; its id. Until deregister_memory() or destroy().
   Result<uint64_t> register_memory(const void* begin, size_t bytes);
@@ -137,36 +149,79 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Status calibrate(const CalibrationPlace& place, const std::atomic<bool>* stop);
   static uint64_t group_segment_bytes(const void* self, const std::vector<int32_t>& group);
 
+  // A call that waits for all ranks over the control mesh.
+  struct MeshWait {
+    OperationKey key;
+    uint64_t sequence = 0;
+    int64_t deadline_ns = 0;
+    int64_t timeout_ns = 0;
+    bool asked = false;  // who is to blame: past the deadline
+  };
+  // A split under way, for ranks that ask about it.
+  struct Making {
+    std::vector<int32_t> members;      // of the new communicator, by their ranks there; empty: not known yet
+    std::atomic<int32_t> awaited{-1};  // of them, by the one that makes it here
+    std::optional<Error> story;        // of a rank that does not go on
+  };
   struct SplitWait {
+    OperationKey key;
     int64_t deadline_ns;
+    int64_t timeout_ns;
     const std::atomic<bool>& stop;
   };
-  Result<std::vector<std::string>> gather(uint64_t sequence, std::string mine, const SplitWait& wait);
+  // The new communicator's side of a split.
+  struct Door;
+  Result<std::vector<std::string>> gather(uint64_t half, std::string mine, const SplitWait& wait);
   Result<std::vector<Part>> gather_parts(const SplitCall& call, const SplitWait& wait);
-  Result<std::shared_ptr<Communicator>> join_part(const SplitCall& call, const std::vector<Part>& parts,
+  Result<std::shared_ptr<Communicator>> join_part(const SplitCall& call, const std::vector<Part>& parts, Making& making,
                                                   const SplitWait& wait);
+  Result<std::shared_ptr<Communicator>> make_part(const SplitCall& call, Door& door, const SplitWait& wait);
+  Error blame_for_making(int32_t awaited, const Error& own, const SplitWait& wait);
+  Error failure_of_making(const Error& own);
+  void tell_end_of_making(const std::vector<int32_t>& members, uint64_t number, const JoinReport& report);
+  void hear_end_of_making(const std::string& letter);
+
+  // Past the deadline finds out who is to blame, once; the communicator fails with the answer.
+  void look_at_deadline(MeshWait& wait);
+  void end_inquiry(const OperationKey& key, Error error);
+  std::string late_text(int64_t timeout_ns, const std::string& call) const;
+  Answer answer_for_operation(const Question& question);
+  Answer answer_for_call(const OperationKey& key);
+  void tell_where(const Standing& standing, Answer& answer);
+  bool waits_in(const OperationKey& key);
+  std::optional<OperationKey> open_call();
+  void tell_of(const OperationKey& key, Answer& answer);
 
   bool is_express(const Call& call) const;
   ExpressCall express_call(const Call& call, uint64_t number);
   bool run_express(ExpressCall& express);
-  Operation* bind(const Call& call, const std::shared_ptr<const Prepared>& prepared, bool over_board)
-      TRESTLE_REQUIRES(submit_mutex_);
+  Operation* bind(const Call& call, const std::shared_ptr<const Prepared>& prepared, bool over_board,
+                  std::optional<uint64_t> ahead = {}) TRESTLE_REQUIRES(submit_mutex_);
   Status submit_express(const Call& call, const std::shared_ptr<Stream>& stream) TRESTLE_REQUIRES(submit_mutex_);
   Result<ScheduleCache::Entry> schedule_for(const PrepareRequest& request);
   Result<ScheduleCache::Entry> schedule_for(const SelectionRequest& what, const SharedOptions& options);
   Result<std::shared_ptr<const Prepared>> build(const Call& call);
   void check_memory(const Call& call);
   uint64_t next_number(const Call& call) TRESTLE_REQUIRES(submit_mutex_);
-  // Lines of the log. A call that is about to be submitted: `numbered` as next_number() will number it, or not at all.
-  void log_call(const Call& call, const Stream& stream, bool numbered) TRESTLE_REQUIRES(submit_mutex_) {
+  // Lines of the log. A call that is about to be submitted: `numbered` as next_number() will number it, unless it has
+  // its number, or not at all.
+  void log_call(const Call& call, const Stream& stream, bool numbered, std::optional<uint64_t> ahead = {})
+      TRESTLE_REQUIRES(submit_mutex_) {
     if (log_enabled(LogLevel::kInfo, Subsystem::kCall)) [[unlikely]]
-      say_call(call, stream, numbered);
+      say_call(call, stream, numbered, ahead);
   }
-  void say_call(const Call& call, const Stream& stream, bool numbered) TRESTLE_REQUIRES(submit_mutex_);
+  void say_call(const Call& call, const Stream& stream, bool numbered, std::optional<uint64_t> ahead)
+      TRESTLE_REQUIRES(submit_mutex_);
   void say_topology();
   void say_schedule(const PrepareRequest& request, const Schedule& schedule) const;
   void say_first_message(const Call& call) TRESTLE_REQUIRES(submit_mutex_);
   void remote_failure(const Error& error);
+  void peer_left(int32_t rank, bool by_exit);
+  // Bye to all, and the end of all connections; of transports that are in use until `give_up_ns` only by the process's
+  // end.
+  void leave(int linger_ms, int64_t give_up_ns, bool by_exit);
+  // "CommSplit", "operation 17 (allreduce ...)"; "": nothing.
+  std::string under_way(int64_t deadline_ns);
   Answer answer(const Question& question);
   // TRESTLE_CHECK: this rank makes a call, or another one has told of its own.
   void tell_call(const OperationKey& operation, const CallSummary& summary);
@@ -201,6 +256,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Mutex submit_mutex_;
   uint64_t next_number_ TRESTLE_GUARDED_BY(submit_mutex_) = 0;
   std::atomic<int> splitting_{0};  // exchanges of splits that use the mesh
+  Mutex splits_mutex_;
+  std::map<uint64_t, std::shared_ptr<Making>> splits_ TRESTLE_GUARDED_BY(splits_mutex_);  // by their numbers
   uint64_t next_split_ TRESTLE_GUARDED_BY(submit_mutex_) = 0;
   std::vector<uint64_t> sent_ TRESTLE_GUARDED_BY(submit_mutex_);  // point-to-point messages per peer
   std::vector<uint64_t> received_ TRESTLE_GUARDED_BY(submit_mutex_);

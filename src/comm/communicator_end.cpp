@@ -1,17 +1,21 @@
 // The end of communicators: finalize, destroy, abort.
+#include <sched.h>
+
 #include <algorithm>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "comm/communicator.h"
 #include "comm/mesh_poller.h"
+#include "comm/mesh_sequence.h"
+#include "comm/process_exit.h"
 #include "comm/statistics_text.h"
 
 namespace trestle {
 
 namespace {
 
-constexpr uint64_t kFinalizeBarrier = 0;
+constexpr int64_t kLetGoNs = 1'000'000'000;
 
 }  // namespace
 
@@ -19,7 +23,7 @@ constexpr uint64_t kFinalizeBarrier = 0;
 struct Communicator::Finalization {
   Communicator* communicator;
   const std::atomic<bool>* stop;
-  int64_t deadline_ns = kNoDeadline;
+  MeshWait wait = {};
   bool ended = false;
   Status status = {};
 
@@ -32,38 +36,29 @@ struct Communicator::Finalization {
     if (status.ok()) status = communicator->synchronize(stop);
     ended = !status.ok();
     if (ended) return;
-    deadline_ns = deadline_of(communicator->settings_);
+    wait.key.kind = CallKind::kFinalize;
+    wait.sequence = kFinalizeBarrier;
+    wait.deadline_ns = deadline_of(communicator->settings_);
+    wait.timeout_ns = communicator->settings_.config.timeout_ns;
     communicator->mesh_->mesh().start_barrier(kFinalizeBarrier);
   }
 
   void look() {
     if (ended) return;
     const Result<bool> done = communicator->mesh_->mesh().barrier_done(kFinalizeBarrier);
-    if (communicator->engine_->failed()) {
+    if (done.ok() && done.value()) {
+      communicator->finalized_ = true;  // all ranks are: what happens to one of them now is no failure of this
+    } else if (communicator->engine_->failed()) {
       status = *communicator->failure();
     } else if (!done.ok()) {
-      status = done.error();
-    } else if (done.value()) {
-      communicator->finalized_ = true;
+      communicator->remote_failure(done.error());  // the mesh's story, which it tells on another thread
+      status = *communicator->failure();
     } else if (stop != nullptr && *stop) {
       status = Error{Code::kAborted, "CommFinalize of communicator " + communicator->name_ + " was ended"};
-    } else if (monotonic_clock().now_ns() > deadline_ns) {
-      status = give_up();
     } else {
-      return;
+      return communicator->look_at_deadline(wait);  // the communicator fails soon
     }
     ended = true;
-  }
-
-  Error give_up() const {
-    std::string missing;
-    for (const int32_t r : communicator->mesh_->mesh().missing(kFinalizeBarrier, true)) {
-      missing += (missing.empty() ? "" : ", ") + communicator->names_[r];
-    }
-    Error error{Code::kTimeout,
-                communicator->names_[communicator->rank_] + ": CommFinalize was not called in time by " + missing};
-    communicator->engine_->fail(error);
-    return error;
   }
 };
 
@@ -92,20 +87,57 @@ Status Communicator::finalize(const std::atomic<bool>* stop) {
   return finalize_together({shared_from_this()}, stop);
 }
 
+void Communicator::leave(int linger_ms, int64_t give_up_ns, bool by_exit) {
+  {
+    const Progress::Company company;
+    engine_->close(engine_->failed() ? 0 : linger_ms, give_up_ns);
+  }
+  Progress::process().remove(engine_.get());
+  Progress::process().remove(mesh_.get());
+  mesh_->leave(linger_ms, by_exit);
+  forget_at_exit(this);
+}
+
 void Communicator::destroy(int linger_ms) {
   if (closed_.exchange(true)) return;
   Progress::process().wait([this] { return engine_->pending() == 0 && splitting_ == 0; }, [this] { return engine_; });
   if (log_enabled(LogLevel::kInfo, Subsystem::kInit)) {
     LOG(kInfo, kInit, "%s: %s", names_[rank_].c_str(), to_text(engine_->statistics().read(), topology_).c_str());
   }
-  {
-    const Progress::Company company;
-    engine_->close(engine_->failed() ? 0 : linger_ms);
-  }
+  leave(linger_ms, kNoDeadline, false);
   memory_->clear();
-  Progress::process().remove(engine_.get());
-  Progress::process().remove(mesh_.get());
-  mesh_->leave(linger_ms);
+  engine_->free_transports();
+  // A thread that looked at all engines at this moment lets go of this one at once; its descriptors go with it then.
+  const int64_t until = monotonic_clock().now_ns() + kLetGoNs;
+  while (engine_.use_count() > 1 && monotonic_clock().now_ns() < until) ::sched_yield();
+}
+
+std::string Communicator::under_way(int64_t deadline_ns) {
+  if (splitting_ != 0) return "CommSplit";
+  if (engine_->pending() != 0) return engine_->open_operation(deadline_ns);
+  return finalizing_ && !finalized_ ? "CommFinalize" : "";
+}
+
+void Communicator::tell_exit(int64_t deadline_ns) {
+  if (engine_->failed()) return;  // they have heard that
+  const std::string what = under_way(deadline_ns);
+  if (what.empty()) return;
+  const Error error{Code::kRemoteError,
+                    names_[rank_] + " exited without CommDestroy while " + what + " was under way on it"};
+  mesh_->mesh().flood_error(error, rank_);
+  engine_->fail({Code::kAborted, error.message});
+}
+
+void Communicator::exit(int64_t deadline_ns) {
+  if (closed_.exchange(true)) return;
+  const int64_t left_ms = (deadline_ns - monotonic_clock().now_ns()) / 1'000'000;
+  leave(static_cast<int>(std::max<int64_t>(left_ms, 1)), deadline_ns, true);
+}
+
+// What this rank waits for from there will not come, if it is not here.
+void Communicator::peer_left(int32_t rank, bool by_exit) {
+  const char* const how = by_exit ? " exited without CommDestroy" : " has left the communicator";
+  engine_->peer_left(rank, names_[rank] + how);
 }
 
 void Communicator::abort() {

@@ -115,7 +115,7 @@ void Communicator::say_schedule(const PrepareRequest& request, const Schedule& s
   const bool own_policy = request.options && request.options->schedule;
   log_message(LogLevel::kInfo, "%s: policy %s, predicted %.1f us", what.text.c_str(),
               (own_policy ? *request.options->schedule : settings_.config.schedule).c_str(),
-              static_cast<double>(predict_ns(schedule, topology_)) / 1000.0);
+              static_cast<double>(predict_ns(schedule, topology_, known_block_bytes(request))) / 1000.0);
   log_lines(to_string(schedule, topology_));
 }
 
@@ -128,10 +128,11 @@ void Communicator::say_first_message(const Call& call) {
               static_cast<unsigned long long>(segment_bytes_[rank_][peer]));
 }
 
-void Communicator::say_call(const Call& call, const Stream& stream, bool numbered) {
+void Communicator::say_call(const Call& call, const Stream& stream, bool numbered, std::optional<uint64_t> ahead) {
   if (call.measuring) return;
   const int32_t peer = call.request.peer;
-  const uint64_t number = peer < 0 ? next_number_ : (call.sending ? sent_ : received_)[static_cast<size_t>(peer)];
+  const uint64_t next = peer < 0 ? next_number_ : (call.sending ? sent_ : received_)[static_cast<size_t>(peer)];
+  const uint64_t number = ahead.value_or(next);
   const std::string place =
       numbered ? (peer < 0 ? "operation " : "message ") + std::to_string(number) : "nothing to move";
   log_message(LogLevel::kInfo, "%s: communicator %s rank %d of %d %s%s stream %s", function_of(call), name_.c_str(),

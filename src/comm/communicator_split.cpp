@@ -1,13 +1,21 @@
 // Communicators made of some ranks of another one, without an id that travels outside: the ranks tell each other
-// colours and keys over the control mesh, the first rank of each colour where it listens. The secret and the name of
-// the new job are derived from the old ones, so neither is sent, and nobody but ranks of the parent can come in.
+// colours and keys over the control mesh, then where each of them listens. The secret and the name of the new job are
+// derived from the old ones, so neither is sent, and nobody but ranks of the parent can come in.
+//
+// While the new communicator is made its ranks stay ranks of the parent: whoever dies or stands still then fails the
+// parent, and is asked and named over the parent's control mesh.
 #include <algorithm>
 #include <map>
 
 #include "base/clock.h"
+#include "base/fork.h"
 #include "comm/bootstrap/byte_text.h"
+#include "comm/bootstrap/dissemination.h"
+#include "comm/bootstrap/meeting.h"
 #include "comm/communicator.h"
+#include "comm/letter_kind.h"
 #include "comm/mesh_poller.h"
+#include "comm/mesh_sequence.h"
 #include "comm/stop_flags.h"
 #include "transport/auth/handshake.h"
 
@@ -15,23 +23,20 @@ namespace trestle {
 
 namespace {
 
-// Numbers of the control mesh's all-gathers; those of bootstrap begin at 2^62. Every split takes two.
-constexpr uint64_t kFirstSplit = uint64_t{1} << 61;
 constexpr size_t kMostSentence = 1000;
+constexpr int64_t kCauseNs = 1'000'000'000;  // how long the parent's story is waited for
 
-// Where the ranks of one colour meet, told by its first rank.
+// Where a rank waits for its neighbours.
 struct Place {
   Code code = Code::kSuccess;  // else it could not make one
-  std::string ip;              // "": in its process
-  uint16_t port = 0;
+  std::string address;         // "": in its process
   std::string sentence;
 };
 
 std::string encode(const Place& place) {
   return ByteWriter()
       .integer(static_cast<uint8_t>(place.code))
-      .text(place.ip)
-      .integer(place.port)
+      .text(place.address)
       .text(place.sentence.substr(0, kMostSentence))
       .take();
 }
@@ -40,10 +45,9 @@ Result<Place> decode_place(const std::string& bytes, const std::string& teller) 
   ByteReader in(bytes);
   Place place;
   place.code = static_cast<Code>(in.integer<uint8_t>());
-  place.ip = in.text(64);
-  place.port = in.integer<uint16_t>();
+  place.address = in.text(256);
   place.sentence = in.text(kMostSentence);
-  if (!in.at_end()) return Error{Code::kRemoteError, "CommSplit: " + teller + " did not say where its ranks meet"};
+  if (!in.at_end()) return Error{Code::kRemoteError, "CommSplit: " + teller + " did not say where it listens"};
   return place;
 }
 
@@ -53,8 +57,8 @@ struct Lobbies {
   std::map<JobId, std::vector<std::unique_ptr<Bootstrap>>> seats TRESTLE_GUARDED_BY(mutex);
 
   static Lobbies& of_process() {
-    static auto* const lobbies = new Lobbies;  // outlives every thread that may still call
-    return *lobbies;
+    static constinit PerProcess<Lobbies> lobbies;
+    return lobbies.get();
   }
 };
 
@@ -90,19 +94,7 @@ class Lobby {
 };
 
 Place refused(const Error& error) {
-  return {error.code, "", 0, error.message};
-}
-
-Place open_lobby(const BootstrapConfig& config, const JobId& job, std::unique_ptr<Lobby>& lobby) {
-  auto seats = Bootstrap::join_in_process(config);
-  if (!seats.ok()) return refused(seats.error());
-  lobby = std::make_unique<Lobby>(job, std::move(seats).value());
-  return {};
-}
-
-Place open_door(const Result<UniqueId>& held) {
-  if (!held.ok()) return refused(held.error());
-  return {Code::kSuccess, held.value().ip, held.value().port, ""};
+  return {error.code, "", error.message};
 }
 
 }  // namespace
@@ -112,10 +104,17 @@ struct Communicator::Part {
   int32_t color = 0;
   int32_t key = 0;
   uint64_t process = 0;
-  std::string refusal;  // a sentence: it cannot take part
+  bool has_place = true;  // for the handle
+  std::string refusal;    // a sentence: it cannot take part
 
   std::string encoded() const {
-    return ByteWriter().integer(color).integer(key).integer(process).text(refusal.substr(0, kMostSentence)).take();
+    return ByteWriter()
+        .integer(color)
+        .integer(key)
+        .integer(process)
+        .integer(static_cast<uint8_t>(has_place))
+        .text(refusal.substr(0, kMostSentence))
+        .take();
   }
   static Result<Part> decode(const std::string& bytes, const std::string& teller) {
     ByteReader in(bytes);
@@ -123,6 +122,7 @@ struct Communicator::Part {
     part.color = in.integer<int32_t>();
     part.key = in.integer<int32_t>();
     part.process = in.integer<uint64_t>();
+    part.has_place = in.integer<uint8_t>() != 0;
     part.refusal = in.text(kMostSentence);
     if (!in.at_end()) return Error{Code::kRemoteError, "CommSplit: " + teller + " did not say its colour"};
     return part;
@@ -135,37 +135,35 @@ uint64_t Communicator::split_number() {
   return next_split_++;
 }
 
-Result<std::vector<std::string>> Communicator::gather(uint64_t sequence, std::string mine, const SplitWait& wait) {
+Result<std::vector<std::string>> Communicator::gather(uint64_t half, std::string mine, const SplitWait& wait) {
   struct Stay {  // destroy() waits for its end, which is soon then
     std::atomic<int>& stays;
     explicit Stay(std::atomic<int>& all) : stays(all) { ++stays; }
     ~Stay() { --stays; }
   } const stay(splitting_);
   ControlMesh& mesh = mesh_->mesh();
-  mesh.start_all_gather(sequence, std::move(mine));
+  MeshWait at_mesh{wait.key, sequence_of_split(wait.key.number, half), wait.deadline_ns, wait.timeout_ns, false};
+  mesh.start_all_gather(at_mesh.sequence, std::move(mine));
   std::vector<std::string> blobs;
   Status status;
   const auto look = [&] {
     // A wait may look once more after the end, when the mesh has forgotten all about it.
     if (!blobs.empty() || !status.ok()) return true;
-    Result<std::vector<std::string>> result = mesh.all_gather_result(sequence);
+    Result<std::vector<std::string>> result = mesh.all_gather_result(at_mesh.sequence);
     if (result.ok() && !result.value().empty()) {
       blobs = std::move(result).value();
       return true;
     }
+    // The mesh has failed, and tells its story on another thread: this one must not return before it.
+    if (!result.ok()) remote_failure(result.error());
     if (engine_->failed()) {
       status = *failure();
-    } else if (!result.ok()) {
-      status = result.error();
     } else if (wait.stop) {
       status = Error{Code::kAborted, "CommSplit of " + name_ + " was aborted"};
     } else if (closed_) {
       status = Error{Code::kInvalidUsage, "CommSplit: communicator " + name_ + " was destroyed meanwhile"};
-    } else if (monotonic_clock().now_ns() > wait.deadline_ns) {
-      std::string missing;
-      for (const int32_t r : mesh.missing(sequence, false)) missing += (missing.empty() ? "" : ", ") + names_[r];
-      status = Error{Code::kTimeout, names_[rank_] + ": CommSplit was not called in time by " + missing};
-      engine_->fail(status.error());
+    } else {
+      look_at_deadline(at_mesh);  // the communicator fails soon
     }
     return !status.ok();
   };
@@ -175,13 +173,17 @@ Result<std::vector<std::string>> Communicator::gather(uint64_t sequence, std::st
 }
 
 Result<std::vector<Communicator::Part>> Communicator::gather_parts(const SplitCall& call, const SplitWait& wait) {
-  Part mine{call.color, call.key, process_token(), call.settings.ok() ? "" : call.settings.error().message};
-  const auto blobs = TRY(gather(kFirstSplit + 2 * call.number, mine.encoded(), wait));
-  if (!call.settings.ok()) return call.settings.error();  // the own sentence goes before those of others
+  Part mine{call.color, call.key, process_token(), call.has_place,
+            call.settings.ok() ? "" : call.settings.error().message};
+  const auto blobs = TRY(gather(0, mine.encoded(), wait));
+  // The own sentence goes before those of others.
+  if (!call.has_place) return Error{Code::kInvalidArgument, "CommSplit: newcomm is NULL"};
+  if (!call.settings.ok()) return call.settings.error();
   std::vector<Part> parts;
   for (int32_t r = 0; r < ranks_; ++r) {
     parts.push_back(TRY(Part::decode(blobs[r], names_[r])));
     const Part& part = parts.back();
+    if (!part.has_place) return Error{Code::kInvalidArgument, "CommSplit: " + names_[r] + " passed newcomm NULL"};
     if (!part.refusal.empty())
       return Error{Code::kRemoteError, "CommSplit: " + names_[r] + " cannot take part: " + part.refusal};
     if (part.color < 0 && part.color != kNoColor)
@@ -191,54 +193,172 @@ Result<std::vector<Communicator::Part>> Communicator::gather_parts(const SplitCa
   return parts;
 }
 
+// Where the ranks of the new communicator come together.
+struct Communicator::Door {
+  const std::vector<int32_t>& members;
+  std::atomic<int32_t>& awaited;
+  int32_t me = 0;
+  bool one_process = false;
+  BootstrapConfig config;
+  Meeting meeting;
+  std::unique_ptr<Lobby> lobby;
+
+  int32_t size() const { return static_cast<int32_t>(members.size()); }
+  // This rank's part.
+  Place open(const std::string& ip) {
+    const Status opened = one_process ? open_lobby() : listen(ip);
+    if (!opened.ok()) return refused(opened.error());
+    return {Code::kSuccess, one_process ? "" : format_address(meeting.listener.address), ""};
+  }
+  Status open_lobby() {
+    if (me == 0) lobby = std::make_unique<Lobby>(meeting.job, TRY(Bootstrap::join_in_process(config)));
+    return {};
+  }
+  Status listen(const std::string& ip) {
+    const SocketAddress at = TRY(parse_address(ip.find(':') == std::string::npos ? ip + ":1" : "[" + ip + "]:1"));
+    meeting.listener = TRY(listen_for_neighbours(config, at));
+    return {};
+  }
+};
+
 Result<std::shared_ptr<Communicator>> Communicator::join_part(const SplitCall& call, const std::vector<Part>& parts,
-                                                              const SplitWait& wait) {
-  const CommunicatorSettings& settings = call.settings.value();
+                                                              Making& making, const SplitWait& wait) {
   std::vector<int32_t> members;  // by rank of the new communicator
   for (int32_t r = 0; r < ranks_; ++r) {
     if (parts[r].color == call.color && call.color != kNoColor) members.push_back(r);
   }
   std::stable_sort(members.begin(), members.end(), [&](int32_t a, int32_t b) { return parts[a].key < parts[b].key; });
-  const auto size = static_cast<int32_t>(members.size());
-  const auto me = static_cast<int32_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
-  const bool one_process = std::all_of(members.begin(), members.end(),
-                                       [&](int32_t r) { return parts[r].process == parts[members[0]].process; });
+  {
+    const MutexLock lock(splits_mutex_);
+    making.members = members;
+  }
+  Door door{members, making.awaited, 0, false, {}, {}, nullptr};
+  door.me = static_cast<int32_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
+  door.one_process = std::all_of(members.begin(), members.end(),
+                                 [&](int32_t r) { return parts[r].process == parts[members[0]].process; });
   const std::string label = "split " + std::to_string(call.number) + " colour " + std::to_string(call.color);
-  UniqueId id;
-  id.job = job_id(to_hex(job_) + " " + label);
-  const std::vector<std::byte> secret = derive_secret(secret_, label);
-  std::copy_n(secret.begin(), std::min(secret.size(), id.secret.size()), id.secret.begin());
-  Place place;
-  std::unique_ptr<Lobby> lobby;
-  if (size != 0 && me == 0) {
-    const BootstrapConfig config = bootstrap_config(settings.config, size, 0, UniqueIdBytes{});
-    place = one_process ? open_lobby(config, id.job, lobby)
-                        : open_door(hold_meeting(config, local_ip_, id, settings.config.timeout_ns));
+  door.meeting.job = job_id(to_hex(job_) + " " + label);
+  door.meeting.secret = derive_secret(secret_, label);
+  door.config = bootstrap_config(call.settings.value().config, door.size(), door.me, UniqueIdBytes{});
+  const auto places = TRY(gather(1, encode(members.empty() ? Place{} : door.open(local_ip_)), wait));
+  if (members.empty()) return std::shared_ptr<Communicator>();
+  std::vector<std::string> addresses;
+  for (const int32_t r : members) {
+    Place place = TRY(decode_place(places[r], names_[r]));
+    if (place.code != Code::kSuccess)
+      return Error{r == rank_ ? place.code : Code::kRemoteError, "CommSplit: " + names_[r] + ": " + place.sentence};
+    addresses.push_back(std::move(place.address));
   }
-  const auto places = TRY(gather(kFirstSplit + 2 * call.number + 1, encode(place), wait));
-  if (size == 0) return std::shared_ptr<Communicator>();
-  const std::string& teller = names_[members[0]];
-  place = TRY(decode_place(places[members[0]], teller));
-  if (place.code != Code::kSuccess)
-    return Error{me == 0 ? place.code : Code::kRemoteError, "CommSplit: " + teller + ": " + place.sentence};
-  if (!one_process) {
-    id.ip = place.ip;
-    id.port = place.port;
-    return create(TRY(encode(id)), size, me, settings, &wait.stop);
+  for (int k = 0; k < dissemination_steps(door.size()); ++k) {
+    door.meeting.addresses.push_back(addresses[static_cast<size_t>((door.me + (int64_t{1} << k)) % door.size())]);
   }
-  const std::unique_ptr<Bootstrap> seat = Lobby::take(id.job, me);
-  if (seat == nullptr) return Error{Code::kRemoteError, "CommSplit: " + teller + " gave up meanwhile"};
-  seat->set_abort(&wait.stop);
-  return assemble(*seat, settings, wait.deadline_ns, &wait.stop);
+  Result<std::shared_ptr<Communicator>> made = make_part(call, door, wait);
+  if (!made.ok()) return failure_of_making(made.error());
+  return made;
+}
+
+Result<std::shared_ptr<Communicator>> Communicator::make_part(const SplitCall& call, Door& door,
+                                                              const SplitWait& wait) {
+  const CommunicatorSettings& settings = call.settings.value();
+  const int64_t deadline_ns = deadline_of(settings);
+  std::unique_ptr<Bootstrap> bootstrap;
+  if (door.one_process) {
+    bootstrap = Lobby::take(door.meeting.job, door.me);
+    // That one's own failure: a process does not die alone, so it is none of this communicator's.
+    if (bootstrap == nullptr)
+      return Error{Code::kSystemError, "CommSplit: " + names_[door.members[0]] + " gave up meanwhile"};
+    bootstrap->set_abort(&wait.stop);
+  } else {
+    door.config.deadline_ns = deadline_ns;
+    door.config.abort = &wait.stop;
+    for (const int32_t r : door.members) door.config.names.push_back(names_[r]);
+    door.config.awaited = &door.awaited;
+    door.meeting.name_of = [names = door.config.names](int32_t rank) { return names[static_cast<size_t>(rank)]; };
+    door.meeting.report = [&](const JoinReport& report) { tell_end_of_making(door.members, wait.key.number, report); };
+    door.meeting.failure = [&]() -> Status {
+      const MutexLock lock(splits_mutex_);
+      const auto& story = splits_[wait.key.number]->story;
+      if (story) return *story;
+      return {};
+    };
+    door.config.on_overdue = [&](int32_t awaited, const Error& own) {
+      return blame_for_making(awaited < 0 ? -1 : door.members[static_cast<size_t>(awaited)], own, wait);
+    };
+    bootstrap = TRY(Bootstrap::join_at(door.config, std::move(door.meeting)));
+  }
+  return assemble(*bootstrap, settings, deadline_ns, &wait.stop);
+}
+
+// Why a rank does not go on, to those that may not be connected with it yet.
+void Communicator::tell_end_of_making(const std::vector<int32_t>& members, uint64_t number, const JoinReport& report) {
+  if (report.error.code == Code::kSuccess) return;
+  ByteWriter out;
+  out.integer(static_cast<uint8_t>(LetterKind::kEndOfMaking)).integer(number);
+  out.integer(static_cast<int32_t>(report.error.code)).text(report.error.message.substr(0, kMostSentence));
+  const std::string letter = out.take();
+  for (const int32_t r : members) {
+    if (r != rank_) mesh_->mesh().send_letter(r, letter);
+  }
+}
+
+void Communicator::hear_end_of_making(const std::string& letter) {
+  ByteReader in(letter);
+  in.integer<uint8_t>();
+  const auto number = in.integer<uint64_t>();
+  const auto code = in.integer<int32_t>();
+  const std::string sentence(in.text(kMostSentence));
+  if (!in.at_end() || code <= 0 || code > static_cast<int>(kLastCode)) return;
+  const MutexLock lock(splits_mutex_);
+  const auto split = splits_.find(number);
+  if (split != splits_.end() && !split->second->story) split->second->story = Error{static_cast<Code>(code), sentence};
+}
+
+// The new communicator was not made in time. Its ranks answer over this one's mesh, however far they have come.
+Error Communicator::blame_for_making(int32_t awaited, const Error& own, const SplitWait& wait) {
+  bool asked = false;
+  const Overdue overdue{
+      wait.key, awaited, wait.timeout_ns,
+      late_text(wait.timeout_ns, "CommSplit, making the new communicator, awaiting rank ") + std::to_string(awaited)};
+  if (awaited < 0 || awaited == rank_) engine_->fail(own);
+  Progress::process().wait(
+      [&] {
+        if (engine_->failed() || closed_) return true;
+        asked = asked || mesh_->inquire(overdue);
+        return false;
+      },
+      [this] { return engine_; });
+  return engine_->failed() ? *failure() : own;
+}
+
+// A rank that dies or stands still while the new communicator is made fails this one, whose other ranks hear of it by
+// the number that they know. What is wrong with the new one alone leaves this one as it is.
+Error Communicator::failure_of_making(const Error& own) {
+  if (own.code == Code::kRemoteError || own.code == Code::kTimeout) {
+    const int64_t until = monotonic_clock().now_ns() + kCauseNs;
+    Progress::process().wait([&] { return engine_->failed() || closed_ || monotonic_clock().now_ns() >= until; },
+                             [this] { return engine_; });
+    if (!closed_) engine_->fail(own);
+  }
+  return engine_->failed() ? *failure() : own;
 }
 
 Result<std::shared_ptr<Communicator>> Communicator::split(const SplitCall& call, std::atomic<bool>& stop) {
   const StopFlags::Registration registered(*stops_, stop);
-  const SplitWait wait{deadline_of(call.settings.ok() ? call.settings.value() : settings_), stop};
-  const std::vector<Part> parts = TRY(gather_parts(call, wait));
-  auto made = join_part(call, parts, wait);
-  // What this communicator has heard is the cause, and its sentence names the rank as the caller knows it.
-  if (!made.ok() && engine_->failed()) return *failure();
+  const CommunicatorSettings& settings = call.settings.ok() ? call.settings.value() : settings_;
+  const auto making = std::make_shared<Making>();
+  {
+    const MutexLock lock(splits_mutex_);
+    splits_[call.number] = making;
+  }
+  const SplitWait wait{
+      {call.number, -1, false, CallKind::kSplit}, deadline_of(settings), settings.config.timeout_ns, stop};
+  auto made = [&]() -> Result<std::shared_ptr<Communicator>> {
+    return join_part(call, TRY(gather_parts(call, wait)), *making, wait);
+  }();
+  {
+    const MutexLock lock(splits_mutex_);
+    splits_.erase(call.number);
+  }
   return made;
 }
 

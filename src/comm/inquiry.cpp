@@ -5,6 +5,7 @@
 
 #include "comm/bootstrap/byte_text.h"
 #include "comm/letter_kind.h"
+#include "transport/transport.h"
 
 namespace trestle {
 
@@ -17,6 +18,7 @@ constexpr size_t kNamedLinks = 3;  // of a long chain: the first ones, then the 
 
 void put(ByteWriter& out, const OperationKey& key) {
   out.integer(key.number).integer(key.peer).integer(static_cast<uint8_t>(key.sending));
+  out.integer(static_cast<uint8_t>(key.kind));
 }
 
 OperationKey take_key(ByteReader& in) {
@@ -24,15 +26,23 @@ OperationKey take_key(ByteReader& in) {
   key.number = in.integer<uint64_t>();
   key.peer = in.integer<int32_t>();
   key.sending = in.integer<uint8_t>() != 0;
+  key.kind = static_cast<CallKind>(in.integer<uint8_t>());
   return key;
+}
+
+bool is_sane(const OperationKey& key, int32_t ranks) {
+  return key.peer >= -1 && key.peer < ranks && key.kind <= CallKind::kCreation;
 }
 
 std::string rank_text(int32_t rank) {
   return "rank " + std::to_string(rank);
 }
 
-// "operation 5", "message 2 to rank 1"
+// "operation 5", "message 2 to rank 1", "CommSplit"
 std::string text_of(const OperationKey& key) {
+  if (key.kind == CallKind::kSplit) return "CommSplit";
+  if (key.kind == CallKind::kFinalize) return "CommFinalize";
+  if (key.kind == CallKind::kCreation) return "the making of the communicator";
   const std::string number = std::to_string(key.number & ~kPointToPoint);
   if (key.peer < 0) return "operation " + number;
   return "message " + number + (key.sending ? " to rank " : " from rank ") + std::to_string(key.peer);
@@ -53,7 +63,14 @@ std::string encode(const Answer& answer) {
   out.integer(answer.calls).integer(static_cast<uint8_t>(answer.in.has_value()));
   put(out, answer.in.value_or(OperationKey{}));
   out.integer(answer.awaited).text(std::string_view(answer.description).substr(0, kMostDescription));
+  out.text(std::string_view(answer.awaited_name).substr(0, kMostDescription));
   return out.take();
+}
+
+bool is_of_inquiry(const std::string& letter) {
+  if (letter.empty()) return false;
+  const auto kind = static_cast<LetterKind>(letter[0]);
+  return kind == LetterKind::kQuestion || kind == LetterKind::kAnswer;
 }
 
 std::optional<Question> decode_question(const std::string& letter, int32_t ranks) {
@@ -63,8 +80,7 @@ std::optional<Question> decode_question(const std::string& letter, int32_t ranks
   question.id = in.integer<uint32_t>();
   question.whose = in.integer<int32_t>();
   question.operation = take_key(in);
-  const bool sane = in.at_end() && question.whose >= 0 && question.whose < ranks && question.operation.peer >= -1 &&
-                    question.operation.peer < ranks;
+  const bool sane = in.at_end() && question.whose >= 0 && question.whose < ranks && is_sane(question.operation, ranks);
   return sane ? std::optional(question) : std::nullopt;
 }
 
@@ -79,8 +95,9 @@ std::optional<Answer> decode_answer(const std::string& letter, int32_t ranks) {
   const OperationKey key = take_key(in);
   answer.awaited = in.integer<int32_t>();
   answer.description = in.text(kMostDescription);
+  answer.awaited_name = in.text(kMostDescription);
   if (!in.at_end() || state > static_cast<uint8_t>(Answer::State::kDone)) return {};
-  if (answer.awaited < -1 || answer.awaited >= ranks || key.peer < -1 || key.peer >= ranks) return {};
+  if (answer.awaited < -1 || answer.awaited >= ranks || !is_sane(key, ranks)) return {};
   answer.state = static_cast<Answer::State>(state);
   if (busy) answer.in = key;
   return answer;
@@ -90,6 +107,7 @@ Inquiry::Letter Inquiry::ask(int32_t rank, const OperationKey& operation, int32_
   asked_.push_back(rank);
   asked_about_ = operation;
   asked_for_ = whose;
+  asked_ns_ = now_ns;
   answer_due_ns_ = std::min(now_ns + patience_ns_, end_ns_);
   return {rank, {++id_, operation, whose}};
 }
@@ -99,6 +117,7 @@ Inquiry::Letter Inquiry::begin(const Overdue& overdue, int64_t now_ns) {
   overdue_ = overdue;
   concluded_ = false;
   asked_.clear();
+  culprit_.clear();
   patience_ns_ = std::clamp(overdue.timeout_ns / 2, kLeastPatienceNs, kMostPatienceNs);
   end_ns_ = now_ns + 2 * patience_ns_;
   return ask(overdue.awaited, overdue.operation, rank_, now_ns);
@@ -107,6 +126,10 @@ Inquiry::Letter Inquiry::begin(const Overdue& overdue, int64_t now_ns) {
 std::optional<Inquiry::Letter> Inquiry::answered(int32_t from, const Answer& answer, int64_t now_ns) {
   const MutexLock lock(mutex_);
   if (!overdue_ || concluded_ || answer.id != id_ || from != asked_.back()) return {};
+  if (answer.awaited >= 0 && !answer.awaited_name.empty()) {
+    std::string& name = names_[static_cast<size_t>(answer.awaited)];
+    if (name == rank_text(answer.awaited)) name = answer.awaited_name;
+  }
   // Who is in an operation of its own and awaits somebody is not where the chain ends, unless it closes a circle.
   if (!answer.in || answer.awaited < 0 || answer.awaited == from) {
     conclude(end_of_chain(from, answer));
@@ -118,6 +141,11 @@ std::optional<Inquiry::Letter> Inquiry::answered(int32_t from, const Answer& ans
   return {};
 }
 
+bool Inquiry::open() const {
+  const MutexLock lock(mutex_);
+  return overdue_.has_value();
+}
+
 int64_t Inquiry::due_ns() const {
   const MutexLock lock(mutex_);
   if (!overdue_) return std::numeric_limits<int64_t>::max();
@@ -127,30 +155,41 @@ int64_t Inquiry::due_ns() const {
 std::optional<Inquiry::Verdict> Inquiry::take_verdict(int64_t now_ns) {
   const MutexLock lock(mutex_);
   if (!overdue_ || (!concluded_ && now_ns < answer_due_ns_)) return {};
-  if (!concluded_)
-    conclude(names_[static_cast<size_t>(asked_.back())] +
-             " does not say what it waits for: it is stopped or overloaded, or its host is");
-  Verdict verdict{overdue_->operation, overdue_->sentence + words_};
+  Verdict verdict;
+  verdict.operation = overdue_->operation;
+  verdict.culprit = concluded_ ? culprit_ : names_[static_cast<size_t>(asked_.back())];
+  if (!concluded_) {
+    verdict.silent = asked_.back();
+    verdict.silent_ns = now_ns - asked_ns_;
+  }
+  verdict.rest = "; " + overdue_->sentence + chain();
   overdue_.reset();
   return verdict;
 }
 
-void Inquiry::conclude(const std::string& words) {
-  words_ = "; " + chain() + words;
+std::string Inquiry::Verdict::sentence() const {
+  if (silent < 0) return culprit + rest;
+  std::string known = " is frozen or very slow: it does not answer on the control mesh";
+  if (host_answers) known += *host_answers ? ", its host does" : ", and neither does its host";
+  return culprit + known + rest;
+}
+
+void Inquiry::conclude(std::string culprit) {
+  culprit_ = std::move(culprit);
   concluded_ = true;
 }
 
-// "rank 3 awaits rank 2, that one rank 1: "
+// "; rank 3 awaits rank 2, that one rank 1"
 std::string Inquiry::chain() const {
   if (asked_.size() < 2) return "";
-  std::string text = rank_text(asked_[0]) + " awaits " + rank_text(asked_[1]);
+  std::string text = "; " + rank_text(asked_[0]) + " awaits " + rank_text(asked_[1]);
   const size_t last = asked_.size() - 1;
   for (size_t i = 2; i < asked_.size(); ++i) {
     if (i >= kNamedLinks && i < last) continue;
     if (i > kNamedLinks) text += ", and so on over " + std::to_string(i - kNamedLinks) + " more";
     text += ", that one " + rank_text(asked_[i]);
   }
-  return text + ": ";
+  return text;
 }
 
 // "ranks 0, 3 and 2 wait for each other"; the circle begins with the rank that closes it.
@@ -176,6 +215,7 @@ std::string Inquiry::end_of_chain(int32_t rank, const Answer& answer) const {
   const std::string busy = answer.in ? "; it is in " + answer.description : "";
   switch (answer.state) {
     case Answer::State::kNotCalled: {
+      if (asked_about_.kind != CallKind::kOperation) return name + " has not called " + call + busy;
       const std::string kind = message ? "its latest to that rank was message " : "its latest call was operation ";
       const std::string before =
           answer.calls == 0 ? "it has made no such call yet" : kind + std::to_string(answer.calls - 1);

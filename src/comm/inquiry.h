@@ -6,6 +6,9 @@
 //
 // Time: a rank has patience_ns to answer; the whole inquiry ends after twice that, however long the chain is. Patience
 // is half of the operation's timeout, between 0.2 and 2 s: who is late for an operation is mostly quick to say so.
+//
+// The sentence begins with the rank to blame and what is known of it; then come the overdue call, the chain of ranks
+// that led to the culprit, and what each rank adds of its own.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +17,11 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "engine/engine.h"
+#include "engine/overdue.h"
 
 namespace trestle {
 
-// "Where does this operation stand at your place?", to the rank that `whose` awaits.
+// "Where does this call stand at your place?", to the rank that `whose` awaits.
 struct Question {
   uint32_t id = 0;         // comes back in the answer
   OperationKey operation;  // as `whose` calls it
@@ -30,9 +33,10 @@ struct Answer {
   uint32_t id = 0;
   State state = State::kNotCalled;
   uint64_t calls = 0;  // made so far, of the operation's kind (collectives, or messages of that pair and direction)
-  std::optional<OperationKey> in;  // what the rank is in: that operation, or the oldest of others
+  std::optional<OperationKey> in;  // what the rank is in: that call, or the oldest of others
   int32_t awaited = -1;            // by `in`
   std::string description;         // of `in`; cut at kMostDescription
+  std::string awaited_name;        // of `awaited`: who asks may not know it yet; cut at kMostDescription
 };
 inline constexpr size_t kMostDescription = 512;
 
@@ -41,10 +45,15 @@ std::string encode(const Question& question);
 std::string encode(const Answer& answer);
 std::optional<Question> decode_question(const std::string& letter, int32_t ranks);
 std::optional<Answer> decode_answer(const std::string& letter, int32_t ranks);
+// Whether a letter is one of these.
+bool is_of_inquiry(const std::string& letter);
 
 class Inquiry {
  public:
-  Inquiry(int32_t rank, std::vector<std::string> names) : rank_(rank), names_(std::move(names)) {}
+  // first_id: of its questions. Inquiries of one rank that are open at the same time begin far from each other.
+  Inquiry(int32_t rank, std::vector<std::string> names, uint32_t first_id = 0)
+      : rank_(rank), names_(std::move(names)), id_(first_id) {}
+  bool open() const;
 
   struct Letter {
     int32_t to = 0;
@@ -59,7 +68,12 @@ class Inquiry {
 
   struct Verdict {
     OperationKey operation;
-    std::string sentence;
+    std::string culprit;    // "rank 3 (host a, pid 12) has not called operation 5: ...", without a silent rank's facts
+    int32_t silent = -1;    // the culprit, where it did not answer
+    int64_t silent_ns = 0;  // for so long
+    std::string rest;       // the overdue call and the chain
+    std::optional<bool> host_answers;  // of the silent rank; the caller's to fill in, if it knows
+    std::string sentence() const;
   };
   // Once, when the inquiry has ended.
   std::optional<Verdict> take_verdict(int64_t now_ns);
@@ -68,19 +82,20 @@ class Inquiry {
   std::string chain() const TRESTLE_REQUIRES(mutex_);
   std::string end_of_chain(int32_t rank, const Answer& answer) const TRESTLE_REQUIRES(mutex_);
   std::string circle(int32_t from) const TRESTLE_REQUIRES(mutex_);
-  void conclude(const std::string& words) TRESTLE_REQUIRES(mutex_);
+  void conclude(std::string culprit) TRESTLE_REQUIRES(mutex_);
   Letter ask(int32_t rank, const OperationKey& operation, int32_t whose, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
 
   const int32_t rank_;
-  const std::vector<std::string> names_;
   mutable Mutex mutex_;
+  std::vector<std::string> names_ TRESTLE_GUARDED_BY(mutex_);
   std::optional<Overdue> overdue_ TRESTLE_GUARDED_BY(mutex_);  // while the inquiry is open
   bool concluded_ TRESTLE_GUARDED_BY(mutex_) = false;
-  std::string words_ TRESTLE_GUARDED_BY(mutex_);           // the conclusion
+  std::string culprit_ TRESTLE_GUARDED_BY(mutex_);         // the conclusion
   uint32_t id_ TRESTLE_GUARDED_BY(mutex_) = 0;             // of the latest question
   std::vector<int32_t> asked_ TRESTLE_GUARDED_BY(mutex_);  // in order; the last one's answer is awaited
   OperationKey asked_about_ TRESTLE_GUARDED_BY(mutex_);
   int32_t asked_for_ TRESTLE_GUARDED_BY(mutex_) = 0;
+  int64_t asked_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
   int64_t patience_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
   int64_t answer_due_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
   int64_t end_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;

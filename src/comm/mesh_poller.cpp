@@ -5,20 +5,24 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "comm/communicator.h"
+#include "comm/letter_kind.h"
 
 namespace trestle {
 
-void MeshPoller::leave(int linger_ms) {
+void MeshPoller::leave(int linger_ms, bool by_exit) {
   {
     const MutexLock lock(mutex_);
     communicator_ = nullptr;
   }
-  mesh_->close(linger_ms);
+  mesh_->close(linger_ms, by_exit);
 }
 
 bool MeshPoller::inquire(const Overdue& overdue) {
   if (overdue.awaited < 0 || overdue.awaited == rank_) return false;  // a message to itself: its sentence says it all
-  post(inquiry_.begin(overdue, monotonic_clock().now_ns()));
+  const bool is_operation = overdue.operation.kind == CallKind::kOperation;
+  if (!is_operation && calls_.open()) return false;
+  post((is_operation ? operations_ : calls_).begin(overdue, monotonic_clock().now_ns()));
+  Progress::process().due_earlier();  // an answer that does not come is missed
   return true;
 }
 
@@ -28,15 +32,23 @@ void MeshPoller::post(const Inquiry::Letter& letter) {
 
 void MeshPoller::poll(int64_t now_ns) {
   mesh_->poll(now_ns);
-  const auto verdict = inquiry_.take_verdict(now_ns);
+  take_verdict(operations_, now_ns);
+  take_verdict(calls_, now_ns);
   const MutexLock lock(mutex_);
-  if (communicator_ == nullptr) return;
-  if (verdict) communicator_->engine().end_inquiry(verdict->operation, {Code::kTimeout, verdict->sentence});
-  communicator_->wake_gatherers();
+  if (communicator_ != nullptr) communicator_->wake_gatherers();
+}
+
+void MeshPoller::take_verdict(Inquiry& inquiry, int64_t now_ns) {
+  auto verdict = inquiry.take_verdict(now_ns);
+  if (!verdict) return;
+  // A kernel that lives has acknowledged the question.
+  verdict->host_answers = mesh_->host_answers(verdict->silent, verdict->silent_ns);
+  const MutexLock lock(mutex_);
+  if (communicator_ != nullptr) communicator_->end_inquiry(verdict->operation, {Code::kTimeout, verdict->sentence()});
 }
 
 int64_t MeshPoller::next_due_ns() const {
-  return std::min(mesh_->next_due_ns(), inquiry_.due_ns());
+  return std::min({mesh_->next_due_ns(), operations_.due_ns(), calls_.due_ns()});
 }
 
 void MeshPoller::on_error(const Error& error, int32_t) {
@@ -50,19 +62,26 @@ void MeshPoller::on_abort(int32_t rank) {
   communicator_->remote_failure({Code::kAborted, "the communicator was aborted by " + communicator_->names_[rank]});
 }
 
-void MeshPoller::on_bye(int32_t rank) {
+void MeshPoller::on_bye(int32_t rank, bool by_exit) {
   LOG(kTrace, kBootstrap, "rank %d said goodbye", rank);
+  const MutexLock lock(mutex_);
+  if (communicator_ != nullptr) communicator_->peer_left(rank, by_exit);
 }
 
 void MeshPoller::on_letter(int32_t from, const std::string& text) {
   if (CallCheck::is_letter(text)) {
     const MutexLock lock(mutex_);
     if (communicator_ != nullptr) communicator_->hear_call(from, text);
+  } else if (!text.empty() && static_cast<LetterKind>(text[0]) == LetterKind::kEndOfMaking) {
+    const MutexLock lock(mutex_);
+    if (communicator_ != nullptr) communicator_->hear_end_of_making(text);
   } else if (const auto question = decode_question(text, ranks_)) {
     const MutexLock lock(mutex_);
     if (communicator_ != nullptr) mesh_->send_letter(from, encode(communicator_->answer(*question)));
   } else if (const auto answer = decode_answer(text, ranks_)) {
-    if (const auto next = inquiry_.answered(from, *answer, monotonic_clock().now_ns())) post(*next);
+    for (Inquiry* inquiry : {&operations_, &calls_}) {
+      if (const auto next = inquiry->answered(from, *answer, monotonic_clock().now_ns())) post(*next);
+    }
   }
 }
 

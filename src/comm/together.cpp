@@ -41,7 +41,7 @@ class Crew {
 
 }  // namespace
 
-Status run_together(size_t count, const std::function<Status(size_t)>& body) {
+Status run_together(size_t count, const std::function<Status(size_t)>& body, const std::function<void()>& ready) {
   std::vector<std::packaged_task<Status()>> tasks;
   std::vector<std::future<Status>> results;
   for (size_t i = 0; i < count; ++i) {
@@ -50,6 +50,7 @@ Status run_together(size_t count, const std::function<Status(size_t)>& body) {
   }
   Crew crew(count);
   for (size_t i = 1; i < count; ++i) TRY(crew.add(tasks[i]));
+  ready();
   crew.begin();
   if (count != 0) tasks[0]();
   crew.join();

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <string_view>
 
+#include "base/fork.h"
 #include "base/log.h"
 #include "kernels/reduce.h"
 #include "transport/catalog.h"
@@ -33,8 +34,8 @@ void log_version(const Config& config) {
   if (!log_enabled(LogLevel::kVersion, Subsystem::kInit)) return;
   const auto level = std::ranges::find(config.values, std::string_view("TRESTLE_DEBUG"), &Config::Value::name);
   if (level == config.values.end() || level->source == ConfigSource::kDefault) return;
-  static std::atomic<bool> said{false};
-  if (!said.exchange(true)) LOG(kVersion, kInit, "%s", version_text().c_str());
+  static constinit PerProcess<std::atomic<bool>> said;
+  if (!said.get().exchange(true)) LOG(kVersion, kInit, "%s", version_text().c_str());
 }
 
 }  // namespace trestle

@@ -228,8 +228,13 @@ class Wirer {
   Status open_board() {
     if (!board_) return {};
     // Who dies now is known to the control mesh only; who gave up because of that is missed here.
-    const BoardWatch watch{bootstrap_.event_fd(), [this] { return bootstrap_.heard(); }};
+    int32_t awaited = -1;
+    const BoardWatch watch{bootstrap_.event_fd(), [this] { return bootstrap_.heard(); },
+                           [&](int32_t rank) { bootstrap_.waits_for(awaited = rank); }};
     const Status opened = board_->open(wiring_.infos[0].addresses[kBoardAddress], deadline_ns_, watch);
+    const bool late = !opened.ok() && opened.error().code == Code::kTimeout;
+    if (late) return bootstrap_.blame(awaited, opened.error());
+    bootstrap_.waits_for(-1);
     if (!opened.ok()) return bootstrap_.cause_of(opened.error());
     wiring_.express = std::make_unique<Express>(std::move(board_), bootstrap_.rank(), bootstrap_.nranks(),
                                                 std::min<uint64_t>(settings_.config.express_bytes, kBoardPayloadBytes));

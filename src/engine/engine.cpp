@@ -8,7 +8,6 @@
 
 #include <algorithm>
 
-#include "base/host.h"
 #include "base/log.h"
 
 namespace trestle {
@@ -17,7 +16,22 @@ namespace {
 
 constexpr uint32_t kRoundsPerClockRead = 256;
 constexpr int64_t kSuspicionNs = 1'000'000'000;  // the mesh tells at once; its threads may have to wait for a processor
-constexpr int kExpressSleepMs = 1;               // a board rings no bell: look again soon
+constexpr int kLookAgainMs = 1;                  // of a sleeper that no bell may wake
+constexpr int64_t kMostSpinUs = 50'000;
+constexpr int kLooksPerUs = 20;
+constexpr int kCrowdedLooks = 20;
+constexpr int kCrowdedYields = 30;
+
+// How long a waiter looks before it sleeps. Where ranks outnumber processors, a waiter that looks keeps the rank that it
+// waits for from running. spin_us: TRESTLE_SPIN, negative where it is not set.
+PatienceLimits patience_limits(int64_t spin_us, bool crowded) {
+  if (spin_us == 0) return {.looks = 0, .yields = 0, .learns = false};
+  if (spin_us > 0) {
+    return {.looks = static_cast<int>(std::min(spin_us, kMostSpinUs)) * kLooksPerUs, .yields = 8, .learns = false};
+  }
+  if (crowded) return {.looks = kCrowdedLooks, .yields = kCrowdedYields, .learns = false};
+  return {};
+}
 
 void watch(int epoll, int fd) {
   if (fd < 0) return;
@@ -32,20 +46,22 @@ void watch(int epoll, int fd) {
 Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> transports, std::vector<Transport*> router,
                std::unique_ptr<Express> express)
     : config_(std::move(config)),
-      crowded_(config_.local_ranks > usable_cpus()),
+      crowded_(config_.crowded),
+      patience_(patience_limits(config_.spin_us, crowded_)),
       statistics_(config_.clock, config_.dimension_of),
       agreement_(config_.rank, config_.peer_names),
       transports_(std::move(transports)),
       router_(std::move(router)),
       express_(std::move(express)),
-      epoll_(config_.sleeps ? epoll_create1(EPOLL_CLOEXEC) : -1),
-      wake_(config_.sleeps ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1) {
+      epoll_(UniqueFd::open([this] { return config_.sleeps ? epoll_create1(EPOLL_CLOEXEC) : -1; })),
+      wake_(UniqueFd::open([this] { return config_.sleeps ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1; })) {
   if (!opened().ok() || !config_.sleeps) return;
   watch(epoll_.get(), wake_.get());
   for (const auto& transport : transports_) {
     watch(epoll_.get(), transport->event_fd());
     transport->set_agreement(&agreement_);
   }
+  if (express_ != nullptr) watch(epoll_.get(), express_->event_fd());
 }
 
 Status Engine::opened() const {
@@ -101,6 +117,27 @@ void Engine::activate(Operation& operation) {
   if (sleepers() != 0) wake();
 }
 
+// The cause is another communicator's affair, also where that one was aborted: this one was not.
+void Engine::hold_back(const Operation& operation, const Error& cause) {
+  const Code code = cause.code == Code::kAborted ? Code::kRemoteError : cause.code;
+  Error error{code, "a communicator that shares a stream with this one has failed: " + cause.message + "; so " +
+                        operation.name() + " of " + config_.name + ", behind it on that stream, was not run"};
+  if (code != Code::kRemoteError) return fail(std::move(error));
+  const MutexLock lock(failure_mutex_);
+  if (!held_back_) held_back_ = std::move(error);
+  holds_back_.store(true, std::memory_order_release);
+}
+
+void Engine::suspect_held_back() {
+  std::optional<Error> error;
+  {
+    const MutexLock lock(failure_mutex_);
+    error.swap(held_back_);
+    holds_back_.store(false, std::memory_order_relaxed);
+  }
+  if (error && !failed() && !suspicion_) transports_failed(std::move(*error), config_.clock->now_ns());
+}
+
 void Engine::fail(Error error) {
   {
     const MutexLock lock(failure_mutex_);
@@ -135,6 +172,7 @@ bool Engine::try_progress() {
 
 bool Engine::progress_locked() {
   if (closed_) return false;
+  if (announced_sleep_ && sleepers() == 0) finish_sleep();
   int64_t now = 0;
   const bool tick = rounds_++ % kRoundsPerClockRead == 0;
   const bool arrivals = inbox_full_.load(std::memory_order_acquire);
@@ -143,6 +181,7 @@ bool Engine::progress_locked() {
     last_driven_ns_.store(now, std::memory_order_relaxed);
   }
   bool moved = arrivals && drain_inbox(now);
+  if (arrivals && holds_back_.load(std::memory_order_acquire)) suspect_held_back();
   if (!failed() && !suspicion_) {
     Result<bool> result = run_operations();
     if (tick && result.ok()) {
@@ -170,6 +209,8 @@ bool Engine::progress_locked() {
 void Engine::transports_failed(Error error, int64_t now_ns) {
   const bool told_elsewhere = error.code == Code::kRemoteError ||
                               (error.code == Code::kInvalidUsage && config_.calls_checked && agreement_.broken());
+  if (error.code == Code::kInvalidUsage && agreement_.broken() && !config_.calls_checked)
+    error.message += "; TRESTLE_CHECK=1 shows both calls";
   if (!told_elsewhere) {
     fail(std::move(error));
     return;
@@ -187,7 +228,6 @@ bool Engine::drain_inbox(int64_t now_ns) {
   for (Operation* operation : drained_) {
     operation->activate(now_ns);
     announce(*operation);
-    if (operation->express) awaited_express_.fetch_add(1, std::memory_order_relaxed);
     const auto place =
         std::upper_bound(active_.begin(), active_.end(), operation,
                          [](const Operation* a, const Operation* b) { return a->number() < b->number(); });
@@ -213,6 +253,29 @@ Error Engine::dissent(const Operation& operation) {
                           {agreement_.name(config_.rank), operation.number(), operation.prepared().check});
 }
 
+// Whoever left has published all that it ever will, and before this rank heard of it: so what is not on the board now
+// never will be.
+Result<bool> Engine::look_for_leavers(Operation& operation) {
+  ExpressCall& call = *operation.express;
+  if (express_->poll(call)) {
+    operation.finish_express();
+    return true;
+  }
+  const MutexLock lock(left_mutex_);
+  const auto left = left_.find(express_->awaited_rank(call));
+  if (left == left_.end()) return false;
+  return Error{Code::kRemoteError, left->second};
+}
+
+void Engine::peer_left(int32_t rank, std::string sentence) {
+  {
+    const MutexLock lock(left_mutex_);
+    left_.emplace(rank, std::move(sentence));
+  }
+  somebody_left_.store(true, std::memory_order_release);
+  wake();
+}
+
 Status Engine::tell_awaited(int64_t now_ns) {
   for (Operation* operation : active_) TRY(operation->tell_awaited(now_ns, router()));
   return {};
@@ -222,6 +285,8 @@ Result<bool> Engine::advance(Operation& operation) {
   if (!operation.express) return operation.advance(router());
   if (!express_->poll(*operation.express)) {
     if (operation.express->dissenter >= 0) return dissent(operation);
+    if (somebody_left_.load(std::memory_order_acquire)) [[unlikely]]
+      return look_for_leavers(operation);
     return false;
   }
   operation.finish_express();
@@ -251,10 +316,13 @@ Result<bool> Engine::run_operations() {
   return moved;
 }
 
-// "…; operation 17 (…) was awaiting …": what the failure cost. A reduction that failed has told its own operation.
+// "…; on rank 3 (…) operation 17 (…), awaiting …": what the failure cost. The sentence of a remote failure begins with
+// the rank to blame. A reduction that failed has told its own operation.
 Error Engine::with_context(Error error) const {
-  error.message = config_.name + ": " + error.message;
-  if (!active_.empty() && error.code != Code::kReductionFailed) error.message += "; " + active_.front()->describe();
+  const bool remote = error.code == Code::kRemoteError;
+  if (!remote) error.message = config_.name + ": " + error.message;
+  if (active_.empty() || error.code == Code::kReductionFailed) return error;
+  error.message += (remote ? "; on " + config_.name + " " : "; ") + active_.front()->describe();
   return error;
 }
 
@@ -262,7 +330,6 @@ void Engine::finish(Operation* operation, const Error* error) {
   Stream* stream = operation->stream;
   CHECK(stream != nullptr, "an active operation without a stream");
   const auto keep = stream->shared_from_this();  // the last operation may be all that keeps the stream
-  if (operation->express) awaited_express_.fetch_sub(1, std::memory_order_relaxed);
   if (error != nullptr) operation->abandon();
   statistics_.ended(operation->prepared().collective, error != nullptr);
   stream->operation_done(*operation, error);
@@ -318,7 +385,7 @@ void Engine::check_deadlines(int64_t now_ns) {
   for (const Operation* operation : active_) {
     if (operation->deadline_ns() == 0 || now_ns < operation->deadline_ns()) continue;
     const std::string sentence =
-        config_.name + ": deadline passed after " + operation->timeout_text() + "; " + operation->describe();
+        "deadline passed after " + operation->timeout_text() + " on " + config_.name + ": " + operation->describe();
     const Overdue overdue{operation->key(), operation->awaited_rank(), operation->timeout_ns(), sentence};
     inquired_ = config_.on_overdue && config_.on_overdue(overdue);
     if (!inquired_) fail({Code::kTimeout, sentence});
@@ -329,9 +396,29 @@ void Engine::check_deadlines(int64_t now_ns) {
 // ---- sleeping
 
 bool Engine::prepare_sleep() {
+  announced_sleep_ = true;
   bool quiet = !failed() && !inbox_full_.load(std::memory_order_acquire);
   for (const auto& transport : transports_) quiet = transport->prepare_sleep() && quiet;
-  return quiet;
+  return prepare_express_sleep() && quiet;
+}
+
+bool Engine::prepare_express_sleep() {
+  int awaiting = 0;
+  int32_t awaited = Bells::kAnything;
+  for (const Operation* operation : active_) {
+    if (operation->express) awaited = ++awaiting == 1 ? express_->awaited(*operation->express) : Bells::kAnything;
+  }
+  if (awaiting == 0) return true;
+  express_->prepare_sleep(awaited);
+  return std::none_of(active_.begin(), active_.end(), [this](const Operation* operation) {
+    return operation->express && express_->can_go_on(*operation->express);
+  });
+}
+
+void Engine::finish_sleep() {
+  announced_sleep_ = false;
+  for (const auto& transport : transports_) transport->finish_sleep();
+  if (express_ != nullptr) express_->finish_sleep();
 }
 
 void Engine::sleep(int timeout_ms, const std::function<bool()>& done) {
@@ -341,11 +428,9 @@ void Engine::sleep(int timeout_ms, const std::function<bool()>& done) {
     return;
   }
   const bool alive = !closed_ && !transports_closed_;
-  if (awaits_express()) timeout_ms = std::min(timeout_ms, kExpressSleepMs);
   // One sleeper hears the bell; others look again soon.
   const bool first = sleepers_.fetch_add(1, std::memory_order_seq_cst) == 0;
-  if (!first) timeout_ms = std::min(timeout_ms, kExpressSleepMs);
-  if (suspicion_) timeout_ms = std::min(timeout_ms, kExpressSleepMs);
+  if (!first || suspicion_) timeout_ms = std::min(timeout_ms, kLookAgainMs);
   const bool quiet = alive && prepare_sleep();
   unlock();
   if (quiet && !done()) {
@@ -356,9 +441,7 @@ void Engine::sleep(int timeout_ms, const std::function<bool()>& done) {
   while (first && ::read(wake_.get(), &count, sizeof count) > 0) {
   }
   if (sleepers_.fetch_sub(1, std::memory_order_seq_cst) == 1 && try_lock()) {
-    if (!closed_ && !transports_closed_) {
-      for (const auto& transport : transports_) transport->finish_sleep();
-    }
+    if (!closed_ && !transports_closed_ && announced_sleep_) finish_sleep();
     rounds_ = 0;  // whoever slept looks at the deadlines first
     unlock();
   }
@@ -370,8 +453,8 @@ void Engine::wake() {
   [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
 }
 
-void Engine::close(int linger_ms) {
-  while (!try_lock()) ::sched_yield();
+void Engine::close(int linger_ms, int64_t give_up_ns) {
+  if (!lock_before(give_up_ns)) return;
   if (!closed_) {
     if (failed()) finish_all(*failure());
     closed_ = true;
@@ -381,6 +464,15 @@ void Engine::close(int linger_ms) {
     }
   }
   unlock();
+}
+
+void Engine::free_transports() {
+  std::vector<std::unique_ptr<Transport>> transports;  // they go without the lock
+  std::unique_ptr<Express> express;
+  const PatientLock lock(progress_);
+  CHECK(closed_, "the transports of an engine that is not closed");
+  transports.swap(transports_);
+  express.swap(express_);
 }
 
 }  // namespace trestle

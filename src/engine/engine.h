@@ -2,12 +2,13 @@
 //
 // Owned by the communicator (shared with whoever drives it). Entry points for any thread: submit side (operation pool,
 // activate, fail) and drive side (try_progress, sleep). Everything else happens under the progress lock, which is only
-// ever tried.
+// ever tried, or borrowed while a user-defined reduction runs (engine/progress_lock.h).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@
 #include "base/unique_fd.h"
 #include "engine/express.h"
 #include "engine/operation.h"
+#include "engine/patience.h"
 #include "engine/progress_lock.h"
 #include "engine/statistics.h"
 #include "engine/stream.h"
@@ -27,14 +29,6 @@
 #include "transport/transport.h"
 
 namespace trestle {
-
-// An operation whose deadline has passed.
-struct Overdue {
-  OperationKey operation;
-  int32_t awaited = -1;  // the rank; -1: none that it could name
-  int64_t timeout_ns = 0;
-  std::string sentence;
-};
 
 // Where an operation stands on this rank, for another rank that waits for its part.
 struct Standing {
@@ -44,7 +38,8 @@ struct Standing {
     kActive,
   };
   State state = State::kUnknown;
-  // The operation that this rank is in: that one if it is active, else the oldest, if there is any.
+  // The operation that this rank is in: the one whose user-defined reduction runs, else that one if it is active, else
+  // the oldest, if there is any.
   std::optional<OperationKey> in;
   int32_t awaited = -1;     // by `in`
   std::string description;  // of `in`
@@ -57,7 +52,7 @@ struct EngineConfig {
   std::vector<std::string> peer_names;
   Clock* clock = nullptr;
   std::vector<uint8_t> dimension_of;  // by rank: see Statistics
-  int32_t local_ranks = 1;            // of this communicator on this host, this one included
+  bool crowded = false;               // ranks of this communicator share processors, by their masks
   bool sleeps = true;                 // false: nobody waits by sleep(), and no descriptors are needed
   int64_t spin_us = -1;               // TRESTLE_SPIN; negative: by whether ranks outnumber processors
   bool calls_checked = false;         // somebody compares calls, and tells of different ones better than an engine can
@@ -87,6 +82,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void forget(const Prepared* prepared);
   // By streams: the operation has reached the head.
   void activate(Operation& operation);
+  // By streams, instead of running it: what comes before it on its stream has failed, so its input is not there. Fails
+  // the communicator, and the activation that follows ends the operation. A rank that has died for the other
+  // communicator may be one of this one's, whose control mesh then tells its own story: it gets a moment for that.
+  void hold_back(const Operation& operation, const Error& cause);
   // Number of operations bound and not done.
   void count_pending(size_t operations) { pending_.fetch_add(operations, std::memory_order_acq_rel); }
   size_t pending() const { return pending_.load(std::memory_order_acquire); }
@@ -105,6 +104,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   // What the oldest operation waits for, "" if there is none. Not for holders of the progress lock.
   std::string oldest_operation();
+  // "operation 17 (allreduce ...)", the oldest that is not done; "an operation" where none has started, or where the
+  // progress lock cannot be had before `deadline_ns` of the monotonic clock.
+  std::string open_operation(int64_t deadline_ns);
+  // That rank will publish nothing any more; `sentence` says why. What waits for it on the board ends. Any thread.
+  void peer_left(int32_t rank, std::string sentence);
   // Where the operation stands here. Not for holders of the progress lock.
   Standing standing(const OperationKey& operation);
   // The answer to on_overdue: fails with it, unless the operation was completed after all. Not for holders of the lock.
@@ -117,8 +121,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool try_progress();
   // How a waiting thread should go about it.
   bool crowded() const { return crowded_; }
-  bool awaits_express() const { return awaited_express_.load(std::memory_order_relaxed) != 0; }
-  int64_t spin_us() const { return config_.spin_us; }
+  Patience& patience() { return patience_; }
   bool busy() const { return pending() != 0; }
   int64_t last_driven_ns() const { return last_driven_ns_.load(std::memory_order_relaxed); }
 
@@ -134,8 +137,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool attended() const { return attended_.load(std::memory_order_acquire) != 0; }
   int sleepers() const { return sleepers_.load(std::memory_order_acquire); }
 
-  // Ends everything; afterwards no memory of users is touched. Waits for the progress lock (its holders never block).
-  void close(int linger_ms);
+  // Ends everything; afterwards no memory of users is touched. Waits for the progress lock (its holders never block,
+  // but for reduction functions of users): until `give_up_ns` of the monotonic clock, then it leaves all as it is.
+  void close(int linger_ms, int64_t give_up_ns = INT64_MAX);
+  // After close(), when no other call is inside: the memory and the sockets of transports and board go now.
+  void free_transports();
 
  private:
   bool progress_locked() TRESTLE_REQUIRES(progress_);
@@ -148,18 +154,26 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void retire(Operation* operation) TRESTLE_REQUIRES(progress_);
   void check_deadlines(int64_t now_ns) TRESTLE_REQUIRES(progress_);
   const Operation* active(const OperationKey& operation) const TRESTLE_REQUIRES(progress_);
+  const Operation* in_user_function() const TRESTLE_REQUIRES(progress_);
+  const Operation* oldest() const TRESTLE_REQUIRES(progress_);
   bool queued(const OperationKey& operation) TRESTLE_REQUIRES(progress_);
   void announce(const Operation& operation) TRESTLE_REQUIRES(progress_);
   Status tell_awaited(int64_t now_ns) TRESTLE_REQUIRES(progress_);
   Error dissent(const Operation& operation) TRESTLE_REQUIRES(progress_);
+  Result<bool> look_for_leavers(Operation& operation) TRESTLE_REQUIRES(progress_);
+  bool lock_before(int64_t deadline_ns) TRESTLE_TRY_ACQUIRE(true, progress_);
   bool prepare_sleep() TRESTLE_REQUIRES(progress_);
+  bool prepare_express_sleep() TRESTLE_REQUIRES(progress_);
+  void finish_sleep() TRESTLE_REQUIRES(progress_);
   Result<bool> advance(Operation& operation) TRESTLE_REQUIRES(progress_);
-  Router router() { return {router_, &statistics_}; }
+  Router router() { return {router_, &statistics_, &progress_}; }
   Error with_context(Error error) const TRESTLE_REQUIRES(progress_);
   void transports_failed(Error error, int64_t now_ns) TRESTLE_REQUIRES(progress_);
+  void suspect_held_back() TRESTLE_REQUIRES(progress_);
 
   const EngineConfig config_;
   const bool crowded_;     // ranks outnumber processors on this host
+  Patience patience_;
   Statistics statistics_;  // operations count in it to their end
   Agreement agreement_ TRESTLE_GUARDED_BY(progress_);
   std::vector<std::unique_ptr<Transport>> transports_;
@@ -170,11 +184,15 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::atomic<bool> failed_{false};
   mutable Mutex failure_mutex_;
   std::optional<Error> failure_ TRESTLE_GUARDED_BY(failure_mutex_);
+  std::optional<Error> held_back_ TRESTLE_GUARDED_BY(failure_mutex_);  // of hold_back(), to be suspected
+  std::atomic<bool> holds_back_{false};
   std::atomic<size_t> pending_{0};
   std::atomic<int64_t> last_driven_ns_{0};
   std::atomic<int> sleepers_{0};
   std::atomic<int> attended_{0};
-  std::atomic<int> awaited_express_{0};  // active operations that no descriptor announces
+  std::atomic<bool> somebody_left_{false};
+  Mutex left_mutex_;
+  std::map<int32_t, std::string> left_ TRESTLE_GUARDED_BY(left_mutex_);  // by rank: a sentence
 
   Mutex inbox_mutex_;
   std::vector<Operation*> inbox_ TRESTLE_GUARDED_BY(inbox_mutex_);
@@ -187,6 +205,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::optional<Error> suspicion_ TRESTLE_GUARDED_BY(progress_);  // a transport lost a peer: why may be known elsewhere
   int64_t suspected_ns_ TRESTLE_GUARDED_BY(progress_) = 0;
   bool inquired_ TRESTLE_GUARDED_BY(progress_) = false;  // about an overdue operation: end_inquiry() will come
+  bool announced_sleep_ TRESTLE_GUARDED_BY(progress_) = false;  // peers ring: finish_sleep() is to come
   bool closed_ TRESTLE_GUARDED_BY(progress_) = false;
   bool transports_closed_ TRESTLE_GUARDED_BY(progress_) = false;
 

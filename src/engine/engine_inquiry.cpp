@@ -1,13 +1,44 @@
 // What an engine tells about its operations: for sentences, and for other ranks that ask who is to blame.
+#include <sched.h>
+
 #include <algorithm>
 
 #include "engine/engine.h"
 
 namespace trestle {
 
+// The operation that holds all others up, if there is one.
+const Operation* Engine::in_user_function() const {
+  const auto found =
+      std::find_if(active_.begin(), active_.end(), [](const Operation* active) { return active->in_user_function(); });
+  return found == active_.end() ? nullptr : *found;
+}
+
+const Operation* Engine::oldest() const {
+  if (const Operation* const held = in_user_function()) return held;
+  return active_.empty() ? nullptr : active_.front();
+}
+
 std::string Engine::oldest_operation() {
   const PatientLock lock(progress_);
-  return active_.empty() ? "" : active_.front()->describe();
+  const Operation* const operation = oldest();
+  return operation == nullptr ? "" : operation->describe();
+}
+
+bool Engine::lock_before(int64_t deadline_ns) {
+  while (!try_lock()) {
+    if (deadline_ns != INT64_MAX && monotonic_clock().now_ns() >= deadline_ns) return false;
+    ::sched_yield();
+  }
+  return true;
+}
+
+std::string Engine::open_operation(int64_t deadline_ns) {
+  std::string name = "an operation";
+  if (!lock_before(deadline_ns)) return name;
+  if (!active_.empty()) name = active_.front()->name();
+  unlock();
+  return name;
 }
 
 // Who ends an operation holds the lock until it is counted.
@@ -36,9 +67,10 @@ Standing Engine::standing(const OperationKey& operation) {
   const Operation* in = active(operation);
   if (in != nullptr) {
     standing.state = Standing::State::kActive;
+    if (const Operation* const held = in_user_function()) in = held;
   } else {
     if (queued(operation)) standing.state = Standing::State::kQueued;
-    if (!active_.empty()) in = active_.front();
+    in = oldest();
   }
   if (in == nullptr) return standing;
   standing.in = in->key();

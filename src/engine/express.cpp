@@ -89,6 +89,24 @@ bool Express::poll(ExpressCall& call) {
   return true;
 }
 
+int32_t Express::awaited(const ExpressCall& call) const {
+  return call.published ? call.arrived : Bells::kAnything;
+}
+
+bool Express::can_go_on(const ExpressCall& call) {
+  if (!call.published) return may_publish(call.sequence);
+  if (call.arrived == ranks_ || call.arrived == rank_) return true;
+  return board_->arrived(call.arrived, call.sequence, stamp_of(call)) != Board::Arrival::kNotYet;
+}
+
+int32_t Express::awaited_rank(const ExpressCall& call) const {
+  if (call.published) return call.arrived < ranks_ && call.arrived != rank_ ? call.arrived : -1;
+  for (int32_t r = 0; r < ranks_; ++r) {
+    if (r != rank_ && call.sequence >= board_->floor(r) + kBoardSlots) return r;
+  }
+  return -1;
+}
+
 Express::Other Express::run_by_dissenter(const ExpressCall& call) const {
   const uint64_t stamp = board_->stamp(call.dissenter, call.sequence);
   const uint64_t ahead = (stamp - call.number) & kNumberMask;

@@ -51,12 +51,24 @@ class Express {
   uint64_t memory_bytes() const { return board_->memory_bytes(); }
   // Publishes and looks for the others. True when the collective is complete.
   bool poll(ExpressCall& call);
+  // The rank that an incomplete call waits for: its part is not here, or it has not read the slot that is to be used
+  // again. -1: none.
+  int32_t awaited_rank(const ExpressCall& call) const;
   // What the dissenter of a call runs; its number is right within 2^27 of ours.
   struct Other {
     uint64_t number = 0;
     uint32_t check = 0;
   };
   Other run_by_dissenter(const ExpressCall& call) const;
+
+  // Sleeping. The bell's descriptor is readable when a peer that was awaited has written.
+  int event_fd() const { return board_->bells().event_fd(); }
+  // What a call that poll() has left incomplete waits for: a rank's part, or anything (Bells::kAnything).
+  int32_t awaited(const ExpressCall& call) const;
+  // Rings from now on; then can_go_on() tells whether that is too late for a call.
+  void prepare_sleep(int32_t awaited) { board_->bells().prepare_sleep(awaited); }
+  bool can_go_on(const ExpressCall& call);
+  void finish_sleep() { board_->bells().finish_sleep(); }
 
  private:
   bool may_publish(uint64_t sequence);

@@ -1,8 +1,10 @@
 #include "engine/operation.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include "base/value_text.h"
 #include "engine/engine.h"
 #include "kernels/scale.h"
 
@@ -169,13 +171,19 @@ OperationKey Operation::key() const {
 }
 
 int32_t Operation::awaited_rank() const {
-  if (express) return express->arrived;
-  return in_flight_.empty() ? -1 : in_flight_.front().run->awaited_rank();
+  if (express) return engine_.express()->awaited_rank(*express);
+  return in_flight_.empty() ? -1 : foremost().run->awaited_rank();
+}
+
+// While a user's function runs, phases that have ended may still be listed behind those that have been looked at.
+const Operation::InFlight& Operation::foremost() const {
+  const auto found = std::find_if(in_flight_.begin(), in_flight_.end(),
+                                  [](const InFlight& phase) { return phase.run->in_user_function(); });
+  return found == in_flight_.end() ? in_flight_.front() : *found;
 }
 
 std::string Operation::timeout_text() const {
-  const int64_t ms = timeout_ns_ / 1'000'000;
-  return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
+  return duration_text(timeout_ns_);
 }
 
 std::string Operation::name() const {
@@ -184,12 +192,16 @@ std::string Operation::name() const {
 
 std::string Operation::describe() const {
   std::string text = name();
-  if (express) return text + ", awaiting the part of rank " + std::to_string(express->arrived);
+  if (express) {
+    const int32_t rank = awaited_rank();
+    return rank < 0 ? text : text + ", awaiting the part of rank " + std::to_string(rank);
+  }
   if (in_flight_.empty()) return text;
-  const InFlight& oldest = in_flight_.front();
-  text += ", chunk " + std::to_string(oldest.id.chunk) + ", phase " + std::to_string(oldest.id.stage + 1) + " of " +
-          std::to_string(prepared_->phases[oldest.id.chunk].size()) + ", awaiting " + oldest.run->awaited();
-  return text;
+  const InFlight& phase = foremost();
+  text += ", chunk " + std::to_string(phase.id.chunk) + ", phase " + std::to_string(phase.id.stage + 1) + " of " +
+          std::to_string(prepared_->phases[phase.id.chunk].size());
+  if (phase.run->in_user_function()) return text + ", inside its user-defined reduction function";
+  return text + ", awaiting " + phase.run->awaited();
 }
 
 }  // namespace trestle

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/express.h"
+#include "engine/overdue.h"
 #include "engine/phase_run.h"
 #include "engine/prepared.h"
 
@@ -21,15 +22,6 @@ namespace trestle {
 class Engine;
 class Stream;
 struct StreamItem;
-
-// Which operation of a rank, so that another one can ask about it. Collectives have a number; a message has one among
-// those between two ranks in one direction.
-struct OperationKey {
-  uint64_t number = 0;
-  int32_t peer = -1;  // of a message; -1: a collective
-  bool sending = false;
-  bool operator==(const OperationKey&) const = default;
-};
 
 class Operation {
  public:
@@ -67,9 +59,11 @@ class Operation {
   std::string name() const;  // "operation 17 (all-reduce of 1024 float (sum))"
   // The rank that it names there; -1: none.
   int32_t awaited_rank() const;
+  // Its user-defined reduction runs: seen by those who borrow the progress lock.
+  bool in_user_function() const { return !in_flight_.empty() && foremost().run->in_user_function(); }
 
   int64_t timeout_ns() const { return timeout_ns_; }
-  std::string timeout_text() const;  // "600 s"
+  std::string timeout_text() const;  // "10m"
 
   // Where it is queued; set by the stream.
   std::atomic<Stream*> stream{nullptr};
@@ -86,6 +80,8 @@ class Operation {
   void scale_input(const PreparedPhase& first_phase);
   void finish_phase(const InFlight& phase);
   PhaseRun& run_of(PhaseId id);
+  // Of the phases in flight, of which there must be one: that in a user's function, else the oldest.
+  const InFlight& foremost() const;
 
   Engine& engine_;
   std::shared_ptr<const Prepared> prepared_;

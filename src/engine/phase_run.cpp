@@ -341,7 +341,7 @@ Result<bool> PhaseRun::reduce_arrived(uint32_t step, Slot& segment, Router route
     if (request.state != RequestState::kDone) return false;
   }
   if (!ready(step, run.finished * run.segment_bytes + segment.bytes)) return false;
-  TRY(reduce_segment(step, segment, run.finished));
+  TRY(reduce_segment(step, segment, run.finished, router));
   for (RecvRequest& request : segment.receives) {
     router.statistics->received(request.peer, request.bytes);
     router[request.peer]->release(request);
@@ -351,7 +351,19 @@ Result<bool> PhaseRun::reduce_arrived(uint32_t step, Slot& segment, Router route
   return true;
 }
 
-Status PhaseRun::reduce_segment(uint32_t step, Slot& slot, uint64_t segment) {
+// The user's function may take any time, and nothing else of this rank moves meanwhile; but what it is in can be told.
+Status PhaseRun::fold(std::byte* dst, std::span<const std::byte* const> sources, size_t elements, Router router) {
+  in_user_function_ = true;
+  Status folded;
+  {
+    const ProgressLock::Loan lent(*router.lock);
+    folded = user_->fold(dst, sources, elements, spec_.type);
+  }
+  in_user_function_ = false;
+  return folded;
+}
+
+Status PhaseRun::reduce_segment(uint32_t step, Slot& slot, uint64_t segment, Router router) {
   if (slot.bytes == 0 || !data_) return {};
   const Step& s = plan_.steps[step];
   const uint64_t begin = segment * steps_[step].segment_bytes;
@@ -384,7 +396,7 @@ Status PhaseRun::reduce_segment(uint32_t step, Slot& slot, uint64_t segment) {
       if (user_ == nullptr) {
         reduce_(piece.data + at, sources, take / element_bytes_, spec_);
       } else {
-        TRY(user_->fold(piece.data + at, sources, take / element_bytes_, spec_.type));
+        TRY(fold(piece.data + at, sources, take / element_bytes_, router));
       }
       for (Cursor& cursor : cursors) cursor.skip(take);
       at += take;
@@ -404,25 +416,49 @@ void PhaseRun::average_output() {
   }
 }
 
+// The rank whose transport has not taken the step's next message: as a rule the link with it is still being made, which
+// takes both ranks. -1: the step waits for something else.
+int32_t PhaseRun::refused_by(uint32_t step) const {
+  const StepRun& run = steps_[step];
+  const Step& s = plan_.steps[step];
+  if (s.kind == StepKind::kCopy || run.issued == run.segments || run.issued - run.finished == run.slots) return -1;
+  if (s.kind == StepKind::kReduce) {
+    uint32_t posted = slots_[run.first_slot + run.issued % run.slots].posted;
+    for (uint32_t i = 0; i < s.sources; ++i) {
+      const Source& source = plan_.sources[s.first_source + i];
+      if (is_peer_source(source) && posted-- == 0) return phase_.peers[source.peer];
+    }
+    return -1;
+  }
+  if (!ready(step, run.issued * run.segment_bytes + segment_size(step, run.issued))) return -1;
+  return phase_.peers[s.peer];
+}
+
 // A message that did not come says more than one that was not taken, so those are named first.
 PhaseRun::Awaited PhaseRun::first_awaited() const {
   Awaited untaken;
   for (uint32_t index : active_) {
     const StepRun& run = steps_[index];
-    if (run.finished == run.issued) continue;
-    const Slot& slot = slots_[run.first_slot + run.finished % run.slots];
-    if (plan_.steps[index].kind == StepKind::kSend && untaken.send == nullptr) untaken = {&run, nullptr, &slot.send};
-    for (const RecvRequest& request : slot.receives) {
-      if (request.state == RequestState::kPending) return {&run, &request, nullptr};
+    const bool sends = plan_.steps[index].kind == StepKind::kSend;
+    if (run.finished != run.issued) {
+      const Slot& slot = slots_[run.first_slot + run.finished % run.slots];
+      if (sends && untaken.run == nullptr) untaken = {&run, nullptr, &slot.send, -1};
+      for (const RecvRequest& request : slot.receives) {
+        if (request.state == RequestState::kPending) return {&run, &request, nullptr, -1};
+      }
     }
+    if (untaken.run != nullptr) continue;
+    const int32_t link = refused_by(index);
+    if (link >= 0) untaken = {&run, nullptr, nullptr, link};
   }
   return untaken;
 }
 
 int32_t PhaseRun::awaited_rank() const {
+  if (in_user_function_) return -1;
   const Awaited awaited = first_awaited();
   if (awaited.receive != nullptr) return awaited.receive->peer;
-  return awaited.send != nullptr ? awaited.send->peer : -1;
+  return awaited.send != nullptr ? awaited.send->peer : awaited.link;
 }
 
 std::string PhaseRun::awaited() const {
@@ -430,6 +466,8 @@ std::string PhaseRun::awaited() const {
   if (awaited.run == nullptr) return "its own steps";
   const std::string segment =
       " (segment " + std::to_string(awaited.run->finished + 1) + " of " + std::to_string(awaited.run->segments) + ")";
+  if (awaited.link >= 0)
+    return "the link with rank " + std::to_string(awaited.link) + ", which takes no message yet" + segment;
   if (awaited.send != nullptr)
     return "rank " + std::to_string(awaited.send->peer) + " to take message " +
            std::to_string(awaited.send->tag.message) + segment;

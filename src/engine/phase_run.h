@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "engine/prepared.h"
+#include "engine/progress_lock.h"
 #include "engine/statistics.h"
 #include "kernels/reduce.h"
 #include "transport/transport.h"
@@ -22,10 +23,12 @@ namespace trestle {
 // The buffers of a started operation, indexed by BufferId. The send buffer is never written.
 using Buffers = std::array<std::byte*, 3>;
 
-// The transport to each rank of the communicator (nullptr: none), and who counts what goes through.
+// The transport to each rank of the communicator (nullptr: none), who counts what goes through, and the lock under
+// which all of it runs: lent while a user's function does.
 struct Router {
   std::span<Transport* const> transports;
   Statistics* statistics = nullptr;
+  ProgressLock* lock = nullptr;
   Transport* operator[](int32_t rank) const { return transports[static_cast<size_t>(rank)]; }
 };
 
@@ -45,6 +48,8 @@ class PhaseRun {
   std::string awaited() const;
   // The rank that is named there; -1: none.
   int32_t awaited_rank() const;
+  // A user-defined reduction runs: seen by those who borrow the lock.
+  bool in_user_function() const { return in_user_function_; }
   // Those that its messages go through (Statistics::dimension_bit).
   uint32_t dimensions() const { return dimensions_; }
 
@@ -67,13 +72,15 @@ class PhaseRun {
     uint32_t slots = 0;
   };
 
-  // A receive, or if there is none a send, whose peer has not done its part.
+  // A receive, or if there is none a send or a link, whose peer has not done its part.
   struct Awaited {
     const StepRun* run = nullptr;
     const RecvRequest* receive = nullptr;
     const SendRequest* send = nullptr;
+    int32_t link = -1;  // the transport takes no message for this rank yet
   };
   Awaited first_awaited() const;
+  int32_t refused_by(uint32_t step) const;
 
   bool is_complete(uint32_t step) const { return steps_[step].finished == steps_[step].segments; }
   bool ready(uint32_t step, uint64_t upto) const;
@@ -88,7 +95,8 @@ class PhaseRun {
   Result<bool> advance_reduce(uint32_t step, Router router);
   Result<bool> post_receives(uint32_t step, Slot& slot, uint64_t segment, Router router);
   Result<bool> reduce_arrived(uint32_t step, Slot& segment, Router router);
-  Status reduce_segment(uint32_t step, Slot& slot, uint64_t segment);
+  Status reduce_segment(uint32_t step, Slot& slot, uint64_t segment, Router router);
+  Status fold(std::byte* dst, std::span<const std::byte* const> sources, size_t elements, Router router);
   void average_output();
 
   template <class P>
@@ -107,6 +115,7 @@ class PhaseRun {
   const uint32_t check_;
   const bool tells_sizes_;  // only the two ends of a message know how long it is
   bool started_ = false;
+  bool in_user_function_ = false;
   Buffers buffers_{};
   uint64_t number_ = 0;
   uint32_t phase_number_ = 0;

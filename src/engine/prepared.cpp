@@ -17,6 +17,13 @@ uint64_t vector_elements(const PrepareRequest& request, int32_t ranks) {
   return per_block ? request.count * ranks : request.count;
 }
 
+std::vector<uint64_t> known_block_bytes(const PrepareRequest& request) {
+  if (!has_known_blocks(request.collective)) return {};
+  std::vector<uint64_t> bytes = known_blocks(*request.blocks, request.collective).counts;
+  for (uint64_t& block : bytes) block *= size_of(request.type);
+  return bytes;
+}
+
 namespace {
 
 Result<std::shared_ptr<const Plan>> find_plan(const PrepareContext& context, uint16_t algorithm,

@@ -155,6 +155,8 @@ inline uint32_t check_of(const PrepareRequest& request, uint64_t how) {
 
 // Elements of the whole vector V of a request.
 uint64_t vector_elements(const PrepareRequest& request, int32_t ranks);
+// Bytes of every rank's block where all ranks know them and they may be unequal; else none.
+std::vector<uint64_t> known_block_bytes(const PrepareRequest& request);
 Result<std::shared_ptr<const Prepared>> prepare(const PrepareRequest& request, const Schedule& schedule,
                                                 const PrepareContext& context);
 // A point-to-point message (send: to peer; recv: from peer) as a Prepared of one phase.

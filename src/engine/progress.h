@@ -3,14 +3,16 @@
 //
 // A thread that waits drives the engine it waits for, then helps the others: spin, yield, then sleep in one place
 // (Engine::sleep). The helper thread sleeps while callers drive, and drives engines that have work but nobody else
-// (unless TRESTLE_PROGRESS_THREAD=0); it also polls what must be heard when nobody waits (control meshes). One object
-// per process, made at first use; any thread.
+// (unless TRESTLE_PROGRESS_THREAD=0). What must be heard when nobody waits (control meshes) has a thread of its own
+// (engine/watch.h), because the helper may be in a user's reduction function. One object per process, made at first
+// use; any thread.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -18,17 +20,9 @@
 #include "base/thread.h"
 #include "base/unique_fd.h"
 #include "engine/engine.h"
+#include "engine/watch.h"
 
 namespace trestle {
-
-// Something with a descriptor that the helper thread polls: readable, or due by time.
-class Pollable {
- public:
-  virtual ~Pollable() = default;
-  virtual int event_fd() const = 0;
-  virtual void poll(int64_t now_ns) = 0;
-  virtual int64_t next_due_ns() const = 0;
-};
 
 class Progress {
  public:
@@ -43,8 +37,11 @@ class Progress {
   Status add(std::shared_ptr<Engine> engine);
   // Afterwards the helper and new waits do not touch it; current waits may for one more round.
   void remove(const Engine* engine);
-  Status add(std::shared_ptr<Pollable> pollable);
-  void remove(const Pollable* pollable);  // returns when no poll() of it runs
+  // Polled by the watch thread, also where the helper drives nothing.
+  Status add(std::shared_ptr<Pollable> pollable) { return watch_.add(std::move(pollable)); }
+  void remove(const Pollable* pollable) { watch_.remove(pollable); }  // returns when no poll() of it runs
+  // A pollable is due earlier than it was when it was polled last.
+  void due_earlier() { watch_.ring(); }
 
   // Work was started that nobody may wait for.
   void work_started();
@@ -63,28 +60,26 @@ class Progress {
   void poke();
 
  private:
-  using Engines = std::vector<std::shared_ptr<Engine>>;
+  // Weak: an engine whose communicator was destroyed goes, whoever sleeps with this list.
+  using Engines = std::vector<std::weak_ptr<Engine>>;
   std::shared_ptr<const Engines> engines() const;
   Status start_helper() TRESTLE_REQUIRES(mutex_);
   void helper_loop();
   int helper_round(int64_t now_ns);
   bool anything_to_drive(const Engines& engines) const;
   int sleep_ms(const Engines& engines, const Engine* own) const;
-  void poll_pollables(int64_t now_ns);
-  int64_t next_pollable_ns();
   void helper_sleep(int64_t timeout_ns);
   void ring();
 
   const bool helper_drives_;
   mutable Mutex mutex_;
   std::shared_ptr<const Engines> engines_ TRESTLE_GUARDED_BY(mutex_) = std::make_shared<Engines>();
-  Mutex pollables_mutex_;  // held while they are polled
-  std::vector<std::shared_ptr<Pollable>> pollables_ TRESTLE_GUARDED_BY(pollables_mutex_);
   std::atomic<bool> helper_deep_asleep_{false};
   std::atomic<int> companies_{0};
   std::atomic<bool> stop_{false};
   UniqueFd bell_;
   Thread helper_;
+  Watch watch_;
 };
 
 }  // namespace trestle

@@ -1,16 +1,41 @@
 #include "engine/stream.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/engine.h"
 #include "engine/operation.h"
 
 namespace trestle {
 
-std::shared_ptr<Stream> Event::stream() {
+// ---- records
+
+std::vector<std::weak_ptr<Stream>> Recording::finish(std::optional<Error> failure) {
   const MutexLock lock(mutex_);
-  return recorded_.lock();
+  failure_ = std::move(failure);
+  complete_.store(true, std::memory_order_release);
+  return std::exchange(waiters_, {});
 }
+
+bool Recording::await(std::weak_ptr<Stream> waiter) {
+  const MutexLock lock(mutex_);
+  if (complete()) return true;
+  waiters_.push_back(std::move(waiter));
+  return false;
+}
+
+void Event::record(Stream& stream) {
+  std::shared_ptr<Recording> recording = stream.record();
+  const MutexLock lock(mutex_);
+  last_.swap(recording);
+}
+
+std::shared_ptr<Recording> Event::last() const {
+  const MutexLock lock(mutex_);
+  return last_;
+}
+
+// ---- appending
 
 void Stream::enqueue(std::vector<Operation*> operations) {
   auto item = std::make_unique<StreamItem>();
@@ -22,26 +47,18 @@ void Stream::enqueue(std::vector<Operation*> operations) {
   push(std::move(item));
 }
 
-void Stream::record(const std::shared_ptr<Event>& event) {
+std::shared_ptr<Recording> Stream::record() {
+  auto recording = std::make_shared<Recording>(weak_from_this());
   auto item = std::make_unique<StreamItem>();
-  {
-    const MutexLock lock(event->mutex_);
-    item->generation = ++event->generation_;
-    event->open_.push_back(item->generation);
-    event->recorded_ = weak_from_this();
-    event->complete_.store(false, std::memory_order_release);
-  }
-  item->record = event;
+  item->record = recording;
   push(std::move(item));
+  return recording;
 }
 
-void Stream::wait_for(const std::shared_ptr<Event>& event) {
+void Stream::wait_for(std::shared_ptr<Recording> recording) {
+  if (recording == nullptr) return;
   auto item = std::make_unique<StreamItem>();
-  {
-    const MutexLock lock(event->mutex_);
-    item->generation = event->generation_;
-  }
-  item->wait = event;
+  item->wait = std::move(recording);
   push(std::move(item));
 }
 
@@ -54,47 +71,59 @@ void Stream::push(std::unique_ptr<StreamItem> item) {
   pump();
 }
 
-// True if the record that was waited for is done, whatever was recorded since; else this stream is woken when it is.
-bool Stream::await(StreamItem& item) {
-  Event& event = *item.wait;
-  const MutexLock lock(event.mutex_);
-  if (std::find(event.open_.begin(), event.open_.end(), item.generation) == event.open_.end()) return true;
-  event.waiters_.push_back(weak_from_this());
-  return false;
+// ---- moving on
+
+// The first one stays.
+void Stream::take_over(const std::optional<Error>& failure) {
+  if (!failure || failure_) return;
+  failure_ = failure;
+  failed_.store(true, std::memory_order_release);
 }
 
-bool Stream::pump_locked(std::vector<std::weak_ptr<Stream>>& to_wake, std::vector<Operation*>& to_activate) {
+void Stream::pass_head() {
+  take_over(items_.front()->failure);
+  items_.pop_front();
+  head_active_ = false;
+  pending_.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+Stream::Consequences Stream::pump_locked() {
+  Consequences then;
   while (!items_.empty()) {
-    StreamItem& head = *items_.front();
+    const StreamItem& head = *items_.front();
     if (!head.operations.empty()) {
-      if (head_active_) return false;
+      if (head_active_) return then;
       head_active_ = true;
-      to_activate = head.operations;
-      return true;
+      then.to_activate = head.operations;
+      then.held_back_by = failure_;
+      return then;
     }
-    if (head.wait && !await(head)) return false;
-    if (head.record) {
-      const MutexLock lock(head.record->mutex_);
-      std::erase(head.record->open_, head.generation);
-      if (head.record->generation_ == head.generation) head.record->complete_.store(true, std::memory_order_release);
-      to_wake.insert(to_wake.end(), head.record->waiters_.begin(), head.record->waiters_.end());
-      head.record->waiters_.clear();
+    if (head.wait) {
+      if (!head.wait->await(weak_from_this())) return then;
+      take_over(head.wait->failure());
     }
-    items_.pop_front();
-    pending_.fetch_sub(1, std::memory_order_acq_rel);
+    const std::shared_ptr<Recording> record = head.record;
+    pass_head();  // first: whoever sees the record complete finds the stream behind it
+    if (record != nullptr) {
+      const auto woken = record->finish(failure_);
+      then.to_wake.insert(then.to_wake.end(), woken.begin(), woken.end());
+    }
   }
-  return false;
+  return then;
 }
 
 void Stream::pump() {
-  std::vector<std::weak_ptr<Stream>> to_wake;
-  std::vector<Operation*> to_activate;
+  Consequences then;
   {
     const MutexLock lock(mutex_);
-    pump_locked(to_wake, to_activate);
+    then = pump_locked();
   }
-  for (Operation* operation : to_activate) operation->engine().activate(*operation);
-  for (const auto& waiter : to_wake) {
+  for (Operation* operation : then.to_activate) {
+    Engine& engine = operation->engine();
+    if (then.held_back_by) engine.hold_back(*operation, *then.held_back_by);
+    engine.activate(*operation);
+  }
+  for (const auto& waiter : then.to_wake) {
     if (auto stream = waiter.lock()) stream->pump();
   }
 }
@@ -102,15 +131,14 @@ void Stream::pump() {
 void Stream::operation_done(Operation& operation, const Error* error) {
   {
     const MutexLock lock(mutex_);
-    if (error != nullptr && !error_) error_ = *error;
     StreamItem* item = operation.item;
     CHECK(!items_.empty() && items_.front().get() == item,
           "an operation finished that is not at the head of its stream");
+    if (error != nullptr && !item->failure) item->failure = *error;
     std::erase(item->operations, &operation);
     if (!item->operations.empty()) return;
-    items_.pop_front();
-    head_active_ = false;
-    pending_.fetch_sub(1, std::memory_order_acq_rel);
+    pass_head();
+    if (items_.empty()) return;
   }
   pump();
 }
@@ -121,19 +149,29 @@ bool Stream::cancel(Operation& operation, const Error& error) {
     const auto place =
         std::find_if(items_.begin(), items_.end(), [&](const auto& i) { return i.get() == operation.item; });
     if (place == items_.end() || (place == items_.begin() && head_active_)) return false;
-    if (!error_) error_ = error;
+    // An item without operations stays in its place: records before it have nothing to do with its failure.
+    if (!(*place)->failure) (*place)->failure = error;
     std::erase((*place)->operations, &operation);
-    if (!(*place)->operations.empty()) return true;
-    items_.erase(place);
-    pending_.fetch_sub(1, std::memory_order_acq_rel);
   }
   pump();
   return true;
 }
 
-std::optional<Error> Stream::take_error() {
+// ---- failures
+
+std::optional<Error> Stream::tell_failure() {
   const MutexLock lock(mutex_);
-  return std::exchange(error_, std::nullopt);
+  if (!items_.empty()) return failure_;
+  failed_.store(false, std::memory_order_release);
+  return std::exchange(failure_, std::nullopt);
+}
+
+Status Stream::refusal() const {
+  const MutexLock lock(mutex_);
+  if (!failure_) return {};
+  return Error{
+      failure_->code,
+      "the stream takes no calls until StreamSynchronize or StreamQuery has told its failure: " + failure_->message};
 }
 
 std::shared_ptr<Engine> Stream::head_engine() {

@@ -3,6 +3,10 @@
 // Shared by the API's handles, the operations on them and waiting streams (shared_ptr). Any thread. A stream never
 // drives progress itself: it hands operations to their engines when they reach its head, and engines tell it when they
 // are done.
+//
+// A failure on a stream stays with it until somebody was told of it. Until then every record made behind it has it, a
+// stream that waits for such a record takes it over, and operations behind it do not run: their input is not there, and
+// ranks that know nothing of the failure would take what they send for data.
 #pragma once
 
 #include <atomic>
@@ -21,36 +25,57 @@ class Engine;
 class Operation;
 class Stream;
 
-class Event {
+// One record of an event: a place in a stream, complete when everything before it there is done or has failed.
+class Recording {
  public:
+  explicit Recording(std::weak_ptr<Stream> stream) : stream_(std::move(stream)) {}
   bool complete() const { return complete_.load(std::memory_order_acquire); }
-  // Where it was last recorded, or nullptr.
-  std::shared_ptr<Stream> stream();
+  // When it is complete: the first failure of what it stands for that nobody had been told of then.
+  const std::optional<Error>& failure() const { return failure_; }
+  // Where it is, or nullptr.
+  std::shared_ptr<Stream> stream() const { return stream_.lock(); }
 
  private:
   friend class Stream;
+  // By its stream, which has come to it. The streams that wait for it.
+  std::vector<std::weak_ptr<Stream>> finish(std::optional<Error> failure);
+  // True if it is complete; else `waiter` is among those that wait.
+  bool await(std::weak_ptr<Stream> waiter);
+
+  const std::weak_ptr<Stream> stream_;
   Mutex mutex_;
-  std::atomic<bool> complete_{true};
-  uint64_t generation_ TRESTLE_GUARDED_BY(mutex_) = 0;     // of the last record
-  std::vector<uint64_t> open_ TRESTLE_GUARDED_BY(mutex_);  // generations that no stream has reached yet
-  std::weak_ptr<Stream> recorded_ TRESTLE_GUARDED_BY(mutex_);
+  std::atomic<bool> complete_{false};
+  std::optional<Error> failure_;  // its stream's, until complete_
   std::vector<std::weak_ptr<Stream>> waiters_ TRESTLE_GUARDED_BY(mutex_);
 };
 
-// What a stream runs as one: operations that progress together, or the record of an event, or the wait for one.
+// Stands for its last record.
+class Event {
+ public:
+  void record(Stream& stream);
+  // nullptr: never recorded.
+  std::shared_ptr<Recording> last() const;
+
+ private:
+  mutable Mutex mutex_;
+  std::shared_ptr<Recording> last_ TRESTLE_GUARDED_BY(mutex_);
+};
+
+// What a stream runs as one: operations that progress together, or a record, or the wait for one.
 struct StreamItem {
   std::vector<Operation*> operations;  // that are not done; never empty in an item that began with some
-  std::shared_ptr<Event> record;
-  std::shared_ptr<Event> wait;
-  uint64_t generation = 0;  // of the event
+  std::shared_ptr<Recording> record;
+  std::shared_ptr<Recording> wait;
+  std::optional<Error> failure;  // of one of the operations; the stream's when it has passed the item
 };
 
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   // Appends; activates what reaches the head.
   void enqueue(std::vector<Operation*> operations);
-  void record(const std::shared_ptr<Event>& event);
-  void wait_for(const std::shared_ptr<Event>& event);
+  std::shared_ptr<Recording> record();
+  // Of nullptr: nothing to wait for.
+  void wait_for(std::shared_ptr<Recording> recording);
 
   // By the engine, when an operation of the head item is done (error: it failed).
   void operation_done(Operation& operation, const Error* error);
@@ -60,25 +85,40 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool cancel(Operation& operation, const Error& error);
 
   bool idle() const { return pending_.load(std::memory_order_acquire) == 0; }
-  // Failure of an operation since the last call.
-  std::optional<Error> take_error();
+  // Whether calls are taken: not behind a failure.
+  Status check_open() const {
+    if (failed()) [[unlikely]]
+      return refusal();
+    return {};
+  }
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  // The first failure since the last one that was told. Forgotten by this, unless there is something behind it that it
+  // still holds back.
+  std::optional<Error> tell_failure();
   // An engine whose progress moves the head, or nullptr.
   std::shared_ptr<Engine> head_engine();
 
  private:
+  // What follows from the state of a stream, done when its lock was left.
+  struct Consequences {
+    std::vector<std::weak_ptr<Stream>> to_wake;
+    std::vector<Operation*> to_activate;
+    std::optional<Error> held_back_by;  // those do not run
+  };
   void push(std::unique_ptr<StreamItem> item);
-  // Runs what can run from the head on. Afterwards, without the lock, wakes the streams that waited for recorded
-  // events.
+  // Runs what can run from the head on.
   void pump();
-  bool pump_locked(std::vector<std::weak_ptr<Stream>>& to_wake, std::vector<Operation*>& to_activate)
-      TRESTLE_REQUIRES(mutex_);
-  bool await(StreamItem& item) TRESTLE_REQUIRES(mutex_);
+  Consequences pump_locked() TRESTLE_REQUIRES(mutex_);
+  void pass_head() TRESTLE_REQUIRES(mutex_);
+  void take_over(const std::optional<Error>& failure) TRESTLE_REQUIRES(mutex_);
+  Status refusal() const;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::deque<std::unique_ptr<StreamItem>> items_ TRESTLE_GUARDED_BY(mutex_);
   bool head_active_ TRESTLE_GUARDED_BY(mutex_) = false;
   std::atomic<size_t> pending_{0};
-  std::optional<Error> error_ TRESTLE_GUARDED_BY(mutex_);
+  std::atomic<bool> failed_{false};  // whether there is a failure
+  std::optional<Error> failure_ TRESTLE_GUARDED_BY(mutex_);
 };
 
 }  // namespace trestle

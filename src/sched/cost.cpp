@@ -33,6 +33,10 @@ RailCost nominal(TransportKind transport) {
   return cost;
 }
 
+uint32_t bit_of(uint8_t dimension) {
+  return dimension == kFlat ? 0 : uint32_t{1} << dimension;
+}
+
 RailCost dimension_cost(const Dimension& dimension) {
   RailCost cost = nominal(dimension.transport);
   if (dimension.latency_ns != kNominalLatency) cost.latency_ns = dimension.latency_ns;
@@ -71,13 +75,13 @@ bool regroups(const PhaseChoice& choice) {
   return choice.kind == PhaseKind::kAllToAll && choice.dimension != kFlat;
 }
 
-CostModel::CostModel(const Topology& topology)
-    : topology_(topology), paper_(false), dims_(topology.dimensions.size() + 1) {
+CostModel::CostModel(const Topology& topology, const BlockBytes& blocks)
+    : topology_(topology), paper_(false), dims_(topology.dimensions.size() + 1), uneven_(topology, blocks) {
   set_rates();
 }
 
 CostModel::CostModel(const Topology& topology, const ModelScale& scale)
-    : topology_(topology), scale_(scale), paper_(true), dims_(topology.dimensions.size() + 1) {
+    : topology_(topology), scale_(scale), paper_(true), dims_(topology.dimensions.size() + 1), uneven_(topology, {}) {
   set_rates();
 }
 
@@ -189,8 +193,9 @@ CostModel::Dim& CostModel::dim(uint8_t dimension) {
   return dims_[dimension];
 }
 
-const AlgorithmCost& CostModel::algorithm_cost(Dim& dim, const PhaseChoice& choice) {
+const AlgorithmCost& CostModel::algorithm_cost(Dim& dim, const PhaseChoice& choice, uint32_t fixed) {
   CHECK(choice.algorithm < algorithms().size(), "the cost of an algorithm that does not exist");
+  if (uneven_.concerns(choice)) return uneven_.cost(choice, fixed);
   if (dim.algorithms.empty()) dim.algorithms.resize(algorithms().size() * kPhaseKinds);
   auto& cost = dim.algorithms[choice.algorithm * size_t{kPhaseKinds} + static_cast<size_t>(choice.kind)];
   if (!cost) {
@@ -202,7 +207,7 @@ const AlgorithmCost& CostModel::algorithm_cost(Dim& dim, const PhaseChoice& choi
 
 SimulatedPhase CostModel::phase(const PhaseChoice& choice, PhaseBytes bytes) {
   Dim& where = dim(choice.dimension);
-  const AlgorithmCost& cost = algorithm_cost(where, choice);
+  const AlgorithmCost& cost = algorithm_cost(where, choice, bytes.fixed);
   SimulatedPhase result;
   result.resource = where.resource;
   result.kind = choice.kind;
@@ -251,20 +256,28 @@ PhaseWalk::PhaseWalk(const Topology& topology, uint64_t bytes, const std::vector
   for (const PhaseChoice& choice : phases) {
     if (choice.kind == PhaseKind::kReduceScatter) {
       divisor_ = 1;
+      split_ = 0;
       return;
     }
-    if (choice.kind == PhaseKind::kAllGather) divisor_ *= static_cast<uint64_t>(topology.group_size(choice.dimension));
+    if (choice.kind != PhaseKind::kAllGather) continue;
+    divisor_ *= static_cast<uint64_t>(topology.group_size(choice.dimension));
+    split_ |= bit_of(choice.dimension);
   }
 }
 
 PhaseBytes PhaseWalk::next(const PhaseChoice& choice) {
-  PhaseBytes result{bytes_, divisor_};
+  PhaseBytes result{bytes_, divisor_, split_};
   const auto size = static_cast<uint64_t>(topology_.group_size(choice.dimension));
-  if (choice.kind == PhaseKind::kReduceScatter) divisor_ *= size;
+  if (choice.kind == PhaseKind::kReduceScatter) {
+    divisor_ *= size;
+    split_ |= bit_of(choice.dimension);
+  }
   if (choice.kind == PhaseKind::kAllGather) {
     CHECK(divisor_ % size == 0, "an all-gather phase of data that is not scattered");
     divisor_ /= size;
+    split_ &= ~bit_of(choice.dimension);
     result.divisor = divisor_;
+    result.fixed = split_;
   }
   return result;
 }

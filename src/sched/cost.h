@@ -35,6 +35,7 @@
 #include "sched/schedule.h"
 #include "sched/select.h"
 #include "sched/simulate.h"
+#include "sched/uneven_load.h"
 
 namespace trestle {
 
@@ -42,12 +43,15 @@ namespace trestle {
 struct PhaseBytes {
   uint64_t bytes = 0;
   uint64_t divisor = 1;
+  // Dimensions (bit mask) besides the phase's own in which the data is split: where blocks are of unequal lengths, it
+  // matters which.
+  uint32_t fixed = 0;
 };
 
 class CostModel {
  public:
-  // The library's model.
-  explicit CostModel(const Topology& topology);
+  // The library's model. blocks: of what all ranks know to be unequal (sched/uneven_load.h).
+  explicit CostModel(const Topology& topology, const BlockBytes& blocks = {});
   // The paper's. Sizes are parts then; chunks that are multiples of topology.ranks() parts have exact costs.
   CostModel(const Topology& topology, const ModelScale& scale);
 
@@ -81,7 +85,7 @@ class CostModel {
     std::vector<std::optional<AlgorithmCost>> algorithms;  // [algorithm * kPhaseKinds + kind], filled when asked for
   };
   Dim& dim(uint8_t dimension);
-  const AlgorithmCost& algorithm_cost(Dim& dim, const PhaseChoice& choice);
+  const AlgorithmCost& algorithm_cost(Dim& dim, const PhaseChoice& choice, uint32_t fixed);
   AlgorithmCost paper_cost(const PhaseChoice& choice) const;
   uint64_t ticks(PhaseBytes bytes, uint64_t numerator, uint64_t denominator, const Rate& rate) const;
   uint64_t size(PhaseBytes bytes) const;
@@ -91,6 +95,7 @@ class CostModel {
   const ModelScale scale_;
   const bool paper_;
   std::vector<Dim> dims_;  // the last one is kFlat
+  UnevenLoad uneven_;
 };
 
 // Goes along the phases of a chunk of `bytes` (as Schedule::bytes counts) and tells the bytes of each.
@@ -103,6 +108,7 @@ class PhaseWalk {
   const Topology& topology_;
   uint64_t bytes_;
   uint64_t divisor_ = 1;
+  uint32_t split_ = 0;  // dimensions
 };
 
 // Ranks that take part in a phase.

@@ -22,12 +22,15 @@ PhaseChoice cheapest_of(const std::vector<uint16_t>& allowed, CostModel& model, 
   return best;
 }
 
-uint64_t divisor_of(const Topology& topology, const std::vector<uint8_t>& dimensions, uint32_t set) {
-  uint64_t divisor = 1;
+// Of data that is split over a set of the dimensions.
+PhaseBytes split_over(const Topology& topology, const std::vector<uint8_t>& dimensions, uint32_t set) {
+  PhaseBytes split;
   for (size_t d = 0; d < dimensions.size(); ++d) {
-    if ((set >> d & 1) != 0) divisor *= static_cast<uint64_t>(topology.group_size(dimensions[d]));
+    if ((set >> d & 1) == 0) continue;
+    split.divisor *= static_cast<uint64_t>(topology.group_size(dimensions[d]));
+    if (dimensions[d] != kFlat) split.fixed |= uint32_t{1} << dimensions[d];
   }
-  return divisor;
+  return split;
 }
 
 }  // namespace
@@ -62,13 +65,16 @@ void OrderLoads::fill(Half& half, PhaseKind kind, PolicyRequest& request, uint64
     const std::vector<uint16_t> allowed = choice.allowed(kind, dimensions_[d]);
     for (uint32_t set = 0; set < uint32_t{1} << count; ++set) {
       if ((set >> d & 1) != 0) continue;
-      const uint64_t divisor = divisor_of(model.topology(), dimensions_, set);
+      PhaseBytes typical = split_over(model.topology(), dimensions_, set);
+      PhaseBytes all = typical;
+      typical.bytes = typical_bytes;
+      all.bytes = request.bytes;
       Entry& entry = half.entries[set * count + d];
-      entry.choice = cheapest_of(allowed, model, {dimensions_[d], kind, 0}, {typical_bytes, divisor});
-      SimulatedPhase phase = model.phase(entry.choice, {request.bytes, divisor});
+      entry.choice = cheapest_of(allowed, model, {dimensions_[d], kind, 0}, typical);
+      SimulatedPhase phase = model.phase(entry.choice, all);
       for (const uint16_t algorithm : allowed) {
         if (costs == Costs::kCheapest) break;
-        const SimulatedPhase other = model.phase({dimensions_[d], kind, algorithm}, {request.bytes, divisor});
+        const SimulatedPhase other = model.phase({dimensions_[d], kind, algorithm}, all);
         phase.link_ticks = std::min(phase.link_ticks, other.link_ticks);
         phase.delay_ticks = std::min(phase.delay_ticks, other.delay_ticks);
         phase.resource_ticks = std::min(phase.resource_ticks, other.resource_ticks);

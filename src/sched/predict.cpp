@@ -11,9 +11,9 @@
 namespace trestle {
 namespace {
 
-Simulator::Outcome run(const Schedule& schedule, const Topology& topology, Simulation& simulation,
-                       Simulator& simulator) {
-  CostModel model(topology);
+Simulator::Outcome run(const Schedule& schedule, const Topology& topology, const BlockBytes& blocks,
+                       Simulation& simulation, Simulator& simulator) {
+  CostModel model(topology, blocks);
   std::array<uint8_t, 256> links{};
   std::vector<std::span<const PhaseId>> orders;
   size_t ordered = 0;
@@ -33,22 +33,22 @@ Simulator::Outcome run(const Schedule& schedule, const Topology& topology, Simul
 
 }  // namespace
 
-uint64_t predict_by_phases_ps(const Schedule& schedule, const Topology& topology) {
+uint64_t predict_by_phases_ps(const Schedule& schedule, const Topology& topology, const BlockBytes& blocks) {
   Simulation simulation;
   Simulator simulator;
-  return run(schedule, topology, simulation, simulator).time_ticks;
+  return run(schedule, topology, blocks, simulation, simulator).time_ticks;
 }
 
-uint64_t predict_ns(const Schedule& schedule, const Topology& topology) {
-  const uint64_t time_ps = has_second_level(schedule.bytes) ? SecondLevel(topology).time_ps(schedule)
-                                                            : predict_by_phases_ps(schedule, topology);
+uint64_t predict_ns(const Schedule& schedule, const Topology& topology, const BlockBytes& blocks) {
+  const uint64_t time_ps = has_second_level(schedule.bytes) ? SecondLevel(topology, blocks).time_ps(schedule)
+                                                            : predict_by_phases_ps(schedule, topology, blocks);
   return (time_ps + 999) / 1000;
 }
 
 namespace {
 
-Prediction predict_by_steps(const Schedule& schedule, const Topology& topology) {
-  const StepsResult result = SecondLevel(topology).run(schedule);
+Prediction predict_by_steps(const Schedule& schedule, const Topology& topology, const BlockBytes& blocks) {
+  const StepsResult result = SecondLevel(topology, blocks).run(schedule);
   Prediction prediction;
   prediction.time_ps = result.time_ps;
   for (size_t l = 0; l < schedule.orders.size(); ++l) {
@@ -65,12 +65,12 @@ Prediction predict_by_steps(const Schedule& schedule, const Topology& topology) 
 
 }  // namespace
 
-Prediction predict(const Schedule& schedule, const Topology& topology) {
-  if (has_second_level(schedule.bytes)) return predict_by_steps(schedule, topology);
+Prediction predict(const Schedule& schedule, const Topology& topology, const BlockBytes& blocks) {
+  if (has_second_level(schedule.bytes)) return predict_by_steps(schedule, topology, blocks);
   Simulation simulation;
   Simulator simulator;
   Prediction prediction;
-  prediction.time_ps = run(schedule, topology, simulation, simulator).time_ticks;
+  prediction.time_ps = run(schedule, topology, blocks, simulation, simulator).time_ticks;
   for (const DimensionOrder& order : schedule.orders) {
     PredictedLink& link = prediction.links.emplace_back();
     link.dimension = order.dimension;

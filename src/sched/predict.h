@@ -8,6 +8,7 @@
 #include "sched/schedule.h"
 #include "sched/segments.h"
 #include "sched/simulate.h"
+#include "sched/uneven_load.h"
 
 namespace trestle {
 
@@ -25,9 +26,10 @@ struct Prediction {
 };
 
 // The schedule's orders must hold each phase once and not wait for each other (CHECK).
-Prediction predict(const Schedule& schedule, const Topology& topology);
+// blocks: of what all ranks know to be unequal.
+Prediction predict(const Schedule& schedule, const Topology& topology, const BlockBytes& blocks = {});
 // Its time in the library's model of whole phases, whatever its size.
-uint64_t predict_by_phases_ps(const Schedule& schedule, const Topology& topology);
+uint64_t predict_by_phases_ps(const Schedule& schedule, const Topology& topology, const BlockBytes& blocks = {});
 
 // How many segments all ranks send, by the catalog's counts of messages: about what a simulation of every rank has to
 // do.

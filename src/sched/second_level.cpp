@@ -20,7 +20,8 @@ StepsOptions as_the_engine() {
 
 }  // namespace
 
-SecondLevel::SecondLevel(const Topology& topology) : model_(topology, as_the_engine()) {}
+SecondLevel::SecondLevel(const Topology& topology, const BlockBytes& blocks)
+    : model_(topology, as_the_engine(), blocks) {}
 
 SecondLevel::SecondLevel(const Topology& topology, const StepsOptions& options, const ModelScale& scale,
                          uint64_t granule)

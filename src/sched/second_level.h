@@ -28,7 +28,8 @@ inline bool has_second_level(uint64_t bytes) {
 class SecondLevel {
  public:
   // Of the library: sizes are bytes, segments and overheads as the engine has them.
-  explicit SecondLevel(const Topology& topology);
+  // blocks: as CostModel's.
+  explicit SecondLevel(const Topology& topology, const BlockBytes& blocks = {});
   // Of schedules in the units of `scale`, which are run as in_bytes(..., granule) by the model of these options.
   SecondLevel(const Topology& topology, const StepsOptions& options, const ModelScale& scale, uint64_t granule);
 

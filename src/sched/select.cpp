@@ -74,7 +74,7 @@ class Selector {
         policy_(policy),
         intra_(intra),
         shape_(shape_of(request.collective, request.decoupled)),
-        model_(topology),
+        model_(topology, request.blocks),
         choice_(rule, model_, request.rank_order),
         ways_(possible_ways()) {}
 
@@ -89,7 +89,7 @@ class Selector {
   Schedule select(std::vector<SelectionCandidate>* candidates = nullptr) {
     candidates_ = candidates;
     if (topology_.ranks() == 1) return alone();
-    if (has_second_level(request_.bytes)) second_level_.emplace(topology_);
+    if (has_second_level(request_.bytes)) second_level_.emplace(topology_, request_.blocks);
     const std::vector<uint8_t> dimensions = all_dimensions();
     const bool hierarchical = phases_possible(dimensions);
     // A list per dimension asks for phases per dimension where these are possible: of these, for those that split the
@@ -347,6 +347,7 @@ Status check_request(const SelectionRequest& request) {
   CHECK(is_valid(request.collective), "a selection for an unknown collective");
   CHECK(request.element_bytes > 0, "a selection for elements of no bytes");
   CHECK(request.bytes % request.element_bytes == 0, "a selection for a part of an element");
+  CHECK(request.blocks.empty() || has_known_blocks(request.collective), "lengths of blocks that are all alike");
   return {};
 }
 

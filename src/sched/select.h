@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/types.h"
 #include "sched/schedule.h"
+#include "sched/uneven_load.h"
 
 namespace trestle {
 
@@ -48,6 +49,8 @@ struct SelectionRequest {
   // The operator is not commutative: every sum is folded in rank order. Only algorithms that do, and the baseline's
   // order of dimensions: innermost first, so that what has been summed is always a run of neighbouring ranks.
   bool rank_order = false;
+  // All-gather-v, reduce-scatter-v: the bytes of every rank's block, together `bytes`; none: as if they were equal.
+  BlockBytes blocks = {};
 };
 
 // Checks the grammar and the names; errors list what can serve.
@@ -65,7 +68,7 @@ struct SelectionCandidate {
 Result<std::vector<SelectionCandidate>> selection_candidates(const SelectionRequest& request, const Topology& topology,
                                                              const SelectionConfig& config);
 // Predicted time of a schedule on this topology, nanoseconds: of the level that selection compares
-// (sched/second_level.h).
-uint64_t predict_ns(const Schedule& schedule, const Topology& topology);
+// (sched/second_level.h). blocks: SelectionRequest::blocks.
+uint64_t predict_ns(const Schedule& schedule, const Topology& topology, const BlockBytes& blocks = {});
 
 }  // namespace trestle

@@ -90,8 +90,8 @@ class Wiring {
 
 }  // namespace
 
-StepsModel::StepsModel(const Topology& topology, const StepsOptions& options)
-    : topology_(topology), options_(options), rails_(topology.dimensions.size() + 1) {
+StepsModel::StepsModel(const Topology& topology, const StepsOptions& options, const BlockBytes& blocks)
+    : topology_(topology), options_(options), uneven_(topology_, blocks), rails_(topology.dimensions.size() + 1) {
   std::vector<std::string> resources;
   Rail& flat = rails_.back();
   flat.cost = rail_cost(topology_, kFlat);
@@ -122,13 +122,17 @@ const StepsModel::Rail& StepsModel::rail(uint8_t dimension) const {
   return rails_[dimension];
 }
 
-const PhaseShape& StepsModel::shape(const PhaseChoice& choice) {
-  const auto [known, fresh] = shapes_.try_emplace(ShapeKey{choice.dimension, choice.kind, choice.algorithm});
+const PhaseShape& StepsModel::shape(const PhaseChoice& choice, uint32_t fixed) {
+  const bool uneven = uneven_.concerns(choice);
+  const auto [known, fresh] =
+      shapes_.try_emplace(ShapeKey{choice.dimension, choice.kind, choice.algorithm, uneven ? fixed : 0});
   if (fresh) {
     CHECK(choice.algorithm < algorithms().size(), "the steps of an algorithm that does not exist");
     const int32_t ranks = group_size(topology_, choice);
     PhaseShape& shape = known->second;
-    shape = phase_shape(algorithms()[choice.algorithm], choice.kind, ranks, options_.most_messages);
+    const Algorithm& row = algorithms()[choice.algorithm];
+    shape = uneven ? phase_shape(row, choice.kind, ranks, options_.most_messages, uneven_.cost(choice, fixed))
+                   : phase_shape(row, choice.kind, ranks, options_.most_messages);
     if (regroups(choice) && !shape.messages.empty()) {
       shape.messages.front().reduced_blocks += shape.blocks / static_cast<uint64_t>(ranks);
     }
@@ -175,17 +179,19 @@ StepsMessage StepsModel::message(const Rail& rail, const PhaseShape& shape, cons
   }
   if (options_.window != 0) {
     const uint64_t window = round_up_divide(options_.window * count * result.segments, real_segments * count);
-    result.window = static_cast<uint32_t>(std::max<uint64_t>(1, std::min<uint64_t>(window, UINT32_MAX)));
+    // Every hop has a window of its own, and the model's segment has arrived only behind the last one.
+    const uint64_t over_all_hops = std::max<uint64_t>(1, window) * what.hops;
+    result.window = static_cast<uint32_t>(std::min<uint64_t>(over_all_hops, UINT32_MAX));
   }
   return result;
 }
 
 const StepsPhase& StepsModel::phase(const PhaseChoice& choice, PhaseBytes bytes) {
-  const PhaseKey key{choice.dimension, choice.kind, choice.algorithm, bytes.bytes, bytes.divisor};
+  const PhaseKey key{choice.dimension, choice.kind, choice.algorithm, bytes.bytes, bytes.divisor, bytes.fixed};
   const auto [known, fresh] = phases_.try_emplace(key);
   StepsPhase& result = known->second;
   if (!fresh) return result;
-  const PhaseShape& form = shape(choice);
+  const PhaseShape& form = shape(choice, bytes.fixed);
   const Rail& where = rail(choice.dimension);
   result.resource = where.shared_ps_per_byte == 0 ? kNoResource : where.resource;
   for (const ShapeMessage& what : form.messages) result.messages.push_back(message(where, form, what, bytes));

@@ -88,7 +88,10 @@ struct StepsPhase {
 
 class StepsModel {
  public:
-  explicit StepsModel(const Topology& topology, const StepsOptions& options = {});
+  // blocks: as CostModel's.
+  explicit StepsModel(const Topology& topology, const StepsOptions& options = {}, const BlockBytes& blocks = {});
+  StepsModel(const StepsModel&) = delete;
+  StepsModel& operator=(const StepsModel&) = delete;
 
   // The schedule's orders must hold each phase once (CHECK).
   StepsResult run(const Schedule& schedule);
@@ -100,16 +103,17 @@ class StepsModel {
     uint64_t shared_ps_per_byte = 0;
     uint8_t resource = kNoResource;
   };
-  using ShapeKey = std::tuple<uint8_t, PhaseKind, uint16_t>;
-  using PhaseKey = std::tuple<uint8_t, PhaseKind, uint16_t, uint64_t, uint64_t>;
+  using ShapeKey = std::tuple<uint8_t, PhaseKind, uint16_t, uint32_t>;
+  using PhaseKey = std::tuple<uint8_t, PhaseKind, uint16_t, uint64_t, uint64_t, uint32_t>;
 
   const Rail& rail(uint8_t dimension) const;
-  const PhaseShape& shape(const PhaseChoice& choice);
+  const PhaseShape& shape(const PhaseChoice& choice, uint32_t fixed);
   const StepsPhase& phase(const PhaseChoice& choice, PhaseBytes bytes);
   StepsMessage message(const Rail& rail, const PhaseShape& shape, const ShapeMessage& what, PhaseBytes bytes) const;
 
   const Topology topology_;
   const StepsOptions options_;
+  UnevenLoad uneven_;
   std::vector<Rail> rails_;  // the last one is kFlat
   std::map<ShapeKey, PhaseShape> shapes_;
   std::map<PhaseKey, StepsPhase> phases_;

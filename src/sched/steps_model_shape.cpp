@@ -233,7 +233,11 @@ bool representative(const Algorithm& algorithm, PhaseKind kind, int32_t group_si
 }  // namespace
 
 PhaseShape phase_shape(const Algorithm& algorithm, PhaseKind kind, int32_t group_size, uint32_t most_messages) {
-  const AlgorithmCost cost = algorithm.cost(kind, group_size);
+  return phase_shape(algorithm, kind, group_size, most_messages, algorithm.cost(kind, group_size));
+}
+
+PhaseShape phase_shape(const Algorithm& algorithm, PhaseKind kind, int32_t group_size, uint32_t most_messages,
+                       const AlgorithmCost& cost) {
   if (group_size == 1) return {};
   const bool rooted = has_root(kind) || kind == PhaseKind::kSend || kind == PhaseKind::kRecv;
   PhaseShape shape;

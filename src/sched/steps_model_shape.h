@@ -39,5 +39,8 @@ struct PhaseShape {
 
 // most_messages: long chains are drawn together until there are about so many.
 PhaseShape phase_shape(const Algorithm& algorithm, PhaseKind kind, int32_t group_size, uint32_t most_messages);
+// The same messages, as long as the busiest rank's are by `cost`: of the catalog, or of blocks of unequal lengths.
+PhaseShape phase_shape(const Algorithm& algorithm, PhaseKind kind, int32_t group_size, uint32_t most_messages,
+                       const AlgorithmCost& cost);
 
 }  // namespace trestle

@@ -86,6 +86,7 @@ void make_mistake(const Mistake& mistake, int rank, trestleComm_t comm) {
   EXPECT_TRUE(contains(sentence, "rank 1")) << sentence;
   EXPECT_TRUE(contains(sentence, "operation 3 ")) << sentence;
   EXPECT_TRUE(contains(sentence, "hash")) << sentence;
+  EXPECT_TRUE(contains(sentence, "TRESTLE_CHECK=1 shows both calls")) << sentence;
 }
 
 class ApiDisagreement : public testing::TestWithParam<size_t> {};

@@ -240,11 +240,59 @@ TEST(ApiProcesses, LauncherInfo) {
         EXPECT_TRUE(succeeded(trestleLauncherInfo(nullptr, nullptr, nullptr)));
       },
       {{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}});
+  ranks::isolated(
+      [] {
+        int rank = -1;
+        EXPECT_TRUE(ranks::refused(trestleLauncherInfo(&rank, nullptr, nullptr), trestleInvalidUsage,
+                                   {"RANK=5 is set", "WORLD_SIZE is not"}));
+        EXPECT_EQ(rank, -1);
+      },
+      {{"RANK", "5"}});
+}
+
+// As with MPI: a process that nothing has started is rank 0 of 1, which needs no rendezvous.
+TEST(ApiProcesses, AProcessAloneIsRankZeroOfOne) {
   ranks::isolated([] {
     int rank = -1;
-    EXPECT_TRUE(ranks::refused(trestleLauncherInfo(&rank, nullptr, nullptr), trestleInvalidUsage, {"RANK"}));
-    EXPECT_EQ(rank, -1);
+    int n = -1;
+    int local = -1;
+    ASSERT_TRUE(succeeded(trestleLauncherInfo(&rank, &n, &local)));
+    EXPECT_EQ(rank, 0);
+    EXPECT_EQ(n, 1);
+    EXPECT_EQ(local, 0);
+    const trestleUniqueId none{};
+    for (int round = 0; round < 2; ++round) {
+      trestleComm_t comm = nullptr;
+      ASSERT_TRUE(succeeded(trestleCommInitRank(&comm, 1, none, 0)));
+      run_and_verify({.count = 1000}, 0, 1, comm);
+      EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+    }
   });
+}
+
+TEST(ApiProcesses, MoreRanksThatNothingHasStartedAreToldWhatToSet) {
+  ranks::isolated([] {
+    const trestleUniqueId none{};
+    trestleComm_t comm = nullptr;
+    EXPECT_TRUE(ranks::refused(trestleCommInitRank(&comm, 4, none, 0), trestleInvalidUsage,
+                               {"4 ranks", "started alone", "trestle run", "mpirun", "MASTER_ADDR", "TRESTLE_COMM_ID",
+                                "TRESTLE_STORE", "docs/launching.md"}));
+    EXPECT_EQ(comm, nullptr);
+  });
+}
+
+// Variables that cannot be read are no default, whatever the number of ranks.
+TEST(ApiProcesses, ABadPortIsRefusedForAnyNumberOfRanks) {
+  for (const int n : {1, 2}) {
+    ranks::isolated(
+        [n] {
+          const trestleUniqueId none{};
+          trestleComm_t comm = nullptr;
+          EXPECT_TRUE(ranks::refused(trestleCommInitRank(&comm, n, none, 0), trestleInvalidUsage,
+                                     {"MASTER_PORT=99999", "65535"}));
+        },
+        {{"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "99999"}});
+  }
 }
 
 // Several communicators of the same processes, used in turn, destroyed in different orders on different ranks.

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <vector>
 
@@ -71,7 +72,7 @@ void work(ranks::Process& process) {
 }
 
 // The log of every rank.
-std::vector<std::string> logs(ranks::Env env) {
+std::vector<std::string> logs(ranks::Env env, const std::function<void(ranks::Process&)>& body = work) {
   const Folder folder;
   ranks::Job job;
   job.ranks = kSettings.ranks;
@@ -80,7 +81,7 @@ std::vector<std::string> logs(ranks::Env env) {
     with["TRESTLE_DEBUG_FILE"] = folder.path(std::to_string(rank));
     return with;
   };
-  job.body = work;
+  job.body = body;
   ranks::expect_ended_well(ranks::run(job));
   std::vector<std::string> texts;
   for (int r = 0; r < job.ranks; ++r) {
@@ -175,6 +176,36 @@ TEST(LogSubsystem, TuningHasTheScheduleOfEveryKindOfCall) {
   EXPECT_EQ(lines_with(text, "INFO allreduce of 262144 float (sum): policy auto, predicted ").size(), 1u) << text;
   EXPECT_EQ(lines_with(text, "INFO 1048576 bytes in ").size(), 1u) << text;
   EXPECT_EQ(lines_with(logs_of("^TUNING")[0], ": policy auto, predicted ").size(), 0u);
+}
+
+// All-gather-v of as much data in other lengths.
+void gather_blocks(ranks::Process& process) {
+  trestleComm_t comm = nullptr;
+  ASSERT_TRUE(ranks::succeeded(ranks::join(process, kSettings, &comm)));
+  const std::vector<int8_t> send(3000, 1);
+  std::vector<int8_t> recv(4000);
+  const size_t starts[][2] = {{0, 2000}, {0, 3000}};
+  const size_t counts[][2] = {{2000, 2000}, {3000, 1000}};
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(ranks::succeeded(trestleAllGatherV(send.data(), counts[i][process.rank], recv.data(), counts[i],
+                                                   starts[i], trestleInt8, comm, nullptr),
+                                 comm));
+    EXPECT_TRUE(ranks::succeeded(trestleCommSynchronize(comm), comm));
+  }
+  EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(comm)));
+}
+
+double predicted_us(const std::string& text, const std::string& call) {
+  const std::vector<std::string> lines = lines_with(text, "INFO " + call + ": policy auto, predicted ");
+  EXPECT_EQ(lines.size(), 1u) << call << " in " << text;
+  if (lines.empty()) return 0;
+  return std::stod(lines[0].substr(lines[0].find("predicted ") + 10));
+}
+
+TEST(LogSubsystem, TuningPredictsTheLengthsOfTheBlocks) {
+  const std::string text = logs({{"TRESTLE_DEBUG", "INFO"}, {"TRESTLE_DEBUG_SUBSYS", "TUNING"}}, gather_blocks)[0];
+  const double alike_us = predicted_us(text, "allgatherv counts 2000 2000 of int8");
+  EXPECT_GT(predicted_us(text, "allgatherv counts 3000 1000 of int8"), alike_us);
 }
 
 TEST(LogSubsystem, P2pHasTheFirstMessageOfEachDirection) {

@@ -15,7 +15,7 @@ TEST(Catalog, NamesAreThoseOfTheConfiguration) {
   std::vector<std::string> names;
   for (const Algorithm& row : algorithms()) names.emplace_back(row.name);
   EXPECT_EQ(names, (std::vector<std::string>{"ring", "direct", "hd", "rd", "tree", "dbtree", "binomial", "bruck",
-                                             "dissemination", "chain"}));
+                                             "dissemination", "chain", "rabenseifner", "otree", "line"}));
   for (const std::string& name : names) EXPECT_EQ(find_algorithm(name).value()->name, name);
 }
 
@@ -25,7 +25,7 @@ TEST(Catalog, AnUnknownNameListsTheNames) {
   EXPECT_EQ(found.error().code, Code::kInvalidArgument);
   EXPECT_EQ(found.error().message,
             "there is no algorithm 'rign'; there are ring, direct, hd, rd, tree, dbtree, binomial, bruck, "
-            "dissemination, chain");
+            "dissemination, chain, rabenseifner, otree, line");
 }
 
 TEST(Catalog, RowsServeExactlyWhatTheyCanBuild) {
@@ -42,6 +42,9 @@ TEST(Catalog, RowsServeExactlyWhatTheyCanBuild) {
       {"bruck", {PhaseKind::kAllGather, PhaseKind::kAllToAll}},
       {"dissemination", {PhaseKind::kBarrier}},
       {"chain", {PhaseKind::kReduce, PhaseKind::kBroadcast}},
+      {"rabenseifner", {PhaseKind::kAllReduce, PhaseKind::kReduce}},
+      {"otree", {PhaseKind::kAllReduce, PhaseKind::kReduce}},
+      {"line", {PhaseKind::kReduceScatter, PhaseKind::kReduce}},
   };
   for (const Algorithm& row : algorithms()) {
     for (PhaseKind kind : kAllKinds) {
@@ -94,15 +97,18 @@ TEST(Catalog, BuildPlanFindsAWrongAlgorithm) {
 // Ranks may run different builds of one version: plans of the same name must not drift unnoticed.
 TEST(Catalog, PlansStayTheSame) {
   const std::map<std::string_view, uint64_t> expected = {
-      {"ring", 3380469680627489858u},      {"direct", 1756981651809770799u}, {"hd", 15304942218879722558u},
-      {"rd", 4443404735007465635u},        {"tree", 11675865483766656615u},  {"dbtree", 8620654879245026592u},
-      {"binomial", 15766193109675342504u}, {"bruck", 1075197395647229293u},  {"dissemination", 4053831918294159296u},
-      {"chain", 12955627196920836843u}};
+      {"ring", 3380469680627489858u},          {"direct", 1756981651809770799u},
+      {"hd", 15304942218879722558u},           {"rd", 4443404735007465635u},
+      {"tree", 11675865483766656615u},         {"dbtree", 8620654879245026592u},
+      {"binomial", 15766193109675342504u},     {"bruck", 1075197395647229293u},
+      {"dissemination", 4053831918294159296u}, {"chain", 12955627196920836843u},
+      {"rabenseifner", 4674141630557093703u},  {"otree", 1835022124576953890u},
+      {"line", 17552559572688473686u}};
   for (const Algorithm& row : algorithms()) {
     uint64_t all = 0;
     PhaseKind kind = PhaseKind::kAllReduce;
-    for (const PhaseKind other :
-         {PhaseKind::kGather, PhaseKind::kAllToAll, PhaseKind::kBarrier, PhaseKind::kBroadcast}) {
+    for (const PhaseKind other : {PhaseKind::kGather, PhaseKind::kAllToAll, PhaseKind::kBarrier, PhaseKind::kBroadcast,
+                                  PhaseKind::kReduceScatter}) {
       if (!row.serves(kind, 7)) kind = other;
     }
     for (int32_t me = 0; me < 7; ++me) all = all * 31 + hash(row.build({.kind = kind, .group_size = 7, .me = me}));

@@ -83,9 +83,26 @@ TEST(RankOrder, IsKeptBySomeAndNotByOthers) {
     ASSERT_FALSE(status.ok()) << name;
     EXPECT_NE(status.error().message.find("not rank order"), std::string::npos) << status.error().message;
   }
+}
+
+// Direct sends all data to everybody or to the root, which large data cannot bear: there is another way for every kind.
+TEST(RankOrder, IsKeptByMoreThanDirectForEveryKind) {
   for (PhaseKind kind : {PhaseKind::kReduceScatter, PhaseKind::kAllReduce, PhaseKind::kReduce}) {
-    for (int32_t size = 1; size <= kLargestGroup; ++size) {
-      EXPECT_TRUE(keeps_rank_order(*find_algorithm("direct").value(), kind, size));
+    for (int32_t size = 3; size <= kLargestGroup; ++size) {
+      SCOPED_TRACE(std::string(to_string(kind)) + " of " + std::to_string(size));
+      const Algorithm& direct = *find_algorithm("direct").value();
+      EXPECT_TRUE(keeps_rank_order(direct, kind, size));
+      const AlgorithmCost most = direct.cost(kind, size);
+      uint32_t others = 0;
+      bool bears_large_data = kind == PhaseKind::kReduceScatter;  // direct does
+      for (const Algorithm& row : algorithms()) {
+        if (row.name == direct.name || !row.serves(kind, size) || !keeps_rank_order(row, kind, size)) continue;
+        ++others;
+        const AlgorithmCost cost = row.cost(kind, size);
+        bears_large_data |= cost.sent_num * most.sent_den < most.sent_num * cost.sent_den || size == 3;
+      }
+      EXPECT_GE(others, kind == PhaseKind::kReduceScatter ? 1u : 2u);
+      EXPECT_TRUE(bears_large_data);
     }
   }
 }
@@ -103,6 +120,12 @@ TEST(Scratch, StaysWithinWhatTheFilesSay) {
           if (row.name == "rd") limit = kind == PhaseKind::kAllGather ? 0 : in_place == InPlace::kYes ? 2 : 1;
           if (row.name == "binomial") limit = (n + 1) / 2;
           if (row.name == "bruck") limit = kind == PhaseKind::kAllGather ? 0 : n / 2 * (std::bit_width(n - 1) + 1);
+          if (row.name == "line") limit = kind == PhaseKind::kReduceScatter ? n - 1 : 1;
+          if (row.name == "otree") limit = kind == PhaseKind::kReduce ? 1 : 0;
+          if (row.name == "rabenseifner") {
+            const uint32_t blocks = std::bit_floor(n);
+            limit = kind == PhaseKind::kAllReduce ? 0 : n == blocks ? n / 2 : blocks;
+          }
           if (row.name == "dissemination") limit = std::bit_width(n - 1);
           if (row.name == "direct") {
             limit = 0;

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/rng.h"
 #include "support/plan_groups.h"
 
 namespace trestle {
@@ -106,6 +107,57 @@ TEST(AlgorithmCost, IsWhatThePlansDo) {
       }
     }
   }
+}
+
+// Blocks of any lengths: counted over all ranks.
+BlockLoad count_lengths(const std::vector<Plan>& plans, const std::vector<uint64_t>& lengths) {
+  BlockLoad counted;
+  std::vector<uint64_t> sent(plans.size());
+  std::vector<uint64_t> taken(plans.size());
+  for (const Plan& plan : plans) {
+    uint64_t reduced = 0;
+    for (const Step& step : plan.steps) {
+      uint64_t length = 0;
+      for (uint32_t b = 0; b < step.blocks; ++b) length += lengths[(step.logical_first + b) ^ plan.turned];
+      if (step.kind == StepKind::kReduce) reduced += (step.sources - 1) * length;
+      if (step.kind != StepKind::kSend) continue;
+      sent[static_cast<size_t>(plan.me)] += length;
+      taken[static_cast<size_t>(step.peer)] += length;
+    }
+    counted.reduced = std::max(counted.reduced, reduced);
+  }
+  for (size_t r = 0; r < plans.size(); ++r) counted.sent = std::max({counted.sent, sent[r], taken[r]});
+  return counted;
+}
+
+TEST(AlgorithmLoad, IsWhatThePlansDoWithBlocksOfAnyLengths) {
+  Rng rng(20);
+  size_t rows = 0;
+  for (const Algorithm& row : algorithms()) {
+    for (PhaseKind kind : {PhaseKind::kReduceScatter, PhaseKind::kAllGather}) {
+      if (row.serves(kind, 4)) ++rows;
+      for (int32_t size = 2; size <= 33; ++size) {
+        if (!row.serves(kind, size)) continue;
+        SCOPED_TRACE(std::string(row.name) + " " + to_string(kind) + ", " + std::to_string(size) + " ranks");
+        ASSERT_NE(row.load, nullptr);
+        const std::vector<Plan> plans = plans_of_group(row, kind, size, 0, InPlace::kNo);
+        for (const int shape : {0, 1, 2}) {  // any, one long one, equal ones
+          std::vector<uint64_t> lengths;
+          for (int32_t r = 0; r < size; ++r) lengths.push_back(shape == 2 ? 3 : rng.below(shape == 0 ? 1000 : 3));
+          if (shape == 1) lengths[rng.below(static_cast<uint64_t>(size))] = 1000;
+          const BlockLoad load = row.load(kind, BlockLengths(lengths));
+          const BlockLoad counted = count_lengths(plans, lengths);
+          EXPECT_EQ(load.sent, counted.sent) << shape;
+          EXPECT_EQ(load.reduced, counted.reduced) << shape;
+          if (shape != 2) continue;
+          const AlgorithmCost cost = row.cost(kind, size);
+          EXPECT_EQ(load.sent * cost.sent_den, cost.sent_num * lengths.size() * 3);
+          EXPECT_EQ(load.reduced * cost.reduced_den, cost.reduced_num * lengths.size() * 3);
+        }
+      }
+    }
+  }
+  EXPECT_GE(rows, 9u);
 }
 
 const Algorithm& row_of(std::string_view name) {

@@ -41,7 +41,7 @@ class Ghost {
   JoinAnswer hear() {
     std::string header(4, '\0');
     const Status read = receive_all_before(socket_.get(), std::as_writable_bytes(std::span(header)), {});
-    if (!read.ok()) return {read.error(), {}, {}, {}};
+    if (!read.ok()) return {read.error(), {}, {}, 0, {}};
     size_t length = 0;
     for (size_t i = 4; i-- > 0;) length = length << 8 | static_cast<uint8_t>(header[i]);
     std::string body(length, '\0');
@@ -176,7 +176,7 @@ TEST(MissingRankTest, RefusalsForTheSecretAreCountedAndSaid) {
   std::vector<BootstrapConfig> configs = {loopback_config(3, 0, id), loopback_config(3, 1, id)};
   configs[0].deadline_ns = monotonic_clock().now_ns() + kSecond / 2;
   const auto results = join_all(configs);
-  expect_all_say(results, Code::kTimeout, "rank 2 of 3 did not come");
+  expect_all_say(results, Code::kTimeout, "rank 2 did not come to the rendezvous of the unique id at ");
   expect_all_say(results, Code::kTimeout,
                  "3 connections were refused because they did not know the secret, from 127.0.0.1 (as rank 2), "
                  "127.0.0.1 (as rank 0)");

@@ -1,10 +1,17 @@
 // Ranks that meet in every way there is, and the exchanges afterwards.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "base/launcher.h"
 #include "bootstrap_ranks.h"
+#include "comm/bootstrap/rendezvous_message.h"
 #include "comm/bootstrap/rendezvous_server.h"
 #include "transport/socket/socket.h"
 
@@ -161,6 +168,84 @@ TEST_F(StoreTest, MissingRankIsNamed) {
     ASSERT_FALSE(joined.ok());
     EXPECT_EQ(joined.error().code, Code::kTimeout);
     EXPECT_TRUE(contains(joined.error().message, "rank 2")) << joined.error().message;
+  }
+}
+
+// A process that is killed while it waits in the store; its files.
+std::filesystem::path leave_files_of_a_killed_rank(const BootstrapConfig& config, const std::string& directory) {
+  const pid_t child = fork();
+  if (child == 0) {
+    (void)Bootstrap::join(config);
+    _exit(0);
+  }
+  std::filesystem::path left;
+  while (left.empty() && !testing::Test::HasFailure()) {
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+      if (std::filesystem::exists(entry.path() / ("rank-" + std::to_string(config.rank)))) left = entry.path();
+    }
+  }
+  kill(child, SIGKILL);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  return left;
+}
+
+TEST_F(StoreTest, AFailureThatAKilledJobLeftIsNotOurs) {
+  const std::filesystem::path left = leave_files_of_a_killed_rank(configs(2)[0], directory_);
+  JoinAnswer answer;
+  answer.error = {Code::kTimeout, "yesterday's failure"};
+  std::ofstream(left / "error") << encode(answer);
+  std::ofstream(left / ".secret-1-1") << "half a";
+  auto ranks = all_of(join_all(configs(2)));
+  ASSERT_EQ(ranks.size(), 2u);
+  exchange(ranks);
+}
+
+// Whatever process has the number of one that was killed: in a container they are always the same.
+TEST_F(StoreTest, TheProcessNumberOfAKilledRankMayBeAnybodys) {
+  for (const int32_t rank : {0, 1}) {
+    const std::filesystem::path left = leave_files_of_a_killed_rank(configs(2)[static_cast<size_t>(rank)], directory_);
+    std::fstream card(left / ("rank-" + std::to_string(rank)), std::ios::in | std::ios::out | std::ios::binary);
+    const int32_t own = getpid();
+    card.seekp(-5, std::ios::end);  // behind the number there is one byte
+    card.write(reinterpret_cast<const char*>(&own), sizeof own);
+    card.close();
+    auto ranks = all_of(join_all(configs(2)));
+    ASSERT_EQ(ranks.size(), 2u);
+    exchange(ranks);
+  }
+}
+
+// One is late, and others of its job live: their files are no leftovers.
+TEST_F(StoreTest, WhoComesLateFindsTheOthers) {
+  auto all = configs(3);
+  std::vector<Joined> results;
+  for (int i = 0; i < 3; ++i) results.emplace_back(Error{Code::kInternalError, "did not run"});
+  std::vector<std::thread> threads;
+  const auto files = [&] {
+    size_t count = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_)) {
+      count += entry.path().filename().string().starts_with("rank-") ? 1 : 0;
+    }
+    return count;
+  };
+  for (size_t i = 0; i < 3; ++i) {
+    threads.emplace_back([&, i] { results[i] = Bootstrap::join(all[i]); });
+    while (i < 2 && files() != i + 1) std::this_thread::yield();
+  }
+  for (std::thread& thread : threads) thread.join();
+  auto ranks = all_of(std::move(results));
+  ASSERT_EQ(ranks.size(), 3u);
+  exchange(ranks);
+}
+
+TEST(JoinTest, AMasterPortThatIsNoneIsRefusedWhateverTheNumberOfRanks) {
+  for (const int32_t nranks : {1, 2}) {
+    auto config = loopback_config(nranks, 0, {});
+    config.launcher = read_launcher({{"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "99999"}});
+    const Joined joined = Bootstrap::join(config);
+    ASSERT_FALSE(joined.ok());
+    EXPECT_EQ(joined.error().code, Code::kInvalidUsage);
+    EXPECT_TRUE(contains(joined.error().message, "MASTER_PORT=99999")) << joined.error().message;
   }
 }
 

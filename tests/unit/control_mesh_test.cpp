@@ -1,9 +1,13 @@
 // The control mesh over socket pairs, polled by hand in virtual time: who learns what.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <fstream>
 #include <limits>
 
+#include "base/log.h"
 #include "comm/bootstrap/control_mesh.h"
 #include "comm/bootstrap/dissemination.h"
 
@@ -21,7 +25,7 @@ struct VirtualClock : Clock {
 struct Heard : ControlListener {
   void on_error(const Error& error, int32_t) override { errors.push_back(error); }
   void on_abort(int32_t rank) override { aborts.push_back(rank); }
-  void on_bye(int32_t rank) override { byes.push_back(rank); }
+  void on_bye(int32_t rank, bool) override { byes.push_back(rank); }
   void on_letter(int32_t from, const std::string& text) override { letters.emplace_back(from, text); }
   std::vector<Error> errors;
   std::vector<int32_t> aborts;
@@ -101,7 +105,9 @@ TEST_P(MeshTest, BarriersAndGathersMayOverlap) {
     EXPECT_EQ(mesh.all_gather_result(1).value().size(), static_cast<size_t>(ranks));
     if (r == ranks - 1) continue;
     EXPECT_FALSE(mesh.barrier_done(2).value());
-    EXPECT_FALSE(mesh.missing(2, true).empty());
+    EXPECT_GE(mesh.awaited(2, true), 0);
+    EXPECT_EQ(mesh.awaited(1, true), -1);
+    EXPECT_EQ(mesh.awaited(3, true), -1);
   }
   meshes.mesh.back()->start_barrier(2);
   meshes.poll_all();
@@ -209,6 +215,31 @@ TEST(HeartbeatTest, AStoppedProcessOnALivingHostIsNotLost) {
     meshes.poll_all(2);
   }
   for (const Heard& heard : meshes.heard) EXPECT_TRUE(heard.errors.empty());
+}
+
+// However many connections lead to it, of however many communicators, and however often it is silent again.
+TEST(HeartbeatTest, ASilentProcessIsLoggedOnce) {
+  const std::string path = testing::TempDir() + "trestle-silence-" + std::to_string(getpid());
+  ASSERT_TRUE(configure_log({LogLevel::kWarn, 0, path}).ok());
+  for (int communicator = 0; communicator < 3; ++communicator) {
+    Meshes meshes(3);
+    for (auto& mesh : meshes.mesh) mesh->set_names({"rank 0 (vm, pid 1)", "rank 1 (vm, pid 2)", "rank 2 (vm, pid 3)"});
+    meshes.poll_all();
+    for (int silence = 0; silence < 3; ++silence) {
+      for (int beat = 0; beat < 5; ++beat) {
+        meshes.clock.now += kHeartbeat / 3 + 1;
+        meshes.poll_all(2);
+      }
+      meshes.poll_all();
+    }
+  }
+  ASSERT_TRUE(configure_log({LogLevel::kNone, 0, ""}).ok());
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  std::remove(path.c_str());
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find("rank 2 (vm, pid 3) has been silent"), std::string::npos) << lines[0];
 }
 
 TEST(HeartbeatTest, BeatingRanksStayForever) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "transport/transport.h"
+
 namespace trestle {
 namespace {
 
@@ -62,11 +64,12 @@ TEST(Inquiry, EndsAtTheRankThatHasNoExcuse) {
     const auto verdict = inquiry.take_verdict(1);
     ASSERT_TRUE(verdict.has_value());
     EXPECT_EQ(verdict->operation, OperationKey{5});
-    const std::string end =
-        "rank " + std::to_string(length) + " (host h) has not called operation 5: its latest call was operation 4";
-    EXPECT_TRUE(verdict->sentence.ends_with(end)) << verdict->sentence;
-    EXPECT_TRUE(verdict->sentence.starts_with("deadline passed; ")) << verdict->sentence;
-    EXPECT_LT(verdict->sentence.size(), 250u);
+    const std::string sentence = verdict->sentence();
+    const std::string begin = "rank " + std::to_string(length) +
+                              " (host h) has not called operation 5: its latest call was operation 4; deadline passed";
+    EXPECT_TRUE(sentence.starts_with(begin)) << sentence;
+    EXPECT_EQ(has(sentence, "; rank 1 awaits rank 2"), length > 1) << sentence;
+    EXPECT_LT(sentence.size(), 250u);
     EXPECT_FALSE(inquiry.take_verdict(1).has_value()) << "told twice";
     EXPECT_EQ(inquiry.due_ns(), INT64_MAX);
   }
@@ -84,7 +87,7 @@ TEST(Inquiry, FollowsARankIntoAnotherOperation) {
   EXPECT_EQ(second->question.whose, 1);
   EXPECT_EQ(second->question.operation, *answer.in);
   EXPECT_FALSE(inquiry.answered(9, absent(*second, 0), 0).has_value());
-  const std::string sentence = inquiry.take_verdict(1)->sentence;
+  const std::string sentence = inquiry.take_verdict(1)->sentence();
   EXPECT_TRUE(has(sentence, "rank 1 awaits rank 9")) << sentence;
   EXPECT_TRUE(has(sentence, "rank 9 (host h) has not called the Recv that matches message 7 to rank 9 of rank 1"))
       << sentence;
@@ -98,7 +101,7 @@ TEST(Inquiry, FindsCircles) {
     letter = inquiry.answered(1, waits_for(*letter, 2), 0);
     letter = inquiry.answered(2, waits_for(*letter, 3), 0);
     EXPECT_FALSE(inquiry.answered(3, waits_for(*letter, closes), 0).has_value());
-    const std::string sentence = inquiry.take_verdict(1)->sentence;
+    const std::string sentence = inquiry.take_verdict(1)->sentence();
     const char* const circles[] = {"ranks 0, 1, 2 and 3 wait", "ranks 1, 2 and 3 wait", "ranks 2 and 3 wait"};
     EXPECT_TRUE(has(sentence, circles[closes])) << sentence;
   }
@@ -111,9 +114,62 @@ TEST(Inquiry, SilenceEndsItAndIsNamed) {
   ASSERT_TRUE(second.has_value());
   EXPECT_EQ(inquiry.due_ns(), 1100 * kMs);  // half of the timeout after the question
   EXPECT_FALSE(inquiry.take_verdict(1099 * kMs).has_value());
-  const auto verdict = inquiry.take_verdict(1100 * kMs);
+  auto verdict = inquiry.take_verdict(1100 * kMs);
   ASSERT_TRUE(verdict.has_value());
-  EXPECT_TRUE(has(verdict->sentence, "rank 2 (host h) does not say")) << verdict->sentence;
+  EXPECT_EQ(verdict->silent, 2);
+  EXPECT_EQ(verdict->silent_ns, 1000 * kMs);
+  const std::string begin = "rank 2 (host h) is frozen or very slow: it does not answer on the control mesh";
+  EXPECT_EQ(verdict->sentence(), begin + "; deadline passed; rank 1 awaits rank 2");
+  verdict->host_answers = true;
+  EXPECT_TRUE(has(verdict->sentence(), "mesh, its host does; ")) << verdict->sentence();
+  verdict->host_answers = false;
+  EXPECT_TRUE(has(verdict->sentence(), "mesh, and neither does its host; ")) << verdict->sentence();
+}
+
+// Splits and finalizations are asked about like operations, and lead into operations.
+TEST(Inquiry, FollowsACallOverTheMesh) {
+  Inquiry inquiry = make_inquiry(0);
+  const OperationKey split{3, -1, false, CallKind::kSplit};
+  const auto first = inquiry.begin({split, 1, 2000 * kMs, "deadline passed"}, 0);
+  EXPECT_EQ(first.question.operation, split);
+  Answer busy = absent(first, 0);
+  busy.in = OperationKey{7};
+  busy.awaited = 2;
+  const auto second = inquiry.answered(1, busy, 0);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->question.operation, OperationKey{7});
+  EXPECT_FALSE(inquiry.answered(2, absent(*second, 7), 0).has_value());
+  const std::string sentence = inquiry.take_verdict(1)->sentence();
+  EXPECT_TRUE(sentence.starts_with("rank 2 (host h) has not called operation 7")) << sentence;
+
+  const auto again = inquiry.begin({split, 1, 2000 * kMs, "deadline passed"}, 0);
+  EXPECT_FALSE(inquiry.answered(1, absent(again, 0), 0).has_value());
+  EXPECT_EQ(inquiry.take_verdict(1)->sentence(), "rank 1 (host h) has not called CommSplit; deadline passed");
+}
+
+// Who makes a communicator knows its neighbours only; the others' names come with the answers.
+TEST(Inquiry, LearnsNamesFromAnswers) {
+  Inquiry inquiry(0, {"rank 0 (host h)", "rank 1 (host h)", "rank 2"});
+  const auto first = inquiry.begin(overdue(1), 0);
+  Answer answer = waits_for(first, 2);
+  answer.awaited_name = "rank 2 (host h, pid 7)";
+  ASSERT_TRUE(inquiry.answered(1, answer, 0).has_value());
+  EXPECT_TRUE(inquiry.take_verdict(1000 * kMs)->sentence().starts_with("rank 2 (host h, pid 7) is frozen"));
+}
+
+// Two inquiries of a rank at the same time, as of an operation and of a split.
+TEST(Inquiry, AnswersToAnotherInquiryAreIgnored) {
+  std::vector<std::string> names{"rank 0", "rank 1"};
+  Inquiry one(0, names);
+  Inquiry other(0, names, 1u << 31);
+  const auto asked = one.begin(overdue(1), 0);
+  (void)other.begin(overdue(1), 0);
+  EXPECT_FALSE(other.answered(1, absent(asked, 0), 0).has_value());
+  EXPECT_FALSE(other.take_verdict(1).has_value());
+  EXPECT_TRUE(other.open());
+  EXPECT_FALSE(one.answered(1, absent(asked, 0), 0).has_value());
+  EXPECT_TRUE(one.take_verdict(1).has_value());
+  EXPECT_FALSE(one.open());
 }
 
 // However long the chain and however slow its ranks, it ends after twice the patience.
@@ -155,6 +211,7 @@ TEST(Inquiry, LettersSurviveTheWire) {
   answer.in = OperationKey{8};
   answer.awaited = 63;
   answer.description = std::string(2 * kMostDescription, 'x');
+  answer.awaited_name = "rank 63 (host h, pid 1)";
   const std::string letter = encode(answer);
   const auto got = decode_answer(letter, kRanks);
   ASSERT_TRUE(got.has_value());
@@ -164,6 +221,7 @@ TEST(Inquiry, LettersSurviveTheWire) {
   EXPECT_EQ(got->in, answer.in);
   EXPECT_EQ(got->awaited, 63);
   EXPECT_EQ(got->description.size(), kMostDescription);
+  EXPECT_EQ(got->awaited_name, answer.awaited_name);
   EXPECT_FALSE(decode_answer(letter, 63).has_value()) << "a rank that does not exist";
   for (size_t cut = 0; cut < letter.size(); ++cut) {
     EXPECT_FALSE(decode_answer(letter.substr(0, cut), kRanks).has_value()) << cut;

@@ -22,6 +22,7 @@ class CountingTransport : public Transport {
   void release(RecvRequest&) override {}
   Result<bool> progress() override {
     driven.fetch_add(1);
+    if (while_driven) while_driven();
     return false;
   }
   int event_fd() const override { return -1; }
@@ -33,10 +34,11 @@ class CountingTransport : public Transport {
   void close(int) override {}
 
   std::atomic<int> driven{0};
+  std::function<void()> while_driven;
   std::function<void()> before_sleep;
 };
 
-// Always due, so that the helper goes round and round.
+// Always due, so that the watch goes round and round.
 class Turns : public Pollable {
  public:
   int event_fd() const override { return -1; }
@@ -90,6 +92,24 @@ TEST(ProgressHelper, LeavesTheWorkToCallersWhereItIsToldTo) {
   EXPECT_EQ(work.transport->driven.load(), 0);
   progress.poke();
   EXPECT_EQ(work.transport->driven.load(), 1);
+}
+
+// The helper may be in a user's function for as long as that takes.
+TEST(ProgressHelper, HearsTheNewsWhileAnEngineHoldsItUp) {
+  auto turns = std::make_shared<Turns>();
+  std::atomic<int> heard{0};
+  Unattended work;
+  work.transport->while_driven = [&] {
+    if (heard.load() != 0) return;
+    const int before = turns->count.load();
+    wait_for(turns->count, before + 3);
+    heard.fetch_add(1);
+  };
+  Progress progress(true);
+  ASSERT_TRUE(progress.add(work.engine).ok());
+  ASSERT_TRUE(progress.add(std::static_pointer_cast<Pollable>(turns)).ok());
+  progress.work_started();
+  wait_for(heard, 1);
 }
 
 // The engine that is waited for may need what another one of the thread does: the waiter drives that one, too, before

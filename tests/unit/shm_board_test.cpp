@@ -141,7 +141,8 @@ TEST(Board, TheWatchEndsTheWait) {
     return BoardWatch{-1, [looks]() mutable -> Status {
                         if (looks-- > 0) return {};
                         return Error{Code::kRemoteError, "rank 2 died"};
-                      }};
+                      },
+                      {}};
   };
   const int64_t deadline_ns = monotonic_clock().now_ns() + kGenerousNs;
   const Status fetched = second->open(first->address(), deadline_ns, watch_after(0));  // nobody serves

@@ -49,6 +49,24 @@ TEST(Segment, RefusesMemoryThatCouldShrinkOrIsOfAnotherSize) {
   EXPECT_FALSE(Segment::adopt(UniqueFd(ends[0]), 4096, true).ok());
 }
 
+// Huge pages that a user asked for (hugetlbfs). None need to be free: whoever sent the memory has them.
+TEST(Segment, AdoptsMemoryInHugePagesOfEverySize) {
+  size_t tried = 0;
+  for (const unsigned power : {21u, 30u}) {
+    const size_t page = size_t{1} << power;
+    const unsigned of_size = power << MAP_HUGE_SHIFT;
+    UniqueFd made(memfd_create("trestle-test", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB | of_size));
+    if (!made) continue;  // the kernel has no pages of this size
+    ++tried;
+    ASSERT_EQ(ftruncate(made.get(), static_cast<off_t>(2 * page)), 0);
+    ASSERT_EQ(fcntl(made.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    Result<Segment> theirs = Segment::adopt(std::move(made), 2 * page, false);
+    ASSERT_TRUE(theirs.ok()) << theirs.error().message;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(theirs.value().data()) % page, 0u);
+  }
+  if (tried == 0) GTEST_SKIP() << "the kernel has no memfds of huge pages";
+}
+
 TEST(Segment, TellsTheSizeWhenThereIsNotEnough) {
   const Result<Segment> made = Segment::create("trestle-test", size_t{1} << 50, false);
   ASSERT_FALSE(made.ok());

@@ -12,8 +12,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/unique_fd.h"
 #include "transport/auth/handshake.h"
 #include "transport/shm/board.h"
@@ -25,6 +27,7 @@ namespace trestle {
 namespace {
 
 constexpr uid_t kNobody = 65534;
+constexpr int64_t kGenerousNs = 20'000'000'000;
 
 EndpointConfig config_of(int32_t rank, int32_t ranks) {
   EndpointConfig config;
@@ -153,6 +156,50 @@ TEST_F(ShmStrangers, GarbageAndHalfAHandshakeAreTurnedAway) {
   exchange(1, 0);
 }
 
+// Silent connections of the same user fill all places before a peer comes, and again and again afterwards.
+TEST_F(ShmStrangers, AFloodOfSilentConnectionsKeepsNobodyOut) {
+  make({config_of(0, 2), config_of(1, 2)});
+  std::vector<UniqueFd> silent;
+  const auto flood = [&] {
+    for (int i = 0; i < 200; ++i) {
+      silent.push_back(connect_unix(addresses_[0]).value());
+      ASSERT_TRUE(ends_[0]->progress().ok());
+    }
+  };
+  flood();
+  exchange(1, 0);
+  flood();
+  exchange(0, 1);
+  std::array<std::byte, 1> byte;
+  const Result<size_t> got = receive_bytes(silent.front().get(), byte);
+  EXPECT_TRUE(!got.ok() || got.value() == kEndOfStream) << "the oldest had to go";
+}
+
+// A peer that is in the middle of its handshake is not the one that goes.
+TEST_F(ShmStrangers, AFloodInTheMiddleOfAHandshakeKeepsNobodyOut) {
+  for (int rounds = 0; rounds < 12; ++rounds) {
+    SCOPED_TRACE(rounds);
+    ends_.clear();
+    addresses_.clear();
+    names_.clear();
+    make({config_of(0, 2), config_of(1, 2)});
+    RecvRequest never;
+    never.peer = 0;
+    never.tag.operation = 99;
+    ASSERT_TRUE(ends_[1]->post_recv(never).ok());  // begins to connect
+    for (int i = 0; i < rounds; ++i) {
+      for (const auto& end : ends_) ASSERT_TRUE(end->progress().ok());
+    }
+    std::vector<UniqueFd> silent;
+    for (int i = 0; i < 200; ++i) {
+      silent.push_back(connect_unix(addresses_[0]).value());
+      ASSERT_TRUE(ends_[0]->progress().ok());
+    }
+    exchange(1, 0);
+    exchange(0, 1);
+  }
+}
+
 // A process of another user: exits with what the body returns, or with kCannotBecome.
 constexpr int kCannotBecome = 99;
 
@@ -233,6 +280,19 @@ TEST_F(ShmStrangers, AListenerOfAnotherUserIsNotTalkedTo) {
   const int code = exit_code_of(child);
   if (code == kCannotBecome) GTEST_SKIP() << "there is no other user to become here";
   EXPECT_EQ(code, 0) << "1: it was told something";
+}
+
+TEST_F(ShmStrangers, AFloodOfSilentConnectionsKeepsNobodyFromTheBoard) {
+  const auto board = Board::create(config_of(0, 2), false).value();
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 300; ++i) silent.push_back(connect_unix(board->address()).value());
+  Status served;
+  std::thread rank_0([&] { served = board->open("", monotonic_clock().now_ns() + kGenerousNs); });
+  const Status opened =
+      Board::create(config_of(1, 2), false).value()->open(board->address(), monotonic_clock().now_ns() + kGenerousNs);
+  rank_0.join();
+  EXPECT_TRUE(served.ok()) << served.error().message;
+  EXPECT_TRUE(opened.ok()) << opened.error().message;
 }
 
 // The board of small collectives is handed out by the same rule, on both sides.

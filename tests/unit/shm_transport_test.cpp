@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <deque>
@@ -275,6 +276,74 @@ TEST_F(ShmTransportTest, DeliversWhatWasSentBeforeALeave) {
   Result<bool> moved = ends_[1]->progress();
   while (moved.ok()) moved = ends_[1]->progress();
   EXPECT_NE(moved.error().message.find("rank 0"), std::string::npos) << moved.error().message;
+}
+
+// The receiver reads the sender's memory, says so and leaves, however far its own link to the sender has come.
+TEST_F(ShmTransportTest, APeerThatReadEverythingAndLeftIsNoErrorForTheSender) {
+  constexpr size_t kBytes = 100'000;
+  auto* const memory = static_cast<std::byte*>(mem_alloc(kBytes).value());
+  for (int rounds = 0; rounds < 12; ++rounds) {  // that the sender has after the message was read
+    SCOPED_TRACE(rounds);
+    ends_.clear();
+    messages_.clear();
+    make(2);
+    std::vector<Message*> out;
+    for (uint64_t n = 1; n <= 3; ++n) {
+      out.push_back(&messages_.emplace_back());
+      out.back()->piece = {memory, kBytes};
+      send(*out.back(), 0, 1, n);
+    }
+    for (uint64_t n = 1; n <= 3; ++n) {
+      Message& in = messages_.emplace_back();
+      in.recv.tag.operation = n;
+      in.recv.bytes = kBytes;
+      ASSERT_TRUE(ends_[1]->post_recv(in.recv).value());
+      while (!done(in)) ASSERT_TRUE(ends_[1]->progress().ok());
+      ends_[1]->release(in.recv);
+    }
+    const auto drive_sender = [&](int times) {
+      for (int i = 0; i < times; ++i) {
+        const Result<bool> moved = ends_[0]->progress();
+        ASSERT_TRUE(moved.ok()) << moved.error().message;
+      }
+    };
+    drive_sender(rounds);
+    ends_[1]->close(0);
+    drive_sender(1000);
+    for (const Message* message : out) EXPECT_TRUE(sent(*message));
+  }
+  EXPECT_TRUE(mem_free(memory).ok());
+}
+
+// Answers that found no room in the lane go with the goodbye too.
+TEST_F(ShmTransportTest, WhatWasReadIsSaidEvenWhereTheLaneIsFull) {
+  constexpr uint64_t kMessages = 1000;
+  constexpr size_t kBytes = 8192;
+  make(2);
+  auto* const memory = static_cast<std::byte*>(mem_alloc(kBytes).value());
+  std::vector<Message*> out;
+  for (uint64_t n = 1; n <= kMessages; ++n) {
+    Message& message = messages_.emplace_back();
+    message.piece = {memory, kBytes};
+    send(message, 0, 1, n);
+    out.push_back(&message);
+  }
+  for (uint64_t n = 1; n <= kMessages; ++n) {  // the sender does nothing meanwhile: its lane back fills up
+    Message& in = messages_.emplace_back();
+    in.recv.tag.operation = n;
+    in.recv.bytes = kBytes;
+    ASSERT_TRUE(ends_[1]->post_recv(in.recv).value());
+    while (!done(in)) ASSERT_TRUE(ends_[1]->progress().ok());
+    ends_[1]->release(in.recv);
+  }
+  ends_[1]->close(0);
+  const auto all_sent = [&] { return std::all_of(out.begin(), out.end(), [](const Message* m) { return sent(*m); }); };
+  for (int i = 0; i < 1000 && !all_sent(); ++i) {
+    const Result<bool> moved = ends_[0]->progress();
+    ASSERT_TRUE(moved.ok()) << moved.error().message;
+  }
+  EXPECT_TRUE(all_sent());
+  EXPECT_TRUE(mem_free(memory).ok());
 }
 
 TEST_F(ShmTransportTest, WakesASleeper) {

@@ -81,6 +81,8 @@ const std::map<std::string, std::string>& third_party_homes() {
       {"sodium", "src/transport/auth/"},
       {"sodium.h", "src/transport/auth/"},
       {"CLI", "src/cli/"},
+      {"hwloc.h", "src/cli/run/cores_hwloc.cpp"},
+      {"pmix.h", "src/comm/bootstrap/pmi/"},
       {"hwy", "kernels/"},
   };
   return homes;

@@ -55,7 +55,7 @@ void ControlMesh::poll(int64_t now_ns) {
   }
   for (const Impl::Event& event : events) {
     if (event.kind == Impl::Event::Kind::kBye)
-      listener->on_bye(event.rank);
+      listener->on_bye(event.rank, event.by_exit);
     else if (event.kind == Impl::Event::Kind::kLetter)
       listener->on_letter(event.rank, event.text);
     else if (story->abort)
@@ -86,6 +86,19 @@ void ControlMesh::send_letter(int32_t to, const std::string& text) {
   impl_->send_letter(to, text);
 }
 
+std::vector<ControlLetter> ControlMesh::take_letters(bool (*of_kind)(const std::string& text)) {
+  const MutexLock lock(impl_->mutex_);
+  std::vector<ControlLetter> letters;
+  const auto wanted = [of_kind](const Impl::Event& event) {
+    return event.kind == Impl::Event::Kind::kLetter && of_kind(event.text);
+  };
+  for (const Impl::Event& event : impl_->events_) {
+    if (wanted(event)) letters.push_back({event.rank, event.text});
+  }
+  std::erase_if(impl_->events_, wanted);
+  return letters;
+}
+
 void ControlMesh::start_all_gather(uint64_t seq, std::string mine) {
   const MutexLock lock(impl_->mutex_);
   impl_->start_gather({false, seq}, std::move(mine));
@@ -112,10 +125,14 @@ Result<bool> ControlMesh::barrier_done(uint64_t seq) {
   return done;
 }
 
-std::vector<int32_t> ControlMesh::missing(uint64_t seq, bool barrier) const {
+int32_t ControlMesh::awaited(uint64_t seq, bool barrier) const {
   const MutexLock lock(impl_->mutex_);
-  const auto found = impl_->gathers_.find({barrier, seq});
-  return found == impl_->gathers_.end() ? std::vector<int32_t>{} : found->second.missing();
+  return impl_->awaited({barrier, seq});
+}
+
+std::optional<bool> ControlMesh::host_answers(int32_t rank, int64_t within_ns) const {
+  const MutexLock lock(impl_->mutex_);
+  return impl_->host_answers(rank, within_ns);
 }
 
 Status ControlMesh::status() const {
@@ -124,12 +141,12 @@ Status ControlMesh::status() const {
   return {};
 }
 
-void ControlMesh::close(int linger_ms) {
+void ControlMesh::close(int linger_ms, bool by_exit) {
   const int64_t until = monotonic_clock().now_ns() + int64_t{linger_ms} * 1'000'000;
   {
     const MutexLock lock(impl_->mutex_);
     if (impl_->closed_) return;
-    impl_->say_bye();
+    impl_->say_bye(by_exit);
     impl_->closed_ = true;
     impl_->listener_ = nullptr;
   }

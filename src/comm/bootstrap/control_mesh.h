@@ -23,6 +23,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,12 +41,18 @@ class ControlListener {
   virtual void on_error(const Error& error,
                         int32_t origin_rank) = 0;  // a rank reported a failure, or died (origin: the one who noticed)
   virtual void on_abort(int32_t rank) = 0;         // that rank called abort
-  virtual void on_bye(int32_t rank) = 0;           // that rank left in order
+  // That rank left in order; by_exit: its process exited without destroying the communicator.
+  virtual void on_bye(int32_t rank, bool by_exit) = 0;
   // That rank sent a letter; as often as letters come.
   virtual void on_letter(int32_t from, const std::string& text) = 0;
 };
 
 inline constexpr size_t kMostLetterBytes = 4096;
+
+struct ControlLetter {
+  int32_t from = 0;
+  std::string text;
+};
 
 struct ControlSettings {
   int32_t rank = 0;
@@ -90,6 +97,8 @@ class ControlMesh {
 
   // To a rank other than this one; at most kMostLetterBytes. Nobody hears letters after a failure.
   void send_letter(int32_t to, const std::string& text);
+  // Those of a kind that came before start(), each once: for whoever polls without a listener, which hears the others.
+  std::vector<ControlLetter> take_letters(bool (*of_kind)(const std::string& text));
 
   // Collectives with a number: each rank calls them in the same order, each seq is used once; several may be open.
   // Barriers and all-gathers have numbers of their own. Done results are kept until asked for, then forgotten.
@@ -99,15 +108,18 @@ class ControlMesh {
   Result<std::vector<std::string>> all_gather_result(uint64_t seq);
   void start_barrier(uint64_t seq);
   Result<bool> barrier_done(uint64_t seq);
-  // Which ranks an open all-gather or barrier has not heard of yet, as far as this rank knows; for the sentence of a
-  // timeout.
-  std::vector<int32_t> missing(uint64_t seq, bool barrier) const;
+  // The rank whose message an all-gather or barrier that was started here waits for; that one may itself be waiting for
+  // another rank. -1: none, it is done or was not started.
+  int32_t awaited(uint64_t seq, bool barrier) const;
+  // Whether the rank's kernel acknowledged anything in the last `within_ns`. Nothing: this rank is not connected with
+  // it.
+  std::optional<bool> host_answers(int32_t rank, int64_t within_ns) const;
 
   // The first error or abort known here (kAborted), or success.
   Status status() const;
-  // Says goodbye (once), waits at most linger_ms until it has left this machine, ends the connections. Idempotent;
-  // never calls the listener.
-  void close(int linger_ms);
+  // Says goodbye (once; by_exit: see on_bye), waits at most linger_ms until it has left this machine, ends the
+  // connections. Idempotent; never calls the listener.
+  void close(int linger_ms, bool by_exit = false);
 
  private:
   class Impl;

@@ -33,6 +33,7 @@ class ControlMesh::Impl {
     enum class Kind : uint8_t { kStory, kBye, kLetter } kind;
     int32_t rank = 0;       // whose goodbye or letter
     std::string text = {};  // of a letter
+    bool by_exit = false;   // of a goodbye
   };
   using GatherKey = std::pair<bool, uint64_t>;  // barrier?, seq
 
@@ -44,7 +45,9 @@ class ControlMesh::Impl {
   void tell(Story story, bool own_call) TRESTLE_REQUIRES(mutex_);
   void start_gather(const GatherKey& key, std::string mine) TRESTLE_REQUIRES(mutex_);
   Result<Dissemination*> gather_if_done(const GatherKey& key) TRESTLE_REQUIRES(mutex_);
-  void say_bye() TRESTLE_REQUIRES(mutex_);
+  int32_t awaited(const GatherKey& key) const TRESTLE_REQUIRES(mutex_);
+  std::optional<bool> host_answers(int32_t rank, int64_t within_ns) const TRESTLE_REQUIRES(mutex_);
+  void say_bye(bool by_exit) TRESTLE_REQUIRES(mutex_);
   void send_letter(int32_t to, const std::string& text) TRESTLE_REQUIRES(mutex_);
   bool drained() TRESTLE_REQUIRES(mutex_);
   void end_links() TRESTLE_REQUIRES(mutex_);
@@ -77,6 +80,7 @@ class ControlMesh::Impl {
   void look_for_silence(ControlLink& link, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   void advance(const GatherKey& key, Dissemination& gather) TRESTLE_REQUIRES(mutex_);
   void nonsense(int32_t peer) TRESTLE_REQUIRES(mutex_);
+  bool answers(const ControlLink& link, int64_t within_ns) const;
   int64_t beat_interval_ns() const { return settings_.heartbeat_ns / 3; }
 
   std::vector<ControlLink> links_ TRESTLE_GUARDED_BY(mutex_);

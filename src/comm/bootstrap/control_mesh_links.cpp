@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/value_text.h"
 #include "comm/bootstrap/byte_text.h"
@@ -28,12 +29,33 @@ bool kernel_answers(int fd, int64_t within_ns) {
   return static_cast<int64_t>(info.tcpi_last_ack_recv) * 1'000'000 < within_ns;
 }
 
+// A process that stands still is silent on every connection of every communicator, and one that is only slow again and
+// again: it is told of once a minute. `name` ends with the process, "(host a, pid 12)", where that is known.
+bool first_to_tell_silence(const std::string& name, int64_t now_ns) {
+  constexpr int64_t kOnceInNs = 60'000'000'000;
+  constexpr size_t kMostProcesses = 4096;
+  struct Told {
+    Mutex mutex;
+    std::map<std::string, int64_t> at_ns TRESTLE_GUARDED_BY(mutex);
+  };
+  static constinit PerProcess<Told> of_process;
+  const size_t process = name.find('(');
+  if (process == std::string::npos) return true;
+  Told& told = of_process.get();
+  const MutexLock lock(told.mutex);
+  if (told.at_ns.size() >= kMostProcesses) told.at_ns.clear();
+  const auto [entry, first] = told.at_ns.try_emplace(name.substr(process), now_ns);
+  if (!first && now_ns - entry->second < kOnceInNs) return false;
+  entry->second = now_ns;
+  return true;
+}
+
 }  // namespace
 
 ControlMesh::Impl::Impl(const ControlSettings& settings)
     : settings_(settings),
       clock_(settings.clock != nullptr ? *settings.clock : monotonic_clock()),
-      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      epoll_(UniqueFd::open([] { return epoll_create1(EPOLL_CLOEXEC); })),
       last_poll_ns_(clock_.now_ns()) {
   for (int32_t r = 0; r < settings.ranks; ++r) names_.push_back("rank " + std::to_string(r));
 }
@@ -172,6 +194,23 @@ Result<Dissemination*> ControlMesh::Impl::gather_if_done(const GatherKey& key) {
   return static_cast<Dissemination*>(nullptr);
 }
 
+int32_t ControlMesh::Impl::awaited(const GatherKey& key) const {
+  const auto found = gathers_.find(key);
+  if (found == gathers_.end() || !found->second.started() || found->second.done()) return -1;
+  return links_[in_[static_cast<size_t>(found->second.awaited_step())]].peer();
+}
+
+std::optional<bool> ControlMesh::Impl::host_answers(int32_t rank, int64_t within_ns) const {
+  for (const ControlLink& link : links_) {
+    if (link.peer() == rank && link.open()) return answers(link, within_ns);
+  }
+  return std::nullopt;
+}
+
+bool ControlMesh::Impl::answers(const ControlLink& link, int64_t within_ns) const {
+  return (settings_.host_answers != nullptr ? settings_.host_answers : kernel_answers)(link.fd(), within_ns);
+}
+
 void ControlMesh::Impl::take_story(ControlFrame& frame, bool abort) {
   if (auto told = decode_story(frame.payload, settings_.ranks)) {
     tell({abort, told->origin, std::move(told->error)}, false);
@@ -192,16 +231,17 @@ void ControlMesh::Impl::tell(Story story, bool own_call) {
 void ControlMesh::Impl::take_bye(ControlFrame& frame) {
   ByteReader in(frame.payload);
   const auto rank = in.integer<int32_t>();
+  const bool by_exit = in.integer<uint8_t>() != 0;
   if (!in.at_end() || rank < 0 || rank >= settings_.ranks || rank == settings_.rank) return;
   if (!left_.insert(rank).second) return;
   send_all(frame);
-  events_.push_back({Event::Kind::kBye, rank});
+  events_.push_back({Event::Kind::kBye, rank, "", by_exit});
 }
 
-void ControlMesh::Impl::say_bye() {
+void ControlMesh::Impl::say_bye(bool by_exit) {
   ControlFrame frame;
   frame.kind = ControlKind::kBye;
-  frame.payload = ByteWriter().integer(settings_.rank).take();
+  frame.payload = ByteWriter().integer(settings_.rank).integer(static_cast<uint8_t>(by_exit)).take();
   send_all(frame);
 }
 
@@ -244,8 +284,7 @@ void ControlMesh::Impl::beat(int64_t now_ns) {
 
 void ControlMesh::Impl::look_for_silence(ControlLink& link, int64_t now_ns) {
   if (!link.open() || !link.watched || now_ns - link.last_heard_ns < settings_.heartbeat_ns) return;
-  const auto answers = settings_.host_answers != nullptr ? settings_.host_answers : kernel_answers;
-  if (!answers(link.fd(), settings_.heartbeat_ns)) {
+  if (!answers(link, settings_.heartbeat_ns)) {
     tell({false,
           settings_.rank,
           {Code::kRemoteError, name(link.peer()) + " is lost: nothing was heard from its host for " +
@@ -253,7 +292,7 @@ void ControlMesh::Impl::look_for_silence(ControlLink& link, int64_t now_ns) {
          false);
     return;
   }
-  if (!link.silence_told)
+  if (!link.silence_told && first_to_tell_silence(name(link.peer()), now_ns))
     LOG(kWarn, kBootstrap, "%s has been silent for %s but its host answers: the process is stopped or very busy",
         name(link.peer()).c_str(), duration_text(settings_.heartbeat_ns).c_str());
   link.silence_told = true;

@@ -67,11 +67,4 @@ std::vector<std::string> Dissemination::take_blobs() {
   return blobs;
 }
 
-std::vector<int32_t> Dissemination::missing() const {
-  std::vector<int32_t> ranks;
-  for (auto i = static_cast<int32_t>(held_.size()); i < ranks_; ++i) ranks.push_back((rank_ - i + ranks_) % ranks_);
-  std::sort(ranks.begin(), ranks.end());
-  return ranks;
-}
-
 }  // namespace trestle

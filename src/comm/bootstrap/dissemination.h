@@ -37,7 +37,6 @@ class Dissemination {
   bool done() const { return started_ && step_ == steps_; }
   int awaited_step() const { return step_; }  // of a started one that is not done: waits for rank - 2^step
   std::vector<std::string> take_blobs();      // by rank, when done
-  std::vector<int32_t> missing() const;       // ranks whose blob is not here
 
  private:
   int32_t block_count(int step) const;

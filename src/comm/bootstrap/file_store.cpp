@@ -3,12 +3,18 @@
 //
 // The directory is PATH/trestle-JOB if PATH is a directory, else PATH.trestle-JOB, mode 0700; JOB follows from PATH,
 // the launcher's job and the number of the communicator. Files: rank-R, secret (made by the first who comes, if
-// TRESTLE_SECRET is not set), error (the first failure: everybody's answer). Rank 0 removes all when everybody is
-// connected. What a dead process of this host left is replaced; what one of another host left is an error that names
-// the directory.
+// TRESTLE_SECRET is not set), error (the first failure: everybody's answer), lock. Rank 0 removes all when everybody is
+// connected.
+//
+// A job that was killed leaves its files. A rank's process holds a lock on its file until it is connected, which ends
+// with the process: so what it left is known from what is in use, whatever process has its number now. Whoever comes
+// to a directory in which no rank lives empties it first, alone there by the lock on `lock`. What a dead process left
+// where others live is replaced. Locks are believed within a host only: what a dead process of another host left is an
+// error that names the directory.
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +24,9 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/clock.h"
 #include "base/host.h"
+#include "base/unique_fd.h"
 #include "comm/bootstrap/byte_text.h"
 #include "comm/bootstrap/dissemination.h"
 #include "comm/bootstrap/meeting.h"
@@ -31,7 +39,10 @@ namespace trestle {
 namespace {
 
 constexpr int64_t kLookNs = 20'000'000;
+constexpr int64_t kEnterNs = 2'000'000;
+constexpr int64_t kWithdrawNs = 1'000'000'000;
 constexpr size_t kMaxFile = 64 * 1024;
+constexpr const char* kLock = "lock";
 
 Error system_error(const std::string& what) {
   return Error{Code::kSystemError, "TRESTLE_STORE: " + what + ": " + std::strerror(errno)};
@@ -42,10 +53,13 @@ struct Card {
   JoinRequest request;
   std::string host;
   int32_t pid = 0;
+  bool locked = false;  // by its process; not every file system can
 };
 
 std::string encode_card(const Card& card) {
-  return ByteWriter().text(encode(card.request)).text(card.host).integer(card.pid).take();
+  ByteWriter out;
+  out.text(encode(card.request)).text(card.host).integer(card.pid).integer(static_cast<uint8_t>(card.locked));
+  return out.take();
 }
 
 Result<Card> decode_card(const std::string& bytes, const std::string& path) {
@@ -54,6 +68,7 @@ Result<Card> decode_card(const std::string& bytes, const std::string& path) {
   Card card;
   card.host = in.text(kMaxFile);
   card.pid = in.integer<int32_t>();
+  card.locked = in.integer<uint8_t>() != 0;
   const Result<JoinRequest> decoded = decode_join_request(request);
   if (!in.at_end() || !decoded.ok())
     return Error{Code::kInvalidUsage, "TRESTLE_STORE: " + path + " was not written by a rank of this job"};
@@ -61,8 +76,8 @@ Result<Card> decode_card(const std::string& bytes, const std::string& path) {
   return card;
 }
 
-bool is_leftover(const Card& card) {
-  return card.host == host_identity() && ::kill(card.pid, 0) != 0 && errno == ESRCH;
+bool no_locks_here() {
+  return errno == ENOSYS || errno == ENOLCK || errno == EOPNOTSUPP || errno == EINVAL;
 }
 
 class Store {
@@ -71,7 +86,49 @@ class Store {
 
   std::string path(const std::string& name) const { return directory_ + "/" + name; }
 
-  Status open() const {
+  // Its directory exists, and nobody else is here as long as the result lives; empty where files cannot be locked.
+  Result<UniqueFd> enter(const WaitLimit& limit) const {
+    while (true) {
+      TRY(make_directory());
+      UniqueFd lock =
+          UniqueFd::open([&] { return ::open(path(kLock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600); });
+      if (!lock && errno != ENOENT) return system_error(path(kLock));
+      if (lock && flock(lock.get(), LOCK_EX | LOCK_NB) == 0) {
+        struct stat info {};
+        if (fstat(lock.get(), &info) == 0 && info.st_nlink != 0) return lock;
+      } else if (lock && no_locks_here()) {
+        return UniqueFd();
+      }
+      TRY(pause_before(kEnterNs, limit));  // somebody is here, or the last one has just removed the directory
+    }
+  }
+
+  // Its process has ended, as far as that can be known.
+  bool is_leftover(const std::string& name, const Card& card) const {
+    if (card.host != host_identity()) return false;
+    if (!card.locked) return ::kill(card.pid, 0) != 0 && errno == ESRCH;
+    const UniqueFd file = UniqueFd::open([&] { return ::open(path(name).c_str(), O_RDONLY | O_CLOEXEC); });
+    return !file || flock(file.get(), LOCK_SH | LOCK_NB) == 0;
+  }
+
+  // Whether any rank's file is one of a living process.
+  bool anybody_lives() const {
+    for (const std::string& name : names()) {
+      if (!name.starts_with("rank-")) continue;
+      const Result<Card> card = decode_card(read(name), path(name));
+      if (!card.ok() || !is_leftover(name, card.value())) return true;
+    }
+    return false;
+  }
+
+  // What a job that was killed left. For who is alone here.
+  void empty() const {
+    for (const std::string& name : names()) {
+      if (name != kLock) unlink(path(name).c_str());
+    }
+  }
+
+  Status make_directory() const {
     if (mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST) return system_error(directory_);
     struct stat info {};
     if (stat(directory_.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return system_error(directory_);
@@ -82,7 +139,7 @@ class Store {
 
   // "" when there is none.
   std::string read(const std::string& name) const {
-    const UniqueFd file(::open(path(name).c_str(), O_RDONLY | O_CLOEXEC));
+    const UniqueFd file = UniqueFd::open([&] { return ::open(path(name).c_str(), O_RDONLY | O_CLOEXEC); });
     std::string text;
     std::array<char, 4096> buffer;
     while (file && text.size() < kMaxFile) {
@@ -93,13 +150,20 @@ class Store {
     return text;
   }
 
-  // Whole or not at all. False: there is one already (only when it must be new).
-  Result<bool> write(const std::string& name, const std::string& bytes, bool must_be_new) const {
+  // Whole or not at all. False: there is one already (only when it must be new). `held`: else the file, locked by this
+  // process as long as that lives.
+  Result<bool> write(const std::string& name, const std::string& bytes, bool must_be_new,
+                     UniqueFd* held = nullptr) const {
     const std::string temporary = path("." + name + "-" + std::to_string(rank_) + "-" + std::to_string(getpid()));
-    UniqueFd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    UniqueFd file = UniqueFd::open(
+        [&] { return ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600); });
     if (!file) return system_error(temporary);
     const bool written = ::write(file.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
-    file.reset();
+    if (held == nullptr) {
+      file.reset();
+    } else if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) {  // before anybody else can see it
+      *held = std::move(file);
+    }
     if (!written) {
       unlink(temporary.c_str());
       return system_error(temporary);
@@ -124,6 +188,18 @@ class Store {
     const Status first = failure();
     return first.ok() ? error : first.error();
   }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    DIR* listing = opendir(directory_.c_str());
+    if (listing == nullptr) return all;
+    while (const dirent* entry = readdir(listing)) {
+      const std::string name = entry->d_name;
+      if (name != "." && name != "..") all.push_back(name);
+    }
+    closedir(listing);
+    return all;
+  }
+
   Status failure() const {
     const std::string bytes = read("error");
     if (bytes.empty()) return {};
@@ -138,12 +214,7 @@ class Store {
 };
 
 Result<std::string> store_directory(const BootstrapConfig& config, JobId& job) {
-  constexpr std::string_view kPrefix = "file:";
-  if (!config.store.starts_with(kPrefix) || config.store.size() == kPrefix.size())
-    return Error{Code::kInvalidArgument, "TRESTLE_STORE=" + config.store + ": must be file:PATH"};
-  std::string path = config.store.substr(kPrefix.size());
-  if (path.starts_with("//")) path.erase(0, 2);
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  const std::string path = TRY(store_path(config.store));
   const std::string name = "store " + path + " " + config.launcher.job;
   job = job_id(name + " " + std::to_string(next_communicator(name, config.nranks, config.rank)));
   struct stat info {};
@@ -162,18 +233,31 @@ Result<std::vector<std::byte>> store_secret(const Store& store, const std::strin
   return std::vector<std::byte>(bytes.begin(), bytes.end());
 }
 
-Status publish(const Store& store, const Card& card) {
+// The file of this rank, held if its card says so.
+Result<UniqueFd> publish(const Store& store, const Card& card) {
   const std::string name = "rank-" + std::to_string(card.request.rank);
-  if (TRY(store.write(name, encode_card(card), true))) return {};
+  UniqueFd held;
+  UniqueFd* const lock = card.locked ? &held : nullptr;
+  if (TRY(store.write(name, encode_card(card), true, lock))) return held;
   const Card there = TRY(decode_card(store.read(name), store.path(name)));
-  if (is_leftover(there)) {
-    TRY(store.write(name, encode_card(card), false));
-    return {};
+  if (store.is_leftover(name, there)) {
+    TRY(store.write(name, encode_card(card), false, lock));
+    return held;
   }
   return store.fail({Code::kInvalidArgument,
                      "two processes joined as rank " + std::to_string(card.request.rank) + ": " + store.path(name) +
                          " was written by pid " + std::to_string(there.pid) + " and is wanted by pid " +
                          std::to_string(card.pid) + " (or a crashed job left it: then remove the directory)"});
+}
+
+// Leaves this rank's file, in a directory of this job; the file, held.
+Result<UniqueFd> arrive(const Store& store, Card mine, const WaitLimit& limit, const std::string& variable,
+                        std::vector<std::byte>& secret) {
+  const UniqueFd alone = TRY(store.enter(limit));
+  if (!store.anybody_lives()) store.empty();
+  secret = TRY(store_secret(store, variable));
+  mine.locked = static_cast<bool>(alone);
+  return publish(store, mine);
 }
 
 // Nothing when the rank has not come yet.
@@ -182,7 +266,7 @@ Result<std::string> look_up(const Store& store, const Card& mine, int32_t rank) 
   const std::string bytes = store.read(name);
   if (bytes.empty()) return std::string();
   const Card card = TRY(decode_card(bytes, store.path(name)));
-  if (is_leftover(card)) return std::string();
+  if (store.is_leftover(name, card)) return std::string();
   RendezvousBoard board;  // the same comparison as a root server's
   board.arrive(mine.request, mine.request.address);
   if (rank != mine.request.rank) board.arrive(card.request, card.request.address);
@@ -196,24 +280,20 @@ Error not_there(const Store& store, const BootstrapConfig& config, const Error& 
   for (int32_t r = 0; r < config.nranks; ++r) {
     const std::string name = "rank-" + std::to_string(r);
     const Result<Card> card = decode_card(store.read(name), store.path(name));
-    if (!card.ok() || is_leftover(card.value())) missing.push_back(r);
+    if (!card.ok() || store.is_leftover(name, card.value())) missing.push_back(r);
   }
-  if (missing.empty()) return Error{error.code, "the rendezvous " + config.store + ": " + error.message};
-  return store.fail({Code::kTimeout, rank_list(missing) + " of " + std::to_string(config.nranks) +
-                                         " did not come to the rendezvous " + config.store + " in time"});
+  const std::string place = "the rendezvous " + config.store + " (TRESTLE_STORE)";
+  if (missing.empty()) return Error{error.code, place + ": " + error.message};
+  const size_t came = static_cast<size_t>(config.nranks) - missing.size();
+  return store.fail({Code::kTimeout, rank_list(missing) + " did not come to " + place + " in time, " +
+                                         std::to_string(came) + " of " + std::to_string(config.nranks) + " did"});
 }
 
 // What a rank that gives up leaves behind: nothing, and with the last one the directory goes.
 void withdraw(const Store& store, const std::string& directory, const BootstrapConfig& config) {
   unlink(store.path("rank-" + std::to_string(config.rank)).c_str());
-  for (int32_t r = 0; r < config.nranks; ++r) {
-    const std::string name = "rank-" + std::to_string(r);
-    const std::string bytes = store.read(name);
-    if (bytes.empty()) continue;
-    const Result<Card> card = decode_card(bytes, store.path(name));
-    if (!card.ok() || !is_leftover(card.value())) return;
-  }
-  clean_store(directory);
+  const Result<UniqueFd> alone = store.enter({monotonic_clock().now_ns() + kWithdrawNs, nullptr});
+  if (alone.ok() && !store.anybody_lives()) clean_store(directory);
 }
 
 Result<std::vector<std::string>> neighbours_of(const Store& store, const Card& mine, const BootstrapConfig& config,
@@ -234,12 +314,20 @@ Result<std::vector<std::string>> neighbours_of(const Store& store, const Card& m
 
 }  // namespace
 
+Result<std::string> store_path(const std::string& store) {
+  constexpr std::string_view kPrefix = "file:";
+  if (!store.starts_with(kPrefix) || store.size() == kPrefix.size())
+    return Error{Code::kInvalidArgument, "TRESTLE_STORE=" + store + ": must be file:PATH"};
+  std::string path = store.substr(kPrefix.size());
+  if (path.starts_with("//")) path.erase(0, 2);
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
 Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& limit) {
   Meeting meeting;
   meeting.store = TRY(store_directory(config, meeting.job));
   const Store store(meeting.store, config.rank);
-  TRY(store.open());
-  meeting.secret = TRY(store_secret(store, config.secret));
   ListenOptions options;
   options.interface_filter = config.interfaces;
   options.family = TRY(parse_family(config.family));
@@ -255,7 +343,7 @@ Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& li
   mine.request.process = process_token();
   mine.host = host_identity();
   mine.pid = getpid();
-  TRY(publish(store, mine));
+  meeting.held = std::make_shared<UniqueFd>(TRY(arrive(store, mine, limit, config.secret, meeting.secret)));
   Result<std::vector<std::string>> addresses = neighbours_of(store, mine, config, limit);
   if (!addresses.ok()) {
     withdraw(store, meeting.store, config);
@@ -278,13 +366,8 @@ Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& li
 }
 
 void clean_store(const std::string& directory) {
-  DIR* listing = opendir(directory.c_str());
-  if (listing == nullptr) return;
-  while (const dirent* entry = readdir(listing)) {
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") unlink((directory + "/" + name).c_str());
-  }
-  closedir(listing);
+  const Store store(directory, 0);
+  for (const std::string& name : store.names()) unlink(store.path(name).c_str());
   rmdir(directory.c_str());
 }
 

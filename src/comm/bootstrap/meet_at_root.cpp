@@ -35,6 +35,7 @@ struct Attempt {
   Error error{Code::kSuccess, {}};
   bool refused = false;  // somebody answered and is not our root
   bool refused_secret = false;
+  bool silent = false;  // the connection was taken and nobody answered
 };
 
 Status connect_once(UniqueFd& socket, const SocketAddress& address, const WaitLimit& limit) {
@@ -55,6 +56,7 @@ Attempt attempt(const SocketAddress& address, const BootstrapConfig& config, con
     status = authenticate(result.socket.get(), handshake, {std::min(limit.deadline_ns, give_up), limit.aborted});
     result.refused_secret = !status.ok() && handshake.secret_differs();
     result.refused = !status.ok() && status.error().code == Code::kRemoteError;
+    result.silent = !status.ok() && status.error().code == Code::kTimeout;
   }
   if (!status.ok()) {
     result.socket.reset();
@@ -63,13 +65,29 @@ Attempt attempt(const SocketAddress& address, const BootstrapConfig& config, con
   return result;
 }
 
-Error not_reached(const Root& root, const Error& last, bool for_the_secret) {
-  return Error{Code::kTimeout, "the rendezvous at " + root.name + " was not reached in time; last: " + last.message +
-                                   (for_the_secret ? " (is TRESTLE_SECRET the same on all ranks?)" : "")};
+// What a rank has seen of the root in a round over its addresses.
+struct Seen {
+  Error error{Code::kTimeout, "nothing was tried"};  // at the address that the user gave, or of whoever answered
+  bool silent = false;
+};
+
+Error not_reached(const Root& root, const Seen& seen, bool for_the_secret) {
+  std::string text = root.holder();
+  if (seen.silent) {
+    text += " is frozen or very slow, or another program listens there: " + root.place +
+            " takes connections and does not answer";
+  } else {
+    text += (root.own_port ? " is not there: " : " did not come to ") + root.place;
+    text += root.own_port ? " was not reached in time" : " in time";
+  }
+  text += " (" + seen.error.message;
+  const size_t others = root.candidates.size() - 1;
+  if (others > 0 && !seen.silent) text += "; so at " + std::to_string(others) + " more addresses or ports";
+  return Error{Code::kTimeout, text + (for_the_secret ? "; is TRESTLE_SECRET the same on all ranks?)" : ")")};
 }
 
 Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
-  Error last{Code::kTimeout, "nothing was tried"};
+  Seen seen;
   int secret_refusals = 0;
   int64_t pause = 5 * kMs;
   // Where several ports are possible, some may belong to a program that takes the connection and stays silent: a short
@@ -79,27 +97,31 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
            patience = std::min(patience * 2, config.handshake_timeout_ns)) {
     bool refused_secret = false;
     bool answered = false;
+    bool silent = false;
     for (const SocketAddress& candidate : root.candidates) {
       Attempt made = attempt(candidate, config, root, patience, limit);
       if (made.socket) return std::move(made.socket);
       if (made.error.code == Code::kAborted) return made.error;
-      if (root.own_port && (made.refused || round >= kMostRefusals))
-        return Error{made.error.code, "the root of the unique id, at " + root.name + ": " + made.error.message +
-                                          " (it ends with the process that made the id, and when all ranks have come)"};
-      const Error said{made.error.code, format_address(candidate) + ": " + made.error.message};
-      if (made.refused_secret || !answered) last = said;
-      answered = answered || made.refused_secret;
+      if (root.own_port && (made.refused || (round >= kMostRefusals && !made.silent)))
+        return Error{made.error.code, std::string(root.holder()) + " ended, or all ranks have come to " + root.place +
+                                          " already: " + made.error.message};
+      const bool first = &candidate == &root.candidates.front();
+      if (first || (!answered && (made.refused_secret || made.silent)))
+        seen.error = {made.error.code, format_address(candidate) + ": " + made.error.message};
+      answered = answered || made.refused_secret || made.silent;
+      silent = silent || made.silent;
       refused_secret = refused_secret || made.refused_secret;
     }
     if (refused_secret && ++secret_refusals >= kMostSecretRefusals)
       return Error{Code::kRemoteError, "the rendezvous at " + root.name +
                                            " knows another secret: TRESTLE_SECRET differs, or another job uses this "
                                            "address (" +
-                                           last.message + ")"};
+                                           seen.error.message + ")"};
     const Status paused = pause_before(pause, limit);
     if (!paused.ok()) {
       if (paused.error().code == Code::kAborted) return paused.error();
-      return not_reached(root, last, secret_refusals > 0);
+      seen.silent = silent;
+      return not_reached(root, seen, secret_refusals > 0);
     }
   }
 }
@@ -109,12 +131,14 @@ Result<JoinAnswer> ask(int fd, const JoinRequest& request, const Root& root, con
   WaitLimit answer_limit = limit;
   if (limit.deadline_ns != kNever) answer_limit.deadline_ns += kAnswerGraceNs;
   const auto explain = [&root](const Error& error) {
-    const char* const who =
-        root.own_port ? "the process that made the unique id (as a rule that of rank 0)" : "the process of rank 0";
-    const std::string why = error.code == Code::kRemoteError
-                                ? std::string(who) + " ended or is lost (" + error.message + ")"
-                                : error.message;
-    return Error{error.code, "waiting for the other ranks at the rendezvous " + root.name + ": " + why};
+    const std::string who = root.holder();
+    if (error.code == Code::kRemoteError)
+      return Error{error.code, who + " ended or is lost: it held " + root.place +
+                                   ", where this rank waited for others (" + error.message + ")"};
+    if (error.code == Code::kTimeout)
+      return Error{error.code, who + " is frozen or very slow: it holds " + root.place +
+                                   ", where this rank waited for others, and does not answer any more"};
+    return Error{error.code, "waiting for the other ranks at " + root.place + ": " + error.message};
   };
   Status status = send_all_before(fd, std::as_bytes(std::span(message)), answer_limit);
   if (!status.ok()) return explain(status.error());
@@ -197,6 +221,7 @@ Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, co
   if (answer.error.code != Code::kSuccess) return answer.error;
   if (answer.addresses.size() != static_cast<size_t>(dissemination_steps(config.nranks)))
     return Error{Code::kRemoteError, "the rendezvous " + root.name + " gave a wrong number of addresses"};
+  if (answer.time_left_ns > 0) meeting.deadline_ns = monotonic_clock().now_ns() + answer.time_left_ns;
   keep_line(meeting, std::move(socket), answer, config, root);
   meeting.addresses = std::move(answer.addresses);
   return meeting;

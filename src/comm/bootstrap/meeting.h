@@ -6,10 +6,12 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "comm/bootstrap/bootstrap.h"
 #include "comm/bootstrap/rendezvous_message.h"
 #include "transport/socket/socket.h"
@@ -22,6 +24,8 @@ struct Meeting {
   Listener listener;                   // of this rank, for the ranks rank - 2^k
   std::vector<std::string> addresses;  // of the ranks rank + 2^k
   std::string store;                   // directory to remove when all are connected; "": none
+  int64_t deadline_ns = kNoDeadline;   // the earliest of all ranks, where somebody knows it
+  std::shared_ptr<UniqueFd> held;      // this rank's file there, which says that its process lives
   // All three may be empty. Another rank has failed (asked while connecting); how this rank's connecting went, once;
   // "rank 3 (host a, pid 12)" of a neighbour, as far as it is known.
   std::function<Status()> failure;
@@ -36,18 +40,28 @@ struct Meeting {
 
 // Where the root is and how it is recognised.
 struct Root {
-  std::string name;  // as the user gave it, for messages
+  std::string name;   // as the user gave it
+  std::string place;  // likewise, for sentences: "the rendezvous at host:29500 (MASTER_ADDR, MASTER_PORT)"
   std::vector<SocketAddress> candidates;
   JobId job{};
   std::vector<std::byte> secret;
   bool own_port = false;  // made for this communicator: whoever refuses there will not change its mind
+
+  // Whose process holds it, for sentences.
+  const char* holder() const {
+    return own_port ? "the process that made the unique id (as a rule that of rank 0)" : "rank 0";
+  }
 };
 
-// Explicit id; or TRESTLE_COMM_ID; or the launcher's address. In the latter two rank 0 starts the server here.
+// What the variables say about the meeting point can be read, whether it is needed or not.
+Status check_place(const BootstrapConfig& config);
+// Explicit id; or TRESTLE_COMM_ID; or MASTER_ADDR; or the address that the launcher's processes exchange; or what can
+// be concluded from the launcher's variables. But for the first of them rank 0 starts the server here.
 Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit);
 Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit);
 
-// TRESTLE_STORE=file:PATH
+// TRESTLE_STORE=file:PATH; PATH of such a text.
+Result<std::string> store_path(const std::string& store);
 Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& limit);
 void clean_store(const std::string& directory);
 

@@ -77,6 +77,7 @@ class Connector {
   Error cause_of(const Error& own);
   void tell_all(const Error& error);
   void tell(UniqueFd& socket, int32_t rank, const Error& error);
+  std::vector<int32_t> absent() const;
   Error timed_out() const;
 
   const BootstrapConfig& config_;
@@ -105,7 +106,9 @@ Result<Neighbours> Connector::run() {
   }
   const Error error = cause_of(result.error());
   Error told = error;
-  if (error.code == Code::kAborted) told.message = own_rank_name(config_.rank) + " aborted the communicator";
+  const std::string own_name =
+      config_.names.empty() ? own_rank_name(config_.rank) : config_.names[static_cast<size_t>(config_.rank)];
+  if (error.code == Code::kAborted) told.message = own_name + " aborted the communicator";
   tell_all(told);
   if (meeting_.report) meeting_.report({told});
   return error;
@@ -179,8 +182,9 @@ Result<Neighbours> Connector::connect_all() {
 // Until something can move, at most 20 ms: retries, strangers' time and the abort flag are looked at then.
 Status Connector::wait() {
   if (limit_.aborted != nullptr && limit_.aborted->load()) return Error{Code::kAborted, "the communicator was aborted"};
-  const int64_t left_ns = limit_.deadline_ns - monotonic_clock().now_ns();
+  const int64_t left_ns = std::min(limit_.deadline_ns, meeting_.deadline_ns) - monotonic_clock().now_ns();
   if (left_ns <= 0) return timed_out();
+  if (config_.awaited != nullptr) *config_.awaited = absent().front();
   std::vector<pollfd> fds = {{meeting_.listener.fd.get(), POLLIN, 0}};
   const auto add = [&fds](const Attempt& attempt) {
     if (!attempt.socket || attempt.stage == Stage::kDone) return;
@@ -321,7 +325,7 @@ Status Connector::listen_for_stories() {
 
 Status Connector::story_of(const UniqueFd& socket, int32_t rank) const {
   if (!socket || kind_of_first_frame(socket) != ControlKind::kError) return {};
-  ControlLink link(rank, UniqueFd(::dup(socket.get())), kMaxSentence * 2);
+  ControlLink link(rank, UniqueFd::open([&] { return ::dup(socket.get()); }), kMaxSentence * 2);
   std::vector<ControlFrame> frames;
   std::string reason;
   (void)link.read(frames, reason);
@@ -350,7 +354,7 @@ Status Connector::still_alive(const UniqueFd& socket, int32_t rank) const {
   return Error{Code::kRemoteError, meeting_.name(rank) + " ended while the communicator was being made"};
 }
 
-Error Connector::timed_out() const {
+std::vector<int32_t> Connector::absent() const {
   std::vector<int32_t> absent;
   for (const Attempt& attempt : out_) {
     if (attempt.stage != Stage::kDone) absent.push_back(peer(attempt.step, 1));
@@ -360,9 +364,19 @@ Error Connector::timed_out() const {
   }
   std::sort(absent.begin(), absent.end());
   absent.erase(std::unique(absent.begin(), absent.end()), absent.end());
+  return absent;
+}
+
+// Ranks that have come this far answer their neighbours, also those that are late themselves.
+Error Connector::timed_out() const {
+  const std::vector<int32_t> ranks = absent();
   std::string names;
-  for (const int32_t rank : absent) names += (names.empty() ? " (" : ", ") + meeting_.name(rank);
-  return Error{Code::kTimeout, "no connection with " + rank_list(absent) + " came about in time" + names + ")"};
+  for (const int32_t rank : ranks) names += (names.empty() ? "" : ", ") + meeting_.name(rank);
+  const bool one = ranks.size() == 1;
+  const Error own{Code::kTimeout, names + (one ? " is" : " are") + " frozen or very slow: no connection with " +
+                                      (one ? "it" : "them") +
+                                      " came about in time while the communicator was being made"};
+  return config_.on_overdue ? config_.on_overdue(ranks.front(), own) : own;
 }
 
 }  // namespace

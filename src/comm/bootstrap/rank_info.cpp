@@ -4,8 +4,8 @@
 
 #include <span>
 
+#include "base/fork.h"
 #include "base/host.h"
-#include "base/mutex.h"
 #include "comm/bootstrap/byte_text.h"
 #include "transport/auth/crypto.h"
 
@@ -112,16 +112,8 @@ Result<RankInfo> decode_rank_info(const std::string& bytes) {
 }
 
 uint64_t process_token() {
-  static Mutex mutex;
-  static uint64_t token TRESTLE_GUARDED_BY(mutex) = 0;
-  static pid_t owner TRESTLE_GUARDED_BY(mutex) =
-      0;  // a forked child has the parent's memory, but the token is not its own
-  const MutexLock lock(mutex);
-  if (owner != getpid()) {
-    token = fresh_token();
-    owner = getpid();
-  }
-  return token;
+  static constinit PerProcess<const uint64_t> token;
+  return token.get(fresh_token);
 }
 
 std::string rank_name(const RankInfo& info) {

@@ -62,9 +62,10 @@ std::vector<int32_t> RendezvousBoard::missing() const {
   return ranks;
 }
 
-void RendezvousBoard::time_over(const std::string& refused) {
-  fail({Code::kTimeout,
-        rank_list(missing()) + " of " + std::to_string(nranks_) + " did not come to the rendezvous in time" + refused});
+void RendezvousBoard::time_over(const std::string& place, const std::string& refused) {
+  const std::string who = nranks_ == 0 ? "nobody came to " : rank_list(missing()) + " did not come to ";
+  const std::string came = std::to_string(arrived_.size()) + " of " + std::to_string(nranks_) + " did";
+  fail({Code::kTimeout, who + place + " in time" + (nranks_ == 0 ? "" : ", " + came) + refused});
 }
 
 JoinAnswer RendezvousBoard::answer_for(int32_t rank) const {

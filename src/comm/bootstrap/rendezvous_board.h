@@ -22,8 +22,8 @@ class RendezvousBoard {
   // A rank that had arrived is gone: before all were there, or before it was connected with its neighbours.
   void leave(int32_t rank);
   void fail(Error error);
-  // Names the ranks that did not come; `refused`: a sentence about connections that were refused, or "".
-  void time_over(const std::string& refused);
+  // Names the ranks that did not come, and the place; `refused`: a sentence about connections that were refused, or "".
+  void time_over(const std::string& place, const std::string& refused);
   // The process that holds the rendezvous ends in order, before all were there.
   void closes();
 

@@ -53,7 +53,7 @@ std::string encode(const JoinAnswer& answer) {
   for (const std::string& address : answer.addresses) out.text(address);
   out.integer(static_cast<uint32_t>(answer.names.size()));
   for (const std::string& name : answer.names) out.text(name);
-  return out.text(answer.holder).take();
+  return out.integer(answer.time_left_ns).text(answer.holder).take();
 }
 
 Result<JoinAnswer> decode_join_answer(std::string_view bytes) {
@@ -63,8 +63,10 @@ Result<JoinAnswer> decode_join_answer(std::string_view bytes) {
   answer.error.message = in.text(kMaxSentence);
   for (uint32_t left = in.count(4); left > 0 && in.ok(); --left) answer.addresses.emplace_back(in.text(kMaxAddress));
   for (uint32_t left = in.count(4); left > 0 && in.ok(); --left) answer.names.emplace_back(in.text(kMaxName));
+  answer.time_left_ns = in.integer<int64_t>();
   answer.holder = in.text(kMaxName);
-  if (!in.at_end() || code < 0 || code > static_cast<int>(kLastCode)) return unreadable("the rendezvous");
+  if (!in.at_end() || answer.time_left_ns < 0 || code < 0 || code > static_cast<int>(kLastCode))
+    return unreadable("the rendezvous");
   answer.error.code = static_cast<Code>(code);
   return answer;
 }

@@ -34,6 +34,7 @@ struct JoinAnswer {
   Error error{Code::kSuccess, {}};     // kSuccess: go on
   std::vector<std::string> addresses;  // of the ranks rank + 2^k
   std::vector<std::string> names;      // of the same, then of the ranks rank - 2^k
+  int64_t time_left_ns = 0;            // until the first of the ranks gives up; 0: never
   std::string holder;                  // name of a rank whose process holds the rendezvous; "": of none
 };
 

@@ -1,11 +1,11 @@
 // The rendezvous servers of this process and their threads.
-#include <unistd.h>
-
 #include <atomic>
+#include <cstdlib>
 #include <list>
 #include <memory>
 #include <utility>
 
+#include "base/fork.h"
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "comm/bootstrap/rendezvous_server_impl.h"
@@ -15,19 +15,14 @@ namespace {
 
 class Registry {
  public:
-  ~Registry() {
-    const bool forked = owner_ != getpid();
-    if (!forked) {
-      for (Entry& entry : entries_) entry.server->stop();  // all say their farewells at the same time
+  void end() {
+    std::list<Entry> entries;
+    {
+      const MutexLock lock(mutex_);
+      entries.swap(entries_);
     }
-    for (Entry& entry : entries_) {
-      if (forked) {
-        entry.thread.forget();  // it runs in the parent only
-        (void)entry.server.release();
-      } else {
-        entry.thread.join();
-      }
-    }
+    for (Entry& entry : entries) entry.server->stop();  // all say their farewells at the same time
+    for (Entry& entry : entries) entry.thread.join();
   }
 
   Status add(std::unique_ptr<RendezvousServer> server) {
@@ -62,14 +57,6 @@ class Registry {
   };
 
   void reap() TRESTLE_REQUIRES(mutex_) {
-    if (owner_ != getpid()) {  // after a fork
-      for (Entry& entry : entries_) {
-        entry.thread.forget();
-        (void)entry.server.release();
-      }
-      entries_.clear();
-      owner_ = getpid();
-    }
     for (auto entry = entries_.begin(); entry != entries_.end();) {
       if (!entry->done.load(std::memory_order_acquire)) {
         ++entry;
@@ -82,12 +69,19 @@ class Registry {
 
   Mutex mutex_;
   std::list<Entry> entries_ TRESTLE_GUARDED_BY(mutex_);
-  pid_t owner_ TRESTLE_GUARDED_BY(mutex_) = getpid();
 };
 
+constinit PerProcess<Registry> process_registry;
+
+void end_registry() {
+  if (Registry* registry = process_registry.current()) registry->end();
+}
+
 Registry& registry() {
-  static Registry registry;
-  return registry;
+  return process_registry.get([] {
+    (void)std::atexit(end_registry);
+    return Registry();
+  });
 }
 
 }  // namespace

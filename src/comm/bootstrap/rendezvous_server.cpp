@@ -22,11 +22,19 @@ constexpr int64_t kFarewellNs = 900 * kMs;
 }  // namespace
 
 RendezvousServer::RendezvousServer(Listener listener, const RendezvousOptions& options)
-    : listener_(std::move(listener)), options_(options), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+    : listener_(std::move(listener)),
+      options_(options),
+      wake_(UniqueFd::open([] { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); })) {}
+
+bool RendezvousServer::opened() const {
+  const MutexLock lock(wake_mutex_);
+  return static_cast<bool>(wake_);
+}
 
 void RendezvousServer::stop() {
   stopped_.store(true);
-  eventfd_write(wake_.get(), 1);
+  const MutexLock lock(wake_mutex_);
+  if (wake_) eventfd_write(wake_.get(), 1);
 }
 
 void RendezvousServer::run() {
@@ -35,12 +43,18 @@ void RendezvousServer::run() {
   // A forked child may hold a copy of the descriptor: the port must not look alive because of it.
   ::shutdown(listener_.fd.get(), SHUT_RDWR);
   listener_.fd.reset();
+  guests_.clear();
+  const MutexLock lock(wake_mutex_);
+  wake_.reset();
 }
 
 void RendezvousServer::turn(int timeout_ms) {
   std::vector<pollfd> fds = {{listener_.fd.get(), POLLIN, 0}};
   // Once it is set the wake descriptor stays readable: the farewell does not look at it.
-  if (!stopped_.load()) fds.push_back({wake_.get(), POLLIN, 0});
+  if (!stopped_.load()) {
+    const MutexLock lock(wake_mutex_);
+    fds.push_back({wake_.get(), POLLIN, 0});
+  }
   const size_t first = fds.size();
   std::vector<Guest*> order;
   for (Guest& guest : guests_) {
@@ -59,7 +73,8 @@ void RendezvousServer::turn(int timeout_ms) {
 }
 
 void RendezvousServer::decide(int64_t now) {
-  if (!board_.decided() && now >= std::min(options_.deadline_ns, ranks_deadline_ns_)) board_.time_over(refusals());
+  if (!board_.decided() && now >= std::min(options_.deadline_ns, ranks_deadline_ns_))
+    board_.time_over(options_.place, refusals());
   bool failed = false;
   do {  // a rank to which nothing can be sent is a failure too
     failed = board_.failed();
@@ -138,7 +153,9 @@ void RendezvousServer::answer_all(int64_t now) {
   std::stable_sort(asking.begin(), asking.end(), [](const Guest* a, const Guest* b) { return a->own < b->own; });
   for (Guest* guest : asking) {
     if (guest->own && board_.failed() && now < failed_at_ns_ + kFarewellNs && others_are_coming()) continue;
-    say(*guest, board_.answer_for(guest->rank), board_.failed(), now);
+    JoinAnswer answer = board_.answer_for(guest->rank);
+    if (ranks_deadline_ns_ != kNever) answer.time_left_ns = std::max<int64_t>(ranks_deadline_ns_ - now, 1);
+    say(*guest, answer, board_.failed(), now);
   }
 }
 

@@ -25,7 +25,8 @@ inline constexpr size_t kMaxHalfOpen = 256;
 
 struct RendezvousOptions {
   Credentials credentials;
-  int64_t deadline_ns = kNever;  // of monotonic_clock()
+  std::string place = "the rendezvous";  // for sentences, in the user's terms
+  int64_t deadline_ns = kNever;          // of monotonic_clock()
   int64_t handshake_timeout_ns = 5'000'000'000;
 };
 

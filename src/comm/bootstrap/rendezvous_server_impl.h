@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "comm/bootstrap/rendezvous_board.h"
 #include "comm/bootstrap/rendezvous_server.h"
 
@@ -18,7 +19,7 @@ namespace trestle {
 class RendezvousServer {
  public:
   RendezvousServer(Listener listener, const RendezvousOptions& options);
-  bool opened() const { return static_cast<bool>(wake_); }  // without a wake descriptor stop() would not be heard
+  bool opened() const;  // without a wake descriptor stop() would not be heard
 
   void run();
   void stop();
@@ -71,7 +72,8 @@ class RendezvousServer {
 
   Listener listener_;
   const RendezvousOptions options_;
-  UniqueFd wake_;
+  mutable Mutex wake_mutex_;
+  UniqueFd wake_ TRESTLE_GUARDED_BY(wake_mutex_);  // until run() ends
   std::atomic<bool> stopped_{false};
   std::list<Guest> guests_;
   RendezvousBoard board_;

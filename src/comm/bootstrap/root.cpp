@@ -7,9 +7,12 @@
 #include <tuple>
 
 #include "base/clock.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "comm/bootstrap/meeting.h"
+#include "comm/bootstrap/pmi/launcher_place.h"
+#include "comm/bootstrap/pmi/pmix_client.h"
 #include "comm/bootstrap/rendezvous_server.h"
 
 namespace trestle {
@@ -33,6 +36,10 @@ bool names_loopback(const std::string& host) {
   return address.ok() && address.value().is_loopback();
 }
 
+std::string place_of_id(const std::string& address) {
+  return "the rendezvous of the unique id at " + address;
+}
+
 Result<Root> root_of_id(const BootstrapConfig& config) {
   const UniqueId id = TRY(decode(config.id));
   Root root;
@@ -42,6 +49,7 @@ Result<Root> root_of_id(const BootstrapConfig& config) {
   root.job = id.job;
   root.secret.assign(id.secret.begin(), id.secret.end());
   root.own_port = true;
+  root.place = place_of_id(root.name);
   return root;
 }
 
@@ -61,6 +69,7 @@ Status serve(const Root& root, const BootstrapConfig& config, bool loopback, con
              const WaitLimit& limit) {
   RendezvousOptions options;
   options.credentials = {root.secret, root.job, 0};
+  options.place = root.place;
   options.deadline_ns = config.deadline_ns;
   options.handshake_timeout_ns = config.handshake_timeout_ns;
   // The server of the communicator before may be about to end.
@@ -87,23 +96,60 @@ struct NamedPlace {
   std::string variable;  // that said so, for messages
   std::string port_variable;
   uint16_t ports = 1;
+  std::string job;                // tells this place from that of another job at the same address
+  std::vector<std::byte> secret;  // that came with the place; empty: TRESTLE_SECRET's, or none
+  bool own_address = false;       // of rank 0's host and chosen there: it listens at no other one
 };
 
-Result<NamedPlace> named_place(const BootstrapConfig& config) {
-  if (!config.communicator_id.empty()) {
-    Result<HostPort> at = parse_host_port(config.communicator_id);
-    if (!at.ok()) return Error{at.error().code, "TRESTLE_COMM_ID: " + at.error().message};
-    return NamedPlace{std::move(at).value(), "TRESTLE_COMM_ID", "TRESTLE_COMM_ID", 1};
-  }
-  const Launcher& launcher = config.launcher;
-  if (launcher.master_address.empty())
+// The launcher's processes have told each other.
+Result<NamedPlace> place_of_launcher(const BootstrapConfig& config, const WaitLimit& limit) {
+  const int64_t number = config.launcher.space.rank;
+  if (config.rank == 0 && number != 0)
     return Error{Code::kInvalidUsage,
-                 launcher.problem.empty()
-                     ? "a communicator without a unique id needs MASTER_ADDR (and MASTER_PORT) from a launcher, "
-                       "TRESTLE_COMM_ID=host:port or TRESTLE_STORE=file:PATH; none is set"
-                     : launcher.problem};
+                 "rank 0 of a communicator without a unique id must be the process that the launcher counts as 0, and "
+                 "this one is " +
+                     std::to_string(number) +
+                     ": use the launcher's ranks (trestleLauncherInfo), or set MASTER_ADDR and MASTER_PORT, the same "
+                     "on all ranks"};
+  const UniqueId id = TRY(launcher_place(config, limit));
+  NamedPlace place{
+      {id.ip, id.port}, "the launcher's exchange", "TRESTLE_PORT_RANGE", kMasterPorts, to_hex(id.job), {}, true};
+  const PortRange& range = config.port_range;
+  if (range.low != 0) place.ports = static_cast<uint16_t>(std::min<int>(kMasterPorts, range.high - id.port + 1));
+  place.secret.assign(id.secret.begin(), id.secret.end());
+  return place;
+}
+
+Error no_place(const BootstrapConfig& config, const Status& pmix) {
+  const std::string& source = config.launcher.source;
+  const std::string cause = source.empty() ? "this process was started alone (no launcher's variables are set)"
+                                           : "the variables of " + source + " do not name the host of rank 0" +
+                                                 (pmix.ok() ? std::string() : ", and " + pmix.error().message);
+  return {Code::kInvalidUsage,
+          "nothing says where the " + std::to_string(config.nranks) + " ranks of a communicator without a unique id " +
+              "meet: " + cause +
+              "; start the ranks with trestle run, torchrun, mpirun or srun, or set on all of them MASTER_ADDR and "
+              "MASTER_PORT, TRESTLE_COMM_ID=host:port or TRESTLE_STORE=file:PATH (docs/launching.md)"};
+}
+
+Result<NamedPlace> named_place(const BootstrapConfig& config, const WaitLimit& limit) {
+  TRY(check_place(config));
+  const Launcher& launcher = config.launcher;
+  if (!config.communicator_id.empty()) {
+    const HostPort at = parse_host_port(config.communicator_id).value();
+    return NamedPlace{at, "TRESTLE_COMM_ID", "TRESTLE_COMM_ID", 1, launcher.job, {}, false};
+  }
+  const bool named = !launcher.master_address.empty() && !launcher.address_concluded;
+  const bool over_pmix = launcher.space.kind == LauncherSpace::Kind::kPmix;
+  const Status pmix = !named && over_pmix ? pmix_probe() : Status();
+  if (!named && launcher.space.kind != LauncherSpace::Kind::kNone && pmix.ok()) return place_of_launcher(config, limit);
+  if (launcher.master_address.empty()) return no_place(config, pmix);
+  if (!pmix.ok())
+    LOG(kInfo, kBootstrap, "the ranks meet at %s and not through the launcher: %s", launcher.master_address.c_str(),
+        pmix.error().message.c_str());
   const uint16_t port = launcher.master_port.value_or(kDefaultMasterPort);
-  return NamedPlace{{launcher.master_address, port}, "MASTER_ADDR", "MASTER_PORT", kMasterPorts};
+  return NamedPlace{
+      {launcher.master_address, port}, "MASTER_ADDR", "MASTER_PORT", kMasterPorts, launcher.job, {}, false};
 }
 
 // Completes the id with the listener's address.
@@ -114,6 +160,7 @@ Result<UniqueId> serve_id(Listener listener, UniqueId id, const BootstrapConfig&
   id.port = listener.address.port();
   RendezvousOptions server;
   server.credentials = {{id.secret.begin(), id.secret.end()}, id.job, 0};
+  server.place = place_of_id(text);
   constexpr int64_t kDay = 86400 * kSecond;
   server.deadline_ns = monotonic_clock().now_ns() + (timeout_ns > 0 ? timeout_ns : kDay);
   server.handshake_timeout_ns = config.handshake_timeout_ns;
@@ -121,13 +168,19 @@ Result<UniqueId> serve_id(Listener listener, UniqueId id, const BootstrapConfig&
   return id;
 }
 
+// How many communicators this process has made, by rendezvous, number of ranks and rank.
+struct Numbers {
+  Mutex mutex;
+  std::map<std::tuple<std::string, int32_t, int32_t>, uint64_t> made TRESTLE_GUARDED_BY(mutex);
+};
+
 }  // namespace
 
 uint64_t next_communicator(const std::string& rendezvous, int32_t nranks, int32_t rank) {
-  static Mutex mutex;
-  static std::map<std::tuple<std::string, int32_t, int32_t>, uint64_t> made TRESTLE_GUARDED_BY(mutex);
-  const MutexLock lock(mutex);
-  return made[{rendezvous, nranks, rank}]++;
+  static constinit PerProcess<Numbers> process;
+  Numbers& numbers = process.get();
+  const MutexLock lock(numbers.mutex);
+  return numbers.made[{rendezvous, nranks, rank}]++;
 }
 
 JobId communicator_job(const JobId& meeting_place, int32_t nranks) {
@@ -146,12 +199,27 @@ Status pause_before(int64_t pause_ns, const WaitLimit& limit) {
   }
 }
 
+Status check_place(const BootstrapConfig& config) {
+  if (!config.communicator_id.empty()) {
+    const Result<HostPort> at = parse_host_port(config.communicator_id);
+    if (!at.ok()) return Error{at.error().code, "TRESTLE_COMM_ID: " + at.error().message};
+  } else if (!config.store.empty()) {
+    TRY(store_path(config.store));
+  } else if (!config.launcher.problem.empty()) {
+    return Error{Code::kInvalidUsage, config.launcher.problem};
+  }
+  return {};
+}
+
 Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit) {
   if (!is_zero(config.id)) return root_of_id(config);
-  const NamedPlace place = TRY(named_place(config));
+  const NamedPlace place = TRY(named_place(config, limit));
   Root root;
   const std::string host = place.at.host.find(':') == std::string::npos ? place.at.host : "[" + place.at.host + "]";
   root.name = host + ":" + std::to_string(place.at.port);
+  const bool one = place.variable == place.port_variable;
+  root.place =
+      "the rendezvous at " + root.name + " (" + place.variable + (one ? ")" : ", " + place.port_variable + ")");
   const AddressFamily family = TRY(parse_family(config.family));
   Result<std::vector<SocketAddress>> resolved = resolve_addresses(root.name, family);
   if (!resolved.ok()) return Error{resolved.error().code, place.variable + ": " + resolved.error().message};
@@ -161,10 +229,10 @@ Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit) {
       root.candidates.push_back(address);
     }
   }
-  const uint64_t number = next_communicator(root.name + " " + config.launcher.job, config.nranks, config.rank);
-  root.job = job_id(root.name + " " + config.launcher.job + " " + std::to_string(number));
-  root.secret = job_secret(config.secret);
-  const bool loopback = names_loopback(place.at.host);
+  const uint64_t number = next_communicator(root.name + " " + place.job, config.nranks, config.rank);
+  root.job = job_id(root.name + " " + place.job + " " + std::to_string(number));
+  root.secret = config.secret.empty() ? place.secret : job_secret(config.secret);
+  const bool loopback = place.own_address || names_loopback(place.at.host);
   if (root.secret.empty() && !loopback && config.rank == 0)
     LOG(kWarn, kBootstrap,
         "the rendezvous at %s is open: there is no secret, so anybody who reaches the port can join; set "
@@ -186,11 +254,6 @@ Result<UniqueIdBytes> make_unique_id(const BootstrapConfig& config, int64_t time
   random_bytes(id.job);
   random_bytes(id.secret);
   return encode(TRY(serve_id(std::move(listener), id, config, timeout_ns)));
-}
-
-Result<UniqueId> hold_meeting(const BootstrapConfig& config, const std::string& ip, UniqueId id, int64_t timeout_ns) {
-  const SocketAddress at = TRY(parse_address(ip.find(':') == std::string::npos ? ip + ":1" : "[" + ip + "]:1"));
-  return serve_id(TRY(listen_for_neighbours(config, at)), std::move(id), config, timeout_ns);
 }
 
 }  // namespace trestle

@@ -1,14 +1,19 @@
 #include <sodium.h>
 
 #include "base/check.h"
+#include "base/fork.h"
 #include "transport/auth/crypto.h"
 
 namespace trestle {
 namespace {
 
 void start_sodium() {
-  static const int started = sodium_init();  // 1: somebody else of the process already did
-  CHECK(started >= 0, "libsodium could not be initialised");
+  static constinit PerProcess<const int> started;
+  const auto init = [] {
+    const NoFork whole;  // it holds a lock of its own, which a child would wait for
+    return sodium_init();
+  };
+  CHECK(started.get(init) >= 0, "libsodium could not be initialised");  // 1: it was already
 }
 
 const unsigned char* raw(std::span<const std::byte> data) {

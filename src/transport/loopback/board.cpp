@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/fork.h"
 #include "base/mutex.h"
 
 namespace trestle {
@@ -21,15 +22,15 @@ struct LoopbackBoard {
 };
 
 LoopbackBoard& board() {
-  static auto* const kBoard = new LoopbackBoard;  // outlives threads that are still closing when the process exits
-  return *kBoard;
+  static constinit PerProcess<LoopbackBoard> board;
+  return board.get();
 }
 
 }  // namespace
 
 Result<std::shared_ptr<Mailbox>> Mailbox::create() {
   auto mailbox = std::make_shared<Mailbox>();
-  mailbox->bell_.reset(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  mailbox->bell_ = UniqueFd::open([] { return ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); });
   if (!mailbox->bell_) return Error{Code::kSystemError, "eventfd: " + std::generic_category().message(errno)};
   return mailbox;
 }

@@ -5,23 +5,24 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <list>
 #include <map>
 #include <new>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "transport/auth/handshake.h"
+#include "transport/auth/strangers.h"
 #include "transport/shm/links.h"
 #include "transport/socket/socket.h"
 
 namespace trestle {
 
 namespace {
-
-constexpr size_t kMostWaitingStrangers = 64;
 
 Credentials credentials(const EndpointConfig& config) {
   return {config.secret, job_id(config.job + "/board"), config.rank};
@@ -50,8 +51,9 @@ Result<bool> step(const UniqueFd& fd, Handshake& handshake) {
 }
 
 // Until one of the sockets or the watch has something to say, at most a second.
-Status wait_for(std::vector<pollfd>& sockets, int64_t deadline_ns, const BoardWatch& watch) {
+Status wait_for(int32_t rank, std::vector<pollfd>& sockets, int64_t deadline_ns, const BoardWatch& watch) {
   constexpr int64_t kMostMs = 1000;
+  if (watch.awaits) watch.awaits(rank);
   if (watch.look) TRY(watch.look());
   const int64_t left_ns = deadline_ns - monotonic_clock().now_ns();
   if (left_ns <= 0) return Error{Code::kTimeout, "the deadline passed"};
@@ -65,18 +67,28 @@ Status wait_for(std::vector<pollfd>& sockets, int64_t deadline_ns, const BoardWa
 // Memory of a communicator whose ranks are threads of this process; found by the communicator's id while any of its
 // boards lives.
 struct Board::ProcessMemory {
-  explicit ProcessMemory(int32_t ranks) : rows(new Row[static_cast<size_t>(ranks)]()) {}
-  const std::unique_ptr<Row[]> rows;
+  explicit ProcessMemory(size_t bytes) : begin(static_cast<std::byte*>(::operator new(bytes, kAlignment))) {
+    std::memset(begin, 0, bytes);
+  }
+  ~ProcessMemory() { ::operator delete(begin, kAlignment); }
+  ProcessMemory(const ProcessMemory&) = delete;
+  ProcessMemory& operator=(const ProcessMemory&) = delete;
+  static constexpr std::align_val_t kAlignment{alignof(Row)};
+  std::byte* const begin;
 
-  static std::shared_ptr<ProcessMemory> find_or_make(const std::string& job, int32_t ranks) {
-    static Mutex mutex;
-    static auto* const boards TRESTLE_PT_GUARDED_BY(mutex) = new std::map<std::string, std::weak_ptr<ProcessMemory>>;
-    const MutexLock lock(mutex);
-    std::erase_if(*boards, [](const auto& entry) { return entry.second.expired(); });
-    std::weak_ptr<ProcessMemory>& place = (*boards)[job];
+  struct All {
+    Mutex mutex;
+    std::map<std::string, std::weak_ptr<ProcessMemory>> boards TRESTLE_GUARDED_BY(mutex);
+  };
+  static std::shared_ptr<ProcessMemory> find_or_make(const std::string& job, size_t bytes) {
+    static constinit PerProcess<All> process;
+    All& all = process.get();
+    const MutexLock lock(all.mutex);
+    std::erase_if(all.boards, [](const auto& entry) { return entry.second.expired(); });
+    std::weak_ptr<ProcessMemory>& place = all.boards[job];
     std::shared_ptr<ProcessMemory> memory = place.lock();
     if (memory == nullptr) {
-      memory = std::make_shared<ProcessMemory>(ranks);
+      memory = std::make_shared<ProcessMemory>(bytes);
       place = memory;
     }
     return memory;
@@ -104,17 +116,24 @@ Result<std::unique_ptr<Board>> Board::create(const EndpointConfig& config, bool 
   std::unique_ptr<Board> board(new Board(config));
   if (one_process) {
     // Held from now on, so that every rank finds the same memory whoever is first and whoever leaves early.
-    board->process_memory_ = ProcessMemory::find_or_make(config.job, config.ranks);
-    board->rows_ = board->process_memory_->rows.get();
+    board->process_memory_ = ProcessMemory::find_or_make(config.job, bytes_for(config.ranks));
+    board->use_memory(board->process_memory_->begin);
   } else if (config.rank == 0) {
     TRY(board->make());
   }
   return board;
 }
 
+void Board::use_memory(std::byte* memory) {
+  static_assert(sizeof(Bells::Shared) % alignof(Row) == 0 && alignof(Row) % alignof(Bells::Place) == 0);
+  attention_ = reinterpret_cast<Bells::Shared*>(memory);
+  rows_ = reinterpret_cast<Row*>(memory + sizeof(Bells::Shared));
+  places_ = reinterpret_cast<Bells::Place*>(rows_ + ranks_);
+}
+
 Status Board::make() {
-  segment_ = TRY(Segment::create("trestle-board", sizeof(Row) * static_cast<size_t>(ranks_), false));
-  rows_ = reinterpret_cast<Row*>(segment_.data());
+  segment_ = TRY(Segment::create("trestle-board", bytes_for(ranks_), false));
+  use_memory(segment_.data());
   if (ranks_ == 1) return {};
   address_ = fresh_socket_name("trestle-board", config_);
   listener_ = TRY(listen_unix(address_));
@@ -127,6 +146,7 @@ Status Board::open(const std::string& rank0_address, int64_t deadline_ns, const 
   }
   listener_.reset();
   segment_.close_fd();
+  bells_ = TRY(Bells::open(*attention_, places_, rank_, ranks_));
   if (segment_) {
     LOG(kInfo, kShm, "shm: rank %d %s the board of small collectives, %zu bytes", rank_,
         rank_ == 0 ? "has opened" : "has mapped", segment_.bytes());
@@ -152,7 +172,7 @@ Status Board::fetch(const std::string& address, int64_t deadline_ns, const Board
   }
   const auto wait = [&]() -> Status {
     std::vector<pollfd> sockets{{fd.get(), POLLIN, 0}};
-    Status waited = wait_for(sockets, deadline_ns, watch);
+    Status waited = wait_for(0, sockets, deadline_ns, watch);
     if (waited.ok() || waited.error().code != Code::kTimeout || monotonic_clock().now_ns() < deadline_ns) return waited;
     return Error{Code::kTimeout, name(0) + " did not hand out the board of small collectives in time"};
   };
@@ -174,9 +194,9 @@ Status Board::fetch(const std::string& address, int64_t deadline_ns, const Board
   }
   if (descriptors.empty()) return Error{Code::kRemoteError, name(0) + " sent no memory for the board"};
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const size_t bytes = (sizeof(Row) * static_cast<size_t>(ranks_) + page - 1) / page * page;
+  const size_t bytes = (bytes_for(ranks_) + page - 1) / page * page;
   segment_ = TRY(Segment::adopt(std::move(descriptors.front()), bytes, true));
-  rows_ = reinterpret_cast<Row*>(segment_.data());
+  use_memory(segment_.data());
   return {};
 }
 
@@ -188,17 +208,18 @@ Status Board::serve(int64_t deadline_ns, const BoardWatch& watch) {
   while (std::find(has.begin(), has.end(), false) != has.end()) {
     std::vector<pollfd> watched{{listener_.get(), POLLIN, 0}};
     for (const Guest& guest : guests) watched.push_back({guest.fd.get(), POLLIN, 0});
-    const Status waited = wait_for(watched, deadline_ns, watch);
+    const auto first = static_cast<int32_t>(std::find(has.begin(), has.end(), false) - has.begin());
+    const Status waited = wait_for(first, watched, deadline_ns, watch);
     if (!waited.ok() && monotonic_clock().now_ns() >= deadline_ns) {
-      const auto first = static_cast<int32_t>(std::find(has.begin(), has.end(), false) - has.begin());
       return Error{Code::kTimeout, name(first) + " did not come for the board of small collectives in time"};
     }
     TRY(waited);
-    while (guests.size() < kMostWaitingStrangers + static_cast<size_t>(ranks_)) {
-      UniqueFd fd = TRY(accept_connection(listener_.get()));
-      if (!fd) break;
+    while (UniqueFd fd = TRY(accept_connection(listener_.get()))) {
       const Result<PeerProcess> process = peer_process(fd.get());
       if (!process.ok() || process.value().uid != geteuid()) continue;
+      const auto last = find_who_makes_room(guests, static_cast<size_t>(ranks_),
+                                            [](const Guest& guest) { return claim_of(guest.handshake); });
+      if (last != guests.end()) guests.erase(last);
       guests.push_back({std::move(fd), Handshake(Role::kAcceptor, Purpose::kShm, credentials(config_))});
     }
     for (auto guest = guests.begin(); guest != guests.end();) {

@@ -15,6 +15,8 @@
 // arrived(peer, s, stamp), read payload(peer, s); set_floor(s + 1) when all operations up to s are complete. A peer's
 // payload stays unchanged until this rank's floor is above s.
 //
+// A rank that has looked for long enough sleeps until a peer writes (transport/shm/bells.h).
+//
 // Owned by a communicator. create() and open() on one thread; the rest under the rank's progress lock. No call but
 // open() blocks, none of the others can fail.
 #pragma once
@@ -29,6 +31,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "transport/shm/bells.h"
 #include "transport/shm/segment.h"
 #include "transport/transport.h"
 
@@ -39,10 +42,11 @@ inline constexpr size_t kBoardPayloadBytes = 8192;
 inline constexpr size_t kBoardLineBytes = 48;
 
 // Whether the other ranks are still coming: `look` is asked when `fd` is readable and now and then; its error ends the
-// wait. Both may be empty.
+// wait. `awaits` is told the rank that is waited for. All may be empty.
 struct BoardWatch {
   int fd = -1;
   std::function<Status()> look;
+  std::function<void(int32_t rank)> awaits;
 };
 
 class Board {
@@ -65,13 +69,14 @@ class Board {
   Status open(const std::string& rank0_address, int64_t deadline_ns, const BoardWatch& watch = {});
 
   // Of the memory that all ranks share: at rank 0, at others 0. Any thread.
-  uint64_t memory_bytes() const { return rank_ == 0 ? sizeof(Row) * static_cast<uint64_t>(ranks_) : 0; }
+  uint64_t memory_bytes() const { return rank_ == 0 ? bytes_for(ranks_) : 0; }
 
   std::byte* my_payload(uint64_t sequence) { return mine(sequence)->payload; }
   void publish(uint64_t sequence, uint64_t floor, uint64_t stamp) {
     Slot* const slot = mine(sequence);
     slot->stamp_and_lead.store(stamp << kLeadBits | (sequence - floor), std::memory_order_relaxed);
     slot->number.store(sequence + 1, std::memory_order_release);
+    bells_.wrote();
   }
   // Whether the peer has published this operation; then its payload can be read. kOther: with another stamp.
   Arrival arrived(int32_t peer, uint64_t sequence, uint64_t stamp) {
@@ -91,7 +96,14 @@ class Board {
 
   // At least what the peer's floor was at its last publish() that arrived here; asked again, what it is now.
   uint64_t floor(int32_t peer);
-  void set_floor(uint64_t floor) { row(rank_)->floor.store(floor, std::memory_order_release); }
+  void set_floor(uint64_t floor) {
+    row(rank_)->floor.store(floor, std::memory_order_release);
+    bells_.wrote_aside();
+  }
+
+  // After open(): for a rank that sleeps until a peer's publication arrives, or (Bells::kAnything) until a publication
+  // or a floor does.
+  Bells& bells() { return bells_; }
 
  private:
   struct alignas(64) Slot {
@@ -114,6 +126,10 @@ class Board {
   };
   struct ProcessMemory;
   struct Guest;
+  static size_t bytes_for(int32_t ranks) {
+    return sizeof(Bells::Shared) + (sizeof(Row) + sizeof(Bells::Place)) * static_cast<size_t>(ranks);
+  }
+  void use_memory(std::byte* memory);
 
   explicit Board(const EndpointConfig& config);
   Row* row(int32_t rank) const { return rows_ + rank; }
@@ -132,7 +148,11 @@ class Board {
   UniqueFd listener_;
   Segment segment_;
   std::shared_ptr<ProcessMemory> process_memory_;
+  // In the shared memory, in this order; all zeros at first.
+  Bells::Shared* attention_ = nullptr;
   Row* rows_ = nullptr;
+  Bells::Place* places_ = nullptr;
+  Bells bells_;
   std::vector<Seen> seen_;
 };
 

@@ -10,14 +10,16 @@
 #include <cstring>
 #include <utility>
 
+#include "base/clock.h"
+#include "transport/auth/strangers.h"
 #include "transport/socket/socket.h"
 
 namespace trestle {
 
 namespace {
 
-// Strangers that connect and say nothing may not use up descriptors.
-constexpr size_t kMostStrangersBeyondRanks = 16;
+// The peer may have dropped a connection for want of room, before its hello had come.
+constexpr int kMostAttempts = 5;
 
 }  // namespace
 
@@ -34,7 +36,7 @@ Result<std::unique_ptr<Links>> Links::create(const EndpointConfig& config, LinkE
   std::unique_ptr<Links> links(new Links(config, events));
   links->peers_.resize(static_cast<size_t>(config.ranks));
   links->name_ = fresh_socket_name("trestle-shm", config);
-  links->epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  links->epoll_ = UniqueFd::open([] { return epoll_create1(EPOLL_CLOEXEC); });
   if (!links->epoll_) {
     return Error{Code::kSystemError, std::string("cannot make an epoll descriptor: ") + std::strerror(errno)};
   }
@@ -100,6 +102,7 @@ Status Links::connect(int32_t peer) {
   if (!process.ok() || process.value().uid != geteuid()) {
     return out_failed(peer, {Code::kRemoteError, "the process that listens there belongs to another user"});
   }
+  ++p.attempts;
   p.out.fd = std::move(fd).value();
   p.out.handshake = std::make_unique<Handshake>(Role::kInitiator, Purpose::kShm, credentials(), peer);
   p.state = State::kProving;
@@ -123,15 +126,19 @@ Result<bool> Links::step_handshake(Stream& stream) {
   std::array<std::byte, kHelloBytes> buffer;
   while (!handshake.done()) {
     if (!handshake.outgoing().empty()) {
-      const size_t sent = TRY(send_bytes(stream.fd.get(), handshake.outgoing()));
+      Result<size_t> result = send_bytes(stream.fd.get(), handshake.outgoing());
+      stream.ended = !result.ok();
+      const size_t sent = TRY(std::move(result));
       // A few bytes on a fresh socket: were it full, the next event would not come.
       if (sent == 0) return Error{Code::kSystemError, "a fresh socket takes no bytes"};
       handshake.sent(sent);
       continue;
     }
-    const size_t got = TRY(receive_bytes(stream.fd.get(), std::span(buffer).first(handshake.wanted())));
+    Result<size_t> result = receive_bytes(stream.fd.get(), std::span(buffer).first(handshake.wanted()));
+    stream.ended = !result.ok() || result.value() == kEndOfStream;
+    const size_t got = TRY(std::move(result));
     if (got == 0) return false;
-    if (got == kEndOfStream) return Error{Code::kRemoteError, "it closed the link within the handshake"};
+    if (stream.ended) return Error{Code::kRemoteError, "it closed the link within the handshake"};
     Status status = handshake.received(std::span(buffer).first(got));
     if (!status.ok()) {
       if (!handshake.outgoing().empty()) (void)send_bytes(stream.fd.get(), handshake.outgoing());
@@ -145,7 +152,13 @@ Status Links::step_out(int32_t peer) {
   Peer& p = peers_[peer];
   if (p.state == State::kProving) {
     Result<bool> done = step_handshake(p.out);
-    if (!done.ok()) return out_failed(peer, done.error());
+    if (!done.ok()) {
+      const bool unheard = p.out.ended && p.out.handshake->peer_rank() < 0;
+      if (!unheard || p.attempts >= kMostAttempts) return out_failed(peer, done.error());
+      drop(p.out);
+      p.state = State::kWanted;
+      return connect(peer);
+    }
     if (!done.value()) return {};
     p.out.handshake.reset();
     p.state = State::kReady;
@@ -169,34 +182,59 @@ Status Links::accept_all() {
       if (warned_.first("uid")) LOG(kWarn, kShm, "shared memory: a process of another user was turned away");
       continue;
     }
-    size_t index = 0;
-    while (index < strangers_.size() && strangers_[index].fd) ++index;
-    if (index == peers_.size() + kMostStrangersBeyondRanks) continue;
-    if (index == strangers_.size()) strangers_.emplace_back();
-    strangers_[index].fd = std::move(fd).value();
-    strangers_[index].handshake = std::make_unique<Handshake>(Role::kAcceptor, Purpose::kShm, credentials());
-    TRY(watch(strangers_[index].fd.get(), Source::kStranger, static_cast<uint32_t>(index)));
-    TRY(step_stranger(static_cast<uint32_t>(index)));
+    const auto last =
+        find_who_makes_room(strangers_, peers_.size(), [](const auto& s) { return claim_of(*s.second.handshake); });
+    if (last != strangers_.end()) {
+      turn_away(last->second, {Code::kRemoteError, "too many connections that prove nothing are open"});
+      drop(last->second);
+      strangers_.erase(last);
+    }
+    const uint32_t serial = next_serial_++;
+    Stream& stranger = strangers_[serial];
+    stranger.fd = std::move(fd).value();
+    stranger.handshake = std::make_unique<Handshake>(Role::kAcceptor, Purpose::kShm, credentials());
+    TRY(watch(stranger.fd.get(), Source::kStranger, serial));
+    TRY(step_stranger(serial));
   }
 }
 
-Status Links::step_stranger(uint32_t index) {
-  Stream& stranger = strangers_[index];
-  if (!stranger.fd) return {};
+// A stranger that goes away while this rank has a link of its own with the peer is mostly that peer, which has left.
+void Links::turn_away(const Stream& stranger, const Error& error) {
+  const int32_t claimed = stranger.handshake->peer_rank();
+  const bool known = claimed >= 0 && claimed < config_.ranks && claimed != config_.rank;
+  const bool has_left = known && error.code == Code::kRemoteError && stranger.ended &&
+                        (peers_[claimed].state == State::kReady || peers_[claimed].state == State::kOver);
+  if (has_left) {
+    LOG(kInfo, kShm, "shm: %s ended its connection within the handshake", name(claimed).c_str());
+  } else if (warned_.first(error.message)) {
+    LOG(kWarn, kShm, "shared memory: a connection was turned away: %s", error.message.c_str());
+  }
+}
+
+Status Links::step_stranger(uint32_t serial) {
+  const auto found = strangers_.find(serial);
+  if (found == strangers_.end()) return {};  // dropped meanwhile
+  Stream& stranger = found->second;
   Result<bool> done = step_handshake(stranger);
   if (done.ok() && !done.value()) return {};
   const int32_t peer = stranger.handshake->peer_rank();
   const bool known = done.ok() && peer >= 0 && peer < config_.ranks && peer != config_.rank;
   if (!known || peers_[peer].in.fd) {
     // Not our peer, or one that gave up; a real peer that is missed is noticed by the link in the other direction.
-    const std::string reason = done.ok() ? "its rank is connected already" : done.error().message;
-    if (warned_.first(reason)) LOG(kWarn, kShm, "shared memory: a connection was turned away: %s", reason.c_str());
+    if (known) {
+      LOG(kInfo, kShm, "shm: %s has connected twice", name(peer).c_str());
+    } else {
+      turn_away(stranger,
+                done.ok() ? Error{Code::kRemoteError, "it proved to be a rank that is no peer"} : Error(done.error()));
+    }
     drop(stranger);
+    strangers_.erase(found);
     return {};
   }
   Peer& p = peers_[peer];
   p.in = std::move(stranger);
   p.in.handshake.reset();
+  strangers_.erase(found);
   TRY(watch(p.in.fd.get(), Source::kIn, static_cast<uint32_t>(peer)));
   TRY(want(peer));
   return read_frames(peer);
@@ -204,10 +242,11 @@ Status Links::step_stranger(uint32_t index) {
 
 // What a peer said on the link that it made, even if its acknowledgement lies here unread with all that follows it.
 Status Links::read_last_words(int32_t peer) {
-  for (uint32_t i = 0; i < strangers_.size(); ++i) {
-    const Handshake* const handshake = strangers_[i].handshake.get();
-    if (handshake != nullptr && handshake->peer_proved() && handshake->peer_rank() == peer) TRY(step_stranger(i));
+  std::vector<uint32_t> proved;
+  for (const auto& [serial, stranger] : strangers_) {
+    if (stranger.handshake->peer_proved() && stranger.handshake->peer_rank() == peer) proved.push_back(serial);
   }
+  for (const uint32_t serial : proved) TRY(step_stranger(serial));
   return read_frames(peer);
 }
 
@@ -313,22 +352,29 @@ Result<bool> Links::poll() {
   return count > 0;
 }
 
-void Links::close() {
-  const LinkFrame goodbye{LinkFrameKind::kGoodbye, 0, 0, 0};
-  const auto data = std::as_bytes(std::span(&goodbye, 1));
+// The frames are one message to the kernel, so that they need little room. A full socket is waited for; a peer that is
+// gone needs no words.
+void Links::say_goodbye(const Stream& stream, const std::vector<LinkFrame>& last_words, int64_t deadline_ns) {
+  if (!stream.fd) return;
+  std::vector<LinkFrame> frames = last_words;
+  frames.push_back({.kind = LinkFrameKind::kGoodbye});
+  (void)send_all_before(stream.fd.get(), std::as_bytes(std::span(frames)), {deadline_ns, nullptr});
+}
+
+void Links::close(int64_t deadline_ns) {
   for (Peer& p : peers_) {
-    if (p.state == State::kReady) (void)send_bytes(p.out.fd.get(), data);
-    if (p.in.fd) (void)send_bytes(p.in.fd.get(), data);
+    if (p.state == State::kReady) say_goodbye(p.out, p.last_words, deadline_ns);
+    say_goodbye(p.in, p.last_words, deadline_ns);
     p.state = State::kOver;
     drop(p.out);
     drop(p.in);
   }
-  for (Stream& stranger : strangers_) {
+  for (auto& [serial, stranger] : strangers_) {
     // Its acknowledgement may be on its way: it would count on this link.
-    const bool proved = stranger.fd && stranger.handshake->peer_proved() && stranger.handshake->outgoing().empty();
-    if (proved) (void)send_bytes(stranger.fd.get(), data);
+    if (claim_of(*stranger.handshake) == StrangerClaim::kPromised) say_goodbye(stranger, {}, deadline_ns);
     drop(stranger);
   }
+  strangers_.clear();
   connecting_ = 0;
   listener_.reset();
 }

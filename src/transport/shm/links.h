@@ -9,8 +9,10 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -27,6 +29,7 @@ enum class LinkFrameKind : uint32_t {
   kData = 3,     // with a descriptor: its data segment
   kMemory = 4,   // with a descriptor: allocation `id` of the sender
   kGoodbye = 5,  // the end of this link is meant
+  kRead = 6,     // message (id: operation, bytes: offset, phase, message) of the receiver was read, as in a lane
 };
 
 struct LinkFrame {
@@ -34,6 +37,8 @@ struct LinkFrame {
   uint32_t zero = 0;
   uint64_t id = 0;
   uint64_t bytes = 0;
+  uint32_t phase = 0;
+  uint32_t message = 0;
 };
 
 // A name for an abstract Unix socket that nobody guesses beforehand; what starts it is for people who list sockets.
@@ -77,7 +82,10 @@ class Links {
   Status read_frames(int32_t peer);
 
   int event_fd() const { return epoll_.get(); }
-  void close();
+  // Frames that go to the peer before the goodbye, on every link with it.
+  void set_last_words(int32_t peer, std::vector<LinkFrame> frames) { peers_[peer].last_words = std::move(frames); }
+  // Says goodbye. Waits for sockets that are full until `deadline_ns` of the monotonic clock.
+  void close(int64_t deadline_ns);
 
  private:
   enum class State : uint8_t { kNone, kWanted, kProving, kReady, kOver };
@@ -88,7 +96,7 @@ class Links {
     std::array<std::byte, sizeof(LinkFrame)> in{};
     size_t in_bytes = 0;
     std::vector<UniqueFd> descriptors;
-    bool goodbye = false;
+    bool ended = false;  // within the handshake
   };
   struct Peer {
     std::string address;
@@ -97,6 +105,8 @@ class Links {
     Stream out;
     Stream in;  // the link that the peer made
     bool left = false;
+    int attempts = 0;  // to connect
+    std::vector<LinkFrame> last_words;
   };
   enum class Source : uint32_t { kListener, kOut, kIn, kStranger };
 
@@ -106,7 +116,8 @@ class Links {
   Status connect(int32_t peer);
   Status accept_all();
   Status step_out(int32_t peer);
-  Status step_stranger(uint32_t index);
+  Status step_stranger(uint32_t serial);
+  void turn_away(const Stream& stranger, const Error& error);
   // True: the handshake is done. False: it waits for the socket.
   Result<bool> step_handshake(Stream& stream);
   // Reads frames to the end of what is there. True: the stream has ended.
@@ -115,6 +126,7 @@ class Links {
   Status ended(int32_t peer, Stream& stream);
   Status out_failed(int32_t peer, const Error& error);
   void drop(Stream& stream);
+  static void say_goodbye(const Stream& stream, const std::vector<LinkFrame>& last_words, int64_t deadline_ns);
 
   const EndpointConfig config_;
   LinkEvents& events_;
@@ -122,7 +134,8 @@ class Links {
   UniqueFd epoll_;
   UniqueFd listener_;
   std::vector<Peer> peers_;
-  std::vector<Stream> strangers_;  // accepted, not proved yet; free places have no descriptor
+  std::map<uint32_t, Stream> strangers_;  // accepted, not proved yet; by serial number: the oldest first
+  uint32_t next_serial_ = 0;
   uint32_t connecting_ = 0;
   OncePerKey warned_;
 };

@@ -132,7 +132,7 @@ Result<UniqueFd> sealed_descriptor(const std::string& what, dev_t device, ino_t 
     struct stat info {};
     const bool is_it = fstatat(dirfd(directory.get()), entry->d_name, &info, 0) == 0 && is_of(info, device, inode);
     if (!is_it) continue;
-    UniqueFd copy(fcntl(std::atoi(entry->d_name), F_DUPFD_CLOEXEC, 0));
+    UniqueFd copy = UniqueFd::open([=] { return fcntl(std::atoi(entry->d_name), F_DUPFD_CLOEXEC, 0); });
     if (!copy && errno != EBADF) {
       return Error{Code::kSystemError, std::string("cannot duplicate a descriptor: ") + std::strerror(errno)};
     }

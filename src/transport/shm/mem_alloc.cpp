@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/counter.h"
+#include "base/fork.h"
 #include "base/mutex.h"
 #include "transport/shm/mem_index.h"
 #include "transport/shm/segment.h"
@@ -27,6 +28,8 @@ struct Allocation {
 };
 
 struct Registry {
+  explicit Registry(const Registry* of_parent) : parents(of_parent) {}
+  const Registry* const parents;  // of the process that forked this one, as it was then; only its index is looked at
   Mutex mutex;
   std::map<uintptr_t, Allocation> allocations TRESTLE_GUARDED_BY(mutex);  // by address
   uint64_t last_id TRESTLE_GUARDED_BY(mutex) = 0;
@@ -44,10 +47,18 @@ struct Registry {
   }
 };
 
-// Lives until the process ends: memory may be freed by other static destructors.
+constinit PerProcess<Registry> process_registry;
+
 Registry& registry() {
-  static Registry* const instance = new Registry;
-  return *instance;
+  return process_registry.get([] { return Registry(process_registry.inherited()); });
+}
+
+bool is_of_a_parent(const Registry& registry, const void* pointer) {
+  for (const Registry* r = registry.parents; r != nullptr; r = r->parents) {
+    const MemPlace place = r->index.peek(pointer);
+    if (place.id != 0 && place.offset == 0) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -57,6 +68,7 @@ Result<void*> mem_alloc(size_t bytes) {
   Allocation allocation;
   allocation.bytes = bytes;
   allocation.segment = TRY(Segment::create("trestle-memory", bytes, true));
+  TRY(allocation.segment.keep_in_children());
   void* const data = allocation.segment.data();
   Registry& r = registry();
   const MutexLock lock(r.mutex);
@@ -73,6 +85,12 @@ Status mem_free(void* pointer) {
   const MutexLock lock(r.mutex);
   const auto found = r.allocations.find(reinterpret_cast<uintptr_t>(pointer));
   if (found == r.allocations.end()) {
+    if (is_of_a_parent(r, pointer)) {
+      return Error{
+          Code::kInvalidUsage,
+          "the memory was allocated by trestleMemAlloc before fork(), in the process that forked this one, and "
+          "only that one frees it"};
+    }
     return Error{Code::kInvalidArgument,
                  "the pointer to free was not returned by trestleMemAlloc, or was freed before"};
   }
@@ -93,11 +111,12 @@ Result<MemShare> mem_share(uint64_t id) {
   const MutexLock lock(r.mutex);
   for (const auto& [begin, allocation] : r.allocations) {
     if (allocation.id != id) continue;
-    const int fd = fcntl(allocation.segment.fd(), F_DUPFD_CLOEXEC, 0);
-    if (fd < 0) {
+    const int own = allocation.segment.fd();
+    UniqueFd fd = UniqueFd::open([own] { return fcntl(own, F_DUPFD_CLOEXEC, 0); });
+    if (!fd) {
       return Error{Code::kSystemError, std::string("cannot duplicate a descriptor: ") + std::strerror(errno)};
     }
-    return MemShare{fd, allocation.segment.bytes()};
+    return MemShare{std::move(fd), allocation.segment.bytes()};
   }
   return Error{Code::kInvalidArgument, "the memory was freed by trestleMemFree while it was still in use"};
 }

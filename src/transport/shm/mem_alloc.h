@@ -2,7 +2,8 @@
 // a buffer lies in one.
 //
 // One registry per process, because an allocation belongs to no communicator. Any thread. The registry never forgets an
-// allocation by itself: mem_free does.
+// allocation by itself: mem_free does. A forked child shares the memory with its parent, as ordinary memory: its own
+// registry is empty.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,8 @@ namespace trestle {
 // kInvalidArgument for 0 bytes; kSystemError with the size and the memory limit where there is not enough.
 Result<void*> mem_alloc(size_t bytes);
 
-// Exactly what mem_alloc returned, and once: anything else is kInvalidArgument, and nothing happens. Null is fine.
+// Exactly what mem_alloc returned, and once: anything else is kInvalidArgument, and nothing happens. Null is fine. What
+// was allocated before a fork is kInvalidUsage in the child.
 // The caller has made sure that no operation uses the memory any more; peers drop their mappings at their next
 // progress.
 Status mem_free(void* pointer);

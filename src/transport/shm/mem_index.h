@@ -10,6 +10,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/unique_fd.h"
+
 namespace trestle {
 
 struct MemPlace {
@@ -17,9 +19,9 @@ struct MemPlace {
   uint64_t offset = 0;  // bytes, of the pointer in what peers map
 };
 
-// To pass to a peer: a new descriptor of the memory, which the caller closes, and how much of it the peer maps.
+// To pass to a peer: a new descriptor of the memory, and how much of it the peer maps.
 struct MemShare {
-  int fd = -1;
+  UniqueFd fd;
   size_t bytes = 0;
 };
 
@@ -43,6 +45,9 @@ class MemIndex {
       if ((before & 1) == 0 && version_.load(std::memory_order_relaxed) == before) return place;
     }
   }
+  // The same for one byte, without a wait for a writer: for an index that a process has inherited, whose writer may be
+  // gone in the middle of its work. Then it may be wrong.
+  MemPlace peek(const void* pointer) const { return look(reinterpret_cast<uintptr_t>(pointer), 1); }
   // Sorted by address; they do not overlap.
   void replace(const std::vector<Entry>& entries);
 

@@ -45,6 +45,7 @@ Status Receiver::on_frame(const LinkFrame& frame, UniqueFd fd) {
       break;
     case LinkFrameKind::kWake:
     case LinkFrameKind::kGoodbye:
+    case LinkFrameKind::kRead:
       break;
   }
   if (!status.ok()) return Error{status.error().code, links_.name(peer_) + ": " + status.error().message};

@@ -147,11 +147,11 @@ Result<MemShare> MemRegistrations::share(uint64_t id) {
   const MutexLock lock(mutex_);
   for (const Registration& one : all_) {
     if (one.id != id) continue;
-    const int fd = fcntl(one.fd.get(), F_DUPFD_CLOEXEC, 0);
-    if (fd < 0) {
+    UniqueFd fd = UniqueFd::open([&one] { return fcntl(one.fd.get(), F_DUPFD_CLOEXEC, 0); });
+    if (!fd) {
       return Error{Code::kSystemError, std::string("cannot duplicate a descriptor: ") + std::strerror(errno)};
     }
-    return MemShare{fd, one.file_bytes};
+    return MemShare{std::move(fd), one.file_bytes};
   }
   return wrong("the memory was deregistered while it was still in use");
 }

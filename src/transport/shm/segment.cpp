@@ -79,6 +79,8 @@ uint64_t memory_available() {
   return std::strtoull(text.c_str() + at + 13, nullptr, 10) * 1024;
 }
 
+// No pages are set aside for it: of memory in huge pages (hugetlbfs) another process has those that there are, and a
+// file may be longer than what is used of it.
 void* map_aligned(size_t bytes, size_t alignment, int protection, int fd) {
   // Reserve more than needed, then put the mapping on the aligned address inside and give the ends back.
   const size_t reserved = bytes + alignment;
@@ -86,7 +88,7 @@ void* map_aligned(size_t bytes, size_t alignment, int protection, int fd) {
   if (area == MAP_FAILED) return area;
   const auto begin = reinterpret_cast<uintptr_t>(area);
   const uintptr_t aligned = round_up(begin, alignment);
-  void* data = mmap(reinterpret_cast<void*>(aligned), bytes, protection, MAP_SHARED | MAP_FIXED, fd, 0);
+  void* data = mmap(reinterpret_cast<void*>(aligned), bytes, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0);
   if (data == MAP_FAILED) {
     munmap(area, reserved);
     return data;
@@ -124,12 +126,21 @@ void Segment::unmap() {
   data_ = nullptr;
 }
 
-Status Segment::map(bool writable, bool huge) {
+// alignment 0: to pages.
+Status Segment::map(bool writable, size_t alignment) {
   const int protection = PROT_READ | (writable ? PROT_WRITE : 0);
-  void* data = huge ? map_aligned(bytes_, kHugePageBytes, protection, fd_.get())
-                    : mmap(nullptr, bytes_, protection, MAP_SHARED, fd_.get(), 0);
+  void* data = alignment != 0 ? map_aligned(bytes_, alignment, protection, fd_.get())
+                              : mmap(nullptr, bytes_, protection, MAP_SHARED, fd_.get(), 0);
   if (data == MAP_FAILED) return failure("map", bytes_, errno);
   data_ = static_cast<std::byte*>(data);
+  if (madvise(data_, bytes_, MADV_DONTFORK) != 0) {
+    LOG(kTrace, kAlloc, "forked children keep %zu bytes: %s", bytes_, std::strerror(errno));
+  }
+  return {};
+}
+
+Status Segment::keep_in_children() {
+  if (madvise(data_, bytes_, MADV_DOFORK) != 0) return failure("share with forked children", bytes_, errno);
   return {};
 }
 
@@ -144,14 +155,14 @@ Result<Segment> Segment::create(const char* label, size_t bytes, bool huge) {
   if (segment.bytes_ >= kHugePageBytes && segment.bytes_ > std::min(memory_available(), memory_limit())) {
     return failure("allocate", segment.bytes_, ENOMEM);
   }
-  segment.fd_ = UniqueFd(memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  segment.fd_ = UniqueFd::open([label] { return memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING); });
   if (!segment.fd_) return failure("make", segment.bytes_, errno);
   if (ftruncate(segment.fd_.get(), static_cast<off_t>(segment.bytes_)) != 0) {
     return failure("make", segment.bytes_, errno);
   }
   if (huge) {
     // Before the small pages exist, so that huge ones are made at once and nothing is copied. Best effort.
-    TRY(segment.map(true, true));
+    TRY(segment.map(true, kHugePageBytes));
     madvise(segment.data_, segment.bytes_, MADV_HUGEPAGE);
     if (madvise(segment.data_, segment.bytes_, kMadviseCollapse) != 0) {
       LOG(kTrace, kAlloc, "no huge pages for %zu bytes: %s", segment.bytes_, std::strerror(errno));
@@ -163,7 +174,7 @@ Result<Segment> Segment::create(const char* label, size_t bytes, bool huge) {
   } while (rc != 0 && errno == EINTR);
   if (rc != 0) return failure("allocate", segment.bytes_, errno);
   if (fcntl(segment.fd_.get(), F_ADD_SEALS, kSeals) != 0) return failure("seal", segment.bytes_, errno);
-  if (!huge) TRY(segment.map(true, false));
+  if (!huge) TRY(segment.map(true, 0));
   return segment;
 }
 
@@ -180,7 +191,9 @@ Result<Segment> Segment::adopt(UniqueFd fd, size_t bytes, bool writable) {
   }
   segment.bytes_ = bytes;
   segment.fd_ = std::move(fd);
-  TRY(segment.map(writable, bytes >= kHugePageBytes));
+  // The block size of a memfd of huge pages is that of its pages, which may be larger than the usual ones.
+  const auto page = static_cast<size_t>(info.st_blksize);
+  TRY(segment.map(writable, bytes >= kHugePageBytes ? std::max(page, kHugePageBytes) : 0));
   return segment;
 }
 

@@ -1,6 +1,9 @@
 // Segment: memory in a memfd that other processes can map. It has no name in any file system, so nothing is left behind
 // however a process ends, and it is sealed against shrinking, so that a mapped page never disappears under a reader.
 //
+// A forked child does not have the mapping: memory of a communicator ends with the communicator, however long children
+// live.
+//
 // Owned by whoever created or adopted it; one thread at a time. The pages are allocated when it is created: a full
 // machine or a memory limit is an error then, and not a SIGBUS later.
 #pragma once
@@ -38,12 +41,14 @@ class Segment {
   explicit operator bool() const { return data_ != nullptr; }
   // To send to peers; -1 after close_fd().
   int fd() const { return fd_.get(); }
+  // Forked children have the mapping too.
+  Status keep_in_children();
   // The mapping stays.
   void close_fd() { fd_.reset(); }
 
  private:
   void unmap();
-  Status map(bool writable, bool huge);
+  Status map(bool writable, size_t alignment);
 
   std::byte* data_ = nullptr;
   size_t bytes_ = 0;

@@ -188,9 +188,8 @@ Result<bool> Sender::share(uint64_t id) {
   if (std::find(shared_.begin(), shared_.end(), id) != shared_.end()) return true;
   const bool registered = options_.registrations != nullptr && options_.registrations->alive(id);
   const MemShare memory = TRY(registered ? options_.registrations->share(id) : mem_share(id));
-  const UniqueFd fd(memory.fd);
   const LinkFrame frame{LinkFrameKind::kMemory, 0, id, memory.bytes};
-  if (!TRY(links_.send(peer_, frame, fd.get()))) return false;
+  if (!TRY(links_.send(peer_, frame, memory.fd.get()))) return false;
   LOG(kInfo, kShm, "shm: opens memory %llu of the caller, %llu bytes, to %s", static_cast<unsigned long long>(id),
       static_cast<unsigned long long>(memory.bytes), links_.name(peer_).c_str());
   shared_.push_back(id);
@@ -249,6 +248,25 @@ Status Sender::on_read(const Descriptor& descriptor) {
   }
   request->state = RequestState::kDone;
   return {};
+}
+
+void Sender::on_last_read(const MessageTag& tag) {
+  SendRequest* const request = waiting_.take(tag);
+  if (request != nullptr) request->state = RequestState::kDone;
+}
+
+std::vector<LinkFrame> Sender::unsent_reads() const {
+  std::vector<LinkFrame> frames;
+  for (const Descriptor& descriptor : backlog_) {
+    if (descriptor.kind != DescriptorKind::kRead) continue;
+    const MessageTag& tag = descriptor.tag;
+    frames.push_back({.kind = LinkFrameKind::kRead,
+                      .id = tag.operation,
+                      .bytes = tag.offset,
+                      .phase = tag.phase,
+                      .message = tag.message});
+  }
+  return frames;
 }
 
 Result<bool> Sender::progress() {

@@ -51,6 +51,11 @@ class Sender {
   // kClear and kRead of the peer.
   Status on_clear(const Descriptor& descriptor);
   Status on_read(const Descriptor& descriptor);
+  // The same of a peer that leaves, which says it on each of its links.
+  void on_last_read(const MessageTag& tag);
+  // The answers that found no way into the lane, as frames of the links. Other unsent descriptors lose their meaning
+  // with the end of this rank.
+  std::vector<LinkFrame> unsent_reads() const;
 
   // Sends a descriptor without data, now or as soon as there is room.
   void push_control(const Descriptor& descriptor);
@@ -66,7 +71,6 @@ class Sender {
   bool could_move();
   // There are messages that the peer has not taken. Answers and notices are none: who has left needs them no more.
   bool has_messages() const { return queue_[0].first != nullptr || queue_[1].first != nullptr || !waiting_.empty(); }
-  bool flushed() const { return backlog_.empty(); }
 
  private:
   struct Queue {

@@ -1,6 +1,7 @@
 # Shared memory: segments, MemAlloc's registry, the express board and the transport.
 target_sources(trestle_transport PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/board.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/bells.cpp
   ${CMAKE_CURRENT_LIST_DIR}/lane.cpp
   ${CMAKE_CURRENT_LIST_DIR}/links.cpp
   ${CMAKE_CURRENT_LIST_DIR}/mapping.cpp

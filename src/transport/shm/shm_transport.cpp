@@ -99,7 +99,13 @@ Status ShmTransport::on_ready(int32_t peer) {
 }
 
 Status ShmTransport::on_frame(int32_t peer, const LinkFrame& frame, UniqueFd fd) {
-  return TRY(pair(peer))->receiver.on_frame(frame, std::move(fd));
+  Pair& p = *TRY(pair(peer));
+  if (frame.kind == LinkFrameKind::kRead) {
+    p.sender.on_last_read(
+        {.operation = frame.id, .phase = frame.phase, .message = frame.message, .offset = frame.bytes});
+    return {};
+  }
+  return p.receiver.on_frame(frame, std::move(fd));
 }
 
 Result<bool> ShmTransport::send(SendRequest& request) {
@@ -201,16 +207,11 @@ void ShmTransport::finish_sleep() {
 void ShmTransport::close(int linger_ms) {
   if (closed_ || links_ == nullptr) return;
   closed_ = true;
-  // What was sent lies in memory that the peers have mapped and stays readable; only answers may still want room.
-  const int64_t end_ns = monotonic_clock().now_ns() + int64_t{linger_ms} * 1'000'000;
-  for (Pair* p : active_) {
-    while (!p->sender.flushed() && links_->ready(p->peer) && !links_->left(p->peer)) {
-      const Result<bool> moved = p->sender.progress();
-      wake(*p);
-      if (!moved.ok() || monotonic_clock().now_ns() >= end_ns) break;
-    }
-  }
-  links_->close();
+  // What was sent lies in memory that the peers have mapped and stays readable. That their memory was read goes with
+  // the goodbye where the lane could not carry it: a peer that has not accepted this rank's link, or reads nothing just
+  // now, must not miss it.
+  for (Pair* p : active_) links_->set_last_words(p->peer, p->sender.unsent_reads());
+  links_->close(monotonic_clock().now_ns() + int64_t{linger_ms} * 1'000'000);
 }
 
 Status shm_probe() {

@@ -162,6 +162,20 @@ Result<size_t> send_with_descriptors(int fd, std::span<const std::byte> data, st
 // Received descriptors (close-on-exec) are appended. More than kMostDescriptors: kRemoteError.
 Result<size_t> receive_with_descriptors(int fd, std::span<std::byte> data, std::vector<UniqueFd>& descriptors);
 
+// ---- Datagrams without content between processes of one network namespace: bells.
+
+// A nonblocking socket with an abstract name that the kernel has chosen, at most a few bytes, none of them zero.
+struct DatagramSocket {
+  UniqueFd fd;
+  std::string name;
+};
+Result<DatagramSocket> open_datagrams();
+// Sends one from `fd`, at once or not at all: a socket that is gone needs none, one whose queue is full has rung
+// already.
+void ring_datagram(int fd, std::string_view name);
+// Forgets what has come; some of it where a stranger sends without end.
+void drain_datagrams(int fd);
+
 // ---- Blocking with a moment at which to give up, for bootstrap
 
 inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();

@@ -10,10 +10,16 @@ void set_int(int fd, int level, int option, int value) {
   (void)setsockopt(fd, level, option, &value, sizeof value);
 }
 
+Result<UniqueFd> tcp_socket(const SocketAddress& address) {
+  const int family = address.storage.ss_family;
+  UniqueFd fd = UniqueFd::open([=] { return ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
+  if (!fd) return socket_error("socket");
+  return fd;
+}
+
 // An empty descriptor: the port is taken.
 Result<UniqueFd> bind_and_listen(const SocketAddress& address, int backlog) {
-  UniqueFd fd(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd) return socket_error("socket");
+  UniqueFd fd = TRY(tcp_socket(address));
   // Connections of an earlier run that linger in TIME_WAIT do not block the port.
   set_int(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (address.family() == AddressFamily::kIpv6) set_int(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
@@ -69,8 +75,7 @@ Result<Listener> listen_tcp(const ListenOptions& options) {
 }
 
 Result<UniqueFd> start_connect(const SocketAddress& address) {
-  UniqueFd fd(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd) return socket_error("socket");
+  UniqueFd fd = TRY(tcp_socket(address));
   if (::connect(fd.get(), address.get(), address.length) != 0 && errno != EINPROGRESS && errno != EINTR)
     return socket_error(("connect to " + format_address(address)).c_str());
   return fd;
@@ -90,7 +95,8 @@ Result<bool> finish_connect(int fd) {
 
 Result<UniqueFd> accept_connection(int listener_fd) {
   for (;;) {
-    UniqueFd fd(::accept4(listener_fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    UniqueFd fd =
+        UniqueFd::open([=] { return ::accept4(listener_fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); });
     if (fd) return fd;
     switch (errno) {
       case EAGAIN:

@@ -26,8 +26,8 @@ Result<UnixName> abstract_name(std::string_view name) {
   return result;
 }
 
-Result<UniqueFd> unix_socket() {
-  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+Result<UniqueFd> unix_socket(int type) {
+  UniqueFd fd = UniqueFd::open([type] { return ::socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
   if (!fd) return socket_error("socket");
   return fd;
 }
@@ -38,7 +38,7 @@ constexpr size_t kControlBytes = CMSG_SPACE(kMostDescriptors * sizeof(int));
 
 Result<UniqueFd> listen_unix(std::string_view name, int backlog) {
   const UnixName address = TRY(abstract_name(name));
-  UniqueFd fd = TRY(unix_socket());
+  UniqueFd fd = TRY(unix_socket(SOCK_STREAM));
   if (::bind(fd.get(), address.get(), address.length) != 0) return socket_error("bind of a Unix socket");
   if (::listen(fd.get(), backlog) != 0) return socket_error("listen on a Unix socket");
   return fd;
@@ -46,7 +46,7 @@ Result<UniqueFd> listen_unix(std::string_view name, int backlog) {
 
 Result<UniqueFd> connect_unix(std::string_view name) {
   const UnixName address = TRY(abstract_name(name));
-  UniqueFd fd = TRY(unix_socket());
+  UniqueFd fd = TRY(unix_socket(SOCK_STREAM));
   if (::connect(fd.get(), address.get(), address.length) == 0) return fd;
   if (errno == EAGAIN || errno == EINTR) return UniqueFd();
   return socket_error("connect to a Unix socket");
@@ -89,6 +89,7 @@ Result<size_t> receive_with_descriptors(int fd, std::span<std::byte> data, std::
   alignas(cmsghdr) std::byte control[kControlBytes] = {};
   msghdr message{};
   ssize_t n;
+  const NoFork whole;  // what was received is owned before a fork
   do {
     message = {};
     message.msg_iov = &vector;
@@ -114,6 +115,33 @@ Result<size_t> receive_with_descriptors(int fd, std::span<std::byte> data, std::
     return Error{Code::kRemoteError,
                  "the peer sent more descriptors than can be received at a time, or this process has no free ones"};
   return n == 0 ? kEndOfStream : static_cast<size_t>(n);
+}
+
+// Binding a name of no bytes asks the kernel for one.
+Result<DatagramSocket> open_datagrams() {
+  DatagramSocket made{TRY(unix_socket(SOCK_DGRAM)), ""};
+  UnixName name;
+  name.address.sun_family = AF_UNIX;
+  name.length = sizeof name.address.sun_family;
+  if (::bind(made.fd.get(), name.get(), name.length) != 0) return socket_error("bind of a Unix socket");
+  name.length = sizeof name.address;
+  if (::getsockname(made.fd.get(), reinterpret_cast<sockaddr*>(&name.address), &name.length) != 0)
+    return socket_error("getsockname");
+  made.name.assign(name.address.sun_path + 1, name.length - offsetof(sockaddr_un, sun_path) - 1);
+  return made;
+}
+
+void ring_datagram(int fd, std::string_view name) {
+  const Result<UnixName> address = abstract_name(name);
+  if (!address.ok()) return;
+  (void)::sendto(fd, nullptr, 0, MSG_NOSIGNAL | MSG_DONTWAIT, address.value().get(), address.value().length);
+}
+
+void drain_datagrams(int fd) {
+  constexpr int kMost = 64;  // a stranger may send as fast as this thread forgets
+  std::byte none;
+  for (int i = 0; i < kMost && ::recv(fd, &none, sizeof none, MSG_DONTWAIT) >= 0; ++i) {
+  }
 }
 
 }  // namespace trestle

@@ -15,7 +15,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "transport/auth/handshake.h"
+#include "transport/auth/strangers.h"
 #include "transport/socket/socket.h"
 #include "transport/tcp/frame.h"
 
@@ -62,6 +62,8 @@ class Attempt {
   bool lost() const { return lost_; }
   // Something came, but not a whole handshake.
   bool half() const { return stage_ == Stage::kHandshake && said_; }
+  // What an incoming one has given of itself.
+  StrangerClaim claim() const { return promised() ? StrangerClaim::kPromised : claim_of(handshake_); }
   const SocketAddress& from() const { return from_; }  // of an incoming one
   // Of an incoming one as claimed, proved from kJudge on; -1: not known yet.
   int32_t peer() const { return outgoing_ ? peer_ : handshake_.peer_rank(); }

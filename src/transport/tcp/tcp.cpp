@@ -104,7 +104,7 @@ Result<std::unique_ptr<Transport>> TcpTransport::create(const EndpointConfig& co
   options.port_low = ports.low;
   options.port_high = ports.high;
   Listener listener = TRY(listen_tcp(options));
-  UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  UniqueFd epoll = UniqueFd::open([] { return ::epoll_create1(EPOLL_CLOEXEC); });
   if (!epoll) return Error{Code::kSystemError, "epoll_create: " + std::generic_category().message(errno)};
   std::unique_ptr<TcpTransport> transport(new TcpTransport(config, std::move(listener), std::move(epoll)));
   TRY(transport->watch(transport->listener_.fd.get(), epoll_key(EpollKind::kListener, 0)));

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "transport/auth/strangers.h"
 #include "transport/tcp/epoll_key.h"
 #include "transport/tcp/tcp_transport.h"
 
@@ -15,8 +16,6 @@ namespace {
 constexpr int kMostAttempts = 5;
 // Whoever has proved nothing by then is dropped; ranks of the job need milliseconds.
 constexpr int64_t kStrangerNs = 10'000'000'000;
-// Beyond the ranks that may all come at once.
-constexpr size_t kMoreStrangers = 64;
 
 }  // namespace
 
@@ -104,13 +103,13 @@ void TcpTransport::adopt(int32_t rank, Attempt& attempt) {
   LOG(kInfo, kNet, "tcp: connected with %s", name(rank).c_str());
 }
 
-// A peer that has proved itself is here: whether its connection becomes the pair's.
+// A peer that has proved itself is here: whether its connection becomes the pair's. It does not where the pair has one,
+// and it is nobody's mistake: the peer had begun it before it heard of the other.
 Result<bool> TcpTransport::decide(int32_t rank) {
   if (static_cast<size_t>(rank) >= peers_.size() || rank == context_.rank)
     return Error{Code::kRemoteError, "it proved to be rank " + std::to_string(rank) + ", which is no peer"};
   const Peer& peer = peers_[rank];
-  if (peer.fd || peer.left) return Error{Code::kRemoteError, name(rank) + " has a connection already"};
-  return peer.attempt == nullptr || rank < context_.rank;
+  return !peer.fd && !peer.left && (peer.attempt == nullptr || rank < context_.rank);
 }
 
 Status TcpTransport::settle(Attempt& attempt) {
@@ -195,10 +194,11 @@ void TcpTransport::accept_strangers() {
       return;
     }
     if (!fd.value()) return;
-    const auto oldest = std::find_if(strangers_.begin(), strangers_.end(), is_stranger);
-    if (strangers_.size() >= peers_.size() + kMoreStrangers && oldest != strangers_.end()) {
-      refuse(*oldest->attempt, "too many connections that prove nothing are open");
-      strangers_.erase(oldest);
+    const auto last =
+        find_who_makes_room(strangers_, peers_.size(), [](const Stranger& s) { return s.attempt->claim(); });
+    if (last != strangers_.end()) {
+      refuse(*last->attempt, "too many connections that prove nothing are open");
+      strangers_.erase(last);
     }
     const uint32_t serial = next_serial_++;
     if (!watch(fd.value().get(), epoll_key(EpollKind::kStranger, serial)).ok()) continue;

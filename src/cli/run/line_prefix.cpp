@@ -1,9 +1,4 @@
-#include "cli/line_prefix.h"
-
-#include <poll.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include "cli/run/line_prefix.h"
 
 namespace trestle {
 namespace {
@@ -31,18 +26,7 @@ void LinePrefix::end() {
 void LinePrefix::put(std::string_view line) {
   std::string text = prefix_;
   text.append(line).push_back('\n');
-  size_t at = 0;
-  while (at < text.size()) {
-    const ssize_t written = write(to_fd_, text.data() + at, text.size() - at);
-    if (written > 0) {
-      at += static_cast<size_t>(written);
-    } else if (errno == EAGAIN) {
-      pollfd room{to_fd_, POLLOUT, 0};
-      poll(&room, 1, -1);
-    } else if (errno != EINTR) {
-      return;  // nobody reads: the ranks go on
-    }
-  }
+  to_->add(text);
 }
 
 }  // namespace trestle

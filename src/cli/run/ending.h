@@ -1,0 +1,53 @@
+// Ending: how a job ends: by itself, after a rank has failed, when the user says so, or at its time limit.
+//
+// A rank that fails gives the others a moment to notice it, say so and end. Those that still run then get SIGTERM, and
+// after another moment SIGKILL. A signal of the user is passed on at once; a second one is SIGKILL. The first cause
+// counts: it is in the summary, and its status is that of the job. Owned by the job, its only thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cli/run/job_outputs.h"
+#include "cli/run/ranks.h"
+#include "cli/run/run_options.h"
+
+namespace trestle {
+
+class Ending {
+ public:
+  // All outlive this. The time limit begins now.
+  Ending(const RunOptions& options, Ranks& ranks, JobOutputs& outputs);
+  void rank_ended(const Rank& rank);
+  void signalled(int number);
+  void on_time();                  // what is due by now
+  void shift(int64_t stopped_ns);  // the job was stopped so long
+  int64_t next_ns() const;         // when on_time() is to be called
+  bool over() const;               // no process is left to wait for
+  int finish();                    // says the summary; the job's exit status
+  bool hard() const { return step_ == Step::kKilled; }
+
+ private:
+  enum class Step { kRunning, kMoment, kTold, kKilled };
+  struct Cause {
+    std::string sentence;
+    int status = 0;
+  };
+  void begin(Step step);
+  void kill_all(const std::string& why);
+  std::string what_others_did() const;
+
+  const RunOptions& options_;
+  Ranks& ranks_;
+  JobOutputs& outputs_;
+  Step step_ = Step::kRunning;
+  int64_t step_ends_ns_;  // of kMoment and kTold
+  int64_t limit_ns_;
+  std::string told_by_ = "SIGTERM";
+  std::optional<Cause> cause_;
+  bool user_has_signalled_ = false;
+  int failures_ = 0;
+};
+
+}  // namespace trestle

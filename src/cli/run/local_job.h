@@ -1,0 +1,69 @@
+// LocalJob: the ranks of one `trestle run`, from the first fork to the last line of output.
+//
+// One loop in one thread polls signals, the ranks' output and the terminal. Nothing in it blocks: a reader that does
+// not read stops the ranks that write, but neither signals nor deadlines.
+#pragma once
+
+#include <poll.h>
+#include <sys/resource.h>
+
+#include <vector>
+
+#include "base/launcher.h"
+#include "base/result.h"
+#include "cli/run/core_claims.h"
+#include "cli/run/ending.h"
+#include "cli/run/guard.h"
+#include "cli/run/job_outputs.h"
+#include "cli/run/job_signals.h"
+#include "cli/run/rank_input.h"
+#include "cli/run/ranks.h"
+#include "cli/run/run_options.h"
+#include "cli/run/spawn.h"
+
+namespace trestle {
+
+class LocalJob {
+ public:
+  // What a job needs before its first rank.
+  struct Parts {
+    JobSignals signals;
+    JobOutputs outputs;
+    Guard guard;
+    RankInput input;
+    UniqueFd nothing;      // /dev/null: the other ranks' standard input
+    rlimit descriptors{};  // the ranks' limit; this process may have a higher one
+  };
+  static Result<Parts> prepare(const RunOptions& options);
+
+  // `environment` is what all ranks get, but for their numbers. `options` outlive this.
+  LocalJob(const RunOptions& options, Environment environment, Parts parts);
+  // The exit status of the job. Errors: something that no rank is to blame for is missing; no rank is left.
+  Result<int> run();
+
+ private:
+  Status bind();
+  Result<Spawned> start(const RankProgram& program, int rank);
+  Result<int> not_started(const RankProgram& program, const Spawned& failed);
+  void kill_started();
+  void show(const Rank& rank);
+  void turn();
+  void wait(int64_t until_ns);
+  void pass_on_output();
+  void take_signals();
+  void stop();
+  void drain();
+  void flush();
+
+  const RunOptions& options_;
+  Environment environment_;
+  Parts parts_;
+  CoreClaims claims_;
+  Binding binding_;
+  Ranks ranks_;
+  Ending ending_;
+  std::vector<pollfd> polled_;  // that of the streams last
+  std::vector<RankStream*> polled_streams_;
+};
+
+}  // namespace trestle

@@ -1,0 +1,56 @@
+// Ranks: the processes of a job, each with its process group, its output and how it has ended.
+//
+// Owned by the job, its only thread. This process adopts what ranks leave behind (PR_SET_CHILD_SUBREAPER), so that a
+// process group that has lost its leader keeps its number until its last process has been waited for here.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "cli/run/rank_end.h"
+#include "cli/run/rank_stream.h"
+
+namespace trestle {
+
+struct Rank {
+  RankName name;
+  std::vector<RankStream> streams;
+  std::optional<RankEnd> end;
+  bool told = false;  // its process group has got a signal that ends it
+  bool running() const { return !end.has_value(); }
+};
+
+class Ranks {
+ public:
+  explicit Ranks(int guard) : guard_(guard) {}
+  void add(Rank rank) { ranks_.push_back(std::move(rank)); }
+  std::deque<Rank>& all() { return ranks_; }
+  bool any_running() const;
+  // Those that have ended since the last call, with what they wrote passed on. What a failed rank leaves behind is
+  // killed with it, unless the rank has been told to end and its processes have their time. Ranks that a signal has
+  // killed come first: the others may have ended because of them. As a process closes its connections before it can be
+  // seen to have ended, those that have failed are kept until no other rank is about to end, for a second.
+  std::vector<Rank*> reap();
+  int64_t next_ns() const { return seen_.empty() ? kNever : seen_ns_ + kMostKeptNs; }  // when to call it at the latest
+  // Of the running ranks, and of those that were told to end and have left processes behind.
+  std::vector<RankName> present() const;
+  void signal(int number);  // to the process groups of those that are present
+  void tell(int number);    // the same, with a signal that ends them; a stopped process hears it as well
+
+ private:
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t kMostKeptNs = 1'000'000'000;
+  bool left_behind(const Rank& rank) const;
+  void ended(Rank& rank, const RankEnd& end) const;
+  bool others_to_come() const;
+
+  const int guard_;
+  std::deque<Rank> ranks_;
+  std::vector<Rank*> seen_;  // to have ended, not returned yet
+  int64_t seen_ns_ = 0;      // the first of them
+};
+
+}  // namespace trestle

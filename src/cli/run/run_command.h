@@ -1,0 +1,41 @@
+// The command line of `trestle run`. Owned by main; one thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/launcher.h"
+#include "base/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace trestle {
+
+struct RunCommandOptions;
+
+class RunCommand {
+ public:
+  // Adds `run` to the command line of `app`, which outlives this.
+  explicit RunCommand(CLI::App& app);
+  ~RunCommand();
+  RunCommand(const RunCommand&) = delete;
+  RunCommand& operator=(const RunCommand&) = delete;
+
+  // What of a command line is for the parser: of `run` everything in front of the first program, else all of it. In
+  // the order that CLI::App::parse wants, the last one first.
+  std::vector<std::string> own_arguments(int argc, char** argv);
+  bool parsed() const;
+  // The options of the programs behind a ':'. To be called after app.parse(), which like this throws
+  // CLI::ParseError.
+  void parse_more_programs();
+  // Runs the job: its exit status. Errors are one sentence; nothing runs then.
+  Result<int> run(const Environment& environment) const;
+
+ private:
+  std::unique_ptr<RunCommandOptions> options_;
+};
+
+}  // namespace trestle

@@ -1,0 +1,41 @@
+// What `trestle run` is asked for. Value types.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/run/binding.h"
+
+namespace trestle {
+
+struct RankProgram {
+  int ranks = 1;
+  std::vector<std::string> command;                              // program and arguments
+  std::vector<std::pair<std::string, std::string>> environment;  // --env: in front of what this process has
+};
+
+enum class Prefix {
+  kAuto,  // "[3] " before every line, but not in files of one rank
+  kAlways,
+  kNever,
+};
+
+struct RunOptions {
+  std::vector<RankProgram> programs;  // at least one; ranks are numbered through
+  Bind bind = Bind::kAuto;
+  int64_t grace_ns = 2'000'000'000;  // to say why, and again between SIGTERM and SIGKILL
+  int64_t timeout_ns = 0;            // 0: none
+  std::string output_folder;         // "": to this process's standard output and error
+  Prefix prefix = Prefix::kAuto;
+  bool verbose = false;
+
+  int ranks() const {
+    int sum = 0;
+    for (const RankProgram& program : programs) sum += program.ranks;
+    return sum;
+  }
+};
+
+}  // namespace trestle

@@ -1,0 +1,20 @@
+// Whether MPI lives in this process too: it talks to the launcher over the same PMI or PMIx as we do, and which of the
+// two begins and ends that conversation matters to the launcher.
+//
+// Asks the loaded libraries, links none. Any thread.
+#pragma once
+
+#include <cstdint>
+
+namespace trestle {
+
+enum class MpiState : uint8_t {
+  kAbsent,      // no MPI library is loaded
+  kNotStarted,  // one is loaded, and MPI_Init has not been called
+  kRunning,
+  kEnded,  // MPI_Finalize has been called
+};
+
+MpiState mpi_state();
+
+}  // namespace trestle

@@ -1,0 +1,30 @@
+// Names of calls between ranks, for those that ask who is to blame for a late one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace trestle {
+
+// The kinds of calls in which a rank may wait for others. All but the first wait over the control mesh.
+enum class CallKind : uint8_t { kOperation, kSplit, kFinalize, kCreation };
+
+// Which call of a rank, so that another one can ask about it. Collectives have a number; a message has one among those
+// between two ranks in one direction; splits have numbers of their own.
+struct OperationKey {
+  uint64_t number = 0;
+  int32_t peer = -1;  // of a message; -1: a collective
+  bool sending = false;
+  CallKind kind = CallKind::kOperation;
+  bool operator==(const OperationKey&) const = default;
+};
+
+// A call whose deadline has passed.
+struct Overdue {
+  OperationKey operation;
+  int32_t awaited = -1;  // the rank; -1: none that it could name
+  int64_t timeout_ns = 0;
+  std::string sentence;
+};
+
+}  // namespace trestle
