@@ -9,7 +9,7 @@ int main(void) {
   trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
   float data[1000] = {0};
   int rank, nranks;
-  config.timeoutMs = 2000; /* the default is in docs/environment.md: TRESTLE_TIMEOUT_MS */
+  config.timeoutMs = 2000; /* the default is in docs/environment.md: TRESTLE_TIMEOUT */
   config.commName = "example";
   const trestleComm_t comm = join_job(&rank, &nranks, &config);
 
