@@ -114,6 +114,16 @@ Inquiry::Letter Inquiry::ask(int32_t rank, const OperationKey& operation, int32_
 
 Inquiry::Letter Inquiry::begin(const Overdue& overdue, int64_t now_ns) {
   const MutexLock lock(mutex_);
+  return start(overdue, now_ns);
+}
+
+std::optional<Inquiry::Letter> Inquiry::begin_if_none(const Overdue& overdue, int64_t now_ns) {
+  const MutexLock lock(mutex_);
+  if (overdue_) return {};
+  return start(overdue, now_ns);
+}
+
+Inquiry::Letter Inquiry::start(const Overdue& overdue, int64_t now_ns) {
   overdue_ = overdue;
   concluded_ = false;
   asked_.clear();

@@ -61,6 +61,8 @@ class Inquiry {
   };
   // The first question about an overdue operation that awaits some rank. Forgets an older inquiry.
   Letter begin(const Overdue& overdue, int64_t now_ns);
+  // The same, unless one is open.
+  std::optional<Letter> begin_if_none(const Overdue& overdue, int64_t now_ns);
   // The next question, if there is one; otherwise look at take_verdict(). Unexpected answers are ignored.
   std::optional<Letter> answered(int32_t from, const Answer& answer, int64_t now_ns);
   // When take_verdict() has something to say though nobody answers; INT64_MAX: never.
@@ -79,6 +81,7 @@ class Inquiry {
   std::optional<Verdict> take_verdict(int64_t now_ns);
 
  private:
+  Letter start(const Overdue& overdue, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   std::string chain() const TRESTLE_REQUIRES(mutex_);
   std::string end_of_chain(int32_t rank, const Answer& answer) const TRESTLE_REQUIRES(mutex_);
   std::string circle(int32_t from) const TRESTLE_REQUIRES(mutex_);

@@ -19,9 +19,12 @@ void MeshPoller::leave(int linger_ms, bool by_exit) {
 
 bool MeshPoller::inquire(const Overdue& overdue) {
   if (overdue.awaited < 0 || overdue.awaited == rank_) return false;  // a message to itself: its sentence says it all
+  const int64_t now_ns = monotonic_clock().now_ns();
   const bool is_operation = overdue.operation.kind == CallKind::kOperation;
-  if (!is_operation && calls_.open()) return false;
-  post((is_operation ? operations_ : calls_).begin(overdue, monotonic_clock().now_ns()));
+  const auto letter =
+      is_operation ? std::optional(operations_.begin(overdue, now_ns)) : calls_.begin_if_none(overdue, now_ns);
+  if (!letter) return false;
+  post(*letter);
   Progress::process().due_earlier();  // an answer that does not come is missed
   return true;
 }

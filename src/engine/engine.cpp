@@ -22,8 +22,8 @@ constexpr int kLooksPerUs = 20;
 constexpr int kCrowdedLooks = 20;
 constexpr int kCrowdedYields = 30;
 
-// How long a waiter looks before it sleeps. Where ranks outnumber processors, a waiter that looks keeps the rank that it
-// waits for from running. spin_us: TRESTLE_SPIN, negative where it is not set.
+// How long a waiter looks before it sleeps. Where ranks outnumber processors, a waiter that looks keeps the rank that
+// it waits for from running. spin_us: TRESTLE_SPIN, negative where it is not set.
 PatienceLimits patience_limits(int64_t spin_us, bool crowded) {
   if (spin_us == 0) return {.looks = 0, .yields = 0, .learns = false};
   if (spin_us > 0) {
@@ -460,6 +460,8 @@ void Engine::close(int linger_ms, int64_t give_up_ns) {
     closed_ = true;
     if (!transports_closed_) {
       transports_closed_ = true;
+      const ProgressLock::Loan lent(
+          progress_);  // what this rank has to tell about itself does not wait for their linger
       for (const auto& transport : transports_) transport->close(linger_ms);
     }
   }

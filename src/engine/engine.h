@@ -105,7 +105,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // What the oldest operation waits for, "" if there is none. Not for holders of the progress lock.
   std::string oldest_operation();
   // "operation 17 (allreduce ...)", the oldest that is not done; "an operation" where none has started, or where the
-  // progress lock cannot be had before `deadline_ns` of the monotonic clock.
+  // progress lock is held, and not lent, until `deadline_ns` of the monotonic clock.
   std::string open_operation(int64_t deadline_ns);
   // That rank will publish nothing any more; `sentence` says why. What waits for it on the board ends. Any thread.
   void peer_left(int32_t rank, std::string sentence);
@@ -137,8 +137,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool attended() const { return attended_.load(std::memory_order_acquire) != 0; }
   int sleepers() const { return sleepers_.load(std::memory_order_acquire); }
 
-  // Ends everything; afterwards no memory of users is touched. Waits for the progress lock (its holders never block,
-  // but for reduction functions of users): until `give_up_ns` of the monotonic clock, then it leaves all as it is.
+  // Ends everything; afterwards no memory of users is touched. Waits for the progress lock without end; with a
+  // `give_up_ns` of the monotonic clock until then, and not for who has lent it: then it leaves all as it is.
   void close(int linger_ms, int64_t give_up_ns = INT64_MAX);
   // After close(), when no other call is inside: the memory and the sockets of transports and board go now.
   void free_transports();
@@ -172,7 +172,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void suspect_held_back() TRESTLE_REQUIRES(progress_);
 
   const EngineConfig config_;
-  const bool crowded_;     // ranks outnumber processors on this host
+  const bool crowded_;  // ranks outnumber processors on this host
   Patience patience_;
   Statistics statistics_;  // operations count in it to their end
   Agreement agreement_ TRESTLE_GUARDED_BY(progress_);
@@ -204,7 +204,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   uint32_t rounds_ TRESTLE_GUARDED_BY(progress_) = 0;
   std::optional<Error> suspicion_ TRESTLE_GUARDED_BY(progress_);  // a transport lost a peer: why may be known elsewhere
   int64_t suspected_ns_ TRESTLE_GUARDED_BY(progress_) = 0;
-  bool inquired_ TRESTLE_GUARDED_BY(progress_) = false;  // about an overdue operation: end_inquiry() will come
+  bool inquired_ TRESTLE_GUARDED_BY(progress_) = false;         // about an overdue operation: end_inquiry() will come
   bool announced_sleep_ TRESTLE_GUARDED_BY(progress_) = false;  // peers ring: finish_sleep() is to come
   bool closed_ TRESTLE_GUARDED_BY(progress_) = false;
   bool transports_closed_ TRESTLE_GUARDED_BY(progress_) = false;

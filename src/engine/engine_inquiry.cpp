@@ -27,18 +27,21 @@ std::string Engine::oldest_operation() {
 
 bool Engine::lock_before(int64_t deadline_ns) {
   while (!try_lock()) {
-    if (deadline_ns != INT64_MAX && monotonic_clock().now_ns() >= deadline_ns) return false;
+    if (deadline_ns != INT64_MAX && (progress_.looks_lent() || monotonic_clock().now_ns() >= deadline_ns)) return false;
     ::sched_yield();
   }
   return true;
 }
 
+// The holder may be a thread that called exit() and waits for this one: only then is it held for long and not lent.
 std::string Engine::open_operation(int64_t deadline_ns) {
-  std::string name = "an operation";
-  if (!lock_before(deadline_ns)) return name;
-  if (!active_.empty()) name = active_.front()->name();
-  unlock();
-  return name;
+  while (progress_.looks_held() && !progress_.looks_lent()) {
+    if (monotonic_clock().now_ns() >= deadline_ns) return "an operation";
+    ::sched_yield();
+  }
+  const PatientLock lock(progress_);
+  const Operation* const operation = oldest();
+  return operation == nullptr ? "an operation" : operation->name();
 }
 
 // Who ends an operation holds the lock until it is counted.

@@ -1,9 +1,9 @@
 // ProgressLock: who drives a rank's engine at this moment. Only ever tried: a thread that does not get it has other
 // things to do, and its holders never wait for anything, with one exception.
 //
-// The exception is a user's reduction function, which may take any time. For as long as one runs its caller lends the
-// lock (Loan): the engine stands still, and others may look at it and change it (PatientLock), one after the other, but
-// nobody can drive it. So what this rank has to tell about itself never waits for the function.
+// The exception is what may take any time: a user's reduction function, and transports that linger at their end. For as
+// long as one runs its caller lends the lock (Loan): the engine stands still, and others may look at it and change it
+// (PatientLock), one after the other, but nobody can drive it. So what this rank has to tell about itself never waits.
 //
 // Owned by the Engine; any thread.
 #pragma once
@@ -26,6 +26,11 @@ class TRESTLE_CAPABILITY("progress lock") ProgressLock {
   void unlock() TRESTLE_RELEASE() { state_.store(State::kFree, std::memory_order_release); }
   // Costs no write to its cache line.
   bool looks_held() const { return state_.load(std::memory_order_relaxed) != State::kFree; }
+  // A PatientLock gets it as soon as other borrowers are done.
+  bool looks_lent() const {
+    const State state = state_.load(std::memory_order_relaxed);
+    return state == State::kLent || state == State::kBorrowed;
+  }
 
   // By the holder, who touches nothing that the lock guards until the Loan ends.
   class Loan {

@@ -157,6 +157,16 @@ TEST(Inquiry, LearnsNamesFromAnswers) {
   EXPECT_TRUE(inquiry.take_verdict(1000 * kMs)->sentence().starts_with("rank 2 (host h, pid 7) is frozen"));
 }
 
+TEST(Inquiry, OneCallDoesNotReplaceAnother) {
+  Inquiry inquiry = make_inquiry(0);
+  const auto first = inquiry.begin_if_none(overdue(1), 0);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_FALSE(inquiry.begin_if_none(overdue(2), 0).has_value());
+  EXPECT_FALSE(inquiry.answered(1, absent(*first, 0), 0).has_value());
+  EXPECT_TRUE(inquiry.take_verdict(1).has_value()) << "the first one's";
+  EXPECT_TRUE(inquiry.begin_if_none(overdue(2), 0).has_value());
+}
+
 // Two inquiries of a rank at the same time, as of an operation and of a split.
 TEST(Inquiry, AnswersToAnotherInquiryAreIgnored) {
   std::vector<std::string> names{"rank 0", "rank 1"};

@@ -1,10 +1,15 @@
 // When ranks meet through the launcher, and what is said where that fails. One exchange per process, so one test of it.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/fork.h"
 #include "unit/bootstrap_ranks.h"
 
 namespace trestle {
 namespace {
+
+const bool kWatched = watch_forks();
 
 BootstrapConfig below_hydra(int32_t rank, int64_t number) {
   BootstrapConfig config = loopback_config(2, rank, {});
@@ -31,6 +36,16 @@ TEST(LauncherPlace, AnExchangeIsNotRepeated) {
   const std::string second = refusal(below_hydra(1, 1));
   EXPECT_TRUE(contains(second, "has failed before")) << second;
   EXPECT_TRUE(contains(second, "PMI_FD=1000000")) << second;
+}
+
+TEST(LauncherPlace, AForkedChildIsNotTheProcessThatTheLauncherKnows) {
+  ASSERT_TRUE(kWatched);
+  (void)refusal(below_hydra(1, 1));
+  const pid_t child = fork();
+  if (child == 0) _exit(contains(refusal(below_hydra(1, 1)), "knows the process that forked this one") ? 0 : 1);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(LauncherPlace, OtherPlacesComeFirst) {

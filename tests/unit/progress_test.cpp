@@ -31,9 +31,12 @@ class CountingTransport : public Transport {
     return true;
   }
   void finish_sleep() override {}
-  void close(int) override {}
+  void close(int) override {
+    if (while_lingering) while_lingering();
+  }
 
   std::atomic<int> driven{0};
+  std::function<void()> while_lingering;
   std::function<void()> while_driven;
   std::function<void()> before_sleep;
 };
@@ -127,6 +130,25 @@ TEST(ProgressHelper, WithoutItAWaitDrivesTheOthersToo) {
   };
   progress.wait([&] { return sleeps == 3; }, [&] { return waited_for.engine; });
   EXPECT_EQ(sleeps, 3);
+}
+
+// A rank whose transports linger still answers those who ask what it waits for, and an exit is not held up by it.
+TEST(EngineClose, LingersWithoutHoldingOthersUp) {
+  Unattended unattended;
+  Engine& engine = *unattended.engine;
+  int asked = 0;
+  unattended.transport->while_lingering = [&] {
+    EXPECT_EQ(engine.standing({}).state, Standing::State::kUnknown);
+    EXPECT_EQ(engine.oldest_operation(), "");
+    EXPECT_EQ(engine.open_operation(0), "an operation");
+    engine.close(0, INT64_MAX - 1);
+    EXPECT_FALSE(engine.try_lock()) << "nobody drives it meanwhile";
+    ++asked;
+  };
+  engine.close(1000);
+  EXPECT_EQ(asked, 1);
+  ASSERT_TRUE(engine.try_lock());
+  engine.unlock();
 }
 
 }  // namespace

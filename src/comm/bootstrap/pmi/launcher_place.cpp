@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "comm/bootstrap/meeting.h"
@@ -77,10 +78,18 @@ struct Once {
   std::optional<Result<UniqueId>> place TRESTLE_GUARDED_BY(mutex);
 };
 
+// What a forked child inherits is its parent's.
+constinit PerProcess<Once> exchanged;
+
 }  // namespace
 
 Result<UniqueId> launcher_place(const BootstrapConfig& config, const WaitLimit& limit) {
-  static Once once;
+  if (exchanged.inherited() != nullptr && exchanged.current() == nullptr)
+    return Error{
+        Code::kInvalidUsage,
+        "the launcher knows the process that forked this one, which has made the exchange: give the "
+        "communicators of a forked child a unique id (trestleGetUniqueId), or set MASTER_ADDR and MASTER_PORT"};
+  Once& once = exchanged.get();
   while (!once.mutex.try_lock()) TRY(pause_before(5'000'000, limit));  // another thread exchanges
   const bool first = !once.place;
   if (first) once.place = exchange(config, limit);

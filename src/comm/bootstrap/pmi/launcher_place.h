@@ -13,7 +13,8 @@
 namespace trestle {
 
 // Of the configuration: launcher.space, interfaces, family, port_range. Blocks until all processes of the job have come
-// here for the first time; later calls return the same place at once, and after a failure an error. Any thread.
+// here for the first time; later calls return the same place at once, and after a failure an error. A forked child of one
+// that was here is refused: the launcher knows its parent. Any thread.
 Result<UniqueId> launcher_place(const BootstrapConfig& config, const WaitLimit& limit);
 
 }  // namespace trestle
