@@ -11,7 +11,6 @@
 #include "perf/driver/collective.h"
 #include "perf/driver/ending.h"
 #include "perf/driver/environment.h"
-#include "perf/driver/launch.h"
 #include "perf/driver/measure.h"
 #include "perf/driver/memory.h"
 #include "perf/driver/options.h"
@@ -22,6 +21,7 @@
 #include "perf/driver/sweep.h"
 #include "perf/driver/table.h"
 #include "perf/driver/types.h"
+#include "perf/launch/launch.h"
 
 namespace trestle::perf {
 namespace {
@@ -234,7 +234,8 @@ int perf_main(int argc, char** argv, const Collective& collective) {
   if (options.processes > 0) {
     const std::string unwritable = options.json_path.empty() ? "" : JsonFile::probe(options.json_path);
     if (!unwritable.empty()) return refuse(program, unwritable, true);
-    return run_local_processes(argc, argv, options.processes);
+    const bool one_each = options.threads == 1 && options.ranks_per_thread == 1;
+    return run_local_processes(argc, argv, options.processes, options.bind && one_each);
   }
   Job job{collective, options, layout, split, program, {}, nullptr, {}, {}, {}, {}};
   job.min_busbw = least_busbw;

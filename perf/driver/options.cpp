@@ -15,6 +15,7 @@ namespace trestle::perf {
 namespace {
 
 constexpr int kPredictFlag = 1000;
+constexpr int kBindFlag = 1001;
 
 struct Flag {
   char letter;
@@ -212,6 +213,10 @@ std::string apply(Options& options, int letter, const std::string& text) {
       return set_json(options, text);
     case kPredictFlag:
       return set_predict(options, text);
+    case kBindFlag:
+      if (text != "core" && text != "none") return "--bind takes core or none, not '" + text + "'";
+      options.bind = text == "core";
+      return "";
     default:
       options.help = true;
       return "";
@@ -221,7 +226,8 @@ std::string apply(Options& options, int letter, const std::string& text) {
 struct GetoptTables {
   std::string letters = ":h";  // a missing argument is told apart from an unknown flag
   std::vector<option> names = {{"help", no_argument, nullptr, 'h'},
-                               {"predict", required_argument, nullptr, kPredictFlag}};
+                               {"predict", required_argument, nullptr, kPredictFlag},
+                               {"bind", required_argument, nullptr, kBindFlag}};
 
   GetoptTables() {
     for (const Flag& flag : kNumbers) add(flag.letter, flag.name);
@@ -342,6 +348,8 @@ std::string usage_text(const std::string& program) {
   }
   for (const Flag& flag : kNumbers) letter_line(flag.letter, flag.name, flag.help);
   line("--predict SIZES", "after the table: predicted beside measured time for these sizes, e.g. 8K,1M,64M");
+  line("--bind core|none",
+       "-P: core: a core per process, where there are enough; none: where this program may run (core)");
   line("-h, --help", "this text");
   for (const DeviceFlag& flag : kDeviceFlags) letter_line(flag.letter, flag.name, "accepted; of GPUs only");
   text +=

@@ -41,6 +41,7 @@ struct Options {
   bool per_iteration = false;  // -I
   int skipped_iterations = 0;  // -K: that the statistics of -I leave out
   std::string json_path;       // -J
+  bool bind = true;            // --bind: local processes to a core each, where there are enough that no other job has
   bool help = false;
   std::vector<size_t> predict_bytes;
   std::vector<std::string> remarks;  // one sentence per accepted flag that does nothing here

@@ -1,7 +1,8 @@
-#include "perf/driver/launch.h"
+#include "perf/launch/launch.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -17,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/run/binding.h"
 #include "perf/driver/ending.h"
 
 namespace trestle::perf {
@@ -52,6 +54,27 @@ bool set_random_secret() {
 void set_number(const char* name, int value) {
   setenv(name, std::to_string(value).c_str(), 1);
 }
+
+// The cores of the processes; none: not bound. Until its end no other job takes them.
+struct Places {
+  Places(int processes, bool bind) {
+    const auto cores = bind ? usable_cores() : Result<std::vector<Core>>(std::vector<Core>());
+    if (bind && cores.ok()) binding = bind_ranks(Bind::kAuto, static_cast<size_t>(processes), cores.value(), claims);
+  }
+  // Only in the child. A mask that the kernel refuses leaves it where it was.
+  void bind_to(int rank) const {
+    if (binding.places.empty()) return;
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    for (const int processor : binding.places[static_cast<size_t>(rank)].processors) {
+      if (processor < CPU_SETSIZE) CPU_SET(processor, &mask);
+    }
+    if (CPU_COUNT(&mask) != 0) sched_setaffinity(0, sizeof mask, &mask);
+  }
+
+  CoreClaims claims;
+  Binding binding;
+};
 
 // Only in the child.
 [[noreturn]] void become_rank(int argc, char** argv, int rank, pid_t parent, const sigset_t& mask) {
@@ -115,7 +138,7 @@ int reap(std::vector<pid_t>& children, const sigset_t& child_signal) {
 
 }  // namespace
 
-int run_local_processes(int argc, char** argv, int processes) {
+int run_local_processes(int argc, char** argv, int processes, bool bind) {
   const uint16_t port = free_port();
   if (port == 0 || !set_random_secret()) {
     std::printf("cannot prepare local processes: %s\n", std::strerror(errno));
@@ -129,12 +152,16 @@ int run_local_processes(int argc, char** argv, int processes) {
   sigemptyset(&child_signal);
   sigaddset(&child_signal, SIGCHLD);
   sigprocmask(SIG_BLOCK, &child_signal, &before);
+  const Places places(processes, bind);
   std::fflush(nullptr);
   const pid_t parent = getpid();
   std::vector<pid_t> children;
   for (int rank = 0; rank < processes; ++rank) {
     const pid_t child = fork();
-    if (child == 0) become_rank(argc, argv, rank, parent, before);
+    if (child == 0) {
+      places.bind_to(rank);
+      become_rank(argc, argv, rank, parent, before);
+    }
     if (child < 0) {
       std::printf("cannot start process %d of %d: %s\n", rank + 1, processes, std::strerror(errno));
       kill_all(children);

@@ -7,9 +7,10 @@ namespace trestle::perf {
 // Starts `processes` times /proc/self/exe with argv and "-P 0" (the last -P holds), each with its RANK, LOCAL_RANK,
 // WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR=127.0.0.1, a free MASTER_PORT, and one fresh TRESTLE_SECRET unless that is
 // set. Children die with the parent. When one fails the others get kGraceSeconds to notice, then they are killed.
+// bind: each runs on a core of its own, as with trestle run, where there are enough that no other job has taken.
 // Returns when all are reaped: the exit code of the first that failed (128 + signal for a killed one), else 0. Called
 // from main, before any thread exists.
-int run_local_processes(int argc, char** argv, int processes);
+int run_local_processes(int argc, char** argv, int processes, bool bind);
 
 constexpr int kGraceSeconds = 10;
 

@@ -30,14 +30,15 @@ TEST(PerfOptions, DefaultsAreThoseOfNcclTests) {
 }
 
 TEST(PerfOptions, UnderstandsShortAndLongFlags) {
-  const Options options = parse({"-b",   "8",         "--maxbytes=1.5K",
-                                 "-f2",  "-d",        "bfloat16",
-                                 "--op", "avg",       "-r",
-                                 "all",  "-P",        "4",
-                                 "-t",   "2",         "-g",
-                                 "3",    "-z",        "3",
-                                 "-a",   "0",         "-C",
-                                 "1",    "--predict", "8K,1M"})
+  const Options options = parse({"-b",     "8",         "--maxbytes=1.5K",
+                                 "-f2",    "-d",        "bfloat16",
+                                 "--op",   "avg",       "-r",
+                                 "all",    "-P",        "4",
+                                 "-t",     "2",         "-g",
+                                 "3",      "-z",        "3",
+                                 "-a",     "0",         "-C",
+                                 "1",      "--predict", "8K,1M",
+                                 "--bind", "none"})
                               .options;
   EXPECT_EQ(options.min_bytes, 8u);
   EXPECT_EQ(options.max_bytes, 1536u);
@@ -52,6 +53,7 @@ TEST(PerfOptions, UnderstandsShortAndLongFlags) {
   EXPECT_EQ(options.average, 0);
   EXPECT_TRUE(options.report_cpu_time);
   EXPECT_EQ(options.predict_bytes, (std::vector<size_t>{8192, 1 << 20}));
+  EXPECT_FALSE(options.bind);
 }
 
 TEST(PerfOptions, TheLastFlagHolds) {
@@ -103,6 +105,7 @@ TEST(PerfOptions, RefusesWithASentence) {
       {{"-i", "0"}, "-i must be at least 1"},
       {{"-p", "yes"}, "-p takes 0 or 1"},
       {{"--predict", "8K,,1M"}, "--predict takes sizes"},
+      {{"--bind", "socket"}, "--bind takes core or none, not 'socket'"},
       {{"8"}, "no use for '8'"},
   };
   for (const auto& c : kCases) {

@@ -45,6 +45,7 @@ void expect_absent(const std::vector<SourceFile>& files, const char* pattern, co
 std::string folder_of_file(const std::string& path) {
   if (starts_with(path, "src/api")) return "api";
   if (starts_with(path, "perf/kernel/")) return "kernel_perf";
+  if (starts_with(path, "perf/launch/")) return "perf_launch";
   const size_t begin = starts_with(path, "src/") ? 4 : 0;
   return path.substr(begin, path.find('/', begin) - begin);
 }
@@ -67,7 +68,8 @@ const std::map<std::string, std::set<std::string>>& allowed_includes() {
       {"cli", {"sched", "topology", "sim", "trestle"}},
       {"gradient", {"kernels", "trestle"}},
       {"compress", {"kernels", "trestle"}},
-      {"perf", {"trestle"}},
+      {"perf", {"perf_launch", "trestle"}},
+      {"perf_launch", {"cli", "perf"}},
       {"kernel_perf", {"kernels", "perf"}},
       {"include", {"trestle"}},
   };
