@@ -49,8 +49,8 @@ namespace {
 void add_program_options(CLI::App& app, ProgramText& program) {
   app.add_option("-n,--ranks", program.ranks, "Number of ranks of this program")->type_name("N");
   app.add_option("--env", program.environment,
-                 "A variable of this program's ranks, as often as wanted\n"
-                 "(NAME alone takes the value that this command has)")
+                 "Set a variable for this program's ranks; may be repeated\n"
+                 "(NAME alone: with the value that it has here)")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
 }
@@ -83,15 +83,20 @@ have the grace to notice, say so and end. Those that still run get SIGTERM, and
 after another grace SIGKILL. SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT are
 passed on at once, SIGKILL follows after the grace or with a second signal.
 SIGTSTP (Ctrl-Z) and SIGCONT stop and continue the ranks. SIGUSR1 and SIGUSR2
-are passed on.
+are passed on. Who reads the output slowly is waited for; after --timeout only
+until nothing has been read for the grace.
 
 Processes that ranks start: a rank is a process group. All of it gets these
-signals, and is killed when the rank fails or this command is killed. What a
-rank that ended well leaves running is left alone.
+signals, and is killed when the rank fails or this command is killed. A process
+that has left the group (setsid, as daemons do) gets no signal; it is killed at
+the end of a job that has failed or was ended, but not when this command is
+killed. When all ranks end well, what they leave running is left alone.
 
-Exit status: 0; that of the first rank that failed (128 + the signal that killed
-it); 128 + the signal that ended the job; 124 after --timeout; 127 or 126 where a
-program cannot be started; 2 where an option is wrong.)";
+Exit status: 0 when all ranks have ended with 0. Else what happened first counts:
+of a rank that failed its exit code, or 128 + the signal that killed it; 128 + the
+signal that ended the job; 124 when the time of --timeout was over. 127: there is
+no such program; 126: it cannot be run; 2: an option is wrong, or the system
+refused what the job needs; 1: the output could not be written.)";
 
 Result<int> ranks_of(const ProgramText& text) {
   const auto ranks = parse_integer(text.ranks);
@@ -166,16 +171,22 @@ RunCommand::RunCommand(CLI::App& app) : options_(std::make_unique<RunCommandOpti
   o.run->formatter(std::make_shared<RunFormatter>());
   add_program_options(*o.run, o.programs.front());
   o.run->add_option("--bind", o.bind, "Where a rank may run: core, socket or none")->type_name("WHERE");
-  o.run->add_option("--grace", o.grace, "Time for the ranks to end after a failure (2s)")->type_name("TIME");
-  o.run->add_option("--timeout", o.timeout, "End the job after this time: 90, 10m")->type_name("TIME");
+  o.run
+      ->add_option("--grace", o.grace,
+                   "Time for ranks to end by themselves after a failure,\n"
+                   "and again after SIGTERM before they are killed (2s)")
+      ->type_name("TIME");
+  o.run->add_option("--timeout", o.timeout, "End the job after this time: 90s, 10m, 2h")->type_name("TIME");
   o.run
       ->add_option("--output-dir", o.output_folder,
                    "Ranks write into files there and not to this command's output:\n"
                    "rank.0.out, rank.0.err, ... (made anew; numbers are padded)")
       ->type_name("DIR");
-  o.run->add_flag("--tag", o.tag, "[3] in front of each line of rank 3: the default, but not in files");
-  o.run->add_flag("--no-prefix", o.no_prefix, "Nothing in front of lines");
-  o.run->add_flag("-v,--verbose", o.verbose, "Say where each rank is bound, and why not");
+  o.run->add_flag("--tag", o.tag,
+                  "Begin each line with its rank, [3]: the default, except in the\n"
+                  "files of --output-dir");
+  o.run->add_flag("--no-prefix", o.no_prefix, "Begin no line with its rank");
+  o.run->add_flag("-v,--verbose", o.verbose, "Say which processors each rank is bound to, or why\nto none");
   o.run->footer(kFooter);
 }
 
