@@ -76,6 +76,14 @@ TEST(RunEnds, ThoseThatIgnoreSigtermAreKilled) {
   expect_line(command, "no end within 100ms of SIGTERM: SIGKILL to " + listed(command, {0, 2}));
 }
 
+TEST(RunEnds, NoGraceIsNoTime) {
+  const TemporaryFolder folder;
+  Command command(ends(folder, {"deaf", "after 9", "deaf"}, {"--grace", "0"}));
+  EXPECT_EQ(command.finish(), 9);
+  expect_line(command, "--grace 0 leaves no time after the failure: SIGTERM to " + listed(command, {0, 2}));
+  expect_line(command, "--grace 0 leaves no time after SIGTERM: SIGKILL to " + listed(command, {0, 2}));
+}
+
 TEST(RunEnds, AStoppedRankIsSaidToBe) {
   const TemporaryFolder folder;
   Command command(ends(folder, {"freeze", "after 0T:3"}, {"--grace", "100ms"}));

@@ -43,6 +43,12 @@ class LastProcess {
   int ends_[2] = {-1, -1};
 };
 
+std::vector<pid_t> children_in(const Command& command) {
+  std::vector<pid_t> children;
+  for (const std::string& child : parts::values(command, "[0] child ")) children.push_back(std::stoi(child));
+  return children;
+}
+
 // With `trestle` killed its ranks come to this process, and with them what they have started.
 void wait_for_all_orphans() {
   while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
@@ -78,12 +84,72 @@ TEST(RunFamilies, WhatARankThatEndedWellLeavesRunningIsLeftAlone) {
   LastProcess last;
   Command command(parts::run(1, "family", {}, {"well"}));
   EXPECT_EQ(command.finish(), 0) << command.output();
-  const auto children = parts::values(command, "[0] child ");
+  const auto children = children_in(command);
   ASSERT_EQ(children.size(), 1u);
-  const pid_t child = std::stoi(children.front());
+  const pid_t child = children.front();
   EXPECT_FALSE(last.has_ended());
   kill(child, SIGKILL);
   EXPECT_EQ(waitpid(child, nullptr, 0), child);
+}
+
+// setsid() takes a process out of its rank's group, where no signal of the launcher reaches it.
+TEST(RunFamilies, WhoHasLeftTheGroupDiesWithAJobThatFails) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  for (const auto& [mode, code] : {std::pair("killed", 137), {"failed", 5}, {"wait", 124}}) {
+    LastProcess last;
+    Command command(parts::run(1, "family", {"--timeout", code == 124 ? "300ms" : "1h"}, {mode, "apart"}));
+    EXPECT_EQ(command.finish(), code) << command.output();
+    const bool all_ended = last.has_ended();
+    EXPECT_TRUE(all_ended) << mode;
+    if (all_ended) continue;
+    for (const pid_t child : children_in(command)) kill(child, SIGKILL);
+    wait_for_all_orphans();
+  }
+}
+
+// What ranks that ended well leave running depends on how the others end.
+TEST(RunFamilies, NothingOutlivesAJobThatFails) {
+  LastProcess last;
+  std::vector<std::string> arguments = parts::run(1, "family", {"--timeout", "300ms"}, {"well"});
+  for (const char* word : {":", "-n", "1"}) arguments.emplace_back(word);
+  for (const std::string& word : parts::program("family", {"wait"})) arguments.push_back(word);
+  Command command(arguments);
+  EXPECT_EQ(command.finish(), 124) << command.output();
+  last.wait();
+}
+
+TEST(RunFamilies, WhoHasLeftTheGroupOfARankThatEndedWellIsLeftAlone) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  LastProcess last;
+  Command command(parts::run(1, "family", {}, {"well", "apart"}));
+  EXPECT_EQ(command.finish(), 0) << command.output();
+  EXPECT_FALSE(last.has_ended());
+  for (const pid_t child : children_in(command)) kill(child, SIGKILL);
+  wait_for_all_orphans();
+}
+
+// As of `exec trestle run` in a shell that has a job in the background: it is no rank's.
+TEST(RunFamilies, ChildrenThatTheLauncherHadBeforeAreLeftAlone) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  Command command(parts::run(1, "family", {}, {"failed"}), [&] {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (int stream = 0; stream < 3; ++stream) close(stream);
+      while (true) pause();
+    }
+    if (write(ends[1], &child, sizeof child) != sizeof child) _exit(96);
+  });
+  EXPECT_EQ(command.finish(), 5) << command.output();
+  pid_t child = 0;
+  ASSERT_EQ(read(ends[0], &child, sizeof child), static_cast<ssize_t>(sizeof child));
+  EXPECT_EQ(kill(child, SIGKILL), 0);
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status)) << "it is killed here, not by the launcher";
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST(RunFamilies, NothingOutlivesAKilledLauncher) {

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -136,6 +137,54 @@ TEST(RunOutput, ASlowReaderHoldsUpNoSignal) {
     ended = info.si_pid;
   }
   EXPECT_EQ(command.wait(), 128 + SIGTERM);
+}
+
+// Nobody reads what the ranks write without end.
+void expect_end_at_time_limit(int out) {
+  const int flags = fcntl(out, F_GETFL);
+  Command command(parts::run(2, "flood", {"--timeout", "300ms", "--grace", "100ms"}), [out] {
+    dup2(out, STDOUT_FILENO);
+    dup2(out, STDERR_FILENO);
+  });
+  EXPECT_EQ(command.wait(), 124);
+  EXPECT_EQ(fcntl(out, F_GETFL), flags) << "what others write with as well is changed";
+}
+
+TEST(RunOutput, ATerminalThatNobodyReadsHoldsUpNoTimeLimit) {
+  int terminal = -1;
+  int end = -1;
+  ASSERT_EQ(openpty(&terminal, &end, nullptr, nullptr, nullptr), 0);
+  expect_end_at_time_limit(end);
+  close(end);
+  close(terminal);
+}
+
+TEST(RunOutput, APipeThatNobodyReadsHoldsUpNoTimeLimit) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  expect_end_at_time_limit(ends[1]);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(RunOutput, ASocketThatNobodyReadsHoldsUpNoTimeLimit) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  expect_end_at_time_limit(ends[1]);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+// The rank has ended in time, its last lines are not read: more than a pipe holds.
+TEST(RunOutput, WhatIsNotReadWithinTheTimeLimitIsLostAndSaidToBe) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  Command command(parts::run(1, "pieces", {"--timeout", "300ms", "--grace", "100ms"}, {"2", "50000"}),
+                  [&] { dup2(ends[1], STDOUT_FILENO); });
+  EXPECT_EQ(command.finish(), 124);
+  EXPECT_EQ(command.count("trestle: nobody reads standard output: the end of what ranks have written is lost\n"), 1);
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST(RunInput, GoesToRank0Alone) {

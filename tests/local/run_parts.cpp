@@ -122,21 +122,24 @@ int notice(const std::string& fifo) {
   return 1;
 }
 
-// ---- Families: a rank with a child in its process group.
+// ---- Families: a rank with a child in its process group or, "apart", in a session of its own and with a child there.
 
-int family(const std::string& mode) {
+int family(const std::string& mode, bool apart) {
   int ready[2];
   if (pipe(ready) != 0) return 96;
-  const pid_t child = fork();
-  if (child == 0) {
+  if (fork() == 0) {
     if (mode == "deaf") ::signal(SIGTERM, SIG_IGN);
-    if (write(ready[1], "r", 1) != 1) _exit(96);
+    if (apart && (setsid() < 0 || fork() < 0)) _exit(96);
+    const pid_t pid = getpid();
+    if (write(ready[1], &pid, sizeof pid) != sizeof pid) _exit(96);
     wait_forever();
   }
-  char byte = 0;
-  if (read(ready[0], &byte, 1) != 1) return 96;
   say_pid();
-  say("child " + std::to_string(child));
+  for (int i = 0; i < (apart ? 2 : 1); ++i) {
+    pid_t child = 0;
+    if (read(ready[0], &child, sizeof child) != sizeof child) return 96;
+    say("child " + std::to_string(child));
+  }
   if (mode == "killed") raise(SIGKILL);
   if (mode == "failed") return 5;
   if (mode == "well") return 0;
@@ -258,7 +261,7 @@ int main_of_part(int argc, char** argv) {
   const auto argument = [&](int at) { return std::string(at < argc ? argv[at] : ""); };
   if (part == "ends") return ends(argc, argv);
   if (part == "notice") return notice(argument(2));
-  if (part == "family") return family(argument(2));
+  if (part == "family") return family(argument(2), argument(3) == "apart");
   if (part == "streams") return streams();
   if (part == "pieces") return pieces(std::stoi(argument(2)), std::stoul(argument(3)));
   if (part == "flood") return flood();

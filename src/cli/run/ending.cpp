@@ -14,7 +14,6 @@ namespace trestle {
 namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-constexpr int kTimedOut = 124;  // as timeout(1)
 
 int64_t now_ns() {
   return monotonic_clock().now_ns();
@@ -70,21 +69,25 @@ void Ending::kill_all(const std::string& why) {
   begin(Step::kKilled);
 }
 
+std::string Ending::no_end_after(const std::string& what) const {
+  if (options_.grace_ns == 0) return "--grace 0 leaves no time after " + what;
+  return "no end within " + duration_text(options_.grace_ns) + " of " + what;
+}
+
 void Ending::on_time() {
   if (over()) return;
-  const std::string grace = duration_text(options_.grace_ns);
   const int64_t now = now_ns();
-  const bool timed_out = step_ == Step::kRunning && now >= limit_ns_;
+  const bool at_limit = step_ == Step::kRunning && now >= limit_ns_;
   const bool step_over = now >= step_ends_ns_;
-  if (step_over && step_ == Step::kTold) return kill_all("no end within " + grace + " of " + told_by_);
-  if (!timed_out && !(step_over && step_ == Step::kMoment)) return;
+  if (step_over && step_ == Step::kTold) return kill_all(no_end_after(told_by_));
+  if (!at_limit && !(step_over && step_ == Step::kMoment)) return;
   const std::string ranks = names_text(ranks_.present());
-  if (timed_out) {
+  if (at_limit) {
     const std::string sentence = "has not ended within " + duration_text(options_.timeout_ns);
     outputs_.say("the job " + sentence + ": SIGTERM to " + ranks);
     cause_ = Cause{sentence, kTimedOut};
   } else {
-    outputs_.say("no end within " + grace + " of the failure: SIGTERM to " + ranks);
+    outputs_.say(no_end_after("the failure") + ": SIGTERM to " + ranks);
   }
   ranks_.tell(SIGTERM);
   begin(Step::kTold);
@@ -103,6 +106,10 @@ int64_t Ending::next_ns() const {
 bool Ending::over() const {
   if (ranks_.any_running()) return false;
   return step_ != Step::kTold || ranks_.present().empty();
+}
+
+int64_t Ending::read_by_ns() const {
+  return limit_ns_ == kNever ? kNever : std::max(limit_ns_, after(options_.grace_ns));
 }
 
 std::string Ending::what_others_did() const {

@@ -17,6 +17,8 @@ namespace trestle {
 
 class Ending {
  public:
+  static constexpr int kTimedOut = 124;  // exit status, as of timeout(1)
+
   // All outlive this. The time limit begins now.
   Ending(const RunOptions& options, Ranks& ranks, JobOutputs& outputs);
   void rank_ended(const Rank& rank);
@@ -25,8 +27,9 @@ class Ending {
   void shift(int64_t stopped_ns);  // the job was stopped so long
   int64_t next_ns() const;         // when on_time() is to be called
   bool over() const;               // no process is left to wait for
-  int finish();                    // says the summary; the job's exit status
-  bool hard() const { return step_ == Step::kKilled; }
+  bool failed() const { return cause_.has_value(); }
+  int finish();                // says the summary; the job's exit status
+  int64_t read_by_ns() const;  // when to wait no longer for a reader that takes nothing from now on
 
  private:
   enum class Step { kRunning, kMoment, kTold, kKilled };
@@ -37,6 +40,7 @@ class Ending {
   void begin(Step step);
   void kill_all(const std::string& why);
   std::string what_others_did() const;
+  std::string no_end_after(const std::string& what) const;
 
   const RunOptions& options_;
   Ranks& ranks_;

@@ -20,6 +20,7 @@ class Guard {
   ~Guard();  // in order: nothing is killed
 
   int fd() const { return to_.get(); }
+  pid_t pid() const { return pid_; }
   // From now on `group` is killed with this process; a negative one no longer is. Async-signal-safe.
   static bool tell(int fd, pid_t group);
 

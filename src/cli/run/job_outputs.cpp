@@ -99,8 +99,17 @@ void JobOutputs::add_to(std::vector<pollfd>& fds) const {
   }
 }
 
-void JobOutputs::write_some() {
-  for (const auto& outlet : outlets_) outlet->write_some();
+bool JobOutputs::write_some() {
+  bool taken = false;
+  for (const auto& outlet : outlets_) taken = outlet->write_some() || taken;
+  return taken;
+}
+
+void JobOutputs::give_up() {
+  const bool heard = !standard_[1]->pending();
+  for (const auto& outlet : outlets_) outlet->drop();
+  if (!heard) return;
+  say("nobody reads standard output: the end of what ranks have written is lost");
 }
 
 bool JobOutputs::pending() const {

@@ -32,7 +32,9 @@ class JobOutputs {
 
   void say(const std::string& sentence);  // "trestle: " in front, on standard error
   void add_to(std::vector<pollfd>& fds) const;
-  void write_some();
+  bool write_some();  // whether anything was taken
+  // Drops what nobody has read, and says so where standard error is read.
+  void give_up();
   bool pending() const;
   // A sentence about the first place that could not be written, "" while there is none.
   std::string failure() const;

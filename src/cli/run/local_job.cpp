@@ -16,7 +16,8 @@ namespace trestle {
 namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-constexpr int kNotFound = 127;  // as a shell
+constexpr int64_t kKillNs = 1'000'000'000;  // for processes to end after SIGKILL
+constexpr int kNotFound = 127;              // as a shell
 constexpr int kNotExecutable = 126;
 
 // Several descriptors per rank; what a rank starts with is what this process has got.
@@ -41,13 +42,14 @@ std::string place_text(const Core& place) {
 Result<LocalJob::Parts> LocalJob::prepare(const RunOptions& options) {
   const rlimit descriptors = raise_descriptor_limit();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const Leftovers leftovers;
   UniqueFd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!nothing) return Error{Code::kSystemError, std::string("/dev/null: ") + std::strerror(errno)};
   JobSignals signals = TRY(JobSignals::open());
   JobOutputs outputs = TRY(JobOutputs::open(options));
   RankInput input = TRY(RankInput::open());
-  return Parts{std::move(signals), std::move(outputs), TRY(Guard::start()),
-               std::move(input),   std::move(nothing), descriptors};
+  return Parts{leftovers,        std::move(signals), std::move(outputs), TRY(Guard::start()),
+               std::move(input), std::move(nothing), descriptors};
 }
 
 LocalJob::LocalJob(const RunOptions& options, Environment environment, Parts parts)
@@ -84,10 +86,11 @@ Result<int> LocalJob::run() {
     }
   }
   while (!ending_.over()) turn();
+  if (ending_.failed()) end_leftovers();
   drain();
   const int status = ending_.finish();
-  flush();
-  return status;
+  const bool read = flush();
+  return read || status != 0 ? status : Ending::kTimedOut;
 }
 
 Result<Spawned> LocalJob::start(const RankProgram& program, int rank) {
@@ -121,12 +124,8 @@ void LocalJob::show(const Rank& rank) {
 // Those that were started before another one could not be.
 void LocalJob::kill_started() {
   ranks_.tell(SIGKILL);
-  while (ranks_.any_running()) {
-    wait(kNever);
-    pass_on_output();
-    parts_.signals.take();
-    ranks_.reap();
-  }
+  while (ranks_.any_running()) turn_deaf(kNever);
+  end_leftovers();
   drain();
   flush();
 }
@@ -180,6 +179,15 @@ void LocalJob::turn() {
   ending_.on_time();
 }
 
+// Everything has got SIGKILL: signals of the user change nothing any more.
+void LocalJob::turn_deaf(int64_t until_ns) {
+  wait(until_ns);
+  parts_.outputs.write_some();
+  pass_on_output();
+  parts_.signals.take();
+  ranks_.reap();
+}
+
 void LocalJob::pass_on_output() {
   const size_t first = polled_.size() - polled_streams_.size();
   for (size_t i = 0; i < polled_streams_.size(); ++i) {
@@ -208,6 +216,14 @@ void LocalJob::stop() {
   ending_.shift(monotonic_clock().now_ns() - before_ns);
 }
 
+// Each that ends may leave others behind. One that even SIGKILL does not end is given up.
+void LocalJob::end_leftovers() {
+  const int64_t until_ns = monotonic_clock().now_ns() + kKillNs;
+  while (parts_.leftovers.kill(parts_.guard.pid()) && monotonic_clock().now_ns() < until_ns) {
+    turn_deaf(until_ns);
+  }
+}
+
 // What ranks have written. Processes that they have left behind and that still write are not waited for.
 void LocalJob::drain() {
   for (Rank& rank : ranks_.all()) {
@@ -215,14 +231,21 @@ void LocalJob::drain() {
   }
 }
 
-// A reader that does not read is waited for, until the user does no longer.
-void LocalJob::flush() {
+// A reader that does not read is waited for, until the user does no longer. A job with a time limit waits for it until
+// that is over and nothing has been read for the grace: false.
+bool LocalJob::flush() {
+  int64_t until_ns = ending_.read_by_ns();
   while (parts_.outputs.pending()) {
-    wait(kNever);
-    parts_.outputs.write_some();
+    if (monotonic_clock().now_ns() >= until_ns) {
+      parts_.outputs.give_up();
+      return false;
+    }
+    wait(until_ns);
+    if (parts_.outputs.write_some()) until_ns = ending_.read_by_ns();
     const std::vector<int> signals = parts_.signals.take();
-    if (std::any_of(signals.begin(), signals.end(), ends_job)) return;
+    if (std::any_of(signals.begin(), signals.end(), ends_job)) break;
   }
+  return true;
 }
 
 }  // namespace trestle

@@ -1,7 +1,7 @@
 // LocalJob: the ranks of one `trestle run`, from the first fork to the last line of output.
 //
 // One loop in one thread polls signals, the ranks' output and the terminal. Nothing in it blocks: a reader that does
-// not read stops the ranks that write, but neither signals nor deadlines.
+// not read stops the ranks that write, but neither signals nor deadlines (outlet.h has the one exception).
 #pragma once
 
 #include <poll.h>
@@ -16,6 +16,7 @@
 #include "cli/run/guard.h"
 #include "cli/run/job_outputs.h"
 #include "cli/run/job_signals.h"
+#include "cli/run/leftovers.h"
 #include "cli/run/rank_input.h"
 #include "cli/run/ranks.h"
 #include "cli/run/run_options.h"
@@ -27,6 +28,7 @@ class LocalJob {
  public:
   // What a job needs before its first rank.
   struct Parts {
+    Leftovers leftovers;
     JobSignals signals;
     JobOutputs outputs;
     Guard guard;
@@ -48,12 +50,14 @@ class LocalJob {
   void kill_started();
   void show(const Rank& rank);
   void turn();
+  void turn_deaf(int64_t until_ns);
   void wait(int64_t until_ns);
   void pass_on_output();
   void take_signals();
   void stop();
+  void end_leftovers();
   void drain();
-  void flush();
+  bool flush();
 
   const RunOptions& options_;
   Environment environment_;
