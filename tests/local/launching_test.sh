@@ -44,10 +44,12 @@ if [[ -n "${LAUNCHING_TEST_ISOLATED:-}" ]]; then
   mount --bind "$work/hosts" /etc/hosts
 fi
 
+# Nothing of a job that this may be a part of.
+unset "${!SLURM_@}" "${!PMI_@}" "${!PMIX_@}" "${!PRTE_@}" "${!OMPI_@}" MPI_LOCALRANKID MPI_LOCALNRANKS TORCHELASTIC_RUN_ID
+unset MASTER_ADDR MASTER_PORT RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE TRESTLE_SECRET TRESTLE_COMM_ID TRESTLE_STORE
 export TMPDIR=$work TRESTLE_TIMEOUT=100s
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=self,vader
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
-unset MASTER_ADDR MASTER_PORT RANK WORLD_SIZE LOCAL_RANK TRESTLE_SECRET TRESTLE_COMM_ID TRESTLE_STORE
 page=$source_folder/docs/launching.md
 
 # compile COMPILER SOURCE NAME: a program beside the others.
@@ -155,7 +157,7 @@ alone_case() {
 }
 
 kubernetes_case() {
-  [[ -n "${LAUNCHING_TEST_ISOLATED:-}" ]] || skip "only root can give a host name to this test alone"
+  [[ -n "${LAUNCHING_TEST_ISOLATED:-}" ]] || skip "the pods' host names can be given to this test alone only where it may have namespaces of its own (as root)"
   local index pids=() script
   script=$(block Kubernetes)
   for index in 0 1 2 3; do
