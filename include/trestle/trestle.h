@@ -25,11 +25,11 @@
  * - fork(): to the library the child is a program that has just begun. It may make everything of its own and end as it likes, by exit()
  *   too, also while the parent's communicators live and other threads of the parent are in calls. Every call on a communicator, stream,
  *   event or request that it has inherited is trestleInvalidUsage and leaves the parent's alone, Destroy and Abort included; nothing of
- *   it needs to be freed. Variables are read anew. A group that the parent has open is not open in the child, where its GroupEnd is
- *   trestleInvalidUsage; scopes of CallConfigPush hold on. Children may use a unique id of the parent while the parent lives. Memory
- *   of trestleMemAlloc is shared with the parent. Nothing else of the library's memory is mapped in the child, and none of its
- *   descriptors is open but the log's, so a rank that dies is noticed although its child lives. A child of vfork(), _Fork() or clone(),
- *   and one that is forked inside a reduction function, must exec or _exit.
+ *   it needs to be freed. Variables are read anew. Scopes of CallConfigPush stay in force. A group of the parent does not: its GroupEnd
+ *   is trestleInvalidUsage in the child. Children may use a unique id of the parent while the parent lives. Memory of trestleMemAlloc is
+ *   shared with the parent, registered memory is as the program has mapped it; no other shared memory of the library is mapped in the
+ *   child, and of its descriptors only the log's is open, so a dead rank is noticed although its child lives. A child of vfork(), _Fork()
+ *   or clone(), and one that is forked inside a reduction function, must exec or _exit.
  * - Sums have one order: for the same communicator, count, type, algorithm and schedule, the same bits on every rank and run.
  *   8- and 16-bit floats are added in float32 inside one reduction step.
  */
@@ -203,7 +203,7 @@ typedef struct {
   }
 
 /* Makes an id (it holds an address and a secret: send it over a channel you trust) and starts to listen for its ranks in this process.
- * With TRESTLE_COMM_ID or a launcher's variables (see docs/environment.md) ids need not be exchanged: see trestleCommInitRank. */
+ * With TRESTLE_COMM_ID or a launcher's variables (see docs/launching.md) ids need not be exchanged: see trestleCommInitRank. */
 TRESTLE_API trestleResult_t trestleGetUniqueId(trestleUniqueId* id);
 
 /* Joins as `rank` of `nranks`; returns when all have joined (or the deadline passed). An id of 128 zero bytes means: the rendezvous that
@@ -235,8 +235,8 @@ TRESTLE_API trestleResult_t trestleCommSplit(trestleComm_t comm, int color, int 
  * pointer may be NULL. */
 TRESTLE_API trestleResult_t trestleLauncherInfo(int* rank, int* nranks, int* localRank);
 
-/* Collective: waits, until the deadline, for everything enqueued on the communicator to be done on all ranks and for their Finalize.
- * Afterwards only Destroy and queries. A thread with several ranks finalizes them in one group: alone, the first waits in vain. */
+/* Collective: waits for all that this rank has enqueued on the communicator and then, until the deadline, for the Finalize of the others.
+ * Afterwards only Destroy, Abort and queries. A thread with several ranks finalizes them in one group: alone, the first waits in vain. */
 TRESTLE_API trestleResult_t trestleCommFinalize(trestleComm_t comm);
 /* Waits for this rank's work, says goodbye (at most a second) and frees; never waits for other ranks' Destroy. A process that exits
  * without it says goodbye too. In a group the handle is dead at once, the rest happens at GroupEnd, even where the group is refused. */
@@ -281,10 +281,10 @@ TRESTLE_API trestleResult_t trestleEventDestroy(trestleEvent_t event);
 /* The event completes when everything enqueued on the stream before this call is done or has failed. It then has the first failure of
  * that which the stream had not told, and keeps it until it is recorded again. */
 TRESTLE_API trestleResult_t trestleEventRecord(trestleEvent_t event, trestleStream_t stream);
-/* Waits for the event (as last recorded before this call). trestleSuccess: never recorded, or all that it stands for went well;
- * otherwise its failure, each time. */
+/* Waits for the event (as last recorded before this call). trestleSuccess: it was never recorded, or all that it stands for went well;
+ * otherwise its failure, each time that it is asked. */
 TRESTLE_API trestleResult_t trestleEventSynchronize(trestleEvent_t event);
-/* The same at once, trestleInProgress where it is not complete. Drives progress. */
+/* The same without waiting: trestleInProgress where the event is not complete yet. Drives progress. */
 TRESTLE_API trestleResult_t trestleEventQuery(trestleEvent_t event);
 
 /* ---- Collectives ---------------------------------------------------------------------------------------------------------- */
@@ -352,15 +352,15 @@ TRESTLE_API trestleResult_t trestleRecv(void* recv, size_t count, trestleDataTyp
 TRESTLE_API trestleResult_t trestleBarrier(trestleComm_t comm, trestleStream_t stream);
 
 /* Calls between Start and End (of one thread; may nest) are enqueued together at the outermost End and progress together, also where
- * they share a stream: none waits for another of its group. They may be on several communicators. An error in any call makes End
- * return it and enqueue nothing.
+ * they share a stream: none waits for another of its group. They may be on several communicators. If one is refused, at once or by End,
+ * End returns the first such error and does nothing of the group but its CommDestroys.
  * End does things in this order: CommInitRank, CommSplit (all of the group at the same time; each handle is NULL until then, and if one fails all
  * stay NULL), collectives, messages and halves of requests, CommFinalize, CommDestroy. CommAbort and all other functions do not wait
- * for End. Groups are asynchronous as single calls are; only CommInitRank, CommSplit, CommFinalize and CommDestroy make End wait.
+ * for End. Groups are asynchronous as single calls are: End waits for CommDestroy and for blocking CommInitRank, CommSplit, CommFinalize.
  * What waits for calls that lie in the thread's own open group is trestleInvalidUsage, because they have not begun: CommSynchronize of
  * their communicator, StreamSynchronize and StreamQuery of their stream, EventSynchronize and EventQuery of an event that was recorded
- * there after them (before them, as the stream has it), RequestWait and RequestTest of their request. A thread that ends with an open
- * group drops the calls, and the log says so (WARN). */
+ * there after them (it does not stand for them, which End enqueues behind it), RequestWait and RequestTest of their request. A thread
+ * that ends with an open group drops the calls, and the log says so (WARN). */
 TRESTLE_API trestleResult_t trestleGroupStart(void);
 TRESTLE_API trestleResult_t trestleGroupEnd(void);
 
@@ -391,10 +391,10 @@ TRESTLE_API trestleResult_t trestleAllReduceInit(const void* send, void* recv, s
                                                  trestleRequest_t* request);
 /* Starts an inactive persistent request: an all-reduce's reduce-scatter half, any other collective as a whole. */
 TRESTLE_API trestleResult_t trestleRequestStart(trestleRequest_t request);
-/* Writes 1 to done if what was last started (Start or Finish) is complete, else 0; once it is, the communicator's failure is
- * returned, if it has one. Drives progress. */
+/* Writes 1 to done if what was last started (Start or Finish) is complete, or nothing ever was, else 0. If it is complete and the
+ * communicator has failed, returns that failure instead. Drives progress. */
 TRESTLE_API trestleResult_t trestleRequestTest(trestleRequest_t request, int* done);
-/* Waits until then. */
+/* Waits until what was last started is complete. trestleSuccess, or the communicator's failure. */
 TRESTLE_API trestleResult_t trestleRequestWait(trestleRequest_t request);
 /* Frees a request that is complete or was never started; trestleInvalidUsage while it is in flight. */
 TRESTLE_API trestleResult_t trestleRequestFree(trestleRequest_t request);

@@ -1,18 +1,21 @@
 // A torture of the library through its public header: random programs on many ranks, every element of every buffer
 // compared, and beside them ranks that die, stand still or leave and strangers who knock.
 //
-//   torture [--seed N] [--jobs N | --seconds N] [--faults KIND] [--layout NAME] [--ranks N] [--deadline MS] [--watchdog
-//   S]
-//           [--verbose] [--stacks] [--list]
+//   torture [--seed N] [--jobs N | --seconds N] [--faults KIND] [--layout NAME] [--ranks N] [--deadline MS]
+//           [--watchdog S] [--verbose] [--stacks] [--list]
 //
-// --seed     of the first job; the next ones follow (default 1, or the variable TORTURE_SEED)
-// --jobs     that many jobs; --seconds: as many as begin in that time (default 20, or the variable TORTURE_SECONDS)
-// --faults   none (default), kill, freeze, blink, exit, abort, idle, leave, flood; all: any of these by seed, without
-// flood
-// --layout   one of --list; else by seed. --ranks: where the layout does not say
-// --deadline of operations, where a rank fails (milliseconds); --watchdog: a job that makes no progress for so long
-// hangs
-// --verbose  a line per job, and what its ranks said; --stacks: of processes that hang, with gdb
+// --seed     of the first job; the next ones follow (default 1; the variable TORTURE_SEED counts more)
+// --jobs     that many jobs
+// --seconds  instead: as many jobs as begin in that time (default 20, or the variable TORTURE_SECONDS)
+// --faults   none (default), kill, freeze, blink, exit, abort, idle, leave, flood;
+//            all: any of these by seed, without flood
+// --layout   one of --list; else by seed
+// --ranks    where the layout does not say
+// --deadline of operations, where a rank fails (milliseconds)
+// --watchdog a job that makes no progress for so long hangs (seconds)
+// --verbose  a line per job, and what its ranks said
+// --stacks   of processes that hang, with gdb
+// --list     the layouts
 //
 // A job follows from its seed in everything but timing. One that fails prints what was wrong, what its ranks said and
 // the command that repeats it. The last line counts. Exit status 1: a job failed.
