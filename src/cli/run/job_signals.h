@@ -1,7 +1,7 @@
 // JobSignals: the signals of `trestle run`, as a descriptor that the job's loop polls.
 //
-// They are blocked from the construction on, in this process and its one thread. SIGHUP is left alone where it is
-// ignored (nohup).
+// open() blocks them for good, in this process's one thread, and ignores SIGPIPE. Where SIGHUP is ignored (nohup) it
+// stays so and is not heard; the others are heard even where they were ignored.
 #pragma once
 
 #include <sys/types.h>

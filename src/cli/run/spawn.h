@@ -28,9 +28,10 @@ struct Spawned {
   int number = 0;             // errno of it
 };
 
-// Starts the process and waits until its program runs, or could not. The process leads a process group of its own, has
-// the default action for every signal but one that is ignored for good (nohup's SIGHUP), and is killed by the kernel
-// when this process ends. To be called by this process's only thread.
+// Starts the process and waits until its program runs, or could not. The process leads a process group of its own, and
+// the kernel kills it when this process ends. It blocks no signal. Those that the launcher has changed or that a shell
+// ignores for jobs in the background have their default action; others that are ignored stay so, like SIGHUP below
+// nohup. To be called by this process's only thread.
 Spawned spawn(const SpawnRequest& request);
 
 }  // namespace trestle
