@@ -353,7 +353,7 @@ TRESTLE_API trestleResult_t trestleBarrier(trestleComm_t comm, trestleStream_t s
 
 /* Calls between Start and End (of one thread; may nest) are enqueued together at the outermost End and progress together, also where
  * they share a stream: none waits for another of its group. They may be on several communicators. If one is refused, at once or by End,
- * End returns the first such error and does nothing of the group but its CommDestroys.
+ * End returns the first such error and does nothing of the group but CommDestroy.
  * End does things in this order: CommInitRank, CommSplit (all of the group at the same time; each handle is NULL until then, and if one fails all
  * stay NULL), collectives, messages and halves of requests, CommFinalize, CommDestroy. CommAbort and all other functions do not wait
  * for End. Groups are asynchronous as single calls are: End waits for CommDestroy and for blocking CommInitRank, CommSplit, CommFinalize.
