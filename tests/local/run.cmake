@@ -10,6 +10,7 @@ if(TARGET trestle_cli)
     ${CMAKE_CURRENT_LIST_DIR}/run_parts.cpp
     ${CMAKE_CURRENT_LIST_DIR}/run_test.cpp)
   target_compile_definitions(run_test PRIVATE TRESTLE_COMMAND="$<TARGET_FILE:trestle_cli>")
+  set_tests_properties(run_test PROPERTIES RUN_SERIAL ON) # cores are claimed on the whole machine
   add_dependencies(run_test trestle_cli)
 endif()
 if(TARGET trestle_cli AND TARGET trestle_perf AND SODIUM_FOUND)
