@@ -51,7 +51,7 @@ Status init_rank(trestleComm_t* comm, int nranks, const trestleUniqueId& id, int
   UniqueIdBytes bytes;
   std::memcpy(bytes.data(), id.internal, bytes.size());
   const Creation create = [=](std::atomic<bool>& stop) {
-    return Communicator::create(bytes, nranks, rank, settings, &stop);
+    return Communicator::create(bytes, nranks, rank, settings, stop);
   };
   return create_for(comm, create, settings.blocking);
 }

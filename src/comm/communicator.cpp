@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "comm/bootstrap/giving_up.h"
 #include "comm/mesh_poller.h"
 #include "comm/process_exit.h"
 #include "comm/stop_flags.h"
@@ -88,29 +89,30 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
     communicator->engine_->fail(driven.error());  // tells the others
     return driven.error();
   }
+  leave_at_exit(communicator);
   if (measure) {
     const Status measured = communicator->calibrate(calibration, stop);
     if (!measured.ok()) {
-      if (stop != nullptr && *stop) communicator->abort();
+      if (stop != nullptr && *stop && !exits()) communicator->abort();
       communicator->engine_->fail(measured.error());
       return measured.error();
     }
   }
   communicator->say_topology();
-  leave_at_exit(communicator);
   return communicator;
 }
 
 Result<std::shared_ptr<Communicator>> Communicator::create(const UniqueIdBytes& id, int32_t nranks, int32_t rank,
                                                            const CommunicatorSettings& settings,
-                                                           const std::atomic<bool>* stop) {
+                                                           std::atomic<bool>& stop) {
+  const StopAtExit making(stop);
   if (rank == 0) log_version(settings.config);
   const int64_t deadline = deadline_of(settings);
   BootstrapConfig config = bootstrap_config(settings.config, nranks, rank, id);
   config.deadline_ns = deadline;
-  config.abort = stop;
+  config.abort = &stop;
   auto bootstrap = TRY(Bootstrap::join(config));
-  return assemble(*bootstrap, settings, bootstrap->deadline_ns(), stop);
+  return assemble(*bootstrap, settings, bootstrap->deadline_ns(), &stop);
 }
 
 Result<std::vector<std::shared_ptr<Communicator>>> Communicator::create_all(int32_t nranks,

@@ -62,10 +62,10 @@ inline constexpr int kGoodbyeMs = 1000;
 
 class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
-  // Joins and waits for all ranks. `stop`, if not nullptr: set from elsewhere, it ends with kAborted soon.
+  // Joins and waits for all ranks. `stop`: set from elsewhere, or by the exit of the process, it ends with kAborted
+  // soon.
   static Result<std::shared_ptr<Communicator>> create(const UniqueIdBytes& id, int32_t nranks, int32_t rank,
-                                                      const CommunicatorSettings& settings,
-                                                      const std::atomic<bool>* stop = nullptr);
+                                                      const CommunicatorSettings& settings, std::atomic<bool>& stop);
   // All ranks of a new communicator in this process.
   static Result<std::vector<std::shared_ptr<Communicator>>> create_all(int32_t nranks,
                                                                        const CommunicatorSettings& settings);

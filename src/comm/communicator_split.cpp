@@ -11,6 +11,7 @@
 #include "base/fork.h"
 #include "comm/bootstrap/byte_text.h"
 #include "comm/bootstrap/dissemination.h"
+#include "comm/bootstrap/giving_up.h"
 #include "comm/bootstrap/meeting.h"
 #include "comm/communicator.h"
 #include "comm/letter_kind.h"
@@ -283,6 +284,10 @@ Result<std::shared_ptr<Communicator>> Communicator::make_part(const SplitCall& c
     };
     door.config.on_overdue = [&](int32_t awaited, const Error& own) {
       return blame_for_making(awaited < 0 ? -1 : door.members[static_cast<size_t>(awaited)], own, wait);
+    };
+    door.config.on_abort = [this] {
+      const auto failed = failure();  // by which the making was stopped
+      return failed && !exits() ? *failed : giving_up(names_[rank_]);
     };
     bootstrap = TRY(Bootstrap::join_at(door.config, std::move(door.meeting)));
   }

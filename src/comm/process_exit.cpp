@@ -10,6 +10,7 @@
 #include "base/fork.h"
 #include "base/mutex.h"
 #include "base/thread.h"
+#include "comm/bootstrap/giving_up.h"
 #include "comm/communicator.h"
 
 namespace trestle {
@@ -37,7 +38,9 @@ class Leavers {
     }
     return living;
   }
-  bool none() { return all().empty(); }
+  bool none() { return all().empty() && makings.none(); }
+
+  StopFlags makings;
 
  private:
   Mutex mutex_;
@@ -48,12 +51,20 @@ class Leavers {
 constinit PerProcess<Leavers> leavers;
 
 // What was under way is told first, of all communicators: nothing of it waits.
-void leave_all(int64_t deadline_ns) {
-  const auto communicators = leavers.get().all();
+void leave(const std::vector<std::shared_ptr<Communicator>>& communicators, int64_t deadline_ns) {
   for (const auto& communicator : communicators) communicator->tell_exit(deadline_ns);
   for (const auto& communicator : communicators) communicator->exit(deadline_ns);
-  // Other threads may be destroying some at this moment.
-  while (!leavers.get().none() && monotonic_clock().now_ns() < deadline_ns) ::poll(nullptr, 0, 1);
+}
+
+void leave_all(int64_t deadline_ns) {
+  begin_exit();
+  leave(leavers.get().all(), deadline_ns);
+  leavers.get().makings.raise();
+  // Other threads may be destroying some at this moment, and those that are made may have been made before they heard.
+  while (!leavers.get().none() && monotonic_clock().now_ns() < deadline_ns) {
+    ::poll(nullptr, 0, 1);
+    leave(leavers.get().all(), deadline_ns);
+  }
 }
 
 // Runs when all else of the program has ended. The goodbyes are said by a thread of their own, because the exit may
@@ -82,6 +93,8 @@ __attribute__((destructor)) void leave_when_the_process_exits() {
 void leave_at_exit(const std::shared_ptr<Communicator>& communicator) {
   leavers.get().add(communicator);
 }
+
+StopAtExit::StopAtExit(std::atomic<bool>& stop) : registration_(leavers.get().makings, stop) {}
 
 void forget_at_exit(const Communicator* communicator) {
   leavers.get().remove(communicator);

@@ -1,4 +1,4 @@
-// The goodbye of a process that exits: of every communicator that it has not destroyed.
+// The goodbye of a process that exits: of every communicator that it has not destroyed, or that it still makes.
 //
 // A process that ends by exit() or by returning from main tells the other ranks that it leaves, within two seconds,
 // after all destructors of the program's own static objects (which may still destroy communicators). Other ranks hear
@@ -6,7 +6,10 @@
 // Any thread.
 #pragma once
 
+#include <atomic>
 #include <memory>
+
+#include "comm/stop_flags.h"
 
 namespace trestle {
 
@@ -16,5 +19,15 @@ class Communicator;
 void leave_at_exit(const std::shared_ptr<Communicator>& communicator);
 // Its goodbye is said.
 void forget_at_exit(const Communicator* communicator);
+
+// While one lives, a communicator is being made: its flag is raised at exit, and the exit waits until the other ranks
+// have been told.
+class StopAtExit {
+ public:
+  explicit StopAtExit(std::atomic<bool>& stop);
+
+ private:
+  const StopFlags::Registration registration_;
+};
 
 }  // namespace trestle

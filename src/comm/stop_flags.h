@@ -1,8 +1,7 @@
-// StopFlags: the stop flags of what waits on behalf of a communicator without its engine (creations of others from
-// it), raised together when it fails.
+// StopFlags: stop flags of things that wait, raised together. Of a communicator: what waits on its behalf without its
+// engine (creations of others from it), raised when it fails. Of a process: creations that the exit ends.
 //
-// Shared by the communicator and its engine's failure handler; any thread, its own mutex, under which nothing is
-// called.
+// Any thread, its own mutex, under which nothing is called.
 #pragma once
 
 #include <algorithm>
@@ -34,6 +33,11 @@ class StopFlags {
     StopFlags& all_;
     std::atomic<bool>& flag_;
   };
+
+  bool none() {
+    const MutexLock lock(mutex_);
+    return flags_.empty();
+  }
 
   void raise() {
     const MutexLock lock(mutex_);

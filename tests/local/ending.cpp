@@ -13,10 +13,13 @@ namespace {
 
 std::atomic<int> messages_left{-1};  // negative: the process does not end
 std::atomic<int> signal_of_end{SIGKILL};
+std::atomic<void (*)()> call_of_end{nullptr};
 
 void count_message() {
   if (messages_left.load() < 0) return;
-  if (messages_left.fetch_sub(1) == 1) end_now(signal_of_end);
+  if (messages_left.fetch_sub(1) != 1) return;
+  if (void (*call)() = call_of_end.load()) return call();
+  end_now(signal_of_end);
 }
 
 }  // namespace
@@ -28,6 +31,11 @@ void end_now(int signal) {
 
 void end_at_message(int n, int signal) {
   signal_of_end = signal;
+  messages_left = n;
+}
+
+void call_at_message(int n, void (*what)()) {
+  call_of_end = what;
   messages_left = n;
 }
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/value_text.h"
 #include "comm/bootstrap/dissemination.h"
+#include "comm/bootstrap/giving_up.h"
 #include "comm/bootstrap/meeting.h"
 #include "comm/bootstrap/neighbours.h"
 #include "comm/bootstrap/rank_info.h"
@@ -72,6 +73,7 @@ class Bootstrap::Impl {
   std::atomic<int32_t> own_awaited{-1};
   std::atomic<int32_t>* awaited = &own_awaited;
   std::function<Error(int32_t awaited, const Error& own)> on_overdue;
+  std::function<Error()> on_abort;
   std::unique_ptr<Inquiry> inquiry;  // while who is to blame is asked
 
   void configure(const BootstrapConfig& config);
@@ -106,6 +108,7 @@ void Bootstrap::Impl::configure(const BootstrapConfig& config) {
   timeout_ns = config.timeout_ns;
   if (config.awaited != nullptr) awaited = config.awaited;
   on_overdue = config.on_overdue;
+  on_abort = config.on_abort;
   named = !config.names.empty();
   names = config.names;
   for (int32_t r = 0; !named && r < nranks; ++r) names.push_back("rank " + std::to_string(r));
@@ -136,7 +139,7 @@ Status Bootstrap::Impl::turn(int64_t until_ns, uint64_t seq, bool barrier, bool&
 
 Status Bootstrap::Impl::aborted() {
   if (abort == nullptr || !abort->load()) return {};
-  mesh->flood_abort();
+  mesh->flood_error(on_abort ? on_abort() : giving_up(names[static_cast<size_t>(rank)]), rank);
   return Error{Code::kAborted, "the communicator was aborted"};
 }
 
@@ -342,7 +345,7 @@ void Bootstrap::set_names(std::vector<std::string> names) {
 
 Status Bootstrap::heard() {
   if (!impl_->mesh) return {};
-  if (impl_->abort != nullptr && impl_->abort->load()) return Error{Code::kAborted, "the communicator was aborted"};
+  TRY(impl_->aborted());
   impl_->hear();
   return impl_->mesh->status();
 }

@@ -56,6 +56,8 @@ struct BootstrapConfig {
   // waits, which may take its time: the error to end with. Empty: the ranks are asked over the connections that are
   // made.
   std::function<Error(int32_t awaited, const Error& own)> on_overdue;
+  // What the other ranks hear when this one gives up because of `abort`. Empty: that it aborted, or that it exits.
+  std::function<Error()> on_abort;
 };
 
 // The values of the configuration; rank, nranks, id and deadline (now + timeout) are the caller's to change.

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "comm/bootstrap/control_link.h"
 #include "comm/bootstrap/dissemination.h"
+#include "comm/bootstrap/giving_up.h"
 #include "comm/bootstrap/rank_info.h"
 #include "comm/bootstrap/rendezvous_message.h"
 #include "transport/auth/handshake.h"
@@ -108,15 +109,17 @@ Result<Neighbours> Connector::run() {
   Error told = error;
   const std::string own_name =
       config_.names.empty() ? own_rank_name(config_.rank) : config_.names[static_cast<size_t>(config_.rank)];
-  if (error.code == Code::kAborted) told.message = own_name + " aborted the communicator";
+  if (error.code == Code::kAborted && !told_) told = config_.on_abort ? config_.on_abort() : giving_up(own_name);
   tell_all(told);
   if (meeting_.report) meeting_.report({told});
   return error;
 }
 
-// A neighbour that is gone may have given up because of another rank, whose story is still on its way.
+// A neighbour that is gone may have given up because of another rank, whose story is still on its way. The only rank
+// that is missing at the deadline is to blame itself; others may be asking about this one, which cannot answer yet.
 Error Connector::cause_of(const Error& own) {
   if (told_ || own.code == Code::kAborted) return own;
+  if (own.code == Code::kTimeout && absent().size() == 1) return own;
   const int64_t until = monotonic_clock().now_ns() + kCauseNs;
   while (monotonic_clock().now_ns() < until) {
     const Status cause = listen_for_stories();
