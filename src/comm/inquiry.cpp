@@ -129,6 +129,8 @@ Inquiry::Letter Inquiry::start(const Overdue& overdue, int64_t now_ns) {
   asked_.clear();
   culprit_.clear();
   patience_ns_ = std::clamp(overdue.timeout_ns / 2, kLeastPatienceNs, kMostPatienceNs);
+  // A rank that has no mesh yet cannot answer. It knows whom it misses and says so soon.
+  if (overdue.operation.kind == CallKind::kCreation) patience_ns_ = kMostPatienceNs;
   end_ns_ = now_ns + 2 * patience_ns_;
   return ask(overdue.awaited, overdue.operation, rank_, now_ns);
 }

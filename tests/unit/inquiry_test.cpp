@@ -126,6 +126,15 @@ TEST(Inquiry, SilenceEndsItAndIsNamed) {
   EXPECT_TRUE(has(verdict->sentence(), "mesh, and neither does its host; ")) << verdict->sentence();
 }
 
+// A rank that still connects answers nobody, and takes a second before it says whom it misses.
+TEST(Inquiry, OfAMakingIsPatientWhateverTheDeadline) {
+  Inquiry inquiry = make_inquiry(0);
+  const auto first = inquiry.begin({{0, -1, false, CallKind::kCreation}, 1, 100 * kMs, "deadline passed"}, 0);
+  EXPECT_EQ(first.to, 1);
+  EXPECT_FALSE(inquiry.take_verdict(1900 * kMs).has_value());
+  EXPECT_TRUE(inquiry.take_verdict(2000 * kMs).has_value());
+}
+
 // Splits and finalizations are asked about like operations, and lead into operations.
 TEST(Inquiry, FollowsACallOverTheMesh) {
   Inquiry inquiry = make_inquiry(0);
