@@ -10,8 +10,7 @@ namespace torture {
 // Open descriptors of this process: what they are.
 std::vector<std::string> open_descriptors();
 // Sockets, shared memory and files that were not open before, and mappings of the library's shared memory; "" none.
-// `sockets` of them are right.
-std::string left_behind(const std::vector<std::string>& open_before, int sockets);
+std::string left_behind(const std::vector<std::string>& open_before);
 // Names in a folder.
 std::set<std::string> names_in(const std::string& folder);
 

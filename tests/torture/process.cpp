@@ -67,26 +67,17 @@ void run_lanes(const JobPlan& plan, int process, Board& board) {
 
 constexpr int kMostLooks = 2000;
 
-// Whether all ranks have met. Until then the process that made an id listens for them.
-bool all_joined(const JobPlan& plan, const Board& board) {
-  for (int t = 0; t < plan.threads; ++t) {
-    if (board.lane[0][t].failures > 0 && board.lane[0][t].action < 0) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 void run_process(const JobPlan& plan, int process, Board& board) {
   set_environment(plan, process);
   const std::vector<std::string> open_before = open_descriptors();
   run_lanes(plan, process, board);
-  const bool listens = process == 0 && plan.rendezvous == Rendezvous::kId && !all_joined(plan, board);
-  // A rendezvous that has failed ends by itself when it has told everybody.
-  std::string left = left_behind(open_before, listens ? plan.threads : 0);
+  // A rendezvous that has failed stays for ranks that come late, as long as the ranks were ready to wait.
+  std::string left = left_behind(open_before);
   for (int looks = 0; !left.empty() && looks < kMostLooks; ++looks) {
     ::poll(nullptr, 0, 5);
-    left = left_behind(open_before, listens ? plan.threads : 0);
+    left = left_behind(open_before);
   }
   std::snprintf(board.left[process], kTextBytes, "%s", left.c_str());
   exit(0);

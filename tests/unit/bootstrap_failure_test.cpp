@@ -183,6 +183,61 @@ TEST(MissingRankTest, RefusalsForTheSecretAreCountedAndSaid) {
   expect_all_say(results, Code::kTimeout, "TRESTLE_SECRET");
 }
 
+SocketAddress address_of(const UniqueIdBytes& id) {
+  const UniqueId plain = decode(id).value();
+  return parse_address(plain.ip + ":" + std::to_string(plain.port)).value();
+}
+
+// Whether a rendezvous ends before it has dropped so many strangers one after the other, of whom each has five seconds.
+bool ends_within(const SocketAddress& address, int strangers) {
+  for (int i = 0; i < strangers; ++i) {
+    const Result<UniqueFd> stranger = connect_before({&address, 1}, {monotonic_clock().now_ns() + kSecond / 10, {}});
+    if (!stranger.ok()) return true;
+    pollfd dropped{stranger.value().get(), POLLIN, 0};
+    EXPECT_EQ(::poll(&dropped, 1, -1), 1);
+  }
+  return false;
+}
+constexpr int kStrangers = 8;  // of a minute's twelve
+
+TEST(EndTest, WhoDiedIsNotWaitedForByAFailedRendezvous) {
+  const UniqueIdBytes id = loopback_id();
+  Ghost ghost(id, 3, 1);
+  ASSERT_TRUE(ghost.authenticate().ok());
+  ghost.ask();
+  ghost.die();
+  auto configs = configs_for(3, id);
+  configs.erase(configs.begin() + 1);
+  expect_all_say(join_all(configs), Code::kRemoteError, ghost.name() + " went away");
+  EXPECT_TRUE(ends_within(address_of(id), kStrangers));
+}
+
+// Latecomers are told as long as the ranks were ready to wait, which was not long.
+TEST(EndTest, AFailedRendezvousStaysNoLongerThanItsRanksWaited) {
+  const UniqueIdBytes id = loopback_id();
+  BootstrapConfig config = loopback_config(2, 0, id);
+  config.deadline_ns = monotonic_clock().now_ns() + kSecond / 4;
+  expect_all_say(join_all({config}), Code::kTimeout, "rank 1 did not come");
+  EXPECT_TRUE(ends_within(address_of(id), kStrangers));
+}
+
+TEST(EndTest, AFailedRendezvousGivesItsPortToTheNextOne) {
+  const std::string place = format_address(taken_port().address);  // free again
+  const std::atomic<bool> aborted{true};
+  auto configs = configs_for(3, {});
+  for (BootstrapConfig& config : configs) config.communicator_id = place;
+  BootstrapConfig wrong = configs[1];
+  wrong.nranks = 4;
+  expect_all_say(join_all({configs[0], wrong}), Code::kInvalidArgument, "says that there are 4 ranks");
+  // The others count their communicators, too.
+  for (const size_t rank : {1, 2}) {
+    BootstrapConfig config = configs[rank];
+    config.abort = &aborted;
+    EXPECT_FALSE(Bootstrap::join(config).ok());
+  }
+  EXPECT_EQ(all_of(join_all(configs)).size(), 3u);
+}
+
 // The process that holds the rendezvous, as a child: fails as soon as it is told to, and is gone at once.
 class Holder {
  public:

@@ -83,6 +83,7 @@ void RendezvousServer::read_request(Guest& guest, int64_t now) {
   guest.own = request.value().process == process_token();
   guest.stage = Stage::kWaiting;
   guest.since_ns = now;
+  patience_ns_ = std::max(patience_ns_, request.value().time_left_ns > 0 ? request.value().time_left_ns : kNever);
   if (request.value().time_left_ns > 0)
     ranks_deadline_ns_ = std::min(ranks_deadline_ns_, now + std::min(request.value().time_left_ns, kNever / 2 - now));
   board_.arrive(request.value(), guest.from, guest.own);
@@ -93,8 +94,7 @@ void RendezvousServer::watch_waiting(Guest& guest) {
   std::array<std::byte, 16> buffer;
   const Result<size_t> got = receive_bytes(guest.socket.get(), buffer);
   if (got.ok() && got.value() == 0) return;
-  guest.stage = Stage::kGone;
-  board_.leave(guest.rank);
+  gone(guest);
 }
 
 // A rank that connects to its neighbours says once how it went. One that ends without a word has died, and its story
@@ -133,7 +133,7 @@ void RendezvousServer::write(Guest& guest) {
   if (guest.last) end_sending(guest.socket.get());  // until the rank has read it and ends the connection
 }
 
-// A rank to which nothing can be sent.
+// A rank that has ended, or to which nothing can be sent.
 void RendezvousServer::gone(Guest& guest) {
   if (std::find(answered_.begin(), answered_.end(), guest.rank) == answered_.end()) answered_.push_back(guest.rank);
   if (!guest.is(Stage::kLeaving)) board_.leave(guest.rank);

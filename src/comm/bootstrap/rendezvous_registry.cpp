@@ -21,8 +21,19 @@ class Registry {
       const MutexLock lock(mutex_);
       entries.swap(entries_);
     }
-    for (Entry& entry : entries) entry.server->stop();  // all say their farewells at the same time
-    for (Entry& entry : entries) entry.thread.join();
+    end(entries);
+  }
+
+  void end_failed() {
+    std::list<Entry> failed;
+    {
+      const MutexLock lock(mutex_);
+      for (auto entry = entries_.begin(); entry != entries_.end();) {
+        const auto at = entry++;
+        if (at->server->failed()) failed.splice(failed.end(), entries_, at);
+      }
+    }
+    end(failed);
   }
 
   Status add(std::unique_ptr<RendezvousServer> server) {
@@ -55,6 +66,11 @@ class Registry {
     Thread thread;
     std::atomic<bool> done{false};
   };
+
+  static void end(std::list<Entry>& entries) {
+    for (Entry& entry : entries) entry.server->stop();  // all say their farewells at the same time
+    for (Entry& entry : entries) entry.thread.join();
+  }
 
   void reap() TRESTLE_REQUIRES(mutex_) {
     for (auto entry = entries_.begin(); entry != entries_.end();) {
@@ -90,6 +106,10 @@ Status start_rendezvous(Listener listener, const RendezvousOptions& options) {
   auto server = std::make_unique<RendezvousServer>(std::move(listener), options);
   if (!server->opened()) return Error{Code::kSystemError, "no descriptor is left for the rendezvous"};
   return registry().add(std::move(server));
+}
+
+void end_failed_rendezvous() {
+  registry().end_failed();
 }
 
 size_t running_rendezvous() {

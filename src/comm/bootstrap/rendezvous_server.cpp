@@ -14,8 +14,9 @@ namespace {
 
 constexpr int64_t kMs = 1'000'000;
 // How long a failed rendezvous stays to tell those who come late, and one that succeeded waits for reports beyond the
-// ranks' own deadline.
-constexpr int64_t kStayNs = 60'000 * kMs;
+// ranks' own deadline: as long as the ranks were ready to wait for each other, within these.
+constexpr int64_t kLeastStayNs = 1'000 * kMs;
+constexpr int64_t kMostStayNs = 60'000 * kMs;
 // How long a failing process waits at most for those who are at its door.
 constexpr int64_t kFarewellNs = 900 * kMs;
 
@@ -29,6 +30,10 @@ RendezvousServer::RendezvousServer(Listener listener, const RendezvousOptions& o
 bool RendezvousServer::opened() const {
   const MutexLock lock(wake_mutex_);
   return static_cast<bool>(wake_);
+}
+
+int64_t RendezvousServer::stay_ns() const {
+  return std::clamp(patience_ns_, kLeastStayNs, kMostStayNs);
 }
 
 void RendezvousServer::stop() {
@@ -79,6 +84,7 @@ void RendezvousServer::decide(int64_t now) {
   do {  // a rank to which nothing can be sent is a failure too
     failed = board_.failed();
     if (failed && failed_at_ns_ == kNever) failed_at_ns_ = now;
+    failed_.store(failed);
     if (board_.decided()) answer_all(now);
   } while (failed != board_.failed());
 }
@@ -90,11 +96,12 @@ short RendezvousServer::events_of(const Guest& guest) {
 
 int RendezvousServer::timeout_ms(int64_t now) const {
   int64_t due = std::min(options_.deadline_ns, ranks_deadline_ns_);
-  if (board_.decided()) due = failed_at_ns_ == kNever ? kNever : failed_at_ns_ + kStayNs;
+  if (board_.decided()) due = failed_at_ns_ == kNever ? kNever : failed_at_ns_ + stay_ns();
   for (const Guest& guest : guests_) {
     const bool own_waits = guest.own && board_.failed() && !guest.last;
     if (own_waits) due = std::min(due, failed_at_ns_ + kFarewellNs);
-    if (guest.is(Stage::kConnecting) && ranks_deadline_ns_ != kNever) due = std::min(due, ranks_deadline_ns_ + kStayNs);
+    if (guest.is(Stage::kConnecting) && ranks_deadline_ns_ != kNever)
+      due = std::min(due, ranks_deadline_ns_ + stay_ns());
     if (!guest.is(Stage::kWaiting) && !guest.is(Stage::kConnecting))
       due = std::min(due, guest.since_ns + options_.handshake_timeout_ns);
   }
@@ -110,7 +117,7 @@ bool RendezvousServer::finished(int64_t now) const {
   if (all_told && all_gone) return true;
   // Nobody came at all: there is nobody to tell. Otherwise a failure stays for those who come late.
   if (board_.failed() && board_.nranks() == 0) return true;
-  return board_.failed() && now >= failed_at_ns_ + kStayNs && all_gone;
+  return board_.failed() && now >= failed_at_ns_ + stay_ns() && all_gone;
 }
 
 void RendezvousServer::accept_guests(int64_t now) {
@@ -163,7 +170,7 @@ void RendezvousServer::drop_late(int64_t now) {
   for (Guest& guest : guests_) {
     if (guest.is(Stage::kWaiting) || guest.is(Stage::kGone)) continue;
     if (guest.is(Stage::kConnecting)) {
-      if (ranks_deadline_ns_ != kNever && now >= ranks_deadline_ns_ + kStayNs) guest.stage = Stage::kGone;
+      if (ranks_deadline_ns_ != kNever && now >= ranks_deadline_ns_ + stay_ns()) guest.stage = Stage::kGone;
       continue;
     }
     if (now - guest.since_ns < options_.handshake_timeout_ns) continue;

@@ -3,7 +3,8 @@
 // the only one that everybody is connected with.
 //
 // start_rendezvous() makes a thread that the process's registry owns: it ends when all ranks have reported, when its
-// time is over, or when the process ends (a forked child does not have it). Everything else is private to that thread.
+// time is over, or when the process ends (a forked child does not have it). One that has failed stays for ranks that
+// come late, as long as the ranks were ready to wait and a minute at most. Everything else is private to that thread.
 // A failure is told to all who are connected or in the listening queue before a rank of this process hears of it, and
 // before the process ends in order; neither waits longer than a second for that.
 //
@@ -31,6 +32,10 @@ struct RendezvousOptions {
 };
 
 Status start_rendezvous(Listener listener, const RendezvousOptions& options);
+
+// Ends those of this process that have failed: who makes a new one needs their port more than latecomers need the
+// reason.
+void end_failed_rendezvous();
 
 // Servers of this process whose threads have not ended; for tests.
 size_t running_rendezvous();

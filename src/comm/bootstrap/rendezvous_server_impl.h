@@ -1,7 +1,8 @@
 // RendezvousServer: the loop behind start_rendezvous(). Private to rendezvous_server.cpp, rendezvous_guest.cpp and
 // rendezvous_registry.cpp.
 //
-// Owned by the registry; run() on a thread of its own, stop() from any other, all else private to that thread.
+// Owned by the registry; run() on a thread of its own, stop() and failed() from any other, all else private to that
+// thread.
 #pragma once
 
 #include <atomic>
@@ -23,6 +24,7 @@ class RendezvousServer {
 
   void run();
   void stop();
+  bool failed() const { return failed_.load(); }  // it stays for those who come late only
 
  private:
   // kHandshake -> kRequest -> kWaiting (for the other ranks) -> kConnecting (with its neighbours) -> kLeaving -> kGone
@@ -54,6 +56,7 @@ class RendezvousServer {
   void drop_late(int64_t now);
   void say_farewell();
   int timeout_ms(int64_t now) const;
+  int64_t stay_ns() const;
   bool finished(int64_t now) const;
   std::string refusals() const;
   static short events_of(const Guest& guest);
@@ -75,6 +78,7 @@ class RendezvousServer {
   mutable Mutex wake_mutex_;
   UniqueFd wake_ TRESTLE_GUARDED_BY(wake_mutex_);  // until run() ends
   std::atomic<bool> stopped_{false};
+  std::atomic<bool> failed_{false};
   std::list<Guest> guests_;
   RendezvousBoard board_;
   OncePerKey refused_once_;
@@ -83,8 +87,9 @@ class RendezvousServer {
   size_t secret_refusals_ = 0;
   std::vector<std::string> secret_refused_;  // hosts and claimed ranks, each once
   int64_t ranks_deadline_ns_ = kNever;       // the earliest moment at which a waiting rank gives up
+  int64_t patience_ns_ = 0;                  // the longest time that a rank had when it came
   int64_t failed_at_ns_ = kNever;
-  std::vector<int32_t> answered_;
+  std::vector<int32_t> answered_;  // or gone: nobody waits for these any more
 };
 
 }  // namespace trestle

@@ -81,6 +81,7 @@ Status serve(const Root& root, const BootstrapConfig& config, bool loopback, con
       if (listener.ok()) return start_rendezvous(std::move(listener).value(), options);
       last = listener.error();
     }
+    end_failed_rendezvous();
     const bool over = monotonic_clock().now_ns() >= give_up;
     const Status paused = over ? Status() : pause_before(20'000'000, limit);
     if (!paused.ok() && paused.error().code != Code::kTimeout) return paused.error();
