@@ -56,11 +56,12 @@ bool Lane::finalize(trestleComm_t comm) {
   return poll_until_made(comm, "CommFinalize");
 }
 
-// Destroy waits for this rank's work: what is in flight is verified behind it.
+// Destroy waits for this rank's work: what is in flight is verified behind it, where nothing can have failed. Destroy
+// does not tell.
 bool Lane::do_drop(const Action& action) {
   trestleComm_t& comm = comms_[static_cast<size_t>(action.comm)];
   if (comm == nullptr) return true;
-  if (action.variant && !settle_comm(action.comm)) return false;
+  if ((action.variant || fails_others(plan_.fault.kind)) && !settle_comm(action.comm)) return false;
   if (action.comm % 2 == 0 && !finalize(comm)) return false;
   if (!good(trestleCommDestroy(comm), "CommDestroy")) return false;
   comm = nullptr;

@@ -18,26 +18,30 @@ namespace {
 
 const Error kStory{Code::kSystemError, "rank 7 has no memory"};
 
-// Rank 0 of two, on a thread of its own; what its meeting place tells of a failure is the test's choice.
+// Rank 0 of two, on a thread of its own; what its meeting place tells of a failure is the test's choice, and what it
+// says when it is stopped.
 class RankZero {
  public:
-  explicit RankZero(const Listener& neighbour) {
+  explicit RankZero(const Listener& neighbour, Error story = kStory, std::function<Error()> on_abort = {})
+      : story_(std::move(story)) {
     meeting_.secret.assign(32, std::byte{5});
     meeting_.listener = taken_port();
     meeting_.addresses = {format_address(neighbour.address)};
     meeting_.failure = [this]() -> Status {
-      if (failed_.load()) return kStory;
+      if (failed_.load()) return story_;
       return {};
     };
     address_ = meeting_.listener.address;
-    thread_ = std::thread([this] {
-      const BootstrapConfig config = loopback_config(2, 0, {});
-      result_.emplace(connect_neighbours(config, meeting_, {config.deadline_ns, nullptr}));
+    thread_ = std::thread([this, on_abort] {
+      BootstrapConfig config = loopback_config(2, 0, {});
+      config.on_abort = on_abort;
+      result_.emplace(connect_neighbours(config, meeting_, {config.deadline_ns, &stopped_}));
     });
   }
   Credentials of_neighbour() const { return {std::vector<std::byte>(32, std::byte{5}), JobId{}, 1}; }
   const SocketAddress& address() const { return address_; }
   void hear_of_failure() { failed_.store(true); }
+  void stop() { stopped_.store(true); }
   Result<Neighbours>& result() {
     thread_.join();
     return *result_;
@@ -46,7 +50,9 @@ class RankZero {
  private:
   Meeting meeting_;
   SocketAddress address_;
+  const Error story_;
   std::atomic<bool> failed_{false};
+  std::atomic<bool> stopped_{false};
   std::optional<Result<Neighbours>> result_;
   std::thread thread_;
 };
@@ -79,6 +85,22 @@ UniqueFd proved_to(const RankZero& rank, Handshake& handshake) {
   return socket;
 }
 
+// What a neighbour that counts on rank 0 hears from it after `event`.
+Error told_to_neighbour(RankZero& rank, const std::function<void()>& event) {
+  Handshake handshake(Role::kInitiator, Purpose::kControl, rank.of_neighbour(), 0);
+  UniqueFd in = proved_to(rank, handshake);
+  event();
+  EXPECT_FALSE(rank.result().ok());
+  EXPECT_TRUE(authenticate(in.get(), handshake, {}).ok());
+  ControlLink link(0, std::move(in), kMaxSentence * 2);
+  std::vector<ControlFrame> frames;
+  std::string reason;
+  while (link.read(frames, reason) == ControlLink::Reading::kOpen) {
+  }
+  if (frames.size() != 1 || frames.front().kind != ControlKind::kError) return {Code::kInternalError, "no story"};
+  return decode_story(frames.front().payload, 2)->error;
+}
+
 // It has proved itself and hears of a failure before it has read the proof of rank 0, which must not be ready with it.
 TEST(NeighboursTest, ARankThatGivesUpBeforeItHasReadTheProofIsNotCountedOn) {
   const Listener listener = taken_port();
@@ -97,19 +119,25 @@ TEST(NeighboursTest, ARankThatGivesUpBeforeItHasReadTheProofIsNotCountedOn) {
 TEST(NeighboursTest, WhoGivesUpSaysWhyToRanksThatMayCountOnIt) {
   const Listener listener = taken_port();
   RankZero rank(listener);
-  Handshake handshake(Role::kInitiator, Purpose::kControl, rank.of_neighbour(), 0);
-  UniqueFd in = proved_to(rank, handshake);
-  rank.hear_of_failure();
-  EXPECT_FALSE(rank.result().ok());
-  ASSERT_TRUE(authenticate(in.get(), handshake, {}).ok());
-  ControlLink link(0, std::move(in), kMaxSentence * 2);
-  std::vector<ControlFrame> frames;
-  std::string reason;
-  while (link.read(frames, reason) == ControlLink::Reading::kOpen) {
-  }
-  ASSERT_EQ(frames.size(), 1u);
-  EXPECT_EQ(frames.front().kind, ControlKind::kError);
-  EXPECT_EQ(decode_story(frames.front().payload, 2)->error.message, kStory.message);
+  const Error told = told_to_neighbour(rank, [&] { rank.hear_of_failure(); });
+  EXPECT_EQ(told.message, kStory.message);
+}
+
+TEST(NeighboursTest, WhoHearsOfAnothersAbortDoesNotCallItItsOwn) {
+  const Listener listener = taken_port();
+  const Error story{Code::kAborted, "rank 7 aborted the communicator"};
+  RankZero rank(listener, story);
+  const Error told = told_to_neighbour(rank, [&] { rank.hear_of_failure(); });
+  EXPECT_EQ(told.message, story.message);
+}
+
+// As by the failure of the communicator that is split.
+TEST(NeighboursTest, WhoIsStoppedBecauseOfAnotherRankNamesThatOne) {
+  const Listener listener = taken_port();
+  RankZero rank(listener, kStory, [] { return kStory; });
+  const Error told = told_to_neighbour(rank, [&] { rank.stop(); });
+  EXPECT_EQ(told.code, kStory.code);
+  EXPECT_EQ(told.message, kStory.message);
 }
 
 // What one honest end of such a connection once said.
