@@ -55,6 +55,7 @@ class MeshPoller;
 class StopFlags;
 struct Question;
 struct Answer;
+struct Elsewhere;
 struct JoinReport;
 
 // How long an orderly end waits for its goodbye to leave this machine.
@@ -70,6 +71,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   static Result<std::vector<std::shared_ptr<Communicator>>> create_all(int32_t nranks,
                                                                        const CommunicatorSettings& settings);
   ~Communicator();
+  // That rank's, if it lives in this process.
+  static std::shared_ptr<Communicator> find(const Elsewhere& place);
 
   // Splits are counted in the order of the calls, which is the same on all ranks.
   uint64_t split_number();
@@ -177,7 +180,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
                                                   const SplitWait& wait);
   Result<std::shared_ptr<Communicator>> make_part(const SplitCall& call, Door& door, const SplitWait& wait);
   Error blame_for_making(int32_t awaited, const Error& own, const SplitWait& wait);
-  Error failure_of_making(const Error& own);
+  Error failure_of_making(const Error& own, const SplitWait& wait);
   void tell_end_of_making(const std::vector<int32_t>& members, uint64_t number, const JoinReport& report);
   void hear_end_of_making(const std::string& letter);
 
@@ -187,6 +190,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::string late_text(int64_t timeout_ns, const std::string& call) const;
   Answer answer_for_operation(const Question& question);
   Answer answer_for_call(const OperationKey& key);
+  // What an operation waits for on its stream.
+  void tell_head(Stream& stream, const OperationKey& key, Answer& answer);
   void tell_where(const Standing& standing, Answer& answer);
   bool waits_in(const OperationKey& key);
   std::optional<OperationKey> open_call();

@@ -254,7 +254,7 @@ Result<std::shared_ptr<Communicator>> Communicator::join_part(const SplitCall& c
     door.meeting.addresses.push_back(addresses[static_cast<size_t>((door.me + (int64_t{1} << k)) % door.size())]);
   }
   Result<std::shared_ptr<Communicator>> made = make_part(call, door, wait);
-  if (!made.ok()) return failure_of_making(made.error());
+  if (!made.ok()) return failure_of_making(made.error(), wait);
   return made;
 }
 
@@ -336,13 +336,15 @@ Error Communicator::blame_for_making(int32_t awaited, const Error& own, const Sp
 }
 
 // A rank that dies or stands still while the new communicator is made fails this one, whose other ranks hear of it by
-// the number that they know. What is wrong with the new one alone leaves this one as it is.
-Error Communicator::failure_of_making(const Error& own) {
-  if (own.code == Code::kRemoteError || own.code == Code::kTimeout) {
+// the number that they know. What is wrong with the new one alone leaves this one as it is; a rank that aborts the new
+// one may be about to abort this one, too.
+Error Communicator::failure_of_making(const Error& own, const SplitWait& wait) {
+  const bool is_lost = own.code == Code::kRemoteError || own.code == Code::kTimeout;
+  if (is_lost || (own.code == Code::kAborted && !wait.stop)) {
     const int64_t until = monotonic_clock().now_ns() + kCauseNs;
-    Progress::process().wait([&] { return engine_->failed() || closed_ || monotonic_clock().now_ns() >= until; },
-                             [this] { return engine_; });
-    if (!closed_) engine_->fail(own);
+    const auto over = [&] { return closed_ || (!is_lost && wait.stop) || monotonic_clock().now_ns() >= until; };
+    Progress::process().wait([&] { return engine_->failed() || over(); }, [this] { return engine_; });
+    if (is_lost && !closed_) engine_->fail(own);
   }
   return engine_->failed() ? *failure() : own;
 }

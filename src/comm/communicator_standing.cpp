@@ -6,6 +6,7 @@
 #include "comm/communicator.h"
 #include "comm/mesh_poller.h"
 #include "comm/mesh_sequence.h"
+#include "comm/process_exit.h"
 
 namespace trestle {
 
@@ -14,8 +15,16 @@ Answer Communicator::answer(const Question& question) {
   Answer answer = question.operation.kind == CallKind::kOperation ? answer_for_operation(question)
                                                                   : answer_for_call(question.operation);
   answer.id = question.id;
-  if (answer.awaited >= 0) answer.awaited_name = names_[answer.awaited];
+  if (answer.awaited >= 0 && !answer.elsewhere) answer.awaited_name = names_[answer.awaited];
   return answer;
+}
+
+std::shared_ptr<Communicator> Communicator::find(const Elsewhere& place) {
+  const auto all = living_communicators();
+  const auto found = std::find_if(all.begin(), all.end(), [&place](const auto& one) {
+    return one->job_ == place.communicator && one->rank_ == place.rank;
+  });
+  return found == all.end() ? nullptr : *found;
 }
 
 Answer Communicator::answer_for_operation(const Question& question) {
@@ -43,7 +52,24 @@ Answer Communicator::answer_for_operation(const Question& question) {
     answer.state = called ? Answer::State::kDone : Answer::State::kNotCalled;
   }
   tell_where(standing, answer);
+  if (standing.stream != nullptr) tell_head(*standing.stream, key, answer);
   return answer;
+}
+
+void Communicator::tell_head(Stream& stream, const OperationKey& key, Answer& answer) {
+  const Stream::Head head = stream.head();
+  if (head.engine == nullptr || (head.engine == engine_ && head.operation == key)) return;
+  const auto all = living_communicators();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one->engine_ == head.engine; });
+  if (found == all.end()) return;
+  const Standing standing = head.engine->standing(head.operation);
+  if (!standing.in || standing.awaited < 0) return;
+  answer.in = standing.in;
+  answer.awaited = standing.awaited;
+  answer.description = standing.description;
+  if (head.engine == engine_) return;
+  answer.elsewhere = Elsewhere{(*found)->job_, (*found)->rank_};
+  answer.awaited_name = (*found)->names_[static_cast<size_t>(standing.awaited)];
 }
 
 // What this rank is in: an operation, else a call that waits over the mesh, else nothing.

@@ -1,9 +1,11 @@
 #include "comm/inquiry.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "comm/bootstrap/byte_text.h"
+#include "comm/bootstrap/rendezvous_message.h"
 #include "comm/letter_kind.h"
 #include "transport/transport.h"
 
@@ -30,6 +32,28 @@ OperationKey take_key(ByteReader& in) {
   return key;
 }
 
+void put(ByteWriter& out, const std::optional<Elsewhere>& elsewhere) {
+  out.integer(static_cast<uint8_t>(elsewhere.has_value()));
+  const Elsewhere place = elsewhere.value_or(Elsewhere{});
+  out.raw(std::string_view(reinterpret_cast<const char*>(place.communicator.data()), place.communicator.size()));
+  out.integer(place.rank);
+}
+
+std::optional<Elsewhere> take_elsewhere(ByteReader& in) {
+  const bool is_there = in.integer<uint8_t>() != 0;
+  Elsewhere place;
+  const std::string_view job = in.raw(place.communicator.size());
+  if (job.size() == place.communicator.size()) std::memcpy(place.communicator.data(), job.data(), job.size());
+  place.rank = in.integer<int32_t>();
+  return is_there ? std::optional(place) : std::nullopt;
+}
+
+// " (host a, pid 12)" of "rank 3 (host a, pid 12)"; "": not known.
+std::string_view process_of(const std::string& name) {
+  const size_t at = name.find(" (");
+  return at == std::string::npos ? std::string_view() : std::string_view(name).substr(at);
+}
+
 bool is_sane(const OperationKey& key, int32_t ranks) {
   return key.peer >= -1 && key.peer < ranks && key.kind <= CallKind::kCreation;
 }
@@ -54,6 +78,7 @@ std::string encode(const Question& question) {
   ByteWriter out;
   out.integer(static_cast<uint8_t>(LetterKind::kQuestion)).integer(question.id).integer(question.whose);
   put(out, question.operation);
+  put(out, question.elsewhere);
   return out.take();
 }
 
@@ -64,6 +89,7 @@ std::string encode(const Answer& answer) {
   put(out, answer.in.value_or(OperationKey{}));
   out.integer(answer.awaited).text(std::string_view(answer.description).substr(0, kMostDescription));
   out.text(std::string_view(answer.awaited_name).substr(0, kMostDescription));
+  put(out, answer.elsewhere);
   return out.take();
 }
 
@@ -80,6 +106,8 @@ std::optional<Question> decode_question(const std::string& letter, int32_t ranks
   question.id = in.integer<uint32_t>();
   question.whose = in.integer<int32_t>();
   question.operation = take_key(in);
+  question.elsewhere = take_elsewhere(in);
+  if (question.elsewhere) ranks = kMostRanks;
   const bool sane = in.at_end() && question.whose >= 0 && question.whose < ranks && is_sane(question.operation, ranks);
   return sane ? std::optional(question) : std::nullopt;
 }
@@ -96,6 +124,8 @@ std::optional<Answer> decode_answer(const std::string& letter, int32_t ranks) {
   answer.awaited = in.integer<int32_t>();
   answer.description = in.text(kMostDescription);
   answer.awaited_name = in.text(kMostDescription);
+  answer.elsewhere = take_elsewhere(in);
+  if (answer.elsewhere) ranks = kMostRanks;
   if (!in.at_end() || state > static_cast<uint8_t>(Answer::State::kDone)) return {};
   if (answer.awaited < -1 || answer.awaited >= ranks || !is_sane(key, ranks)) return {};
   answer.state = static_cast<Answer::State>(state);
@@ -103,13 +133,17 @@ std::optional<Answer> decode_answer(const std::string& letter, int32_t ranks) {
   return answer;
 }
 
-Inquiry::Letter Inquiry::ask(int32_t rank, const OperationKey& operation, int32_t whose, int64_t now_ns) {
-  asked_.push_back(rank);
+Inquiry::Letter Inquiry::ask(const Asked& one, const OperationKey& operation, int32_t whose, int64_t now_ns) {
+  asked_.push_back(one);
   asked_about_ = operation;
   asked_for_ = whose;
   asked_ns_ = now_ns;
   answer_due_ns_ = std::min(now_ns + patience_ns_, end_ns_);
-  return {rank, {++id_, operation, whose}};
+  return {one.rank, {++id_, operation, whose, one.elsewhere}};
+}
+
+bool Inquiry::was_asked(const Asked& one) const {
+  return std::find(asked_.begin(), asked_.end(), one) != asked_.end();
 }
 
 Inquiry::Letter Inquiry::begin(const Overdue& overdue, int64_t now_ns) {
@@ -132,12 +166,13 @@ Inquiry::Letter Inquiry::start(const Overdue& overdue, int64_t now_ns) {
   // A rank that has no mesh yet cannot answer. It knows whom it misses and says so soon.
   if (overdue.operation.kind == CallKind::kCreation) patience_ns_ = kMostPatienceNs;
   end_ns_ = now_ns + 2 * patience_ns_;
-  return ask(overdue.awaited, overdue.operation, rank_, now_ns);
+  return ask({overdue.awaited, {}}, overdue.operation, rank_, now_ns);
 }
 
 std::optional<Inquiry::Letter> Inquiry::answered(int32_t from, const Answer& answer, int64_t now_ns) {
   const MutexLock lock(mutex_);
-  if (!overdue_ || concluded_ || answer.id != id_ || from != asked_.back()) return {};
+  if (!overdue_ || concluded_ || answer.id != id_ || from != asked_.back().rank) return {};
+  if (answer.elsewhere) return go_on_elsewhere(from, answer, now_ns);
   if (answer.awaited >= 0 && !answer.awaited_name.empty()) {
     std::string& name = names_[static_cast<size_t>(answer.awaited)];
     if (name == rank_text(answer.awaited)) name = answer.awaited_name;
@@ -145,12 +180,30 @@ std::optional<Inquiry::Letter> Inquiry::answered(int32_t from, const Answer& ans
   // Who is in an operation of its own and awaits somebody is not where the chain ends, unless it closes a circle.
   if (!answer.in || answer.awaited < 0 || answer.awaited == from) {
     conclude(end_of_chain(from, answer));
-  } else if (answer.awaited == rank_ || std::find(asked_.begin(), asked_.end(), answer.awaited) != asked_.end()) {
+  } else if (answer.awaited == rank_ || was_asked({answer.awaited, {}})) {
     conclude(circle(answer.awaited) + ": " + end_of_chain(from, answer));
   } else {
-    return ask(answer.awaited, *answer.in, from, now_ns);
+    return ask({answer.awaited, {}}, *answer.in, from, now_ns);
   }
   return {};
+}
+
+// Numbers there are of that communicator; only the process is known here.
+std::optional<Inquiry::Letter> Inquiry::go_on_elsewhere(int32_t from, const Answer& answer, int64_t now_ns) {
+  const int32_t to = answer.in && answer.awaited >= 0 ? rank_of_process(answer.awaited_name) : -1;
+  const Asked next{to, Elsewhere{answer.elsewhere->communicator, answer.awaited}};
+  if (to >= 0 && !was_asked(next)) return ask(next, *answer.in, answer.elsewhere->rank, now_ns);
+  conclude(end_of_chain(from, answer));
+  return {};
+}
+
+// One of those that live in the process of a rank of another communicator; -1: none.
+int32_t Inquiry::rank_of_process(const std::string& name) const {
+  const std::string_view process = process_of(name);
+  for (size_t r = 0; r < names_.size() && !process.empty(); ++r) {
+    if (process_of(names_[r]) == process) return static_cast<int32_t>(r);
+  }
+  return -1;
 }
 
 bool Inquiry::open() const {
@@ -169,9 +222,9 @@ std::optional<Inquiry::Verdict> Inquiry::take_verdict(int64_t now_ns) {
   if (!overdue_ || (!concluded_ && now_ns < answer_due_ns_)) return {};
   Verdict verdict;
   verdict.operation = overdue_->operation;
-  verdict.culprit = concluded_ ? culprit_ : names_[static_cast<size_t>(asked_.back())];
+  verdict.culprit = concluded_ ? culprit_ : names_[static_cast<size_t>(asked_.back().rank)];
   if (!concluded_) {
-    verdict.silent = asked_.back();
+    verdict.silent = asked_.back().rank;
     verdict.silent_ns = now_ns - asked_ns_;
   }
   verdict.rest = "; " + overdue_->sentence + chain();
@@ -194,12 +247,12 @@ void Inquiry::conclude(std::string culprit) {
 // "; rank 3 awaits rank 2, that one rank 1"
 std::string Inquiry::chain() const {
   if (asked_.size() < 2) return "";
-  std::string text = "; " + rank_text(asked_[0]) + " awaits " + rank_text(asked_[1]);
+  std::string text = "; " + rank_text(asked_[0].rank) + " awaits " + rank_text(asked_[1].rank);
   const size_t last = asked_.size() - 1;
   for (size_t i = 2; i < asked_.size(); ++i) {
     if (i >= kNamedLinks && i < last) continue;
     if (i > kNamedLinks) text += ", and so on over " + std::to_string(i - kNamedLinks) + " more";
-    text += ", that one " + rank_text(asked_[i]);
+    text += ", that one " + rank_text(asked_[i].rank);
   }
   return text;
 }
@@ -208,8 +261,9 @@ std::string Inquiry::chain() const {
 std::string Inquiry::circle(int32_t from) const {
   std::vector<int32_t> ring;
   if (from == rank_) ring.push_back(rank_);
-  const auto begin = from == rank_ ? asked_.begin() : std::find(asked_.begin(), asked_.end(), from);
-  ring.insert(ring.end(), begin, asked_.end());
+  const auto is_first = [from](const Asked& one) { return one.rank == from; };
+  auto at = from == rank_ ? asked_.begin() : std::find_if(asked_.begin(), asked_.end(), is_first);
+  for (; at != asked_.end(); ++at) ring.push_back(at->rank);
   std::string text = "ranks";
   for (size_t i = 0; i < ring.size(); ++i) {
     const bool last = i + 1 == ring.size();
@@ -221,10 +275,12 @@ std::string Inquiry::circle(int32_t from) const {
 std::string Inquiry::end_of_chain(int32_t rank, const Answer& answer) const {
   const std::string name = names_[static_cast<size_t>(rank)];
   const bool message = asked_about_.peer >= 0;
-  const std::string call = message ? std::string("the ") + (asked_about_.sending ? "Recv" : "Send") + " that matches " +
-                                         text_of(asked_about_) + " of rank " + std::to_string(asked_for_)
-                                   : text_of(asked_about_);
-  const std::string busy = answer.in ? "; it is in " + answer.description : "";
+  std::string call = message ? std::string("the ") + (asked_about_.sending ? "Recv" : "Send") + " that matches " +
+                                   text_of(asked_about_) + " of rank " + std::to_string(asked_for_)
+                             : text_of(asked_about_);
+  if (asked_.back().elsewhere) call += " of another communicator";
+  const std::string busy =
+      answer.in ? "; it is in " + answer.description + (answer.elsewhere ? " of another communicator" : "") : "";
   switch (answer.state) {
     case Answer::State::kNotCalled: {
       if (asked_about_.kind != CallKind::kOperation) return name + " has not called " + call + busy;

@@ -1,5 +1,7 @@
 // Inquiry: when a deadline has passed, which rank is to blame? The awaited rank may itself await another one (in a ring
 // every rank awaits its neighbour), so it is asked what it waits for, then that one, until a rank has no such excuse.
+// Where a call is held up behind one of another communicator, on the same stream, the question goes on about that one,
+// over this communicator's mesh: to a rank of the process that is awaited there, as its name tells.
 //
 // A state machine without I/O or clock: it says whom to ask next, is told the answers, and ends with a sentence. Owned
 // by the communicator's MeshPoller; any thread (its own mutex, under which nothing is called). One inquiry at a time.
@@ -17,15 +19,24 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "comm/bootstrap/unique_id.h"
 #include "engine/overdue.h"
 
 namespace trestle {
+
+// A rank of a communicator that is not the one whose ranks ask: calls of several may share a stream.
+struct Elsewhere {
+  JobId communicator{};
+  int32_t rank = 0;
+  bool operator==(const Elsewhere&) const = default;
+};
 
 // "Where does this call stand at your place?", to the rank that `whose` awaits.
 struct Question {
   uint32_t id = 0;         // comes back in the answer
   OperationKey operation;  // as `whose` calls it
   int32_t whose = 0;
+  std::optional<Elsewhere> elsewhere;  // the rank that is asked, where the call is of that communicator
 };
 
 struct Answer {
@@ -33,10 +44,11 @@ struct Answer {
   uint32_t id = 0;
   State state = State::kNotCalled;
   uint64_t calls = 0;  // made so far, of the operation's kind (collectives, or messages of that pair and direction)
-  std::optional<OperationKey> in;  // what the rank is in: that call, or the oldest of others
-  int32_t awaited = -1;            // by `in`
-  std::string description;         // of `in`; cut at kMostDescription
-  std::string awaited_name;        // of `awaited`: who asks may not know it yet; cut at kMostDescription
+  std::optional<OperationKey> in;      // what the rank is in: that call, or the oldest of others
+  int32_t awaited = -1;                // by `in`
+  std::string description;             // of `in`; cut at kMostDescription
+  std::string awaited_name;            // of `awaited`: who asks may not know it yet; cut at kMostDescription
+  std::optional<Elsewhere> elsewhere;  // the rank that answers, where `in` and `awaited` are of that communicator
 };
 inline constexpr size_t kMostDescription = 512;
 
@@ -86,16 +98,25 @@ class Inquiry {
   std::string end_of_chain(int32_t rank, const Answer& answer) const TRESTLE_REQUIRES(mutex_);
   std::string circle(int32_t from) const TRESTLE_REQUIRES(mutex_);
   void conclude(std::string culprit) TRESTLE_REQUIRES(mutex_);
-  Letter ask(int32_t rank, const OperationKey& operation, int32_t whose, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  // Whose answer is awaited, or was.
+  struct Asked {
+    int32_t rank = 0;
+    std::optional<Elsewhere> elsewhere;
+    bool operator==(const Asked&) const = default;
+  };
+  bool was_asked(const Asked& one) const TRESTLE_REQUIRES(mutex_);
+  Letter ask(const Asked& one, const OperationKey& operation, int32_t whose, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  std::optional<Letter> go_on_elsewhere(int32_t from, const Answer& answer, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  int32_t rank_of_process(const std::string& name) const TRESTLE_REQUIRES(mutex_);
 
   const int32_t rank_;
   mutable Mutex mutex_;
   std::vector<std::string> names_ TRESTLE_GUARDED_BY(mutex_);
   std::optional<Overdue> overdue_ TRESTLE_GUARDED_BY(mutex_);  // while the inquiry is open
   bool concluded_ TRESTLE_GUARDED_BY(mutex_) = false;
-  std::string culprit_ TRESTLE_GUARDED_BY(mutex_);         // the conclusion
-  uint32_t id_ TRESTLE_GUARDED_BY(mutex_) = 0;             // of the latest question
-  std::vector<int32_t> asked_ TRESTLE_GUARDED_BY(mutex_);  // in order; the last one's answer is awaited
+  std::string culprit_ TRESTLE_GUARDED_BY(mutex_);       // the conclusion
+  uint32_t id_ TRESTLE_GUARDED_BY(mutex_) = 0;           // of the latest question
+  std::vector<Asked> asked_ TRESTLE_GUARDED_BY(mutex_);  // in order; the last one's answer is awaited
   OperationKey asked_about_ TRESTLE_GUARDED_BY(mutex_);
   int32_t asked_for_ TRESTLE_GUARDED_BY(mutex_) = 0;
   int64_t asked_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;

@@ -24,13 +24,34 @@ bool MeshPoller::inquire(const Overdue& overdue) {
   const auto letter =
       is_operation ? std::optional(operations_.begin(overdue, now_ns)) : calls_.begin_if_none(overdue, now_ns);
   if (!letter) return false;
-  post(*letter);
+  mesh_->send_letter(overdue.awaited, encode(letter->question));
   Progress::process().due_earlier();  // an answer that does not come is missed
   return true;
 }
 
-void MeshPoller::post(const Inquiry::Letter& letter) {
-  mesh_->send_letter(letter.to, encode(letter.question));
+// The chain may lead back to this rank, where it is in a call of another communicator.
+void MeshPoller::go_on(Inquiry& inquiry, int32_t from, const Answer& answer) {
+  auto next = inquiry.answered(from, answer, monotonic_clock().now_ns());
+  while (next && next->to == rank_) {
+    const auto own = answer_to(next->question);
+    if (!own) return;
+    next = inquiry.answered(rank_, *own, monotonic_clock().now_ns());
+  }
+  if (next) mesh_->send_letter(next->to, encode(next->question));
+}
+
+// Nothing where this rank has left.
+std::optional<Answer> MeshPoller::answer_to(const Question& question) {
+  const MutexLock lock(mutex_);
+  if (communicator_ == nullptr) return std::nullopt;
+  if (!question.elsewhere) return communicator_->answer(question);
+  const std::shared_ptr<Communicator> there = Communicator::find(*question.elsewhere);
+  Answer answer;
+  answer.state = Answer::State::kDone;  // it has left there
+  if (there != nullptr && question.whose < there->ranks()) answer = there->answer(question);
+  answer.id = question.id;
+  if (!answer.elsewhere) answer.elsewhere = question.elsewhere;
+  return answer;
 }
 
 void MeshPoller::poll(int64_t now_ns) {
@@ -79,12 +100,9 @@ void MeshPoller::on_letter(int32_t from, const std::string& text) {
     const MutexLock lock(mutex_);
     if (communicator_ != nullptr) communicator_->hear_end_of_making(text);
   } else if (const auto question = decode_question(text, ranks_)) {
-    const MutexLock lock(mutex_);
-    if (communicator_ != nullptr) mesh_->send_letter(from, encode(communicator_->answer(*question)));
+    if (const auto own = answer_to(*question)) mesh_->send_letter(from, encode(*own));
   } else if (const auto answer = decode_answer(text, ranks_)) {
-    for (Inquiry* inquiry : {&operations_, &calls_}) {
-      if (const auto next = inquiry->answered(from, *answer, monotonic_clock().now_ns())) post(*next);
-    }
+    for (Inquiry* inquiry : {&operations_, &calls_}) go_on(*inquiry, from, *answer);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,8 @@ class MeshPoller : public Pollable, public ControlListener {
 
  private:
   static constexpr uint32_t kFirstIdOfCalls = 1u << 31;
-  void post(const Inquiry::Letter& letter);
+  void go_on(Inquiry& inquiry, int32_t from, const Answer& answer);
+  std::optional<Answer> answer_to(const Question& question);
   void take_verdict(Inquiry& inquiry, int64_t now_ns);
 
   const int32_t rank_;

@@ -94,6 +94,10 @@ void leave_at_exit(const std::shared_ptr<Communicator>& communicator) {
   leavers.get().add(communicator);
 }
 
+std::vector<std::shared_ptr<Communicator>> living_communicators() {
+  return leavers.get().all();
+}
+
 StopAtExit::StopAtExit(std::atomic<bool>& stop) : registration_(leavers.get().makings, stop) {}
 
 void forget_at_exit(const Communicator* communicator) {

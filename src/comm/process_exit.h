@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "comm/stop_flags.h"
 
@@ -19,6 +20,9 @@ class Communicator;
 void leave_at_exit(const std::shared_ptr<Communicator>& communicator);
 // Its goodbye is said.
 void forget_at_exit(const Communicator* communicator);
+
+// Those that were made and not left yet, of this process.
+std::vector<std::shared_ptr<Communicator>> living_communicators();
 
 // While one lives, a communicator is being made: its flag is raised at exit, and the exit waits until the other ranks
 // have been told.

@@ -41,8 +41,9 @@ struct Standing {
   // The operation that this rank is in: the one whose user-defined reduction runs, else that one if it is active, else
   // the oldest, if there is any.
   std::optional<OperationKey> in;
-  int32_t awaited = -1;     // by `in`
-  std::string description;  // of `in`
+  int32_t awaited = -1;            // by `in`
+  std::string description;         // of `in`
+  std::shared_ptr<Stream> stream;  // of a queued one
 };
 
 struct EngineConfig {
@@ -156,7 +157,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const Operation* active(const OperationKey& operation) const TRESTLE_REQUIRES(progress_);
   const Operation* in_user_function() const TRESTLE_REQUIRES(progress_);
   const Operation* oldest() const TRESTLE_REQUIRES(progress_);
-  bool queued(const OperationKey& operation) TRESTLE_REQUIRES(progress_);
+  // Of an operation that waits there; nullptr: there is none.
+  std::shared_ptr<Stream> stream_of(const OperationKey& operation) TRESTLE_REQUIRES(progress_);
   void announce(const Operation& operation) TRESTLE_REQUIRES(progress_);
   Status tell_awaited(int64_t now_ns) TRESTLE_REQUIRES(progress_);
   Error dissent(const Operation& operation) TRESTLE_REQUIRES(progress_);

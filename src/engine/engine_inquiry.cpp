@@ -56,12 +56,15 @@ const Operation* Engine::active(const OperationKey& operation) const {
   return found == active_.end() ? nullptr : *found;
 }
 
-bool Engine::queued(const OperationKey& operation) {
+// None of them ends meanwhile, and what is on a stream keeps it.
+std::shared_ptr<Stream> Engine::stream_of(const OperationKey& operation) {
   const MutexLock lock(pool_mutex_);
-  return std::any_of(lent_.begin(), lent_.end(), [&operation](const auto& lent) {
+  for (const auto& [lent, owner] : lent_) {
     // Whoever has put it on a stream has bound it before.
-    return lent.first->stream.load(std::memory_order_acquire) != nullptr && lent.first->key() == operation;
-  });
+    Stream* const stream = lent->stream.load(std::memory_order_acquire);
+    if (stream != nullptr && lent->key() == operation) return stream->shared_from_this();
+  }
+  return nullptr;
 }
 
 Standing Engine::standing(const OperationKey& operation) {
@@ -72,7 +75,8 @@ Standing Engine::standing(const OperationKey& operation) {
     standing.state = Standing::State::kActive;
     if (const Operation* const held = in_user_function()) in = held;
   } else {
-    if (queued(operation)) standing.state = Standing::State::kQueued;
+    standing.stream = stream_of(operation);
+    if (standing.stream != nullptr) standing.state = Standing::State::kQueued;
     in = oldest();
   }
   if (in == nullptr) return standing;

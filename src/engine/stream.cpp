@@ -180,4 +180,23 @@ std::shared_ptr<Engine> Stream::head_engine() {
   return items_.front()->operations.front()->engine().shared_from_this();
 }
 
+// The stream that the head waits for, where that is what it does.
+std::shared_ptr<Stream> Stream::look(Head& head) {
+  const MutexLock lock(mutex_);
+  if (items_.empty()) return nullptr;
+  const StreamItem& item = *items_.front();
+  if (item.operations.empty()) return item.wait == nullptr ? nullptr : item.wait->stream();
+  Operation& first = *item.operations.front();
+  head = {first.engine().shared_from_this(), first.key()};
+  return nullptr;
+}
+
+Stream::Head Stream::head() {
+  constexpr int kMostStreams = 64;  // streams that wait for each other in a circle
+  Head head;
+  std::shared_ptr<Stream> at = look(head);
+  for (int i = 0; at != nullptr && i < kMostStreams; ++i) at = at->look(head);
+  return head;
+}
+
 }  // namespace trestle

@@ -18,6 +18,7 @@
 
 #include "base/mutex.h"
 #include "base/result.h"
+#include "engine/overdue.h"
 
 namespace trestle {
 
@@ -97,6 +98,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::optional<Error> tell_failure();
   // An engine whose progress moves the head, or nullptr.
   std::shared_ptr<Engine> head_engine();
+  // What the stream is at: an operation, perhaps of another stream that it waits for. No engine: nothing holds it up.
+  struct Head {
+    std::shared_ptr<Engine> engine;
+    OperationKey operation;
+  };
+  Head head();
 
  private:
   // What follows from the state of a stream, done when its lock was left.
@@ -105,6 +112,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     std::vector<Operation*> to_activate;
     std::optional<Error> held_back_by;  // those do not run
   };
+  std::shared_ptr<Stream> look(Head& head);
   void push(std::unique_ptr<StreamItem> item);
   // Runs what can run from the head on.
   void pump();

@@ -28,5 +28,6 @@ if(TARGET trestle AND SODIUM_FOUND)
   trestle_test(NAME api_blame_test LABEL local LIBS trestle_api_calls trestle_api_sockets TIMEOUT 900 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/ending.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_blame_join_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/api_blame_streams_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_blame_test.cpp)
 endif()

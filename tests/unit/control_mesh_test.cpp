@@ -162,6 +162,15 @@ TEST_P(MeshTest, AbortReachesAll) {
   }
 }
 
+// While a split makes the communicator its ranks have their numbers in the other one.
+TEST(ControlMeshTest, AnAbortIsToldInTheNumbersOfWhoHearsOfIt) {
+  Meshes meshes(2);
+  meshes.mesh[1]->set_names({"rank 5 (host a, pid 7)", "rank 3 (host a, pid 8)"});
+  meshes.mesh[0]->flood_abort();
+  meshes.poll_all();
+  EXPECT_EQ(meshes.mesh[1]->status().error().message, "rank 5 (host a, pid 7) aborted the communicator");
+}
+
 TEST_P(MeshTest, GoodbyeIsNoError) {
   const int32_t ranks = GetParam();
   Meshes meshes(ranks);

@@ -176,6 +176,49 @@ TEST(Inquiry, OneCallDoesNotReplaceAnother) {
   EXPECT_TRUE(inquiry.begin_if_none(overdue(2), 0).has_value());
 }
 
+// A call that waits behind one of another communicator: the question goes on about that one, to the process that is
+// awaited there, and the culprit has its name here.
+TEST(Inquiry, FollowsAStreamIntoAnotherCommunicator) {
+  const JobId other{std::byte{7}};
+  Inquiry inquiry(0, {"rank 0 (host h, pid 10)", "rank 1 (host h, pid 11)", "rank 2 (host h, pid 12)"});
+  const auto first = inquiry.begin(overdue(1), 0);
+  EXPECT_FALSE(first.question.elsewhere.has_value());
+  Answer held = absent(first, 6);
+  held.state = State::kQueued;
+  held.in = OperationKey{70};
+  held.awaited = 90;
+  held.awaited_name = "rank 90 (host h, pid 12)";
+  held.elsewhere = Elsewhere{other, 91};
+  const auto second = inquiry.answered(1, held, 0);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->to, 2);
+  EXPECT_EQ(second->question.operation, OperationKey{70});
+  EXPECT_EQ(second->question.whose, 91);
+  EXPECT_EQ(second->question.elsewhere, (Elsewhere{other, 90}));
+  const auto verdict = inquiry.take_verdict(1000 * kMs);
+  ASSERT_TRUE(verdict.has_value());
+  EXPECT_EQ(verdict->silent, 2);
+  EXPECT_TRUE(verdict->sentence().starts_with("rank 2 (host h, pid 12) is frozen")) << verdict->sentence();
+}
+
+// It is no rank here, so nobody can be asked: the chain ends before it.
+TEST(Inquiry, EndsBeforeAProcessThatItDoesNotKnow) {
+  Inquiry inquiry(0, {"rank 0 (host h, pid 10)", "rank 1 (host h, pid 11)"});
+  Answer held = absent(inquiry.begin(overdue(1), 0), 6);
+  held.state = State::kQueued;
+  held.in = OperationKey{70};
+  held.awaited = 2;
+  held.awaited_name = "rank 2 (host h, pid 12)";
+  held.description = "operation 70, awaiting rank 2";
+  held.elsewhere = Elsewhere{JobId{std::byte{7}}, 1};
+  EXPECT_FALSE(inquiry.answered(1, held, 0).has_value());
+  const std::string sentence = inquiry.take_verdict(1)->sentence();
+  EXPECT_TRUE(
+      sentence.starts_with("rank 1 (host h, pid 11) has called operation 5, but its stream has not come to it; "
+                           "it is in operation 70, awaiting rank 2 of another communicator"))
+      << sentence;
+}
+
 // Two inquiries of a rank at the same time, as of an operation and of a split.
 TEST(Inquiry, AnswersToAnotherInquiryAreIgnored) {
   std::vector<std::string> names{"rank 0", "rank 1"};
@@ -217,12 +260,16 @@ TEST(Inquiry, StaleAndForeignAnswersAreIgnored) {
 }
 
 TEST(Inquiry, LettersSurviveTheWire) {
-  const Question question{77, {kPointToPoint | 3, 2, true}, 1};
+  const Question question{77, {kPointToPoint | 3, 2, true}, 1, {}};
   const auto asked = decode_question(encode(question), kRanks);
   ASSERT_TRUE(asked.has_value());
   EXPECT_EQ(asked->id, 77u);
   EXPECT_EQ(asked->operation, question.operation);
   EXPECT_EQ(asked->whose, 1);
+  EXPECT_FALSE(asked->elsewhere.has_value());
+  const Question far{78, {kPointToPoint | 3, 90, true}, 91, Elsewhere{JobId{std::byte{7}}, 92}};
+  EXPECT_EQ(decode_question(encode(far), kRanks)->elsewhere, far.elsewhere);
+  EXPECT_EQ(decode_question(encode(far), kRanks)->whose, 91);
   Answer answer;
   answer.id = 5;
   answer.state = State::kDone;

@@ -213,6 +213,9 @@ bool ControlMesh::Impl::answers(const ControlLink& link, int64_t within_ns) cons
 
 void ControlMesh::Impl::take_story(ControlFrame& frame, bool abort) {
   if (auto told = decode_story(frame.payload, settings_.ranks)) {
+    // Who makes the communicator may number its ranks otherwise than those that have made it.
+    if (abort && name(told->origin).find('(') != std::string::npos)
+      told->error.message = name(told->origin) + " aborted the communicator";
     tell({abort, told->origin, std::move(told->error)}, false);
   }
 }
