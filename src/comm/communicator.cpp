@@ -22,13 +22,14 @@ namespace trestle {
 
 // ---- making one
 
-Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring)
+Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring, const Home& home)
     : rank_(bootstrap.rank()),
       ranks_(bootstrap.nranks()),
       ranks_per_processor_(wiring.ranks_per_processor),
       settings_(settings),
       name_(settings.name.empty() ? to_hex(bootstrap.job()).substr(0, 8) : settings.name),
       job_(bootstrap.job()),
+      home_(home),
       secret_(bootstrap.secret()),
       local_ip_(bootstrap.local_ip()),
       stops_(std::make_shared<StopFlags>()),
@@ -64,7 +65,8 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
 }
 
 Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
-                                                             int64_t deadline_ns, const std::atomic<bool>* stop) {
+                                                             int64_t deadline_ns, const std::atomic<bool>* stop,
+                                                             const Home& home) {
   const auto fail = [&bootstrap](Error error) {
     bootstrap.fail(error);
     return error;
@@ -80,7 +82,7 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
   if (!together.ok()) return fail(std::move(together).error());
   const CalibrationPlace calibration = wiring.value().calibration;
   const bool measure = wiring.value().measure;
-  std::shared_ptr<Communicator> communicator(new Communicator(bootstrap, settings, std::move(wiring).value()));
+  std::shared_ptr<Communicator> communicator(new Communicator(bootstrap, settings, std::move(wiring).value(), home));
   communicator->mesh_->start();
   auto driven = communicator->engine_->opened();
   if (driven.ok()) driven = Progress::process().add(communicator->engine_);
@@ -112,7 +114,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(const UniqueIdBytes& 
   config.deadline_ns = deadline;
   config.abort = &stop;
   auto bootstrap = TRY(Bootstrap::join(config));
-  return assemble(*bootstrap, settings, bootstrap->deadline_ns(), &stop);
+  return assemble(*bootstrap, settings, bootstrap->deadline_ns(), &stop, {bootstrap->job(), rank});
 }
 
 Result<std::vector<std::shared_ptr<Communicator>>> Communicator::create_all(int32_t nranks,
@@ -124,7 +126,7 @@ Result<std::vector<std::shared_ptr<Communicator>>> Communicator::create_all(int3
   auto bootstraps = TRY(Bootstrap::join_in_process(config));
   std::vector<std::shared_ptr<Communicator>> made(nranks);
   TRY(run_together(made.size(), [&](size_t r) -> Status {
-    made[r] = TRY(assemble(*bootstraps[r], settings, deadline, nullptr));
+    made[r] = TRY(assemble(*bootstraps[r], settings, deadline, nullptr, {bootstraps[r]->job(), bootstraps[r]->rank()}));
     return {};
   }));
   return made;

@@ -145,9 +145,12 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   friend class MeshPoller;
   struct Finalization;
   struct Part;
-  Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring);
+  // A communicator that was made without another one, and this rank there: what splits have in common on one rank.
+  using Home = std::pair<JobId, int32_t>;
+  Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring, const Home& home);
   static Result<std::shared_ptr<Communicator>> assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
-                                                        int64_t deadline_ns, const std::atomic<bool>* stop);
+                                                        int64_t deadline_ns, const std::atomic<bool>* stop,
+                                                        const Home& home);
   // Measures the links and uses what was found. All ranks, before the first call.
   Status calibrate(const CalibrationPlace& place, const std::atomic<bool>* stop);
   static uint64_t group_segment_bytes(const void* self, const std::vector<int32_t>& group);
@@ -192,6 +195,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Answer answer_for_call(const OperationKey& key);
   // What an operation waits for on its stream.
   void tell_head(Stream& stream, const OperationKey& key, Answer& answer);
+  // What a thread of this rank waits for in another communicator, where that may be why a call was not made.
+  void tell_wait_elsewhere(Answer& answer);
+  bool tell_of_other(const Communicator& other, const Standing& standing, Answer& answer) const;
   void tell_where(const Standing& standing, Answer& answer);
   bool waits_in(const OperationKey& key);
   std::optional<OperationKey> open_call();
@@ -245,6 +251,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const CommunicatorSettings settings_;
   const std::string name_;
   const JobId job_;
+  const Home home_;
   const std::vector<std::byte> secret_;
   const std::string local_ip_;
   const std::shared_ptr<StopFlags> stops_;  // of splits under way: raised by a failure

@@ -291,7 +291,7 @@ Result<std::shared_ptr<Communicator>> Communicator::make_part(const SplitCall& c
     };
     bootstrap = TRY(Bootstrap::join_at(door.config, std::move(door.meeting)));
   }
-  return assemble(*bootstrap, settings, deadline_ns, &wait.stop);
+  return assemble(*bootstrap, settings, deadline_ns, &wait.stop, home_);
 }
 
 // Why a rank does not go on, to those that may not be connected with it yet.

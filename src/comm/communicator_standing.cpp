@@ -53,7 +53,17 @@ Answer Communicator::answer_for_operation(const Question& question) {
   }
   tell_where(standing, answer);
   if (standing.stream != nullptr) tell_head(*standing.stream, key, answer);
+  if (answer.state == Answer::State::kNotCalled) tell_wait_elsewhere(answer);
   return answer;
+}
+
+void Communicator::tell_wait_elsewhere(Answer& answer) {
+  constexpr OperationKey kNone{~uint64_t{0}};  // so the oldest
+  if (engine_->attended()) return;
+  for (const auto& other : living_communicators()) {
+    if (other->home_ != home_ || !other->engine_->attended()) continue;
+    if (tell_of_other(*other, other->engine_->standing(kNone), answer)) return;
+  }
 }
 
 void Communicator::tell_head(Stream& stream, const OperationKey& key, Answer& answer) {
@@ -61,15 +71,18 @@ void Communicator::tell_head(Stream& stream, const OperationKey& key, Answer& an
   if (head.engine == nullptr || (head.engine == engine_ && head.operation == key)) return;
   const auto all = living_communicators();
   const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one->engine_ == head.engine; });
-  if (found == all.end()) return;
-  const Standing standing = head.engine->standing(head.operation);
-  if (!standing.in || standing.awaited < 0) return;
+  if (found != all.end()) tell_of_other(**found, head.engine->standing(head.operation), answer);
+}
+
+// Whether it awaits anybody there.
+bool Communicator::tell_of_other(const Communicator& other, const Standing& standing, Answer& answer) const {
+  if (!standing.in || standing.awaited < 0) return false;
   answer.in = standing.in;
   answer.awaited = standing.awaited;
   answer.description = standing.description;
-  if (head.engine == engine_) return;
-  answer.elsewhere = Elsewhere{(*found)->job_, (*found)->rank_};
-  answer.awaited_name = (*found)->names_[static_cast<size_t>(standing.awaited)];
+  answer.awaited_name = other.names_[static_cast<size_t>(standing.awaited)];
+  if (&other != this) answer.elsewhere = Elsewhere{other.job_, other.rank_};
+  return true;
 }
 
 // What this rank is in: an operation, else a call that waits over the mesh, else nothing.
@@ -97,6 +110,7 @@ Answer Communicator::answer_for_call(const OperationKey& key) {
   }
   answer.state = called || key.kind == CallKind::kCreation ? Answer::State::kDone : Answer::State::kNotCalled;
   tell_where(engine_->standing(key), answer);
+  if (answer.state == Answer::State::kNotCalled) tell_wait_elsewhere(answer);
   return answer;
 }
 

@@ -1,8 +1,11 @@
-// A call that waits on its stream behind one of another communicator: who is to blame there is to blame here.
+// A call that waits on its stream behind one of another communicator, or is not made because its thread waits for one:
+// who is to blame there is to blame here.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <iostream>
+#include <thread>
 #include <vector>
 
 #include "local/ending.h"
@@ -27,6 +30,9 @@ trestleComm_t mirror(trestleComm_t world, int rank) {
   return made;
 }
 
+// How rank 1 is held up in the world.
+enum class Way { kStream, kThread };
+
 // On one stream: a message that the victim never sends, and behind it one that rank 0 waits for in the other
 // communicator.
 void hold_up(trestleComm_t world, trestleComm_t mirrored, std::vector<float>& data) {
@@ -34,6 +40,16 @@ void hold_up(trestleComm_t world, trestleComm_t mirrored, std::vector<float>& da
   ASSERT_TRUE(succeeded(trestleStreamCreate(&stream)));
   ASSERT_TRUE(succeeded(trestleRecv(data.data(), kCount, trestleFloat32, kVictim, world, stream), world));
   ASSERT_TRUE(succeeded(trestleSend(data.data(), kCount, trestleFloat32, kRanks - 1, mirrored, stream), mirrored));
+}
+
+// On a thread of its own, which ends with the process.
+void wait_in(trestleComm_t world) {
+  std::thread([world] {
+    std::vector<float> data(kCount);
+    (void)trestleRecv(data.data(), kCount, trestleFloat32, kVictim, world, nullptr);
+    (void)trestleCommSynchronize(world);
+    for (;;) pause();
+  }).detach();
 }
 
 std::string failure_of(trestleComm_t comm) {
@@ -45,19 +61,20 @@ std::string failure_of(trestleComm_t comm) {
 }
 
 // What ranks 0 and 1 say when the victim does `end`.
-std::vector<std::string> sentences(void (*end)(ranks::Process&)) {
+std::vector<std::string> sentences(Way way, void (*end)()) {
   ranks::Job job;
   job.ranks = kRanks;
   job.watchdog_s = 60;
   job.stopped = {kVictim};
-  job.body = [end](ranks::Process& process) {
+  job.body = [way, end](ranks::Process& process) {
     trestleComm_t world = nullptr;
     ASSERT_TRUE(succeeded(ranks::join(process, {.ranks = kRanks, .transport = "tcp"}, &world)));
     const trestleComm_t mirrored = mirror(world, process.rank);
     ranks::meet(process.board, kRanks);
-    if (process.rank == kVictim) end(process);
+    if (process.rank == kVictim) end();
     std::vector<float> data(kCount, 1.0f);
-    if (process.rank == 1) hold_up(world, mirrored, data);
+    if (process.rank == 1 && way == Way::kStream) hold_up(world, mirrored, data);
+    if (process.rank == 1 && way == Way::kThread) wait_in(world);
     ranks::meet(process.board, kRanks - 1);
     if (process.rank == 0) {
       ASSERT_TRUE(succeeded(trestleRecv(data.data(), kCount, trestleFloat32, 1, mirrored, nullptr), mirrored));
@@ -72,22 +89,32 @@ std::vector<std::string> sentences(void (*end)(ranks::Process&)) {
   return {outcomes[0].result, outcomes[1].result};
 }
 
+[[noreturn]] void stand_still() {
+  ending::end_now(SIGSTOP);
+}
+
+[[noreturn]] void call_nothing() {
+  for (;;) pause();
+}
+
 TEST(ApiBlameStreams, ARankThatStandsStillInTheOneIsNamedInTheOther) {
-  for (const std::string& sentence : sentences([](ranks::Process&) { ending::end_now(SIGSTOP); })) {
-    std::cout << sentence << "\n";
-    EXPECT_TRUE(sentence.starts_with("rank 0 (")) << sentence;
-    EXPECT_TRUE(contains(sentence, " is frozen or very slow")) << sentence;
+  for (const Way way : {Way::kStream, Way::kThread}) {
+    for (const std::string& sentence : sentences(way, stand_still)) {
+      std::cout << sentence << "\n";
+      EXPECT_TRUE(sentence.starts_with("rank 0 (")) << sentence;
+      EXPECT_TRUE(contains(sentence, " is frozen or very slow")) << sentence;
+    }
   }
 }
 
 TEST(ApiBlameStreams, ARankThatDoesNotCallInTheOneIsNamedInTheOther) {
-  for (const std::string& sentence : sentences([](ranks::Process&) {
-         for (;;) pause();
-       })) {
-    std::cout << sentence << "\n";
-    EXPECT_TRUE(sentence.starts_with("rank 0 (")) << sentence;
-    EXPECT_TRUE(contains(sentence, "has not called the Send that matches message 0")) << sentence;
-    EXPECT_TRUE(contains(sentence, "of another communicator")) << sentence;
+  for (const Way way : {Way::kStream, Way::kThread}) {
+    for (const std::string& sentence : sentences(way, call_nothing)) {
+      std::cout << sentence << "\n";
+      EXPECT_TRUE(sentence.starts_with("rank 0 (")) << sentence;
+      EXPECT_TRUE(contains(sentence, "has not called the Send that matches message 0")) << sentence;
+      EXPECT_TRUE(contains(sentence, "of another communicator")) << sentence;
+    }
   }
 }
 
