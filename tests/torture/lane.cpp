@@ -149,7 +149,8 @@ void Lane::join() {
   if (plan_.rendezvous == Rendezvous::kId) {
     if (rank_ == 0) {
       require(trestleGetUniqueId(&board_.id[thread_]), "GetUniqueId");
-      board_.id_made[thread_] = 1;
+      int not_yet = 0;  // nobody waits for it any more where this process stood still
+      board_.id_made[thread_].compare_exchange_strong(not_yet, 1);
       wake_all(board_.id_made[thread_]);
     }
     wait_while(board_.id_made[thread_], 0);

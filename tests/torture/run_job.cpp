@@ -134,7 +134,7 @@ void Run::tell_no_id() {
 // What becomes of a victim that stands still.
 void Run::on_struck() {
   const Child& victim = children_[static_cast<size_t>(plan_.process_of(plan_.fault.victim))];
-  if (victim.ended) tell_no_id();
+  if (victim.ended || (victim.stopped && plan_.fault.kind == FaultKind::kFreeze)) tell_no_id();
   if (victim.ended || resumed_) return;
   const FaultKind kind = plan_.fault.kind;
   if (kind == FaultKind::kBlink && victim.stopped && ++looks_ > static_cast<int>(plan_.seed % 8)) {

@@ -163,12 +163,18 @@ TEST_P(MeshTest, AbortReachesAll) {
 }
 
 // While a split makes the communicator its ranks have their numbers in the other one.
-TEST(ControlMeshTest, AnAbortIsToldInTheNumbersOfWhoHearsOfIt) {
-  Meshes meshes(2);
-  meshes.mesh[1]->set_names({"rank 5 (host a, pid 7)", "rank 3 (host a, pid 8)"});
-  meshes.mesh[0]->flood_abort();
-  meshes.poll_all();
-  EXPECT_EQ(meshes.mesh[1]->status().error().message, "rank 5 (host a, pid 7) aborted the communicator");
+TEST(ControlMeshTest, AStoryIsToldInTheNumbersOfWhoHearsIt) {
+  for (const bool abort : {false, true}) {
+    Meshes meshes(3);
+    meshes.mesh[0]->set_names({"rank 0 (host a, pid 7)", "rank 1 (host a, pid 8)", "rank 2 (host b, pid 7)"});
+    meshes.mesh[1]->set_names({"rank 5 (host a, pid 7)", "rank 3 (host a, pid 8)", "rank 0 (host b, pid 7)"});
+    if (abort) meshes.mesh[0]->flood_abort();
+    if (!abort) meshes.mesh[0]->flood_error({Code::kRemoteError, "rank 2 (host b, pid 7) died (why)"}, 0);
+    meshes.poll_all();
+    const char* const told =
+        abort ? "rank 5 (host a, pid 7) aborted the communicator" : "rank 0 (host b, pid 7) died (why)";
+    EXPECT_EQ(meshes.mesh[1]->status().error().message, told);
+  }
 }
 
 TEST_P(MeshTest, GoodbyeIsNoError) {
