@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/rank_names.h"
 #include "comm/bootstrap/byte_text.h"
 #include "comm/bootstrap/rendezvous_message.h"
 #include "comm/letter_kind.h"
@@ -46,12 +47,6 @@ std::optional<Elsewhere> take_elsewhere(ByteReader& in) {
   if (job.size() == place.communicator.size()) std::memcpy(place.communicator.data(), job.data(), job.size());
   place.rank = in.integer<int32_t>();
   return is_there ? std::optional(place) : std::nullopt;
-}
-
-// " (host a, pid 12)" of "rank 3 (host a, pid 12)"; "": not known.
-std::string_view process_of(const std::string& name) {
-  const size_t at = name.find(" (");
-  return at == std::string::npos ? std::string_view() : std::string_view(name).substr(at);
 }
 
 bool is_sane(const OperationKey& key, int32_t ranks) {

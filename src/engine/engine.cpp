@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/rank_names.h"
 
 namespace trestle {
 
@@ -120,8 +121,11 @@ void Engine::activate(Operation& operation) {
 // The cause is another communicator's affair, also where that one was aborted: this one was not.
 void Engine::hold_back(const Operation& operation, const Error& cause) {
   const Code code = cause.code == Code::kAborted ? Code::kRemoteError : cause.code;
-  Error error{code, "a communicator that shares a stream with this one has failed: " + cause.message + "; so " +
-                        operation.name() + " of " + config_.name + ", behind it on that stream, was not run"};
+  const std::string end = operation.name() + " of " + config_.name + ", behind it on that stream, was not run";
+  const auto known = in_numbers_of(config_.peer_names, cause.message);
+  const std::string failed = "a communicator that shares a stream with this one has failed";
+  Error error{code,
+              known ? *known + "; " + failed + " of that, so " + end : failed + ": " + cause.message + "; so " + end};
   if (code != Code::kRemoteError) return fail(std::move(error));
   const MutexLock lock(failure_mutex_);
   if (!held_back_) held_back_ = std::move(error);

@@ -84,14 +84,11 @@ void judge_failure(const JobPlan& plan, const Program& program, const Failure& f
 Naming naming_of(const std::string& sentence, const std::vector<int>& victims, pid_t pid) {
   static const std::regex named(
       "\\branks? ([0-9]+(?:(?:, | and |, rank )[0-9]+)*)(?: \\(host [^,)]*, pid ([0-9]+)\\))?");
-  // The failure of another communicator on the same stream, in the numbers of that one: the process tells.
-  const bool elsewhere = sentence.starts_with("a communicator that shares a stream with this one has failed: ");
   bool any = false;
   bool there = false;
   for (std::sregex_iterator at(sentence.begin(), sentence.end(), named), end; at != end; ++at) {
     const bool other = pid != 0 && (*at)[2].matched && std::stol((*at)[2]) != pid;
-    const bool by_process = elsewhere && pid != 0 && (*at)[2].matched;
-    const bool victim = !other && (by_process || has_any((*at)[1], victims));
+    const bool victim = !other && has_any((*at)[1], victims);
     if (!any && victim) return Naming::kRight;
     any = true;
     there = there || victim;

@@ -51,7 +51,6 @@ class ControlMesh::Impl {
   void send_letter(int32_t to, const std::string& text) TRESTLE_REQUIRES(mutex_);
   bool drained() TRESTLE_REQUIRES(mutex_);
   void end_links() TRESTLE_REQUIRES(mutex_);
-  std::string in_own_numbers(std::string sentence) const TRESTLE_REQUIRES(mutex_);
   std::string name(int32_t rank) const TRESTLE_REQUIRES(mutex_);
 
   const ControlSettings settings_;

@@ -13,6 +13,7 @@
 
 #include "base/fork.h"
 #include "base/log.h"
+#include "base/rank_names.h"
 #include "base/value_text.h"
 #include "comm/bootstrap/byte_text.h"
 #include "comm/bootstrap/control_mesh_impl.h"
@@ -213,23 +214,10 @@ bool ControlMesh::Impl::answers(const ControlLink& link, int64_t within_ns) cons
 
 void ControlMesh::Impl::take_story(ControlFrame& frame, bool abort) {
   if (auto told = decode_story(frame.payload, settings_.ranks)) {
-    told->error.message = in_own_numbers(std::move(told->error.message));
+    // Who still makes a part of another communicator numbers its ranks as that one does.
+    if (auto own = in_numbers_of(names_, told->error.message)) told->error.message = std::move(*own);
     tell({abort, told->origin, std::move(told->error)}, false);
   }
-}
-
-// Who still makes a part of another communicator numbers its ranks as that one does, and who has made it does not. The
-// process says which rank is meant where a sentence begins with one.
-std::string ControlMesh::Impl::in_own_numbers(std::string sentence) const {
-  const size_t process = sentence.find(" (");
-  const size_t end = sentence.find(')');
-  if (!sentence.starts_with("rank ") || process > end || end == std::string::npos) return sentence;
-  const std::string told = sentence.substr(0, end + 1);
-  const std::string of_process = told.substr(process);
-  if (std::find(names_.begin(), names_.end(), told) != names_.end()) return sentence;
-  const auto own =
-      std::find_if(names_.begin(), names_.end(), [&](const auto& one) { return one.ends_with(of_process); });
-  return own == names_.end() ? sentence : *own + sentence.substr(end + 1);
 }
 
 void ControlMesh::Impl::tell(Story story, bool own_call) {

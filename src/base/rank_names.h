@@ -1,0 +1,20 @@
+// Sentences of one communicator in the numbers of another one: ranks are told apart by their processes.
+//
+// Names are like "rank 3 (host a, pid 12)". Pure functions, any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trestle {
+
+// " (host a, pid 12)" of such a name; "": it has none.
+std::string_view process_of(std::string_view name);
+
+// The sentence, beginning with that one of `names` that is meant where it begins with a rank. Nothing where it does
+// not, or where none of them lives in that process.
+std::optional<std::string> in_numbers_of(const std::vector<std::string>& names, const std::string& sentence);
+
+}  // namespace trestle
