@@ -239,7 +239,8 @@ TRESTLE_API trestleResult_t trestleLauncherInfo(int* rank, int* nranks, int* loc
  * Afterwards only Destroy, Abort and queries. A thread with several ranks finalizes them in one group: alone, the first waits in vain. */
 TRESTLE_API trestleResult_t trestleCommFinalize(trestleComm_t comm);
 /* Waits for this rank's work, says goodbye (at most a second) and frees; never waits for other ranks' Destroy. A process that exits
- * without it says goodbye too. In a group the handle is dead at once, the rest happens at GroupEnd, even where the group is refused. */
+ * without it says goodbye too. It does not tell of work that failed: Synchronize first, where that matters. In a group the handle is dead
+ * at once, the rest happens at GroupEnd, even where the group is refused. */
 TRESTLE_API trestleResult_t trestleCommDestroy(trestleComm_t comm);
 /* Ends all work of the communicator with trestleAborted, tells the other ranks, and frees it, in bounded time, from any thread, also while
  * another thread waits in a call on it (that call returns trestleAborted; it must not touch comm afterwards). */
