@@ -128,13 +128,18 @@ std::optional<Answer> decode_answer(const std::string& letter, int32_t ranks) {
   return answer;
 }
 
-Inquiry::Letter Inquiry::ask(const Asked& one, const OperationKey& operation, int32_t whose, int64_t now_ns) {
+Inquiry::Letter Inquiry::ask(const Asked& one, int32_t whose, int64_t now_ns) {
   asked_.push_back(one);
-  asked_about_ = operation;
   asked_for_ = whose;
   asked_ns_ = now_ns;
   answer_due_ns_ = std::min(now_ns + patience_ns_, end_ns_);
-  return {one.rank, {++id_, operation, whose, one.elsewhere}};
+  return {one.rank, {++id_, one.operation, whose, one.elsewhere}};
+}
+
+// A rank may be awaited twice in a chain, for different calls: that is no circle.
+bool Inquiry::is_closed_by(const Answer& answer) const {
+  if (answer.awaited == rank_ && *answer.in == overdue_->operation) return true;
+  return was_asked({answer.awaited, {}, *answer.in});
 }
 
 bool Inquiry::was_asked(const Asked& one) const {
@@ -161,7 +166,7 @@ Inquiry::Letter Inquiry::start(const Overdue& overdue, int64_t now_ns) {
   // A rank that has no mesh yet cannot answer. It knows whom it misses and says so soon.
   if (overdue.operation.kind == CallKind::kCreation) patience_ns_ = kMostPatienceNs;
   end_ns_ = now_ns + 2 * patience_ns_;
-  return ask({overdue.awaited, {}}, overdue.operation, rank_, now_ns);
+  return ask({overdue.awaited, {}, overdue.operation}, rank_, now_ns);
 }
 
 std::optional<Inquiry::Letter> Inquiry::answered(int32_t from, const Answer& answer, int64_t now_ns) {
@@ -175,10 +180,10 @@ std::optional<Inquiry::Letter> Inquiry::answered(int32_t from, const Answer& ans
   // Who is in an operation of its own and awaits somebody is not where the chain ends, unless it closes a circle.
   if (!answer.in || answer.awaited < 0 || answer.awaited == from) {
     conclude(end_of_chain(from, answer));
-  } else if (answer.awaited == rank_ || was_asked({answer.awaited, {}})) {
+  } else if (is_closed_by(answer)) {
     conclude(circle(answer.awaited) + ": " + end_of_chain(from, answer));
   } else {
-    return ask({answer.awaited, {}}, *answer.in, from, now_ns);
+    return ask({answer.awaited, {}, *answer.in}, from, now_ns);
   }
   return {};
 }
@@ -186,8 +191,8 @@ std::optional<Inquiry::Letter> Inquiry::answered(int32_t from, const Answer& ans
 // Numbers there are of that communicator; only the process is known here.
 std::optional<Inquiry::Letter> Inquiry::go_on_elsewhere(int32_t from, const Answer& answer, int64_t now_ns) {
   const int32_t to = answer.in && answer.awaited >= 0 ? rank_of_process(answer.awaited_name) : -1;
-  const Asked next{to, Elsewhere{answer.elsewhere->communicator, answer.awaited}};
-  if (to >= 0 && !was_asked(next)) return ask(next, *answer.in, answer.elsewhere->rank, now_ns);
+  const Asked next{to, Elsewhere{answer.elsewhere->communicator, answer.awaited}, answer.in.value_or(OperationKey{})};
+  if (to >= 0 && !was_asked(next)) return ask(next, answer.elsewhere->rank, now_ns);
   conclude(end_of_chain(from, answer));
   return {};
 }
@@ -268,17 +273,18 @@ std::string Inquiry::circle(int32_t from) const {
 }
 
 std::string Inquiry::end_of_chain(int32_t rank, const Answer& answer) const {
+  const OperationKey& about = asked_.back().operation;
   const std::string name = names_[static_cast<size_t>(rank)];
-  const bool message = asked_about_.peer >= 0;
-  std::string call = message ? std::string("the ") + (asked_about_.sending ? "Recv" : "Send") + " that matches " +
-                                   text_of(asked_about_) + " of rank " + std::to_string(asked_for_)
-                             : text_of(asked_about_);
+  const bool message = about.peer >= 0;
+  std::string call = message ? std::string("the ") + (about.sending ? "Recv" : "Send") + " that matches " +
+                                   text_of(about) + " of rank " + std::to_string(asked_for_)
+                             : text_of(about);
   if (asked_.back().elsewhere) call += " of another communicator";
   const std::string busy =
       answer.in ? "; it is in " + answer.description + (answer.elsewhere ? " of another communicator" : "") : "";
   switch (answer.state) {
     case Answer::State::kNotCalled: {
-      if (asked_about_.kind != CallKind::kOperation) return name + " has not called " + call + busy;
+      if (about.kind != CallKind::kOperation) return name + " has not called " + call + busy;
       const std::string kind = message ? "its latest to that rank was message " : "its latest call was operation ";
       const std::string before =
           answer.calls == 0 ? "it has made no such call yet" : kind + std::to_string(answer.calls - 1);

@@ -75,7 +75,8 @@ class Inquiry {
   Letter begin(const Overdue& overdue, int64_t now_ns);
   // The same, unless one is open.
   std::optional<Letter> begin_if_none(const Overdue& overdue, int64_t now_ns);
-  // The next question, if there is one; otherwise look at take_verdict(). Unexpected answers are ignored.
+  // The next question, if there is one; otherwise look at take_verdict(). It may be this rank's to answer: it waits for
+  // others in other calls than the overdue one. Unexpected answers are ignored.
   std::optional<Letter> answered(int32_t from, const Answer& answer, int64_t now_ns);
   // When take_verdict() has something to say though nobody answers; INT64_MAX: never.
   int64_t due_ns() const;
@@ -102,10 +103,12 @@ class Inquiry {
   struct Asked {
     int32_t rank = 0;
     std::optional<Elsewhere> elsewhere;
+    OperationKey operation;  // as the rank calls it that waits for this one
     bool operator==(const Asked&) const = default;
   };
+  bool is_closed_by(const Answer& answer) const TRESTLE_REQUIRES(mutex_);
   bool was_asked(const Asked& one) const TRESTLE_REQUIRES(mutex_);
-  Letter ask(const Asked& one, const OperationKey& operation, int32_t whose, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  Letter ask(const Asked& one, int32_t whose, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   std::optional<Letter> go_on_elsewhere(int32_t from, const Answer& answer, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   int32_t rank_of_process(const std::string& name) const TRESTLE_REQUIRES(mutex_);
 
@@ -117,7 +120,6 @@ class Inquiry {
   std::string culprit_ TRESTLE_GUARDED_BY(mutex_);       // the conclusion
   uint32_t id_ TRESTLE_GUARDED_BY(mutex_) = 0;           // of the latest question
   std::vector<Asked> asked_ TRESTLE_GUARDED_BY(mutex_);  // in order; the last one's answer is awaited
-  OperationKey asked_about_ TRESTLE_GUARDED_BY(mutex_);
   int32_t asked_for_ TRESTLE_GUARDED_BY(mutex_) = 0;
   int64_t asked_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
   int64_t patience_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;

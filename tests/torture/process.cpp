@@ -73,6 +73,10 @@ void run_process(const JobPlan& plan, int process, Board& board) {
   set_environment(plan, process);
   const std::vector<std::string> open_before = open_descriptors();
   run_lanes(plan, process, board);
+  // Who makes an id listens for those that use it: nobody will where the maker stood still for too long.
+  for (int t = 0; t < plan.threads; ++t) {
+    if (process == 0 && board.id_made[t] == kNoId) exit(0);
+  }
   // A rendezvous that has failed stays for ranks that come late, as long as the ranks were ready to wait.
   std::string left = left_behind(open_before);
   for (int looks = 0; !left.empty() && looks < kMostLooks; ++looks) {

@@ -201,6 +201,24 @@ TEST(Inquiry, FollowsAStreamIntoAnotherCommunicator) {
   EXPECT_TRUE(verdict->sentence().starts_with("rank 2 (host h, pid 12) is frozen")) << verdict->sentence();
 }
 
+// Rank 1 is held up by another call, in which it awaits this rank: which awaits rank 2 there.
+TEST(Inquiry, ARankThatIsAwaitedInAnotherCallClosesNoCircle) {
+  Inquiry inquiry = make_inquiry(0);
+  Answer held = waits_for(inquiry.begin(overdue(1), 0), 0);
+  held.state = State::kQueued;
+  held.in = OperationKey{3};
+  const auto own = inquiry.answered(1, held, 0);
+  ASSERT_TRUE(own.has_value());
+  EXPECT_EQ(own->to, 0);
+  EXPECT_EQ(own->question.operation, OperationKey{3});
+  const auto third = inquiry.answered(0, waits_for(*own, 2), 0);
+  ASSERT_TRUE(third.has_value());
+  EXPECT_EQ(third->to, 2);
+  EXPECT_FALSE(inquiry.answered(2, absent(*third, 3), 0).has_value());
+  const std::string sentence = inquiry.take_verdict(1)->sentence();
+  EXPECT_TRUE(sentence.starts_with("rank 2 (host h) has not called operation 3")) << sentence;
+}
+
 // It is no rank here, so nobody can be asked: the chain ends before it.
 TEST(Inquiry, EndsBeforeAProcessThatItDoesNotKnow) {
   Inquiry inquiry(0, {"rank 0 (host h, pid 10)", "rank 1 (host h, pid 11)"});

@@ -149,7 +149,10 @@ void Bootstrap::Impl::hear() {
     if (const auto question = decode_question(letter.text, nranks)) {
       mesh->send_letter(letter.from, encode(answer(*question)));
     } else if (const auto told = decode_answer(letter.text, nranks); told && inquiry != nullptr) {
-      if (const auto next = inquiry->answered(letter.from, *told, monotonic_clock().now_ns())) post(*next);
+      auto next = inquiry->answered(letter.from, *told, monotonic_clock().now_ns());
+      while (next && next->to == rank)
+        next = inquiry->answered(rank, answer(next->question), monotonic_clock().now_ns());
+      if (next) post(*next);
     }
   }
 }

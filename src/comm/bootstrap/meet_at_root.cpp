@@ -8,10 +8,12 @@
 #include "base/clock.h"
 #include "comm/bootstrap/byte_text.h"
 #include "comm/bootstrap/dissemination.h"
+#include "comm/bootstrap/giving_up.h"
 #include "comm/bootstrap/meeting.h"
 #include "comm/bootstrap/rank_info.h"
 #include "comm/bootstrap/rendezvous_line.h"
 #include "comm/bootstrap/rendezvous_message.h"
+#include "comm/bootstrap/rendezvous_server.h"
 #include "transport/auth/authenticate.h"
 #include "trestle/trestle.h"
 
@@ -201,7 +203,9 @@ void keep_line(Meeting& meeting, UniqueFd socket, const JoinAnswer& answer, cons
   };
 }
 
-Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
+namespace {
+
+Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
   UniqueFd socket = TRY(reach_root(config, root, limit));
   Meeting meeting;
   meeting.job = root.own_port ? root.job : communicator_job(root.job, config.nranks);
@@ -225,6 +229,21 @@ Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, co
   keep_line(meeting, std::move(socket), answer, config, root);
   meeting.addresses = std::move(answer.addresses);
   return meeting;
+}
+
+}  // namespace
+
+Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
+  Result<Meeting> met = come_to_root(config, root, limit);
+  if (met.ok()) return met;
+  // Who was refused may be none of the communicator's.
+  const bool aborted = met.error().code == Code::kAborted;
+  const bool belongs = config.rank == 0 || root.own_port;
+  if (!belongs || (!aborted && met.error().code != Code::kTimeout)) return met;
+  const std::string who = own_rank_name(config.rank);
+  give_up_rendezvous(root.job, config.rank,
+                     aborted ? giving_up(who) : Error{Code::kTimeout, who + " gave up: " + met.error().message});
+  return met;
 }
 
 }  // namespace trestle

@@ -121,6 +121,10 @@ void RendezvousServer::say(Guest& guest, const JoinAnswer& answer, bool last, in
   write(guest);
 }
 
+void RendezvousServer::no_longer_waits(int32_t rank) {
+  if (std::find(answered_.begin(), answered_.end(), rank) == answered_.end()) answered_.push_back(rank);
+}
+
 void RendezvousServer::write(Guest& guest) {
   while (guest.has_output()) {
     const auto rest = std::as_bytes(std::span(guest.out)).subspan(guest.out_at);
@@ -129,13 +133,13 @@ void RendezvousServer::write(Guest& guest) {
     if (sent.value() == 0) return;
     guest.out_at += sent.value();
   }
-  if (std::find(answered_.begin(), answered_.end(), guest.rank) == answered_.end()) answered_.push_back(guest.rank);
+  no_longer_waits(guest.rank);
   if (guest.last) end_sending(guest.socket.get());  // until the rank has read it and ends the connection
 }
 
 // A rank that has ended, or to which nothing can be sent.
 void RendezvousServer::gone(Guest& guest) {
-  if (std::find(answered_.begin(), answered_.end(), guest.rank) == answered_.end()) answered_.push_back(guest.rank);
+  no_longer_waits(guest.rank);
   if (!guest.is(Stage::kLeaving)) board_.leave(guest.rank);
   guest.out.clear();
   guest.out_at = 0;

@@ -36,6 +36,13 @@ class Registry {
     end(failed);
   }
 
+  void give_up(const JobId& job, int32_t rank, const Error& error) {
+    const MutexLock lock(mutex_);
+    for (const Entry& entry : entries_) {
+      if (entry.server->job() == job) entry.server->give_up(rank, error);
+    }
+  }
+
   Status add(std::unique_ptr<RendezvousServer> server) {
     const MutexLock lock(mutex_);
     reap();
@@ -110,6 +117,10 @@ Status start_rendezvous(Listener listener, const RendezvousOptions& options) {
 
 void end_failed_rendezvous() {
   registry().end_failed();
+}
+
+void give_up_rendezvous(const JobId& job, int32_t rank, const Error& error) {
+  registry().give_up(job, rank, error);
 }
 
 size_t running_rendezvous() {

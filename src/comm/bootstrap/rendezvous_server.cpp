@@ -42,6 +42,25 @@ void RendezvousServer::stop() {
   if (wake_) eventfd_write(wake_.get(), 1);
 }
 
+void RendezvousServer::give_up(int32_t rank, const Error& error) {
+  const MutexLock lock(wake_mutex_);
+  if (!wake_) return;
+  given_up_.emplace(rank, error);
+  eventfd_write(wake_.get(), 1);
+}
+
+// The wake descriptor stays readable when the thread is to end, and only then.
+void RendezvousServer::hear_of_giving_up() {
+  const MutexLock lock(wake_mutex_);
+  if (!given_up_) return;
+  eventfd_t count = 0;
+  if (!stopped_.load()) eventfd_read(wake_.get(), &count);
+  if (!board_.decided()) patience_ns_ = std::max(patience_ns_, kLeastStayNs);
+  board_.fail(given_up_->second);
+  no_longer_waits(given_up_->first);
+  given_up_.reset();
+}
+
 void RendezvousServer::run() {
   while (!stopped_.load() && !finished(monotonic_clock().now_ns())) turn(timeout_ms(monotonic_clock().now_ns()));
   say_farewell();
@@ -73,6 +92,7 @@ void RendezvousServer::turn(int timeout_ms) {
   }
   if (fds[0].revents != 0) accept_guests(now);
   drop_late(now);
+  hear_of_giving_up();
   decide(now);
   guests_.remove_if([](const Guest& guest) { return guest.is(Stage::kGone); });
 }
@@ -116,7 +136,7 @@ bool RendezvousServer::finished(int64_t now) const {
   const bool all_told = board_.nranks() > 0 && answered_.size() >= static_cast<size_t>(board_.nranks());
   if (all_told && all_gone) return true;
   // Nobody came at all: there is nobody to tell. Otherwise a failure stays for those who come late.
-  if (board_.failed() && board_.nranks() == 0) return true;
+  if (board_.failed() && board_.nranks() == 0 && patience_ns_ == 0) return true;
   return board_.failed() && now >= failed_at_ns_ + stay_ns() && all_gone;
 }
 

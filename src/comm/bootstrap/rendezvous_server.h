@@ -17,6 +17,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "comm/bootstrap/unique_id.h"
 #include "transport/auth/handshake.h"
 #include "transport/socket/socket.h"
 
@@ -32,6 +33,10 @@ struct RendezvousOptions {
 };
 
 Status start_rendezvous(Listener listener, const RendezvousOptions& options);
+
+// A rank of this process fails before it came to the rendezvous of that name, if that one is of this process: those
+// that wait there, or come soon, hear why. Nothing else tells it that the rank does not come.
+void give_up_rendezvous(const JobId& job, int32_t rank, const Error& error);
 
 // Ends those of this process that have failed: who makes a new one needs their port more than latecomers need the
 // reason.

@@ -1,13 +1,15 @@
 // RendezvousServer: the loop behind start_rendezvous(). Private to rendezvous_server.cpp, rendezvous_guest.cpp and
 // rendezvous_registry.cpp.
 //
-// Owned by the registry; run() on a thread of its own, stop() and failed() from any other, all else private to that
+// Owned by the registry; run() on a thread of its own, its public functions from any other, all else private to that
 // thread.
 #pragma once
 
 #include <atomic>
 #include <list>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -24,6 +26,9 @@ class RendezvousServer {
 
   void run();
   void stop();
+  // A rank of this process has failed before it came here: nobody can wait for it any more.
+  void give_up(int32_t rank, const Error& error);
+  const JobId& job() const { return options_.credentials.job; }
   bool failed() const { return failed_.load(); }  // it stays for those who come late only
 
  private:
@@ -55,6 +60,7 @@ class RendezvousServer {
   bool others_are_coming() const;
   void drop_late(int64_t now);
   void say_farewell();
+  void hear_of_giving_up();
   int timeout_ms(int64_t now) const;
   int64_t stay_ns() const;
   bool finished(int64_t now) const;
@@ -72,11 +78,13 @@ class RendezvousServer {
   void write(Guest& guest);
   void refuse(Guest& guest, const std::string& reason);
   void gone(Guest& guest);
+  void no_longer_waits(int32_t rank);
 
   Listener listener_;
   const RendezvousOptions options_;
   mutable Mutex wake_mutex_;
   UniqueFd wake_ TRESTLE_GUARDED_BY(wake_mutex_);  // until run() ends
+  std::optional<std::pair<int32_t, Error>> given_up_ TRESTLE_GUARDED_BY(wake_mutex_);
   std::atomic<bool> stopped_{false};
   std::atomic<bool> failed_{false};
   std::list<Guest> guests_;
