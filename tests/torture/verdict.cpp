@@ -98,13 +98,29 @@ Naming naming_of(const std::string& sentence, const std::vector<int>& victims, p
 
 namespace {
 
-// Where one communicator of a thread tells of the victim, the others may tell of ranks that gave up.
-void judge_thread(const JobPlan& plan, const Program& program, const LaneBoard& lane, pid_t pid, const std::string& who,
-                  Verdict& verdict) {
-  bool all = true;
-  for (int i = 0; i < lane.failures; ++i) all = all && is_given_up(plan, program, lane.failure[i]);
+bool tells_of_victim(const JobPlan& plan, const Program& program, const LaneBoard& lane) {
   for (int i = 0; i < lane.failures; ++i) {
-    if (!all && is_given_up(plan, program, lane.failure[i])) continue;
+    if (!is_given_up(plan, program, lane.failure[i])) return true;
+  }
+  return false;
+}
+
+// Where one communicator of a thread tells of the victim, the others may tell of ranks that gave up. A deadline passes
+// in one communicator first: who is in none of those in which it has passed hears of the giving up only.
+bool may_be_given_up(const JobPlan& plan, const Program& program, const Board& board, int rank, int thread) {
+  if (tells_of_victim(plan, program, board.lane[rank][thread])) return true;
+  if (plan.may_wait_forever()) return false;
+  for (int other = 0; other < plan.ranks; ++other) {
+    const bool survives = plan.process_of(other) != plan.process_of(plan.fault.victim);
+    if (survives && tells_of_victim(plan, program, board.lane[other][thread])) return true;
+  }
+  return false;
+}
+
+void judge_thread(const JobPlan& plan, const Program& program, const LaneBoard& lane, bool given_up, pid_t pid,
+                  const std::string& who, Verdict& verdict) {
+  for (int i = 0; i < lane.failures; ++i) {
+    if (given_up && is_given_up(plan, program, lane.failure[i])) continue;
     judge_failure(plan, program, lane.failure[i], pid, who, verdict);
   }
 }
@@ -131,7 +147,7 @@ Verdict judge(const JobPlan& plan, const Board& board, pid_t victim) {
         ++verdict.unfailed;
         verdict.wrong += who + " has got no error; ";
       }
-      judge_thread(plan, program, lane, victim, who, verdict);
+      judge_thread(plan, program, lane, may_be_given_up(plan, program, board, rank, thread), victim, who, verdict);
     }
   }
   return verdict;
