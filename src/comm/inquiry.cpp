@@ -161,6 +161,7 @@ Inquiry::Letter Inquiry::start(const Overdue& overdue, int64_t now_ns) {
   overdue_ = overdue;
   concluded_ = false;
   asked_.clear();
+  circle_.clear();
   culprit_.clear();
   patience_ns_ = std::clamp(overdue.timeout_ns / 2, kLeastPatienceNs, kMostPatienceNs);
   // A rank that has no mesh yet cannot answer. It knows whom it misses and says so soon.
@@ -178,13 +179,29 @@ std::optional<Inquiry::Letter> Inquiry::answered(int32_t from, const Answer& ans
     if (name == rank_text(answer.awaited)) name = answer.awaited_name;
   }
   // Who is in an operation of its own and awaits somebody is not where the chain ends, unless it closes a circle.
-  if (!answer.in || answer.awaited < 0 || answer.awaited == from) {
-    conclude(end_of_chain(from, answer));
-  } else if (is_closed_by(answer)) {
-    conclude(circle(answer.awaited) + ": " + end_of_chain(from, answer));
-  } else {
-    return ask({answer.awaited, {}, *answer.in}, from, now_ns);
+  const bool awaits = answer.in && answer.awaited >= 0 && answer.awaited != from;
+  if (awaits && !is_closed_by(answer)) return ask({answer.awaited, {}, *answer.in}, from, now_ns);
+  if (awaits && circle_.empty()) {
+    circle_ = circle(answer.awaited) + ": " + end_of_chain(from, answer);
+    circle_end_ = asked_.size();
   }
+  const bool has_called = answer.state == Answer::State::kActive || answer.state == Answer::State::kDone;
+  if (!circle_.empty() && (awaits || has_called)) return ask_another(now_ns);
+  conclude(end_of_chain(from, answer));
+  return {};
+}
+
+// A rank awaits several others at once, and names one of them. So a circle in a collective may not be the reason: a
+// rank that has not called, or does not answer, is.
+std::optional<Inquiry::Letter> Inquiry::ask_another(int64_t now_ns) {
+  const auto was_asked_at_all = [this](int32_t rank) {
+    return std::any_of(asked_.begin(), asked_.end(), [rank](const Asked& one) { return one.rank == rank; });
+  };
+  const bool collective = overdue_->operation.peer < 0 && overdue_->operation.kind == CallKind::kOperation;
+  for (int32_t r = 0; collective && r < static_cast<int32_t>(names_.size()); ++r) {
+    if (r != rank_ && !was_asked_at_all(r)) return ask({r, {}, overdue_->operation}, rank_, now_ns);
+  }
+  conclude(circle_);
   return {};
 }
 
@@ -246,10 +263,11 @@ void Inquiry::conclude(std::string culprit) {
 
 // "; rank 3 awaits rank 2, that one rank 1"
 std::string Inquiry::chain() const {
-  if (asked_.size() < 2) return "";
+  const size_t asked = circle_.empty() ? asked_.size() : circle_end_;
+  if (asked < 2) return "";
   std::string text = "; " + rank_text(asked_[0].rank) + " awaits " + rank_text(asked_[1].rank);
-  const size_t last = asked_.size() - 1;
-  for (size_t i = 2; i < asked_.size(); ++i) {
+  const size_t last = asked - 1;
+  for (size_t i = 2; i < asked; ++i) {
     if (i >= kNamedLinks && i < last) continue;
     if (i > kNamedLinks) text += ", and so on over " + std::to_string(i - kNamedLinks) + " more";
     text += ", that one " + rank_text(asked_[i].rank);

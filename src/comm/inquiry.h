@@ -106,6 +106,7 @@ class Inquiry {
     OperationKey operation;  // as the rank calls it that waits for this one
     bool operator==(const Asked&) const = default;
   };
+  std::optional<Letter> ask_another(int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   bool is_closed_by(const Answer& answer) const TRESTLE_REQUIRES(mutex_);
   bool was_asked(const Asked& one) const TRESTLE_REQUIRES(mutex_);
   Letter ask(const Asked& one, int32_t whose, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
@@ -118,6 +119,8 @@ class Inquiry {
   std::optional<Overdue> overdue_ TRESTLE_GUARDED_BY(mutex_);  // while the inquiry is open
   bool concluded_ TRESTLE_GUARDED_BY(mutex_) = false;
   std::string culprit_ TRESTLE_GUARDED_BY(mutex_);       // the conclusion
+  std::string circle_ TRESTLE_GUARDED_BY(mutex_);        // the conclusion, if no other rank has a worse one; "": none
+  size_t circle_end_ TRESTLE_GUARDED_BY(mutex_) = 0;     // of those in asked_ that led to it
   uint32_t id_ TRESTLE_GUARDED_BY(mutex_) = 0;           // of the latest question
   std::vector<Asked> asked_ TRESTLE_GUARDED_BY(mutex_);  // in order; the last one's answer is awaited
   int32_t asked_for_ TRESTLE_GUARDED_BY(mutex_) = 0;

@@ -100,11 +100,29 @@ TEST(Inquiry, FindsCircles) {
     auto letter = std::optional(inquiry.begin(overdue(1), 0));
     letter = inquiry.answered(1, waits_for(*letter, 2), 0);
     letter = inquiry.answered(2, waits_for(*letter, 3), 0);
-    EXPECT_FALSE(inquiry.answered(3, waits_for(*letter, closes), 0).has_value());
+    letter = inquiry.answered(3, waits_for(*letter, closes), 0);
+    // The others have called, too.
+    for (; letter; letter = inquiry.answered(letter->to, waits_for(*letter, 3), 0)) EXPECT_GT(letter->to, 3);
     const std::string sentence = inquiry.take_verdict(1)->sentence();
     const char* const circles[] = {"ranks 0, 1, 2 and 3 wait", "ranks 1, 2 and 3 wait", "ranks 2 and 3 wait"};
     EXPECT_TRUE(has(sentence, circles[closes])) << sentence;
   }
+}
+
+// As in two trees at once: two ranks await each other in one tree each, and both a third one in the other.
+TEST(Inquiry, ACircleIsNoExcuseForARankThatHasNotCalled) {
+  Inquiry inquiry = make_inquiry(5);
+  auto letter = std::optional(inquiry.begin(overdue(6), 0));
+  letter = inquiry.answered(6, waits_for(*letter, 5), 0);
+  for (int32_t r = 0; r < 3; ++r) {
+    ASSERT_TRUE(letter.has_value());
+    EXPECT_EQ(letter->to, r);
+    EXPECT_EQ(letter->question.operation, OperationKey{5});
+    letter = inquiry.answered(r, r == 2 ? absent(*letter, 5) : waits_for(*letter, 6), 0);
+  }
+  EXPECT_FALSE(letter.has_value());
+  const std::string sentence = inquiry.take_verdict(1)->sentence();
+  EXPECT_TRUE(sentence.starts_with("rank 2 (host h) has not called operation 5")) << sentence;
 }
 
 TEST(Inquiry, SilenceEndsItAndIsNamed) {
