@@ -9,18 +9,20 @@ std::string_view process_of(std::string_view name) {
   return at == std::string_view::npos ? std::string_view() : name.substr(at);
 }
 
-std::optional<std::string> in_numbers_of(const std::vector<std::string>& names, const std::string& sentence) {
+std::optional<std::string> in_numbers_of(const std::vector<std::string>& names, const std::string& own,
+                                         const std::string& sentence) {
   const size_t end = sentence.find(')');
   if (!sentence.starts_with("rank ") || end == std::string::npos) return std::nullopt;
   const std::string_view told = std::string_view(sentence).substr(0, end + 1);
   const std::string_view process = process_of(told);
-  if (process.empty()) return std::nullopt;
+  if (process.empty() || process == process_of(own)) return std::nullopt;
   // Of several ranks in one process the one with that number, where there is one.
-  auto own = std::find(names.begin(), names.end(), told);
-  if (own == names.end())
-    own = std::find_if(names.begin(), names.end(), [process](const auto& name) { return process_of(name) == process; });
-  if (own == names.end()) return std::nullopt;
-  return *own + sentence.substr(end + 1);
+  auto meant = std::find(names.begin(), names.end(), told);
+  if (meant == names.end())
+    meant =
+        std::find_if(names.begin(), names.end(), [process](const auto& name) { return process_of(name) == process; });
+  if (meant == names.end()) return std::nullopt;
+  return *meant + sentence.substr(end + 1);
 }
 
 }  // namespace trestle

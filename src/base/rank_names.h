@@ -14,7 +14,9 @@ namespace trestle {
 std::string_view process_of(std::string_view name);
 
 // The sentence, beginning with that one of `names` that is meant where it begins with a rank. Nothing where it does
-// not, or where none of them lives in that process.
-std::optional<std::string> in_numbers_of(const std::vector<std::string>& names, const std::string& sentence);
+// not, or where none of them lives in that process; nor of the process of `own`, the rank that hears it, because it
+// would be told of itself what another rank beside it has done.
+std::optional<std::string> in_numbers_of(const std::vector<std::string>& names, const std::string& own,
+                                         const std::string& sentence);
 
 }  // namespace trestle

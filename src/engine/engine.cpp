@@ -122,7 +122,7 @@ void Engine::activate(Operation& operation) {
 void Engine::hold_back(const Operation& operation, const Error& cause) {
   const Code code = cause.code == Code::kAborted ? Code::kRemoteError : cause.code;
   const std::string end = operation.name() + " of " + config_.name + ", behind it on that stream, was not run";
-  const auto known = in_numbers_of(config_.peer_names, cause.message);
+  const auto known = in_numbers_of(config_.peer_names, config_.name, cause.message);
   const std::string failed = "a communicator that shares a stream with this one has failed";
   Error error{code,
               known ? *known + "; " + failed + " of that, so " + end : failed + ": " + cause.message + "; so " + end};

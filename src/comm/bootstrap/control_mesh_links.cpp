@@ -215,7 +215,8 @@ bool ControlMesh::Impl::answers(const ControlLink& link, int64_t within_ns) cons
 void ControlMesh::Impl::take_story(ControlFrame& frame, bool abort) {
   if (auto told = decode_story(frame.payload, settings_.ranks)) {
     // Who still makes a part of another communicator numbers its ranks as that one does.
-    if (auto own = in_numbers_of(names_, told->error.message)) told->error.message = std::move(*own);
+    if (auto own = in_numbers_of(names_, name(settings_.rank), told->error.message))
+      told->error.message = std::move(*own);
     tell({abort, told->origin, std::move(told->error)}, false);
   }
 }
