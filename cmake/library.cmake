@@ -6,7 +6,8 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/src/api.cpp)
                              ${CMAKE_SOURCE_DIR}/src/api_split.cpp ${CMAKE_SOURCE_DIR}/src/api_background.cpp
                              ${CMAKE_SOURCE_DIR}/src/api_call_config.cpp ${CMAKE_SOURCE_DIR}/src/api_fork.cpp
                              ${CMAKE_SOURCE_DIR}/src/api_register.cpp ${CMAKE_SOURCE_DIR}/src/api_requests.cpp ${CMAKE_SOURCE_DIR}/src/api_stats.cpp
-                             ${CMAKE_SOURCE_DIR}/src/api_streams.cpp)
+                             ${CMAKE_SOURCE_DIR}/src/api_streams.cpp
+                             ${CMAKE_SOURCE_DIR}/src/api_user_code.cpp)
   target_include_directories(trestle PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(trestle PRIVATE trestle_comm)
   if(NOT TRESTLE_COVERAGE) # counters of all parts of a process are written together

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "api_user_code.h"
 #include "base/fork.h"
 #include "base/mutex.h"
 #include "comm/background.h"
@@ -178,15 +179,7 @@ bool end_handle(H* handle) {
 trestleResult_t report(Error error) noexcept;
 trestleResult_t report_constant(Code code, const char* sentence) noexcept;
 
-// Whether the calling thread is in a reduction function of the user (api_redops.cpp), which the library waits for.
-extern std::atomic<uint32_t> reductions_running;
-bool this_thread_reduces() noexcept;
-inline bool called_from_reduction() noexcept {
-  return reductions_running.load(std::memory_order_relaxed) != 0 && this_thread_reduces();
-}
-trestleResult_t refuse_in_reduction() noexcept;
-
-// The one place where exceptions end. By itself for queries that a reduction function may make, too.
+// The one place where exceptions end. By itself for queries that a function of the user's may make, too.
 template <class F>
 trestleResult_t caught(F&& body) noexcept {
   try {
@@ -204,13 +197,13 @@ trestleResult_t caught(F&& body) noexcept {
 
 template <class F>
 trestleResult_t guarded(F&& body) noexcept {
-  return called_from_reduction() ? refuse_in_reduction() : caught(std::forward<F>(body));
+  return called_from_user_code() ? refuse_in_user_code() : caught(std::forward<F>(body));
 }
 
 // The same for calls that an open group collects: an error makes the group's end refuse the whole.
 template <class F>
 trestleResult_t guarded_in_group(F&& body) noexcept {
-  if (called_from_reduction()) return refuse_in_reduction();  // the group is not that function's
+  if (called_from_user_code()) return refuse_in_user_code();  // the group is not that function's
   const trestleResult_t result = caught([&]() -> Status {
     Status status = body();
     if (!status.ok() && status.error().code != Code::kInProgress) Group::of_this_thread().remember(status.error());

@@ -13,28 +13,11 @@ namespace {
 
 // ---- calling the user's function
 
-thread_local bool reducing = false;
-
-// Of the thread that runs the user's function.
-class Reducing {
- public:
-  Reducing() {
-    reducing = true;
-    reductions_running.fetch_add(1, std::memory_order_relaxed);
-  }
-  ~Reducing() {
-    reductions_running.fetch_sub(1, std::memory_order_relaxed);
-    reducing = false;
-  }
-  Reducing(const Reducing&) = delete;
-  Reducing& operator=(const Reducing&) = delete;
-};
-
 Error reduction_failed(std::string why) {
   return {Code::kReductionFailed, "the user-defined reduction " + std::move(why)};
 }
 
-// The only place where somebody else's code runs: what it throws ends here.
+// What the user's function throws ends here.
 struct UserFunction {
   trestleReduceFunction_t function = nullptr;
   void* context = nullptr;
@@ -49,7 +32,7 @@ struct UserFunction {
 Status UserFunction::call(void* dst, std::span<const void* const> sources, size_t elements, DataType type) const {
   int result = 0;
   try {
-    const Reducing now;
+    const InUserCode now(UserCode::kReduction);
     result = function(dst, sources.data(), static_cast<int>(sources.size()), elements,
                       static_cast<trestleDataType_t>(type), context);
   } catch (const std::exception& exception) {
@@ -140,19 +123,6 @@ trestleResult_t create(const char* function, trestleRedOp_t* op, trestleComm_t c
 }  // namespace
 
 namespace trestle {
-
-std::atomic<uint32_t> reductions_running{0};
-
-bool this_thread_reduces() noexcept {
-  return reducing;
-}
-
-trestleResult_t refuse_in_reduction() noexcept {
-  return report_constant(
-      Code::kInvalidUsage,
-      "the library was called from inside a reduction function (trestleRedOpCreate), which it waits "
-      "for: only trestleGetVersion, trestleGetErrorString and trestleGetLastError may be called there");
-}
 
 Status set_op(const Communicator& communicator, const char* function, int op, PrepareRequest& request) {
   if (op >= 0 && op < trestleNumOps) {

@@ -1,5 +1,8 @@
 // The C API: streams and events on the host.
+#include <exception>
+
 #include "api_handles.h"
+#include "base/log.h"
 
 using namespace trestle;
 
@@ -58,6 +61,36 @@ Status synchronize(const std::shared_ptr<Stream>& stream) {
   Status status = wait_for(*stream->record(), stream);
   if (!status.ok()) stream->tell_failure();
   return status;
+}
+
+void fail_for_notification(const std::shared_ptr<Engine>& user, const std::string& thrown) {
+  const std::string sentence = "a function given to trestleEventNotify threw an exception (" + thrown + ")";
+  LOG(kWarn, kColl, "%s", sentence.c_str());
+  if (user != nullptr) user->fail_of_user({Code::kInvalidUsage, sentence});
+}
+
+// On the helper thread. GetLastError says inside it what has failed.
+void call_notification(trestleNotifyFunction_t function, void* context, const std::optional<Error>& failure,
+                       const std::shared_ptr<Engine>& user) {
+  const trestleResult_t result = failure ? report(*failure) : trestleSuccess;
+  try {
+    const InUserCode now(UserCode::kNotification);
+    function(context, result);
+  } catch (const std::exception& exception) {
+    fail_for_notification(user, exception.what());
+  } catch (...) {
+    fail_for_notification(user, "no std::exception");
+  }
+}
+
+Status notify(const Event& event, trestleNotifyFunction_t function, void* context) {
+  std::shared_ptr<Recording> recording = event.last();
+  if (recording == nullptr) recording = std::make_shared<Stream>()->record();  // complete: nothing is before it
+  TRY(check_recorded("EventNotify", *recording));
+  return recording->notify(
+      [function, context](const std::optional<Error>& failure, const std::shared_ptr<Engine>& user) {
+        call_notification(function, context, failure, user);
+      });
 }
 
 template <class H>
@@ -165,6 +198,13 @@ trestleResult_t trestleEventQuery(trestleEvent_t event) {
     return {};
   });
   return result == trestleSuccess && !complete ? trestleInProgress : result;
+}
+
+trestleResult_t trestleEventNotify(trestleEvent_t event, trestleNotifyFunction_t function, void* context) {
+  return with_handle(event, "EventNotify", "event", [&](const auto& object) -> Status {
+    if (function == nullptr) return invalid_argument("EventNotify: the function is NULL");
+    return notify(*object, function, context);
+  });
 }
 
 }  // extern "C"

@@ -287,6 +287,16 @@ TRESTLE_API trestleResult_t trestleEventRecord(trestleEvent_t event, trestleStre
 TRESTLE_API trestleResult_t trestleEventSynchronize(trestleEvent_t event);
 /* The same without waiting: trestleInProgress where the event is not complete yet. Drives progress. */
 TRESTLE_API trestleResult_t trestleEventQuery(trestleEvent_t event);
+typedef void (*trestleNotifyFunction_t)(void* context, trestleResult_t result);
+/* Has `function` called once when the event (as last recorded before this call) is complete, with what EventSynchronize would return;
+ * for one that was never recorded or is complete, at once. Then no thread needs to wait: the library's helper thread goes on with the
+ * work, whatever TRESTLE_PROGRESS_THREAD says, and calls the function, one at a time, perhaps before EventNotify returns. The event
+ * may be recorded again or destroyed meanwhile, and an abort completes it too; only a process that ends or forks calls nothing there.
+ * Two calls of EventNotify are two calls of the function. It must return soon, because other work that nobody waits for stands still
+ * meanwhile, and may call only trestleGetVersion, trestleGetErrorString and trestleGetLastError (NULL: the sentence of `result`);
+ * other functions return trestleInvalidUsage to it. An exception that it throws fails the communicator that had used the event's
+ * stream last. */
+TRESTLE_API trestleResult_t trestleEventNotify(trestleEvent_t event, trestleNotifyFunction_t function, void* context);
 
 /* ---- Collectives ---------------------------------------------------------------------------------------------------------- */
 

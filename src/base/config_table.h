@@ -98,7 +98,7 @@ inline constexpr Variable kVariables[] = {
   {"TRESTLE_STAGING",         K::kBytes,      &C::staging_bytes,     "64M",      1 << 20, 1024 * kGiB, "", kAgreed, "Staging memory that a communicator may use per rank."},
   {"TRESTLE_SHM_MAP",         K::kBoolean,    &C::map_shared_memory, "1",        0, 0, "", kAgreed, "Map memory from trestleMemAlloc of peers on the same host and reduce it in place."},
   {"TRESTLE_SPIN",            K::kIntegerOrAuto, &C::spin_us,        "auto",     0, 1'000'000, "", kLocal, "Microseconds that a waiting call spins before it gives up the processor; auto: depends on ranks per processor."},
-  {"TRESTLE_PROGRESS_THREAD", K::kBoolean,    &C::progress_thread,   "1",        0, 0, "", kLocal, "Let a helper thread of the library drive calls that no thread of the program waits for. 0: they go on only inside calls that wait or test. Another thread, which hears of other ranks' failures, runs in either case."},
+  {"TRESTLE_PROGRESS_THREAD", K::kBoolean,    &C::progress_thread,   "1",        0, 0, "", kLocal, "Let a helper thread of the library drive calls that no thread of the program waits for. 0: they go on only inside calls that wait or test, but for what EventNotify was called for. Another thread, which hears of other ranks' failures, runs in either case."},
 };
 }  // namespace config_rows
 // clang-format on

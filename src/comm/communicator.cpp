@@ -293,10 +293,11 @@ Operation* Communicator::bind(const Call& call, const std::shared_ptr<const Prep
   return operation;
 }
 
-Operation* Communicator::commit(const Call& call, const std::shared_ptr<const Prepared>& prepared, const Stream& stream,
+Operation* Communicator::commit(const Call& call, const std::shared_ptr<const Prepared>& prepared, Stream& stream,
                                 std::optional<uint64_t> ahead) {
   const MutexLock lock(submit_mutex_);
   log_call(call, stream, true, ahead);
+  stream.used_by(*engine_);
   const bool over_board = is_express(call);
   Operation* operation = bind(call, prepared, over_board, ahead);
   if (over_board) operation->make_express(express_call(call, operation->number()));
@@ -304,8 +305,8 @@ Operation* Communicator::commit(const Call& call, const std::shared_ptr<const Pr
 }
 
 void Communicator::committed() {
+  engine_->issued();
   Progress::process().work_started();
-  engine_->try_progress();
 }
 
 // With an idle stream the calling thread runs it at once; what is not complete after its spins becomes an ordinary
@@ -337,6 +338,7 @@ Status Communicator::submit(const Call& call, const std::shared_ptr<Stream>& str
   {
     const MutexLock lock(submit_mutex_);
     log_call(call, *stream, true);
+    stream->used_by(*engine_);
     if (is_express(call)) {
       TRY(submit_express(call, stream));
       if (engine_->pending() == 0) return {};

@@ -109,7 +109,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // are checked.
   std::optional<uint64_t> number_ahead(const Call& call);
   // `stream`: that it will be put on; `ahead`: of number_ahead().
-  Operation* commit(const Call& call, const std::shared_ptr<const Prepared>& prepared, const Stream& stream,
+  Operation* commit(const Call& call, const std::shared_ptr<const Prepared>& prepared, Stream& stream,
                     std::optional<uint64_t> ahead);
   void committed();  // after the operations were put on streams
   // Instead of all that, for a call without any data: it is nothing, but where calls are checked it is compared too.

@@ -17,7 +17,6 @@ namespace {
 
 constexpr uint32_t kRoundsPerClockRead = 256;
 constexpr int64_t kSuspicionNs = 1'000'000'000;  // the mesh tells at once; its threads may have to wait for a processor
-constexpr int kLookAgainMs = 1;                  // of a sleeper that no bell may wake
 constexpr int64_t kMostSpinUs = 50'000;
 constexpr int kLooksPerUs = 20;
 constexpr int kCrowdedLooks = 20;
@@ -152,6 +151,11 @@ void Engine::fail(Error error) {
   failed_.store(true, std::memory_order_release);
   if (config_.on_failure) config_.on_failure(error);
   wake();
+}
+
+void Engine::fail_of_user(Error error) {
+  error.message = config_.name + ": " + error.message;
+  fail(std::move(error));
 }
 
 std::optional<Error> Engine::failure() const {
@@ -397,66 +401,6 @@ void Engine::check_deadlines(int64_t now_ns) {
   }
 }
 
-// ---- sleeping
-
-bool Engine::prepare_sleep() {
-  announced_sleep_ = true;
-  bool quiet = !failed() && !inbox_full_.load(std::memory_order_acquire);
-  for (const auto& transport : transports_) quiet = transport->prepare_sleep() && quiet;
-  return prepare_express_sleep() && quiet;
-}
-
-bool Engine::prepare_express_sleep() {
-  int awaiting = 0;
-  int32_t awaited = Bells::kAnything;
-  for (const Operation* operation : active_) {
-    if (operation->express) awaited = ++awaiting == 1 ? express_->awaited(*operation->express) : Bells::kAnything;
-  }
-  if (awaiting == 0) return true;
-  express_->prepare_sleep(awaited);
-  return std::none_of(active_.begin(), active_.end(), [this](const Operation* operation) {
-    return operation->express && express_->can_go_on(*operation->express);
-  });
-}
-
-void Engine::finish_sleep() {
-  announced_sleep_ = false;
-  for (const auto& transport : transports_) transport->finish_sleep();
-  if (express_ != nullptr) express_->finish_sleep();
-}
-
-void Engine::sleep(int timeout_ms, const std::function<bool()>& done) {
-  if (!try_lock()) {
-    // Somebody drives it: whoever that is completes our operation, or lets go of the lock soon.
-    ::sched_yield();
-    return;
-  }
-  const bool alive = !closed_ && !transports_closed_;
-  // One sleeper hears the bell; others look again soon.
-  const bool first = sleepers_.fetch_add(1, std::memory_order_seq_cst) == 0;
-  if (!first || suspicion_) timeout_ms = std::min(timeout_ms, kLookAgainMs);
-  const bool quiet = alive && prepare_sleep();
-  unlock();
-  if (quiet && !done()) {
-    epoll_event events[4];
-    ::epoll_wait(epoll_.get(), events, 4, timeout_ms);
-  }
-  uint64_t count;
-  while (first && ::read(wake_.get(), &count, sizeof count) > 0) {
-  }
-  if (sleepers_.fetch_sub(1, std::memory_order_seq_cst) == 1 && try_lock()) {
-    if (!closed_ && !transports_closed_ && announced_sleep_) finish_sleep();
-    rounds_ = 0;  // whoever slept looks at the deadlines first
-    unlock();
-  }
-}
-
-void Engine::wake() {
-  const uint64_t one = 1;
-  // A full counter means that the bell already rings.
-  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
-}
-
 void Engine::close(int linger_ms, int64_t give_up_ns) {
   if (!lock_before(give_up_ns)) return;
   if (!closed_) {
@@ -464,8 +408,8 @@ void Engine::close(int linger_ms, int64_t give_up_ns) {
     closed_ = true;
     if (!transports_closed_) {
       transports_closed_ = true;
-      const ProgressLock::Loan lent(
-          progress_);  // what this rank has to tell about itself does not wait for their linger
+      // What this rank has to tell about itself does not wait for their linger.
+      const ProgressLock::Loan lent(progress_);
       for (const auto& transport : transports_) transport->close(linger_ms);
     }
   }

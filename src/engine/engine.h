@@ -101,6 +101,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // The first failure of the communicator: sticky. Later ones are ignored. Operations end with it at the next progress.
   void fail(Error error);
+  // The same, of something that a function of the user did on this rank.
+  void fail_of_user(Error error);
   std::optional<Error> failure() const;
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   // What the oldest operation waits for, "" if there is none. Not for holders of the progress lock.
@@ -124,18 +126,42 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool crowded() const { return crowded_; }
   Patience& patience() { return patience_; }
   bool busy() const { return pending() != 0; }
+  // A call was issued: its caller may come and wait, and so drive it.
+  void issued() {
+    const int64_t now_ns = config_.clock->now_ns();
+    issued_ns_.store(now_ns, std::memory_order_relaxed);
+    last_driven_ns_.store(now_ns, std::memory_order_relaxed);
+  }
+  int64_t issued_ns() const { return issued_ns_.load(std::memory_order_relaxed); }
   int64_t last_driven_ns() const { return last_driven_ns_.load(std::memory_order_relaxed); }
 
   // Sleeping until something happens, at most timeout_ms. May return early for no reason; does when done() is true
   // already, which is looked at when whoever makes it true would ring.
   void sleep(int timeout_ms, const std::function<bool()>& done);
+  // The same in parts, for a thread that sleeps at several engines. Begun: it may sleep until sleep_fd() is readable,
+  // at most `most_ms`, and end_sleep() follows. Otherwise there is something to do, or somebody else drives it.
+  struct Sleep {
+    bool begun = false;
+    bool first = false;  // of those that sleep here: hears every bell
+    int most_ms = 0;
+  };
+  Sleep begin_sleep();
+  void end_sleep(const Sleep& sleep);
+  int sleep_fd() const { return epoll_.get(); }
+  // The helper is about to sleep here, or sleeps no more. A thread that comes to wait meanwhile wakes it, so that peers
+  // need not ring for both. False: one waits already.
+  bool let_helper_sleep(bool by_helper) {
+    watched_.store(by_helper, std::memory_order_seq_cst);
+    return !by_helper || !attended();
+  }
   void wake();
   // Threads that are in their waiting loop with this engine: it needs no helper.
   void attend(int by) {
-    attended_.fetch_add(by, std::memory_order_acq_rel);
+    attended_.fetch_add(by, std::memory_order_seq_cst);
     statistics_.waiting(by);
+    if (watched_.load(std::memory_order_seq_cst)) wake();
   }
-  bool attended() const { return attended_.load(std::memory_order_acquire) != 0; }
+  bool attended() const { return attended_.load(std::memory_order_seq_cst) != 0; }
   int sleepers() const { return sleepers_.load(std::memory_order_acquire); }
 
   // Ends everything; afterwards no memory of users is touched. Waits for the progress lock without end; with a
@@ -190,8 +216,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::atomic<bool> holds_back_{false};
   std::atomic<size_t> pending_{0};
   std::atomic<int64_t> last_driven_ns_{0};
+  std::atomic<int64_t> issued_ns_{0};
   std::atomic<int> sleepers_{0};
   std::atomic<int> attended_{0};
+  std::atomic<bool> watched_{false};
   std::atomic<bool> somebody_left_{false};
   Mutex left_mutex_;
   std::map<int32_t, std::string> left_ TRESTLE_GUARDED_BY(left_mutex_);  // by rank: a sentence

@@ -21,8 +21,9 @@ namespace {
 constexpr int kOwnSleepMs = 100;         // deadlines are looked at this often by a sleeping waiter
 constexpr int kOthersSleepMs = 1;        // where nobody else drives the other engines
 constexpr int64_t kUndrivenNs = 50'000;  // an engine with work that nobody drove for this long is the helper's
-constexpr int64_t kLongestWatchNs = 2'000'000;
-constexpr int64_t kWatchAfterWorkNs = 20'000'000;
+constexpr int64_t kLongestWatchNs = 400'000;
+constexpr int64_t kWatchAfterWorkNs = 2'000'000;  // then it sleeps until it is rung for
+constexpr int64_t kSoonNs = 100'000;              // whoever waits so soon after a call needs no helper for it
 
 // Of waits that no engine is known for.
 Patience& common_patience() {
@@ -69,6 +70,7 @@ void Progress::remove(const Engine* engine) {
     return other == nullptr || other.get() == engine;
   });
   engines_ = std::move(next);
+  ring_sleeper();  // it may keep the engine
 }
 
 Status Progress::start_helper() {
@@ -84,17 +86,49 @@ void Progress::ring() {
   [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);
 }
 
+// Where callers do not wait, and expect no notifications, which ring.
 void Progress::work_started() {
-  if (helper_drives_ && helper_deep_asleep_.load(std::memory_order_seq_cst)) ring();
+  if (!helper_drives_) return;
+  const auto& asleep = nobody_waits_.load(std::memory_order_relaxed) ? helper_asleep_ : helper_deep_asleep_;
+  if (asleep.load(std::memory_order_seq_cst)) ring();
+}
+
+Status Progress::expect_notification() {
+  {
+    const MutexLock lock(mutex_);
+    TRY(start_helper());
+  }
+  expected_notifications_.fetch_add(1, std::memory_order_seq_cst);
+  ring_sleeper();
+  return {};
+}
+
+void Progress::run_notification(std::function<void()> notification) {
+  {
+    const MutexLock lock(notifications_mutex_);
+    notifications_.push_back(std::move(notification));
+  }
+  ring_sleeper();
+}
+
+// The helper sees what was done before this, or is seen asleep.
+void Progress::ring_sleeper() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (helper_asleep_.load(std::memory_order_seq_cst)) ring();
 }
 
 Progress::Company::Company() {
   process().companies_.fetch_add(1, std::memory_order_seq_cst);
-  if (process().helper_deep_asleep_.load(std::memory_order_seq_cst)) process().ring();
+  process().ring_sleeper();
 }
 
 Progress::Company::~Company() {
   process().companies_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void Progress::waited_for(const Engine& engine) {
+  if (!nobody_waits_.load(std::memory_order_relaxed)) return;
+  if (monotonic_clock().now_ns() - engine.issued_ns() < kSoonNs) nobody_waits_.store(false, std::memory_order_relaxed);
 }
 
 void Progress::poke() {
@@ -104,24 +138,26 @@ void Progress::poke() {
   }
 }
 
-namespace {
-
 // Marks the engine that a waiting thread drives, so that the helper leaves it alone.
-class Attendance {
+class Progress::Attendance {
  public:
+  explicit Attendance(Progress& progress) : progress_(progress) {}
   ~Attendance() { move_to(nullptr); }
+  Attendance(const Attendance&) = delete;
+  Attendance& operator=(const Attendance&) = delete;
   void move_to(const std::shared_ptr<Engine>& engine) {
     if (engine == engine_) return;
     if (engine_ != nullptr) engine_->attend(-1);
+    if (engine_ != nullptr && engine_->busy()) progress_.work_started();
     if (engine != nullptr) engine->attend(1);
+    if (engine != nullptr) progress_.waited_for(*engine);
     engine_ = engine;
   }
 
  private:
+  Progress& progress_;
   std::shared_ptr<Engine> engine_;
 };
-
-}  // namespace
 
 // Where the helper drives nothing, who sleeps at its own engine must not forget the others: its own may wait for them.
 int Progress::sleep_ms(const Engines& engines, const Engine* own) const {
@@ -135,7 +171,7 @@ int Progress::sleep_ms(const Engines& engines, const Engine* own) const {
 void Progress::wait(const std::function<bool()>& done, const std::function<std::shared_ptr<Engine>()>& own) {
   auto all = engines();
   Pause pause(common_patience());
-  Attendance attendance;
+  Attendance attendance(*this);
   while (!done()) {
     const std::shared_ptr<Engine> mine = own();
     attendance.move_to(mine);
@@ -168,39 +204,99 @@ void Progress::wait(const std::function<bool()>& done, const std::function<std::
 
 // ---- the helper thread
 
-// Drives what nobody drives. Returns the number of engines that it had to drive.
-int Progress::helper_round(int64_t now_ns) {
+bool Progress::drives() const {
+  return helper_drives_ || companies_.load(std::memory_order_seq_cst) != 0 ||
+         expected_notifications_.load(std::memory_order_seq_cst) != 0;
+}
+
+// No caller will come and wait.
+bool Progress::hurries() const {
+  return expected_notifications_.load(std::memory_order_seq_cst) != 0 ||
+         (helper_drives_ && nobody_waits_.load(std::memory_order_relaxed));
+}
+
+bool Progress::helper_round(int64_t now_ns, Driven& driven) {
+  const Driven before = std::exchange(driven, {});
+  if (!drives()) return false;
   const bool company = companies_.load(std::memory_order_relaxed) != 0;
-  if (!helper_drives_ && !company) return 0;
-  int driven = 0;
+  const bool hurry = hurries();
+  bool moved = false;
   const auto all = engines();
   for (const auto& one : *all) {
-    const auto engine = one.lock();
+    auto engine = one.lock();
     if (engine == nullptr) continue;
     const bool busy = engine->busy();
     if (engine->attended() || (!busy && !company)) continue;
-    if (busy && now_ns - engine->last_driven_ns() < kUndrivenNs) continue;
-    // Stays with it while things move, so that a transfer does not crawl from tick to tick.
-    bool moved = false;
-    while (engine->try_progress()) moved = true;
-    if (busy || moved) ++driven;
+    const bool mine = hurry || std::find(before.begin(), before.end(), engine) != before.end();
+    if (busy && !mine && now_ns - engine->last_driven_ns() < kUndrivenNs) continue;
+    bool went_on = false;
+    while (engine->try_progress()) went_on = true;
+    moved |= went_on;
+    if (busy || went_on) driven.push_back(std::move(engine));
   }
-  return driven;
+  return moved;
 }
 
-bool Progress::anything_to_drive(const Engines& engines) const {
+bool Progress::anything_to_drive(const Driven& but_these) const {
   if (companies_.load(std::memory_order_seq_cst) != 0) return true;
-  if (!helper_drives_) return false;
-  return std::any_of(engines.begin(), engines.end(), [](const auto& one) {
+  if (!drives()) return false;
+  const auto all = engines();
+  return std::any_of(all->begin(), all->end(), [&but_these](const auto& one) {
     const auto engine = one.lock();
-    return engine != nullptr && engine->busy();
+    return engine != nullptr && engine->busy() && !engine->attended() &&
+           std::find(but_these.begin(), but_these.end(), engine) == but_these.end();
   });
 }
 
-void Progress::helper_sleep(int64_t timeout_ns) {
-  pollfd bell{bell_.get(), POLLIN, 0};
-  timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000), static_cast<long>(timeout_ns % 1'000'000'000)};
-  ::ppoll(&bell, 1, timeout_ns == INT64_MAX ? nullptr : &timeout, nullptr);
+void Progress::run_notifications() {
+  std::vector<std::function<void()>> notifications;
+  {
+    const MutexLock lock(notifications_mutex_);
+    notifications.swap(notifications_);
+  }
+  for (const auto& notification : notifications) {
+    notification();
+    expected_notifications_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+}
+
+// What was started after the helper looked is seen here, or whoever started it sees the helper asleep.
+int64_t Progress::helper_timeout_ns(const Driven& driven, int64_t now_ns) {
+  helper_asleep_.store(true, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  {
+    const MutexLock lock(notifications_mutex_);
+    if (!notifications_.empty() || stop_.load()) return 0;
+  }
+  const bool others = anything_to_drive(driven);
+  if (others && hurries() && companies_.load() == 0) return 0;
+  if (others) last_work_ns_ = now_ns;
+  watch_ns_ = driven.empty() ? std::min(watch_ns_ * 2, kLongestWatchNs) : kUndrivenNs;
+  if (!others && !driven.empty()) return int64_t{kOwnSleepMs} * 1'000'000;
+  if (others || now_ns - last_work_ns_ <= kWatchAfterWorkNs) return watch_ns_;
+  helper_deep_asleep_.store(true, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return anything_to_drive({}) ? kUndrivenNs : INT64_MAX;
+}
+
+// Until the bell rings, an engine that it drives can go on, or a waiter comes to one.
+void Progress::helper_sleep(const Driven& driven, int64_t timeout_ns) {
+  std::vector<pollfd> fds = {{bell_.get(), POLLIN, 0}};
+  std::vector<std::pair<Engine*, Engine::Sleep>> asleep_at;
+  for (const auto& engine : driven) {
+    const Engine::Sleep sleep = engine->let_helper_sleep(true) ? engine->begin_sleep() : Engine::Sleep{};
+    timeout_ns = std::min(timeout_ns, int64_t{sleep.most_ms} * 1'000'000);
+    if (!sleep.begun) continue;
+    asleep_at.emplace_back(engine.get(), sleep);
+    fds.push_back({engine->sleep_fd(), POLLIN, 0});
+  }
+  const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
+                         static_cast<long>(timeout_ns % 1'000'000'000)};
+  ::ppoll(fds.data(), fds.size(), timeout_ns == INT64_MAX ? nullptr : &timeout, nullptr);
+  for (const auto& engine : driven) engine->let_helper_sleep(false);
+  for (const auto& [engine, sleep] : asleep_at) engine->end_sleep(sleep);
+  helper_asleep_.store(false, std::memory_order_seq_cst);
+  helper_deep_asleep_.store(false, std::memory_order_seq_cst);
   uint64_t count;
   while (::read(bell_.get(), &count, sizeof count) > 0) {
   }
@@ -208,22 +304,23 @@ void Progress::helper_sleep(int64_t timeout_ns) {
 
 void Progress::helper_loop() {
   Clock& clock = monotonic_clock();
-  int64_t watch_ns = kUndrivenNs;
-  int64_t last_work_ns = clock.now_ns();
+  Pause pause(common_patience());
+  Driven driven;
+  watch_ns_ = kUndrivenNs;
+  last_work_ns_ = clock.now_ns();
   while (!stop_.load()) {
     const int64_t now = clock.now_ns();
-    const int driven = helper_round(now);
-    const auto all = engines();
-    const bool busy = anything_to_drive(*all);
-    if (busy) last_work_ns = now;
-    watch_ns = driven != 0 ? kUndrivenNs : std::min(watch_ns * 2, kLongestWatchNs);
-    int64_t timeout = watch_ns;
-    if (!busy && now - last_work_ns > kWatchAfterWorkNs) {
-      helper_deep_asleep_.store(true, std::memory_order_seq_cst);
-      timeout = anything_to_drive(*all) ? kUndrivenNs : INT64_MAX;
+    const bool moved = helper_round(now, driven);
+    run_notifications();
+    if (moved) pause.moved();
+    if (!driven.empty()) {
+      last_work_ns_ = now;
+      if (!hurries() && companies_.load(std::memory_order_relaxed) == 0)
+        nobody_waits_.store(true, std::memory_order_relaxed);
+      pause.use(driven.front()->patience());
+      if (moved || pause.pass()) continue;
     }
-    helper_sleep(timeout);
-    helper_deep_asleep_.store(false, std::memory_order_seq_cst);
+    helper_sleep(driven, helper_timeout_ns(driven, now));
   }
 }
 

@@ -5,16 +5,41 @@
 
 #include "engine/engine.h"
 #include "engine/operation.h"
+#include "engine/progress.h"
 
 namespace trestle {
 
 // ---- records
 
+Recording::~Recording() {
+  const MutexLock lock(mutex_);
+  if (notifications_.empty()) return;
+  failure_ = Error{Code::kAborted, "the event's stream ended before it came to the event"};
+  run(std::exchange(notifications_, {}));
+}
+
 std::vector<std::weak_ptr<Stream>> Recording::finish(std::optional<Error> failure) {
   const MutexLock lock(mutex_);
   failure_ = std::move(failure);
   complete_.store(true, std::memory_order_release);
+  if (!notifications_.empty()) run(std::exchange(notifications_, {}));
   return std::exchange(waiters_, {});
+}
+
+// They run when this may be gone.
+void Recording::run(std::vector<Notification> notifications) {
+  for (Notification& notification : notifications) {
+    Progress::process().run_notification(
+        [run = std::move(notification), failure = failure_, user = user_] { run(failure, user.lock()); });
+  }
+}
+
+Status Recording::notify(Notification notification) {
+  TRY(Progress::process().expect_notification());
+  const MutexLock lock(mutex_);
+  notifications_.push_back(std::move(notification));
+  if (complete()) run(std::exchange(notifications_, {}));
+  return {};
 }
 
 bool Recording::await(std::weak_ptr<Stream> waiter) {
@@ -48,7 +73,7 @@ void Stream::enqueue(std::vector<Operation*> operations) {
 }
 
 std::shared_ptr<Recording> Stream::record() {
-  auto recording = std::make_shared<Recording>(weak_from_this());
+  auto recording = std::make_shared<Recording>(weak_from_this(), last_user());
   auto item = std::make_unique<StreamItem>();
   item->record = recording;
   push(std::move(item));
@@ -60,6 +85,18 @@ void Stream::wait_for(std::shared_ptr<Recording> recording) {
   auto item = std::make_unique<StreamItem>();
   item->wait = std::move(recording);
   push(std::move(item));
+}
+
+void Stream::used_by(Engine& engine) {
+  if (last_user_key_.load(std::memory_order_relaxed) == &engine) return;
+  const MutexLock lock(mutex_);
+  last_user_ = engine.weak_from_this();
+  last_user_key_.store(&engine, std::memory_order_relaxed);
+}
+
+std::weak_ptr<Engine> Stream::last_user() const {
+  const MutexLock lock(mutex_);
+  return last_user_;
 }
 
 void Stream::push(std::unique_ptr<StreamItem> item) {

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -26,28 +27,44 @@ class Engine;
 class Operation;
 class Stream;
 
+// What runs once when a record is complete: with its failure, if it has one, and the engine that had used the stream
+// last (nullptr: it is gone, or there was none).
+using Notification = std::function<void(const std::optional<Error>& failure, const std::shared_ptr<Engine>& user)>;
+
 // One record of an event: a place in a stream, complete when everything before it there is done or has failed.
 class Recording {
  public:
-  explicit Recording(std::weak_ptr<Stream> stream) : stream_(std::move(stream)) {}
+  // user: the engine that used the stream last.
+  Recording(std::weak_ptr<Stream> stream, std::weak_ptr<Engine> user)
+      : stream_(std::move(stream)), user_(std::move(user)) {}
+  // A record that its stream never came to is complete then, as one that was aborted.
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
   bool complete() const { return complete_.load(std::memory_order_acquire); }
   // When it is complete: the first failure of what it stands for that nobody had been told of then.
   const std::optional<Error>& failure() const { return failure_; }
   // Where it is, or nullptr.
   std::shared_ptr<Stream> stream() const { return stream_.lock(); }
+  // Has the helper thread run it when this is complete, soon where it is already (Progress::run_notification). Errors:
+  // there is no helper; it is not run.
+  Status notify(Notification notification);
 
  private:
   friend class Stream;
   // By its stream, which has come to it. The streams that wait for it.
   std::vector<std::weak_ptr<Stream>> finish(std::optional<Error> failure);
+  void run(std::vector<Notification> notifications);
   // True if it is complete; else `waiter` is among those that wait.
   bool await(std::weak_ptr<Stream> waiter);
 
   const std::weak_ptr<Stream> stream_;
+  const std::weak_ptr<Engine> user_;
   Mutex mutex_;
   std::atomic<bool> complete_{false};
   std::optional<Error> failure_;  // its stream's, until complete_
   std::vector<std::weak_ptr<Stream>> waiters_ TRESTLE_GUARDED_BY(mutex_);
+  std::vector<Notification> notifications_ TRESTLE_GUARDED_BY(mutex_);
 };
 
 // Stands for its last record.
@@ -77,6 +94,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::shared_ptr<Recording> record();
   // Of nullptr: nothing to wait for.
   void wait_for(std::shared_ptr<Recording> recording);
+  // An operation of the engine comes next, or ran at once because the stream was idle.
+  void used_by(Engine& engine);
 
   // By the engine, when an operation of the head item is done (error: it failed).
   void operation_done(Operation& operation, const Error* error);
@@ -120,10 +139,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void pass_head() TRESTLE_REQUIRES(mutex_);
   void take_over(const std::optional<Error>& failure) TRESTLE_REQUIRES(mutex_);
   Status refusal() const;
+  std::weak_ptr<Engine> last_user() const;
 
   mutable Mutex mutex_;
   std::deque<std::unique_ptr<StreamItem>> items_ TRESTLE_GUARDED_BY(mutex_);
   bool head_active_ TRESTLE_GUARDED_BY(mutex_) = false;
+  std::weak_ptr<Engine> last_user_ TRESTLE_GUARDED_BY(mutex_);
+  std::atomic<const Engine*> last_user_key_{nullptr};  // the same, never followed
   std::atomic<size_t> pending_{0};
   std::atomic<bool> failed_{false};  // whether there is a failure
   std::optional<Error> failure_ TRESTLE_GUARDED_BY(mutex_);

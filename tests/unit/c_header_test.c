@@ -31,6 +31,7 @@ int main(void) {
       (function_t)trestleCommUserRank,
       (function_t)trestleEventCreate,
       (function_t)trestleEventDestroy,
+      (function_t)trestleEventNotify,
       (function_t)trestleEventQuery,
       (function_t)trestleEventRecord,
       (function_t)trestleEventSynchronize,
