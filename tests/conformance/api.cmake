@@ -24,6 +24,7 @@ if(TARGET trestle)
     ${CMAKE_CURRENT_LIST_DIR}/api_persistent_test.cpp)
   trestle_test(NAME api_order_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_groups_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/api_notify_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_streams_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_life_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_group_life_test.cpp
