@@ -130,6 +130,7 @@ std::optional<Answer> decode_answer(const std::string& letter, int32_t ranks) {
 
 Inquiry::Letter Inquiry::ask(const Asked& one, int32_t whose, int64_t now_ns) {
   asked_.push_back(one);
+  asked_name_ = names_[static_cast<size_t>(one.rank)];
   asked_for_ = whose;
   asked_ns_ = now_ns;
   answer_due_ns_ = std::min(now_ns + patience_ns_, end_ns_);
@@ -173,7 +174,7 @@ Inquiry::Letter Inquiry::start(const Overdue& overdue, int64_t now_ns) {
 std::optional<Inquiry::Letter> Inquiry::answered(int32_t from, const Answer& answer, int64_t now_ns) {
   const MutexLock lock(mutex_);
   if (!overdue_ || concluded_ || answer.id != id_ || from != asked_.back().rank) return {};
-  if (answer.elsewhere) return go_on_elsewhere(from, answer, now_ns);
+  if (answer.elsewhere) return go_on_elsewhere(answer, now_ns);
   if (answer.awaited >= 0 && !answer.awaited_name.empty()) {
     std::string& name = names_[static_cast<size_t>(answer.awaited)];
     if (name == rank_text(answer.awaited)) name = answer.awaited_name;
@@ -182,12 +183,12 @@ std::optional<Inquiry::Letter> Inquiry::answered(int32_t from, const Answer& ans
   const bool awaits = answer.in && answer.awaited >= 0 && answer.awaited != from;
   if (awaits && !is_closed_by(answer)) return ask({answer.awaited, {}, *answer.in}, from, now_ns);
   if (awaits && circle_.empty()) {
-    circle_ = circle(answer.awaited) + ": " + end_of_chain(from, answer);
+    circle_ = circle(answer.awaited) + ": " + end_of_chain(answer);
     circle_end_ = asked_.size();
   }
   const bool has_called = answer.state == Answer::State::kActive || answer.state == Answer::State::kDone;
   if (!circle_.empty() && (awaits || has_called)) return ask_another(now_ns);
-  conclude(end_of_chain(from, answer));
+  conclude(end_of_chain(answer));
   return {};
 }
 
@@ -206,11 +207,18 @@ std::optional<Inquiry::Letter> Inquiry::ask_another(int64_t now_ns) {
 }
 
 // Numbers there are of that communicator; only the process is known here.
-std::optional<Inquiry::Letter> Inquiry::go_on_elsewhere(int32_t from, const Answer& answer, int64_t now_ns) {
+std::optional<Inquiry::Letter> Inquiry::go_on_elsewhere(const Answer& answer, int64_t now_ns) {
   const int32_t to = answer.in && answer.awaited >= 0 ? rank_of_process(answer.awaited_name) : -1;
   const Asked next{to, Elsewhere{answer.elsewhere->communicator, answer.awaited}, answer.in.value_or(OperationKey{})};
-  if (to >= 0 && !was_asked(next)) return ask(next, answer.elsewhere->rank, now_ns);
-  conclude(end_of_chain(from, answer));
+  if (to >= 0 && !was_asked(next)) {
+    const Letter letter = ask(next, answer.elsewhere->rank, now_ns);
+    const auto lives_there = [&](const auto& name) { return process_of(name) == process_of(answer.awaited_name); };
+    // Of several ranks in that process this communicator cannot say which one is meant.
+    if (std::count_if(names_.begin(), names_.end(), lives_there) > 1)
+      asked_name_ = answer.awaited_name + " of another communicator";
+    return letter;
+  }
+  conclude(end_of_chain(answer));
   return {};
 }
 
@@ -290,9 +298,9 @@ std::string Inquiry::circle(int32_t from) const {
   return text + " wait for each other";
 }
 
-std::string Inquiry::end_of_chain(int32_t rank, const Answer& answer) const {
+std::string Inquiry::end_of_chain(const Answer& answer) const {
   const OperationKey& about = asked_.back().operation;
-  const std::string name = names_[static_cast<size_t>(rank)];
+  const std::string& name = asked_name_;
   const bool message = about.peer >= 0;
   std::string call = message ? std::string("the ") + (about.sending ? "Recv" : "Send") + " that matches " +
                                    text_of(about) + " of rank " + std::to_string(asked_for_)

@@ -96,7 +96,7 @@ class Inquiry {
  private:
   Letter start(const Overdue& overdue, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   std::string chain() const TRESTLE_REQUIRES(mutex_);
-  std::string end_of_chain(int32_t rank, const Answer& answer) const TRESTLE_REQUIRES(mutex_);
+  std::string end_of_chain(const Answer& answer) const TRESTLE_REQUIRES(mutex_);
   std::string circle(int32_t from) const TRESTLE_REQUIRES(mutex_);
   void conclude(std::string culprit) TRESTLE_REQUIRES(mutex_);
   // Whose answer is awaited, or was.
@@ -110,7 +110,7 @@ class Inquiry {
   bool is_closed_by(const Answer& answer) const TRESTLE_REQUIRES(mutex_);
   bool was_asked(const Asked& one) const TRESTLE_REQUIRES(mutex_);
   Letter ask(const Asked& one, int32_t whose, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
-  std::optional<Letter> go_on_elsewhere(int32_t from, const Answer& answer, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  std::optional<Letter> go_on_elsewhere(const Answer& answer, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   int32_t rank_of_process(const std::string& name) const TRESTLE_REQUIRES(mutex_);
 
   const int32_t rank_;
@@ -123,6 +123,7 @@ class Inquiry {
   size_t circle_end_ TRESTLE_GUARDED_BY(mutex_) = 0;     // of those in asked_ that led to it
   uint32_t id_ TRESTLE_GUARDED_BY(mutex_) = 0;           // of the latest question
   std::vector<Asked> asked_ TRESTLE_GUARDED_BY(mutex_);  // in order; the last one's answer is awaited
+  std::string asked_name_ TRESTLE_GUARDED_BY(mutex_);    // of the last one
   int32_t asked_for_ TRESTLE_GUARDED_BY(mutex_) = 0;
   int64_t asked_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
   int64_t patience_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;

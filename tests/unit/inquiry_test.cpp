@@ -219,6 +219,24 @@ TEST(Inquiry, FollowsAStreamIntoAnotherCommunicator) {
   EXPECT_TRUE(verdict->sentence().starts_with("rank 2 (host h, pid 12) is frozen")) << verdict->sentence();
 }
 
+TEST(Inquiry, OfSeveralRanksInAProcessTheOneElsewhereIsNamedAsThere) {
+  Inquiry inquiry(0, {"rank 0 (host h, pid 10)", "rank 1 (host h, pid 11)", "rank 2 (host h, pid 11)"});
+  Answer held = absent(inquiry.begin(overdue(1), 0), 6);
+  held.state = State::kQueued;
+  held.in = OperationKey{70};
+  held.awaited = 90;
+  held.awaited_name = "rank 90 (host h, pid 11)";
+  held.elsewhere = Elsewhere{JobId{std::byte{7}}, 91};
+  const auto second = inquiry.answered(1, held, 0);
+  ASSERT_TRUE(second.has_value());
+  Answer last = absent(*second, 70);
+  last.elsewhere = second->question.elsewhere;
+  EXPECT_FALSE(inquiry.answered(second->to, last, 0).has_value());
+  const std::string sentence = inquiry.take_verdict(1)->sentence();
+  EXPECT_TRUE(sentence.starts_with("rank 90 (host h, pid 11) of another communicator has not called operation 70"))
+      << sentence;
+}
+
 // Rank 1 is held up by another call, in which it awaits this rank: which awaits rank 2 there.
 TEST(Inquiry, ARankThatIsAwaitedInAnotherCallClosesNoCircle) {
   Inquiry inquiry = make_inquiry(0);
