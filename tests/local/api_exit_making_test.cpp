@@ -78,7 +78,8 @@ TEST_P(ApiExitMaking, IsNoDeath) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Messages, ApiExitMaking, testing::Values(1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 18));
+// With its third message it has come to the rendezvous. Before that nobody knows of it.
+INSTANTIATE_TEST_SUITE_P(Messages, ApiExitMaking, testing::Values(3, 4, 5, 6, 8, 10, 12, 14, 16, 18));
 
 }  // namespace
 }  // namespace api

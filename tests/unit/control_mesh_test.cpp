@@ -177,6 +177,15 @@ TEST(ControlMeshTest, AStoryIsToldInTheNumbersOfWhoHearsIt) {
   }
 }
 
+TEST(ControlMeshTest, WhatWasNoticedUnderOldNamesIsToldUnderNewOnes) {
+  Meshes meshes(2);
+  meshes.mesh[1]->set_names({"rank 5 (host a, pid 7)", "rank 3 (host a, pid 8)"});
+  meshes.kill(0);
+  meshes.mesh[1]->poll(meshes.clock.now);
+  meshes.mesh[1]->set_names({"rank 0 (host a, pid 7)", "rank 1 (host a, pid 8)"});
+  EXPECT_TRUE(meshes.mesh[1]->status().error().message.starts_with("rank 0 (host a, pid 7) died"));
+}
+
 TEST_P(MeshTest, GoodbyeIsNoError) {
   const int32_t ranks = GetParam();
   Meshes meshes(ranks);
