@@ -203,7 +203,7 @@ bool Engine::progress_locked() {
     }
     if (tick) check_deadlines(now);
   } else if (suspicion_ && !failed() && config_.clock->now_ns() - suspected_ns_ > kSuspicionNs) {
-    fail(*suspicion_);
+    fail(with_leaver(*suspicion_));
   }
   if (failed()) {
     return finish_all(*failure()) || moved;
@@ -225,6 +225,17 @@ void Engine::transports_failed(Error error, int64_t now_ns) {
   }
   suspicion_ = std::move(error);
   suspected_ns_ = now_ns;
+}
+
+// Who cannot be reached may have left in order, which nobody tells as a failure.
+Error Engine::with_leaver(const Error& error) {
+  const MutexLock lock(left_mutex_);
+  for (const auto& [rank, sentence] : left_) {
+    const std::string& name = config_.peer_names[static_cast<size_t>(rank)];
+    const size_t at = error.message.find(name);
+    if (at != std::string::npos && at != 0) return {error.code, sentence + ": " + error.message};
+  }
+  return error;
 }
 
 bool Engine::drain_inbox(int64_t now_ns) {

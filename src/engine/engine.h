@@ -196,6 +196,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Result<bool> advance(Operation& operation) TRESTLE_REQUIRES(progress_);
   Router router() { return {router_, &statistics_, &progress_}; }
   Error with_context(Error error) const TRESTLE_REQUIRES(progress_);
+  Error with_leaver(const Error& error);
   void transports_failed(Error error, int64_t now_ns) TRESTLE_REQUIRES(progress_);
   void suspect_held_back() TRESTLE_REQUIRES(progress_);
 

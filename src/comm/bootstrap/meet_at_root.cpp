@@ -132,8 +132,12 @@ Result<JoinAnswer> ask(int fd, const JoinRequest& request, const Root& root, con
   const std::string message = framed(encode(request));
   WaitLimit answer_limit = limit;
   if (limit.deadline_ns != kNever) answer_limit.deadline_ns += kAnswerGraceNs;
-  const auto explain = [&root](const Error& error) {
+  const auto explain = [&](const Error& error) {
     const std::string who = root.holder();
+    if (error.code == Code::kAborted) {
+      const std::string report = framed(encode(JoinReport{giving_up(request.name)}));
+      (void)send_bytes(fd, std::as_bytes(std::span(report)));
+    }
     if (error.code == Code::kRemoteError)
       return Error{error.code, who + " ended or is lost: it held " + root.place +
                                    ", where this rank waited for others (" + error.message + ")"};

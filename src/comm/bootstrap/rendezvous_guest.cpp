@@ -89,11 +89,14 @@ void RendezvousServer::read_request(Guest& guest, int64_t now) {
   board_.arrive(request.value(), guest.from, guest.own);
 }
 
-// A waiting rank says nothing: whatever can be read is its end.
+// A waiting rank says why it gives up, or nothing: whatever else can be read is its end.
 void RendezvousServer::watch_waiting(Guest& guest) {
-  std::array<std::byte, 16> buffer;
-  const Result<size_t> got = receive_bytes(guest.socket.get(), buffer);
-  if (got.ok() && got.value() == 0) return;
+  const Result<bool> whole = read_message(guest);
+  if (whole.ok() && !whole.value()) return;
+  if (whole.ok()) {
+    const Result<JoinReport> report = decode_join_report(std::string_view(guest.in).substr(4));
+    if (report.ok() && report.value().error.code != Code::kSuccess) board_.fail(report.value().error);
+  }
   gone(guest);
 }
 
