@@ -245,7 +245,7 @@ trestleResult_t trestleCommGetAsyncError(trestleComm_t comm, trestleResult_t* as
     if (!use.alive() && !use.busy()) return dead_handle(use, "CommGetAsyncError", "communicator");
     std::optional<Error> failure;
     if (use.alive()) {
-      use.object()->engine().try_progress();
+      use.object()->engine().help();
       failure = use.object()->failure();
     }
     const Status status = failure ? Status(*failure) : background_status(use);

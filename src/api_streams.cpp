@@ -63,17 +63,17 @@ Status synchronize(const std::shared_ptr<Stream>& stream) {
   return status;
 }
 
-void fail_for_notification(const std::shared_ptr<Engine>& user, const std::string& thrown) {
+void fail_for_notification(const std::weak_ptr<Engine>& user, const std::string& thrown) {
   const std::string sentence = "a function given to trestleEventNotify threw an exception (" + thrown + ")";
   LOG(kWarn, kColl, "%s", sentence.c_str());
-  if (user != nullptr) user->fail_of_user({Code::kInvalidUsage, sentence});
+  if (const auto engine = user.lock()) engine->fail_of_user({Code::kInvalidUsage, sentence});
 }
 
 // On the helper thread. GetLastError says inside it what has failed.
 void call_notification(trestleNotifyFunction_t function, void* context, const std::optional<Error>& failure,
-                       const std::shared_ptr<Engine>& user) {
-  const trestleResult_t result = failure ? report(*failure) : trestleSuccess;
+                       const std::weak_ptr<Engine>& user) {
   try {
+    const trestleResult_t result = failure ? report(*failure) : trestleSuccess;
     const InUserCode now(UserCode::kNotification);
     function(context, result);
   } catch (const std::exception& exception) {
@@ -87,10 +87,9 @@ Status notify(const Event& event, trestleNotifyFunction_t function, void* contex
   std::shared_ptr<Recording> recording = event.last();
   if (recording == nullptr) recording = std::make_shared<Stream>()->record();  // complete: nothing is before it
   TRY(check_recorded("EventNotify", *recording));
-  return recording->notify(
-      [function, context](const std::optional<Error>& failure, const std::shared_ptr<Engine>& user) {
-        call_notification(function, context, failure, user);
-      });
+  return recording->notify([function, context](const std::optional<Error>& failure, const std::weak_ptr<Engine>& user) {
+    call_notification(function, context, failure, user);
+  });
 }
 
 template <class H>

@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "comm/bootstrap/giving_up.h"
 #include "comm/communicator.h"
+#include "engine/progress.h"
 
 namespace trestle {
 
@@ -70,6 +71,7 @@ void leave_all(int64_t deadline_ns) {
 // Runs when all else of the program has ended. The goodbyes are said by a thread of their own, because the exit may
 // have been called within the library (by a reduction function of the user), where this thread holds locks.
 __attribute__((destructor)) void leave_when_the_process_exits() {
+  Progress::process_exits();
   if (leavers.current() == nullptr || leavers.get().none()) return;
   static std::atomic<bool> done{false};
   const int64_t now_ns = monotonic_clock().now_ns();

@@ -122,6 +122,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void unlock() TRESTLE_RELEASE(progress_) { progress_.unlock(); }
   // One round of progress if nobody else is at it. True if anything moved.
   bool try_progress();
+  // The same by a thread that will not stay. What that took from a sleeper and left half done is the sleeper's again.
+  bool help() {
+    if (!try_progress()) return false;
+    if (sleepers() != 0) wake();
+    return true;
+  }
   // How a waiting thread should go about it.
   bool crowded() const { return crowded_; }
   Patience& patience() { return patience_; }
@@ -130,7 +136,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void issued() {
     const int64_t now_ns = config_.clock->now_ns();
     issued_ns_.store(now_ns, std::memory_order_relaxed);
-    last_driven_ns_.store(now_ns, std::memory_order_relaxed);
+    if (pending() <= 1) last_driven_ns_.store(now_ns, std::memory_order_relaxed);  // calls in a row do not put it off
   }
   int64_t issued_ns() const { return issued_ns_.load(std::memory_order_relaxed); }
   int64_t last_driven_ns() const { return last_driven_ns_.load(std::memory_order_relaxed); }
@@ -138,10 +144,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Sleeping until something happens, at most timeout_ms. May return early for no reason; does when done() is true
   // already, which is looked at when whoever makes it true would ring.
   void sleep(int timeout_ms, const std::function<bool()>& done);
-  // The same in parts, for a thread that sleeps at several engines. Begun: it may sleep until sleep_fd() is readable,
-  // at most `most_ms`, and end_sleep() follows. Otherwise there is something to do, or somebody else drives it.
+  // The same in parts, for a thread that sleeps at several engines, at most `most_ms`.
   struct Sleep {
-    bool begun = false;
+    enum class State : uint8_t {
+      kBusy,    // there is something to do
+      kDriven,  // by somebody else at this moment
+      kBegun,   // it may sleep until sleep_fd() is readable, and end_sleep() follows
+    };
+    State state = State::kBusy;
     bool first = false;  // of those that sleep here: hears every bell
     int most_ms = 0;
   };

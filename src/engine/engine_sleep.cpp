@@ -44,15 +44,16 @@ void Engine::finish_sleep() {
 
 // One sleeper hears the bell; others look again soon.
 Engine::Sleep Engine::begin_sleep() {
-  if (!try_lock()) return {};
+  if (!try_lock()) return {Sleep::State::kDriven, false, kLookAgainMs};
   const bool alive = !closed_ && !transports_closed_;
   const bool first = sleepers_.fetch_add(1, std::memory_order_seq_cst) == 0;
-  const Sleep sleep{true, first, first && !suspicion_ ? INT_MAX : kLookAgainMs};
+  const Sleep sleep{Sleep::State::kBegun, first, first && !suspicion_ ? INT_MAX : kLookAgainMs};
   const bool quiet = alive && prepare_sleep();
+  const bool only_suspects = alive && suspicion_ && !failed();  // operations do not run then
   unlock();
-  if (quiet) return sleep;
+  if (quiet || only_suspects) return sleep;
   end_sleep(sleep);
-  return {};
+  return {Sleep::State::kBusy, false, 0};
 }
 
 void Engine::end_sleep(const Sleep& sleep) {
@@ -60,7 +61,8 @@ void Engine::end_sleep(const Sleep& sleep) {
   while (sleep.first && ::read(wake_.get(), &count, sizeof count) > 0) {
   }
   if (sleepers_.fetch_sub(1, std::memory_order_seq_cst) == 1 && try_lock()) {
-    if (!closed_ && !transports_closed_ && announced_sleep_) finish_sleep();
+    // Another one may sleep by now: the announcement is its own.
+    if (sleepers() == 0 && !closed_ && !transports_closed_ && announced_sleep_) finish_sleep();
     rounds_ = 0;  // whoever slept looks at the deadlines first
     unlock();
   }
@@ -68,7 +70,8 @@ void Engine::end_sleep(const Sleep& sleep) {
 
 void Engine::sleep(int timeout_ms, const std::function<bool()>& done) {
   const Sleep sleep = begin_sleep();
-  if (!sleep.begun) {
+  if (sleep.state == Sleep::State::kBusy) return;
+  if (sleep.state == Sleep::State::kDriven) {
     // Whoever drives it completes our operation, or lets go of the lock soon.
     ::sched_yield();
     return;

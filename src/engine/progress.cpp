@@ -33,6 +33,12 @@ Patience& common_patience() {
 
 constinit PerProcess<Progress> process_progress;
 
+// Before a sleep: TRESTLE_SPIN's, and few where ranks outnumber processors.
+int looks_of(Engine& engine) {
+  const PatienceLimits& limits = engine.patience().limits();
+  return limits.looks + limits.yields;
+}
+
 }  // namespace
 
 // Never destroyed: other threads may wait in it while the process exits, and its helper hears goodbyes until the end.
@@ -86,9 +92,10 @@ void Progress::ring() {
   [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);
 }
 
-// Where callers do not wait, and expect no notifications, which ring.
+// A helper that sleeps for long is rung always; else it looks soon, and is rung only where callers do not wait.
 void Progress::work_started() {
-  if (!helper_drives_) return;
+  if (!drives()) return;
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // it sees the work, or is seen asleep
   const auto& asleep = nobody_waits_.load(std::memory_order_relaxed) ? helper_asleep_ : helper_deep_asleep_;
   if (asleep.load(std::memory_order_seq_cst)) ring();
 }
@@ -107,6 +114,7 @@ void Progress::run_notification(std::function<void()> notification) {
   {
     const MutexLock lock(notifications_mutex_);
     notifications_.push_back(std::move(notification));
+    notifications_wait_.store(true, std::memory_order_relaxed);
   }
   ring_sleeper();
 }
@@ -134,7 +142,7 @@ void Progress::waited_for(const Engine& engine) {
 void Progress::poke() {
   const auto all = engines();
   for (const auto& one : *all) {
-    if (const auto engine = one.lock()) engine->try_progress();
+    if (const auto engine = one.lock()) engine->help();
   }
 }
 
@@ -182,7 +190,7 @@ void Progress::wait(const std::function<bool()>& done, const std::function<std::
       if (pause.looks() % 1024 == 1023 || drives_all) all = engines();
       for (const auto& one : *all) {
         const auto engine = one.lock();
-        moved |= engine != nullptr && engine != mine && engine->try_progress();
+        moved |= engine != nullptr && engine != mine && engine->help();
       }
     }
     if (moved) {
@@ -230,7 +238,10 @@ bool Progress::helper_round(int64_t now_ns, Driven& driven) {
     const bool mine = hurry || std::find(before.begin(), before.end(), engine) != before.end();
     if (busy && !mine && now_ns - engine->last_driven_ns() < kUndrivenNs) continue;
     bool went_on = false;
-    while (engine->try_progress()) went_on = true;
+    while (engine->try_progress()) {
+      went_on = true;
+      if (engine->attended() || notifications_wait_.load(std::memory_order_relaxed)) break;
+    }
     moved |= went_on;
     if (busy || went_on) driven.push_back(std::move(engine));
   }
@@ -253,9 +264,10 @@ void Progress::run_notifications() {
   {
     const MutexLock lock(notifications_mutex_);
     notifications.swap(notifications_);
+    notifications_wait_.store(false, std::memory_order_relaxed);
   }
   for (const auto& notification : notifications) {
-    notification();
+    if (!exits_.load(std::memory_order_acquire)) notification();
     expected_notifications_.fetch_sub(1, std::memory_order_seq_cst);
   }
 }
@@ -271,12 +283,13 @@ int64_t Progress::helper_timeout_ns(const Driven& driven, int64_t now_ns) {
   const bool others = anything_to_drive(driven);
   if (others && hurries() && companies_.load() == 0) return 0;
   if (others) last_work_ns_ = now_ns;
-  watch_ns_ = driven.empty() ? std::min(watch_ns_ * 2, kLongestWatchNs) : kUndrivenNs;
-  if (!others && !driven.empty()) return int64_t{kOwnSleepMs} * 1'000'000;
-  if (others || now_ns - last_work_ns_ <= kWatchAfterWorkNs) return watch_ns_;
+  watch_ns_ = driven.empty() && !others ? std::min(watch_ns_ * 2, kLongestWatchNs) : kUndrivenNs;
+  const bool on_alert = driven.empty() && now_ns - last_work_ns_ <= kWatchAfterWorkNs;
+  if (others || on_alert) return watch_ns_;
   helper_deep_asleep_.store(true, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return anything_to_drive({}) ? kUndrivenNs : INT64_MAX;
+  if (anything_to_drive(driven)) return kUndrivenNs;
+  return driven.empty() ? INT64_MAX : int64_t{kOwnSleepMs} * 1'000'000;
 }
 
 // Until the bell rings, an engine that it drives can go on, or a waiter comes to one.
@@ -286,7 +299,7 @@ void Progress::helper_sleep(const Driven& driven, int64_t timeout_ns) {
   for (const auto& engine : driven) {
     const Engine::Sleep sleep = engine->let_helper_sleep(true) ? engine->begin_sleep() : Engine::Sleep{};
     timeout_ns = std::min(timeout_ns, int64_t{sleep.most_ms} * 1'000'000);
-    if (!sleep.begun) continue;
+    if (sleep.state != Engine::Sleep::State::kBegun) continue;
     asleep_at.emplace_back(engine.get(), sleep);
     fds.push_back({engine->sleep_fd(), POLLIN, 0});
   }
@@ -302,26 +315,36 @@ void Progress::helper_sleep(const Driven& driven, int64_t timeout_ns) {
   }
 }
 
+// Its patience is its own: on a processor that it shares with a computing thread its yields take long, and waiters
+// should not learn from that.
 void Progress::helper_loop() {
   Clock& clock = monotonic_clock();
-  Pause pause(common_patience());
+  Patience patience({.learns = false});
+  Pause pause(patience);
   Driven driven;
   watch_ns_ = kUndrivenNs;
   last_work_ns_ = clock.now_ns();
   while (!stop_.load()) {
     const int64_t now = clock.now_ns();
+    const bool hurry = hurries();
     const bool moved = helper_round(now, driven);
-    run_notifications();
-    if (moved) pause.moved();
-    if (!driven.empty()) {
-      last_work_ns_ = now;
-      if (!hurries() && companies_.load(std::memory_order_relaxed) == 0)
-        nobody_waits_.store(true, std::memory_order_relaxed);
-      pause.use(driven.front()->patience());
-      if (moved || pause.pass()) continue;
+    if (!driven.empty()) last_work_ns_ = now;
+    if (moved && !hurry && companies_.load(std::memory_order_relaxed) == 0)
+      nobody_waits_.store(true, std::memory_order_relaxed);
+    if (notifications_wait_.load(std::memory_order_relaxed)) {
+      driven.clear();  // their engines may end while the functions run
+      run_notifications();
+      continue;
     }
+    if (moved) pause.moved();
+    if (moved || (!driven.empty() && pause.looks() < looks_of(*driven.front()) && pause.pass())) continue;
     helper_sleep(driven, helper_timeout_ns(driven, now));
   }
+}
+
+// The functions belong to a program whose static objects are gone.
+void Progress::process_exits() {
+  if (Progress* progress = process_progress.current()) progress->exits_.store(true, std::memory_order_release);
 }
 
 }  // namespace trestle

@@ -51,6 +51,8 @@ class Progress {
   // once, from any thread and under any lock of the library: the helper runs it, under none, one at a time.
   Status expect_notification();
   void run_notification(std::function<void()> notification);
+  // No notification runs from now on, but the one that does.
+  static void process_exits();
   // Drives until done() is true. `own` may return nullptr: then everything is driven alike.
   void wait(const std::function<bool()>& done, const std::function<std::shared_ptr<Engine>()>& own);
   // While one lives, the helper drives idle engines too: their owner may be the thread that waits here for an answer of
@@ -93,6 +95,8 @@ class Progress {
   std::atomic<bool> helper_deep_asleep_{false};  // and looks at nothing before the bell rings
   std::atomic<int> companies_{0};
   std::atomic<int> expected_notifications_{0};
+  std::atomic<bool> notifications_wait_{false};  // notifications_ is not empty
+  std::atomic<bool> exits_{false};
   std::atomic<bool> nobody_waits_{false};  // for what is issued these days: the helper had to drive it
   int64_t last_work_ns_ = 0;               // of the helper thread, like the next
   int64_t watch_ns_ = 0;

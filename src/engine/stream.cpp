@@ -30,13 +30,14 @@ std::vector<std::weak_ptr<Stream>> Recording::finish(std::optional<Error> failur
 void Recording::run(std::vector<Notification> notifications) {
   for (Notification& notification : notifications) {
     Progress::process().run_notification(
-        [run = std::move(notification), failure = failure_, user = user_] { run(failure, user.lock()); });
+        [run = std::move(notification), failure = failure_, user = user_] { run(failure, user); });
   }
 }
 
 Status Recording::notify(Notification notification) {
-  TRY(Progress::process().expect_notification());
   const MutexLock lock(mutex_);
+  notifications_.reserve(notifications_.size() + 1);
+  TRY(Progress::process().expect_notification());
   notifications_.push_back(std::move(notification));
   if (complete()) run(std::exchange(notifications_, {}));
   return {};

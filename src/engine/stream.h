@@ -29,7 +29,7 @@ class Stream;
 
 // What runs once when a record is complete: with its failure, if it has one, and the engine that had used the stream
 // last (nullptr: it is gone, or there was none).
-using Notification = std::function<void(const std::optional<Error>& failure, const std::shared_ptr<Engine>& user)>;
+using Notification = std::function<void(const std::optional<Error>& failure, const std::weak_ptr<Engine>& user)>;
 
 // One record of an event: a place in a stream, complete when everything before it there is done or has failed.
 class Recording {

@@ -144,6 +144,37 @@ TEST(ApiNotify, EachCallOfItIsToldThoughTheEventIsGone) {
   });
 }
 
+// Rank 1 waits for the first call only, whose end lets nobody drive the second, which its peer makes late.
+TEST(ApiNotify, TellsWhatComesBehindWhatWasWaitedFor) {
+  for (const char* helper : {"1", "0"}) {
+    std::atomic<int> first_done{0};
+    ranks::on_threads({.ranks = 2, .transport = "tcp"},
+                      [&](int rank, trestleComm_t comm) {
+                        std::vector<float> first(kLarge, 1), second(kLarge, 1);
+                        Recorded waited_for, notified;
+                        EXPECT_TRUE(succeeded(reduce(first, comm, waited_for.stream), comm));
+                        waited_for.record();
+                        if (rank == 0) {
+                          EXPECT_TRUE(succeeded(trestleEventSynchronize(waited_for.event)));
+                          ranks::wait_until([&] { return first_done.load() != 0; });
+                          ranks::spin(20'000'000);
+                        }
+                        EXPECT_TRUE(succeeded(reduce(second, comm, notified.stream), comm));
+                        notified.record();
+                        Told told;
+                        notified.notify(told);
+                        if (rank == 1) {
+                          EXPECT_TRUE(succeeded(trestleEventSynchronize(waited_for.event)));
+                          first_done.store(1);
+                        }
+                        told.wait();
+                        EXPECT_EQ(told.result.load(), trestleSuccess) << told.sentence;
+                        EXPECT_EQ(second.back(), 2);
+                      },
+                      {{"TRESTLE_PROGRESS_THREAD", helper}});
+  }
+}
+
 // What it stands for may wait for another stream.
 TEST(ApiNotify, FollowsEventsOverStreams) {
   ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int, trestleComm_t comm) {
