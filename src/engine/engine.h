@@ -192,6 +192,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void check_deadlines(int64_t now_ns) TRESTLE_REQUIRES(progress_);
   const Operation* active(const OperationKey& operation) const TRESTLE_REQUIRES(progress_);
   const Operation* in_user_function() const TRESTLE_REQUIRES(progress_);
+  std::string first_queued() TRESTLE_REQUIRES(progress_);
   const Operation* oldest() const TRESTLE_REQUIRES(progress_);
   // Of an operation that waits there; nullptr: there is none.
   std::shared_ptr<Stream> stream_of(const OperationKey& operation) TRESTLE_REQUIRES(progress_);

@@ -41,7 +41,18 @@ std::string Engine::open_operation(int64_t deadline_ns) {
   }
   const PatientLock lock(progress_);
   const Operation* const operation = oldest();
-  return operation == nullptr ? "an operation" : operation->name();
+  return operation == nullptr ? first_queued() : operation->name();
+}
+
+// Of those that nobody has driven yet.
+std::string Engine::first_queued() {
+  const MutexLock lock(pool_mutex_);
+  const Operation* first = nullptr;
+  for (const auto& lent : lent_) {
+    const bool bound = lent.first->stream.load(std::memory_order_acquire) != nullptr;
+    if (bound && (first == nullptr || lent.first->number() < first->number())) first = lent.first;
+  }
+  return first == nullptr ? "an operation" : first->name();
 }
 
 // Who ends an operation holds the lock until it is counted.

@@ -72,6 +72,7 @@ std::vector<NamedCall> life(const Things& t) {
       {"EventRecord", [=] { return trestleEventRecord(t.event, t.stream); }},
       {"EventSynchronize", [=] { return trestleEventSynchronize(t.event); }},
       {"EventQuery", [=] { return trestleEventQuery(t.event); }},
+      {"EventNotify", [=] { return trestleEventNotify(t.event, [](void*, trestleResult_t) {}, nullptr); }},
   };
 }
 
