@@ -195,12 +195,12 @@ std::optional<Inquiry::Letter> Inquiry::answered(int32_t from, const Answer& ans
 // A rank awaits several others at once, and names one of them. So a circle in a collective may not be the reason: a
 // rank that has not called, or does not answer, is.
 std::optional<Inquiry::Letter> Inquiry::ask_another(int64_t now_ns) {
-  const auto was_asked_at_all = [this](int32_t rank) {
-    return std::any_of(asked_.begin(), asked_.end(), [rank](const Asked& one) { return one.rank == rank; });
-  };
+  std::vector<bool> was_asked_at_all(names_.size());
+  for (const Asked& one : asked_) was_asked_at_all[static_cast<size_t>(one.rank)] = true;
   const bool collective = overdue_->operation.peer < 0 && overdue_->operation.kind == CallKind::kOperation;
   for (int32_t r = 0; collective && r < static_cast<int32_t>(names_.size()); ++r) {
-    if (r != rank_ && !was_asked_at_all(r)) return ask({r, {}, overdue_->operation}, rank_, now_ns);
+    if (r != rank_ && !was_asked_at_all[static_cast<size_t>(r)])
+      return ask({r, {}, overdue_->operation}, rank_, now_ns);
   }
   conclude(circle_);
   return {};
