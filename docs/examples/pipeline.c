@@ -1,6 +1,7 @@
-/* A pipeline of computing and all-reduces that never waits inside the library: as soon as a layer's gradient is computed
- * its all-reduce is issued, the library goes on with it by itself, and a function of ours hears when it is complete.
- * Meanwhile this thread computes the next layer, and updates the layers whose sums have come, in whatever order.
+/* A pipeline of computing and all-reduces that never waits inside the library: as soon as a layer's gradient is
+ * computed its all-reduce is issued, the library goes on with it by itself, and a function of ours hears when it is
+ * complete. Meanwhile this thread computes the next layer, and updates the layers whose sums have come, in whatever
+ * order.
  *
  *   trestle run -n 2 -- ./pipeline
  */
@@ -16,15 +17,14 @@ static struct {
   pthread_cond_t changed;
   int layers[kLayers];
   int count;
-} reduced = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, {0}, 0};
+  int failed;
+} reduced = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, {0}, 0, 0};
 
 /* Called by the library's helper thread: it notes what happened and returns. */
 static void layer_is_reduced(void* layer, trestleResult_t result) {
-  if (result != trestleSuccess) {
-    fprintf(stderr, "layer %d: %s\n", *(int*)layer, trestleGetLastError(NULL));
-    exit(1);
-  }
+  if (result != trestleSuccess) fprintf(stderr, "layer %d: %s\n", *(int*)layer, trestleGetLastError(NULL));
   pthread_mutex_lock(&reduced.mutex);
+  if (result != trestleSuccess) reduced.failed = 1;
   reduced.layers[reduced.count++] = *(int*)layer;
   pthread_cond_signal(&reduced.changed);
   pthread_mutex_unlock(&reduced.mutex);
@@ -35,6 +35,7 @@ static int next_reduced(int last) {
   int layer = -1;
   pthread_mutex_lock(&reduced.mutex);
   while (last && reduced.count == 0) pthread_cond_wait(&reduced.changed, &reduced.mutex);
+  if (reduced.failed) exit(1);
   if (reduced.count > 0) layer = reduced.layers[--reduced.count];
   pthread_mutex_unlock(&reduced.mutex);
   return layer;

@@ -291,7 +291,8 @@ typedef void (*trestleNotifyFunction_t)(void* context, trestleResult_t result);
 /* Has `function` called once when the event (as last recorded before this call) is complete, with what EventSynchronize would return;
  * for one that was never recorded or is complete, at once. Then no thread needs to wait: the library's helper thread goes on with the
  * work, whatever TRESTLE_PROGRESS_THREAD says, and calls the function, one at a time, perhaps before EventNotify returns. The event
- * may be recorded again or destroyed meanwhile, and an abort completes it too; only a forked child, and a process from its exit on, call nothing.
+ * may be recorded again or destroyed meanwhile, and an abort completes it too. A forked child, and a process from its exit on, call
+ * nothing. All signals are blocked on the thread that calls the function, and so on threads that the function starts.
  * Two calls of EventNotify are two calls of the function. It must return soon, because other work that nobody waits for stands still
  * meanwhile, and may call only trestleGetVersion, trestleGetErrorString and trestleGetLastError (NULL: the sentence of `result`);
  * other functions return trestleInvalidUsage to it. An exception that it throws fails the communicator that had used the event's
