@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include "base/clock.h"
 #include "base/config.h"
@@ -18,12 +19,13 @@ namespace trestle {
 
 namespace {
 
-constexpr int kOwnSleepMs = 100;         // deadlines are looked at this often by a sleeping waiter
-constexpr int kOthersSleepMs = 1;        // where nobody else drives the other engines
-constexpr int64_t kUndrivenNs = 50'000;  // an engine with work that nobody drove for this long is the helper's
-constexpr int64_t kLongestWatchNs = 400'000;
-constexpr int64_t kWatchAfterWorkNs = 2'000'000;  // then it sleeps until it is rung for
-constexpr int64_t kSoonNs = 100'000;              // whoever waits so soon after a call needs no helper for it
+constexpr int kOwnSleepMs = 100;                 // deadlines are looked at this often by a sleeping waiter
+constexpr int kOthersSleepMs = 1;                // where nobody else drives the other engines
+constexpr int64_t kUndrivenNs = 50'000;          // an engine with work that nobody drove for this long is the helper's
+constexpr int64_t kCrowdedUndrivenNs = 200'000;  // the same where its caller may have to wait for a processor
+constexpr int kLongestWatch = 8;                 // of such times
+constexpr int kWatchAfterWork = 40;              // the same; then it sleeps until it is rung for
+constexpr int64_t kSoonNs = 100'000;             // whoever waits so soon after a call needs no helper for it
 
 // Of waits that no engine is known for.
 Patience& common_patience() {
@@ -32,6 +34,20 @@ Patience& common_patience() {
 }
 
 constinit PerProcess<Progress> process_progress;
+
+int64_t undriven_ns(bool crowded) {
+  return crowded ? kCrowdedUndrivenNs : kUndrivenNs;
+}
+
+// What the calling thread itself has computed. A thread that lost its processor comes late without wanting to.
+int64_t thread_time_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
+// When the calling thread last started work while nobody waited, in its own time; -1: never.
+thread_local int64_t unwaited_at_ns = -1;
 
 // Before a sleep: TRESTLE_SPIN's, and few where ranks outnumber processors.
 int looks_of(Engine& engine) {
@@ -96,7 +112,9 @@ void Progress::ring() {
 void Progress::work_started() {
   if (!drives()) return;
   std::atomic_thread_fence(std::memory_order_seq_cst);  // it sees the work, or is seen asleep
-  const auto& asleep = nobody_waits_.load(std::memory_order_relaxed) ? helper_asleep_ : helper_deep_asleep_;
+  const bool nobody_waits = nobody_waits_.load(std::memory_order_relaxed);
+  if (nobody_waits) unwaited_at_ns = thread_time_ns();
+  const auto& asleep = nobody_waits ? helper_asleep_ : helper_deep_asleep_;
   if (asleep.load(std::memory_order_seq_cst)) ring();
 }
 
@@ -136,7 +154,9 @@ Progress::Company::~Company() {
 
 void Progress::waited_for(const Engine& engine) {
   if (!nobody_waits_.load(std::memory_order_relaxed)) return;
-  if (monotonic_clock().now_ns() - engine.issued_ns() < kSoonNs) nobody_waits_.store(false, std::memory_order_relaxed);
+  const bool soon = monotonic_clock().now_ns() - engine.issued_ns() < kSoonNs ||
+                    (unwaited_at_ns >= 0 && thread_time_ns() - unwaited_at_ns < kSoonNs);
+  if (soon) nobody_waits_.store(false, std::memory_order_relaxed);
 }
 
 void Progress::poke() {
@@ -236,7 +256,7 @@ bool Progress::helper_round(int64_t now_ns, Driven& driven) {
     const bool busy = engine->busy();
     if (engine->attended() || (!busy && !company)) continue;
     const bool mine = hurry || std::find(before.begin(), before.end(), engine) != before.end();
-    if (busy && !mine && now_ns - engine->last_driven_ns() < kUndrivenNs) continue;
+    if (busy && !mine && now_ns - engine->last_driven_ns() < undriven_ns(engine->crowded())) continue;
     bool went_on = false;
     while (engine->try_progress()) {
       went_on = true;
@@ -272,6 +292,19 @@ void Progress::run_notifications() {
   }
 }
 
+// Calls that were waited for are work too: the next one may not be, and ringing for each costs its caller more.
+int64_t Progress::look_back() {
+  bool crowded = false;
+  const auto all = engines();
+  for (const auto& one : *all) {
+    const auto engine = one.lock();
+    if (engine == nullptr) continue;
+    last_work_ns_ = std::max(last_work_ns_, engine->issued_ns());
+    crowded |= engine->crowded();
+  }
+  return undriven_ns(crowded);
+}
+
 // What was started after the helper looked is seen here, or whoever started it sees the helper asleep.
 int64_t Progress::helper_timeout_ns(const Driven& driven, int64_t now_ns) {
   helper_asleep_.store(true, std::memory_order_seq_cst);
@@ -282,13 +315,14 @@ int64_t Progress::helper_timeout_ns(const Driven& driven, int64_t now_ns) {
   }
   const bool others = anything_to_drive(driven);
   if (others && hurries() && companies_.load() == 0) return 0;
+  const int64_t undriven = look_back();
   if (others) last_work_ns_ = now_ns;
-  watch_ns_ = driven.empty() && !others ? std::min(watch_ns_ * 2, kLongestWatchNs) : kUndrivenNs;
-  const bool on_alert = driven.empty() && now_ns - last_work_ns_ <= kWatchAfterWorkNs;
+  watch_ns_ = driven.empty() && !others ? std::min(watch_ns_ * 2, kLongestWatch * undriven) : undriven;
+  const bool on_alert = driven.empty() && now_ns - last_work_ns_ <= kWatchAfterWork * undriven;
   if (others || on_alert) return watch_ns_;
   helper_deep_asleep_.store(true, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (anything_to_drive(driven)) return kUndrivenNs;
+  if (anything_to_drive(driven)) return undriven;
   return driven.empty() ? INT64_MAX : int64_t{kOwnSleepMs} * 1'000'000;
 }
 

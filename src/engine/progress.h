@@ -81,6 +81,8 @@ class Progress {
   class Attendance;
   void waited_for(const Engine& engine);
   bool anything_to_drive(const Driven& but_these) const;
+  // When calls were issued last. How long the helper leaves an engine to its callers.
+  int64_t look_back();
   int64_t helper_timeout_ns(const Driven& driven, int64_t now_ns);
   int sleep_ms(const Engines& engines, const Engine* own) const;
   void helper_sleep(const Driven& driven, int64_t timeout_ns);
