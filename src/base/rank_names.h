@@ -3,12 +3,16 @@
 // Names are like "rank 3 (host a, pid 12)". Pure functions, any thread.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace trestle {
+
+// Of one communicator. More are a mistake of the caller, and a list of the missing ones would take gigabytes.
+inline constexpr int32_t kMostRanks = 1 << 20;
 
 // " (host a, pid 12)" of such a name; "": it has none.
 std::string_view process_of(std::string_view name);

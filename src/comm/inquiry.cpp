@@ -6,7 +6,6 @@
 
 #include "base/rank_names.h"
 #include "comm/bootstrap/byte_text.h"
-#include "comm/bootstrap/rendezvous_message.h"
 #include "comm/letter_kind.h"
 #include "transport/transport.h"
 

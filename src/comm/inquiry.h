@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "base/job_id.h"
 #include "base/mutex.h"
-#include "comm/bootstrap/unique_id.h"
 #include "engine/overdue.h"
 
 namespace trestle {

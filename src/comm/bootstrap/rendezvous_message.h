@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/rank_names.h"
 #include "base/result.h"
 
 namespace trestle {
@@ -44,8 +45,6 @@ struct JoinReport {
 };
 
 inline constexpr size_t kMaxJoinBytes = 64 * 1024;
-// Of one communicator. Whoever asks for more has made a mistake, and to list the missing ones would take gigabytes.
-inline constexpr int32_t kMostRanks = 1 << 20;
 
 std::string encode(const JoinRequest& request);
 std::string encode(const JoinAnswer& answer);

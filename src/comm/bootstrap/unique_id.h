@@ -11,12 +11,12 @@
 #include <cstdint>
 #include <string>
 
+#include "base/job_id.h"
 #include "base/result.h"
 
 namespace trestle {
 
 using UniqueIdBytes = std::array<std::byte, 128>;  // all zero: no id; meet as the launcher's variables say
-using JobId = std::array<std::byte, 16>;
 using JobSecret = std::array<std::byte, 32>;
 
 struct UniqueId {
@@ -32,7 +32,5 @@ bool is_zero(const UniqueIdBytes& bytes);
 Result<UniqueIdBytes> encode(const UniqueId& id);
 // kInvalidArgument with what is wrong: not an id, of another version, damaged.
 Result<UniqueId> decode(const UniqueIdBytes& bytes);
-// 32 hexadecimal digits: the name of the job in messages.
-std::string to_hex(const JobId& job);
 
 }  // namespace trestle
