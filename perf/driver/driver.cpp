@@ -16,12 +16,12 @@
 #include "perf/driver/options.h"
 #include "perf/driver/pattern.h"
 #include "perf/driver/ranks.h"
-#include "perf/driver/report.h"
 #include "perf/driver/split.h"
 #include "perf/driver/sweep.h"
-#include "perf/driver/table.h"
 #include "perf/driver/types.h"
 #include "perf/launch/launch.h"
+#include "perf/report/report.h"
+#include "perf/report/table.h"
 
 namespace trestle::perf {
 namespace {

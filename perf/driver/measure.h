@@ -9,8 +9,8 @@
 
 #include "perf/driver/collective.h"
 #include "perf/driver/options.h"
-#include "perf/driver/progress.h"
 #include "perf/driver/ranks.h"
+#include "perf/report/progress.h"
 
 namespace trestle::perf {
 

@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "perf/driver/table.h"
 #include "perf/driver/types.h"
+#include "perf/report/table.h"
 
 namespace trestle::perf {
 namespace {

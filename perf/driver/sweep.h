@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "perf/driver/collective.h"
-#include "perf/driver/json_report.h"
 #include "perf/driver/measure.h"
 #include "perf/driver/options.h"
-#include "perf/driver/progress.h"
 #include "perf/driver/ranks.h"
+#include "perf/report/json_report.h"
+#include "perf/report/progress.h"
 
 namespace trestle::perf {
 

@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "kernels/reduce.h"
-#include "perf/driver/json.h"
-#include "perf/driver/json_file.h"
 #include "perf/driver/memory.h"
 #include "perf/driver/options.h"
-#include "perf/driver/progress.h"
-#include "perf/driver/table.h"
 #include "perf/driver/types.h"
 #include "perf/kernel/arguments.h"
 #include "perf/kernel/timing.h"
+#include "perf/report/json.h"
+#include "perf/report/json_file.h"
+#include "perf/report/progress.h"
+#include "perf/report/table.h"
 
 using namespace trestle::perf;
 

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/run/binding.h"
+#include "cli/run/cores/binding.h"
 #include "perf/driver/ending.h"
 
 namespace trestle::perf {

@@ -10,7 +10,8 @@
 
 namespace trestle {
 
-// A snapshot of environment variables; tests make their own. process_environment() (base/config.h) takes the process's.
+// A snapshot of environment variables; tests make their own. process_environment() (base/config/config.h) takes the
+// process's.
 using Environment = std::map<std::string, std::string, std::less<>>;
 
 // The launcher's key-value space, through which its processes can tell each other where to meet.

@@ -2,9 +2,9 @@
 // in a signal handler.
 //
 // `LOG(kWarn, kNet, "peer %d went away", peer);` Costs one relaxed load and a compare when the message is off; the
-// arguments are then not evaluated. Off until configure_log() is called; process_config() (base/config.h) calls it from
-// TRESTLE_DEBUG, TRESTLE_DEBUG_SUBSYS and TRESTLE_DEBUG_FILE. A line is one write(2), so lines of several processes
-// never mix. Longer messages are cut at 2 KiB.
+// arguments are then not evaluated. Off until configure_log() is called; process_config() (base/config/config.h) calls
+// it from TRESTLE_DEBUG, TRESTLE_DEBUG_SUBSYS and TRESTLE_DEBUG_FILE. A line is one write(2), so lines of several
+// processes never mix. Longer messages are cut at 2 KiB.
 #pragma once
 
 #include <atomic>

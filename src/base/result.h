@@ -2,7 +2,7 @@
 //
 // Value type, movable, any thread. A function that can fail returns Result<T> (or Status = Result<void>), marked
 // [[nodiscard]]; TRY unwraps a Result or returns its error from the enclosing function. Exceptions are not used for
-// failures; the C boundary (src/api.cpp) is the only place that knows both worlds.
+// failures; the C boundary (src/api/communicators.cpp) is the only place that knows both worlds.
 #pragma once
 
 #include <optional>

@@ -31,8 +31,8 @@ inline constexpr size_t kDataTypes = 12;
 enum class ReduceOp : uint8_t { kSum = 0, kProd = 1, kMax = 2, kMin = 3, kAvg = 4 };
 inline constexpr size_t kReduceOps = 5;
 
-// What all ranks must have alike of an operator of the caller's making (engine/custom_op.h). Not among the enumerators,
-// because no kernel has a loop for them.
+// What all ranks must have alike of an operator of the caller's making (engine/prepare/custom_op.h). Not among the
+// enumerators, because no kernel has a loop for them.
 inline constexpr ReduceOp kPreMulSum{5};
 inline constexpr ReduceOp kUserCommutative{6};
 inline constexpr ReduceOp kUserInOrder{7};  // operands stay in rank order

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "base/config.h"
-#include "base/value_text.h"
-#include "cli/calibrate.h"
-#include "cli/info.h"
+#include "base/config/config.h"
+#include "base/config/value_text.h"
+#include "cli/calibrate/calibrate.h"
+#include "cli/plan/info.h"
 #include "cli/run/run_command.h"
-#include "cli/sim_command.h"
+#include "cli/sim/sim_command.h"
 #include "trestle/trestle.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "cli/lanes_text.h"
+#include "cli/plan/lanes_text.h"
 
 namespace trestle {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sched/select.h"
+#include "sched/select/select.h"
 
 namespace trestle {
 

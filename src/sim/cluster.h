@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "engine/engine.h"
-#include "engine/prepared.h"
+#include "engine/prepare/prepared.h"
+#include "engine/run/engine.h"
 #include "sim/network.h"
 #include "sim/virtual_clock.h"
 #include "topology/topology.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sched/simulate.h"
+#include "sched/model/simulate.h"
 #include "sim/cluster.h"
 
 namespace trestle {

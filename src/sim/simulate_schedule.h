@@ -1,7 +1,7 @@
 // One schedule in any of the three models: what a command or a test asks for, with one kind of answer.
 //
-//   paper   a phase is one piece (Themis, arXiv 2110.04478; sched/simulate.h)
-//   steps   messages and segments of one representative rank (sched/steps_model.h)
+//   paper   a phase is one piece (Themis, arXiv 2110.04478; sched/model/simulate.h)
+//   steps   messages and segments of one representative rank (sched/model/steps_model.h)
 //   engine  every rank, the real engine over simulated links (sim/cluster.h)
 //
 // Pure but for the memory it takes; any thread.
@@ -13,8 +13,8 @@
 
 #include "base/result.h"
 #include "base/types.h"
-#include "sched/model_scale.h"
-#include "sched/steps_model.h"
+#include "sched/model/model_scale.h"
+#include "sched/model/steps_model.h"
 #include "sim/faults.h"
 
 namespace trestle {

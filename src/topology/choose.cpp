@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "base/value_text.h"
+#include "base/config/value_text.h"
 #include "topology/internal.h"
 #include "topology/topology.h"
 

@@ -29,7 +29,8 @@ struct Dimension {
   std::string interface;            // "" : any
   std::string shared_resource;      // "" : none; dimensions that name the same resource share it
   uint64_t shared_ps_per_byte = 0;  // cost per byte on that resource, picoseconds
-  // Its switches add and multicast: models of a design only (sched/cost.h has the formula), the engine does not use it.
+  // Its switches add and multicast: models of a design only (sched/model/cost.h has the formula), the engine does not
+  // use it.
   bool in_network_reduction = false;
   bool operator==(const Dimension&) const = default;
 };

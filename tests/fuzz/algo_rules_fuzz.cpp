@@ -6,8 +6,8 @@
 
 #include "algorithms/catalog.h"
 #include "base/check.h"
-#include "sched/algo_rules.h"
-#include "sched/select.h"
+#include "sched/select/algo_rules.h"
+#include "sched/select/select.h"
 
 using namespace trestle;
 

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <string>
 
-#include "comm/bootstrap/dissemination.h"
-#include "comm/bootstrap/rank_info.h"
-#include "comm/bootstrap/rendezvous_message.h"
-#include "comm/bootstrap/unique_id.h"
+#include "control_mesh/dissemination.h"
+#include "rendezvous/message.h"
+#include "rendezvous/rank_info.h"
+#include "rendezvous/unique_id.h"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "base/config.h"
-#include "base/config_table.h"
+#include "base/config/config.h"
+#include "base/config/config_table.h"
 
 using namespace trestle;
 

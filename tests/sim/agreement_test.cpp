@@ -1,10 +1,10 @@
 // The model of steps says what the engine does: the same schedules in both, within 2 %, where nothing jitters.
 #include <gtest/gtest.h>
 
-#include "sched/paper.h"
-#include "sched/paper_systems.h"
 #include "sim/cluster.h"
 #include "sim/simulate_schedule.h"
+#include "study/paper.h"
+#include "study/paper_systems.h"
 
 namespace trestle {
 namespace {

@@ -2,7 +2,7 @@
 // the last of n ranks has all after n - 2 + s times that of a segment.
 #include <gtest/gtest.h>
 
-#include "sched/steps_model.h"
+#include "sched/model/steps_model.h"
 #include "sim/cluster.h"
 
 namespace trestle {

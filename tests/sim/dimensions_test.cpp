@@ -6,10 +6,10 @@
 #include <cstring>
 
 #include "base/rng.h"
-#include "engine/layout.h"
-#include "sched/select.h"
+#include "engine/prepare/layout.h"
+#include "sched/select/select.h"
 #include "sim/cluster.h"
-#include "unit/engine_grids.h"
+#include "unit/engine/grids.h"
 
 namespace trestle {
 namespace {

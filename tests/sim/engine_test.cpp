@@ -6,7 +6,7 @@
 
 #include "algorithms/catalog.h"
 #include "base/rng.h"
-#include "sched/select.h"
+#include "sched/select/select.h"
 #include "sim/cluster.h"
 
 namespace trestle {

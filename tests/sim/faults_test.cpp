@@ -1,7 +1,7 @@
 // Faults in a simulation: repeatable by seed, felt by all, and told by all.
 #include <gtest/gtest.h>
 
-#include "sched/select.h"
+#include "sched/select/select.h"
 #include "sim/cluster.h"
 
 namespace trestle {

@@ -1,5 +1,5 @@
 // The model of steps against closed forms, and what it must keep: bytes, order, independence of how coarse it is.
-#include "sched/steps_model.h"
+#include "sched/model/steps_model.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/rng.h"
-#include "sched/select.h"
+#include "sched/select/select.h"
 #include "sim/cluster.h"
 
 namespace trestle {

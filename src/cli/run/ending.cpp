@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "base/clock.h"
-#include "base/value_text.h"
+#include "base/config/value_text.h"
 #include "cli/run/job_signals.h"
 #include "cli/run/rank_end.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/launcher.h"
 #include "base/result.h"
-#include "cli/run/core_claims.h"
+#include "cli/run/cores/core_claims.h"
 #include "cli/run/ending.h"
 #include "cli/run/guard.h"
 #include "cli/run/job_outputs.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "base/value_text.h"
+#include "base/config/value_text.h"
 #include "cli/run/run.h"
 #include "cli/run/run_arguments.h"
 

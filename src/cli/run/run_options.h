@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/run/binding.h"
+#include "cli/run/cores/binding.h"
 
 namespace trestle {
 

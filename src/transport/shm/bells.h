@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/heavy_fence.h"
+#include "base/cpu/heavy_fence.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 

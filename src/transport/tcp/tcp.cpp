@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "base/check.h"
-#include "base/value_text.h"
+#include "base/config/value_text.h"
 #include "transport/tcp/epoll_key.h"
 #include "transport/tcp/tcp_transport.h"
 

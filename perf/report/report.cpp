@@ -1,0 +1,132 @@
+#include "perf/report/report.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+#include "perf/driver/ending.h"
+#include "perf/driver/measure.h"
+#include "perf/report/table.h"
+
+namespace trestle::perf {
+namespace {
+
+// Of all ranks. The library's own count, taken before its first operation makes it grow.
+Creation creation_of(Ranks& ranks, double init_seconds) {
+  uint64_t most = 0;
+  for (const RankState& state : ranks.states()) {
+    uint64_t bytes = 0;
+    require(trestleCommMemStats(state.comm, trestleMemTotal, &bytes), state.comm);
+    most = std::max(most, bytes);
+  }
+  const std::vector<double> all = ranks.combine({init_seconds, static_cast<double>(most)}, Combine::kMax);
+  return {all[0], static_cast<uint64_t>(all[1])};
+}
+
+void report_settings(const Options& options, const std::string& program, const Creation& creation) {
+  int version = 0;
+  require(trestleGetVersion(&version));
+  print_line("# trestle-perf version " + std::to_string(TRESTLE_MAJOR) + "." + std::to_string(TRESTLE_MINOR) + "." +
+             std::to_string(TRESTLE_PATCH) + " trestle-headers=" + std::to_string(TRESTLE_VERSION_CODE) +
+             " trestle-library=" + std::to_string(version));
+  print_line("# Collective test starting: " + program);
+  print_line(settings_line(options));
+  constexpr const char* kBlocking[] = {"", "wait and barrier after each iteration", "wait after each iteration",
+                                       "wait after each iteration, then a barrier that is not timed"};
+  if (options.blocking > 0) print_line(std::string("# Blocking: ") + kBlocking[options.blocking]);
+  if (options.per_iteration) {
+    print_line("# Per-iteration timing: every iteration is waited for; the statistics leave out the first " +
+               std::to_string(options.skipped_iterations));
+  }
+  constexpr const char* kAverages[] = {"of rank 0", "", "of the fastest rank", "of the slowest rank"};
+  if (options.average != 1) print_line(std::string("# Times: ") + kAverages[options.average]);
+  if (options.null_stream) print_line("# Stream: the communicators' own");
+  if (options.parallel_init) print_line("# Parallel init: each thread initialises its own ranks");
+  if (options.local_register > 0) {
+    print_line(std::string("# Buffers: memory that the host's other ranks can map, of ") +
+               (options.local_register == 1 ? "trestleCommRegister" : "trestleMemAlloc"));
+  }
+  for (const std::string& remark : options.remarks) print_line("# " + remark);
+  print_line(creation_line(creation));
+  print_line("#");
+  print_line("# Using devices");
+}
+
+}  // namespace
+
+void print_line(const std::string& text) {
+  std::fputs((text + "\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
+void report_beginning(Ranks& ranks, const Options& options, const std::string& program, int color, double init_seconds,
+                      JsonReport* report) {
+  const Creation creation = creation_of(ranks, init_seconds);
+  std::vector<std::string> mine;
+  const int per_process = ranks.layout().threads * ranks.layout().ranks_per_thread;
+  for (const RankState& state : ranks.states()) {
+    mine.push_back(std::to_string(state.rank) + " " + std::to_string(color) + " " + std::to_string(getpid()) + " " +
+                   std::to_string(state.rank % per_process) + " " + host_name());
+  }
+  const std::vector<std::string> all = ranks.gather(mine);
+  if (!ranks.prints()) return;
+  report_settings(options, program, creation);
+  std::vector<JsonReport::Device> devices;
+  for (const std::string& text : all) {
+    JsonReport::Device device{};
+    std::istringstream(text) >> device.rank >> device.group >> device.process_id >> device.device >> device.host;
+    devices.push_back(device);
+    char line[512];
+    std::snprintf(line, sizeof line, "#  Rank %2d Group %2d Pid %6d on %10s device %2d [0000:00:00] host memory",
+                  device.rank, device.group, device.process_id, device.host.c_str(), device.device);
+    print_line(line);
+  }
+  if (report != nullptr) report->begin(options, devices, creation);
+}
+
+void report_predictions(Ranks& ranks, const Collective& collective, const Options& options, size_t buffer_bytes) {
+  if (options.predict_bytes.empty()) return;
+  const bool prints = ranks.prints();
+  char line[160];
+  if (prints) {
+    print_line("#");
+    print_line("# predicted beside measured (median of single operations)");
+    std::snprintf(line, sizeof line, "# %10s  %12s  %12s  %9s", "size (B)", "predicted us", "measured us", "ratio");
+    print_line(line);
+  }
+  for (const size_t bytes : options.predict_bytes) {
+    const Row row = make_row(collective, options, options.types.front(), options.ops.front(), options.root,
+                             ranks.layout().nranks(), bytes, buffer_bytes);
+    const double measured_us = measure_median_seconds(ranks, row) * 1e6;
+    if (!prints) continue;
+    double predicted_us = 0;
+    const trestleComm_t comm = ranks.states().front().comm;
+    require(trestlePredictTime(comm, collective.kind, row.call.count, row.call.type, &predicted_us), comm);
+    std::snprintf(line, sizeof line, "# %10zu  %12.2f  %12.2f  %9.2f", row.size_bytes, predicted_us, measured_us,
+                  predicted_us > 0 ? measured_us / predicted_us : 0);
+    print_line(line);
+  }
+}
+
+void report_end(Ranks& ranks, const std::string& program, uint64_t failed_checks, double mean_busbw,
+                std::optional<double> min_busbw, JsonReport* report) {
+  if (!ranks.prints()) return;
+  print_line(wrong_line(failed_checks));
+  print_line(busbw_line(mean_busbw, min_busbw));
+  print_line("#");
+  print_line("# Collective test concluded: " + program);
+  print_line("#");
+  // The thread's last sentence may be of a question that had a plain no (whether a launcher started this).
+  const trestleComm_t comm = ranks.states().front().comm;
+  trestleResult_t failure = trestleSuccess;
+  const bool asked = trestleCommGetAsyncError(comm, &failure) == trestleSuccess;
+  const std::string error = asked && failure == trestleSuccess ? "" : trestleGetLastError(comm);
+  print_line(error.empty() ? "" : "# error: " + error);
+  if (report == nullptr) return;
+  const std::string problem = report->finish({failed_checks, mean_busbw, min_busbw, error});
+  if (!problem.empty()) fail(kExitInternal, problem);
+}
+
+}  // namespace trestle::perf

@@ -1,0 +1,207 @@
+// The C API: collectives, point to point, groups.
+#include "api/calls.h"
+
+using namespace trestle;
+
+namespace trestle {
+
+namespace {
+
+Status check_numbers(const Communicator& communicator, const std::string& in, const Call& call) {
+  const PrepareRequest& r = call.request;
+  const auto outside = [&](int32_t rank) { return rank < 0 || rank >= communicator.ranks(); };
+  const std::string range = " is not in 0.." + std::to_string(communicator.ranks() - 1);
+  if (outside(r.root)) return invalid_argument(in + "root " + std::to_string(r.root) + range);
+  const uint64_t blocks = communicator.ranks();
+  if (r.count > kMostBytes / size_of(r.type) / blocks) {
+    return invalid_argument(in + "count " + std::to_string(r.count) + " of " + to_string(r.type) +
+                            " overflows the size of a buffer");
+  }
+  return {};
+}
+
+// Where the send buffer of an operation in place lies.
+bool is_in_place(const Communicator& communicator, const Call& call) {
+  const PrepareRequest& r = call.request;
+  const auto* send = static_cast<const std::byte*>(call.send);
+  const auto* recv = static_cast<const std::byte*>(call.recv);
+  if (send == nullptr || recv == nullptr) return false;
+  const auto rank = static_cast<size_t>(communicator.rank());
+  const bool root = communicator.rank() == r.root;
+  const uint64_t block = r.count * size_of(r.type);
+  const auto start_of = [&](const BlockList& list) { return list.starts[rank] * size_of(r.type); };
+  switch (r.collective) {
+    case Collective::kReduceScatter:
+      return r.half ? send == recv : recv == send + rank * block;
+    case Collective::kAllGather:
+      return r.half || send == recv + rank * block;
+    case Collective::kGather:
+      return root && send == recv + rank * block;
+    case Collective::kScatter:
+      return root && recv == send + rank * block;
+    case Collective::kAllGatherV:
+      return send == recv + start_of(r.blocks->received);
+    case Collective::kReduceScatterV:
+      return recv == send + start_of(r.blocks->sent);
+    case Collective::kGatherV:
+      return root && send == recv + start_of(r.blocks->received);
+    case Collective::kScatterV:
+      return root && recv == send + start_of(r.blocks->sent);
+    default:
+      return send == recv;
+  }
+}
+
+}  // namespace
+
+Result<DataType> checked_type(const char* function, int type) {
+  if (type >= 0 && type < trestleNumTypes) return static_cast<DataType>(type);
+  return invalid_argument(std::string(function) + ": unknown type " + std::to_string(type));
+}
+
+Status check_call(const Communicator& communicator, const char* function, const Call& call) {
+  const std::string in = std::string(function) + ": ";
+  TRY(check_numbers(communicator, in, call));
+  return {};
+}
+
+namespace {
+
+Status check_peer(const Communicator& communicator, const char* function, int peer) {
+  if (peer >= 0 && peer < communicator.ranks()) return {};
+  return invalid_argument(std::string(function) + ": peer " + std::to_string(peer) + " is not in 0.." +
+                          std::to_string(communicator.ranks() - 1));
+}
+
+Status check_buffers(const char* function, const Call& call, const Extent& extent) {
+  const std::string in = std::string(function) + ": ";
+  if (call.send == nullptr && extent.sent != 0) return invalid_argument(in + "the send buffer is NULL");
+  if (call.recv == nullptr && extent.received != 0) return invalid_argument(in + "the receive buffer is NULL");
+  return {};
+}
+
+}  // namespace
+
+Result<Call> checked_call(const Communicator& communicator, const char* function, const RawCall& raw) {
+  Call call;
+  call.send = raw.send;
+  call.recv = raw.recv;
+  call.sending = raw.sending;
+  PrepareRequest& request = call.request;
+  request.collective = raw.collective;
+  request.peer = raw.peer;
+  if (raw.collective == Collective::kSendRecv) TRY(check_peer(communicator, function, raw.peer));
+  request.type = TRY(checked_type(function, raw.type));
+  TRY(set_op(communicator, function, raw.op, request));
+  request.root = raw.root;
+  const bool uneven = has_known_blocks(raw.collective) || has_pairwise_blocks(raw.collective);
+  request.count = uneven ? 0 : raw.count;
+  TRY(check_call(communicator, function, call));
+  if (uneven) TRY(read_blocks(communicator, function, raw, request));
+  const Extent extent = extent_of(communicator, call);
+  TRY(check_buffers(function, call, extent));
+  request.in_place = is_in_place(communicator, call);
+  TRY(check_overlap(function, call, extent));
+  apply_call_config(call);
+  return call;
+}
+
+Result<std::shared_ptr<Stream>> stream_of(const char* function, trestleStream_t stream,
+                                          const std::shared_ptr<Communicator>& communicator) {
+  if (stream == nullptr) return communicator->own_stream();
+  Use use(stream);
+  if (!use.alive()) return dead_handle(use, function, "stream");
+  return use.object();
+}
+
+trestleResult_t run_collective(trestleComm_t comm, const char* function, const RawCall& raw, trestleStream_t handle) {
+  return guarded_in_group([&]() -> Status {
+    if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
+    Use use(comm);
+    TRY(check_ready(use, function));
+    const std::shared_ptr<Communicator>& communicator = use.object();
+    const Call call = TRY(checked_call(*communicator, function, raw));
+    const std::shared_ptr<Stream> stream = TRY(stream_of(function, handle, communicator));
+    TRY(communicator->check_open());
+    const bool empty = is_empty(call);
+    Group& group = Group::of_this_thread();
+    if (group.open()) return group.add({communicator, call, empty, stream, nullptr, nullptr});
+    if (!empty) return communicator->submit(call, stream);
+    communicator->skip(call, *stream);
+    return {};
+  });
+}
+
+namespace {
+
+trestleResult_t point_to_point(trestleComm_t comm, const char* function, RawCall raw, bool sending, int peer,
+                               trestleStream_t stream) {
+  raw.sending = sending;
+  raw.peer = peer;
+  return run_collective(comm, function, raw, stream);
+}
+
+}  // namespace
+
+}  // namespace trestle
+
+extern "C" {
+
+trestleResult_t trestleAllReduce(const void* send, void* recv, size_t count, trestleDataType_t type, trestleRedOp_t op,
+                                 trestleComm_t comm, trestleStream_t stream) {
+  return run_collective(comm, "AllReduce", raw_call(Collective::kAllReduce, send, recv, count, type, op), stream);
+}
+
+trestleResult_t trestleReduceScatter(const void* send, void* recv, size_t recvcount, trestleDataType_t type,
+                                     trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream) {
+  return run_collective(comm, "ReduceScatter", raw_call(Collective::kReduceScatter, send, recv, recvcount, type, op),
+                        stream);
+}
+
+trestleResult_t trestleAllGather(const void* send, void* recv, size_t sendcount, trestleDataType_t type,
+                                 trestleComm_t comm, trestleStream_t stream) {
+  return run_collective(comm, "AllGather", raw_call(Collective::kAllGather, send, recv, sendcount, type), stream);
+}
+
+trestleResult_t trestleBroadcast(const void* send, void* recv, size_t count, trestleDataType_t type, int root,
+                                 trestleComm_t comm, trestleStream_t stream) {
+  return run_collective(comm, "Broadcast", raw_call(Collective::kBroadcast, send, recv, count, type, trestleSum, root),
+                        stream);
+}
+
+trestleResult_t trestleReduce(const void* send, void* recv, size_t count, trestleDataType_t type, trestleRedOp_t op,
+                              int root, trestleComm_t comm, trestleStream_t stream) {
+  return run_collective(comm, "Reduce", raw_call(Collective::kReduce, send, recv, count, type, op, root), stream);
+}
+
+trestleResult_t trestleAllToAll(const void* send, void* recv, size_t count, trestleDataType_t type, trestleComm_t comm,
+                                trestleStream_t stream) {
+  return run_collective(comm, "AllToAll", raw_call(Collective::kAllToAll, send, recv, count, type), stream);
+}
+
+trestleResult_t trestleSend(const void* send, size_t count, trestleDataType_t type, int peer, trestleComm_t comm,
+                            trestleStream_t stream) {
+  return point_to_point(comm, "Send", raw_call(Collective::kSendRecv, send, nullptr, count, type), true, peer, stream);
+}
+
+trestleResult_t trestleRecv(void* recv, size_t count, trestleDataType_t type, int peer, trestleComm_t comm,
+                            trestleStream_t stream) {
+  return point_to_point(comm, "Recv", raw_call(Collective::kSendRecv, nullptr, recv, count, type), false, peer, stream);
+}
+
+trestleResult_t trestleBarrier(trestleComm_t comm, trestleStream_t stream) {
+  return run_collective(comm, "Barrier", barrier_call(), stream);
+}
+
+trestleResult_t trestleGroupStart(void) {
+  return guarded([]() -> Status {
+    Group::of_this_thread().start();
+    return {};
+  });
+}
+
+trestleResult_t trestleGroupEnd(void) {
+  return guarded([] { return Group::of_this_thread().end(); });
+}
+
+}  // extern "C"

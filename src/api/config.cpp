@@ -1,0 +1,110 @@
+// The config struct of the C API, read as far as the caller's header knew it.
+#include <cstddef>
+
+#include "api/handles.h"
+
+namespace trestle {
+namespace {
+
+// Bytes of the config struct that the caller knows.
+template <class T>
+bool covers(const trestleConfig_t& config, const T& field) {
+  return reinterpret_cast<const char*>(&field) + sizeof field <= reinterpret_cast<const char*>(&config) + config.size;
+}
+
+struct TextField {
+  const char* const trestleConfig_t::*member;
+  const char* variable;
+};
+constexpr TextField kTexts[] = {
+    {&trestleConfig_t::hostId, "TRESTLE_HOSTID"},
+    {&trestleConfig_t::intra, "TRESTLE_INTRA"},
+    {&trestleConfig_t::calibrate, "TRESTLE_CALIBRATE"},
+    {&trestleConfig_t::calibrationDir, "TRESTLE_CALIBRATION_DIR"},
+    {&trestleConfig_t::secret, "TRESTLE_SECRET"},
+    {&trestleConfig_t::commId, "TRESTLE_COMM_ID"},
+    {&trestleConfig_t::store, "TRESTLE_STORE"},
+    {&trestleConfig_t::socketIfname, "TRESTLE_SOCKET_IFNAME"},
+    {&trestleConfig_t::socketFamily, "TRESTLE_SOCKET_FAMILY"},
+    {&trestleConfig_t::portRange, "TRESTLE_PORT_RANGE"},
+    {&trestleConfig_t::congestion, "TRESTLE_CONGESTION"},
+};
+
+struct SizeField {
+  const int64_t trestleConfig_t::*member;
+  const char* variable;
+  const char* unit;  // behind the number, in the variable's grammar
+};
+constexpr SizeField kSizes[] = {
+    {&trestleConfig_t::heartbeatMs, "TRESTLE_HEARTBEAT", "ms"},
+    {&trestleConfig_t::segmentBytes, "TRESTLE_SEGMENT", ""},
+    {&trestleConfig_t::expressBytes, "TRESTLE_EXPRESS_BYTES", ""},
+    {&trestleConfig_t::eagerBytes, "TRESTLE_EAGER", ""},
+    {&trestleConfig_t::stagingBytes, "TRESTLE_STAGING", ""},
+};
+
+struct NumberField {
+  const int trestleConfig_t::*member;
+  const char* variable;
+};
+constexpr NumberField kNumbers[] = {
+    {&trestleConfig_t::inflight, "TRESTLE_INFLIGHT"}, {&trestleConfig_t::express, "TRESTLE_EXPRESS"},
+    {&trestleConfig_t::shmMap, "TRESTLE_SHM_MAP"},    {&trestleConfig_t::checkPlans, "TRESTLE_CHECK_PLANS"},
+    {&trestleConfig_t::check, "TRESTLE_CHECK"},       {&trestleConfig_t::spinUs, "TRESTLE_SPIN"},
+};
+
+// The fields that take what their variables take.
+std::vector<SettingsOverride::Value> values_of(const trestleConfig_t& config) {
+  std::vector<SettingsOverride::Value> values;
+  for (const TextField& row : kTexts) {
+    if (!covers(config, config.*row.member)) continue;
+    const char* text = config.*row.member;
+    if (text != nullptr && *text != '\0') values.push_back({row.variable, text});
+  }
+  for (const SizeField& row : kSizes) {
+    if (!covers(config, config.*row.member) || config.*row.member < 0) continue;
+    values.push_back({row.variable, std::to_string(config.*row.member) + row.unit});
+  }
+  for (const NumberField& row : kNumbers) {
+    if (!covers(config, config.*row.member) || config.*row.member == TRESTLE_CONFIG_UNDEF_INT) continue;
+    const int number = config.*row.member;
+    const bool automatic = row.member == &trestleConfig_t::spinUs && number == -1;
+    values.push_back({row.variable, automatic ? "auto" : std::to_string(number)});
+  }
+  return values;
+}
+
+}  // namespace
+
+Result<SettingsOverride> read_config(const trestleConfig_t* config) {
+  SettingsOverride result;
+  if (config == nullptr) return result;
+  if (config->size < offsetof(trestleConfig_t, blocking) || config->size > 4096) {
+    return invalid_argument("config.size is " + std::to_string(config->size) +
+                            ": start from TRESTLE_CONFIG_INITIALIZER, which sets size, magic and version");
+  }
+  if (config->magic != TRESTLE_CONFIG_MAGIC) {
+    return invalid_argument("config.magic is wrong: start from TRESTLE_CONFIG_INITIALIZER");
+  }
+  if (covers(*config, config->blocking) && config->blocking != TRESTLE_CONFIG_UNDEF_INT) {
+    if (config->blocking != 0 && config->blocking != 1)
+      return invalid_argument("config.blocking is " + std::to_string(config->blocking) + ": 0 or 1");
+    result.blocking = config->blocking;
+  }
+  if (covers(*config, config->timeoutMs)) result.timeout_ms = config->timeoutMs;
+  if (covers(*config, config->commName)) result.name = config->commName;
+  if (covers(*config, config->dims)) result.dims = config->dims;
+  if (covers(*config, config->transport)) result.transport = config->transport;
+  if (covers(*config, config->algo)) result.algorithm = config->algo;
+  if (covers(*config, config->sched)) result.schedule = config->sched;
+  if (covers(*config, config->chunks) && config->chunks != TRESTLE_CONFIG_UNDEF_INT) {
+    if (config->chunks < 0)
+      return invalid_argument("config.chunks is " + std::to_string(config->chunks) + ": 0 or more");
+    result.chunks = config->chunks;
+  }
+  if (covers(*config, config->topoFile)) result.topology_file = config->topoFile;
+  result.values = values_of(*config);
+  return result;
+}
+
+}  // namespace trestle

@@ -1,0 +1,26 @@
+// The C API in processes that fork: a child is as a program that has just begun, and no call takes what it has
+// inherited.
+#include "api/handles.h"
+#include "base/check.h"
+
+namespace trestle {
+
+namespace {
+
+// When the library is loaded, before it owns a descriptor.
+[[maybe_unused]] const bool kForksWatched = [] {
+  const bool watched = watch_forks();
+  CHECK(watched, "no memory is left to register what happens at fork()");
+  return watched;
+}();
+
+}  // namespace
+
+Error dead_handle(bool inherited, const char* function, const char* what, const char* ended) {
+  const std::string the = std::string(function) + ": the " + what + " was ";
+  if (!inherited) return invalid_usage(the + ended);
+  return invalid_usage(the + "made before fork(), by the process that forked this one, and only that one uses it: a " +
+                       "child makes its own");
+}
+
+}  // namespace trestle

@@ -1,0 +1,106 @@
+// Config: every TRESTLE_ variable, read once into plain values, from the environment, else a configuration file, else
+// NCCL's variable of the same meaning, else the default. docs/environment.md is printed from the same table.
+//
+// Value type. The process's own is parsed on first use and never changes; any thread. Config stops at `comm`: below it
+// components take the values they use. A new variable is one member here and one row in config_table.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/config/config_file.h"
+#include "base/config/value_text.h"
+#include "base/launcher.h"
+#include "base/log.h"
+#include "base/result.h"
+
+namespace trestle {
+
+// Where a value comes from; a later one holds against an earlier one.
+enum class ConfigSource : uint8_t { kDefault, kNccl, kFile, kEnvironment, kStruct };
+
+struct Config {
+  std::string config_file;
+  LogLevel debug_level{};
+  uint32_t debug_subsystems = 0;
+  std::string debug_file;
+
+  std::vector<uint32_t> dimensions;  // innermost first; empty: not given
+  std::string topology_file;
+  std::string host_id;
+  std::vector<std::string> transports;  // innermost dimension first; the last one holds for the dimensions beyond
+  std::string algorithm;
+  std::string schedule;
+  std::string intra;
+  int64_t chunks = 0;            // 0: chosen by predicted time
+  int64_t segment_bytes = 0;     // 0: chosen per rail
+  int64_t phases_in_flight = 0;  // per dimension; 0: chosen by the schedule
+  bool check_plans = false;
+  bool check_calls = false;
+  std::string calibrate;
+  std::string calibration_folder;  // "" : there is none
+
+  int64_t timeout_ns = 0;
+  int64_t heartbeat_ns = 0;
+
+  std::string secret;  // never printed, logged or hashed
+  std::string communicator_id;
+  std::string store;
+  std::string socket_interfaces;
+  std::string socket_family;
+  PortRange port_range;
+  std::string congestion_control;
+
+  bool express = false;
+  int64_t express_bytes = 0;
+  int64_t eager_bytes = 0;
+  int64_t staging_bytes = 0;
+  bool map_shared_memory = false;
+  int64_t spin_us = 0;  // -1: auto
+  bool progress_thread = false;
+
+  Launcher launcher;
+
+  // One per row of the table, in its order: what `trestle env` shows and ranks compare. A secret's text is "(set)" or
+  // empty.
+  struct Value {
+    const char* name;
+    std::string text;
+    ConfigSource source;
+    std::string place;  // of the source: "PATH:LINE" of a file, the name of NCCL's variable; else ""
+    bool agreed;
+    bool operator==(const Value&) const = default;
+  };
+  std::vector<Value> values;
+  std::vector<std::string>
+      warnings;  // about TRESTLE_ names that do not exist, and NCCL's values that mean nothing here
+};
+
+// Empty counts as not set. The first variable of the environment or a file that cannot be read is kInvalidArgument with
+// its name, its value, what is allowed, and the line of the file.
+Result<Config> parse_config(const Environment& environment, const FileValues& files = {});
+
+// A value from the config struct, in the grammar of its variable. kInvalidArgument with the field's name otherwise.
+Status override_value(Config& config, const char* variable, const std::string& text);
+
+// The environment of the process, now.
+Environment process_environment();
+
+// The process's configuration, parsed once, when first asked for; the log is configured and warnings are logged then.
+const Result<Config>& process_config_result();
+// The same, or the defaults where it could not be parsed: whoever makes communicators has returned the error by then.
+const Config& process_config();
+
+// Over the rows marked agreed, the same on every host. Equal configurations have equal hashes; where hashes differ,
+// agreed_values of both ranks say which variable does.
+uint64_t config_hash(const Config& config);
+std::vector<Config::Value> agreed_values(const Config& config);
+
+// "environment", "default", "NCCL_ALGO", "PATH:LINE", ...
+std::string source_text(const Config::Value& value);
+
+std::string config_markdown();                  // docs/environment.md
+std::string config_text(const Config& config);  // `trestle env`
+
+}  // namespace trestle

@@ -1,0 +1,106 @@
+// The configuration as text: docs/environment.md and `trestle env`.
+#include <algorithm>
+
+#include "base/config/config_fields.h"
+#include "base/config/config_nccl.h"
+#include "base/config/config_table.h"
+
+namespace trestle {
+namespace {
+
+// A | would end the cell of the table.
+std::string cell(const char* text) {
+  std::string escaped;
+  for (const char* c = text; *c != '\0'; ++c) {
+    if (*c == '|') escaped += '\\';
+    escaped += *c;
+  }
+  return escaped;
+}
+
+}  // namespace
+
+std::string source_text(const Config::Value& value) {
+  switch (value.source) {
+    case ConfigSource::kNccl:
+    case ConfigSource::kFile:
+      return value.place;
+    case ConfigSource::kEnvironment:
+      return "environment";
+    case ConfigSource::kStruct:
+      return "config struct";
+    case ConfigSource::kDefault:
+      break;
+  }
+  return "default";
+}
+
+std::string config_markdown() {
+  std::string page =
+      "# Environment variables\n\n"
+      "<!-- Printed from src/base/config/config_table.h by `trestle env --markdown`; a test fails when this page is "
+      "stale. "
+      "-->\n\n"
+      "Read once, when the process first uses the library. An empty value counts as not set; a value that cannot be "
+      "read is an error of the call that makes the communicator; a `TRESTLE_` name that does not exist gets a warning "
+      "with the nearest one that does. Variables marked *agreed* must be the same on all ranks of a communicator, "
+      "which "
+      "is compared when it is made.\n\n"
+      "A value comes from the first of these that sets it: the config struct of the call that makes the communicator, "
+      "the environment, a configuration file, NCCL's variable (column *fallback*), the default. `trestle env` prints "
+      "every value with where it comes from; at INFO the log has a line for each that is not the default. Every "
+      "variable "
+      "that can differ between the communicators of a process has a field in that struct; those marked *(process)* "
+      "have "
+      "none, because there is one log, one helper thread and one configuration file per process.\n\n"
+      "A configuration file has lines `NAME=value`; `#` at the beginning of a line or after a blank begins a comment. "
+      "A "
+      "name that does not exist, a line that is none of these, a name that is set twice and a value that cannot be "
+      "read "
+      "are errors with file and line. It is the file that `TRESTLE_CONF_FILE` names, else `.trestle.conf` in the home "
+      "directory; what it leaves open may be in `/etc/trestle.conf`.\n\n"
+      "NCCL's variables are read in its own grammar. `NCCL_ALGO`: `Ring` is `ring`, `Tree` is `dbtree` (for "
+      "all-reduce, "
+      "and for broadcast and reduce where they are named); a list of several leaves the choice between all algorithms; "
+      "the algorithms of switches and of NVLink are not here, which is a warning. `NCCL_DEBUG_SUBSYS`: subsystems that "
+      "only NCCL has are left out.\n\n"
+      "| variable | values | default | agreed | config field | fallback | meaning |\n|---|---|---|---|---|---|---|\n";
+  for (const Variable& row : kVariables) {
+    const bool empty = row.fallback[0] == '\0';
+    page.append("| ").append(row.name).append(" | ").append(cell(allowed_values(row).c_str())).append(" | ");
+    page.append(empty ? "" : "`").append(row.fallback).append(empty ? "" : "`").append(" | ");
+    const std::string_view field = field_of(row.name);
+    page.append(row.scope == Scope::kAgreed ? "agreed" : "").append(" | ");
+    page.append(field.empty() ? "(process)" : field).append(" | ").append(nccl_name_of(row.name)).append(" | ");
+    page.append(cell(row.help)).append(" |\n");
+  }
+  page.append(
+      "\nLaunchers: rank and number of ranks are taken from torchrun (`RANK`, `WORLD_SIZE`, `LOCAL_RANK`), else Open "
+      "MPI (`OMPI_COMM_WORLD_RANK`, `OMPI_COMM_WORLD_SIZE`, `OMPI_COMM_WORLD_LOCAL_RANK`), else Hydra, that is MPICH "
+      "and Intel MPI (`PMI_RANK`, `PMI_SIZE`, `MPI_LOCALRANKID`), else Slurm's srun (`SLURM_PROCID`, `SLURM_NTASKS`, "
+      "`SLURM_LOCALID`), else any launcher with `PMI_RANK` and `PMI_SIZE`; without any of them a process is rank 0 of "
+      "1. The address of rank 0 is taken from `MASTER_ADDR` and `MASTER_PORT` (default 29500), else exchanged over the "
+      "launcher's PMIx (`PMIX_NAMESPACE`, `PMIX_RANK`) or PMI (`PMI_FD`, `PMI_PORT`), else it is 127.0.0.1 if all "
+      "ranks "
+      "are local, else the first node of `SLURM_STEP_NODELIST`. [launching.md](launching.md) has a command for "
+      "each.\n");
+  return page;
+}
+
+std::string config_text(const Config& config) {
+  size_t width = 0;
+  for (const Config::Value& value : config.values) width = std::max(width, std::string_view(value.name).size());
+  std::string text;
+  for (size_t i = 0; i < config.values.size(); ++i) {
+    const Config::Value& value = config.values[i];
+    std::string line(value.name);
+    line.resize(width, ' ');
+    line.append(" = ").append(value.text.empty() ? "(empty)" : value.text);
+    line.append("  [").append(source_text(value)).append("]").append(value.agreed ? " [agreed]" : "");
+    text.append(line).append("\n    ").append(kVariables[i].help).append(" ");
+    text.append("(").append(allowed_values(kVariables[i])).append(")\n");
+  }
+  return text;
+}
+
+}  // namespace trestle

@@ -1,0 +1,120 @@
+// The one table of environment variables. Internal to base (config*.cpp) and its tests; constant.
+//
+// A row: name, how its text is read, where the value goes, default, range or choices, whether all ranks must agree,
+// help. Defaults are texts and go through the same parser as the environment.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/config/config.h"
+
+namespace trestle {
+
+enum class VariableKind : uint8_t {
+  kText,
+  kSecret,      // kText that is never shown
+  kChoice,      // one of `choices`
+  kChoiceList,  // comma list of `choices`
+  kInteger,
+  kIntegerOrAuto,  // "auto" is -1
+  kBoolean,
+  kBytes,
+  kDuration,
+  kDimensions,
+  kPortRange,
+  kLogLevel,
+  kSubsystems,
+};
+
+using ConfigMember =
+    std::variant<std::string Config::*, int64_t Config::*, bool Config::*, std::vector<std::string> Config::*,
+                 std::vector<uint32_t> Config::*, PortRange Config::*, LogLevel Config::*, uint32_t Config::*>;
+
+enum class Scope : uint8_t {
+  kAgreed,  // part of the configuration hash: decisions follow from it, so every rank must have the same
+  kLocal,
+};
+
+struct Variable {
+  const char* name;
+  VariableKind kind;
+  ConfigMember member;
+  const char* fallback;  // the default
+  int64_t low;           // for the numeric kinds
+  int64_t high;
+  const char* choices;  // for the choice kinds: comma list
+  Scope scope;
+  const char* help;
+};
+
+// clang-format off
+namespace config_rows {
+using K = VariableKind;
+using C = Config;
+inline constexpr auto kAgreed = Scope::kAgreed;
+inline constexpr auto kLocal = Scope::kLocal;
+inline constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+inline constexpr int64_t kHour = 3'600'000'000'000;
+inline constexpr int64_t kMs = 1'000'000;
+inline constexpr int64_t kGiB = int64_t{1} << 30;
+
+inline constexpr Variable kVariables[] = {
+  {"TRESTLE_CONF_FILE",       K::kText,       &C::config_file,       "",         0, 0, "", kLocal, "Configuration file: lines NAME=value, # comments. Empty: .trestle.conf in HOME, if there is one. What it leaves open may be in /etc/trestle.conf. Set in the environment only."},
+  {"TRESTLE_DEBUG",           K::kLogLevel,   &C::debug_level,       "WARN",     0, 0, "", kLocal, "How much is logged, each level with those before it: NONE, VERSION (once per process, at the first communicator that it makes as rank 0: Trestle's version and what it was built with; not where nobody has set a level), WARN, INFO or TRACE."},
+  {"TRESTLE_DEBUG_SUBSYS",    K::kSubsystems, &C::debug_subsystems,  "INIT,BOOTSTRAP,ENV", 0, 0, "", kLocal, "Which subsystems log at INFO and TRACE: a comma list, or ALL; a leading ^ means all but these. INIT: the dimensions and why, calibration, what a communicator did at its end. BOOTSTRAP: who left or gave up. ENV: what is set and by whom. COLL: how a communicator failed. NET: connections of tcp. SHM: shared memory opened to and mapped from peers, with bytes. GRAPH (or TOPOLOGY): the dimensions, every rank's place in them and what selection reckons with. TUNING: the schedule of every new kind of call, with policy, algorithms, chunks and predicted time. CALL: one line per call of a collective, Send or Recv, with number, count, type, operator, root, buffers and stream (own, or what tells streams apart). ALLOC: staging beyond its budget, huge pages that were refused (TRACE). P2P: the first Send to and Recv from each peer, with transport."},
+  {"TRESTLE_DEBUG_FILE",      K::kText,       &C::debug_file,        "",         0, 0, "", kLocal, "File that the log goes to instead of standard error; %h is the host name, %p the process id."},
+  {"TRESTLE_DIMS",            K::kDimensions, &C::dimensions,        "",         0, 0, "", kAgreed, "Sizes of the network dimensions, innermost first, e.g. 4x2: four neighbouring ranks in dimension 1, two such groups in dimension 2. Empty: ranks per host x hosts."},
+  {"TRESTLE_TOPO_FILE",       K::kText,       &C::topology_file,     "",         0, 0, "", kLocal, "JSON file that describes the dimensions. Its contents must be the same on all ranks, its path need not."},
+  {"TRESTLE_HOSTID",          K::kText,       &C::host_id,           "",         0, 0, "", kLocal, "Identity of the host: ranks with the same one may share memory. Empty: host name, boot id and network namespace."},
+  {"TRESTLE_TRANSPORT",       K::kChoiceList, &C::transports,        "auto",     0, 0, "auto,loopback,shm,tcp", kAgreed, "Transport of each dimension, innermost first; the last one holds for all dimensions beyond."},
+  {"TRESTLE_ALGO",            K::kText,       &C::algorithm,         "",         0, 0, "", kAgreed, "Algorithms to use: one name; per dimension, innermost first (ring,hd; an all-reduce has reduce-scatter and all-gather phases on the innermost dimensions whose algorithms have these, all-reduce phases on those beyond: ring,rd); *rd for one phase over all ranks; per collective (allreduce:ring,hd;broadcast:tree,direct); by size (allreduce:0-64k=rd,64k-inf=hd); a leading ^ excludes. Empty: lowest predicted time."},
+  {"TRESTLE_SCHED",           K::kChoice,     &C::schedule,          "auto",     0, 0, "baseline,themis,auto", kAgreed, "Policy that orders the chunks of an operation over the dimensions: baseline (innermost dimension first, every chunk alike), themis (each chunk begins where there is least to do) or auto (the best predicted of these, of unequal chunks whose sizes balance the dimensions, and of a bounded search)."},
+  {"TRESTLE_INTRA",           K::kChoice,     &C::intra,             "scf",      0, 0, "fifo,scf", kAgreed, "How a dimension chooses among phases that wait for it, where the policy leaves it open (themis): fifo (first come first served) or scf (smallest chunk first)."},
+  {"TRESTLE_CHUNKS",          K::kInteger,    &C::chunks,            "0",        0, 1024, "", kAgreed, "Chunks per operation; 0: by predicted time."},
+  {"TRESTLE_SEGMENT",         K::kBytes,      &C::segment_bytes,     "0",        0, kGiB, "", kAgreed, "Bytes in which a step moves and reduces its block; 0: chosen per rail."},
+  {"TRESTLE_INFLIGHT",        K::kInteger,    &C::phases_in_flight,  "0",        0, 1024, "", kAgreed, "Phases in flight per dimension; 0: chosen by the schedule."},
+  {"TRESTLE_CHECK_PLANS",     K::kBoolean,    &C::check_plans,       "0",        0, 0, "", kLocal, "Check every plan symbolically for all ranks before it is used."},
+  {"TRESTLE_CHECK",           K::kBoolean,    &C::check_calls,       "0",        0, 0, "", kAgreed, "Compare all calls of all ranks, over connections of their own: a different collective, count, type, operator, root or order is an error that says both ranks and both calls. For development: it costs a message per call and rank."},
+  {"TRESTLE_CALIBRATE",       K::kChoice,     &C::calibrate,         "cached",   0, 0, "off,cached,full", kAgreed, "Whether link speeds that nobody configured are measured ones: off (nominal), cached (as trestle calibrate or full have measured them for these hosts before, if they have) or full (measured while the communicator is made, if they were not before). Rank 0's file counts for all ranks. Other speeds may mean another schedule, and sums that round differently."},
+  {"TRESTLE_CALIBRATION_DIR", K::kText,       &C::calibration_folder, "",        0, 0, "", kLocal, "Folder of the measured link speeds. Empty: trestle in XDG_CACHE_HOME, else in .cache of HOME."},
+  {"TRESTLE_TIMEOUT",         K::kDuration,   &C::timeout_ns,        "10m",      kMs, 10000 * kHour, "", kLocal, "How long an operation may wait for other ranks before it fails."},
+  {"TRESTLE_HEARTBEAT",       K::kDuration,   &C::heartbeat_ns,      "5s",       100 * kMs, kHour, "", kLocal, "How long a host may be silent before its ranks count as lost."},
+  {"TRESTLE_SECRET",          K::kSecret,     &C::secret,            "",         0, 0, "", kLocal, "Shared secret of the job, the same on all ranks: connections prove that they know it. Empty: the secret inside the unique id."},
+  {"TRESTLE_COMM_ID",         K::kText,       &C::communicator_id,   "",         0, 0, "", kLocal, "host:port of the rendezvous: rank 0 listens there, the others connect, no unique id has to be passed."},
+  {"TRESTLE_STORE",           K::kText,       &C::store,             "",         0, 0, "", kLocal, "Rendezvous through a file that all ranks can reach: file:PATH."},
+  {"TRESTLE_SOCKET_IFNAME",   K::kText,       &C::socket_interfaces, "",         0, 0, "", kLocal, "Network interfaces for bootstrap and TCP: a comma list of name prefixes; a leading = means whole names, a leading ^ all but these."},
+  {"TRESTLE_SOCKET_FAMILY",   K::kChoice,     &C::socket_family,     "auto",     0, 0, "auto,AF_INET,AF_INET6", kLocal, "Address family of sockets."},
+  {"TRESTLE_PORT_RANGE",      K::kPortRange,  &C::port_range,        "",         0, 0, "", kLocal, "Ports to listen on, low-high. Empty: any that the system gives."},
+  {"TRESTLE_CONGESTION",      K::kText,       &C::congestion_control, "cubic",   0, 0, "", kLocal, "TCP congestion control of data connections. Empty: the system's."},
+  {"TRESTLE_EXPRESS",         K::kBoolean,    &C::express,           "1",        0, 0, "", kAgreed, "Use the express path for small operations."},
+  {"TRESTLE_EXPRESS_BYTES",   K::kBytes,      &C::express_bytes,     "8K",       0, 8192, "", kAgreed, "Largest operation, in bytes per rank, that takes the express path."},
+  {"TRESTLE_EAGER",           K::kBytes,      &C::eager_bytes,       "16K",      0, 1 << 20, "", kAgreed, "Largest message that is sent before the receiver has said that its block is free; 0: only empty ones are."},
+  {"TRESTLE_STAGING",         K::kBytes,      &C::staging_bytes,     "64M",      1 << 20, 1024 * kGiB, "", kAgreed, "Staging memory that a communicator may use per rank."},
+  {"TRESTLE_SHM_MAP",         K::kBoolean,    &C::map_shared_memory, "1",        0, 0, "", kAgreed, "Map memory from trestleMemAlloc of peers on the same host and reduce it in place."},
+  {"TRESTLE_SPIN",            K::kIntegerOrAuto, &C::spin_us,        "auto",     0, 1'000'000, "", kLocal, "Microseconds that a waiting call spins before it gives up the processor; auto: depends on ranks per processor."},
+  {"TRESTLE_PROGRESS_THREAD", K::kBoolean,    &C::progress_thread,   "1",        0, 0, "", kLocal, "Let a helper thread of the library drive calls that no thread of the program waits for. 0: they go on only inside calls that wait or test, but for what EventNotify was called for. Another thread, which hears of other ranks' failures, runs in either case."},
+};
+}  // namespace config_rows
+// clang-format on
+
+inline constexpr const auto& kVariables = config_rows::kVariables;
+
+// nullptr: there is none of this name.
+const Variable* find_variable(std::string_view name);
+
+// Row's value text into the member it names. In config_values.cpp.
+Status set_config_value(Config& config, const Variable& row, const std::string& text);
+
+// The one way to write a text that set_config_value accepted (64M for 65536K), so that equal values have equal hashes.
+std::string canonical_text(const Variable& row, const std::string& text);
+
+// What a row accepts, for error messages and the documentation: "integer from 0 to 1024".
+std::string allowed_values(const Variable& row);
+
+}  // namespace trestle

@@ -1,9 +1,0 @@
-#include "base/cpu_pause.h"
-
-namespace trestle {
-
-void cpu_pause() {
-  __builtin_ia32_pause();
-}
-
-}  // namespace trestle

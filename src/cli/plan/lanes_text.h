@@ -1,0 +1,20 @@
+// Lanes of phases over time as text: the picture of `trestle plan` and `trestle sim`. Pure, any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/sim/sim_view.h"
+
+namespace trestle {
+
+// Two lines per lane: which chunk the link carries (0-9a-zA-Z, from the start after 62; '.': nothing) and for which
+// kind of phase ('>' reduce-scatter, '<' all-gather, '=' another), `width` parts of the time; then a time axis.
+std::string lanes_text(const std::vector<SimLane>& lanes, double time_ns, uint32_t width);
+// Each share as a character from blank (0) to a full block (1), UTF-8.
+std::string sparkline(const std::vector<double>& shares);
+// "812 ns", "1.25 us", "20.4 ms", "3.1 s".
+std::string time_text(double time_ns);
+
+}  // namespace trestle

@@ -1,0 +1,174 @@
+#include "cli/sim/sim_command.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+#include "base/config/value_text.h"
+#include "cli/sim/sim_run.h"
+#include "cli/sim/sim_svg.h"
+#include "cli/sim/sim_text.h"
+#include "cli/study/design_commands.h"
+#include "cli/study/paper_study.h"
+#include "cli/study/paper_study_svg.h"
+#include "cli/study/paper_study_text.h"
+#include "cli/write_file.h"
+
+namespace trestle {
+
+// As given; "" where not.
+struct SimCommandOptions {
+  std::unique_ptr<DesignCommands> design;
+  CLI::App* sim = nullptr;
+  CLI::App* paper = nullptr;
+  std::string topology_file;
+  std::string collective = "allreduce";
+  std::string bytes = "256M";
+  std::string chunks = "64";
+  std::string sched;
+  std::string intra;
+  std::string model = "steps";
+  std::string trace_file;
+  std::string plot_file;
+  bool json = false;
+  bool reducing_switches = false;
+};
+
+namespace {
+
+constexpr int64_t kMostChunks = 65536;
+
+Error bad(const std::string& what) {
+  return Error{Code::kInvalidArgument, what};
+}
+
+Result<Collective> collective_of(const std::string& name) {
+  const Collective collective = TRY(parse_collective(name));
+  const bool known = collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
+                     collective == Collective::kAllGather;
+  if (!known)
+    return bad("--collective: " + name + " has no schedule to simulate; allreduce, reducescatter, allgather have");
+  return collective;
+}
+
+Result<uint64_t> bytes_of(const std::string& text) {
+  const Result<int64_t> bytes = parse_bytes(text);
+  if (!bytes.ok()) return bad("--bytes: " + bytes.error().message);
+  if (bytes.value() < 1) return bad("--bytes: must be at least 1");
+  return static_cast<uint64_t>(bytes.value());
+}
+
+Result<uint32_t> chunks_of(const std::string& text) {
+  const Result<int64_t> chunks = parse_integer(text);
+  if (!chunks.ok()) return bad("--chunks: " + chunks.error().message);
+  if (chunks.value() < 1 || chunks.value() > kMostChunks) {
+    return bad("--chunks: " + text + " is not from 1 to " + std::to_string(kMostChunks));
+  }
+  return static_cast<uint32_t>(chunks.value());
+}
+
+// Sentences about a variable become those about an option.
+Error about_option(Error error, const std::string& variable, const std::string& option) {
+  if (error.message.starts_with(variable)) error.message.replace(0, variable.size(), option);
+  return error;
+}
+
+Result<SimCase> case_of(const SimCommandOptions& options, const Config& config) {
+  SimCase sim_case;
+  const std::string& file = options.topology_file.empty() ? config.topology_file : options.topology_file;
+  if (file.empty()) return bad("no topology: give --topo FILE or set TRESTLE_TOPO_FILE");
+  PaperCase& operation = sim_case.operation;
+  operation.policy = options.sched.empty() ? config.schedule : options.sched;
+  operation.intra = options.intra.empty() ? config.intra : options.intra;
+  const auto policy = find_policy(operation.policy);
+  if (!policy.ok()) return about_option(policy.error(), "TRESTLE_SCHED", "--sched");
+  const auto rule = find_priority_rule(operation.intra);
+  if (!rule.ok()) return about_option(rule.error(), "TRESTLE_INTRA", "--intra");
+  const auto model = parse_sim_model(options.model);
+  if (!model.ok()) return bad("--model: " + model.error().message);
+  sim_case.model = model.value();
+  operation.collective = TRY(collective_of(options.collective));
+  operation.bytes = TRY(bytes_of(options.bytes));
+  operation.chunks = TRY(chunks_of(options.chunks));
+  operation.topology = TRY(read_topology_file(file));
+  if (config.segment_bytes > 0) sim_case.segments.bytes = static_cast<uint64_t>(config.segment_bytes);
+  sim_case.in_flight = static_cast<uint32_t>(config.phases_in_flight);
+  return sim_case;
+}
+
+Result<std::string> run_sim(const SimCommandOptions& options, const Config& config) {
+  const SimView view = TRY(run_case(TRY(case_of(options, config))));
+  if (!options.trace_file.empty()) TRY(write_file(options.trace_file, sim_trace(view)));
+  if (!options.plot_file.empty()) TRY(write_file(options.plot_file, sim_svg(view)));
+  if (!options.json) return sim_text(view);
+  for (const std::string& note : view.notes) std::fprintf(stderr, "trestle: %s\n", note.c_str());
+  return sim_json(view);
+}
+
+Result<std::string> run_study(const SimCommandOptions& options) {
+  for (const char* option : {"--bytes", "--sched", "--intra", "--trace"}) {
+    if (options.sim->count(option) > 0) return bad(std::string(option) + ": sim paper has no such option");
+  }
+  StudyRequest request;
+  request.collective = TRY(collective_of(options.collective));
+  request.chunks = TRY(chunks_of(options.chunks));
+  request.reducing_switches = options.reducing_switches;
+  const auto model = parse_sim_model(options.model);
+  if (!model.ok()) return bad("--model: " + model.error().message);
+  if (model.value() == SimModel::kPaper) return bad("--model: what the paper's model is held against, steps or engine");
+  request.gap_model = model.value();
+  if (!options.topology_file.empty()) {
+    request.systems.push_back({options.topology_file, TRY(read_topology_file(options.topology_file))});
+  }
+  const PaperStudy study = TRY(study_paper(request));
+  if (!options.plot_file.empty()) TRY(write_file(options.plot_file, study_svg(study)));
+  return options.json ? study_json(study) : study_text(study);
+}
+
+Result<std::string> run_design(const SimCommandOptions& options) {
+  // Those of sim itself would be ignored.
+  for (const CLI::Option* option : options.sim->parse_order()) {
+    return bad(option->get_name() + " belongs behind the name of the study: trestle sim advise --topo FILE");
+  }
+  return options.design->run();
+}
+
+}  // namespace
+
+SimCommand::SimCommand(CLI::App& app) : options_(std::make_unique<SimCommandOptions>()) {
+  SimCommandOptions& o = *options_;
+  const auto add_shared = [&o](CLI::App* command) {
+    command->add_option("--topo", o.topology_file, "JSON topology file");
+    command->add_option("--collective", o.collective, "allreduce, reducescatter or allgather (allreduce)");
+    command->add_option("--chunks", o.chunks, "Number of chunks (64)");
+    command->add_flag("--json", o.json, "As one JSON object");
+    command->add_option("--plot", o.plot_file, "Write a picture to this file: SVG");
+  };
+  o.sim = app.add_subcommand("sim", "Simulate one operation on a topology: time, utilisation, who waits for whom");
+  add_shared(o.sim);
+  o.sim->add_option("--bytes", o.bytes, "Resident per rank before the operation (256M)");
+  o.sim->add_option("--sched", o.sched, "Policy: baseline, themis, ... (TRESTLE_SCHED)");
+  o.sim->add_option("--intra", o.intra, "How links choose, of policy themis: fifo or scf (TRESTLE_INTRA)");
+  o.sim->add_option("--model", o.model,
+                    "paper: phases as whole pieces; steps: messages and segments; engine: every rank for real (steps)");
+  o.sim->add_option("--trace", o.trace_file, "Write a Chrome trace to this file");
+  o.paper = o.sim->add_subcommand("paper", "The study of the Themis paper, and what else can be reached");
+  add_shared(o.paper);
+  o.paper->add_option("--model", o.model,
+                      "What the paper's model is held against: steps, or engine for minutes (steps)");
+  o.paper->add_flag("--reducing-switches", o.reducing_switches, "Switches add and multicast (section 4.5)");
+  o.design = std::make_unique<DesignCommands>(*o.sim);
+}
+
+SimCommand::~SimCommand() = default;
+
+bool SimCommand::parsed() const {
+  return options_->sim->parsed();
+}
+
+Result<std::string> SimCommand::run(const Config& config) const {
+  if (options_->design->parsed()) return run_design(*options_);
+  return options_->paper->parsed() ? run_study(*options_) : run_sim(*options_, config);
+}
+
+}  // namespace trestle

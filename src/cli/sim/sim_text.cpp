@@ -1,0 +1,121 @@
+#include "cli/sim/sim_text.h"
+
+#include <map>
+
+#include "base/config/value_text.h"
+#include "cli/json_writer.h"
+#include "cli/plan/lanes_text.h"
+#include "cli/text_line.h"
+
+namespace trestle {
+namespace {
+
+constexpr uint32_t kPictureWidth = 96;
+
+std::string order_text(const std::vector<uint8_t>& dimensions) {
+  std::string text;
+  for (const uint8_t d : dimensions) text += (text.empty() ? "" : " ") + std::to_string(d + 1);
+  return text;
+}
+
+std::string chunk_orders(const SimView& view) {
+  struct Group {
+    size_t count = 0;
+    double bytes = 0;
+  };
+  std::map<std::string, Group> groups;
+  for (const SimChunkView& chunk : view.chunks) {
+    const bool both = !chunk.reduce_scatter.empty() && !chunk.all_gather.empty();
+    Group& group = groups[order_text(chunk.reduce_scatter) + (both ? " | " : "") + order_text(chunk.all_gather)];
+    ++group.count;
+    group.bytes += chunk.bytes;
+  }
+  std::string text = "dimensions in the order in which chunks go over them, reduce-scatter | all-gather:\n";
+  for (const auto& [order, group] : groups) {
+    text += line("  %5zu %-7s %5.1f %% of the data:  ", group.count, group.count == 1 ? "chunk," : "chunks,",
+                 100 * group.bytes / static_cast<double>(view.bytes));
+    text += order + "\n";
+  }
+  return text;
+}
+
+std::string chunk_json(const SimChunkView& chunk) {
+  const auto from_one = [](uint8_t d) { return std::to_string(d + 1); };
+  return json::object({{"bytes", json::number(chunk.bytes)},
+                       {"rs", json::array(chunk.reduce_scatter, from_one)},
+                       {"ag", json::array(chunk.all_gather, from_one)}});
+}
+
+std::string lane_json(const SimLane& lane) {
+  const auto pair = [](const SimPhaseView& phase) {
+    return json::array({std::to_string(phase.id.chunk), std::to_string(phase.id.stage)});
+  };
+  return json::object({{"busy_ns", json::number(lane.busy_ns)},
+                       {"bytes", json::number(lane.bytes)},
+                       {"order", json::array(lane.phases, pair)}});
+}
+
+const char* short_name(PhaseKind kind) {
+  return kind == PhaseKind::kReduceScatter ? "RS" : kind == PhaseKind::kAllGather ? "AG" : to_string(kind);
+}
+
+std::string trace_event(const SimLane& lane, const SimPhaseView& phase, uint32_t row) {
+  const std::string chunk = std::to_string(phase.id.chunk);
+  return json::object({{"name", json::text("chunk " + chunk + " " + short_name(phase.kind))},
+                       {"cat", json::text(short_name(phase.kind))},
+                       {"ph", json::text("X")},
+                       {"ts", json::number(phase.start_ns / 1000)},
+                       {"dur", json::number((phase.end_ns - phase.start_ns) / 1000)},
+                       {"pid", std::to_string(lane.dimension)},
+                       {"tid", std::to_string(row)},
+                       {"args", json::object({{"chunk", chunk}, {"stage", std::to_string(phase.id.stage)}})}});
+}
+
+}  // namespace
+
+std::string sim_text(const SimView& view) {
+  std::string text = view.collective + " of " + bytes_text(static_cast<int64_t>(view.bytes)) + " per rank, " +
+                     std::to_string(view.ranks) + " ranks (" + view.sizes + "), " + std::to_string(view.chunks.size()) +
+                     " chunks\nschedule " + view.sched + (view.intra.empty() ? "" : ", " + view.intra) + "; model " +
+                     view.model + "\n\n";
+  text += line("time          %14.3f us\n", view.time_ns / 1000);
+  text += line("utilisation   %14.2f %%\n", 100 * view.utilization);
+  text += line("ideal time    %14.3f us  every link busy all the time\n", view.ideal_time_ns / 1000);
+  text += line("fluid bound   %14.3f us  no schedule of whole phases is faster\n\n", view.fluid_bound_ns / 1000);
+  text += line("%-46s %12s %7s %7s %12s\n", "", "busy us", "busy %", "idle %", "MiB sent");
+  for (const SimLane& lane : view.lanes) {
+    const double busy = view.time_ns > 0 ? 100 * lane.busy_ns / view.time_ns : 0;
+    text += line("%-46s %12.3f %7.2f %7.2f %12.3f\n", lane.name.c_str(), lane.busy_ns / 1000, busy, 100 - busy,
+                 lane.bytes / (1 << 20));
+  }
+  text += "\n" + chunk_orders(view) + "\nchunks on the links over time (>: reduce-scatter, <: all-gather):\n";
+  text += lanes_text(view.lanes, view.time_ns, kPictureWidth);
+  for (const std::string& note : view.notes) text += "note: " + note + "\n";
+  return text;
+}
+
+std::string sim_json(const SimView& view) {
+  return json::object({{"time_ns", json::number(view.time_ns)},
+                       {"utilization", json::number(view.utilization)},
+                       {"ideal_time_ns", json::number(view.ideal_time_ns)},
+                       {"fluid_bound_ns", json::number(view.fluid_bound_ns)},
+                       {"sched", json::text(view.sched)},
+                       {"chunks", json::array(view.chunks, chunk_json)},
+                       {"dimensions", json::array(view.lanes, lane_json)}}) +
+         "\n";
+}
+
+std::string sim_trace(const SimView& view) {
+  std::vector<std::string> events;
+  for (const SimLane& lane : view.lanes) {
+    events.push_back(json::object({{"name", json::text("process_name")},
+                                   {"ph", json::text("M")},
+                                   {"pid", std::to_string(lane.dimension)},
+                                   {"args", json::object({{"name", json::text(lane.name)}})}}));
+    const std::vector<uint32_t> rows = rows_of(lane);
+    for (size_t i = 0; i < rows.size(); ++i) events.push_back(trace_event(lane, lane.phases[i], rows[i]));
+  }
+  return json::object({{"displayTimeUnit", json::text("ns")}, {"traceEvents", json::array(events)}}) + "\n";
+}
+
+}  // namespace trestle

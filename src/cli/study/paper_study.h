@@ -1,0 +1,99 @@
+// The study of the Themis paper (arXiv 2110.04478, section 6): `trestle sim paper`. Computes; the formats are in
+// paper_study_text.h and paper_study_svg.h. Pure, any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/types.h"
+#include "cli/sim/sim_view.h"
+#include "cli/study/variants.h"
+#include "sim/simulate_schedule.h"
+#include "topology/topology.h"
+
+namespace trestle {
+
+inline constexpr uint32_t kStudySegments = 32;  // of a step's message, where messages are cut
+
+struct StudySystem {
+  std::string name;
+  Topology topology;
+};
+
+struct StudyRequest {
+  Collective collective = Collective::kAllReduce;  // or kReduceScatter, kAllGather
+  uint32_t chunks = 64;
+  std::vector<StudySystem> systems;                              // empty: the paper's six
+  std::vector<uint64_t> sizes_mib = {100, 250, 500, 750, 1000};  // of the data where it is whole
+  std::vector<uint32_t> sweep_chunks = {4, 8, 16, 32, 64, 128, 256, 512};
+  bool reducing_switches = false;  // every switch adds and multicasts
+  // What the paper's model is held against: steps, or engine (the fewest messages only, and some minutes).
+  SimModel gap_model = SimModel::kSteps;
+};
+
+struct StudyRun {
+  double time_ns = 0;
+  double utilization = 0;  // 0 to 1
+};
+
+struct StudyPoint {
+  uint64_t size_mib = 0;
+  double ideal_time_ns = 0;
+  double fluid_bound_ns = 0;
+  std::vector<StudyRun> runs;  // by variant; the first variant is the baseline
+};
+
+struct StudyResult {
+  std::string name;
+  std::vector<StudyPoint> points;
+  std::vector<SimView> largest;  // by variant: the point of the largest size
+};
+
+// Over all systems and sizes, means of the values of the points.
+struct StudyMean {
+  double utilization = 0;
+  double speedup = 0;  // against the baseline
+  double most_speedup = 0;
+};
+
+struct SweepPoint {
+  std::string system;
+  uint32_t chunks = 0;
+  std::vector<double> utilization;  // by variant, mean over the smallest and the largest size
+};
+
+// How much longer the same schedule takes where phases are steps, in study.gap_model: (steps - whole phases) / whole
+// phases.
+struct StepsGap {
+  double whole = 0;  // each step's message in one piece
+  double cut = 0;    // in kStudySegments
+  double cut_time_ns = 0;
+};
+
+struct GapPoint {
+  std::string system;
+  uint64_t size_mib = 0;
+  uint32_t chunks = 0;
+  std::vector<StudyRun> paper;  // by variant: phases as whole pieces
+  std::vector<StepsGap> gaps;   // by variant
+};
+
+struct PaperStudy {
+  Collective collective = Collective::kAllReduce;
+  uint32_t chunks = 64;
+  bool paper_systems = true;  // comparable with the paper's averages
+  bool reducing_switches = false;
+  std::vector<ScheduleVariant> variants;
+  std::vector<StudyResult> systems;
+  std::vector<StudyMean> means;  // by variant
+  StudyMean ideal;
+  std::vector<SweepPoint> sweep;
+  SimModel gap_model = SimModel::kSteps;
+  std::vector<GapPoint> gaps;  // none where switches reduce: only the paper's model has these
+};
+
+Result<PaperStudy> study_paper(const StudyRequest& request);
+
+}  // namespace trestle

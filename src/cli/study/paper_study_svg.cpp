@@ -1,0 +1,74 @@
+#include "cli/study/paper_study_svg.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/svg_writer.h"
+
+namespace trestle {
+namespace {
+
+constexpr double kLeft = 60;
+constexpr double kPanelWidth = 290;
+constexpr double kPanelGap = 26;
+constexpr double kLaneHeight = 34;
+constexpr double kLaneGap = 6;
+constexpr double kTop = 70;
+constexpr double kSystemGap = 74;
+constexpr uint32_t kBins = 120;
+
+double panel_height(const StudyResult& system) {
+  const double lanes = system.largest.empty() ? 0 : static_cast<double>(system.largest.front().lanes.size());
+  return lanes * (kLaneHeight + kLaneGap);
+}
+
+// All panels of a system have the same scale of time, so that the faster one is the shorter one.
+void draw_panel(Svg& svg, const SimView& view, double longest_ns, double x, double y) {
+  char title[128];
+  std::snprintf(title, sizeof title, "%s: %.1f %%, %.1f us", view.sched.c_str(), 100 * view.utilization,
+                view.time_ns / 1000);
+  svg.text(x, y - 6, title, 12);
+  const double width = kPanelWidth * view.time_ns / longest_ns;
+  double lane_y = y;
+  for (const SimLane& lane : view.lanes) {
+    const SvgBox box{x, lane_y, width, kLaneHeight};
+    svg.rectangle(box, "#f2f2f2");
+    svg.area(box, activity(lane, view.time_ns, kBins), scale_color(0.15 + 0.2 * lane.dimension));
+    svg.frame(box);
+    lane_y += kLaneHeight + kLaneGap;
+  }
+  svg.time_axis({x, y, kPanelWidth, lane_y - y - kLaneGap + 4}, longest_ns, 4);
+}
+
+}  // namespace
+
+std::string study_svg(const PaperStudy& study) {
+  double height = kTop;
+  for (const StudyResult& system : study.systems) height += panel_height(system) + kSystemGap;
+  const double columns = static_cast<double>(study.variants.size());
+  Svg svg(kLeft + columns * (kPanelWidth + kPanelGap) + 20, height);
+  svg.text(kLeft, 28,
+           std::string("activity of each dimension over time: ") + to_string(study.collective) + ", " +
+               std::to_string(study.chunks) + " chunks",
+           16);
+  svg.text(kLeft, 46, "a lane is full where the link is always busy; panels of a system share the scale of time", 12,
+           "start", "#444444");
+  double y = kTop + 34;
+  for (const StudyResult& system : study.systems) {
+    if (system.largest.empty()) continue;
+    svg.text(kLeft, y - 24, system.name + ", " + std::to_string(system.points.back().size_mib) + " MB", 14);
+    double longest_ns = 0;
+    for (const SimView& view : system.largest) longest_ns = std::max(longest_ns, view.time_ns);
+    for (size_t d = 0; d < system.largest.front().lanes.size(); ++d) {
+      const double lane_y = y + static_cast<double>(d) * (kLaneHeight + kLaneGap) + kLaneHeight / 2 + 4;
+      svg.text(kLeft - 8, lane_y, "dim " + std::to_string(system.largest.front().lanes[d].dimension + 1), 11, "end");
+    }
+    for (size_t v = 0; v < system.largest.size(); ++v) {
+      draw_panel(svg, system.largest[v], longest_ns, kLeft + static_cast<double>(v) * (kPanelWidth + kPanelGap), y);
+    }
+    y += panel_height(system) + kSystemGap;
+  }
+  return std::move(svg).finish();
+}
+
+}  // namespace trestle

@@ -1,0 +1,241 @@
+#include "comm/calls/group.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "base/fork.h"
+#include "base/log.h"
+#include "comm/setup/together.h"
+
+namespace trestle {
+
+// A forked child begins outside of any group. What its parent's thread has collected is left as it is, because the
+// communicators in it are the parent's.
+class Group::OfThread {
+ public:
+  OfThread() : group_() {}
+  ~OfThread() {
+    if (is_own()) group_.~Group();
+  }
+  OfThread(const OfThread&) = delete;
+  OfThread& operator=(const OfThread&) = delete;
+
+  Group& get() {
+    if (!is_own()) [[unlikely]]
+      begin_anew();
+    return group_;
+  }
+
+ private:
+  struct Left {
+    Group group;
+    Left* older;
+  };
+  bool is_own() const { return generation_ == process_generation(); }
+  void begin_anew() {
+    const int open = group_.depth_ + group_.left_open_;
+    left_ = new (std::nothrow) Left{std::move(group_), left_};
+    ::new (&group_) Group();
+    group_.left_open_ = open;
+    generation_ = process_generation();
+  }
+
+  union {  // so that nothing but ~OfThread() destroys it
+    Group group_;
+  };
+  Left* left_ = nullptr;  // never destroyed
+  uint32_t generation_ = process_generation();
+};
+
+Group& Group::of_this_thread() {
+  thread_local OfThread group;
+  return group.get();
+}
+
+Group::~Group() {
+  if (!open()) return;
+  LOG(kWarn, kColl,
+      "a thread ends in a group that it has not ended (GroupStart without GroupEnd): %zu calls were not made, %zu "
+      "communicators not made, %zu not finalized, %zu not destroyed in order",
+      work_.calls.size(), work_.creations.size() + work_.beginnings.size(), work_.finalizations.size(),
+      work_.destructions.size());
+}
+
+size_t Group::calls_on(const Communicator& communicator) const {
+  return static_cast<size_t>(std::count_if(work_.calls.begin(), work_.calls.end(), [&](const GroupedCall& call) {
+    return call.communicator.get() == &communicator;
+  }));
+}
+
+size_t Group::calls_on(const Stream& stream) const {
+  return static_cast<size_t>(std::count_if(work_.calls.begin(), work_.calls.end(),
+                                           [&](const GroupedCall& call) { return call.stream.get() == &stream; }));
+}
+
+bool Group::has_record(const Recording& recording) const {
+  return std::any_of(work_.records.begin(), work_.records.end(),
+                     [&](const auto& record) { return record.get() == &recording; });
+}
+
+Status Group::add(GroupedCall call) {
+  if (work_.finalizes(call.communicator)) {
+    return Error{Code::kInvalidUsage, "the communicator is finalized in this group: no call may follow"};
+  }
+  work_.calls.push_back(std::move(call));
+  return {};
+}
+
+Status Group::add_finalization(std::shared_ptr<Communicator> communicator, std::function<Status()> begin) {
+  if (work_.finalizes(communicator)) {
+    return Error{Code::kInvalidUsage, "the communicator is finalized in this group already"};
+  }
+  work_.finalizations.push_back(std::move(communicator));
+  work_.finalization_beginnings.push_back(std::move(begin));
+  return {};
+}
+
+void Group::remember(const Error& error) {
+  if (open() && !work_.error) work_.error = error;
+}
+
+Status Group::end() {
+  if (depth_ == 0 && left_open_ > 0) {
+    --left_open_;
+    return Error{Code::kInvalidUsage,
+                 "GroupEnd: the group was started before fork(), in the process that forked this one: a child begins "
+                 "outside of any group"};
+  }
+  if (depth_ == 0) return Error{Code::kInvalidUsage, "GroupEnd without GroupStart"};
+  if (--depth_ != 0) return {};
+  Work work = std::exchange(work_, Work());
+  if (!work.error && work.spoilt != Code::kSuccess) work.error = Error{work.spoilt, "a call of the group failed"};
+  Status status = work.error ? Status(*work.error) : work.run();
+  for (const auto& communicator : work.destructions) communicator->destroy(kGoodbyeMs);
+  return status;
+}
+
+Group::Work::~Work() {
+  for (GroupedCall& call : calls) {
+    if (call.settled) call.settled(false);
+  }
+}
+
+bool Group::Work::finalizes(const std::shared_ptr<Communicator>& communicator) const {
+  return std::find(finalizations.begin(), finalizations.end(), communicator) != finalizations.end();
+}
+
+// What may be refused comes first: a refused group has made nothing.
+Status Group::Work::run() {
+  TRY(ask_all());
+  const auto prepared = TRY(prepare_all());
+  TRY(begin_all());
+  TRY(create_all());
+  enqueue_all(prepared);
+  TRY(finalize_all());
+  if (goes_on) return Error{Code::kInProgress, ""};
+  return {};
+}
+
+Status Group::Work::ask_all() const {
+  for (const GroupedBeginning& beginning : beginnings) {
+    if (beginning.may_begin) TRY(beginning.may_begin());
+  }
+  return {};
+}
+
+Status Group::Work::begin_all() {
+  for (size_t i = 0; i < beginnings.size(); ++i) {
+    const Status begun = beginnings[i].begin();
+    goes_on = true;
+    if (begun.ok() || begun.error().code == Code::kInProgress) continue;
+    undo_beginnings(i);
+    return begun;
+  }
+  return {};
+}
+
+void Group::Work::undo_beginnings(size_t count) {
+  while (count-- > 0) beginnings[count].undo();
+}
+
+// Calls are numbered when they are enqueued, but for those that come before a split.
+void Group::Work::number_all() {
+  for (const Numbering& numbering : numberings) {
+    for (size_t i = 0; i < numbering.calls_before; ++i) {
+      GroupedCall& call = calls[i];
+      if (call.communicator == numbering.communicator && !call.number)
+        call.number = call.communicator->number_ahead(call.call);
+    }
+    numbering.take();
+  }
+}
+
+Status Group::Work::finalize_all() {
+  std::vector<std::shared_ptr<Communicator>> waited_for;
+  for (size_t i = 0; i < finalizations.size(); ++i) {
+    const Status begun = finalization_beginnings[i] ? finalization_beginnings[i]() : Status();
+    if (begun.ok()) {
+      waited_for.push_back(finalizations[i]);
+    } else if (begun.error().code == Code::kInProgress) {
+      goes_on = true;
+    } else {
+      return begun;
+    }
+  }
+  return Communicator::finalize_together(waited_for);
+}
+
+// Each creation waits for the others. All or none: those that were made are no use to a caller that has to give up.
+Status Group::Work::create_all() {
+  std::vector<std::shared_ptr<Communicator>> made(creations.size());
+  const auto create = [&](size_t i) -> Status {
+    made[i] = TRY(creations[i].create());
+    return {};
+  };
+  const Status status = run_together(creations.size(), create, [this] {
+    number_all();
+    for (const GroupedBeginning& beginning : beginnings) beginning.go();
+  });
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (status.ok()) {
+      creations[i].publish(std::move(made[i]));
+    } else if (made[i] != nullptr) {
+      made[i]->abort();
+      made[i]->destroy(0);
+    }
+  }
+  if (!status.ok()) undo_beginnings(beginnings.size());
+  return status;
+}
+
+Result<Group::Work::PreparedCalls> Group::Work::prepare_all() const {
+  PreparedCalls prepared(calls.size());
+  for (size_t i = 0; i < calls.size(); ++i) {
+    TRY(calls[i].communicator->check_open());
+    TRY(calls[i].stream->check_open());
+    if (!calls[i].empty) prepared[i] = TRY(calls[i].communicator->prepare_call(calls[i].call));
+  }
+  return prepared;
+}
+
+// Nothing fails here. One item per stream, in the order of the calls.
+void Group::Work::enqueue_all(const PreparedCalls& prepared) {
+  std::vector<std::pair<std::shared_ptr<Stream>, std::vector<Operation*>>> items;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const GroupedCall& call = calls[i];
+    if (call.after) call.stream->wait_for(call.after);
+    if (call.empty) call.communicator->skip(call.call, *call.stream, call.number);
+    if (call.empty) continue;
+    auto item = std::find_if(items.begin(), items.end(), [&](const auto& it) { return it.first == call.stream; });
+    if (item == items.end()) item = items.insert(items.end(), {call.stream, {}});
+    item->second.push_back(call.communicator->commit(call.call, prepared[i], *call.stream, call.number));
+  }
+  for (auto& [stream, operations] : items) stream->enqueue(std::move(operations));
+  for (GroupedCall& call : calls) {
+    if (auto settled = std::exchange(call.settled, nullptr)) settled(true);
+  }
+  for (const GroupedCall& call : calls) call.communicator->committed();
+}
+
+}  // namespace trestle

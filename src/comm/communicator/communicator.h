@@ -1,0 +1,287 @@
+// Communicator: one rank's membership: wiring, plans, engine, control mesh, and the story of its failure.
+//
+// Owned by its C handle (shared with the control mesh's poller while it lives). Any thread. Calls are serialised in
+// call order by submit_mutex_, which is never held while anything waits (but the short spin of the express path).
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "comm/calls/call_check.h"
+#include "comm/calls/custom_ops.h"
+#include "comm/calls/prepared_cache.h"
+#include "comm/calls/schedule_cache.h"
+#include "comm/setup/settings.h"
+#include "comm/setup/wiring.h"
+#include "engine/prepare/prepared.h"
+#include "engine/run/engine.h"
+#include "engine/run/progress.h"
+#include "rendezvous/bootstrap.h"
+#include "sched/select/select.h"
+
+namespace trestle {
+
+// One call of the API, checked.
+struct Call {
+  PrepareRequest request;  // what; request.peer >= 0: point to point
+  bool sending = false;
+  bool measuring = false;  // the library's own, nobody has called it
+  const void* send = nullptr;
+  void* recv = nullptr;
+  int64_t timeout_ns = -1;  // 0: none; -1: the communicator's
+};
+
+// One rank's call of CommSplit.
+struct SplitCall {
+  uint64_t number = 0;  // of split_number()
+  int32_t color = 0;    // kNoColor: not part of any
+  int32_t key = 0;
+  bool has_place = true;  // for the handle; told to all ranks if not
+  // Of the new communicator. What is wrong with them is told to all ranks, so that none waits.
+  Result<CommunicatorSettings> settings;
+};
+inline constexpr int32_t kNoColor = -1;
+
+class MeshPoller;
+class StopFlags;
+struct Question;
+struct Answer;
+struct Elsewhere;
+struct JoinReport;
+
+// How long an orderly end waits for its goodbye to leave this machine.
+inline constexpr int kGoodbyeMs = 1000;
+
+class Communicator : public std::enable_shared_from_this<Communicator> {
+ public:
+  // Joins and waits for all ranks. `stop`: set from elsewhere, or by the exit of the process, it ends with kAborted
+  // soon.
+  static Result<std::shared_ptr<Communicator>> create(const UniqueIdBytes& id, int32_t nranks, int32_t rank,
+                                                      const CommunicatorSettings& settings, std::atomic<bool>& stop);
+  // All ranks of a new communicator in this process.
+  static Result<std::vector<std::shared_ptr<Communicator>>> create_all(int32_t nranks,
+                                                                       const CommunicatorSettings& settings);
+  ~Communicator();
+  // That rank's, if it lives in this process.
+  static std::shared_ptr<Communicator> find(const Elsewhere& place);
+
+  // Splits are counted in the order of the calls, which is the same on all ranks.
+  uint64_t split_number();
+  // Collective: joins the ranks of the call's colour, in the order of (key, rank). nullptr for kNoColor. Ends early
+  // with this communicator's failure. Errors: a rank's colour or settings are wrong (all ranks hear of it, this
+  // communicator goes on); the exchange over this communicator failed or was late (sticky); the new one failed.
+  // `stop`: raised from elsewhere or by this communicator's failure.
+  Result<std::shared_ptr<Communicator>> split(const SplitCall& call, std::atomic<bool>& stop);
+  const CommunicatorSettings& settings() const { return settings_; }
+
+  int32_t rank() const { return rank_; }
+  int32_t ranks() const { return ranks_; }
+  const Topology& topology() const { return topology_; }
+  const std::shared_ptr<Stream>& own_stream() const { return own_stream_; }
+  Engine& engine() { return *engine_; }
+  CustomOps& custom_ops() { return custom_ops_; }
+  const CustomOps& custom_ops() const { return custom_ops_; }
+  // An operator was taken away: what was prepared for it and is held by nobody goes.
+  void forget_op(const CustomOp* op) { cache_.drop(op); }
+
+  // The sticky failure, if there is one.
+  std::optional<Error> failure() const { return engine_->failure(); }
+
+  // Whether calls are taken: not after a failure, Finalize or Destroy.
+  Status check_open() const;
+  // Enqueues one call, alone in its item of the stream.
+  Status submit(const Call& call, const std::shared_ptr<Stream>& stream);
+  // Two steps for groups: everything that can fail, then everything that cannot.
+  Result<std::shared_ptr<const Prepared>> prepare_call(const Call& call);
+  // The same for a call that will be made again: its plans stay until release_call, whatever else is prepared.
+  Status hold_call(const Call& call);
+  void release_call(const Call& call) { cache_.unpin({call.request, call.sending}); }
+  // The number that a call has to take before it is committed, because splits come behind it that do: only where calls
+  // are checked.
+  std::optional<uint64_t> number_ahead(const Call& call);
+  // `stream`: that it will be put on; `ahead`: of number_ahead().
+  Operation* commit(const Call& call, const std::shared_ptr<const Prepared>& prepared, Stream& stream,
+                    std::optional<uint64_t> ahead);
+  void committed();  // after the operations were put on streams
+  // Instead of all that, for a call without any data: it is nothing, but where calls are checked it is compared too.
+  void skip(const Call& call, const Stream& stream, std::optional<uint64_t> ahead = {});
+
+  // The second ends early, with kAborted, when `stop` is raised; nothing fails by that.
+  Status synchronize() { return synchronize(nullptr); }
+  Status synchronize(const std::atomic<bool>* stop);
+  Status finalize(const std::atomic<bool>* stop = nullptr);
+  // Of several ranks by one thread: none waits for another's. The first error, in their order.
+  static Status finalize_together(const std::vector<std::shared_ptr<Communicator>>& communicators,
+                                  const std::atomic<bool>* stop = nullptr);
+  // Waits for this rank's work, never for other ranks' destroy.
+  void destroy(int linger_ms);
+  void abort();
+  // The process exits, and nobody has destroyed this communicator (process_exit.h). tell_exit() tells the other ranks
+  // what was under way, if anything was, and ends it; exit() says goodbye, at most until `deadline_ns` of the monotonic
+  // clock. A Destroy that follows, or that another thread is in, does nothing more.
+  void tell_exit(int64_t deadline_ns);
+  void exit(int64_t deadline_ns);
+
+  // Memory of the user that peers may map from now on; its id. Until deregister_memory() or destroy().
+  Result<uint64_t> register_memory(const void* begin, size_t bytes);
+  Status deregister_memory(uint64_t id);
+  uint64_t registered_bytes() const { return memory_->bytes(); }
+
+  // As the call counts; a v-variant as if all blocks had `count` elements.
+  Result<double> predict_us(Collective collective, uint64_t count, DataType type, const SharedOptions& options = {});
+  // Shard of `rank` of a vector of `count` elements.
+  ElementRange shard(int32_t rank, uint64_t count) const { return nth_range(count, ranks_, rank); }
+
+ private:
+  friend class MeshPoller;
+  struct Finalization;
+  struct Part;
+  // A communicator that was made without another one, and this rank there: what splits have in common on one rank.
+  using Home = std::pair<JobId, int32_t>;
+  Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring, const Home& home);
+  static Result<std::shared_ptr<Communicator>> assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
+                                                        int64_t deadline_ns, const std::atomic<bool>* stop,
+                                                        const Home& home);
+  // Measures the links and uses what was found. All ranks, before the first call.
+  Status calibrate(const CalibrationPlace& place, const std::atomic<bool>* stop);
+  static uint64_t group_segment_bytes(const void* self, const std::vector<int32_t>& group);
+
+  // A call that waits for all ranks over the control mesh.
+  struct MeshWait {
+    OperationKey key;
+    uint64_t sequence = 0;
+    int64_t deadline_ns = 0;
+    int64_t timeout_ns = 0;
+    bool asked = false;  // who is to blame: past the deadline
+  };
+  // A split under way, for ranks that ask about it.
+  struct Making {
+    std::vector<int32_t> members;      // of the new communicator, by their ranks there; empty: not known yet
+    std::atomic<int32_t> awaited{-1};  // of them, by the one that makes it here
+    std::optional<Error> story;        // of a rank that does not go on
+  };
+  struct SplitWait {
+    OperationKey key;
+    int64_t deadline_ns;
+    int64_t timeout_ns;
+    const std::atomic<bool>& stop;
+  };
+  // The new communicator's side of a split.
+  struct Door;
+  Result<std::vector<std::string>> gather(uint64_t half, std::string mine, const SplitWait& wait);
+  Result<std::vector<Part>> gather_parts(const SplitCall& call, const SplitWait& wait);
+  Result<std::shared_ptr<Communicator>> join_part(const SplitCall& call, const std::vector<Part>& parts, Making& making,
+                                                  const SplitWait& wait);
+  Result<std::shared_ptr<Communicator>> make_part(const SplitCall& call, Door& door, const SplitWait& wait);
+  Error blame_for_making(int32_t awaited, const Error& own, const SplitWait& wait);
+  Error failure_of_making(const Error& own, const SplitWait& wait);
+  void tell_end_of_making(const std::vector<int32_t>& members, uint64_t number, const JoinReport& report);
+  void hear_end_of_making(const std::string& letter);
+
+  // Past the deadline finds out who is to blame, once; the communicator fails with the answer.
+  void look_at_deadline(MeshWait& wait);
+  void end_inquiry(const OperationKey& key, Error error);
+  std::string late_text(int64_t timeout_ns, const std::string& call) const;
+  Answer answer_for_operation(const Question& question);
+  Answer answer_for_call(const OperationKey& key);
+  // What an operation waits for on its stream.
+  void tell_head(Stream& stream, const OperationKey& key, Answer& answer);
+  // What a thread of this rank waits for in another communicator, where that may be why a call was not made.
+  void tell_wait_elsewhere(Answer& answer);
+  bool tell_of_other(const Communicator& other, const Standing& standing, Answer& answer) const;
+  void tell_where(const Standing& standing, Answer& answer);
+  bool waits_in(const OperationKey& key);
+  std::optional<OperationKey> open_call();
+  void tell_of(const OperationKey& key, Answer& answer);
+
+  bool is_express(const Call& call) const;
+  ExpressCall express_call(const Call& call, uint64_t number);
+  bool run_express(ExpressCall& express);
+  Operation* bind(const Call& call, const std::shared_ptr<const Prepared>& prepared, bool over_board,
+                  std::optional<uint64_t> ahead = {}) TRESTLE_REQUIRES(submit_mutex_);
+  Status submit_express(const Call& call, const std::shared_ptr<Stream>& stream) TRESTLE_REQUIRES(submit_mutex_);
+  Result<ScheduleCache::Entry> schedule_for(const PrepareRequest& request);
+  Result<ScheduleCache::Entry> schedule_for(const SelectionRequest& what, const SharedOptions& options);
+  Result<std::shared_ptr<const Prepared>> build(const Call& call);
+  void check_memory(const Call& call);
+  uint64_t next_number(const Call& call) TRESTLE_REQUIRES(submit_mutex_);
+  // Lines of the log. A call that is about to be submitted: `numbered` as next_number() will number it, unless it has
+  // its number, or not at all.
+  void log_call(const Call& call, const Stream& stream, bool numbered, std::optional<uint64_t> ahead = {})
+      TRESTLE_REQUIRES(submit_mutex_) {
+    if (log_enabled(LogLevel::kInfo, Subsystem::kCall)) [[unlikely]]
+      say_call(call, stream, numbered, ahead);
+  }
+  void say_call(const Call& call, const Stream& stream, bool numbered, std::optional<uint64_t> ahead)
+      TRESTLE_REQUIRES(submit_mutex_);
+  void say_topology();
+  void say_schedule(const PrepareRequest& request, const Schedule& schedule) const;
+  void say_first_message(const Call& call) TRESTLE_REQUIRES(submit_mutex_);
+  void remote_failure(const Error& error);
+  void peer_left(int32_t rank, bool by_exit);
+  // Bye to all, and the end of all connections; of transports that are in use until `give_up_ns` only by the process's
+  // end.
+  void leave(int linger_ms, int64_t give_up_ns, bool by_exit);
+  // "CommSplit", "operation 17 (allreduce ...)"; "": nothing.
+  std::string under_way(int64_t deadline_ns);
+  Answer answer(const Question& question);
+  // TRESTLE_CHECK: this rank makes a call, or another one has told of its own.
+  void tell_call(const OperationKey& operation, const CallSummary& summary);
+  // The same for a split or the finalization, which are no operations: where calls are checked, they take a number.
+  void tell_place(const char* function) TRESTLE_REQUIRES(submit_mutex_);
+  void tell_finalize();
+  // Who waits for the control mesh sleeps at the engine, where nobody else would ring.
+  void wake_gatherers() {
+    if ((splitting_ != 0 || finalizing_) && engine_->sleepers() != 0) engine_->wake();
+  }
+  void hear_call(int32_t from, const std::string& letter);
+
+  const int32_t rank_;
+  const int32_t ranks_;
+  const int32_t ranks_per_processor_;
+  const CommunicatorSettings settings_;
+  const std::string name_;
+  const JobId job_;
+  const Home home_;
+  const std::vector<std::byte> secret_;
+  const std::string local_ip_;
+  const std::shared_ptr<StopFlags> stops_;  // of splits under way: raised by a failure
+  Topology topology_;
+  const Topology nominal_;
+  std::vector<std::string> names_;
+  const std::vector<std::string> rails_;  // by rank, what reaches it
+  std::vector<std::vector<uint64_t>> segment_bytes_;
+  const std::shared_ptr<MemRegistrations> memory_;
+  std::shared_ptr<Engine> engine_;
+  std::shared_ptr<MeshPoller> mesh_;
+  std::shared_ptr<Stream> own_stream_ = std::make_shared<Stream>();
+
+  Mutex submit_mutex_;
+  uint64_t next_number_ TRESTLE_GUARDED_BY(submit_mutex_) = 0;
+  std::atomic<int> splitting_{0};  // exchanges of splits that use the mesh
+  Mutex splits_mutex_;
+  std::map<uint64_t, std::shared_ptr<Making>> splits_ TRESTLE_GUARDED_BY(splits_mutex_);  // by their numbers
+  uint64_t next_split_ TRESTLE_GUARDED_BY(submit_mutex_) = 0;
+  std::vector<uint64_t> sent_ TRESTLE_GUARDED_BY(submit_mutex_);  // point-to-point messages per peer
+  std::vector<uint64_t> received_ TRESTLE_GUARDED_BY(submit_mutex_);
+  std::set<std::pair<int32_t, bool>> told_pairs_ TRESTLE_GUARDED_BY(submit_mutex_);  // in the log: peer, sending
+  std::unique_ptr<CallCheck> call_check_;                                            // or none
+  CustomOps custom_ops_;
+  PlanCache plans_;
+  ScheduleCache schedules_;
+  PreparedCache cache_{[this](const Prepared* prepared) { engine_->forget(prepared); }};
+  std::atomic<bool> finalizing_{false};
+  std::atomic<bool> finalized_{false};
+  std::atomic<bool> closed_{false};
+};
+
+}  // namespace trestle

@@ -1,0 +1,148 @@
+// The end of communicators: finalize, destroy, abort.
+#include <sched.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "comm/communicator/communicator.h"
+#include "comm/watch/mesh_poller.h"
+#include "comm/watch/mesh_sequence.h"
+#include "comm/watch/process_exit.h"
+#include "comm/watch/statistics_text.h"
+
+namespace trestle {
+
+namespace {
+
+constexpr int64_t kLetGoNs = 1'000'000'000;
+
+}  // namespace
+
+// One communicator's wait for the other ranks' finalization.
+struct Communicator::Finalization {
+  Communicator* communicator;
+  const std::atomic<bool>* stop;
+  MeshWait wait = {};
+  bool ended = false;
+  Status status = {};
+
+  void begin() {
+    status = communicator->check_open();
+    if (status.ok() && communicator->finalizing_.exchange(true)) {
+      status = Error{Code::kInvalidUsage, "communicator " + communicator->name_ + " is being finalized already"};
+    }
+    if (status.ok()) communicator->tell_finalize();
+    if (status.ok()) status = communicator->synchronize(stop);
+    ended = !status.ok();
+    if (ended) return;
+    wait.key.kind = CallKind::kFinalize;
+    wait.sequence = kFinalizeBarrier;
+    wait.deadline_ns = deadline_of(communicator->settings_);
+    wait.timeout_ns = communicator->settings_.config.timeout_ns;
+    communicator->mesh_->mesh().start_barrier(kFinalizeBarrier);
+  }
+
+  void look() {
+    if (ended) return;
+    const Result<bool> done = communicator->mesh_->mesh().barrier_done(kFinalizeBarrier);
+    if (done.ok() && done.value()) {
+      communicator->finalized_ = true;  // all ranks are: what happens to one of them now is no failure of this
+    } else if (communicator->engine_->failed()) {
+      status = *communicator->failure();
+    } else if (!done.ok()) {
+      communicator->remote_failure(done.error());  // the mesh's story, which it tells on another thread
+      status = *communicator->failure();
+    } else if (stop != nullptr && *stop) {
+      status = Error{Code::kAborted, "CommFinalize of communicator " + communicator->name_ + " was ended"};
+    } else {
+      return communicator->look_at_deadline(wait);  // the communicator fails soon
+    }
+    ended = true;
+  }
+};
+
+void Communicator::tell_finalize() {
+  const MutexLock lock(submit_mutex_);
+  tell_place("CommFinalize");
+}
+
+Status Communicator::finalize_together(const std::vector<std::shared_ptr<Communicator>>& communicators,
+                                       const std::atomic<bool>* stop) {
+  std::vector<Finalization> all;
+  for (const auto& communicator : communicators) all.push_back({communicator.get(), stop});
+  for (Finalization& one : all) one.begin();
+  const std::shared_ptr<Engine> only = all.size() == 1 ? communicators[0]->engine_ : nullptr;
+  Progress::process().wait(
+      [&all] {
+        for (Finalization& one : all) one.look();
+        return std::all_of(all.begin(), all.end(), [](const Finalization& one) { return one.ended; });
+      },
+      [&only] { return only; });
+  for (Finalization& one : all) TRY(std::move(one.status));
+  return {};
+}
+
+Status Communicator::finalize(const std::atomic<bool>* stop) {
+  return finalize_together({shared_from_this()}, stop);
+}
+
+void Communicator::leave(int linger_ms, int64_t give_up_ns, bool by_exit) {
+  {
+    const Progress::Company company;
+    engine_->close(engine_->failed() ? 0 : linger_ms, give_up_ns);
+  }
+  Progress::process().remove(engine_.get());
+  Progress::process().remove(mesh_.get());
+  mesh_->leave(linger_ms, by_exit);
+  forget_at_exit(this);
+}
+
+void Communicator::destroy(int linger_ms) {
+  if (closed_.exchange(true)) return;
+  Progress::process().wait([this] { return engine_->pending() == 0 && splitting_ == 0; }, [this] { return engine_; });
+  if (log_enabled(LogLevel::kInfo, Subsystem::kInit)) {
+    LOG(kInfo, kInit, "%s: %s", names_[rank_].c_str(), to_text(engine_->statistics().read(), topology_).c_str());
+  }
+  leave(linger_ms, kNoDeadline, false);
+  memory_->clear();
+  engine_->free_transports();
+  // A thread that looked at all engines at this moment lets go of this one at once; its descriptors go with it then.
+  const int64_t until = monotonic_clock().now_ns() + kLetGoNs;
+  while (engine_.use_count() > 1 && monotonic_clock().now_ns() < until) ::sched_yield();
+}
+
+std::string Communicator::under_way(int64_t deadline_ns) {
+  if (splitting_ != 0) return "CommSplit";
+  if (engine_->pending() != 0) return engine_->open_operation(deadline_ns);
+  return finalizing_ && !finalized_ ? "CommFinalize" : "";
+}
+
+void Communicator::tell_exit(int64_t deadline_ns) {
+  if (engine_->failed()) return;  // they have heard that
+  const std::string what = under_way(deadline_ns);
+  if (what.empty()) return;
+  const Error error{Code::kRemoteError,
+                    names_[rank_] + " exited without CommDestroy while " + what + " was under way on it"};
+  mesh_->mesh().flood_error(error, rank_);
+  engine_->fail({Code::kAborted, error.message});
+}
+
+void Communicator::exit(int64_t deadline_ns) {
+  if (closed_.exchange(true)) return;
+  const int64_t left_ms = (deadline_ns - monotonic_clock().now_ns()) / 1'000'000;
+  leave(static_cast<int>(std::max<int64_t>(left_ms, 1)), deadline_ns, true);
+}
+
+// What this rank waits for from there will not come, if it is not here.
+void Communicator::peer_left(int32_t rank, bool by_exit) {
+  const char* const how = by_exit ? " exited without CommDestroy" : " has left the communicator";
+  engine_->peer_left(rank, names_[rank] + how);
+}
+
+void Communicator::abort() {
+  engine_->fail({Code::kAborted, names_[rank_] + ": the communicator was aborted"});
+  mesh_->mesh().flood_abort();
+}
+
+}  // namespace trestle

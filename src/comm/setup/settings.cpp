@@ -1,0 +1,94 @@
+#include "comm/setup/settings.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "rendezvous/bootstrap.h"
+#include "sched/select/algo_rules.h"
+#include "topology/topology.h"
+
+namespace trestle {
+
+namespace {
+
+std::string join(const std::vector<std::string>& parts, const char* separator) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
+  return text;
+}
+
+// The table of values is what ranks compare: an override must show there too.
+void set_value(Config& config, const char* name, const std::string& text) {
+  for (Config::Value& value : config.values) {
+    if (std::string_view(value.name) != name) continue;
+    value.text = text;
+    value.source = ConfigSource::kStruct;
+    value.place.clear();
+  }
+}
+
+// Whether a rule names one algorithm per dimension. Names that are excluded, and those of sizes, fit any shape.
+bool names_dimensions(const std::string& algorithms) {
+  const auto rules = AlgorithmRules::parse(algorithms);
+  return rules.ok() && std::ranges::any_of(rules.value().entries(), [](const AlgorithmRules::Entry& entry) {
+           return !entry.rule.exclude && entry.rule.algorithms.size() > 1;
+         });
+}
+
+}  // namespace
+
+Result<CommunicatorSettings> make_settings(const Result<Config>& process, const SettingsOverride& overrides) {
+  if (!process.ok()) return process.error();
+  CommunicatorSettings settings;
+  Config& config = settings.config;
+  config = process.value();
+  settings.blocking = overrides.blocking != 0;
+  settings.name = overrides.name != nullptr ? overrides.name : "";
+  for (const SettingsOverride::Value& value : overrides.values) TRY(override_value(config, value.variable, value.text));
+  constexpr int64_t kLongestMs = int64_t{1} << 40;  // three decades: sums of times stay far from overflow
+  if (overrides.timeout_ms >= 0) config.timeout_ns = std::min(overrides.timeout_ms, kLongestMs) * 1'000'000;
+  if (overrides.algorithm != nullptr) {
+    config.algorithm = overrides.algorithm;
+    set_value(config, "TRESTLE_ALGO", config.algorithm);
+  }
+  if (overrides.schedule != nullptr) {
+    config.schedule = overrides.schedule;
+    set_value(config, "TRESTLE_SCHED", config.schedule);
+  }
+  if (overrides.chunks >= 0) {
+    config.chunks = overrides.chunks;
+    set_value(config, "TRESTLE_CHUNKS", std::to_string(config.chunks));
+  }
+  if (overrides.topology_file != nullptr) config.topology_file = overrides.topology_file;
+  std::vector<std::string> sizes;
+  for (uint32_t size : config.dimensions) sizes.push_back(std::to_string(size));
+  settings.dims = overrides.dims != nullptr ? overrides.dims : join(sizes, "x");
+  if (!settings.dims.empty()) TRY(parse_dims(settings.dims));
+  if (overrides.dims != nullptr) set_value(config, "TRESTLE_DIMS", settings.dims);
+  settings.transport = overrides.transport != nullptr ? overrides.transport : join(config.transports, ",");
+  if (overrides.transport != nullptr) set_value(config, "TRESTLE_TRANSPORT", settings.transport);
+  return settings;
+}
+
+Result<CommunicatorSettings> make_child_settings(const CommunicatorSettings& parent,
+                                                 const SettingsOverride& overrides) {
+  const auto is_list = [](const std::string& text) { return text.find(',') != std::string::npos; };
+  Config config = parent.config;
+  config.dimensions.clear();
+  config.topology_file.clear();
+  config.transports = {is_list(parent.transport) ? "auto" : parent.transport};
+  if (names_dimensions(config.algorithm)) config.algorithm.clear();
+  set_value(config, "TRESTLE_DIMS", "");
+  set_value(config, "TRESTLE_TRANSPORT", config.transports[0]);
+  set_value(config, "TRESTLE_ALGO", config.algorithm);
+  CommunicatorSettings settings = TRY(make_settings(config, overrides));
+  if (overrides.blocking < 0) settings.blocking = parent.blocking;
+  return settings;
+}
+
+int64_t deadline_of(const CommunicatorSettings& settings) {
+  if (settings.config.timeout_ns <= 0) return kNoDeadline;
+  return monotonic_clock().now_ns() + settings.config.timeout_ns;
+}
+
+}  // namespace trestle

@@ -1,0 +1,65 @@
+#include "comm/setup/together.h"
+
+#include <atomic>
+#include <future>
+#include <vector>
+
+#include "base/thread.h"
+
+namespace trestle {
+
+namespace {
+
+// Threads that begin together once all of them are there.
+class Crew {
+ public:
+  explicit Crew(size_t most) { threads_.reserve(most); }
+  ~Crew() { open(kGiveUp); }  // the threads are joined after that
+
+  Status add(std::packaged_task<Status()>& task) {
+    threads_.push_back(TRY(Thread::start([this, &task] {
+      gate_.wait(kClosed);
+      if (gate_.load() == kBegin) task();
+    })));
+    return {};
+  }
+  void begin() { open(kBegin); }
+  void join() {
+    for (Thread& thread : threads_) thread.join();
+  }
+
+ private:
+  enum Gate : int { kClosed, kBegin, kGiveUp };
+  void open(Gate how) {
+    int closed = kClosed;
+    if (gate_.compare_exchange_strong(closed, how)) gate_.notify_all();
+  }
+
+  std::atomic<int> gate_{kClosed};
+  std::vector<Thread> threads_;
+};
+
+}  // namespace
+
+Status run_together(size_t count, const std::function<Status(size_t)>& body, const std::function<void()>& ready) {
+  std::vector<std::packaged_task<Status()>> tasks;
+  std::vector<std::future<Status>> results;
+  for (size_t i = 0; i < count; ++i) {
+    tasks.emplace_back([&body, i] { return body(i); });
+    results.push_back(tasks.back().get_future());
+  }
+  Crew crew(count);
+  for (size_t i = 1; i < count; ++i) TRY(crew.add(tasks[i]));
+  ready();
+  crew.begin();
+  if (count != 0) tasks[0]();
+  crew.join();
+  Status first;
+  for (std::future<Status>& result : results) {
+    Status status = result.get();
+    if (first.ok()) first = std::move(status);
+  }
+  return first;
+}
+
+}  // namespace trestle

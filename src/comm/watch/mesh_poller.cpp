@@ -1,0 +1,109 @@
+#include "comm/watch/mesh_poller.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "comm/communicator/communicator.h"
+#include "control_mesh/letter_kind.h"
+
+namespace trestle {
+
+void MeshPoller::leave(int linger_ms, bool by_exit) {
+  {
+    const MutexLock lock(mutex_);
+    communicator_ = nullptr;
+  }
+  mesh_->close(linger_ms, by_exit);
+}
+
+bool MeshPoller::inquire(const Overdue& overdue) {
+  if (overdue.awaited < 0 || overdue.awaited == rank_) return false;  // a message to itself: its sentence says it all
+  const int64_t now_ns = monotonic_clock().now_ns();
+  const bool is_operation = overdue.operation.kind == CallKind::kOperation;
+  const auto letter =
+      is_operation ? std::optional(operations_.begin(overdue, now_ns)) : calls_.begin_if_none(overdue, now_ns);
+  if (!letter) return false;
+  mesh_->send_letter(overdue.awaited, encode(letter->question));
+  Progress::process().due_earlier();  // an answer that does not come is missed
+  return true;
+}
+
+// The chain may lead back to this rank, where it is in a call of another communicator.
+void MeshPoller::go_on(Inquiry& inquiry, int32_t from, const Answer& answer) {
+  auto next = inquiry.answered(from, answer, monotonic_clock().now_ns());
+  while (next && next->to == rank_) {
+    const auto own = answer_to(next->question);
+    if (!own) return;
+    next = inquiry.answered(rank_, *own, monotonic_clock().now_ns());
+  }
+  if (next) mesh_->send_letter(next->to, encode(next->question));
+}
+
+// Nothing where this rank has left.
+std::optional<Answer> MeshPoller::answer_to(const Question& question) {
+  const MutexLock lock(mutex_);
+  if (communicator_ == nullptr) return std::nullopt;
+  if (!question.elsewhere) return communicator_->answer(question);
+  const std::shared_ptr<Communicator> there = Communicator::find(*question.elsewhere);
+  Answer answer;
+  answer.state = Answer::State::kDone;  // it has left there
+  if (there != nullptr && question.whose < there->ranks()) answer = there->answer(question);
+  answer.id = question.id;
+  if (!answer.elsewhere) answer.elsewhere = question.elsewhere;
+  return answer;
+}
+
+void MeshPoller::poll(int64_t now_ns) {
+  mesh_->poll(now_ns);
+  take_verdict(operations_, now_ns);
+  take_verdict(calls_, now_ns);
+  const MutexLock lock(mutex_);
+  if (communicator_ != nullptr) communicator_->wake_gatherers();
+}
+
+void MeshPoller::take_verdict(Inquiry& inquiry, int64_t now_ns) {
+  auto verdict = inquiry.take_verdict(now_ns);
+  if (!verdict) return;
+  // A kernel that lives has acknowledged the question.
+  verdict->host_answers = mesh_->host_answers(verdict->silent, verdict->silent_ns);
+  const MutexLock lock(mutex_);
+  if (communicator_ != nullptr) communicator_->end_inquiry(verdict->operation, {Code::kTimeout, verdict->sentence()});
+}
+
+int64_t MeshPoller::next_due_ns() const {
+  return std::min({mesh_->next_due_ns(), operations_.due_ns(), calls_.due_ns()});
+}
+
+void MeshPoller::on_error(const Error& error, int32_t) {
+  const MutexLock lock(mutex_);
+  if (communicator_ != nullptr) communicator_->remote_failure(error);
+}
+
+void MeshPoller::on_abort(int32_t rank) {
+  const MutexLock lock(mutex_);
+  if (communicator_ == nullptr) return;
+  communicator_->remote_failure({Code::kAborted, "the communicator was aborted by " + communicator_->names_[rank]});
+}
+
+void MeshPoller::on_bye(int32_t rank, bool by_exit) {
+  LOG(kTrace, kBootstrap, "rank %d said goodbye", rank);
+  const MutexLock lock(mutex_);
+  if (communicator_ != nullptr) communicator_->peer_left(rank, by_exit);
+}
+
+void MeshPoller::on_letter(int32_t from, const std::string& text) {
+  if (CallCheck::is_letter(text)) {
+    const MutexLock lock(mutex_);
+    if (communicator_ != nullptr) communicator_->hear_call(from, text);
+  } else if (!text.empty() && static_cast<LetterKind>(text[0]) == LetterKind::kEndOfMaking) {
+    const MutexLock lock(mutex_);
+    if (communicator_ != nullptr) communicator_->hear_end_of_making(text);
+  } else if (const auto question = decode_question(text, ranks_)) {
+    if (const auto own = answer_to(*question)) mesh_->send_letter(from, encode(*own));
+  } else if (const auto answer = decode_answer(text, ranks_)) {
+    for (Inquiry* inquiry : {&operations_, &calls_}) go_on(*inquiry, from, *answer);
+  }
+}
+
+}  // namespace trestle

@@ -1,0 +1,64 @@
+// MeshPoller: the control mesh of one communicator as the watch thread sees it, and what it hears passed on to the
+// communicator. Asks other ranks, and answers them, who is to blame for a deadline that passed.
+//
+// Shared by the communicator and the process's list of pollables; the communicator ends it (leave) before it dies.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "control_mesh/control_mesh.h"
+#include "control_mesh/inquiry.h"
+#include "engine/run/progress.h"
+
+namespace trestle {
+
+class Communicator;
+
+class MeshPoller : public Pollable, public ControlListener {
+ public:
+  MeshPoller(std::unique_ptr<ControlMesh> mesh, Communicator* communicator, int32_t rank,
+             std::vector<std::string> names)
+      : rank_(rank),
+        ranks_(static_cast<int32_t>(names.size())),
+        mesh_(std::move(mesh)),
+        communicator_(communicator),
+        operations_(rank, names),
+        calls_(rank, std::move(names), kFirstIdOfCalls) {}
+
+  ControlMesh& mesh() { return *mesh_; }
+  void start() { mesh_->start(this); }
+  // Nobody is called back afterwards.
+  void leave(int linger_ms, bool by_exit);
+  // Finds out who is to blame; the communicator's end_inquiry() is called with the answer. False: there is nobody to
+  // ask, or (never for operations, of which an engine tells one at a time) another call is inquired about: ask again.
+  bool inquire(const Overdue& overdue);
+
+  int event_fd() const override { return mesh_->event_fd(); }
+  void poll(int64_t now_ns) override;
+  int64_t next_due_ns() const override;
+  void on_error(const Error& error, int32_t origin_rank) override;
+  void on_abort(int32_t rank) override;
+  void on_bye(int32_t rank, bool by_exit) override;
+  void on_letter(int32_t from, const std::string& text) override;
+
+ private:
+  static constexpr uint32_t kFirstIdOfCalls = 1u << 31;
+  void go_on(Inquiry& inquiry, int32_t from, const Answer& answer);
+  std::optional<Answer> answer_to(const Question& question);
+  void take_verdict(Inquiry& inquiry, int64_t now_ns);
+
+  const int32_t rank_;
+  const int32_t ranks_;
+  std::unique_ptr<ControlMesh> mesh_;
+  Mutex mutex_;  // never taken under an engine's progress lock: its holder waits for that one, or borrows it
+  Communicator* communicator_ TRESTLE_GUARDED_BY(mutex_);
+  Inquiry operations_;
+  Inquiry calls_;  // those that wait over this mesh
+};
+
+}  // namespace trestle

@@ -1,0 +1,109 @@
+#include "comm/watch/process_exit.h"
+
+#include <poll.h>
+
+#include <atomic>
+#include <map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/fork.h"
+#include "base/mutex.h"
+#include "base/thread.h"
+#include "comm/communicator/communicator.h"
+#include "engine/run/progress.h"
+#include "rendezvous/giving_up.h"
+
+namespace trestle {
+
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int kPatienceMs = 2 * kGoodbyeMs;  // of the process, for all goodbyes together
+
+class Leavers {
+ public:
+  void add(const std::shared_ptr<Communicator>& communicator) {
+    const MutexLock lock(mutex_);
+    all_[communicator.get()] = communicator;
+  }
+  void remove(const Communicator* communicator) {
+    const MutexLock lock(mutex_);
+    all_.erase(communicator);
+  }
+  std::vector<std::shared_ptr<Communicator>> all() {
+    std::vector<std::shared_ptr<Communicator>> living;
+    const MutexLock lock(mutex_);
+    for (const auto& [key, communicator] : all_) {
+      if (auto one = communicator.lock()) living.push_back(std::move(one));
+    }
+    return living;
+  }
+  bool none() { return all().empty() && makings.none(); }
+
+  StopFlags makings;
+
+ private:
+  Mutex mutex_;
+  std::map<const Communicator*, std::weak_ptr<Communicator>> all_ TRESTLE_GUARDED_BY(mutex_);
+};
+
+// Those that a forked child inherits are its parent's.
+constinit PerProcess<Leavers> leavers;
+
+// What was under way is told first, of all communicators: nothing of it waits.
+void leave(const std::vector<std::shared_ptr<Communicator>>& communicators, int64_t deadline_ns) {
+  for (const auto& communicator : communicators) communicator->tell_exit(deadline_ns);
+  for (const auto& communicator : communicators) communicator->exit(deadline_ns);
+}
+
+void leave_all(int64_t deadline_ns) {
+  begin_exit();
+  leave(leavers.get().all(), deadline_ns);
+  leavers.get().makings.raise();
+  // Other threads may be destroying some at this moment, and those that are made may have been made before they heard.
+  while (!leavers.get().none() && monotonic_clock().now_ns() < deadline_ns) {
+    ::poll(nullptr, 0, 1);
+    leave(leavers.get().all(), deadline_ns);
+  }
+}
+
+// Runs when all else of the program has ended. The goodbyes are said by a thread of their own, because the exit may
+// have been called within the library (by a reduction function of the user), where this thread holds locks.
+__attribute__((destructor)) void leave_when_the_process_exits() {
+  Progress::process_exits();
+  if (leavers.current() == nullptr || leavers.get().none()) return;
+  static std::atomic<bool> done{false};
+  const int64_t now_ns = monotonic_clock().now_ns();
+  auto started = Thread::start([now_ns] {
+    leave_all(now_ns + kGoodbyeMs * kMs);
+    done.store(true, std::memory_order_release);
+  });
+  if (!started.ok()) return;
+  const int64_t give_up_ns = now_ns + kPatienceMs * kMs;
+  while (!done.load(std::memory_order_acquire) && monotonic_clock().now_ns() < give_up_ns) ::poll(nullptr, 0, 1);
+  Thread thread = std::move(started).value();
+  if (done.load(std::memory_order_acquire)) {
+    thread.join();
+  } else {
+    thread.detach();
+  }
+}
+
+}  // namespace
+
+void leave_at_exit(const std::shared_ptr<Communicator>& communicator) {
+  leavers.get().add(communicator);
+}
+
+std::vector<std::shared_ptr<Communicator>> living_communicators() {
+  return leavers.get().all();
+}
+
+StopAtExit::StopAtExit(std::atomic<bool>& stop) : registration_(leavers.get().makings, stop) {}
+
+void forget_at_exit(const Communicator* communicator) {
+  leavers.get().remove(communicator);
+}
+
+}  // namespace trestle

@@ -1,0 +1,168 @@
+#include "control_mesh/control_mesh.h"
+
+#include <poll.h>
+
+#include "base/rank_names.h"
+#include "control_mesh/control_mesh_impl.h"
+#include "transport/socket/socket.h"
+
+namespace trestle {
+
+ControlMesh::ControlMesh(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ControlMesh::~ControlMesh() {
+  close(0);
+}
+
+Result<std::unique_ptr<ControlMesh>> ControlMesh::create(const ControlSettings& settings,
+                                                         std::vector<ControlConnection> out,
+                                                         std::vector<ControlConnection> in) {
+  auto impl = std::make_unique<Impl>(settings);
+  {
+    const MutexLock lock(impl->mutex_);
+    TRY(impl->add_links(std::move(out), std::move(in)));
+  }
+  return std::unique_ptr<ControlMesh>(new ControlMesh(std::move(impl)));
+}
+
+void ControlMesh::start(ControlListener* listener) {
+  const MutexLock lock(impl_->mutex_);
+  impl_->begin(listener);
+}
+
+void ControlMesh::set_names(std::vector<std::string> names) {
+  const MutexLock lock(impl_->mutex_);
+  CHECK(names.size() == impl_->names_.size(), "the control mesh needs a name for every rank");
+  impl_->names_ = std::move(names);
+  // What has been noticed so far was told in the old ones.
+  if (!impl_->story_) return;
+  const std::string own = impl_->name(impl_->settings_.rank);
+  if (auto told = in_numbers_of(impl_->names_, own, impl_->story_->error.message))
+    impl_->story_->error.message = std::move(*told);
+}
+
+int ControlMesh::event_fd() const {
+  return impl_->epoll_.get();
+}
+
+void ControlMesh::poll(int64_t now_ns) {
+  std::deque<Impl::Event> events;
+  ControlListener* listener = nullptr;
+  std::optional<Impl::Story> story;
+  {
+    const MutexLock lock(impl_->mutex_);
+    if (impl_->closed_) return;
+    impl_->poll_links(now_ns);
+    impl_->beat(now_ns);
+    listener = impl_->listener_;
+    if (listener == nullptr) return;
+    events.swap(impl_->events_);
+    if (!events.empty()) story = impl_->story_;
+  }
+  for (const Impl::Event& event : events) {
+    if (event.kind == Impl::Event::Kind::kBye)
+      listener->on_bye(event.rank, event.by_exit);
+    else if (event.kind == Impl::Event::Kind::kLetter)
+      listener->on_letter(event.rank, event.text);
+    else if (story->abort)
+      listener->on_abort(story->origin);
+    else
+      listener->on_error(story->error, story->origin);
+  }
+}
+
+int64_t ControlMesh::next_due_ns() const {
+  const MutexLock lock(impl_->mutex_);
+  return impl_->next_due_ns();
+}
+
+void ControlMesh::flood_error(const Error& error, int32_t failed_rank) {
+  const MutexLock lock(impl_->mutex_);
+  impl_->tell({false, failed_rank, error}, true);
+}
+
+void ControlMesh::flood_abort() {
+  const MutexLock lock(impl_->mutex_);
+  const int32_t rank = impl_->settings_.rank;
+  impl_->tell({true, rank, {Code::kAborted, impl_->name(rank) + " aborted the communicator"}}, true);
+}
+
+void ControlMesh::send_letter(int32_t to, const std::string& text) {
+  const MutexLock lock(impl_->mutex_);
+  impl_->send_letter(to, text);
+}
+
+std::vector<ControlLetter> ControlMesh::take_letters(bool (*of_kind)(const std::string& text)) {
+  const MutexLock lock(impl_->mutex_);
+  std::vector<ControlLetter> letters;
+  const auto wanted = [of_kind](const Impl::Event& event) {
+    return event.kind == Impl::Event::Kind::kLetter && of_kind(event.text);
+  };
+  for (const Impl::Event& event : impl_->events_) {
+    if (wanted(event)) letters.push_back({event.rank, event.text});
+  }
+  std::erase_if(impl_->events_, wanted);
+  return letters;
+}
+
+void ControlMesh::start_all_gather(uint64_t seq, std::string mine) {
+  const MutexLock lock(impl_->mutex_);
+  impl_->start_gather({false, seq}, std::move(mine));
+}
+
+Result<std::vector<std::string>> ControlMesh::all_gather_result(uint64_t seq) {
+  const MutexLock lock(impl_->mutex_);
+  Dissemination* gather = TRY(impl_->gather_if_done({false, seq}));
+  if (gather == nullptr) return std::vector<std::string>{};
+  std::vector<std::string> blobs = gather->take_blobs();
+  impl_->gathers_.erase({false, seq});
+  return blobs;
+}
+
+void ControlMesh::start_barrier(uint64_t seq) {
+  const MutexLock lock(impl_->mutex_);
+  impl_->start_gather({true, seq}, "");
+}
+
+Result<bool> ControlMesh::barrier_done(uint64_t seq) {
+  const MutexLock lock(impl_->mutex_);
+  const bool done = TRY(impl_->gather_if_done({true, seq})) != nullptr;
+  if (done) impl_->gathers_.erase({true, seq});
+  return done;
+}
+
+int32_t ControlMesh::awaited(uint64_t seq, bool barrier) const {
+  const MutexLock lock(impl_->mutex_);
+  return impl_->awaited({barrier, seq});
+}
+
+std::optional<bool> ControlMesh::host_answers(int32_t rank, int64_t within_ns) const {
+  const MutexLock lock(impl_->mutex_);
+  return impl_->host_answers(rank, within_ns);
+}
+
+Status ControlMesh::status() const {
+  const MutexLock lock(impl_->mutex_);
+  if (impl_->story_) return impl_->story_->error;
+  return {};
+}
+
+void ControlMesh::close(int linger_ms, bool by_exit) {
+  const int64_t until = monotonic_clock().now_ns() + int64_t{linger_ms} * 1'000'000;
+  {
+    const MutexLock lock(impl_->mutex_);
+    if (impl_->closed_) return;
+    impl_->say_bye(by_exit);
+    impl_->closed_ = true;
+    impl_->listener_ = nullptr;
+  }
+  while (true) {
+    {
+      const MutexLock lock(impl_->mutex_);
+      if (impl_->drained() || monotonic_clock().now_ns() >= until) return impl_->end_links();
+    }
+    ::poll(nullptr, 0, 1);  // acknowledgements raise no event
+  }
+}
+
+}  // namespace trestle

@@ -1,0 +1,94 @@
+// ControlMesh::Impl: state of a control mesh. Private to control_mesh*.cpp; every function but the constructor needs
+// the mutex held, if not said.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "control_mesh/control_link.h"
+#include "control_mesh/control_mesh.h"
+#include "control_mesh/dissemination.h"
+
+namespace trestle {
+
+class ControlMesh::Impl {
+ public:
+  explicit Impl(const ControlSettings& settings);
+  Status add_links(std::vector<ControlConnection> out, std::vector<ControlConnection> in) TRESTLE_REQUIRES(mutex_);
+
+  // The first failure that this rank knows of; there is no second.
+  struct Story {
+    bool abort = false;
+    int32_t origin = 0;
+    Error error;
+  };
+  struct Event {
+    enum class Kind : uint8_t { kStory, kBye, kLetter } kind;
+    int32_t rank = 0;       // whose goodbye or letter
+    std::string text = {};  // of a letter
+    bool by_exit = false;   // of a goodbye
+  };
+  using GatherKey = std::pair<bool, uint64_t>;  // barrier?, seq
+
+  void begin(ControlListener* listener) TRESTLE_REQUIRES(mutex_);
+  void poll_links(int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  void beat(int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  int64_t next_due_ns() const TRESTLE_REQUIRES(mutex_);
+
+  void tell(Story story, bool own_call) TRESTLE_REQUIRES(mutex_);
+  void start_gather(const GatherKey& key, std::string mine) TRESTLE_REQUIRES(mutex_);
+  Result<Dissemination*> gather_if_done(const GatherKey& key) TRESTLE_REQUIRES(mutex_);
+  int32_t awaited(const GatherKey& key) const TRESTLE_REQUIRES(mutex_);
+  std::optional<bool> host_answers(int32_t rank, int64_t within_ns) const TRESTLE_REQUIRES(mutex_);
+  void say_bye(bool by_exit) TRESTLE_REQUIRES(mutex_);
+  void send_letter(int32_t to, const std::string& text) TRESTLE_REQUIRES(mutex_);
+  bool drained() TRESTLE_REQUIRES(mutex_);
+  void end_links() TRESTLE_REQUIRES(mutex_);
+  std::string name(int32_t rank) const TRESTLE_REQUIRES(mutex_);
+
+  const ControlSettings settings_;
+  Clock& clock_;
+  mutable Mutex mutex_;
+  UniqueFd epoll_;
+  ControlListener* listener_ TRESTLE_GUARDED_BY(mutex_) = nullptr;
+  std::optional<Story> story_ TRESTLE_GUARDED_BY(mutex_);
+  std::deque<Event> events_ TRESTLE_GUARDED_BY(mutex_);  // for the listener
+  std::map<GatherKey, Dissemination> gathers_ TRESTLE_GUARDED_BY(mutex_);
+  std::vector<std::string> names_ TRESTLE_GUARDED_BY(mutex_);
+  bool closed_ TRESTLE_GUARDED_BY(mutex_) = false;
+
+ private:
+  Status add_link(ControlConnection connection, std::vector<size_t>& side) TRESTLE_REQUIRES(mutex_);
+  void watch_writable(size_t link) TRESTLE_REQUIRES(mutex_);
+  void send(size_t link, const ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
+  void send_all(const ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
+  void read_link(size_t link, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  void take_frame(size_t link, ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
+  void take_gather(size_t link, ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
+  void take_story(ControlFrame& frame, bool abort) TRESTLE_REQUIRES(mutex_);
+  void take_bye(ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
+  void take_letter(size_t link, ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
+  void pass_on(int32_t to, const ControlFrame& letter) TRESTLE_REQUIRES(mutex_);
+  void link_ended(size_t link, const std::string& reason) TRESTLE_REQUIRES(mutex_);
+  void look_for_silence(ControlLink& link, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  void advance(const GatherKey& key, Dissemination& gather) TRESTLE_REQUIRES(mutex_);
+  void nonsense(int32_t peer) TRESTLE_REQUIRES(mutex_);
+  bool answers(const ControlLink& link, int64_t within_ns) const;
+  int64_t beat_interval_ns() const { return settings_.heartbeat_ns / 3; }
+
+  std::vector<ControlLink> links_ TRESTLE_GUARDED_BY(mutex_);
+  std::vector<size_t> out_ TRESTLE_GUARDED_BY(mutex_);  // out_[k], in_[k]: index into links_
+  std::vector<size_t> in_ TRESTLE_GUARDED_BY(mutex_);
+  std::set<int32_t> left_ TRESTLE_GUARDED_BY(mutex_);  // said goodbye
+  int64_t next_beat_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
+  int64_t last_poll_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace trestle

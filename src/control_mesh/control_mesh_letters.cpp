@@ -1,0 +1,53 @@
+// ControlMesh::Impl: letters from any rank to any other. In a frame: the way in `step`, then the receiver i32, the
+// sender i32, the text.
+#include "control_mesh/byte_text.h"
+#include "control_mesh/control_mesh_impl.h"
+
+namespace trestle {
+
+namespace {
+
+enum Way : uint8_t { kUp, kDown };  // the ring of ranks
+constexpr size_t kLetterHeader = 2 * sizeof(int32_t);
+
+}  // namespace
+
+void ControlMesh::Impl::send_letter(int32_t to, const std::string& text) {
+  CHECK(to >= 0 && to < settings_.ranks && to != settings_.rank, "a letter to nobody");
+  CHECK(text.size() <= kMostLetterBytes, "a letter that is too long");
+  if (story_ || closed_) return;
+  ControlFrame letter;
+  letter.kind = ControlKind::kLetter;
+  letter.payload = ByteWriter().integer(to).integer(settings_.rank).raw(text).take();
+  for (const Way way : {kUp, kDown}) {
+    letter.step = way;
+    pass_on(to, letter);
+  }
+}
+
+// Greedily, the farthest neighbour that is not beyond the receiver: every hop at least halves the distance that is
+// left.
+void ControlMesh::Impl::pass_on(int32_t to, const ControlFrame& letter) {
+  const std::vector<size_t>& side = letter.step == kUp ? out_ : in_;
+  const int64_t ahead = letter.step == kUp ? int64_t{to} - settings_.rank : int64_t{settings_.rank} - to;
+  const int64_t distance = (ahead + settings_.ranks) % settings_.ranks;
+  for (size_t k = side.size(); k-- > 0;) {
+    if ((int64_t{1} << k) > distance || !links_[side[k]].open()) continue;
+    return send(side[k], letter);
+  }
+}
+
+void ControlMesh::Impl::take_letter(size_t link, ControlFrame& frame) {
+  ByteReader in(frame.payload);
+  const auto to = in.integer<int32_t>();
+  const auto from = in.integer<int32_t>();
+  const auto known = [this](int32_t rank) { return rank >= 0 && rank < settings_.ranks; };
+  if (!in.ok() || frame.payload.size() > kLetterHeader + kMostLetterBytes || frame.step > kDown || !known(to) ||
+      !known(from) || from == settings_.rank)
+    return nonsense(links_[link].peer());
+  if (story_ || closed_) return;
+  if (to != settings_.rank) return pass_on(to, frame);
+  events_.push_back({Event::Kind::kLetter, from, frame.payload.substr(kLetterHeader)});
+}
+
+}  // namespace trestle

@@ -1,0 +1,354 @@
+// The connections of a control mesh: reading, frames, ends, heartbeats.
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include "base/config/value_text.h"
+#include "base/fork.h"
+#include "base/log.h"
+#include "base/rank_names.h"
+#include "control_mesh/byte_text.h"
+#include "control_mesh/control_mesh_impl.h"
+#include "transport/socket/socket.h"
+
+namespace trestle {
+namespace {
+
+// True also where nothing can be known (Unix sockets: the peer shares the machine).
+bool kernel_answers(int fd, int64_t within_ns) {
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return true;
+  return static_cast<int64_t>(info.tcpi_last_ack_recv) * 1'000'000 < within_ns;
+}
+
+// A process that stands still is silent on every connection of every communicator, and one that is only slow again and
+// again: it is told of once a minute. `name` ends with the process, "(host a, pid 12)", where that is known.
+bool first_to_tell_silence(const std::string& name, int64_t now_ns) {
+  constexpr int64_t kOnceInNs = 60'000'000'000;
+  constexpr size_t kMostProcesses = 4096;
+  struct Told {
+    Mutex mutex;
+    std::map<std::string, int64_t> at_ns TRESTLE_GUARDED_BY(mutex);
+  };
+  static constinit PerProcess<Told> of_process;
+  const size_t process = name.find('(');
+  if (process == std::string::npos) return true;
+  Told& told = of_process.get();
+  const MutexLock lock(told.mutex);
+  if (told.at_ns.size() >= kMostProcesses) told.at_ns.clear();
+  const auto [entry, first] = told.at_ns.try_emplace(name.substr(process), now_ns);
+  if (!first && now_ns - entry->second < kOnceInNs) return false;
+  entry->second = now_ns;
+  return true;
+}
+
+}  // namespace
+
+ControlMesh::Impl::Impl(const ControlSettings& settings)
+    : settings_(settings),
+      clock_(settings.clock != nullptr ? *settings.clock : monotonic_clock()),
+      epoll_(UniqueFd::open([] { return epoll_create1(EPOLL_CLOEXEC); })),
+      last_poll_ns_(clock_.now_ns()) {
+  for (int32_t r = 0; r < settings.ranks; ++r) names_.push_back("rank " + std::to_string(r));
+}
+
+Status ControlMesh::Impl::add_links(std::vector<ControlConnection> out, std::vector<ControlConnection> in) {
+  if (!epoll_) return Error{Code::kSystemError, std::string("epoll_create1: ") + std::strerror(errno)};
+  const auto steps = static_cast<size_t>(dissemination_steps(settings_.ranks));
+  CHECK(out.size() == steps && in.size() == steps, "a control mesh needs one connection per step and direction");
+  links_.reserve(2 * steps);
+  for (ControlConnection& connection : out) TRY(add_link(std::move(connection), out_));
+  for (ControlConnection& connection : in) TRY(add_link(std::move(connection), in_));
+  return {};
+}
+
+Status ControlMesh::Impl::add_link(ControlConnection connection, std::vector<size_t>& side) {
+  const size_t index = links_.size();
+  const size_t most = static_cast<size_t>(settings_.ranks) * (kMaxBlobBytes + 4) + kMaxSentence;
+  links_.emplace_back(connection.peer, std::move(connection.socket), most);
+  side.push_back(index);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = index;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, links_[index].fd(), &event) != 0)
+    return Error{Code::kSystemError, std::string("epoll_ctl: ") + std::strerror(errno)};
+  return {};
+}
+
+void ControlMesh::Impl::watch_writable(size_t link) {
+  ControlLink& at = links_[link];
+  if (!at.open() || at.wants_writable == at.has_output()) return;
+  at.wants_writable = at.has_output();
+  epoll_event event{};
+  event.events = EPOLLIN | (at.wants_writable ? EPOLLOUT : 0u);
+  event.data.u64 = link;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, at.fd(), &event);
+}
+
+void ControlMesh::Impl::send(size_t link, const ControlFrame& frame) {
+  links_[link].send(frame);
+  watch_writable(link);
+}
+
+void ControlMesh::Impl::send_all(const ControlFrame& frame) {
+  for (size_t i = 0; i < links_.size(); ++i) send(i, frame);
+}
+
+void ControlMesh::Impl::poll_links(int64_t now_ns) {
+  std::array<epoll_event, 64> ready;
+  const int count = epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), 0);
+  for (int i = 0; i < count; ++i) {
+    const size_t link = ready[static_cast<size_t>(i)].data.u64;
+    const uint32_t events = ready[static_cast<size_t>(i)].events;
+    if ((events & EPOLLOUT) != 0) {
+      links_[link].flush();
+      watch_writable(link);
+    }
+    if ((events & ~static_cast<uint32_t>(EPOLLOUT)) != 0) read_link(link, now_ns);
+  }
+}
+
+void ControlMesh::Impl::read_link(size_t link, int64_t now_ns) {
+  ControlLink& at = links_[link];
+  if (!at.open()) return;
+  std::vector<ControlFrame> frames;
+  std::string reason;
+  const ControlLink::Reading reading = at.read(frames, reason);
+  at.last_heard_ns = now_ns;
+  at.silence_told = false;
+  for (ControlFrame& frame : frames) take_frame(link, frame);
+  if (reading == ControlLink::Reading::kNonsense) nonsense(at.peer());
+  if (reading != ControlLink::Reading::kOpen) link_ended(link, reason);
+}
+
+void ControlMesh::Impl::take_frame(size_t link, ControlFrame& frame) {
+  switch (frame.kind) {
+    case ControlKind::kHeartbeat:
+      links_[link].watched = true;
+      return;
+    case ControlKind::kError:
+      return take_story(frame, false);
+    case ControlKind::kAbort:
+      return take_story(frame, true);
+    case ControlKind::kBye:
+      return take_bye(frame);
+    case ControlKind::kLetter:
+      return take_letter(link, frame);
+    case ControlKind::kGather:
+    case ControlKind::kBarrier:
+      return take_gather(link, frame);
+  }
+}
+
+void ControlMesh::Impl::take_gather(size_t link, ControlFrame& frame) {
+  const GatherKey key{frame.kind == ControlKind::kBarrier, frame.seq};
+  const auto gather = gathers_.try_emplace(key, settings_.rank, settings_.ranks).first;
+  const bool right_link = frame.step < in_.size() && in_[frame.step] == link;
+  if (!right_link || !gather->second.receive(frame.step, std::move(frame.payload)))
+    return nonsense(links_[link].peer());
+  advance(key, gather->second);
+}
+
+void ControlMesh::Impl::advance(const GatherKey& key, Dissemination& gather) {
+  bool sane = true;
+  for (Dissemination::Message& message : gather.advance(sane)) {
+    ControlFrame frame;
+    frame.kind = key.first ? ControlKind::kBarrier : ControlKind::kGather;
+    frame.step = static_cast<uint8_t>(message.step);
+    frame.seq = key.second;
+    frame.payload = std::move(message.payload);
+    send(out_[static_cast<size_t>(message.step)], frame);
+  }
+  if (!sane) nonsense(links_[in_[static_cast<size_t>(gather.awaited_step())]].peer());
+}
+
+void ControlMesh::Impl::start_gather(const GatherKey& key, std::string mine) {
+  const auto gather = gathers_.try_emplace(key, settings_.rank, settings_.ranks).first;
+  gather->second.start(std::move(mine));
+  advance(key, gather->second);
+}
+
+// The gather when it is done, nullptr when not yet; an error when it can never be done.
+Result<Dissemination*> ControlMesh::Impl::gather_if_done(const GatherKey& key) {
+  const auto found = gathers_.find(key);
+  CHECK(found != gathers_.end() && found->second.started(), "the result of a collective that was never started");
+  Dissemination& gather = found->second;
+  if (gather.done()) return &gather;
+  if (!story_) {
+    const ControlLink& awaited = links_[in_[static_cast<size_t>(gather.awaited_step())]];
+    if (!awaited.open())
+      tell({false,
+            settings_.rank,
+            {Code::kRemoteError, name(awaited.peer()) + " left the communicator while other ranks waited for it"}},
+           true);
+  }
+  if (story_) return story_->error;
+  return static_cast<Dissemination*>(nullptr);
+}
+
+int32_t ControlMesh::Impl::awaited(const GatherKey& key) const {
+  const auto found = gathers_.find(key);
+  if (found == gathers_.end() || !found->second.started() || found->second.done()) return -1;
+  return links_[in_[static_cast<size_t>(found->second.awaited_step())]].peer();
+}
+
+std::optional<bool> ControlMesh::Impl::host_answers(int32_t rank, int64_t within_ns) const {
+  for (const ControlLink& link : links_) {
+    if (link.peer() == rank && link.open()) return answers(link, within_ns);
+  }
+  return std::nullopt;
+}
+
+bool ControlMesh::Impl::answers(const ControlLink& link, int64_t within_ns) const {
+  return (settings_.host_answers != nullptr ? settings_.host_answers : kernel_answers)(link.fd(), within_ns);
+}
+
+void ControlMesh::Impl::take_story(ControlFrame& frame, bool abort) {
+  if (auto told = decode_story(frame.payload, settings_.ranks)) {
+    // Who still makes a part of another communicator numbers its ranks as that one does.
+    if (auto own = in_numbers_of(names_, name(settings_.rank), told->error.message))
+      told->error.message = std::move(*own);
+    tell({abort, told->origin, std::move(told->error)}, false);
+  }
+}
+
+void ControlMesh::Impl::tell(Story story, bool own_call) {
+  if (story_) return;
+  story.error.message.resize(std::min(story.error.message.size(), kMaxSentence));
+  ControlFrame frame;
+  frame.kind = story.abort ? ControlKind::kAbort : ControlKind::kError;
+  frame.payload = encode(ControlStory{story.origin, story.error});
+  story_ = std::move(story);
+  send_all(frame);
+  if (!own_call) events_.push_back({Event::Kind::kStory});
+}
+
+void ControlMesh::Impl::take_bye(ControlFrame& frame) {
+  ByteReader in(frame.payload);
+  const auto rank = in.integer<int32_t>();
+  const bool by_exit = in.integer<uint8_t>() != 0;
+  if (!in.at_end() || rank < 0 || rank >= settings_.ranks || rank == settings_.rank) return;
+  if (!left_.insert(rank).second) return;
+  send_all(frame);
+  events_.push_back({Event::Kind::kBye, rank, "", by_exit});
+}
+
+void ControlMesh::Impl::say_bye(bool by_exit) {
+  ControlFrame frame;
+  frame.kind = ControlKind::kBye;
+  frame.payload = ByteWriter().integer(settings_.rank).integer(static_cast<uint8_t>(by_exit)).take();
+  send_all(frame);
+}
+
+void ControlMesh::Impl::link_ended(size_t link, const std::string& reason) {
+  ControlLink& at = links_[link];
+  if (at.open()) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, at.fd(), nullptr);
+  at.end();
+  if (left_.contains(at.peer()) || closed_) return;
+  tell({false,
+        settings_.rank,
+        {Code::kRemoteError, name(at.peer()) + " died: its connection ended without a goodbye (" + reason + ")"}},
+       false);
+}
+
+void ControlMesh::Impl::nonsense(int32_t peer) {
+  tell({false, settings_.rank, {Code::kRemoteError, name(peer) + " sent nonsense over its control connection"}}, false);
+}
+
+void ControlMesh::Impl::begin(ControlListener* listener) {
+  listener_ = listener;
+  next_beat_ns_ = last_poll_ns_ = clock_.now_ns();
+  for (ControlLink& link : links_) link.last_heard_ns = last_poll_ns_;
+}
+
+void ControlMesh::Impl::beat(int64_t now_ns) {
+  if (listener_ == nullptr || settings_.heartbeat_ns == 0 || closed_) return;
+  if (now_ns - last_poll_ns_ > settings_.heartbeat_ns / 2) {
+    // This process was stopped or starved; what it did not read in that time says nothing about the others.
+    for (ControlLink& link : links_) link.last_heard_ns = now_ns;
+  }
+  last_poll_ns_ = now_ns;
+  if (now_ns >= next_beat_ns_) {
+    for (size_t i = 0; i < links_.size(); ++i) {
+      if (links_[i].open() && !links_[i].has_output()) send(i, ControlFrame{});
+    }
+    next_beat_ns_ = now_ns + beat_interval_ns();
+  }
+  for (ControlLink& link : links_) look_for_silence(link, now_ns);
+}
+
+void ControlMesh::Impl::look_for_silence(ControlLink& link, int64_t now_ns) {
+  if (!link.open() || !link.watched || now_ns - link.last_heard_ns < settings_.heartbeat_ns) return;
+  if (!answers(link, settings_.heartbeat_ns)) {
+    tell({false,
+          settings_.rank,
+          {Code::kRemoteError, name(link.peer()) + " is lost: nothing was heard from its host for " +
+                                   duration_text(settings_.heartbeat_ns) + " (TRESTLE_HEARTBEAT)"}},
+         false);
+    return;
+  }
+  if (!link.silence_told && first_to_tell_silence(name(link.peer()), now_ns))
+    LOG(kWarn, kBootstrap, "%s has been silent for %s but its host answers: the process is stopped or very busy",
+        name(link.peer()).c_str(), duration_text(settings_.heartbeat_ns).c_str());
+  link.silence_told = true;
+}
+
+int64_t ControlMesh::Impl::next_due_ns() const {
+  if (!events_.empty() && listener_ != nullptr) return 0;
+  if (listener_ == nullptr || settings_.heartbeat_ns == 0 || closed_ || links_.empty())
+    return std::numeric_limits<int64_t>::max();
+  int64_t due = next_beat_ns_;
+  for (const ControlLink& link : links_) {
+    if (link.open() && link.watched && !link.silence_told)
+      due = std::min(due, link.last_heard_ns + settings_.heartbeat_ns);
+  }
+  return due;
+}
+
+bool ControlMesh::Impl::drained() {
+  bool all = true;  // every link is read, also behind one that is not drained
+  for (ControlLink& link : links_) {
+    if (!link.open()) continue;
+    // A peer that closes at the same time waits for this rank to read its goodbye, as this rank waits for the peer.
+    std::vector<ControlFrame> ignored;
+    std::string reason;
+    if (link.read(ignored, reason) != ControlLink::Reading::kOpen) continue;
+    link.flush();
+    // A peer that has closed already acknowledges nothing any more, and the kernel's count stands still.
+    pollfd state{link.fd(), 0, 0};
+    if (::poll(&state, 1, 0) == 1 && (state.revents & (POLLERR | POLLHUP)) != 0) continue;
+    int unsent = 0;
+    if (ioctl(link.fd(), SIOCOUTQ, &unsent) != 0) unsent = 0;
+    all = all && !link.has_output() && unsent == 0;
+  }
+  return all;
+}
+
+// What the peers still say is read to the end first: a socket closed over unread bytes resets the connection, and a
+// reset overtakes the goodbye.
+void ControlMesh::Impl::end_links() {
+  for (ControlLink& link : links_) {
+    if (!link.open()) continue;
+    end_sending(link.fd());
+    std::vector<ControlFrame> ignored;
+    std::string reason;
+    link.read(ignored, reason);
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link.fd(), nullptr);
+    link.end();
+  }
+}
+
+std::string ControlMesh::Impl::name(int32_t rank) const {
+  return names_[static_cast<size_t>(rank)];
+}
+
+}  // namespace trestle

@@ -1,0 +1,183 @@
+#include "engine/express/express.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/scale.h"
+#include "sched/model/board_cost.h"
+
+namespace trestle {
+
+namespace {
+
+// Everybody reads everybody's slot: beyond this a rank reads more than a plan would send.
+constexpr uint64_t kMostBytesRead = 64 * 1024;
+
+// What a slot says of its operation: the check and the end of the number, which tells apart equal calls that follow one
+// another.
+constexpr int kNumberBits = 28;
+constexpr uint64_t kNumberMask = (uint64_t{1} << kNumberBits) - 1;
+
+uint64_t stamp_of(const ExpressCall& call) {
+  return uint64_t{call.check} << kNumberBits | (call.number & kNumberMask);
+}
+
+}  // namespace
+
+Express::Express(std::unique_ptr<Board> board, int32_t rank, int32_t ranks, uint64_t most_bytes)
+    : board_(std::move(board)), rank_(rank), ranks_(ranks), most_bytes_(most_bytes), sources_(ranks) {
+  ahead_.reserve(64);
+}
+
+bool Express::serves(Collective collective, uint64_t count_bytes, bool half) const {
+  const bool even = !has_known_blocks(collective) && !has_pairwise_blocks(collective);
+  if (!even || collective == Collective::kSendRecv || count_bytes > most_bytes_) return false;
+  const uint64_t bytes = published_bytes(collective, count_bytes, ranks_, half);
+  return bytes <= most_bytes_ && bytes * ranks_ <= kMostBytesRead;
+}
+
+bool Express::may_publish(uint64_t sequence) {
+  if (sequence < known_floor_ + kBoardSlots) return true;
+  uint64_t lowest = UINT64_MAX;
+  for (int32_t r = 0; r < ranks_; ++r) lowest = std::min(lowest, r == rank_ ? floor_ : board_->floor(r));
+  known_floor_ = lowest;
+  return sequence < known_floor_ + kBoardSlots;
+}
+
+// Elements of the vector that a reduce-scatter leaves at a rank, or that an all-gather takes from it.
+ElementRange Express::shard(const ExpressCall& call, int32_t rank) const {
+  return nth_range(call.half ? call.elements : call.elements * ranks_, ranks_, rank);
+}
+
+void Express::publish(ExpressCall& call) {
+  const std::byte* data = call.send;
+  uint64_t bytes = published_bytes(call.collective, call.bytes, ranks_, call.half);
+  const bool from_root = call.collective == Collective::kBroadcast || call.collective == Collective::kScatter;
+  if (from_root && rank_ != call.root) bytes = 0;
+  if (call.collective == Collective::kAllGather && call.half) {
+    data += shard(call, rank_).offset * size_of(call.spec.type);
+    bytes = shard(call, rank_).count * size_of(call.spec.type);
+  }
+  std::byte* const payload = board_->my_payload(call.sequence);
+  if (call.scale != nullptr) {
+    scale(payload, data, bytes / size_of(call.spec.type), call.spec.type, call.scale->scalar());
+  } else if (bytes != 0) {
+    std::memcpy(payload, data, bytes);
+  }
+  board_->publish(call.sequence, floor_, stamp_of(call));
+  call.published = true;
+}
+
+bool Express::poll(ExpressCall& call) {
+  if (!call.published) {
+    if (!may_publish(call.sequence)) return false;
+    publish(call);
+  }
+  const uint64_t stamp = stamp_of(call);
+  while (call.arrived < ranks_) {
+    if (call.arrived != rank_) {
+      const Board::Arrival arrival = board_->arrived(call.arrived, call.sequence, stamp);
+      if (arrival != Board::Arrival::kHere) {
+        if (arrival == Board::Arrival::kOther) call.dissenter = call.arrived;
+        return false;
+      }
+    }
+    ++call.arrived;
+  }
+  combine(call);
+  completed(call.sequence);
+  return true;
+}
+
+int32_t Express::awaited(const ExpressCall& call) const {
+  return call.published ? call.arrived : Bells::kAnything;
+}
+
+bool Express::can_go_on(const ExpressCall& call) {
+  if (!call.published) return may_publish(call.sequence);
+  if (call.arrived == ranks_ || call.arrived == rank_) return true;
+  return board_->arrived(call.arrived, call.sequence, stamp_of(call)) != Board::Arrival::kNotYet;
+}
+
+int32_t Express::awaited_rank(const ExpressCall& call) const {
+  if (call.published) return call.arrived < ranks_ && call.arrived != rank_ ? call.arrived : -1;
+  for (int32_t r = 0; r < ranks_; ++r) {
+    if (r != rank_ && call.sequence >= board_->floor(r) + kBoardSlots) return r;
+  }
+  return -1;
+}
+
+Express::Other Express::run_by_dissenter(const ExpressCall& call) const {
+  const uint64_t stamp = board_->stamp(call.dissenter, call.sequence);
+  const uint64_t ahead = (stamp - call.number) & kNumberMask;
+  const bool behind = ahead > kNumberMask / 2;
+  return {call.number + ahead - (behind ? kNumberMask + 1 : 0), static_cast<uint32_t>(stamp >> kNumberBits)};
+}
+
+void Express::reduce(const ExpressCall& call, uint64_t offset, uint64_t elements, std::byte* recv) {
+  if (elements == 0) return;
+  for (int32_t r = 0; r < ranks_; ++r) sources_[r] = board_->payload(r, call.sequence) + offset;
+  call.reduce(recv, sources_, elements, call.spec);
+}
+
+void Express::combine(const ExpressCall& call) {
+  if (call.bytes == 0) return;  // nothing to move, and buffers of no bytes may be null
+  const auto payload = [&](int32_t rank) { return board_->payload(rank, call.sequence); };
+  const uint64_t element_bytes = size_of(call.spec.type);
+  switch (call.collective) {
+    case Collective::kReduce:
+      if (rank_ == call.root) reduce(call, 0, call.elements, call.recv);
+      return;
+    case Collective::kAllReduce:
+      reduce(call, 0, call.elements, call.recv);
+      return;
+    case Collective::kReduceScatter: {
+      const ElementRange mine = shard(call, rank_);
+      reduce(call, mine.offset * element_bytes, mine.count, call.recv + (call.half ? mine.offset * element_bytes : 0));
+      return;
+    }
+    case Collective::kGather:
+      if (rank_ != call.root) return;
+      [[fallthrough]];
+    case Collective::kAllGather:
+      for (int32_t r = 0; r < ranks_; ++r) {
+        const ElementRange part = shard(call, r);
+        std::memcpy(call.recv + part.offset * element_bytes, payload(r), part.count * element_bytes);
+      }
+      return;
+    case Collective::kAllToAll:
+      for (int32_t r = 0; r < ranks_; ++r) {
+        std::memcpy(call.recv + r * call.bytes, payload(r) + rank_ * call.bytes, call.bytes);
+      }
+      return;
+    case Collective::kBroadcast:
+      std::memcpy(call.recv, payload(call.root), call.bytes);
+      return;
+    case Collective::kScatter:
+      std::memcpy(call.recv, payload(call.root) + rank_ * call.bytes, call.bytes);
+      return;
+    default:
+      return;
+  }
+}
+
+void Express::completed(uint64_t sequence) {
+  if (sequence != floor_) {
+    ahead_.push_back(sequence);
+    return;
+  }
+  ++floor_;
+  for (size_t i = 0; i < ahead_.size();) {
+    if (ahead_[i] != floor_) {
+      ++i;
+      continue;
+    }
+    ahead_[i] = ahead_.back();
+    ahead_.pop_back();
+    ++floor_;
+    i = 0;
+  }
+  board_->set_floor(floor_);
+}
+
+}  // namespace trestle

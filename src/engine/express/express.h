@@ -1,0 +1,92 @@
+// Express: small collectives over a board of slots that all ranks share (one host, or one process), run by the calling
+// thread itself.
+//
+// Its plan is the direct algorithm's: everybody publishes, everybody reads all slots and adds them in rank order.
+// Sequence numbers are given in call order, so they agree on all ranks; operations on several streams may still run out
+// of order, so every rank tells its floor (how many express operations it has completed in order), and a slot is reused
+// only when every rank's floor says that it was read. Owned by the engine. next_sequence() under the communicator's
+// call order; poll() under the rank's progress lock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/prepare/prepared.h"
+#include "kernels/reduce.h"
+#include "transport/shm/board.h"
+
+namespace trestle {
+
+// One express collective in progress.
+struct ExpressCall {
+  Collective collective = Collective::kAllReduce;
+  ReduceFunction reduce = nullptr;
+  ReduceSpec spec;
+  const CustomOp* scale = nullptr;  // of a pre-multiplied sum; outlives the call
+  const std::byte* send = nullptr;
+  std::byte* recv = nullptr;
+  uint64_t elements = 0;  // of what `count` counts
+  uint64_t bytes = 0;     // of it
+  int32_t root = 0;
+  bool half = false;  // of a separated all-reduce: elements and bytes are of the whole vector
+  uint64_t sequence = 0;
+  int32_t arrived = 0;  // ranks seen so far
+  bool published = false;
+  uint64_t number = 0;     // of the operation
+  uint32_t check = 0;      // of it (transport/agreement.h)
+  int32_t dissenter = -1;  // the rank that published something else in its place: it will never be complete
+};
+
+class Express {
+ public:
+  Express(std::unique_ptr<Board> board, int32_t rank, int32_t ranks, uint64_t most_bytes);
+
+  // Whether a collective goes over the board: agreed, a function of its arguments only.
+  // half: of a separated all-reduce; count_bytes is then of the whole vector, cut into shards that may differ by an
+  // element.
+  bool serves(Collective collective, uint64_t count_bytes, bool half = false) const;
+  uint64_t next_sequence() { return next_sequence_++; }
+  // Of the board, at the rank that counts it. Any thread.
+  uint64_t memory_bytes() const { return board_->memory_bytes(); }
+  // Publishes and looks for the others. True when the collective is complete.
+  bool poll(ExpressCall& call);
+  // The rank that an incomplete call waits for: its part is not here, or it has not read the slot that is to be used
+  // again. -1: none.
+  int32_t awaited_rank(const ExpressCall& call) const;
+  // What the dissenter of a call runs; its number is right within 2^27 of ours.
+  struct Other {
+    uint64_t number = 0;
+    uint32_t check = 0;
+  };
+  Other run_by_dissenter(const ExpressCall& call) const;
+
+  // Sleeping. The bell's descriptor is readable when a peer that was awaited has written.
+  int event_fd() const { return board_->bells().event_fd(); }
+  // What a call that poll() has left incomplete waits for: a rank's part, or anything (Bells::kAnything).
+  int32_t awaited(const ExpressCall& call) const;
+  // Rings from now on; then can_go_on() tells whether that is too late for a call.
+  void prepare_sleep(int32_t awaited) { board_->bells().prepare_sleep(awaited); }
+  bool can_go_on(const ExpressCall& call);
+  void finish_sleep() { board_->bells().finish_sleep(); }
+
+ private:
+  bool may_publish(uint64_t sequence);
+  void publish(ExpressCall& call);
+  void combine(const ExpressCall& call);
+  void reduce(const ExpressCall& call, uint64_t offset, uint64_t elements, std::byte* recv);
+  ElementRange shard(const ExpressCall& call, int32_t rank) const;
+  void completed(uint64_t sequence);
+
+  std::unique_ptr<Board> board_;
+  const int32_t rank_;
+  const int32_t ranks_;
+  const uint64_t most_bytes_;
+  uint64_t next_sequence_ = 0;
+  uint64_t floor_ = 0;           // express operations completed in order
+  uint64_t known_floor_ = 0;     // of the slowest rank, as far as was looked
+  std::vector<uint64_t> ahead_;  // completed out of order
+  std::vector<const std::byte*> sources_;
+};
+
+}  // namespace trestle

@@ -1,0 +1,167 @@
+// Prepared: one collective call, selected, planned and laid out for one rank: immutable, cached, started any number of
+// times.
+//
+// Everything is symbolic in the buffers: pieces say which buffer (send, recv, staging) and where in it. Built once per
+// (collective, count, type, operator, root, in place) and communicator; shared by the operations that run it; any
+// thread may read it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/result.h"
+#include "base/types.h"
+#include "engine/prepare/call_options.h"
+#include "engine/prepare/custom_op.h"
+#include "engine/prepare/layout.h"
+#include "engine/prepare/plan_cache.h"
+#include "engine/prepare/uneven_blocks.h"
+#include "plan/plan.h"
+#include "sched/schedule.h"
+#include "transport/agreement.h"
+
+namespace trestle {
+
+enum class BufferId : uint8_t { kSend, kRecv, kStaging };
+
+struct PieceRef {
+  BufferId buffer = BufferId::kSend;
+  uint64_t offset = 0;  // bytes
+  uint64_t bytes = 0;
+};
+
+// The pieces of the blocks of one space: block b = pieces[first[b] .. first[b+1]).
+struct BlockTable {
+  std::vector<uint32_t> first;
+  std::vector<PieceRef> pieces;
+};
+
+// A dependency in bytes of the two steps' streams: bytes [my_begin, my_end) of this step follow the same bytes,
+// shifted, of `step`.
+struct ByteDependency {
+  uint32_t step = 0;
+  uint64_t my_begin = 0;
+  uint64_t my_end = 0;
+  uint64_t its_begin = 0;
+};
+
+// One phase of one chunk, bound to the symbolic buffers.
+struct PreparedPhase {
+  PhaseChoice choice;
+  std::shared_ptr<const Plan> plan;
+  std::vector<int32_t> peers;           // group index -> rank in the communicator
+  std::vector<uint64_t> logical_bytes;  // of each logical block
+  std::vector<uint64_t> logical_begin;  // prefix sums
+  // Where a block's length is known to two ranks only and differs by direction (all-to-all-v): of each output block;
+  // logical_bytes are then those of this rank's input.
+  std::vector<uint64_t> received_bytes;
+  BlockTable input;
+  BlockTable output;
+  uint64_t scratch_offset = 0;  // in staging
+  uint64_t scratch_stride = 0;
+  uint64_t segment_bytes = 0;  // of most steps; equal on all ranks of the group
+  std::vector<uint64_t> step_bytes;
+  std::vector<uint64_t> step_segment_bytes;  // segment_bytes, where messages are not cut by number
+  std::vector<ByteDependency> dependencies;  // parallel to plan->dependencies
+  bool average_output = false;               // divide the output blocks by the number of ranks when the phase is done
+};
+
+// Keeps a rail busy while the oldest segment of a step is reduced; bounds what a younger phase may hold.
+inline constexpr uint32_t kSegmentsInFlight = 4;
+
+struct Prepared {
+  Collective collective = Collective::kAllReduce;
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+  SharedOp custom;  // of the caller's making, or none
+  int32_t root = 0;
+  bool in_place = false;
+  uint64_t count = 0;  // as the caller gave it
+  Schedule schedule;
+  uint32_t stages = 0;                             // most phases of a chunk
+  std::vector<std::vector<PreparedPhase>> phases;  // [chunk][stage]
+  uint64_t staging_bytes = 0;
+  // A pre-multiplied sum: where the multiplied input goes, chunk by chunk, when the first phase of the chunk starts.
+  // What the phases call the send buffer is there.
+  enum class Scaled : uint8_t { kNo, kIntoRecv, kIntoStaging } scaled = Scaled::kNo;
+  uint64_t scaled_offset = 0;  // in staging
+  int32_t ranks = 1;
+  uint32_t segments_in_flight = kSegmentsInFlight;  // of one step
+  bool data = true;                                 // false: steps run, but no buffer is touched
+  uint32_t check = 0;  // what all ranks must have alike (transport/agreement.h); 0 for point to point
+  // It has left its cache: no operation of it is kept. The engine's, under the mutex of its pool.
+  mutable bool forgotten = false;
+};
+
+struct PrepareRequest {
+  Collective collective = Collective::kAllReduce;
+  // Separated half of an all-reduce: reduce-scatter / all-gather whose whole-vector side is the receive buffer and
+  // whose shards are uneven.
+  bool half = false;
+  // As the call has it; all-gather-v, reduce-scatter-v: of all blocks together; gather-v, scatter-v: of this rank's;
+  // all-to-all-v: of all that this rank sends.
+  uint64_t count = 0;
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+  SharedOp custom;  // the operator, where it is of the caller's making; compared by identity
+  int32_t root = 0;
+  bool in_place = false;
+  int32_t peer = -1;      // send, recv
+  SharedBlocks blocks;    // of a v-variant
+  SharedOptions options;  // of a collective
+  bool operator==(const PrepareRequest&) const = default;
+};
+
+// What the preparations of one request on all ranks have in common, kept for the next rank. One thread.
+struct SharedPreparation {
+  std::map<uint32_t, std::vector<ElementRange>> units;  // by chunk
+  std::optional<uint64_t> schedule_hash;
+};
+
+// What preparation needs to know of the communicator. segment_bytes: preferred size per transport kind, 0: as the
+// catalog says.
+struct PrepareContext {
+  const Topology* topology = nullptr;
+  int32_t rank = 0;
+  bool check_plans = false;
+  // Agreed: size of the messages of long blocks between the members of a group.
+  uint64_t (*segment_bytes)(const void* self, const std::vector<int32_t>& group) = nullptr;
+  const void* self = nullptr;
+  PlanCache* plans = nullptr;  // nullptr: every phase gets a plan of its own
+
+  // For simulations only.
+  uint32_t segments_per_message = 0;  // not 0: instead of segment_bytes, whatever the number of pieces
+  uint32_t segments_in_flight = kSegmentsInFlight;
+  bool data = true;  // false: no tables of pieces
+  SharedPreparation* shared = nullptr;
+};
+
+// What all ranks that run the request must have alike. `how` stands for the way it is run: kOverBoard, or a hash of the
+// schedule. In place or not is everybody's own business.
+inline constexpr uint64_t kOverBoard = 1;
+inline uint32_t check_of(const PrepareRequest& request, uint64_t how) {
+  // Lengths that only two ranks know are compared by their messages.
+  const uint64_t count = has_pairwise_blocks(request.collective) ? 0 : request.count;
+  uint64_t what = count * 0x9e3779b97f4a7c15u + static_cast<uint32_t>(request.root);
+  if (has_known_blocks(request.collective)) what ^= hash_of_counts(*request.blocks, request.collective);
+  what ^= request.options.hash();
+  return operation_check(request.collective, request.half, request.type, request.op, splitmix64_mix(what ^ how));
+}
+
+// Elements of the whole vector V of a request.
+uint64_t vector_elements(const PrepareRequest& request, int32_t ranks);
+// Bytes of every rank's block where all ranks know them and they may be unequal; else none.
+std::vector<uint64_t> known_block_bytes(const PrepareRequest& request);
+Result<std::shared_ptr<const Prepared>> prepare(const PrepareRequest& request, const Schedule& schedule,
+                                                const PrepareContext& context);
+// A point-to-point message (send: to peer; recv: from peer) as a Prepared of one phase.
+Result<std::shared_ptr<const Prepared>> prepare_point_to_point(const PrepareRequest& request, bool sending,
+                                                               const PrepareContext& context);
+std::string to_string(const Prepared& prepared);  // "all-reduce of 1024 float (sum)"
+
+}  // namespace trestle

@@ -1,0 +1,109 @@
+// What an engine tells about its operations: for sentences, and for other ranks that ask who is to blame.
+#include <sched.h>
+
+#include <algorithm>
+
+#include "engine/run/engine.h"
+
+namespace trestle {
+
+// The operation that holds all others up, if there is one.
+const Operation* Engine::in_user_function() const {
+  const auto found =
+      std::find_if(active_.begin(), active_.end(), [](const Operation* active) { return active->in_user_function(); });
+  return found == active_.end() ? nullptr : *found;
+}
+
+const Operation* Engine::oldest() const {
+  if (const Operation* const held = in_user_function()) return held;
+  return active_.empty() ? nullptr : active_.front();
+}
+
+std::string Engine::oldest_operation() {
+  const PatientLock lock(progress_);
+  const Operation* const operation = oldest();
+  return operation == nullptr ? "" : operation->describe();
+}
+
+bool Engine::lock_before(int64_t deadline_ns) {
+  while (!try_lock()) {
+    if (deadline_ns != INT64_MAX && (progress_.looks_lent() || monotonic_clock().now_ns() >= deadline_ns)) return false;
+    ::sched_yield();
+  }
+  return true;
+}
+
+// The holder may be a thread that called exit() and waits for this one: only then is it held for long and not lent.
+std::string Engine::open_operation(int64_t deadline_ns) {
+  while (progress_.looks_held() && !progress_.looks_lent()) {
+    if (monotonic_clock().now_ns() >= deadline_ns) return "an operation";
+    ::sched_yield();
+  }
+  const PatientLock lock(progress_);
+  const Operation* const operation = oldest();
+  return operation == nullptr ? first_queued() : operation->name();
+}
+
+// Of those that nobody has driven yet.
+std::string Engine::first_queued() {
+  const MutexLock lock(pool_mutex_);
+  const Operation* first = nullptr;
+  for (const auto& lent : lent_) {
+    const bool bound = lent.first->stream.load(std::memory_order_acquire) != nullptr;
+    if (bound && (first == nullptr || lent.first->number() < first->number())) first = lent.first;
+  }
+  return first == nullptr ? "an operation" : first->name();
+}
+
+// Who ends an operation holds the lock until it is counted.
+size_t Engine::settled_pending() {
+  const PatientLock lock(progress_);
+  return pending();
+}
+
+const Operation* Engine::active(const OperationKey& operation) const {
+  const auto found = std::find_if(active_.begin(), active_.end(),
+                                  [&operation](const Operation* active) { return active->key() == operation; });
+  return found == active_.end() ? nullptr : *found;
+}
+
+// None of them ends meanwhile, and what is on a stream keeps it.
+std::shared_ptr<Stream> Engine::stream_of(const OperationKey& operation) {
+  const MutexLock lock(pool_mutex_);
+  for (const auto& [lent, owner] : lent_) {
+    // Whoever has put it on a stream has bound it before.
+    Stream* const stream = lent->stream.load(std::memory_order_acquire);
+    if (stream != nullptr && lent->key() == operation) return stream->shared_from_this();
+  }
+  return nullptr;
+}
+
+Standing Engine::standing(const OperationKey& operation) {
+  const PatientLock lock(progress_);
+  Standing standing;
+  const Operation* in = active(operation);
+  if (in != nullptr) {
+    standing.state = Standing::State::kActive;
+    if (const Operation* const held = in_user_function()) in = held;
+  } else {
+    standing.stream = stream_of(operation);
+    if (standing.stream != nullptr) standing.state = Standing::State::kQueued;
+    in = oldest();
+  }
+  if (in == nullptr) return standing;
+  standing.in = in->key();
+  standing.awaited = in->awaited_rank();
+  standing.description = in->describe();
+  return standing;
+}
+
+void Engine::end_inquiry(const OperationKey& operation, Error error) {
+  {
+    const PatientLock lock(progress_);
+    inquired_ = false;
+    if (active(operation) == nullptr) return;
+  }
+  fail(std::move(error));
+}
+
+}  // namespace trestle

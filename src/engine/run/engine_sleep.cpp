@@ -1,0 +1,92 @@
+// How threads sleep at an engine, and what wakes them.
+#include <sched.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "engine/run/engine.h"
+
+namespace trestle {
+
+namespace {
+
+constexpr int kLookAgainMs = 1;  // of a sleeper that no bell may wake
+
+}  // namespace
+
+bool Engine::prepare_sleep() {
+  announced_sleep_ = true;
+  bool quiet = !failed() && !inbox_full_.load(std::memory_order_acquire);
+  for (const auto& transport : transports_) quiet = transport->prepare_sleep() && quiet;
+  return prepare_express_sleep() && quiet;
+}
+
+bool Engine::prepare_express_sleep() {
+  int awaiting = 0;
+  int32_t awaited = Bells::kAnything;
+  for (const Operation* operation : active_) {
+    if (operation->express) awaited = ++awaiting == 1 ? express_->awaited(*operation->express) : Bells::kAnything;
+  }
+  if (awaiting == 0) return true;
+  express_->prepare_sleep(awaited);
+  return std::none_of(active_.begin(), active_.end(), [this](const Operation* operation) {
+    return operation->express && express_->can_go_on(*operation->express);
+  });
+}
+
+void Engine::finish_sleep() {
+  announced_sleep_ = false;
+  for (const auto& transport : transports_) transport->finish_sleep();
+  if (express_ != nullptr) express_->finish_sleep();
+}
+
+// One sleeper hears the bell; others look again soon.
+Engine::Sleep Engine::begin_sleep() {
+  if (!try_lock()) return {Sleep::State::kDriven, false, kLookAgainMs};
+  const bool alive = !closed_ && !transports_closed_;
+  const bool first = sleepers_.fetch_add(1, std::memory_order_seq_cst) == 0;
+  const Sleep sleep{Sleep::State::kBegun, first, first && !suspicion_ ? INT_MAX : kLookAgainMs};
+  const bool quiet = alive && prepare_sleep();
+  const bool only_suspects = alive && suspicion_ && !failed();  // operations do not run then
+  unlock();
+  if (quiet || only_suspects) return sleep;
+  end_sleep(sleep);
+  return {Sleep::State::kBusy, false, 0};
+}
+
+void Engine::end_sleep(const Sleep& sleep) {
+  uint64_t count;
+  while (sleep.first && ::read(wake_.get(), &count, sizeof count) > 0) {
+  }
+  if (sleepers_.fetch_sub(1, std::memory_order_seq_cst) == 1 && try_lock()) {
+    // Another one may sleep by now: the announcement is its own.
+    if (sleepers() == 0 && !closed_ && !transports_closed_ && announced_sleep_) finish_sleep();
+    rounds_ = 0;  // whoever slept looks at the deadlines first
+    unlock();
+  }
+}
+
+void Engine::sleep(int timeout_ms, const std::function<bool()>& done) {
+  const Sleep sleep = begin_sleep();
+  if (sleep.state == Sleep::State::kBusy) return;
+  if (sleep.state == Sleep::State::kDriven) {
+    // Whoever drives it completes our operation, or lets go of the lock soon.
+    ::sched_yield();
+    return;
+  }
+  if (!done()) {
+    epoll_event events[4];
+    ::epoll_wait(epoll_.get(), events, 4, std::min(timeout_ms, sleep.most_ms));
+  }
+  end_sleep(sleep);
+}
+
+void Engine::wake() {
+  const uint64_t one = 1;
+  // A full counter means that the bell already rings.
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+}
+
+}  // namespace trestle

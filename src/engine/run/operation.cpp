@@ -1,0 +1,207 @@
+#include "engine/run/operation.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/config/value_text.h"
+#include "engine/run/engine.h"
+#include "kernels/scale.h"
+
+namespace trestle {
+
+namespace {
+
+// Ranks that are merely late come sooner, mostly.
+constexpr int64_t kTellAfterNs = 100'000'000;
+
+}  // namespace
+
+Operation::Operation(Engine& engine, std::shared_ptr<const Prepared> prepared)
+    : engine_(engine), prepared_(std::move(prepared)) {
+  const Schedule& schedule = prepared_->schedule;
+  runs_.resize(prepared_->phases.size());
+  for (size_t chunk = 0; chunk < runs_.size(); ++chunk) runs_[chunk].resize(prepared_->phases[chunk].size());
+  next_stage_.resize(schedule.chunks.size());
+  position_.resize(schedule.orders.size());
+  in_flight_count_.resize(schedule.orders.size());
+  if (!prepared_->data) touched_ = std::make_unique<bool[]>(schedule.chunks.size() * prepared_->stages);
+}
+
+Operation::~Operation() {
+  if (staging_) engine_.statistics().staging().subtract(prepared_->staging_bytes);
+}
+
+void Operation::bind(void* const send, void* recv, uint64_t number, int64_t timeout_ns) {
+  buffers_ = {static_cast<std::byte*>(send), static_cast<std::byte*>(recv), nullptr};
+  unscaled_ = static_cast<std::byte*>(send);
+  number_ = number;
+  timeout_ns_ = timeout_ns;
+  deadline_ns_ = 0;
+  phases_left_ = 0;
+  for (const auto& chunk : prepared_->phases) phases_left_ += static_cast<uint32_t>(chunk.size());
+}
+
+void Operation::activate(int64_t now_ns) {
+  deadline_ns_ = timeout_ns_ > 0 ? now_ns + timeout_ns_ : 0;
+  if (prepared_->staging_bytes != 0 && !staging_) {
+    staging_.reset(new std::byte[prepared_->staging_bytes + 64]);
+    engine_.statistics().staging().add(prepared_->staging_bytes);
+  }
+  auto aligned = (reinterpret_cast<uintptr_t>(staging_.get()) + 63) & ~uintptr_t{63};
+  auto* const staging = reinterpret_cast<std::byte*>(aligned);
+  buffers_[static_cast<size_t>(BufferId::kStaging)] = staging;
+  if (prepared_->scaled != Prepared::Scaled::kNo) {
+    const bool staged = prepared_->scaled == Prepared::Scaled::kIntoStaging;
+    buffers_[static_cast<size_t>(BufferId::kSend)] =
+        staged ? staging + prepared_->scaled_offset : buffers_[static_cast<size_t>(BufferId::kRecv)];
+    std::memcpy(scalar_.data(), prepared_->custom->scalar(), size_of(prepared_->type));
+  }
+  std::fill(next_stage_.begin(), next_stage_.end(), 0);
+  std::fill(position_.begin(), position_.end(), 0);
+  std::fill(in_flight_count_.begin(), in_flight_count_.end(), 0);
+  in_flight_.clear();
+  tell_ns_ = now_ns + kTellAfterNs;
+  told_ = -1;
+}
+
+PhaseRun& Operation::run_of(PhaseId id) {
+  auto& run = runs_[id.chunk][id.stage];
+  if (!run) run = std::make_unique<PhaseRun>(prepared_->phases[id.chunk][id.stage], *prepared_, engine_.statistics());
+  return *run;
+}
+
+// The part of the input of a pre-multiplied sum that a chunk's first phase reads.
+void Operation::scale_input(const PreparedPhase& first_phase) {
+  std::byte* const scaled = buffers_[static_cast<size_t>(BufferId::kSend)];
+  for (const PieceRef& piece : first_phase.input.pieces) {
+    scale(scaled + piece.offset, unscaled_ + piece.offset, piece.bytes / size_of(prepared_->type), prepared_->type,
+          scalar_.data());
+  }
+}
+
+// A dimension starts its phases in the agreed order: the head of the order waits for its chunk's earlier phases, and
+// everything behind it waits too, so that all ranks start the same phases in the same order (Themis, section 4.6).
+bool Operation::start_phases() {
+  const Schedule& schedule = prepared_->schedule;
+  bool started = false;
+  for (uint32_t o = 0; o < schedule.orders.size(); ++o) {
+    const DimensionOrder& order = schedule.orders[o];
+    while (position_[o] < order.order.size() && in_flight_count_[o] < order.in_flight) {
+      const PhaseId id = order.order[position_[o]];
+      if (next_stage_[id.chunk] != id.stage) break;
+      PhaseRun& run = run_of(id);
+      if (id.stage == 0 && prepared_->scaled != Prepared::Scaled::kNo) scale_input(prepared_->phases[id.chunk][0]);
+      const uint32_t phase = id.chunk * prepared_->stages + id.stage;
+      bool* const touched = touched_ ? &touched_[phase] : nullptr;
+      run.start(buffers_, number_, phase, position_[o], touched);
+      if (touched != nullptr) *touched = true;
+      engine_.statistics().phase_started(run.dimensions());
+      in_flight_.push_back({o, id, &run});
+      ++position_[o];
+      ++in_flight_count_[o];
+      started = true;
+    }
+  }
+  return started;
+}
+
+void Operation::finish_phase(const InFlight& phase) {
+  ++next_stage_[phase.id.chunk];
+  engine_.statistics().phase_ended(phase.run->dimensions());
+  // Of a thousand simulated ranks each runs once: what a phase needs is worth more than having it again.
+  if (!prepared_->data) runs_[phase.id.chunk][phase.id.stage].reset();
+  --in_flight_count_[phase.order];
+  --phases_left_;
+}
+
+void Operation::abandon() {
+  for (const InFlight& phase : in_flight_) engine_.statistics().phase_ended(phase.run->dimensions());
+  in_flight_.clear();
+}
+
+Result<bool> Operation::advance(Router router) {
+  // Only the end of a phase lets others start; those take their turn at once, behind the ones in flight.
+  bool moved = in_flight_.empty() && start_phases();
+  size_t kept = 0;
+  for (size_t i = 0; i < in_flight_.size(); ++i) {
+    const InFlight phase = in_flight_[i];
+    if (touched_ && !std::exchange(touched_[phase.id.chunk * prepared_->stages + phase.id.stage], false)) {
+      in_flight_[kept++] = phase;
+      continue;
+    }
+    const Result<bool> advanced = phase.run->advance(router);
+    if (!advanced.ok()) {  // what is done is not what describe() should find
+      in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(kept),
+                       in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
+      Error error = advanced.error();
+      if (error.code == Code::kReductionFailed) error.message += " in " + name();
+      return error;
+    }
+    moved |= advanced.value();
+    if (phase.run->complete()) {
+      finish_phase(phase);
+      start_phases();
+      moved = true;
+    } else {
+      in_flight_[kept++] = phase;
+    }
+  }
+  in_flight_.resize(kept);
+  return moved;
+}
+
+Status Operation::tell_awaited(int64_t now_ns, Router router) {
+  if (now_ns < tell_ns_ || express || in_flight_.empty() || prepared_->collective == Collective::kSendRecv) return {};
+  tell_ns_ = now_ns + kTellAfterNs;
+  const int32_t rank = awaited_rank();
+  if (rank < 0 || rank == told_) return {};
+  notice_ = {};
+  notice_.peer = rank;
+  notice_.tag = {number_, kNoticePhase, 0, 0, prepared_->check};
+  if (TRY(router[rank]->post_send(notice_))) told_ = rank;
+  return {};
+}
+
+OperationKey Operation::key() const {
+  if (prepared_->collective != Collective::kSendRecv) return {number_};
+  const PreparedPhase& phase = prepared_->phases.front().front();
+  const bool sending = phase.choice.kind == PhaseKind::kSend;
+  return {number_, phase.peers[sending ? 1 : 0], sending};
+}
+
+int32_t Operation::awaited_rank() const {
+  if (express) return engine_.express()->awaited_rank(*express);
+  return in_flight_.empty() ? -1 : foremost().run->awaited_rank();
+}
+
+// While a user's function runs, phases that have ended may still be listed behind those that have been looked at.
+const Operation::InFlight& Operation::foremost() const {
+  const auto found = std::find_if(in_flight_.begin(), in_flight_.end(),
+                                  [](const InFlight& phase) { return phase.run->in_user_function(); });
+  return found == in_flight_.end() ? in_flight_.front() : *found;
+}
+
+std::string Operation::timeout_text() const {
+  return duration_text(timeout_ns_);
+}
+
+std::string Operation::name() const {
+  return "operation " + std::to_string(number_ & ~kPointToPoint) + " (" + to_string(*prepared_) + ")";
+}
+
+std::string Operation::describe() const {
+  std::string text = name();
+  if (express) {
+    const int32_t rank = awaited_rank();
+    return rank < 0 ? text : text + ", awaiting the part of rank " + std::to_string(rank);
+  }
+  if (in_flight_.empty()) return text;
+  const InFlight& phase = foremost();
+  text += ", chunk " + std::to_string(phase.id.chunk) + ", phase " + std::to_string(phase.id.stage + 1) + " of " +
+          std::to_string(prepared_->phases[phase.id.chunk].size());
+  if (phase.run->in_user_function()) return text + ", inside its user-defined reduction function";
+  return text + ", awaiting " + phase.run->awaited();
+}
+
+}  // namespace trestle

@@ -1,0 +1,130 @@
+// PhaseRun: the step interpreter. Runs the plan of one phase of one started operation over the transports, in segments.
+//
+// Owned by an Operation, driven by the engine under the rank's progress lock. Allocates when it is built, then never:
+// the same run is started again and again. Steps follow their derived dependencies by byte counters; every step keeps a
+// few segments in flight.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/prepare/prepared.h"
+#include "engine/run/progress_lock.h"
+#include "engine/run/statistics.h"
+#include "kernels/reduce.h"
+#include "transport/transport.h"
+
+namespace trestle {
+
+// The buffers of a started operation, indexed by BufferId. The send buffer is never written.
+using Buffers = std::array<std::byte*, 3>;
+
+// The transport to each rank of the communicator (nullptr: none), who counts what goes through, and the lock under
+// which all of it runs: lent while a user's function does.
+struct Router {
+  std::span<Transport* const> transports;
+  Statistics* statistics = nullptr;
+  ProgressLock* lock = nullptr;
+  Transport* operator[](int32_t rank) const { return transports[static_cast<size_t>(rank)]; }
+};
+
+class PhaseRun {
+ public:
+  PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const Statistics& statistics);
+  PhaseRun(const PhaseRun&) = delete;
+  PhaseRun& operator=(const PhaseRun&) = delete;
+
+  // number: of the operation, as in its messages; phase_number: chunk * stages + stage; turn: its place in the order of
+  // its dimension; touched: for RecvRequest::touched of its messages, outlives the run.
+  void start(const Buffers& buffers, uint64_t number, uint32_t phase_number, uint32_t turn, bool* touched);
+  // Does what can be done now. True if anything moved.
+  Result<bool> advance(Router router);
+  bool complete() const { return started_ && active_.empty(); }
+  // What it waits for, for a sentence: "message 2 of rank 5". Any rank it names is in `peers`.
+  std::string awaited() const;
+  // The rank that is named there; -1: none.
+  int32_t awaited_rank() const;
+  // A user-defined reduction runs: seen by those who borrow the lock.
+  bool in_user_function() const { return in_user_function_; }
+  // Those that its messages go through (Statistics::dimension_bit).
+  uint32_t dimensions() const { return dimensions_; }
+
+ private:
+  struct Slot {
+    uint64_t bytes = 0;
+    uint32_t posted = 0;  // receives of a Reduce that are posted
+    SendRequest send;
+    std::vector<RecvRequest> receives;  // Recv: one; Reduce: one per peer source
+    std::vector<ConstPiece> read;
+    std::vector<Piece> write;
+  };
+  struct StepRun {
+    uint64_t segments = 1;
+    uint64_t segment_bytes = 0;
+    uint64_t issued = 0;    // segments
+    uint64_t finished = 0;  // segments
+    uint64_t done_bytes = 0;
+    uint32_t first_slot = 0;
+    uint32_t slots = 0;
+  };
+
+  // A receive, or if there is none a send or a link, whose peer has not done its part.
+  struct Awaited {
+    const StepRun* run = nullptr;
+    const RecvRequest* receive = nullptr;
+    const SendRequest* send = nullptr;
+    int32_t link = -1;  // the transport takes no message for this rank yet
+  };
+  Awaited first_awaited() const;
+  int32_t refused_by(uint32_t step) const;
+
+  bool is_complete(uint32_t step) const { return steps_[step].finished == steps_[step].segments; }
+  bool ready(uint32_t step, uint64_t upto) const;
+  Slot& slot(const StepRun& run, uint64_t segment) { return slots_[run.first_slot + segment % run.slots]; }
+  uint64_t segment_size(uint32_t step, uint64_t segment) const;
+  void finish_segment(uint32_t step);
+
+  Result<bool> advance_step(uint32_t step, Router router);
+  Result<bool> advance_send(uint32_t step, Router router);
+  Result<bool> advance_recv(uint32_t step, Router router);
+  Result<bool> advance_copy(uint32_t step);
+  Result<bool> advance_reduce(uint32_t step, Router router);
+  Result<bool> post_receives(uint32_t step, Slot& slot, uint64_t segment, Router router);
+  Result<bool> reduce_arrived(uint32_t step, Slot& segment, Router router);
+  Status reduce_segment(uint32_t step, Slot& slot, uint64_t segment, Router router);
+  Status fold(std::byte* dst, std::span<const std::byte* const> sources, size_t elements, Router router);
+  void average_output();
+
+  template <class P>
+  void gather(const BlockRange& range, uint32_t logical_first, uint64_t begin, uint64_t bytes,
+              std::vector<P>& pieces) const;
+  MessageTag tag(uint32_t step, uint32_t message, uint64_t offset) const;
+
+  const PreparedPhase& phase_;
+  const Plan& plan_;
+  const CustomOp* const user_;  // a user-defined operator, or nullptr
+  ReduceFunction reduce_;       // nullptr with one
+  ReduceSpec spec_;
+  uint32_t element_bytes_;
+  uint32_t ranks_;
+  const bool data_;
+  const uint32_t check_;
+  const bool tells_sizes_;  // only the two ends of a message know how long it is
+  bool started_ = false;
+  bool in_user_function_ = false;
+  Buffers buffers_{};
+  uint64_t number_ = 0;
+  uint32_t phase_number_ = 0;
+  uint32_t turn_ = 0;
+  uint32_t dimensions_ = 0;
+  std::vector<StepRun> steps_;
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> active_;                   // steps that are not complete, in plan order
+  std::vector<std::vector<ConstPiece>> operands_;  // of reduce_segment
+};
+
+}  // namespace trestle

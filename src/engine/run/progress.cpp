@@ -1,0 +1,384 @@
+#include "engine/run/progress.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include "base/clock.h"
+#include "base/config/config.h"
+#include "base/fork.h"
+#include "engine/run/patience.h"
+
+namespace trestle {
+
+namespace {
+
+constexpr int kOwnSleepMs = 100;                 // deadlines are looked at this often by a sleeping waiter
+constexpr int kOthersSleepMs = 1;                // where nobody else drives the other engines
+constexpr int64_t kUndrivenNs = 50'000;          // an engine with work that nobody drove for this long is the helper's
+constexpr int64_t kCrowdedUndrivenNs = 200'000;  // the same where its caller may have to wait for a processor
+constexpr int kLongestWatch = 8;                 // of such times
+constexpr int kWatchAfterWork = 40;              // the same; then it sleeps until it is rung for
+constexpr int64_t kSoonNs = 100'000;             // whoever waits so soon after a call needs no helper for it
+
+// Of waits that no engine is known for.
+Patience& common_patience() {
+  static constinit PerProcess<Patience> patience;
+  return patience.get([] { return Patience{PatienceLimits{.learns = false}}; });
+}
+
+constinit PerProcess<Progress> process_progress;
+
+int64_t undriven_ns(bool crowded) {
+  return crowded ? kCrowdedUndrivenNs : kUndrivenNs;
+}
+
+// What the calling thread itself has computed. A thread that lost its processor comes late without wanting to.
+int64_t thread_time_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
+// When the calling thread last started work while nobody waited, in its own time; -1: never.
+thread_local int64_t unwaited_at_ns = -1;
+
+// Before a sleep: TRESTLE_SPIN's, and few where ranks outnumber processors.
+int looks_of(Engine& engine) {
+  const PatienceLimits& limits = engine.patience().limits();
+  return limits.looks + limits.yields;
+}
+
+}  // namespace
+
+// Never destroyed: other threads may wait in it while the process exits, and its helper hears goodbyes until the end.
+Progress& Progress::process() {
+  return process_progress.get([] { return Progress(process_config().progress_thread); });
+}
+
+Progress::~Progress() {
+  stop_.store(true);
+  if (helper_.joinable()) {
+    ring();
+    helper_.join();
+  }
+}
+
+std::shared_ptr<const Progress::Engines> Progress::engines() const {
+  const MutexLock lock(mutex_);
+  return engines_;
+}
+
+Status Progress::add(std::shared_ptr<Engine> engine) {
+  const MutexLock lock(mutex_);
+  TRY(start_helper());
+  auto next = std::make_shared<Engines>(*engines_);
+  next->push_back(std::move(engine));
+  engines_ = std::move(next);
+  return {};
+}
+
+void Progress::remove(const Engine* engine) {
+  const MutexLock lock(mutex_);
+  auto next = std::make_shared<Engines>(*engines_);
+  std::erase_if(*next, [engine](const auto& one) {
+    const auto other = one.lock();
+    return other == nullptr || other.get() == engine;
+  });
+  engines_ = std::move(next);
+  ring_sleeper();  // it may keep the engine
+}
+
+Status Progress::start_helper() {
+  if (helper_.joinable()) return {};
+  bell_ = UniqueFd::open([] { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); });
+  if (!bell_) return Error{Code::kSystemError, std::string("eventfd: ") + std::strerror(errno)};
+  helper_ = TRY(Thread::start([this] { helper_loop(); }));
+  return {};
+}
+
+void Progress::ring() {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);
+}
+
+// A helper that sleeps for long is rung always; else it looks soon, and is rung only where callers do not wait.
+void Progress::work_started() {
+  if (!drives()) return;
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // it sees the work, or is seen asleep
+  const bool nobody_waits = nobody_waits_.load(std::memory_order_relaxed);
+  if (nobody_waits) unwaited_at_ns = thread_time_ns();
+  const auto& asleep = nobody_waits ? helper_asleep_ : helper_deep_asleep_;
+  if (asleep.load(std::memory_order_seq_cst)) ring();
+}
+
+Status Progress::expect_notification() {
+  {
+    const MutexLock lock(mutex_);
+    TRY(start_helper());
+  }
+  expected_notifications_.fetch_add(1, std::memory_order_seq_cst);
+  ring_sleeper();
+  return {};
+}
+
+void Progress::run_notification(std::function<void()> notification) {
+  {
+    const MutexLock lock(notifications_mutex_);
+    notifications_.push_back(std::move(notification));
+    notifications_wait_.store(true, std::memory_order_relaxed);
+  }
+  ring_sleeper();
+}
+
+// The helper sees what was done before this, or is seen asleep.
+void Progress::ring_sleeper() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (helper_asleep_.load(std::memory_order_seq_cst)) ring();
+}
+
+Progress::Company::Company() {
+  process().companies_.fetch_add(1, std::memory_order_seq_cst);
+  process().ring_sleeper();
+}
+
+Progress::Company::~Company() {
+  process().companies_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void Progress::waited_for(const Engine& engine) {
+  if (!nobody_waits_.load(std::memory_order_relaxed)) return;
+  const bool soon = monotonic_clock().now_ns() - engine.issued_ns() < kSoonNs ||
+                    (unwaited_at_ns >= 0 && thread_time_ns() - unwaited_at_ns < kSoonNs);
+  if (soon) nobody_waits_.store(false, std::memory_order_relaxed);
+}
+
+void Progress::poke() {
+  const auto all = engines();
+  for (const auto& one : *all) {
+    if (const auto engine = one.lock()) engine->help();
+  }
+}
+
+// Marks the engine that a waiting thread drives, so that the helper leaves it alone.
+class Progress::Attendance {
+ public:
+  explicit Attendance(Progress& progress) : progress_(progress) {}
+  ~Attendance() { move_to(nullptr); }
+  Attendance(const Attendance&) = delete;
+  Attendance& operator=(const Attendance&) = delete;
+  void move_to(const std::shared_ptr<Engine>& engine) {
+    if (engine == engine_) return;
+    if (engine_ != nullptr) engine_->attend(-1);
+    if (engine_ != nullptr && engine_->busy()) progress_.work_started();
+    if (engine != nullptr) engine->attend(1);
+    if (engine != nullptr) progress_.waited_for(*engine);
+    engine_ = engine;
+  }
+
+ private:
+  Progress& progress_;
+  std::shared_ptr<Engine> engine_;
+};
+
+// Where the helper drives nothing, who sleeps at its own engine must not forget the others: its own may wait for them.
+int Progress::sleep_ms(const Engines& engines, const Engine* own) const {
+  const bool others = !helper_drives_ && std::any_of(engines.begin(), engines.end(), [own](const auto& one) {
+    const auto engine = one.lock();
+    return engine != nullptr && engine.get() != own && engine->busy() && !engine->attended();
+  });
+  return others ? kOthersSleepMs : kOwnSleepMs;
+}
+
+void Progress::wait(const std::function<bool()>& done, const std::function<std::shared_ptr<Engine>()>& own) {
+  auto all = engines();
+  Pause pause(common_patience());
+  Attendance attendance(*this);
+  while (!done()) {
+    const std::shared_ptr<Engine> mine = own();
+    attendance.move_to(mine);
+    pause.use(mine != nullptr ? mine->patience() : common_patience());
+    const bool drives_all = !helper_drives_ && pause.tired();
+    bool moved = mine != nullptr && mine->try_progress();
+    if (!moved && (mine == nullptr || pause.looks() % 64 == 63 || drives_all)) {
+      if (pause.looks() % 1024 == 1023 || drives_all) all = engines();
+      for (const auto& one : *all) {
+        const auto engine = one.lock();
+        moved |= engine != nullptr && engine != mine && engine->help();
+      }
+    }
+    if (moved) {
+      pause.moved();
+      continue;
+    }
+    if (pause.pass()) continue;
+    if (done()) break;
+    if (mine != nullptr) {
+      mine->sleep(sleep_ms(*all, mine.get()), [&] { return done() || own() != mine; });
+    } else {
+      // The head waits for an event of another stream: whoever drives that one ends this wait.
+      pollfd none{};
+      ::poll(&none, 0, 1);
+    }
+  }
+  pause.moved();
+}
+
+// ---- the helper thread
+
+bool Progress::drives() const {
+  return helper_drives_ || companies_.load(std::memory_order_seq_cst) != 0 ||
+         expected_notifications_.load(std::memory_order_seq_cst) != 0;
+}
+
+// No caller will come and wait.
+bool Progress::hurries() const {
+  return expected_notifications_.load(std::memory_order_seq_cst) != 0 ||
+         (helper_drives_ && nobody_waits_.load(std::memory_order_relaxed));
+}
+
+bool Progress::helper_round(int64_t now_ns, Driven& driven) {
+  const Driven before = std::exchange(driven, {});
+  if (!drives()) return false;
+  const bool company = companies_.load(std::memory_order_relaxed) != 0;
+  const bool hurry = hurries();
+  bool moved = false;
+  const auto all = engines();
+  for (const auto& one : *all) {
+    auto engine = one.lock();
+    if (engine == nullptr) continue;
+    const bool busy = engine->busy();
+    if (engine->attended() || (!busy && !company)) continue;
+    const bool mine = hurry || std::find(before.begin(), before.end(), engine) != before.end();
+    if (busy && !mine && now_ns - engine->last_driven_ns() < undriven_ns(engine->crowded())) continue;
+    bool went_on = false;
+    while (engine->try_progress()) {
+      went_on = true;
+      if (engine->attended() || notifications_wait_.load(std::memory_order_relaxed)) break;
+    }
+    moved |= went_on;
+    if (busy || went_on) driven.push_back(std::move(engine));
+  }
+  return moved;
+}
+
+bool Progress::anything_to_drive(const Driven& but_these) const {
+  if (companies_.load(std::memory_order_seq_cst) != 0) return true;
+  if (!drives()) return false;
+  const auto all = engines();
+  return std::any_of(all->begin(), all->end(), [&but_these](const auto& one) {
+    const auto engine = one.lock();
+    return engine != nullptr && engine->busy() && !engine->attended() &&
+           std::find(but_these.begin(), but_these.end(), engine) == but_these.end();
+  });
+}
+
+void Progress::run_notifications() {
+  std::vector<std::function<void()>> notifications;
+  {
+    const MutexLock lock(notifications_mutex_);
+    notifications.swap(notifications_);
+    notifications_wait_.store(false, std::memory_order_relaxed);
+  }
+  for (const auto& notification : notifications) {
+    if (!exits_.load(std::memory_order_acquire)) notification();
+    expected_notifications_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+}
+
+// Calls that were waited for are work too: the next one may not be, and ringing for each costs its caller more.
+int64_t Progress::look_back() {
+  bool crowded = false;
+  const auto all = engines();
+  for (const auto& one : *all) {
+    const auto engine = one.lock();
+    if (engine == nullptr) continue;
+    last_work_ns_ = std::max(last_work_ns_, engine->issued_ns());
+    crowded |= engine->crowded();
+  }
+  return undriven_ns(crowded);
+}
+
+// What was started after the helper looked is seen here, or whoever started it sees the helper asleep.
+int64_t Progress::helper_timeout_ns(const Driven& driven, int64_t now_ns) {
+  helper_asleep_.store(true, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  {
+    const MutexLock lock(notifications_mutex_);
+    if (!notifications_.empty() || stop_.load()) return 0;
+  }
+  const bool others = anything_to_drive(driven);
+  if (others && hurries() && companies_.load() == 0) return 0;
+  const int64_t undriven = look_back();
+  if (others) last_work_ns_ = now_ns;
+  watch_ns_ = driven.empty() && !others ? std::min(watch_ns_ * 2, kLongestWatch * undriven) : undriven;
+  const bool on_alert = driven.empty() && now_ns - last_work_ns_ <= kWatchAfterWork * undriven;
+  if (others || on_alert) return watch_ns_;
+  helper_deep_asleep_.store(true, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (anything_to_drive(driven)) return undriven;
+  return driven.empty() ? INT64_MAX : int64_t{kOwnSleepMs} * 1'000'000;
+}
+
+// Until the bell rings, an engine that it drives can go on, or a waiter comes to one.
+void Progress::helper_sleep(const Driven& driven, int64_t timeout_ns) {
+  std::vector<pollfd> fds = {{bell_.get(), POLLIN, 0}};
+  std::vector<std::pair<Engine*, Engine::Sleep>> asleep_at;
+  for (const auto& engine : driven) {
+    const Engine::Sleep sleep = engine->let_helper_sleep(true) ? engine->begin_sleep() : Engine::Sleep{};
+    timeout_ns = std::min(timeout_ns, int64_t{sleep.most_ms} * 1'000'000);
+    if (sleep.state != Engine::Sleep::State::kBegun) continue;
+    asleep_at.emplace_back(engine.get(), sleep);
+    fds.push_back({engine->sleep_fd(), POLLIN, 0});
+  }
+  const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
+                         static_cast<long>(timeout_ns % 1'000'000'000)};
+  ::ppoll(fds.data(), fds.size(), timeout_ns == INT64_MAX ? nullptr : &timeout, nullptr);
+  for (const auto& engine : driven) engine->let_helper_sleep(false);
+  for (const auto& [engine, sleep] : asleep_at) engine->end_sleep(sleep);
+  helper_asleep_.store(false, std::memory_order_seq_cst);
+  helper_deep_asleep_.store(false, std::memory_order_seq_cst);
+  uint64_t count;
+  while (::read(bell_.get(), &count, sizeof count) > 0) {
+  }
+}
+
+// Its patience is its own: on a processor that it shares with a computing thread its yields take long, and waiters
+// should not learn from that.
+void Progress::helper_loop() {
+  Clock& clock = monotonic_clock();
+  Patience patience({.learns = false});
+  Pause pause(patience);
+  Driven driven;
+  watch_ns_ = kUndrivenNs;
+  last_work_ns_ = clock.now_ns();
+  while (!stop_.load()) {
+    const int64_t now = clock.now_ns();
+    const bool hurry = hurries();
+    const bool moved = helper_round(now, driven);
+    if (!driven.empty()) last_work_ns_ = now;
+    if (moved && !hurry && companies_.load(std::memory_order_relaxed) == 0)
+      nobody_waits_.store(true, std::memory_order_relaxed);
+    if (notifications_wait_.load(std::memory_order_relaxed)) {
+      driven.clear();  // their engines may end while the functions run
+      run_notifications();
+      continue;
+    }
+    if (moved) pause.moved();
+    if (moved || (!driven.empty() && pause.looks() < looks_of(*driven.front()) && pause.pass())) continue;
+    helper_sleep(driven, helper_timeout_ns(driven, now));
+  }
+}
+
+// The functions belong to a program whose static objects are gone.
+void Progress::process_exits() {
+  if (Progress* progress = process_progress.current()) progress->exits_.store(true, std::memory_order_release);
+}
+
+}  // namespace trestle

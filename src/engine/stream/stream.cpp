@@ -1,0 +1,240 @@
+#include "engine/stream/stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/run/engine.h"
+#include "engine/run/operation.h"
+#include "engine/run/progress.h"
+
+namespace trestle {
+
+// ---- records
+
+Recording::~Recording() {
+  const MutexLock lock(mutex_);
+  if (notifications_.empty()) return;
+  failure_ = Error{Code::kAborted, "the event's stream ended before it came to the event"};
+  run(std::exchange(notifications_, {}));
+}
+
+std::vector<std::weak_ptr<Stream>> Recording::finish(std::optional<Error> failure) {
+  const MutexLock lock(mutex_);
+  failure_ = std::move(failure);
+  complete_.store(true, std::memory_order_release);
+  if (!notifications_.empty()) run(std::exchange(notifications_, {}));
+  return std::exchange(waiters_, {});
+}
+
+// They run when this may be gone.
+void Recording::run(std::vector<Notification> notifications) {
+  for (Notification& notification : notifications) {
+    Progress::process().run_notification(
+        [run = std::move(notification), failure = failure_, user = user_] { run(failure, user); });
+  }
+}
+
+Status Recording::notify(Notification notification) {
+  const MutexLock lock(mutex_);
+  notifications_.reserve(notifications_.size() + 1);
+  TRY(Progress::process().expect_notification());
+  notifications_.push_back(std::move(notification));
+  if (complete()) run(std::exchange(notifications_, {}));
+  return {};
+}
+
+bool Recording::await(std::weak_ptr<Stream> waiter) {
+  const MutexLock lock(mutex_);
+  if (complete()) return true;
+  waiters_.push_back(std::move(waiter));
+  return false;
+}
+
+void Event::record(Stream& stream) {
+  std::shared_ptr<Recording> recording = stream.record();
+  const MutexLock lock(mutex_);
+  last_.swap(recording);
+}
+
+std::shared_ptr<Recording> Event::last() const {
+  const MutexLock lock(mutex_);
+  return last_;
+}
+
+// ---- appending
+
+void Stream::enqueue(std::vector<Operation*> operations) {
+  auto item = std::make_unique<StreamItem>();
+  for (Operation* operation : operations) {
+    operation->item = item.get();
+    operation->stream.store(this, std::memory_order_release);
+  }
+  item->operations = std::move(operations);
+  push(std::move(item));
+}
+
+std::shared_ptr<Recording> Stream::record() {
+  auto recording = std::make_shared<Recording>(weak_from_this(), last_user());
+  auto item = std::make_unique<StreamItem>();
+  item->record = recording;
+  push(std::move(item));
+  return recording;
+}
+
+void Stream::wait_for(std::shared_ptr<Recording> recording) {
+  if (recording == nullptr) return;
+  auto item = std::make_unique<StreamItem>();
+  item->wait = std::move(recording);
+  push(std::move(item));
+}
+
+void Stream::used_by(Engine& engine) {
+  if (last_user_key_.load(std::memory_order_relaxed) == &engine) return;
+  const MutexLock lock(mutex_);
+  last_user_ = engine.weak_from_this();
+  last_user_key_.store(&engine, std::memory_order_relaxed);
+}
+
+std::weak_ptr<Engine> Stream::last_user() const {
+  const MutexLock lock(mutex_);
+  return last_user_;
+}
+
+void Stream::push(std::unique_ptr<StreamItem> item) {
+  {
+    const MutexLock lock(mutex_);
+    pending_.fetch_add(1, std::memory_order_acq_rel);
+    items_.push_back(std::move(item));
+  }
+  pump();
+}
+
+// ---- moving on
+
+// The first one stays.
+void Stream::take_over(const std::optional<Error>& failure) {
+  if (!failure || failure_) return;
+  failure_ = failure;
+  failed_.store(true, std::memory_order_release);
+}
+
+void Stream::pass_head() {
+  take_over(items_.front()->failure);
+  items_.pop_front();
+  head_active_ = false;
+  pending_.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+Stream::Consequences Stream::pump_locked() {
+  Consequences then;
+  while (!items_.empty()) {
+    const StreamItem& head = *items_.front();
+    if (!head.operations.empty()) {
+      if (head_active_) return then;
+      head_active_ = true;
+      then.to_activate = head.operations;
+      then.held_back_by = failure_;
+      return then;
+    }
+    if (head.wait) {
+      if (!head.wait->await(weak_from_this())) return then;
+      take_over(head.wait->failure());
+    }
+    const std::shared_ptr<Recording> record = head.record;
+    pass_head();  // first: whoever sees the record complete finds the stream behind it
+    if (record != nullptr) {
+      const auto woken = record->finish(failure_);
+      then.to_wake.insert(then.to_wake.end(), woken.begin(), woken.end());
+    }
+  }
+  return then;
+}
+
+void Stream::pump() {
+  Consequences then;
+  {
+    const MutexLock lock(mutex_);
+    then = pump_locked();
+  }
+  for (Operation* operation : then.to_activate) {
+    Engine& engine = operation->engine();
+    if (then.held_back_by) engine.hold_back(*operation, *then.held_back_by);
+    engine.activate(*operation);
+  }
+  for (const auto& waiter : then.to_wake) {
+    if (auto stream = waiter.lock()) stream->pump();
+  }
+}
+
+void Stream::operation_done(Operation& operation, const Error* error) {
+  {
+    const MutexLock lock(mutex_);
+    StreamItem* item = operation.item;
+    CHECK(!items_.empty() && items_.front().get() == item,
+          "an operation finished that is not at the head of its stream");
+    if (error != nullptr && !item->failure) item->failure = *error;
+    std::erase(item->operations, &operation);
+    if (!item->operations.empty()) return;
+    pass_head();
+    if (items_.empty()) return;
+  }
+  pump();
+}
+
+bool Stream::cancel(Operation& operation, const Error& error) {
+  {
+    const MutexLock lock(mutex_);
+    const auto place =
+        std::find_if(items_.begin(), items_.end(), [&](const auto& i) { return i.get() == operation.item; });
+    if (place == items_.end() || (place == items_.begin() && head_active_)) return false;
+    // An item without operations stays in its place: records before it have nothing to do with its failure.
+    if (!(*place)->failure) (*place)->failure = error;
+    std::erase((*place)->operations, &operation);
+  }
+  pump();
+  return true;
+}
+
+// ---- failures
+
+std::optional<Error> Stream::tell_failure() {
+  const MutexLock lock(mutex_);
+  if (!items_.empty()) return failure_;
+  failed_.store(false, std::memory_order_release);
+  return std::exchange(failure_, std::nullopt);
+}
+
+Status Stream::refusal() const {
+  const MutexLock lock(mutex_);
+  if (!failure_) return {};
+  return Error{
+      failure_->code,
+      "the stream takes no calls until StreamSynchronize or StreamQuery has told its failure: " + failure_->message};
+}
+
+std::shared_ptr<Engine> Stream::head_engine() {
+  const MutexLock lock(mutex_);
+  if (items_.empty() || items_.front()->operations.empty()) return nullptr;
+  return items_.front()->operations.front()->engine().shared_from_this();
+}
+
+// The stream that the head waits for, where that is what it does.
+std::shared_ptr<Stream> Stream::look(Head& head) {
+  const MutexLock lock(mutex_);
+  if (items_.empty()) return nullptr;
+  const StreamItem& item = *items_.front();
+  if (item.operations.empty()) return item.wait == nullptr ? nullptr : item.wait->stream();
+  Operation& first = *item.operations.front();
+  head = {first.engine().shared_from_this(), first.key()};
+  return nullptr;
+}
+
+Stream::Head Stream::head() {
+  constexpr int kMostStreams = 64;  // streams that wait for each other in a circle
+  Head head;
+  std::shared_ptr<Stream> at = look(head);
+  for (int i = 0; at != nullptr && i < kMostStreams; ++i) at = at->look(head);
+  return head;
+}
+
+}  // namespace trestle

@@ -1,0 +1,90 @@
+#include "rendezvous/board.h"
+
+#include <algorithm>
+
+#include "control_mesh/dissemination.h"
+
+namespace trestle {
+
+void RendezvousBoard::arrive(const JoinRequest& request, const std::string& from, bool holds) {
+  const std::string who = "rank " + std::to_string(request.rank) + " (at " + from + ")";
+  if (arrived_.empty() && nranks_ == 0) {
+    nranks_ = request.nranks;
+    version_ = request.version;
+    first_rank_ = request.rank;
+  }
+  const std::string first = "rank " + std::to_string(first_rank_);
+  if (request.version != version_)
+    return fail({Code::kInvalidUsage, who + " has Trestle version code " + std::to_string(request.version) + ", " +
+                                          first + " has " + std::to_string(version_) +
+                                          "; all ranks need the same version"});
+  if (request.nranks > kMostRanks)
+    return fail({Code::kInvalidArgument, who + " says that there are " + std::to_string(request.nranks) +
+                                             " ranks, more than " + std::to_string(kMostRanks)});
+  if (request.nranks != nranks_)
+    return fail({Code::kInvalidArgument, who + " says that there are " + std::to_string(request.nranks) + " ranks, " +
+                                             first + " says " + std::to_string(nranks_)});
+  if (request.rank < 0 || request.rank >= nranks_)
+    return fail({Code::kInvalidArgument, who + " is out of range: there are " + std::to_string(nranks_) + " ranks"});
+  const auto [seat, free] = arrived_.try_emplace(request.rank, Arrival{request.address, from, request.name, holds});
+  if (!free)
+    return fail({Code::kInvalidArgument, "two processes joined as rank " + std::to_string(request.rank) + " of " +
+                                             std::to_string(nranks_) + ": at " + seat->second.from + " and at " +
+                                             from});
+}
+
+void RendezvousBoard::leave(int32_t rank) {
+  const std::string before =
+      complete() ? " ended while the communicator was being made"
+                 : " went away before all " + std::to_string(nranks_) + " ranks had come to the rendezvous";
+  fail({Code::kRemoteError, name(rank) + before});
+}
+
+void RendezvousBoard::closes() {
+  fail({Code::kRemoteError, "the process that holds the rendezvous ended before all had come; " +
+                                (nranks_ == 0 ? "nobody had" : rank_list(missing()) + " had not")});
+}
+
+std::string RendezvousBoard::name(int32_t rank) const {
+  const auto found = arrived_.find(rank);
+  return found == arrived_.end() || found->second.name.empty() ? "rank " + std::to_string(rank) : found->second.name;
+}
+
+void RendezvousBoard::fail(Error error) {
+  if (!failure_) failure_ = std::move(error);
+}
+
+std::vector<int32_t> RendezvousBoard::missing() const {
+  std::vector<int32_t> ranks;
+  for (int32_t r = 0; r < nranks_; ++r) {
+    if (!arrived_.contains(r)) ranks.push_back(r);
+  }
+  return ranks;
+}
+
+void RendezvousBoard::time_over(const std::string& place, const std::string& refused) {
+  const std::string who = nranks_ == 0 ? "nobody came to " : rank_list(missing()) + " did not come to ";
+  const std::string came = std::to_string(arrived_.size()) + " of " + std::to_string(nranks_) + " did";
+  fail({Code::kTimeout, who + place + " in time" + (nranks_ == 0 ? "" : ", " + came) + refused});
+}
+
+JoinAnswer RendezvousBoard::answer_for(int32_t rank) const {
+  JoinAnswer answer;
+  if (failure_) {
+    answer.error = *failure_;
+    return answer;
+  }
+  const auto neighbour = [&](int k, int direction) {
+    return static_cast<int32_t>((int64_t{rank} + nranks_ + direction * (int64_t{1} << k)) % nranks_);
+  };
+  const int steps = dissemination_steps(nranks_);
+  for (int k = 0; k < steps; ++k) answer.addresses.push_back(arrived_.at(neighbour(k, 1)).address);
+  for (int k = 0; k < steps; ++k) answer.names.push_back(arrived_.at(neighbour(k, 1)).name);
+  for (int k = 0; k < steps; ++k) answer.names.push_back(arrived_.at(neighbour(k, -1)).name);
+  const auto holder =
+      std::find_if(arrived_.begin(), arrived_.end(), [](const auto& arrival) { return arrival.second.holds; });
+  if (holder != arrived_.end()) answer.holder = name(holder->first);
+  return answer;
+}
+
+}  // namespace trestle

@@ -1,0 +1,54 @@
+// RendezvousBoard: who has come to a rendezvous and what each is to be told. A state machine without I/O or clock.
+//
+// Owned by a RendezvousServer, its thread only. The first failure is everybody's answer, also of those who come later.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "rendezvous/message.h"
+
+namespace trestle {
+
+class RendezvousBoard {
+ public:
+  // Takes a rank in; what is wrong with it becomes the failure. `holds`: it is of the process that holds the
+  // rendezvous.
+  void arrive(const JoinRequest& request, const std::string& from, bool holds = false);
+  // A rank that had arrived is gone: before all were there, or before it was connected with its neighbours.
+  void leave(int32_t rank);
+  void fail(Error error);
+  // Names the ranks that did not come, and the place; `refused`: a sentence about connections that were refused, or "".
+  void time_over(const std::string& place, const std::string& refused);
+  // The process that holds the rendezvous ends in order, before all were there.
+  void closes();
+
+  bool complete() const { return nranks_ > 0 && static_cast<int32_t>(arrived_.size()) == nranks_; }
+  bool decided() const { return failure_.has_value() || complete(); }
+  bool failed() const { return failure_.has_value(); }
+  int32_t nranks() const { return nranks_; }  // 0: not known before the first rank
+  // When decided.
+  JoinAnswer answer_for(int32_t rank) const;
+
+ private:
+  struct Arrival {
+    std::string address;
+    std::string from;
+    std::string name;
+    bool holds = false;
+  };
+  std::string name(int32_t rank) const;
+  std::vector<int32_t> missing() const;
+
+  int32_t nranks_ = 0;
+  int32_t first_rank_ = 0;
+  uint32_t version_ = 0;
+  std::map<int32_t, Arrival> arrived_;
+  std::optional<Error> failure_;
+};
+
+}  // namespace trestle

@@ -1,0 +1,389 @@
+#include "rendezvous/bootstrap.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/config/value_text.h"
+#include "control_mesh/dissemination.h"
+#include "control_mesh/inquiry.h"
+#include "rendezvous/giving_up.h"
+#include "rendezvous/meeting.h"
+#include "rendezvous/message.h"
+#include "rendezvous/neighbours.h"
+#include "rendezvous/rank_info.h"
+#include "transport/auth/handshake.h"
+#include "transport/socket/socket.h"
+
+namespace trestle {
+namespace {
+
+// Numbers of bootstrap's own exchanges; a communicator counts from 0 over the same mesh.
+constexpr uint64_t kFirstSeq = uint64_t{1} << 62;
+
+Status check(const BootstrapConfig& config) {
+  if (config.nranks < 1)
+    return Error{Code::kInvalidArgument,
+                 "the number of ranks is " + std::to_string(config.nranks) + ", it must be 1 or more"};
+  if (config.nranks > kMostRanks)
+    return Error{Code::kInvalidArgument, "the number of ranks is " + std::to_string(config.nranks) +
+                                             ", it must be at most " + std::to_string(kMostRanks)};
+  if (config.rank < 0 || config.rank >= config.nranks)
+    return Error{Code::kInvalidArgument, "rank " + std::to_string(config.rank) + " is out of range: there are " +
+                                             std::to_string(config.nranks) + " ranks"};
+  return {};
+}
+
+std::string ip_of(const SocketAddress& address) {
+  std::string text = format_address(address);
+  text.resize(text.rfind(':'));
+  if (text.starts_with('[')) text = text.substr(1, text.size() - 2);
+  return text;
+}
+
+Result<std::pair<UniqueFd, UniqueFd>> connected_pair() {
+  const NoFork whole;
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) != 0)
+    return Error{Code::kSystemError, std::string("socketpair: ") + std::strerror(errno)};
+  return std::pair(UniqueFd(pair[0]), UniqueFd(pair[1]));
+}
+
+}  // namespace
+
+class Bootstrap::Impl {
+ public:
+  int32_t rank = 0;
+  int32_t nranks = 1;
+  JobId job{};
+  std::vector<std::byte> secret;
+  std::string local_ip;
+  int64_t deadline_ns = kNoDeadline;
+  int64_t timeout_ns = 0;
+  const std::atomic<bool>* abort = nullptr;
+  std::unique_ptr<ControlMesh> mesh;
+  uint64_t next_seq = kFirstSeq;
+  std::vector<std::string> names;  // by rank
+  bool named = false;              // from elsewhere
+  std::atomic<int32_t> own_awaited{-1};
+  std::atomic<int32_t>* awaited = &own_awaited;
+  std::function<Error(int32_t awaited, const Error& own)> on_overdue;
+  std::function<Error()> on_abort;
+  std::unique_ptr<Inquiry> inquiry;  // while who is to blame is asked
+
+  void configure(const BootstrapConfig& config);
+  void set_names(std::vector<std::string> given);
+  Status assemble(Neighbours neighbours, int64_t heartbeat_ns);
+  // Takes in what the mesh brings, and answers.
+  void hear();
+  Answer answer(const Question& question) const;
+  Error blame(int32_t rank_awaited, const Error& own);
+  Error ask_around(int32_t rank_awaited, const Error& own);
+  void post(const Inquiry::Letter& letter) { mesh->send_letter(letter.to, encode(letter.question)); }
+  // Waits for something to happen. kAborted; at the second call after the deadline, so that what came while this rank
+  // had no processor still counts, blame().
+  Status turn(int64_t until_ns, uint64_t seq, bool barrier, bool& late);
+  Status aborted();
+};
+
+Status Bootstrap::Impl::assemble(Neighbours neighbours, int64_t heartbeat_ns) {
+  ControlSettings settings;
+  settings.rank = rank;
+  settings.ranks = nranks;
+  settings.heartbeat_ns = heartbeat_ns;
+  mesh = TRY(ControlMesh::create(settings, std::move(neighbours.out), std::move(neighbours.in)));
+  return {};
+}
+
+void Bootstrap::Impl::configure(const BootstrapConfig& config) {
+  rank = config.rank;
+  nranks = config.nranks;
+  abort = config.abort;
+  deadline_ns = config.deadline_ns;
+  timeout_ns = config.timeout_ns;
+  if (config.awaited != nullptr) awaited = config.awaited;
+  on_overdue = config.on_overdue;
+  on_abort = config.on_abort;
+  named = !config.names.empty();
+  names = config.names;
+  for (int32_t r = 0; !named && r < nranks; ++r) names.push_back("rank " + std::to_string(r));
+}
+
+void Bootstrap::Impl::set_names(std::vector<std::string> given) {
+  if (!named) names = std::move(given);
+  mesh->set_names(names);
+}
+
+Status Bootstrap::Impl::turn(int64_t until_ns, uint64_t seq, bool barrier, bool& late) {
+  const int32_t peer = mesh->awaited(seq, barrier);
+  *awaited = peer;
+  if (late && peer >= 0) {
+    const std::string me = names[static_cast<size_t>(rank)];
+    return blame(peer,
+                 {Code::kTimeout, "deadline passed after " + duration_text(timeout_ns) + " on " + me +
+                                      " while the communicator was being made, awaiting rank " + std::to_string(peer)});
+  }
+  const int64_t now = monotonic_clock().now_ns();
+  late = now >= until_ns;
+  pollfd waiting{mesh->event_fd(), POLLIN, 0};
+  const int64_t left_ms = late ? 0 : (until_ns - now) / 1'000'000 + 1;
+  ::poll(&waiting, 1, static_cast<int>(std::min<int64_t>(left_ms, 20)));
+  hear();
+  return aborted();
+}
+
+Status Bootstrap::Impl::aborted() {
+  if (abort == nullptr || !abort->load()) return {};
+  mesh->flood_error(on_abort ? on_abort() : giving_up(names[static_cast<size_t>(rank)]), rank);
+  return Error{Code::kAborted, "the communicator was aborted"};
+}
+
+void Bootstrap::Impl::hear() {
+  mesh->poll(monotonic_clock().now_ns());
+  for (const ControlLetter& letter : mesh->take_letters(is_of_inquiry)) {
+    if (const auto question = decode_question(letter.text, nranks)) {
+      mesh->send_letter(letter.from, encode(answer(*question)));
+    } else if (const auto told = decode_answer(letter.text, nranks); told && inquiry != nullptr) {
+      auto next = inquiry->answered(letter.from, *told, monotonic_clock().now_ns());
+      while (next && next->to == rank)
+        next = inquiry->answered(rank, answer(next->question), monotonic_clock().now_ns());
+      if (next) post(*next);
+    }
+  }
+}
+
+// This rank is in the making of the communicator and in nothing else.
+Answer Bootstrap::Impl::answer(const Question& question) const {
+  Answer answer;
+  answer.id = question.id;
+  if (question.operation.kind == CallKind::kCreation) answer.state = Answer::State::kActive;
+  answer.in = OperationKey{0, -1, false, CallKind::kCreation};
+  answer.awaited = *awaited;
+  answer.description = "the making of the communicator";
+  if (answer.awaited >= 0) answer.awaited_name = names[static_cast<size_t>(answer.awaited)];
+  return answer;
+}
+
+Error Bootstrap::Impl::blame(int32_t rank_awaited, const Error& own) {
+  const Error error = on_overdue ? on_overdue(rank_awaited, own) : ask_around(rank_awaited, own);
+  mesh->flood_error(error, rank);
+  return error;
+}
+
+Error Bootstrap::Impl::ask_around(int32_t rank_awaited, const Error& own) {
+  if (rank_awaited < 0 || rank_awaited == rank) return own;
+  inquiry = std::make_unique<Inquiry>(rank, names);
+  const OperationKey making{0, -1, false, CallKind::kCreation};
+  post(inquiry->begin({making, rank_awaited, timeout_ns, own.message}, monotonic_clock().now_ns()));
+  while (true) {
+    hear();
+    Status told = aborted();
+    if (told.ok()) told = mesh->status();
+    if (!told.ok()) return told.error();
+    if (auto verdict = inquiry->take_verdict(monotonic_clock().now_ns())) {
+      verdict->host_answers = mesh->host_answers(verdict->silent, verdict->silent_ns);
+      return {Code::kTimeout, verdict->sentence()};
+    }
+    pollfd waiting{mesh->event_fd(), POLLIN, 0};
+    ::poll(&waiting, 1, 20);
+  }
+}
+
+BootstrapConfig bootstrap_config(const Config& config, int32_t nranks, int32_t rank, const UniqueIdBytes& id) {
+  BootstrapConfig made;
+  made.nranks = nranks;
+  made.rank = rank;
+  made.id = id;
+  if (config.timeout_ns > 0) {
+    made.deadline_ns = monotonic_clock().now_ns() + config.timeout_ns;
+    made.timeout_ns = config.timeout_ns;
+  }
+  made.heartbeat_ns = config.heartbeat_ns;
+  made.interfaces = config.socket_interfaces;
+  made.family = config.socket_family;
+  made.port_range = config.port_range;
+  made.secret = config.secret;
+  made.communicator_id = config.communicator_id;
+  made.store = config.store;
+  made.launcher = config.launcher;
+  return made;
+}
+
+// One rank without an id has nobody to meet.
+Result<std::unique_ptr<Bootstrap>> Bootstrap::alone(const BootstrapConfig& config) {
+  TRY(check_place(config));
+  auto ranks = TRY(join_in_process(config));
+  return std::move(ranks[0]);
+}
+
+Bootstrap::Bootstrap(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Bootstrap::~Bootstrap() = default;
+
+Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const BootstrapConfig& config) {
+  TRY(check(config));
+  if (config.nranks == 1 && is_zero(config.id)) return alone(config);
+  TRY(handshake_probe());
+  const WaitLimit limit{config.deadline_ns, config.abort};
+  const bool by_store = is_zero(config.id) && config.communicator_id.empty() && !config.store.empty();
+  Meeting meeting;
+  std::string store;
+  if (by_store) {
+    meeting = TRY(meet_in_store(config, limit));
+    store = meeting.store;
+  } else {
+    const Root root = TRY(find_root(config, limit));
+    meeting = TRY(meet_at_root(config, root, limit));
+  }
+  auto bootstrap = TRY(join_at(config, std::move(meeting)));
+  if (by_store) {
+    TRY(bootstrap->barrier(config.deadline_ns));  // everybody has read everything
+    if (config.rank == 0) clean_store(store);
+  }
+  return bootstrap;
+}
+
+Result<std::unique_ptr<Bootstrap>> Bootstrap::join_at(const BootstrapConfig& config, Meeting meeting) {
+  TRY(handshake_probe());
+  TRY(check(config));
+  auto impl = std::make_unique<Impl>();
+  impl->configure(config);
+  impl->deadline_ns = std::min(config.deadline_ns, meeting.deadline_ns);
+  impl->job = meeting.job;
+  impl->secret = meeting.secret;
+  impl->local_ip = ip_of(meeting.listener.address);
+  const WaitLimit limit{impl->deadline_ns, config.abort};
+  TRY(impl->assemble(TRY(connect_neighbours(config, meeting, limit)), config.heartbeat_ns));
+  std::vector<std::string> names;
+  for (int32_t r = 0; r < config.nranks; ++r) names.push_back(meeting.name(r));
+  names[static_cast<size_t>(config.rank)] = own_rank_name(config.rank);
+  impl->set_names(std::move(names));
+  return std::unique_ptr<Bootstrap>(new Bootstrap(std::move(impl)));
+}
+
+Result<std::vector<std::unique_ptr<Bootstrap>>> Bootstrap::join_in_process(const BootstrapConfig& config) {
+  BootstrapConfig checked = config;
+  checked.rank = 0;
+  TRY(check(checked));
+  const int steps = dissemination_steps(config.nranks);
+  std::vector<Neighbours> all(static_cast<size_t>(config.nranks));
+  for (int k = 0; k < steps; ++k) {
+    for (int32_t r = 0; r < config.nranks; ++r) {
+      const auto to = static_cast<int32_t>((r + (int64_t{1} << k)) % config.nranks);
+      auto [one, other] = TRY(connected_pair());
+      all[static_cast<size_t>(r)].out.push_back({to, std::move(one)});
+      all[static_cast<size_t>(to)].in.push_back({r, std::move(other)});
+    }
+  }
+  JobId job{};
+  std::vector<std::byte> secret(sizeof(JobSecret));
+  random_bytes(secret);
+  if (!crypto_built()) secret.clear();
+  const std::string name = "in process " + std::to_string(process_token()) + " ";
+  job = job_id(name + std::to_string(next_communicator("in process", 0, 0)));
+  std::vector<std::unique_ptr<Bootstrap>> ranks;
+  for (int32_t r = 0; r < config.nranks; ++r) {
+    auto impl = std::make_unique<Impl>();
+    impl->configure(config);
+    impl->rank = r;
+    impl->job = job;
+    impl->secret = secret;
+    TRY(impl->assemble(std::move(all[static_cast<size_t>(r)]), config.heartbeat_ns));
+    ranks.push_back(std::unique_ptr<Bootstrap>(new Bootstrap(std::move(impl))));
+  }
+  return ranks;
+}
+
+int64_t Bootstrap::deadline_ns() const {
+  return impl_->deadline_ns;
+}
+int32_t Bootstrap::rank() const {
+  return impl_->rank;
+}
+int32_t Bootstrap::nranks() const {
+  return impl_->nranks;
+}
+const JobId& Bootstrap::job() const {
+  return impl_->job;
+}
+const std::vector<std::byte>& Bootstrap::secret() const {
+  return impl_->secret;
+}
+const std::string& Bootstrap::local_ip() const {
+  return impl_->local_ip;
+}
+
+void Bootstrap::set_abort(const std::atomic<bool>* abort) {
+  impl_->abort = abort;
+}
+
+Result<std::vector<std::string>> Bootstrap::all_gather(const std::string& mine, int64_t deadline_ns) {
+  if (mine.size() > kMaxBlobBytes)
+    return Error{Code::kInternalError, "a blob of " + std::to_string(mine.size()) + " bytes is too long for bootstrap"};
+  const uint64_t seq = impl_->next_seq++;
+  impl_->mesh->start_all_gather(seq, mine);
+  bool late = false;
+  while (true) {
+    std::vector<std::string> blobs = TRY(impl_->mesh->all_gather_result(seq));
+    if (!blobs.empty()) return blobs;
+    TRY(impl_->turn(deadline_ns, seq, false, late));
+  }
+}
+
+Status Bootstrap::barrier(int64_t deadline_ns) {
+  const uint64_t seq = impl_->next_seq++;
+  impl_->mesh->start_barrier(seq);
+  bool late = false;
+  while (!TRY(impl_->mesh->barrier_done(seq))) TRY(impl_->turn(deadline_ns, seq, true, late));
+  return {};
+}
+
+void Bootstrap::set_names(std::vector<std::string> names) {
+  if (impl_->mesh) impl_->set_names(std::move(names));
+}
+
+Status Bootstrap::heard() {
+  if (!impl_->mesh) return {};
+  TRY(impl_->aborted());
+  impl_->hear();
+  return impl_->mesh->status();
+}
+
+void Bootstrap::waits_for(int32_t rank) {
+  *impl_->awaited = rank;
+}
+
+Error Bootstrap::blame(int32_t awaited, const Error& own) {
+  return impl_->mesh ? impl_->blame(awaited, own) : own;
+}
+
+int Bootstrap::event_fd() const {
+  return impl_->mesh ? impl_->mesh->event_fd() : -1;
+}
+
+Error Bootstrap::cause_of(const Error& own) {
+  constexpr int64_t kCauseNs = 1'000'000'000;
+  const int64_t until = monotonic_clock().now_ns() + kCauseNs;
+  while (true) {
+    const Status told = heard();
+    if (!told.ok()) return told.error();
+    const int64_t left_ns = until - monotonic_clock().now_ns();
+    if (left_ns <= 0 || !impl_->mesh) return own;
+    pollfd waiting{impl_->mesh->event_fd(), POLLIN, 0};
+    ::poll(&waiting, 1, static_cast<int>(left_ns / 1'000'000 + 1));
+  }
+}
+
+void Bootstrap::fail(const Error& error) {
+  if (impl_->mesh) impl_->mesh->flood_error(error, impl_->rank);
+}
+
+std::unique_ptr<ControlMesh> Bootstrap::take_mesh() {
+  return std::move(impl_->mesh);
+}
+
+}  // namespace trestle

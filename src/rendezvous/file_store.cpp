@@ -1,0 +1,373 @@
+// A rendezvous in a directory that all ranks can reach (TRESTLE_STORE=file:PATH): one file per rank, each put there
+// whole by a link or rename.
+//
+// The directory is PATH/trestle-JOB if PATH is a directory, else PATH.trestle-JOB, mode 0700; JOB follows from PATH,
+// the launcher's job and the number of the communicator. Files: rank-R, secret (made by the first who comes, if
+// TRESTLE_SECRET is not set), error (the first failure: everybody's answer), lock. Rank 0 removes all when everybody is
+// connected.
+//
+// A job that was killed leaves its files. A rank's process holds a lock on its file until it is connected, which ends
+// with the process: so what it left is known from what is in use, whatever process has its number now. Whoever comes
+// to a directory in which no rank lives empties it first, alone there by the lock on `lock`. What a dead process left
+// where others live is replaced. Locks are believed within a host only: what a dead process of another host left is an
+// error that names the directory.
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/host.h"
+#include "base/unique_fd.h"
+#include "control_mesh/byte_text.h"
+#include "control_mesh/dissemination.h"
+#include "rendezvous/board.h"
+#include "rendezvous/meeting.h"
+#include "rendezvous/rank_info.h"
+#include "transport/auth/handshake.h"
+#include "trestle/trestle.h"
+
+namespace trestle {
+namespace {
+
+constexpr int64_t kLookNs = 20'000'000;
+constexpr int64_t kEnterNs = 2'000'000;
+constexpr int64_t kWithdrawNs = 1'000'000'000;
+constexpr size_t kMaxFile = 64 * 1024;
+constexpr const char* kLock = "lock";
+
+Error system_error(const std::string& what) {
+  return Error{Code::kSystemError, "TRESTLE_STORE: " + what + ": " + std::strerror(errno)};
+}
+
+// What a rank leaves: its request, and who wrote it.
+struct Card {
+  JoinRequest request;
+  std::string host;
+  int32_t pid = 0;
+  bool locked = false;  // by its process; not every file system can
+};
+
+std::string encode_card(const Card& card) {
+  ByteWriter out;
+  out.text(encode(card.request)).text(card.host).integer(card.pid).integer(static_cast<uint8_t>(card.locked));
+  return out.take();
+}
+
+Result<Card> decode_card(const std::string& bytes, const std::string& path) {
+  ByteReader in(bytes);
+  const std::string_view request = in.text(kMaxFile);
+  Card card;
+  card.host = in.text(kMaxFile);
+  card.pid = in.integer<int32_t>();
+  card.locked = in.integer<uint8_t>() != 0;
+  const Result<JoinRequest> decoded = decode_join_request(request);
+  if (!in.at_end() || !decoded.ok())
+    return Error{Code::kInvalidUsage, "TRESTLE_STORE: " + path + " was not written by a rank of this job"};
+  card.request = decoded.value();
+  return card;
+}
+
+bool no_locks_here() {
+  return errno == ENOSYS || errno == ENOLCK || errno == EOPNOTSUPP || errno == EINVAL;
+}
+
+class Store {
+ public:
+  Store(std::string directory, int32_t rank) : directory_(std::move(directory)), rank_(rank) {}
+
+  std::string path(const std::string& name) const { return directory_ + "/" + name; }
+
+  // Its directory exists, and nobody else is here as long as the result lives; empty where files cannot be locked.
+  Result<UniqueFd> enter(const WaitLimit& limit) const {
+    while (true) {
+      TRY(make_directory());
+      UniqueFd lock = UniqueFd::open([&] { return ::open(path(kLock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600); });
+      if (!lock && errno != ENOENT) return system_error(path(kLock));
+      if (lock && flock(lock.get(), LOCK_EX | LOCK_NB) == 0) {
+        struct stat info {};
+        if (fstat(lock.get(), &info) == 0 && info.st_nlink != 0) return lock;
+      } else if (lock && no_locks_here()) {
+        return UniqueFd();
+      }
+      TRY(pause_before(kEnterNs, limit));  // somebody is here, or the last one has just removed the directory
+    }
+  }
+
+  // Its process has ended, as far as that can be known.
+  bool is_leftover(const std::string& name, const Card& card) const {
+    if (card.host != host_identity()) return false;
+    if (!card.locked) return ::kill(card.pid, 0) != 0 && errno == ESRCH;
+    const UniqueFd file = UniqueFd::open([&] { return ::open(path(name).c_str(), O_RDONLY | O_CLOEXEC); });
+    return !file || flock(file.get(), LOCK_SH | LOCK_NB) == 0;
+  }
+
+  // Whether any rank's file is one of a living process.
+  bool anybody_lives() const {
+    for (const std::string& name : names()) {
+      if (!name.starts_with("rank-")) continue;
+      const Result<Card> card = decode_card(read(name), path(name));
+      if (!card.ok() || !is_leftover(name, card.value())) return true;
+    }
+    return false;
+  }
+
+  // What a job that was killed left. For who is alone here.
+  void empty() const {
+    for (const std::string& name : names()) {
+      if (name != kLock) unlink(path(name).c_str());
+    }
+  }
+
+  Status make_directory() const {
+    if (mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST) return system_error(directory_);
+    struct stat info {};
+    if (stat(directory_.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return system_error(directory_);
+    if (info.st_uid != geteuid())
+      return Error{Code::kInvalidUsage, "TRESTLE_STORE: " + directory_ + " belongs to another user"};
+    return {};
+  }
+
+  // "" when there is none.
+  std::string read(const std::string& name) const {
+    const UniqueFd file = UniqueFd::open([&] { return ::open(path(name).c_str(), O_RDONLY | O_CLOEXEC); });
+    std::string text;
+    std::array<char, 4096> buffer;
+    while (file && text.size() < kMaxFile) {
+      const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
+      if (got <= 0) break;
+      text.append(buffer.data(), static_cast<size_t>(got));
+    }
+    return text;
+  }
+
+  // Whole or not at all. False: there is one already (only when it must be new). `held`: else the file, locked by this
+  // process as long as that lives.
+  Result<bool> write(const std::string& name, const std::string& bytes, bool must_be_new,
+                     UniqueFd* held = nullptr) const {
+    const std::string temporary = path("." + name + "-" + std::to_string(rank_) + "-" + std::to_string(getpid()));
+    UniqueFd file =
+        UniqueFd::open([&] { return ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600); });
+    if (!file) return system_error(temporary);
+    const bool written = ::write(file.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+    if (held == nullptr) {
+      file.reset();
+    } else if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) {  // before anybody else can see it
+      *held = std::move(file);
+    }
+    if (!written) {
+      unlink(temporary.c_str());
+      return system_error(temporary);
+    }
+    if (!must_be_new) {
+      if (rename(temporary.c_str(), path(name).c_str()) != 0) return system_error(path(name));
+      return true;
+    }
+    const int linked = link(temporary.c_str(), path(name).c_str());
+    const int reason = errno;
+    unlink(temporary.c_str());
+    errno = reason;
+    if (linked != 0 && reason != EEXIST) return system_error(path(name));
+    return linked == 0;
+  }
+
+  // The first failure is everybody's.
+  Error fail(const Error& error) const {
+    JoinAnswer answer;
+    answer.error = error;
+    (void)write("error", encode(answer), true);
+    const Status first = failure();
+    return first.ok() ? error : first.error();
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    DIR* listing = opendir(directory_.c_str());
+    if (listing == nullptr) return all;
+    while (const dirent* entry = readdir(listing)) {
+      const std::string name = entry->d_name;
+      if (name != "." && name != "..") all.push_back(name);
+    }
+    closedir(listing);
+    return all;
+  }
+
+  Status failure() const {
+    const std::string bytes = read("error");
+    if (bytes.empty()) return {};
+    Result<JoinAnswer> answer = decode_join_answer(bytes);
+    if (!answer.ok() || answer.value().error.code == Code::kSuccess) return {};
+    return answer.value().error;
+  }
+
+ private:
+  const std::string directory_;
+  const int32_t rank_;
+};
+
+Result<std::string> store_directory(const BootstrapConfig& config, JobId& job) {
+  const std::string path = TRY(store_path(config.store));
+  const std::string name = "store " + path + " " + config.launcher.job;
+  job = job_id(name + " " + std::to_string(next_communicator(name, config.nranks, config.rank)));
+  struct stat info {};
+  const bool inside = stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  return path + (inside ? "/" : ".") + "trestle-" + to_hex(job).substr(0, 16);
+}
+
+Result<std::vector<std::byte>> store_secret(const Store& store, const std::string& variable) {
+  if (!variable.empty()) return derive_secret(std::as_bytes(std::span(variable)), "communicator");
+  std::string secret(32, '\0');
+  random_bytes(std::as_writable_bytes(std::span(secret)));
+  TRY(store.write("secret", secret, true));
+  const std::string first = store.read("secret");
+  if (first.size() != secret.size()) return Error{Code::kSystemError, "TRESTLE_STORE: the secret cannot be read"};
+  const auto bytes = std::as_bytes(std::span(first));
+  return std::vector<std::byte>(bytes.begin(), bytes.end());
+}
+
+// The file of this rank, held if its card says so.
+Result<UniqueFd> publish(const Store& store, const Card& card) {
+  const std::string name = "rank-" + std::to_string(card.request.rank);
+  UniqueFd held;
+  UniqueFd* const lock = card.locked ? &held : nullptr;
+  if (TRY(store.write(name, encode_card(card), true, lock))) return held;
+  const Card there = TRY(decode_card(store.read(name), store.path(name)));
+  if (store.is_leftover(name, there)) {
+    TRY(store.write(name, encode_card(card), false, lock));
+    return held;
+  }
+  return store.fail({Code::kInvalidArgument,
+                     "two processes joined as rank " + std::to_string(card.request.rank) + ": " + store.path(name) +
+                         " was written by pid " + std::to_string(there.pid) + " and is wanted by pid " +
+                         std::to_string(card.pid) + " (or a crashed job left it: then remove the directory)"});
+}
+
+// Leaves this rank's file, in a directory of this job; the file, held.
+Result<UniqueFd> arrive(const Store& store, Card mine, const WaitLimit& limit, const std::string& variable,
+                        std::vector<std::byte>& secret) {
+  const UniqueFd alone = TRY(store.enter(limit));
+  if (!store.anybody_lives()) store.empty();
+  secret = TRY(store_secret(store, variable));
+  mine.locked = static_cast<bool>(alone);
+  return publish(store, mine);
+}
+
+// Nothing when the rank has not come yet.
+Result<std::string> look_up(const Store& store, const Card& mine, int32_t rank) {
+  const std::string name = "rank-" + std::to_string(rank);
+  const std::string bytes = store.read(name);
+  if (bytes.empty()) return std::string();
+  const Card card = TRY(decode_card(bytes, store.path(name)));
+  if (store.is_leftover(name, card)) return std::string();
+  RendezvousBoard board;  // the same comparison as a root server's
+  board.arrive(mine.request, mine.request.address);
+  if (rank != mine.request.rank) board.arrive(card.request, card.request.address);
+  if (board.failed()) return store.fail(board.answer_for(mine.request.rank).error);
+  return card.request.address;
+}
+
+Error not_there(const Store& store, const BootstrapConfig& config, const Error& error) {
+  if (error.code != Code::kTimeout) return error;
+  std::vector<int32_t> missing;
+  for (int32_t r = 0; r < config.nranks; ++r) {
+    const std::string name = "rank-" + std::to_string(r);
+    const Result<Card> card = decode_card(store.read(name), store.path(name));
+    if (!card.ok() || store.is_leftover(name, card.value())) missing.push_back(r);
+  }
+  const std::string place = "the rendezvous " + config.store + " (TRESTLE_STORE)";
+  if (missing.empty()) return Error{error.code, place + ": " + error.message};
+  const size_t came = static_cast<size_t>(config.nranks) - missing.size();
+  return store.fail({Code::kTimeout, rank_list(missing) + " did not come to " + place + " in time, " +
+                                         std::to_string(came) + " of " + std::to_string(config.nranks) + " did"});
+}
+
+// What a rank that gives up leaves behind: nothing, and with the last one the directory goes.
+void withdraw(const Store& store, const std::string& directory, const BootstrapConfig& config) {
+  unlink(store.path("rank-" + std::to_string(config.rank)).c_str());
+  const Result<UniqueFd> alone = store.enter({monotonic_clock().now_ns() + kWithdrawNs, nullptr});
+  if (alone.ok() && !store.anybody_lives()) clean_store(directory);
+}
+
+Result<std::vector<std::string>> neighbours_of(const Store& store, const Card& mine, const BootstrapConfig& config,
+                                               const WaitLimit& limit) {
+  std::vector<std::string> addresses;
+  for (int k = 0; k < dissemination_steps(config.nranks); ++k) {
+    const auto neighbour = static_cast<int32_t>((config.rank + (int64_t{1} << k)) % config.nranks);
+    std::string address;
+    while ((address = TRY(look_up(store, mine, neighbour))).empty()) {
+      TRY(store.failure());
+      const Status waited = pause_before(kLookNs, limit);
+      if (!waited.ok()) return not_there(store, config, waited.error());
+    }
+    addresses.push_back(address);
+  }
+  return addresses;
+}
+
+}  // namespace
+
+Result<std::string> store_path(const std::string& store) {
+  constexpr std::string_view kPrefix = "file:";
+  if (!store.starts_with(kPrefix) || store.size() == kPrefix.size())
+    return Error{Code::kInvalidArgument, "TRESTLE_STORE=" + store + ": must be file:PATH"};
+  std::string path = store.substr(kPrefix.size());
+  if (path.starts_with("//")) path.erase(0, 2);
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& limit) {
+  Meeting meeting;
+  meeting.store = TRY(store_directory(config, meeting.job));
+  const Store store(meeting.store, config.rank);
+  ListenOptions options;
+  options.interface_filter = config.interfaces;
+  options.family = TRY(parse_family(config.family));
+  options.port_low = config.port_range.low;
+  options.port_high = config.port_range.high;
+  meeting.listener = TRY(listen_tcp(options));
+  Card mine;
+  mine.request.version = TRESTLE_VERSION_CODE;
+  mine.request.nranks = config.nranks;
+  mine.request.rank = config.rank;
+  mine.request.address = format_address(meeting.listener.address);
+  mine.request.name = own_rank_name(config.rank);
+  mine.request.process = process_token();
+  mine.host = host_identity();
+  mine.pid = getpid();
+  meeting.held = std::make_shared<UniqueFd>(TRY(arrive(store, mine, limit, config.secret, meeting.secret)));
+  Result<std::vector<std::string>> addresses = neighbours_of(store, mine, config, limit);
+  if (!addresses.ok()) {
+    withdraw(store, meeting.store, config);
+    return addresses.error();
+  }
+  meeting.addresses = std::move(addresses).value();
+  meeting.job = communicator_job(meeting.job, config.nranks);
+  meeting.failure = [store] { return store.failure(); };
+  meeting.report = [store, config, directory = meeting.store](const JoinReport& report) {
+    if (report.error.code == Code::kSuccess) return;
+    (void)store.fail(report.error);
+    withdraw(store, directory, config);
+  };
+  meeting.name_of = [store](int32_t rank) {
+    const std::string name = "rank-" + std::to_string(rank);
+    const Result<Card> card = decode_card(store.read(name), store.path(name));
+    return card.ok() ? card.value().request.name : std::string();
+  };
+  return meeting;
+}
+
+void clean_store(const std::string& directory) {
+  const Store store(directory, 0);
+  for (const std::string& name : store.names()) unlink(store.path(name).c_str());
+  rmdir(directory.c_str());
+}
+
+}  // namespace trestle

@@ -1,0 +1,253 @@
+// The rank's side of a rendezvous with a root server.
+#include <poll.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "base/clock.h"
+#include "control_mesh/byte_text.h"
+#include "control_mesh/dissemination.h"
+#include "rendezvous/giving_up.h"
+#include "rendezvous/line.h"
+#include "rendezvous/meeting.h"
+#include "rendezvous/message.h"
+#include "rendezvous/rank_info.h"
+#include "rendezvous/server.h"
+#include "transport/auth/authenticate.h"
+#include "trestle/trestle.h"
+
+namespace trestle {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+// One attempt at one address; the next one comes soon.
+constexpr int64_t kAttemptNs = 2'000 * kMs;
+// The root decides about missing ranks at the deadline; its sentence must still arrive.
+constexpr int64_t kAnswerGraceNs = 2'000 * kMs;
+constexpr int64_t kFirstLookNs = 1000 * kMs;
+// After so many rounds of a root that knows another secret, and no other root in sight, it will not become the right
+// one.
+constexpr int kMostSecretRefusals = 20;
+// Likewise for a port that was made for this communicator: its server is there before the id is.
+constexpr int kMostRefusals = 30;
+
+struct Attempt {
+  UniqueFd socket;
+  Error error{Code::kSuccess, {}};
+  bool refused = false;  // somebody answered and is not our root
+  bool refused_secret = false;
+  bool silent = false;  // the connection was taken and nobody answered
+};
+
+Status connect_once(UniqueFd& socket, const SocketAddress& address, const WaitLimit& limit) {
+  socket = TRY(start_connect(address));
+  while (!TRY(finish_connect(socket.get()))) TRY(wait_before(socket.get(), POLLOUT, limit));
+  return {};
+}
+
+Attempt attempt(const SocketAddress& address, const BootstrapConfig& config, const Root& root, int64_t patience_ns,
+                const WaitLimit& limit) {
+  const int64_t now = monotonic_clock().now_ns();
+  const WaitLimit connecting{std::min(limit.deadline_ns, now + kAttemptNs), limit.aborted};
+  Attempt result;
+  Status status = connect_once(result.socket, address, connecting);
+  if (status.ok()) {
+    Handshake handshake(Role::kInitiator, Purpose::kRendezvous, {root.secret, root.job, config.rank});
+    const int64_t give_up = monotonic_clock().now_ns() + std::min(patience_ns, config.handshake_timeout_ns);
+    status = authenticate(result.socket.get(), handshake, {std::min(limit.deadline_ns, give_up), limit.aborted});
+    result.refused_secret = !status.ok() && handshake.secret_differs();
+    result.refused = !status.ok() && status.error().code == Code::kRemoteError;
+    result.silent = !status.ok() && status.error().code == Code::kTimeout;
+  }
+  if (!status.ok()) {
+    result.socket.reset();
+    result.error = status.error();
+  }
+  return result;
+}
+
+// What a rank has seen of the root in a round over its addresses.
+struct Seen {
+  Error error{Code::kTimeout, "nothing was tried"};  // at the address that the user gave, or of whoever answered
+  bool silent = false;
+};
+
+Error not_reached(const Root& root, const Seen& seen, bool for_the_secret) {
+  std::string text = root.holder();
+  if (seen.silent) {
+    text += " is frozen or very slow, or another program listens there: " + root.place +
+            " takes connections and does not answer";
+  } else {
+    text += (root.own_port ? " is not there: " : " did not come to ") + root.place;
+    text += root.own_port ? " was not reached in time" : " in time";
+  }
+  text += " (" + seen.error.message;
+  const size_t others = root.candidates.size() - 1;
+  if (others > 0 && !seen.silent) text += "; so at " + std::to_string(others) + " more addresses or ports";
+  return Error{Code::kTimeout, text + (for_the_secret ? "; is TRESTLE_SECRET the same on all ranks?)" : ")")};
+}
+
+Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
+  Seen seen;
+  int secret_refusals = 0;
+  int64_t pause = 5 * kMs;
+  // Where several ports are possible, some may belong to a program that takes the connection and stays silent: a short
+  // look first.
+  int64_t patience = root.own_port || root.candidates.size() == 1 ? config.handshake_timeout_ns : kFirstLookNs;
+  for (int round = 0;; ++round, pause = std::min(pause * 2, 100 * kMs),
+           patience = std::min(patience * 2, config.handshake_timeout_ns)) {
+    bool refused_secret = false;
+    bool answered = false;
+    bool silent = false;
+    for (const SocketAddress& candidate : root.candidates) {
+      Attempt made = attempt(candidate, config, root, patience, limit);
+      if (made.socket) return std::move(made.socket);
+      if (made.error.code == Code::kAborted) return made.error;
+      if (root.own_port && (made.refused || (round >= kMostRefusals && !made.silent)))
+        return Error{made.error.code, std::string(root.holder()) + " ended, or all ranks have come to " + root.place +
+                                          " already: " + made.error.message};
+      const bool first = &candidate == &root.candidates.front();
+      if (first || (!answered && (made.refused_secret || made.silent)))
+        seen.error = {made.error.code, format_address(candidate) + ": " + made.error.message};
+      answered = answered || made.refused_secret || made.silent;
+      silent = silent || made.silent;
+      refused_secret = refused_secret || made.refused_secret;
+    }
+    if (refused_secret && ++secret_refusals >= kMostSecretRefusals)
+      return Error{Code::kRemoteError, "the rendezvous at " + root.name +
+                                           " knows another secret: TRESTLE_SECRET differs, or another job uses this "
+                                           "address (" +
+                                           seen.error.message + ")"};
+    const Status paused = pause_before(pause, limit);
+    if (!paused.ok()) {
+      if (paused.error().code == Code::kAborted) return paused.error();
+      seen.silent = silent;
+      return not_reached(root, seen, secret_refusals > 0);
+    }
+  }
+}
+
+Result<JoinAnswer> ask(int fd, const JoinRequest& request, const Root& root, const WaitLimit& limit) {
+  const std::string message = framed(encode(request));
+  WaitLimit answer_limit = limit;
+  if (limit.deadline_ns != kNever) answer_limit.deadline_ns += kAnswerGraceNs;
+  const auto explain = [&](const Error& error) {
+    const std::string who = root.holder();
+    if (error.code == Code::kAborted) {
+      const std::string report = framed(encode(JoinReport{giving_up(request.name)}));
+      (void)send_bytes(fd, std::as_bytes(std::span(report)));
+    }
+    if (error.code == Code::kRemoteError)
+      return Error{error.code, who + " ended or is lost: it held " + root.place +
+                                   ", where this rank waited for others (" + error.message + ")"};
+    if (error.code == Code::kTimeout)
+      return Error{error.code, who + " is frozen or very slow: it holds " + root.place +
+                                   ", where this rank waited for others, and does not answer any more"};
+    return Error{error.code, "waiting for the other ranks at " + root.place + ": " + error.message};
+  };
+  Status status = send_all_before(fd, std::as_bytes(std::span(message)), answer_limit);
+  if (!status.ok()) return explain(status.error());
+  std::string header(4, '\0');
+  status = receive_all_before(fd, std::as_writable_bytes(std::span(header)), answer_limit);
+  if (!status.ok()) return explain(status.error());
+  const auto length = ByteReader(header).integer<uint32_t>();
+  if (length > kMaxJoinBytes) return explain({Code::kRemoteError, "the answer is too long"});
+  std::string body(length, '\0');
+  if (length > 0) status = receive_all_before(fd, std::as_writable_bytes(std::span(body)), answer_limit);
+  if (!status.ok()) return explain(status.error());
+  return decode_join_answer(body);
+}
+
+}  // namespace
+
+Result<Listener> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip) {
+  if (!config.interfaces.empty()) {
+    ListenOptions options;
+    options.interface_filter = config.interfaces;
+    options.family = TRY(parse_family(config.family));
+    options.port_low = config.port_range.low;
+    options.port_high = config.port_range.high;
+    return listen_tcp(options);
+  }
+  SocketAddress address = ip;
+  const int low = config.port_range.low;
+  const int high = std::max<int>(config.port_range.high, low);
+  Error last;
+  for (int port = low; port <= high; ++port) {
+    address.set_port(static_cast<uint16_t>(port));
+    Result<Listener> listener = listen_tcp_at(address);
+    if (listener.ok()) return listener;
+    last = listener.error();
+  }
+  if (low == 0) return last;
+  return Error{Code::kSystemError, "no free port in TRESTLE_PORT_RANGE " + std::to_string(low) + "-" +
+                                       std::to_string(high) + " at " + format_address(ip) + " (" + last.message + ")"};
+}
+
+// What the rest of join() asks of the rendezvous, whose first answer has been read.
+void keep_line(Meeting& meeting, UniqueFd socket, const JoinAnswer& answer, const BootstrapConfig& config,
+               const Root& root) {
+  const std::string holder = answer.holder.empty() ? "a process that is no rank" : answer.holder;
+  const Error lost{Code::kRemoteError,
+                   holder + " ended while the communicator was being made; it held the rendezvous " + root.name};
+  const auto line = std::make_shared<RendezvousLine>(std::move(socket), lost);
+  meeting.failure = [line] { return line->look(); };
+  meeting.report = [line](const JoinReport& report) { line->report(report); };
+  std::map<int32_t, std::string> names;
+  const size_t steps = answer.addresses.size();
+  for (size_t k = 0; 2 * steps == answer.names.size() && k < steps; ++k) {
+    const int64_t distance = int64_t{1} << k;
+    names[static_cast<int32_t>((config.rank + distance) % config.nranks)] = answer.names[k];
+    names[static_cast<int32_t>((config.rank + config.nranks - distance) % config.nranks)] = answer.names[steps + k];
+  }
+  meeting.name_of = [names](int32_t rank) {
+    const auto found = names.find(rank);
+    return found == names.end() ? std::string() : found->second;
+  };
+}
+
+namespace {
+
+Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
+  UniqueFd socket = TRY(reach_root(config, root, limit));
+  Meeting meeting;
+  meeting.job = root.own_port ? root.job : communicator_job(root.job, config.nranks);
+  meeting.secret = root.secret;
+  // The address by which this rank reaches the root is one by which others reach this rank.
+  meeting.listener = TRY(listen_for_neighbours(config, local_address(socket.get())));
+  JoinRequest request;
+  request.version = TRESTLE_VERSION_CODE;
+  request.nranks = config.nranks;
+  request.rank = config.rank;
+  if (limit.deadline_ns != kNever)
+    request.time_left_ns = std::max<int64_t>(limit.deadline_ns - monotonic_clock().now_ns(), 1);
+  request.address = format_address(meeting.listener.address);
+  request.name = own_rank_name(config.rank);
+  request.process = process_token();
+  JoinAnswer answer = TRY(ask(socket.get(), request, root, limit));
+  if (answer.error.code != Code::kSuccess) return answer.error;
+  if (answer.addresses.size() != static_cast<size_t>(dissemination_steps(config.nranks)))
+    return Error{Code::kRemoteError, "the rendezvous " + root.name + " gave a wrong number of addresses"};
+  if (answer.time_left_ns > 0) meeting.deadline_ns = monotonic_clock().now_ns() + answer.time_left_ns;
+  keep_line(meeting, std::move(socket), answer, config, root);
+  meeting.addresses = std::move(answer.addresses);
+  return meeting;
+}
+
+}  // namespace
+
+Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
+  Result<Meeting> met = come_to_root(config, root, limit);
+  if (met.ok()) return met;
+  // Who was refused may be none of the communicator's.
+  const bool aborted = met.error().code == Code::kAborted;
+  const bool belongs = config.rank == 0 || root.own_port;
+  if (!belongs || (!aborted && met.error().code != Code::kTimeout)) return met;
+  const std::string who = own_rank_name(config.rank);
+  give_up_rendezvous(root.job, config.rank,
+                     aborted ? giving_up(who) : Error{Code::kTimeout, who + " gave up: " + met.error().message});
+  return met;
+}
+
+}  // namespace trestle

@@ -1,0 +1,260 @@
+// Where the root of a rendezvous is, and its start in rank 0's process.
+#include <poll.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <tuple>
+
+#include "base/clock.h"
+#include "base/fork.h"
+#include "base/log.h"
+#include "base/mutex.h"
+#include "rendezvous/meeting.h"
+#include "rendezvous/pmi/launcher_place.h"
+#include "rendezvous/pmi/pmix_client.h"
+#include "rendezvous/server.h"
+
+namespace trestle {
+namespace {
+
+// MASTER_PORT may belong to the launcher itself (torchrun's store listens there): rank 0 takes the first free one of
+// these, the others try all.
+constexpr uint16_t kMasterPorts = 8;
+constexpr uint16_t kDefaultMasterPort = 29500;  // torchrun's
+constexpr int64_t kSecond = 1'000'000'000;
+
+std::vector<std::byte> job_secret(const std::string& text) {
+  if (text.empty()) return {};
+  return derive_secret(std::as_bytes(std::span(text)), "communicator");
+}
+
+bool names_loopback(const std::string& host) {
+  if (host == "localhost") return true;
+  const Result<SocketAddress> address =
+      parse_address(host.find(':') == std::string::npos ? host + ":1" : "[" + host + "]:1");
+  return address.ok() && address.value().is_loopback();
+}
+
+std::string place_of_id(const std::string& address) {
+  return "the rendezvous of the unique id at " + address;
+}
+
+Result<Root> root_of_id(const BootstrapConfig& config) {
+  const UniqueId id = TRY(decode(config.id));
+  Root root;
+  const bool ipv6 = id.ip.find(':') != std::string::npos;
+  root.name = ipv6 ? "[" + id.ip + "]:" + std::to_string(id.port) : id.ip + ":" + std::to_string(id.port);
+  root.candidates.push_back(TRY(parse_address(root.name)));
+  root.job = id.job;
+  root.secret.assign(id.secret.begin(), id.secret.end());
+  root.own_port = true;
+  root.place = place_of_id(root.name);
+  return root;
+}
+
+// A name that resolves differently on the host itself (127.0.1.1 in /etc/hosts) must still be reachable for the others:
+// then all addresses.
+SocketAddress listening_address(const SocketAddress& resolved, bool loopback) {
+  if (loopback) return resolved;
+  SocketAddress address = resolved;
+  if (address.family() == AddressFamily::kIpv4)
+    reinterpret_cast<sockaddr_in*>(&address.storage)->sin_addr.s_addr = INADDR_ANY;
+  else
+    reinterpret_cast<sockaddr_in6*>(&address.storage)->sin6_addr = in6addr_any;
+  return address;
+}
+
+Status serve(const Root& root, const BootstrapConfig& config, bool loopback, const std::string& variable,
+             const WaitLimit& limit) {
+  RendezvousOptions options;
+  options.credentials = {root.secret, root.job, 0};
+  options.place = root.place;
+  options.deadline_ns = config.deadline_ns;
+  options.handshake_timeout_ns = config.handshake_timeout_ns;
+  // The server of the communicator before may be about to end.
+  const int64_t give_up = std::min(config.deadline_ns, monotonic_clock().now_ns() + 5 * kSecond);
+  while (true) {
+    Error last{Code::kInternalError, "no address"};
+    for (const SocketAddress& candidate : root.candidates) {
+      Result<Listener> listener = listen_tcp_at(listening_address(candidate, loopback));
+      if (listener.ok()) return start_rendezvous(std::move(listener).value(), options);
+      last = listener.error();
+    }
+    end_failed_rendezvous();
+    const bool over = monotonic_clock().now_ns() >= give_up;
+    const Status paused = over ? Status() : pause_before(20'000'000, limit);
+    if (!paused.ok() && paused.error().code != Code::kTimeout) return paused.error();
+    if (over || !paused.ok())
+      return Error{last.code, "rank 0 cannot listen for the rendezvous at " + root.name + ": " + last.message +
+                                  "; if another job has this port, wait for its end or choose another one (" +
+                                  variable + ", the same on all ranks)"};
+  }
+}
+
+struct NamedPlace {
+  HostPort at;
+  std::string variable;  // that said so, for messages
+  std::string port_variable;
+  uint16_t ports = 1;
+  std::string job;                // tells this place from that of another job at the same address
+  std::vector<std::byte> secret;  // that came with the place; empty: TRESTLE_SECRET's, or none
+  bool own_address = false;       // of rank 0's host and chosen there: it listens at no other one
+};
+
+// The launcher's processes have told each other.
+Result<NamedPlace> place_of_launcher(const BootstrapConfig& config, const WaitLimit& limit) {
+  const int64_t number = config.launcher.space.rank;
+  if (config.rank == 0 && number != 0)
+    return Error{Code::kInvalidUsage,
+                 "rank 0 of a communicator without a unique id must be the process that the launcher counts as 0, and "
+                 "this one is " +
+                     std::to_string(number) +
+                     ": use the launcher's ranks (trestleLauncherInfo), or set MASTER_ADDR and MASTER_PORT, the same "
+                     "on all ranks"};
+  const UniqueId id = TRY(launcher_place(config, limit));
+  NamedPlace place{
+      {id.ip, id.port}, "the launcher's exchange", "TRESTLE_PORT_RANGE", kMasterPorts, to_hex(id.job), {}, true};
+  const PortRange& range = config.port_range;
+  if (range.low != 0) place.ports = static_cast<uint16_t>(std::min<int>(kMasterPorts, range.high - id.port + 1));
+  place.secret.assign(id.secret.begin(), id.secret.end());
+  return place;
+}
+
+Error no_place(const BootstrapConfig& config, const Status& pmix) {
+  const std::string& source = config.launcher.source;
+  const std::string cause = source.empty() ? "this process was started alone (no launcher's variables are set)"
+                                           : "the variables of " + source + " do not name the host of rank 0" +
+                                                 (pmix.ok() ? std::string() : ", and " + pmix.error().message);
+  return {Code::kInvalidUsage,
+          "nothing says where the " + std::to_string(config.nranks) + " ranks of a communicator without a unique id " +
+              "meet: " + cause +
+              "; start the ranks with trestle run, torchrun, mpirun or srun, or set on all of them MASTER_ADDR and "
+              "MASTER_PORT, TRESTLE_COMM_ID=host:port or TRESTLE_STORE=file:PATH (docs/launching.md)"};
+}
+
+Result<NamedPlace> named_place(const BootstrapConfig& config, const WaitLimit& limit) {
+  TRY(check_place(config));
+  const Launcher& launcher = config.launcher;
+  if (!config.communicator_id.empty()) {
+    const HostPort at = parse_host_port(config.communicator_id).value();
+    return NamedPlace{at, "TRESTLE_COMM_ID", "TRESTLE_COMM_ID", 1, launcher.job, {}, false};
+  }
+  const bool named = !launcher.master_address.empty() && !launcher.address_concluded;
+  const bool over_pmix = launcher.space.kind == LauncherSpace::Kind::kPmix;
+  const Status pmix = !named && over_pmix ? pmix_probe() : Status();
+  if (!named && launcher.space.kind != LauncherSpace::Kind::kNone && pmix.ok()) return place_of_launcher(config, limit);
+  if (launcher.master_address.empty()) return no_place(config, pmix);
+  if (!pmix.ok())
+    LOG(kInfo, kBootstrap, "the ranks meet at %s and not through the launcher: %s", launcher.master_address.c_str(),
+        pmix.error().message.c_str());
+  const uint16_t port = launcher.master_port.value_or(kDefaultMasterPort);
+  return NamedPlace{
+      {launcher.master_address, port}, "MASTER_ADDR", "MASTER_PORT", kMasterPorts, launcher.job, {}, false};
+}
+
+// Completes the id with the listener's address.
+Result<UniqueId> serve_id(Listener listener, UniqueId id, const BootstrapConfig& config, int64_t timeout_ns) {
+  const std::string text = format_address(listener.address);
+  id.ip = text.substr(0, text.rfind(':'));
+  if (id.ip.starts_with('[')) id.ip = id.ip.substr(1, id.ip.size() - 2);
+  id.port = listener.address.port();
+  RendezvousOptions server;
+  server.credentials = {{id.secret.begin(), id.secret.end()}, id.job, 0};
+  server.place = place_of_id(text);
+  constexpr int64_t kDay = 86400 * kSecond;
+  server.deadline_ns = monotonic_clock().now_ns() + (timeout_ns > 0 ? timeout_ns : kDay);
+  server.handshake_timeout_ns = config.handshake_timeout_ns;
+  TRY(start_rendezvous(std::move(listener), server));
+  return id;
+}
+
+// How many communicators this process has made, by rendezvous, number of ranks and rank.
+struct Numbers {
+  Mutex mutex;
+  std::map<std::tuple<std::string, int32_t, int32_t>, uint64_t> made TRESTLE_GUARDED_BY(mutex);
+};
+
+}  // namespace
+
+uint64_t next_communicator(const std::string& rendezvous, int32_t nranks, int32_t rank) {
+  static constinit PerProcess<Numbers> process;
+  Numbers& numbers = process.get();
+  const MutexLock lock(numbers.mutex);
+  return numbers.made[{rendezvous, nranks, rank}]++;
+}
+
+JobId communicator_job(const JobId& meeting_place, int32_t nranks) {
+  return job_id(to_hex(meeting_place) + " of " + std::to_string(nranks));
+}
+
+Status pause_before(int64_t pause_ns, const WaitLimit& limit) {
+  const int64_t until = monotonic_clock().now_ns() + pause_ns;
+  while (true) {
+    const int64_t now = monotonic_clock().now_ns();
+    if (limit.aborted != nullptr && limit.aborted->load()) return Error{Code::kAborted, "the communicator was aborted"};
+    if (now >= limit.deadline_ns) return Error{Code::kTimeout, "the deadline passed"};
+    if (now >= until) return {};
+    const int64_t left_ms = (std::min(until, limit.deadline_ns) - now) / 1'000'000 + 1;
+    ::poll(nullptr, 0, static_cast<int>(std::min<int64_t>(left_ms, 20)));
+  }
+}
+
+Status check_place(const BootstrapConfig& config) {
+  if (!config.communicator_id.empty()) {
+    const Result<HostPort> at = parse_host_port(config.communicator_id);
+    if (!at.ok()) return Error{at.error().code, "TRESTLE_COMM_ID: " + at.error().message};
+  } else if (!config.store.empty()) {
+    TRY(store_path(config.store));
+  } else if (!config.launcher.problem.empty()) {
+    return Error{Code::kInvalidUsage, config.launcher.problem};
+  }
+  return {};
+}
+
+Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit) {
+  if (!is_zero(config.id)) return root_of_id(config);
+  const NamedPlace place = TRY(named_place(config, limit));
+  Root root;
+  const std::string host = place.at.host.find(':') == std::string::npos ? place.at.host : "[" + place.at.host + "]";
+  root.name = host + ":" + std::to_string(place.at.port);
+  const bool one = place.variable == place.port_variable;
+  root.place =
+      "the rendezvous at " + root.name + " (" + place.variable + (one ? ")" : ", " + place.port_variable + ")");
+  const AddressFamily family = TRY(parse_family(config.family));
+  Result<std::vector<SocketAddress>> resolved = resolve_addresses(root.name, family);
+  if (!resolved.ok()) return Error{resolved.error().code, place.variable + ": " + resolved.error().message};
+  for (uint16_t i = 0; i < place.ports && place.at.port + i <= 65535; ++i) {
+    for (SocketAddress address : resolved.value()) {
+      address.set_port(static_cast<uint16_t>(place.at.port + i));
+      root.candidates.push_back(address);
+    }
+  }
+  const uint64_t number = next_communicator(root.name + " " + place.job, config.nranks, config.rank);
+  root.job = job_id(root.name + " " + place.job + " " + std::to_string(number));
+  root.secret = config.secret.empty() ? place.secret : job_secret(config.secret);
+  const bool loopback = place.own_address || names_loopback(place.at.host);
+  if (root.secret.empty() && !loopback && config.rank == 0)
+    LOG(kWarn, kBootstrap,
+        "the rendezvous at %s is open: there is no secret, so anybody who reaches the port can join; set "
+        "TRESTLE_SECRET to the same value on all ranks",
+        root.name.c_str());
+  if (config.rank == 0) TRY(serve(root, config, loopback, place.port_variable, limit));
+  return root;
+}
+
+Result<UniqueIdBytes> make_unique_id(const BootstrapConfig& config, int64_t timeout_ns) {
+  TRY(handshake_probe());
+  ListenOptions options;
+  options.interface_filter = config.interfaces;
+  options.family = TRY(parse_family(config.family));
+  options.port_low = config.port_range.low;
+  options.port_high = config.port_range.high;
+  Listener listener = TRY(listen_tcp(options));
+  UniqueId id;
+  random_bytes(id.job);
+  random_bytes(id.secret);
+  return encode(TRY(serve_id(std::move(listener), id, config, timeout_ns)));
+}
+
+}  // namespace trestle

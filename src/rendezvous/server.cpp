@@ -1,0 +1,236 @@
+#include "rendezvous/server.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "rendezvous/server_impl.h"
+
+namespace trestle {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+// How long a failed rendezvous stays to tell those who come late, and one that succeeded waits for reports beyond the
+// ranks' own deadline: as long as the ranks were ready to wait for each other, within these.
+constexpr int64_t kLeastStayNs = 1'000 * kMs;
+constexpr int64_t kMostStayNs = 60'000 * kMs;
+// How long a failing process waits at most for those who are at its door.
+constexpr int64_t kFarewellNs = 900 * kMs;
+
+}  // namespace
+
+RendezvousServer::RendezvousServer(Listener listener, const RendezvousOptions& options)
+    : listener_(std::move(listener)),
+      options_(options),
+      wake_(UniqueFd::open([] { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); })) {}
+
+bool RendezvousServer::opened() const {
+  const MutexLock lock(wake_mutex_);
+  return static_cast<bool>(wake_);
+}
+
+int64_t RendezvousServer::stay_ns() const {
+  return std::clamp(patience_ns_, kLeastStayNs, kMostStayNs);
+}
+
+void RendezvousServer::stop() {
+  stopped_.store(true);
+  const MutexLock lock(wake_mutex_);
+  if (wake_) eventfd_write(wake_.get(), 1);
+}
+
+void RendezvousServer::give_up(int32_t rank, const Error& error) {
+  const MutexLock lock(wake_mutex_);
+  if (!wake_) return;
+  given_up_.emplace(rank, error);
+  eventfd_write(wake_.get(), 1);
+}
+
+// The wake descriptor stays readable when the thread is to end, and only then.
+void RendezvousServer::hear_of_giving_up() {
+  const MutexLock lock(wake_mutex_);
+  if (!given_up_) return;
+  eventfd_t count = 0;
+  if (!stopped_.load()) eventfd_read(wake_.get(), &count);
+  if (!board_.decided()) patience_ns_ = std::max(patience_ns_, kLeastStayNs);
+  board_.fail(given_up_->second);
+  no_longer_waits(given_up_->first);
+  given_up_.reset();
+}
+
+void RendezvousServer::run() {
+  while (!stopped_.load() && !finished(monotonic_clock().now_ns())) turn(timeout_ms(monotonic_clock().now_ns()));
+  say_farewell();
+  // A forked child may hold a copy of the descriptor: the port must not look alive because of it.
+  ::shutdown(listener_.fd.get(), SHUT_RDWR);
+  listener_.fd.reset();
+  guests_.clear();
+  const MutexLock lock(wake_mutex_);
+  wake_.reset();
+}
+
+void RendezvousServer::turn(int timeout_ms) {
+  std::vector<pollfd> fds = {{listener_.fd.get(), POLLIN, 0}};
+  // Once it is set the wake descriptor stays readable: the farewell does not look at it.
+  if (!stopped_.load()) {
+    const MutexLock lock(wake_mutex_);
+    fds.push_back({wake_.get(), POLLIN, 0});
+  }
+  const size_t first = fds.size();
+  std::vector<Guest*> order;
+  for (Guest& guest : guests_) {
+    fds.push_back({guest.socket.get(), events_of(guest), 0});
+    order.push_back(&guest);
+  }
+  if (::poll(fds.data(), fds.size(), timeout_ms) < 0) return;
+  const int64_t now = monotonic_clock().now_ns();
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (fds[i + first].revents != 0) serve(*order[i], fds[i + first].revents, now);
+  }
+  if (fds[0].revents != 0) accept_guests(now);
+  drop_late(now);
+  hear_of_giving_up();
+  decide(now);
+  guests_.remove_if([](const Guest& guest) { return guest.is(Stage::kGone); });
+}
+
+void RendezvousServer::decide(int64_t now) {
+  if (!board_.decided() && now >= std::min(options_.deadline_ns, ranks_deadline_ns_))
+    board_.time_over(options_.place, refusals());
+  bool failed = false;
+  do {  // a rank to which nothing can be sent is a failure too
+    failed = board_.failed();
+    if (failed && failed_at_ns_ == kNever) failed_at_ns_ = now;
+    failed_.store(failed);
+    if (board_.decided()) answer_all(now);
+  } while (failed != board_.failed());
+}
+
+short RendezvousServer::events_of(const Guest& guest) {
+  if (guest.is(Stage::kHandshake) && guest.handshake.wanted() == 0) return POLLOUT;
+  return guest.has_output() ? POLLIN | POLLOUT : POLLIN;
+}
+
+int RendezvousServer::timeout_ms(int64_t now) const {
+  int64_t due = std::min(options_.deadline_ns, ranks_deadline_ns_);
+  if (board_.decided()) due = failed_at_ns_ == kNever ? kNever : failed_at_ns_ + stay_ns();
+  for (const Guest& guest : guests_) {
+    const bool own_waits = guest.own && board_.failed() && !guest.last;
+    if (own_waits) due = std::min(due, failed_at_ns_ + kFarewellNs);
+    if (guest.is(Stage::kConnecting) && ranks_deadline_ns_ != kNever)
+      due = std::min(due, ranks_deadline_ns_ + stay_ns());
+    if (!guest.is(Stage::kWaiting) && !guest.is(Stage::kConnecting))
+      due = std::min(due, guest.since_ns + options_.handshake_timeout_ns);
+  }
+  if (due == kNever) return -1;
+  return static_cast<int>(std::clamp<int64_t>((due - now) / kMs + 1, 0, 60'000));
+}
+
+bool RendezvousServer::finished(int64_t now) const {
+  if (!board_.decided()) return false;
+  const bool all_gone =
+      std::none_of(guests_.begin(), guests_.end(), [](const Guest& guest) { return guest.rank >= 0; });
+  const bool all_told = board_.nranks() > 0 && answered_.size() >= static_cast<size_t>(board_.nranks());
+  if (all_told && all_gone) return true;
+  // Nobody came at all: there is nobody to tell. Otherwise a failure stays for those who come late.
+  if (board_.failed() && board_.nranks() == 0 && patience_ns_ == 0) return true;
+  return board_.failed() && now >= failed_at_ns_ + stay_ns() && all_gone;
+}
+
+void RendezvousServer::accept_guests(int64_t now) {
+  while (true) {
+    Result<UniqueFd> accepted = accept_connection(listener_.fd.get());
+    if (!accepted.ok()) {
+      // Out of descriptors: those that strangers hold are the ones that can be had back.
+      LOG(kWarn, kBootstrap, "the rendezvous cannot accept a connection: %s", accepted.error().message.c_str());
+      for (Guest& guest : guests_) {
+        if (guest.rank < 0) guest.stage = Stage::kGone;
+      }
+      return;
+    }
+    if (!accepted.value()) return;
+    const auto half_open = std::count_if(guests_.begin(), guests_.end(), [](const Guest& g) { return g.rank < 0; });
+    if (static_cast<size_t>(half_open) >= kMaxHalfOpen) {
+      const auto oldest = std::find_if(guests_.begin(), guests_.end(), [](const Guest& g) { return g.rank < 0; });
+      guests_.erase(oldest);
+    }
+    guests_.emplace_back(std::move(accepted).value(), options_.credentials, now);
+    Guest& guest = guests_.back();
+    guest.from = format_address(peer_address(guest.socket.get()));
+  }
+}
+
+// Somebody else's answer is not on its way yet.
+bool RendezvousServer::others_are_coming() const {
+  return std::any_of(guests_.begin(), guests_.end(), [](const Guest& guest) {
+    return !guest.own && (guest.is(Stage::kHandshake) || guest.is(Stage::kRequest) || guest.has_output());
+  });
+}
+
+// The ranks of this process last: it may end as soon as they have their answer. With a failure they wait, not long, for
+// everybody who is at the door: those would only learn that the rendezvous is gone.
+void RendezvousServer::answer_all(int64_t now) {
+  std::vector<Guest*> asking;
+  for (Guest& guest : guests_) {
+    if (guest.is(Stage::kWaiting) || (guest.is(Stage::kConnecting) && board_.failed())) asking.push_back(&guest);
+  }
+  std::stable_sort(asking.begin(), asking.end(), [](const Guest* a, const Guest* b) { return a->own < b->own; });
+  for (Guest* guest : asking) {
+    if (guest->own && board_.failed() && now < failed_at_ns_ + kFarewellNs && others_are_coming()) continue;
+    JoinAnswer answer = board_.answer_for(guest->rank);
+    if (ranks_deadline_ns_ != kNever) answer.time_left_ns = std::max<int64_t>(ranks_deadline_ns_ - now, 1);
+    say(*guest, answer, board_.failed(), now);
+  }
+}
+
+void RendezvousServer::drop_late(int64_t now) {
+  for (Guest& guest : guests_) {
+    if (guest.is(Stage::kWaiting) || guest.is(Stage::kGone)) continue;
+    if (guest.is(Stage::kConnecting)) {
+      if (ranks_deadline_ns_ != kNever && now >= ranks_deadline_ns_ + stay_ns()) guest.stage = Stage::kGone;
+      continue;
+    }
+    if (now - guest.since_ns < options_.handshake_timeout_ns) continue;
+    if (guest.rank < 0)
+      refuse(guest, "it did not prove itself in time");
+    else
+      guest.stage = Stage::kGone;
+  }
+}
+
+// The process ends. Who waits hears why, who is still connecting that it must do without the rendezvous.
+void RendezvousServer::say_farewell() {
+  int64_t now = monotonic_clock().now_ns();
+  const int64_t until = now + kFarewellNs;
+  for (Guest& guest : guests_) {
+    if (guest.is(Stage::kConnecting) && !board_.failed()) say(guest, JoinAnswer{}, true, now);
+  }
+  if (!board_.decided()) {
+    accept_guests(now);
+    if (!guests_.empty()) board_.closes();
+  }
+  turn(0);
+  while (board_.failed() && others_are_coming() && (now = monotonic_clock().now_ns()) < until)
+    turn(static_cast<int>((until - now) / kMs + 1));
+}
+
+// What strangers have to do with ranks that did not come, as the end of a sentence.
+std::string RendezvousServer::refusals() const {
+  const auto counted = [](size_t count) {
+    return "; " + std::to_string(count) + (count == 1 ? " connection was" : " connections were") + " refused because ";
+  };
+  std::string text;
+  if (secret_refusals_ > 0) {
+    text = counted(secret_refusals_) + (secret_refusals_ == 1 ? "it" : "they") + " did not know the secret, from ";
+    for (size_t i = 0; i < secret_refused_.size(); ++i) text += (i == 0 ? "" : ", ") + secret_refused_[i];
+    text += " (is TRESTLE_SECRET the same on all ranks?)";
+  }
+  if (refused_ > secret_refusals_)
+    text += counted(refused_ - secret_refusals_) + "of something else, the last: " + last_refusal_;
+  return text;
+}
+
+}  // namespace trestle

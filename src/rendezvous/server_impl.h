@@ -1,0 +1,103 @@
+// RendezvousServer: the loop behind start_rendezvous(). Private to rendezvous_server.cpp, rendezvous_guest.cpp and
+// rendezvous_registry.cpp.
+//
+// Owned by the registry; run() on a thread of its own, its public functions from any other, all else private to that
+// thread.
+#pragma once
+
+#include <atomic>
+#include <list>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/mutex.h"
+#include "rendezvous/board.h"
+#include "rendezvous/server.h"
+
+namespace trestle {
+
+class RendezvousServer {
+ public:
+  RendezvousServer(Listener listener, const RendezvousOptions& options);
+  bool opened() const;  // without a wake descriptor stop() would not be heard
+
+  void run();
+  void stop();
+  // A rank of this process has failed before it came here: nobody can wait for it any more.
+  void give_up(int32_t rank, const Error& error);
+  const JobId& job() const { return options_.credentials.job; }
+  bool failed() const { return failed_.load(); }  // it stays for those who come late only
+
+ private:
+  // kHandshake -> kRequest -> kWaiting (for the other ranks) -> kConnecting (with its neighbours) -> kLeaving -> kGone
+  enum class Stage : uint8_t { kHandshake, kRequest, kWaiting, kConnecting, kLeaving, kGone };
+  struct Guest {
+    Guest(UniqueFd fd, const Credentials& credentials, int64_t now)
+        : socket(std::move(fd)), handshake(Role::kAcceptor, Purpose::kRendezvous, credentials), since_ns(now) {}
+    UniqueFd socket;
+    Handshake handshake;
+    Stage stage = Stage::kHandshake;
+    int64_t since_ns;  // of the stage
+    std::string from;
+    std::string in;  // of the request, then of the report
+    std::string out;
+    size_t out_at = 0;
+    int32_t rank = -1;
+    bool own = false;   // a rank of the process that holds the rendezvous
+    bool last = false;  // nothing follows what is in `out`
+    bool has_output() const { return out_at < out.size(); }
+    bool is(Stage at) const { return stage == at; }
+  };
+
+  // rendezvous_server.cpp
+  void turn(int timeout_ms);
+  void accept_guests(int64_t now);
+  void decide(int64_t now);
+  void answer_all(int64_t now);
+  bool others_are_coming() const;
+  void drop_late(int64_t now);
+  void say_farewell();
+  void hear_of_giving_up();
+  int timeout_ms(int64_t now) const;
+  int64_t stay_ns() const;
+  bool finished(int64_t now) const;
+  std::string refusals() const;
+  static short events_of(const Guest& guest);
+
+  // rendezvous_guest.cpp
+  void serve(Guest& guest, short events, int64_t now);
+  void shake(Guest& guest, int64_t now);
+  void read_request(Guest& guest, int64_t now);
+  Result<bool> read_message(Guest& guest);
+  void watch_waiting(Guest& guest);
+  void read_report(Guest& guest, int64_t now);
+  void say(Guest& guest, const JoinAnswer& answer, bool last, int64_t now);
+  void write(Guest& guest);
+  void refuse(Guest& guest, const std::string& reason);
+  void gone(Guest& guest);
+  void no_longer_waits(int32_t rank);
+
+  Listener listener_;
+  const RendezvousOptions options_;
+  mutable Mutex wake_mutex_;
+  UniqueFd wake_ TRESTLE_GUARDED_BY(wake_mutex_);  // until run() ends
+  std::optional<std::pair<int32_t, Error>> given_up_ TRESTLE_GUARDED_BY(wake_mutex_);
+  std::atomic<bool> stopped_{false};
+  std::atomic<bool> failed_{false};
+  std::list<Guest> guests_;
+  RendezvousBoard board_;
+  OncePerKey refused_once_;
+  size_t refused_ = 0;
+  std::string last_refusal_;
+  size_t secret_refusals_ = 0;
+  std::vector<std::string> secret_refused_;  // hosts and claimed ranks, each once
+  int64_t ranks_deadline_ns_ = kNever;       // the earliest moment at which a waiting rank gives up
+  int64_t patience_ns_ = 0;                  // the longest time that a rank had when it came
+  int64_t failed_at_ns_ = kNever;
+  std::vector<int32_t> answered_;  // or gone: nobody waits for these any more
+};
+
+}  // namespace trestle

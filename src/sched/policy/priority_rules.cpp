@@ -1,0 +1,37 @@
+#include "sched/policy/priority_rules.h"
+
+#include <string>
+
+namespace trestle {
+namespace {
+
+constexpr NamedRule kRules[] = {
+    {"fifo", "first in, first out", first_in_first_out},
+    {"scf", "smallest chunk first: by the size before the phase", smallest_chunk_first},
+};
+
+}  // namespace
+
+std::span<const NamedRule> priority_rules() {
+  return kRules;
+}
+
+Result<PriorityRule> find_priority_rule(std::string_view name) {
+  std::string known;
+  for (const NamedRule& row : kRules) {
+    if (row.name == name) return row.rule;
+    known.append(" ").append(row.name);
+  }
+  return Error{Code::kInvalidArgument,
+               "TRESTLE_INTRA: '" + std::string(name) + "' is not a rule of priority; it must be one of" + known};
+}
+
+PriorityKey first_in_first_out(const SimulatedPhase&, const SimulatedPhase*) {
+  return {0, 0};
+}
+
+PriorityKey smallest_chunk_first(const SimulatedPhase& phase, const SimulatedPhase*) {
+  return {phase.size_before, phase.kind == PhaseKind::kAllGather ? uint64_t{1} : uint64_t{0}};
+}
+
+}  // namespace trestle

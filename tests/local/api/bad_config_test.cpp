@@ -1,0 +1,296 @@
+// Surroundings that are wrong: interfaces, ports, variables, topology files, ranks that disagree. Each is refused with
+// a sentence that names the fact, on every rank that it concerns, and nothing hangs.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "conformance/api_call.h"
+#include "local/api/sockets.h"
+#include "support/ranks.h"
+
+namespace api {
+namespace {
+
+using ranks::refused;
+using ranks::succeeded;
+
+// A folder for files of one test.
+class Folder {
+ public:
+  Folder() { EXPECT_NE(mkdtemp(path_), nullptr); }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string write(const std::string& name, const std::string& text) const {
+    const std::string path = std::string(path_) + "/" + name;
+    std::ofstream(path) << text;
+    return path;
+  }
+
+ private:
+  char path_[32] = "/tmp/trestle-test-XXXXXX";
+};
+
+// Every rank of a job is refused with the code and the facts; it may try the same again with the variables in order.
+void expect_refused(int n, const ranks::Settings& settings, const std::function<ranks::Env(int)>& env,
+                    trestleResult_t code, const std::vector<std::string>& facts) {
+  ranks::Job job;
+  job.ranks = n;
+  job.env = env;
+  job.watchdog_s = 40;
+  job.body = [&](ranks::Process& process) {
+    trestleComm_t comm = nullptr;
+    EXPECT_TRUE(refused(ranks::join(process, settings, &comm), code, facts)) << "rank " << process.rank;
+    EXPECT_EQ(comm, nullptr);
+  };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
+TEST(ApiBadConfig, InterfaceThatIsNotThere) {
+  ranks::isolated(
+      [] {
+        trestleUniqueId id;
+        EXPECT_TRUE(
+            refused(trestleGetUniqueId(&id), trestleInvalidArgument, {"TRESTLE_SOCKET_IFNAME", "=nosuch7", "lo"}));
+      },
+      {{"TRESTLE_SOCKET_IFNAME", "=nosuch7"}});
+}
+
+TEST(ApiBadConfig, InterfaceOfATopologyFileThatIsNotThere) {
+  const Folder folder;
+  const std::string path =
+      folder.write("t.json", R"({"dimensions":[{"size":2,"transport":"tcp","interface":"nosuch7"}]})");
+  ranks::isolated([&] {
+    const ranks::Settings settings{.ranks = 2, .topo_file = path};
+    const trestleConfig_t config = config_of(settings);
+    trestleComm_t comms[2] = {};
+    EXPECT_TRUE(refused(trestleCommInitAllConfig(comms, 2, &config), trestleInvalidArgument,
+                        {"the topology", "=nosuch7", "lo"}));
+    EXPECT_EQ(comms[0], nullptr);
+  });
+}
+
+TEST(ApiBadConfig, FullPortRange) {
+  const uint16_t first = free_port(2);
+  const std::string range = std::to_string(first) + "-" + std::to_string(first + 1);
+  const ranks::Env env{
+      {"TRESTLE_PORT_RANGE", range}, {"TRESTLE_SOCKET_IFNAME", "=lo"}, {"TRESTLE_SOCKET_FAMILY", "AF_INET"}};
+  {
+    const Listener one(first);
+    const Listener two(static_cast<uint16_t>(first + 1));
+    ASSERT_TRUE(one.ok() && two.ok());
+    ranks::isolated(
+        [&] {
+          trestleUniqueId id;
+          EXPECT_TRUE(refused(trestleGetUniqueId(&id), trestleSystemError,
+                              {std::to_string(first), std::to_string(first + 1), "in use"}));
+        },
+        env);
+  }
+  ranks::isolated(
+      [&] {
+        trestleUniqueId id;
+        EXPECT_TRUE(succeeded(trestleGetUniqueId(&id))) << "the ports are free again";
+      },
+      env);
+}
+
+// A range with room for all works, and a tcp job listens inside it.
+TEST(ApiBadConfig, PortRangeWithRoom) {
+  const uint16_t first = free_port(12);
+  const std::string range = std::to_string(first) + "-" + std::to_string(first + 11);
+  ranks::on_processes(
+      {.ranks = 3, .transport = "tcp"},
+      [](ranks::Process& process, trestleComm_t comm) {
+        run_and_verify({.count = 10'000}, process.rank, process.ranks, comm);
+      },
+      [&](int) {
+        return ranks::Env{{"TRESTLE_PORT_RANGE", range}, {"TRESTLE_SOCKET_IFNAME", "=lo"}};
+      });
+}
+
+TEST(ApiBadConfig, ValuesThatCannotBeRead) {
+  const struct {
+    const char* name;
+    const char* value;
+  } wrong[] = {{"TRESTLE_CHUNKS", "many"},       {"TRESTLE_TIMEOUT", "soon"},     {"TRESTLE_PORT_RANGE", "9-1"},
+               {"TRESTLE_DIMS", "4by2"},         {"TRESTLE_TRANSPORT", "pigeon"}, {"TRESTLE_SEGMENT", "2000G"},
+               {"TRESTLE_SOCKET_FAMILY", "ipx"}, {"TRESTLE_EXPRESS_BYTES", "9K"}};
+  for (const auto& [name, value] : wrong) {
+    ranks::isolated(
+        [&, name = name, value = value] {
+          trestleComm_t comms[2] = {};
+          EXPECT_TRUE(refused(trestleCommInitAll(comms, 2, nullptr), trestleInvalidArgument, {name, value}));
+        },
+        {{name, value}});
+  }
+}
+
+// An unknown name is warned about with the nearest one, and nothing fails.
+TEST(ApiBadConfig, UnknownVariablesAreWarnedAbout) {
+  ranks::Job job;
+  job.env = [](int) { return ranks::Env{{"TRESTLE_CHUNCKS", "4"}}; };
+  job.body = [](ranks::Process&) {
+    trestleComm_t comm = nullptr;
+    ASSERT_TRUE(succeeded(trestleCommInitAll(&comm, 1, nullptr)));
+    EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+  };
+  const auto outcomes = ranks::run(job);
+  ranks::expect_ended_well(outcomes);
+  EXPECT_TRUE(ranks::contains(outcomes[0].output, "TRESTLE_CHUNCKS")) << outcomes[0].output;
+  EXPECT_TRUE(ranks::contains(outcomes[0].output, "TRESTLE_CHUNKS")) << outcomes[0].output;
+}
+
+TEST(ApiBadConfig, MalformedTopologyFiles) {
+  const struct {
+    const char* text;
+    std::vector<std::string> facts;
+  } files[] = {
+      {"", {".json:1:"}},
+      {"{\"dimensions\":[\n{\"size\":2,", {".json:2:"}},
+      {"{\n\"dimensions\": [\n{\"size\": \"two\"}]}", {".json:3:", "size"}},
+      {"{\n\"dimensions\": [\n{\"size\": -2}]}", {".json:3:", "size"}},
+      {"{\n\"dimensions\": [\n{\"size\": 2,\n\"kind\": \"torus\"}]}", {".json:4:", "kind", "ring", "switch"}},
+      {"{\"dimensions\":[{\"size\":2,\n\n\"bandwith_gbps\":3}]}", {".json:3:", "bandwith_gbps", "bandwidth_gbps"}},
+      {"{\"dimensions\":[{\"size\":2,\n\"transport\":\"pigeon\"}]}", {".json:2:", "transport", "tcp"}},
+      {"{\"dimensions\":[{\"size\":2,\n\"latency_ns\":1e99}]}", {".json:2:", "latency_ns"}},
+      {"[]", {".json:1:"}},
+      {"{}", {"dimensions"}},
+      {"{\"dimensions\":[{\"kind\":\"ring\"}]}", {".json:1:", "size"}},
+      {"{\"dimensions\":[{\"size\":3}]}", {"3", "2"}},
+  };
+  const Folder folder;
+  for (const auto& [text, facts] : files) {
+    std::vector<std::string> all = facts;
+    const std::string path = folder.write("broken.json", text);
+    all.push_back("broken.json");
+    ranks::isolated([&, text = text] {
+      const ranks::Settings settings{.ranks = 2, .topo_file = path};
+      const trestleConfig_t config = config_of(settings);
+      trestleComm_t comms[2] = {};
+      EXPECT_TRUE(refused(trestleCommInitAllConfig(comms, 2, &config), trestleInvalidArgument, all)) << text;
+      EXPECT_EQ(comms[0], nullptr);
+    });
+  }
+}
+
+TEST(ApiBadConfig, TopologyFileThatDiffersBetweenRanks) {
+  const Folder folder;
+  const std::string a = folder.write("a.json", R"({"dimensions":[{"size":3,"kind":"ring","latency_ns":700}]})");
+  const std::string b = folder.write("b.json", R"({"dimensions":[{"size":3,"kind":"ring","latency_ns":900}]})");
+  const auto env = [&](int rank) { return ranks::Env{{"TRESTLE_TOPO_FILE", rank == 1 ? b : a}}; };
+  expect_refused(3, {.ranks = 3, .timeout_ms = 20'000}, env, trestleInvalidUsage, {"rank 1", "700", "900"});
+}
+
+// The same contents in two files are no difference, nor is another layout of the same text.
+TEST(ApiBadConfig, TopologyFilesThatMeanTheSame) {
+  const Folder folder;
+  const std::string a = folder.write("a.json", R"({"dimensions":[{"size":2,"kind":"ring"}]})");
+  const std::string b = folder.write("b.json", "{\"dimensions\": [\n  {\"kind\": \"ring\", \"size\": 2}\n]}\n");
+  ranks::on_processes(
+      {.ranks = 2},
+      [](ranks::Process& process, trestleComm_t comm) { run_and_verify({.count = 99}, process.rank, 2, comm); },
+      [&](int rank) {
+        return ranks::Env{{"TRESTLE_TOPO_FILE", rank == 1 ? b : a}};
+      });
+}
+
+TEST(ApiBadConfig, ConfigurationThatDiffersBetweenRanks) {
+  const struct {
+    const char* name;
+    const char* of_one;
+    const char* of_others;
+  } differences[] = {{"TRESTLE_ALGO", "ring", "hd"}, {"TRESTLE_CHUNKS", "3", "4"}, {"TRESTLE_DIMS", "3", "3x1"}};
+  for (const auto& d : differences) {
+    const auto env = [&](int rank) { return ranks::Env{{d.name, rank == 1 ? d.of_one : d.of_others}}; };
+    expect_refused(3, {.ranks = 3, .timeout_ms = 20'000}, env, trestleInvalidUsage,
+                   {"rank 1", d.name, d.of_one, d.of_others});
+  }
+  const auto one_unset = [](int rank) { return rank == 2 ? ranks::Env{{"TRESTLE_EAGER", "4K"}} : ranks::Env{}; };
+  expect_refused(3, {.ranks = 3, .timeout_ms = 20'000}, one_unset, trestleInvalidUsage, {"rank 2", "TRESTLE_EAGER"});
+}
+
+// Two processes that claim the same rank, and ranks that disagree about how many there are.
+TEST(ApiBadConfig, RanksThatDisagree) {
+  for (const bool twice : {true, false}) {
+    ranks::Job job;
+    job.ranks = 3;
+    job.watchdog_s = 40;
+    job.body = [&](ranks::Process& process) {
+      if (process.rank == 0) {
+        ASSERT_TRUE(succeeded(trestleGetUniqueId(&process.board.id)));
+        process.board.id_written.store(1);
+      }
+      ranks::wait_until([&] { return process.board.id_written.load() != 0; });
+      const ranks::Settings settings{.ranks = 3, .timeout_ms = 10'000};
+      const trestleConfig_t config = config_of(settings);
+      trestleComm_t comm = nullptr;
+      const int rank = twice && process.rank == 2 ? 1 : process.rank;
+      const int n = !twice && process.rank == 2 ? 4 : 3;
+      const trestleResult_t result = trestleCommInitRankConfig(&comm, n, process.board.id, rank, &config);
+      const std::vector<std::string> facts =
+          twice ? std::vector<std::string>{"rank 1"} : std::vector<std::string>{"3", "4"};
+      EXPECT_NE(result, trestleSuccess);
+      EXPECT_NE(result, trestleTimeout) << trestleGetLastError(nullptr);
+      EXPECT_TRUE(refused(result, result, facts)) << "process " << process.rank;
+      ranks::meet(process.board, 3);  // the id's process stays until all have their answer
+    };
+    ranks::expect_ended_well(ranks::run(job));
+  }
+}
+
+// Shared memory does not reach another host.
+size_t open_descriptors() {
+  return static_cast<size_t>(
+      std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator()));
+}
+
+// Whichever descriptor is the one too many: a code and a sentence, and nothing is kept.
+TEST(ApiBadConfig, TooFewDescriptors) {
+  for (const char* transport : {"loopback", "shm", "tcp"}) {
+    SCOPED_TRACE(transport);
+    ranks::isolated([&] {
+      const ranks::Settings settings{.ranks = 2, .transport = transport, .timeout_ms = 20'000};
+      const trestleConfig_t config = config_of(settings);
+      trestleComm_t comms[2] = {};
+      const auto make = [&] { return trestleCommInitAllConfig(comms, 2, &config); };
+      const auto end = [&] {
+        for (trestleComm_t comm : comms) EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+      };
+      ASSERT_TRUE(succeeded(make()));  // the process keeps some for good
+      end();
+      const size_t before = open_descriptors();
+      rlimit limit{};
+      ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+      const rlim_t all = limit.rlim_cur;
+      const auto allow = [&](rlim_t descriptors) {
+        limit.rlim_cur = descriptors;
+        ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+      };
+      trestleResult_t result = trestleSystemError;
+      for (rlim_t few = 3; few < 100; ++few) {
+        SCOPED_TRACE(few);
+        allow(few);
+        result = make();
+        allow(all);
+        if (result == trestleSuccess) break;
+        EXPECT_TRUE(refused(result, trestleSystemError, {}));
+        ranks::wait_until([&] { return open_descriptors() <= before; });  // the helper thread may be about to let go
+      }
+      ASSERT_EQ(result, trestleSuccess);
+      end();
+    });
+  }
+}
+
+TEST(ApiBadConfig, SharedMemoryBetweenHosts) {
+  const auto env = [](int rank) { return ranks::Env{{"TRESTLE_HOSTID", rank == 0 ? "left" : "right"}}; };
+  expect_refused(2, {.ranks = 2, .transport = "shm", .timeout_ms = 20'000}, env, trestleInvalidArgument,
+                 {"shm", "rank 0", "rank 1"});
+}
+
+}  // namespace
+}  // namespace api

@@ -1,0 +1,136 @@
+// A rank does not come to the rendezvous, or stands still or dies there: the others name it and the place, in the terms
+// in which the place was given.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "local/api/ending.h"
+#include "local/api/sockets.h"
+#include "support/ranks.h"
+
+namespace api {
+namespace {
+
+constexpr int kRanks = 4;
+
+// How the ranks are told where they meet.
+struct Way {
+  ranks::Env env;
+  std::string place;  // as the sentences call it
+};
+
+Way by_launcher(uint16_t port) {
+  const std::string text = std::to_string(port);
+  return {{{"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", text}},
+          "the rendezvous at 127.0.0.1:" + text + " (MASTER_ADDR, MASTER_PORT)"};
+}
+
+Way by_address(uint16_t port) {
+  const std::string text = "127.0.0.1:" + std::to_string(port);
+  return {{{"TRESTLE_COMM_ID", text}}, "the rendezvous at " + text + " (TRESTLE_COMM_ID)"};
+}
+
+Way by_store(const std::string& path) {
+  return {{{"TRESTLE_STORE", "file:" + path}}, "the rendezvous file:" + path + " (TRESTLE_STORE)"};
+}
+
+class Directory {
+ public:
+  Directory() : path_(::mkdtemp(name_)) {}
+  ~Directory() { std::filesystem::remove_all(path_); }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  char name_[32] = "/tmp/trestle-blame-XXXXXX";
+  const std::string path_;
+};
+
+// Every survivor's sentence. `end`: the victim's, before anything of the library.
+std::vector<std::string> sentences(const Way& way, int victim, const std::function<void()>& end) {
+  ranks::Job job;
+  job.ranks = kRanks;
+  job.watchdog_s = 60;
+  job.stopped = {victim};
+  job.env = [&](int rank) {
+    ranks::Env env = way.env;
+    env.insert({{"RANK", std::to_string(rank)}, {"WORLD_SIZE", std::to_string(kRanks)}, {"LOCAL_RANK", "0"}});
+    return env;
+  };
+  job.body = [&](ranks::Process& process) {
+    if (process.rank == victim) end();
+    trestleComm_t comm = nullptr;
+    const trestleConfig_t config = ranks::config_of({.ranks = kRanks, .timeout_ms = 1500});
+    const trestleResult_t result = trestleCommInitRankConfig(&comm, kRanks, trestleUniqueId{}, process.rank, &config);
+    EXPECT_NE(result, trestleSuccess);
+    process.result = trestleGetLastError(nullptr);
+    ranks::meet(process.board, kRanks - 1);
+  };
+  const auto outcomes = ranks::run(job);
+  ranks::expect_ended_well(outcomes, {victim});
+  std::vector<std::string> all;
+  for (int r = 0; r < kRanks; ++r) {
+    if (r != victim) all.push_back(outcomes[static_cast<size_t>(r)].result);
+    if (r != victim) std::cout << "rank " << r << ": " << all.back() << "\n";
+  }
+  return all;
+}
+
+void expect_missed(const Way& way, int victim) {
+  SCOPED_TRACE(way.place);
+  for (const std::string& sentence : sentences(way, victim, [] { ending::end_now(SIGSTOP); })) {
+    EXPECT_TRUE(sentence.starts_with("rank " + std::to_string(victim) + " did not come to " + way.place + " in time"))
+        << sentence;
+  }
+}
+
+TEST(ApiBlameJoin, ARankThatDoesNotComeIsNamedWithThePlace) {
+  for (const int victim : {0, 2}) {
+    expect_missed(by_launcher(free_port(8)), victim);
+    expect_missed(by_address(free_port()), victim);
+    const Directory directory;
+    expect_missed(by_store(directory.path()), victim);
+  }
+}
+
+// It has opened the rendezvous, so others come to its door.
+TEST(ApiBlameJoin, Rank0ThatStandsStillOrDiesAtTheRendezvousIsNamed) {
+  for (const int signal : {SIGSTOP, SIGKILL}) {
+    for (const int message : {1, 2, 4, 6, 9}) {
+      SCOPED_TRACE(testing::Message() << "signal " << signal << ", message " << message);
+      for (const Way& way : {by_launcher(free_port(8)), by_address(free_port())}) {
+        for (const std::string& sentence : sentences(way, 0, [&] { ending::end_at_message(message, signal); }))
+          EXPECT_TRUE(sentence.starts_with("rank 0 ")) << sentence;
+      }
+    }
+  }
+}
+
+// Nobody knows whose process it was.
+TEST(ApiBlameJoin, TheProcessThatMadeTheIdIsNamedWhenItIsGone) {
+  ranks::Job job;
+  job.ranks = 2;
+  job.watchdog_s = 60;
+  job.body = [](ranks::Process& process) {
+    if (process.rank == 0) {
+      EXPECT_TRUE(ranks::succeeded(trestleGetUniqueId(&process.board.id)));
+      process.board.id_written = 1;
+      return;
+    }
+    ranks::wait_until([&] { return process.board.id_written.load() != 0; });
+    trestleComm_t comm = nullptr;
+    const trestleConfig_t config = ranks::config_of({.ranks = 2, .timeout_ms = 1500});
+    EXPECT_NE(trestleCommInitRankConfig(&comm, 2, process.board.id, 1, &config), trestleSuccess);
+    const std::string sentence = trestleGetLastError(nullptr);
+    EXPECT_TRUE(sentence.starts_with("the process that made the unique id (as a rule that of rank 0) ")) << sentence;
+    EXPECT_TRUE(ranks::contains(sentence, "the rendezvous of the unique id at ")) << sentence;
+  };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
+}  // namespace
+}  // namespace api

@@ -1,0 +1,122 @@
+// A call that waits on its stream behind one of another communicator, or is not made because its thread waits for one:
+// who is to blame there is to blame here.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <thread>
+#include <vector>
+
+#include "local/api/ending.h"
+#include "support/ranks.h"
+
+namespace api {
+namespace {
+
+using ranks::contains;
+using ranks::succeeded;
+
+constexpr int kRanks = 3;
+constexpr int kVictim = 2;
+constexpr size_t kCount = 1000;
+
+// The ranks of the world in the other order, with a deadline that passes long before the world's.
+trestleComm_t mirror(trestleComm_t world, int rank) {
+  trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+  config.timeoutMs = 1500;
+  trestleComm_t made = nullptr;
+  EXPECT_TRUE(succeeded(trestleCommSplit(world, 0, -rank, &made, &config), world));
+  return made;
+}
+
+// How rank 1 is held up in the world.
+enum class Way { kStream, kThread };
+
+// On one stream: a message that the victim never sends, and behind it one that rank 0 waits for in the other
+// communicator.
+void hold_up(trestleComm_t world, trestleComm_t mirrored, std::vector<float>& data) {
+  trestleStream_t stream = nullptr;
+  ASSERT_TRUE(succeeded(trestleStreamCreate(&stream)));
+  ASSERT_TRUE(succeeded(trestleRecv(data.data(), kCount, trestleFloat32, kVictim, world, stream), world));
+  ASSERT_TRUE(succeeded(trestleSend(data.data(), kCount, trestleFloat32, kRanks - 1, mirrored, stream), mirrored));
+}
+
+// On a thread of its own, which ends with the process.
+void wait_in(trestleComm_t world) {
+  std::thread([world] {
+    std::vector<float> data(kCount);
+    (void)trestleRecv(data.data(), kCount, trestleFloat32, kVictim, world, nullptr);
+    (void)trestleCommSynchronize(world);
+    for (;;) pause();
+  }).detach();
+}
+
+std::string failure_of(trestleComm_t comm) {
+  trestleResult_t state = trestleSuccess;
+  ranks::wait_until(
+      [&] { return trestleCommGetAsyncError(comm, &state) != trestleSuccess || state != trestleSuccess; });
+  EXPECT_EQ(state, trestleTimeout);
+  return trestleGetLastError(comm);
+}
+
+// What ranks 0 and 1 say when the victim does `end`.
+std::vector<std::string> sentences(Way way, void (*end)()) {
+  ranks::Job job;
+  job.ranks = kRanks;
+  job.watchdog_s = 60;
+  job.stopped = {kVictim};
+  job.body = [way, end](ranks::Process& process) {
+    trestleComm_t world = nullptr;
+    ASSERT_TRUE(succeeded(ranks::join(process, {.ranks = kRanks, .transport = "tcp"}, &world)));
+    const trestleComm_t mirrored = mirror(world, process.rank);
+    ranks::meet(process.board, kRanks);
+    if (process.rank == kVictim) end();
+    std::vector<float> data(kCount, 1.0f);
+    if (process.rank == 1 && way == Way::kStream) hold_up(world, mirrored, data);
+    if (process.rank == 1 && way == Way::kThread) wait_in(world);
+    ranks::meet(process.board, kRanks - 1);
+    if (process.rank == 0) {
+      ASSERT_TRUE(succeeded(trestleRecv(data.data(), kCount, trestleFloat32, 1, mirrored, nullptr), mirrored));
+    }
+    process.result = failure_of(mirrored);
+    ranks::meet(process.board, kRanks - 1);  // nobody hears of an end before it has failed itself
+    trestleCommAbort(mirrored);
+    trestleCommAbort(world);
+  };
+  const auto outcomes = ranks::run(job);
+  ranks::expect_ended_well(outcomes, {kVictim});
+  return {outcomes[0].result, outcomes[1].result};
+}
+
+[[noreturn]] void stand_still() {
+  ending::end_now(SIGSTOP);
+}
+
+[[noreturn]] void call_nothing() {
+  for (;;) pause();
+}
+
+TEST(ApiBlameStreams, ARankThatStandsStillInTheOneIsNamedInTheOther) {
+  for (const Way way : {Way::kStream, Way::kThread}) {
+    for (const std::string& sentence : sentences(way, stand_still)) {
+      std::cout << sentence << "\n";
+      EXPECT_TRUE(sentence.starts_with("rank 0 (")) << sentence;
+      EXPECT_TRUE(contains(sentence, " is frozen or very slow")) << sentence;
+    }
+  }
+}
+
+TEST(ApiBlameStreams, ARankThatDoesNotCallInTheOneIsNamedInTheOther) {
+  for (const Way way : {Way::kStream, Way::kThread}) {
+    for (const std::string& sentence : sentences(way, call_nothing)) {
+      std::cout << sentence << "\n";
+      EXPECT_TRUE(sentence.starts_with("rank 0 (")) << sentence;
+      EXPECT_TRUE(contains(sentence, "has not called the Send that matches message 0")) << sentence;
+      EXPECT_TRUE(contains(sentence, "of another communicator")) << sentence;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace api

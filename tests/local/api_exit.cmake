@@ -1,8 +1,0 @@
-# What a process leaves when it exits, and what a communicator leaves when it is destroyed.
-if(TARGET trestle AND SODIUM_FOUND)
-  trestle_test(NAME api_exit_test LABEL local LIBS trestle_api_calls TIMEOUT 600 SOURCES
-    ${CMAKE_CURRENT_LIST_DIR}/ending.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/api_exit_making_test.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/api_exit_test.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/api_leftovers_test.cpp)
-endif()

@@ -1,0 +1,253 @@
+// Where the lines of ranks go, and where their input comes from.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <map>
+#include <set>
+
+#include "local/command.h"
+#include "local/run/parts.h"
+#include "local/temporary_folder.h"
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::multiset<std::string> sorted(const Command& command) {
+  const auto lines = command.lines();
+  return {lines.begin(), lines.end()};
+}
+
+// Descriptor `fd` of the command is this file.
+Command::Preparation onto(const std::string& path, int fd) {
+  return [path, fd] { dup2(open(path.c_str(), O_RDWR | O_CREAT, 0600), fd); };
+}
+
+TEST(RunOutput, HasTheRankInFrontOfEveryLine) {
+  for (const Words& options : {Words{}, Words{"--tag"}}) {
+    Command command(parts::run(2, "streams", options));
+    EXPECT_EQ(command.finish(), 0);
+    EXPECT_EQ(sorted(command), (std::multiset<std::string>{"[0] out 0", "[0] no end", "[0] err 0", "[1] out 1",
+                                                           "[1] no end", "[1] err 1"}));
+  }
+}
+
+TEST(RunOutput, HasNothingInFrontWithNoPrefix) {
+  Command command(parts::run(2, "streams", {"--no-prefix"}));
+  EXPECT_EQ(command.finish(), 0);
+  EXPECT_EQ(sorted(command), (std::multiset<std::string>{"out 0", "no end", "err 0", "out 1", "no end", "err 1"}));
+}
+
+// Standard output and error are one pipe here. Some lines are longer than what a pipe takes at once.
+TEST(RunOutput, LinesAreNeverTorn) {
+  for (const size_t length : {50u, 5000u, 200'000u}) {
+    const int times = length > 100'000 ? 5 : 100;
+    Command command(parts::run(4, "pieces", {"--no-prefix"}, {std::to_string(times), std::to_string(length)}));
+    EXPECT_EQ(command.finish(), 0);
+    std::map<std::string, int> lines;
+    for (const std::string& line : command.lines()) ++lines[line];
+    EXPECT_EQ(lines.size(), 4u);
+    for (const char letter : {'a', 'b', 'c', 'd'}) EXPECT_EQ(lines[std::string(length, letter)], 2 * times);
+  }
+}
+
+TEST(RunOutput, OfAKilledRankIsPassedOnBeforeItsEndIsSaid) {
+  Command command(parts::run(1, "words"));
+  EXPECT_EQ(command.finish(), 137);
+  const auto lines = command.lines();
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0], "[0] " + std::string(60'000, 'w'));
+  EXPECT_EQ(lines[1], "[0] last word");
+  EXPECT_TRUE(lines[2].starts_with("trestle: rank 0"));
+}
+
+TEST(RunOutput, GoesIntoAFilePerRankAndStream) {
+  const TemporaryFolder folder;
+  Command command(parts::run(11, "streams", {"--output-dir", folder.path("new/one")}));
+  EXPECT_EQ(command.finish(), 0);
+  EXPECT_EQ(command.output(), "");
+  EXPECT_EQ(folder.content("new/one/rank.00.out"), "out 0\nno end");
+  EXPECT_EQ(folder.content("new/one/rank.10.out"), "out 10\nno end");
+  EXPECT_EQ(folder.content("new/one/rank.10.err"), "err 10\n");
+  Command again(parts::run(1, "streams", {"--tag", "--output-dir", folder.path()}));
+  EXPECT_EQ(again.finish(), 0);
+  EXPECT_EQ(folder.content("rank.0.out"), "[0] out 0\n[0] no end\n");
+}
+
+// What the launcher itself says stays with the caller.
+TEST(RunOutput, FilesHoldTheRanksLinesAlone) {
+  const TemporaryFolder folder;
+  Command command(parts::run(1, "words", {"--output-dir", folder.path()}));
+  EXPECT_EQ(command.finish(), 137);
+  EXPECT_EQ(command.lines().size(), 2u) << command.output();
+  EXPECT_TRUE(folder.content("rank.0.out").ends_with("w\nlast word\n"));
+}
+
+TEST(RunOutput, FilesThatCannotBeWrittenAreRefusedBeforeAnythingRuns) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(mkdir(folder.path("rank.1.err").c_str(), 0700), 0);
+  Command taken(parts::run(2, "streams", {"--output-dir", folder.path()}));
+  EXPECT_EQ(taken.finish(), 2);
+  EXPECT_EQ(taken.output(),
+            "trestle: --output-dir: " + folder.path("rank.1.err") + " cannot be written: Is a directory\n");
+  EXPECT_EQ(folder.content("rank.0.out"), "");
+  Command nowhere(parts::run(2, "streams", {"--output-dir", "/proc/nowhere"}));
+  EXPECT_EQ(nowhere.finish(), 2);
+  EXPECT_EQ(nowhere.output(), "trestle: --output-dir: /proc/nowhere cannot be written: No such file or directory\n");
+}
+
+TEST(RunOutput, AFullDiskIsSaid) {
+  Command command(parts::run(2, "streams"), onto("/dev/full", STDOUT_FILENO));
+  EXPECT_EQ(command.finish(), 1);
+  EXPECT_EQ(command.count("cannot be written (No space left on device): what ranks have written is lost"), 1)
+      << command.output();
+}
+
+TEST(RunOutput, RanksGoOnWhenNobodyReadsAnyMore) {
+  Command command(parts::run(2, "pieces", {}, {"1000", "100"}));
+  command.wait_for("[0]");
+  command.stop_reading();
+  EXPECT_EQ(command.wait(), 0);
+}
+
+// The reader's pipe is full, and stays so.
+TEST(RunOutput, ASlowReaderHoldsUpNoSignal) {
+  Command command(parts::run(2, "flood", {"--grace", "1h"}));
+  const int most = fcntl(command.output_fd(), F_GETPIPE_SZ);
+  int kept = 0;
+  while (kept < most / 2) {
+    sched_yield();
+    ASSERT_EQ(ioctl(command.output_fd(), FIONREAD, &kept), 0);
+  }
+  // The first one ends the ranks, a later one the wait for the reader.
+  pid_t ended = 0;
+  while (ended == 0) {
+    command.signal(SIGTERM);
+    sched_yield();
+    siginfo_t info{};
+    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(command.pid()), &info, WEXITED | WNOHANG | WNOWAIT), 0);
+    ended = info.si_pid;
+  }
+  EXPECT_EQ(command.wait(), 128 + SIGTERM);
+}
+
+// Nobody reads what the ranks write without end.
+void expect_end_at_time_limit(int out) {
+  const int flags = fcntl(out, F_GETFL);
+  Command command(parts::run(2, "flood", {"--timeout", "300ms", "--grace", "100ms"}), [out] {
+    dup2(out, STDOUT_FILENO);
+    dup2(out, STDERR_FILENO);
+  });
+  EXPECT_EQ(command.wait(), 124);
+  EXPECT_EQ(fcntl(out, F_GETFL), flags) << "what others write with as well is changed";
+}
+
+TEST(RunOutput, ATerminalThatNobodyReadsHoldsUpNoTimeLimit) {
+  int terminal = -1;
+  int end = -1;
+  ASSERT_EQ(openpty(&terminal, &end, nullptr, nullptr, nullptr), 0);
+  expect_end_at_time_limit(end);
+  close(end);
+  close(terminal);
+}
+
+TEST(RunOutput, APipeThatNobodyReadsHoldsUpNoTimeLimit) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  expect_end_at_time_limit(ends[1]);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(RunOutput, ASocketThatNobodyReadsHoldsUpNoTimeLimit) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  expect_end_at_time_limit(ends[1]);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+// The rank has ended in time, its last lines are not read: more than a pipe holds.
+TEST(RunOutput, WhatIsNotReadWithinTheTimeLimitIsLostAndSaidToBe) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  for (int limit_ms = 300;; limit_ms *= 2) {
+    const std::string limit = std::to_string(limit_ms) + "ms";
+    Command command(parts::run(1, "pieces", {"--timeout", limit, "--grace", "100ms"}, {"2", "50000"}),
+                    [&] { dup2(ends[1], STDOUT_FILENO); });
+    EXPECT_EQ(command.finish(), 124);
+    if (command.count("has not ended within") > 0) continue;  // the machine is slow
+    EXPECT_EQ(command.count("trestle: nobody reads standard output: the end of what ranks have written is lost\n"), 1)
+        << command.output();
+    break;
+  }
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(RunInput, GoesToRank0Alone) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path("input")) << "one\ntwo\n";
+  Command command(parts::run(3, "input"), onto(folder.path("input"), STDIN_FILENO));
+  EXPECT_EQ(command.finish(), 0);
+  EXPECT_EQ(sorted(command), (std::multiset<std::string>{"[0] got one", "[0] two", "[0] end of input",
+                                                         "[1] end of input", "[2] end of input"}));
+}
+
+TEST(RunInput, MayBeMissing) {
+  Command command(parts::run(2, "input"), [] { close(STDIN_FILENO); });
+  EXPECT_EQ(command.finish(), 0);
+  EXPECT_EQ(command.count("end of input"), 2) << command.output();
+}
+
+// The command leads the terminal's session, as from a shell.
+TEST(RunInput, OfATerminalIsPassedOn) {
+  int terminal = -1;
+  int end = -1;
+  ASSERT_EQ(openpty(&terminal, &end, nullptr, nullptr, nullptr), 0);
+  Command command(parts::run(2, "input"), [&] {
+    setsid();
+    ioctl(end, TIOCSCTTY, 0);
+    dup2(end, STDIN_FILENO);
+    close(end);
+    close(terminal);
+  });
+  close(end);
+  for (const std::string word : {"one", "two"}) {
+    ASSERT_GT(write(terminal, (word + "\n").data(), word.size() + 1), 0);
+    EXPECT_TRUE(command.wait_for("[0] got " + word));
+  }
+  ASSERT_EQ(write(terminal, "\x04", 1), 1);
+  EXPECT_EQ(command.finish(), 0);
+  EXPECT_EQ(command.count("[0] end of input"), 1) << command.output();
+  close(terminal);
+}
+
+// Ctrl-C on a terminal reaches the command alone, which passes it on.
+TEST(RunInput, TheTerminalsInterruptEndsTheJob) {
+  int terminal = -1;
+  int end = -1;
+  ASSERT_EQ(openpty(&terminal, &end, nullptr, nullptr, nullptr), 0);
+  const TemporaryFolder folder;
+  Command command(parts::run(2, "ends", {"--grace", "1h"}, {folder.path(), "handle"}), [&] {
+    setsid();
+    ioctl(end, TIOCSCTTY, 0);
+    dup2(end, STDIN_FILENO);
+  });
+  ASSERT_TRUE(command.wait_for("ready", 2));
+  ASSERT_EQ(write(terminal, "\x03", 1), 1);
+  EXPECT_EQ(command.finish(), 130);
+  EXPECT_EQ(command.count("heard 02"), 2) << command.output();
+  close(end);
+  close(terminal);
+}
+
+}  // namespace

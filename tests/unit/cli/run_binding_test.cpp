@@ -1,0 +1,150 @@
+// Where `trestle run` binds ranks: which processors are a core, which cores ranks get, what other jobs have taken.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "cli/run/cores/binding.h"
+
+namespace trestle {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The kernel's files about processors, made up.
+class ProcessorFiles : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_NE(mkdtemp(folder_), nullptr); }
+  void TearDown() override { fs::remove_all(folder_); }
+  void add(int processor, const std::string& socket, const std::string& siblings) const {
+    const fs::path place = fs::path(folder_) / ("cpu" + std::to_string(processor)) / "topology";
+    fs::create_directories(place);
+    std::ofstream(place / "physical_package_id") << socket << "\n";
+    std::ofstream(place / "thread_siblings_list") << siblings << "\n";
+  }
+  char folder_[40] = "/tmp/trestle_processors_XXXXXX";
+};
+
+TEST_F(ProcessorFiles, MakeCoresOfHardwareThreads) {
+  for (const auto& [processor, siblings] : {std::pair(0, "0,4"), {4, "0,4"}, {1, "1,5"}, {5, "1,5"}}) {
+    add(processor, "1", siblings);
+  }
+  for (const auto& [processor, siblings] : {std::pair(2, "2-3"), {3, "2-3"}}) add(processor, "0", siblings);
+  const auto all = cores_from_files(folder_, {0, 1, 2, 3, 4, 5});
+  ASSERT_TRUE(all.ok()) << all.error().message;
+  EXPECT_EQ(all.value(), (std::vector<Core>{{0, {2, 3}}, {1, {0, 4}}, {1, {1, 5}}}));
+  const auto some = cores_from_files(folder_, {3, 4});
+  ASSERT_TRUE(some.ok());
+  EXPECT_EQ(some.value(), (std::vector<Core>{{0, {3}}, {1, {4}}})) << "processors that may not be used are left out";
+}
+
+TEST_F(ProcessorFiles, OfMachinesWithoutSockets) {
+  add(0, "-1", "0");
+  const auto cores = cores_from_files(folder_, {0});
+  ASSERT_TRUE(cores.ok());
+  EXPECT_EQ(cores.value(), (std::vector<Core>{{0, {0}}}));
+}
+
+TEST_F(ProcessorFiles, ThatAreMissingOrNonsenseAreSaid) {
+  EXPECT_FALSE(cores_from_files(folder_, {0}).ok());
+  add(0, "zero", "0");
+  EXPECT_FALSE(cores_from_files(folder_, {0}).ok());
+  add(0, "0", "");
+  const auto cores = cores_from_files(folder_, {0});
+  ASSERT_FALSE(cores.ok());
+  EXPECT_NE(cores.error().message.find("cpu0/topology/thread_siblings_list"), std::string::npos);
+}
+
+// Whatever this test was built with, both say the same about this machine: as sets of processors.
+TEST(Cores, OfThisMachineAreTheSameByEveryWay) {
+  const std::vector<int> usable = usable_processors();
+  ASSERT_FALSE(usable.empty());
+  const auto files = cores_from_files("/sys/devices/system/cpu", usable);
+  if (!files.ok()) GTEST_SKIP() << files.error().message;
+  const auto cores = usable_cores();
+  ASSERT_TRUE(cores.ok()) << cores.error().message;
+  EXPECT_EQ(cores.value().size(), files.value().size());
+  for (const Core& core : cores.value()) {
+    const auto same = [&](const Core& other) { return other.processors == core.processors; };
+    EXPECT_EQ(std::count_if(files.value().begin(), files.value().end(), same), 1);
+  }
+}
+
+class Claims : public testing::Test {
+ protected:
+  // Of this test alone, on this machine.
+  const std::string prefix_ = "trestle-test-" + std::to_string(getpid()) + "-";
+  CoreClaims mine_{prefix_};
+  CoreClaims others_{prefix_};
+  const std::vector<Core> cores_ = {{0, {0, 4}}, {0, {1, 5}}, {1, {2, 6}}, {1, {3, 7}}};
+};
+
+TEST_F(Claims, OfOneJobAreSeenByOthersUntilTheyEnd) {
+  EXPECT_TRUE(others_.claim(3));
+  EXPECT_FALSE(mine_.claim(3));
+  EXPECT_TRUE(mine_.claim(13));
+  others_.release_all();
+  EXPECT_TRUE(mine_.claim(3));
+}
+
+TEST_F(Claims, RanksGetACoreEach) {
+  for (const Bind bind : {Bind::kAuto, Bind::kCore}) {
+    const Binding binding = bind_ranks(bind, 3, cores_, mine_);
+    EXPECT_EQ(binding.places, (std::vector<Core>{cores_[0], cores_[1], cores_[2]}));
+    EXPECT_EQ(binding.note, "");
+    EXPECT_FALSE(others_.claim(0)) << "taken";
+    EXPECT_TRUE(others_.claim(3)) << "not needed";
+    mine_.release_all();
+    others_.release_all();
+  }
+}
+
+TEST_F(Claims, CoresOfOtherJobsAreLeftToThem) {
+  EXPECT_TRUE(others_.claim(0));
+  const Binding free = bind_ranks(Bind::kAuto, 2, cores_, mine_);
+  EXPECT_EQ(free.places, (std::vector<Core>{cores_[1], cores_[2]}));
+  mine_.release_all();
+  const Binding crowded = bind_ranks(Bind::kAuto, 4, cores_, mine_);
+  EXPECT_TRUE(crowded.places.empty());
+  EXPECT_FALSE(crowded.asked);
+  EXPECT_EQ(crowded.note, "other jobs are bound to 1 of 4 usable cores: not bound");
+  EXPECT_TRUE(CoreClaims(prefix_).claim(1)) << "nothing is kept";
+  const Binding asked = bind_ranks(Bind::kCore, 4, cores_, mine_);
+  EXPECT_EQ(asked.places, (std::vector<Core>{cores_[1], cores_[2], cores_[3], cores_[0]}));
+  EXPECT_TRUE(asked.asked);
+  EXPECT_EQ(asked.note, "other jobs are bound to 1 of 4 usable cores: 1 rank of this one shares them");
+}
+
+TEST_F(Claims, MoreRanksThanCoresAreNotBound) {
+  const Binding asked = bind_ranks(Bind::kCore, 5, cores_, mine_);
+  EXPECT_TRUE(asked.places.empty());
+  EXPECT_TRUE(asked.asked);
+  EXPECT_EQ(asked.note, "5 ranks on 4 usable cores: not bound");
+  EXPECT_FALSE(bind_ranks(Bind::kAuto, 5, cores_, mine_).asked);
+  EXPECT_TRUE(bind_ranks(Bind::kNone, 2, cores_, mine_).places.empty());
+}
+
+TEST_F(Claims, SocketsGetConsecutiveRanksInProportion) {
+  const std::vector<Core> uneven = {{0, {0}}, {0, {1}}, {0, {2}}, {1, {3}}};
+  const Core large{0, {0, 1, 2}};
+  const Core small{1, {3}};
+  EXPECT_EQ(bind_ranks(Bind::kSocket, 4, uneven, mine_).places, (std::vector<Core>{large, large, large, small}));
+  EXPECT_EQ(bind_ranks(Bind::kSocket, 8, uneven, mine_).places,
+            (std::vector<Core>{large, large, large, large, large, large, small, small}));
+  EXPECT_EQ(bind_ranks(Bind::kSocket, 1, uneven, mine_).places, (std::vector<Core>{large}));
+  EXPECT_TRUE(others_.claim(0)) << "no core is for one rank alone";
+}
+
+TEST(BindNames, AreRead) {
+  EXPECT_EQ(parse_bind("none").value(), Bind::kNone);
+  EXPECT_EQ(parse_bind("core").value(), Bind::kCore);
+  EXPECT_EQ(parse_bind("socket").value(), Bind::kSocket);
+  EXPECT_EQ(parse_bind("numa").error().message, "'numa' is not none, core or socket");
+}
+
+}  // namespace
+}  // namespace trestle

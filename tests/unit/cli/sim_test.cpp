@@ -1,0 +1,253 @@
+// What `trestle sim` prints of one operation: JSON, Chrome trace, SVG and text.
+#include <cmath>
+
+#include "cli/plan/lanes_text.h"
+#include "cli/sim/sim_run.h"
+#include "cli/sim/sim_svg.h"
+#include "cli/sim/sim_text.h"
+#include "cli/study/variants.h"
+#include "sched/policy/policies.h"
+#include "study/paper_systems.h"
+#include "unit/cli/views_support.h"
+
+namespace trestle {
+namespace {
+
+SimCase small_case(SimModel model) {
+  SimCase sim_case;
+  sim_case.model = model;
+  sim_case.operation.bytes = uint64_t{8} << 20;
+  sim_case.operation.chunks = 4;
+  for (const uint64_t mbps : {uint64_t{80'000}, uint64_t{40'000}}) {
+    Dimension& dimension = sim_case.operation.topology.dimensions.emplace_back();
+    dimension.size = 4;
+    dimension.bandwidth_mbps = mbps;
+    dimension.latency_ns = 1000;
+  }
+  return sim_case;
+}
+
+SimView run(const SimCase& sim_case) {
+  const auto view = run_case(sim_case);
+  EXPECT_TRUE(view.ok()) << view.error().message;
+  return view.ok() ? view.value() : SimView{};
+}
+
+constexpr SimModel kModels[] = {SimModel::kPaper, SimModel::kSteps, SimModel::kEngine};
+
+TEST(SimJson, HasExactlyWhatIsDocumentedInEveryModel) {
+  for (const SimModel model : kModels) {
+    const SimView view = run(small_case(model));
+    const JsonValue json = read_json(sim_json(view));
+    EXPECT_EQ(keys_of(json), (std::set<std::string>{"time_ns", "utilization", "ideal_time_ns", "fluid_bound_ns",
+                                                    "sched", "chunks", "dimensions"}));
+    EXPECT_NEAR(member(json, "time_ns").number, view.time_ns, 0.01);
+    EXPECT_GT(member(json, "utilization").number, 0.3);
+    EXPECT_LE(member(json, "utilization").number, 1);
+    EXPECT_LE(member(json, "ideal_time_ns").number, member(json, "fluid_bound_ns").number * (1 + 1e-5));
+    EXPECT_EQ(member(json, "sched").text, "themis");
+    double bytes = 0;
+    for (const JsonValue& chunk : member(json, "chunks").items) {
+      EXPECT_EQ(keys_of(chunk), (std::set<std::string>{"bytes", "rs", "ag"}));
+      bytes += member(chunk, "bytes").number;
+      ASSERT_EQ(member(chunk, "rs").items.size(), 2u);
+      EXPECT_EQ(member(chunk, "rs").items[0].whole + member(chunk, "rs").items[1].whole, 3u) << "dimensions from 1";
+    }
+    EXPECT_NEAR(bytes, 8 << 20, 1);
+    ASSERT_EQ(member(json, "dimensions").items.size(), 2u);
+    std::set<std::pair<uint64_t, uint64_t>> phases;
+    for (const JsonValue& dimension : member(json, "dimensions").items) {
+      EXPECT_EQ(keys_of(dimension), (std::set<std::string>{"busy_ns", "bytes", "order"}));
+      for (const JsonValue& phase : member(dimension, "order").items) {
+        ASSERT_EQ(phase.items.size(), 2u);
+        phases.emplace(phase.items[0].whole, phase.items[1].whole);
+      }
+    }
+    EXPECT_EQ(phases.size(), 4u * 4u) << "each phase once";
+  }
+}
+
+TEST(SimJson, HalvesThatACollectiveHasNotAreEmpty) {
+  SimCase sim_case = small_case(SimModel::kSteps);
+  sim_case.operation.collective = Collective::kAllGather;
+  const JsonValue json = read_json(sim_json(run(sim_case)));
+  double bytes = 0;
+  for (const JsonValue& chunk : member(json, "chunks").items) {
+    EXPECT_TRUE(member(chunk, "rs").items.empty());
+    EXPECT_EQ(member(chunk, "ag").items.size(), 2u);
+    bytes += member(chunk, "bytes").number;
+  }
+  EXPECT_NEAR(bytes, 8 << 20, 1) << "resident before the operation";
+}
+
+TEST(SimTrace, HasAnEventForEachPhase) {
+  for (const SimModel model : kModels) {
+    const JsonValue json = read_json(sim_trace(run(small_case(model))));
+    size_t phases = 0;
+    for (const JsonValue& event : member(json, "traceEvents").items) {
+      if (member(event, "ph").text == "M") continue;
+      ++phases;
+      EXPECT_EQ(member(event, "ph").text, "X");
+      EXPECT_GE(member(event, "dur").number, 0);
+    }
+    EXPECT_EQ(phases, 16u);
+  }
+}
+
+TEST(SimSvg, IsWellFormedAndNamesWhatItShows) {
+  for (const SimModel model : kModels) {
+    const std::string svg = sim_svg(run(small_case(model)));
+    EXPECT_EQ(xml_fault(svg), "");
+    for (const char* text : {"dimension 1: 4 ranks", "dimension 2: 4 ranks", "all-gather", "utilisation", "chunk 3"}) {
+      EXPECT_NE(svg.find(text), std::string::npos) << text;
+    }
+  }
+  EXPECT_EQ(xml_fault(sim_svg(SimView{})), "");
+}
+
+TEST(SimText, SaysTimesAndNotes) {
+  SimCase sim_case = small_case(SimModel::kSteps);
+  sim_case.operation.bytes = 3 * 16 * 4;
+  const SimView view = run(sim_case);
+  EXPECT_EQ(view.chunks.size(), 3u) << "no messages without data";
+  const std::string text = sim_text(view);
+  for (const char* part : {"time ", "utilisation", "fluid bound", "note: 3 chunks instead of 4", "model steps"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+  }
+}
+
+TEST(SimView, ActivityAddsUpToTheBusyTime) {
+  for (const SimModel model : kModels) {
+    const SimView view = run(small_case(model));
+    for (const SimLane& lane : view.lanes) {
+      double sum_ns = 0;
+      for (const double share : activity(lane, view.time_ns, 50)) sum_ns += share * view.time_ns / 50;
+      if (model != SimModel::kEngine) {
+        EXPECT_NEAR(sum_ns, lane.busy_ns, 1e-6 * view.time_ns);
+      }
+      EXPECT_LE(sum_ns, lane.busy_ns * (1 + 1e-6));
+      const std::vector<uint32_t> rows = rows_of(lane);
+      ASSERT_EQ(rows.size(), lane.phases.size());
+      for (size_t i = 0; i < rows.size(); ++i) {
+        for (size_t j = 0; j < i; ++j) {
+          if (rows[i] != rows[j]) continue;
+          EXPECT_LE(lane.phases[j].end_ns, lane.phases[i].start_ns);
+        }
+      }
+    }
+  }
+}
+
+TEST(SimRun, RefusesWhatTheEngineCannotHold) {
+  SimCase sim_case = small_case(SimModel::kEngine);
+  sim_case.operation.topology.dimensions[0].size = 100'000;
+  const auto ranks = run_case(sim_case);
+  ASSERT_FALSE(ranks.ok());
+  EXPECT_NE(ranks.error().message.find("at most 2048 ranks"), std::string::npos) << ranks.error().message;
+  sim_case = small_case(SimModel::kEngine);
+  sim_case.operation.bytes = uint64_t{1} << 43;
+  const auto segments = run_case(sim_case);
+  ASSERT_FALSE(segments.ok());
+  EXPECT_NE(segments.error().message.find("segments fit"), std::string::npos) << segments.error().message;
+  sim_case = small_case(SimModel::kSteps);
+  sim_case.operation.topology.dimensions[0].in_network_reduction = true;
+  EXPECT_FALSE(run_case(sim_case).ok());
+}
+
+TEST(SimRun, EveryPolicyInEveryCollective) {
+  for (const Policy& policy : policies()) {
+    for (const Collective collective : {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather}) {
+      for (const SimModel model : kModels) {
+        SimCase sim_case = small_case(model);
+        sim_case.operation.policy = policy.name;
+        sim_case.operation.collective = collective;
+        const SimView view = run(sim_case);
+        EXPECT_GT(view.utilization, 0.3) << policy.name;
+        EXPECT_LE(view.utilization, 1.0001) << policy.name;
+      }
+    }
+  }
+}
+
+// Whole messages make whole phases a bad guess.
+SimCase whole_messages(SimModel model, const ScheduleVariant& variant) {
+  SimCase sim_case;
+  sim_case.model = model;
+  sim_case.segments.per_message = 1;
+  sim_case.operation.bytes = uint64_t{100} << 20;
+  sim_case.operation.policy = variant.policy;
+  sim_case.operation.intra = variant.intra;
+  for (const int32_t size : {4, 2, 2}) {
+    Dimension& dimension = sim_case.operation.topology.dimensions.emplace_back();
+    dimension.size = size;
+    dimension.kind = DimensionKind::kSwitch;
+    dimension.bandwidth_mbps = 800'000;
+    dimension.latency_ns = 700;
+  }
+  return sim_case;
+}
+
+// The same on 1024 ranks.
+SimCase of_the_paper(const ScheduleVariant& variant) {
+  SimCase sim_case = whole_messages(SimModel::kSteps, variant);
+  sim_case.operation.topology = to_topology(paper_systems()[1]);
+  return sim_case;
+}
+
+TEST(SimPlan, AutoIsNoSlowerThanAnyPolicyInTheModelOfSteps) {
+  double auto_ns = 0;
+  double fastest_ns = 1e18;
+  for (const ScheduleVariant& variant : schedule_variants()) {
+    const double ns = run(of_the_paper(variant)).time_ns;
+    if (variant.policy == "auto") auto_ns = ns;
+    fastest_ns = std::min(fastest_ns, ns);
+  }
+  EXPECT_LE(auto_ns, fastest_ns * (1 + 1e-9));
+  // What is the best of whole phases is not.
+  const SimCase sim_case = of_the_paper({"auto", "auto", "scf"});
+  const PaperResult by_phases = run_paper(sim_case.operation).value();
+  SimulateOptions options;
+  options.segments = sim_case.segments;
+  const auto report = simulate_schedule(SimModel::kSteps, schedule_in_bytes(by_phases), by_phases.topology, options);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_LT(auto_ns, static_cast<double>(report.value().time_ps) / 1000 / 1.05);
+}
+
+TEST(SimPlan, IsThePapersOnlyInThePapersModel) {
+  const ScheduleVariant variant{"auto", "auto", "scf"};
+  SimCase by_phases = of_the_paper(variant);
+  by_phases.model = SimModel::kPaper;
+  const SimView paper = run(by_phases);
+  const PaperResult result = run_paper(by_phases.operation).value();
+  EXPECT_DOUBLE_EQ(paper.time_ns, result.time.ns());
+  const SimView steps = run(whole_messages(SimModel::kSteps, variant));
+  const SimView engine = run(whole_messages(SimModel::kEngine, variant));
+  const auto orders = [](const SimView& view) {
+    std::vector<std::vector<PhaseId>> lanes;
+    for (const SimLane& lane : view.lanes) {
+      for (lanes.emplace_back(); const SimPhaseView& phase : lane.phases) lanes.back().push_back(phase.id);
+    }
+    return lanes;
+  };
+  EXPECT_TRUE(orders(steps) == orders(engine)) << "both planned by steps";
+  EXPECT_FALSE(orders(run(of_the_paper(variant))) == orders(paper));
+}
+
+TEST(SimPlan, KeepsAsManyPhasesInFlightAsAskedFor) {
+  SimCase sim_case = of_the_paper({"themis+fifo", "themis", "fifo", true});
+  const double policy_ns = run(sim_case).time_ns;
+  sim_case.in_flight = 1;
+  EXPECT_GT(run(sim_case).time_ns, 1.2 * policy_ns);
+}
+
+TEST(LanesText, ShowsWhichChunkHasTheLink) {
+  SimLane lane;
+  lane.name = "link";
+  lane.busy_ns = 75;
+  lane.phases = {{{0, 0}, PhaseKind::kReduceScatter, 0, 50}, {{1, 1}, PhaseKind::kAllGather, 75, 100}};
+  EXPECT_EQ(lanes_text({lane}, 100, 8), "  link, busy 75.0 %\n  |0000..11|\n  |>>>>  <<|\n  0  100 ns\n");
+  EXPECT_EQ(sparkline({0, 0.5, 1}), " ▄█");
+}
+
+}  // namespace
+}  // namespace trestle

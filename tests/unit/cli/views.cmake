@@ -1,0 +1,5 @@
+if(nlohmann_json_FOUND) # what is written as JSON is read back
+  trestle_test(NAME cli_views_test LABEL unit LIBS trestle_cli_views SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/sim_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/study_test.cpp)
+endif()

@@ -1,3 +1,0 @@
-trestle_test(NAME cli_run_test LABEL unit LIBS trestle_cli_run SOURCES
-  ${CMAKE_CURRENT_LIST_DIR}/cli_run_binding_test.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/cli_run_text_test.cpp)

@@ -1,0 +1,34 @@
+// What a communicator that is made of another one takes over from it.
+#include "comm/setup/settings.h"
+
+#include <gtest/gtest.h>
+
+namespace trestle {
+namespace {
+
+CommunicatorSettings child_of(const char* algorithm) {
+  SettingsOverride of_parent;
+  of_parent.algorithm = algorithm;
+  const auto parent = make_settings(parse_config({}), of_parent);
+  EXPECT_TRUE(parent.ok());
+  const auto child = make_child_settings(parent.value(), {});
+  EXPECT_TRUE(child.ok());
+  return child.value();
+}
+
+TEST(ChildSettings, AlgorithmsOfDimensionsDoNotFitAndOthersDo) {
+  for (const char* list : {"ring,hd", "allreduce:ring,rd;broadcast:tree"}) {
+    EXPECT_EQ(child_of(list).config.algorithm, "") << list;
+  }
+  for (const char* rule : {"", "ring", "^ring,tree", "*rd", "allreduce:0-64k=rd,64k-inf=ring;broadcast:^tree,direct"}) {
+    const CommunicatorSettings child = child_of(rule);
+    EXPECT_EQ(child.config.algorithm, rule);
+    for (const Config::Value& value : child.config.values) {
+      if (std::string_view(value.name) != "TRESTLE_ALGO") continue;
+      EXPECT_EQ(value.text, rule) << "ranks compare it";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trestle

@@ -1,0 +1,353 @@
+// Who is to blame for a deadline: chains of ranks that wait for each other, walked in virtual time.
+#include "control_mesh/inquiry.h"
+
+#include <gtest/gtest.h>
+
+#include "transport/transport.h"
+
+namespace trestle {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int32_t kRanks = 64;
+
+using State = Answer::State;
+
+Inquiry make_inquiry(int32_t rank) {
+  std::vector<std::string> names;
+  for (int32_t r = 0; r < kRanks; ++r) names.push_back("rank " + std::to_string(r) + " (host h)");
+  return {rank, names};
+}
+
+Overdue overdue(int32_t awaited) {
+  return {{5}, awaited, 2000 * kMs, "deadline passed"};
+}
+
+Answer waits_for(const Inquiry::Letter& letter, int32_t awaited) {
+  Answer answer;
+  answer.id = letter.question.id;
+  answer.state = State::kActive;
+  answer.calls = 6;
+  answer.in = letter.question.operation;
+  answer.awaited = awaited;
+  answer.description = "operation 5 (all-reduce)";
+  return answer;
+}
+
+Answer absent(const Inquiry::Letter& letter, uint64_t calls) {
+  Answer answer;
+  answer.id = letter.question.id;
+  answer.calls = calls;
+  return answer;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Inquiry, EndsAtTheRankThatHasNoExcuse) {
+  for (const int32_t length : {1, 2, 3, 4, 5, 60}) {
+    SCOPED_TRACE(length);
+    Inquiry inquiry = make_inquiry(0);
+    Inquiry::Letter letter = inquiry.begin(overdue(1), 0);
+    for (int32_t r = 1; r < length; ++r) {
+      EXPECT_EQ(letter.to, r);
+      EXPECT_EQ(letter.question.whose, r - 1);
+      EXPECT_EQ(letter.question.operation, OperationKey{5});
+      const auto next = inquiry.answered(r, waits_for(letter, r + 1), 0);
+      ASSERT_TRUE(next.has_value());
+      letter = *next;
+      EXPECT_FALSE(inquiry.take_verdict(1).has_value());
+    }
+    EXPECT_FALSE(inquiry.answered(length, absent(letter, 5), 0).has_value());
+    EXPECT_EQ(inquiry.due_ns(), 0);
+    const auto verdict = inquiry.take_verdict(1);
+    ASSERT_TRUE(verdict.has_value());
+    EXPECT_EQ(verdict->operation, OperationKey{5});
+    const std::string sentence = verdict->sentence();
+    const std::string begin = "rank " + std::to_string(length) +
+                              " (host h) has not called operation 5: its latest call was operation 4; deadline passed";
+    EXPECT_TRUE(sentence.starts_with(begin)) << sentence;
+    EXPECT_EQ(has(sentence, "; rank 1 awaits rank 2"), length > 1) << sentence;
+    EXPECT_LT(sentence.size(), 250u);
+    EXPECT_FALSE(inquiry.take_verdict(1).has_value()) << "told twice";
+    EXPECT_EQ(inquiry.due_ns(), INT64_MAX);
+  }
+}
+
+TEST(Inquiry, FollowsARankIntoAnotherOperation) {
+  Inquiry inquiry = make_inquiry(0);
+  const Inquiry::Letter first = inquiry.begin(overdue(1), 0);
+  Answer answer = absent(first, 3);
+  answer.in = OperationKey{kPointToPoint | 7, 9, true};
+  answer.awaited = 9;
+  const auto second = inquiry.answered(1, answer, 0);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->to, 9);
+  EXPECT_EQ(second->question.whose, 1);
+  EXPECT_EQ(second->question.operation, *answer.in);
+  EXPECT_FALSE(inquiry.answered(9, absent(*second, 0), 0).has_value());
+  const std::string sentence = inquiry.take_verdict(1)->sentence();
+  EXPECT_TRUE(has(sentence, "rank 1 awaits rank 9")) << sentence;
+  EXPECT_TRUE(has(sentence, "rank 9 (host h) has not called the Recv that matches message 7 to rank 9 of rank 1"))
+      << sentence;
+}
+
+TEST(Inquiry, FindsCircles) {
+  for (const int32_t closes : {0, 1, 2}) {
+    SCOPED_TRACE(closes);
+    Inquiry inquiry = make_inquiry(0);
+    auto letter = std::optional(inquiry.begin(overdue(1), 0));
+    letter = inquiry.answered(1, waits_for(*letter, 2), 0);
+    letter = inquiry.answered(2, waits_for(*letter, 3), 0);
+    letter = inquiry.answered(3, waits_for(*letter, closes), 0);
+    // The others have called, too.
+    for (; letter; letter = inquiry.answered(letter->to, waits_for(*letter, 3), 0)) EXPECT_GT(letter->to, 3);
+    const std::string sentence = inquiry.take_verdict(1)->sentence();
+    const char* const circles[] = {"ranks 0, 1, 2 and 3 wait", "ranks 1, 2 and 3 wait", "ranks 2 and 3 wait"};
+    EXPECT_TRUE(has(sentence, circles[closes])) << sentence;
+  }
+}
+
+// As in two trees at once: two ranks await each other in one tree each, and both a third one in the other.
+TEST(Inquiry, ACircleIsNoExcuseForARankThatHasNotCalled) {
+  Inquiry inquiry = make_inquiry(5);
+  auto letter = std::optional(inquiry.begin(overdue(6), 0));
+  letter = inquiry.answered(6, waits_for(*letter, 5), 0);
+  for (int32_t r = 0; r < 3; ++r) {
+    ASSERT_TRUE(letter.has_value());
+    EXPECT_EQ(letter->to, r);
+    EXPECT_EQ(letter->question.operation, OperationKey{5});
+    letter = inquiry.answered(r, r == 2 ? absent(*letter, 5) : waits_for(*letter, 6), 0);
+  }
+  EXPECT_FALSE(letter.has_value());
+  const std::string sentence = inquiry.take_verdict(1)->sentence();
+  EXPECT_TRUE(sentence.starts_with("rank 2 (host h) has not called operation 5")) << sentence;
+}
+
+TEST(Inquiry, SilenceEndsItAndIsNamed) {
+  Inquiry inquiry = make_inquiry(0);
+  const Inquiry::Letter first = inquiry.begin(overdue(1), 0);
+  const auto second = inquiry.answered(1, waits_for(first, 2), 100 * kMs);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(inquiry.due_ns(), 1100 * kMs);  // half of the timeout after the question
+  EXPECT_FALSE(inquiry.take_verdict(1099 * kMs).has_value());
+  auto verdict = inquiry.take_verdict(1100 * kMs);
+  ASSERT_TRUE(verdict.has_value());
+  EXPECT_EQ(verdict->silent, 2);
+  EXPECT_EQ(verdict->silent_ns, 1000 * kMs);
+  const std::string begin = "rank 2 (host h) is frozen or very slow: it does not answer on the control mesh";
+  EXPECT_EQ(verdict->sentence(), begin + "; deadline passed; rank 1 awaits rank 2");
+  verdict->host_answers = true;
+  EXPECT_TRUE(has(verdict->sentence(), "mesh, its host does; ")) << verdict->sentence();
+  verdict->host_answers = false;
+  EXPECT_TRUE(has(verdict->sentence(), "mesh, and neither does its host; ")) << verdict->sentence();
+}
+
+// A rank that still connects answers nobody, and takes a second before it says whom it misses.
+TEST(Inquiry, OfAMakingIsPatientWhateverTheDeadline) {
+  Inquiry inquiry = make_inquiry(0);
+  const auto first = inquiry.begin({{0, -1, false, CallKind::kCreation}, 1, 100 * kMs, "deadline passed"}, 0);
+  EXPECT_EQ(first.to, 1);
+  EXPECT_FALSE(inquiry.take_verdict(1900 * kMs).has_value());
+  EXPECT_TRUE(inquiry.take_verdict(2000 * kMs).has_value());
+}
+
+// Splits and finalizations are asked about like operations, and lead into operations.
+TEST(Inquiry, FollowsACallOverTheMesh) {
+  Inquiry inquiry = make_inquiry(0);
+  const OperationKey split{3, -1, false, CallKind::kSplit};
+  const auto first = inquiry.begin({split, 1, 2000 * kMs, "deadline passed"}, 0);
+  EXPECT_EQ(first.question.operation, split);
+  Answer busy = absent(first, 0);
+  busy.in = OperationKey{7};
+  busy.awaited = 2;
+  const auto second = inquiry.answered(1, busy, 0);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->question.operation, OperationKey{7});
+  EXPECT_FALSE(inquiry.answered(2, absent(*second, 7), 0).has_value());
+  const std::string sentence = inquiry.take_verdict(1)->sentence();
+  EXPECT_TRUE(sentence.starts_with("rank 2 (host h) has not called operation 7")) << sentence;
+
+  const auto again = inquiry.begin({split, 1, 2000 * kMs, "deadline passed"}, 0);
+  EXPECT_FALSE(inquiry.answered(1, absent(again, 0), 0).has_value());
+  EXPECT_EQ(inquiry.take_verdict(1)->sentence(), "rank 1 (host h) has not called CommSplit; deadline passed");
+}
+
+// Who makes a communicator knows its neighbours only; the others' names come with the answers.
+TEST(Inquiry, LearnsNamesFromAnswers) {
+  Inquiry inquiry(0, {"rank 0 (host h)", "rank 1 (host h)", "rank 2"});
+  const auto first = inquiry.begin(overdue(1), 0);
+  Answer answer = waits_for(first, 2);
+  answer.awaited_name = "rank 2 (host h, pid 7)";
+  ASSERT_TRUE(inquiry.answered(1, answer, 0).has_value());
+  EXPECT_TRUE(inquiry.take_verdict(1000 * kMs)->sentence().starts_with("rank 2 (host h, pid 7) is frozen"));
+}
+
+TEST(Inquiry, OneCallDoesNotReplaceAnother) {
+  Inquiry inquiry = make_inquiry(0);
+  const auto first = inquiry.begin_if_none(overdue(1), 0);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_FALSE(inquiry.begin_if_none(overdue(2), 0).has_value());
+  EXPECT_FALSE(inquiry.answered(1, absent(*first, 0), 0).has_value());
+  EXPECT_TRUE(inquiry.take_verdict(1).has_value()) << "the first one's";
+  EXPECT_TRUE(inquiry.begin_if_none(overdue(2), 0).has_value());
+}
+
+// A call that waits behind one of another communicator: the question goes on about that one, to the process that is
+// awaited there, and the culprit has its name here.
+TEST(Inquiry, FollowsAStreamIntoAnotherCommunicator) {
+  const JobId other{std::byte{7}};
+  Inquiry inquiry(0, {"rank 0 (host h, pid 10)", "rank 1 (host h, pid 11)", "rank 2 (host h, pid 12)"});
+  const auto first = inquiry.begin(overdue(1), 0);
+  EXPECT_FALSE(first.question.elsewhere.has_value());
+  Answer held = absent(first, 6);
+  held.state = State::kQueued;
+  held.in = OperationKey{70};
+  held.awaited = 90;
+  held.awaited_name = "rank 90 (host h, pid 12)";
+  held.elsewhere = Elsewhere{other, 91};
+  const auto second = inquiry.answered(1, held, 0);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->to, 2);
+  EXPECT_EQ(second->question.operation, OperationKey{70});
+  EXPECT_EQ(second->question.whose, 91);
+  EXPECT_EQ(second->question.elsewhere, (Elsewhere{other, 90}));
+  const auto verdict = inquiry.take_verdict(1000 * kMs);
+  ASSERT_TRUE(verdict.has_value());
+  EXPECT_EQ(verdict->silent, 2);
+  EXPECT_TRUE(verdict->sentence().starts_with("rank 2 (host h, pid 12) is frozen")) << verdict->sentence();
+}
+
+TEST(Inquiry, OfSeveralRanksInAProcessTheOneElsewhereIsNamedAsThere) {
+  Inquiry inquiry(0, {"rank 0 (host h, pid 10)", "rank 1 (host h, pid 11)", "rank 2 (host h, pid 11)"});
+  Answer held = absent(inquiry.begin(overdue(1), 0), 6);
+  held.state = State::kQueued;
+  held.in = OperationKey{70};
+  held.awaited = 90;
+  held.awaited_name = "rank 90 (host h, pid 11)";
+  held.elsewhere = Elsewhere{JobId{std::byte{7}}, 91};
+  const auto second = inquiry.answered(1, held, 0);
+  ASSERT_TRUE(second.has_value());
+  Answer last = absent(*second, 70);
+  last.elsewhere = second->question.elsewhere;
+  EXPECT_FALSE(inquiry.answered(second->to, last, 0).has_value());
+  const std::string sentence = inquiry.take_verdict(1)->sentence();
+  EXPECT_TRUE(sentence.starts_with("rank 90 (host h, pid 11) of another communicator has not called operation 70"))
+      << sentence;
+}
+
+// Rank 1 is held up by another call, in which it awaits this rank: which awaits rank 2 there.
+TEST(Inquiry, ARankThatIsAwaitedInAnotherCallClosesNoCircle) {
+  Inquiry inquiry = make_inquiry(0);
+  Answer held = waits_for(inquiry.begin(overdue(1), 0), 0);
+  held.state = State::kQueued;
+  held.in = OperationKey{3};
+  const auto own = inquiry.answered(1, held, 0);
+  ASSERT_TRUE(own.has_value());
+  EXPECT_EQ(own->to, 0);
+  EXPECT_EQ(own->question.operation, OperationKey{3});
+  const auto third = inquiry.answered(0, waits_for(*own, 2), 0);
+  ASSERT_TRUE(third.has_value());
+  EXPECT_EQ(third->to, 2);
+  EXPECT_FALSE(inquiry.answered(2, absent(*third, 3), 0).has_value());
+  const std::string sentence = inquiry.take_verdict(1)->sentence();
+  EXPECT_TRUE(sentence.starts_with("rank 2 (host h) has not called operation 3")) << sentence;
+}
+
+// It is no rank here, so nobody can be asked: the chain ends before it.
+TEST(Inquiry, EndsBeforeAProcessThatItDoesNotKnow) {
+  Inquiry inquiry(0, {"rank 0 (host h, pid 10)", "rank 1 (host h, pid 11)"});
+  Answer held = absent(inquiry.begin(overdue(1), 0), 6);
+  held.state = State::kQueued;
+  held.in = OperationKey{70};
+  held.awaited = 2;
+  held.awaited_name = "rank 2 (host h, pid 12)";
+  held.description = "operation 70, awaiting rank 2";
+  held.elsewhere = Elsewhere{JobId{std::byte{7}}, 1};
+  EXPECT_FALSE(inquiry.answered(1, held, 0).has_value());
+  const std::string sentence = inquiry.take_verdict(1)->sentence();
+  EXPECT_TRUE(
+      sentence.starts_with("rank 1 (host h, pid 11) has called operation 5, but its stream has not come to it; "
+                           "it is in operation 70, awaiting rank 2 of another communicator"))
+      << sentence;
+}
+
+// Two inquiries of a rank at the same time, as of an operation and of a split.
+TEST(Inquiry, AnswersToAnotherInquiryAreIgnored) {
+  std::vector<std::string> names{"rank 0", "rank 1"};
+  Inquiry one(0, names);
+  Inquiry other(0, names, 1u << 31);
+  const auto asked = one.begin(overdue(1), 0);
+  (void)other.begin(overdue(1), 0);
+  EXPECT_FALSE(other.answered(1, absent(asked, 0), 0).has_value());
+  EXPECT_FALSE(other.take_verdict(1).has_value());
+  EXPECT_TRUE(other.open());
+  EXPECT_FALSE(one.answered(1, absent(asked, 0), 0).has_value());
+  EXPECT_TRUE(one.take_verdict(1).has_value());
+  EXPECT_FALSE(one.open());
+}
+
+// However long the chain and however slow its ranks, it ends after twice the patience.
+TEST(Inquiry, IsBounded) {
+  Inquiry inquiry = make_inquiry(0);
+  auto letter = std::optional(inquiry.begin(overdue(1), 0));
+  int64_t now = 0;
+  for (int32_t r = 1; r < 20 && inquiry.due_ns() > now; ++r, now += 150 * kMs) {
+    letter = inquiry.answered(r, waits_for(*letter, r + 1), now);
+    ASSERT_TRUE(letter.has_value());
+  }
+  EXPECT_LE(inquiry.due_ns(), 2000 * kMs);
+  EXPECT_TRUE(inquiry.take_verdict(2000 * kMs).has_value());
+}
+
+TEST(Inquiry, StaleAndForeignAnswersAreIgnored) {
+  Inquiry inquiry = make_inquiry(0);
+  const Inquiry::Letter old = inquiry.begin(overdue(1), 0);
+  const Inquiry::Letter now = inquiry.begin(overdue(1), 0);
+  EXPECT_FALSE(inquiry.answered(1, absent(old, 0), 0).has_value());
+  EXPECT_FALSE(inquiry.answered(2, absent(now, 0), 0).has_value());
+  EXPECT_FALSE(inquiry.take_verdict(1).has_value());
+  const auto next = inquiry.answered(1, waits_for(now, 2), 0);
+  ASSERT_TRUE(next.has_value());
+  EXPECT_FALSE(inquiry.answered(1, waits_for(now, 2), 0).has_value()) << "the second copy of a letter";
+}
+
+TEST(Inquiry, LettersSurviveTheWire) {
+  const Question question{77, {kPointToPoint | 3, 2, true}, 1, {}};
+  const auto asked = decode_question(encode(question), kRanks);
+  ASSERT_TRUE(asked.has_value());
+  EXPECT_EQ(asked->id, 77u);
+  EXPECT_EQ(asked->operation, question.operation);
+  EXPECT_EQ(asked->whose, 1);
+  EXPECT_FALSE(asked->elsewhere.has_value());
+  const Question far{78, {kPointToPoint | 3, 90, true}, 91, Elsewhere{JobId{std::byte{7}}, 92}};
+  EXPECT_EQ(decode_question(encode(far), kRanks)->elsewhere, far.elsewhere);
+  EXPECT_EQ(decode_question(encode(far), kRanks)->whose, 91);
+  Answer answer;
+  answer.id = 5;
+  answer.state = State::kDone;
+  answer.calls = 9;
+  answer.in = OperationKey{8};
+  answer.awaited = 63;
+  answer.description = std::string(2 * kMostDescription, 'x');
+  answer.awaited_name = "rank 63 (host h, pid 1)";
+  const std::string letter = encode(answer);
+  const auto got = decode_answer(letter, kRanks);
+  ASSERT_TRUE(got.has_value());
+  EXPECT_EQ(got->id, 5u);
+  EXPECT_EQ(got->state, State::kDone);
+  EXPECT_EQ(got->calls, 9u);
+  EXPECT_EQ(got->in, answer.in);
+  EXPECT_EQ(got->awaited, 63);
+  EXPECT_EQ(got->description.size(), kMostDescription);
+  EXPECT_EQ(got->awaited_name, answer.awaited_name);
+  EXPECT_FALSE(decode_answer(letter, 63).has_value()) << "a rank that does not exist";
+  for (size_t cut = 0; cut < letter.size(); ++cut) {
+    EXPECT_FALSE(decode_answer(letter.substr(0, cut), kRanks).has_value()) << cut;
+    EXPECT_FALSE(decode_question(letter.substr(0, cut), kRanks).has_value()) << cut;
+  }
+}
+
+}  // namespace
+}  // namespace trestle

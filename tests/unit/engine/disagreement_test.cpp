@@ -1,0 +1,96 @@
+// When an engine tells of ranks that do not run the same: at once what nobody else tells, later what the check of the
+// calls tells better.
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "engine/run/engine.h"
+#include "sim/virtual_clock.h"
+#include "transport/agreement.h"
+
+namespace trestle {
+namespace {
+
+constexpr int64_t kStoryNs = 1'000'000'000;  // that an engine waits for another's story
+
+// Its progress is what the test says.
+class TellingTransport : public Transport {
+ public:
+  std::string address() const override { return ""; }
+  Status set_peers(const std::vector<std::string>&, const std::vector<std::string>&) override { return {}; }
+  Result<bool> post_send(SendRequest&) override { return false; }
+  Result<bool> post_recv(RecvRequest&) override { return false; }
+  void release(RecvRequest&) override {}
+  Result<bool> progress() override {
+    if (error.code != Code::kSuccess) return error;
+    if (!heard || agreement_->heard(1, *heard)) return false;
+    return agreement_->error();
+  }
+  int event_fd() const override { return -1; }
+  bool prepare_sleep() override { return true; }
+  void finish_sleep() override {}
+  void close(int) override {}
+
+  Error error{Code::kSuccess, ""};
+  std::optional<MessageTag> heard;
+};
+
+class EngineDisagreement : public testing::Test {
+ protected:
+  void make(bool calls_checked) {
+    auto transport = std::make_unique<TellingTransport>();
+    transport_ = transport.get();
+    std::vector<std::unique_ptr<Transport>> transports;
+    transports.push_back(std::move(transport));
+    EngineConfig config;
+    config.ranks = 2;
+    config.name = "rank 0";
+    config.clock = &clock_;
+    config.calls_checked = calls_checked;
+    engine_ = std::make_shared<Engine>(std::move(config), std::move(transports),
+                                       std::vector<Transport*>{transport_, transport_}, nullptr);
+  }
+  // The code of its failure after a look, `later_ns` from now.
+  Code failure_after(int64_t later_ns) {
+    clock_.advance_to(clock_.now_ns() + later_ns);
+    engine_->try_progress();
+    const auto failure = engine_->failure();
+    return failure ? failure->code : Code::kSuccess;
+  }
+  void hear(uint32_t check) {
+    transport_->heard = MessageTag{.operation = 4, .check = check};
+    engine_->try_progress();
+  }
+
+  VirtualClock clock_;
+  TellingTransport* transport_ = nullptr;
+  std::shared_ptr<Engine> engine_;
+};
+
+TEST_F(EngineDisagreement, OfSizesIsToldAtOnce) {
+  for (const bool calls_checked : {false, true}) {
+    make(calls_checked);
+    transport_->error = different_sizes("rank 1", "rank 0", {.operation = 4}, 12, {.operation = 4}, 8);
+    EXPECT_EQ(failure_after(0), Code::kInvalidUsage) << "calls checked: " << calls_checked;
+  }
+}
+
+TEST_F(EngineDisagreement, OfCallsIsToldAtOnceWhereNobodyComparesThem) {
+  make(false);
+  hear(1);
+  EXPECT_EQ(failure_after(0), Code::kSuccess);
+  hear(2);
+  EXPECT_EQ(failure_after(0), Code::kInvalidUsage);
+}
+
+TEST_F(EngineDisagreement, OfCallsIsLeftForAWhileToWhoComparesThem) {
+  make(true);
+  hear(1);
+  hear(2);
+  EXPECT_EQ(failure_after(0), Code::kSuccess);
+  EXPECT_EQ(failure_after(kStoryNs), Code::kSuccess);
+  EXPECT_EQ(failure_after(1), Code::kInvalidUsage);
+}
+
+}  // namespace
+}  // namespace trestle

@@ -1,0 +1,156 @@
+// The helper thread: what it drives, and what it does not.
+#include "engine/run/progress.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <functional>
+
+#include "sim/virtual_clock.h"
+
+namespace trestle {
+namespace {
+
+// Counts who drives it.
+class CountingTransport : public Transport {
+ public:
+  std::string address() const override { return ""; }
+  Status set_peers(const std::vector<std::string>&, const std::vector<std::string>&) override { return {}; }
+  Result<bool> post_send(SendRequest&) override { return Error{Code::kInternalError, "nobody sends here"}; }
+  Result<bool> post_recv(RecvRequest&) override { return Error{Code::kInternalError, "nobody receives here"}; }
+  void release(RecvRequest&) override {}
+  Result<bool> progress() override {
+    driven.fetch_add(1);
+    if (while_driven) while_driven();
+    return false;
+  }
+  int event_fd() const override { return -1; }
+  bool prepare_sleep() override {
+    if (before_sleep) before_sleep();
+    return true;
+  }
+  void finish_sleep() override {}
+  void close(int) override {
+    if (while_lingering) while_lingering();
+  }
+
+  std::atomic<int> driven{0};
+  std::function<void()> while_lingering;
+  std::function<void()> while_driven;
+  std::function<void()> before_sleep;
+};
+
+// Always due, so that the watch goes round and round.
+class Turns : public Pollable {
+ public:
+  int event_fd() const override { return -1; }
+  void poll(int64_t) override { count.fetch_add(1); }
+  int64_t next_due_ns() const override { return 0; }
+
+  std::atomic<int> count{0};
+};
+
+// An engine with work that nobody waits for.
+struct Unattended {
+  Unattended() {
+    auto owned = std::make_unique<CountingTransport>();
+    transport = owned.get();
+    std::vector<std::unique_ptr<Transport>> transports;
+    transports.push_back(std::move(owned));
+    EngineConfig config;
+    config.ranks = 2;
+    config.name = "rank 0";
+    config.clock = &clock;
+    engine = std::make_shared<Engine>(std::move(config), std::move(transports),
+                                      std::vector<Transport*>{transport, transport}, nullptr);
+    engine->count_pending(1);
+  }
+
+  VirtualClock clock;
+  CountingTransport* transport = nullptr;
+  std::shared_ptr<Engine> engine;
+};
+
+void wait_for(const std::atomic<int>& count, int least) {
+  while (count.load() < least) sched_yield();
+}
+
+TEST(ProgressHelper, DrivesWhatNobodyWaitsFor) {
+  Unattended work;
+  Progress progress(true);
+  ASSERT_TRUE(progress.add(work.engine).ok());
+  progress.work_started();
+  wait_for(work.transport->driven, 1);
+}
+
+TEST(ProgressHelper, LeavesTheWorkToCallersWhereItIsToldTo) {
+  Unattended work;
+  auto turns = std::make_shared<Turns>();
+  Progress progress(false);
+  ASSERT_TRUE(progress.add(work.engine).ok());
+  ASSERT_TRUE(progress.add(std::static_pointer_cast<Pollable>(turns)).ok());
+  progress.work_started();
+  wait_for(turns->count, 3);  // it hears what must be heard
+  EXPECT_EQ(work.transport->driven.load(), 0);
+  progress.poke();
+  EXPECT_EQ(work.transport->driven.load(), 1);
+}
+
+// The helper may be in a user's function for as long as that takes.
+TEST(ProgressHelper, HearsTheNewsWhileAnEngineHoldsItUp) {
+  auto turns = std::make_shared<Turns>();
+  std::atomic<int> heard{0};
+  Unattended work;
+  work.transport->while_driven = [&] {
+    if (heard.load() != 0) return;
+    const int before = turns->count.load();
+    wait_for(turns->count, before + 3);
+    heard.fetch_add(1);
+  };
+  Progress progress(true);
+  ASSERT_TRUE(progress.add(work.engine).ok());
+  ASSERT_TRUE(progress.add(std::static_pointer_cast<Pollable>(turns)).ok());
+  progress.work_started();
+  wait_for(heard, 1);
+}
+
+// The engine that is waited for may need what another one of the thread does: the waiter drives that one, too, before
+// it sleeps, and sleeps little.
+TEST(ProgressHelper, WithoutItAWaitDrivesTheOthersToo) {
+  Unattended waited_for;
+  Unattended other;
+  Progress progress(false);
+  ASSERT_TRUE(progress.add(waited_for.engine).ok());
+  ASSERT_TRUE(progress.add(other.engine).ok());
+  int sleeps = 0;
+  waited_for.transport->before_sleep = [&] {
+    EXPECT_GT(other.transport->driven.load(), sleeps) << "forgotten before sleep " << sleeps;
+    ++sleeps;
+  };
+  progress.wait([&] { return sleeps == 3; }, [&] { return waited_for.engine; });
+  EXPECT_EQ(sleeps, 3);
+}
+
+// A rank whose transports linger still answers those who ask what it waits for, and an exit is not held up by it.
+TEST(EngineClose, LingersWithoutHoldingOthersUp) {
+  Unattended unattended;
+  Engine& engine = *unattended.engine;
+  int asked = 0;
+  unattended.transport->while_lingering = [&] {
+    EXPECT_EQ(engine.standing({}).state, Standing::State::kUnknown);
+    EXPECT_EQ(engine.oldest_operation(), "");
+    EXPECT_EQ(engine.open_operation(0), "an operation");
+    engine.close(0, INT64_MAX - 1);
+    EXPECT_FALSE(engine.try_lock()) << "nobody drives it meanwhile";
+    ++asked;
+  };
+  engine.close(1000);
+  EXPECT_EQ(asked, 1);
+  const bool given_back = engine.try_lock();
+  EXPECT_TRUE(given_back);
+  if (given_back) engine.unlock();
+}
+
+}  // namespace
+}  // namespace trestle

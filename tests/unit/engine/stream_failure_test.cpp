@@ -1,0 +1,232 @@
+// What a failure on a stream does to what is behind it: records, streams that wait for them, operations of others.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "unit/engine/streams.h"
+
+namespace trestle {
+namespace {
+
+const Error kGone{Code::kRemoteError, "rank 1 went away"};
+
+constexpr int64_t kMomentNs = 2'000'000'000;  // in which the control mesh tells of a cause, if it knows one
+
+class StreamFailures : public Streams {
+ protected:
+  void SetUp() override {
+    Streams::SetUp();
+    other_ = make_engine(other_gate_);
+  }
+  // Of another communicator.
+  Operation* other(uint64_t number) { return operation_of(*other_, number); }
+  void drive_both() {
+    while (engine_->try_progress() || other_->try_progress()) {
+    }
+  }
+  void fail() {
+    engine_->fail(kGone);
+    engine_->try_progress();
+    drive_both();
+  }
+  Numbers posted_by_other() {
+    drive_both();
+    return other_gate_->posted();
+  }
+  void other_arrives(uint64_t number) {
+    other_gate_->arrive(number);
+    drive_both();
+  }
+  // "": complete and well.
+  static std::string failure_of(const std::shared_ptr<Recording>& recording) {
+    if (!recording->complete()) return "not complete";
+    return recording->failure() ? recording->failure()->message : "";
+  }
+  std::string told(const std::shared_ptr<Stream>& stream) {
+    const auto failure = stream->tell_failure();
+    return failure ? failure->message : "";
+  }
+  void expect_other_held_back(uint64_t number) {
+    EXPECT_EQ(posted_by_other(), Numbers{});
+    EXPECT_FALSE(other_->failed()) << "its own control mesh may tell the cause yet";
+    clock_.advance_to(clock_.now_ns() + kMomentNs);
+    drive_both();
+    EXPECT_EQ(other_->pending(), 0u);
+    ASSERT_TRUE(other_->failed());
+    EXPECT_EQ(other_->failure()->code, Code::kRemoteError);
+    const std::string sentence = other_->failure()->message;
+    for (const std::string& fact : {"operation " + std::to_string(number) + " ", std::string("of rank 0"),
+                                    std::string("was not run"), kGone.message}) {
+      EXPECT_NE(sentence.find(fact), std::string::npos) << fact << " is not in: " << sentence;
+    }
+  }
+
+  GatedTransport* other_gate_ = nullptr;
+  std::shared_ptr<Engine> other_;
+};
+
+TEST_F(StreamFailures, AnEventHasTheFailureOfWhatItStandsFor) {
+  const auto before = a_->record();
+  a_->enqueue({operation(1)});
+  const auto between = a_->record();
+  a_->enqueue({operation(2)});
+  const auto behind = a_->record();
+  const auto elsewhere = b_->record();
+  drive();
+  arrive(1);
+  EXPECT_EQ(failure_of(behind), "not complete");
+  fail();
+  EXPECT_EQ(failure_of(before), "");
+  EXPECT_EQ(failure_of(between), "");
+  EXPECT_EQ(failure_of(behind), kGone.message);
+  EXPECT_EQ(behind->failure()->code, kGone.code);
+  EXPECT_EQ(failure_of(elsewhere), "");
+}
+
+TEST_F(StreamFailures, AnEventOnAnIdleStreamHasAFailureUntilSomebodyWasToldOfIt) {
+  a_->enqueue({operation(1)});
+  fail();
+  EXPECT_TRUE(a_->idle());
+  const auto untold = a_->record();
+  EXPECT_EQ(failure_of(untold), kGone.message);
+  EXPECT_EQ(told(a_), kGone.message);
+  EXPECT_EQ(failure_of(a_->record()), "");
+  EXPECT_EQ(failure_of(untold), kGone.message) << "what an event stands for does not change";
+  EXPECT_EQ(told(a_), "");
+}
+
+TEST_F(StreamFailures, AWaitHandsItOn) {
+  a_->enqueue({operation(1)});
+  const auto failing = a_->record();
+  b_->wait_for(failing);
+  const auto waiting = b_->record();
+  fail();
+  c_->wait_for(failing);
+  EXPECT_EQ(failure_of(waiting), kGone.message);
+  EXPECT_EQ(failure_of(c_->record()), kGone.message) << "it had failed before the wait";
+  for (const auto& stream : {b_, c_}) {
+    EXPECT_EQ(told(stream), kGone.message);
+    EXPECT_EQ(told(stream), "");
+  }
+  EXPECT_EQ(told(a_), kGone.message) << "it stays where it was";
+}
+
+TEST_F(StreamFailures, AnEventThatIsRecordedAgainForgetsItButNotWhoWaitsForTheEarlierRecord) {
+  a_->enqueue({operation(1)});
+  event_->record(*a_);
+  b_->wait_for(event_->last());
+  event_->record(*c_);
+  EXPECT_EQ(failure_of(event_->last()), "");
+  fail();
+  EXPECT_EQ(failure_of(event_->last()), "");
+  EXPECT_EQ(told(b_), kGone.message);
+}
+
+TEST_F(StreamFailures, WhatComesBehindItDoesNotRun) {
+  a_->enqueue({operation(1)});
+  a_->enqueue({other(7)});
+  fail();
+  expect_other_held_back(7);
+  EXPECT_TRUE(a_->idle());
+  EXPECT_EQ(told(a_), kGone.message);
+}
+
+TEST_F(StreamFailures, WhatComesBehindAWaitForItDoesNotRun) {
+  a_->enqueue({operation(1)});
+  event_->record(*a_);
+  b_->wait_for(event_->last());
+  b_->enqueue({other(7)});
+  EXPECT_EQ(posted_by_other(), Numbers{});
+  fail();
+  expect_other_held_back(7);
+}
+
+// A rank that has died for one communicator has died for the other, too, which names it by its own numbers.
+TEST_F(StreamFailures, TheOwnStoryOfACommunicatorGoesBeforeThatOfItsStream) {
+  a_->enqueue({operation(1)});
+  a_->enqueue({other(7)});
+  fail();
+  EXPECT_FALSE(other_->failed());
+  other_->fail({Code::kRemoteError, "rank 2 died"});
+  drive_both();
+  EXPECT_EQ(other_->failure()->message, "rank 2 died");
+  EXPECT_EQ(other_->pending(), 0u);
+}
+
+// A communicator that was aborted has not aborted another one, whose ranks have to hear why.
+TEST_F(StreamFailures, WhatComesBehindAnAbortIsNotAborted) {
+  a_->enqueue({operation(1)});
+  a_->enqueue({other(7)});
+  engine_->fail({Code::kAborted, kGone.message});
+  engine_->try_progress();
+  expect_other_held_back(7);
+  EXPECT_EQ(a_->tell_failure()->code, Code::kAborted);
+}
+
+TEST_F(StreamFailures, WhatIsInTheSameGroupRuns) {
+  a_->enqueue({operation(1), other(7)});
+  fail();
+  EXPECT_EQ(posted_by_other(), Numbers{7});
+  const auto behind = a_->record();
+  EXPECT_EQ(failure_of(behind), "not complete");
+  other_arrives(7);
+  EXPECT_FALSE(other_->failed());
+  EXPECT_EQ(failure_of(behind), kGone.message);
+}
+
+TEST_F(StreamFailures, OfAQueuedOperationIsNoAffairOfWhatIsBeforeIt) {
+  a_->enqueue({other(7)});
+  const auto before = a_->record();
+  a_->enqueue({operation(1)});
+  const auto behind = a_->record();
+  EXPECT_EQ(posted_by_other(), Numbers{7});
+  fail();
+  EXPECT_EQ(engine_->pending(), 0u) << "the end of its communicator does not wait";
+  EXPECT_EQ(failure_of(before), "not complete");
+  other_arrives(7);
+  EXPECT_FALSE(other_->failed());
+  EXPECT_EQ(failure_of(before), "");
+  EXPECT_EQ(failure_of(behind), kGone.message);
+}
+
+// One member of a group that waits is taken back; the other one runs when its time comes.
+TEST_F(StreamFailures, OfAQueuedGroupLeavesItsOthersAlone) {
+  a_->enqueue({other(6)});
+  a_->enqueue({operation(1), other(7)});
+  const auto behind = a_->record();
+  fail();
+  other_arrives(6);
+  EXPECT_EQ(posted_by_other(), Numbers{7});
+  other_arrives(7);
+  EXPECT_FALSE(other_->failed());
+  EXPECT_EQ(failure_of(behind), kGone.message);
+}
+
+TEST_F(StreamFailures, IsNotForgottenWhileSomethingIsBehindIt) {
+  b_->enqueue({other(6)});
+  event_->record(*b_);
+  a_->enqueue({operation(1)});
+  fail();
+  a_->wait_for(event_->last());
+  a_->enqueue({other(7)});
+  EXPECT_EQ(told(a_), kGone.message);
+  EXPECT_EQ(posted_by_other(), Numbers{6});
+  other_arrives(6);
+  expect_other_held_back(7);
+}
+
+TEST_F(StreamFailures, KeepTheStreamClosedUntilTheyAreTold) {
+  EXPECT_TRUE(a_->check_open().ok());
+  a_->enqueue({operation(1)});
+  fail();
+  const Status closed = a_->check_open();
+  ASSERT_FALSE(closed.ok());
+  EXPECT_EQ(closed.error().code, kGone.code);
+  EXPECT_NE(closed.error().message.find(kGone.message), std::string::npos) << closed.error().message;
+  EXPECT_NE(closed.error().message.find("StreamSynchronize"), std::string::npos) << closed.error().message;
+  EXPECT_EQ(told(a_), kGone.message);
+  EXPECT_TRUE(a_->check_open().ok());
+}
+
+}  // namespace
+}  // namespace trestle

@@ -1,0 +1,10 @@
+#include "kernels/reduce_loops.h"
+#include "unit/kernels/kernel_loop_sets.h"
+
+namespace trestle {
+
+std::vector<LoopSet> kernel_loop_sets() {
+  return {{"chosen", find_reduce}, {"portable", kernels::portable_loop}};
+}
+
+}  // namespace trestle

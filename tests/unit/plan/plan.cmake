@@ -1,0 +1,4 @@
+trestle_test(NAME plan_test LABEL unit LIBS trestle_plan SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/builder_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/checker_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/value_test.cpp)

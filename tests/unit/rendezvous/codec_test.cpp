@@ -1,0 +1,215 @@
+// What bootstrap sends and stores, and what it makes of bytes that nobody sane has sent; the all-gather without a
+// network.
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "base/rng.h"
+#include "control_mesh/dissemination.h"
+#include "rendezvous/message.h"
+#include "rendezvous/rank_info.h"
+#include "rendezvous/unique_id.h"
+
+namespace trestle {
+namespace {
+
+UniqueId sample_id(const std::string& ip) {
+  UniqueId id;
+  id.ip = ip;
+  id.port = 51234;
+  for (size_t i = 0; i < id.job.size(); ++i) id.job[i] = static_cast<std::byte>(i + 1);
+  for (size_t i = 0; i < id.secret.size(); ++i) id.secret[i] = static_cast<std::byte>(200 - i);
+  return id;
+}
+
+RankInfo sample_info(int32_t rank) {
+  RankInfo info;
+  info.rank = rank;
+  info.version = 100;
+  info.place = {"node" + std::to_string(rank), "node/boot/4026531840", 77, "boot", {0xf0, 3}};
+  info.pid = 4321;
+  info.addresses = {{"tcp", "10.0.0.1:5000"}, {"shm", std::string("\0name", 5)}};
+  info.configuration_hash = 42;
+  info.agreed = {{"TRESTLE_ALGO", ""}, {"TRESTLE_EAGER", "16K"}};
+  info.topology_hash = 7;
+  return info;
+}
+
+TEST(UniqueIdTest, RoundTrip) {
+  for (const char* ip : {"127.0.0.1", "10.1.2.3", "::1", "2001:db8::7"}) {
+    const auto bytes = encode(sample_id(ip));
+    ASSERT_TRUE(bytes.ok()) << bytes.error().message;
+    EXPECT_FALSE(is_zero(bytes.value()));
+    const auto decoded = decode(bytes.value());
+    ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+    EXPECT_EQ(decoded.value(), sample_id(ip));
+  }
+  EXPECT_FALSE(encode(sample_id("node3")).ok());
+  EXPECT_TRUE(is_zero(UniqueIdBytes{}));
+  EXPECT_FALSE(decode(UniqueIdBytes{}).ok());
+}
+
+TEST(UniqueIdTest, EveryChangedByteIsNoticed) {
+  const UniqueIdBytes bytes = encode(sample_id("10.1.2.3")).value();
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    UniqueIdBytes changed = bytes;
+    changed[i] ^= std::byte{0x10};
+    EXPECT_FALSE(decode(changed).ok()) << i;
+  }
+}
+
+TEST(RankInfoTest, RoundTrip) {
+  const auto decoded = decode_rank_info(encode(sample_info(3)));
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(encode(decoded.value()), encode(sample_info(3)));
+  EXPECT_EQ(decoded.value().addresses, sample_info(3).addresses);
+  EXPECT_EQ(decoded.value().agreed, sample_info(3).agreed);
+  EXPECT_EQ(rank_name(decoded.value()), "rank 3 (host node3, pid 4321)");
+}
+
+TEST(RankInfoTest, TruncatedAndLongerOnesAreRefused) {
+  const std::string bytes = encode(sample_info(3));
+  for (size_t length = 0; length < bytes.size(); ++length)
+    EXPECT_FALSE(decode_rank_info(bytes.substr(0, length)).ok()) << length;
+  EXPECT_FALSE(decode_rank_info(bytes + "x").ok());
+  EXPECT_FALSE(decode_rank_info(std::string(kMaxRankInfoBytes + 1, '\0')).ok());
+}
+
+TEST(RankInfoTest, DamagedOnesNeverCrash) {
+  const std::string bytes = encode(sample_info(3));
+  Rng rng(1);
+  for (int i = 0; i < 20000; ++i) {
+    std::string damaged = bytes;
+    for (uint64_t changes = 1 + rng.below(4); changes > 0; --changes)
+      damaged[rng.below(damaged.size())] = static_cast<char>(rng.next());
+    const auto decoded = decode_rank_info(damaged);
+    EXPECT_TRUE(!decoded.ok() || decoded.value().addresses.size() <= damaged.size());
+    (void)decode_join_request(damaged);
+    (void)decode_join_answer(damaged);
+    (void)decode_join_report(damaged);
+  }
+}
+
+TEST(RankInfoTest, TokenIsTheSameWithinAProcess) {
+  EXPECT_EQ(process_token(), process_token());
+  EXPECT_NE(process_token(), 0u);
+}
+
+TEST(CompareTest, DifferencesAreNamed) {
+  std::vector<RankInfo> infos = {sample_info(0), sample_info(1), sample_info(2)};
+  EXPECT_TRUE(compare_configuration(infos).ok());
+  auto changed = infos;
+  changed[2].agreed[1].second = "64K";
+  Status status = compare_configuration(changed);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(
+      status.error().message,
+      "rank 2 (host node2, pid 4321) has TRESTLE_EAGER=64K, rank 0 (host node0, pid 4321) has TRESTLE_EAGER=16K; it "
+      "must be the same on all ranks");
+  changed = infos;
+  changed[1].version = 10203;
+  status = compare_configuration(changed);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find("Trestle version 1.2.3"), std::string::npos) << status.error().message;
+  changed = infos;
+  changed[1].topology_hash = 8;
+  EXPECT_FALSE(compare_configuration(changed).ok());
+  changed = infos;
+  changed[1].agreed.pop_back();
+  EXPECT_FALSE(compare_configuration(changed).ok());
+}
+
+TEST(JoinMessageTest, LongSentencesAreCutAndStillRead) {
+  const Error error{Code::kSystemError, std::string(100'000, 'x')};
+  const auto report = decode_join_report(encode(JoinReport{error}));
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report.value().error.message, std::string(16 * 1024, 'x'));
+  JoinAnswer answer;
+  answer.error = error;
+  const auto heard = decode_join_answer(encode(answer));
+  ASSERT_TRUE(heard.ok());
+  EXPECT_EQ(heard.value().error.message, report.value().error.message);
+}
+
+TEST(JoinMessageTest, RoundTripAndRankLists) {
+  JoinRequest request{100, 8, 3, 12345, "127.0.0.1:99", "rank 3 (host a, pid 12)", uint64_t{1} << 63};
+  const auto decoded = decode_join_request(encode(request));
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(decoded.value().address, request.address);
+  EXPECT_EQ(decoded.value().name, request.name);
+  EXPECT_EQ(decoded.value().process, request.process);
+  JoinAnswer answer;
+  answer.addresses = {"a", "b"};
+  answer.names = {"rank 1 (host a, pid 1)", "", "rank 2"};
+  answer.holder = "rank 0";
+  EXPECT_EQ(decode_join_answer(encode(answer)).value().names, answer.names);
+  EXPECT_EQ(decode_join_answer(encode(answer)).value().holder, answer.holder);
+  const JoinReport report{{Code::kTimeout, "too late"}};
+  EXPECT_EQ(decode_join_report(encode(report)).value().error.message, report.error.message);
+  EXPECT_EQ(decode_join_report(encode(report)).value().error.code, report.error.code);
+  EXPECT_EQ(decode_join_answer(encode(answer)).value().addresses, answer.addresses);
+  EXPECT_EQ(rank_list({3}), "rank 3");
+  EXPECT_EQ(rank_list({1, 4, 6}), "ranks 1, 4 and 6");
+  std::vector<int32_t> many(40);
+  for (int32_t i = 0; i < 40; ++i) many[static_cast<size_t>(i)] = i;
+  EXPECT_TRUE(rank_list(many).ends_with("15 and 24 more"));
+}
+
+// All ranks in one loop; messages are delivered in a seeded random order and some ranks start late.
+TEST(DisseminationTest, EveryOrderOfMessagesGivesAllBlobs) {
+  struct Mail {
+    int32_t to;
+    int step;
+    std::string payload;
+  };
+  Rng rng(7);
+  for (int32_t ranks = 1; ranks <= 33; ++ranks) {
+    std::deque<Dissemination> all;
+    for (int32_t r = 0; r < ranks; ++r) all.emplace_back(r, ranks);
+    std::vector<Mail> post;
+    std::vector<int32_t> unstarted;
+    for (int32_t r = 0; r < ranks; ++r) unstarted.push_back(r);
+    const auto advance = [&](int32_t r) {
+      bool sane = true;
+      for (auto& message : all[static_cast<size_t>(r)].advance(sane))
+        post.push_back(
+            {static_cast<int32_t>((r + (int64_t{1} << message.step)) % ranks), message.step, message.payload});
+      EXPECT_TRUE(sane);
+    };
+    while (!post.empty() || !unstarted.empty()) {
+      const uint64_t pick = rng.below(post.size() + unstarted.size());
+      if (pick < unstarted.size()) {
+        const int32_t r = unstarted[pick];
+        unstarted.erase(unstarted.begin() + static_cast<std::ptrdiff_t>(pick));
+        all[static_cast<size_t>(r)].start("blob " + std::to_string(r));
+        advance(r);
+        continue;
+      }
+      const auto at = post.begin() + static_cast<std::ptrdiff_t>(pick - unstarted.size());
+      Mail mail = *at;
+      post.erase(at);
+      EXPECT_TRUE(all[static_cast<size_t>(mail.to)].receive(mail.step, mail.payload));
+      advance(mail.to);
+    }
+    for (int32_t r = 0; r < ranks; ++r) {
+      ASSERT_TRUE(all[static_cast<size_t>(r)].done());
+      const auto blobs = all[static_cast<size_t>(r)].take_blobs();
+      for (int32_t i = 0; i < ranks; ++i) EXPECT_EQ(blobs[static_cast<size_t>(i)], "blob " + std::to_string(i));
+    }
+  }
+}
+
+TEST(DisseminationTest, NonsenseIsNoticed) {
+  Dissemination gather(0, 4);
+  EXPECT_FALSE(gather.receive(2, ""));
+  EXPECT_FALSE(gather.receive(-1, ""));
+  EXPECT_TRUE(gather.receive(0, "not a blob"));
+  EXPECT_FALSE(gather.receive(0, "twice"));
+  gather.start("mine");
+  bool sane = true;
+  (void)gather.advance(sane);
+  EXPECT_FALSE(sane);
+}
+
+}  // namespace
+}  // namespace trestle

@@ -1,0 +1,313 @@
+// A rank that fails or dies while a communicator is being made: the others name it, and nobody else.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "rendezvous/message.h"
+#include "transport/auth/authenticate.h"
+#include "trestle/trestle.h"
+#include "unit/rendezvous/ranks.h"
+
+namespace trestle {
+namespace {
+
+// A rank played by hand: it says what a rank says at a rendezvous, and no more than the test wants.
+class Ghost {
+ public:
+  Ghost(const UniqueIdBytes& id, int32_t nranks, int32_t rank) : nranks_(nranks), rank_(rank) {
+    const UniqueId plain = decode(id).value();
+    const SocketAddress root = parse_address(plain.ip + ":" + std::to_string(plain.port)).value();
+    socket_ = connect_before({&root, 1}, {}).value();
+    credentials_ = {{plain.secret.begin(), plain.secret.end()}, plain.job, rank};
+  }
+  std::string name() const { return "rank " + std::to_string(rank_) + " (host of a ghost, pid 7)"; }
+  void forget_secret() { credentials_.secret[0] ^= std::byte{1}; }
+  Status authenticate() {
+    Handshake handshake(Role::kInitiator, Purpose::kRendezvous, credentials_);
+    return trestle::authenticate(socket_.get(), handshake, {});
+  }
+  void ask() {
+    JoinRequest request;
+    request.version = TRESTLE_VERSION_CODE;
+    request.nranks = nranks_;
+    request.rank = rank_;
+    request.address = format_address(listener_.address);
+    request.name = name();
+    say(encode(request));
+  }
+  JoinAnswer hear() {
+    std::string header(4, '\0');
+    const Status read = receive_all_before(socket_.get(), std::as_writable_bytes(std::span(header)), {});
+    if (!read.ok()) return {read.error(), {}, {}, 0, {}};
+    size_t length = 0;
+    for (size_t i = 4; i-- > 0;) length = length << 8 | static_cast<uint8_t>(header[i]);
+    std::string body(length, '\0');
+    EXPECT_TRUE(receive_all_before(socket_.get(), std::as_writable_bytes(std::span(body)), {}).ok());
+    return decode_join_answer(body).value();
+  }
+  void report(const Error& error) { say(encode(JoinReport{error})); }
+  void die() {
+    socket_.reset();
+    listener_.fd.reset();
+  }
+  // So that nobody waits for a ghost's port to answer: it takes no connection, it refuses none.
+  const Listener& listener() const { return listener_; }
+
+ private:
+  void say(const std::string& message) {
+    const std::string bytes = framed(message);
+    ASSERT_TRUE(send_all_before(socket_.get(), std::as_bytes(std::span(bytes)), {}).ok());
+  }
+  const int32_t nranks_;
+  const int32_t rank_;
+  Listener listener_ = taken_port();
+  UniqueFd socket_;
+  Credentials credentials_;
+};
+
+// The others of a job in which rank `ghost` is played by `body`.
+std::vector<Joined> join_with_ghost(int32_t nranks, int32_t ghost, const UniqueIdBytes& id,
+                                    const std::function<void()>& body) {
+  std::vector<BootstrapConfig> configs = configs_for(nranks, id);
+  configs.erase(configs.begin() + ghost);
+  std::thread haunting(body);
+  std::vector<Joined> results = join_all(configs);
+  haunting.join();
+  return results;
+}
+
+void expect_all_say(const std::vector<Joined>& results, Code code, const std::string& sentence) {
+  for (const Joined& joined : results) {
+    ASSERT_FALSE(joined.ok());
+    EXPECT_EQ(joined.error().code, code) << joined.error().message;
+    EXPECT_TRUE(contains(joined.error().message, sentence)) << "'" << sentence << "' in: " << joined.error().message;
+  }
+}
+
+// The same where a rank that is no neighbour of the failed one may have been ready before: it hears of it like any
+// later failure.
+void expect_all_hear(const std::vector<Joined>& results, Code code, const std::string& sentence) {
+  for (const Joined& joined : results) {
+    const Error error = joined.ok() ? joined.value()->cause_of({Code::kTimeout, "nothing"}) : joined.error();
+    EXPECT_EQ(error.code, code) << error.message;
+    EXPECT_TRUE(contains(error.message, sentence)) << "'" << sentence << "' in: " << error.message;
+  }
+}
+
+class DeathTest : public testing::TestWithParam<int32_t> {};
+
+// Most of the seven are no neighbours of the dead rank; the neighbours give up and are gone before those have heard
+// why.
+TEST_P(DeathTest, BeforeItIsConnectedIsToldToAll) {
+  const UniqueIdBytes id = loopback_id();
+  Ghost ghost(id, 8, GetParam());
+  const auto results = join_with_ghost(8, GetParam(), id, [&] {
+    ASSERT_TRUE(ghost.authenticate().ok());
+    ghost.ask();
+    EXPECT_EQ(ghost.hear().error.code, Code::kSuccess);
+    ghost.die();
+  });
+  expect_all_hear(results, Code::kRemoteError, ghost.name() + " ended while the communicator was being made");
+}
+
+TEST_P(DeathTest, AtTheRendezvousIsToldToAll) {
+  const UniqueIdBytes id = loopback_id();
+  Ghost ghost(id, 9, GetParam());
+  auto configs = configs_for(9, id);
+  configs.erase(configs.begin() + GetParam());
+  configs.pop_back();  // another one that never comes, so that the ghost dies before all are there
+  std::thread haunting([&] {
+    ASSERT_TRUE(ghost.authenticate().ok());
+    ghost.ask();
+    ghost.die();
+  });
+  expect_all_say(join_all(configs), Code::kRemoteError, ghost.name() + " went away");
+  haunting.join();
+}
+
+TEST_P(DeathTest, AFailureIsToldInTheWordsOfWhoFailed) {
+  const UniqueIdBytes id = loopback_id();
+  Ghost ghost(id, 8, GetParam());
+  const auto results = join_with_ghost(8, GetParam(), id, [&] {
+    ASSERT_TRUE(ghost.authenticate().ok());
+    ghost.ask();
+    EXPECT_EQ(ghost.hear().error.code, Code::kSuccess);
+    ghost.report({Code::kSystemError, "the ghost has no memory"});
+  });
+  expect_all_hear(results, Code::kSystemError, "the ghost has no memory");
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, DeathTest, testing::Values(0, 3, 7));
+
+TEST(CauseTest, AnothersStoryIsPreferred) {
+  BootstrapConfig config;
+  config.nranks = 5;
+  auto ranks = Bootstrap::join_in_process(config).value();
+  const Error own{Code::kRemoteError, "rank 1 closed the connection"};
+  ranks[0]->fail({Code::kRemoteError, "rank 3 died"});
+  on_each_rank(ranks, [&](Bootstrap& rank) { EXPECT_EQ(rank.cause_of(own).message, "rank 3 died"); });
+  auto quiet = Bootstrap::join_in_process(config).value();
+  EXPECT_EQ(quiet[2]->cause_of(own).message, own.message);
+}
+
+// A rank that had no processor until its deadline was over has not been left waiting by anybody.
+TEST(CauseTest, WhatHasArrivedCountsAfterTheDeadline) {
+  BootstrapConfig config;
+  config.nranks = 2;
+  auto ranks = Bootstrap::join_in_process(config).value();
+  std::thread other([&] { EXPECT_TRUE(ranks[0]->barrier(kNoDeadline).ok()); });
+  pollfd arrived{ranks[1]->event_fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&arrived, 1, -1), 1);
+  const Status late = ranks[1]->barrier(0);
+  EXPECT_TRUE(late.ok()) << late.error().message;
+  other.join();
+}
+
+TEST(MissingRankTest, RefusalsForTheSecretAreCountedAndSaid) {
+  const UniqueIdBytes id = loopback_id();
+  for (int32_t i = 0; i < 3; ++i) {
+    Ghost stranger(id, 3, i < 2 ? 2 : 0);
+    stranger.forget_secret();
+    EXPECT_FALSE(stranger.authenticate().ok());
+  }
+  std::vector<BootstrapConfig> configs = {loopback_config(3, 0, id), loopback_config(3, 1, id)};
+  configs[0].deadline_ns = monotonic_clock().now_ns() + kSecond / 2;
+  const auto results = join_all(configs);
+  expect_all_say(results, Code::kTimeout, "rank 2 did not come to the rendezvous of the unique id at ");
+  expect_all_say(results, Code::kTimeout,
+                 "3 connections were refused because they did not know the secret, from 127.0.0.1 (as rank 2), "
+                 "127.0.0.1 (as rank 0)");
+  expect_all_say(results, Code::kTimeout, "TRESTLE_SECRET");
+}
+
+SocketAddress address_of(const UniqueIdBytes& id) {
+  const UniqueId plain = decode(id).value();
+  return parse_address(plain.ip + ":" + std::to_string(plain.port)).value();
+}
+
+// Whether a rendezvous ends before it has dropped so many strangers one after the other, of whom each has five seconds.
+bool ends_within(const SocketAddress& address, int strangers) {
+  for (int i = 0; i < strangers; ++i) {
+    const Result<UniqueFd> stranger = connect_before({&address, 1}, {monotonic_clock().now_ns() + kSecond / 10, {}});
+    if (!stranger.ok()) return true;
+    pollfd dropped{stranger.value().get(), POLLIN, 0};
+    EXPECT_EQ(::poll(&dropped, 1, -1), 1);
+  }
+  return false;
+}
+constexpr int kStrangers = 8;  // of a minute's twelve
+
+TEST(EndTest, WhoDiedIsNotWaitedForByAFailedRendezvous) {
+  const UniqueIdBytes id = loopback_id();
+  Ghost ghost(id, 3, 1);
+  ASSERT_TRUE(ghost.authenticate().ok());
+  ghost.ask();
+  ghost.die();
+  auto configs = configs_for(3, id);
+  configs.erase(configs.begin() + 1);
+  expect_all_say(join_all(configs), Code::kRemoteError, ghost.name() + " went away");
+  EXPECT_TRUE(ends_within(address_of(id), kStrangers));
+}
+
+// Latecomers are told as long as the ranks were ready to wait, which was not long.
+TEST(EndTest, AFailedRendezvousStaysNoLongerThanItsRanksWaited) {
+  const UniqueIdBytes id = loopback_id();
+  BootstrapConfig config = loopback_config(2, 0, id);
+  config.deadline_ns = monotonic_clock().now_ns() + kSecond / 4;
+  expect_all_say(join_all({config}), Code::kTimeout, "rank 1 did not come");
+  EXPECT_TRUE(ends_within(address_of(id), kStrangers));
+}
+
+// As one that stood still until its deadline: the rendezvous of its process would wait for it for ever.
+TEST(EndTest, ARankThatFailsBeforeItComesEndsTheRendezvousOfItsProcess) {
+  const UniqueIdBytes id = loopback_id();
+  Ghost ghost(id, 2, 1);
+  ASSERT_TRUE(ghost.authenticate().ok());
+  ghost.ask();
+  BootstrapConfig config = loopback_config(2, 0, id);
+  config.deadline_ns = 0;
+  EXPECT_FALSE(Bootstrap::join(config).ok());
+  EXPECT_TRUE(contains(ghost.hear().error.message, "rank 0 (host ")) << "the other rank is not told";
+  ghost.die();
+  EXPECT_TRUE(ends_within(address_of(id), kStrangers));
+}
+
+TEST(EndTest, AFailedRendezvousGivesItsPortToTheNextOne) {
+  const std::string place = format_address(taken_port().address);  // free again
+  const std::atomic<bool> aborted{true};
+  auto configs = configs_for(3, {});
+  for (BootstrapConfig& config : configs) config.communicator_id = place;
+  BootstrapConfig wrong = configs[1];
+  wrong.nranks = 4;
+  expect_all_say(join_all({configs[0], wrong}), Code::kInvalidArgument, " says ");
+  // The others count their communicators, too.
+  for (const size_t rank : {1, 2}) {
+    BootstrapConfig config = configs[rank];
+    config.abort = &aborted;
+    EXPECT_FALSE(Bootstrap::join(config).ok());
+  }
+  EXPECT_EQ(all_of(join_all(configs)).size(), 3u);
+}
+
+// The process that holds the rendezvous, as a child: fails as soon as it is told to, and is gone at once.
+class Holder {
+ public:
+  Holder() {
+    int to_child[2];
+    int to_parent[2];
+    EXPECT_EQ(pipe(to_child), 0);
+    EXPECT_EQ(pipe(to_parent), 0);
+    child_ = fork();
+    if (child_ == 0) hold(to_child[0], to_parent[1]);
+    go_ = to_child[1];
+    EXPECT_EQ(read(to_parent[0], id.data(), id.size()), static_cast<ssize_t>(id.size()));
+    close(to_child[0]);
+    close(to_parent[0]);
+    close(to_parent[1]);
+  }
+  ~Holder() {
+    close(go_);
+    int ended = 0;
+    EXPECT_EQ(waitpid(child_, &ended, 0), child_);
+    EXPECT_TRUE(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+  }
+  void fail_now() const { EXPECT_EQ(write(go_, "g", 1), 1); }
+
+  UniqueIdBytes id{};
+
+ private:
+  [[noreturn]] static void hold(int go, int ready) {
+    const UniqueIdBytes made = loopback_id();
+    char byte = 0;
+    bool well = write(ready, made.data(), made.size()) == static_cast<ssize_t>(made.size());
+    well = well && read(go, &byte, 1) == 1;
+    const auto results = join_all({loopback_config(4, 0, made), loopback_config(4, 0, made)});
+    _exit(well && !results[0].ok() && !results[1].ok() ? 0 : 1);
+  }
+  pid_t child_ = -1;
+  int go_ = -1;
+};
+
+TEST(HolderTest, TellsThoseAtItsDoorBeforeItsOwnFailureEndsIt) {
+  const Holder holder;
+  Ghost arrived(holder.id, 4, 1);
+  ASSERT_TRUE(arrived.authenticate().ok());
+  arrived.ask();
+  Ghost proved(holder.id, 4, 2);  // has not asked yet
+  ASSERT_TRUE(proved.authenticate().ok());
+  Ghost queued(holder.id, 4, 3);  // connected, no more
+  holder.fail_now();
+  // The first answer comes when the holder has failed.
+  EXPECT_TRUE(contains(arrived.hear().error.message, "two processes joined as rank 0"));
+  ASSERT_TRUE(queued.authenticate().ok());
+  queued.ask();
+  proved.ask();
+  EXPECT_TRUE(contains(proved.hear().error.message, "two processes joined as rank 0"));
+  EXPECT_TRUE(contains(queued.hear().error.message, "two processes joined as rank 0"));
+}
+
+}  // namespace
+}  // namespace trestle

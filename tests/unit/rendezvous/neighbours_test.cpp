@@ -1,0 +1,203 @@
+// A rank whose only neighbour is played by hand: who counts on whom when one of the two gives up within the handshake.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+
+#include "base/log.h"
+#include "control_mesh/control_link.h"
+#include "rendezvous/neighbours.h"
+#include "transport/auth/authenticate.h"
+#include "unit/rendezvous/ranks.h"
+
+namespace trestle {
+namespace {
+
+const Error kStory{Code::kSystemError, "rank 7 has no memory"};
+
+// Rank 0 of two, on a thread of its own; what its meeting place tells of a failure is the test's choice, and what it
+// says when it is stopped.
+class RankZero {
+ public:
+  explicit RankZero(const Listener& neighbour, Error story = kStory, std::function<Error()> on_abort = {})
+      : story_(std::move(story)) {
+    meeting_.secret.assign(32, std::byte{5});
+    meeting_.listener = taken_port();
+    meeting_.addresses = {format_address(neighbour.address)};
+    meeting_.failure = [this]() -> Status {
+      if (failed_.load()) return story_;
+      return {};
+    };
+    address_ = meeting_.listener.address;
+    thread_ = std::thread([this, on_abort] {
+      BootstrapConfig config = loopback_config(2, 0, {});
+      config.on_abort = on_abort;
+      result_.emplace(connect_neighbours(config, meeting_, {config.deadline_ns, &stopped_}));
+    });
+  }
+  Credentials of_neighbour() const { return {std::vector<std::byte>(32, std::byte{5}), JobId{}, 1}; }
+  const SocketAddress& address() const { return address_; }
+  void hear_of_failure() { failed_.store(true); }
+  void stop() { stopped_.store(true); }
+  Result<Neighbours>& result() {
+    thread_.join();
+    return *result_;
+  }
+
+ private:
+  Meeting meeting_;
+  SocketAddress address_;
+  const Error story_;
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> stopped_{false};
+  std::optional<Result<Neighbours>> result_;
+  std::thread thread_;
+};
+
+void wait_readable(const UniqueFd& socket) {
+  pollfd waiting{socket.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&waiting, 1, -1), 1);
+}
+
+// The neighbour's end of the connection that rank 0 makes, proved.
+UniqueFd accepted(const Listener& listener, const RankZero& rank) {
+  wait_readable(listener.fd);
+  UniqueFd socket = accept_connection(listener.fd.get()).value();
+  Handshake handshake(Role::kAcceptor, Purpose::kControl, rank.of_neighbour(), 0);
+  EXPECT_TRUE(authenticate(socket.get(), handshake, {}).ok());
+  return socket;
+}
+
+// The neighbour's connection to rank 0 up to its own proof; the one of rank 0 lies in the socket, unread.
+UniqueFd proved_to(const RankZero& rank, Handshake& handshake) {
+  UniqueFd socket = connect_before({&rank.address(), 1}, {}).value();
+  std::array<std::byte, kHelloBytes> hello;
+  EXPECT_TRUE(send_all_before(socket.get(), handshake.outgoing(), {}).ok());
+  handshake.sent(handshake.outgoing().size());
+  EXPECT_TRUE(receive_all_before(socket.get(), hello, {}).ok());
+  EXPECT_TRUE(handshake.received(hello).ok());
+  EXPECT_TRUE(send_all_before(socket.get(), handshake.outgoing(), {}).ok());
+  handshake.sent(handshake.outgoing().size());
+  wait_readable(socket);
+  return socket;
+}
+
+// What a neighbour that counts on rank 0 hears from it after `event`.
+Error told_to_neighbour(RankZero& rank, const std::function<void()>& event) {
+  Handshake handshake(Role::kInitiator, Purpose::kControl, rank.of_neighbour(), 0);
+  UniqueFd in = proved_to(rank, handshake);
+  event();
+  EXPECT_FALSE(rank.result().ok());
+  EXPECT_TRUE(authenticate(in.get(), handshake, {}).ok());
+  ControlLink link(0, std::move(in), kMaxSentence * 2);
+  std::vector<ControlFrame> frames;
+  std::string reason;
+  while (link.read(frames, reason) == ControlLink::Reading::kOpen) {
+  }
+  if (frames.size() != 1 || frames.front().kind != ControlKind::kError) return {Code::kInternalError, "no story"};
+  return decode_story(frames.front().payload, 2)->error;
+}
+
+// It has proved itself and hears of a failure before it has read the proof of rank 0, which must not be ready with it.
+TEST(NeighboursTest, ARankThatGivesUpBeforeItHasReadTheProofIsNotCountedOn) {
+  const Listener listener = taken_port();
+  RankZero rank(listener);
+  const UniqueFd out = accepted(listener, rank);
+  Handshake handshake(Role::kInitiator, Purpose::kControl, rank.of_neighbour(), 0);
+  UniqueFd in = proved_to(rank, handshake);
+  in.reset();
+  rank.hear_of_failure();
+  const Result<Neighbours>& result = rank.result();
+  ASSERT_FALSE(result.ok()) << "ready, with a neighbour that is gone";
+  EXPECT_EQ(result.error().message, kStory.message);
+}
+
+// The other way round: rank 0 gives up, and the neighbour's acknowledgement is still on its way.
+TEST(NeighboursTest, WhoGivesUpSaysWhyToRanksThatMayCountOnIt) {
+  const Listener listener = taken_port();
+  RankZero rank(listener);
+  const Error told = told_to_neighbour(rank, [&] { rank.hear_of_failure(); });
+  EXPECT_EQ(told.message, kStory.message);
+}
+
+TEST(NeighboursTest, WhoHearsOfAnothersAbortDoesNotCallItItsOwn) {
+  const Listener listener = taken_port();
+  const Error story{Code::kAborted, "rank 7 aborted the communicator"};
+  RankZero rank(listener, story);
+  const Error told = told_to_neighbour(rank, [&] { rank.hear_of_failure(); });
+  EXPECT_EQ(told.message, story.message);
+}
+
+// As by the failure of the communicator that is split.
+TEST(NeighboursTest, WhoIsStoppedBecauseOfAnotherRankNamesThatOne) {
+  const Listener listener = taken_port();
+  RankZero rank(listener, kStory, [] { return kStory; });
+  const Error told = told_to_neighbour(rank, [&] { rank.stop(); });
+  EXPECT_EQ(told.code, kStory.code);
+  EXPECT_EQ(told.message, kStory.message);
+}
+
+// What one honest end of such a connection once said.
+std::vector<std::byte> recorded(const RankZero& rank) {
+  Handshake initiator(Role::kInitiator, Purpose::kControl, rank.of_neighbour(), 0);
+  Credentials of_zero = rank.of_neighbour();
+  of_zero.rank = 0;
+  Handshake acceptor(Role::kAcceptor, Purpose::kControl, of_zero);
+  std::vector<std::byte> said(initiator.outgoing().begin(), initiator.outgoing().end());
+  initiator.sent(said.size());
+  EXPECT_TRUE(acceptor.received(said).ok());
+  EXPECT_TRUE(initiator.received(acceptor.outgoing()).ok());
+  said.insert(said.end(), initiator.outgoing().begin(), initiator.outgoing().end());
+  return said;
+}
+
+// Sends and waits until it is turned away.
+void knock(const RankZero& rank, std::span<const std::byte> bytes) {
+  const UniqueFd socket = connect_before({&rank.address(), 1}, {}).value();
+  EXPECT_TRUE(send_all_before(socket.get(), bytes, {}).ok());
+  std::array<std::byte, kHelloBytes> answer;
+  Result<size_t> got = 0;
+  while (got.ok() && got.value() != kEndOfStream) {
+    wait_readable(socket);
+    got = receive_bytes(socket.get(), answer);
+  }
+}
+
+// Lines of the log with both parts; other threads of this process may log too.
+size_t lines_with(const std::string& path, const std::string& who, const std::string& what) {
+  std::ifstream file(path);
+  size_t found = 0;
+  for (std::string line; std::getline(file, line);) found += contains(line, who) && contains(line, what) ? 1 : 0;
+  return found;
+}
+
+// Garbage and replays, again and again, in the time in which the neighbour is awaited.
+TEST(NeighboursTest, StrangersAreTurnedAwayAndLoggedOncePerReason) {
+  const std::string path = testing::TempDir() + "trestle_neighbours_" + std::to_string(getpid());
+  ASSERT_TRUE(configure_log({LogLevel::kWarn, 0, path}).ok());
+  const Listener listener = taken_port();
+  RankZero rank(listener);
+  const std::vector<std::byte> garbage(200, std::byte{'G'});
+  const std::vector<std::byte> replay = recorded(rank);
+  for (int i = 0; i < 4; ++i) {
+    knock(rank, garbage);
+    knock(rank, replay);
+  }
+  const UniqueFd out = accepted(listener, rank);
+  const UniqueFd in = connect_before({&rank.address(), 1}, {}).value();
+  Handshake handshake(Role::kInitiator, Purpose::kControl, rank.of_neighbour(), 0);
+  EXPECT_TRUE(authenticate(in.get(), handshake, {}).ok());
+  EXPECT_TRUE(rank.result().ok()) << "the job goes on";
+  ASSERT_TRUE(configure_log({LogLevel::kNone, 0, ""}).ok());
+  const std::string refused = "rank 0 refused a connection";
+  EXPECT_EQ(lines_with(path, refused, "is not the beginning of a Trestle connection"), 1u);
+  EXPECT_EQ(lines_with(path, refused, "has another secret"), 1u);
+  EXPECT_EQ(lines_with(path, refused, ""), 2u);
+  std::remove(path.c_str());
+}
+
+}  // namespace
+}  // namespace trestle

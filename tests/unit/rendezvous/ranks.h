@@ -1,0 +1,81 @@
+// Threads as ranks that join over loopback, for the tests of bootstrap.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "rendezvous/bootstrap.h"
+#include "transport/socket/socket.h"
+
+namespace trestle {
+
+inline constexpr int64_t kSecond = 1'000'000'000;
+
+inline BootstrapConfig loopback_config(int32_t nranks, int32_t rank, const UniqueIdBytes& id) {
+  BootstrapConfig config;
+  config.nranks = nranks;
+  config.rank = rank;
+  config.id = id;
+  config.deadline_ns = monotonic_clock().now_ns() + 120 * kSecond;  // far beyond what a slow machine needs
+  config.interfaces = "lo";
+  return config;
+}
+
+inline UniqueIdBytes loopback_id() {
+  Result<UniqueIdBytes> id = make_unique_id(loopback_config(1, 0, {}), 0);
+  EXPECT_TRUE(id.ok()) << id.error().message;
+  return id.value();
+}
+
+using Joined = Result<std::unique_ptr<Bootstrap>>;
+
+// All at once, each in its thread; the results by index.
+inline std::vector<Joined> join_all(const std::vector<BootstrapConfig>& configs) {
+  std::vector<Joined> results;
+  for (size_t i = 0; i < configs.size(); ++i) results.emplace_back(Error{Code::kInternalError, "did not run"});
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < configs.size(); ++i)
+    threads.emplace_back([&, i] { results[i] = Bootstrap::join(configs[i]); });
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+inline std::vector<BootstrapConfig> configs_for(int32_t nranks, const UniqueIdBytes& id) {
+  std::vector<BootstrapConfig> configs;
+  for (int32_t r = 0; r < nranks; ++r) configs.push_back(loopback_config(nranks, r, id));
+  return configs;
+}
+
+inline void on_each_rank(std::vector<std::unique_ptr<Bootstrap>>& ranks, const std::function<void(Bootstrap&)>& body) {
+  std::vector<std::thread> threads;
+  for (auto& rank : ranks) threads.emplace_back([&] { body(*rank); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+inline std::vector<std::unique_ptr<Bootstrap>> all_of(std::vector<Joined> results) {
+  std::vector<std::unique_ptr<Bootstrap>> ranks;
+  for (Joined& result : results) {
+    EXPECT_TRUE(result.ok()) << result.error().message;
+    if (result.ok()) ranks.push_back(std::move(result).value());
+  }
+  return ranks;
+}
+
+// A port of the loopback address that is taken as long as the result lives.
+inline Listener taken_port() {
+  SocketAddress any = parse_address("127.0.0.1:1").value();
+  any.set_port(0);
+  return listen_tcp_at(any).value();
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace trestle

@@ -1,0 +1,218 @@
+// What must not become a communicator, and strangers who must not keep one from being made.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+#include "rendezvous/board.h"
+#include "transport/auth/handshake.h"
+#include "transport/socket/socket.h"
+#include "unit/rendezvous/ranks.h"
+
+namespace trestle {
+namespace {
+
+void expect_all(const std::vector<Joined>& results, Code code, const std::vector<std::string>& parts) {
+  for (const Joined& joined : results) {
+    ASSERT_FALSE(joined.ok());
+    EXPECT_EQ(joined.error().code, code) << joined.error().message;
+    for (const std::string& part : parts)
+      EXPECT_TRUE(contains(joined.error().message, part)) << "'" << part << "' in: " << joined.error().message;
+  }
+}
+
+TEST(RefusalTest, ArgumentsAreChecked) {
+  const UniqueIdBytes id = loopback_id();
+  expect_all(join_all({loopback_config(0, 0, id), loopback_config(-3, 0, id)}), Code::kInvalidArgument,
+             {"number of ranks"});
+  expect_all(join_all({loopback_config(2, 2, id), loopback_config(2, -1, id)}), Code::kInvalidArgument,
+             {"out of range"});
+  const int32_t most = std::numeric_limits<int32_t>::max();
+  expect_all(join_all({loopback_config(most, 0, id)}), Code::kInvalidArgument, {"number of ranks", "at most"});
+}
+
+// Nothing is made of the size that the first rank claims, also where it does not check that itself.
+TEST(RefusalTest, TheRendezvousBelievesNoHugeNumberOfRanks) {
+  RendezvousBoard board;
+  JoinRequest request;
+  request.nranks = std::numeric_limits<int32_t>::max();
+  board.arrive(request, "127.0.0.1:1");
+  ASSERT_TRUE(board.failed());
+  EXPECT_EQ(board.answer_for(0).error.code, Code::kInvalidArgument);
+  EXPECT_TRUE(contains(board.answer_for(0).error.message, "2147483647 ranks, more than"));
+}
+
+TEST(RefusalTest, DamagedIdIsRefused) {
+  UniqueIdBytes id = loopback_id();
+  id[70] ^= std::byte{1};
+  expect_all(join_all({loopback_config(1, 0, id)}), Code::kInvalidArgument, {"checksum"});
+}
+
+TEST(RefusalTest, DuplicateRankFailsEverybody) {
+  const UniqueIdBytes id = loopback_id();
+  expect_all(join_all({loopback_config(3, 0, id), loopback_config(3, 1, id), loopback_config(3, 1, id)}),
+             Code::kInvalidArgument, {"two processes joined as rank 1 of 3"});
+}
+
+TEST(RefusalTest, DifferentNumbersOfRanksFailEverybody) {
+  const UniqueIdBytes id = loopback_id();
+  const auto results = join_all({loopback_config(3, 0, id), loopback_config(3, 1, id), loopback_config(4, 2, id)});
+  expect_all(results, Code::kInvalidArgument, {"there are ", " ranks, rank "});
+  EXPECT_EQ(results[0].error().message, results[1].error().message);
+  EXPECT_EQ(results[0].error().message, results[2].error().message);
+}
+
+TEST(RefusalTest, MissingRanksAreNamed) {
+  const UniqueIdBytes id = loopback_id();
+  std::vector<BootstrapConfig> configs = {loopback_config(5, 0, id), loopback_config(5, 3, id)};
+  configs[0].deadline_ns = monotonic_clock().now_ns() + kSecond / 2;
+  expect_all(join_all(configs), Code::kTimeout, {"ranks 1, 2 and 4 did not come", "2 of 5 did"});
+}
+
+TEST(RefusalTest, AbortEndsTheWait) {
+  std::atomic<bool> abort{false};
+  auto config = loopback_config(2, 0, loopback_id());
+  config.abort = &abort;
+  std::thread other([&] { abort.store(true); });
+  expect_all(join_all({config}), Code::kAborted, {"abort"});
+  other.join();
+}
+
+TEST(RefusalTest, WrongSecretInTheIdIsRefusedAtOnce) {
+  const UniqueIdBytes right = loopback_id();
+  UniqueId forged = decode(right).value();
+  forged.secret[0] ^= std::byte{1};
+  expect_all(join_all({loopback_config(2, 1, encode(forged).value())}), Code::kRemoteError, {"another secret"});
+  auto ranks = all_of(join_all(configs_for(2, right)));  // the real ones are not disturbed
+  EXPECT_EQ(ranks.size(), 2u);
+}
+
+TEST(RefusalTest, AnotherJobsIdIsRefused) {
+  UniqueId other = decode(loopback_id()).value();
+  other.job[0] ^= std::byte{1};
+  expect_all(join_all({loopback_config(2, 1, encode(other).value())}), Code::kRemoteError, {"another job"});
+}
+
+// A rank with another secret than the root's, which is there until the rank has its answer.
+Joined join_with_wrong_secret(int64_t deadline_ns) {
+  const std::string at = format_address(taken_port().address);
+  std::atomic<bool> stop{false};
+  auto root = loopback_config(2, 0, {});
+  auto stranger = loopback_config(2, 1, {});
+  root.communicator_id = stranger.communicator_id = at;
+  root.secret = "one";
+  stranger.secret = "two";
+  stranger.deadline_ns = std::min(stranger.deadline_ns, deadline_ns);
+  root.abort = &stop;
+  std::thread rank0([&] { expect_all(join_all({root}), Code::kAborted, {}); });
+  Joined joined = Bootstrap::join(stranger);
+  stop.store(true);
+  rank0.join();
+  return joined;
+}
+
+void expect_refused(const Joined& joined, Code code) {
+  ASSERT_FALSE(joined.ok());
+  EXPECT_EQ(joined.error().code, code) << joined.error().message;
+  for (const char* part : {"another secret", "TRESTLE_SECRET"}) {
+    EXPECT_TRUE(contains(joined.error().message, part)) << "'" << part << "' in: " << joined.error().message;
+  }
+}
+
+TEST(RefusalTest, WrongSecretVariableIsSaid) {
+  expect_refused(join_with_wrong_secret(std::numeric_limits<int64_t>::max()), Code::kRemoteError);
+}
+
+// Also by a rank whose deadline comes before it gives up. The root may be slow: a deadline that came before any answer
+// of it says nothing.
+TEST(RefusalTest, WrongSecretVariableIsSaidAtTheDeadline) {
+  for (int64_t wait_ns = kSecond / 4;; wait_ns *= 2) {
+    const Joined joined = join_with_wrong_secret(monotonic_clock().now_ns() + wait_ns);
+    ASSERT_FALSE(joined.ok());
+    if (!contains(joined.error().message, "another secret") && wait_ns < 16 * kSecond) continue;
+    expect_refused(joined, Code::kTimeout);
+    return;
+  }
+}
+
+TEST(RefusalTest, FullPortRangeIsSaid) {
+  const Listener taken = taken_port();
+  const uint16_t port = taken.address.port();
+  auto config = loopback_config(1, 0, {});
+  config.port_range = {port, port};
+  config.family = "AF_INET";
+  const auto id = make_unique_id(config, 0);
+  ASSERT_FALSE(id.ok());
+  EXPECT_TRUE(contains(id.error().message, std::to_string(port))) << id.error().message;
+  config.id = loopback_id();
+  expect_all(join_all({config}), Code::kSystemError, {std::to_string(port)});
+}
+
+TEST(RefusalTest, TakenPortAndWayOutAreSaidBeforeAShortDeadline) {
+  const Listener taken = taken_port();
+  auto config = loopback_config(2, 0, {});
+  config.communicator_id = format_address(taken.address);
+  config.deadline_ns = monotonic_clock().now_ns() + kSecond / 10;
+  const Joined joined = Bootstrap::join(config);
+  ASSERT_FALSE(joined.ok());
+  for (const std::string& part : {format_address(taken.address), std::string("in use"), std::string("TRESTLE_COMM_ID")})
+    EXPECT_TRUE(contains(joined.error().message, part)) << "'" << part << "' in: " << joined.error().message;
+}
+
+// Garbage, half a handshake, a connection that says nothing, a recorded conversation: before and while real ranks come.
+TEST(RefusalTest, StrangersDoNotDisturb) {
+  const UniqueIdBytes id = loopback_id();
+  const UniqueId plain = decode(id).value();
+  const SocketAddress root = parse_address(plain.ip + ":" + std::to_string(plain.port)).value();
+  std::vector<UniqueFd> strangers;
+  const auto connect = [&] {
+    Result<UniqueFd> socket = connect_before(std::span(&root, 1), {});
+    ASSERT_TRUE(socket.ok());
+    strangers.push_back(std::move(socket).value());
+  };
+  const auto say = [&](std::span<const std::byte> data) {
+    ASSERT_TRUE(send_all_before(strangers.back().get(), data, {}).ok());
+  };
+  connect();  // silent
+  connect();
+  const std::string garbage(10000, 'G');
+  (void)send_bytes(strangers.back().get(), std::as_bytes(std::span(garbage)));
+  Handshake recorded(Role::kInitiator, Purpose::kRendezvous, {{}, plain.job, 1});
+  const std::vector<std::byte> hello(recorded.outgoing().begin(), recorded.outgoing().end());
+  connect();
+  say(std::span(hello).first(20));  // half a hello
+  connect();
+  say(hello);  // a hello and nothing more
+  connect();
+  std::vector<std::byte> replay = hello;
+  replay.insert(replay.end(), kProofBytes, std::byte{0});
+  (void)send_bytes(strangers.back().get(), replay);
+  for (int i = 0; i < 300; ++i) connect();  // more than may be half open
+  auto ranks = all_of(join_all(configs_for(4, id)));
+  ASSERT_EQ(ranks.size(), 4u);
+  on_each_rank(ranks,
+               [](Bootstrap& rank) { EXPECT_TRUE(rank.barrier(monotonic_clock().now_ns() + 120 * kSecond).ok()); });
+}
+
+TEST(RefusalTest, ARankThatGoesAwayIsNotWaitedFor) {
+  const UniqueIdBytes id = loopback_id();
+  std::atomic<bool> abort{false};
+  auto leaver = loopback_config(3, 1, id);
+  leaver.abort = &abort;
+  std::vector<Joined> stayed;
+  std::thread stayer([&] { stayed = join_all({loopback_config(3, 0, id)}); });
+  std::thread left([&] { join_all({leaver}); });
+  abort.store(true);  // before or after it has arrived: the third rank finds the story in both cases
+  left.join();
+  auto third = loopback_config(3, 2, id);
+  third.deadline_ns = monotonic_clock().now_ns() + kSecond;
+  const auto late = join_all({third});
+  stayer.join();
+  ASSERT_FALSE(stayed[0].ok());
+  ASSERT_FALSE(late[0].ok());
+  EXPECT_TRUE(contains(stayed[0].error().message, "rank 1")) << stayed[0].error().message;
+}
+
+}  // namespace
+}  // namespace trestle
