@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/out_of_memory.h"
 #include "comm/communicator/communicator.h"
 #include "control_mesh/letter_kind.h"
 
@@ -55,11 +56,18 @@ std::optional<Answer> MeshPoller::answer_to(const Question& question) {
 }
 
 void MeshPoller::poll(int64_t now_ns) {
-  mesh_->poll(now_ns);
-  take_verdict(operations_, now_ns);
-  take_verdict(calls_, now_ns);
-  const MutexLock lock(mutex_);
-  if (communicator_ != nullptr) communicator_->wake_gatherers();
+  const auto poll = [&] {
+    mesh_->poll(now_ns);
+    take_verdict(operations_, now_ns);
+    take_verdict(calls_, now_ns);
+    const MutexLock lock(mutex_);
+    if (communicator_ != nullptr) communicator_->wake_gatherers();
+  };
+  // What a peer said may be lost, and this rank does not know what it was.
+  unless_out_of_memory(poll, [this] {
+    const MutexLock lock(mutex_);
+    if (communicator_ != nullptr) communicator_->engine_->fail_without_memory();
+  });
 }
 
 void MeshPoller::take_verdict(Inquiry& inquiry, int64_t now_ns) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/out_of_memory.h"
 #include "base/rank_names.h"
 
 namespace trestle {
@@ -16,6 +17,7 @@ namespace trestle {
 namespace {
 
 constexpr uint32_t kRoundsPerClockRead = 256;
+constexpr int64_t kRarelyNs = 50'000;            // a thread that helps no more often comes rarely
 constexpr int64_t kSuspicionNs = 1'000'000'000;  // the mesh tells at once; its threads may have to wait for a processor
 constexpr int64_t kMostSpinUs = 50'000;
 constexpr int kLooksPerUs = 20;
@@ -31,6 +33,12 @@ PatienceLimits patience_limits(int64_t spin_us, bool crowded) {
   }
   if (crowded) return {.looks = kCrowdedLooks, .yields = kCrowdedYields, .learns = false};
   return {};
+}
+
+std::string out_of_memory_on(const EngineConfig& config) {
+  const auto rank = static_cast<size_t>(config.rank);
+  return (rank < config.peer_names.size() ? config.peer_names[rank] : "rank " + std::to_string(rank)) +
+         " is out of memory";
 }
 
 void watch(int epoll, int fd) {
@@ -53,6 +61,7 @@ Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> tran
       transports_(std::move(transports)),
       router_(std::move(router)),
       express_(std::move(express)),
+      no_memory_{Code::kSystemError, out_of_memory_on(config_)},
       epoll_(UniqueFd::open([this] { return config_.sleeps ? epoll_create1(EPOLL_CLOEXEC) : -1; })),
       wake_(UniqueFd::open([this] { return config_.sleeps ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1; })) {
   if (!opened().ok() || !config_.sleeps) return;
@@ -173,9 +182,45 @@ uint64_t Engine::transport_bytes() const {
 
 bool Engine::try_progress() {
   if (progress_.looks_held() || !try_lock()) return false;
-  const bool moved = progress_locked();
+  const bool moved = round();
   unlock();
   return moved;
+}
+
+bool Engine::help() {
+  if (progress_.looks_held() || !try_lock()) return false;
+  const int64_t now = config_.clock->now_ns();
+  if (now - helped_ns_ >= kRarelyNs) {
+    for (const auto& transport : transports_) transport->look_everywhere();
+    rounds_ = 0;  // and at the deadlines
+  }
+  helped_ns_ = now;
+  const bool moved = round();
+  unlock();
+  if (moved && sleepers() != 0) wake();
+  return moved;
+}
+
+// Where memory cannot be had in the middle of a round, operations are left half done: the communicator must end.
+bool Engine::round() {
+  return unless_out_of_memory([this]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS { return progress_locked(); },
+                              [this] {
+                                fail_without_memory();
+                                return true;
+                              });
+}
+
+// Telling it may need memory, too. The sentence is there since the communicator was made.
+void Engine::fail_without_memory() {
+  unless_out_of_memory([this] { fail(Error(no_memory_)); },
+                       [this] {
+                         {
+                           const MutexLock lock(failure_mutex_);
+                           if (!failure_) failure_ = std::move(no_memory_);
+                         }
+                         failed_.store(true, std::memory_order_release);
+                         wake();
+                       });
 }
 
 bool Engine::progress_locked() {

@@ -103,6 +103,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void fail(Error error);
   // The same, of something that a function of the user did on this rank.
   void fail_of_user(Error error);
+  // The same where memory could not be had. Does not throw.
+  void fail_without_memory();
   std::optional<Error> failure() const;
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   // What the oldest operation waits for, "" if there is none. Not for holders of the progress lock.
@@ -123,11 +125,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // One round of progress if nobody else is at it. True if anything moved.
   bool try_progress();
   // The same by a thread that will not stay. What that took from a sleeper and left half done is the sleeper's again.
-  bool help() {
-    if (!try_progress()) return false;
-    if (sleepers() != 0) wake();
-    return true;
-  }
+  bool help();
   // How a waiting thread should go about it.
   bool crowded() const { return crowded_; }
   Patience& patience() { return patience_; }
@@ -181,6 +179,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void free_transports();
 
  private:
+  bool round() TRESTLE_REQUIRES(progress_);
   bool progress_locked() TRESTLE_REQUIRES(progress_);
   bool drain_inbox(int64_t now_ns) TRESTLE_REQUIRES(progress_);
   Result<bool> run_operations() TRESTLE_REQUIRES(progress_);
@@ -219,6 +218,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<Transport*> router_;
   std::unique_ptr<Express> express_;
+  Error no_memory_;  // made ahead: of fail_without_memory()
 
   ProgressLock progress_;
   std::atomic<bool> failed_{false};
@@ -229,6 +229,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::atomic<size_t> pending_{0};
   std::atomic<int64_t> last_driven_ns_{0};
   std::atomic<int64_t> issued_ns_{0};
+  int64_t helped_ns_ TRESTLE_GUARDED_BY(progress_) = 0;
   std::atomic<int> sleepers_{0};
   std::atomic<int> attended_{0};
   std::atomic<bool> watched_{false};

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/config/config.h"
 #include "base/fork.h"
+#include "base/out_of_memory.h"
 #include "engine/run/patience.h"
 
 namespace trestle {
@@ -328,8 +329,11 @@ int64_t Progress::helper_timeout_ns(const Driven& driven, int64_t now_ns) {
 
 // Until the bell rings, an engine that it drives can go on, or a waiter comes to one.
 void Progress::helper_sleep(const Driven& driven, int64_t timeout_ns) {
-  std::vector<pollfd> fds = {{bell_.get(), POLLIN, 0}};
+  std::vector<pollfd> fds;
   std::vector<std::pair<Engine*, Engine::Sleep>> asleep_at;
+  fds.reserve(driven.size() + 1);  // ahead: nothing may be announced and not taken back
+  asleep_at.reserve(driven.size());
+  fds.push_back({bell_.get(), POLLIN, 0});
   for (const auto& engine : driven) {
     const Engine::Sleep sleep = engine->let_helper_sleep(true) ? engine->begin_sleep() : Engine::Sleep{};
     timeout_ns = std::min(timeout_ns, int64_t{sleep.most_ms} * 1'000'000);
@@ -352,28 +356,35 @@ void Progress::helper_sleep(const Driven& driven, int64_t timeout_ns) {
 // Its patience is its own: on a processor that it shares with a computing thread its yields take long, and waiters
 // should not learn from that.
 void Progress::helper_loop() {
-  Clock& clock = monotonic_clock();
   Patience patience({.learns = false});
   Pause pause(patience);
   Driven driven;
   watch_ns_ = kUndrivenNs;
-  last_work_ns_ = clock.now_ns();
+  last_work_ns_ = monotonic_clock().now_ns();
   while (!stop_.load()) {
-    const int64_t now = clock.now_ns();
-    const bool hurry = hurries();
-    const bool moved = helper_round(now, driven);
-    if (!driven.empty()) last_work_ns_ = now;
-    if (moved && !hurry && companies_.load(std::memory_order_relaxed) == 0)
-      nobody_waits_.store(true, std::memory_order_relaxed);
-    if (notifications_wait_.load(std::memory_order_relaxed)) {
-      driven.clear();  // their engines may end while the functions run
-      run_notifications();
-      continue;
-    }
-    if (moved) pause.moved();
-    if (moved || (!driven.empty() && pause.looks() < looks_of(*driven.front()) && pause.pass())) continue;
-    helper_sleep(driven, helper_timeout_ns(driven, now));
+    unless_out_of_memory([&] { helper_turn(pause, driven); },
+                         [&] {
+                           pollfd bell{bell_.get(), POLLIN, 0};
+                           ::poll(&bell, 1, 1);
+                         });
   }
+}
+
+// Drives, runs notifications, or sleeps.
+void Progress::helper_turn(Pause& pause, Driven& driven) {
+  const int64_t now = monotonic_clock().now_ns();
+  const bool hurry = hurries();
+  const bool moved = helper_round(now, driven);
+  if (!driven.empty()) last_work_ns_ = now;
+  if (moved && !hurry && companies_.load(std::memory_order_relaxed) == 0)
+    nobody_waits_.store(true, std::memory_order_relaxed);
+  if (notifications_wait_.load(std::memory_order_relaxed)) {
+    driven.clear();  // their engines may end while the functions run
+    return run_notifications();
+  }
+  if (moved) pause.moved();
+  if (moved || (!driven.empty() && pause.looks() < looks_of(*driven.front()) && pause.pass())) return;
+  helper_sleep(driven, helper_timeout_ns(driven, now));
 }
 
 // The functions belong to a program whose static objects are gone.

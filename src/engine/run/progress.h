@@ -73,6 +73,7 @@ class Progress {
   std::shared_ptr<const Engines> engines() const;
   Status start_helper() TRESTLE_REQUIRES(mutex_);
   void helper_loop();
+  void helper_turn(class Pause& pause, std::vector<std::shared_ptr<Engine>>& driven);
   using Driven = std::vector<std::shared_ptr<Engine>>;
   // Drives what nobody else drives, and what it drove `before`. True if anything moved.
   bool helper_round(int64_t now_ns, Driven& driven);

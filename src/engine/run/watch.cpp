@@ -10,8 +10,15 @@
 #include <ctime>
 
 #include "base/clock.h"
+#include "base/out_of_memory.h"
 
 namespace trestle {
+
+namespace {
+
+constexpr int kNapMs = 1;
+
+}  // namespace
 
 Watch::~Watch() {
   stop_.store(true);
@@ -79,12 +86,23 @@ void Watch::sleep(int64_t timeout_ns) {
   }
 }
 
+namespace {
+
+// Without the memory to sleep at more than the bell.
+void nap(int bell) {
+  pollfd fd{bell, POLLIN, 0};
+  ::poll(&fd, 1, kNapMs);
+}
+
+}  // namespace
+
 void Watch::loop() {
   Clock& clock = monotonic_clock();
   while (!stop_.load()) {
     const int64_t now_ns = clock.now_ns();
     const int64_t due_ns = poll_all(now_ns);
-    sleep(due_ns == INT64_MAX ? due_ns : std::max<int64_t>(0, due_ns - now_ns));
+    unless_out_of_memory([&] { sleep(due_ns == INT64_MAX ? due_ns : std::max<int64_t>(0, due_ns - now_ns)); },
+                         [this] { nap(bell_.get()); });
   }
 }
 

@@ -103,8 +103,8 @@ std::weak_ptr<Engine> Stream::last_user() const {
 void Stream::push(std::unique_ptr<StreamItem> item) {
   {
     const MutexLock lock(mutex_);
+    items_.push_back(std::move(item));  // may throw
     pending_.fetch_add(1, std::memory_order_acq_rel);
-    items_.push_back(std::move(item));
   }
   pump();
 }

@@ -20,6 +20,8 @@ namespace {
 
 // The peer may have dropped a connection for want of room, before its hello had come.
 constexpr int kMostAttempts = 5;
+constexpr int kEventsAtOnce = 16;
+constexpr int kMostTurns = 16;  // of so many events, in one poll()
 
 }  // namespace
 
@@ -325,8 +327,24 @@ void Links::wake(int32_t peer) {
 }
 
 Result<bool> Links::poll() {
-  std::array<epoll_event, 16> events;
-  const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+  bool any = false;
+  // Strangers may have more to say than peers.
+  for (int turn = 0; turn < kMostTurns; ++turn) {
+    const int count = TRY(poll_once());
+    any |= count > 0;
+    if (count < kEventsAtOnce) break;
+  }
+  if (connecting_ != 0) {
+    for (int32_t peer = 0; peer < config_.ranks; ++peer) {
+      if (peers_[peer].state == State::kWanted) TRY(connect(peer));
+    }
+  }
+  return any;
+}
+
+Result<int> Links::poll_once() {
+  std::array<epoll_event, kEventsAtOnce> events;
+  const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, 0);
   for (int i = 0; i < count; ++i) {
     const auto index = static_cast<uint32_t>(events[i].data.u64);
     switch (static_cast<Source>(events[i].data.u64 >> 32)) {
@@ -344,12 +362,7 @@ Result<bool> Links::poll() {
         break;
     }
   }
-  if (connecting_ != 0) {
-    for (int32_t peer = 0; peer < config_.ranks; ++peer) {
-      if (peers_[peer].state == State::kWanted) TRY(connect(peer));
-    }
-  }
-  return count > 0;
+  return count;
 }
 
 // The frames are one message to the kernel, so that they need little room. A full socket is waited for; a peer that is

@@ -113,6 +113,7 @@ class Links {
   Links(const EndpointConfig& config, LinkEvents& events) : config_(config), events_(events) {}
   Credentials credentials() const;
   Status watch(int fd, Source source, uint32_t index);
+  Result<int> poll_once();
   Status connect(int32_t peer);
   Status accept_all();
   Status step_out(int32_t peer);

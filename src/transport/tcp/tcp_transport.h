@@ -36,6 +36,7 @@ class TcpTransport final : public Transport {
   void release(RecvRequest& request) override;
   Result<bool> progress() override;
   int event_fd() const override { return epoll_.get(); }
+  void look_everywhere() override { poll_now_ = true; }
   bool prepare_sleep() override;
   void finish_sleep() override { poll_now_ = true; }
   void close(int linger_ms) override;

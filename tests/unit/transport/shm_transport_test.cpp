@@ -127,6 +127,31 @@ TEST_F(ShmTransportTest, CarriesEverySizeToDestinationsAndViews) {
   }
 }
 
+// Of several communicators of a process only one is waited for at a time.
+TEST_F(ShmTransportTest, ARankThatIsDrivenRarelyConnectsInFewRounds) {
+  constexpr int kMostRounds = 32;
+  make(2);
+  Message& in = receive(1, 0, 1, 24, false);
+  Message& out = messages_.emplace_back();
+  for (size_t i = 0; i < 24; ++i) out.data.push_back(pattern(1, i));
+  out.piece = {out.data.data(), out.data.size()};
+  out.send.peer = 1;
+  out.send.tag.operation = 1;
+  out.send.bytes = out.data.size();
+  out.send.pieces = {&out.piece, 1};
+  bool posted = false;
+  for (int round = 0; round < kMostRounds && !done(in); ++round) {
+    for (int i = 0; i < 300; ++i) {
+      posted = posted || ends_[0]->post_send(out.send).value();
+      ASSERT_TRUE(ends_[0]->progress().ok());
+    }
+    ends_[1]->look_everywhere();
+    ASSERT_TRUE(ends_[1]->progress().ok());
+  }
+  ASSERT_TRUE(done(in));
+  expect_right(in, 1);
+}
+
 TEST_F(ShmTransportTest, NoMessageWaitsBehindUnpostedOnes) {
   make(2);
   // Far more than there are slots of either kind, and nobody receives them yet.
