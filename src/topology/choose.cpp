@@ -1,35 +1,13 @@
 // Chooses the dimensions of a communicator from what was asked for and from where its ranks are.
 #include <algorithm>
-#include <unordered_map>
 
 #include "base/config/value_text.h"
 #include "topology/internal.h"
 #include "topology/topology.h"
+#include "topology/whereabouts.h"
 
 namespace trestle {
 namespace {
-
-// The host and the process of every rank as small numbers, in order of first appearance.
-struct Whereabouts {
-  std::vector<int32_t> host;
-  std::vector<int32_t> process;
-  int32_t hosts = 0;
-  int32_t processes = 0;
-};
-
-Whereabouts whereabouts(const std::vector<RankPlace>& places) {
-  std::unordered_map<std::string, int32_t> hosts;
-  std::unordered_map<std::string, int32_t> processes;
-  Whereabouts result;
-  for (const RankPlace& place : places) {
-    result.host.push_back(hosts.emplace(place.host_id, static_cast<int32_t>(hosts.size())).first->second);
-    const std::string process = std::to_string(place.process_id) + "@" + place.host_id;
-    result.process.push_back(processes.emplace(process, static_cast<int32_t>(processes.size())).first->second);
-  }
-  result.hosts = static_cast<int32_t>(hosts.size());
-  result.processes = static_cast<int32_t>(processes.size());
-  return result;
-}
 
 // Ranks per host if every host has the same number of consecutive ranks, else 0 and why in `reason`.
 int32_t ranks_per_host(const Whereabouts& at, std::string& reason) {
