@@ -84,26 +84,30 @@ uint64_t unsent_bytes(const Wiring& wiring, const Rail& rail) {
   return fastest_mbps == 0 ? 0 : std::max(kFewest, fastest_mbps * kBytesPerMbpsMs);
 }
 
-EndpointConfig endpoint_config(const Bootstrap& bootstrap, const CommunicatorSettings& settings, const Wiring& wiring,
-                               const Rail& rail) {
+EndpointConfig endpoint_config(const Bootstrap& bootstrap, const CommunicatorSettings& settings, const Wiring& wiring) {
   EndpointConfig endpoint;
   endpoint.rank = bootstrap.rank();
   endpoint.ranks = bootstrap.nranks();
   endpoint.job = to_hex(bootstrap.job());
   endpoint.secret = bootstrap.secret();
   endpoint.peer_names = wiring.names;
-  endpoint.interface = rail.interface;
-  endpoint.local_ip = bootstrap.local_ip();
-  endpoint.socket_ifname = settings.config.socket_interfaces;
-  endpoint.socket_family = settings.config.socket_family;
-  const PortRange ports = settings.config.port_range;
-  if (ports.low != 0) endpoint.port_range = std::to_string(ports.low) + "-" + std::to_string(ports.high);
-  endpoint.congestion = settings.config.congestion_control;
   endpoint.eager_bytes = static_cast<uint64_t>(settings.config.eager_bytes);
-  endpoint.unsent_bytes = unsent_bytes(wiring, rail);
-  endpoint.map_memory = settings.config.map_shared_memory;
-  endpoint.registrations = wiring.memory;
   return endpoint;
+}
+
+TransportOptions transport_options(const Bootstrap& bootstrap, const Config& config, const Wiring& wiring,
+                                   const Rail& rail) {
+  TransportOptions options;
+  options.shm.map_memory = config.map_shared_memory;
+  options.shm.registrations = wiring.memory;
+  options.tcp.local_ip = bootstrap.local_ip();
+  options.tcp.socket_ifname = config.socket_interfaces;
+  options.tcp.socket_family = config.socket_family;
+  const PortRange ports = config.port_range;
+  if (ports.low != 0) options.tcp.port_range = std::to_string(ports.low) + "-" + std::to_string(ports.high);
+  options.tcp.congestion = config.congestion_control;
+  options.tcp.unsent_bytes = unsent_bytes(wiring, rail);
+  return options;
 }
 
 // What the user has asked for, in whole cache lines; 0: nothing.
@@ -145,7 +149,11 @@ class Wirer {
     for (const Rail& rail : routes_.rails) {
       const TransportRow* row = TRY(find_transport(to_string(rail.kind)));
       TRY(row->probe());
-      wiring_.transports.push_back(TRY(row->create(endpoint_config(bootstrap_, settings_, wiring_, rail))));
+      EndpointConfig endpoint = endpoint_config(bootstrap_, settings_, wiring_);
+      if (!facts_of(rail.kind).authenticated) endpoint.secret.clear();  // a transport that proves nothing needs no key
+      endpoint.interface = rail.interface;
+      const TransportOptions options = transport_options(bootstrap_, settings_.config, wiring_, rail);
+      wiring_.transports.push_back(TRY(row->create(endpoint, options)));
       mine.addresses[rail.text()] = wiring_.transports.back()->address();
     }
     return {};
@@ -155,7 +163,7 @@ class Wirer {
     // The board has one way to do things: who names algorithms gets those.
     if (!settings_.config.express || !settings_.config.algorithm.empty()) return {};
     if (!wiring_.routing->all_share_memory()) return {};
-    board_ = TRY(Board::create(endpoint_config(bootstrap_, settings_, wiring_, {}), one_process));
+    board_ = TRY(Board::create(endpoint_config(bootstrap_, settings_, wiring_), one_process));
     mine.addresses[kBoardAddress] = board_->address();
     return {};
   }
