@@ -397,11 +397,12 @@ TRESTLE_API trestleResult_t trestleAllReduceStart(const void* send, void* recv, 
                                                   trestleRequest_t* request);
 /* All all-gather phases, from the shards in recv; waits inside the stream for Start. The request then stands for the whole. */
 TRESTLE_API trestleResult_t trestleAllReduceFinish(trestleRequest_t request, trestleStream_t stream);
-/* Persistent form: Init plans once; each RequestStart + AllReduceFinish runs one all-reduce on the same buffers. */
-TRESTLE_API trestleResult_t trestleAllReduceInit(const void* send, void* recv, size_t count, trestleDataType_t type,
+/* Persistent form of both halves: Init plans once; each RequestStart + AllReduceFinish runs one all-reduce on the same buffers.
+ * trestleAllReduceInit is the persistent form of the whole. */
+TRESTLE_API trestleResult_t trestleAllReduceStartInit(const void* send, void* recv, size_t count, trestleDataType_t type,
                                                  trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
                                                  trestleRequest_t* request);
-/* Starts an inactive persistent request: an all-reduce's reduce-scatter half, any other collective as a whole. */
+/* Starts an inactive persistent request: the reduce-scatter half of one of AllReduceStartInit, any other one as a whole. */
 TRESTLE_API trestleResult_t trestleRequestStart(trestleRequest_t request);
 /* Writes 1 to done if what was last started (Start or Finish) is complete, or nothing ever was, else 0. If it is complete and the
  * communicator has failed, returns that failure instead. Drives progress. */

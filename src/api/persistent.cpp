@@ -34,6 +34,13 @@ trestleResult_t init_request(trestleComm_t comm, const char* function, const Raw
 
 extern "C" {
 
+trestleResult_t trestleAllReduceInit(const void* send, void* recv, size_t count, trestleDataType_t type,
+                                     trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
+                                     trestleRequest_t* request) {
+  return init_request(comm, "AllReduceInit", raw_call(Collective::kAllReduce, send, recv, count, type, op), stream,
+                      request);
+}
+
 trestleResult_t trestleReduceScatterInit(const void* send, void* recv, size_t recvcount, trestleDataType_t type,
                                          trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
                                          trestleRequest_t* request) {

@@ -139,12 +139,12 @@ trestleResult_t trestleAllReduceStart(const void* send, void* recv, size_t count
   });
 }
 
-trestleResult_t trestleAllReduceInit(const void* send, void* recv, size_t count, trestleDataType_t type,
-                                     trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
-                                     trestleRequest_t* request) {
+trestleResult_t trestleAllReduceStartInit(const void* send, void* recv, size_t count, trestleDataType_t type,
+                                          trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
+                                          trestleRequest_t* request) {
   return guarded([&]() -> Status {
-    if (request == nullptr) return invalid_argument("AllReduceInit: request is NULL");
-    auto made = TRY(make_request(comm, "AllReduceInit", send, recv, count, type, op, stream));
+    if (request == nullptr) return invalid_argument("AllReduceStartInit: request is NULL");
+    auto made = TRY(make_request(comm, "AllReduceStartInit", send, recv, count, type, op, stream));
     made->persistent = true;
     if (count != 0) {
       TRY(made->communicator->hold_call(made->start));

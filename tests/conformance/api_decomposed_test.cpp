@@ -183,8 +183,8 @@ TEST(ApiDecomposed, PersistentRequestsRunAgainAndAgain) {
       std::vector<int32_t> send(kCount);
       std::vector<int32_t> recv(kCount);
       trestleRequest_t request = nullptr;
-      ASSERT_TRUE(succeeded(
-          trestleAllReduceInit(send.data(), recv.data(), kCount, trestleInt32, trestleSum, comm, nullptr, &request)));
+      ASSERT_TRUE(succeeded(trestleAllReduceStartInit(send.data(), recv.data(), kCount, trestleInt32, trestleSum, comm,
+                                                      nullptr, &request)));
       for (int round = 0; round < 12; ++round) {
         std::iota(send.begin(), send.end(), round * (rank + 1));
         ASSERT_TRUE(succeeded(trestleRequestStart(request), comm));
@@ -210,7 +210,7 @@ TEST(ApiDecomposed, PersistentRequestsKeepTheirPlans) {
       std::vector<int32_t> y(kElements);
       trestleRequest_t request = nullptr;
       ASSERT_TRUE(succeeded(
-          trestleAllReduceInit(x.data(), y.data(), kElements, trestleInt32, trestleSum, comm, nullptr, &request)));
+          trestleAllReduceStartInit(x.data(), y.data(), kElements, trestleInt32, trestleSum, comm, nullptr, &request)));
       for (size_t round = 0; round < 2; ++round) {
         for (size_t k = 0; k < 300; ++k) {
           ASSERT_TRUE(succeeded(
@@ -249,7 +249,7 @@ TEST(ApiDecomposed, WrongMomentsAreRefused) {
       ASSERT_TRUE(succeeded(trestleRequestWait(request), comm));
       EXPECT_EQ(x[2], 6);
       EXPECT_TRUE(succeeded(trestleRequestFree(request)));
-      ASSERT_TRUE(succeeded(trestleAllReduceInit(x, x, 3, trestleInt32, trestleSum, comm, nullptr, &request)));
+      ASSERT_TRUE(succeeded(trestleAllReduceStartInit(x, x, 3, trestleInt32, trestleSum, comm, nullptr, &request)));
       EXPECT_TRUE(refused(trestleAllReduceFinish(request, nullptr), trestleInvalidUsage, {"start"}));
       EXPECT_TRUE(succeeded(trestleRequestFree(request))) << "never started";
     });
@@ -267,7 +267,7 @@ void run_halves_in_groups(const std::vector<trestleComm_t>& comms, bool persiste
     int32_t* at = data[r].data();
     return function(at, at, kElements, trestleInt32, trestleSum, comms[r], nullptr, &requests[r]);
   };
-  for (size_t r = 0; persistent && r < n; ++r) ASSERT_TRUE(succeeded(init(r, trestleAllReduceInit)));
+  for (size_t r = 0; persistent && r < n; ++r) ASSERT_TRUE(succeeded(init(r, trestleAllReduceStartInit)));
   ASSERT_TRUE(succeeded(trestleGroupStart()));
   for (size_t r = 0; r < n; ++r) {
     ASSERT_TRUE(succeeded(persistent ? trestleRequestStart(requests[r]) : init(r, trestleAllReduceStart)));
@@ -309,7 +309,7 @@ TEST(ApiDecomposed, ARefusedGroupLeavesRequestsAsTheyWere) {
     ASSERT_TRUE(succeeded(trestleCommInitAll(&comm, 1, nullptr)));
     int32_t x[3] = {1, 2, 3};
     trestleRequest_t request = nullptr;
-    ASSERT_TRUE(succeeded(trestleAllReduceInit(x, x, 3, trestleInt32, trestleSum, comm, nullptr, &request)));
+    ASSERT_TRUE(succeeded(trestleAllReduceStartInit(x, x, 3, trestleInt32, trestleSum, comm, nullptr, &request)));
     ASSERT_TRUE(succeeded(trestleGroupStart()));
     EXPECT_TRUE(succeeded(trestleRequestStart(request)));
     EXPECT_TRUE(refused(trestleAllReduceFinish(request, nullptr), trestleInvalidUsage, {"group"}));

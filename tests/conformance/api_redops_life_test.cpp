@@ -148,10 +148,10 @@ TEST(ApiRedOpHandles, PersistentRequestsKeepThem) {
       std::vector<int32_t> send(count, 7), recv(count);
       std::vector<int64_t> own(count, 1), sum(count);
       trestleRequest_t requests[2] = {};
+      ASSERT_TRUE(succeeded(trestleAllReduceStartInit(send.data(), recv.data(), count, trestleInt32, scaled, comm,
+                                                      nullptr, &requests[0])));
       ASSERT_TRUE(succeeded(
-          trestleAllReduceInit(send.data(), recv.data(), count, trestleInt32, scaled, comm, nullptr, &requests[0])));
-      ASSERT_TRUE(succeeded(
-          trestleAllReduceInit(own.data(), sum.data(), count, trestleInt64, user, comm, nullptr, &requests[1])));
+          trestleAllReduceStartInit(own.data(), sum.data(), count, trestleInt64, user, comm, nullptr, &requests[1])));
       EXPECT_TRUE(succeeded(trestleRedOpDestroy(scaled, comm)));
       EXPECT_TRUE(succeeded(trestleRedOpDestroy(user, comm)));
       for (int round = 0; round < 3; ++round) {
@@ -233,7 +233,8 @@ void expect_failure(const Settings& settings, End end, const std::string& reason
           return result == trestleSuccess ? trestleCommSynchronize(comm) : result;
         };
         EXPECT_TRUE(succeeded(run(), comm));
-        // A failure ends every operation under way: rank 2's must not come before the others are done with their first call.
+        // A failure ends every operation under way: rank 2's must not come before the others are done with their first
+        // call.
         first_done.arrive_and_wait();
         how.here = rank == 2;
         // Who has got what it needs is done; then the next call is the one that fails.

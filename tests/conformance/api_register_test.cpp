@@ -222,8 +222,8 @@ TEST(ApiRegister, RequestsThatWerePlannedBeforeGoOn) {
     Memory memory;
     auto* const data = memory.at<int64_t>();
     trestleRequest_t request = nullptr;
-    ASSERT_TRUE(
-        ranks::succeeded(trestleAllReduceInit(data, data, kCount, trestleInt64, trestleSum, comm, nullptr, &request)));
+    ASSERT_TRUE(ranks::succeeded(
+        trestleAllReduceStartInit(data, data, kCount, trestleInt64, trestleSum, comm, nullptr, &request)));
     void* handle = nullptr;
     for (int round = 0; round < 3; ++round) {
       if (round == 1) handle = enter(comm, data, kMemory);

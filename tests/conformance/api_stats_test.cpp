@@ -107,8 +107,8 @@ TEST(ApiStats, HalvesAndRepetitionsCountEach) {
   ranks::on_threads({.ranks = 4, .dims = "2x2"}, [](int rank, trestleComm_t comm) {
     std::vector<float> data(kCount + 1, 1);
     trestleRequest_t request = nullptr;
-    ASSERT_TRUE(ranks::succeeded(trestleAllReduceInit(data.data(), data.data(), data.size(), trestleFloat32, trestleMax,
-                                                      comm, nullptr, &request)));
+    ASSERT_TRUE(ranks::succeeded(trestleAllReduceStartInit(data.data(), data.data(), data.size(), trestleFloat32,
+                                                           trestleMax, comm, nullptr, &request)));
     EXPECT_EQ(stats_of(comm).total.started, 0u) << "planned, not started";
     for (int i = 0; i < 2; ++i) {
       ASSERT_TRUE(ranks::succeeded(trestleRequestStart(request)));

@@ -99,6 +99,11 @@ trestleResult_t Execution::init(trestleComm_t comm, trestleStream_t stream, tres
   return call_init(call_, shape_, rank_, arguments(comm, stream), request);
 }
 
+trestleResult_t Execution::init_halves(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request) {
+  const Arguments a = arguments(comm, stream);
+  return trestleAllReduceStartInit(a.send, a.recv, call_.count, call_.type, a.op, a.comm, a.stream, request);
+}
+
 trestleResult_t Execution::make_operator(trestleComm_t comm) {
   if (!reduces(call_.collective)) return trestleSuccess;
   if (call_.op < Op::kScaledSum) {

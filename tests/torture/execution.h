@@ -41,6 +41,8 @@ class Execution {
   trestleResult_t drop_operator(trestleComm_t comm);
   trestleResult_t start(trestleComm_t comm, trestleStream_t stream);
   trestleResult_t init(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
+  // Of an all-reduce, as two halves.
+  trestleResult_t init_halves(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
   Arguments arguments(trestleComm_t comm, trestleStream_t stream);
   // As before the call, so that it may run again.
   void refill();

@@ -140,10 +140,13 @@ bool Lane::do_persistent(const Action& action) {
   auto kept = prepare(call);
   if (kept == nullptr) return false;
   Execution& execution = *kept;
+  const bool halves = call.collective == trestleCollAllReduce && action.number % 2 == 0;
   trestleRequest_t request = nullptr;
   {
     const Scope scope(call.config, plan_.may_wait_forever());
-    if (!good(execution.init(comm, handle_of(stream), &request), to_string(call).c_str())) return false;
+    const trestleResult_t made = halves ? execution.init_halves(comm, handle_of(stream), &request)
+                                        : execution.init(comm, handle_of(stream), &request);
+    if (!good(made, to_string(call).c_str())) return false;
   }
   if (!good(execution.drop_operator(comm), "RedOpDestroy")) return false;
   // Kept in any case: a request that failed may still be in flight.
@@ -152,7 +155,7 @@ bool Lane::do_persistent(const Action& action) {
     if (i > 0) execution.refill();
     if (!good(trestleRequestStart(request), "RequestStart")) return false;
     lane_.calls.fetch_add(1);
-    if (call.collective == trestleCollAllReduce) {
+    if (halves) {
       if (i % 2 == 0 && !await(request, action.variant)) return false;
       if (!good(trestleAllReduceFinish(request, handle_of(stream)), "AllReduceFinish")) return false;
     }

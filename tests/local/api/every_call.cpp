@@ -113,6 +113,7 @@ std::vector<NamedCall> requests(const Things& t) {
       {"AllReduceStart", [=] { return trestleAllReduceStart(s, r, 1, kType, trestleSum, c, nullptr, q); }},
       {"AllReduceFinish", [=] { return trestleAllReduceFinish(t.request, nullptr); }},
       {"AllReduceInit", [=] { return trestleAllReduceInit(s, r, 1, kType, trestleSum, c, nullptr, q); }},
+      {"AllReduceStartInit", [=] { return trestleAllReduceStartInit(s, r, 1, kType, trestleSum, c, nullptr, q); }},
       {"RequestStart", [=] { return trestleRequestStart(t.request); }},
       {"RequestTest", [=] { return trestleRequestTest(t.request, &done); }},
       {"RequestWait", [=] { return trestleRequestWait(t.request); }},
@@ -165,7 +166,7 @@ Things make_things(trestleComm_t comm) {
   EXPECT_TRUE(succeeded(trestleEventCreate(&things.event)));
   EXPECT_TRUE(succeeded(trestleEventRecord(things.event, things.stream)));
   EXPECT_TRUE(
-      succeeded(trestleAllReduceInit(sent, received, 1, kType, trestleSum, comm, things.stream, &things.request)));
+      succeeded(trestleAllReduceStartInit(sent, received, 1, kType, trestleSum, comm, things.stream, &things.request)));
   EXPECT_TRUE(succeeded(trestleMemAlloc(&things.memory, kPage)));
   const int memfd = memfd_create("every call", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   EXPECT_EQ(ftruncate(memfd, 2 * kPage), 0);

@@ -43,6 +43,8 @@ void run_job(const ranks::Settings& settings, const std::function<void(ranks::Pr
   job.body = [&](ranks::Process& process) {
     trestleComm_t comm = nullptr;
     ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
+    // A rank that exits while others still join fails their CommInitRank: that is tested elsewhere.
+    ranks::meet(process.board, settings.ranks);
     body(process, comm);
   };
   ranks::expect_ended_well(ranks::run(job));

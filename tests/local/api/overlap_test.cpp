@@ -71,6 +71,11 @@ const std::vector<Case>& cases() {
          Requested made;
          return trestleAllReduceStart(s, r, kCount, kType, trestleSum, c, nullptr, &made.request);
        }},
+      {"AllReduceStartInit", kOne, kOne, 0, "send == recv",
+       [](const float* s, float* r, trestleComm_t c) {
+         Requested made;
+         return trestleAllReduceStartInit(s, r, kCount, kType, trestleSum, c, nullptr, &made.request);
+       }},
       {"AllReduceInit", kOne, kOne, 0, "send == recv",
        [](const float* s, float* r, trestleComm_t c) {
          Requested made;

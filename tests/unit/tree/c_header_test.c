@@ -9,6 +9,7 @@ int main(void) {
       (function_t)trestleAllGather,
       (function_t)trestleAllReduce,
       (function_t)trestleAllReduceFinish,
+      (function_t)trestleAllReduceStartInit,
       (function_t)trestleAllReduceInit,
       (function_t)trestleAllReduceStart,
       (function_t)trestleAllToAll,
