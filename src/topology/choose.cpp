@@ -1,35 +1,13 @@
 // Chooses the dimensions of a communicator from what was asked for and from where its ranks are.
 #include <algorithm>
-#include <unordered_map>
 
 #include "base/config/value_text.h"
 #include "topology/internal.h"
 #include "topology/topology.h"
+#include "topology/whereabouts.h"
 
 namespace trestle {
 namespace {
-
-// The host and the process of every rank as small numbers, in order of first appearance.
-struct Whereabouts {
-  std::vector<int32_t> host;
-  std::vector<int32_t> process;
-  int32_t hosts = 0;
-  int32_t processes = 0;
-};
-
-Whereabouts whereabouts(const std::vector<RankPlace>& places) {
-  std::unordered_map<std::string, int32_t> hosts;
-  std::unordered_map<std::string, int32_t> processes;
-  Whereabouts result;
-  for (const RankPlace& place : places) {
-    result.host.push_back(hosts.emplace(place.host_id, static_cast<int32_t>(hosts.size())).first->second);
-    const std::string process = std::to_string(place.process_id) + "@" + place.host_id;
-    result.process.push_back(processes.emplace(process, static_cast<int32_t>(processes.size())).first->second);
-  }
-  result.hosts = static_cast<int32_t>(hosts.size());
-  result.processes = static_cast<int32_t>(processes.size());
-  return result;
-}
 
 // Ranks per host if every host has the same number of consecutive ranks, else 0 and why in `reason`.
 int32_t ranks_per_host(const Whereabouts& at, std::string& reason) {
@@ -128,9 +106,9 @@ bool all_apart(const Level& level, const Whereabouts& at) {
 }
 
 TransportKind best_transport(const Level& level, const Whereabouts& at) {
-  if (first_elsewhere(level, at.process) < 0) return TransportKind::kLoopback;
-  if (first_elsewhere(level, at.host) < 0) return TransportKind::kShm;
-  return all_apart(level, at) ? TransportKind::kTcp : TransportKind::kAuto;
+  if (first_elsewhere(level, at.process) < 0) return automatic_transport(Reach::kProcess);
+  if (first_elsewhere(level, at.host) < 0) return automatic_transport(Reach::kHost);
+  return all_apart(level, at) ? automatic_transport(Reach::kAnywhere) : TransportKind::kAuto;
 }
 
 std::string describe(int32_t rank, const std::vector<RankPlace>& places) {
@@ -140,9 +118,10 @@ std::string describe(int32_t rank, const std::vector<RankPlace>& places) {
 // An error that names two ranks which the dimension's transport cannot join, if there are any.
 Status check_transport(const Level& level, size_t d, TransportKind kind, const Whereabouts& at,
                        const std::vector<RankPlace>& places) {
-  const bool loopback = kind == TransportKind::kLoopback;
-  if (!loopback && kind != TransportKind::kShm) return {};
-  const std::vector<int32_t>& where = loopback ? at.process : at.host;
+  const Reach reach = facts_of(kind).reach;
+  if (reach == Reach::kAnywhere) return {};
+  const bool one_process = reach == Reach::kProcess;
+  const std::vector<int32_t>& where = one_process ? at.process : at.host;
   int32_t b = first_elsewhere(level, where);
   if (b < 0) return {};
   int32_t a = b - b % level.span;
@@ -156,7 +135,7 @@ Status check_transport(const Level& level, size_t d, TransportKind kind, const W
   return Error{Code::kInvalidArgument, std::string("transport ") + to_string(kind) + " of dimension " +
                                            std::to_string(d + 1) + " cannot join " + describe(a, places) + " and " +
                                            describe(b, places) +
-                                           (loopback ? ": they are not in one process" : ": they are on two hosts")};
+                                           (one_process ? ": they are not in one process" : ": they are on two hosts")};
 }
 
 }  // namespace

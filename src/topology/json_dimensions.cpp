@@ -87,7 +87,7 @@ Result<DimensionKind> kind(const Place& place, const JsonValue& value, const std
 Result<TransportKind> transport(const Place& place, const JsonValue& value, const std::string& field) {
   if (value.kind != Kind::kString) return place.wrong_type(value, field, "a string");
   auto parsed = parse_transport(value.text);
-  if (!parsed) return place.error(value, field, "must be one of auto, loopback, shm, tcp");
+  if (!parsed) return place.error(value, field, "must be one of " + transport_names(", "));
   return parsed;
 }
 

@@ -8,25 +8,6 @@
 namespace trestle {
 namespace {
 
-// What a transport needs of a processor for every byte sent: writing it, reading it, adding it up. Measured on two
-// cores of an AMD EPYC: all-reduce of 64 MiB float32 between 2 ranks, each with a core, 13.5 ms over shm (0.2 ns per
-// byte sent) and 26 ms over tcp on the loopback device (0.39 ns).
-struct Nominal {
-  TransportKind transport;
-  uint64_t latency_ns;
-  uint64_t ps_per_byte;
-};
-constexpr Nominal kNominal[] = {
-    {TransportKind::kLoopback, 400, 100}, {TransportKind::kShm, 1'500, 200}, {TransportKind::kTcp, 15'000, 400}};
-
-// kAuto stands for pairs of several kinds: the slowest decides.
-const Nominal& nominal(TransportKind transport) {
-  for (const Nominal& row : kNominal) {
-    if (row.transport == transport) return row;
-  }
-  return kNominal[std::size(kNominal) - 1];
-}
-
 // A step needs a peer that does not run: it waits for the turns of those who do. A round figure, chosen so that the
 // smallest all-reduce is of the right order: measured with 4 ranks per core over shm and tcp, 8 bytes took 220 to 320
 // us, and hardly more in seven steps (rings) than in one, predicted are 89 and 529.
@@ -62,10 +43,6 @@ Machine fullest(const std::vector<RankPlace>& places) {
 
 }  // namespace
 
-uint64_t nominal_latency_ns(TransportKind transport) {
-  return nominal(transport).latency_ns;
-}
-
 void share_processors(const std::vector<RankPlace>& places, Topology& topology) {
   const Machine machine = fullest(places);
   const uint64_t processors = machine.count();
@@ -74,11 +51,11 @@ void share_processors(const std::vector<RankPlace>& places, Topology& topology) 
   for (Dimension& dimension : topology.dimensions) {
     if (dimension.bandwidth_mbps != 0 || !dimension.shared_resource.empty()) continue;
     shares = true;
-    const Nominal& figures = nominal(dimension.transport);
+    const TransportFacts& facts = facts_of(dimension.transport);
     dimension.shared_resource = "processors";
-    dimension.shared_ps_per_byte = figures.ps_per_byte * machine.ranks / processors;
+    dimension.shared_ps_per_byte = facts.processor_ps_per_byte * machine.ranks / processors;
     if (dimension.latency_ns != kNominalLatency) continue;
-    dimension.latency_ns = figures.latency_ns + kTurn_ns * (machine.ranks - processors) / processors;
+    dimension.latency_ns = facts.latency_ns + kTurn_ns * (machine.ranks - processors) / processors;
   }
   if (!shares) return;
   topology.reason += "; " + std::to_string(machine.ranks) + " ranks share " + std::to_string(processors) +

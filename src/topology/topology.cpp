@@ -21,28 +21,6 @@ const char* to_string(DimensionKind kind) {
   return "invalid";
 }
 
-const char* to_string(TransportKind kind) {
-  switch (kind) {
-    case TransportKind::kAuto:
-      return "auto";
-    case TransportKind::kLoopback:
-      return "loopback";
-    case TransportKind::kShm:
-      return "shm";
-    case TransportKind::kTcp:
-      return "tcp";
-  }
-  return "invalid";
-}
-
-Result<TransportKind> parse_transport(const std::string& text) {
-  for (const TransportKind kind :
-       {TransportKind::kAuto, TransportKind::kLoopback, TransportKind::kShm, TransportKind::kTcp}) {
-    if (text == to_string(kind)) return kind;
-  }
-  return Error{Code::kInvalidArgument, "'" + text + "' is not a transport; it must be one of auto loopback shm tcp"};
-}
-
 int32_t Topology::ranks() const {
   int32_t product = 1;
   for (const Dimension& dimension : dimensions) product *= dimension.size;

@@ -9,14 +9,12 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/transport_kinds.h"
 
 namespace trestle {
 
 enum class DimensionKind : uint8_t { kRing, kFullyConnected, kSwitch };
-enum class TransportKind : uint8_t { kAuto, kLoopback, kShm, kTcp };  // kAuto: chosen per pair
 const char* to_string(DimensionKind kind);
-const char* to_string(TransportKind kind);
-Result<TransportKind> parse_transport(const std::string& text);
 
 inline constexpr uint64_t kNominalLatency = UINT64_MAX;  // nothing said: nominal of the transport
 
@@ -74,9 +72,6 @@ struct RankPlace {
   std::vector<uint64_t> processors = {};  // usable_cpu_mask(); empty: not known
 };
 
-// Nominal latency of one step over a transport, where nothing better is known; kAuto: of the slowest kind.
-uint64_t nominal_latency_ns(TransportKind transport);
-
 struct TopologyRequest {
   std::string dims;       // "" : none given
   std::string topo_file;  // "" : none given; its dimensions win over dims only if dims is empty (both: an error)
@@ -92,8 +87,9 @@ struct TopologyRequest {
 Result<Topology> choose_topology(const TopologyRequest& request, const std::vector<RankPlace>& places);
 
 // Where ranks outnumber the processors of their machine: dimensions of which neither a file nor a measurement has said
-// a bandwidth or a resource share these, and a step waits for its turn (shared_processors.cpp has the figures; in
-// `reason`). Nothing changes where every rank has a processor, or where processors are not known.
+// a bandwidth or a resource share these, and a step waits for its turn. It is told in
+// `reason`; base/transport_kinds.cpp and shared_processors.cpp have the figures. Nothing changes where every rank has a
+// processor, or where processors are not known.
 void share_processors(const std::vector<RankPlace>& places, Topology& topology);
 // Of the machine where ranks outnumber processors most: how many have to share one, rounded up. 1 where every rank has
 // a processor, or where processors are not known.

@@ -1,22 +1,17 @@
 #include "transport/catalog.h"
 
 #include "transport/loopback/loopback.h"
-#include "transport/shm/shm.h"
-#include "transport/tcp/tcp.h"
 
 namespace trestle {
 namespace {
 
-constexpr uint64_t kKiB = 1024;
-
-// Latency and bandwidth: one message between two processes of one machine, as measured on a small virtual machine; a
-// topology file says better. Segments: large enough to hide the cost of a message, small enough to stay in the cache
-// from the copy to the reduction.
 const TransportRow kRows[] = {
-    {"loopback", "ranks of one process: copies, or reads in place", loopback_probe, make_loopback_transport, 500,
-     80'000, 256 * kKiB},
-    {"shm", "ranks of one host: shared memory", shm_probe, make_shm_transport, 300, 80'000, 256 * kKiB},
-    {"tcp", "sockets over IPv4 or IPv6, authenticated", tcp_probe, make_tcp_transport, 12'000, 60'000, 256 * kKiB},
+    {"loopback", "ranks of one process: copies, or reads in place", loopback_probe,
+     [](const EndpointConfig& config, const TransportOptions&) { return make_loopback_transport(config); }},
+    {"shm", "ranks of one host: shared memory", shm_probe,
+     [](const EndpointConfig& config, const TransportOptions& all) { return make_shm_transport(config, all.shm); }},
+    {"tcp", "sockets over IPv4 or IPv6, authenticated", tcp_probe,
+     [](const EndpointConfig& config, const TransportOptions& all) { return make_tcp_transport(config, all.tcp); }},
 };
 
 }  // namespace

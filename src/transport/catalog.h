@@ -1,24 +1,29 @@
-// The list of all transports: one row each.
+// The list of all transports: one row each, of the same names and in the same order as in base/transport_kinds.h, which
+// has the facts that other folders need.
 #pragma once
 
 #include <memory>
 #include <span>
 #include <string_view>
 
+#include "transport/shm/shm.h"
+#include "transport/tcp/tcp.h"
 #include "transport/transport.h"
 
 namespace trestle {
+
+// The options of every transport that has some. Each factory is handed its own.
+struct TransportOptions {
+  ShmTransportOptions shm;
+  TcpTransportOptions tcp;
+};
 
 struct TransportRow {
   std::string_view name;     // as in TRESTLE_TRANSPORT
   std::string_view summary;  // one line for people
   // Success, or why it cannot be used here ("not built: libsodium was not found").
   Status (*probe)();
-  Result<std::unique_ptr<Transport>> (*create)(const EndpointConfig& config);
-  // Nominal figures for the cost model where the topology has none.
-  uint64_t latency_ns;
-  uint64_t bandwidth_mbps;
-  uint64_t segment_bytes;  // preferred size of a message of a long block; must be the same on both sides
+  Result<std::unique_ptr<Transport>> (*create)(const EndpointConfig& config, const TransportOptions& options);
 };
 
 std::span<const TransportRow> transports();

@@ -127,25 +127,16 @@ struct RecvRequest {
 
 inline constexpr size_t kMaxPieces = 256;
 
-class MemRegistrations;
-
-// Where the rank stands, for all transports of a communicator.
+// Where the rank stands, for all transports of a communicator. What only one kind of transport reads is an option of
+// its own (transport/catalog.h).
 struct EndpointConfig {
   int32_t rank = 0;
   int32_t ranks = 1;
   std::string job;                // the communicator's id, hexadecimal: names in-process boards, appears in messages
   std::vector<std::byte> secret;  // key for the mutual proof; empty: none (a warning was given where that matters)
   std::vector<std::string> peer_names;  // "rank 3 (host a, pid 12)", for sentences; filled before set_peers
-  std::string interface;                // tcp: which interface to listen on; "" : chosen by address family and route
-  std::string local_ip;       // numeric; the address that reaches the other ranks: used where no interface is named
-  std::string socket_ifname;  // TRESTLE_SOCKET_IFNAME
-  std::string socket_family;  // TRESTLE_SOCKET_FAMILY
-  std::string port_range;     // TRESTLE_PORT_RANGE
-  std::string congestion;     // TRESTLE_CONGESTION
+  std::string interface;                // of kinds that have interfaces: the one to use; "" : the transport's choice
   std::optional<uint64_t> eager_bytes;  // TRESTLE_EAGER: 0 is nothing but empty messages; unset: the transport's choice
-  uint64_t unsent_bytes = 0;  // tcp: that the kernel may hold and not have sent, per connection; 0: the system's choice
-  bool map_memory = true;     // TRESTLE_SHM_MAP
-  std::shared_ptr<MemRegistrations> registrations;  // of the communicator; null: none can be
 };
 
 class Agreement;

@@ -100,7 +100,7 @@ class LogOf {
 TEST_F(TcpStrangers, HalfAHandshakeThatGoesAwayIsLoggedOnce) {
   const std::string job = fresh_job();
   const EndpointConfig config = test_config(0, 2, job);
-  auto endpoint = std::move(find_transport("tcp").value()->create(test_config(1, 2, job))).value();
+  auto endpoint = std::move(find_transport("tcp").value()->create(test_config(1, 2, job), test_options())).value();
   ASSERT_TRUE(endpoint->set_peers({"", endpoint->address()}, config.peer_names).ok());
   Handshake handshake(Role::kInitiator, Purpose::kTcp, {config.secret, job_id(job), 0}, 1);
   const std::vector<std::byte> hello(handshake.outgoing().begin(), handshake.outgoing().end());
@@ -148,7 +148,7 @@ TEST_F(TcpStrangers, AReplayedConversationIsRefused) {
   const EndpointConfig config = test_config(0, 2, job);
   const Credentials credentials{config.secret, job_id(job), 0};
   Endpoints others("tcp", 2);  // another job, so that the recorded hello is refused for its job as well
-  auto endpoint = std::move(find_transport("tcp").value()->create(test_config(1, 2, job))).value();
+  auto endpoint = std::move(find_transport("tcp").value()->create(test_config(1, 2, job), test_options())).value();
   ASSERT_TRUE(endpoint->set_peers({"", endpoint->address()}, config.peer_names).ok());
   const auto step = [&]() -> Status {
     TRY(endpoint->progress());
@@ -206,9 +206,9 @@ TEST_F(TcpStrangers, AreBoundedInNumber) {
 TEST_F(TcpStrangers, AnotherSecretIsSaidOnTheSideThatConnects) {
   const std::string job = fresh_job();
   EndpointConfig config = test_config(0, 2, job);
-  auto right = std::move(find_transport("tcp").value()->create(test_config(1, 2, job))).value();
+  auto right = std::move(find_transport("tcp").value()->create(test_config(1, 2, job), test_options())).value();
   config.secret.assign(32, std::byte{1});
-  auto wrong = std::move(find_transport("tcp").value()->create(config)).value();
+  auto wrong = std::move(find_transport("tcp").value()->create(config, test_options())).value();
   const std::vector<std::string> addresses = {wrong->address(), right->address()};
   ASSERT_TRUE(right->set_peers(addresses, config.peer_names).ok());
   ASSERT_TRUE(wrong->set_peers(addresses, config.peer_names).ok());
@@ -231,18 +231,18 @@ TEST_F(TcpStrangers, BadConfigurationsAreSaid) {
   const auto create = find_transport("tcp").value()->create;
   EndpointConfig config = test_config(0, 2, fresh_job());
   config.interface = "nosuch0";
-  EXPECT_NE(create(config).error().message.find("lo (127.0.0.1)"), std::string::npos);
+  EXPECT_NE(create(config, test_options()).error().message.find("lo (127.0.0.1)"), std::string::npos);
   config = test_config(0, 2, fresh_job());
-  config.socket_family = "AF_PIGEON";
-  EXPECT_EQ(create(config).error().code, Code::kInvalidArgument);
-  config = test_config(0, 2, fresh_job());
-  config.port_range = "9-x";
-  EXPECT_EQ(create(config).error().code, Code::kInvalidArgument);
-  auto first = create(test_config(0, 2, fresh_job()));
+  TransportOptions options = test_options();
+  options.tcp.socket_family = "AF_PIGEON";
+  EXPECT_EQ(create(config, options).error().code, Code::kInvalidArgument);
+  options = test_options();
+  options.tcp.port_range = "9-x";
+  EXPECT_EQ(create(config, options).error().code, Code::kInvalidArgument);
+  auto first = create(config, test_options());
   const std::string port = first.value()->address().substr(first.value()->address().rfind(':') + 1);
-  config = test_config(0, 2, fresh_job());
-  config.port_range = port + "-" + port;
-  EXPECT_NE(create(config).error().message.find("in use"), std::string::npos);
+  options.tcp.port_range = port + "-" + port;
+  EXPECT_NE(create(config, options).error().message.find("in use"), std::string::npos);
 }
 
 TEST_F(TcpStrangers, Ipv6WorksAsWell) {
@@ -252,9 +252,9 @@ TEST_F(TcpStrangers, Ipv6WorksAsWell) {
   std::vector<std::unique_ptr<Transport>> both;
   std::vector<std::string> addresses;
   for (const int32_t rank : {0, 1}) {
-    EndpointConfig config = test_config(rank, 2, job);
-    config.socket_family = "AF_INET6";
-    both.push_back(std::move(find_transport("tcp").value()->create(config)).value());
+    TransportOptions options = test_options();
+    options.tcp.socket_family = "AF_INET6";
+    both.push_back(std::move(find_transport("tcp").value()->create(test_config(rank, 2, job), options)).value());
     addresses.push_back(both.back()->address());
   }
   EXPECT_EQ(addresses[0].substr(0, 5), "[::1]");

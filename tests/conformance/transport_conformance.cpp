@@ -44,11 +44,16 @@ EndpointConfig test_config(int32_t rank, int32_t ranks, const std::string& job) 
   config.job = job;
   config.secret.assign(32, std::byte{0x5a});
   for (int32_t r = 0; r < ranks; ++r) config.peer_names.push_back(test_name(r));
-  config.socket_ifname = "=lo";
-  config.socket_family = "AF_INET";
-  config.congestion = "cubic";
   config.eager_bytes = kTestEager;
   return config;
+}
+
+TransportOptions test_options() {
+  TransportOptions options;
+  options.tcp.socket_ifname = "=lo";
+  options.tcp.socket_family = "AF_INET";
+  options.tcp.congestion = "cubic";
+  return options;
 }
 
 Endpoints::Endpoints(const std::string& transport, int32_t ranks, uint64_t eager_bytes) {
@@ -59,7 +64,7 @@ Endpoints::Endpoints(const std::string& transport, int32_t ranks, uint64_t eager
   for (int32_t r = 0; r < ranks; ++r) {
     EndpointConfig config = test_config(r, ranks, job);
     config.eager_bytes = eager_bytes;
-    auto made = row->create(config);
+    auto made = row->create(config, test_options());
     if (!made.ok()) ADD_FAILURE() << made.error().message;
     transports_.push_back(std::move(made).value());
     addresses.push_back(transports_.back()->address());

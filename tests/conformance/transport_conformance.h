@@ -18,6 +18,8 @@ namespace trestle {
 inline constexpr uint64_t kTestEager = 8 * 1024;
 
 EndpointConfig test_config(int32_t rank, int32_t ranks, const std::string& job);
+// On the loopback device.
+TransportOptions test_options();
 std::string test_name(int32_t rank);
 // A job id that no other test of this process uses.
 std::string fresh_job();

@@ -1,6 +1,7 @@
 # docs/extending.md, done: an algorithm and a transport are added to copies of their folders by patches.
-# trestle_extending(NAME PATCH TEST FILTER LIBRARIES...): with the objects of the test executable TEST.
-function(trestle_extending name change test filter)
+# trestle_extending(NAME PATCH MOST TEST FILTER LIBRARIES...): at most MOST files that were there are touched; the cases FILTER pass with the
+# objects of the test executable TEST.
+function(trestle_extending name change most test filter)
   set(flags ${CMAKE_CXX_COMPILER} -std=gnu++20 -O1 -fPIC -Wall -Wextra -Werror)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     list(APPEND flags -Wno-restrict) # as everywhere
@@ -15,17 +16,21 @@ function(trestle_extending name change test filter)
     endif()
   endforeach()
   add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/extending_test.sh
-    ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${change} ${PROJECT_SOURCE_DIR} ${flags} "$<JOIN:${objects},|>" ${filter})
+    ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${change} ${PROJECT_SOURCE_DIR} ${flags} "$<JOIN:${objects},|>" ${filter} ${most})
   set_tests_properties(${name} PROPERTIES LABELS local TIMEOUT 240)
 endfunction()
 
 if(NOT TRESTLE_SANITIZE AND NOT TRESTLE_COVERAGE)
-  trestle_extending(extending_algorithm_test algorithm.patch algorithms_test "*ternary*:AlgorithmCost.*:Scratch.*"
+  trestle_extending(extending_algorithm_test algorithm.patch 3 algorithms_test "*ternary*:AlgorithmCost.*:Scratch.*"
     trestle_algorithms trestle_plan trestle_base)
-  set(libraries trestle_transport trestle_kernels trestle_base)
-  foreach(library IN LISTS SODIUM_LINK_LIBRARIES HWY_LINK_LIBRARIES)
-    list(APPEND libraries ${library})
+  set(others ${SODIUM_LINK_LIBRARIES} ${HWY_LINK_LIBRARIES})
+  foreach(library IN LISTS CMAKE_DL_LIBS)
+    list(APPEND others -l${library})
   endforeach()
-  # Within a process there is nothing to connect, which the case left out knows of loopback by its name.
-  trestle_extending(extending_transport_test transport.patch transport_conformance_test "*metered*-*APeerThatDiesWhileConnecting*" ${libraries})
+  trestle_extending(extending_transport_test transport.patch 2 transport_conformance_test "*metered*:TransportCatalog.*"
+    trestle_transport trestle_kernels trestle_base ${others})
+  # The same transport in a communicator, chosen by TRESTLE_TRANSPORT.
+  trestle_extending(extending_selection_test transport.patch 2 communicator_test "*metered*"
+    trestle_comm trestle_rendezvous trestle_control_mesh trestle_engine trestle_sched trestle_algorithms trestle_plan trestle_topology
+    trestle_transport trestle_kernels trestle_base ${others})
 endif()

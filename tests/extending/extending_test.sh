@@ -1,15 +1,24 @@
 #!/usr/bin/env bash
-# extending_test.sh PATCH SOURCE_FOLDER COMPILER_AND_FLAGS OBJECTS_AND_LIBRARIES FILTER: docs/extending.md does what it says. Applies the patch
-# to a copy of the folders that it touches, compiles the copy's changed sources and no others, links them with the objects of a test and the
-# libraries of this build (the archive's own catalog stays behind, being there already), and runs the test's cases of the new row.
+# extending_test.sh PATCH SOURCE_FOLDER COMPILER_AND_FLAGS OBJECTS_AND_LIBRARIES FILTER MOST: docs/extending.md does what it says. The patch
+# adds files to one folder and touches at most MOST of those that were there. Applies it to a copy of the folders that it touches, compiles
+# the copy's changed sources and no others, links them with the objects of a test and the libraries of this build (what the archives have of
+# the changed sources stays behind, being there already), and runs the test's cases of the new row.
 set -euo pipefail
-change=$1 source_folder=$2 filter=$5
+change=$1 source_folder=$2 filter=$5 most=$6
 read -ra compiler <<<"$3"
 IFS='|' read -ra objects <<<"$4"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mapfile -t touched < <(sed -n 's|^+++ b/\([^\t]*\).*|\1|p' "$change")
+known=() homes=()
+for file in "${touched[@]}"; do
+  if [[ -e "$source_folder/$file" ]]; then known+=("$file"); else homes+=("$(dirname "$file")"); fi
+done
+if ((${#known[@]} > most)) || (($(printf '%s\n' "${homes[@]}" | sort -u | wc -l) != 1)); then
+  echo "extending_test: $change adds files to ${homes[*]} and touches ${known[*]}: at most one folder and $most files" >&2
+  exit 1
+fi
 for folder in $(printf '%s\n' "${touched[@]}" | cut -d/ -f1-2 | sort -u); do
   mkdir -p "$work/$folder"
   cp -r "$source_folder/$folder/." "$work/$folder"
@@ -37,8 +46,8 @@ for file in "${touched[@]}"; do
     # The copy first, so that its headers are the ones.
     "${compiler[@]}" "-I$work/src" "-I$source_folder/src" "-I$source_folder" -c "$work/$file" -o "$object"
     made+=("$object")
-    grep -rqF "$(basename "$file")" "$work/$(cut -d/ -f1-2 <<<"$file")/CMakeLists.txt" || {
-      echo "extending_test: $file is in no CMakeLists.txt" >&2
+    grep -rqF --include=CMakeLists.txt --include='*.cmake' "$(basename "$file")" "$work/$(cut -d/ -f1-2 <<<"$file")" || {
+      echo "extending_test: $file is in no CMake file" >&2
       exit 1
     }
   fi

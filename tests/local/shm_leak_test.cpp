@@ -67,7 +67,7 @@ EndpointConfig config_of(int32_t rank) {
 }
 
 std::unique_ptr<Transport> meet(Meeting& meeting, int32_t rank) {
-  auto transport = make_shm_transport(config_of(rank)).value();
+  auto transport = make_shm_transport(config_of(rank), {}).value();
   std::strncpy(meeting.address[rank].data(), transport->address().c_str(), meeting.address[rank].size() - 1);
   meeting.written[rank] = 1;
   while (meeting.written[1 - rank] == 0) sched_yield();
@@ -153,10 +153,10 @@ TEST(ShmLeak, AKilledRankIsNamedAndLeavesNothing) {
 }
 
 TEST(ShmLeak, APeerThatWasNeverReachedIsNamedToo) {
-  auto transport = make_shm_transport(config_of(0)).value();
+  auto transport = make_shm_transport(config_of(0), {}).value();
   std::string address;
   {
-    auto gone = make_shm_transport(config_of(1)).value();
+    auto gone = make_shm_transport(config_of(1), {}).value();
     address = gone->address();
   }
   ASSERT_TRUE(transport->set_peers({transport->address(), address}, config_of(0).peer_names).ok());

@@ -18,9 +18,9 @@ namespace trestle {
 
 enum class VariableKind : uint8_t {
   kText,
-  kSecret,      // kText that is never shown
-  kChoice,      // one of `choices`
-  kChoiceList,  // comma list of `choices`
+  kSecret,         // kText that is never shown
+  kChoice,         // one of `choices`
+  kTransportList,  // comma list of auto and the names in base/transport_kinds.h
   kInteger,
   kIntegerOrAuto,  // "auto" is -1
   kBoolean,
@@ -48,7 +48,7 @@ struct Variable {
   const char* fallback;  // the default
   int64_t low;           // for the numeric kinds
   int64_t high;
-  const char* choices;  // for the choice kinds: comma list
+  const char* choices;  // of kChoice: comma list
   Scope scope;
   const char* help;
 };
@@ -72,7 +72,7 @@ inline constexpr Variable kVariables[] = {
   {"TRESTLE_DIMS",            K::kDimensions, &C::dimensions,        "",         0, 0, "", kAgreed, "Sizes of the network dimensions, innermost first, e.g. 4x2: four neighbouring ranks in dimension 1, two such groups in dimension 2. Empty: ranks per host x hosts."},
   {"TRESTLE_TOPO_FILE",       K::kText,       &C::topology_file,     "",         0, 0, "", kLocal, "JSON file that describes the dimensions. Its contents must be the same on all ranks, its path need not."},
   {"TRESTLE_HOSTID",          K::kText,       &C::host_id,           "",         0, 0, "", kLocal, "Identity of the host: ranks with the same one may share memory. Empty: host name, boot id and network namespace."},
-  {"TRESTLE_TRANSPORT",       K::kChoiceList, &C::transports,        "auto",     0, 0, "auto,loopback,shm,tcp", kAgreed, "Transport of each dimension, innermost first; the last one holds for all dimensions beyond."},
+  {"TRESTLE_TRANSPORT",       K::kTransportList, &C::transports,     "auto",     0, 0, "", kAgreed, "Transport of each dimension, innermost first; the last one holds for all dimensions beyond."},
   {"TRESTLE_ALGO",            K::kText,       &C::algorithm,         "",         0, 0, "", kAgreed, "Algorithms to use: one name; per dimension, innermost first (ring,hd; an all-reduce has reduce-scatter and all-gather phases on the innermost dimensions whose algorithms have these, all-reduce phases on those beyond: ring,rd); *rd for one phase over all ranks; per collective (allreduce:ring,hd;broadcast:tree,direct); by size (allreduce:0-64k=rd,64k-inf=hd); a leading ^ excludes. Empty: lowest predicted time."},
   {"TRESTLE_SCHED",           K::kChoice,     &C::schedule,          "auto",     0, 0, "baseline,themis,auto", kAgreed, "Policy that orders the chunks of an operation over the dimensions: baseline (innermost dimension first, every chunk alike), themis (each chunk begins where there is least to do) or auto (the best predicted of these, of unequal chunks whose sizes balance the dimensions, and of a bounded search)."},
   {"TRESTLE_INTRA",           K::kChoice,     &C::intra,             "scf",      0, 0, "fifo,scf", kAgreed, "How a dimension chooses among phases that wait for it, where the policy leaves it open (themis): fifo (first come first served) or scf (smallest chunk first)."},

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/config/config_table.h"
+#include "base/transport_kinds.h"
 
 namespace trestle {
 namespace {
@@ -22,8 +23,12 @@ Result<int64_t> number(const Variable& row, const std::string& text) {
   }
 }
 
+std::string choices_of(const Variable& row) {
+  return row.kind == VariableKind::kTransportList ? transport_names(",") : row.choices;
+}
+
 Result<std::vector<std::string>> choices(const Variable& row, const std::string& text) {
-  const std::vector<std::string> known = split(row.choices, ',');
+  const std::vector<std::string> known = split(choices_of(row), ',');
   std::vector<std::string> chosen = split(text, ',');
   for (const std::string& item : chosen) {
     if (std::find(known.begin(), known.end(), item) == known.end()) return not_allowed();
@@ -104,9 +109,9 @@ std::string allowed_values(const Variable& row) {
     case VariableKind::kSecret:
       return "text";
     case VariableKind::kChoice:
-      return std::string("one of ").append(row.choices);
-    case VariableKind::kChoiceList:
-      return std::string("comma list of ").append(row.choices);
+      return "one of " + choices_of(row);
+    case VariableKind::kTransportList:
+      return "comma list of " + choices_of(row);
     case VariableKind::kInteger:
       return "integer" + range_text(row);
     case VariableKind::kIntegerOrAuto:

@@ -36,8 +36,7 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
       topology_(std::move(wiring.topology)),
       nominal_(std::move(wiring.nominal)),
       names_(std::move(wiring.names)),
-      rails_(std::move(wiring.rails)),
-      segment_bytes_(std::move(wiring.segment_bytes)),
+      routing_(*std::move(wiring.routing)),
       memory_(wiring.memory),
       sent_(ranks_),
       received_(ranks_) {
@@ -139,12 +138,7 @@ Communicator::~Communicator() {
 // ---- preparing
 
 uint64_t Communicator::group_segment_bytes(const void* self, const std::vector<int32_t>& group) {
-  const auto& bytes = static_cast<const Communicator*>(self)->segment_bytes_;
-  uint64_t smallest = UINT64_MAX;
-  for (size_t i = 0; i + 1 < group.size(); ++i) {
-    smallest = std::min({smallest, bytes[group[i]][group[i + 1]], bytes[group[0]][group[i + 1]]});
-  }
-  return smallest == UINT64_MAX ? 256 * 1024 : smallest;
+  return static_cast<const Communicator*>(self)->routing_.group_segment_bytes(group);
 }
 
 Result<ScheduleCache::Entry> Communicator::schedule_for(const PrepareRequest& request) {

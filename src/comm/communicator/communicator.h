@@ -258,8 +258,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Topology topology_;
   const Topology nominal_;
   std::vector<std::string> names_;
-  const std::vector<std::string> rails_;  // by rank, what reaches it
-  std::vector<std::vector<uint64_t>> segment_bytes_;
+  const Routing routing_;
   const std::shared_ptr<MemRegistrations> memory_;
   std::shared_ptr<Engine> engine_;
   std::shared_ptr<MeshPoller> mesh_;

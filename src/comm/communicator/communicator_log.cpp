@@ -124,8 +124,9 @@ void Communicator::say_first_message(const Call& call) {
   const int32_t peer = call.request.peer;
   if (call.measuring || !told_pairs_.insert({peer, call.sending}).second) return;
   log_message(LogLevel::kInfo, "%s: first message %s %s goes over %s, long blocks in segments of %llu bytes",
-              names_[rank_].c_str(), call.sending ? "to" : "from", names_[peer].c_str(), rails_[peer].c_str(),
-              static_cast<unsigned long long>(segment_bytes_[rank_][peer]));
+              names_[rank_].c_str(), call.sending ? "to" : "from", names_[peer].c_str(),
+              routing_.rail(rank_, peer).text().c_str(),
+              static_cast<unsigned long long>(routing_.segment_bytes(rank_, peer)));
 }
 
 void Communicator::say_call(const Call& call, const Stream& stream, bool numbered, std::optional<uint64_t> ahead) {

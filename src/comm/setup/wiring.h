@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/setup/calibration.h"
+#include "comm/setup/routing.h"
 #include "comm/setup/settings.h"
 #include "engine/express/express.h"
 #include "rendezvous/bootstrap.h"
@@ -24,20 +26,15 @@ struct Wiring {
   std::vector<RankInfo> infos;     // by rank
   std::vector<std::string> names;  // by rank, for sentences
   std::vector<std::unique_ptr<Transport>> transports;
-  std::vector<std::string> rails;  // by rank, what reaches it: "shm", "tcp@eth1"
-  std::vector<Transport*> router;  // by rank; nullptr for this rank where nothing in process reaches it
-  std::vector<std::vector<uint64_t>> segment_bytes;  // [a][b], preferred size of messages of long blocks
-  int32_t local_ranks = 1;                           // on this rank's host
-  int32_t ranks_per_processor = 1;                   // agreed (topology/topology.h)
-  std::unique_ptr<Express> express;                  // or nullptr
+  std::optional<Routing> routing;    // set by wire()
+  std::vector<Transport*> router;    // by rank, this one included
+  int32_t ranks_per_processor = 1;   // agreed (topology/topology.h)
+  std::unique_ptr<Express> express;  // or nullptr
   std::shared_ptr<MemRegistrations> memory = std::make_shared<MemRegistrations>();
 };
 
 // Exchanges places, compares configurations, chooses the dimensions, makes the transports and exchanges their
 // addresses.
 Result<Wiring> wire(Bootstrap& bootstrap, const CommunicatorSettings& settings, int64_t deadline_ns);
-
-// The transport that joins two ranks: as the topology says, or chosen by where they are. A function of agreed facts.
-TransportKind pair_transport(const Topology& topology, const std::vector<RankInfo>& infos, int32_t a, int32_t b);
 
 }  // namespace trestle

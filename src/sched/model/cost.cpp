@@ -8,29 +8,10 @@
 namespace trestle {
 namespace {
 
-// Nominal figures where the topology has none. shm and loopback: a copy at memory speed, and what the engine needs for
-// a step and a message (broadcast to 4 ranks over shm: 8 B 3.2 us by tree, 32 KiB 23 us by dbtree, 51 us by ring); tcp:
-// one stream over the loopback device or a 25 to 50 Gb/s card. Reductions run at memory speed. Where streams of several
-// senders meet at one port they take turns in losing: of four ranks on shaped links of 100 Mb/s direct took 1.15 to
-// 1.24 and hd 1.17 times as long as its bytes, ring 1.00 to 1.01 (scripts/lab).
-struct Nominal {
-  TransportKind transport;
-  RailCost cost;  // but for the latency, which topology/topology.h knows
-};
-constexpr Nominal kNominal[] = {
-    {TransportKind::kLoopback, {0, 80'000, 150, 64'000}},
-    {TransportKind::kShm, {0, 80'000, 1'000, 64'000}},
-    {TransportKind::kTcp, {0, 30'000, 2'000, 64'000, 170}},
-};
-
-// kAuto stands for pairs of several kinds: the slowest decides.
+// Where the topology says nothing.
 RailCost nominal(TransportKind transport) {
-  RailCost cost = kNominal[std::size(kNominal) - 1].cost;
-  for (const Nominal& row : kNominal) {
-    if (row.transport == transport) cost = row.cost;
-  }
-  cost.latency_ns = nominal_latency_ns(transport);
-  return cost;
+  const TransportFacts& facts = facts_of(transport);
+  return {facts.latency_ns, facts.bandwidth_mbps, facts.message_ns, facts.reduce_mbps, facts.converging_permille};
 }
 
 uint32_t bit_of(uint8_t dimension) {
@@ -51,7 +32,7 @@ RailCost rail_cost(const Topology& topology, uint8_t dimension) {
     CHECK(dimension < topology.dimensions.size(), "the cost of a dimension that does not exist");
     return dimension_cost(topology.dimensions[dimension]);
   }
-  RailCost worst = nominal(TransportKind::kLoopback);
+  RailCost worst = nominal(automatic_transport(Reach::kProcess));
   bool first = true;
   for (const Dimension& each : topology.dimensions) {
     const RailCost cost = dimension_cost(each);

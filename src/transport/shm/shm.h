@@ -1,9 +1,9 @@
 // The shared-memory transport: messages between ranks of one host, as processes or as threads of one process.
 //
 // See lane.h for how data moves, links.h for how ranks meet, sender.h for which message goes which way. Sends from
-// mem_alloc memory are not copied: the receiver reads them where they are (EndpointConfig::map_memory). Memory: nothing
-// until a pair talks; then per pair and direction a lane of about 150 KiB, and with the first long message outside
-// mem_alloc memory its data area of 128 KiB to 1 MiB (lane.h: lane_shape).
+// mem_alloc memory are not copied: the receiver reads them where they are (ShmTransportOptions::map_memory). Memory:
+// nothing until a pair talks; then per pair and direction a lane of about 150 KiB, and with the first long message
+// outside mem_alloc memory its data area of 128 KiB to 1 MiB (lane.h: lane_shape).
 #pragma once
 
 #include <memory>
@@ -13,8 +13,15 @@
 
 namespace trestle {
 
+class MemRegistrations;
+
+struct ShmTransportOptions {
+  bool map_memory = true;                           // TRESTLE_SHM_MAP
+  std::shared_ptr<MemRegistrations> registrations;  // of the communicator; null: none can be
+};
+
 // kSystemError when memory cannot be shared here, kInvalidUsage without libsodium.
 Status shm_probe();
-Result<std::unique_ptr<Transport>> make_shm_transport(const EndpointConfig& config);
+Result<std::unique_ptr<Transport>> make_shm_transport(const EndpointConfig& config, const ShmTransportOptions& options);
 
 }  // namespace trestle

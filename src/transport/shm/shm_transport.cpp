@@ -9,7 +9,6 @@
 #include "transport/auth/handshake.h"
 #include "transport/shm/mem_alloc.h"
 #include "transport/shm/registrations.h"
-#include "transport/shm/shm.h"
 
 namespace trestle {
 
@@ -21,18 +20,19 @@ constexpr uint32_t kCallsPerPollWhileConnecting = 8;
 
 }  // namespace
 
-ShmTransport::ShmTransport(const EndpointConfig& config) : config_(config) {
+ShmTransport::ShmTransport(const EndpointConfig& config, const ShmTransportOptions& options)
+    : config_(config), registrations_(options.registrations) {
   options_.unasked_bytes = config.eager_bytes.value_or(options_.unasked_bytes);
-  options_.map_memory = config.map_memory;
+  options_.map_memory = options.map_memory;
   options_.memory = &memory_;
-  options_.registrations = config.registrations.get();
+  options_.registrations = registrations_.get();
   pairs_.resize(static_cast<size_t>(config.ranks));
   active_.reserve(pairs_.size());
 }
 
 // Of memory that peers may have mapped.
 uint64_t ShmTransport::frees() const {
-  return mem_frees() + (config_.registrations != nullptr ? config_.registrations->removals() : 0);
+  return mem_frees() + (registrations_ != nullptr ? registrations_->removals() : 0);
 }
 
 Status ShmTransport::start() {
@@ -219,8 +219,9 @@ Status shm_probe() {
   return segment_probe();
 }
 
-Result<std::unique_ptr<Transport>> make_shm_transport(const EndpointConfig& config) {
-  auto transport = std::make_unique<ShmTransport>(config);
+Result<std::unique_ptr<Transport>> make_shm_transport(const EndpointConfig& config,
+                                                      const ShmTransportOptions& options) {
+  auto transport = std::make_unique<ShmTransport>(config, options);
   TRY(transport->start());
   return std::unique_ptr<Transport>(std::move(transport));
 }

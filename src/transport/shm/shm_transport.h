@@ -8,13 +8,14 @@
 #include "transport/shm/links.h"
 #include "transport/shm/receiver.h"
 #include "transport/shm/sender.h"
+#include "transport/shm/shm.h"
 #include "transport/transport.h"
 
 namespace trestle {
 
 class ShmTransport final : public Transport, private LinkEvents {
  public:
-  explicit ShmTransport(const EndpointConfig& config);
+  ShmTransport(const EndpointConfig& config, const ShmTransportOptions& options);
   Status start();
 
   std::string address() const override { return links_->address(); }
@@ -55,6 +56,7 @@ class ShmTransport final : public Transport, private LinkEvents {
   uint64_t frees() const;
 
   const EndpointConfig config_;
+  const std::shared_ptr<MemRegistrations> registrations_;
   SenderOptions options_;
   std::unique_ptr<Links> links_;
   std::vector<std::unique_ptr<Pair>> pairs_;  // by rank

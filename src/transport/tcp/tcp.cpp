@@ -36,13 +36,13 @@ LinkLimits limits_of(const EndpointConfig& config) {
   return limits;
 }
 
-AttemptContext context_of(const EndpointConfig& config) {
+AttemptContext context_of(const EndpointConfig& config, const TcpTransportOptions& options) {
   AttemptContext context;
   context.job = config.job;
   context.rank = config.rank;
   context.credentials = {config.secret, job_id(config.job), config.rank};
-  context.options.congestion = config.congestion;
-  context.options.unsent_bytes = static_cast<int>(std::min<uint64_t>(config.unsent_bytes, 1 << 30));
+  context.options.congestion = options.congestion;
+  context.options.unsent_bytes = static_cast<int>(std::min<uint64_t>(options.unsent_bytes, 1 << 30));
   return context;
 }
 
@@ -58,12 +58,14 @@ Status tcp_probe() {
   return handshake_probe();
 }
 
-Result<std::unique_ptr<Transport>> make_tcp_transport(const EndpointConfig& config) {
-  return TcpTransport::create(config);
+Result<std::unique_ptr<Transport>> make_tcp_transport(const EndpointConfig& config,
+                                                      const TcpTransportOptions& options) {
+  return TcpTransport::create(config, options);
 }
 
-TcpTransport::TcpTransport(const EndpointConfig& config, Listener listener, UniqueFd epoll)
-    : context_(context_of(config)),
+TcpTransport::TcpTransport(const EndpointConfig& config, const TcpTransportOptions& options, Listener listener,
+                           UniqueFd epoll)
+    : context_(context_of(config, options)),
       limits_(limits_of(config)),
       listener_(std::move(listener)),
       epoll_(std::move(epoll)),
@@ -93,20 +95,21 @@ Status prefer_address(const std::string& ip, ListenOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<Transport>> TcpTransport::create(const EndpointConfig& config) {
+Result<std::unique_ptr<Transport>> TcpTransport::create(const EndpointConfig& config,
+                                                        const TcpTransportOptions& options) {
   TRY(tcp_probe());
-  const PortRange ports = TRY(parse_port_range(config.port_range));
-  ListenOptions options;
-  options.interface_filter = config.interface.empty() ? config.socket_ifname : "=" + config.interface;
-  if (!config.interface.empty()) options.filter_from = "the topology's interface";
-  options.family = TRY(parse_family(config.socket_family));
-  TRY(prefer_address(config.local_ip, options));
-  options.port_low = ports.low;
-  options.port_high = ports.high;
-  Listener listener = TRY(listen_tcp(options));
+  const PortRange ports = TRY(parse_port_range(options.port_range));
+  ListenOptions at;
+  at.interface_filter = config.interface.empty() ? options.socket_ifname : "=" + config.interface;
+  if (!config.interface.empty()) at.filter_from = "the topology's interface";
+  at.family = TRY(parse_family(options.socket_family));
+  TRY(prefer_address(options.local_ip, at));
+  at.port_low = ports.low;
+  at.port_high = ports.high;
+  Listener listener = TRY(listen_tcp(at));
   UniqueFd epoll = UniqueFd::open([] { return ::epoll_create1(EPOLL_CLOEXEC); });
   if (!epoll) return Error{Code::kSystemError, "epoll_create: " + std::generic_category().message(errno)};
-  std::unique_ptr<TcpTransport> transport(new TcpTransport(config, std::move(listener), std::move(epoll)));
+  std::unique_ptr<TcpTransport> transport(new TcpTransport(config, options, std::move(listener), std::move(epoll)));
   TRY(transport->watch(transport->listener_.fd.get(), epoll_key(EpollKind::kListener, 0)));
   return std::unique_ptr<Transport>(std::move(transport));
 }

@@ -4,15 +4,26 @@
 // Both functions may be called from any thread. make_tcp_transport opens the listening socket and the epoll descriptor.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "transport/transport.h"
 
 namespace trestle {
 
+struct TcpTransportOptions {
+  std::string local_ip;       // numeric; the address that reaches the other ranks: used where no interface is named
+  std::string socket_ifname;  // TRESTLE_SOCKET_IFNAME: interfaces to choose from where the endpoint has none
+  std::string socket_family;  // TRESTLE_SOCKET_FAMILY
+  std::string port_range;     // TRESTLE_PORT_RANGE
+  std::string congestion;     // TRESTLE_CONGESTION
+  uint64_t unsent_bytes = 0;  // that the kernel may hold and not have sent, per connection; 0: the system's choice
+};
+
 // Success, or why it cannot be used here: libsodium was not found.
 Status tcp_probe();
 // kInvalidArgument: no such interface, family or port range; kSystemError: no free port, no descriptors.
-Result<std::unique_ptr<Transport>> make_tcp_transport(const EndpointConfig& config);
+Result<std::unique_ptr<Transport>> make_tcp_transport(const EndpointConfig& config, const TcpTransportOptions& options);
 
 }  // namespace trestle

@@ -8,7 +8,7 @@ Status tcp_probe() {
   return handshake_probe();
 }
 
-Result<std::unique_ptr<Transport>> make_tcp_transport(const EndpointConfig&) {
+Result<std::unique_ptr<Transport>> make_tcp_transport(const EndpointConfig&, const TcpTransportOptions&) {
   return handshake_probe().error();
 }
 

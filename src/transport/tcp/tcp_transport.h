@@ -26,7 +26,7 @@ namespace trestle {
 
 class TcpTransport final : public Transport {
  public:
-  static Result<std::unique_ptr<Transport>> create(const EndpointConfig& config);
+  static Result<std::unique_ptr<Transport>> create(const EndpointConfig& config, const TcpTransportOptions& options);
   ~TcpTransport() override { close(0); }
 
   std::string address() const override { return address_; }
@@ -57,7 +57,7 @@ class TcpTransport final : public Transport {
     bool hangup = false;  // the end of the stream is in sight: a short read is not the end of what there is
   };
 
-  TcpTransport(const EndpointConfig& config, Listener listener, UniqueFd epoll);
+  TcpTransport(const EndpointConfig& config, const TcpTransportOptions& options, Listener listener, UniqueFd epoll);
 
   Error fail(Code code, std::string sentence);
   Error link_error(int32_t rank, const Error& error);

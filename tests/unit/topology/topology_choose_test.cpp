@@ -135,7 +135,7 @@ TEST(ChooseTopology, RanksThatOutnumberProcessorsShareThem) {
   EXPECT_NE(shared.reason.find("4 ranks share 2 processors"), std::string::npos) << shared.reason;
   for (const Dimension& dimension : shared.dimensions) {
     EXPECT_EQ(dimension.shared_resource, "processors");
-    EXPECT_GT(dimension.latency_ns, nominal_latency_ns(dimension.transport));
+    EXPECT_GT(dimension.latency_ns, facts_of(dimension.transport).latency_ns);
   }
   EXPECT_GT(shared.dimensions[1].shared_ps_per_byte, shared.dimensions[0].shared_ps_per_byte);
   EXPECT_NE(hash(shared), hash(own));

@@ -124,15 +124,6 @@ TEST(Topology, BadDimsSayWhatAndWhere) {
   }
 }
 
-TEST(Topology, NamesTransports) {
-  for (const char* name : {"auto", "loopback", "shm", "tcp"}) {
-    EXPECT_STREQ(to_string(parse_transport(name).value()), name);
-  }
-  const auto bad = parse_transport("rdma");
-  ASSERT_FALSE(bad.ok());
-  EXPECT_EQ(bad.error().message, "'rdma' is not a transport; it must be one of auto loopback shm tcp");
-}
-
 TEST(Topology, PrintsATable) {
   Topology topology = grid({4, 2});
   topology.reason = "dimensions 4x2 as configured";

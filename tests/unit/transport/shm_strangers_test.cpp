@@ -43,7 +43,7 @@ class ShmStrangers : public testing::Test {
  protected:
   void make(const std::vector<EndpointConfig>& configs) {
     for (const EndpointConfig& config : configs) {
-      Result<std::unique_ptr<Transport>> made = make_shm_transport(config);
+      Result<std::unique_ptr<Transport>> made = make_shm_transport(config, {});
       ASSERT_TRUE(made.ok()) << made.error().message;
       ends_.push_back(std::move(made).value());
       addresses_.push_back(ends_.back()->address());

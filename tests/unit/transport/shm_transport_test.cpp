@@ -42,8 +42,9 @@ class ShmTransportTest : public testing::Test {
       config.ranks = ranks;
       config.job = "shm transport test";
       config.secret.assign(32, std::byte{3});
-      config.map_memory = map_memory;
-      Result<std::unique_ptr<Transport>> made = make_shm_transport(config);
+      ShmTransportOptions options;
+      options.map_memory = map_memory;
+      Result<std::unique_ptr<Transport>> made = make_shm_transport(config, options);
       ASSERT_TRUE(made.ok()) << made.error().message;
       ends_.push_back(std::move(made).value());
       addresses.push_back(ends_.back()->address());

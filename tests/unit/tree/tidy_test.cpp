@@ -209,6 +209,16 @@ TEST(Sizes, OfFunctions) {
   EXPECT_GT(functions, 500u) << "the reader of functions finds nothing any more";
 }
 
+// A transport that is added later must need no look at the code that routes, chooses and predicts.
+TEST(TransportKinds, AreNamedInTheirTableOnly) {
+  std::vector<SourceFile> files = code_of({"src"});
+  const auto table = std::remove_if(files.begin(), files.end(),
+                                    [](const SourceFile& file) { return file.path == "src/base/transport_kinds.cpp"; });
+  EXPECT_EQ(files.end() - table, 1);
+  files.erase(table, files.end());
+  expect_absent(files, "\\bTransportKind::k(?!Auto\\b)", "what a kind can do is a column of base/transport_kinds.h");
+}
+
 TEST(Environment, IsReadInBaseOnly) {
   std::vector<SourceFile> files = code_of({"src", "kernels"});
   files.erase(std::remove_if(files.begin(), files.end(),

@@ -1,0 +1,86 @@
+#include "comm/setup/routing.h"
+
+#include <algorithm>
+#include <map>
+
+#include "sched/model/segments.h"
+
+namespace trestle {
+
+std::string Rail::text() const {
+  return interface.empty() ? to_string(kind) : std::string(to_string(kind)) + "@" + interface;
+}
+
+Routing::Routing(Topology topology, Whereabouts at, uint64_t segment_bytes)
+    : topology_(std::move(topology)), at_(std::move(at)), segment_bytes_(segment_bytes) {
+  CHECK(at_.host.size() == static_cast<size_t>(topology_.ranks()), "the routing of other ranks than the topology's");
+}
+
+TransportKind Routing::transport(int32_t a, int32_t b) const {
+  if (pairs_ != nullptr) ++*pairs_;
+  if (a == b) return automatic_transport(Reach::kProcess);
+  const TransportKind kind = topology_.transport_between(a, b);
+  return kind != TransportKind::kAuto ? kind : automatic_transport(at_.apart(a, b));
+}
+
+Rail Routing::rail(int32_t a, int32_t b) const {
+  const TransportKind kind = transport(a, b);
+  if (a == b || !facts_of(kind).has_interfaces) return {kind};
+  return {kind, topology_.dimensions[topology_.outermost_difference(a, b)].interface};
+}
+
+RankRoutes Routing::routes(int32_t rank) const {
+  RankRoutes result;
+  std::map<Rail, uint16_t> rails;  // with their numbers in order of appearance
+  const int32_t ranks = topology_.ranks();
+  result.rail_of.reserve(static_cast<size_t>(ranks));
+  for (int32_t peer = 0; peer < ranks; ++peer) {
+    result.rail_of.push_back(rails.emplace(rail(rank, peer), static_cast<uint16_t>(rails.size())).first->second);
+  }
+  std::vector<uint16_t> place(rails.size());
+  for (const auto& [rail, number] : rails) {
+    place[number] = static_cast<uint16_t>(result.rails.size());
+    result.rails.push_back(rail);
+  }
+  for (uint16_t& number : result.rail_of) number = place[number];
+  return result;
+}
+
+uint64_t Routing::segment_bytes(int32_t a, int32_t b) const {
+  if (segment_bytes_ > 0) return segment_bytes_;
+  const uint8_t dimension = a == b ? 0 : topology_.outermost_difference(a, b);
+  return segment_bytes_at(topology_.dimensions[dimension].bandwidth_mbps, facts_of(transport(a, b)).segment_bytes);
+}
+
+uint64_t Routing::group_segment_bytes(const std::vector<int32_t>& group) const {
+  uint64_t smallest = UINT64_MAX;
+  for (size_t i = 0; i + 1 < group.size(); ++i) {
+    smallest = std::min({smallest, segment_bytes(group[i], group[i + 1]), segment_bytes(group[0], group[i + 1])});
+  }
+  return smallest == UINT64_MAX ? SegmentRule{}.bytes : smallest;
+}
+
+// One look at every rank per dimension stands for all its pairs. Where nobody has said a transport, ranks of one host
+// share memory (base/transport_kinds.cpp asserts it), so only ranks on two hosts may not.
+bool Routing::all_share_memory() const {
+  const bool apart_share = facts_of(automatic_transport(Reach::kAnywhere)).shares_memory;
+  int32_t span = 1;
+  for (const Dimension& dimension : topology_.dimensions) {
+    span *= dimension.size;
+    const bool chosen = dimension.transport != TransportKind::kAuto;
+    if (chosen ? !facts_of(dimension.transport).shares_memory : !apart_share && has_hosts_apart(span)) return false;
+  }
+  return topology_.ranks() > 1;
+}
+
+// Whether some ranks whose outermost difference is the dimension that ends a block of `span` ranks are on two hosts. It
+// is so if not all ranks of a block are on one: of two on different hosts that only inner dimensions part, one is on
+// another host than the first rank of any other inner block.
+bool Routing::has_hosts_apart(int32_t span) const {
+  for (size_t rank = 0; rank < at_.host.size(); ++rank) {
+    if (at_.host[rank] != at_.host[rank - rank % static_cast<size_t>(span)]) return true;
+  }
+  return false;
+}
+
+}  // namespace trestle

@@ -1,0 +1,62 @@
+// Routing: which transport joins two ranks, on which interface, and in what segments. Every answer is computed when it
+// is asked for. What is kept is a few bytes per rank, and nothing per pair.
+//
+// A value; const functions from any thread, unless pairs are counted.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/transport_kinds.h"
+#include "topology/topology.h"
+#include "topology/whereabouts.h"
+
+namespace trestle {
+
+// A kind of transport on one interface: a dimension may have an interface of its own.
+struct Rail {
+  TransportKind kind = TransportKind::kAuto;
+  std::string interface = {};  // "" : any
+  auto operator<=>(const Rail&) const = default;
+  std::string text() const;  // "shm", "tcp@eth1"
+};
+
+// What one rank needs to reach all others.
+struct RankRoutes {
+  std::vector<Rail> rails;        // each once, in order
+  std::vector<uint16_t> rail_of;  // by rank: its place in `rails`
+};
+
+class Routing {
+ public:
+  // From agreed facts, so that all ranks get the same answers. The topology as it was when the communicator was made:
+  // link speeds that are measured afterwards do not change the segments. segment_bytes: of every message; 0: by kind
+  // and bandwidth.
+  Routing(Topology topology, Whereabouts at, uint64_t segment_bytes);
+
+  // As the topology says, or chosen by where the two ranks are. A rank reaches itself within its process.
+  TransportKind transport(int32_t a, int32_t b) const;
+  Rail rail(int32_t a, int32_t b) const;
+  RankRoutes routes(int32_t rank) const;
+  // Preferred bytes of messages of long blocks.
+  uint64_t segment_bytes(int32_t a, int32_t b) const;
+  // The same between the members of a group, of neighbours in it and of the first one with the others: the least.
+  uint64_t group_segment_bytes(const std::vector<int32_t>& group) const;
+  // Whether every two ranks can map the same memory. False for one rank alone.
+  bool all_share_memory() const;
+
+  // For tests: adds 1 to *count for every pair that is looked at from now on, on one thread; nullptr: no more.
+  void count_pairs(uint64_t* count) { pairs_ = count; }
+
+ private:
+  bool has_hosts_apart(int32_t span) const;
+
+  Topology topology_;
+  Whereabouts at_;
+  uint64_t segment_bytes_;
+  uint64_t* pairs_ = nullptr;
+};
+
+}  // namespace trestle

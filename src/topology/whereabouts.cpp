@@ -1,0 +1,30 @@
+#include "topology/whereabouts.h"
+
+#include <map>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace trestle {
+
+Reach Whereabouts::apart(int32_t a, int32_t b) const {
+  if (process[static_cast<size_t>(a)] == process[static_cast<size_t>(b)]) return Reach::kProcess;
+  return host[static_cast<size_t>(a)] == host[static_cast<size_t>(b)] ? Reach::kHost : Reach::kAnywhere;
+}
+
+Whereabouts whereabouts(const std::vector<RankPlace>& places) {
+  std::unordered_map<std::string_view, int32_t> hosts;
+  std::map<std::pair<int32_t, uint64_t>, int32_t> processes;  // by host and process_id
+  Whereabouts result;
+  for (const RankPlace& place : places) {
+    const int32_t host = hosts.try_emplace(place.host_id, static_cast<int32_t>(hosts.size())).first->second;
+    result.host.push_back(host);
+    const auto process = processes.try_emplace({host, place.process_id}, static_cast<int32_t>(processes.size()));
+    result.process.push_back(process.first->second);
+  }
+  result.hosts = static_cast<int32_t>(hosts.size());
+  result.processes = static_cast<int32_t>(processes.size());
+  return result;
+}
+
+}  // namespace trestle

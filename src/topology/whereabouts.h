@@ -1,0 +1,27 @@
+// Where ranks are, as small numbers that are quick to compare and take little memory. A value.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/transport_kinds.h"
+#include "topology/topology.h"
+
+namespace trestle {
+
+// Ranks of one host have the same host number, ranks of one process the same process number. Numbers are in order of
+// first appearance; those of processes count over all hosts.
+struct Whereabouts {
+  std::vector<int32_t> host;     // by rank
+  std::vector<int32_t> process;  // by rank
+  int32_t hosts = 0;
+  int32_t processes = 0;
+
+  // What a transport has to reach to join two ranks.
+  Reach apart(int32_t a, int32_t b) const;
+};
+
+// places[r] is rank r's.
+Whereabouts whereabouts(const std::vector<RankPlace>& places);
+
+}  // namespace trestle

@@ -1,0 +1,13 @@
+# Messages over sockets. Without libsodium the probe says why there are none.
+if(SODIUM_FOUND)
+  target_sources(trestle_transport PRIVATE
+    ${CMAKE_CURRENT_LIST_DIR}/attempt.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/frame.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/link_receive.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/link_send.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/tcp.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/tcp_close.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/tcp_connect.cpp)
+else()
+  target_sources(trestle_transport PRIVATE ${CMAKE_CURRENT_LIST_DIR}/tcp_not_built.cpp)
+endif()
