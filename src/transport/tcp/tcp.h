@@ -10,7 +10,7 @@
 
 namespace trestle {
 
-// Success, or why it cannot be used here: libsodium was not found.
+// Success, or why tcp cannot be used here: libsodium was not found.
 Status tcp_probe();
 // kInvalidArgument: no such interface, family or port range; kSystemError: no free port, no descriptors.
 Result<std::unique_ptr<Transport>> make_tcp_transport(const EndpointConfig& config);
