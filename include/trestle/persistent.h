@@ -8,12 +8,13 @@
 extern "C" {
 #endif
 
-/* ---- Persistent requests of whole collectives ------------------------------------------------------------------------------------ */
+/* ---- Persistent requests of whole collectives -------------------------------------------------------------------- */
 
-/* The arguments of the call of that name, checked and planned once; arrays are read before Init returns. Each RequestStart then runs
- * the whole collective on the same buffers, in the stream given here, and counts as a call on the communicator there; the buffers are
- * in use from Start until it is complete (RequestWait, or RequestTest with done 1), and only then it can be started again.
- * AllReduceFinish on such a request is trestleInvalidUsage. */
+/* The arguments of the call of that name, checked and planned once; arrays are read before Init returns. Each
+ * RequestStart then runs the whole collective on the same buffers, in the stream given here, and counts as a call on
+ * the communicator at that point. The buffers are in use from Start until the collective is complete (RequestWait,
+ * or RequestTest with done 1). Only then may it be started again. AllReduceFinish on such a request is
+ * trestleInvalidUsage. */
 TRESTLE_API trestleResult_t trestleAllReduceInit(const void* send, void* recv, size_t count, trestleDataType_t type,
                                                  trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
                                                  trestleRequest_t* request);

@@ -1,37 +1,44 @@
 /* Trestle: collective communication between ranks, over every link that they have. The whole core C API (C99).
  *
  * Conventions
- * - NCCL's shape and argument order: a call of NCCL with `nccl` read as `trestle` means the same here, except that buffers are
- *   host memory and streams are trestleStream_t.
- * - Every function returns a trestleResult_t unless said. On failure nothing was changed, and trestleGetLastError(comm) returns a
- *   sentence for the person who reads it. Output arguments are written on success only.
- * - A communicator's first failure is sticky: every later call on it returns that code and that sentence until it is destroyed
- *   or aborted. Wrong arguments are not such failures: the call is refused, the communicator stays as it was.
- * - Counts are elements of the data type, sizes are bytes, times are microseconds where a name does not say otherwise.
- * - Block r of a buffer belongs to rank r. `count` is what NCCL says it is: of the whole buffer (all-reduce, broadcast, reduce), of
- *   one block (reduce-scatter, scatter: received; all-gather, gather: sent; all-to-all: per peer).
+ * - NCCL's shape and argument order: a call of NCCL with `nccl` read as `trestle` means the same here, except that
+ *   buffers are host memory and streams are trestleStream_t.
+ * - Every function returns a trestleResult_t unless said otherwise. On failure nothing was changed, and
+ *   trestleGetLastError(comm) returns a sentence that explains it to a person. Output arguments are written only on
+ *   success.
+ * - A communicator's first failure is sticky: every later call on it returns that code and that sentence until it is
+ *   destroyed or aborted. Wrong arguments are not such failures: the call is refused, and the communicator stays as
+ *   it was.
+ * - Counts are elements of the data type, sizes are bytes, times are microseconds, unless a name says otherwise.
+ * - Block r of a buffer belongs to rank r. `count` means what it means in NCCL. All-reduce, broadcast, reduce:
+ *   elements of the whole buffer. Reduce-scatter, scatter: of one received block. All-gather, gather: of one sent
+ *   block. All-to-all: of the block for one peer.
  * - In place means: send == recv (all-reduce, broadcast, reduce at the root, all-to-all), recv == send + rank*count
- *   (reduce-scatter, scatter at the root), send == recv + rank*count (all-gather, gather at the root). With blocks of unequal
- *   lengths: at the block's displacement instead of rank*count. Any other overlap of what a call sends and what it receives is
- *   trestleInvalidArgument.
- * - V-variants: counts and displacements are arrays of one element per rank, in elements of the type, read before the call
- *   returns. Displacements NULL: the blocks lie one after the other. Counts of 0 are fine everywhere, and what a displacement
- *   of such a block says does not matter. Receive blocks must not overlap; memory between them is not touched.
- * - Collectives are asynchronous: they are appended to an in-order stream and read and write their buffers until the stream has
- *   passed them. trestleStreamSynchronize or trestleCommSynchronize wait. A call may also be complete when it returns.
- * - Any thread may call any function. Calls on one communicator are serialised in the order of the calls, which must be the same
- *   on all ranks. A handle must not be used while or after it is destroyed.
- * - The library owns communicators, streams, events, requests; the caller owns buffers and destroys what it created.
- * - fork(): to the library the child is a program that has just begun. It may make everything of its own and end as it likes, by exit()
- *   too, also while the parent's communicators live and other threads of the parent are in calls. Every call on a communicator, stream,
- *   event or request that it has inherited is trestleInvalidUsage and leaves the parent's alone, Destroy and Abort included; nothing of
- *   it needs to be freed. Variables are read anew. Scopes of CallConfigPush stay in force. A group of the parent does not: its GroupEnd
- *   is trestleInvalidUsage in the child. Children may use a unique id of the parent while the parent lives. Memory of trestleMemAlloc is
- *   shared with the parent, registered memory is as the program has mapped it; no other shared memory of the library is mapped in the
- *   child, and of its descriptors only the log's is open, so a dead rank is noticed although its child lives. A child of vfork(), _Fork()
- *   or clone(), and one that is forked inside a reduction function, must exec or _exit.
- * - Sums have one order: for the same communicator, count, type, algorithm and schedule, the same bits on every rank and run.
- *   8- and 16-bit floats are added in float32 inside one reduction step.
+ *   (reduce-scatter, scatter at the root), send == recv + rank*count (all-gather, gather at the root). With blocks
+ *   of unequal lengths the block's displacement replaces rank*count. Any other overlap of what a call sends and what
+ *   it receives is trestleInvalidArgument.
+ * - V-variants: counts and displacements are arrays of one element per rank, in elements of the type. They are read
+ *   before the call returns. If displacements are NULL, the blocks lie one after the other. Counts of 0 are always
+ *   allowed, and the displacement of such a block is ignored. Receive blocks must not overlap; memory between them
+ *   is not touched.
+ * - Collectives are asynchronous. They are appended to an in-order stream, and read and write their buffers until
+ *   the stream has passed them. trestleStreamSynchronize or trestleCommSynchronize wait. A call may also be complete
+ *   when it returns.
+ * - Any thread may call any function. Calls on one communicator are serialised in the order of the calls, which must
+ *   be the same on all ranks. A handle must not be used while or after it is destroyed.
+ * - The library owns communicators, streams, events, requests. The caller owns buffers and destroys what it created.
+ * - fork(): to the library the child is a program that has just begun. It may create everything anew, and may end in
+ *   any way, also by exit(), even while the parent's communicators live and other threads of the parent are in
+ *   calls. Every call on an inherited communicator, stream, event or request, including Destroy and Abort, is
+ *   trestleInvalidUsage and does not affect the parent's. Inherited objects need not be freed. Variables are read
+ *   anew. Scopes of CallConfigPush stay in force. A group of the parent does not: its GroupEnd is
+ *   trestleInvalidUsage in the child. Children may use a unique id of the parent while the parent lives. Memory of
+ *   trestleMemAlloc is shared with the parent; registered memory is as the program has mapped it. No other shared
+ *   memory of the library is mapped in the child. Of the library's descriptors only the log's is open in the child,
+ *   so a dead rank is noticed although its child lives. A child of vfork(), _Fork() or clone(), and one that is
+ *   forked inside a reduction function, must exec or _exit.
+ * - Sums have one order: the same communicator, count, type, algorithm and schedule give the same bits on every rank
+ *   and in every run. 8- and 16-bit floats are added in float32 inside one reduction step.
  */
 #ifndef TRESTLE_TRESTLE_H_
 #define TRESTLE_TRESTLE_H_
@@ -49,7 +56,8 @@ extern "C" {
 #define TRESTLE_PATCH 0
 #define TRESTLE_VERSION_CODE (TRESTLE_MAJOR * 10000 + TRESTLE_MINOR * 100 + TRESTLE_PATCH)
 
-/* A caller's mistake may put any number into these types: in C++ they must be able to hold it, or looking at it is undefined. */
+/* A caller's mistake may put any number into these types. In C++ they must be able to hold it, or reading it is
+ * undefined. */
 #ifdef __cplusplus
 #define TRESTLE_ANY_INT : int
 #else
@@ -58,7 +66,7 @@ extern "C" {
 
 #define TRESTLE_API __attribute__((visibility("default")))
 
-/* ---- Results ---------------------------------------------------------------------------------------------------------- */
+/* ---- Results ----------------------------------------------------------------------------------------------------- */
 
 typedef enum TRESTLE_ANY_INT {
   trestleSuccess = 0,
@@ -71,7 +79,7 @@ typedef enum TRESTLE_ANY_INT {
   trestleInProgress = 7,      /* not a failure: ask again */
   trestleTimeout = 8,         /* a deadline passed */
   trestleAborted = 9,         /* the communicator was aborted */
-  trestleReductionFailed = 10, /* a reduction of the caller's making gave up or threw */
+  trestleReductionFailed = 10, /* a user-defined reduction failed or threw */
   trestleNumResults = 11
 } trestleResult_t;
 
@@ -85,11 +93,11 @@ typedef struct trestleStream* trestleStream_t;
 typedef struct trestleEvent* trestleEvent_t;
 typedef struct trestleRequest* trestleRequest_t;
 
-/* The sentence of the communicator's sticky failure, else of the calling thread's last failed call; comm may be NULL. Never NULL,
- * "" if there was none. Valid until the thread's next call into the library. */
+/* The sentence of the communicator's sticky failure, else of the calling thread's last failed call; comm may be
+ * NULL. Never NULL, "" if there was none. Valid until the thread's next call into the library. */
 TRESTLE_API const char* trestleGetLastError(trestleComm_t comm);
 
-/* ---- Types and operators ---------------------------------------------------------------------------------------------- */
+/* ---- Types and operators ----------------------------------------------------------------------------------------- */
 
 typedef enum TRESTLE_ANY_INT {
   trestleInt8 = 0,
@@ -107,15 +115,15 @@ typedef enum TRESTLE_ANY_INT {
   trestleNumTypes = 12
 } trestleDataType_t;
 
-/* Integer sums and products wrap around. max and min of floats: a NaN wins. avg: sum divided by the number of ranks after the last
- * addition (integers: truncated towards zero). */
+/* Integer sums and products wrap around. max and min of floats: a NaN wins. avg: the sum is divided by the number of
+ * ranks after the last addition (integers: truncated towards zero). */
 typedef enum TRESTLE_ANY_INT {
   trestleSum = 0,
   trestleProd = 1,
   trestleMax = 2,
   trestleMin = 3,
   trestleAvg = 4,
-  trestleNumOps = 5,            /* operators of the caller's making have numbers from here on */
+  trestleNumOps = 5,            /* the numbers of user-defined operators begin here */
   trestleMaxRedOp = 0x7fffffff
 } trestleRedOp_t;
 
@@ -137,7 +145,7 @@ typedef enum TRESTLE_ANY_INT {
   trestleCollScatterV = 14
 } trestleCollective_t;
 
-/* ---- Communicators ---------------------------------------------------------------------------------------------------- */
+/* ---- Communicators ----------------------------------------------------------------------------------------------- */
 
 #define TRESTLE_UNIQUE_ID_BYTES 128
 typedef struct {
@@ -148,20 +156,23 @@ typedef struct {
 #define TRESTLE_CONFIG_MAGIC 0x7e571e01u
 
 /* Configuration of one communicator. Append-only: `size` says how much of it the caller knows. Start from
- * TRESTLE_CONFIG_INITIALIZER; an undefined field means: as the TRESTLE_ variables say. Strings are read before the call returns.
- * Every variable that can differ between the communicators of a process has a field, not an entry in one text of NAME=value: the
- * compiler knows a field's name and type, and `size` lets later variables get theirs. TRESTLE_DEBUG, _DEBUG_SUBSYS, _DEBUG_FILE,
- * _PROGRESS_THREAD and _CONF_FILE have none: a process has one log, one helper thread and one such file. From hostId on fields take
- * what their variables take and are refused like them; undefined: NULL or "", <0 (int64_t), TRESTLE_CONFIG_UNDEF_INT (int). */
+ * TRESTLE_CONFIG_INITIALIZER. A field that is undefined has the value that the TRESTLE_ variables say. Strings are
+ * read before the call returns.
+ *
+ * Every variable that can differ between the communicators of a process has a field. There is no text of NAME=value
+ * for them: the compiler knows a field's name and type, and `size` lets later variables get fields. TRESTLE_DEBUG,
+ * _DEBUG_SUBSYS, _DEBUG_FILE, _PROGRESS_THREAD and _CONF_FILE have none: a process has one log, one helper thread
+ * and one such file. The fields from hostId on accept and refuse the same values as their variables. Undefined is
+ * NULL or "", <0 (int64_t), TRESTLE_CONFIG_UNDEF_INT (int). */
 typedef struct {
   size_t size;           /* sizeof(trestleConfig_t) */
   unsigned magic;        /* TRESTLE_CONFIG_MAGIC */
   unsigned version;      /* TRESTLE_VERSION_CODE */
-  int blocking;          /* 1 (default): CommInitRank, CommSplit and CommFinalize return when they are done. 0: they return
-                            trestleInProgress at once, see trestleCommGetAsyncError */
-  int64_t timeoutMs;     /* deadline of every wait, milliseconds; <0 undefined, 0 none. Finding out which rank is to blame may
-                            take as long again, at most 4 s */
-  const char* commName;  /* for messages; NULL: made from the id */
+  int blocking;          /* 1 (default): CommInitRank, CommSplit and CommFinalize return when they are done.
+                            0: they return trestleInProgress at once, see trestleCommGetAsyncError */
+  int64_t timeoutMs;     /* deadline of every wait, milliseconds; <0 undefined, 0 none. Finding out which rank is
+                            to blame may take as long again, at most 4 s */
+  const char* commName;  /* for messages; NULL: derived from the id */
   const char* dims;      /* as TRESTLE_DIMS, e.g. "4x2" */
   const char* transport; /* as TRESTLE_TRANSPORT */
   const char* algo;      /* as TRESTLE_ALGO */
@@ -172,8 +183,8 @@ typedef struct {
   const char* intra;          /* as TRESTLE_INTRA */
   const char* calibrate;      /* as TRESTLE_CALIBRATE */
   const char* calibrationDir; /* as TRESTLE_CALIBRATION_DIR */
-  const char* secret;         /* as TRESTLE_SECRET; secret, commId and store are for ids of zeros: one of trestleGetUniqueId was made
-                                 with what the process's variables say */
+  const char* secret;         /* as TRESTLE_SECRET. secret, commId and store apply only to ids of zeros: for an id of
+                                 trestleGetUniqueId the process's variables count */
   const char* commId;         /* as TRESTLE_COMM_ID */
   const char* store;          /* as TRESTLE_STORE */
   const char* socketIfname;   /* as TRESTLE_SOCKET_IFNAME */
@@ -202,104 +213,125 @@ typedef struct {
         TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT                                                                \
   }
 
-/* Makes an id (it holds an address and a secret: send it over a channel you trust) and starts to listen for its ranks in this process.
- * With TRESTLE_COMM_ID or a launcher's variables (see docs/launching.md) ids need not be exchanged: see trestleCommInitRank. */
+/* Makes an id and starts to listen for its ranks in this process. The id holds an address and a secret: send it over
+ * a channel you trust. With TRESTLE_COMM_ID or a launcher's variables (see docs/launching.md) ids need not be
+ * exchanged: see trestleCommInitRank. */
 TRESTLE_API trestleResult_t trestleGetUniqueId(trestleUniqueId* id);
 
-/* Joins as `rank` of `nranks`; returns when all have joined (or the deadline passed). An id of 128 zero bytes means: the rendezvous that
- * the environment names, the first of these that is there: TRESTLE_COMM_ID; TRESTLE_STORE; MASTER_ADDR and MASTER_PORT; an address that
- * the processes of mpirun or srun exchange through their launcher (PMI, PMIx), for which each of them makes a communicator of more than
- * one rank; what the launcher's other variables say (docs/launching.md). One rank without an id (nranks 1) needs no rendezvous. */
+/* Joins as `rank` of `nranks`. Returns when all have joined, or the deadline has passed.
+ *
+ * An id of 128 zero bytes means the rendezvous that the environment names. It is the first of these that exists:
+ * TRESTLE_COMM_ID; TRESTLE_STORE; MASTER_ADDR and MASTER_PORT; an address that the processes of mpirun or srun
+ * exchange through their launcher (PMI, PMIx), for which each of them must create a communicator of more than one
+ * rank; what the launcher's other variables say (docs/launching.md). One rank without an id (nranks 1) needs no
+ * rendezvous. */
 TRESTLE_API trestleResult_t trestleCommInitRank(trestleComm_t* comm, int nranks, trestleUniqueId id, int rank);
 /* The same; config may be NULL. */
 TRESTLE_API trestleResult_t trestleCommInitRankConfig(trestleComm_t* comm, int nranks, trestleUniqueId id, int rank,
                                                       const trestleConfig_t* config);
-/* All ranks in this process: comms[0..nranks-1]. devlist is kept for NCCL's shape and must be NULL. */
+/* All ranks in this process: comms[0..nranks-1]. devlist exists for NCCL's shape and must be NULL. */
 TRESTLE_API trestleResult_t trestleCommInitAll(trestleComm_t* comms, int nranks, const int* devlist);
 TRESTLE_API trestleResult_t trestleCommInitAllConfig(trestleComm_t* comms, int nranks, const trestleConfig_t* config);
 #define TRESTLE_SPLIT_NOCOLOR (-1)
-/* Collective over comm: the ranks of one color (0 or more) become a new communicator, ranked by (key, rank in comm). With
- * TRESTLE_SPLIT_NOCOLOR a rank only takes part, and *newcomm becomes NULL. Any other negative color, a wrong config, and newcomm NULL are
- * refused on all ranks, with a sentence that names the rank. comm stays as it was and may be used meanwhile; calls on it and splits of it are in
- * the same order on all ranks. No id is exchanged and none is needed: the ranks meet over comm, and only ranks of comm can come in.
- * config NULL or undefined fields: as comm's (blocking, too: a split of a communicator that was made with blocking = 0 returns
- * trestleInProgress unless config says 1), but the dimensions are chosen from the hosts of the new ranks, because those of comm
- * (dims, topoFile, lists per dimension of transport or algo) do not fit: give config->dims where it matters.
- * A rank that dies, does not call within the deadline or stands still before the new communicator is made fails comm, with a sentence
- * that names it by its number in comm. Inside a group *newcomm is NULL until GroupEnd, as with
- * CommInitRank; a thread that holds several ranks of comm needs a group. */
+/* Collective over comm: the ranks of one color (0 or more) become a new communicator, ranked by (key, rank in comm).
+ * With TRESTLE_SPLIT_NOCOLOR a rank only takes part, and *newcomm becomes NULL. Any other negative color, a wrong
+ * config, and newcomm NULL are refused on all ranks, with a sentence that names the rank.
+ *
+ * comm stays as it was and may be used meanwhile. Calls on it and splits of it must be in the same order on all
+ * ranks. No id is exchanged and none is needed: the ranks meet over comm, and only ranks of comm can join.
+ *
+ * config NULL or undefined fields: as comm's. That includes blocking: a split of a communicator that was created
+ * with blocking = 0 returns trestleInProgress unless config says 1. It does not include the dimensions of comm
+ * (dims, topoFile, lists per dimension of transport or algo), because they do not fit: the dimensions are chosen
+ * from the hosts of the new ranks. Set config->dims if they matter.
+ *
+ * A rank that dies, does not call within the deadline or stands still before the new communicator is made fails
+ * comm, with a sentence that names it by its number in comm. Inside a group *newcomm is NULL until GroupEnd, as with
+ * CommInitRank. A thread that holds several ranks of comm needs a group. */
 TRESTLE_API trestleResult_t trestleCommSplit(trestleComm_t comm, int color, int key, trestleComm_t* newcomm,
                                              const trestleConfig_t* config);
-/* Rank, number of ranks and rank within the host as the launcher's variables say (trestle run, torchrun, mpirun, srun); 0 of 1 where the
- * process was started alone. trestleInvalidUsage, with the variable's name, where one cannot be read or only a part of them is set. Any
- * pointer may be NULL. */
+/* Rank, number of ranks and rank within the host, as the launcher's variables say (trestle run, torchrun, mpirun,
+ * srun); 0 of 1 if the process was started alone. trestleInvalidUsage, with the variable's name, if one cannot be
+ * read or only some of them are set. Any pointer may be NULL. */
 TRESTLE_API trestleResult_t trestleLauncherInfo(int* rank, int* nranks, int* localRank);
 
-/* Collective: waits for all that this rank has enqueued on the communicator and then, until the deadline, for the Finalize of the others.
- * Afterwards only Destroy, Abort and queries. A thread with several ranks finalizes them in one group: alone, the first waits in vain. */
+/* Collective: waits for everything that this rank has enqueued on the communicator and then, until the deadline, for
+ * the Finalize of the others. Afterwards only Destroy, Abort and queries are allowed. A thread with several ranks
+ * finalizes them in one group: outside of a group the first call would wait in vain. */
 TRESTLE_API trestleResult_t trestleCommFinalize(trestleComm_t comm);
-/* Waits for this rank's work, says goodbye (at most a second) and frees; never waits for other ranks' Destroy. A process that exits
- * without it says goodbye too. It does not tell of work that failed: Synchronize first, where that matters. In a group the handle is dead
- * at once, the rest happens at GroupEnd, even where the group is refused. */
+/* Waits for this rank's work, says goodbye (at most a second) and frees. Never waits for other ranks' Destroy. A
+ * process that exits without it says goodbye too. It does not report work that failed: call Synchronize first if
+ * that matters. In a group the handle is dead at once; the rest happens at GroupEnd, even if the group is refused. */
 TRESTLE_API trestleResult_t trestleCommDestroy(trestleComm_t comm);
-/* Ends all work of the communicator with trestleAborted, tells the other ranks, and frees it, in bounded time, from any thread, also while
- * another thread waits in a call on it (that call returns trestleAborted; it must not touch comm afterwards). */
+/* Ends all work of the communicator with trestleAborted, tells the other ranks, and frees it, in bounded time. Any
+ * thread may call it, also while another thread waits in a call on the communicator. That call returns
+ * trestleAborted; it must not touch comm afterwards. */
 TRESTLE_API trestleResult_t trestleCommAbort(trestleComm_t comm);
 /* Writes trestleSuccess, or the code of the sticky failure. Never blocks.
- * With config.blocking = 0, CommInitRankConfig, CommSplit and CommFinalize (in a group: its GroupEnd) return trestleInProgress, which is
- * no failure, with *comm filled in; a thread of the library goes on. trestleInProgress is written until that has ended; then
- * trestleSuccess, or the code that the blocking call would have returned (GetLastError(comm) has the sentence, and only Destroy or Abort
- * may follow). Until then other calls on the communicator are trestleInvalidUsage, but for this one, GetLastError, and Abort and Destroy:
- * they end what is under way in bounded time, for the other ranks as an abort, or where this one had not come to the rendezvous yet, as
- * if it never came. A rank with TRESTLE_SPLIT_NOCOLOR has no handle to ask: it asks the parent, which takes calls all the while.
- * CommInitAll always waits. */
+ *
+ * With config.blocking = 0, CommInitRankConfig, CommSplit and CommFinalize (in a group: its GroupEnd) return
+ * trestleInProgress, which is no failure, with *comm filled in. A thread of the library then does the work. Until
+ * that has ended, this function writes trestleInProgress. Then it writes trestleSuccess, or the code that the
+ * blocking call would have returned; in that case GetLastError(comm) has the sentence, and only Destroy or Abort may
+ * follow.
+ *
+ * Until then every other call on the communicator is trestleInvalidUsage, except this one, GetLastError, Abort and
+ * Destroy. Abort and Destroy end the work in bounded time. The other ranks see an abort, or, if this rank had not
+ * come to the rendezvous yet, a rank that never came. A rank with TRESTLE_SPLIT_NOCOLOR has no handle to ask: it
+ * asks the parent, which takes calls all the while. CommInitAll always waits. */
 TRESTLE_API trestleResult_t trestleCommGetAsyncError(trestleComm_t comm, trestleResult_t* asyncError);
 /* Waits until everything enqueued on the communicator, on any stream, is done. */
 TRESTLE_API trestleResult_t trestleCommSynchronize(trestleComm_t comm);
 TRESTLE_API trestleResult_t trestleCommCount(trestleComm_t comm, int* count);
 TRESTLE_API trestleResult_t trestleCommUserRank(trestleComm_t comm, int* rank);
 
-/* ---- Streams and events on the host ------------------------------------------------------------------------------------- */
+/* ---- Streams and events on the host ------------------------------------------------------------------------------ */
 
-/* An in-order queue of operations, of any communicators of this process. NULL in a call = the communicator's own stream.
- * An operation that fails leaves its failure on the stream, until StreamSynchronize or StreamQuery has told it and nothing is enqueued
- * behind it. Till then every event recorded there has it, calls on the stream are refused with it, and operations that lie behind it
- * already do not run, whichever communicator they are of, because their input may be missing: each fails its communicator, and the
- * sentence tells all its ranks what had failed. (Operations of one group are not behind each other.) After a failure synchronize the
- * streams that other communicators are to use. */
+/* An in-order queue of operations, of any communicators of this process. NULL in a call = the communicator's own
+ * stream.
+ *
+ * A failed operation leaves its failure on the stream. It stays until StreamSynchronize or StreamQuery has reported
+ * it and nothing is enqueued behind it. Until then every event recorded there carries it, and calls on the stream
+ * are refused with it. Operations of any communicator that are behind it already do not run, because their input may
+ * be missing: each fails its communicator, and the sentence tells all its ranks what had failed. (Operations of one
+ * group are not behind each other.) After a failure, synchronize the streams that other communicators are to use. */
 TRESTLE_API trestleResult_t trestleStreamCreate(trestleStream_t* stream);
 /* Waits for the work on it, then frees it. */
 TRESTLE_API trestleResult_t trestleStreamDestroy(trestleStream_t stream);
-/* Waits for what was enqueued on it before this call. trestleSuccess, or the first failure on it that was not told yet. */
+/* Waits for what was enqueued on it before this call. trestleSuccess, or the first failure on it that was not
+ * reported yet. */
 TRESTLE_API trestleResult_t trestleStreamSynchronize(trestleStream_t stream);
-/* trestleSuccess: idle; trestleInProgress: busy; otherwise idle, and the first failure on it that was not told yet. Drives progress. */
+/* trestleSuccess: idle; trestleInProgress: busy; otherwise idle, and the first failure on it that was not reported
+ * yet. Drives progress. */
 TRESTLE_API trestleResult_t trestleStreamQuery(trestleStream_t stream);
-/* Makes everything enqueued on the stream later wait for the event (as last recorded before this call). An event's failure goes over
- * to the stream, as if an operation there had failed. */
+/* Makes everything that is enqueued on the stream later wait for the event (as last recorded before this call). The
+ * stream takes over an event's failure, as if an operation there had failed. */
 TRESTLE_API trestleResult_t trestleStreamWaitEvent(trestleStream_t stream, trestleEvent_t event);
 TRESTLE_API trestleResult_t trestleEventCreate(trestleEvent_t* event);
 TRESTLE_API trestleResult_t trestleEventDestroy(trestleEvent_t event);
-/* The event completes when everything enqueued on the stream before this call is done or has failed. It then has the first failure of
- * that which the stream had not told, and keeps it until it is recorded again. */
+/* The event completes when everything enqueued on the stream before this call is done or has failed. It then has the
+ * first failure of that work which the stream had not reported, and keeps it until it is recorded again. */
 TRESTLE_API trestleResult_t trestleEventRecord(trestleEvent_t event, trestleStream_t stream);
-/* Waits for the event (as last recorded before this call). trestleSuccess: it was never recorded, or all that it stands for went well;
- * otherwise its failure, each time that it is asked. */
+/* Waits for the event (as last recorded before this call). trestleSuccess: it was never recorded, or all its work
+ * succeeded. Otherwise its failure, at every call. */
 TRESTLE_API trestleResult_t trestleEventSynchronize(trestleEvent_t event);
-/* The same without waiting: trestleInProgress where the event is not complete yet. Drives progress. */
+/* The same without waiting: trestleInProgress if the event is not complete yet. Drives progress. */
 TRESTLE_API trestleResult_t trestleEventQuery(trestleEvent_t event);
 typedef void (*trestleNotifyFunction_t)(void* context, trestleResult_t result);
-/* Has `function` called once when the event (as last recorded before this call) is complete, with what EventSynchronize would return;
- * for one that was never recorded or is complete, at once. Then no thread needs to wait: the library's helper thread goes on with the
- * work, whatever TRESTLE_PROGRESS_THREAD says, and calls the function, one at a time, perhaps before EventNotify returns. The event
- * may be recorded again or destroyed meanwhile, and an abort completes it too. A forked child, and a process from its exit on, call
- * nothing. All signals are blocked on the thread that calls the function, and so on threads that the function starts.
- * Two calls of EventNotify are two calls of the function. It must return soon, because other work that nobody waits for stands still
- * meanwhile, and may call only trestleGetVersion, trestleGetErrorString and trestleGetLastError (NULL: the sentence of `result`);
- * other functions return trestleInvalidUsage to it. An exception that it throws fails the communicator that had used the event's
- * stream last. */
+/* Makes the library call `function` once when the event (as last recorded before this call) is complete, with what
+ * EventSynchronize would return. For an event that was never recorded or is complete, that happens at once. So no
+ * thread needs to wait: the library's helper thread drives the work, whatever TRESTLE_PROGRESS_THREAD says, and
+ * calls the functions one at a time, perhaps before EventNotify returns. The event may be recorded again or
+ * destroyed meanwhile, and an abort completes it too. A forked child, and a process from its exit on, call nothing.
+ * All signals are blocked on the thread that calls the function, and so on threads that the function starts.
+ *
+ * Two calls of EventNotify are two calls of the function. It must return soon, because other work that no thread
+ * waits for stands still meanwhile. It may call only trestleGetVersion, trestleGetErrorString and
+ * trestleGetLastError (NULL: the sentence of `result`); other functions return trestleInvalidUsage to it. An
+ * exception that it throws fails the communicator that had used the event's stream last. */
 TRESTLE_API trestleResult_t trestleEventNotify(trestleEvent_t event, trestleNotifyFunction_t function, void* context);
 
-/* ---- Collectives ---------------------------------------------------------------------------------------------------------- */
+/* ---- Collectives ------------------------------------------------------------------------------------------------- */
 
 TRESTLE_API trestleResult_t trestleAllReduce(const void* send, void* recv, size_t count, trestleDataType_t type,
                                              trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream);
@@ -307,10 +339,10 @@ TRESTLE_API trestleResult_t trestleReduceScatter(const void* send, void* recv, s
                                                  trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream);
 TRESTLE_API trestleResult_t trestleAllGather(const void* send, void* recv, size_t sendcount, trestleDataType_t type,
                                              trestleComm_t comm, trestleStream_t stream);
-/* send is read at the root only and may be NULL elsewhere. */
+/* send is read only at the root and may be NULL elsewhere. */
 TRESTLE_API trestleResult_t trestleBroadcast(const void* send, void* recv, size_t count, trestleDataType_t type, int root,
                                              trestleComm_t comm, trestleStream_t stream);
-/* recv is written at the root only and may be NULL elsewhere. */
+/* recv is written only at the root and may be NULL elsewhere. */
 TRESTLE_API trestleResult_t trestleReduce(const void* send, void* recv, size_t count, trestleDataType_t type,
                                           trestleRedOp_t op, int root, trestleComm_t comm, trestleStream_t stream);
 /* Block p of send goes to rank p's block `rank`; send and recv hold nranks*count elements. */
@@ -323,39 +355,41 @@ TRESTLE_API trestleResult_t trestleGather(const void* send, void* recv, size_t c
 TRESTLE_API trestleResult_t trestleScatter(const void* send, void* recv, size_t count, trestleDataType_t type, int root,
                                            trestleComm_t comm, trestleStream_t stream);
 
-/* ---- Collectives with blocks of unequal lengths ----------------------------------------------------------------------------- */
+/* ---- Collectives with blocks of unequal lengths ------------------------------------------------------------------ */
 
-/* Rank r's block lands at recv + displs[r] on every rank. recvcounts are the same on all ranks, displs need not be; sendcount ==
- * recvcounts[rank]. */
+/* Rank r's block is written to recv + displs[r] on every rank. recvcounts must be the same on all ranks, displs need
+ * not be; sendcount == recvcounts[rank]. */
 TRESTLE_API trestleResult_t trestleAllGatherV(const void* send, size_t sendcount, void* recv, const size_t* recvcounts,
                                               const size_t* displs, trestleDataType_t type, trestleComm_t comm,
                                               trestleStream_t stream);
-/* send holds the blocks of all ranks one after the other; rank r receives the sum of the blocks r, recvcounts[r] elements.
- * recvcounts are the same on all ranks. In place: recv == send + the counts before this rank's. */
+/* send holds the blocks of all ranks one after the other. Rank r receives the sum of the blocks r, recvcounts[r]
+ * elements. recvcounts must be the same on all ranks. In place: recv == send + the counts before this rank's. */
 TRESTLE_API trestleResult_t trestleReduceScatterV(const void* send, void* recv, const size_t* recvcounts,
                                                   trestleDataType_t type, trestleRedOp_t op, trestleComm_t comm,
                                                   trestleStream_t stream);
-/* sendcounts[p] elements at send + sdispls[p] go to rank p; recvcounts[p] elements of rank p land at recv + rdispls[p]. Each rank
- * knows its own counts only: what a rank sends to another and what that one expects must be the same number, or both get
- * trestleInvalidUsage with both numbers. In place (send == recv) both lists are the same. */
+/* sendcounts[p] elements at send + sdispls[p] go to rank p; recvcounts[p] elements of rank p are written to recv +
+ * rdispls[p]. Each rank knows only its own counts. The number that a rank sends to another and the number that the
+ * other expects must be equal; otherwise both get trestleInvalidUsage with both numbers. In place (send == recv)
+ * both lists are the same. */
 TRESTLE_API trestleResult_t trestleAllToAllV(const void* send, const size_t* sendcounts, const size_t* sdispls, void* recv,
                                              const size_t* recvcounts, const size_t* rdispls, trestleDataType_t type,
                                              trestleComm_t comm, trestleStream_t stream);
-/* Rank r's sendcount elements land at the root's recv + displs[r]; recv, recvcounts and displs are looked at on the root only.
- * A sendcount that is not the root's recvcounts[r] is trestleInvalidUsage on both, with both numbers. */
+/* Rank r's sendcount elements are written to the root's recv + displs[r]. recv, recvcounts and displs are read only
+ * on the root. A sendcount that is not the root's recvcounts[r] is trestleInvalidUsage on both, with both numbers. */
 TRESTLE_API trestleResult_t trestleGatherV(const void* send, size_t sendcount, void* recv, const size_t* recvcounts,
                                            const size_t* displs, trestleDataType_t type, int root, trestleComm_t comm,
                                            trestleStream_t stream);
-/* sendcounts[r] elements at the root's send + displs[r] go to rank r, which expects recvcount; send, sendcounts and displs are looked
- * at on the root only. Counts that differ: as with trestleGatherV. */
+/* sendcounts[r] elements at the root's send + displs[r] go to rank r, which expects recvcount. send, sendcounts and
+ * displs are read only on the root. Counts that differ: as with trestleGatherV. */
 TRESTLE_API trestleResult_t trestleScatterV(const void* send, const size_t* sendcounts, const size_t* displs, void* recv,
                                             size_t recvcount, trestleDataType_t type, int root, trestleComm_t comm,
                                             trestleStream_t stream);
 
-/* ---- Messages, barrier, groups ------------------------------------------------------------------------------------------------ */
+/* ---- Messages, barrier, groups ----------------------------------------------------------------------------------- */
 
-/* Matched in call order per pair of ranks, those of 0 elements too. A stream is blocked until matched: group calls that must
- * overlap. Where a Recv of a group brings into what a Send of it takes from, what is sent is undefined, and nothing else. */
+/* Matched in call order per pair of ranks, also with 0 elements. A stream is blocked until the message is matched:
+ * group calls that must overlap. If a Recv of a group writes to memory that a Send of the same group reads, the data
+ * sent is undefined, and nothing else is. */
 TRESTLE_API trestleResult_t trestleSend(const void* send, size_t count, trestleDataType_t type, int peer, trestleComm_t comm,
                                         trestleStream_t stream);
 TRESTLE_API trestleResult_t trestleRecv(void* recv, size_t count, trestleDataType_t type, int peer, trestleComm_t comm,
@@ -363,62 +397,72 @@ TRESTLE_API trestleResult_t trestleRecv(void* recv, size_t count, trestleDataTyp
 /* Complete when every rank's stream has reached it. */
 TRESTLE_API trestleResult_t trestleBarrier(trestleComm_t comm, trestleStream_t stream);
 
-/* Calls between Start and End (of one thread; may nest) are enqueued together at the outermost End and progress together, also where
- * they share a stream: none waits for another of its group. They may be on several communicators. If one is refused, at once or by End,
- * End returns the first such error and does nothing of the group but CommDestroy.
- * End does things in this order: CommInitRank, CommSplit (all of the group at the same time; each handle is NULL until then, and if one fails all
- * stay NULL), collectives, messages and halves of requests, CommFinalize, CommDestroy. CommAbort and all other functions do not wait
- * for End. Groups are asynchronous as single calls are: End waits for CommDestroy and for blocking CommInitRank, CommSplit, CommFinalize.
- * What waits for calls that lie in the thread's own open group is trestleInvalidUsage, because they have not begun: CommSynchronize of
- * their communicator, StreamSynchronize and StreamQuery of their stream, EventSynchronize and EventQuery of an event that was recorded
- * there after them (it does not stand for them, which End enqueues behind it), RequestWait and RequestTest of their request. A thread
- * that ends with an open group drops the calls, and the log says so (WARN). */
+/* Calls between Start and End (of one thread; may nest) are enqueued together at the outermost End and progress
+ * together, also if they share a stream: none waits for another of its group. They may be on several communicators.
+ * If one is refused, at once or by End, End returns the first such error and does nothing of the group except
+ * CommDestroy.
+ *
+ * End does things in this order: CommInitRank, CommSplit (all of the group at the same time; each handle is NULL
+ * until then, and if one fails all stay NULL), collectives, messages and halves of requests, CommFinalize,
+ * CommDestroy. CommAbort and all other functions do not wait for End. Groups are asynchronous as single calls are:
+ * End waits for CommDestroy and for blocking CommInitRank, CommSplit, CommFinalize.
+ *
+ * A call that waits for calls in the thread's own open group is trestleInvalidUsage, because those have not begun:
+ * CommSynchronize of their communicator, StreamSynchronize and StreamQuery of their stream, RequestWait and
+ * RequestTest of their request, EventSynchronize and EventQuery of an event that was recorded there after them (it
+ * does not stand for them, because End enqueues them behind it). If a thread ends with an open group, its calls are
+ * dropped, and the log reports that (WARN). */
 TRESTLE_API trestleResult_t trestleGroupStart(void);
 TRESTLE_API trestleResult_t trestleGroupEnd(void);
 
-/* ---- Decomposable all-reduce and requests --------------------------------------------------------------------------------- */
+/* ---- Decomposable all-reduce and requests ------------------------------------------------------------------------ */
 
 typedef struct {
   size_t offset; /* elements from the start of the receive buffer */
   size_t count;  /* elements */
 } trestleRange_t;
 
-/* The ranges of a buffer of `count` elements that are rank `rank`'s shard: a function of communicator, type and count only. Writes at
- * most *nranges of them and sets *nranges to how many there are (ranges may be NULL to ask for the number). */
+/* The ranges of a buffer of `count` elements that are rank `rank`'s shard. They depend only on communicator, type
+ * and count. Writes at most *nranges of them and sets *nranges to how many there are (ranges may be NULL to ask for
+ * the number). */
 TRESTLE_API trestleResult_t trestleShardRanges(trestleComm_t comm, int rank, size_t count, trestleDataType_t type,
                                                trestleRange_t* ranges, int* nranges);
-/* All reduce-scatter phases. When the request completes, this rank's shard of recv holds the reduced values and may be read and
- * changed; the rest of recv is unspecified. Buffers as of trestleAllReduce; they are in use until Finish completed. The stream is not
- * blocked by a request that waits for its Finish. Inside a group it begins at GroupEnd, as RequestStart and AllReduceFinish do: until
- * then the request can be neither tested nor finished nor freed (trestleInvalidUsage), so both halves of one request need two groups.
- * If GroupEnd fails, the half was not begun; a request that is of no use then wants RequestFree. */
+/* All reduce-scatter phases. When the request completes, this rank's shard of recv holds the reduced values and may
+ * be read and changed; the rest of recv is unspecified. Buffers as in trestleAllReduce; they are in use until Finish
+ * is complete. A request that waits for its Finish does not block the stream.
+ *
+ * Inside a group it begins at GroupEnd, as RequestStart and AllReduceFinish do. Until then the request cannot be
+ * tested, finished or freed (trestleInvalidUsage), so the two halves of one request need two groups. If GroupEnd
+ * fails, the half was not begun; call RequestFree for a request that is not needed any more. */
 TRESTLE_API trestleResult_t trestleAllReduceStart(const void* send, void* recv, size_t count, trestleDataType_t type,
                                                   trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
                                                   trestleRequest_t* request);
-/* All all-gather phases, from the shards in recv; waits inside the stream for Start. The request then stands for the whole. */
+/* All all-gather phases, from the shards in recv. Waits inside the stream for Start. The request then stands for
+ * both halves. */
 TRESTLE_API trestleResult_t trestleAllReduceFinish(trestleRequest_t request, trestleStream_t stream);
-/* Persistent form of both halves: Init plans once; each RequestStart + AllReduceFinish runs one all-reduce on the same buffers.
- * trestleAllReduceInit is the persistent form of the whole. */
+/* Persistent form of both halves: Init plans once. Each RequestStart + AllReduceFinish runs one all-reduce on the same
+ * buffers. trestleAllReduceInit is the persistent form of the whole. */
 TRESTLE_API trestleResult_t trestleAllReduceStartInit(const void* send, void* recv, size_t count, trestleDataType_t type,
                                                  trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
                                                  trestleRequest_t* request);
-/* Starts an inactive persistent request: the reduce-scatter half of one of AllReduceStartInit, any other one as a whole. */
+/* Starts an inactive persistent request: the reduce-scatter half for a request of AllReduceStartInit, the whole
+ * collective for any other one. */
 TRESTLE_API trestleResult_t trestleRequestStart(trestleRequest_t request);
-/* Writes 1 to done if what was last started (Start or Finish) is complete, or nothing ever was, else 0. If it is complete and the
- * communicator has failed, returns that failure instead. Drives progress. */
+/* Writes 1 to done if what was started last (Start or Finish) is complete, or if nothing was ever started, else 0.
+ * If it is complete and the communicator has failed, returns that failure instead. Drives progress. */
 TRESTLE_API trestleResult_t trestleRequestTest(trestleRequest_t request, int* done);
-/* Waits until what was last started is complete. trestleSuccess, or the communicator's failure. */
+/* Waits until what was started last is complete. trestleSuccess, or the communicator's failure. */
 TRESTLE_API trestleResult_t trestleRequestWait(trestleRequest_t request);
 /* Frees a request that is complete or was never started; trestleInvalidUsage while it is in flight. */
 TRESTLE_API trestleResult_t trestleRequestFree(trestleRequest_t request);
 
-/* ---- Configuration of single calls ----------------------------------------------------------------------------------------- */
+/* ---- Configuration of single calls ------------------------------------------------------------------------------- */
 
 #define TRESTLE_CALL_CONFIG_MAGIC 0x7e571e04u
 
-/* How calls are run, where that differs from their communicator. Append-only, as trestleConfig_t; an undefined field means: as the
- * enclosing scope says, else the communicator. All but timeoutMs must be the same on all ranks of a call: ranks that differ get
- * trestleInvalidUsage, with both ranks named. */
+/* How calls are run, where that differs from their communicator. Append-only, as trestleConfig_t. A field that is
+ * undefined has the value of the enclosing scope, else of the communicator. All fields except timeoutMs must be the
+ * same on all ranks of a call. Ranks that differ get trestleInvalidUsage, with both ranks named. */
 typedef struct {
   size_t size;        /* sizeof(trestleCallConfig_t) */
   unsigned magic;     /* TRESTLE_CALL_CONFIG_MAGIC */
@@ -427,8 +471,8 @@ typedef struct {
   const char* sched;  /* as TRESTLE_SCHED */
   int chunks;         /* as TRESTLE_CHUNKS */
   int64_t timeoutMs;  /* deadline of each operation, milliseconds; <0 undefined, 0 none */
-  int deterministic;  /* 1: algorithm and schedule follow from nominal link speeds and not from measured ones or the number of
-                         processors, so that sums round alike on all machines with the same dimensions */
+  int deterministic;  /* 1: algorithm and schedule are chosen by nominal link speeds, and not by measured ones or the
+                         number of processors. So sums round alike on all machines with the same dimensions */
 } trestleCallConfig_t;
 
 #define TRESTLE_CALL_CONFIG_INITIALIZER                                                                                   \
@@ -437,39 +481,44 @@ typedef struct {
         -1, TRESTLE_CONFIG_UNDEF_INT                                                                                      \
   }
 
-/* From here to the matching Pop the config holds for the calling thread's collectives, requests (as it was when they were made, for
- * all their halves and repetitions), messages (timeoutMs only) and PredictTime, on any communicator, in and out of groups: what counts
- * is the call and not GroupEnd. Scopes nest. The struct is read before Push returns; a name that does not exist is told by the call
- * that it is for. */
+/* From here to the matching Pop the config applies to the calling thread's collectives, requests, messages
+ * (timeoutMs only) and PredictTime, on any communicator, in and out of groups. The time of the call counts, not that
+ * of GroupEnd. A request keeps the config of its creation for all its halves and repetitions. Scopes nest. The
+ * struct is read before Push returns. A name that does not exist is reported by the call that it applies to. */
 TRESTLE_API trestleResult_t trestleCallConfigPush(const trestleCallConfig_t* config);
-/* trestleInvalidUsage where nothing was pushed. */
+/* trestleInvalidUsage if nothing was pushed. */
 TRESTLE_API trestleResult_t trestleCallConfigPop(void);
 
-/* ---- Memory and planning -------------------------------------------------------------------------------------------------- */
+/* ---- Memory and planning ----------------------------------------------------------------------------------------- */
 
-/* Memory that ranks of the same host can map, so that shared memory moves nothing twice. Page aligned; zeroed. Ordinary memory works
- * everywhere too. A forked child shares it with its parent: what one writes the other reads. To the child's own calls it is ordinary
- * memory, and MemFree in the child is trestleInvalidUsage. */
+/* Memory that ranks of the same host can map, so that shared memory moves nothing twice. Page aligned; zeroed.
+ * Ordinary memory works everywhere too. A forked child shares it with its parent: each reads what the other writes.
+ * For the child's own calls it is ordinary memory, and MemFree in the child is trestleInvalidUsage. */
 TRESTLE_API trestleResult_t trestleMemAlloc(void** ptr, size_t size);
 TRESTLE_API trestleResult_t trestleMemFree(void* ptr);
 
-/* Makes memory that the caller has mapped from a memfd like memory of MemAlloc for this communicator: whole or in parts, ranks of the
- * same host read it where it lies (the others, and communicators in which it is not registered, as ordinary memory). [buff, buff + size)
- * must be inside one mapping made with MAP_SHARED and PROT_WRITE; the memfd, of which a descriptor must be open, is sealed against
- * shrinking by this call if it is not yet, and must allow that (MFD_ALLOW_SEALING). Memory that is not mapped, or of another kind, is
- * trestleInvalidArgument, with a sentence that says what it is; what overlaps with a registration of comm, or is of MemAlloc,
- * trestleInvalidUsage. Not collective: each rank registers what it likes. *handle is good until CommDeregister or the communicator's
- * end. Deregister before munmap: at each later call on such a buffer the library asks the kernel whether the memory is still there, and
- * if not, the buffer is copied as ordinary memory and a warning is given (before Linux 6.11 that question takes tens of microseconds).
- * To unmap a buffer while an operation uses it is undefined, as ever. */
+/* Makes memory that the caller has mapped from a memfd like memory of MemAlloc for this communicator: ranks of the
+ * same host read it, whole or in parts, in place. Other ranks, and communicators in which it is not registered,
+ * treat it as ordinary memory.
+ *
+ * [buff, buff + size) must be inside one mapping made with MAP_SHARED and PROT_WRITE. A descriptor of the memfd must
+ * be open. This call seals the memfd against shrinking if it is not sealed yet, and the memfd must allow that
+ * (MFD_ALLOW_SEALING). Memory that is not mapped, or of another kind, is trestleInvalidArgument, with a sentence
+ * that says what it is. Memory that overlaps with a registration of comm, or is of MemAlloc, is trestleInvalidUsage.
+ * Not collective: each rank registers what it likes. *handle is valid until CommDeregister or the communicator's
+ * end.
+ *
+ * Deregister before munmap. At each later call on such a buffer the library asks the kernel whether the memory still
+ * exists. If not, the buffer is copied as ordinary memory and a warning is logged. (Before Linux 6.11 that query
+ * takes tens of microseconds.) Unmapping a buffer while an operation uses it is undefined, as always. */
 TRESTLE_API trestleResult_t trestleCommRegister(trestleComm_t comm, void* buff, size_t size, void** handle);
-/* The memory is ordinary memory from now on, for calls that were planned before, too. trestleInvalidUsage while any operation of the
- * communicator is under way (synchronize first); trestleInvalidArgument for a handle that is not of a registration with comm, or was
- * deregistered before. */
+/* From now on the memory is ordinary memory, also for calls that were planned before. trestleInvalidUsage while any
+ * operation of the communicator is under way (synchronize first). trestleInvalidArgument for a handle that is not of
+ * a registration with comm, or was deregistered before. */
 TRESTLE_API trestleResult_t trestleCommDeregister(trestleComm_t comm, void* handle);
 
-/* Predicted time of one collective of `count` elements (as that call counts; v-variants: of every block), in microseconds, from the
- * communicator's cost model. */
+/* Predicted time of one collective of `count` elements, in microseconds, from the communicator's cost model. `count`
+ * is as in that call; for v-variants it is the count of every block. */
 TRESTLE_API trestleResult_t trestlePredictTime(trestleComm_t comm, trestleCollective_t collective, size_t count,
                                                trestleDataType_t type, double* microseconds);
 

@@ -20,7 +20,7 @@ constexpr size_t kPage = 4096;
   fail(kExitInternal, "no memory for a buffer of " + std::to_string(bytes) + " bytes: " + why);
 }
 
-// The descriptor is the registration's business from here on: trestleCommRegister looks it up and keeps one of its own.
+// The descriptor may be closed after registration: trestleCommRegister keeps one of its own.
 void* registered(size_t bytes, trestleComm_t comm, void** registration) {
   const int fd = memfd_create("trestle-perf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0 || ftruncate(fd, static_cast<off_t>(bytes)) != 0) no_memory(bytes, std::strerror(errno));
@@ -49,7 +49,7 @@ Buffer::Buffer(BufferKind kind, size_t bytes, trestleComm_t comm)
       break;
   }
   data_ = static_cast<char*>(memory);
-  std::memset(data_, 0, bytes_);  // the first touch is not to be measured
+  std::memset(data_, 0, bytes_);  // the first touch must not be measured
 }
 
 Buffer::Buffer(Buffer&& other) noexcept {

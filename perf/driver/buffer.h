@@ -1,4 +1,4 @@
-// A rank's send or receive buffer, in the kind of memory that -R asks for. Owns it; used by the thread that drives the
+// A rank's send or receive buffer, in the kind of memory that -R selects. Owns it; used by the thread that drives the
 // rank.
 #pragma once
 
@@ -8,13 +8,13 @@
 
 namespace trestle::perf {
 
-// -R. Registered memory is mapped from a memfd, which peers of the host can map then; so is that of trestleMemAlloc.
+// -R. Registered memory is mapped from a memfd, so peers on the host can map it; so is that of trestleMemAlloc.
 enum class BufferKind { kOrdinary = 0, kRegistered = 1, kAllocated = 2 };
 
 class Buffer {
  public:
   Buffer() = default;
-  // Of zeros, touched, page aligned; ends the program with a sentence when there is no memory. Must not outlive comm.
+  // Zeroed, touched, page aligned. Ends the program with a sentence if there is no memory. Must not outlive comm.
   Buffer(BufferKind kind, size_t bytes, trestleComm_t comm);
   ~Buffer();
   Buffer(Buffer&& other) noexcept;

@@ -1,7 +1,7 @@
-// Encoding of numbers into the element types, for the verification data. Deliberately independent of the library's own
-// conversions: a wrong table there must not cancel out here.
+// Encodes numbers as element types, for the verification data. Deliberately independent of the library's own
+// conversions: an error in their tables must not cancel out here.
 //
-// Each codec has: Word (the unsigned integer of the element's size), Real (what values are computed in), encode(), the
+// Each codec has: Word (the unsigned integer of the element's size), Real (the type of computations), encode(), the
 // number of significant binary digits, and the largest finite positive bit pattern. Branch-free, so that loops over it
 // are vectorised.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace trestle::perf {
 
-// A float with kExponentBits and kMantissaBits, IEEE layout, rounded to nearest even with subnormals. Values beyond the
-// largest finite one are the caller's mistake: the data of pattern.cpp stays far below it.
+// A float with kExponentBits and kMantissaBits, IEEE layout, rounded to nearest even, with subnormals. The caller must
+// not pass values beyond the largest finite one: the data of pattern.cpp stays far below it.
 template <class W, int kExponentBits, int kMantissaBits, uint32_t kMaxFinite>
 struct SmallFloat {
   using Word = W;

@@ -26,7 +26,7 @@
 namespace trestle::perf {
 namespace {
 
-// What every thread of this process needs to know; constant while they run.
+// What every thread of this process needs; constant while they run.
 struct Job {
   const Collective& collective;
   const Options& options;
@@ -34,16 +34,17 @@ struct Job {
   Split split;
   std::string program;
   std::optional<double> min_busbw;
-  JsonReport* report;          // on the process that prints, if it writes one
-  std::string report_problem;  // why it cannot
+  JsonReport* report;          // on the process that prints, if it writes a report
+  std::string report_problem;  // why the report cannot be written
   trestleUniqueId id;
   trestleConfig_t config;
-  std::vector<trestleComm_t> comms;  // of all threads, where they are made before the threads start; else empty
-  double init_seconds = 0;           // that they took
+  // Of all threads, if they are made before the threads start; else empty.
+  std::vector<trestleComm_t> comms;
+  double init_seconds = 0;  // the time that making them took
 };
 
-// The options with sizes cut to what all hosts have memory for: two buffers per rank in 7/10 of it, the rest is the
-// library's.
+// The options with sizes reduced to the memory of all hosts: two buffers per rank must fit into 7/10 of it; the library
+// gets the rest.
 Options fit_memory(Ranks& ranks, const Job& job) {
   Options options = job.options;
   const int local = local_processes(job.layout.processes) * job.layout.threads * job.layout.ranks_per_thread;
@@ -84,14 +85,14 @@ Communicators communicators_of(const Job& job, int thread) {
   return {comms, seconds_since(start)};
 }
 
-// Where there is nothing to measure on so many ranks: says so.
+// Prints why there is nothing to measure on this number of ranks, if that is so.
 bool skip(Ranks& ranks, const Job& job) {
   const std::string why = job.collective.skips != nullptr ? job.collective.skips(ranks.layout().nranks()) : "";
   if (!why.empty() && ranks.prints()) print_line("# " + why);
   return !why.empty();
 }
 
-// The group of this thread's ranks among those that measure at the same time.
+// This thread's ranks in one of the groups that measure at the same time.
 std::unique_ptr<Ranks> split_ranks(Ranks& world, const Job& job, int thread) {
   const Layout layout = group_layout(job.layout, job.split);
   const int color = job.split.color(job.layout.process);
@@ -126,12 +127,12 @@ Tally run_sweep(Ranks& ranks, const Job& job, const Options& options) {
   return tally;
 }
 
-// One thread with its ranks, from the first call to the last. Returns the exit code.
+// Runs one thread with its ranks, from the first call to the last. Returns the exit code.
 int run_thread(const Job& job, int thread) {
   const int first_rank = job.layout.first_rank(thread);
   const Communicators made = communicators_of(job, thread);
   Ranks world(job.layout, job.options, first_rank, made.comms, first_rank == 0);
-  // Now, because the others are waiting for this rank until it has joined.
+  // Only now, because the others wait for this rank until it has joined.
   if (world.prints() && !job.report_problem.empty()) fail(kExitArguments, job.report_problem);
   report_beginning(world, job.options, job.program, job.split.color(job.layout.process), made.init_seconds, job.report);
   const Options options = fit_memory(world, job);
@@ -140,7 +141,7 @@ int run_thread(const Job& job, int thread) {
   const uint64_t failed = static_cast<uint64_t>(world.combine(static_cast<double>(tally.failed_checks), Combine::kSum));
   const std::optional<double> min_busbw = tally.halves > 0 ? job.min_busbw : std::nullopt;
   report_end(world, job.program, failed, tally.mean_busbw(), min_busbw, job.report);
-  world.barrier();  // nobody leaves while others still work
+  world.barrier();  // no rank may leave while others still work
   const bool slow = world.prints() && busbw_fails(tally.mean_busbw(), min_busbw);
   return failed > 0 || slow ? kExitWrong : kExitFine;
 }
@@ -150,7 +151,7 @@ int refuse(const std::string& program, const std::string& sentence, bool prints)
   return kExitArguments;
 }
 
-// What only the number of ranks tells: the sentence of what is wrong, or "".
+// Checks that need the number of ranks. Returns the error message, or "".
 std::string check_ranks(const Collective& collective, const Layout& layout, const Options& options,
                         const Split& split) {
   if (!split.problem.empty()) return split.problem;
@@ -160,7 +161,7 @@ std::string check_ranks(const Collective& collective, const Layout& layout, cons
     return "--predict: the library does not know this algorithm";
   Layout at = layout;
   for (at.process = 0; at.process < layout.processes; ++at.process) {
-    const int nranks = group_layout(at, split).nranks();  // groups may differ
+    const int nranks = group_layout(at, split).nranks();  // groups may differ in size
     if (options.root >= nranks) {
       return "-r " + std::to_string(options.root) + ": there are " + std::to_string(nranks) + " ranks";
     }

@@ -8,7 +8,7 @@
 namespace trestle::perf {
 namespace {
 
-// Threads whose rank fails because another rank of this process failed must not print over its line; the process ends
+// A thread whose rank fails because another rank of this process failed must not print another line; the process ends
 // meanwhile.
 std::mutex first_failure;
 std::function<void(const std::string&)> last_words;

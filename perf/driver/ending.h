@@ -1,7 +1,7 @@
 // How a perf binary ends early: the exit codes of nccl-tests, and the one place where a failed call ends the process.
 //
-// A benchmark that cannot go on has nothing to clean up that the kernel does not: leaving tells the other ranks,
-// because the library notices a dead process at once. Any thread may call.
+// The kernel cleans up after a benchmark that cannot go on. The other ranks are told, because the library notices a
+// dead process at once. Any thread may call.
 #pragma once
 
 #include <trestle/trestle.h>
@@ -16,15 +16,15 @@ enum ExitCode : int {
   kExitInternal = 1,
   kExitLibrary = 3,
   kExitTimeout = 4,
-  kExitWrong = 7,  // wrong results, or less bandwidth than was asked for
+  kExitWrong = 7,  // wrong results, or less bandwidth than requested
   kExitArguments = 255,
 };
 
-// What fail() calls with its sentence before the process ends: the last chance to leave a report. Set once, by main,
-// before other threads exist.
+// Sets a function that fail() calls with its sentence before the process ends: the last chance to write a report. Set
+// once, by main, before other threads exist.
 void at_failure(std::function<void(const std::string& sentence)> last_words);
 
-// Where a failed call stands; made by the default arguments below.
+// The source line of a failed call, filled in by the default arguments below.
 struct Place {
   const char* file;
   int line;
@@ -34,7 +34,7 @@ struct Place {
 // line is printed. The place is the caller's (std::source_location is missing where Clang 14 uses GCC's library).
 [[noreturn]] void fail(ExitCode code, const std::string& sentence, Place where = {__builtin_FILE(), __builtin_LINE()});
 
-// Ends the process unless `result` is success, with the library's own sentence; comm may be null.
+// Ends the process with the library's own sentence, unless `result` is success. comm may be null.
 void require(trestleResult_t result, trestleComm_t comm = nullptr, Place where = {__builtin_FILE(), __builtin_LINE()});
 
 // This host's name.

@@ -23,8 +23,8 @@ struct Buffers {
   char* recv;
 };
 
-// Every iteration uses another part of the buffers, so that small messages do not stay in the cache and a peer that
-// still reads the last message's memory is found out.
+// Every iteration uses another part of the buffers. So small messages do not stay in the cache, and a peer that still
+// reads the previous message's memory is detected.
 Buffers buffers_of(const RankState& state, const Row& row, bool in_place, size_t iteration) {
   const size_t places = row.size_bytes == 0 ? 1 : std::max<size_t>(1, row.buffer_bytes / row.size_bytes);
   const size_t start =
@@ -42,8 +42,8 @@ Case case_of(const Row& row, const RankState& state) {
   return call;
 }
 
-// `repeats` operations of every rank. Steps are enqueued one after the other, and not in one group: within a group none
-// waits for another.
+// Runs `repeats` operations of every rank. Steps are enqueued one after the other and not in one group, because calls
+// of a group do not wait for each other.
 void enqueue(Ranks& ranks, const Row& row, bool in_place, size_t iteration, int repeats) {
   const bool group = repeats > 1 || ranks.states().size() > 1;
   const int steps = row.collective->steps != nullptr ? row.collective->steps(row.call.nranks) : 1;
@@ -62,11 +62,11 @@ void enqueue(Ranks& ranks, const Row& row, bool in_place, size_t iteration, int 
   }
 }
 
-// How many elements of this rank's receive buffer are wrong. Computes the expected ones piece by piece, so that they
+// The number of wrong elements in this rank's receive buffer. Computes the expected ones piece by piece, so that they
 // stay in the cache.
 uint64_t count_wrong_elements(const Row& row, const Case& call, const char* recv) {
   constexpr size_t kPiece = 8192;
-  std::vector<uint64_t> expected(kPiece);  // 8 bytes: of the largest type
+  std::vector<uint64_t> expected(kPiece);  // 8 bytes: the size of the largest type
   const size_t total = row.collective->verified(call);
   // Only a real reduction may be inexact.
   const bool reduces = row.collective->kind != trestleCollSendRecv && row.collective->sweeps_ops;
@@ -80,7 +80,7 @@ uint64_t count_wrong_elements(const Row& row, const Case& call, const char* recv
   return wrong;
 }
 
-// Of every process the longest samples of its threads.
+// For every process, the longest samples of its threads.
 std::vector<std::vector<double>> longest_of_processes(Ranks& ranks, const std::vector<double>& samples) {
   const std::vector<std::vector<double>> all = ranks.gather(samples);
   const size_t per_process = all.size() / static_cast<size_t>(ranks.layout().processes);
@@ -98,7 +98,7 @@ void barrier_after(Ranks& ranks, int blocking, Clock::time_point& start, Progres
   const Clock::time_point before = Clock::now();
   progress.tick();
   ranks.barrier();
-  start += Clock::now() - before;  // not timed
+  start += Clock::now() - before;  // the tick is not timed
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Measuring and verifying one half of a row.
+// Measures and verifies one half of a row.
 //
-// Called by every thread of every process in the same order, with its own Ranks.
+// Every thread of every process calls these in the same order, with its own Ranks.
 #pragma once
 
 #include <cstddef>
@@ -21,32 +21,32 @@ struct Row {
   Case call;  // rank is set per rank
   Shape shape;
   size_t element_bytes;
-  size_t size_bytes;    // of the larger buffer
-  size_t buffer_bytes;  // of the allocated ones
+  size_t size_bytes;    // size of the larger buffer
+  size_t buffer_bytes;  // size of the allocated buffers
 };
 
 Row make_row(const Collective& collective, const Options& options, trestleDataType_t type, trestleRedOp_t op, int root,
              int nranks, size_t bytes, size_t buffer_bytes);
 
-// Bytes that the algorithm's bandwidth counts.
+// Number of bytes that the algorithm's bandwidth counts.
 size_t moved_bytes(const Row& row);
 
 // Runs `iters` iterations without timing them.
 void warm_up(Ranks& ranks, const Row& row, int iters);
 struct Timing {
-  double seconds = 0;  // per operation, combined as -a says
-  // With -I, microseconds per operation of each iteration: the longest of all threads; with -J too, of each process.
+  double seconds = 0;  // per operation, combined as -a selects
+  // With -I: microseconds per operation of each iteration, the longest of all threads; with -J too: of each process.
   std::vector<double> iterations_us;
   std::vector<std::vector<double>> process_iterations_us;
 };
-// The timed iterations. progress: ticks where no rank is timed.
+// Runs the timed iterations. progress: ticks while no rank is timed.
 Timing measure(Ranks& ranks, const Row& row, bool in_place, Progress& progress);
-// Median seconds of single operations, each waited for, combined as -a says.
+// Median seconds of single operations, each waited for, combined as -a selects.
 double measure_median_seconds(Ranks& ranks, const Row& row);
 
 struct Verdict {
   uint64_t wrong_elements;  // of all ranks
-  bool failed_here;         // some of this thread's
+  bool failed_here;         // some of them are on this thread's ranks
 };
 // Fresh data, one operation, compared bit by bit; up to -c times, until the first failure.
 Verdict verify(Ranks& ranks, const Row& row, bool in_place, Progress& progress);

@@ -14,7 +14,7 @@ constexpr size_t kUnknown = std::numeric_limits<size_t>::max();
 size_t read_number(const char* path) {
   std::ifstream file(path);
   size_t value = 0;
-  return file >> value ? value : kUnknown;  // "max" is no number: no limit
+  return file >> value ? value : kUnknown;  // "max" is not a number: no limit
 }
 
 size_t system_available_bytes() {

@@ -25,7 +25,7 @@ struct Flag {
   const char* help;
 };
 
-// The flags that are one whole number.
+// The flags whose value is one whole number.
 constexpr Flag kNumbers[] = {
     {'t', "nthreads", 1, 4096, &Options::threads, "threads per process (1)"},
     {'g', "ngpus", 1, 4096, &Options::ranks_per_thread, "ranks per thread, driven with groups (1)"},
@@ -49,7 +49,7 @@ constexpr Flag kNumbers[] = {
     {'u', "unalign", 0, 1 << 20, &Options::unalign, "shift both buffers by that many elements (0)"},
 };
 
-// Flags that choose something of GPUs: accepted, so that command lines keep working, and answered with a sentence.
+// Flags that concern GPUs: accepted, so that command lines keep working, and answered with a sentence.
 struct DeviceFlag {
   char letter;
   const char* name;
@@ -176,7 +176,7 @@ std::string set_predict(Options& options, const std::string& text) {
   return "";
 }
 
-// The error's sentence, or "".
+// Returns the error as a sentence, or "".
 std::string apply(Options& options, int letter, const std::string& text) {
   for (const Flag& flag : kNumbers) {
     if (flag.letter == letter) return set_number(options, flag, text);
@@ -224,7 +224,7 @@ std::string apply(Options& options, int letter, const std::string& text) {
 }
 
 struct GetoptTables {
-  std::string letters = ":h";  // a missing argument is told apart from an unknown flag
+  std::string letters = ":h";  // distinguishes a missing argument from an unknown flag
   std::vector<option> names = {{"help", no_argument, nullptr, 'h'},
                                {"predict", required_argument, nullptr, kPredictFlag},
                                {"bind", required_argument, nullptr, kBindFlag}};
@@ -259,7 +259,7 @@ std::string check_together(const Options& options) {
 std::optional<size_t> parse_size(const std::string& text) {
   if (text.empty() || !(std::isdigit(static_cast<unsigned char>(text[0])) || text[0] == '.')) return std::nullopt;
   for (const char c : text) {
-    // strtod would also take hexadecimal and exponents.
+    // strtod would also accept hexadecimal numbers and exponents.
     if (!std::isdigit(static_cast<unsigned char>(c)) && c != '.' && c != text.back()) return std::nullopt;
   }
   char* end = nullptr;
@@ -303,7 +303,7 @@ uint64_t size_count(const Options& options) {
 ParsedOptions parse_options(int argc, char* const* argv) {
   const GetoptTables tables;
   ParsedOptions parsed;
-  optind = 0;  // start anew, also in a process that parsed before
+  optind = 0;  // starts again, also in a process that has parsed before
   opterr = 0;
   while (parsed.error.empty()) {
     const int index = optind < 1 ? 1 : optind;

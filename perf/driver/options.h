@@ -1,4 +1,4 @@
-// The command line of the perf binaries: nccl-tests' flags, and those that only make sense here.
+// The command line of the perf binaries: nccl-tests' flags, and some that exist only here.
 //
 // A plain value, parsed once in main before anything else runs.
 #pragma once
@@ -29,7 +29,7 @@ struct Options {
   int checks = 1;
   std::vector<trestleRedOp_t> ops = {trestleSum};
   std::vector<trestleDataType_t> types = {trestleFloat32};
-  int root = 0;  // -1: all, in turn
+  int root = 0;  // -1: all, one after the other
   int blocking = 0;
   int timeout_s = 0;  // 0: none
   bool report_cpu_time = false;
@@ -39,36 +39,36 @@ struct Options {
   bool null_stream = false;    // -y
   int unalign = 0;             // elements
   bool per_iteration = false;  // -I
-  int skipped_iterations = 0;  // -K: that the statistics of -I leave out
+  int skipped_iterations = 0;  // -K: iterations that the statistics of -I leave out
   std::string json_path;       // -J
-  bool bind = true;            // --bind: local processes to a core each, where there are enough that no other job has
+  bool bind = true;            // --bind: one core per local process, if enough are not claimed
   bool help = false;
   std::vector<size_t> predict_bytes;
-  std::vector<std::string> remarks;  // one sentence per accepted flag that does nothing here
+  std::vector<std::string> remarks;  // one sentence per accepted flag that has no effect here
 };
 
 struct ParsedOptions {
   Options options;
-  std::string error;  // a sentence; empty: fine
+  std::string error;  // a sentence; empty: no error
 };
 
-// argv as main gets it. Never prints, never exits.
+// argv as main receives it. Never prints, never exits.
 ParsedOptions parse_options(int argc, char* const* argv);
 
 struct FlagName {
-  char letter;  // 0: it has none
+  char letter;  // 0: no letter
   std::string name;
 };
 // Every flag that parse_options understands.
 std::vector<FlagName> flag_names();
 std::string usage_text(const std::string& program);
 
-// "64M", "1.5K", "8": bytes in binary units; nothing if it is not a size.
+// "64M", "1.5K", "8": bytes in binary units; nullopt if it is not a size.
 std::optional<size_t> parse_size(const std::string& text);
 
 // The size after `bytes` in the sweep; 0 after the last.
 size_t next_size(const Options& options, size_t bytes);
-// How many sizes the sweep has.
+// The number of sizes in the sweep.
 uint64_t size_count(const Options& options);
 
 }  // namespace trestle::perf

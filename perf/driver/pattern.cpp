@@ -10,7 +10,7 @@
 namespace trestle::perf {
 namespace {
 
-// A 32-bit mixer with low bias (Chris Wellons' lowbias32); every bit of the input changes every bit of the output.
+// A 32-bit mixer with low bias (Chris Wellons' lowbias32): every bit of the input affects every bit of the output.
 inline uint32_t mix(uint32_t x) {
   x ^= x >> 16;
   x *= 0x7feb352du;
@@ -24,7 +24,7 @@ uint32_t fold(uint64_t seed, uint32_t salt) {
   return mix(static_cast<uint32_t>(seed) ^ mix(static_cast<uint32_t>(seed >> 32) ^ mix(salt)));
 }
 
-// Two independent random words per element. `high` is constant over a run, see for_each_run.
+// Two independent random words per element. `key` is constant over a run, see for_each_run.
 struct Draws {
   uint32_t key;
   uint32_t first(uint32_t index) const { return mix(index ^ key); }
@@ -48,7 +48,7 @@ inline int position(uint32_t draw, int nranks, int rank) {
 }
 
 // Calls body(draws, low index of the first element, count, output) for runs of elements whose index has the same upper
-// 32 bits: the loops then count in 32 bits and are vectorised.
+// 32 bits. So the loops count in 32 bits and are vectorised.
 template <class Word, class Body>
 void for_each_run(uint64_t seed, uint32_t salt, size_t first, size_t count, Word* out, Body body) {
   while (count > 0) {
@@ -62,7 +62,7 @@ void for_each_run(uint64_t seed, uint32_t salt, size_t first, size_t count, Word
   }
 }
 
-// Sum of floats: bounds such that all partial sums are integers of at most `digits` binary digits.
+// Sum of floats: bounds that keep all partial sums integers of at most `digits` binary digits.
 struct SumBounds {
   uint32_t total_mask;  // the total is below half of 2^digits
   uint32_t spread;      // a is 1..spread
@@ -97,7 +97,7 @@ void float_sum(const Reduction& what, int rank, size_t first, size_t count, type
   using Real = typename Codec::Real;
   const SumBounds bounds = sum_bounds(Codec::kDigits, what.nranks);
   const int nranks = what.nranks;
-  // A contribution is what remains of the sum's when it is multiplied: exact, being a half of it at most.
+  // A contribution is the sum's term divided by the rank's factor. That is exact, because the factor is 1 or 2.
   const int scalar = !kResult && what.op == kMulSum ? mul_sum_scalar(rank) : 1;
   const Real divisor = static_cast<Real>(kResult && what.op == trestleAvg ? nranks : scalar);
   for_each_run(what.seed, 1, first, count, out,
@@ -108,7 +108,7 @@ void float_sum(const Reduction& what, int rank, size_t first, size_t count, type
                    const int q = position(other, nranks, rank);
                    Real value = static_cast<Real>(sum_term<kResult>(draw, other, q, bounds));
                    if constexpr (sizeof(Real) == 8) {
-                     // 48 of the 53 digits: a library that adds doubles as floats must not pass.
+                     // 48 of the 53 digits: a library that adds doubles as floats must fail.
                      const uint32_t fine = Draws::second(other);
                      value = value * 16777216.0 + sum_term<kResult>(fine, Draws::second(fine), q, bounds);
                    }
@@ -118,7 +118,7 @@ void float_sum(const Reduction& what, int rank, size_t first, size_t count, type
                });
 }
 
-// Products stay in range because at most kPairs ranks double and kPairs ranks halve.
+// Products stay in range, because at most kPairs ranks double and kPairs ranks halve.
 constexpr int product_pairs(int digits) {
   return digits == 4 ? 2 : digits == 3 ? 4 : digits == 11 ? 6 : 32;
 }
@@ -135,7 +135,7 @@ void float_prod(const Reduction& what, int rank, size_t first, size_t count, typ
           const uint32_t draw = draws.first(low + static_cast<uint32_t>(i));
           const uint32_t other = Draws::second(draw);
           const int q = position(other, nranks, rank);
-          Real any;  // in [1, 2), with as many random digits as the type keeps
+          Real any;  // in [1, 2), with as many random digits as the type has
           if constexpr (sizeof(Real) == 8) {
             any = std::bit_cast<double>((wide<uint64_t>(draw) >> 12) | (uint64_t{1023} << 52));
           } else {
@@ -153,8 +153,8 @@ void float_prod(const Reduction& what, int rank, size_t first, size_t count, typ
       });
 }
 
-// max and min: patterns of finite floats and integers are ordered like signed integers once the sign is taken apart, so
-// "a little less" is a subtraction in that order. -0 is never made: whether it is below +0 is not specified.
+// max and min: patterns of finite floats and integers are ordered like signed integers if the sign is separated. So "a
+// little less" is a subtraction in that order. -0 is never made: whether it is below +0 is not specified.
 template <class Word, bool kFloat, bool kSigned, bool kResult>
 void extreme(const Reduction& what, int rank, Word largest, size_t first, size_t count, Word* out) {
   using Signed = std::make_signed_t<Word>;
@@ -186,8 +186,8 @@ void extreme(const Reduction& what, int rank, Word largest, size_t first, size_t
 template <class Word, bool kResult>
 void integer_sum(const Reduction& what, int rank, size_t first, size_t count, Word* out) {
   const uint64_t n = static_cast<uint64_t>(what.nranks);
-  // Sum over ranks of g + r*h.
-  // The odd ranks' again, where those are multiplied by 2: n/2 of them, whose numbers add up to its square.
+  // Sum over ranks of g + r*h. Odd ranks count twice if they are multiplied by 2: there are n/2 of them, and their
+  // numbers add up to its square.
   const uint64_t odd = what.op == kMulSum ? n / 2 : 0;
   const Word g_times = kResult ? static_cast<Word>(n + odd) : Word{1};
   const Word h_times = kResult ? static_cast<Word>(n * (n - 1) / 2 + odd * odd) : static_cast<Word>(rank);

@@ -11,8 +11,8 @@
 namespace trestle::perf {
 namespace {
 
-// While one exists, this thread's collectives choose their algorithm freely: TRESTLE_ALGO is for what is measured, and
-// often cannot serve the rest.
+// While one exists, this thread's collectives choose their algorithm freely. TRESTLE_ALGO is for the measured calls,
+// and often cannot serve the others.
 class FreeAlgorithm {
  public:
   FreeAlgorithm() {
@@ -32,7 +32,7 @@ void join(std::vector<trestleComm_t>& comms, int first_rank, int nranks, const t
   const auto one = [&](size_t i) {
     require(trestleCommInitRankConfig(&comms[i], nranks, id, first_rank + static_cast<int>(i), &config));
   };
-  // Joining blocks until all ranks are there: ranks of one thread need threads of their own for it.
+  // Joining blocks until all ranks are there, so each rank of this thread needs a thread of its own for it.
   std::vector<std::thread> others;
   for (size_t i = 1; i < comms.size(); ++i) others.emplace_back(one, i);
   one(0);
@@ -106,7 +106,7 @@ double Ranks::combine(double value, Combine how) {
 
 std::vector<double> Ranks::combine(const std::vector<double>& values, Combine how) {
   std::vector<std::vector<double>> mine(states_.size(), values), all(states_.size(), values);
-  // A thread's value counts once, however many ranks it has.
+  // A thread's value counts once, however many ranks the thread has.
   for (size_t i = 1; i < mine.size() && how == Combine::kSum; ++i) mine[i].assign(values.size(), 0.0);
   const trestleRedOp_t op = how == Combine::kSum ? trestleSum : how == Combine::kMin ? trestleMin : trestleMax;
   together([&](size_t i) {
@@ -136,7 +136,7 @@ std::vector<std::vector<double>> Ranks::gather(const std::vector<double>& values
 double Ranks::average(double time) {
   switch (options_.average) {
     case 0:
-      return time;  // only rank 0's is printed
+      return time;  // only rank 0's time is printed
     case 2:
       return combine(time, Combine::kMin);
     case 3:

@@ -1,7 +1,7 @@
-// The ranks that one thread drives: communicators, streams and buffers, and the few collective things that the driver
-// itself needs.
+// The ranks that one thread drives: communicators, streams and buffers, and the few collective operations that the
+// driver itself needs.
 //
-// Owned by that thread and used by it only. Every method but the accessors is collective over all threads of all
+// Owned and used by that thread only. Every method except the accessors is collective over all threads of all
 // processes: all call it in the same order. A failed library call ends the process (ending.h).
 #pragma once
 
@@ -23,29 +23,30 @@ struct RankState {
   trestleStream_t stream = nullptr;  // null: the communicator's own
   Buffer send_buffer;
   Buffer recv_buffer;
-  char* send = nullptr;  // their memory, before -u is applied
+  char* send = nullptr;  // memory of the buffers, before -u is applied
   char* recv = nullptr;
-  trestleRedOp_t mul_sum = trestleSum;  // what stands for kMulSum, for the type of the last use_mul_sum()
+  // The operator for kMulSum, for the type of the last use_mul_sum().
+  trestleRedOp_t mul_sum = trestleSum;
 };
 
 enum class Combine { kSum, kMin, kMax };
 
-// Joins ranks first_rank .. + comms.size() - 1 of nranks, all at once.
+// Joins ranks first_rank .. first_rank + comms.size() - 1 of nranks, all at the same time.
 void join(std::vector<trestleComm_t>& comms, int first_rank, int nranks, const trestleUniqueId& id,
           const trestleConfig_t& config);
 
 class Ranks {
  public:
-  // Takes the communicators over, in rank order. prints: this is the one thread of the job that does.
+  // Takes over the communicators, in rank order. prints: this thread is the one of the job that prints.
   Ranks(const Layout& layout, const Options& options, int first_rank, const std::vector<trestleComm_t>& comms,
         bool prints);
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
   ~Ranks();
 
-  // Each rank's two buffers of `bytes`, and room for -u elements of 8 bytes. Called once.
+  // Allocates each rank's two buffers of `bytes`, and room for -u elements of 8 bytes. Called once.
   void allocate(size_t bytes);
-  // Makes every rank's pre-multiplied sum for this type, instead of the one before.
+  // Makes every rank's pre-multiplied sum for this type, instead of the previous one.
   void use_mul_sum(trestleDataType_t type);
   // Waits for everything enqueued.
   void wait();
@@ -53,11 +54,11 @@ class Ranks {
   // One value per thread, combined over all threads of all processes; the same result everywhere. Sums of integers are
   // exact to 2^53.
   double combine(double value, Combine how);
-  // The same of every element.
+  // The same, element by element.
   std::vector<double> combine(const std::vector<double>& values, Combine how);
   // Every rank's copy of its thread's values, in rank order.
   std::vector<std::vector<double>> gather(const std::vector<double>& values);
-  // `time` combined as -a says.
+  // `time`, combined as -a selects.
   double average(double time);
   // One text per rank, in rank order, cut to kTextBytes - 1.
   std::vector<std::string> gather(const std::vector<std::string>& texts);
@@ -68,7 +69,7 @@ class Ranks {
   static constexpr size_t kTextBytes = 192;
 
  private:
-  // Calls `call` for every rank, in a group if there are several, whatever algorithm the user has chosen.
+  // Calls `call` for every rank, in a group if there are several. Ignores the user's choice of algorithm.
   template <class Call>
   void together(Call call);
 

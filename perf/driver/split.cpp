@@ -31,7 +31,7 @@ std::optional<uint64_t> parse_number(std::string_view digits, int base) {
   return value;
 }
 
-// 10, 0x.., 0b..
+// Parses 10, 0x.., 0b..
 std::optional<uint64_t> parse_any_number(std::string_view text) {
   if (text.starts_with("0X")) return parse_number(text.substr(2), 16);
   if (text.starts_with("0B")) return parse_number(text.substr(2), 2);
@@ -42,7 +42,7 @@ std::optional<uint64_t> parse_any_number(std::string_view text) {
 
 int Split::color(int process) const {
   const uint64_t value = static_cast<uint64_t>(process);
-  constexpr uint64_t kMost = 0x7fffffff;  // of an int
+  constexpr uint64_t kMost = 0x7fffffff;  // fits an int
   switch (op) {
     case '&':
       return static_cast<int>(value & number & kMost);

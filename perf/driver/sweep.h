@@ -1,4 +1,4 @@
-// All rows of a run: types, operators, roots, sizes, cycles; each measured, verified, printed and recorded.
+// All rows of a run: types, operators, roots, sizes, cycles; each is measured, verified, printed and recorded.
 //
 // Every thread of every process has one and runs it at the same time; only the printing one shows anything.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace trestle::perf {
 
-// What a thread found out.
+// The result of one thread.
 struct Tally {
   uint64_t failed_checks = 0;
   double busbw_sum = 0;
@@ -26,9 +26,9 @@ struct Tally {
 
 class Sweep {
  public:
-  // report: null, or where the printing thread records its rows. All outlive the sweep.
+  // report: null, or where the printing thread records its rows. All arguments outlive the sweep.
   Sweep(Ranks& ranks, const Collective& collective, const Options& options, size_t buffer_bytes, JsonReport* report);
-  // Everything, as often as -N says.
+  // Runs everything, as often as -N says.
   Tally run();
 
  private:

@@ -16,7 +16,7 @@ std::optional<double> parse_number(const std::string& text) {
   return value;
 }
 
-// The sentence of what is wrong, or "".
+// Returns the error message, or "".
 std::string read_matrix(Traffic& traffic, const std::string& path, double scale) {
   std::ifstream file(path);
   if (!file) return "the traffic matrix '" + path + "' cannot be read";
@@ -77,7 +77,7 @@ size_t most_elements(const Traffic& traffic, int nranks, size_t count, size_t el
     const auto sent = [&](int peer) { return block_elements(traffic, rank, peer, nranks, count, element_bytes); };
     const auto received = [&](int peer) { return block_elements(traffic, peer, rank, nranks, count, element_bytes); };
     most = std::max({most, sum_over(nranks, sent), sum_over(nranks, received)});
-    if (traffic.matrix.empty()) break;  // all ranks are alike
+    if (traffic.matrix.empty()) break;  // all ranks are equal
   }
   return most;
 }

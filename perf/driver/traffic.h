@@ -1,5 +1,5 @@
-// Who sends how much to whom in alltoallv_perf: blocks that grow with the distance between ranks, or a matrix from a
-// file.
+// How much each rank sends to each other one in alltoallv_perf: blocks that grow with the distance between ranks, or a
+// matrix from a file.
 //
 // Value type, made once in main; pure functions, any thread.
 #pragma once
@@ -11,17 +11,17 @@
 namespace trestle::perf {
 
 struct Traffic {
-  double spread = 1;           // 0: blocks alike; 1: proportional to (to - from) mod ranks; between: a mixture
-  std::vector<size_t> matrix;  // bytes, row: from, column: to; empty: by distance
+  double spread = 1;           // 0: equal blocks; 1: proportional to (to - from) mod ranks; between: a mixture
+  std::vector<size_t> matrix;  // bytes; row: from, column: to; empty: use the distance
   int ranks = 0;               // of the matrix
-  std::string problem;         // a sentence where a variable or the file cannot be used
+  std::string problem;         // a sentence if a variable or the file cannot be used
 };
 
-// From the texts of ALLTOALLV_SPREAD, ALLTOALLV_MATRIX_FILE and ALLTOALLV_MATRIX_SCALE; "": not set.
+// Reads the texts of ALLTOALLV_SPREAD, ALLTOALLV_MATRIX_FILE and ALLTOALLV_MATRIX_SCALE; "": not set.
 Traffic read_traffic(const std::string& spread, const std::string& matrix_file, const std::string& scale);
 
-// Elements from one rank to another, of a call in which every rank sends `count` * nranks elements in all. Blocks are
-// multiples of 16 bytes, rounded down (a matrix's: of elements).
+// Elements from one rank to another, in a call in which every rank sends `count` * nranks elements in total. Blocks are
+// rounded down to multiples of 16 bytes (a matrix's blocks: to whole elements).
 size_t block_elements(const Traffic& traffic, int from, int to, int nranks, size_t count, size_t element_bytes);
 
 // The largest number of elements that a rank sends or receives.

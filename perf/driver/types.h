@@ -1,4 +1,4 @@
-// The element types and operators as the perf binaries name them: the words of -d and -o and of the table's columns.
+// The element types and operators under the names of the perf binaries: the words of -d and -o and of the table.
 //
 // Constant tables, any thread.
 #pragma once
@@ -15,15 +15,15 @@ namespace trestle::perf {
 struct TypeInfo {
   trestleDataType_t type;
   const char* name;
-  size_t bytes;  // of one element
+  size_t bytes;  // size of one element
   bool is_float;
 };
 
 // "mulsum" among the operators of a table: a pre-multiplied sum, for which every communicator has an operator of its
-// own (RankState::mul_sum). Not a number for the library.
+// own (RankState::mul_sum). The library does not know this number.
 inline constexpr auto kMulSum = static_cast<trestleRedOp_t>(trestleNumOps);
 inline constexpr int kOps = trestleNumOps + 1;
-// What rank `rank` multiplies by.
+// The factor of rank `rank`.
 constexpr int mul_sum_scalar(int rank) {
   return rank % 2 == 0 ? 1 : 2;
 }

@@ -26,8 +26,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A port that was free a moment ago; 0 on failure. Another program may take it before rank 0 listens: then the job says
-// so.
+// A port that was free a moment ago; 0 on failure. Another program may take it before rank 0 listens. The job reports
+// that.
 uint16_t free_port() {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -48,20 +48,20 @@ bool set_random_secret() {
     text += "0123456789abcdef"[byte >> 4];
     text += "0123456789abcdef"[byte & 15];
   }
-  return setenv("TRESTLE_SECRET", text.c_str(), 0) == 0;  // keeps one that is set
+  return setenv("TRESTLE_SECRET", text.c_str(), 0) == 0;  // keeps a secret that is set
 }
 
 void set_number(const char* name, int value) {
   setenv(name, std::to_string(value).c_str(), 1);
 }
 
-// The cores of the processes; none: not bound. Until its end no other job takes them.
+// The cores of the processes; empty: not bound. While this exists, no other job takes them.
 struct Places {
   Places(int processes, bool bind) {
     const auto cores = bind ? usable_cores() : Result<std::vector<Core>>(std::vector<Core>());
     if (bind && cores.ok()) binding = bind_ranks(Bind::kAuto, static_cast<size_t>(processes), cores.value(), claims);
   }
-  // Only in the child. A mask that the kernel refuses leaves it where it was.
+  // Called only in the child. If the kernel refuses the mask, the child stays where it was.
   void bind_to(int rank) const {
     if (binding.places.empty()) return;
     cpu_set_t mask;
@@ -76,10 +76,10 @@ struct Places {
   Binding binding;
 };
 
-// Only in the child.
+// Called only in the child.
 [[noreturn]] void become_rank(int argc, char** argv, int rank, pid_t parent, const sigset_t& mask) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(kExitInternal);  // it died before prctl
+  if (getppid() != parent) _exit(kExitInternal);  // the parent ended before prctl
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   set_number("RANK", rank);
   set_number("LOCAL_RANK", rank);
@@ -101,7 +101,7 @@ void kill_all(const std::vector<pid_t>& children) {
   }
 }
 
-// Reaps all children (pid 0: reaped); SIGCHLD is blocked, so that waiting for it with a deadline loses none.
+// Reaps all children (pid 0: reaped). SIGCHLD is blocked, so waiting for it with a deadline misses none.
 int reap(std::vector<pid_t>& children, const sigset_t& child_signal) {
   int first_failure = 0;
   size_t left = children.size();

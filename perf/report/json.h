@@ -1,6 +1,6 @@
 // A writer of JSON texts (RFC 8259), for the reports of -J.
 //
-// Value type; values are appended in order. Who uses it closes what it opens.
+// Value type. Values are appended in order. The caller must close what it opens.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ class Json {
   Json& close(char bracket);  // '}' or ']'
   Json& key(std::string_view name);
 
-  Json& text(std::string_view value);  // bytes that are no ASCII stay as they are
-  Json& number(double value);          // null where it is not finite
+  Json& text(std::string_view value);  // non-ASCII bytes are unchanged
+  Json& number(double value);          // null if it is not finite
   Json& integer(int64_t value);
   Json& truth(bool value);
   Json& null();
-  Json& raw(std::string_view json);  // one value, already written
+  Json& raw(std::string_view json);  // one value that is JSON already
 
   const std::string& str() const { return out_; }
 
@@ -28,7 +28,7 @@ class Json {
   void separate();
 
   std::string out_;
-  bool first_ = true;  // nothing stands in the open bracket, or a key does
+  bool first_ = true;  // the open bracket is empty, or ends with a key
 };
 
 }  // namespace trestle::perf

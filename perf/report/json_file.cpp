@@ -10,8 +10,8 @@
 namespace trestle::perf {
 namespace {
 
-// The file is `text` from `start` on; it ended at `end` before, and what is cut off is empty lines first. 0 or the
-// errno.
+// Writes `text` at `start`; the file ended at `end` before. If it becomes shorter, the rest is overwritten with empty
+// lines before it is cut off. Returns 0 or the errno.
 int put(int fd, size_t start, std::string text, size_t end) {
   const size_t wanted = start + text.size();
   if (wanted < end) text.append(end - wanted, '\n');
@@ -60,7 +60,7 @@ std::string JsonFile::append(const std::string& text, const std::string& tail) {
     tail_ = tail;
     end_ = kept_ + tail.size();
   } else if (fd >= 0) {
-    put(fd, kept_, tail_, 0);  // its place is there already, also on a full disk
+    put(fd, kept_, tail_, 0);  // its space is allocated already, also on a full disk
   }
   if (fd >= 0 && close(fd) != 0 && problem == 0) problem = errno;
   return problem == 0 ? "" : "-J: '" + path_ + "' cannot be written: " + std::strerror(problem);

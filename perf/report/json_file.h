@@ -1,7 +1,7 @@
-// The file of -J: found a free name for before the run, and a whole document from the first word on, so that it can be
-// read when a signal ends the run between two rows.
+// The file of -J. It gets a free name before the run. It is a complete document from the first write on, so that it can
+// be read when a signal ends the run between two rows.
 //
-// Owned by main of the process that prints; the document may grow from any of its threads, one at a time.
+// Owned by main of the process that prints. Any of its threads may append to the document, one at a time.
 #pragma once
 
 #include <cstddef>
@@ -11,24 +11,23 @@ namespace trestle::perf {
 
 class JsonFile {
  public:
-  // Creates PATH, or PATH.0, PATH.1, ... where that exists: nothing is overwritten. The sentence of what is wrong, or
-  // "".
+  // Creates PATH, or PATH.0, PATH.1, ... if that exists: nothing is overwritten. Returns the error message, or "".
   std::string create(const std::string& path);
-  // Creates and removes it again: whether create would succeed. For a process that only starts others.
+  // Creates the file and removes it again, to see whether create would succeed. For a process that only starts others.
   static std::string probe(const std::string& path);
 
   bool is_open() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
 
-  // Behind what was appended so far now stand `text`, which stays, and `tail`, which closes what is open and stands
-  // until the next call. "", or the sentence of what is wrong; then the document is as it was.
+  // Appends `text`, which stays, and then `tail`, which completes the document and is replaced by the next call.
+  // Returns "", or the error message; then the document is as before.
   std::string append(const std::string& text, const std::string& tail);
 
  private:
   std::string path_;
-  size_t kept_ = 0;   // bytes of the texts
-  size_t end_ = 0;    // of the file
-  std::string tail_;  // what stands behind them
+  size_t kept_ = 0;   // bytes of the appended texts
+  size_t end_ = 0;    // bytes of the file
+  std::string tail_;  // what follows the texts
 };
 
 }  // namespace trestle::perf

@@ -15,7 +15,7 @@ std::string local_time() {
   return stamp.substr(stamp.find_first_not_of(' '));
 }
 
-// The variables that steer a run, in the order of the environment. Secrets are not for reports.
+// The variables that affect a run, in the order of the environment. Secrets are left out.
 void write_environment(Json& json) {
   json.key("env").open('[');
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
@@ -82,7 +82,7 @@ JsonReport::JsonReport(int argc, char** argv, std::string program, JsonFile file
     : program_(std::move(program)), file_(std::move(file)) {
   Json json;
   json.open('{').key("version").integer(3).key("start_time").text(local_time()).key("args").open('[');
-  // Processes that -P starts have "-P 0" behind what the user wrote.
+  // Processes that -P starts have "-P 0" after the user's arguments.
   const bool started = argc > 4 && std::string_view(argv[argc - 2]) == "-P" && std::string_view(argv[argc - 1]) == "0";
   for (int i = 0; i < argc - (started ? 2 : 0); ++i) json.text(argv[i]);
   json.close(']');

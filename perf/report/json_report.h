@@ -1,10 +1,10 @@
-// What -J writes: settings, ranks, one record per row, and how it ended, in the form of nccl-tests' version 3, but with
-// real truth values, null for what was not measured, and of the environment only the variables that this program and
-// the library read.
+// The report of -J: settings, ranks, one record per row, and how the run ended. It has the form of nccl-tests' version
+// 3, with these differences: real truth values, null for what was not measured, and of the environment only the
+// variables that this program and the library read.
 //
-// Owned by the process that prints. Rows come from its printing thread, finish() from any thread, and only the first
-// counts. The file is whole from the start: a run that does not come to its end, or has none, leaves the rows so far,
-// with null for what only the end tells.
+// Owned by the process that prints. Rows come from its printing thread. Any thread may call finish(); only the first
+// call counts. The file is complete from the start: a run that does not reach its end leaves the rows so far, with null
+// for what only the end tells.
 #pragma once
 
 #include <mutex>
@@ -20,7 +20,7 @@ namespace trestle::perf {
 
 class JsonReport {
  public:
-  // argv as main got it.
+  // argv as main received it.
   JsonReport(int argc, char** argv, std::string program, JsonFile file);
 
   // One per rank, in rank order.
@@ -36,9 +36,9 @@ class JsonReport {
     uint64_t failed_checks = 0;
     double mean_busbw = 0;
     std::optional<double> min_busbw;
-    std::string error;  // "": none
+    std::string error;  // "": no error
   };
-  // The last word. "" or the sentence of what is wrong, also of what was written before.
+  // To be called last. Returns "" or the error message, also that of an earlier write.
   std::string finish(const End& end);
 
  private:
@@ -47,7 +47,7 @@ class JsonReport {
   std::mutex mutex_;
   const std::string program_;
   JsonFile file_;
-  std::string problem_;  // of the first thing that could not be written: nothing follows it
+  std::string problem_;  // of the first write that failed: nothing follows it
   bool begun_ = false;
   bool has_rows_ = false;
   bool finished_ = false;

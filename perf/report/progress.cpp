@@ -5,7 +5,7 @@
 namespace trestle::perf {
 namespace {
 
-constexpr double kLongRunSeconds = 2;  // shorter runs need no comfort
+constexpr double kLongRunSeconds = 2;  // shorter runs need no progress line
 constexpr std::chrono::seconds kTick(1);
 
 double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {

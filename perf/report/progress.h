@@ -1,8 +1,8 @@
-// The progress line: on a terminal, for runs that take long, which row is being measured, and how far it is. It stands
-// on standard error and is taken away before a row is printed.
+// The progress line: during long runs it shows on a terminal which row is being measured, and how far it is. It is
+// written to standard error and removed before a row is printed.
 //
-// Used by the thread that prints, and never while it times something: a line is written at the beginning of a row's
-// stages, when it is due by then or will be before the stage ends.
+// Used by the thread that prints, and never while it times something. A line is written at the beginning of a stage, if
+// it is due by then or will be before the stage ends.
 #pragma once
 
 #include <chrono>
@@ -18,17 +18,19 @@ std::string progress_text(uint64_t row, uint64_t total, size_t size_bytes, const
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;
-  // terminal: shown there if it is one; null: nowhere. Outlives this. total_rows 0: not known. now: what time it is.
+  // terminal: used if it is one; null: show nothing. Outlives this. total_rows 0: not known. now: returns the time.
   Progress(std::FILE* terminal, uint64_t total_rows, Clock::time_point (*now)() = Clock::now);
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Where it is shown, a row is printed whole: half a row and this line would stand in one line of the terminal.
+  // If the line is shown, a row must be printed as a whole: half a row and this line would share a line of the
+  // terminal.
   bool shown() const { return terminal_ != nullptr; }
-  // The row's stages begin: so many operations on so many bytes, whose time is guessed from the last ones; 0: no guess.
+  // A stage of the row begins: `operations` operations on `size_bytes` bytes. Their time is estimated from earlier
+  // stages; operations 0: no estimate.
   void begin_stage(const char* name, size_t size_bytes, uint64_t operations);
-  // Between operations of a stage, where nothing is timed: once a second the line says so.
+  // Called between operations of a stage, while nothing is timed. Updates the line once a second.
   void tick();
   // The row is done and can be printed.
   void end_row();
@@ -44,8 +46,8 @@ class Progress {
   uint64_t rows_done_ = 0;
   const char* stage_ = "";
   size_t size_bytes_ = 0;
-  double stage_bytes_ = 0;          // of all its operations
-  double seconds_per_byte_ = 1e-9;  // of the last guessed stage; before that, of some machine
+  double stage_bytes_ = 0;          // of all its operations together
+  double seconds_per_byte_ = 1e-9;  // of the last estimated stage; at first of a typical machine
   Clock::time_point stage_start_ = start_;
   Clock::time_point shown_at_ = start_;
   bool visible_ = false;

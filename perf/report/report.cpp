@@ -13,7 +13,7 @@
 namespace trestle::perf {
 namespace {
 
-// Of all ranks. The library's own count, taken before its first operation makes it grow.
+// Over all ranks. The library's own count of memory, taken before the first operation increases it.
 Creation creation_of(Ranks& ranks, double init_seconds) {
   uint64_t most = 0;
   for (const RankState& state : ranks.states()) {
@@ -118,7 +118,7 @@ void report_end(Ranks& ranks, const std::string& program, uint64_t failed_checks
   print_line("#");
   print_line("# Collective test concluded: " + program);
   print_line("#");
-  // The thread's last sentence may be of a question that had a plain no (whether a launcher started this).
+  // The thread's last error message may come from a query whose answer was simply no (whether a launcher started this).
   const trestleComm_t comm = ranks.states().front().comm;
   trestleResult_t failure = trestleSuccess;
   const bool asked = trestleCommGetAsyncError(comm, &failure) == trestleSuccess;

@@ -1,6 +1,7 @@
-// What the printing rank says around the table: beginning, remarks, ranks, footer, and predicted beside measured times.
+// The text that the printing rank adds to the table: beginning, remarks, ranks, footer, and predicted beside measured
+// times.
 //
-// Functions that take Ranks are called by every thread (they gather); only the printing one prints.
+// Every thread calls the functions that take Ranks (they gather); only the printing one prints.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +14,15 @@
 
 namespace trestle::perf {
 
-// Prints a line and flushes it: whoever watches a long run sees every row at once.
+// Prints a line and flushes it, so that a long run shows every row at once.
 void print_line(const std::string& text);
 
-// Settings, what the communicators cost, and ranks. Before anything else runs on them. color: of this process, where
-// the job is split; init_seconds: that it took to make the communicators of this thread. report may be null.
+// Prints settings, the cost of the communicators, and ranks. Called before anything else runs on them. color: of this
+// process, if the job is split. init_seconds: time to make the communicators of this thread. report may be null.
 void report_beginning(Ranks& ranks, const Options& options, const std::string& program, int color, double init_seconds,
                       JsonReport* report);
 void report_predictions(Ranks& ranks, const Collective& collective, const Options& options, size_t buffer_bytes);
-// The footer. failed_checks: of all ranks. report may be null.
+// Prints the footer. failed_checks: of all ranks. report may be null.
 void report_end(Ranks& ranks, const std::string& program, uint64_t failed_checks, double mean_busbw,
                 std::optional<double> min_busbw, JsonReport* report);
 

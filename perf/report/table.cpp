@@ -61,7 +61,7 @@ std::string row_timestamp() {
 
 std::vector<std::string> header_lines(bool cpu_time, bool timestamps, bool tails) {
   const char* time = cpu_time ? "cputime" : "time";
-  // The group titles end where a half's four fields end less the blanks that centre them.
+  // The group titles end where a half's four fields end, minus the blanks that centre them.
   std::string titles = text("# %10s  %12s  %8s  %6s  %6s  %21s%*s  %21s", "", "", "", "", "", "out-of-place",
                             tails ? 44 : 8, "", "in-place");
   std::string names = text("# %10s  %12s  %8s  %6s  %6s", "size", "count", "type", "redop", "root");

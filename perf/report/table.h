@@ -1,4 +1,4 @@
-// The text of the results: nccl-tests' columns, so that every script that reads those reads these.
+// The text of the results: nccl-tests' columns, so that scripts that read those can read these.
 //
 // Pure functions from values to text without the newline, any thread; the caller prints.
 #pragma once
@@ -17,7 +17,7 @@ namespace trestle::perf {
 
 struct Options;
 
-// Right aligned in `width`: with two decimals if that fits, else one, else none, else in exponent form.
+// Right-aligned in `width`: with two decimals if that fits, else one, else none, else in exponent form.
 std::string format_number(double value, int width);
 
 // One measured half of a row. Times in microseconds, bandwidths in GB/s (decimal).
@@ -25,7 +25,7 @@ struct Half {
   double time_us = 0;
   double algbw = 0;
   double busbw = 0;
-  std::optional<uint64_t> wrong;  // nothing: not verified
+  std::optional<uint64_t> wrong;  // nullopt: not verified
   std::optional<Tails> tails;     // -I, microseconds
   std::vector<double> iterations_us;
   std::vector<std::vector<double>> process_iterations_us;  // only for -J
@@ -35,30 +35,30 @@ struct RowHead {
   size_t size_bytes;
   size_t count;
   const char* type;
-  const char* op;  // "none" where the collective has none
-  int root;        // -1 where the collective has none
+  const char* op;  // "none" if the collective has none
+  int root;        // -1 if the collective has none
 };
 
 std::string row_head(const RowHead& head);
-// nullptr: this half does not exist for the collective (all its fields N/A). tails: with the four fields of -I.
+// nullptr: the collective has no such half (all its fields are N/A). tails: with the four fields of -I.
 std::string row_half(const Half* half, bool tails);
 // "  YYYY-MM-DD HH:MM:SS", local time.
 std::string row_timestamp();
 
 // The three header lines above the rows.
 std::vector<std::string> header_lines(bool cpu_time, bool timestamps, bool tails);
-// The line of settings of the report's beginning.
+// The line of settings at the report's beginning.
 std::string settings_line(const Options& options);
 
-// What communicators cost, before their first operation.
+// The cost of communicators, before their first operation.
 struct Creation {
-  double seconds = 0;         // of the slowest rank, in the call that made it, waiting for others included
-  uint64_t memory_bytes = 0;  // trestleMemTotal of the rank that holds most
+  double seconds = 0;         // time of the slowest rank in the creating call, with waiting for others
+  uint64_t memory_bytes = 0;  // trestleMemTotal of the rank that holds the most
 };
 std::string creation_line(const Creation& creation);
 
 std::string wrong_line(uint64_t failed_checks);
-// min_busbw: the expected mean (nothing: not judged). A mean below 0.9 of it fails.
+// min_busbw: the expected mean (nullopt: not judged). A mean below 0.9 of it fails.
 std::string busbw_line(double mean_busbw, std::optional<double> min_busbw);
 bool busbw_fails(double mean_busbw, std::optional<double> min_busbw);
 

@@ -1,4 +1,4 @@
-// The statistics of -I: what single iterations took.
+// The statistics of -I: times of single iterations.
 //
 // Pure functions, any thread.
 #pragma once
@@ -8,15 +8,15 @@
 
 namespace trestle::perf {
 
-// In the unit of the samples, but cv_percent.
+// In the unit of the samples, except cv_percent.
 struct Tails {
   double min = 0, max = 0, mean = 0;
-  double p50 = 0, p95 = 0, p99 = 0;  // by nearest rank: the smallest sample that so many percent do not exceed
-  double deviation = 0;              // of the population
+  double p50 = 0, p95 = 0, p99 = 0;  // nearest rank: that many percent of the samples are not larger
+  double deviation = 0;              // standard deviation of the population
   double cv_percent = 0;             // deviation over mean
 };
 
-// Of all samples but the first `skip`; zeros where none is left.
+// Over all samples except the first `skip`; zeros if none is left.
 Tails tails_of(const std::vector<double>& samples, size_t skip);
 
 }  // namespace trestle::perf

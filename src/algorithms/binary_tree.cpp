@@ -5,13 +5,13 @@
 //                                                    1     2
 //                                                   /
 //                                                  3
-//   reduce: a rank adds its children's sums to its input and sends the result to its parent; broadcast: a rank passes
-//   on what its parent sent; all-reduce: a reduce to rank 0, then a broadcast of the same block, whose first segments
+//   reduce: a rank adds its children's sums to its input and sends the result to its parent. broadcast: a rank passes
+//   on what its parent sent. all-reduce: a reduce to rank 0, then a broadcast of the same block; its first segments
 //   start down the tree while the last ones are still on their way up.
 //
-// Cost: floor(log2 n) steps; an inner rank receives (reduce) or sends (broadcast) the data twice, in all-reduce three
-// times each. Scratch: reduce 1 block at inner ranks, the others none. Order of summation: own, first child, second
-// child; only the root makes the final sum, so all ranks have the same bits.
+// Cost: floor(log2 n) steps. An inner rank receives (reduce) or sends (broadcast) the data twice; in all-reduce it does
+// each three times. Scratch: 1 block at inner ranks for reduce, else none. Order of summation: own, first child, second
+// child. Only the root makes the final sum, so all ranks have the same bits.
 //
 // Knuth: The Art of Computer Programming 3, 5.2.3 (the numbering); pipelined trees: Sanders, Speck, Träff: Two-tree
 // algorithms for full bandwidth broadcast, reduction and scan, Parallel Computing 35 (2009).
@@ -67,7 +67,7 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   const auto n = static_cast<uint32_t>(group_size);
   const uint32_t depth = static_cast<uint32_t>(std::bit_width(n)) - 1;
   const uint32_t children = std::min(2u, n - 1);
-  // The busiest is the root or, with a parent besides its children (3 and 4), rank 1.
+  // The busiest rank is the root or, with a parent in addition to its children (3 and 4 ranks), rank 1.
   const uint32_t busiest = std::max(children, 1 + std::min(2u, n - std::min(n, 3u)));
   if (kind == PhaseKind::kReduce)
     return {

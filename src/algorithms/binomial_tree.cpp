@@ -1,4 +1,4 @@
-// binomial: gather and scatter by halves; a rank collects the blocks of its part of the group and hands them on as one
+// binomial: gather and scatter by halves. A rank collects the blocks of its part of the group and passes them on as one
 // message.
 //
 //   4 ranks, gather to 1:    0  1  2  3     parts 0..1 and 2..3; the part without the root has its first rank for one
@@ -6,14 +6,14 @@
 //                            +--+  +--+     3 -> 2 (block 3), 0 -> 1 (block 0)
 //                               ^  |
 //                               +--+        2 -> 1 (blocks 2..3)
-//   scatter: the same arrows turned round.
+//   scatter: the same arrows reversed.
 //
-// A group is a range of ranks [first, last); the half without its root is rooted at its first rank and sends its whole
-// range to the root. So every message is a range of consecutive blocks whatever the root is, and on groups of
-// neighbours (ranks of one host) the data crosses to the others once. With a power of two it is the binomial tree.
+// A group is a range of ranks [first, last). The half without its root is rooted at its first rank and sends its whole
+// range to the root. So every message is a range of consecutive blocks, whichever rank is the root. If groups are
+// neighbours (ranks of one host), the data crosses to the others once. With a power of two it is the binomial tree.
 //
-// Cost: floor(log2 n) steps; ceil(log2 n) messages at the root, where direct has n-1; the root moves (n-1)/n of the
-// data, the least possible, but inner blocks travel more than once. Scratch: at inner ranks their part.
+// Cost: floor(log2 n) steps. ceil(log2 n) messages at the root, where direct has n-1. The root moves (n-1)/n of the
+// data, the least possible, but inner blocks travel more than once. Scratch: inner ranks need space for their part.
 //
 // Thakur, Rabenseifner, Gropp: Optimization of collective communication operations in MPICH, IJHPCA 19 (2005), section
 // 4.2 (the scatter of a long broadcast); consecutive parts: Träff: On optimal trees for irregular gather and scatter
@@ -31,7 +31,7 @@ bool serves(PhaseKind kind, int32_t group_size) {
   return group_size >= 1 && (kind == PhaseKind::kGather || kind == PhaseKind::kScatter);
 }
 
-// A range of consecutive ranks and the rank that has, or gets, the blocks of all of it.
+// A range of consecutive ranks, and the rank that has, or gets, all of its blocks.
 struct Part {
   int32_t first = 0;
   int32_t last = 0;  // excluded
@@ -39,7 +39,7 @@ struct Part {
   uint32_t size() const { return static_cast<uint32_t>(last - first); }
 };
 
-// What a rank does: the parts that it exchanges with as their root's parent, the largest first, and its own part.
+// The parts with which a rank exchanges as the parent of their roots, the largest first, and its own part.
 struct Family {
   Part mine;
   int32_t parent = kLocal;
@@ -51,7 +51,7 @@ Family family_of(const PlanRequest& request) {
   Part part{0, request.group_size, request.root};
   family.mine = part;
   while (part.size() > 1) {
-    // Of an odd number the root's half has one more, so that the longest way does not depend on where the root is.
+    // If the size is odd, the root's half has one more. So the longest path does not depend on where the root is.
     const int32_t half = (part.last - part.first + 1) / 2;
     const bool root_is_low = part.root < part.first + half;
     const int32_t middle = root_is_low ? part.first + half : part.last - half;

@@ -4,18 +4,18 @@
 //     round 0   0 --0--> 4     gets 1 from 1
 //     round 1   0 --0 1--> 3   gets 2 3 from 2
 //     round 2   0 --0--> 1     gets 4 from 4
-//   all-to-all: the block for the rank at distance j goes, for each bit k of j, 2^k ranks further in round k, packed
-//   with all others that do. 4 ranks, rank 0: round 0 sends j = 1, 3 to rank 1; round 1 sends j = 2 and what came with
-//   j = 3 to rank 2.
+//   all-to-all: in round k a rank sends, packed into one message, all blocks whose distance j to their receiver has bit
+//   k set; they move 2^k ranks. 4 ranks, rank 0: round 0 sends j = 1, 3 to rank 1; round 1 sends j = 2 and the block
+//   received with j = 3 to rank 2.
 //
-// All-gather: blocks go straight to their place in the output, so there is no rotation; blocks that run past the last
-// rank are a message of their own. (n-1)/n of the data, the least possible. All-to-all: every block moves once per bit
-// of its distance, about log2(n)/2 times as much data as direct sends, in ceil(log2 n) messages each way instead of
-// n-1: for small data. What is kept for later rounds stays where it was received and is packed with copies, which the
-// cost leaves out as it does the copies of all rows: they are of the data sent, at memory speed.
+// All-gather: blocks go directly to their place in the output, so there is no rotation. Blocks that run past the last
+// rank are a message of their own. (n-1)/n of the data, the least possible. All-to-all: every block moves once per set
+// bit of its distance. That is about log2(n)/2 times as much data as direct sends, in ceil(log2 n) messages each way
+// instead of n-1: for small data. Blocks kept for later rounds stay where they were received and are packed with
+// copies. The cost omits copies, as it does for all algorithms: they copy only the data sent, at memory speed.
 //
-// Steps: fewer than rounds where the last round needs nothing that came late (5, 9, ... ranks). Scratch: all-gather
-// none; all-to-all up to n/2 blocks per round, and n/2 to pack in.
+// Steps: fewer than rounds if the last round needs nothing that came late (5, 9, ... ranks). Scratch: all-gather none;
+// all-to-all up to n/2 blocks per round, and n/2 for packing.
 //
 // Bruck, Ho, Kipnis, Upfal, Weathersby: Efficient algorithms for all-to-all communications in multiport message-passing
 // systems, IEEE TPDS 8 (1997), sections 3 (index, radix 2) and 4 (concatenation).
@@ -38,7 +38,7 @@ uint32_t rounds_of(uint32_t n) {
   return static_cast<uint32_t>(std::bit_width(n - 1));
 }
 
-// Blocks first, first+1, ... of a ring of n, as at most two ranges that do not wrap; the second is empty or starts at
+// Blocks first, first+1, ... of a ring of n, as at most two ranges that do not wrap. The second is empty or starts at
 // 0.
 struct Wrapped {
   uint32_t first = 0;
@@ -52,7 +52,7 @@ Wrapped wrapped(uint32_t first, uint32_t count, uint32_t n) {
   return {first, straight, count - straight};
 }
 
-// Blocks that a rank passes on in a round of an all-gather.
+// Number of blocks that a rank passes on in a round of an all-gather.
 uint32_t gathered(uint32_t round, uint32_t n) {
   return std::min(1u << round, n - (1u << round));
 }
@@ -66,7 +66,7 @@ void build_all_gather(PlanBuilder& builder, const PlanRequest& request) {
     const int32_t to = neighbour(request, -distance);
     const int32_t from = neighbour(request, distance);
     const Wrapped sent = wrapped(mine, gathered(round, n), n);
-    // One block is my own: it need not wait for its copy.
+    // A single block is this rank's own: it need not wait for its copy.
     builder.send(to, sent.count == 1 ? input(0) : output(sent.first, sent.count), sent.first);
     if (sent.rest > 0) builder.send(to, output(0, sent.rest), 0);
     const Wrapped taken = wrapped(block_of(from), gathered(round, n), n);
@@ -75,7 +75,7 @@ void build_all_gather(PlanBuilder& builder, const PlanRequest& request) {
   }
 }
 
-// Where the block of every distance is during an all-to-all.
+// Where the block of each distance is during an all-to-all.
 class Places {
  public:
   explicit Places(const PlanRequest& request) {
@@ -84,7 +84,7 @@ class Places {
 
   BlockRange at(uint32_t j) const { return places_[j]; }
   void put(uint32_t j, BlockRange where) { places_[j] = where; }
-  // The blocks of these distances as one range, packed at `packed` unless they lie so already.
+  // The blocks of these distances as one range, packed at `packed` unless they are contiguous already.
   BlockRange pack(PlanBuilder& builder, const std::vector<uint32_t>& distances, uint32_t packed) const {
     const auto count = static_cast<uint32_t>(distances.size());
     const uint32_t first = run(distances, 0);
@@ -99,7 +99,7 @@ class Places {
   }
 
  private:
-  // How many distances from the i-th on lie one behind the other.
+  // How many blocks are contiguous from the i-th distance on.
   uint32_t run(const std::vector<uint32_t>& distances, uint32_t i) const {
     const BlockRange first = at(distances[i]);
     uint32_t length = 1;
@@ -134,7 +134,7 @@ void build_all_to_all(PlanBuilder& builder, const PlanRequest& request) {
     for (uint32_t i = 0; i < count; ++i) places.put(distances[i], scratch(used + i));
     used += count;
   }
-  // Last, because in place the output is the input, which by now is in use no more.
+  // Copied last: in place the output is the input, which is no longer needed by now.
   for (uint32_t j = 0; j < n; ++j) {
     builder.copy(output(block_of(neighbour(request, -static_cast<int32_t>(j)))), places.at(j), 0);
   }
@@ -152,13 +152,14 @@ Plan build(const PlanRequest& request) {
   return std::move(builder).finish();
 }
 
-// A round's message is one later than the latest round whose blocks it has. In an all-gather the blocks 2^i ..
-// 2^(i+1)-1 further come in round i; in an all-to-all that of distance j comes in the round of each of its bits.
+// A round's message depends on the latest round that brought any of its blocks. In an all-gather the blocks at distance
+// 2^i .. 2^(i+1)-1 arrive in round i; in an all-to-all the block of distance j arrives in the round of each of its set
+// bits.
 uint32_t steps_of(PhaseKind kind, uint32_t n) {
   uint32_t longest = 0;
   std::vector<uint32_t> by_round;
   for (uint32_t round = 0; round < rounds_of(n); ++round) {
-    uint32_t last = 0;  // the largest of what earlier rounds brought, below 2^round
+    uint32_t last = 0;  // the largest distance that earlier rounds brought, below 2^round
     if (kind == PhaseKind::kAllGather) {
       last = gathered(round, n) - 1;
     } else {

@@ -10,7 +10,7 @@
 namespace trestle {
 
 std::span<const Algorithm> algorithms() {
-  // In this order ties of predicted time are decided.
+  // The order decides ties of predicted time.
   static constinit PerProcess<const std::vector<Algorithm>> table;
   return table.get([] {
     return std::vector<Algorithm>{
@@ -48,7 +48,7 @@ Error bad_request(std::string sentence) {
   return Error{Code::kInvalidArgument, std::move(sentence)};
 }
 
-// A plan of every rank for the same request; the other end of a send is a recv.
+// The plans of all ranks for the same request; the other end of a send is a recv.
 std::vector<Plan> build_group(const Algorithm& algorithm, PlanRequest request) {
   std::vector<Plan> plans;
   const bool pair = request.kind == PhaseKind::kSend || request.kind == PhaseKind::kRecv;

@@ -1,7 +1,7 @@
-// The list of all algorithms: one row each, one file each. Adding an algorithm = its file + its row here + its CMake
-// line.
+// The list of all algorithms: one row each, one file each. To add an algorithm, add its file, its row here and its
+// CMake line.
 //
-// An algorithm is a pure function (kind, group size, my index, root) -> Plan. It may be called by any thread.
+// An algorithm is a pure function (kind, group size, my index, root) -> Plan. Any thread may call it.
 #pragma once
 
 #include <cstdint>
@@ -14,37 +14,38 @@
 
 namespace trestle {
 
-// Cost of one phase on one rank in the terms of the alpha-beta model, exact integers (decisions must agree on all
-// ranks):
+// Cost of one phase on one rank in the alpha-beta model, in exact integers (all ranks must decide alike):
 //
 //   time = steps * latency + (bytes of the phase) * sent_num / sent_den / bandwidth (+ kernels' time for reduced bytes)
 //
-// Bytes of the phase: RS, AR, reduce, broadcast: the whole data of the phase before it (RS) or in total; AG: the data
-// after it; all-to-all: the whole input; gather, scatter: all blocks, as the root has them.
+// Bytes of the phase. Reduce-scatter: the data before the phase. All-gather: the data after it. All-reduce, reduce,
+// broadcast: the whole data. All-to-all: the whole input. Gather, scatter: all blocks, as the root has them.
 struct AlgorithmCost {
-  uint32_t steps = 0;     // messages one after the other on the critical path
+  uint32_t steps = 0;     // consecutive messages on the critical path
   uint64_t sent_num = 0;  // fraction of the phase's bytes that the busiest rank sends or receives
   uint64_t sent_den = 1;
-  uint64_t reduced_num = 0;  // fraction of the phase's bytes that the busiest rank reads in reductions beyond its own
+  // Fraction of the phase's bytes that the busiest rank reads in reductions, not counting its own.
+  uint64_t reduced_num = 0;
   uint64_t reduced_den = 1;
-  // Messages the busiest rank sends and receives: each costs half the rail's overhead per message (LogP's o at both
-  // ends: Culler et al., "LogP: Towards a Realistic Model of Parallel Computation", PPoPP 1993).
+  // Messages that the busiest rank sends and receives. Each costs half the rail's overhead per message (LogP's o at
+  // both ends: Culler et al., "LogP: Towards a Realistic Model of Parallel Computation", PPoPP 1993).
   uint32_t messages = 0;
-  bool converges = false;  // some rank takes messages of more than one peer: several senders meet at one port
+  bool converges = false;  // some rank receives from more than one peer: several senders share a port
 };
 
 struct Algorithm {
   std::string_view name;     // as in TRESTLE_ALGO
   std::string_view summary;  // one line for people
-  // Whether it serves this phase; group sizes from 1 on.
+  // Whether it serves this phase; group sizes start at 1.
   bool (*serves)(PhaseKind kind, int32_t group_size);
-  // Rows that share it are names for the same plans where they serve the same phase; selection tries one of them.
+  // Rows with the same function are names for the same plans where they serve the same phase; selection tries only one
+  // of them.
   Plan (*build)(const PlanRequest& request);
   AlgorithmCost (*cost)(PhaseKind kind, int32_t group_size);
-  // Of kinds that reduce and that it serves: whether all partial sums are of consecutive ranks and are put together in
+  // For kinds that reduce and that it serves: whether every partial sum covers consecutive ranks and is combined in
   // rank order, so that operators need not be commutative. nullptr: never.
   bool (*in_rank_order)(PhaseKind kind, int32_t group_size) = nullptr;
-  // Of reduce-scatter and all-gather, where it serves them: what cost() says of equal blocks, for blocks of any lengths
+  // For reduce-scatter and all-gather, if it serves them: what cost() gives for equal blocks, for blocks of any lengths
   // (two or more).
   BlockLoad (*load)(PhaseKind kind, const BlockLengths& lengths) = nullptr;
 };
@@ -60,7 +61,7 @@ inline bool keeps_rank_order(const Algorithm& algorithm, PhaseKind kind, int32_t
 std::span<const Algorithm> algorithms();
 // By name; an unknown name is an error that lists the names.
 Result<const Algorithm*> find_algorithm(std::string_view name);
-// Builds and, where `check` is on, checks the plans of the whole group symbolically first.
+// Builds the plan. With `check`, first checks the plans of the whole group symbolically.
 Result<Plan> build_plan(const Algorithm& algorithm, const PlanRequest& request, bool check);
 
 }  // namespace trestle

@@ -1,4 +1,4 @@
-// direct: every rank exchanges straight with every other one; one step, for fully connected links and small data.
+// direct: every rank exchanges directly with every other one; one step, for fully connected links and small data.
 //
 //   4 ranks, seen from rank 0:
 //
@@ -11,14 +11,13 @@
 //                                send, recv         one message in a group of two
 //
 // Cost: 1 step, n-1 messages. Reduce-scatter, all-gather, all-to-all, gather and scatter move (n-1)/n of the data, the
-// least possible; all-reduce, reduce and broadcast n-1 times the data at the busiest rank. Peers are visited in the
-// order me+1, me+2,
-// ... so that no rank is everybody's first target. Order of summation: rank order, so every rank computes the same
-// bits. Every block goes straight from its owner to whom it is for, so this is what serves the kinds whose blocks'
-// lengths only these two know.
+// least possible. All-reduce, reduce and broadcast move n-1 times the data at the busiest rank. Peers are visited in
+// the order me+1, me+2, ..., so that no rank is the first target of all others. Order of summation: rank order, so
+// every rank computes the same bits. Every block goes directly from its owner to its receiver. So this algorithm serves
+// the kinds whose block lengths only these two ranks know.
 //
 // In place, a rank may not overwrite what a peer still has to read while that peer waits for the same from it.
-// All-reduce therefore sums into one scratch block and copies; all-to-all lets one rank of each pair send from a staged
+// All-reduce therefore sums into one scratch block and copies. In all-to-all one rank of each pair sends from a staged
 // copy ((n-1)/2 blocks of scratch): the peer's block can then arrive at once, and the other rank receives when its own
 // block has left.
 //
@@ -35,10 +34,10 @@ namespace {
 
 bool serves(PhaseKind kind, int32_t group_size) {
   if (kind == PhaseKind::kSend || kind == PhaseKind::kRecv) return group_size == 2;
-  return group_size >= 1 && kind != PhaseKind::kBarrier;  // that is an all-reduce here
+  return group_size >= 1 && kind != PhaseKind::kBarrier;  // a barrier would be an all-reduce here
 }
 
-// My `mine` and one message of everybody else, in rank order.
+// My `mine` and one message from every other rank, in rank order.
 std::vector<Operand> everyone(const PlanRequest& request, BlockRange mine) {
   std::vector<Operand> sources;
   for (int32_t rank = 0; rank < request.group_size; ++rank) {

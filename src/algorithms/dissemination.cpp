@@ -1,12 +1,12 @@
-// dissemination: barrier in ceil(log2 n) rounds, for any n. In round k a rank signals the rank 2^k further and awaits
-// the one 2^k before.
+// dissemination: barrier in ceil(log2 n) rounds, for any n. In round k a rank signals the rank 2^k after it and awaits
+// the rank 2^k before it.
 //
 //   4 ranks:   round 0   0 -> 1 -> 2 -> 3 -> 0     now each has heard of itself and the one before
 //              round 1   0 <-> 2   1 <-> 3         and of the two before these
 //
-// Who has heard of m ranks up to itself hears of the m before them in the next round; in the last one some for the
-// second time, which a barrier does not mind where a sum would. So no rank has more to do than another, whatever n is:
-// one message out and one in per round.
+// A rank that has heard of m ranks up to itself hears of the m ranks before them in the next round. In the last round
+// it hears of some a second time, which a barrier tolerates and a sum would not. So all ranks do the same work,
+// whatever n is: one message out and one in per round.
 //
 // Cost: ceil(log2 n) steps, twice as many messages per rank; no data. Scratch: a block of no bytes per round.
 //
@@ -41,7 +41,7 @@ Plan build(const PlanRequest& request) {
     builder.reduce(scratch(round), {heard, from(neighbour(request, -distance))}, 0);
     heard = scratch(round);
   }
-  // Last, because in place the output is the input, which a peer may still have to take.
+  // Copied last: in place the output is the input, which a peer may still have to take.
   builder.copy(output(0), heard, 0);
   return std::move(builder).finish();
 }

@@ -1,10 +1,10 @@
-// dbtree: two binary trees, each for half of the data, such that a rank that is an inner node of one is a leaf of the
-// other: every rank sends and receives about equally much, and both directions of its link are busy.
+// dbtree: two binary trees, each for half of the data. A rank that is an inner node of one tree is a leaf of the other.
+// So every rank sends and receives about equally much, and both directions of its link are busy.
 //
-//   The root stands above both trees; the other m = n-1 ranks, counted 1..m from the root on, form tree 0 in order: a
-//   place is a leaf if it is odd, else its children are half of its lowest bit away on both sides (on the right as far
-//   away as there are places). Tree 1 is tree 0 mirrored (m even) or shifted by one place (m odd), so that odd and even
-//   change.
+//   The root stands above both trees. The other m = n-1 ranks, counted 1..m from the root on, form tree 0 in order. An
+//   odd place is a leaf. The children of an even place are half of its lowest bit away on both sides (on the right as
+//   far away as there are places). Tree 1 is tree 0 mirrored (m even) or shifted by one place (m odd), so that odd and
+//   even places swap.
 //
 //   5 ranks, root 0:      tree 0 (block 0)   0           tree 1 (block 1)   0
 //                                            |                              |
@@ -15,8 +15,8 @@
 //                                        1   3                              4   2
 //
 // Reduce, broadcast, all-reduce (reduce to rank 0, then broadcast) as in tree, in segments.
-// Cost: about log2 n + 1 steps; every rank sends and receives the data once (reduce, broadcast) or twice (all-reduce).
-// Scratch: reduce 1 block at inner ranks, the others none. Only the root makes final sums, so all ranks have the same
+// Cost: about log2 n + 1 steps. Every rank sends and receives the data once (reduce, broadcast) or twice (all-reduce).
+// Scratch: 1 block at inner ranks for reduce, else none. Only the root makes final sums, so all ranks have the same
 // bits.
 //
 // Sanders, Speck, Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan, Parallel Computing 35
@@ -75,7 +75,7 @@ Children children_places(int32_t place, int32_t m) {
   return children;
 }
 
-// The place in a tree of the rank that is `distance` ranks after the root, and back.
+// The place in a tree of the rank that is `distance` ranks after the root, and the reverse.
 int32_t place_in(uint32_t tree, int32_t distance, int32_t m) {
   if (tree == 0 || distance == 0) return distance;
   if (m % 2 == 0) return m + 1 - distance;
@@ -107,7 +107,7 @@ Plan build(const PlanRequest& asked) {
   if (request.kind == PhaseKind::kAllReduce) request.root = 0;
   const TreeFamily families[kTrees] = {family_of(request, 0), family_of(request, 1)};
   if (request.kind != PhaseKind::kBroadcast) {
-    // A rank that is not the root is an inner node of one tree at most: one scratch block does.
+    // A rank other than the root is an inner node of at most one tree, so one scratch block is enough.
     const bool to_output = request.kind == PhaseKind::kAllReduce || request.me == request.root;
     for (uint32_t t = 0; t < kTrees; ++t) tree_up(builder, families[t], t, to_output ? output(t) : scratch(0));
   }
@@ -123,7 +123,7 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   if (group_size == 1) return {};
   const int32_t m = group_size - 1;
   uint32_t children = 0;  // of one rank in both trees, at most
-  uint32_t links = 0;     // with its parents
+  uint32_t links = 0;     // the children and the parents of a rank
   for (int32_t distance = 0; distance < group_size; ++distance) {
     uint32_t mine = 0;
     for (uint32_t t = 0; t < kTrees; ++t) mine += children_places(place_in(t, distance, m), m).count;

@@ -11,7 +11,7 @@ Halves cut(int32_t low, int32_t high) {
   return {low, low + (high - low + 1) / 2, high};
 }
 
-// By rank, the length of the longest chain of messages that ends there when the ranks [low, high) have merged.
+// By rank: the length of the longest chain of messages that ends there when the ranks [low, high) have merged.
 void merge(int32_t low, int32_t high, std::vector<uint32_t>& chain) {
   if (high - low <= 1) return;
   const Halves group = cut(low, high);

@@ -1,8 +1,8 @@
 // Halves: how halving-doubling and recursive doubling divide a group of any size. Pure function, any thread;
 // src/algorithms only.
 //
-// A group [low, high) is cut into a lower half [low, middle) and an upper half [middle, high); the lower one is larger
-// by one rank if the size is odd. Rank low+i exchanges with rank middle+i; in an odd group the last rank of the lower
+// A group [low, high) is cut into a lower half [low, middle) and an upper half [middle, high). If the size is odd, the
+// lower half is larger by one rank. Rank low+i exchanges with rank middle+i. In an odd group the last rank of the lower
 // half (middle-1) has no partner and is called the odd one. Then each half is a group of its own, until single ranks
 // are left.
 //
@@ -27,20 +27,20 @@ struct Halves {
   int32_t odd_one() const { return middle - 1; }
   bool is_upper(int32_t rank) const { return rank >= middle; }
   bool is_odd_one(int32_t rank) const { return has_odd_one() && rank == odd_one(); }
-  // Of a rank that is not the odd one.
+  // For a rank that is not the odd one.
   int32_t partner(int32_t rank) const { return is_upper(rank) ? rank - middle + low : rank - low + middle; }
 };
 
-// The groups that a rank is in, largest first; at most ceil(log2(n)) of them.
+// The groups that contain a rank, largest first; at most ceil(log2(n)) of them.
 struct HalvesPath {
   std::array<Halves, 32> groups;
   uint32_t count = 0;
 };
 HalvesPath halves_of(int32_t group_size, int32_t rank);
 
-// Messages one after the other when all groups merge from the smallest to the largest (or split, backwards):
-// ceil(log2(n)), or one less for some n (5, 9, 10, 17 ...), where those who have been the odd one, and so are a step
-// ahead, make up for the longer chain.
+// Number of consecutive messages when all groups merge from the smallest to the largest (or split, in reverse). That is
+// ceil(log2(n)), or one less for some n (5, 9, 10, 17 ...): there the ranks that have been the odd one are a step
+// ahead, which makes up for the longer chain.
 uint32_t halves_steps(int32_t group_size);
 
 }  // namespace trestle

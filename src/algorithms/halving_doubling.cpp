@@ -1,24 +1,24 @@
-// hd: recursive halving for reduce-scatter, recursive doubling for all-gather, the one after the other for all-reduce.
+// hd: recursive halving for reduce-scatter, recursive doubling for all-gather, one after the other for all-reduce.
 //
 //   reduce-scatter, 4 ranks:      0   1 | 2   3      0-2 and 1-3 exchange halves, each sums its own half's blocks
 //                                 0 | 1   2 | 3      0-1 and 2-3 exchange quarters
-//   all-gather is the same backwards: 0-1 and 2-3 swap a block, then 0-2 and 1-3 two blocks.
+//   all-gather is the same in reverse: 0-1 and 2-3 swap a block, then 0-2 and 1-3 two blocks.
 //
 // Group sizes that are no powers of two: halves may differ by one rank (halves.h). The odd one of a larger lower half
-// keeps its sums of its own half and sends each block of the upper half straight to the owner of that block, who adds
-// it in its last reduction; so nobody gets a second half's worth of data, and the number of steps stays ceil(log2 n) at
-// most. In all-gather those owners send their blocks to the odd one at the start.
+// keeps its sums of its own half. It sends each block of the upper half directly to that block's owner, which adds it
+// in its last reduction. So no rank gets a second half's worth of data, and there are at most ceil(log2 n) steps. In
+// all-gather those owners send their blocks to the odd one at the start.
 //
-// Powers of two: the two halves of an exchange differ in what they pass on next, the half of what they received that
-// came first or the one that came last, and so would be early or late. Instead every rank calls the blocks so
-// (Plan::turned) that what is passed on first comes first: the half that a rank gives away next before the half it
-// keeps, and in an all-gather its own block before what it received. All ranks are alike then, and a step may begin
-// with the first segment of the step before it. Only the four highest bits of a block's number are turned, so that a
-// message is sixteen runs of blocks at most.
+// Powers of two: a rank passes on half of what it received. Without care, for one partner of an exchange this is the
+// half that came first, and for the other the half that came last; so they would be early or late. Instead every rank
+// numbers the blocks (Plan::turned) so that what is passed on first comes first: the half that a rank gives away next
+// before the half it keeps, and in an all-gather its own block before those received. Then all ranks are alike, and a
+// step may begin with the first segment of the step before it. Only the four highest bits of a block's number are
+// turned, so that a message has at most sixteen runs of blocks.
 //
-// Cost: ceil(log2 n) steps at most; (n-1)/n of the data each way for powers of two, the least possible; a little more
-// otherwise (6/5 for 5 ranks, 37/33 for 33). All-reduce about twice that. Scratch: reduce-scatter ceil(n/2) blocks at
-// most, the others none (all-reduce sums into the output).
+// Cost: at most ceil(log2 n) steps. (n-1)/n of the data each way for powers of two, the least possible; a little more
+// otherwise (6/5 for 5 ranks, 37/33 for 33). All-reduce about twice that. Scratch: reduce-scatter at most ceil(n/2)
+// blocks, the others none (all-reduce sums into the output).
 //
 // Thakur, Rabenseifner, Gropp: Optimization of collective communication operations in MPICH, IJHPCA 19 (2005),
 // sections 4.1, 4.4 and 4.5; uneven halves instead of their folding of extra ranks.
@@ -38,13 +38,13 @@ bool serves(PhaseKind kind, int32_t group_size) {
          (kind == PhaseKind::kReduceScatter || kind == PhaseKind::kAllGather || kind == PhaseKind::kAllReduce);
 }
 
-// Where a rank's partial sums are: in the input until its first reduction, then in scratch (from logical block `base`
-// on) or output.
+// Where a rank's partial sums are: in the input until its first reduction, then in scratch (starting with logical block
+// `base`) or output.
 class Sums {
  public:
   explicit Sums(PhaseKind kind) : kind_(kind) {}
   BlockRange at(int32_t logical, uint32_t count) const { return {space_, block_of(logical - base_), count}; }
-  // The reduction of logical blocks from `logical` on writes here, and they are found here from then on.
+  // Where to write the reduction of the logical blocks from `logical` on. at() returns this place from then on.
   BlockRange next(int32_t logical, uint32_t count, bool last) {
     if (kind_ == PhaseKind::kAllReduce) {
       space_ = Space::kOutput;
@@ -63,7 +63,7 @@ class Sums {
   int32_t base_ = 0;
 };
 
-// A rank among blocks that are turned: what it calls itself, and what others are called.
+// A rank when blocks are turned: the number that it gives itself, and those that it gives others.
 struct Turned {
   int32_t bits = 0;
   int32_t rank = 0;
@@ -83,7 +83,7 @@ void build_halving(PlanBuilder& builder, const PlanRequest& request) {
   const Turned me = turned(request);
   const HalvesPath path = halves_of(request.group_size, me.rank);
   Sums sums(request.kind);
-  std::vector<int32_t> odd_ones;  // they have sent my block to me
+  std::vector<int32_t> odd_ones;  // ranks that send my block to me directly
   for (uint32_t level = 0; level < path.count; ++level) {
     const Halves& group = path.groups[level];
     if (group.is_odd_one(me.rank)) {
@@ -148,7 +148,7 @@ Plan build(const PlanRequest& request) {
   return std::move(builder).finish();
 }
 
-// What one rank sends and takes in the halving; the doubling is the same with both swapped.
+// What one rank sends and receives in the halving. The doubling is the same with both swapped.
 struct Traffic {
   uint32_t sent = 0, taken = 0;  // blocks
   uint32_t messages_sent = 0, messages_taken = 0;

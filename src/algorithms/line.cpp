@@ -1,18 +1,18 @@
-// line: every rank talks to the ranks before and after it only; sums run along the line from both of its ends towards
-// the rank that they are for, and collect each rank's part on their way: what a ring does, but in rank order.
+// line: every rank talks only to the ranks before and after it. Sums run along the line from both ends towards the rank
+// that they are for, and collect each rank's part on their way. That is what a ring does, but in rank order.
 //
 //   reduce-scatter, 4 ranks:   0 --1,2,3--> 1 --2,3--> 2 --3--> 3      sums of the ranks from 0 on, of these blocks
 //                              0 <--0-- 1 <--0,1-- 2 <--0,1,2-- 3      sums of the ranks from the last one down
 //                              rank r adds, of block r: sum of 0..r-1, own part, sum of r+1..n-1
 //   reduce:  the same with one block, to the root.
 //
-// A sum is of consecutive ranks always and is put together in rank order, so that operators need not be commutative.
-// The engine's segments make both directions pipelines. What passes through a rank leaves before what stays, as
-// messages of their own.
+// Every sum covers consecutive ranks and is combined in rank order, so that operators need not be commutative. The
+// engine's segments make both directions pipelines. Blocks that go beyond the next rank leave before that rank's own
+// block, as messages of their own.
 //
-// Cost: n-1 steps. Reduce-scatter: a rank sends (n-1)/n of the data, the least possible, and receives (n+1)/n of it
-// between two others, because both directions bring a sum of its own block. Reduce: as many steps as the root is away
-// from the farther end; all data once, at a root between two others twice. Scratch: reduce-scatter n-1 blocks,
+// Cost: n-1 steps. Reduce-scatter: a rank sends (n-1)/n of the data, the least possible. It receives (n+1)/n if it is
+// between two others, because both directions bring a sum of its own block. Reduce: as many steps as the distance from
+// the root to the farther end; all data once, twice at a root between two others. Scratch: reduce-scatter n-1 blocks,
 // reduce 1.
 //
 // The pipelined chain of Pjesivac-Grbovic, Angskun, Bosilca, Fagg, Gabriel, Dongarra: Performance analysis of MPI
@@ -30,8 +30,8 @@ bool serves(PhaseKind kind, int32_t group_size) {
   return group_size >= 1 && (kind == PhaseKind::kReduceScatter || kind == PhaseKind::kReduce);
 }
 
-// One direction of a reduce-scatter, seen from a rank: blocks [first, first + count) pass through to `next`, of which
-// `wanted` is the next rank's own.
+// One direction of a reduce-scatter, seen from a rank. Blocks [first, first + count) pass through to `next`; block
+// `wanted` of them is the next rank's own.
 struct Passing {
   int32_t previous = kLocal;  // kLocal: the line begins here
   int32_t next = kLocal;
@@ -53,7 +53,7 @@ void pass_on(PlanBuilder& builder, const Passing& way, bool upwards) {
       builder.reduce(sums, {own, from(way.previous)}, way.first);
     }
   }
-  const uint32_t beyond = upwards ? 1 : 0;  // upwards the next rank's block is the first one, downwards the last one
+  const uint32_t beyond = upwards ? 1 : 0;  // the next rank's block is the first one upwards, the last one downwards
   if (way.count > 1) {
     builder.send(way.next, {sums.space, sums.first + beyond, way.count - 1}, way.first + beyond);
   }
@@ -107,16 +107,16 @@ bool in_rank_order(PhaseKind, int32_t) {
   return true;
 }
 
-// Of a reduce: with the root in the middle.
+// For a reduce: assumes that the root is in the middle.
 AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   if (group_size == 1) return {};
   const auto n = static_cast<uint32_t>(group_size);
-  const bool inner = n > 2;  // there is a rank between two others
+  const bool inner = n > 2;  // some rank is between two others
   if (kind == PhaseKind::kReduce) {
     const uint32_t ways = inner ? 2 : 1;
     return {.steps = n / 2, .sent_num = ways, .reduced_num = ways, .messages = ways, .converges = inner};
   }
-  // Messages with one neighbour: both ways two, but one where only one block goes there.
+  // Messages with one neighbour: two each way, but one where only one block goes there.
   const uint32_t messages = !inner ? 2 : n == 3 ? 6 : n == 4 ? 7 : 8;
   const uint32_t most = inner ? n + 1 : 1;
   return {.steps = n - 1,

@@ -1,5 +1,5 @@
-// otree: one binary tree in which a rank stands between its children, in segments: every sum is of consecutive ranks,
-// put together in rank order, so that operators need not be commutative.
+// otree: one binary tree in which a rank stands between its children, in segments. Every sum covers consecutive ranks
+// and is combined in rank order, so that operators need not be commutative.
 //
 //   7 ranks, all-reduce:        3             a subtree is a range of ranks, rooted at the middle one
 //                             /   \                                                                     .
@@ -7,12 +7,12 @@
 //                           / \   / \         rank 3 adds   sum of 0..2 + own + sum of 4..6
 //                          0   2 4   6
 //
-//   reduce: the root has the ranks below it as one subtree and those above it as the other; all-reduce: a reduce to the
-//   middle rank, then a broadcast down the same tree.
+//   reduce: the ranks below the root are one subtree, the ranks above it the other. all-reduce: a reduce to the middle
+//   rank, then a broadcast down the same tree.
 //
-// Cost: with the root in the middle floor(log2 n) steps, with a root at an end one more at most; an inner rank receives
-// (reduce) the data twice, in all-reduce it sends and receives them three times. Scratch: reduce 1 block at inner
-// ranks, all-reduce none. Only the root makes the final sum, so all ranks have the same bits.
+// Cost: floor(log2 n) steps with the root in the middle, at most one more with a root at an end. An inner rank receives
+// the data twice in a reduce; in an all-reduce it sends and receives them three times. Scratch: 1 block at inner ranks
+// for reduce, none for all-reduce. Only the root makes the final sum, so all ranks have the same bits.
 //
 // In-order trees: Sanders, Speck, Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan, Parallel
 // Computing 35 (2009), section 3.
@@ -35,7 +35,7 @@ int32_t middle_of(int32_t first, int32_t last) {
   return first + (last - first) / 2;
 }
 
-// The subtree of the ranks [first, last) is rooted at `root`; walks down to `me`.
+// The family of `me` in the tree of `root`. Walks down from the subtree of all ranks [first, last).
 TreeFamily family_of(int32_t group_size, int32_t root, int32_t me) {
   TreeFamily family;
   int32_t first = 0;
@@ -84,13 +84,13 @@ bool in_rank_order(PhaseKind, int32_t) {
   return true;
 }
 
-// With the root in the middle; floor(log2 n) steps then.
+// Assumes that the root is in the middle; then there are floor(log2 n) steps.
 AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   if (group_size == 1) return {};
   const auto n = static_cast<uint32_t>(group_size);
   const uint32_t depth = static_cast<uint32_t>(std::bit_width(n)) - 1;
   const uint32_t children = std::min(2u, n - 1);
-  // The root or, where ranks below it have children of their own, the busiest of these.
+  // The root or, if ranks below it have children of their own, the busiest of these.
   uint32_t links = children;
   for (int32_t me = 0; me < group_size && links < 3; ++me) {
     const TreeFamily family = family_of(group_size, middle_of(0, group_size), me);

@@ -1,22 +1,22 @@
-// rabenseifner: halving among neighbours first, so that every sum is of consecutive ranks, in rank order; then doubling
-// (all-reduce) or a gather to the root (reduce) backwards along the same exchanges.
+// rabenseifner: first halving among neighbours, so that every sum covers consecutive ranks, in rank order. Then
+// doubling (all-reduce) or a gather to the root (reduce), along the same exchanges in reverse.
 //
 //   4 ranks, blocks of the vector 0..3:   0-1 and 2-3 exchange halves: 0 and 2 keep blocks 0..1, 1 and 3 blocks 2..3
 //                                         0-2 and 1-3 exchange quarters: 0 keeps 0, 2 keeps 1, 1 keeps 2, 3 keeps 3
 //     all-reduce                          0-2 and 1-3 exchange quarters, 0-1 and 2-3 halves
 //     reduce to 0                         2 sends block 1 to 0 and 3 block 3 to 1; 1 sends blocks 2..3 to 0
 //
-// hd halves the other way round (0-2 first), which leaves rank r with block r, as a reduce-scatter needs it, but adds
-// up ranks that are no neighbours.
+// hd halves in the other order (0-2 first). That leaves rank r with block r, as a reduce-scatter needs it, but adds up
+// ranks that are not neighbours.
 //
-// Group sizes that are no powers of two: of the first ranks, as many pairs of neighbours as the size is above the power
-// of two first become one each: one sends all its data to the other (the root, else the lower one), which goes on for
-// both and in the end of an all-reduce sends back the result.
+// Group sizes that are no powers of two: if the size is k above a power of two, the first k pairs of neighbours become
+// one rank each. One of a pair sends all its data to the other (the root, else the lower one). That one acts for both,
+// and sends back the result at the end of an all-reduce.
 //
-// Cost: 2 log2 n steps and 2(n-1)/n of the data each way for powers of two (reduce: that much at the root; the others
-// receive less than that and send less than 3/2 of the data), the least possible for an all-reduce; for other sizes all
-// data once more in and, in an all-reduce, out. Scratch: all-reduce none; reduce half of the blocks, all of them where
-// two ranks became one.
+// Cost: 2 log2 n steps. For powers of two 2(n-1)/n of the data each way, the least possible for an all-reduce. (Reduce:
+// that much at the root; the others receive less than that and send less than 3/2 of the data.) For other sizes all
+// data once more in and, in an all-reduce, out. Scratch: all-reduce none; reduce half of the blocks, or all of them
+// where two ranks became one.
 //
 // Rabenseifner: Optimization of collective reduction operations, ICCS 2004, LNCS 3036.
 #include <algorithm>
@@ -34,7 +34,7 @@ bool serves(PhaseKind kind, int32_t group_size) {
   return group_size >= 1 && (kind == PhaseKind::kAllReduce || kind == PhaseKind::kReduce);
 }
 
-// Who goes on after pairs of neighbours have become one, numbered in rank order: a power of two of them.
+// The ranks that continue after pairs of neighbours have become one, numbered in rank order: a power of two of them.
 struct Survivors {
   int32_t count = 1;
   int32_t pairs = 0;
@@ -58,7 +58,7 @@ struct Range {
   Range half(bool upper) const { return {upper ? first + count / 2 : first, count / 2}; }
 };
 
-// Where a rank's sums are; in the input until its first reduction.
+// Where a rank's sums are. In the input until its first reduction.
 class Sums {
  public:
   Sums(bool to_output, uint32_t scratch_base) : to_output_(to_output), base_(scratch_base) {}
@@ -96,7 +96,7 @@ class Writer {
   }
 
  private:
-  // What this rank keeps after so many exchanges.
+  // The blocks that this rank keeps after that many exchanges.
   Range kept(int32_t exchanges) const {
     Range range = whole_;
     for (int32_t level = 0; level < exchanges; ++level) range = range.half((index_ >> level & 1) != 0);
@@ -110,7 +110,7 @@ class Writer {
     builder_.reduce(sums_.place(range), sources, range.first);
   }
 
-  // False: the other one of the pair goes on.
+  // False: the other rank of the pair continues.
   bool become_one() {
     const int32_t other = me_ ^ 1;
     if (survivors_.rank_of(index_) != me_) {
@@ -140,8 +140,8 @@ class Writer {
     return true;
   }
 
-  // Of two partners the one that differs from the root in fewer of the exchanges still to come takes both's blocks.
-  // False: this rank has handed on what it had.
+  // Of two partners, the one that differs from the root in fewer of the exchanges still to come takes the blocks of
+  // both. False: this rank has passed on its blocks.
   bool gather(int32_t level) {
     const int32_t differs = index_ ^ survivors_.index_of(survivors_.root);
     const Range own = kept(level + 1);
@@ -176,7 +176,7 @@ bool in_rank_order(PhaseKind, int32_t) {
   return true;
 }
 
-// The longest chain of messages, by survivor: a pair's begins with one.
+// The longest chain of messages, by survivor. The chain of a pair begins with one.
 uint32_t longest_chain(const Survivors& survivors, bool all, int32_t levels) {
   std::vector<uint32_t> chain(static_cast<size_t>(survivors.count), 0);
   std::fill(chain.begin(), chain.begin() + survivors.pairs, 1);
@@ -191,7 +191,7 @@ uint32_t longest_chain(const Survivors& survivors, bool all, int32_t levels) {
     }
   };
   for (int32_t level = 0; level < levels; ++level) exchange(level);
-  // A gather is as deep as an exchange for the one that is left in the end.
+  // For the rank that is left at the end, a gather is as deep as an exchange.
   const auto root = static_cast<size_t>(survivors.index_of(survivors.root));
   for (int32_t level = levels; level-- > 0;) exchange(level);
   if (!all) return chain[root];
@@ -199,7 +199,7 @@ uint32_t longest_chain(const Survivors& survivors, bool all, int32_t levels) {
   return std::max(*std::max_element(chain.begin(), chain.end()), results + 1);
 }
 
-// Of a reduce: with the root in the middle. Busiest is who goes on for two, or the root.
+// For a reduce: assumes that the root is in the middle. The busiest rank is the root, or one that acts for two.
 AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   if (group_size == 1) return {};
   const bool all = kind == PhaseKind::kAllReduce;
@@ -210,8 +210,7 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   cost.converges = group_size > 2;
   for (uint32_t index = 0; index < p; ++index) {
     const uint32_t pair = survivors.is_paired(survivors.rank_of(static_cast<int32_t>(index))) ? 1 : 0;
-    // Exchanges of the second half in which it takes part as a receiver; in a reduce it then sends, unless it is the
-    // root.
+    // In the second half it receives in this many exchanges. In a reduce it then sends, unless it is the root.
     const uint32_t differs = index ^ static_cast<uint32_t>(survivors.index_of(survivors.root));
     const uint32_t sends_at = std::bit_width(differs);  // 0: never
     const uint32_t back = all ? p - 1 : (p >> sends_at) - 1;

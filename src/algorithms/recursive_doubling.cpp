@@ -1,20 +1,20 @@
-// rd: recursive doubling; in every step two groups merge, each rank exchanging all it has with a partner of the other
-// group.
+// rd: recursive doubling. In every step two groups merge: each rank exchanges all that it has with a partner of the
+// other group.
 //
 //   all-reduce, 4 ranks:    0-1  2-3     all four hold the sum of a pair: 0+1, 0+1, 2+3, 2+3
 //                           0-2  1-3     all hold (0+1) + (2+3)
 //   all-gather: the same exchanges with the blocks gathered so far.
 //
 // Group sizes that are no powers of two: halves may differ by one rank (halves.h). The odd one of the lower half needs
-// what the upper half has but nobody needs its data, since its half's other ranks hold the same: the last rank of the
-// upper half sends it a second copy. So the number of steps is at most ceil(log2 n) for every n, without the two
-// further steps that folding extra ranks in costs.
+// the data of the upper half. No rank needs the odd one's data, since the other ranks of its half hold the same. So the
+// last rank of the upper half sends it a second copy. There are at most ceil(log2 n) steps for every n, without the two
+// additional steps of folding extra ranks in.
 //
 // All-reduce: by induction all ranks of a group hold the same bits, and both sides add lower + upper in this order, so
 // all ranks end with the same bits. Buffers alternate, because a rank must not overwrite what its partner still reads:
-// 1 scratch block, in place 2.
+// 1 scratch block, 2 in place.
 //
-// Cost: ceil(log2 n) steps at most; all-reduce sends all data in every step (small data); all-gather (n-1)/n of the
+// Cost: at most ceil(log2 n) steps. All-reduce sends all data in every step (for small data); all-gather (n-1)/n of the
 // data for powers of two.
 //
 // Thakur, Rabenseifner, Gropp: Optimization of collective communication operations in MPICH, IJHPCA 19 (2005),
@@ -36,14 +36,14 @@ bool serves(PhaseKind kind, int32_t group_size) {
 bool feeds_odd_one(const Halves& group, int32_t rank) {
   return group.has_odd_one() && rank == group.high - 1;
 }
-// The rank whose data `rank` gets: the partner, or for the odd one the last rank of the upper half.
+// The rank whose data `rank` gets: its partner, or for the odd one the last rank of the upper half.
 int32_t giver(const Halves& group, int32_t rank) {
   return group.is_odd_one(rank) ? group.high - 1 : group.partner(rank);
 }
 
-// Where the sum of `merges` of all `total` merges is kept. Neighbours differ, the first is the input, the last the
-// output; in place, where these are the same memory and total is odd, the second scratch block breaks the alternation
-// once.
+// Where the sum after `merges` of all `total` merges is kept. Consecutive places differ; the first is the input, the
+// last the output. In place these are the same memory. If total is odd then, the second scratch block breaks the
+// alternation once.
 BlockRange sum_at(uint32_t merges, uint32_t total, bool in_place) {
   if (merges == 0) return input(0);
   if (in_place && total % 2 == 1 && merges <= 2) return scratch(merges - 1);

@@ -1,25 +1,25 @@
-// ring: every rank talks to its two neighbours only; a block travels around the ring and collects or leaves data on its
+// ring: every rank talks only to its two neighbours. A block travels around the ring and collects or leaves data on its
 // way.
 //
 //   reduce-scatter, 4 ranks (block b starts at rank b+1 and ends, complete, at rank b):
 //     round 0   0 --3--> 1 --0--> 2 --1--> 3 --2--> 0      each receiver adds its own part of that block
 //     round 1   0 --2--> 1 --3--> 2 --0--> 3 --1--> 0
 //     round 2   0 --1--> 1 --2--> 2 --3--> 3 --0--> 0      rank r now holds block r
-//   all-gather: rank r starts with block r and passes on what it got last, n-1 rounds.
-//   all-reduce: the first, then the second.
+//   all-gather: rank r starts with block r and passes on the block it received last, n-1 rounds.
+//   all-reduce: a reduce-scatter, then an all-gather.
 //
-// chain: a second name for what a ring is in a broadcast or reduce: one block through the chain that starts at or ends
-// in the root. The engine's segments make it a pipeline: a rank passes on a segment while the next one comes.
+// chain: a second name for a ring in a broadcast or reduce: one block travels through the chain that starts or ends at
+// the root. The engine's segments make it a pipeline: a rank passes on a segment while the next one arrives.
 //
 //   root 1:   broadcast  1 ---> 2 ---> 3 ---> 0        reduce  2 ---> 3 ---> 0 ---> 1
 //
-// With s segments of equal length the last rank has all after n-2+s times that of a segment: for large data every link
-// carries it just once, the least possible, where a tree's inner ranks send it twice; for small data n-1 steps are too
-// many.
+// With s segments of equal length the last rank has all data after the time of n-2+s segments. For large data every
+// link carries the data just once, the least possible; the inner ranks of a tree send it twice. For small data n-1
+// steps are too many.
 //
-// Cost: n-1 steps and (n-1)/n of the data each way, which is the least possible; all-reduce twice that. Chains: n-1
-// steps, all data. Scratch: reduce-scatter 2 blocks, used in turn; all-reduce none (partial sums go to the output);
-// reduce 1. Order of summation of block b: ranks b+1, b+2, ... b.
+// Cost: n-1 steps and (n-1)/n of the data each way, the least possible; all-reduce twice that. Chains: n-1 steps, all
+// data. Scratch: reduce-scatter 2 blocks, used in turn; all-reduce none (partial sums go to the output); reduce 1.
+// Order of summation of block b: ranks b+1, b+2, ... b.
 //
 // Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations, J. Parallel Distrib. Comput.
 // 69 (2009). Pipelined chain: Pjesivac-Grbovic, Angskun, Bosilca, Fagg, Gabriel, Dongarra: Performance analysis of MPI
@@ -144,7 +144,7 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
           .messages = 2 * rounds};
 }
 
-// The shortest block is all that some rank does not pass on.
+// Some rank does not pass on the shortest block, and passes on all others.
 BlockLoad load(PhaseKind kind, const BlockLengths& lengths) {
   uint64_t shortest = lengths.of(0);
   for (int32_t rank = 1; rank < lengths.ranks(); ++rank) shortest = std::min(shortest, lengths.of(rank));

@@ -1,5 +1,5 @@
-// The rows of the catalog, each defined in the file of its algorithm, and what all of them share. Constants and pure
-// functions, any thread; included by src/algorithms only.
+// The rows of the catalog, each defined in the file of its algorithm, and functions that all of them share. Constants
+// and pure functions, any thread; src/algorithms only.
 #pragma once
 
 #include <cstdint>

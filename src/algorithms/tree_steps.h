@@ -1,5 +1,5 @@
-// What tree and dbtree share: one block that goes up or down a tree, seen from one rank. Pure functions, any thread;
-// src/algorithms only.
+// The steps that tree and dbtree share: one block that goes up or down a tree, seen from one rank. Pure functions, any
+// thread; src/algorithms only.
 #pragma once
 
 #include <cstdint>

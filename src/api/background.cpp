@@ -1,11 +1,11 @@
-// The C API: communicators that are made, split or finalized while the caller goes on (config.blocking = 0).
+// The C API: communicators that are created, split or finalized in the background (config.blocking = 0).
 #include "api/handles.h"
 
 namespace trestle {
 
 namespace {
 
-// Bodies run on threads that no exception may leave.
+// Bodies run on threads of the library, which no exception may leave.
 template <class F>
 Background::Body contained(F body) {
   return [body = std::move(body)](std::atomic<bool>& stop) -> Status {
@@ -33,7 +33,7 @@ std::shared_ptr<Background> own_of(trestleComm_t comm) {
   return comm->own;
 }
 
-// Unless the handle was ended meanwhile.
+// Does nothing if the handle was ended meanwhile.
 void no_longer_busy(trestleComm_t comm) {
   uint32_t busy = kBusy;
   comm->state.compare_exchange_strong(busy, kAlive, std::memory_order_acq_rel);
@@ -66,7 +66,7 @@ void let_begin(trestleComm_t comm) {
   if (const auto own = own_of(comm)) own->begin();
 }
 
-// Of a creation that its group gives up.
+// Undoes a creation that its group gives up.
 void undo_creation(trestleComm_t* out) {
   trestleComm_t comm = std::exchange(*out, nullptr);
   if (comm == nullptr) return;
@@ -129,7 +129,7 @@ Status split_for_others(trestleComm_t parent, Creation split, const std::functio
     return in_progress();
   };
   const auto go = [started] { (*started)->begin(); };
-  // What has begun goes on: the other ranks wait for it.
+  // A split that has begun continues: the other ranks wait for it.
   const auto undo = [parent, started] {
     if (!(*started)->give_up()) return;
     const MutexLock lock(parent->mutex);
@@ -148,7 +148,7 @@ Status split_for_others(trestleComm_t parent, Creation split, const std::functio
 }
 
 Status begin_finalization(trestleComm_t comm, const std::shared_ptr<Communicator>& communicator) {
-  const Use use(comm);  // who ends the handle meanwhile waits until there is something to be stopped
+  const Use use(comm);  // a thread that ends the handle meanwhile waits until there is a task to stop
   if (!use.alive() || comm->object != communicator) return {};
   uint32_t alive = kAlive;
   if (!comm->state.compare_exchange_strong(alive, kBusy, std::memory_order_acq_rel)) return {};
@@ -171,7 +171,7 @@ Status background_status(const Use<trestleComm>& use) {
   const MutexLock lock(comm->mutex);
   if (comm->own != nullptr && !comm->own->ended()) return in_progress();
   if (comm->own != nullptr && !comm->own->status().ok()) return comm->own->status();
-  if (comm->state.load(std::memory_order_acquire) == kBusy) return in_progress();  // it is about to begin
+  if (comm->state.load(std::memory_order_acquire) == kBusy) return in_progress();  // the finalization is about to begin
   for (const auto& split : comm->splits) {
     if (!split->ended()) return in_progress();
   }

@@ -12,7 +12,7 @@ struct Scope {
   SharedOptions options;
   int64_t timeout_ns = -1;
 };
-thread_local std::vector<Scope> scopes;  // the last one holds
+thread_local std::vector<Scope> scopes;  // the last one is in effect
 
 template <class T>
 bool covers(const trestleCallConfig_t& config, const T& field) {
@@ -30,7 +30,7 @@ Status check_head(const trestleCallConfig_t* config) {
   return {};
 }
 
-// `outer` with what the caller's struct defines.
+// `outer`, overridden by the fields that the caller's struct defines.
 Result<Scope> scope_of(const trestleCallConfig_t& config, const Scope& outer) {
   constexpr int64_t kLongestMs = int64_t{1} << 40;
   constexpr int kMostChunks = 1024;

@@ -1,5 +1,5 @@
-// The arguments of collectives as they came over the C API, and their way to a checked Call. Pure functions but for
-// what they read of the communicator; any thread. Used by api_*.cpp only.
+// Turns the arguments of collectives, as they came over the C API, into a checked Call. Pure functions, except that
+// they read the communicator; any thread. Used by src/api only.
 #pragma once
 
 #include "api/handles.h"
@@ -9,8 +9,7 @@ namespace trestle {
 // Largest number of bytes of a buffer: offsets stay far from overflow.
 inline constexpr uint64_t kMostBytes = uint64_t{1} << 62;
 
-// Numbers of enums are checked before they are narrowed; arrays belong to the caller and are read before the call
-// returns.
+// Enum values are checked before they are narrowed. Arrays belong to the caller and are read before the call returns.
 struct RawCall {
   Collective collective = Collective::kAllReduce;
   const void* send = nullptr;
@@ -21,30 +20,30 @@ struct RawCall {
   int root = 0;
   int peer = -1;
   bool sending = false;
-  // Of v-variants, by rank.
+  // The arrays of v-variants, by rank.
   const size_t* sendcounts = nullptr;
   const size_t* sdispls = nullptr;
   const size_t* recvcounts = nullptr;
   const size_t* rdispls = nullptr;
 };
 
-// Everything that can be wrong with the arguments, in a sentence that begins with `function`; what follows from them
-// (in place, blocks) is filled in.
+// Checks everything that can be wrong with the arguments; the error message begins with `function`. Also fills in what
+// follows from the arguments (in place, blocks).
 Result<Call> checked_call(const Communicator& communicator, const char* function, const RawCall& raw);
 // Fills in the blocks and the count of a v-variant whose type and root are right.
 Status read_blocks(const Communicator& communicator, const char* function, const RawCall& raw, PrepareRequest& request);
 
-// How far a rank's buffers reach, in elements that it reads or writes there.
+// How far a rank's buffers reach, in elements that it reads or writes.
 struct Extent {
   uint64_t sent = 0;
   uint64_t received = 0;
 };
 Extent extent_of(const Communicator& communicator, const Call& call);
-// That what is sent and what is received are the same memory as the rules of in-place calls say, or share none.
+// The send and the receive buffer must be the same memory, as the rules of in-place calls say, or must not overlap.
 // `extent` is the call's.
 Status check_overlap(const char* function, const Call& call, const Extent& extent);
 
-// Nothing to do, on every rank.
+// The call moves no data on any rank.
 inline bool is_empty(const Call& call) {
   const Collective collective = call.request.collective;
   return call.request.count == 0 && collective != Collective::kBarrier && !has_pairwise_blocks(collective);

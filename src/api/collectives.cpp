@@ -20,7 +20,7 @@ Status check_numbers(const Communicator& communicator, const std::string& in, co
   return {};
 }
 
-// Where the send buffer of an operation in place lies.
+// Whether the buffers lie as in an in-place call.
 bool is_in_place(const Communicator& communicator, const Call& call) {
   const PrepareRequest& r = call.request;
   const auto* send = static_cast<const std::byte*>(call.send);

@@ -1,5 +1,5 @@
-// The C API: versions, errors, communicators, memory, planning. Together with the other api_*.cpp the only place that
-// knows both worlds.
+// The C API: versions, errors, communicators, memory, planning. Only the files in src/api know both the C API and the
+// library's classes.
 #include <cstring>
 #include <vector>
 
@@ -21,8 +21,8 @@ static_assert(static_cast<int>(Collective::kBarrier) == trestleCollBarrier &&
 
 namespace {
 
-// What went wrong last on this thread: a sentence, or a constant where there is no memory for one, or where the thread
-// has ended as far as its sentences go: destructors of static objects may still call.
+// The last error message of this thread. A constant replaces it where there is no memory for one, or where the thread's
+// own objects are gone already: destructors of static objects may still call.
 struct Sentences {
   std::string last;
   std::string returned;
@@ -59,12 +59,12 @@ Status init_rank(trestleComm_t* comm, int nranks, const trestleUniqueId& id, int
 trestleResult_t guarded_init_rank(trestleComm_t* comm, int nranks, const trestleUniqueId& id, int rank,
                                   const trestleConfig_t* config) {
   return guarded_in_group([&] {
-    if (comm != nullptr && Group::of_this_thread().open()) *comm = nullptr;  // until the group's end has made it
+    if (comm != nullptr && Group::of_this_thread().open()) *comm = nullptr;  // until the group's end has created it
     return init_rank(comm, nranks, id, rank, config);
   });
 }
 
-// Takes the handle out of use and waits until no call is in it. nullptr: its communicator was never made.
+// Ends the handle and waits until no call uses it. nullptr: its communicator was never created.
 Result<std::shared_ptr<Communicator>> take(trestleComm_t comm, const char* function, bool abort) {
   if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
   constexpr const char* kEarlier = "destroyed already";
@@ -73,7 +73,7 @@ Result<std::shared_ptr<Communicator>> take(trestleComm_t comm, const char* funct
     const Use before(comm);
     if (!before.alive() && !before.busy()) return dead_handle(before, function, "communicator", kEarlier);
     end_backgrounds(comm);
-    // Its making has ended. If it is busy all the same, another thread begins to finalize it just now.
+    // The creation has ended. If the handle is still busy, another thread has just begun to finalize it.
     Use use(comm);
     if (use.alive() || use.busy()) communicator = use.object();
   }
@@ -191,7 +191,7 @@ trestleResult_t trestleLauncherInfo(int* rank, int* nranks, int* localRank) {
     const Launcher& launcher = config.value().launcher;
     if (!launcher.problem.empty()) return invalid_usage(launcher.problem);
     if (!launcher.incomplete.empty()) return invalid_usage(launcher.incomplete);
-    // Without a launcher, rank 0 of 1.
+    // Without a launcher: rank 0 of 1.
     if (rank != nullptr) *rank = static_cast<int>(launcher.rank.value_or(0));
     if (nranks != nullptr) *nranks = static_cast<int>(launcher.world_size.value_or(1));
     if (localRank != nullptr) *localRank = static_cast<int>(launcher.local_rank.value_or(0));

@@ -1,4 +1,4 @@
-// The config struct of the C API, read as far as the caller's header knew it.
+// Reads the config struct of the C API, as far as the caller's header defines it.
 #include <cstddef>
 
 #include "api/handles.h"
@@ -6,7 +6,7 @@
 namespace trestle {
 namespace {
 
-// Bytes of the config struct that the caller knows.
+// Whether the caller's struct is long enough to hold the field.
 template <class T>
 bool covers(const trestleConfig_t& config, const T& field) {
   return reinterpret_cast<const char*>(&field) + sizeof field <= reinterpret_cast<const char*>(&config) + config.size;
@@ -33,7 +33,7 @@ constexpr TextField kTexts[] = {
 struct SizeField {
   const int64_t trestleConfig_t::*member;
   const char* variable;
-  const char* unit;  // behind the number, in the variable's grammar
+  const char* unit;  // appended to the number, in the variable's syntax
 };
 constexpr SizeField kSizes[] = {
     {&trestleConfig_t::heartbeatMs, "TRESTLE_HEARTBEAT", "ms"},
@@ -53,7 +53,7 @@ constexpr NumberField kNumbers[] = {
     {&trestleConfig_t::check, "TRESTLE_CHECK"},       {&trestleConfig_t::spinUs, "TRESTLE_SPIN"},
 };
 
-// The fields that take what their variables take.
+// The fields that use the syntax of their variables.
 std::vector<SettingsOverride::Value> values_of(const trestleConfig_t& config) {
   std::vector<SettingsOverride::Value> values;
   for (const TextField& row : kTexts) {

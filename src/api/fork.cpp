@@ -1,5 +1,4 @@
-// The C API in processes that fork: a child is as a program that has just begun, and no call takes what it has
-// inherited.
+// The C API in processes that fork: a child starts as a new program does, and every call refuses inherited handles.
 #include "api/handles.h"
 #include "base/check.h"
 
@@ -7,7 +6,7 @@ namespace trestle {
 
 namespace {
 
-// When the library is loaded, before it owns a descriptor.
+// Runs when the library is loaded, before it owns a descriptor.
 [[maybe_unused]] const bool kForksWatched = [] {
   const bool watched = watch_forks();
   CHECK(watched, "no memory is left to register what happens at fork()");

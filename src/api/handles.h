@@ -1,9 +1,9 @@
-// The C API's handles: what a trestleComm_t and its kin point to, and how a handle that was destroyed is told from one
-// that lives.
+// The C API's handles: the objects that a trestleComm_t and the other handle types point to, and how a destroyed handle
+// is recognised.
 //
-// Handles are never returned to the allocator: a destroyed one goes to its pool and is made again later, so that
-// looking at a dead handle is always defined. A forked child has a pool of its own; the handles that it has inherited
-// stay the parent's, and no call takes them. Any thread. Used by api*.cpp only.
+// Handles are never returned to the allocator. A destroyed one goes to its pool and is reused later, so reading a dead
+// handle is always defined. A forked child has a pool of its own; inherited handles stay the parent's, and every call
+// refuses them. Any thread. Used by src/api only.
 #pragma once
 
 #include <atomic>
@@ -24,31 +24,32 @@ namespace trestle {
 
 inline constexpr uint32_t kAlive = 0x7e571e02;
 inline constexpr uint32_t kDead = 0xdead7e57;
-inline constexpr uint32_t kBusy = 0x7e571e03;       // a communicator that is being made or finalized on another thread
-inline constexpr uint32_t kInherited = 0x7e571e04;  // as a Use sees it: of the process that forked this one
+inline constexpr uint32_t kBusy = 0x7e571e03;  // a communicator that another thread creates or finalizes
+// What a Use reports for a handle of the process that forked this one.
+inline constexpr uint32_t kInherited = 0x7e571e04;
 
 template <class T>
 struct Handle {
   const uint32_t generation = process_generation();
   std::atomic<uint32_t> state{kDead};
-  std::atomic<uint32_t> users{0};  // calls that are in it
+  std::atomic<uint32_t> users{0};  // calls that use it now
   std::shared_ptr<T> object;
-  Handle* buried_next = nullptr;  // its pool's
+  Handle* buried_next = nullptr;  // list of the handle's pool
 };
 
-// A request: of an all-reduce in two halves, or of one whole collective that can be started again and again.
+// A request: an all-reduce in two halves, or one whole collective that can be started again and again.
 struct Request {
   std::shared_ptr<Communicator> communicator;
   std::shared_ptr<Stream> stream;
-  Call start, finish;  // of a whole collective only the first
+  Call start, finish;  // a whole collective has only the first
   bool persistent = false;
   bool whole = false;
   Mutex mutex;
   // kGrouped: a half waits for the end of its group.
   enum class State { kInactive, kStarted, kFinishing, kGrouped } state TRESTLE_GUARDED_BY(mutex) = State::kInactive;
-  std::shared_ptr<Recording> done TRESTLE_GUARDED_BY(mutex);  // of what was last started
-  std::shared_ptr<Stream> running TRESTLE_GUARDED_BY(mutex);  // where that is
-  bool holds_start = false;                                   // its prepared calls in the communicator's cache
+  std::shared_ptr<Recording> done TRESTLE_GUARDED_BY(mutex);  // the record behind what was started last
+  std::shared_ptr<Stream> running TRESTLE_GUARDED_BY(mutex);  // the stream of that record
+  bool holds_start = false;  // whether the communicator's cache holds its prepared calls
   bool holds_finish = false;
 
   ~Request() {
@@ -70,7 +71,7 @@ class HandlePool {
     all_.push_back(std::make_unique<H>());
     return all_.back().get();
   }
-  // A queue of the handles themselves: a burial needs no memory and no time.
+  // A list through the handles themselves: adding one needs no memory and no time.
   void bury(H* handle) noexcept {
     const MutexLock lock(mutex_);
     handle->buried_next = nullptr;
@@ -89,8 +90,7 @@ class HandlePool {
  private:
   Mutex mutex_;
   std::vector<std::unique_ptr<H>> all_ TRESTLE_GUARDED_BY(mutex_);
-  // Those that are dead, in the order of their burials: reused late, so that a use of a destroyed handle is mostly
-  // answered as one.
+  // The dead handles, oldest first. They are reused late, so that most uses of a destroyed handle are recognised.
   H* oldest_ TRESTLE_GUARDED_BY(mutex_) = nullptr;
   H* newest_ TRESTLE_GUARDED_BY(mutex_) = nullptr;
 };
@@ -99,9 +99,9 @@ class HandlePool {
 
 struct trestleComm : trestle::Handle<trestle::Communicator> {
   trestle::Mutex mutex;
-  // Its own making or finalization, under way or the last one that ended.
+  // Its own creation or finalization: under way, or the last one that ended.
   std::shared_ptr<trestle::Background> own TRESTLE_GUARDED_BY(mutex);
-  // Splits of it that have no handle, because this rank takes part without a colour.
+  // Splits that have no handle because this rank takes part without a colour.
   std::vector<std::shared_ptr<trestle::Background>> splits TRESTLE_GUARDED_BY(mutex);
 };
 struct trestleStream : trestle::Handle<trestle::Stream> {};
@@ -110,7 +110,7 @@ struct trestleRequest : trestle::Handle<trestle::Request> {};
 
 namespace trestle {
 
-// Marks a handle as in use for the length of a call.
+// Marks a handle as in use for the duration of a call.
 template <class H>
 class Use {
  public:
@@ -148,7 +148,8 @@ H* make_handle(std::shared_ptr<T> object) {
   return bring_to_life(HandlePool<H>::process().make(), std::move(object));
 }
 
-// A handle that is dead until its object is made: then nothing can fail any more. Unused, it goes back to its pool.
+// A handle that is dead until its object is made. After that nothing can fail any more. Unused, it goes back to its
+// pool.
 template <class H>
 class ReservedHandle {
  public:
@@ -167,7 +168,7 @@ class ReservedHandle {
   H* handle_;
 };
 
-// Ends the handle for new calls, also a busy one; true for the one caller that ended it.
+// Ends the handle for new calls, also a busy one. True for the one caller that ended it.
 template <class H>
 bool end_handle(H* handle) {
   return handle->state.exchange(kDead, std::memory_order_acq_rel) != kDead;
@@ -175,16 +176,16 @@ bool end_handle(H* handle) {
 
 // ---- errors at the boundary
 
-// Keep a sentence for GetLastError of this thread.
+// Store a message for GetLastError of this thread.
 trestleResult_t report(Error error) noexcept;
 trestleResult_t report_constant(Code code, const char* sentence) noexcept;
 
-// The one place where exceptions end. By itself for queries that a function of the user's may make, too.
+// The only place that catches exceptions. Used directly for queries that are allowed inside a user function, too.
 template <class F>
 trestleResult_t caught(F&& body) noexcept {
   try {
     Status status = body();
-    if (!status.ok() && status.error().code == Code::kInProgress) return trestleInProgress;  // nothing to complain of
+    if (!status.ok() && status.error().code == Code::kInProgress) return trestleInProgress;  // not an error
     return status.ok() ? trestleSuccess : report(std::move(status).error());
   } catch (const std::bad_alloc&) {
     return report_constant(Code::kSystemError, "out of memory");
@@ -200,10 +201,10 @@ trestleResult_t guarded(F&& body) noexcept {
   return called_from_user_code() ? refuse_in_user_code() : caught(std::forward<F>(body));
 }
 
-// The same for calls that an open group collects: an error makes the group's end refuse the whole.
+// The same for calls that an open group collects: after an error the group's end refuses the whole group.
 template <class F>
 trestleResult_t guarded_in_group(F&& body) noexcept {
-  if (called_from_user_code()) return refuse_in_user_code();  // the group is not that function's
+  if (called_from_user_code()) return refuse_in_user_code();  // the group does not belong to the user function
   const trestleResult_t result = caught([&]() -> Status {
     Status status = body();
     if (!status.ok() && status.error().code != Code::kInProgress) Group::of_this_thread().remember(status.error());
@@ -220,21 +221,21 @@ inline Error invalid_usage(std::string sentence) {
   return {Code::kInvalidUsage, std::move(sentence)};
 }
 
-// Why a handle that is not alive takes no call: it was `ended` ("destroyed"), or it is of the process that forked this
-// one.
+// Why a handle that is not alive takes no call: it was `ended` ("destroyed"), or belongs to the process that forked
+// this one.
 Error dead_handle(bool inherited, const char* function, const char* what, const char* ended);
 template <class H>
 Error dead_handle(const Use<H>& use, const char* function, const char* what, const char* ended = "destroyed") {
   return dead_handle(use.inherited(), function, what, ended);
 }
 
-// What the caller's config struct says.
+// Reads the caller's config struct.
 Result<SettingsOverride> read_config(const trestleConfig_t* config);
-// What the calling thread's trestleCallConfigPush say, into the call.
+// Applies the calling thread's trestleCallConfigPush scopes to the call.
 void apply_call_config(Call& call);
-// That the communicator takes calls: it was not destroyed, it is not in progress, it was not made in vain.
+// Checks that the communicator takes calls: not destroyed, not in progress, and its creation did not fail.
 Status check_ready(const Use<trestleComm>& use, const char* function);
-// body(Communicator&) with one that takes calls, or has failed.
+// Calls body(Communicator&) with a communicator that takes calls, or has failed.
 template <class F>
 trestleResult_t with_comm(trestleComm_t comm, const char* function, F&& body) {
   return guarded([&]() -> Status {
@@ -245,39 +246,39 @@ trestleResult_t with_comm(trestleComm_t comm, const char* function, F&& body) {
   });
 }
 
-// ---- what returns trestleInProgress (api_background.cpp)
+// ---- functions that return trestleInProgress (background.cpp)
 
 using Creation = std::function<Result<std::shared_ptr<Communicator>>(std::atomic<bool>& stop)>;
-// Makes a communicator for *comm: now, at the group's end, or (not `blocking`) on another thread: kInProgress.
-// `take_number`, if there is one, is called when nothing can refuse the creation any more, before it begins; in a group
-// that is the caller's business.
+// Creates a communicator for *comm: now, at the group's end, or (not `blocking`) on another thread: kInProgress.
+// `take_number`, if given, is called when nothing can refuse the creation any more, before it begins. In a group the
+// caller must arrange for that.
 Status create_for(trestleComm_t* comm, Creation create, bool blocking, const std::function<void()>& take_number = {});
-// A split that gives this rank no communicator, on another thread: kInProgress. `parent` is in use.
+// A split that gives this rank no communicator, on another thread: kInProgress. The caller holds a Use of `parent`.
 Status split_for_others(trestleComm_t parent, Creation split, const std::function<void()>& take_number);
-// Finalization on another thread: kInProgress. kSuccess: the handle is no longer that communicator's, so whoever asks
-// has to wait for it.
+// Finalizes on another thread: kInProgress. kSuccess: the handle no longer holds that communicator, so the caller must
+// wait for it itself.
 Status begin_finalization(trestleComm_t comm, const std::shared_ptr<Communicator>& communicator);
-// kSuccess, kInProgress, or why it was made or finalized in vain. Of splits without a handle: told once.
+// kSuccess, kInProgress, or why the creation or finalization failed. A failure of a split without a handle is reported
+// once.
 Status background_status(const Use<trestleComm>& use);
-// Why its making or finalization was in vain, if it was.
+// Why its creation or finalization failed, if it did.
 std::optional<Error> background_failure(trestleComm_t comm);
-// Ends what is under way for the handle, soon; then forgets what it was.
+// end_backgrounds() ends soon what is under way for the handle. forget_backgrounds() then drops it.
 void end_backgrounds(trestleComm_t comm);
 void forget_backgrounds(trestleComm_t comm);
 
-// For waits: kInvalidUsage where `calls` of what they are for lie in an open group of this thread, and so have not
-// begun.
+// For waits: kInvalidUsage if the awaited object has `calls` in an open group of this thread, which have not begun.
 Status check_begun(const char* function, const char* what, size_t calls);
 
 // The stream of a call: the handle's, or the communicator's own.
 Result<std::shared_ptr<Stream>> stream_of(const char* function, trestleStream_t stream,
                                           const std::shared_ptr<Communicator>& communicator);
 Status drive_until(const std::function<bool()>& done, const std::shared_ptr<Stream>& stream);
-// Numbers of enums as they came in.
+// Enum values as the caller passed them.
 Result<DataType> checked_type(const char* function, int type);
-// Of a request whose type is set: its operator, built in or of the communicator's caller's making.
+// Sets the operator of a request whose type is set: a built-in or a user-defined one of the communicator.
 Status set_op(const Communicator& communicator, const char* function, int op, PrepareRequest& request);
-// Whatever is wrong with the arguments of a collective, in a sentence.
+// Checks the arguments of a collective; the error describes the first mistake.
 Status check_call(const Communicator& communicator, const char* function, const Call& call);
 
 }  // namespace trestle

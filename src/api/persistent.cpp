@@ -1,11 +1,11 @@
-// The C API: persistent requests of whole collectives. What starts, tests and frees them is in api_requests.cpp.
+// The C API: persistent requests of whole collectives. requests.cpp starts, tests and frees them.
 #include "api/calls.h"
 
 using namespace trestle;
 
 namespace {
 
-// Checks, plans and keeps the plans of one call, to be run by RequestStart.
+// Checks one call, plans it and keeps the plans, to be run by RequestStart.
 trestleResult_t init_request(trestleComm_t comm, const char* function, const RawCall& raw, trestleStream_t stream,
                              trestleRequest_t* request) {
   return guarded([&]() -> Status {

@@ -1,4 +1,4 @@
-// The C API: reduction operators of the caller's making, and the way from an operator's number to what runs it.
+// The C API: user-defined reduction operators, and how an operator's number leads to its function.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -17,7 +17,7 @@ Error reduction_failed(std::string why) {
   return {Code::kReductionFailed, "the user-defined reduction " + std::move(why)};
 }
 
-// What the user's function throws ends here.
+// Calls the user's function and catches what it throws.
 struct UserFunction {
   trestleReduceFunction_t function = nullptr;
   void* context = nullptr;
@@ -44,7 +44,7 @@ Status UserFunction::call(void* dst, std::span<const void* const> sources, size_
   return reduction_failed("gave up (it returned " + std::to_string(result) + ")");
 }
 
-// Messages may lie anywhere in memory, and users' buffers too: piece by piece through memory that is aligned.
+// Messages and user buffers may be unaligned: the data goes through aligned memory, piece by piece.
 Status UserFunction::call_aligned(std::byte* dst, std::span<const std::byte* const> sources, size_t elements,
                                   DataType type) const {
   constexpr size_t kPieceBytes = 4096;
@@ -95,7 +95,7 @@ Error unknown_op(const char* function, int op) {
                           " is none of this communicator's: it was destroyed, or made for another one, or never made");
 }
 
-// No number is used twice in a process, so that a foreign one is told from a communicator's own.
+// No number is used twice in a process, so that an operator of another communicator is recognised.
 int64_t next_number() {
   static std::atomic<int64_t> next{trestleNumOps};
   return next.fetch_add(1, std::memory_order_relaxed);

@@ -1,11 +1,11 @@
-// The C API: memory that the user allocated and peers may map.
+// The C API: user memory that peers may map.
 #include "api/handles.h"
 
 using namespace trestle;
 
 namespace {
 
-// A handle is a number and never looked into, so that any value may be asked for.
+// A handle is a number that is never dereferenced, so that callers may pass any value.
 void* handle_of(uint64_t id) {
   return reinterpret_cast<void*>(static_cast<uintptr_t>(id));  // NOLINT(performance-no-int-to-ptr)
 }

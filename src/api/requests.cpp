@@ -46,17 +46,18 @@ Status in_a_group(const char* function) {
                        ": a half of the request is in an open group and begins at its GroupEnd: end the group first");
 }
 
-// A half is on `stream`: puts a record behind it.
+// A half was put on `stream`: adds a record behind it.
 void record_half(Request& request, const std::shared_ptr<Stream>& stream, State state) TRESTLE_REQUIRES(request.mutex) {
   request.done = stream->record();
   request.running = stream;
   request.state = state;
 }
 
-// Submits a half, or leaves it to the open group; `state` is the request's when it was submitted.
+// Submits a half, or leaves it to the open group. `state` becomes the request's state when the half was submitted.
 Status run_half(const std::shared_ptr<Request>& request, const Call& call, const std::shared_ptr<Stream>& stream,
                 State state) TRESTLE_REQUIRES(request->mutex) {
-  const bool elsewhere = request->done && stream != request->running;  // what it must wait for is on another stream
+  // The start, which it must wait for, is on another stream.
+  const bool elsewhere = request->done && stream != request->running;
   const std::shared_ptr<Recording> after = elsewhere ? request->done : nullptr;
   const bool empty = is_empty(call);
   TRY(request->communicator->check_open());
@@ -99,13 +100,13 @@ trestleResult_t with_request(trestleRequest_t handle, const char* function, F&& 
   return guarded([&] { return with_object(handle, function, body); });
 }
 
-// For what an open group collects.
+// For calls that an open group collects.
 template <class F>
 trestleResult_t half_of_request(trestleRequest_t handle, const char* function, F&& body) {
   return guarded_in_group([&] { return with_object(handle, function, body); });
 }
 
-// The record behind what was last started, and the stream that it is on.
+// The record behind what was started last, and its stream.
 using Started = std::pair<std::shared_ptr<Recording>, std::shared_ptr<Stream>>;
 Result<Started> last_started(Request& request, const char* function) {
   const MutexLock lock(request.mutex);
@@ -113,7 +114,7 @@ Result<Started> last_started(Request& request, const char* function) {
   return Started{request.done, request.running};
 }
 
-// After completion: a finished persistent request may start again.
+// To be called after completion: a finished persistent request may start again.
 Status settle(Request& request) {
   const MutexLock lock(request.mutex);
   const State last = request.whole ? State::kStarted : State::kFinishing;

@@ -1,4 +1,4 @@
-// The C API: communicators made of others.
+// The C API: communicators made of some ranks of others.
 #include "api/handles.h"
 
 using namespace trestle;
@@ -15,7 +15,7 @@ Status split(trestleComm_t comm, int color, int key, trestleComm_t* newcomm, con
   TRY(check_ready(use, "CommSplit"));
   const std::shared_ptr<Communicator> parent = use.object();
   TRY(parent->check_open());
-  // Without a place for the handle this rank takes part all the same, so that all of them are told and none waits.
+  // If newcomm is NULL, this rank takes part all the same, so that all ranks are told and none waits.
   const bool has_place = newcomm != nullptr;
   const auto nowhere = std::make_shared<trestleComm_t>();
   if (!has_place) newcomm = nowhere.get();
@@ -38,7 +38,8 @@ extern "C" {
 trestleResult_t trestleCommSplit(trestleComm_t comm, int color, int key, trestleComm_t* newcomm,
                                  const trestleConfig_t* config) {
   return guarded_in_group([&] {
-    if (newcomm != nullptr && Group::of_this_thread().open()) *newcomm = nullptr;  // until the group's end has made it
+    // NULL until the group's end has created it.
+    if (newcomm != nullptr && Group::of_this_thread().open()) *newcomm = nullptr;
     return split(comm, color, key, newcomm, config);
   });
 }

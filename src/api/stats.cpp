@@ -1,4 +1,4 @@
-// The C API: what a communicator has counted, and the memory that it holds.
+// The C API: a communicator's statistics, and the memory that it holds.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>

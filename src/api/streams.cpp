@@ -47,7 +47,8 @@ Status wait_for(const Recording& recording, const std::shared_ptr<Stream>& strea
   return {};
 }
 
-// An event that was recorded in an open group, where the group has calls, stands for less than was meant.
+// An event that was recorded in an open group, on a stream with calls in that group, does not stand for those calls
+// yet.
 Status check_recorded(const char* function, const Recording& recording) {
   const Group& group = Group::of_this_thread();
   const auto stream = recording.stream();
@@ -55,7 +56,8 @@ Status check_recorded(const char* function, const Recording& recording) {
   return check_begun(function, "event's stream", group.calls_on(*stream));
 }
 
-// For what is on it now: of several threads that wait, each is told the failure, not only the first to ask.
+// Waits for the work that is on the stream now. If several threads wait, each gets the failure, not only the first to
+// ask.
 Status synchronize(const std::shared_ptr<Stream>& stream) {
   if (stream->idle()) return wait_idle(stream);
   Status status = wait_for(*stream->record(), stream);
@@ -69,7 +71,7 @@ void fail_for_notification(const std::weak_ptr<Engine>& user, const std::string&
   if (const auto engine = user.lock()) engine->fail_of_user({Code::kInvalidUsage, sentence});
 }
 
-// On the helper thread. GetLastError says inside it what has failed.
+// Runs on the helper thread. Inside it GetLastError returns the failure.
 void call_notification(trestleNotifyFunction_t function, void* context, const std::optional<Error>& failure,
                        const std::weak_ptr<Engine>& user) {
   try {

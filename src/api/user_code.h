@@ -1,6 +1,6 @@
-// Functions of the user that the library calls (reductions, notifications), and what they may call of the library.
+// User functions that the library calls (reductions, notifications), and which calls of the library they may make.
 //
-// Such a function holds up what it is called by, so a call of the library inside it would wait for itself. Any thread.
+// Such a function holds up its caller, so a call of the library inside it would wait for itself. Any thread.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace trestle {
 
 enum class UserCode : uint8_t { kNone, kReduction, kNotification };
 
-// While it lives, the calling thread is in a function of the user. Not nested: such a function cannot get to another.
+// While it lives, the calling thread is in a user function. Not nested: a user function cannot reach another one.
 class InUserCode {
  public:
   explicit InUserCode(UserCode code) noexcept;
@@ -22,7 +22,7 @@ class InUserCode {
 };
 
 extern std::atomic<uint32_t> user_functions_running;
-// Of the calling thread.
+// For the calling thread.
 UserCode user_code() noexcept;
 inline bool called_from_user_code() noexcept {
   return user_functions_running.load(std::memory_order_relaxed) != 0 && user_code() != UserCode::kNone;

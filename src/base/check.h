@@ -1,5 +1,5 @@
-// CHECK: our own bugs stop the process with a sentence. Always on, any thread.
-// The name of the file without its folder: where somebody built is nothing that the library should carry.
+// CHECK: a bug of our own stops the process with a sentence. Always on, any thread.
+// It prints the file's name without its folder: the library must not carry the path of the build.
 // Never for user input, the network or the operating system: those are Results.
 #pragma once
 

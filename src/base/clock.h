@@ -1,8 +1,7 @@
-// Clock: where time comes from. Everything that measures or waits takes a Clock, so that a simulation can substitute a
+// Clock: the source of time. Everything that measures or waits takes a Clock, so that a simulation can substitute a
 // virtual one.
 //
-// Owned by whoever drives time (the process for the monotonic clock, the simulator for its own); now_ns() may be called
-// from any thread.
+// Owned by the process (the monotonic clock) or by the simulator (its own). Any thread may call now_ns().
 #pragma once
 
 #include <cstdint>

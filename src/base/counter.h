@@ -1,4 +1,5 @@
-// Numbers that the library counts while it runs, and that any thread may read at any time. Owned by what they count.
+// Numbers that the library counts while it runs, and that any thread may read at any time. Owned by the objects they
+// describe.
 #pragma once
 
 #include <atomic>
@@ -6,8 +7,8 @@
 
 namespace trestle {
 
-// One writer at a time, under whatever lock its owner names: so counting is a plain addition. Who has read a number
-// also sees what was counted before it by the same writer.
+// One writer at a time, under a lock that its owner names, so counting is a plain addition. A thread that reads a
+// number also sees what the same writer counted before it.
 class Counter {
  public:
   void add(uint64_t by) { value_.store(value_.load(std::memory_order_relaxed) + by, std::memory_order_release); }
@@ -17,7 +18,7 @@ class Counter {
   std::atomic<uint64_t> value_{0};
 };
 
-// Bytes that are held, now and at most so far. Any writers.
+// Bytes that are held: now, and the most so far. Any number of writers.
 class ByteMeter {
  public:
   void add(uint64_t bytes) {

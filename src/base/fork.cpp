@@ -13,11 +13,11 @@ std::atomic<uint32_t> generation{0};
 
 namespace {
 
-std::atomic<uint32_t> forks{0};     // under way, or about to begin
-std::atomic<uint32_t> sections{0};  // NoForks alive
+std::atomic<uint32_t> forks{0};     // forks under way, or about to begin
+std::atomic<uint32_t> sections{0};  // number of NoForks alive
 constexpr int64_t kLongestWaitNs = 1'000'000'000;
 
-// A signal handler that forks may have interrupted a section, which then cannot end.
+// Bounded: a signal handler that forks may have interrupted a section, which then cannot end.
 void before_fork() {
   forks.fetch_add(1, std::memory_order_seq_cst);
   const int64_t give_up = monotonic_clock().now_ns() + kLongestWaitNs;
@@ -28,7 +28,7 @@ void in_parent() {
   forks.fetch_sub(1, std::memory_order_release);
 }
 
-// Async-signal-safe: other threads of the parent may have held any lock.
+// Must be async-signal-safe: other threads of the parent may have held any lock.
 void in_child() {
   close_all_descriptors();
   forks.store(0, std::memory_order_relaxed);
@@ -42,7 +42,7 @@ bool watch_forks() {
   return pthread_atfork(before_fork, in_parent, in_child) == 0;
 }
 
-// Counted before looking, as before_fork() does the other way round: one of the two sees the other.
+// Counts first and then looks; before_fork() does so too. So one of the two sees the other.
 NoFork::NoFork() {
   while (true) {
     sections.fetch_add(1, std::memory_order_seq_cst);

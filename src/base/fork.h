@@ -1,12 +1,12 @@
-// What fork() means for this code: a process and its forked child share nothing but memory of the past.
+// What fork() means for this code: a process and its forked child share nothing but the memory of the past.
 //
 // The generation of a process counts the forks between it and the process that loaded the library. Handles, descriptors
-// and objects of the whole process remember the generation that they were made in, and a forked child does not use
-// them. So nothing is repaired after a fork: inherited objects stay as they are, half changed where a thread of the
-// parent was changing them, and their destructors never run in the child.
+// and process-wide objects remember the generation that they were made in, and a forked child does not use inherited
+// ones. So nothing is repaired after a fork: inherited objects stay as they are, half changed if a thread of the parent
+// was changing them, and their destructors never run in the child.
 //
-// Only processes that have called watch_forks() count: the library does when it is loaded. Programs made of its parts
-// (the command, unit tests) fork as they like.
+// Only processes that have called watch_forks() count; the library does when it is loaded. Programs that link its parts
+// (the command, unit tests) may fork freely.
 #pragma once
 
 #include <sched.h>
@@ -30,8 +30,8 @@ inline uint32_t process_generation() {
 // posix_spawn(), _Fork() and clone() do neither: their children must exec or _exit. False: out of memory.
 bool watch_forks();
 
-// While one lives, fork() on another thread waits for its end, at most a second. So a child sees the enclosed work done
-// or not begun. For a few system calls that do not block; never nested. Any thread.
+// While one exists, fork() on another thread waits for its end, at most a second. So a child sees the enclosed work
+// either done or not begun. For a few system calls that do not block; never nested. Any thread.
 class NoFork {
  public:
   NoFork();
@@ -40,8 +40,8 @@ class NoFork {
   NoFork& operator=(const NoFork&) = delete;
 };
 
-// An object that each process has one of, made at its first use and never destroyed. A forked child makes its own.
-// Any thread; for static storage, where it needs no constructor to run.
+// An object of which each process has one, made at its first use and never destroyed. A forked child makes its own. Any
+// thread. For static storage: it needs no constructor to run.
 template <class T>
 class PerProcess {
  public:
@@ -52,18 +52,18 @@ class PerProcess {
   T& get() {
     return get([] { return T(); });
   }
-  // make() is called once per process, while other threads wait. It must not get() the same object.
+  // Calls make() once per process, while other threads wait. make() must not get() the same object.
   template <class F>
   T& get(F&& make) {
     One* one = current_one();
     return one != nullptr ? one->value : make_one(std::forward<F>(make));
   }
-  // nullptr: this process has not made it.
+  // nullptr: this process has not made one.
   T* current() {
     One* one = current_one();
     return one != nullptr ? &one->value : nullptr;
   }
-  // The one that this process has inherited, whatever state it is in; nullptr: none. For what needs no lock.
+  // The object that this process has inherited, in whatever state; nullptr: none. Only for access that needs no lock.
   T* inherited() {
     for (One* one = newest_.load(std::memory_order_acquire); one != nullptr; one = one->older) {
       if (one->generation != process_generation()) return &one->value;
@@ -76,11 +76,11 @@ class PerProcess {
     template <class F>
     One(uint32_t of, One* before, F&& make) : generation(of), older(before), value(make()) {}
     const uint32_t generation;
-    One* const older;  // of the process that forked this one
+    One* const older;  // made by the process that forked this one
     T value;
   };
 
-  // Says which process is making one: what a thread of the parent has begun is nobody's in the child.
+  // Records which process is making an object: one that a thread of the parent has begun does not count in the child.
   class Turn {
    public:
     explicit Turn(std::atomic<uint64_t>& maker) : maker_(maker) {
@@ -115,7 +115,7 @@ class PerProcess {
   }
 
   std::atomic<One*> newest_{nullptr};
-  std::atomic<uint64_t> maker_{0};  // its generation + 1; 0: nobody makes one
+  std::atomic<uint64_t> maker_{0};  // the maker's generation + 1; 0: nothing is being made
 };
 
 }  // namespace trestle

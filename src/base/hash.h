@@ -1,9 +1,9 @@
-// Hasher: a 64-bit hash that is the same on every host, for agreeing on values between ranks. Not for secrets or
-// against attackers.
+// Hasher: a 64-bit hash that is equal on every host, so that ranks can agree on values. Not for secrets or against
+// attackers.
 //
 // Value type, one thread. FNV-1a over the bytes (Fowler, Noll, Vo; offset basis and prime of the 64-bit variant),
 // finished with the mixer of splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014) so
-// that every bit of the digest depends on every byte. Integers enter as 8 little-endian bytes and strings with their
+// that every bit of the digest depends on every byte. Integers enter as 8 little-endian bytes, and strings with their
 // length in front, so that ("ab","c") != ("a","bc").
 #pragma once
 

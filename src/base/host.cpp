@@ -36,7 +36,7 @@ std::string read_boot_id() {
   return id;
 }
 
-// Remembered: at a moment without descriptors this process would look like one of another host.
+// Remembered: at a moment without free descriptors this process would seem to be on another host.
 struct BootId {
   Mutex mutex;
   std::string known TRESTLE_GUARDED_BY(mutex);

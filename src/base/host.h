@@ -1,8 +1,8 @@
-// What this process knows about the machine it runs on. Read from the kernel at each call; any thread.
+// Facts about the machine that this process runs on. Read from the kernel at each call; any thread.
 //
-// Two processes share a host (can share memory, reach each other's abstract Unix sockets) exactly when host_identity()
-// is equal: containers on one machine share the boot id but have their own network namespace and usually their own
-// name.
+// Two processes share a host exactly when host_identity() is equal: then they can share memory and reach each other's
+// abstract Unix sockets. Containers on one machine share the boot id, but have their own network namespace and usually
+// their own name.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 namespace trestle {
 
 std::string host_name();       // gethostname(); "unknown" if that fails
-std::string boot_id();         // /proc/sys/kernel/random/boot_id, empty where unreadable
-uint64_t network_namespace();  // inode of /proc/self/ns/net, 0 where unreadable
+std::string boot_id();         // /proc/sys/kernel/random/boot_id; empty if unreadable
+uint64_t network_namespace();  // inode of /proc/self/ns/net; 0 if unreadable
 std::string host_identity();   // "name/boot id/namespace"
 int usable_cpus();             // CPUs in this thread's affinity mask, at least 1
-// That mask: CPU c is bit c % 64 of word c / 64, the last word is not 0. Empty where the kernel does not tell.
+// That mask: CPU c is bit c % 64 of word c / 64, and the last word is not 0. Empty if the kernel does not tell.
 std::vector<uint64_t> usable_cpu_mask();
 
 }  // namespace trestle

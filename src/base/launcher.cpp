@@ -16,16 +16,16 @@ struct Names {
   const char* local_rank;
   const char* local_size;
   const char* job;
-  const char* needed;  // must be set too for this launcher to be believed; nullptr: nothing
+  const char* needed;  // a variable that must be set too for this launcher to count; nullptr: none
 };
 
 constexpr std::array<Names, 5> kLaunchers = {{
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID", nullptr},
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE", nullptr},
-    // Before Slurm: inside an allocation Hydra starts its own processes with srun, whose variables are then inherited.
+    // Before Slurm: inside an allocation Hydra starts its processes with srun, so they inherit srun's variables.
     {"Hydra", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", nullptr, "MPI_LOCALRANKID"},
-    // A batch script has SLURM_PROCID and SLURM_NTASKS as well, though it is one process: only srun sets the node list
+    // A batch script has SLURM_PROCID and SLURM_NTASKS as well, though it is one process. Only srun sets the node list
     // of a step.
     {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr, "SLURM_JOB_ID", "SLURM_STEP_NODELIST"},
     {"PMI", "PMI_RANK", "PMI_SIZE", nullptr, nullptr, nullptr, nullptr},
@@ -37,8 +37,7 @@ const std::string* find(const Environment& environment, const char* name) {
   return found == environment.end() || found->second.empty() ? nullptr : &found->second;
 }
 
-// The variable as an integer in [low, high]; nothing when it is not set; nothing and a problem when it is something
-// else.
+// The variable as an integer in [low, high]. nullopt if it is not set; nullopt and a problem if it is anything else.
 std::optional<int64_t> integer(const Environment& environment, const char* name, int64_t low, int64_t high,
                                std::string& problem) {
   const std::string* text = find(environment, name);
@@ -72,8 +71,8 @@ bool pmix_serves(const Environment& environment) {
          find(environment, "PMIX_NAMESPACE") != nullptr && find(environment, "PMIX_RANK") != nullptr;
 }
 
-// The space of the launcher that started this process and not of one around it: Hydra's processes inherit PMIx's
-// variables where srun started Hydra, and those of Open MPI inherit Hydra's.
+// The space of the launcher that started this process, not of a launcher around it. Hydra's processes inherit PMIx's
+// variables if srun started Hydra, and Open MPI's processes inherit Hydra's.
 LauncherSpace read_space(const Environment& environment, std::string& problem) {
   LauncherSpace space;
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
@@ -94,7 +93,7 @@ LauncherSpace read_space(const Environment& environment, std::string& problem) {
   return space;
 }
 
-// For a process that no row of the table describes.
+// For a process that no row of the table describes: which of rank and size is missing.
 std::string half_told(const Environment& environment) {
   constexpr std::array<std::array<const char*, 2>, 5> kPairs = {{{"RANK", "WORLD_SIZE"},
                                                                  {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},

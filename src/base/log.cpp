@@ -22,8 +22,7 @@ std::atomic<uint64_t> filter{0};
 
 namespace {
 
-// The sink lives for the whole process: a descriptor that was replaced stays open, because another thread may be about
-// to write to it.
+// A replaced descriptor stays open for the life of the process: another thread may be about to write to it.
 std::atomic<int> sink_fd{STDERR_FILENO};
 thread_local int log_rank = -1;
 
@@ -82,7 +81,7 @@ std::string expand_file_name(const std::string& pattern) {
 
 size_t write_prefix(char* buffer, size_t size, LogLevel level) {
   static constinit PerProcess<const std::string> host;
-  const long thread_id = syscall(SYS_gettid);  // not kept: wrong after fork
+  const long thread_id = syscall(SYS_gettid);  // read each time: a kept number would be wrong after fork
   std::array<char, 24> rank{};
   if (log_rank >= 0) std::snprintf(rank.data(), rank.size(), " [%d]", log_rank);
   const int length =
@@ -130,7 +129,7 @@ void set_log_rank(int rank) {
 }
 
 void log_message(LogLevel level, const char* format, ...) {
-  const int saved_errno = errno;  // callers log between a failed system call and their use of errno
+  const int saved_errno = errno;  // callers may log between a failed system call and their use of errno
   std::array<char, 2048> line;
   size_t length = write_prefix(line.data(), line.size() - 1, level);
   va_list arguments;

@@ -1,9 +1,9 @@
-// The log: one line per message, in NCCL's manner (levels and subsystems). The process's only sink; any thread, never
-// in a signal handler.
+// The log: one line per message, with levels and subsystems as in NCCL. The process's only sink; any thread, never in a
+// signal handler.
 //
-// `LOG(kWarn, kNet, "peer %d went away", peer);` Costs one relaxed load and a compare when the message is off; the
-// arguments are then not evaluated. Off until configure_log() is called; process_config() (base/config/config.h) calls
-// it from TRESTLE_DEBUG, TRESTLE_DEBUG_SUBSYS and TRESTLE_DEBUG_FILE. A line is one write(2), so lines of several
+// `LOG(kWarn, kNet, "peer %d went away", peer);` When the message is off it costs one relaxed load and a compare, and
+// the arguments are not evaluated. Off until configure_log() is called; process_config() (base/config/config.h) calls
+// it with TRESTLE_DEBUG, TRESTLE_DEBUG_SUBSYS and TRESTLE_DEBUG_FILE. A line is one write(2), so lines of several
 // processes never mix. Longer messages are cut at 2 KiB.
 #pragma once
 
@@ -38,22 +38,23 @@ inline constexpr uint32_t kAllSubsystems = (1u << 11) - 1;
 
 struct LogSettings {
   LogLevel level = LogLevel::kWarn;
-  uint32_t subsystems = 0;  // bits of Subsystem; VERSION and WARN messages are written whatever is set here
+  uint32_t subsystems = 0;  // bits of Subsystem; VERSION and WARN messages are written regardless
   std::string file;         // empty: standard error; %h host name, %p process id
 };
 
-// Applies to all later messages. kSystemError when the file cannot be opened; the settings before stay in force then.
+// Applies to all later messages. kSystemError if the file cannot be opened; the previous settings then stay in force.
 Status configure_log(const LogSettings& settings);
 
-// "warn", "INFO", ...; and "INIT,NET", "ALL", "^NET,P2P" (all but). kInvalidArgument with what is allowed otherwise.
+// Parse "warn", "INFO", ... and "INIT,NET", "ALL", "^NET,P2P" (all but these). kInvalidArgument names the allowed
+// values.
 Result<LogLevel> parse_log_level(std::string_view text);
 Result<uint32_t> parse_subsystems(std::string_view text);
 
-// Shown in every later line of the calling thread; negative: unknown.
+// Shown in every later line of the calling thread. Negative: unknown.
 void set_log_rank(int rank);
 
 namespace log_internal {
-// Level in the upper, subsystem mask in the lower 32 bits: one load decides.
+// Level in the upper, subsystem mask in the lower 32 bits, so one load decides.
 extern std::atomic<uint64_t> filter;
 }  // namespace log_internal
 
@@ -66,8 +67,8 @@ inline bool log_enabled(LogLevel level, Subsystem subsystem) {
 
 __attribute__((format(printf, 2, 3))) void log_message(LogLevel level, const char* format, ...);
 
-// Answers true the first time it sees a key: `if (once.first(peer)) LOG(kWarn, ...)`. Any thread. Remembers a bounded
-// number of keys and then answers false for new ones, so that a stranger cannot fill the log or the memory.
+// True the first time it gets a key: `if (once.first(peer)) LOG(kWarn, ...)`. Any thread. Remembers a bounded number of
+// keys, then returns false for new ones, so that a stranger cannot fill the log or the memory.
 class OncePerKey {
  public:
   explicit OncePerKey(size_t most_keys = 256) : most_keys_(most_keys) {}

@@ -1,7 +1,6 @@
-// Mutex and MutexLock: std::mutex and its guard, with what Clang's analysis of locks needs to know
-// (thread_annotations.h).
+// Mutex and MutexLock: std::mutex and its guard, annotated for Clang's analysis of locks (thread_annotations.h).
 //
-// A Mutex is owned by what it guards; any thread. No condition variables: threads of this library wait in epoll.
+// A Mutex is owned by the object it guards; any thread. No condition variables: threads of this library wait in epoll.
 #pragma once
 
 #include <mutex>

@@ -1,4 +1,4 @@
-// Names of calls between ranks, for those that ask who is to blame for a late one.
+// Names of calls between ranks, used by inquiries about which rank is to blame for a late one.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace trestle {
 // The kinds of calls in which a rank may wait for others. All but the first wait over the control mesh.
 enum class CallKind : uint8_t { kOperation, kSplit, kFinalize, kCreation };
 
-// Which call of a rank, so that another one can ask about it. Collectives have a number; a message has one among those
-// between two ranks in one direction; splits have numbers of their own.
+// Identifies a call of a rank, so that another rank can ask about it. Collectives are numbered. Messages are numbered
+// per pair of ranks and direction. Splits have numbers of their own.
 struct OperationKey {
   uint64_t number = 0;
   int32_t peer = -1;  // of a message; -1: a collective
@@ -22,7 +22,7 @@ struct OperationKey {
 // A call whose deadline has passed.
 struct Overdue {
   OperationKey operation;
-  int32_t awaited = -1;  // the rank; -1: none that it could name
+  int32_t awaited = -1;  // the awaited rank; -1: none can be named
   int64_t timeout_ns = 0;
   std::string sentence;
 };

@@ -16,7 +16,7 @@ std::optional<std::string> in_numbers_of(const std::vector<std::string>& names, 
   const std::string_view told = std::string_view(sentence).substr(0, end + 1);
   const std::string_view process = process_of(told);
   if (process.empty() || process == process_of(own)) return std::nullopt;
-  // Of several ranks in one process the one with that number, where there is one.
+  // If several ranks are in that process: the one with that number, if it exists.
   auto meant = std::find(names.begin(), names.end(), told);
   if (meant == names.end())
     meant =

@@ -1,8 +1,8 @@
-// Result<T>: a value or an Error (code + sentence). The only way failures travel inside the library.
+// Result<T>: a value or an Error (code + sentence). All failures inside the library travel this way.
 //
 // Value type, movable, any thread. A function that can fail returns Result<T> (or Status = Result<void>), marked
-// [[nodiscard]]; TRY unwraps a Result or returns its error from the enclosing function. Exceptions are not used for
-// failures; the C boundary (src/api/communicators.cpp) is the only place that knows both worlds.
+// [[nodiscard]]. TRY unwraps a Result, or returns its error from the enclosing function. Exceptions are not used for
+// failures; they end at the C API (src/api).
 #pragma once
 
 #include <optional>
@@ -14,7 +14,8 @@
 
 namespace trestle {
 
-// Same numbers as trestleResult_t (include/trestle/trestle.h); api.cpp asserts that at compile time.
+// The same numbers as trestleResult_t (include/trestle/trestle.h); src/api/communicators.cpp asserts that at compile
+// time.
 enum class Code : int {
   kSuccess = 0,
   kUnhandledDeviceError = 1,
@@ -26,7 +27,7 @@ enum class Code : int {
   kInProgress = 7,        // not an error: ask again
   kTimeout = 8,           // a deadline passed
   kAborted = 9,           // the communicator was aborted
-  kReductionFailed = 10,  // a reduction of the caller's making gave up or threw
+  kReductionFailed = 10,  // a user-defined reduction gave up or threw
 };
 inline constexpr Code kLastCode = Code::kReductionFailed;
 
@@ -34,7 +35,7 @@ const char* to_string(Code code);
 
 struct [[nodiscard]] Error {
   Code code = Code::kInternalError;
-  std::string message;  // one sentence for the person who reads it, no trailing newline
+  std::string message;  // one sentence for a person, without a trailing newline
 };
 
 template <class T>
@@ -83,7 +84,7 @@ using Status = Result<void>;
 
 }  // namespace trestle
 
-// The value of a Result, or leave the enclosing function with its error: `auto x = TRY(f());`, `TRY(g());`.
+// The value of a Result; or returns its error from the enclosing function: `auto x = TRY(f());`, `TRY(g());`.
 #define TRY(expression)                                           \
   ({                                                              \
     auto try_result_ = (expression);                              \

@@ -1,5 +1,5 @@
-// Rng: a small seeded generator (splitmix64), the same sequence on every host. For tests, fault plans and jitter; not
-// for secrets.
+// Rng: a small seeded generator (splitmix64) with the same sequence on every host. For tests, fault plans and jitter;
+// not for secrets.
 //
 // Value type, one thread. Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators (2014), figure 15.
 #pragma once
@@ -14,7 +14,7 @@ class Rng {
  public:
   explicit constexpr Rng(uint64_t seed) : state_(seed) {}
   constexpr uint64_t next() { return splitmix64_mix(state_ += 0x9e3779b97f4a7c15u); }
-  // Uniform in [0, limit); 0 when limit is 0. The high half of a 128-bit product: bias below limit / 2^64.
+  // Uniform in [0, limit); 0 if limit is 0. Takes the high half of a 128-bit product: bias below limit / 2^64.
   constexpr uint64_t below(uint64_t limit) {
     return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * limit) >> 64);
   }

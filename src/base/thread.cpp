@@ -31,7 +31,7 @@ Result<Thread> Thread::start(std::function<void()> body) {
     return Error{Code::kSystemError, std::string("a thread could not be started: ") + std::strerror(problem) +
                                          " (limits of processes, threads or memory: ulimit -u, pids.max)"};
   }
-  (void)owned.release();  // the thread's now
+  (void)owned.release();  // the thread owns it now
   Thread thread;
   thread.id_ = id;
   return thread;

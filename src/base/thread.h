@@ -1,7 +1,7 @@
-// Thread: a thread of this library. Starting one can fail and says so: std::thread would throw.
+// Thread: a thread of this library. Starting one can fail and returns an error; std::thread would throw.
 //
-// Owned by whoever joins it: the destructor joins what was neither joined nor detached. The program's signals are the
-// program's: such a thread takes none.
+// The destructor joins a thread that was neither joined nor detached. These threads block all signals: signals belong
+// to the program.
 #pragma once
 
 #include <pthread.h>
@@ -16,15 +16,15 @@ namespace trestle {
 class Thread {
  public:
   Thread() = default;
-  // The body must end by itself; nothing may leave it by an exception. Errors: the system's limits (kSystemError).
+  // The body must end by itself and must not throw. Error: the system's limits (kSystemError).
   static Result<Thread> start(std::function<void()> body);
   Thread(Thread&& other) noexcept;
   Thread& operator=(Thread&& other) noexcept;
   ~Thread() { join(); }
 
   bool joinable() const { return id_.has_value(); }
-  void join();    // does nothing when it was joined or detached already
-  void detach();  // it goes on alone
+  void join();    // does nothing if it was joined or detached already
+  void detach();  // the thread goes on alone
 
  private:
   std::optional<pthread_t> id_;

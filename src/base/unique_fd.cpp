@@ -12,12 +12,12 @@ namespace trestle {
 
 namespace {
 
-// A bit per descriptor that a UniqueFd owns. As many as Linux lets a process have (fs.nr_open) unless somebody has
-// raised that: those beyond stay open in a child. Pages that no descriptor has touched cost no memory.
+// A bit per descriptor that a UniqueFd owns, for as many as Linux allows a process (fs.nr_open) unless that was raised.
+// Descriptors beyond stay open in a child. Pages that no descriptor has touched cost no memory.
 constexpr size_t kMostDescriptors = size_t{1} << 20;
 constexpr size_t kBits = 64;
 constinit std::array<std::atomic<uint64_t>, kMostDescriptors / kBits> owned{};
-constinit std::atomic<size_t> words_in_use{0};  // those that may have bits
+constinit std::atomic<size_t> words_in_use{0};  // words that may have bits set
 
 uint64_t bit_of(int fd) {
   return uint64_t{1} << static_cast<size_t>(fd) % kBits;
@@ -55,7 +55,7 @@ void UniqueFd::close_slowly() {
   const int fd = std::exchange(fd_, -1);
   if (generation_ != process_generation()) return;
   const NoFork whole;
-  unmark(fd);  // before the number can be anybody else's
+  unmark(fd);  // before the number can be reused
   ::close(fd);
 }
 

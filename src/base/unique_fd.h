@@ -1,8 +1,8 @@
 // UniqueFd: owns one file descriptor and closes it. Movable, one thread at a time.
 //
-// The process knows all of them, and a forked child closes them at once: a peer notices a dead process by the end of its
-// connections, which a child that keeps them would put off. UniqueFds that the child has inherited then own nothing,
-// because their numbers may be in use again.
+// A forked child closes the descriptors of all UniqueFds at once. Peers notice a dead process by the end of its
+// connections, and a child that kept them open would delay that. The UniqueFds that the child has inherited then own
+// nothing, because their numbers may be in use again.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace trestle {
 class UniqueFd {
  public:
   UniqueFd() = default;
-  // Of a descriptor that was opened elsewhere. Where this code opens it, open() leaves no moment for a fork between.
+  // Takes over a descriptor that was opened elsewhere. open() is better: no fork can happen between opening and owning.
   explicit UniqueFd(int fd) { take(fd); }
-  // Owns what make() returns; negative: nothing. make() must not block, nor close a UniqueFd.
+  // Owns what make() returns; negative: nothing. make() must neither block nor close a UniqueFd.
   template <class F>
   static UniqueFd open(F&& make) {
     const NoFork whole;
@@ -52,10 +52,10 @@ class UniqueFd {
   void close_slowly();
 
   int fd_ = -1;
-  uint32_t generation_ = 0;  // of the process that it was opened in
+  uint32_t generation_ = 0;  // of the process that opened it
 };
 
-// Closes the descriptors of all UniqueFds. In a forked child only, before anything else; async-signal-safe.
+// Closes the descriptors of all UniqueFds. Only in a forked child, before anything else; async-signal-safe.
 void close_all_descriptors();
 
 }  // namespace trestle

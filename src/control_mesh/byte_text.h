@@ -1,8 +1,8 @@
-// ByteWriter and ByteReader: integers (little-endian) and texts to and from bytes, for everything that bootstrap sends
-// or stores.
+// ByteWriter and ByteReader convert integers (little-endian) and texts to bytes and back. They serve everything that
+// bootstrap sends or stores.
 //
-// Values of one function, one thread. The reader believes nothing: a read beyond the end or above the limit gives zero
-// or "" and makes ok() false for good, so that a decoder may read on and ask once at the end.
+// Values of one function, one thread. The reader trusts nothing: a read beyond the end or above the limit returns zero
+// or "" and makes ok() false for good. A decoder may therefore read on and check ok() once at the end.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +57,8 @@ class ByteReader {
     if (count > most) ok_ = false;
     return raw(count);
   }
-  // An element count: false for numbers that the remaining bytes cannot hold, so that nothing is reserved for a lie.
+  // An element count. Fails for a number that the remaining bytes cannot hold, so that a forged count reserves no
+  // memory.
   uint32_t count(size_t least_bytes_each) {
     const auto count = integer<uint32_t>();
     if (count > rest_.size() / std::max<size_t>(least_bytes_each, 1)) ok_ = false;

@@ -1,7 +1,8 @@
-// ControlLink: one connection of a control mesh: frames in and out of a nonblocking stream. ControlFrame: what travels.
+// ControlLink: one connection of a control mesh. It sends and receives frames over a nonblocking stream. ControlFrame:
+// one such frame.
 //
-// Owned by a ControlMesh and used under its mutex. A frame: length of the payload u32, kind u8, step u8, zero u16, seq
-// u64, payload.
+// Owned by a ControlMesh and used under its mutex. On the wire a frame is: payload length u32, kind u8, step u8, zero
+// u16, seq u64, payload.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ struct ControlFrame {
 
 // Why the ranks stop: the payload of kError and kAbort frames.
 struct ControlStory {
-  int32_t origin = 0;  // the rank that noticed
+  int32_t origin = 0;  // the rank that noticed the failure
   Error error;
 };
 inline constexpr size_t kMaxSentence = 16 * 1024;
@@ -43,17 +44,19 @@ class ControlLink {
   bool has_output() const { return out_at_ < out_.size(); }
   void end() { socket_.reset(); }
 
-  // Queues a frame and sends what the kernel takes. A connection that cannot send any more swallows frames: its end is
-  // noticed by reading, after everything that the peer said before it.
+  // Queues a frame and sends what the kernel takes. After a send has failed, frames are dropped without an error: the
+  // end of the connection is noticed by reading, after everything that the peer sent before it.
   void send(const ControlFrame& frame);
   void flush();
 
   enum class Reading : uint8_t { kOpen, kEnded, kNonsense };
-  // Appends all complete frames that are there. kEnded: the peer's end, orderly or not; `reason` says which.
+  // Appends all complete frames that have arrived. kEnded: the connection has ended, orderly or not; `reason` says
+  // which.
   Reading read(std::vector<ControlFrame>& frames, std::string& reason);
 
   int64_t last_heard_ns = 0;
-  bool watched = false;  // the peer has sent a heartbeat: silence means something from now on
+  // The peer has sent a heartbeat, so its silence means something from now on.
+  bool watched = false;
   bool silence_told = false;
   bool wants_writable = false;  // EPOLLOUT is asked for
 

@@ -34,7 +34,7 @@ void ControlMesh::set_names(std::vector<std::string> names) {
   const MutexLock lock(impl_->mutex_);
   CHECK(names.size() == impl_->names_.size(), "the control mesh needs a name for every rank");
   impl_->names_ = std::move(names);
-  // What has been noticed so far was told in the old ones.
+  // The failure noticed so far was described with the old names.
   if (!impl_->story_) return;
   const std::string own = impl_->name(impl_->settings_.rank);
   if (auto told = in_numbers_of(impl_->names_, own, impl_->story_->error.message))

@@ -1,24 +1,25 @@
-// ControlMesh: the connections of a rank to the ranks r + 2^k and r - 2^k that stay open for the life of a
-// communicator. They carry what must arrive when data no longer flows: heartbeats, errors, aborts, goodbyes; and small
-// all-gathers and barriers outside the data path.
+// ControlMesh: the connections of a rank to the ranks r + 2^k and r - 2^k, which stay open for the life of a
+// communicator. They carry what must arrive when data no longer flows: heartbeats, errors, aborts, goodbyes. They also
+// carry small all-gathers and barriers outside the data path.
 //
-// Owned by the communicator. Any thread may call any function: state is under one mutex that is never held while a
-// listener is called or anything waits. Nothing blocks but close(). Whoever drives the rank's progress calls poll()
-// when event_fd() is readable or next_due_ns() has come.
+// Owned by the communicator. Any thread may call any function. The state is under one mutex, which is never held while
+// a listener is called or anything waits. Nothing blocks except close(). The thread that drives the rank's progress
+// calls poll() when event_fd() is readable or next_due_ns() has come.
 //
-// What a rank learns. The first ERROR or ABORT that a rank sees, its own included, is passed on once to all its
-// neighbours and is the only one that its listener hears: everybody knows within ceil(log2 N) hops. A neighbour whose
-// connection ends without a goodbye has died; a neighbour that was silent for the heartbeat time and whose kernel
-// acknowledged nothing for as long is a lost host (a stopped process on a living host is logged once and left to the
-// deadlines). Sentences name the rank that failed and not the one that noticed, so that all ranks tell the same story.
+// What a rank learns. A rank passes on the first ERROR or ABORT that it sees, its own included, once to all its
+// neighbours. Its listener hears only that one. So all ranks know within ceil(log2 N) hops. A neighbour whose
+// connection ends without a goodbye has died. A neighbour is a lost host if it was silent for the heartbeat time and
+// its kernel acknowledged nothing for as long. (A stopped process on a living host is logged once and left to the
+// deadlines.) Error messages name the rank that failed, not the one that noticed, so that all ranks report the same
+// failure.
 //
 // All-gather: dissemination, ceil(log2 N) steps; in step k a rank sends all that it holds to r + 2^k (Bruck et al.,
 // "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997, section 4,
 // mirrored).
 //
-// Letters: short messages to any rank, passed on from neighbour to neighbour in at most ceil(log2 N) hops. Each goes
-// both ways around the ring of ranks, so that one rank that stands still holds up one copy and not the other: expect
-// each twice, once, or (when several ranks stand still) not at all.
+// Letters: short messages to any rank, passed on from neighbour to neighbour in at most ceil(log2 N) hops. Each letter
+// goes both ways around the ring of ranks, so that one stalled rank holds up only one copy. A receiver may get each
+// letter twice, once, or (when several ranks are stalled) not at all.
 #pragma once
 
 #include <cstdint>
@@ -33,17 +34,17 @@
 
 namespace trestle {
 
-// Called by poll() and by nothing else, without a lock, on the thread that polls. Each at most once, if not said
-// (on_bye: once per rank).
+// Called only by poll(), without a lock, on the thread that polls. Each function is called at most once unless its
+// comment says otherwise (on_bye: once per rank).
 class ControlListener {
  public:
   virtual ~ControlListener() = default;
-  virtual void on_error(const Error& error,
-                        int32_t origin_rank) = 0;  // a rank reported a failure, or died (origin: the one who noticed)
-  virtual void on_abort(int32_t rank) = 0;         // that rank called abort
-  // That rank left in order; by_exit: its process exited without destroying the communicator.
+  // A rank reported a failure, or died. origin_rank: the rank that noticed it.
+  virtual void on_error(const Error& error, int32_t origin_rank) = 0;
+  virtual void on_abort(int32_t rank) = 0;  // that rank called abort
+  // That rank left in order. by_exit: its process exited without destroying the communicator.
   virtual void on_bye(int32_t rank, bool by_exit) = 0;
-  // That rank sent a letter; as often as letters come.
+  // That rank sent a letter. Called for every letter that arrives.
   virtual void on_letter(int32_t from, const std::string& text) = 0;
 };
 
@@ -59,8 +60,8 @@ struct ControlSettings {
   int32_t ranks = 1;
   int64_t heartbeat_ns = 0;  // 0: none are sent or expected
   Clock* clock = nullptr;    // nullptr: the monotonic clock
-  // Whether the kernel at the other end of a connection acknowledged anything in the last `within_ns`. nullptr:
-  // TCP_INFO is asked.
+  // Whether the kernel at the other end of a connection acknowledged anything in the last `within_ns`. nullptr: uses
+  // TCP_INFO.
   bool (*host_answers)(int fd, int64_t within_ns) = nullptr;
 };
 
@@ -80,45 +81,46 @@ class ControlMesh {
   ControlMesh(const ControlMesh&) = delete;
   ControlMesh& operator=(const ControlMesh&) = delete;
 
-  // Begins heartbeats (peers watch this rank from its first one on) and hands over what happened so far at the next
-  // poll(). The listener must live until close() has returned and no poll() runs.
+  // Starts the heartbeats; peers watch this rank from its first one on. What has happened so far is handed over at the
+  // next poll(). The listener must live until close() has returned and no poll() runs.
   void start(ControlListener* listener);
   // "rank 3 (host a, pid 12)" for sentences; one per rank.
   void set_names(std::vector<std::string> names);
 
   int event_fd() const;         // an epoll descriptor: readable when poll() has something to do
   void poll(int64_t now_ns);    // reads, writes, sends due heartbeats, looks for silent peers, calls the listener
-  int64_t next_due_ns() const;  // when poll() must run though event_fd() is quiet; INT64_MAX: never
+  int64_t next_due_ns() const;  // when poll() must run even if event_fd() is quiet; INT64_MAX: never
 
-  // Tells all ranks; at most one of both has an effect, and none after an error or abort from elsewhere. The own
-  // listener is not called.
+  // Tells all ranks. Only the first call of the two has an effect, and none after an error or abort from another rank.
+  // This rank's own listener is not called.
   void flood_error(const Error& error, int32_t failed_rank);
   void flood_abort();
 
-  // To a rank other than this one; at most kMostLetterBytes. Nobody hears letters after a failure.
+  // To a rank other than this one; at most kMostLetterBytes. Letters are dropped after a failure.
   void send_letter(int32_t to, const std::string& text);
-  // Those of a kind that came before start(), each once: for whoever polls without a listener, which hears the others.
+  // Takes the letters of one kind that came before start(), each once. For code that polls without a listener. The
+  // listener gets the other letters.
   std::vector<ControlLetter> take_letters(bool (*of_kind)(const std::string& text));
 
-  // Collectives with a number: each rank calls them in the same order, each seq is used once; several may be open.
-  // Barriers and all-gathers have numbers of their own. Done results are kept until asked for, then forgotten.
+  // Numbered collectives: each rank calls them in the same order and uses each seq once; several may be open. Barriers
+  // and all-gathers are numbered separately. A finished result is kept until it is asked for, then dropped.
   void start_all_gather(uint64_t seq, std::string mine);
-  // kInProgress is never returned: an empty vector means not yet; otherwise ranks() blobs. Errors: a rank died or left,
-  // the mesh failed.
+  // An empty vector: not done yet (kInProgress is never returned); otherwise ranks() blobs. Errors: a rank died or
+  // left, the mesh failed.
   Result<std::vector<std::string>> all_gather_result(uint64_t seq);
   void start_barrier(uint64_t seq);
   Result<bool> barrier_done(uint64_t seq);
-  // The rank whose message an all-gather or barrier that was started here waits for; that one may itself be waiting for
-  // another rank. -1: none, it is done or was not started.
+  // The rank whose message an all-gather or barrier started here waits for. That rank may itself wait for another one.
+  // -1: none; it is done or was not started.
   int32_t awaited(uint64_t seq, bool barrier) const;
-  // Whether the rank's kernel acknowledged anything in the last `within_ns`. Nothing: this rank is not connected with
+  // Whether the rank's kernel acknowledged anything in the last `within_ns`. nullopt: this rank has no connection with
   // it.
   std::optional<bool> host_answers(int32_t rank, int64_t within_ns) const;
 
   // The first error or abort known here (kAborted), or success.
   Status status() const;
-  // Says goodbye (once; by_exit: see on_bye), waits at most linger_ms until it has left this machine, ends the
-  // connections. Idempotent; never calls the listener.
+  // Says goodbye (once; by_exit: see on_bye), waits at most linger_ms until the goodbye has left this machine, and ends
+  // the connections. Idempotent. Never calls the listener.
   void close(int linger_ms, bool by_exit = false);
 
  private:

@@ -1,5 +1,5 @@
-// ControlMesh::Impl: state of a control mesh. Private to control_mesh*.cpp; every function but the constructor needs
-// the mutex held, if not said.
+// ControlMesh::Impl: the state of a control mesh. Private to control_mesh*.cpp. Every function except the constructor
+// needs the mutex, unless its comment says otherwise.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ class ControlMesh::Impl {
   explicit Impl(const ControlSettings& settings);
   Status add_links(std::vector<ControlConnection> out, std::vector<ControlConnection> in) TRESTLE_REQUIRES(mutex_);
 
-  // The first failure that this rank knows of; there is no second.
+  // The first failure that this rank learns of. Later ones are ignored.
   struct Story {
     bool abort = false;
     int32_t origin = 0;

@@ -1,5 +1,5 @@
-// ControlMesh::Impl: letters from any rank to any other. In a frame: the way in `step`, then the receiver i32, the
-// sender i32, the text.
+// ControlMesh::Impl: letters from any rank to any other. A letter's frame holds the direction in `step`; its payload is
+// the receiver i32, the sender i32, the text.
 #include "control_mesh/byte_text.h"
 #include "control_mesh/control_mesh_impl.h"
 
@@ -7,7 +7,7 @@ namespace trestle {
 
 namespace {
 
-enum Way : uint8_t { kUp, kDown };  // the ring of ranks
+enum Way : uint8_t { kUp, kDown };  // directions around the ring of ranks
 constexpr size_t kLetterHeader = 2 * sizeof(int32_t);
 
 }  // namespace
@@ -25,8 +25,8 @@ void ControlMesh::Impl::send_letter(int32_t to, const std::string& text) {
   }
 }
 
-// Greedily, the farthest neighbour that is not beyond the receiver: every hop at least halves the distance that is
-// left.
+// Greedy routing: goes to the farthest neighbour that is not beyond the receiver. Every hop at least halves the
+// remaining distance.
 void ControlMesh::Impl::pass_on(int32_t to, const ControlFrame& letter) {
   const std::vector<size_t>& side = letter.step == kUp ? out_ : in_;
   const int64_t ahead = letter.step == kUp ? int64_t{to} - settings_.rank : int64_t{settings_.rank} - to;

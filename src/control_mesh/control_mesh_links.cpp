@@ -1,4 +1,4 @@
-// The connections of a control mesh: reading, frames, ends, heartbeats.
+// The connections of a control mesh: reading, frames, disconnects, heartbeats.
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -22,7 +22,7 @@
 namespace trestle {
 namespace {
 
-// True also where nothing can be known (Unix sockets: the peer shares the machine).
+// Returns true also where nothing can be known: over Unix sockets the peer shares the machine.
 bool kernel_answers(int fd, int64_t within_ns) {
   tcp_info info{};
   socklen_t length = sizeof info;
@@ -30,8 +30,9 @@ bool kernel_answers(int fd, int64_t within_ns) {
   return static_cast<int64_t>(info.tcpi_last_ack_recv) * 1'000'000 < within_ns;
 }
 
-// A process that stands still is silent on every connection of every communicator, and one that is only slow again and
-// again: it is told of once a minute. `name` ends with the process, "(host a, pid 12)", where that is known.
+// A stopped process is silent on every connection of every communicator, and a slow one is silent again and again. So
+// each process is reported at most once a minute. `name` ends with the process, "(host a, pid 12)", where that is
+// known.
 bool first_to_tell_silence(const std::string& name, int64_t now_ns) {
   constexpr int64_t kOnceInNs = 60'000'000'000;
   constexpr size_t kMostProcesses = 4096;
@@ -177,7 +178,7 @@ void ControlMesh::Impl::start_gather(const GatherKey& key, std::string mine) {
   advance(key, gather->second);
 }
 
-// The gather when it is done, nullptr when not yet; an error when it can never be done.
+// The gather when it is done, nullptr while it is not; an error when it can never be done.
 Result<Dissemination*> ControlMesh::Impl::gather_if_done(const GatherKey& key) {
   const auto found = gathers_.find(key);
   CHECK(found != gathers_.end() && found->second.started(), "the result of a collective that was never started");
@@ -214,7 +215,7 @@ bool ControlMesh::Impl::answers(const ControlLink& link, int64_t within_ns) cons
 
 void ControlMesh::Impl::take_story(ControlFrame& frame, bool abort) {
   if (auto told = decode_story(frame.payload, settings_.ranks)) {
-    // Who still makes a part of another communicator numbers its ranks as that one does.
+    // A rank that is still creating another communicator uses that communicator's rank numbers.
     if (auto own = in_numbers_of(names_, name(settings_.rank), told->error.message))
       told->error.message = std::move(*own);
     tell({abort, told->origin, std::move(told->error)}, false);
@@ -273,7 +274,7 @@ void ControlMesh::Impl::begin(ControlListener* listener) {
 void ControlMesh::Impl::beat(int64_t now_ns) {
   if (listener_ == nullptr || settings_.heartbeat_ns == 0 || closed_) return;
   if (now_ns - last_poll_ns_ > settings_.heartbeat_ns / 2) {
-    // This process was stopped or starved; what it did not read in that time says nothing about the others.
+    // This process was stopped or starved. What it did not read in that time says nothing about the peers.
     for (ControlLink& link : links_) link.last_heard_ns = now_ns;
   }
   last_poll_ns_ = now_ns;
@@ -315,15 +316,17 @@ int64_t ControlMesh::Impl::next_due_ns() const {
 }
 
 bool ControlMesh::Impl::drained() {
-  bool all = true;  // every link is read, also behind one that is not drained
+  // Every link is read, also those behind one that is not drained.
+  bool all = true;
   for (ControlLink& link : links_) {
     if (!link.open()) continue;
-    // A peer that closes at the same time waits for this rank to read its goodbye, as this rank waits for the peer.
+    // A peer that closes at the same time waits for this rank to read its goodbye, just as this rank waits for the
+    // peer.
     std::vector<ControlFrame> ignored;
     std::string reason;
     if (link.read(ignored, reason) != ControlLink::Reading::kOpen) continue;
     link.flush();
-    // A peer that has closed already acknowledges nothing any more, and the kernel's count stands still.
+    // A peer that has closed already acknowledges nothing any more, so the kernel's count of unsent bytes stands still.
     pollfd state{link.fd(), 0, 0};
     if (::poll(&state, 1, 0) == 1 && (state.revents & (POLLERR | POLLHUP)) != 0) continue;
     int unsent = 0;
@@ -333,7 +336,7 @@ bool ControlMesh::Impl::drained() {
   return all;
 }
 
-// What the peers still say is read to the end first: a socket closed over unread bytes resets the connection, and a
+// Reads what the peers still send to the end first: closing a socket with unread bytes resets the connection, and a
 // reset overtakes the goodbye.
 void ControlMesh::Impl::end_links() {
   for (ControlLink& link : links_) {

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kLeastPatienceNs = 200 * kMs;
 constexpr int64_t kMostPatienceNs = 2000 * kMs;
-constexpr size_t kNamedLinks = 3;  // of a long chain: the first ones, then the last
+constexpr size_t kNamedLinks = 3;  // of a long chain: the first links are named, then the last
 
 void put(ByteWriter& out, const OperationKey& key) {
   out.integer(key.number).integer(key.peer).integer(static_cast<uint8_t>(key.sending));
@@ -136,7 +136,7 @@ Inquiry::Letter Inquiry::ask(const Asked& one, int32_t whose, int64_t now_ns) {
   return {one.rank, {++id_, one.operation, whose, one.elsewhere}};
 }
 
-// A rank may be awaited twice in a chain, for different calls: that is no circle.
+// A chain may meet a rank twice, for different calls. That is no circle.
 bool Inquiry::is_closed_by(const Answer& answer) const {
   if (answer.awaited == rank_ && *answer.in == overdue_->operation) return true;
   return was_asked({answer.awaited, {}, *answer.in});
@@ -164,7 +164,7 @@ Inquiry::Letter Inquiry::start(const Overdue& overdue, int64_t now_ns) {
   circle_.clear();
   culprit_.clear();
   patience_ns_ = std::clamp(overdue.timeout_ns / 2, kLeastPatienceNs, kMostPatienceNs);
-  // A rank that has no mesh yet cannot answer. It knows whom it misses and says so soon.
+  // A rank that has no mesh yet cannot answer. It knows which rank it waits for, and reports that soon.
   if (overdue.operation.kind == CallKind::kCreation) patience_ns_ = kMostPatienceNs;
   end_ns_ = now_ns + 2 * patience_ns_;
   return ask({overdue.awaited, {}, overdue.operation}, rank_, now_ns);
@@ -178,7 +178,7 @@ std::optional<Inquiry::Letter> Inquiry::answered(int32_t from, const Answer& ans
     std::string& name = names_[static_cast<size_t>(answer.awaited)];
     if (name == rank_text(answer.awaited)) name = answer.awaited_name;
   }
-  // Who is in an operation of its own and awaits somebody is not where the chain ends, unless it closes a circle.
+  // A rank that is in a call of its own and awaits another rank is not the end of the chain, unless it closes a circle.
   const bool awaits = answer.in && answer.awaited >= 0 && answer.awaited != from;
   if (awaits && !is_closed_by(answer)) return ask({answer.awaited, {}, *answer.in}, from, now_ns);
   if (awaits && circle_.empty()) {
@@ -191,8 +191,8 @@ std::optional<Inquiry::Letter> Inquiry::answered(int32_t from, const Answer& ans
   return {};
 }
 
-// A rank awaits several others at once, and names one of them. So a circle in a collective may not be the reason: a
-// rank that has not called, or does not answer, is.
+// A rank that awaits several others names only one of them. So a circle in a collective may not be the reason. The
+// reason may be a rank that has not called, or does not answer.
 std::optional<Inquiry::Letter> Inquiry::ask_another(int64_t now_ns) {
   std::vector<bool> was_asked_at_all(names_.size());
   for (const Asked& one : asked_) was_asked_at_all[static_cast<size_t>(one.rank)] = true;
@@ -205,14 +205,14 @@ std::optional<Inquiry::Letter> Inquiry::ask_another(int64_t now_ns) {
   return {};
 }
 
-// Numbers there are of that communicator; only the process is known here.
+// The rank numbers in the answer are those of the other communicator. Only the process is known here.
 std::optional<Inquiry::Letter> Inquiry::go_on_elsewhere(const Answer& answer, int64_t now_ns) {
   const int32_t to = answer.in && answer.awaited >= 0 ? rank_of_process(answer.awaited_name) : -1;
   const Asked next{to, Elsewhere{answer.elsewhere->communicator, answer.awaited}, answer.in.value_or(OperationKey{})};
   if (to >= 0 && !was_asked(next)) {
     const Letter letter = ask(next, answer.elsewhere->rank, now_ns);
     const auto lives_there = [&](const auto& name) { return process_of(name) == process_of(answer.awaited_name); };
-    // Of several ranks in that process this communicator cannot say which one is meant.
+    // If several ranks of this communicator live in that process, it is unknown which one is meant.
     if (std::count_if(names_.begin(), names_.end(), lives_there) > 1)
       asked_name_ = answer.awaited_name + " of another communicator";
     return letter;
@@ -221,7 +221,7 @@ std::optional<Inquiry::Letter> Inquiry::go_on_elsewhere(const Answer& answer, in
   return {};
 }
 
-// One of those that live in the process of a rank of another communicator; -1: none.
+// A rank of this communicator in the same process as that rank of another communicator; -1: none.
 int32_t Inquiry::rank_of_process(const std::string& name) const {
   const std::string_view process = process_of(name);
   for (size_t r = 0; r < names_.size() && !process.empty(); ++r) {

@@ -1,15 +1,17 @@
-// Inquiry: when a deadline has passed, which rank is to blame? The awaited rank may itself await another one (in a ring
-// every rank awaits its neighbour), so it is asked what it waits for, then that one, until a rank has no such excuse.
-// Where a call is held up behind one of another communicator, on the same stream, the question goes on about that one,
-// over this communicator's mesh: to a rank of the process that is awaited there, as its name tells.
+// Inquiry: finds out which rank is to blame when a deadline has passed. The awaited rank may itself await another one
+// (in a ring every rank awaits its neighbour). So it is asked what it waits for, then that rank is asked, until one has
+// no such excuse. A call may also be held up behind a call of another communicator on the same stream. Then the inquiry
+// asks about that call, over this communicator's mesh: it asks a rank of the process that is awaited there, which it
+// recognises by its name.
 //
-// A state machine without I/O or clock: it says whom to ask next, is told the answers, and ends with a sentence. Owned
-// by the communicator's MeshPoller; any thread (its own mutex, under which nothing is called). One inquiry at a time.
+// A state machine without I/O or clock: it says which rank to ask next, is given the answers, and ends with a sentence.
+// Owned by the communicator's MeshPoller. Any thread (it has a mutex of its own, and calls nothing under it). One
+// inquiry at a time.
 //
-// Time: a rank has patience_ns to answer; the whole inquiry ends after twice that, however long the chain is. Patience
-// is half of the operation's timeout, between 0.2 and 2 s: who is late for an operation is mostly quick to say so.
+// Time: a rank has patience_ns to answer. The whole inquiry ends after twice that, however long the chain is. Patience
+// is half of the operation's timeout, between 0.2 and 2 s: a rank that is late for an operation mostly answers quickly.
 //
-// The sentence begins with the rank to blame and what is known of it; then come the overdue call, the chain of ranks
+// The sentence begins with the rank to blame and what is known of it. Then come the overdue call, the chain of ranks
 // that led to the culprit, and what each rank adds of its own.
 #pragma once
 
@@ -24,31 +26,33 @@
 
 namespace trestle {
 
-// A rank of a communicator that is not the one whose ranks ask: calls of several may share a stream.
+// A rank of another communicator than the one whose ranks ask. Calls of several communicators may share a stream.
 struct Elsewhere {
   JobId communicator{};
   int32_t rank = 0;
   bool operator==(const Elsewhere&) const = default;
 };
 
-// "Where does this call stand at your place?", to the rank that `whose` awaits.
+// "Where does this call stand on your side?", sent to the rank that `whose` awaits.
 struct Question {
   uint32_t id = 0;         // comes back in the answer
-  OperationKey operation;  // as `whose` calls it
+  OperationKey operation;  // numbered as `whose` calls it
   int32_t whose = 0;
-  std::optional<Elsewhere> elsewhere;  // the rank that is asked, where the call is of that communicator
+  std::optional<Elsewhere> elsewhere;  // the rank that is asked, where the call belongs to that communicator
 };
 
 struct Answer {
   enum class State : uint8_t { kNotCalled, kQueued, kActive, kDone };
   uint32_t id = 0;
   State state = State::kNotCalled;
-  uint64_t calls = 0;  // made so far, of the operation's kind (collectives, or messages of that pair and direction)
-  std::optional<OperationKey> in;      // what the rank is in: that call, or the oldest of others
-  int32_t awaited = -1;                // by `in`
-  std::string description;             // of `in`; cut at kMostDescription
-  std::string awaited_name;            // of `awaited`: who asks may not know it yet; cut at kMostDescription
-  std::optional<Elsewhere> elsewhere;  // the rank that answers, where `in` and `awaited` are of that communicator
+  // Calls made so far, of the operation's kind: collectives, or messages of that pair and direction.
+  uint64_t calls = 0;
+  std::optional<OperationKey> in;  // what the rank is in: that call, or its oldest other call
+  int32_t awaited = -1;            // the rank that `in` waits for
+  std::string description;         // of `in`; cut at kMostDescription
+  std::string awaited_name;        // of `awaited`, whose name the asker may not know yet; cut at kMostDescription
+  // The rank that answers, where `in` and `awaited` belong to that communicator.
+  std::optional<Elsewhere> elsewhere;
 };
 inline constexpr size_t kMostDescription = 512;
 
@@ -57,12 +61,12 @@ std::string encode(const Question& question);
 std::string encode(const Answer& answer);
 std::optional<Question> decode_question(const std::string& letter, int32_t ranks);
 std::optional<Answer> decode_answer(const std::string& letter, int32_t ranks);
-// Whether a letter is one of these.
+// Whether a letter is a question or an answer of an inquiry.
 bool is_of_inquiry(const std::string& letter);
 
 class Inquiry {
  public:
-  // first_id: of its questions. Inquiries of one rank that are open at the same time begin far from each other.
+  // first_id: of its questions. Inquiries of one rank that are open at the same time start with ids far apart.
   Inquiry(int32_t rank, std::vector<std::string> names, uint32_t first_id = 0)
       : rank_(rank), names_(std::move(names)), id_(first_id) {}
   bool open() const;
@@ -71,26 +75,28 @@ class Inquiry {
     int32_t to = 0;
     Question question;
   };
-  // The first question about an overdue operation that awaits some rank. Forgets an older inquiry.
+  // The first question about an overdue operation that awaits some rank. Drops an older inquiry.
   Letter begin(const Overdue& overdue, int64_t now_ns);
-  // The same, unless one is open.
+  // As begin(), unless an inquiry is open.
   std::optional<Letter> begin_if_none(const Overdue& overdue, int64_t now_ns);
-  // The next question, if there is one; otherwise look at take_verdict(). It may be this rank's to answer: it waits for
-  // others in other calls than the overdue one. Unexpected answers are ignored.
+  // The next question, if there is one; otherwise look at take_verdict(). The question may go to this rank itself, when
+  // it waits for others in other calls than the overdue one. Unexpected answers are ignored.
   std::optional<Letter> answered(int32_t from, const Answer& answer, int64_t now_ns);
-  // When take_verdict() has something to say though nobody answers; INT64_MAX: never.
+  // When take_verdict() has a result even if no rank answers; INT64_MAX: never.
   int64_t due_ns() const;
 
   struct Verdict {
     OperationKey operation;
-    std::string culprit;    // "rank 3 (host a, pid 12) has not called operation 5: ...", without a silent rank's facts
-    int32_t silent = -1;    // the culprit, where it did not answer
-    int64_t silent_ns = 0;  // for so long
+    // "rank 3 (host a, pid 12) has not called operation 5: ...". Says nothing yet about a silent rank.
+    std::string culprit;
+    int32_t silent = -1;    // the culprit, if it did not answer
+    int64_t silent_ns = 0;  // for how long
     std::string rest;       // the overdue call and the chain
-    std::optional<bool> host_answers;  // of the silent rank; the caller's to fill in, if it knows
+    // Whether the host of the silent rank answers. Filled in by the caller, if it knows.
+    std::optional<bool> host_answers;
     std::string sentence() const;
   };
-  // Once, when the inquiry has ended.
+  // Returned once, when the inquiry has ended.
   std::optional<Verdict> take_verdict(int64_t now_ns);
 
  private:
@@ -99,11 +105,11 @@ class Inquiry {
   std::string end_of_chain(const Answer& answer) const TRESTLE_REQUIRES(mutex_);
   std::string circle(int32_t from) const TRESTLE_REQUIRES(mutex_);
   void conclude(std::string culprit) TRESTLE_REQUIRES(mutex_);
-  // Whose answer is awaited, or was.
+  // A rank whose answer is or was awaited.
   struct Asked {
     int32_t rank = 0;
     std::optional<Elsewhere> elsewhere;
-    OperationKey operation;  // as the rank calls it that waits for this one
+    OperationKey operation;  // numbered as the rank calls it that waits for this one
     bool operator==(const Asked&) const = default;
   };
   std::optional<Letter> ask_another(int64_t now_ns) TRESTLE_REQUIRES(mutex_);
@@ -118,9 +124,10 @@ class Inquiry {
   std::vector<std::string> names_ TRESTLE_GUARDED_BY(mutex_);
   std::optional<Overdue> overdue_ TRESTLE_GUARDED_BY(mutex_);  // while the inquiry is open
   bool concluded_ TRESTLE_GUARDED_BY(mutex_) = false;
-  std::string culprit_ TRESTLE_GUARDED_BY(mutex_);       // the conclusion
-  std::string circle_ TRESTLE_GUARDED_BY(mutex_);        // the conclusion, if no other rank has a worse one; "": none
-  size_t circle_end_ TRESTLE_GUARDED_BY(mutex_) = 0;     // of those in asked_ that led to it
+  std::string culprit_ TRESTLE_GUARDED_BY(mutex_);  // the conclusion
+  // The conclusion, unless another rank turns out to be at fault; "": no circle was found.
+  std::string circle_ TRESTLE_GUARDED_BY(mutex_);
+  size_t circle_end_ TRESTLE_GUARDED_BY(mutex_) = 0;     // how many of asked_ led to it
   uint32_t id_ TRESTLE_GUARDED_BY(mutex_) = 0;           // of the latest question
   std::vector<Asked> asked_ TRESTLE_GUARDED_BY(mutex_);  // in order; the last one's answer is awaited
   std::string asked_name_ TRESTLE_GUARDED_BY(mutex_);    // of the last one

@@ -1,4 +1,4 @@
-// The first byte of a letter of the control mesh: what it is about.
+// The first byte of a letter of the control mesh: its subject.
 #pragma once
 
 #include <cstdint>

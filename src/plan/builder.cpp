@@ -143,7 +143,7 @@ void PlanBuilder::derive_writes(const Step& step) {
   if (range.space == Space::kScratch) plan_.scratch = std::max(plan_.scratch, range.first + range.count);
   for (uint32_t i = 0; i < step.blocks; ++i) {
     CellHistory& cell = history(cells_.of(range.space, range.first + i));
-    // With readers in between, the older write is implied: they waited for it.
+    // With readers in between, the older write is implied: the readers waited for it.
     if (cell.written && cell.readers.empty()) edges_.push_back({cell.writer.step, i, cell.writer.position});
     for (const Access& reader : cell.readers) {
       if (reader.step == me) {
@@ -160,7 +160,7 @@ void PlanBuilder::derive_writes(const Step& step) {
 
 // Runs of blocks that wait for runs of the same step become one Dependency each.
 void PlanBuilder::store_edges(Step& step) {
-  // Unsigned difference: equal along a run, which is all that counts.
+  // The unsigned difference is equal along a run; only that matters.
   auto key = [](const Edge& e) { return std::tuple(e.step, e.mine - e.its, e.mine); };
   std::sort(edges_.begin(), edges_.end(), [&](const Edge& a, const Edge& b) { return key(a) < key(b); });
   step.first_dependency = static_cast<uint32_t>(plan_.dependencies.size());
@@ -168,7 +168,7 @@ void PlanBuilder::store_edges(Step& step) {
     if (plan_.dependencies.size() > step.first_dependency) {
       Dependency& last = plan_.dependencies.back();
       if (last.step == edge.step && last.my_first - last.its_first == edge.mine - edge.its) {
-        if (edge.mine < last.my_first + last.count) continue;  // the same edge twice
+        if (edge.mine < last.my_first + last.count) continue;  // a duplicate of the same edge
         if (edge.mine == last.my_first + last.count) {
           ++last.count;
           continue;

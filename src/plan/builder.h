@@ -1,8 +1,8 @@
-// PlanBuilder: writes a Plan step by step. The author of an algorithm says what moves where, in an order in which it
-// would be right if the steps ran one after the other; the builder numbers the messages and derives which steps really
-// have to wait for which.
+// PlanBuilder: writes a Plan step by step. The author of an algorithm states what moves where, in an order that would
+// be correct if the steps ran one after the other. The builder numbers the messages and derives which steps really have
+// to wait for which.
 //
-// Value on the stack of an algorithm's build function, one thread. A wrong use (a block outside its space, a peer
+// A value on the stack of an algorithm's build function, one thread. A wrong use (a block outside its space, a peer
 // outside the group) is a bug of the algorithm: CHECK.
 #pragma once
 
@@ -42,18 +42,18 @@ inline Operand from(int32_t peer) {
 
 class PlanBuilder {
  public:
-  // A plan of `blocks` logical blocks for this request; turned: Plan::turned.
+  // A plan of `blocks` logical blocks for this request. turned: see Plan::turned.
   PlanBuilder(const PlanRequest& request, uint32_t blocks, uint32_t turned = 0);
 
-  // In all of these `logical_first` is the logical block that position 0 of every operand holds.
+  // In all of these, `logical_first` is the logical block at position 0 of every operand.
   void send(int32_t peer, BlockRange source, uint32_t logical_first);
   void recv(int32_t peer, BlockRange destination, uint32_t logical_first);
-  // Adds no step where both ranges are the same memory, as in place.
+  // Adds no step if both ranges are the same memory, as in place.
   void copy(BlockRange destination, BlockRange source, uint32_t logical_first);
   // destination = left fold of the sources in this order. A source may be the destination itself, block by block.
   void reduce(BlockRange destination, const std::vector<Operand>& sources, uint32_t logical_first);
 
-  // The plan; the builder is used up.
+  // Returns the plan. The builder cannot be used afterwards.
   Plan finish() &&;
 
  private:
@@ -61,8 +61,8 @@ class PlanBuilder {
     uint32_t step = 0;
     uint32_t position = 0;
   };
-  // What touched a cell since it was last written: all that a later step may have to wait for. Older accesses are
-  // implied, because the write waited for them.
+  // The accesses to a cell since it was last written: all that a later step may have to wait for. Older accesses need
+  // not be kept, because the write waited for them.
   struct CellHistory {
     bool written = false;
     Access writer;
@@ -84,7 +84,7 @@ class PlanBuilder {
 
   Plan plan_;
   Cells cells_;
-  std::vector<uint32_t> sent_;      // messages so far, by peer
+  std::vector<uint32_t> sent_;      // number of messages so far, by peer
   std::vector<uint32_t> received_;  // the same
   std::vector<CellHistory> histories_;
   std::vector<Edge> edges_;  // of the step being closed

@@ -9,8 +9,7 @@ Cells::Cells(const Plan& plan)
       me_(static_cast<uint32_t>(plan.me) ^ plan.turned),
       inputs_(input_blocks(plan)),
       outputs_(output_blocks(plan)),
-      // A rank without an input or without an output (reduce, broadcast away from the root; send; recv) has nothing to
-      // alias.
+      // A rank without an input or an output has nothing to alias (reduce, broadcast away from the root; send; recv).
       aliased_(plan.in_place && inputs_ > 0 && outputs_ > 0) {}
 
 uint32_t Cells::of(Space space, uint32_t block) const {

@@ -1,7 +1,7 @@
 // Cells: the blocks of one rank's plan as memory. Two blocks that are the same memory (in place) have the same cell.
 //
-// Value type, any thread. The one place that knows the in-place column of the table in plan.h: the builder derives
-// dependencies from it and the checker executes on it.
+// Value type, any thread. Only this class knows the in-place column of the table in plan.h. The builder derives
+// dependencies from it, and the checker executes on it.
 #pragma once
 
 #include <cstdint>

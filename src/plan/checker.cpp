@@ -35,7 +35,7 @@ std::string block_name(Space space, uint32_t block) {
 
 namespace {
 
-// Kinds a rank's plan may have beside rank 0's.
+// Whether a rank's plan may have its kind, given that of rank 0.
 bool kinds_fit(const Plan& first, const Plan& plan) {
   if (first.kind == PhaseKind::kSend && plan.me == 1) return plan.kind == PhaseKind::kRecv;
   return plan.kind == first.kind && plan.kind != PhaseKind::kRecv;

@@ -1,9 +1,10 @@
-// Execution: all ranks run symbolically, block by block. A block's value is (which logical block, whose contributions);
-// a send is complete only when its receiver has read it, straight from the sender's memory at that moment.
+// Execution: all ranks run symbolically, block by block. The value of a block is (which logical block, whose
+// contributions). A send is complete only when its receiver has read it, directly from the sender's memory at that
+// moment.
 //
-// A node is one block position of one step of one rank. It is ready when all it waits for is complete and, for a
-// receiver, all its senders are ready; a ready node that is no send runs, which also completes the sends it consumes.
-// Order of running does not matter (checker_order.cpp), so nodes run from a stack.
+// A node is one block position of one step of one rank. It is ready when everything it waits for is complete and, for a
+// receiver, all its senders are ready. A ready node that is not a send runs, which also completes the sends it
+// consumes. The order of running does not matter (checker_order.cpp), so nodes run from a stack.
 #include <algorithm>
 
 #include "base/check.h"
@@ -37,7 +38,7 @@ class Memory {
   std::vector<uint64_t> contributions_;
 };
 
-// A directed edge list by counting: for each node the nodes that wait for it.
+// A directed edge list made by counting: for each node, the nodes that wait for it.
 class Waiters {
  public:
   explicit Waiters(size_t nodes) : first_(nodes + 1) {}
@@ -99,11 +100,11 @@ class Execution {
   std::vector<Memory> memories_;
   std::vector<std::vector<uint32_t>> base_;  // first node, by rank and step
   std::vector<Node> nodes_;
-  std::vector<uint32_t> pending_;  // what a node still waits for
+  std::vector<uint32_t> pending_;  // how many others a node still waits for
   std::vector<bool> done_;
-  Waiters waiters_{0};  // by completion
+  Waiters waiters_{0};  // the nodes that wait for a node's completion
   std::vector<uint32_t> runnable_;
-  std::vector<uint64_t> sum_;  // contributions of the step that runs
+  std::vector<uint64_t> sum_;  // contributions of the step that is running
   uint32_t sum_logical_ = kUnset;
 };
 
@@ -170,7 +171,7 @@ void Execution::set_inputs(const Plan& plan) {
   }
 }
 
-// A node waits for nothing any more: a send is offered to its receiver, any other step may run.
+// The node waits for nothing any more: a send is offered to its receiver, any other step may run.
 void Execution::release(uint32_t node) {
   const Node& at = nodes_[node];
   const Step& step = plans_[at.rank].steps[at.step];
@@ -189,7 +190,8 @@ void Execution::complete(uint32_t node) {
   });
 }
 
-// Adds what `source` holds at node `at` (the step itself, or the send it takes a message of) to the running value.
+// Adds the value of `source` at node `at` to the running value. `at` is the step itself, or the send whose message it
+// takes.
 Status Execution::take(const Node& at, const Node& reader, const Source& source) {
   const uint32_t block = source.blocks.first + at.position;
   const uint32_t cell = cells_[at.rank].of(source.blocks.space, block);
@@ -197,8 +199,8 @@ Status Execution::take(const Node& at, const Node& reader, const Source& source)
   const Plan& plan = plans_[at.rank];
   const uint32_t wanted = (plan.steps[at.step].logical_first + at.position) ^ plan.turned;
   const std::string_view phase = to_string(plan.kind);
-  // In an all-to-all blocks are equally long, and travel in any order and packed: what counts is what arrives in the
-  // end.
+  // In an all-to-all all blocks have the same length and travel in any order and packed. Only what arrives at the end
+  // matters.
   const bool any_order = plan.kind == PhaseKind::kAllToAll && logical != kUnset;
   if (logical != wanted && !any_order) {
     const std::string what = step_name(plans_[at.rank], at.step) + " reads " + block_name(source.blocks.space, block);
@@ -221,8 +223,8 @@ Status Execution::take(const Node& at, const Node& reader, const Source& source)
   return {};
 }
 
-// That the ranks of a source come right after those of the sources before it. Single contributions are runs of ranks,
-// so by induction all sums are, put together in rank order.
+// Checks that the ranks of a source come directly after those of the sources before it. A single contribution is a run
+// of ranks. So by induction all sums are runs, combined in rank order.
 Status Execution::check_follows(const Node& reader, const uint64_t* add) const {
   int64_t last = -1;
   for (size_t w = words_; w-- > 0 && last < 0;) {
@@ -237,7 +239,8 @@ Status Execution::check_follows(const Node& reader, const uint64_t* add) const {
                " on to a sum that ends with rank " + std::to_string(last) + ", which is not rank order");
 }
 
-// Where only two ranks know the length of a block: what arrives is the sender's own, and lies where it stays.
+// If only two ranks know the length of a block: checks that it comes directly from its owner and goes directly to its
+// final place.
 Status Execution::check_straight(const Node& node) const {
   const Plan& plan = plans_[node.rank];
   const Step& step = plan.steps[node.step];
@@ -321,7 +324,7 @@ std::string Execution::waits_for(const Node& node) const {
   return reason;
 }
 
-// Every node that did not run waits for another one; the first one that is no send makes the sentence.
+// Every node that did not run waits for another one. The message describes the first one that is not a send.
 Error Execution::stuck() const {
   for (uint32_t n = 0; n < nodes_.size(); ++n) {
     const Plan& plan = plans_[nodes_[n].rank];

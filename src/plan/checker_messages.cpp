@@ -1,11 +1,11 @@
-// Messages: the k-th from a to b in a's plan order is the k-th there, and both sides mean the same logical blocks.
+// Messages: the k-th message from a to b in a's plan order is the k-th in b's, and both name the same logical blocks.
 #include "plan/checker_parts.h"
 
 namespace trestle::checking {
 
 namespace {
 
-// One end of a message: the step, and for a reduce the source that takes it.
+// One end of a message: the step and, for a reduce, the source that takes it.
 struct End {
   uint32_t step = 0;
   uint32_t source = 0;

@@ -1,6 +1,7 @@
-// Order: of any two accesses of one cell, one of them a write, the later in plan order has a path of dependencies to
-// the earlier. It is enough to look at neighbours (a read and the write before it, a write and the reads since the
-// write before it, a write and the write before it if nobody read in between): longer distances are chains of these.
+// Order: take any two accesses to one cell, one of them a write. The later one in plan order must have a path of
+// dependencies to the earlier one. It is enough to check neighbours: a read and the write before it, a write and the
+// reads since the write before it, a write and the write before it if there is no read in between. Longer distances are
+// chains of these.
 #include <utility>
 
 #include "plan/cells.h"
@@ -75,7 +76,7 @@ class OrderCheck {
   // Whether `later` waits for `earlier`, directly or through other steps of this rank.
   bool ordered(const Access& later, const Access& earlier) {
     if (waits_directly(later, earlier)) return true;
-    // Only hand-written plans get here: a search back through the dependencies.
+    // Only hand-written plans get here: searches back through the dependencies.
     std::vector<Access> open{later};
     std::vector<std::vector<bool>> seen(plan_.steps.size());
     while (!open.empty()) {

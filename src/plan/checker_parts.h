@@ -1,4 +1,4 @@
-// The parts of check_plans, one file each; only the checker's own files include this. Pure functions, any thread.
+// The parts of check_plans, one file each. Only the checker's own files include this. Pure functions, any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace trestle::checking {
 
-// For one rank: who is at the other end of its messages (the peer's step), by step and by source. Unused entries are 0.
+// For one rank: the step at the other end of each of its messages, by step and by source. Unused entries are 0.
 struct Matches {
   std::vector<uint32_t> receiver;          // of a send
   std::vector<uint32_t> sender;            // of a recv
   std::vector<uint32_t> sender_of_source;  // of a reduce's peer source, by index into Plan::sources
 };
 
-// Each expects that the ones before it passed.
+// Each function expects that the ones before it have passed.
 Status check_structure(const std::vector<Plan>& plans);                       // checker.cpp
 Result<std::vector<Matches>> match_messages(const std::vector<Plan>& plans);  // checker_messages.cpp
 Status check_order(const Plan& plan);                                         // checker_order.cpp

@@ -49,7 +49,7 @@ std::string dependencies_text(const Plan& plan, const Step& step) {
     const Dependency& d = plan.dependencies[step.first_dependency + i];
     text += i == 0 ? "; after " : ", ";
     text += std::to_string(d.step);
-    // Both sides whole and aligned is the usual case and needs no ranges.
+    // In the usual case both sides are whole and aligned, and need no ranges.
     if (d.my_first == 0 && d.its_first == 0 && d.count == step.blocks && d.count == plan.steps[d.step].blocks) continue;
     text += range_text(d.its_first, d.count) + " for " + range_text(d.my_first, d.count);
   }
@@ -159,7 +159,7 @@ uint64_t hash(const Plan& plan) {
   for (const Dependency& d : plan.dependencies) {
     hasher.integer(d.step).integer(d.my_first).integer(d.its_first).integer(d.count);
   }
-  if (plan.turned != 0) hasher.integer(plan.turned);  // hashes of plans that know no such thing stay what they were
+  if (plan.turned != 0) hasher.integer(plan.turned);  // hashes of plans without it stay as they were
   return hasher.digest();
 }
 

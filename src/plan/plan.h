@@ -1,9 +1,9 @@
 // Plan: the straight-line steps of ONE phase for ONE rank of a group, on symbolic blocks. A value: flat, pointer-free,
 // comparable.
 //
-// The data of a phase is cut into `blocks` logical blocks (their lengths are the engine's business; equal on all
-// ranks). A plan moves ranges of blocks between three spaces of each rank: input (read-only), output and scratch. Input
-// and output blocks stand for logical blocks as PhaseKind says below; a scratch block may hold any logical block, so
+// The data of a phase is cut into `blocks` logical blocks. The engine knows their lengths, which are equal on all
+// ranks. A plan moves ranges of blocks between three spaces of each rank: input (read-only), output and scratch. Input
+// and output blocks stand for logical blocks as PhaseKind says below. A scratch block may hold any logical block, so
 // every step names the logical range it moves: position i of each of its operands holds logical block `logical_first +
 // i`.
 //
@@ -21,14 +21,15 @@
 //   recv            0                       b (group of two: index 1)         -
 //   (n = group size; b = Plan::blocks, chosen by the algorithm: 1 tree, 2 double tree, n for scatter-based ones)
 //
-// All-to-all: input block p goes to p; all are equally long: a step's logical range says only how many it moves, of
-// any p.
+// All-to-all: input block p goes to p. All blocks have the same length, so a step's logical range says only how many
+// blocks it moves, for any p.
 //
-// Barrier: blocks of zero bytes, only the messages matter. Every rank must have heard of every other one in the end, as
-// often as it likes: unlike a sum it may take a contribution twice. An all-reduce of zero bytes is a barrier too.
+// Barrier: blocks of zero bytes, only the messages matter. Every rank must have heard of every other one at the end, as
+// often as it likes: unlike a sum, a barrier may take a contribution twice. An all-reduce of zero bytes is a barrier
+// too.
 //
-// All-to-all-v, gather-v, scatter-v: the same table; the length of a block is known to the rank whose input and to the
-// rank whose output it is only, so every block goes straight from the one to the other.
+// All-to-all-v, gather-v, scatter-v: the same table. Only two ranks know the length of a block: the rank whose input it
+// is and the rank whose output it is. So every block goes directly from the one to the other.
 //
 // Messages: the k-th message to a peer (Send steps in plan order) matches the k-th message from us there (Recv steps
 // and peer sources of Reduce steps, in plan order).
@@ -57,7 +58,7 @@ enum class PhaseKind : uint8_t {
   kBarrier
 };
 inline constexpr int kPhaseKinds = 14;
-// Of a kind whose blocks are known to two ranks only: the kind with blocks that all know; else the kind itself.
+// For a kind whose block lengths only two ranks know: the same kind with lengths that all know. Else the kind itself.
 constexpr PhaseKind with_known_blocks(PhaseKind kind) {
   switch (kind) {
     case PhaseKind::kAllToAllV:
@@ -73,7 +74,7 @@ constexpr PhaseKind with_known_blocks(PhaseKind kind) {
 constexpr bool has_pairwise_blocks(PhaseKind kind) {
   return with_known_blocks(kind) != kind;
 }
-// Whether its logical blocks are one per rank.
+// Whether the phase has one logical block per rank.
 constexpr bool has_block_per_rank(PhaseKind kind) {
   const PhaseKind known = with_known_blocks(kind);
   return known == PhaseKind::kReduceScatter || known == PhaseKind::kAllGather || known == PhaseKind::kAllToAll ||
@@ -109,14 +110,14 @@ inline constexpr int32_t kLocal = -1;
 
 struct Source {
   int32_t peer = kLocal;  // index in the group, or kLocal
-  BlockRange blocks;      // kLocal: where; of a peer: unused
-  uint32_t message = 0;   // of a peer: number of the message from that peer
+  BlockRange blocks;      // kLocal: the blocks; a peer: unused
+  uint32_t message = 0;   // a peer: number of the message from that peer
   bool operator==(const Source&) const = default;
 };
 
 // "Blocks [my_first, my_first+count) of my step's range may proceed when step `step` has finished its blocks
-// [its_first, ...)", both positions relative to the steps' own ranges. Derived by the builder (read-after-write,
-// write-after-read, write-after-write). The engine turns blocks into bytes, so that segment i of a step may follow
+// [its_first, ...)", both positions relative to the steps' own ranges. The builder derives these (read-after-write,
+// write-after-read, write-after-write). The engine converts blocks to bytes, so that segment i of a step may follow
 // segment i of another.
 struct Dependency {
   uint32_t step = 0;
@@ -132,10 +133,10 @@ struct Step {
   uint32_t message = 0;        // kSend: number of the message to peer; kRecv: from peer
   BlockRange destination;      // kRecv, kCopy, kReduce
   uint32_t logical_first = 0;  // first logical block moved
-  uint32_t blocks = 1;         // how many
-  uint32_t first_source = 0;   // into Plan::sources
+  uint32_t blocks = 1;         // number of blocks moved
+  uint32_t first_source = 0;   // index into Plan::sources
   uint32_t sources = 0;
-  uint32_t first_dependency = 0;  // into Plan::dependencies
+  uint32_t first_dependency = 0;  // index into Plan::dependencies
   uint32_t dependencies = 0;
   bool operator==(const Step&) const = default;
 };
@@ -145,11 +146,11 @@ struct Plan {
   int32_t group_size = 1;
   int32_t me = 0;
   int32_t root = 0;       // reduce, broadcast, gather, scatter
-  bool in_place = false;  // derived dependencies respect the aliasing of the table above
+  bool in_place = false;  // the dependencies respect the aliasing of the table above
   uint32_t blocks = 1;    // logical blocks of the phase
-  // Reduce-scatter, all-gather, all-reduce of a power of two of blocks: what this plan calls block i (of an input or
-  // output of all blocks, and logical) is block i ^ turned of the table above, so that ranges can begin with what is
-  // needed first.
+  // For reduce-scatter, all-gather and all-reduce of a power of two of blocks. This plan's block i (of an input or
+  // output with all blocks, and logical) is block i ^ turned of the table above. So ranges can begin with the blocks
+  // that are needed first.
   uint32_t turned = 0;
   uint32_t scratch = 0;  // scratch blocks, each as long as the longest logical block
   std::vector<Step> steps;
@@ -158,7 +159,7 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-// What an algorithm is asked for.
+// The request for a plan, passed to an algorithm.
 struct PlanRequest {
   PhaseKind kind = PhaseKind::kAllReduce;
   int32_t group_size = 1;
@@ -171,7 +172,7 @@ struct PlanRequest {
 uint32_t input_blocks(const Plan& plan);
 uint32_t output_blocks(const Plan& plan);
 
-// Stable over hosts and runs.
+// Equal on all hosts and in all runs.
 uint64_t hash(const Plan& plan);
 // One line per step, for people.
 std::string to_string(const Plan& plan);

@@ -1,6 +1,8 @@
-// RendezvousBoard: who has come to a rendezvous and what each is to be told. A state machine without I/O or clock.
+// RendezvousBoard: which ranks have come to a rendezvous, and the answer for each. A state machine without I/O or
+// clock.
 //
-// Owned by a RendezvousServer, its thread only. The first failure is everybody's answer, also of those who come later.
+// Owned by a RendezvousServer, used on its thread only. The first failure is every rank's answer, also of ranks that
+// come later.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +18,22 @@ namespace trestle {
 
 class RendezvousBoard {
  public:
-  // Takes a rank in; what is wrong with it becomes the failure. `holds`: it is of the process that holds the
+  // Takes a rank in. A bad request becomes the failure. `holds`: the rank belongs to the process that holds the
   // rendezvous.
   void arrive(const JoinRequest& request, const std::string& from, bool holds = false);
-  // A rank that had arrived is gone: before all were there, or before it was connected with its neighbours.
+  // A rank that had arrived is gone: before all ranks were there, or before it was connected with its neighbours.
   void leave(int32_t rank);
   void fail(Error error);
-  // Names the ranks that did not come, and the place; `refused`: a sentence about connections that were refused, or "".
+  // Fails with the ranks that did not come, and the place. `refused`: a sentence about refused connections, or "".
   void time_over(const std::string& place, const std::string& refused);
-  // The process that holds the rendezvous ends in order, before all were there.
+  // The process that holds the rendezvous ends in order before all ranks were there.
   void closes();
 
   bool complete() const { return nranks_ > 0 && static_cast<int32_t>(arrived_.size()) == nranks_; }
   bool decided() const { return failure_.has_value() || complete(); }
   bool failed() const { return failure_.has_value(); }
-  int32_t nranks() const { return nranks_; }  // 0: not known before the first rank
-  // When decided.
+  int32_t nranks() const { return nranks_; }  // 0 until the first rank comes
+  // Only when decided().
   JoinAnswer answer_for(int32_t rank) const;
 
  private:

@@ -23,7 +23,7 @@
 namespace trestle {
 namespace {
 
-// Numbers of bootstrap's own exchanges; a communicator counts from 0 over the same mesh.
+// Sequence numbers of bootstrap's own exchanges. A communicator counts from 0 over the same mesh.
 constexpr uint64_t kFirstSeq = uint64_t{1} << 62;
 
 Status check(const BootstrapConfig& config) {
@@ -69,24 +69,24 @@ class Bootstrap::Impl {
   std::unique_ptr<ControlMesh> mesh;
   uint64_t next_seq = kFirstSeq;
   std::vector<std::string> names;  // by rank
-  bool named = false;              // from elsewhere
+  bool named = false;              // the names were known before, from the configuration
   std::atomic<int32_t> own_awaited{-1};
   std::atomic<int32_t>* awaited = &own_awaited;
   std::function<Error(int32_t awaited, const Error& own)> on_overdue;
   std::function<Error()> on_abort;
-  std::unique_ptr<Inquiry> inquiry;  // while who is to blame is asked
+  std::unique_ptr<Inquiry> inquiry;  // while an inquiry finds out which rank is to blame
 
   void configure(const BootstrapConfig& config);
   void set_names(std::vector<std::string> given);
   Status assemble(Neighbours neighbours, int64_t heartbeat_ns);
-  // Takes in what the mesh brings, and answers.
+  // Reads what the mesh brings, and answers questions.
   void hear();
   Answer answer(const Question& question) const;
   Error blame(int32_t rank_awaited, const Error& own);
   Error ask_around(int32_t rank_awaited, const Error& own);
   void post(const Inquiry::Letter& letter) { mesh->send_letter(letter.to, encode(letter.question)); }
-  // Waits for something to happen. kAborted; at the second call after the deadline, so that what came while this rank
-  // had no processor still counts, blame().
+  // Waits for something to happen. Returns kAborted, or blame() at the second call after the deadline: what arrived
+  // while this rank had no processor still counts.
   Status turn(int64_t until_ns, uint64_t seq, bool barrier, bool& late);
   Status aborted();
 };
@@ -157,7 +157,7 @@ void Bootstrap::Impl::hear() {
   }
 }
 
-// This rank is in the making of the communicator and in nothing else.
+// This rank is creating the communicator and does nothing else.
 Answer Bootstrap::Impl::answer(const Question& question) const {
   Answer answer;
   answer.id = question.id;
@@ -214,7 +214,7 @@ BootstrapConfig bootstrap_config(const Config& config, int32_t nranks, int32_t r
   return made;
 }
 
-// One rank without an id has nobody to meet.
+// A single rank without an id has no other rank to meet.
 Result<std::unique_ptr<Bootstrap>> Bootstrap::alone(const BootstrapConfig& config) {
   TRY(check_place(config));
   auto ranks = TRY(join_in_process(config));
@@ -241,7 +241,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const BootstrapConfig& config
   }
   auto bootstrap = TRY(join_at(config, std::move(meeting)));
   if (by_store) {
-    TRY(bootstrap->barrier(config.deadline_ns));  // everybody has read everything
+    TRY(bootstrap->barrier(config.deadline_ns));  // all ranks have read all files
     if (config.rank == 0) clean_store(store);
   }
   return bootstrap;

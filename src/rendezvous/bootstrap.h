@@ -1,16 +1,16 @@
-// Bootstrap: how the ranks of a communicator find each other, and the small exchanges they do before any transport
+// Bootstrap: how the ranks of a communicator find each other, and the small exchanges that they do before any transport
 // exists.
 //
-// 1. Meeting point: the root server of a unique id (a thread of the process that made the id), of TRESTLE_COMM_ID, of
-//    MASTER_ADDR:MASTER_PORT or of an address that the launcher passes on (a thread of rank 0's process), or a file
-//    store. Each rank tells it its listening address once and gets those of the ranks r + 2^k.
-// 2. Each rank connects to the ranks r + 2^k and accepts the ranks r - 2^k; every connection proves the secret on both
-// sides.
+// 1. Meeting point. One of: the root server of a unique id (a thread of the process that made the id); the root server
+//    of TRESTLE_COMM_ID, of MASTER_ADDR:MASTER_PORT or of an address that the launcher passes on (a thread of rank 0's
+//    process); a file store. Each rank tells it its listening address once and gets those of the ranks r + 2^k.
+// 2. Each rank connects to the ranks r + 2^k and accepts the ranks r - 2^k. Both sides of every connection prove that
+//    they know the secret.
 // 3. These connections are the ControlMesh; all_gather and barrier run over them in ceil(log2 N) steps.
 //
 // join(), all_gather() and barrier() block, with a deadline and an abort flag that another thread may set; one caller
-// at a time per object. Owned by who makes a communicator; take_mesh() ends it. Root servers belong to a registry of
-// the process and end when all ranks were answered, when their time is over, or with the process.
+// at a time per object. Owned by the code that creates a communicator; take_mesh() ends it. Root servers belong to a
+// registry of the process. They end when all ranks were answered, when their time is over, or with the process.
 #pragma once
 
 #include <atomic>
@@ -34,88 +34,91 @@ inline constexpr int64_t kNoDeadline = std::numeric_limits<int64_t>::max();
 struct BootstrapConfig {
   int32_t nranks = 0;
   int32_t rank = 0;
-  UniqueIdBytes id{};                        // zero: as communicator_id, store or launcher say, in this order; see join
-  int64_t deadline_ns = kNoDeadline;         // of monotonic_clock(); for join()
-  int64_t timeout_ns = 0;                    // what deadline_ns was made of, for sentences; 0: none
-  const std::atomic<bool>* abort = nullptr;  // set from elsewhere: join and exchanges return kAborted within 50 ms
+  // Zero: meets as communicator_id, store or launcher say, in this order; see join.
+  UniqueIdBytes id{};
+  int64_t deadline_ns = kNoDeadline;  // of monotonic_clock(); for join()
+  int64_t timeout_ns = 0;             // the timeout behind deadline_ns, for error messages; 0: none
+  // Set by another thread: join and exchanges return kAborted within 50 ms.
+  const std::atomic<bool>* abort = nullptr;
   int64_t heartbeat_ns = 0;
   std::string interfaces;       // TRESTLE_SOCKET_IFNAME
   std::string family = "auto";  // TRESTLE_SOCKET_FAMILY
   PortRange port_range;         // TRESTLE_PORT_RANGE
-  std::string secret;           // TRESTLE_SECRET; not used with an id, which has its own
+  std::string secret;           // TRESTLE_SECRET; not used with an id, which has its own secret
   std::string communicator_id;  // TRESTLE_COMM_ID
   std::string store;            // TRESTLE_STORE
   Launcher launcher;
   int64_t handshake_timeout_ns = 5'000'000'000;  // how long a stranger may keep a connection half open
 
-  // Of ranks that are known from elsewhere already; all may be empty. Their names, by rank, for sentences. Where the
-  // rank is written that this one waits for at the moment; -1: none.
+  // Both may be empty. The names of ranks that are known already, by rank, for error messages. And where to write the
+  // rank that this one waits for at the moment; -1: none.
   std::vector<std::string> names;
   std::atomic<int32_t>* awaited = nullptr;
-  // Called when the deadline passes while this rank waits for that one (-1: nobody can be named), on the thread that
-  // waits, which may take its time: the error to end with. Empty: the ranks are asked over the connections that are
-  // made.
+  // Returns the error to end with. Called when the deadline passes while this rank waits for rank `awaited` (-1: no
+  // rank can be named), on the waiting thread; it may take some time. Empty: the inquiry asks the ranks over the
+  // connections made so far.
   std::function<Error(int32_t awaited, const Error& own)> on_overdue;
-  // What the other ranks hear when this one gives up because of `abort`. Empty: that it aborted, or that it exits.
+  // The error that the other ranks get when this one gives up because of `abort`. Empty: it aborted, or its process
+  // exits.
   std::function<Error()> on_abort;
 };
 
-// The values of the configuration; rank, nranks, id and deadline (now + timeout) are the caller's to change.
+// The values of the configuration. The caller may change rank, nranks, id and deadline (now + timeout).
 BootstrapConfig bootstrap_config(const Config& config, int32_t nranks, int32_t rank, const UniqueIdBytes& id);
 
-// Makes an id and starts its root server in this process, for `timeout_ns` at most (0: a day). Uses interfaces, family
-// and port_range only.
+// Makes an id and starts its root server in this process, for at most `timeout_ns` (0: a day). Uses only interfaces,
+// family and port_range of the configuration.
 Result<UniqueIdBytes> make_unique_id(const BootstrapConfig& config, int64_t timeout_ns);
 
 struct Meeting;
 
 class Bootstrap {
  public:
-  // Returns when this rank is connected to its neighbours. Errors are the same on all ranks that reached the meeting
-  // point: duplicate ranks, ranks out of range, different numbers of ranks or versions, ranks that did not come
-  // (kTimeout, with their numbers). One rank without an id has nobody to meet, whatever the configuration names.
+  // Returns when this rank is connected to its neighbours. All ranks that reached the meeting point get the same
+  // errors: duplicate ranks, ranks out of range, different numbers of ranks or versions, ranks that did not come
+  // (kTimeout, with their numbers). A single rank without an id meets nobody, whatever the configuration says.
   static Result<std::unique_ptr<Bootstrap>> join(const BootstrapConfig& config);
-  // The same where the ranks have told each other already where they listen.
+  // As join(), for ranks that have already told each other where they listen.
   static Result<std::unique_ptr<Bootstrap>> join_at(const BootstrapConfig& config, Meeting meeting);
-  // All ranks inside this process, connected by socket pairs: nothing listens, nobody else can come in. Index = rank.
-  // Of the configuration nranks, abort, id and heartbeat_ns are used.
+  // All ranks inside this process, connected by socket pairs: nothing listens, and no other process can join. Index =
+  // rank. Ignores the configuration's rank, id and meeting point.
   static Result<std::vector<std::unique_ptr<Bootstrap>>> join_in_process(const BootstrapConfig& config);
   ~Bootstrap();
   Bootstrap(const Bootstrap&) = delete;
   Bootstrap& operator=(const Bootstrap&) = delete;
 
-  // Until when the ranks have time: the earliest deadline of them all, as far as it is known.
+  // The deadline of the ranks: the earliest of them all, as far as it is known.
   int64_t deadline_ns() const;
   int32_t rank() const;
   int32_t nranks() const;
   const JobId& job() const;                      // equal on all ranks, different for every communicator
-  const std::vector<std::byte>& secret() const;  // key of the job for further connections; empty: there is none
-  // The address that this rank's neighbours reach it at (numeric); "" in process. A good default for the addresses of
+  const std::vector<std::byte>& secret() const;  // the job's key for further connections; empty: there is none
+  // The address at which this rank's neighbours reach it (numeric); "" in process. A good default address for
   // transports.
   const std::string& local_ip() const;
 
-  // For the exchanges to come, as BootstrapConfig::abort; nullptr: none.
+  // For later exchanges, as BootstrapConfig::abort; nullptr: none.
   void set_abort(const std::atomic<bool>* abort);
 
-  // Everybody's blob, by rank. Blobs may have different lengths, at most 1 MiB each. Usable any number of times, in the
-  // same order on all ranks.
+  // The blobs of all ranks, by rank. Blobs may have different lengths, at most 1 MiB each. May be called any number of
+  // times, in the same order on all ranks.
   Result<std::vector<std::string>> all_gather(const std::string& mine, int64_t deadline_ns);
   Status barrier(int64_t deadline_ns);
-  // "rank 3 (host a, pid 12)" for sentences from here on; one per rank.
+  // "rank 3 (host a, pid 12)", used in error messages from now on; one per rank.
   void set_names(std::vector<std::string> names);
-  // What this rank has heard of a failure of the communicator so far; success: nothing. For waits that are not an
-  // exchange. event_fd() is readable when asking may bring news.
+  // The failure of the communicator that this rank has heard of so far; success: none. For waits that are not an
+  // exchange. event_fd() becomes readable when there may be news.
   Status heard();
-  // The rank that such a wait is for, told to whoever asks; -1: none.
+  // Names the rank that such a wait is for, which an inquiry then gets as the answer; -1: none.
   void waits_for(int32_t rank);
   int event_fd() const;
-  // The story that others tell, if one comes within a second, else `own`: who fails because of another rank closes its
-  // connections before the reason has travelled, and would be blamed.
+  // Returns the cause that other ranks report, if one arrives within a second, else `own`. A rank that fails because of
+  // another one closes its connections before the reason has travelled. Without this wait it would be blamed itself.
   Error cause_of(const Error& own);
-  // The deadline has passed in a wait for that rank: finds out who is to blame, in a few seconds at most, and tells
-  // all.
+  // The deadline has passed while this rank waited for `awaited`. Finds out which rank is to blame, in at most a few
+  // seconds, and tells all ranks.
   Error blame(int32_t awaited, const Error& own);
-  // Tells the other ranks why this one does not go on, so that they do not wait for it.
+  // Tells the other ranks why this one gives up, so that they do not wait for it.
   void fail(const Error& error);
 
   // The connections, for the life of the communicator. Afterwards only the plain getters may be used.

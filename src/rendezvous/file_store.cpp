@@ -1,16 +1,16 @@
-// A rendezvous in a directory that all ranks can reach (TRESTLE_STORE=file:PATH): one file per rank, each put there
-// whole by a link or rename.
+// A rendezvous in a directory that all ranks can reach (TRESTLE_STORE=file:PATH). It holds one file per rank. Each file
+// appears complete, by a link or rename.
 //
-// The directory is PATH/trestle-JOB if PATH is a directory, else PATH.trestle-JOB, mode 0700; JOB follows from PATH,
-// the launcher's job and the number of the communicator. Files: rank-R, secret (made by the first who comes, if
-// TRESTLE_SECRET is not set), error (the first failure: everybody's answer), lock. Rank 0 removes all when everybody is
-// connected.
+// The directory is PATH/trestle-JOB if PATH is a directory, else PATH.trestle-JOB, with mode 0700. JOB follows from
+// PATH, the launcher's job and the number of the communicator. Files: rank-R; secret (made by the first rank that
+// comes, if TRESTLE_SECRET is not set); error (the first failure, which is every rank's answer); lock. Rank 0 removes
+// all of them when every rank is connected.
 //
-// A job that was killed leaves its files. A rank's process holds a lock on its file until it is connected, which ends
-// with the process: so what it left is known from what is in use, whatever process has its number now. Whoever comes
-// to a directory in which no rank lives empties it first, alone there by the lock on `lock`. What a dead process left
-// where others live is replaced. Locks are believed within a host only: what a dead process of another host left is an
-// error that names the directory.
+// A killed job leaves its files. So a rank's process holds a lock on its file until the rank is connected. The lock
+// ends with the process, and so tells a leftover file from one in use, even if another process has the same process
+// number now. A rank that finds a directory in which no rank lives empties it first; the lock on `lock` makes it the
+// only one there. A leftover file among files of living ranks is replaced. Locks are trusted within one host only: a
+// leftover file of another host is an error that names the directory.
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -48,12 +48,12 @@ Error system_error(const std::string& what) {
   return Error{Code::kSystemError, "TRESTLE_STORE: " + what + ": " + std::strerror(errno)};
 }
 
-// What a rank leaves: its request, and who wrote it.
+// A rank's file: its request, and which process wrote it.
 struct Card {
   JoinRequest request;
   std::string host;
   int32_t pid = 0;
-  bool locked = false;  // by its process; not every file system can
+  bool locked = false;  // by its process; not every file system supports locks
 };
 
 std::string encode_card(const Card& card) {
@@ -86,7 +86,8 @@ class Store {
 
   std::string path(const std::string& name) const { return directory_ + "/" + name; }
 
-  // Its directory exists, and nobody else is here as long as the result lives; empty where files cannot be locked.
+  // The directory exists, and this process is alone in it as long as the result lives. Empty where files cannot be
+  // locked.
   Result<UniqueFd> enter(const WaitLimit& limit) const {
     while (true) {
       TRY(make_directory());
@@ -98,11 +99,12 @@ class Store {
       } else if (lock && no_locks_here()) {
         return UniqueFd();
       }
-      TRY(pause_before(kEnterNs, limit));  // somebody is here, or the last one has just removed the directory
+      // Another rank is here, or the last one has just removed the directory.
+      TRY(pause_before(kEnterNs, limit));
     }
   }
 
-  // Its process has ended, as far as that can be known.
+  // Whether the process of that file has ended, as far as that can be known.
   bool is_leftover(const std::string& name, const Card& card) const {
     if (card.host != host_identity()) return false;
     if (!card.locked) return ::kill(card.pid, 0) != 0 && errno == ESRCH;
@@ -110,7 +112,7 @@ class Store {
     return !file || flock(file.get(), LOCK_SH | LOCK_NB) == 0;
   }
 
-  // Whether any rank's file is one of a living process.
+  // Whether any rank's file belongs to a living process.
   bool anybody_lives() const {
     for (const std::string& name : names()) {
       if (!name.starts_with("rank-")) continue;
@@ -120,7 +122,7 @@ class Store {
     return false;
   }
 
-  // What a job that was killed left. For who is alone here.
+  // Removes what a killed job left. Only for a rank that is alone here.
   void empty() const {
     for (const std::string& name : names()) {
       if (name != kLock) unlink(path(name).c_str());
@@ -136,7 +138,7 @@ class Store {
     return {};
   }
 
-  // "" when there is none.
+  // "" when there is no such file.
   std::string read(const std::string& name) const {
     const UniqueFd file = UniqueFd::open([&] { return ::open(path(name).c_str(), O_RDONLY | O_CLOEXEC); });
     std::string text;
@@ -149,8 +151,8 @@ class Store {
     return text;
   }
 
-  // Whole or not at all. False: there is one already (only when it must be new). `held`: else the file, locked by this
-  // process as long as that lives.
+  // Writes the file completely or not at all. False: the file exists already (only with must_be_new). `held`: if not
+  // nullptr, gets the file, locked by this process as long as it lives.
   Result<bool> write(const std::string& name, const std::string& bytes, bool must_be_new,
                      UniqueFd* held = nullptr) const {
     const std::string temporary = path("." + name + "-" + std::to_string(rank_) + "-" + std::to_string(getpid()));
@@ -160,7 +162,7 @@ class Store {
     const bool written = ::write(file.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
     if (held == nullptr) {
       file.reset();
-    } else if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) {  // before anybody else can see it
+    } else if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) {  // before any other process can see the file
       *held = std::move(file);
     }
     if (!written) {
@@ -179,7 +181,7 @@ class Store {
     return linked == 0;
   }
 
-  // The first failure is everybody's.
+  // The first failure is the failure of all ranks.
   Error fail(const Error& error) const {
     JoinAnswer answer;
     answer.error = error;
@@ -232,7 +234,7 @@ Result<std::vector<std::byte>> store_secret(const Store& store, const std::strin
   return std::vector<std::byte>(bytes.begin(), bytes.end());
 }
 
-// The file of this rank, held if its card says so.
+// Writes this rank's file. Returns it locked, if its card says so.
 Result<UniqueFd> publish(const Store& store, const Card& card) {
   const std::string name = "rank-" + std::to_string(card.request.rank);
   UniqueFd held;
@@ -249,7 +251,7 @@ Result<UniqueFd> publish(const Store& store, const Card& card) {
                          std::to_string(card.pid) + " (or a crashed job left it: then remove the directory)"});
 }
 
-// Leaves this rank's file, in a directory of this job; the file, held.
+// Writes this rank's file into a directory of this job; returns it locked.
 Result<UniqueFd> arrive(const Store& store, Card mine, const WaitLimit& limit, const std::string& variable,
                         std::vector<std::byte>& secret) {
   const UniqueFd alone = TRY(store.enter(limit));
@@ -259,14 +261,14 @@ Result<UniqueFd> arrive(const Store& store, Card mine, const WaitLimit& limit, c
   return publish(store, mine);
 }
 
-// Nothing when the rank has not come yet.
+// "" when the rank has not come yet.
 Result<std::string> look_up(const Store& store, const Card& mine, int32_t rank) {
   const std::string name = "rank-" + std::to_string(rank);
   const std::string bytes = store.read(name);
   if (bytes.empty()) return std::string();
   const Card card = TRY(decode_card(bytes, store.path(name)));
   if (store.is_leftover(name, card)) return std::string();
-  RendezvousBoard board;  // the same comparison as a root server's
+  RendezvousBoard board;  // compares the requests as a root server does
   board.arrive(mine.request, mine.request.address);
   if (rank != mine.request.rank) board.arrive(card.request, card.request.address);
   if (board.failed()) return store.fail(board.answer_for(mine.request.rank).error);
@@ -288,7 +290,7 @@ Error not_there(const Store& store, const BootstrapConfig& config, const Error& 
                                          std::to_string(came) + " of " + std::to_string(config.nranks) + " did"});
 }
 
-// What a rank that gives up leaves behind: nothing, and with the last one the directory goes.
+// Removes the files of a rank that gives up. The last one removes the directory too.
 void withdraw(const Store& store, const std::string& directory, const BootstrapConfig& config) {
   unlink(store.path("rank-" + std::to_string(config.rank)).c_str());
   const Result<UniqueFd> alone = store.enter({monotonic_clock().now_ns() + kWithdrawNs, nullptr});

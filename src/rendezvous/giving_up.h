@@ -1,4 +1,4 @@
-// What the other ranks hear of one that gives up the making of a communicator though nothing has failed: its user
+// What the other ranks hear when this rank gives up creating a communicator although nothing has failed: its user
 // aborts it, or its process exits.
 //
 // Any thread. A forked child does not exit with its parent.
@@ -10,7 +10,7 @@
 
 namespace trestle {
 
-// This process ends by exit() or by returning from main: nothing new is made any more.
+// This process ends by exit() or by returning from main: it creates no communicators any more.
 void begin_exit();
 bool exits();
 

@@ -1,4 +1,4 @@
-// A rendezvous server's conversation with one connection.
+// A rendezvous server's exchange of messages with one connection.
 #include <poll.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ void RendezvousServer::shake(Guest& guest, int64_t now) {
   guest.since_ns = now;
 }
 
-// One message into guest.in, its length in front. False: there is more to come.
+// Reads one message, with its length in front, into guest.in. False: it is not complete yet.
 Result<bool> RendezvousServer::read_message(Guest& guest) {
   std::array<std::byte, 1024> buffer;
   while (true) {
@@ -89,7 +89,8 @@ void RendezvousServer::read_request(Guest& guest, int64_t now) {
   board_.arrive(request.value(), guest.from, guest.own);
 }
 
-// A waiting rank says why it gives up, or nothing: whatever else can be read is its end.
+// A waiting rank sends only the reason for which it gives up. Anything else that can be read is the end of its
+// connection.
 void RendezvousServer::watch_waiting(Guest& guest) {
   const Result<bool> whole = read_message(guest);
   if (whole.ok() && !whole.value()) return;
@@ -100,8 +101,8 @@ void RendezvousServer::watch_waiting(Guest& guest) {
   gone(guest);
 }
 
-// A rank that connects to its neighbours says once how it went. One that ends without a word has died, and its story
-// goes to all who are still connecting: to them, whoever fails because of it looks just as dead.
+// A rank that connects to its neighbours reports the result once. One whose connection ends without a report has died.
+// All ranks that are still connecting are told so. Otherwise they would blame a rank that fails because of it.
 void RendezvousServer::read_report(Guest& guest, int64_t now) {
   const Result<bool> whole = read_message(guest);
   if (whole.ok() && !whole.value()) return;
@@ -137,10 +138,10 @@ void RendezvousServer::write(Guest& guest) {
     guest.out_at += sent.value();
   }
   no_longer_waits(guest.rank);
-  if (guest.last) end_sending(guest.socket.get());  // until the rank has read it and ends the connection
+  if (guest.last) end_sending(guest.socket.get());  // the rank reads it and then closes the connection
 }
 
-// A rank that has ended, or to which nothing can be sent.
+// The rank's connection has ended, or nothing can be sent to it.
 void RendezvousServer::gone(Guest& guest) {
   no_longer_waits(guest.rank);
   if (!guest.is(Stage::kLeaving)) board_.leave(guest.rank);

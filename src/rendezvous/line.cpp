@@ -22,7 +22,7 @@ Status RendezvousLine::look() {
     const Result<JoinAnswer> answer = decode_join_answer(std::string_view(in_).substr(4, bytes));
     if (!answer.ok()) return fail(answer.error());
     if (answer.value().error.code != Code::kSuccess) return fail(answer.value().error);
-    socket_.reset();  // it ends in order
+    socket_.reset();  // the rendezvous ends in order
   }
   if (failure_.code != Code::kSuccess) return failure_;
   return {};
@@ -37,7 +37,7 @@ Status RendezvousLine::fail(Error error) {
 void RendezvousLine::report(const JoinReport& report) {
   if (!socket_) return;
   const std::string message = framed(encode(report));
-  // A short message on a connection that has hardly been used: what it does not take is a connection that has ended.
+  // A short message on a connection that has hardly been used: if it is not taken completely, the connection has ended.
   (void)send_bytes(socket_.get(), std::as_bytes(std::span(message)));
   end_sending(socket_.get());
   socket_.reset();

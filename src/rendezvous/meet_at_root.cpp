@@ -21,23 +21,23 @@ namespace trestle {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
-// One attempt at one address; the next one comes soon.
+// The limit of one attempt at one address; the next one follows soon.
 constexpr int64_t kAttemptNs = 2'000 * kMs;
-// The root decides about missing ranks at the deadline; its sentence must still arrive.
+// The root decides at the deadline which ranks are missing. Its answer must still arrive after that.
 constexpr int64_t kAnswerGraceNs = 2'000 * kMs;
 constexpr int64_t kFirstLookNs = 1000 * kMs;
-// After so many rounds of a root that knows another secret, and no other root in sight, it will not become the right
+// The limit of rounds in which the root knows another secret and no other root answers. It will not become the right
 // one.
 constexpr int kMostSecretRefusals = 20;
-// Likewise for a port that was made for this communicator: its server is there before the id is.
+// The same for a port that was made for this communicator: its server is there before the id is.
 constexpr int kMostRefusals = 30;
 
 struct Attempt {
   UniqueFd socket;
   Error error{Code::kSuccess, {}};
-  bool refused = false;  // somebody answered and is not our root
+  bool refused = false;  // the peer answered and is not our root
   bool refused_secret = false;
-  bool silent = false;  // the connection was taken and nobody answered
+  bool silent = false;  // the peer accepted the connection and did not answer
 };
 
 Status connect_once(UniqueFd& socket, const SocketAddress& address, const WaitLimit& limit) {
@@ -67,9 +67,9 @@ Attempt attempt(const SocketAddress& address, const BootstrapConfig& config, con
   return result;
 }
 
-// What a rank has seen of the root in a round over its addresses.
+// What a rank has seen of the root in one round over the addresses.
 struct Seen {
-  Error error{Code::kTimeout, "nothing was tried"};  // at the address that the user gave, or of whoever answered
+  Error error{Code::kTimeout, "nothing was tried"};  // at the user's address, or at one that answered
   bool silent = false;
 };
 
@@ -92,8 +92,8 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
   Seen seen;
   int secret_refusals = 0;
   int64_t pause = 5 * kMs;
-  // Where several ports are possible, some may belong to a program that takes the connection and stays silent: a short
-  // look first.
+  // Where several ports are possible, one may belong to a program that accepts the connection and stays silent. So the
+  // first rounds wait briefly.
   int64_t patience = root.own_port || root.candidates.size() == 1 ? config.handshake_timeout_ns : kFirstLookNs;
   for (int round = 0;; ++round, pause = std::min(pause * 2, 100 * kMs),
            patience = std::min(patience * 2, config.handshake_timeout_ns)) {
@@ -185,7 +185,7 @@ Result<Listener> listen_for_neighbours(const BootstrapConfig& config, const Sock
                                        std::to_string(high) + " at " + format_address(ip) + " (" + last.message + ")"};
 }
 
-// What the rest of join() asks of the rendezvous, whose first answer has been read.
+// Keeps the rendezvous's connection, whose first answer has been read, for the rest of join().
 void keep_line(Meeting& meeting, UniqueFd socket, const JoinAnswer& answer, const BootstrapConfig& config,
                const Root& root) {
   const std::string holder = answer.holder.empty() ? "a process that is no rank" : answer.holder;
@@ -214,7 +214,7 @@ Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, co
   Meeting meeting;
   meeting.job = root.own_port ? root.job : communicator_job(root.job, config.nranks);
   meeting.secret = root.secret;
-  // The address by which this rank reaches the root is one by which others reach this rank.
+  // Other ranks can reach this rank at the address by which this rank reaches the root.
   meeting.listener = TRY(listen_for_neighbours(config, local_address(socket.get())));
   JoinRequest request;
   request.version = TRESTLE_VERSION_CODE;
@@ -240,7 +240,7 @@ Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, co
 Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
   Result<Meeting> met = come_to_root(config, root, limit);
   if (met.ok()) return met;
-  // Who was refused may be none of the communicator's.
+  // A rank that was refused may not belong to this communicator.
   const bool aborted = met.error().code == Code::kAborted;
   const bool belongs = config.rank == 0 || root.own_port;
   if (!belongs || (!aborted && met.error().code != Code::kTimeout)) return met;

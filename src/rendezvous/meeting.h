@@ -24,10 +24,10 @@ struct Meeting {
   Listener listener;                   // of this rank, for the ranks rank - 2^k
   std::vector<std::string> addresses;  // of the ranks rank + 2^k
   std::string store;                   // directory to remove when all are connected; "": none
-  int64_t deadline_ns = kNoDeadline;   // the earliest of all ranks, where somebody knows it
-  std::shared_ptr<UniqueFd> held;      // this rank's file there, which says that its process lives
-  // All three may be empty. Another rank has failed (asked while connecting); how this rank's connecting went, once;
-  // "rank 3 (host a, pid 12)" of a neighbour, as far as it is known.
+  int64_t deadline_ns = kNoDeadline;   // the earliest deadline of all ranks, where it is known
+  std::shared_ptr<UniqueFd> held;      // this rank's file in the store, locked while its process lives
+  // All three may be empty. failure: whether another rank has failed (called while connecting). report: takes the
+  // result of this rank's connecting, once. name_of: "rank 3 (host a, pid 12)" of a neighbour, as far as it is known.
   std::function<Status()> failure;
   std::function<void(const JoinReport&)> report;
   std::function<std::string(int32_t rank)> name_of;
@@ -38,46 +38,46 @@ struct Meeting {
   }
 };
 
-// Where the root is and how it is recognised.
+// The address of the root, and how the ranks recognise it.
 struct Root {
   std::string name;   // as the user gave it
-  std::string place;  // likewise, for sentences: "the rendezvous at host:29500 (MASTER_ADDR, MASTER_PORT)"
+  std::string place;  // for error messages: "the rendezvous at host:29500 (MASTER_ADDR, MASTER_PORT)"
   std::vector<SocketAddress> candidates;
   JobId job{};
   std::vector<std::byte> secret;
-  bool own_port = false;  // made for this communicator: whoever refuses there will not change its mind
+  bool own_port = false;  // made for this communicator: a refusal there is final
 
-  // Whose process holds it, for sentences.
+  // Whose process holds the rendezvous, for error messages.
   const char* holder() const {
     return own_port ? "the process that made the unique id (as a rule that of rank 0)" : "rank 0";
   }
 };
 
-// What the variables say about the meeting point can be read, whether it is needed or not.
+// Checks that the variables about the meeting point can be parsed, whether they are needed or not.
 Status check_place(const BootstrapConfig& config);
-// Explicit id; or TRESTLE_COMM_ID; or MASTER_ADDR; or the address that the launcher's processes exchange; or what can
-// be concluded from the launcher's variables. But for the first of them rank 0 starts the server here.
+// The root comes from, in this order: the explicit id; TRESTLE_COMM_ID; MASTER_ADDR; the address that the launcher's
+// processes exchange; the launcher's variables. In all cases but the first, rank 0 starts the server here.
 Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit);
 Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit);
 
-// TRESTLE_STORE=file:PATH; PATH of such a text.
+// The PATH in TRESTLE_STORE=file:PATH.
 Result<std::string> store_path(const std::string& store);
 Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& limit);
 void clean_store(const std::string& directory);
 
-// How many communicators of so many ranks this rank has made through that rendezvous before, in this process; counts
-// this one. Ranks that make communicators of different sizes in between (rank 0 one for itself) still agree on the
-// number.
+// How many communicators of nranks ranks this rank has made through that rendezvous before, in this process. Counts
+// this one. The count is per size, so that ranks still agree on the number when some of them make communicators of
+// other sizes in between (rank 0 one for itself).
 uint64_t next_communicator(const std::string& rendezvous, int32_t nranks, int32_t rank);
-// The id of a communicator that met at `meeting_place`: there, those of different sizes have one id, so that a wrong
-// number of ranks can be told.
+// The id of a communicator that met at `meeting_place`. Communicators of different sizes have one id at the meeting
+// place itself, so that a wrong number of ranks is noticed there.
 JobId communicator_job(const JobId& meeting_place, int32_t nranks);
 
-// Sleeps a little, unless the limit is reached.
+// Sleeps for pause_ns, unless the limit is reached first.
 Status pause_before(int64_t pause_ns, const WaitLimit& limit);
 
-// A listening socket for this rank at `ip` (port 0), or at the interfaces that the configuration names. "port range is
-// full" with the range.
+// A listening socket for this rank at `ip` (port 0), or at the interfaces that the configuration names. The error when
+// no port is free names the range.
 Result<Listener> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip);
 
 }  // namespace trestle

@@ -13,7 +13,7 @@ Error unreadable(const char* who) {
   return Error{Code::kRemoteError, std::string(who) + " sent a message that cannot be read"};
 }
 
-// As much of it as a reader takes; a longer one would make the whole message unreadable.
+// Cut to the length that a reader accepts: a longer sentence would make the whole message unreadable.
 std::string sentence(const Error& error) {
   return error.message.substr(0, kMaxSentence);
 }

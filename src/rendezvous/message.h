@@ -1,4 +1,4 @@
-// What a rank and the root server say to each other after the handshake. Also the sentences about lists of ranks.
+// The messages between a rank and the root server after the handshake, and texts for lists of ranks.
 //
 //   rank                                 root
 //   JoinRequest                  ---->
@@ -8,7 +8,7 @@
 //                                <----  JoinAnswer without addresses, only when the root's process ends: go on alone
 //   JoinReport: connected, or why it gives up (that also instead of waiting for an answer)  ---->
 //
-// Values, any thread. On the wire: length u32, then the message; decoding trusts nothing.
+// Values, any thread. On the wire: length u32, then the message. Decoding trusts nothing.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +36,10 @@ struct JoinAnswer {
   std::vector<std::string> addresses;  // of the ranks rank + 2^k
   std::vector<std::string> names;      // of the same, then of the ranks rank - 2^k
   int64_t time_left_ns = 0;            // until the first of the ranks gives up; 0: never
-  std::string holder;                  // name of a rank whose process holds the rendezvous; "": of none
+  std::string holder;                  // name of a rank in the process that holds the rendezvous; "": none
 };
 
-// The last that a rank says. kSuccess: it is connected with all its neighbours; else why it gives up.
+// The last message of a rank. kSuccess: it is connected with all its neighbours; else why it gives up.
 struct JoinReport {
   Error error{Code::kSuccess, {}};
 };
@@ -52,7 +52,7 @@ std::string encode(const JoinReport& report);
 Result<JoinRequest> decode_join_request(std::string_view bytes);
 Result<JoinAnswer> decode_join_answer(std::string_view bytes);
 Result<JoinReport> decode_join_report(std::string_view bytes);
-// With its length in front.
+// The message with its length in front.
 std::string framed(const std::string& message);
 
 // "rank 3", "ranks 3, 5 and 6", "ranks 1, 2, ... and 40 more"

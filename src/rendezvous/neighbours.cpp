@@ -23,12 +23,12 @@ namespace {
 constexpr int64_t kMs = 1'000'000;
 constexpr size_t kMostStrangers = 64;
 constexpr int64_t kRetryNs = 50 * kMs;
-// A neighbour listens before anybody hears of its address: one that refuses for so long has died.
+// A neighbour listens before any rank learns its address. So one that refuses for this long has died.
 constexpr int64_t kRefusedNs = 5'000 * kMs;
-// How long another rank's story is waited for before this one tells its own.
+// How long a failing rank waits for another rank's cause before it reports its own.
 constexpr int64_t kCauseNs = 1'000 * kMs;
 
-// What waits to be read first; kHeartbeat if that cannot be seen yet.
+// The kind of the first frame that waits to be read; kHeartbeat if its header has not arrived.
 ControlKind kind_of_first_frame(const UniqueFd& socket) {
   std::array<uint8_t, 5> header{};
   const ssize_t seen = ::recv(socket.get(), header.data(), header.size(), MSG_PEEK | MSG_DONTWAIT);
@@ -46,12 +46,13 @@ class Connector {
   enum class Stage : uint8_t { kIdle, kConnecting, kShaking, kDone };
   struct Attempt {
     explicit Attempt(int step) : step(step) {}
-    int step;  // of an outgoing one; -1: accepted
+    int step;  // of an outgoing connection; -1: accepted
     Stage stage = Stage::kIdle;
     UniqueFd socket;
     std::optional<Handshake> handshake;
-    int64_t since_ns = 0;     // an accepted one: when; an outgoing one: when to try next
-    int64_t refused_ns = -1;  // first refusal of an outgoing one
+    // Accepted: when it was accepted. Outgoing: when to try next.
+    int64_t since_ns = 0;
+    int64_t refused_ns = -1;  // first refusal of an outgoing connection
     bool proved() const { return handshake && handshake->peer_proved(); }
   };
 
@@ -86,9 +87,9 @@ class Connector {
   const WaitLimit& limit_;
   const int steps_;
   std::vector<Attempt> out_;
-  std::list<Attempt> in_;         // accepted, not acknowledged
-  std::vector<UniqueFd> proved_;  // of rank - 2^k, acknowledged
-  bool told_ = false;             // the error is another rank's story
+  std::list<Attempt> in_;         // accepted connections that are not acknowledged yet
+  std::vector<UniqueFd> proved_;  // acknowledged connections of rank - 2^k
+  bool told_ = false;             // the error came from another rank
   OncePerKey refused_once_;
 };
 
@@ -97,8 +98,8 @@ bool Connector::complete() const {
          std::all_of(proved_.begin(), proved_.end(), [](const UniqueFd& fd) { return static_cast<bool>(fd); });
 }
 
-// Who gives up says why to those that it reached, and through the meeting place to those that it did not: they would
-// have to guess, and name the wrong rank.
+// A rank that gives up sends the reason to the ranks that it reached, and through the meeting place to the others.
+// Without it they would have to guess, and would name the wrong rank.
 Result<Neighbours> Connector::run() {
   Result<Neighbours> result = connect_all();
   if (result.ok()) {
@@ -115,8 +116,9 @@ Result<Neighbours> Connector::run() {
   return error;
 }
 
-// A neighbour that is gone may have given up because of another rank, whose story is still on its way. The only rank
-// that is missing at the deadline is to blame itself; others may be asking about this one, which cannot answer yet.
+// A neighbour that is gone may have given up because of another rank whose failure is not known here yet. But if
+// exactly one rank is missing at the deadline, that rank is to blame. Other ranks may be asking about this one, which
+// cannot answer yet.
 Error Connector::cause_of(const Error& own) {
   if (told_ || own.code == Code::kAborted) return own;
   if (own.code == Code::kTimeout && absent().size() == 1) return own;
@@ -129,9 +131,9 @@ Error Connector::cause_of(const Error& own) {
   return own;
 }
 
-// Everybody who may count on this rank: those whose proof it has acknowledged, and those to which it has proved itself,
-// whose acknowledgement may be on its way. Nothing need be read first: whose proof lies here unread has none in return,
-// and a proof that lies here unread has not been acknowledged.
+// Tells every rank that may count on this one: ranks whose proof this rank has acknowledged, and ranks to which it has
+// proved itself and whose acknowledgement may be on its way. It need not read anything first: a proof that lies here
+// unread was not answered by a proof or an acknowledgement of this rank.
 void Connector::tell_all(const Error& error) {
   for (Attempt& attempt : out_) {
     if (attempt.stage == Stage::kDone) tell(attempt.socket, peer(attempt.step, 1), error);
@@ -150,7 +152,7 @@ void Connector::tell(UniqueFd& socket, int32_t rank, const Error& error) {
   frame.payload = encode(ControlStory{config_.rank, error});
   ControlLink link(rank, std::move(socket), kMaxSentence * 2);
   link.send(frame);
-  // A socket closed over unread bytes resets the connection, and a reset overtakes the frame.
+  // Closing a socket with unread bytes resets the connection, and a reset overtakes the frame.
   end_sending(link.fd());
   std::array<std::byte, 4096> ignored;
   for (Result<size_t> got = 1; got.ok() && got.value() > 0 && got.value() != kEndOfStream;)
@@ -182,7 +184,8 @@ Result<Neighbours> Connector::connect_all() {
   return neighbours;
 }
 
-// Until something can move, at most 20 ms: retries, strangers' time and the abort flag are looked at then.
+// Waits until something can move, at most 20 ms. Retries, strangers' time limits and the abort flag are checked after
+// each wait.
 Status Connector::wait() {
   if (limit_.aborted != nullptr && limit_.aborted->load()) return Error{Code::kAborted, "the communicator was aborted"};
   const int64_t left_ns = std::min(limit_.deadline_ns, meeting_.deadline_ns) - monotonic_clock().now_ns();
@@ -276,14 +279,13 @@ void Connector::accept_all(int64_t now) {
   }
 }
 
-// The oldest that is no rank of the job for certain.
+// Drops the oldest connection that has not proved to be a rank of the job.
 void Connector::drop_stranger() {
   const auto oldest = std::find_if(in_.begin(), in_.end(), [](const Attempt& attempt) { return !attempt.proved(); });
   if (oldest != in_.end()) in_.erase(oldest);
 }
 
-// A rank that has proved itself may take its time with the acknowledgement: it would find a connection closed on which
-// it counts.
+// A rank that has proved itself gets more time for the acknowledgement: it counts on this connection already.
 void Connector::move_in(Attempt& attempt, int64_t now) {
   const Status status = shake(attempt);
   if (!status.ok()) return refuse(attempt, status.error().message);
@@ -311,7 +313,7 @@ void Connector::refuse(Attempt& attempt, const std::string& reason) {
   attempt.socket.reset();
 }
 
-// What the meeting place and those who are connected already know of a failure.
+// The failure that the meeting place or a connected rank reports, if any.
 Status Connector::listen_for_stories() {
   const auto look = [this]() -> Status {
     if (meeting_.failure) TRY(meeting_.failure());
@@ -338,7 +340,7 @@ Status Connector::story_of(const UniqueFd& socket, int32_t rank) const {
   return story->error;
 }
 
-// A neighbour that dies while others are still awaited must not be noticed at the deadline only.
+// The death of a neighbour must be noticed before the deadline while this rank still awaits others.
 Status Connector::watch_done() const {
   for (const Attempt& attempt : out_) {
     if (attempt.stage == Stage::kDone) TRY(still_alive(attempt.socket, peer(attempt.step, 1)));
@@ -370,7 +372,7 @@ std::vector<int32_t> Connector::absent() const {
   return absent;
 }
 
-// Ranks that have come this far answer their neighbours, also those that are late themselves.
+// Ranks that have come this far answer their neighbours, even if they are late themselves.
 Error Connector::timed_out() const {
   const std::vector<int32_t> ranks = absent();
   std::string names;

@@ -1,7 +1,7 @@
 // Neighbours: the authenticated connections of a rank to the ranks r + 2^k (made) and r - 2^k (accepted).
 //
-// A function of join(), on its thread; blocks until all are there or the limit. Strangers on the listening port are
-// refused, logged once per address and reason, and bounded in number and time.
+// A function of join(), on its thread. It blocks until all connections exist or the limit is reached. Strangers on the
+// listening port are refused, logged once per address and reason, and bounded in number and time.
 #pragma once
 
 #include <vector>

@@ -54,7 +54,7 @@ Status compare(const RankInfo& info, const RankInfo& first) {
 uint64_t fresh_token() {
   uint64_t token = 0;
   random_bytes(std::as_writable_bytes(std::span(&token, 1)));
-  // Without a source of random numbers: the process id and an address, which differ between living processes of a host.
+  // Without a source of random numbers: the process id, which differs between living processes of a host.
   if (token == 0) token = static_cast<uint64_t>(getpid()) << 32 | 1;
   return token;
 }

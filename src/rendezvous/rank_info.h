@@ -1,7 +1,6 @@
-// RankInfo: what every rank tells all others before a communicator exists, and the comparison that refuses ranks which
-// differ.
+// RankInfo: what every rank tells all others before a communicator exists, and the check that all ranks agree.
 //
-// Value type, any thread. Decoding trusts nothing: every length is checked against the bytes that are there and against
+// Value type, any thread. Decoding trusts nothing: it checks every length against the bytes that are there and against
 // a limit.
 #pragma once
 
@@ -25,24 +24,24 @@ struct RankInfo {
   std::map<std::string, std::string> addresses;             // transport's name -> Transport::address()
   uint64_t configuration_hash = 0;                          // config_hash()
   std::vector<std::pair<std::string, std::string>> agreed;  // name and text of the variables that must be equal
-  uint64_t topology_hash = 0;  // of the topology file's contents and the dims asked for; 0: none
+  uint64_t topology_hash = 0;  // of the topology file's contents and the requested dims; 0: none
 };
 
 inline constexpr size_t kMaxRankInfoBytes = 64 * 1024;
 
 std::string encode(const RankInfo& info);
-// kRemoteError with what is wrong.
+// kRemoteError describes what is wrong.
 Result<RankInfo> decode_rank_info(const std::string& bytes);
 
-// A number that no other process has: random, made once per process and anew in a forked child.
+// A number that no other process has: random, drawn once per process and again in a forked child.
 uint64_t process_token();
 
 // "rank 3 (host a, pid 12)"
 std::string rank_name(const RankInfo& info);
 std::string own_rank_name(int32_t rank);
 
-// infos[r] is rank r's. Success, or kInvalidUsage with a sentence that is the same on all ranks: the lowest rank that
-// differs from rank 0, what differs (version, variable, topology), and both values.
+// infos[r] is rank r's. Success, or kInvalidUsage with the same sentence on all ranks: the lowest rank that differs
+// from rank 0, what differs (version, variable, topology), and both values.
 Status compare_configuration(const std::vector<RankInfo>& infos);
 
 }  // namespace trestle

@@ -75,7 +75,7 @@ class Registry {
   };
 
   static void end(std::list<Entry>& entries) {
-    for (Entry& entry : entries) entry.server->stop();  // all say their farewells at the same time
+    for (Entry& entry : entries) entry.server->stop();  // all servers send their last answers at the same time
     for (Entry& entry : entries) entry.thread.join();
   }
 

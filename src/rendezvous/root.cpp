@@ -1,4 +1,4 @@
-// Where the root of a rendezvous is, and its start in rank 0's process.
+// Finds the root of a rendezvous, and starts it in rank 0's process.
 #include <poll.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 namespace trestle {
 namespace {
 
-// MASTER_PORT may belong to the launcher itself (torchrun's store listens there): rank 0 takes the first free one of
-// these, the others try all.
+// MASTER_PORT may belong to the launcher itself (torchrun's store listens there). Rank 0 takes the first free one of
+// these ports; the other ranks try all.
 constexpr uint16_t kMasterPorts = 8;
 constexpr uint16_t kDefaultMasterPort = 29500;  // torchrun's
 constexpr int64_t kSecond = 1'000'000'000;
@@ -53,8 +53,8 @@ Result<Root> root_of_id(const BootstrapConfig& config) {
   return root;
 }
 
-// A name that resolves differently on the host itself (127.0.1.1 in /etc/hosts) must still be reachable for the others:
-// then all addresses.
+// A host name may resolve differently on the host itself (127.0.1.1 in /etc/hosts). The server must still be reachable
+// for other hosts, so it listens on all addresses then.
 SocketAddress listening_address(const SocketAddress& resolved, bool loopback) {
   if (loopback) return resolved;
   SocketAddress address = resolved;
@@ -72,7 +72,7 @@ Status serve(const Root& root, const BootstrapConfig& config, bool loopback, con
   options.place = root.place;
   options.deadline_ns = config.deadline_ns;
   options.handshake_timeout_ns = config.handshake_timeout_ns;
-  // The server of the communicator before may be about to end.
+  // The server of the previous communicator may be about to end.
   const int64_t give_up = std::min(config.deadline_ns, monotonic_clock().now_ns() + 5 * kSecond);
   while (true) {
     Error last{Code::kInternalError, "no address"};
@@ -94,15 +94,15 @@ Status serve(const Root& root, const BootstrapConfig& config, bool loopback, con
 
 struct NamedPlace {
   HostPort at;
-  std::string variable;  // that said so, for messages
+  std::string variable;  // the variable that names the place, for error messages
   std::string port_variable;
   uint16_t ports = 1;
-  std::string job;                // tells this place from that of another job at the same address
-  std::vector<std::byte> secret;  // that came with the place; empty: TRESTLE_SECRET's, or none
-  bool own_address = false;       // of rank 0's host and chosen there: it listens at no other one
+  std::string job;                // distinguishes this place from another job's at the same address
+  std::vector<std::byte> secret;  // the secret that came with the place; empty: TRESTLE_SECRET's, or none
+  bool own_address = false;       // an address chosen on rank 0's host: rank 0 listens only there
 };
 
-// The launcher's processes have told each other.
+// The launcher's processes have exchanged the place.
 Result<NamedPlace> place_of_launcher(const BootstrapConfig& config, const WaitLimit& limit) {
   const int64_t number = config.launcher.space.rank;
   if (config.rank == 0 && number != 0)

@@ -13,11 +13,11 @@ namespace trestle {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
-// How long a failed rendezvous stays to tell those who come late, and one that succeeded waits for reports beyond the
-// ranks' own deadline: as long as the ranks were ready to wait for each other, within these.
+// How long a failed rendezvous stays to tell late ranks, and how long a successful one waits for reports after the
+// ranks' own deadline. The time for which the ranks were ready to wait for each other, within these limits.
 constexpr int64_t kLeastStayNs = 1'000 * kMs;
 constexpr int64_t kMostStayNs = 60'000 * kMs;
-// How long a failing process waits at most for those who are at its door.
+// How long a failing process waits at most for connections that have not been answered.
 constexpr int64_t kFarewellNs = 900 * kMs;
 
 }  // namespace
@@ -49,7 +49,7 @@ void RendezvousServer::give_up(int32_t rank, const Error& error) {
   eventfd_write(wake_.get(), 1);
 }
 
-// The wake descriptor stays readable when the thread is to end, and only then.
+// The wake descriptor stays readable only when the thread is to end.
 void RendezvousServer::hear_of_giving_up() {
   const MutexLock lock(wake_mutex_);
   if (!given_up_) return;
@@ -64,7 +64,7 @@ void RendezvousServer::hear_of_giving_up() {
 void RendezvousServer::run() {
   while (!stopped_.load() && !finished(monotonic_clock().now_ns())) turn(timeout_ms(monotonic_clock().now_ns()));
   say_farewell();
-  // A forked child may hold a copy of the descriptor: the port must not look alive because of it.
+  // A forked child may hold a copy of the descriptor. The port must not look open because of it.
   ::shutdown(listener_.fd.get(), SHUT_RDWR);
   listener_.fd.reset();
   guests_.clear();
@@ -74,7 +74,7 @@ void RendezvousServer::run() {
 
 void RendezvousServer::turn(int timeout_ms) {
   std::vector<pollfd> fds = {{listener_.fd.get(), POLLIN, 0}};
-  // Once it is set the wake descriptor stays readable: the farewell does not look at it.
+  // After stop() the wake descriptor stays readable, so the farewell does not poll it.
   if (!stopped_.load()) {
     const MutexLock lock(wake_mutex_);
     fds.push_back({wake_.get(), POLLIN, 0});
@@ -101,7 +101,7 @@ void RendezvousServer::decide(int64_t now) {
   if (!board_.decided() && now >= std::min(options_.deadline_ns, ranks_deadline_ns_))
     board_.time_over(options_.place, refusals());
   bool failed = false;
-  do {  // a rank to which nothing can be sent is a failure too
+  do {  // failing to send to a rank is a failure too
     failed = board_.failed();
     if (failed && failed_at_ns_ == kNever) failed_at_ns_ = now;
     failed_.store(failed);
@@ -135,7 +135,7 @@ bool RendezvousServer::finished(int64_t now) const {
       std::none_of(guests_.begin(), guests_.end(), [](const Guest& guest) { return guest.rank >= 0; });
   const bool all_told = board_.nranks() > 0 && answered_.size() >= static_cast<size_t>(board_.nranks());
   if (all_told && all_gone) return true;
-  // Nobody came at all: there is nobody to tell. Otherwise a failure stays for those who come late.
+  // No rank came at all, so there is none to tell. Otherwise a failure stays for late ranks.
   if (board_.failed() && board_.nranks() == 0 && patience_ns_ == 0) return true;
   return board_.failed() && now >= failed_at_ns_ + stay_ns() && all_gone;
 }
@@ -144,7 +144,7 @@ void RendezvousServer::accept_guests(int64_t now) {
   while (true) {
     Result<UniqueFd> accepted = accept_connection(listener_.fd.get());
     if (!accepted.ok()) {
-      // Out of descriptors: those that strangers hold are the ones that can be had back.
+      // No descriptors are left. Only those that strangers hold can be freed.
       LOG(kWarn, kBootstrap, "the rendezvous cannot accept a connection: %s", accepted.error().message.c_str());
       for (Guest& guest : guests_) {
         if (guest.rank < 0) guest.stage = Stage::kGone;
@@ -163,15 +163,15 @@ void RendezvousServer::accept_guests(int64_t now) {
   }
 }
 
-// Somebody else's answer is not on its way yet.
+// Whether a rank of another process is still to be answered.
 bool RendezvousServer::others_are_coming() const {
   return std::any_of(guests_.begin(), guests_.end(), [](const Guest& guest) {
     return !guest.own && (guest.is(Stage::kHandshake) || guest.is(Stage::kRequest) || guest.has_output());
   });
 }
 
-// The ranks of this process last: it may end as soon as they have their answer. With a failure they wait, not long, for
-// everybody who is at the door: those would only learn that the rendezvous is gone.
+// Answers the ranks of this process last: the process may end as soon as they have their answer. On a failure they also
+// wait, briefly, for all pending connections. Otherwise those would only find that the rendezvous is gone.
 void RendezvousServer::answer_all(int64_t now) {
   std::vector<Guest*> asking;
   for (Guest& guest : guests_) {
@@ -201,7 +201,8 @@ void RendezvousServer::drop_late(int64_t now) {
   }
 }
 
-// The process ends. Who waits hears why, who is still connecting that it must do without the rendezvous.
+// The process ends. Waiting ranks are told why; ranks that are still connecting are told to go on without the
+// rendezvous.
 void RendezvousServer::say_farewell() {
   int64_t now = monotonic_clock().now_ns();
   const int64_t until = now + kFarewellNs;
@@ -217,7 +218,7 @@ void RendezvousServer::say_farewell() {
     turn(static_cast<int>((until - now) / kMs + 1));
 }
 
-// What strangers have to do with ranks that did not come, as the end of a sentence.
+// How refused strangers may explain ranks that did not come, as the end of a sentence.
 std::string RendezvousServer::refusals() const {
   const auto counted = [](size_t count) {
     return "; " + std::to_string(count) + (count == 1 ? " connection was" : " connections were") + " refused because ";

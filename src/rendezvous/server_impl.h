@@ -1,8 +1,7 @@
-// RendezvousServer: the loop behind start_rendezvous(). Private to rendezvous_server.cpp, rendezvous_guest.cpp and
-// rendezvous_registry.cpp.
+// RendezvousServer: the loop behind start_rendezvous(). Private to server.cpp, guest.cpp and registry.cpp.
 //
-// Owned by the registry; run() on a thread of its own, its public functions from any other, all else private to that
-// thread.
+// Owned by the registry. run() has a thread of its own; any other thread may call the other public functions. All else
+// is private to that thread.
 #pragma once
 
 #include <atomic>
@@ -22,14 +21,14 @@ namespace trestle {
 class RendezvousServer {
  public:
   RendezvousServer(Listener listener, const RendezvousOptions& options);
-  bool opened() const;  // without a wake descriptor stop() would not be heard
+  bool opened() const;  // without a wake descriptor stop() would not be noticed
 
   void run();
   void stop();
-  // A rank of this process has failed before it came here: nobody can wait for it any more.
+  // A rank of this process has failed before it came here: the others must not wait for it.
   void give_up(int32_t rank, const Error& error);
   const JobId& job() const { return options_.credentials.job; }
-  bool failed() const { return failed_.load(); }  // it stays for those who come late only
+  bool failed() const { return failed_.load(); }  // the server stays only for late ranks
 
  private:
   // kHandshake -> kRequest -> kWaiting (for the other ranks) -> kConnecting (with its neighbours) -> kLeaving -> kGone
@@ -42,17 +41,17 @@ class RendezvousServer {
     Stage stage = Stage::kHandshake;
     int64_t since_ns;  // of the stage
     std::string from;
-    std::string in;  // of the request, then of the report
+    std::string in;  // bytes of the request, then of the report
     std::string out;
     size_t out_at = 0;
     int32_t rank = -1;
     bool own = false;   // a rank of the process that holds the rendezvous
-    bool last = false;  // nothing follows what is in `out`
+    bool last = false;  // nothing follows the bytes in `out`
     bool has_output() const { return out_at < out.size(); }
     bool is(Stage at) const { return stage == at; }
   };
 
-  // rendezvous_server.cpp
+  // server.cpp
   void turn(int timeout_ms);
   void accept_guests(int64_t now);
   void decide(int64_t now);
@@ -67,7 +66,7 @@ class RendezvousServer {
   std::string refusals() const;
   static short events_of(const Guest& guest);
 
-  // rendezvous_guest.cpp
+  // guest.cpp
   void serve(Guest& guest, short events, int64_t now);
   void shake(Guest& guest, int64_t now);
   void read_request(Guest& guest, int64_t now);
@@ -94,10 +93,10 @@ class RendezvousServer {
   std::string last_refusal_;
   size_t secret_refusals_ = 0;
   std::vector<std::string> secret_refused_;  // hosts and claimed ranks, each once
-  int64_t ranks_deadline_ns_ = kNever;       // the earliest moment at which a waiting rank gives up
-  int64_t patience_ns_ = 0;                  // the longest time that a rank had when it came
+  int64_t ranks_deadline_ns_ = kNever;       // when the first waiting rank gives up
+  int64_t patience_ns_ = 0;                  // the longest time that any rank had left when it came
   int64_t failed_at_ns_ = kNever;
-  std::vector<int32_t> answered_;  // or gone: nobody waits for these any more
+  std::vector<int32_t> answered_;  // answered or gone: these ranks do not wait any more
 };
 
 }  // namespace trestle

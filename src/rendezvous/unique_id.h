@@ -1,9 +1,9 @@
-// UniqueId: where the ranks of one communicator meet and the secret by which they know each other, in 128 bytes.
+// UniqueId: where the ranks of one communicator meet, and the secret by which they recognise each other, in 128 bytes.
 //
-// Value types, any thread. The bytes travel over any channel that the user trusts; they hold a secret, so they are
+// Value types, any thread. The bytes travel over any channel that the user trusts. They hold a secret, so they are
 // never logged. Wire form, integers little-endian: magic u32, version u32, family u8 (4 or 6), 3 zero bytes, port u16,
 // 2 zero bytes, ip 16 bytes (an IPv4 address in the first 4), job 16 bytes, secret 32 bytes, zeros, checksum u64 over
-// all before it.
+// all bytes before it.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ struct UniqueId {
 bool is_zero(const UniqueIdBytes& bytes);
 // kInvalidArgument when the ip is not numeric.
 Result<UniqueIdBytes> encode(const UniqueId& id);
-// kInvalidArgument with what is wrong: not an id, of another version, damaged.
+// kInvalidArgument says what is wrong: not an id, of another version, damaged.
 Result<UniqueId> decode(const UniqueIdBytes& bytes);
 
 }  // namespace trestle

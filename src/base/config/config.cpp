@@ -34,7 +34,7 @@ Config defaults() {
   return std::move(config).value();
 }
 
-// A log file that only NCCL was meant to write must not stop anybody.
+// A bad log file must not be an error if only NCCL's variable names it.
 Status configure_log_of(Config& config) {
   const LogSettings settings = {config.debug_level, config.debug_subsystems, config.debug_file};
   const Status status = configure_log(settings);
@@ -62,7 +62,7 @@ Result<Config> read_process_config() {
   return config;
 }
 
-// What is set for a row, by the strongest source that sets it.
+// The value of a row, from the strongest source that sets it.
 struct Setting {
   std::string text;
   ConfigSource source = ConfigSource::kDefault;
@@ -84,7 +84,7 @@ Setting setting_of(const Variable& row, const Environment& environment, const Fi
   return {row.fallback, ConfigSource::kDefault, ""};
 }
 
-// Of NCCL's variables that are not overruled: only then does anybody care what is wrong with them.
+// Adds the warnings about NCCL's variables that are not overridden. The others do not matter.
 void add_fallback_warnings(Config& config, const std::vector<Fallback>& fallbacks) {
   for (const Fallback& fallback : fallbacks) {
     const auto ours = std::ranges::find(config.values, std::string_view(fallback.variable), &Config::Value::name);

@@ -1,8 +1,9 @@
-// Config: every TRESTLE_ variable, read once into plain values, from the environment, else a configuration file, else
-// NCCL's variable of the same meaning, else the default. docs/environment.md is printed from the same table.
+// Config: every TRESTLE_ variable, read once into plain values. The sources are: the environment, else a configuration
+// file, else NCCL's variable with the same meaning, else the default. docs/environment.md is printed from the same
+// table.
 //
-// Value type. The process's own is parsed on first use and never changes; any thread. Config stops at `comm`: below it
-// components take the values they use. A new variable is one member here and one row in config_table.h.
+// Value type. The process's own is parsed on first use and never changes; any thread. Code below `comm` does not use
+// Config; it takes the values it needs. A new variable needs one member here and one row in config_table.h.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace trestle {
 
-// Where a value comes from; a later one holds against an earlier one.
+// Where a value comes from. A later one overrides an earlier one.
 enum class ConfigSource : uint8_t { kDefault, kNccl, kFile, kEnvironment, kStruct };
 
 struct Config {
@@ -29,7 +30,7 @@ struct Config {
   std::vector<uint32_t> dimensions;  // innermost first; empty: not given
   std::string topology_file;
   std::string host_id;
-  std::vector<std::string> transports;  // innermost dimension first; the last one holds for the dimensions beyond
+  std::vector<std::string> transports;  // innermost dimension first; the last one also applies beyond
   std::string algorithm;
   std::string schedule;
   std::string intra;
@@ -39,7 +40,7 @@ struct Config {
   bool check_plans = false;
   bool check_calls = false;
   std::string calibrate;
-  std::string calibration_folder;  // "" : there is none
+  std::string calibration_folder;  // "": there is none
 
   int64_t timeout_ns = 0;
   int64_t heartbeat_ns = 0;
@@ -62,13 +63,13 @@ struct Config {
 
   Launcher launcher;
 
-  // One per row of the table, in its order: what `trestle env` shows and ranks compare. A secret's text is "(set)" or
+  // One per row of the table, in its order: shown by `trestle env` and compared by ranks. A secret's text is "(set)" or
   // empty.
   struct Value {
     const char* name;
     std::string text;
     ConfigSource source;
-    std::string place;  // of the source: "PATH:LINE" of a file, the name of NCCL's variable; else ""
+    std::string place;  // "PATH:LINE" of a file, the name of NCCL's variable; else ""
     bool agreed;
     bool operator==(const Value&) const = default;
   };
@@ -77,23 +78,23 @@ struct Config {
       warnings;  // about TRESTLE_ names that do not exist, and NCCL's values that mean nothing here
 };
 
-// Empty counts as not set. The first variable of the environment or a file that cannot be read is kInvalidArgument with
-// its name, its value, what is allowed, and the line of the file.
+// Empty counts as not set. kInvalidArgument for the first unreadable variable, with its name, its value, the allowed
+// values, and the line of the file.
 Result<Config> parse_config(const Environment& environment, const FileValues& files = {});
 
-// A value from the config struct, in the grammar of its variable. kInvalidArgument with the field's name otherwise.
+// A value from the config struct, in the syntax of its variable. kInvalidArgument names the field.
 Status override_value(Config& config, const char* variable, const std::string& text);
 
 // The environment of the process, now.
 Environment process_environment();
 
-// The process's configuration, parsed once, when first asked for; the log is configured and warnings are logged then.
+// The process's configuration, parsed once, at the first call. That call also configures the log and logs warnings.
 const Result<Config>& process_config_result();
-// The same, or the defaults where it could not be parsed: whoever makes communicators has returned the error by then.
+// The same, or the defaults if it could not be parsed. By then the creation of a communicator has returned the error.
 const Config& process_config();
 
-// Over the rows marked agreed, the same on every host. Equal configurations have equal hashes; where hashes differ,
-// agreed_values of both ranks say which variable does.
+// Hash over the rows marked agreed, equal on every host for equal configurations. If hashes differ, agreed_values of
+// both ranks tell which variable does.
 uint64_t config_hash(const Config& config);
 std::vector<Config::Value> agreed_values(const Config& config);
 

@@ -1,4 +1,4 @@
-// Which field of trestleConfig_t stands for which variable; those without one are the process's. Internal to base
+// The field of trestleConfig_t for each variable that has one; the other variables are process-wide. Internal to base
 // (config_print.cpp) and tests; constant.
 #pragma once
 
@@ -44,7 +44,7 @@ inline constexpr std::array kConfigFields = std::to_array<ConfigField>({
     {"TRESTLE_SPIN", "spinUs"},
 });
 
-// "" : the variable is the process's, not a communicator's.
+// "": the variable is the process's, not a communicator's.
 constexpr std::string_view field_of(std::string_view variable) {
   for (const ConfigField& row : kConfigFields) {
     if (row.variable == variable) return row.field;

@@ -31,7 +31,7 @@ Error wrong(const std::string& place, const std::string& sentence) {
   return Error{Code::kInvalidArgument, place + ": " + sentence};
 }
 
-// The value is not quoted in sentences: it may be a secret.
+// Error messages do not quote the value: it may be a secret.
 Status read_line(std::string_view line, const std::string& place, FileValues& values) {
   const size_t equals = line.find('=');
   const std::string name(trimmed(line.substr(0, equals)));
@@ -44,7 +44,7 @@ Status read_line(std::string_view line, const std::string& place, FileValues& va
   return {};
 }
 
-// Empty where it may be absent and is.
+// Empty if the file is missing and not required.
 Result<std::string> read_text(const std::string& path, bool required) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
   if (file == nullptr) {
@@ -107,7 +107,7 @@ Result<FileValues> read_config_files(const Environment& environment, const char*
   if (!named && folder.empty()) return values;
   if (!named) path = folder + "/.trestle.conf";
   FileValues own = TRY(parse_config_file(TRY(read_text(path, named)), path));
-  own.merge(values);  // keeps what it has
+  own.merge(values);  // keeps the values that it has
   return own;
 }
 

@@ -30,7 +30,7 @@ std::string joined(const std::vector<std::string>& items) {
 constexpr std::array<const char*, 5> kFunctions = {"allreduce", "allgather", "reducescatter", "broadcast", "reduce"};
 constexpr std::array<const char*, 5> kOnlyNccl = {"collnetdirect", "collnetchain", "nvls", "nvlstree", "pat"};
 
-// Ours for NCCL's algorithm of this function; nullptr: it has none here.
+// Our algorithm for NCCL's in this function; nullptr: there is none.
 const char* algorithm_of(std::string_view nccl, std::string_view function) {
   if (nccl == "ring") return "ring";
   if (nccl == "tree" && (function == "allreduce" || function == "broadcast" || function == "reduce")) return "dbtree";
@@ -71,7 +71,7 @@ class AlgorithmTranslation {
     if (named) explicit_[function] = true;
   }
 
-  // Those that have a counterpart; says which have not.
+  // The names that have a counterpart; warns about the others.
   std::vector<std::string> known_names(std::string_view names, bool exclude) {
     std::vector<std::string> known;
     for (const std::string& name : split(names, ',')) {
@@ -96,7 +96,7 @@ class AlgorithmTranslation {
         if (!exclude) warn(std::string("'") + name + "' cannot serve " + function + "; ignored");
       } else if (std::find(ours.begin(), ours.end(), algorithm) == ours.end()) {
         ours.emplace_back(algorithm);
-        if (exclude && name == "tree") ours.emplace_back("tree");  // the single tree is one too
+        if (exclude && name == "tree") ours.emplace_back("tree");  // the single tree counts as a tree too
       }
     }
     std::string& rule = rules_[function];

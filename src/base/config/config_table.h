@@ -20,7 +20,7 @@ enum class VariableKind : uint8_t {
   kText,
   kSecret,         // kText that is never shown
   kChoice,         // one of `choices`
-  kTransportList,  // comma list of auto and the names in base/transport_kinds.h
+  kTransportList,  // comma-separated list of auto and the names in base/transport_kinds.h
   kInteger,
   kIntegerOrAuto,  // "auto" is -1
   kBoolean,
@@ -37,7 +37,8 @@ using ConfigMember =
                  std::vector<uint32_t> Config::*, PortRange Config::*, LogLevel Config::*, uint32_t Config::*>;
 
 enum class Scope : uint8_t {
-  kAgreed,  // part of the configuration hash: decisions follow from it, so every rank must have the same
+  // Part of the configuration hash: decisions depend on it, so every rank must have the same.
+  kAgreed,
   kLocal,
 };
 
@@ -48,7 +49,7 @@ struct Variable {
   const char* fallback;  // the default
   int64_t low;           // for the numeric kinds
   int64_t high;
-  const char* choices;  // of kChoice: comma list
+  const char* choices;  // for kChoice: comma-separated list
   Scope scope;
   const char* help;
 };
@@ -105,13 +106,13 @@ inline constexpr Variable kVariables[] = {
 
 inline constexpr const auto& kVariables = config_rows::kVariables;
 
-// nullptr: there is none of this name.
+// nullptr: there is no variable of this name.
 const Variable* find_variable(std::string_view name);
 
-// Row's value text into the member it names. In config_values.cpp.
+// Reads a row's value text into its member. In config_values.cpp.
 Status set_config_value(Config& config, const Variable& row, const std::string& text);
 
-// The one way to write a text that set_config_value accepted (64M for 65536K), so that equal values have equal hashes.
+// The one spelling of a text that set_config_value accepted (64M for 65536K), so that equal values have equal hashes.
 std::string canonical_text(const Variable& row, const std::string& text);
 
 // What a row accepts, for error messages and the documentation: "integer from 0 to 1024".

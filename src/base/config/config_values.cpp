@@ -1,4 +1,4 @@
-// Reading one value of one row of the table.
+// Reads one value of one row of the table.
 #include <algorithm>
 
 #include "base/check.h"

@@ -1,7 +1,7 @@
-// The grammars of single values in variables, flags and files: bytes, durations, booleans, dimensions, port ranges.
+// The syntax of single values in variables, flags and files: bytes, durations, booleans, dimensions, port ranges.
 //
-// Pure functions, any thread. Every failure is kInvalidArgument with a sentence that quotes the text and says what is
-// allowed.
+// Pure functions, any thread. Every failure is kInvalidArgument with a sentence that quotes the text and names the
+// allowed values.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ Result<PortRange> parse_port_range(std::string_view text);              // 5000-
 std::vector<std::string> split(std::string_view text, char separator);  // items may be empty; an empty text has none
 
 std::string bytes_text(int64_t bytes);       // the shortest text that parse_bytes reads back: 64M
-std::string duration_text(int64_t time_ns);  // likewise: 10m, 200ms
+std::string duration_text(int64_t time_ns);  // the same for parse_duration_ns: 10m, 200ms
 
 // Smallest number of insertions, deletions and replacements that turn one text into the other (Levenshtein).
 size_t edit_distance(std::string_view a, std::string_view b);

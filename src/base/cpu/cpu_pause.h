@@ -1,5 +1,5 @@
-// What a thread that spins tells its processor, so that a sibling may run faster meanwhile. CMake chooses the file by
-// processor. Some 10 to 50 ns; any thread.
+// Tells the processor that this thread spins, so that a sibling thread may run faster meanwhile. CMake chooses the file
+// by processor. Some 10 to 50 ns; any thread.
 #pragma once
 
 namespace trestle {

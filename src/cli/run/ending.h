@@ -1,8 +1,8 @@
-// Ending: how a job ends: by itself, after a rank has failed, when the user says so, or at its time limit.
+// Ending: how a job ends: by itself, after a rank has failed, at the user's signal, or at its time limit.
 //
-// A rank that fails gives the others a moment to notice it, say so and end. Those that still run then get SIGTERM, and
-// after another moment SIGKILL. A signal of the user is passed on at once; a second one is SIGKILL. The first cause
-// counts: it is in the summary, and its status is that of the job. Owned by the job, its only thread.
+// After a rank has failed, the others get a moment to notice it, report it and end. Those that still run then get
+// SIGTERM, and after another moment SIGKILL. A user's signal is passed on at once; a second one is SIGKILL. The first
+// cause counts: it is in the summary, and its status is that of the job. Owned by the job, its only thread.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ class Ending {
  public:
   static constexpr int kTimedOut = 124;  // exit status, as of timeout(1)
 
-  // All outlive this. The time limit begins now.
+  // All arguments outlive this. The time limit begins now.
   Ending(const RunOptions& options, Ranks& ranks, JobOutputs& outputs);
   void rank_ended(const Rank& rank);
   void signalled(int number);
-  void on_time();                  // what is due by now
-  void shift(int64_t stopped_ns);  // the job was stopped so long
-  int64_t next_ns() const;         // when on_time() is to be called
+  void on_time();                  // does what is due by now
+  void shift(int64_t stopped_ns);  // the job was stopped for so long
+  int64_t next_ns() const;         // when to call on_time()
   bool over() const;               // no process is left to wait for
   bool failed() const { return cause_.has_value(); }
-  int finish();                // says the summary; the job's exit status
-  int64_t read_by_ns() const;  // when to wait no longer for a reader that takes nothing from now on
+  int finish();                // prints the summary; returns the job's exit status
+  int64_t read_by_ns() const;  // when to stop waiting for a reader that takes nothing from now on
 
  private:
   enum class Step { kRunning, kMoment, kTold, kKilled };

@@ -18,7 +18,8 @@ namespace {
 
 constexpr pid_t kDismissed = 0;
 
-// Everything but `from`, which becomes descriptor 3: whoever waits for the end of a pipe would wait for the guard too.
+// Closes every descriptor but `from`, which becomes descriptor 3. Otherwise a reader that waits for the end of a pipe
+// would wait for the guard too.
 void let_go(int from) {
   const int nothing = open("/dev/null", O_RDWR);
   for (int stream = 0; stream < 3; ++stream) dup2(nothing, stream);
@@ -74,7 +75,7 @@ bool Guard::tell(int fd, pid_t group) {
   do {
     written = ::write(fd, &group, sizeof group);
   } while (written < 0 && errno == EINTR);
-  return written == static_cast<ssize_t>(sizeof group) || errno == EPIPE;  // somebody killed the guard: so be it
+  return written == static_cast<ssize_t>(sizeof group) || errno == EPIPE;  // the guard was killed, which is tolerated
 }
 
 }  // namespace trestle

@@ -1,8 +1,8 @@
-// Guard: a process that kills the ranks' process groups when this process has been killed.
+// Guard: a process that kills the ranks' process groups after this process was killed.
 //
-// The kernel kills the ranks themselves (PR_SET_PDEATHSIG), but not what they have started, and a rank may be a script
-// whose child does the work. The guard has a session of its own, holds nothing of the job open, and notices the end of
-// this process by the end of a pipe. Owned by the job, its only thread.
+// The kernel kills the ranks themselves (PR_SET_PDEATHSIG), but not the processes that they have started, and a rank
+// may be a script whose child does the work. The guard has a session of its own and holds no descriptor of the job
+// open. The end of a pipe tells it that this process has ended. Owned by the job, its only thread.
 #pragma once
 
 #include <sys/types.h>
@@ -17,11 +17,11 @@ class Guard {
   static Result<Guard> start();
   Guard(Guard&& other) noexcept;
   Guard& operator=(Guard&&) = delete;
-  ~Guard();  // in order: nothing is killed
+  ~Guard();  // an orderly end: the guard kills nothing
 
   int fd() const { return to_.get(); }
   pid_t pid() const { return pid_; }
-  // From now on `group` is killed with this process; a negative one no longer is. Async-signal-safe.
+  // From now on the guard kills `group` with this process; a negative number takes that back. Async-signal-safe.
   static bool tell(int fd, pid_t group);
 
  private:

@@ -17,7 +17,7 @@ Error not_writable(const std::string& path, const std::string& why) {
 }
 
 struct Pipe {
-  UniqueFd from;  // does not block
+  UniqueFd from;  // nonblocking
   UniqueFd to;
 };
 
@@ -28,7 +28,7 @@ Result<Pipe> make_pipe() {
   return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-// "rank.07" of up to 100 ranks: in rank order when sorted by name.
+// "rank.07" for up to 100 ranks: sorting by name gives rank order.
 std::string file_name(int rank, int ranks) {
   const std::string number = std::to_string(rank);
   const size_t width = std::to_string(ranks - 1).size();

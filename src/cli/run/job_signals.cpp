@@ -33,7 +33,7 @@ Result<JobSignals> JobSignals::open() {
     sigaddset(&watched, number);
   }
   if (!is_ignored(SIGHUP)) sigaddset(&watched, SIGHUP);
-  ::signal(SIGCHLD, SIG_DFL);  // where it is ignored nobody learns how a child has ended
+  ::signal(SIGCHLD, SIG_DFL);  // if it is ignored, no exit status of a child can be read
   ::signal(SIGPIPE, SIG_IGN);
   sigprocmask(SIG_BLOCK, &watched, nullptr);
   UniqueFd fd(signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -46,7 +46,7 @@ bool JobSignals::repeats(int number, pid_t sender) {
   if (number == last_ && sender != 0 && sender == last_sender_ && now_ns - last_ns_ < kAtOnceNs) return true;
   last_ = number;
   last_sender_ = sender;
-  last_ns_ = now_ns;  // of the last that counted: signals without a pause count, too, ten a second
+  last_ns_ = now_ns;  // only of counted signals, so a steady stream still counts ten times a second
   return false;
 }
 

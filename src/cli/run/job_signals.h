@@ -1,7 +1,7 @@
 // JobSignals: the signals of `trestle run`, as a descriptor that the job's loop polls.
 //
-// open() blocks them for good, in this process's one thread, and ignores SIGPIPE. Where SIGHUP is ignored (nohup) it
-// stays so and is not heard; the others are heard even where they were ignored.
+// open() blocks them for good, in this process's only thread, and ignores SIGPIPE. If SIGHUP is ignored (nohup) it
+// stays ignored. The others are received even if they were ignored.
 #pragma once
 
 #include <sys/types.h>
@@ -17,8 +17,8 @@ class JobSignals {
  public:
   static Result<JobSignals> open();
   int fd() const { return fd_.get(); }
-  // Those that have come, SIGCHLD excepted. The end of a job that is asked for twice at once by one process is one
-  // signal: timeout(1) sends it to its child and to its process group.
+  // The signals that have arrived, except SIGCHLD. If one process asks twice at once for the end of the job, that is
+  // one signal: timeout(1) sends it to its child and to its process group.
   std::vector<int> take();
 
  private:
@@ -31,7 +31,7 @@ class JobSignals {
   int64_t last_ns_ = 0;
 };
 
-// What ends a job.
+// Whether the signal ends a job.
 bool ends_job(int number);
 
 }  // namespace trestle

@@ -1,7 +1,7 @@
-// LinePrefix: passes on what a rank writes, line by line, each with the rank's prefix in front.
+// LinePrefix: passes on the lines that a rank writes, each with the rank's prefix in front.
 //
-// One per rank and stream (standard output, standard error), one thread. A line without an end is completed when the
-// stream ends. Lines beyond 1 MiB are cut there.
+// One per rank and stream (standard output, standard error), one thread. An unfinished line is completed when the
+// stream ends. Lines are cut at 1 MiB.
 #pragma once
 
 #include <string>

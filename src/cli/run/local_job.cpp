@@ -16,11 +16,11 @@ namespace trestle {
 namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-constexpr int64_t kKillNs = 1'000'000'000;  // for processes to end after SIGKILL
-constexpr int kNotFound = 127;              // as a shell
+constexpr int64_t kKillNs = 1'000'000'000;  // how long processes may take to end after SIGKILL
+constexpr int kNotFound = 127;              // as in a shell
 constexpr int kNotExecutable = 126;
 
-// Several descriptors per rank; what a rank starts with is what this process has got.
+// The launcher needs several descriptors per rank. Returns the old limit, which the ranks get.
 rlimit raise_descriptor_limit() {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
@@ -121,7 +121,7 @@ void LocalJob::show(const Rank& rank) {
   parts_.outputs.say(name_text(rank.name) + " " + where);
 }
 
-// Those that were started before another one could not be.
+// Kills the ranks that were started before another one failed to start.
 void LocalJob::kill_started() {
   ranks_.tell(SIGKILL);
   while (ranks_.any_running()) turn_deaf(kNever);
@@ -179,7 +179,7 @@ void LocalJob::turn() {
   ending_.on_time();
 }
 
-// Everything has got SIGKILL: signals of the user change nothing any more.
+// One turn after everything has got SIGKILL: the user's signals change nothing any more.
 void LocalJob::turn_deaf(int64_t until_ns) {
   wait(until_ns);
   parts_.outputs.write_some();
@@ -208,7 +208,7 @@ void LocalJob::take_signals() {
   }
 }
 
-// With all ranks. Their time stands still meanwhile.
+// Stops together with all ranks. Their time stands still meanwhile.
 void LocalJob::stop() {
   ranks_.signal(SIGTSTP);
   const int64_t before_ns = monotonic_clock().now_ns();
@@ -216,7 +216,7 @@ void LocalJob::stop() {
   ending_.shift(monotonic_clock().now_ns() - before_ns);
 }
 
-// Each that ends may leave others behind. One that even SIGKILL does not end is given up.
+// Each process that ends may leave others behind. One that even SIGKILL does not end is given up.
 void LocalJob::end_leftovers() {
   const int64_t until_ns = monotonic_clock().now_ns() + kKillNs;
   while (parts_.leftovers.kill(parts_.guard.pid()) && monotonic_clock().now_ns() < until_ns) {
@@ -224,15 +224,15 @@ void LocalJob::end_leftovers() {
   }
 }
 
-// What ranks have written. Processes that they have left behind and that still write are not waited for.
+// Passes on what ranks have written. Does not wait for leftover processes that still write.
 void LocalJob::drain() {
   for (Rank& rank : ranks_.all()) {
     for (RankStream& stream : rank.streams) stream.drain(true);
   }
 }
 
-// A reader that does not read is waited for, until the user does no longer. A job with a time limit waits for it until
-// that is over and nothing has been read for the grace: false.
+// Waits for a reader that does not read until the user ends that. A job with a time limit waits until the limit is over
+// and nothing has been read for the grace period: then false.
 bool LocalJob::flush() {
   int64_t until_ns = ending_.read_by_ns();
   while (parts_.outputs.pending()) {

@@ -33,14 +33,14 @@ class LocalJob {
     JobOutputs outputs;
     Guard guard;
     RankInput input;
-    UniqueFd nothing;      // /dev/null: the other ranks' standard input
+    UniqueFd nothing;      // /dev/null: the standard input of all ranks but rank 0
     rlimit descriptors{};  // the ranks' limit; this process may have a higher one
   };
   static Result<Parts> prepare(const RunOptions& options);
 
-  // `environment` is what all ranks get, but for their numbers. `options` outlive this.
+  // `environment` is the environment of all ranks, without their numbers. `options` outlive this.
   LocalJob(const RunOptions& options, Environment environment, Parts parts);
-  // The exit status of the job. Errors: something that no rank is to blame for is missing; no rank is left.
+  // Returns the exit status of the job. Error: the system lacks something, which is no rank's fault; no rank is left.
   Result<int> run();
 
  private:
@@ -66,7 +66,7 @@ class LocalJob {
   Binding binding_;
   Ranks ranks_;
   Ending ending_;
-  std::vector<pollfd> polled_;  // that of the streams last
+  std::vector<pollfd> polled_;  // the descriptors of the streams come last
   std::vector<RankStream*> polled_streams_;
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMostKept = 1 << 18;
 
-// A pipe that can be written takes PIPE_BUF bytes at once and whole.
+// A pipe that polls writable takes PIPE_BUF bytes at once and as a whole.
 bool takes_more(int fd) {
   pollfd room{fd, POLLOUT, 0};
   return ::poll(&room, 1, 0) > 0;
@@ -26,13 +26,14 @@ mode_t type_of(int fd) {
   return fstat(fd, &place) == 0 ? place.st_mode & S_IFMT : 0;
 }
 
-// To open the other side of a terminal, the one that a terminal emulator has, makes a new terminal.
+// Excludes the master side of a pseudo-terminal, as a terminal emulator has it: opening that again would make a new
+// terminal.
 bool is_terminal(int fd) {
   unsigned number = 0;
   return isatty(fd) == 1 && ioctl(fd, TIOCGPTN, &number) != 0;
 }
 
-// What may wait for a reader, with a flag of its own.
+// Opens the file once more, with a nonblocking flag of its own, if writes to it may wait for a reader.
 UniqueFd open_again(int fd) {
   const int mode = fcntl(fd, F_GETFL) & O_ACCMODE;
   if (mode == O_RDONLY || !(type_of(fd) == S_IFIFO || is_terminal(fd))) return {};
@@ -58,7 +59,7 @@ bool Outlet::full() const {
   return queue_.size() - written_ >= kMostKept;
 }
 
-// Whole lines where one fits.
+// Whole lines, if one fits.
 size_t Outlet::next_piece() const {
   const std::string_view rest = std::string_view(queue_).substr(written_);
   if (rest.size() <= PIPE_BUF) return rest.size();
@@ -97,7 +98,7 @@ void Outlet::drop() {
   written_ = 0;
 }
 
-// The ranks go on.
+// The ranks continue.
 void Outlet::give_up(int number) {
   dropping_ = true;
   failure_ = number == EPIPE ? 0 : number;

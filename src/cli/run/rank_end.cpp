@@ -12,8 +12,7 @@ namespace {
 
 constexpr size_t kMostWithProcessIds = 4;
 
-// From /proc/PID/stat, "4711 (name) T 1 2 ...", what is behind the name, which may hold anything but a last
-// parenthesis.
+// The part of /proc/PID/stat ("4711 (name) T 1 2 ...") behind the name, which may contain anything, also parentheses.
 std::istringstream status_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -26,7 +26,7 @@ void RankInput::add_to(std::vector<pollfd>& fds) const {
   if (!kept_.empty()) fds.push_back({to_.get(), POLLOUT, 0});
 }
 
-// A process in the background must not read: that is an error here, as SIGTTIN is not waited for.
+// A process in the background must not read: SIGTTIN would not stop it here, so the read would be an error.
 void RankInput::read_terminal() {
   pollfd terminal{STDIN_FILENO, POLLIN, 0};
   if (::poll(&terminal, 1, 0) <= 0) return;
@@ -45,7 +45,7 @@ void RankInput::pass_on() {
   if (kept_.empty()) return;
   const ssize_t taken = ::write(to_.get(), kept_.data(), kept_.size());
   if (taken > 0) kept_.erase(0, static_cast<size_t>(taken));
-  if (taken < 0 && errno != EAGAIN && errno != EINTR) to_.reset();  // nobody reads any more
+  if (taken < 0 && errno != EAGAIN && errno != EINTR) to_.reset();  // the reader is gone
 }
 
 void RankInput::end() {

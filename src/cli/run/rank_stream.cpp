@@ -7,7 +7,7 @@ namespace trestle {
 namespace {
 
 constexpr size_t kBytesAtOnce = 1 << 16;
-constexpr int kMostPieces = 1 << 10;  // a process that the rank has left behind may write without end
+constexpr int kMostPieces = 1 << 10;  // a leftover process may write without end
 
 }  // namespace
 

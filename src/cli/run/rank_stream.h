@@ -1,6 +1,7 @@
-// RankStream: one output stream of a rank, from the pipe that the rank writes into to the outlet that its lines go to.
+// RankStream: one output stream of a rank: takes lines from the pipe that the rank writes to, and passes them to an
+// outlet.
 //
-// Owned by the rank, the job's thread only.
+// Owned by the rank, used on the job's thread only.
 #pragma once
 
 #include "base/unique_fd.h"
@@ -10,14 +11,14 @@ namespace trestle {
 
 class RankStream {
  public:
-  // `from` does not block.
+  // `from` must be nonblocking.
   RankStream(UniqueFd from, LinePrefix lines) : from_(std::move(from)), lines_(std::move(lines)) {}
-  int fd() const { return from_.get(); }  // -1: at its end
+  int fd() const { return from_.get(); }  // -1: the stream has ended
   // Whether the outlet has room for more.
   bool wanted() const { return from_ && !lines_.outlet().full(); }
-  // Passes on what is there; false at the end of the stream or when there is nothing.
+  // Passes on what has arrived; false if there is nothing, or at the end of the stream.
   bool pass_on();
-  // Everything that is there, up to what a pipe holds; afterwards nothing more where `last`.
+  // Passes on everything that has arrived, up to what a pipe holds. With `last` the stream ends then.
   void drain(bool last);
 
  private:

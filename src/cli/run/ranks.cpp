@@ -51,7 +51,7 @@ bool Ranks::others_to_come() const {
                      [](const Rank& rank) { return rank.running() && is_exiting(rank.name.pid); });
 }
 
-// Its number belongs to the group as long as it has not been waited for.
+// The rank's process number names its group until the process has been waited for.
 void Ranks::ended(Rank& rank, const RankEnd& end) const {
   rank.end = end;
   if (!end.ok() && !rank.told) ::kill(-rank.name.pid, SIGKILL);

@@ -1,7 +1,7 @@
 // Ranks: the processes of a job, each with its process group, its output and how it has ended.
 //
-// Owned by the job, its only thread. This process adopts what ranks leave behind (PR_SET_CHILD_SUBREAPER), so that a
-// process group that has lost its leader keeps its number until its last process has been waited for here.
+// Owned by the job, its only thread. This process adopts what ranks leave behind (PR_SET_CHILD_SUBREAPER). So a process
+// group without its leader keeps its number until this process has waited for the last process in it.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +29,17 @@ class Ranks {
   void add(Rank rank) { ranks_.push_back(std::move(rank)); }
   std::deque<Rank>& all() { return ranks_; }
   bool any_running() const;
-  // Those that have ended since the last call, with what they wrote passed on. What a failed rank leaves behind is
-  // killed with it, unless the rank has been told to end and its processes have their time. Ranks that a signal has
-  // killed come first: the others may have ended because of them. As a process closes its connections before it can be
-  // seen to have ended, those that have failed are kept until no other rank is about to end, for a second.
+  // The ranks that have ended since the last call; their output was passed on. What a failed rank leaves behind is
+  // killed with it, unless the rank was told to end and its processes still have time. Ranks that a signal has killed
+  // come first: the others may have ended because of them. A process closes its connections before its end can be seen.
+  // So failed ranks are kept back, at most a second, until no other rank is about to end.
   std::vector<Rank*> reap();
-  int64_t next_ns() const { return seen_.empty() ? kNever : seen_ns_ + kMostKeptNs; }  // when to call it at the latest
-  // Of the running ranks, and of those that were told to end and have left processes behind.
+  // When to call reap() at the latest.
+  int64_t next_ns() const { return seen_.empty() ? kNever : seen_ns_ + kMostKeptNs; }
+  // The running ranks, and those that were told to end and have left processes behind.
   std::vector<RankName> present() const;
-  void signal(int number);  // to the process groups of those that are present
-  void tell(int number);    // the same, with a signal that ends them; a stopped process hears it as well
+  void signal(int number);  // to the process groups of present()
+  void tell(int number);    // the same, with a signal that ends them; also reaches stopped processes
 
  private:
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
@@ -49,8 +50,8 @@ class Ranks {
 
   const int guard_;
   std::deque<Rank> ranks_;
-  std::vector<Rank*> seen_;  // to have ended, not returned yet
-  int64_t seen_ns_ = 0;      // the first of them
+  std::vector<Rank*> seen_;  // ended, not returned yet
+  int64_t seen_ns_ = 0;      // when the first of them was seen
 };
 
 }  // namespace trestle

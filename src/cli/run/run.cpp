@@ -32,7 +32,7 @@ Result<std::string> fresh_secret() {
   return text;
 }
 
-// Free when asked. Rank 0 takes the next free ones when somebody else was faster.
+// A port that is free now. Rank 0 takes one of the next free ones if another program is faster.
 Result<int> free_port() {
   const UniqueFd probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -45,7 +45,7 @@ Result<int> free_port() {
   return ntohs(address.sin_port);
 }
 
-// A pipe must never become what ranks take for their standard input or output.
+// Opens missing standard descriptors, so that no pipe becomes the ranks' standard input or output.
 Status fill_standard_descriptors() {
   for (int fd = 0; fd < 3; ++fd) {
     if (fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != fd) return system_error("/dev/null");

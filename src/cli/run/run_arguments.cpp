@@ -5,7 +5,7 @@
 namespace trestle {
 namespace {
 
-// Of "-n", "-vn", "-n4", "--env", "--env=A=1": whether the value is the next argument.
+// For "-n", "-vn", "-n4", "--env", "--env=A=1": whether the value is the next argument.
 bool next_is_value(const std::string& argument, const TakesValue& takes_value) {
   if (argument.starts_with("--")) return argument.find('=') == std::string::npos && takes_value(argument);
   for (size_t i = 1; i < argument.size(); ++i) {

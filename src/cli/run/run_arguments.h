@@ -1,4 +1,4 @@
-// Which arguments of `trestle run` are options, and which are the programs of its ranks.
+// Separates the options of `trestle run` from the programs of its ranks.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@ namespace trestle {
 // [OPTIONS] [--] PROGRAM [ARGUMENTS]
 struct ProgramArguments {
   std::vector<std::string> options;
-  std::vector<std::string> command;  // empty: there is none
+  std::vector<std::string> command;  // empty: no program was given
   bool operator==(const ProgramArguments&) const = default;
 };
 
-// Whether an option, "-n" or "--env", has a value; false for what is none.
+// Whether an option, "-n" or "--env", takes a value; false for anything else.
 using TakesValue = std::function<bool(const std::string& option)>;
 
-// Several, separated by ":", at least one. What is behind a program's name is the program's, whatever it looks like, up
+// Programs are separated by ":"; there is at least one. Everything behind a program's name belongs to the program, up
 // to the next ":".
 std::vector<ProgramArguments> split_programs(const std::vector<std::string>& arguments, const TakesValue& takes_value);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMostRanks = 65536;
 
-// As given; "" where not.
+// As given; "" if not given.
 struct ProgramText {
   std::string ranks;
   std::vector<std::string> environment;
@@ -55,7 +55,7 @@ void add_program_options(CLI::App& app, ProgramText& program) {
       ->allow_extra_args(false);
 }
 
-// The options end with the program, which CLI11 does not know.
+// Prints a usage line that ends with the program, which CLI11 cannot describe.
 class RunFormatter : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App*, std::string) const override {

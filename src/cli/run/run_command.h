@@ -24,14 +24,13 @@ class RunCommand {
   RunCommand(const RunCommand&) = delete;
   RunCommand& operator=(const RunCommand&) = delete;
 
-  // What of a command line is for the parser: of `run` everything in front of the first program, else all of it. In
-  // the order that CLI::App::parse wants, the last one first.
+  // The arguments that the parser must see: for `run` everything before the first program, else all of them. In the
+  // order that CLI::App::parse wants, the last one first.
   std::vector<std::string> own_arguments(int argc, char** argv);
   bool parsed() const;
-  // The options of the programs behind a ':'. To be called after app.parse(), which like this throws
-  // CLI::ParseError.
+  // Parses the options of the programs behind a ':'. To be called after app.parse(). Both throw CLI::ParseError.
   void parse_more_programs();
-  // Runs the job: its exit status. Errors are one sentence; nothing runs then.
+  // Runs the job and returns its exit status. Errors are one sentence; nothing runs then.
   Result<int> run(const Environment& environment) const;
 
  private:

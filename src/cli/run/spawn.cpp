@@ -23,7 +23,7 @@ struct Failure {
   int number = 0;
 };
 
-// What must be prepared before fork(): afterwards only async-signal-safe calls.
+// Everything that must be prepared before fork(): afterwards only async-signal-safe calls are allowed.
 struct Image {
   explicit Image(const SpawnRequest& request) {
     for (const auto& [name, value] : request.environment) texts.push_back(name + "=" + value);
@@ -61,7 +61,7 @@ void reset_signals() {
 [[noreturn]] void become(const Image& image, const SpawnRequest& request, pid_t parent, int report) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(1);  // it ended before the line above
+  if (getppid() != parent) _exit(1);  // the parent ended before the line above
   if (!Guard::tell(request.guard, getpid())) fail(report, Step::kGuard);
   reset_signals();
   for (int stream = 0; stream < 3; ++stream) dup2(request.streams[static_cast<size_t>(stream)], stream);
@@ -72,7 +72,7 @@ void reset_signals() {
   fail(report, Step::kExec);
 }
 
-// The pipe is closed by a successful exec.
+// A successful exec closes the pipe.
 bool read_failure(int report, Failure& failure) {
   ssize_t got = 0;
   do {
@@ -93,7 +93,7 @@ Spawned spawn(const SpawnRequest& request) {
   const pid_t pid = fork();
   if (pid < 0) return {-1, Step::kFork, errno};
   if (pid == 0) become(image, request, parent, reporter.get());
-  setpgid(pid, pid);  // in both: the first one counts
+  setpgid(pid, pid);  // parent and child both call this; the first call counts
   reporter.reset();
   Failure failure;
   if (!read_failure(report.get(), failure)) return {pid, {}, 0};

@@ -1,13 +1,16 @@
-// CallCheck: TRESTLE_CHECK=1. Whether all ranks make the same calls in the same order, told with both calls in words.
+// CallCheck: TRESTLE_CHECK=1. Checks that all ranks make the same calls in the same order, and reports both calls in
+// words if they differ.
 //
-// Every message of an operation carries a check of what its sender runs (transport/agreement.h), which finds most
-// mistakes but can only say "hash". Here every rank tells the next rank (modulo N) of each of its collectives in a
-// letter of the control mesh, and the receiver of each Send of that; who gets a letter compares it with its own call of
-// that number, whichever comes first. What is equal around the ring is equal everywhere. Nobody waits for a letter: a
-// call is as asynchronous as ever, and a mistake is found some hops later, also where the operation itself was
-// finished. Calls without data, splits and the finalization are no operations, but take a number and are told too.
+// Every message of an operation carries a check of the call that its sender runs (transport/agreement.h). That finds
+// most mistakes but can only report a hash. With CallCheck, every rank sends a letter of the control mesh about each of
+// its collectives to the next rank (modulo N), and about each Send to its receiver. A rank compares each letter with
+// its own call of that number, whichever comes first. Calls that are equal around the ring are equal everywhere. No
+// call waits for a letter, so calls stay asynchronous. A mistake is found some hops later, also when the operation
+// itself has finished. Calls without data, splits and the finalization are not operations, but they take a number and
+// are compared too.
 //
-// Owned by a communicator; any thread. Bounded: of kRemembered calls on either side, older ones are no longer compared.
+// Owned by a communicator; any thread. Bounded: each side remembers kRemembered calls, older ones are no longer
+// compared.
 #pragma once
 
 #include <cstdint>
@@ -25,19 +28,19 @@
 
 namespace trestle {
 
-// Whether the call's root means anything.
+// Whether the call's root has a meaning.
 bool has_root(Collective collective);
 
-// What has to be alike: `hash` of all of it, `text` for people, at most kMostCallText bytes.
+// The parts of a call that must be equal: `hash` of all of them, `text` for people, at most kMostCallText bytes.
 struct CallSummary {
   uint64_t hash = 0;
   std::string text;
 };
 inline constexpr size_t kMostCallText = 1024;
-// Of a collective: everything but what each rank may choose (buffers, in place, lengths that only two ranks know). Of a
-// message: type and count.
+// Collective: everything except what each rank may choose (buffers, in place, lengths that only two ranks know).
+// Message: type and count.
 CallSummary summary_of(const PrepareRequest& request);
-// Of a call that is no operation and has its place in their order all the same.
+// For a call that is not an operation but has a place in the order of calls.
 CallSummary summary_of(const char* function);
 
 class CallCheck {
@@ -50,11 +53,11 @@ class CallCheck {
     int32_t to = 0;
     std::string text;
   };
-  // This rank makes a call. The letter that is to be sent, if any; kInvalidUsage: another rank's call differs.
+  // This rank makes a call. Returns the letter to send, if any; kInvalidUsage: another rank's call differs.
   Result<std::optional<Letter>> made(const OperationKey& operation, const CallSummary& summary);
-  // False: not a letter of ours.
+  // False: the letter is of another kind.
   static bool is_letter(const std::string& text);
-  // Nonsense is ignored.
+  // A malformed letter is ignored.
   Status heard(int32_t from, const std::string& text);
 
  private:

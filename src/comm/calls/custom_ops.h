@@ -1,4 +1,4 @@
-// CustomOps: the reduction operators that a communicator's caller has made, by the numbers that stand for them.
+// CustomOps: the user-defined operators and pre-multiplied sums of a communicator, by their numbers.
 //
 // Owned by the communicator; any thread. Operators are shared with the calls that use them.
 #pragma once
@@ -17,13 +17,13 @@ class CustomOps {
     const MutexLock lock(mutex_);
     ops_.emplace(number, std::move(op));
   }
-  // nullptr: none of this communicator's, or no longer.
+  // nullptr: this communicator has no such operator, or no longer.
   SharedOp find(int32_t number) const {
     const MutexLock lock(mutex_);
     const auto found = ops_.find(number);
     return found == ops_.end() ? nullptr : found->second;
   }
-  // What find() found, for the one caller that took it away.
+  // Removes the operator and returns it. Only one caller gets it; others get nullptr.
   SharedOp take(int32_t number) {
     const MutexLock lock(mutex_);
     const auto found = ops_.find(number);

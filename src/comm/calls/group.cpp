@@ -10,8 +10,8 @@
 
 namespace trestle {
 
-// A forked child begins outside of any group. What its parent's thread has collected is left as it is, because the
-// communicators in it are the parent's.
+// A forked child begins outside of any group. What its parent's thread has collected is left untouched, because the
+// communicators in it belong to the parent.
 class Group::OfThread {
  public:
   OfThread() : group_() {}
@@ -41,7 +41,7 @@ class Group::OfThread {
     generation_ = process_generation();
   }
 
-  union {  // so that nothing but ~OfThread() destroys it
+  union {  // so that only ~OfThread() destroys it
     Group group_;
   };
   Left* left_ = nullptr;  // never destroyed
@@ -125,7 +125,7 @@ bool Group::Work::finalizes(const std::shared_ptr<Communicator>& communicator) c
   return std::find(finalizations.begin(), finalizations.end(), communicator) != finalizations.end();
 }
 
-// What may be refused comes first: a refused group has made nothing.
+// Steps that may be refused come first: a refused group has done nothing.
 Status Group::Work::run() {
   TRY(ask_all());
   const auto prepared = TRY(prepare_all());
@@ -159,7 +159,7 @@ void Group::Work::undo_beginnings(size_t count) {
   while (count-- > 0) beginnings[count].undo();
 }
 
-// Calls are numbered when they are enqueued, but for those that come before a split.
+// Calls are numbered when they are enqueued, except those that come before a split.
 void Group::Work::number_all() {
   for (const Numbering& numbering : numberings) {
     for (size_t i = 0; i < numbering.calls_before; ++i) {
@@ -186,7 +186,7 @@ Status Group::Work::finalize_all() {
   return Communicator::finalize_together(waited_for);
 }
 
-// Each creation waits for the others. All or none: those that were made are no use to a caller that has to give up.
+// Each creation waits for the others. All or none: if one fails, the caller has no use for the others.
 Status Group::Work::create_all() {
   std::vector<std::shared_ptr<Communicator>> made(creations.size());
   const auto create = [&](size_t i) -> Status {

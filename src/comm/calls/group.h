@@ -1,8 +1,8 @@
-// Group: what one thread asks for between GroupStart and GroupEnd, done together at the end.
+// Group: collects the calls of one thread between GroupStart and GroupEnd, and makes them together at the end.
 //
-// One per thread, used by that thread only. An error of a call inside a group is remembered and makes the end refuse
-// the whole; only communicators that were given up for destruction are destroyed all the same. Whatever happens, the
-// group is empty and usable again when its end returns.
+// One per thread, used by that thread only. An error of a call inside a group is remembered, and GroupEnd then refuses
+// the whole group; only communicators given to Destroy are destroyed in any case. Whatever happens, the group is empty
+// and usable again when GroupEnd returns.
 #pragma once
 
 #include <functional>
@@ -18,24 +18,26 @@ namespace trestle {
 struct GroupedCall {
   std::shared_ptr<Communicator> communicator;
   Call call;
-  bool empty = false;  // nothing to move: it only settles
+  bool empty = false;  // no data to move: only `settled` is called
   std::shared_ptr<Stream> stream;
-  std::shared_ptr<Recording> after;  // that the stream waits for first; or nullptr
+  // A record that the stream waits for first; or nullptr.
+  std::shared_ptr<Recording> after;
   // Called once on the thread that ends the group, holding no lock: true when the call is on its stream, false when it
   // never will be. May be empty.
   std::function<void(bool enqueued)> settled;
   std::optional<uint64_t> number = {};  // if it had to be taken before the call is enqueued
 };
 
-// A communicator to be made together with the others of the group.
+// A communicator to be created together with the others of the group.
 struct GroupedCreation {
   std::function<Result<std::shared_ptr<Communicator>>()> create;
-  std::function<void(std::shared_ptr<Communicator>)> publish;  // when all of the group were made
+  std::function<void(std::shared_ptr<Communicator>)> publish;  // called when all of the group were created
 };
 
-// What returns at once and goes on by itself. begin: kSuccess where it has to be done by waiting after all, kInProgress
-// where it goes on, else why not; go: nothing of the group stands in the way any more; undo: because the group fails,
-// before or after that. may_begin: why it cannot, if so, asked before anything of the group is done; may be empty.
+// An action that returns at once and goes on in the background. may_begin: why it cannot begin, if so; asked before
+// anything of the group is done; may be empty. begin: kInProgress if it goes on in the background, kSuccess if it must
+// be done by waiting after all, else why it fails. go: nothing of the group stands in its way any more. undo: the group
+// fails, before or after go.
 struct GroupedBeginning {
   std::function<Status()> may_begin;
   std::function<Status()> begin;
@@ -47,24 +49,24 @@ class Group {
  public:
   static Group& of_this_thread();
   Group() = default;
-  ~Group();  // its thread ends: says what is lost where the group was not ended
+  ~Group();  // its thread ends: logs what is lost if the group was not ended
   Group(Group&&) = default;
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
   bool open() const { return depth_ != 0; }
   void start() { ++depth_; }
-  // Errors: the communicator is finalized in the same group.
+  // Error: the communicator is finalized in the same group.
   Status add(GroupedCall call);
   void add_creation(GroupedCreation creation) { work_.creations.push_back(std::move(creation)); }
   void add_beginning(GroupedBeginning beginning) { work_.beginnings.push_back(std::move(beginning)); }
-  // What takes the numbers of a split of the communicator. Called for all before any begins, each as if it and the
-  // calls before it had been made without a group; and not at all if the group is refused: the other ranks count what
-  // takes place only.
+  // `take` takes the numbers of a split of the communicator. It is called for all splits before any begins, each as if
+  // it and the calls before it had been made without a group. It is not called if the group is refused: the other ranks
+  // count only splits that take place.
   void add_numbering(std::shared_ptr<Communicator> communicator, std::function<void()> take) {
     work_.numberings.push_back({std::move(communicator), work_.calls.size(), std::move(take)});
   }
-  // With `begin`: as a GroupedBeginning. Errors: it is finalized in the group already.
+  // With `begin`: as in GroupedBeginning. Error: the communicator is finalized in the group already.
   Status add_finalization(std::shared_ptr<Communicator> communicator, std::function<Status()> begin = {});
   void add_destruction(std::shared_ptr<Communicator> communicator) {
     work_.destructions.push_back(std::move(communicator));
@@ -72,22 +74,22 @@ class Group {
   // How many calls of the group wait for its end, on one communicator or stream.
   size_t calls_on(const Communicator& communicator) const;
   size_t calls_on(const Stream& stream) const;
-  // An event was recorded behind such calls, but before they are enqueued: whoever waits for it means them.
+  // An event was recorded behind such calls before they are enqueued. A wait for the event must include them.
   void add_record(std::shared_ptr<Recording> recording) { work_.records.push_back(std::move(recording)); }
   bool has_record(const Recording& recording) const;
-  // If a group is open. An error that there was no memory to remember is at least known by its code.
+  // Only if a group is open. spoil() keeps at least the code of an error for which there was no memory.
   void remember(const Error& error);
   void spoil(Code code) noexcept {
     if (open() && !work_.error && work_.spoilt == Code::kSuccess) work_.spoilt = code;
   }
-  // Ends the innermost level; kInProgress: all is well and something goes on by itself. The outermost makes
-  // communicators, enqueues, finalizes and destroys, in this order.
+  // Ends the innermost level. kInProgress: no error, and something goes on in the background. The outermost level
+  // creates communicators, enqueues, finalizes and destroys, in this order.
   Status end();
 
  private:
   struct Numbering {
     std::shared_ptr<Communicator> communicator;
-    size_t calls_before;  // of the group
+    size_t calls_before;  // number of calls of the group before the split
     std::function<void()> take;
   };
   struct Work {
@@ -106,7 +108,7 @@ class Group {
     Work() = default;
     Work(Work&&) = default;
     Work& operator=(Work&&) = default;
-    ~Work();  // settles what was not enqueued
+    ~Work();  // settles the calls that were not enqueued
     Status run();
     Status ask_all() const;
     Status begin_all();
@@ -114,7 +116,7 @@ class Group {
     void number_all();
     Status create_all();
     Status finalize_all();
-    using PreparedCalls = std::vector<std::shared_ptr<const Prepared>>;  // parallel to calls; nullptr: an empty one
+    using PreparedCalls = std::vector<std::shared_ptr<const Prepared>>;  // parallel to calls; nullptr: an empty call
     Result<PreparedCalls> prepare_all() const;
     void enqueue_all(const PreparedCalls& prepared);
     bool finalizes(const std::shared_ptr<Communicator>& communicator) const;
@@ -123,7 +125,7 @@ class Group {
   class OfThread;
 
   int depth_ = 0;
-  int left_open_ = 0;  // levels that were open when the process forked this one
+  int left_open_ = 0;  // levels that were open when the process was forked
   Work work_;
 };
 

@@ -1,7 +1,8 @@
-// PreparedCache: the prepared calls of one communicator, by what was asked for.
+// PreparedCache: the prepared calls of one communicator, by their requests.
 //
-// Owned by the communicator; any thread. Bounded: when it is full, all but what persistent requests hold is dropped, so
-// a program that repeats its calls plans each once, and one that never repeats a call does not grow.
+// Owned by the communicator; any thread. Bounded: when it is full, everything is dropped except the calls of persistent
+// requests. So a program that repeats its calls plans each of them once, and one that never repeats a call does not
+// grow.
 #pragma once
 
 #include <cstddef>
@@ -24,15 +25,15 @@ struct PreparedKey {
 class PreparedCache {
  public:
   using Entry = std::shared_ptr<const Prepared>;
-  // Dropped entries are told to `forget`, which must not call the cache.
+  // Calls `forget` for each dropped entry. It must not call the cache.
   explicit PreparedCache(std::function<void(const Prepared*)> forget) : forget_(std::move(forget)) {}
 
-  // What is there, or what `build` makes (called under the cache's lock). Errors: those of `build`.
+  // The entry of the key, or what `build` makes (called under the cache's lock). Errors: those of `build`.
   Result<Entry> get(const PreparedKey& key, const std::function<Result<Entry>()>& build);
-  // From here on the entry stays, until it was unpinned as often as it was pinned. It must be there.
+  // As get(). The entry then stays until it was unpinned as often as it was pinned.
   Result<Entry> pin(const PreparedKey& key, const std::function<Result<Entry>()>& build);
   void unpin(const PreparedKey& key);
-  // Drops what was prepared for an operator of the caller's making, but for pinned entries.
+  // Drops the entries of a custom operator, except pinned ones.
   void drop(const CustomOp* op);
 
  private:

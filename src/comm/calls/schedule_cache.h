@@ -1,5 +1,5 @@
-// ScheduleCache: the schedules of one communicator, by what they follow from. Calls that differ in what does not matter
-// to a schedule (in place or not, operator, types of one size) share it, because planning takes milliseconds.
+// ScheduleCache: the schedules of one communicator, by the values that they depend on. Calls that differ in other
+// values (in place or not, operator, types of one size) share a schedule, because planning takes milliseconds.
 //
 // Owned by the communicator; any thread. Bounded: when it is full it is emptied.
 #pragma once
@@ -22,7 +22,7 @@ class ScheduleCache {
  public:
   using Entry = std::shared_ptr<const Schedule>;
 
-  // What is there, or what `select` makes (called under the cache's lock). Errors: those of `select`.
+  // The schedule of the request, or what `select` makes (called under the cache's lock). Errors: those of `select`.
   // `options`: everything else that the choice depends on.
   Result<Entry> get(const SelectionRequest& request, const std::string& options,
                     const std::function<Result<Schedule>()>& select);

@@ -20,7 +20,7 @@
 
 namespace trestle {
 
-// ---- making one
+// ---- creation
 
 Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring, const Home& home)
     : rank_(bootstrap.rank()),
@@ -41,7 +41,8 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
       sent_(ranks_),
       received_(ranks_) {
   mesh_ = std::make_shared<MeshPoller>(bootstrap.take_mesh(), this, rank_, names_);
-  mesh_->mesh().set_names(names_);  // while it was made, others may have been in use
+  // Other names may have been in use while the communicator was made.
+  mesh_->mesh().set_names(names_);
   EngineConfig config;
   config.rank = rank_;
   config.ranks = ranks_;
@@ -49,7 +50,8 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
   config.peer_names = names_;
   config.clock = &monotonic_clock();
   for (int32_t r = 0; r < ranks_; ++r) config.dimension_of.push_back(topology_.outermost_difference(rank_, r));
-  config.crowded = wiring.ranks_per_processor > 1;  // of all masks together: ranks bound to a core each share none
+  // Judged by all processor masks together: ranks that are each bound to a core share none.
+  config.crowded = wiring.ranks_per_processor > 1;
   config.spin_us = settings_.config.spin_us;
   config.on_failure = [mesh = mesh_, rank = rank_, stops = stops_](const Error& error) {
     stops->raise();
@@ -77,7 +79,8 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
                          static_cast<uint32_t>(config.phases_in_flight), config.intra},
                         wiring.value().topology);
   if (!valid.ok()) return fail(std::move(valid).error());
-  auto together = bootstrap.barrier(deadline_ns);  // nobody starts to talk to a rank that has refused
+  // No rank may send to a rank that has refused.
+  auto together = bootstrap.barrier(deadline_ns);
   if (!together.ok()) return fail(std::move(together).error());
   const CalibrationPlace calibration = wiring.value().calibration;
   const bool measure = wiring.value().measure;
@@ -87,7 +90,7 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
   if (driven.ok()) driven = Progress::process().add(communicator->engine_);
   if (driven.ok()) driven = Progress::process().add(std::static_pointer_cast<Pollable>(communicator->mesh_));
   if (!driven.ok()) {
-    communicator->engine_->fail(driven.error());  // tells the others
+    communicator->engine_->fail(driven.error());  // tells the other ranks
     return driven.error();
   }
   leave_at_exit(communicator);
@@ -205,7 +208,8 @@ Status Communicator::hold_call(const Call& call) {
 bool Communicator::is_express(const Call& call) const {
   const PrepareRequest& r = call.request;
   if (r.peer >= 0 || engine_->express() == nullptr || is_user_defined(r.op)) return false;
-  if (r.options && r.options->algorithm && !r.options->algorithm->empty()) return false;  // it has no algorithms
+  // The express path has no algorithms.
+  if (r.options && r.options->algorithm && !r.options->algorithm->empty()) return false;
   if (r.options && r.options->schedule && !find_policy(*r.options->schedule).ok())
     return false;  // selection refuses it
   return engine_->express()->serves(r.collective, r.count * size_of(r.type), r.half);
@@ -230,7 +234,7 @@ ExpressCall Communicator::express_call(const Call& call, uint64_t number) {
   return express;
 }
 
-// The calling thread runs it if nobody else is at the engine; gives up where a waiter would sleep.
+// The calling thread runs the call if no other thread drives the engine. It gives up where a waiter would sleep.
 bool Communicator::run_express(ExpressCall& express) {
   constexpr int kLooksPerFailure = 100;
   if (engine_->pending() != 0 || !engine_->try_lock()) return false;
@@ -303,8 +307,8 @@ void Communicator::committed() {
   Progress::process().work_started();
 }
 
-// With an idle stream the calling thread runs it at once; what is not complete after its spins becomes an ordinary
-// operation.
+// If the stream is idle, the calling thread runs the call at once. If it is not complete after its spins, it becomes an
+// ordinary operation.
 Status Communicator::submit_express(const Call& call, const std::shared_ptr<Stream>& stream) {
   ExpressCall express = express_call(call, next_number_);
   if (stream->idle() && !stream->failed() && run_express(express)) {
@@ -359,7 +363,8 @@ void Communicator::remote_failure(const Error& error) {
   std::string text = error.message;
   const std::string own = engine_->oldest_operation();
   if (!own.empty()) text += "; on " + names_[rank_] + " " + own;
-  // A call that differs is both ranks' affair, whoever finds it; other failures are their origin's.
+  // A call that differs concerns both ranks, whichever finds it, so it keeps its code. Other failures concern the rank
+  // where they began.
   const bool shared = error.code == Code::kAborted || error.code == Code::kTimeout ||
                       error.code == Code::kInvalidUsage || error.code == Code::kReductionFailed;
   const Code code = shared ? error.code : Code::kRemoteError;
@@ -378,14 +383,14 @@ Result<double> Communicator::predict_us(Collective collective, uint64_t count, D
   }
   const bool uneven = has_known_blocks(collective) || has_pairwise_blocks(collective);
   SelectionRequest what{.collective = collective, .element_bytes = static_cast<uint32_t>(size_of(type))};
-  // A v-variant as if all its blocks were alike.
+  // A v-variant counts as if all its blocks were equal.
   const uint64_t elements = uneven ? count * static_cast<uint64_t>(ranks_) : vector_elements(call.request, ranks_);
   what.bytes = elements * what.element_bytes;
   const ScheduleCache::Entry schedule = TRY(schedule_for(what, options));
   return static_cast<double>(predict_ns(*schedule, topology_)) / 1000.0;
 }
 
-// A call that differs is told to all ranks as any failure is.
+// A call that differs fails the communicator, so all ranks are told.
 void Communicator::tell_call(const OperationKey& operation, const CallSummary& summary) {
   auto letter = call_check_->made(operation, summary);
   if (!letter.ok()) return engine_->fail(std::move(letter).error());

@@ -1,4 +1,4 @@
-// Measuring the links of a communicator before anybody else uses it (TRESTLE_CALIBRATE=full).
+// Measures the links of a communicator before its first call (TRESTLE_CALIBRATE=full).
 #include "base/clock.h"
 #include "comm/calls/group.h"
 #include "comm/communicator/communicator.h"

@@ -47,16 +47,18 @@ struct Communicator::Finalization {
     if (ended) return;
     const Result<bool> done = communicator->mesh_->mesh().barrier_done(kFinalizeBarrier);
     if (done.ok() && done.value()) {
-      communicator->finalized_ = true;  // all ranks are: what happens to one of them now is no failure of this
+      // All ranks are finalized. What happens to one of them now is no failure of this one.
+      communicator->finalized_ = true;
     } else if (communicator->engine_->failed()) {
       status = *communicator->failure();
     } else if (!done.ok()) {
-      communicator->remote_failure(done.error());  // the mesh's story, which it tells on another thread
+      // Takes the mesh's failure here. The mesh reports it on another thread, perhaps later.
+      communicator->remote_failure(done.error());
       status = *communicator->failure();
     } else if (stop != nullptr && *stop) {
       status = Error{Code::kAborted, "CommFinalize of communicator " + communicator->name_ + " was ended"};
     } else {
-      return communicator->look_at_deadline(wait);  // the communicator fails soon
+      return communicator->look_at_deadline(wait);  // starts the inquiry when it is late
     }
     ended = true;
   }
@@ -107,7 +109,8 @@ void Communicator::destroy(int linger_ms) {
   leave(linger_ms, kNoDeadline, false);
   memory_->clear();
   engine_->free_transports();
-  // A thread that looked at all engines at this moment lets go of this one at once; its descriptors go with it then.
+  // A thread that looks at all engines may still hold this one for a moment. Its descriptors are closed when that
+  // thread lets go.
   const int64_t until = monotonic_clock().now_ns() + kLetGoNs;
   while (engine_.use_count() > 1 && monotonic_clock().now_ns() < until) ::sched_yield();
 }
@@ -119,7 +122,7 @@ std::string Communicator::under_way(int64_t deadline_ns) {
 }
 
 void Communicator::tell_exit(int64_t deadline_ns) {
-  if (engine_->failed()) return;  // they have heard that
+  if (engine_->failed()) return;  // the other ranks know of the failure
   const std::string what = under_way(deadline_ns);
   if (what.empty()) return;
   const Error error{Code::kRemoteError,
@@ -134,7 +137,7 @@ void Communicator::exit(int64_t deadline_ns) {
   leave(static_cast<int>(std::max<int64_t>(left_ms, 1)), deadline_ns, true);
 }
 
-// What this rank waits for from there will not come, if it is not here.
+// This rank waits in vain for anything of that rank that has not arrived.
 void Communicator::peer_left(int32_t rank, bool by_exit) {
   const char* const how = by_exit ? " exited without CommDestroy" : " has left the communicator";
   engine_->peer_left(rank, names_[rank] + how);

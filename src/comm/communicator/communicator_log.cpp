@@ -1,4 +1,4 @@
-// What a communicator says in the log at INFO. Called only where the subsystem is on; nothing here is hot.
+// What a communicator logs at INFO. Called only where the subsystem is on; nothing here is hot.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -55,7 +55,7 @@ std::string pointer_text(const void* pointer) {
   return text.data();
 }
 
-// " count 1024 type float op sum root 0 send 0x7f.. recv 0x7f..", what the call has of it.
+// " count 1024 type float op sum root 0 send 0x7f.. recv 0x7f..", with the arguments that the call has.
 std::string arguments_of(const Call& call) {
   const PrepareRequest& request = call.request;
   if (request.collective == Collective::kBarrier) return "";
@@ -69,7 +69,7 @@ std::string arguments_of(const Call& call) {
   return text;
 }
 
-// The log has one line per message.
+// One message per line of the text.
 void log_lines(const std::string& text) {
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
@@ -78,7 +78,7 @@ void log_lines(const std::string& text) {
   }
 }
 
-// "0 1 2 3", or "0 1 .. 255" where they are many.
+// "0 1 2 3", or "0 1 .. 255" for many ranks.
 std::string ranks_text(const std::vector<int32_t>& ranks) {
   constexpr size_t kMostShown = 16;
   std::string text;
@@ -91,7 +91,8 @@ std::string ranks_text(const std::vector<int32_t>& ranks) {
 
 }  // namespace
 
-// The dimensions and why they are so from rank 0; at GRAPH every rank's place in them, and what selection reckons with.
+// Rank 0 logs the dimensions and the reason for them. At GRAPH every rank logs its place in them, and the costs that
+// selection uses.
 void Communicator::say_topology() {
   const bool graph = log_enabled(LogLevel::kInfo, Subsystem::kGraph);
   if (rank_ == 0 && (graph || log_enabled(LogLevel::kInfo, Subsystem::kInit))) log_lines(to_text(topology_));
@@ -119,7 +120,7 @@ void Communicator::say_schedule(const PrepareRequest& request, const Schedule& s
   log_lines(to_string(schedule, topology_));
 }
 
-// Of the user's sends to a peer, and of the receives from it.
+// The user's first send to a peer, and first receive from it.
 void Communicator::say_first_message(const Call& call) {
   const int32_t peer = call.request.peer;
   if (call.measuring || !told_pairs_.insert({peer, call.sending}).second) return;

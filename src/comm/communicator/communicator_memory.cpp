@@ -1,4 +1,4 @@
-// Memory that the user registers with a communicator.
+// User memory that is registered with a communicator.
 #include "base/log.h"
 #include "comm/communicator/communicator.h"
 #include "engine/prepare/call_bytes.h"
@@ -10,7 +10,7 @@ Result<uint64_t> Communicator::register_memory(const void* begin, size_t bytes) 
   return memory_->add(begin, bytes);
 }
 
-// Also of a communicator that failed: its operations have ended.
+// Works also after a failure: the operations have ended then.
 Status Communicator::deregister_memory(uint64_t id) {
   const MutexLock lock(submit_mutex_);
   if (engine_->settled_pending() != 0) {
@@ -21,7 +21,7 @@ Status Communicator::deregister_memory(uint64_t id) {
   return memory_->remove(id);
 }
 
-// Something else may lie at the addresses now: peers must not be told to read the old memory.
+// Other memory may lie at the addresses now. Peers must not be told to read the old memory.
 void Communicator::check_memory(const Call& call) {
   const CallBytes reach = reach_of(call.request, call.sending, rank_, ranks_);
   const int dropped = memory_->drop_unmapped(call.send, reach.given) + memory_->drop_unmapped(call.recv, reach.taken);

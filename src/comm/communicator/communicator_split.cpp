@@ -1,9 +1,9 @@
-// Communicators made of some ranks of another one, without an id that travels outside: the ranks tell each other
-// colours and keys over the control mesh, then where each of them listens. The secret and the name of the new job are
-// derived from the old ones, so neither is sent, and nobody but ranks of the parent can come in.
+// Makes communicators of some ranks of another one (the parent). No id leaves the library: the ranks exchange colours
+// and keys over the control mesh, then the addresses at which they listen. The secret and the name of the new job are
+// derived from the parent's, so neither is sent, and only ranks of the parent can join.
 //
-// While the new communicator is made its ranks stay ranks of the parent: whoever dies or stands still then fails the
-// parent, and is asked and named over the parent's control mesh.
+// While the new communicator is made, its ranks stay ranks of the parent. A rank that dies or stalls then fails the
+// parent. Inquiries about it use the parent's control mesh and rank numbers.
 #include <algorithm>
 #include <map>
 
@@ -25,12 +25,12 @@ namespace trestle {
 namespace {
 
 constexpr size_t kMostSentence = 1000;
-constexpr int64_t kCauseNs = 1'000'000'000;  // how long the parent's story is waited for
+constexpr int64_t kCauseNs = 1'000'000'000;  // how long to wait for the cause that the parent reports
 
 // Where a rank waits for its neighbours.
 struct Place {
-  Code code = Code::kSuccess;  // else it could not make one
-  std::string address;         // "": in its process
+  Code code = Code::kSuccess;  // else why it could not open one
+  std::string address;         // "": all ranks are in one process
   std::string sentence;
 };
 
@@ -52,7 +52,8 @@ Result<Place> decode_place(const std::string& bytes, const std::string& teller) 
   return place;
 }
 
-// Bootstraps made by the first rank of a colour that lives in one process, by rank: those that wait for the others.
+// If all ranks of a colour live in one process, the first of them makes the bootstraps of all, by rank. They wait here
+// for the other ranks.
 struct Lobbies {
   Mutex mutex;
   std::map<JobId, std::vector<std::unique_ptr<Bootstrap>>> seats TRESTLE_GUARDED_BY(mutex);
@@ -63,7 +64,7 @@ struct Lobbies {
   }
 };
 
-// While it lives, others find their seats.
+// While it lives, the other ranks find their bootstraps.
 class Lobby {
  public:
   Lobby(const JobId& job, std::vector<std::unique_ptr<Bootstrap>> seats) : job_(job) {
@@ -72,7 +73,7 @@ class Lobby {
     all.seats[job_] = std::move(seats);
   }
   ~Lobby() {
-    std::vector<std::unique_ptr<Bootstrap>> left;  // they end without the lock
+    std::vector<std::unique_ptr<Bootstrap>> left;  // destroyed without the lock
     Lobbies& all = Lobbies::of_process();
     const MutexLock lock(all.mutex);
     const auto found = all.seats.find(job_);
@@ -100,13 +101,13 @@ Place refused(const Error& error) {
 
 }  // namespace
 
-// What one rank says in a split.
+// What one rank contributes to a split.
 struct Communicator::Part {
   int32_t color = 0;
   int32_t key = 0;
   uint64_t process = 0;
-  bool has_place = true;  // for the handle
-  std::string refusal;    // a sentence: it cannot take part
+  bool has_place = true;  // false: newcomm is NULL
+  std::string refusal;    // why it cannot take part, as a sentence; or ""
 
   std::string encoded() const {
     return ByteWriter()
@@ -137,7 +138,8 @@ uint64_t Communicator::split_number() {
 }
 
 Result<std::vector<std::string>> Communicator::gather(uint64_t half, std::string mine, const SplitWait& wait) {
-  struct Stay {  // destroy() waits for its end, which is soon then
+  // destroy() waits until no thread is in here, which is soon after it closes.
+  struct Stay {
     std::atomic<int>& stays;
     explicit Stay(std::atomic<int>& all) : stays(all) { ++stays; }
     ~Stay() { --stays; }
@@ -148,14 +150,15 @@ Result<std::vector<std::string>> Communicator::gather(uint64_t half, std::string
   std::vector<std::string> blobs;
   Status status;
   const auto look = [&] {
-    // A wait may look once more after the end, when the mesh has forgotten all about it.
+    // A wait may look once more after the end, when the mesh has dropped the result.
     if (!blobs.empty() || !status.ok()) return true;
     Result<std::vector<std::string>> result = mesh.all_gather_result(at_mesh.sequence);
     if (result.ok() && !result.value().empty()) {
       blobs = std::move(result).value();
       return true;
     }
-    // The mesh has failed, and tells its story on another thread: this one must not return before it.
+    // The mesh has failed and reports that on another thread. Fails with it here, so that this thread does not return
+    // first.
     if (!result.ok()) remote_failure(result.error());
     if (engine_->failed()) {
       status = *failure();
@@ -164,7 +167,7 @@ Result<std::vector<std::string>> Communicator::gather(uint64_t half, std::string
     } else if (closed_) {
       status = Error{Code::kInvalidUsage, "CommSplit: communicator " + name_ + " was destroyed meanwhile"};
     } else {
-      look_at_deadline(at_mesh);  // the communicator fails soon
+      look_at_deadline(at_mesh);  // starts the inquiry when it is late
     }
     return !status.ok();
   };
@@ -177,7 +180,7 @@ Result<std::vector<Communicator::Part>> Communicator::gather_parts(const SplitCa
   Part mine{call.color, call.key, process_token(), call.has_place,
             call.settings.ok() ? "" : call.settings.error().message};
   const auto blobs = TRY(gather(0, mine.encoded(), wait));
-  // The own sentence goes before those of others.
+  // This rank's own error comes before those of others.
   if (!call.has_place) return Error{Code::kInvalidArgument, "CommSplit: newcomm is NULL"};
   if (!call.settings.ok()) return call.settings.error();
   std::vector<Part> parts;
@@ -194,7 +197,7 @@ Result<std::vector<Communicator::Part>> Communicator::gather_parts(const SplitCa
   return parts;
 }
 
-// Where the ranks of the new communicator come together.
+// How the ranks of the new communicator meet.
 struct Communicator::Door {
   const std::vector<int32_t>& members;
   std::atomic<int32_t>& awaited;
@@ -205,7 +208,7 @@ struct Communicator::Door {
   std::unique_ptr<Lobby> lobby;
 
   int32_t size() const { return static_cast<int32_t>(members.size()); }
-  // This rank's part.
+  // Opens this rank's place.
   Place open(const std::string& ip) {
     const Status opened = one_process ? open_lobby() : listen(ip);
     if (!opened.ok()) return refused(opened.error());
@@ -265,7 +268,7 @@ Result<std::shared_ptr<Communicator>> Communicator::make_part(const SplitCall& c
   std::unique_ptr<Bootstrap> bootstrap;
   if (door.one_process) {
     bootstrap = Lobby::take(door.meeting.job, door.me);
-    // That one's own failure: a process does not die alone, so it is none of this communicator's.
+    // It is that rank's own failure and not this communicator's: a rank of this same process cannot have died alone.
     if (bootstrap == nullptr)
       return Error{Code::kSystemError, "CommSplit: " + names_[door.members[0]] + " gave up meanwhile"};
     bootstrap->set_abort(&wait.stop);
@@ -286,7 +289,7 @@ Result<std::shared_ptr<Communicator>> Communicator::make_part(const SplitCall& c
       return blame_for_making(awaited < 0 ? -1 : door.members[static_cast<size_t>(awaited)], own, wait);
     };
     door.config.on_abort = [this] {
-      const auto failed = failure();  // by which the making was stopped
+      const auto failed = failure();  // the failure that stopped the split, if any
       return failed && !exits() ? *failed : giving_up(names_[rank_]);
     };
     bootstrap = TRY(Bootstrap::join_at(door.config, std::move(door.meeting)));
@@ -294,7 +297,7 @@ Result<std::shared_ptr<Communicator>> Communicator::make_part(const SplitCall& c
   return assemble(*bootstrap, settings, deadline_ns, &wait.stop, home_);
 }
 
-// Why a rank does not go on, to those that may not be connected with it yet.
+// Tells the members why this rank gives up. They may not be connected with it yet.
 void Communicator::tell_end_of_making(const std::vector<int32_t>& members, uint64_t number, const JoinReport& report) {
   if (report.error.code == Code::kSuccess) return;
   ByteWriter out;
@@ -318,7 +321,7 @@ void Communicator::hear_end_of_making(const std::string& letter) {
   if (split != splits_.end() && !split->second->story) split->second->story = Error{static_cast<Code>(code), sentence};
 }
 
-// The new communicator was not made in time. Its ranks answer over this one's mesh, however far they have come.
+// The new communicator was not made in time. Its ranks answer over the parent's mesh, however far they have come.
 Error Communicator::blame_for_making(int32_t awaited, const Error& own, const SplitWait& wait) {
   bool asked = false;
   const Overdue overdue{
@@ -335,9 +338,9 @@ Error Communicator::blame_for_making(int32_t awaited, const Error& own, const Sp
   return engine_->failed() ? *failure() : own;
 }
 
-// A rank that dies or stands still while the new communicator is made fails this one, whose other ranks hear of it by
-// the number that they know. What is wrong with the new one alone leaves this one as it is; a rank that aborts the new
-// one may be about to abort this one, too.
+// A rank that dies or stalls while the new communicator is made fails the parent. The parent's other ranks hear of it
+// by the rank number that they know. An error of the new communicator alone leaves the parent as it is. A rank that
+// aborts the new one may be about to abort the parent too, so this waits a moment for that.
 Error Communicator::failure_of_making(const Error& own, const SplitWait& wait) {
   const bool is_lost = own.code == Code::kRemoteError || own.code == Code::kTimeout;
   if (is_lost || (own.code == Code::kAborted && !wait.stop)) {

@@ -1,4 +1,4 @@
-// What a communicator tells other ranks about its calls, and whom it blames for calls that wait over the control mesh.
+// What a communicator tells other ranks about its calls, and the inquiries about calls that wait over the control mesh.
 #include <algorithm>
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 
 namespace trestle {
 
-// Another rank waits for this one's part of a call.
+// Another rank waits for this one's part of a call, and asks about it.
 Answer Communicator::answer(const Question& question) {
   Answer answer = question.operation.kind == CallKind::kOperation ? answer_for_operation(question)
                                                                   : answer_for_call(question.operation);
@@ -58,7 +58,7 @@ Answer Communicator::answer_for_operation(const Question& question) {
 }
 
 void Communicator::tell_wait_elsewhere(Answer& answer) {
-  constexpr OperationKey kNone{~uint64_t{0}};  // so the oldest
+  constexpr OperationKey kNone{~uint64_t{0}};  // matches no operation: so the oldest is reported
   if (engine_->attended()) return;
   for (const auto& other : living_communicators()) {
     if (other->home_ != home_ || !other->engine_->attended()) continue;
@@ -74,7 +74,7 @@ void Communicator::tell_head(Stream& stream, const OperationKey& key, Answer& an
   if (found != all.end()) tell_of_other(**found, head.engine->standing(head.operation), answer);
 }
 
-// Whether it awaits anybody there.
+// True if this rank awaits a rank in the other communicator.
 bool Communicator::tell_of_other(const Communicator& other, const Standing& standing, Answer& answer) const {
   if (!standing.in || standing.awaited < 0) return false;
   answer.in = standing.in;
@@ -85,7 +85,7 @@ bool Communicator::tell_of_other(const Communicator& other, const Standing& stan
   return true;
 }
 
-// What this rank is in: an operation, else a call that waits over the mesh, else nothing.
+// Fills in what this rank is in: an operation, else a call that waits over the mesh, else nothing.
 void Communicator::tell_where(const Standing& standing, Answer& answer) {
   if (standing.in) {
     answer.in = standing.in;
@@ -129,7 +129,7 @@ std::optional<OperationKey> Communicator::open_call() {
   return OperationKey{splits_.begin()->first, -1, false, CallKind::kSplit};
 }
 
-// What this rank waits for in a call that it is in.
+// Fills in what this rank waits for in that call.
 void Communicator::tell_of(const OperationKey& key, Answer& answer) {
   answer.in = key;
   if (key.kind == CallKind::kFinalize) {
@@ -157,7 +157,7 @@ std::string Communicator::late_text(int64_t timeout_ns, const std::string& call)
 void Communicator::look_at_deadline(MeshWait& wait) {
   if (wait.asked || monotonic_clock().now_ns() <= wait.deadline_ns) return;
   const int32_t awaited = mesh_->mesh().awaited(wait.sequence, wait.key.kind == CallKind::kFinalize);
-  if (awaited < 0) return;  // it has just ended
+  if (awaited < 0) return;  // the call has just ended
   const char* const call = wait.key.kind == CallKind::kFinalize ? "CommFinalize" : "CommSplit";
   wait.asked = mesh_->inquire({wait.key, awaited, wait.timeout_ns,
                                late_text(wait.timeout_ns, call) + ", awaiting rank " + std::to_string(awaited)});

@@ -1,8 +1,8 @@
-// Background: one thing done for a handle on a thread of its own: the making or the finalization of a communicator
-// whose call has returned meanwhile.
+// Background: runs one task for a handle on a thread of its own: the creation or the finalization of a communicator
+// whose C call has returned already.
 //
-// Shared by the handle and whoever looks; any thread. The last owner waits for its end: stop() before, where that must
-// be soon.
+// Shared by the handle and the threads that look at it; any thread. The last owner waits for its end. Call stop() first
+// to make that soon.
 #pragma once
 
 #include <atomic>
@@ -17,10 +17,9 @@ namespace trestle {
 
 class Background {
  public:
-  // Nothing may leave the body by an exception; it ends soon after its argument was raised. Errors: there is no thread
-  // for it.
+  // The body must not throw. It must end soon after its argument was set. Error: no thread could be started.
   using Body = std::function<Status(std::atomic<bool>& stop)>;
-  // Its thread waits for begin(): what must not be done in vain is done when there is one.
+  // The thread waits for begin(). So a caller can start the thread first, and take other steps only when there is one.
   static Result<std::shared_ptr<Background>> start(Body body);
   ~Background() {
     give_up();
@@ -30,7 +29,7 @@ class Background {
   Background& operator=(const Background&) = delete;
 
   bool ended() const { return ended_.load(std::memory_order_acquire); }
-  const Status& status() const { return status_; }  // when it has ended
+  const Status& status() const { return status_; }  // valid when it has ended
   void begin() { open(kBegin); }
   // True if it has not begun: then it never will, and ends with kAborted.
   bool give_up() { return open(kNever); }
@@ -44,7 +43,7 @@ class Background {
   explicit Background(Body body) : body_(std::move(body)) {}
   void run();
   enum Gate : int { kClosed, kBegin, kNever };
-  // True for the one that opened it.
+  // True for the call that opened the gate.
   bool open(Gate how) {
     int closed = kClosed;
     if (!gate_.compare_exchange_strong(closed, how)) return false;
@@ -56,7 +55,7 @@ class Background {
   std::atomic<int> gate_{kClosed};
   std::atomic<bool> stop_{false};
   std::atomic<bool> ended_{false};
-  Status status_;  // the thread's, until ended_
+  Status status_;  // written by the thread, until ended_
   Mutex mutex_;
   Thread thread_ TRESTLE_GUARDED_BY(mutex_);
 };

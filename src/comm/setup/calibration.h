@@ -1,8 +1,8 @@
-// Measured link speeds of a communicator: which file they come from, how all ranks get the same ones, and measuring
+// Measured link speeds of a communicator: the file they come from, how all ranks get the same ones, and the measuring
 // where there is no file (TRESTLE_CALIBRATE=full).
 //
-// Used while a communicator is made, by the thread that makes it. Only rank 0 looks at files; what it read travels with
-// the exchange that compares the topologies, so that ranks cannot differ.
+// Used while a communicator is created, on the creating thread. Only rank 0 reads files. Its result travels with the
+// exchange that compares the topologies, so that ranks cannot differ.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@
 namespace trestle {
 
 struct CalibrationPlace {
-  bool wanted = false;  // there is something to fill in, and calibrations are not switched off
+  bool wanted = false;  // there is something to fill in, and calibration is not off
   uint64_t key = 0;
-  std::string path;  // "" : nowhere to look
+  std::string path;  // "": there is no place for files
 };
-// The same on all ranks but for the path.
+// Equal on all ranks, except the path.
 CalibrationPlace calibration_place(const CommunicatorSettings& settings, const Topology& topology,
                                    const std::vector<RankInfo>& infos);
 
-// The topology file of a calibration that was kept, or "". A file that is no use is ignored, with one warning.
+// The topology file of a stored calibration, or "". An unusable file is ignored, with one warning.
 std::string kept_calibration(const CalibrationPlace& place, const Topology& topology);
-// What kept_calibration of rank 0 gave, on any rank.
+// Applies what kept_calibration() returned on rank 0; on any rank.
 Status apply_calibration(const std::string& json, Topology& topology);
 
-// Keeps a fresh one, for the communicators to come. Failing is only warned of.
+// Stores a new calibration for later communicators. A failure only logs a warning.
 void keep_calibration(const CalibrationPlace& place, const Topology& measured);
 
 }  // namespace trestle

@@ -17,7 +17,7 @@ std::string join(const std::vector<std::string>& parts, const char* separator) {
   return text;
 }
 
-// The table of values is what ranks compare: an override must show there too.
+// Ranks compare the table of values, so an override must appear there too.
 void set_value(Config& config, const char* name, const std::string& text) {
   for (Config::Value& value : config.values) {
     if (std::string_view(value.name) != name) continue;
@@ -27,7 +27,7 @@ void set_value(Config& config, const char* name, const std::string& text) {
   }
 }
 
-// Whether a rule names one algorithm per dimension. Names that are excluded, and those of sizes, fit any shape.
+// Whether a rule names one algorithm per dimension. Excluded names, and rules by size, fit any shape.
 bool names_dimensions(const std::string& algorithms) {
   const auto rules = AlgorithmRules::parse(algorithms);
   return rules.ok() && std::ranges::any_of(rules.value().entries(), [](const AlgorithmRules::Entry& entry) {

@@ -1,4 +1,4 @@
-// Settings: the configuration of one communicator: the process's variables overlaid by the caller's config struct.
+// Settings: the configuration of one communicator: the process's variables, overridden by the caller's config struct.
 // Value type.
 #pragma once
 
@@ -12,17 +12,17 @@
 namespace trestle {
 
 struct CommunicatorSettings {
-  Config config;          // with what the config struct overrides written into it
+  Config config;          // the overrides of the config struct are applied
   std::string name;       // for messages
   std::string dims;       // as TRESTLE_DIMS
   std::string transport;  // as TRESTLE_TRANSPORT
-  bool blocking = true;   // making and finalizing wait, and do not return kInProgress
+  bool blocking = true;   // creation and finalization wait, and do not return kInProgress
 };
 
-// What a caller may override; undefined fields keep what the variables say.
+// What a caller may override. Unset fields keep the values of the variables.
 struct SettingsOverride {
   int64_t timeout_ms = -1;
-  int blocking = -1;  // or 0, 1
+  int blocking = -1;  // -1: not set
   const char* name = nullptr;
   const char* dims = nullptr;
   const char* transport = nullptr;
@@ -30,7 +30,7 @@ struct SettingsOverride {
   const char* schedule = nullptr;
   const char* topology_file = nullptr;
   int64_t chunks = -1;
-  // Values of variables, in their own grammar.
+  // Values of variables, in the variable's own syntax.
   struct Value {
     const char* variable;
     std::string text;
@@ -41,11 +41,11 @@ struct SettingsOverride {
 // Errors name the field or variable.
 Result<CommunicatorSettings> make_settings(const Result<Config>& config, const SettingsOverride& overrides);
 
-// Of a communicator made of some ranks of one with these settings. What speaks of dimensions one by one (dims, topology
-// file, lists of transports or algorithms) does not fit another shape: chosen anew, unless overridden.
+// Settings of a communicator split from one with settings `parent`. Values that list dimensions one by one (dims,
+// topology file, lists of transports or algorithms) do not fit another shape. They are chosen anew, unless overridden.
 Result<CommunicatorSettings> make_child_settings(const CommunicatorSettings& parent, const SettingsOverride& overrides);
 
-// When a wait that begins now has to end, by the monotonic clock; kNoDeadline: never.
+// The end of a wait that begins now, by the monotonic clock; kNoDeadline: never.
 int64_t deadline_of(const CommunicatorSettings& settings);
 
 }  // namespace trestle

@@ -10,7 +10,7 @@ namespace trestle {
 
 namespace {
 
-// Threads that begin together once all of them are there.
+// Threads that begin together once all of them exist.
 class Crew {
  public:
   explicit Crew(size_t most) { threads_.reserve(most); }

@@ -29,7 +29,7 @@ std::string version_text() {
   return text + without + "; kernels " + reduce_instruction_set();
 }
 
-// As NCCL does: a level that somebody has set brings the line, WARN included; WARN as the default does not.
+// As in NCCL: any level that the user has set logs the line, also WARN; WARN as the default does not.
 void log_version(const Config& config) {
   if (!log_enabled(LogLevel::kVersion, Subsystem::kInit)) return;
   const auto level = std::ranges::find(config.values, std::string_view("TRESTLE_DEBUG"), &Config::Value::name);

@@ -1,4 +1,4 @@
-// The line of the log that says which Trestle this is. Any thread; once per process.
+// The log line with Trestle's version. Any thread; once per process.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace trestle {
 // reason ("no tcp (...)").
 std::string version_text();
 
-// Logs it at VERSION and all levels beyond, the first time that it is called in this process; nothing where nobody has
-// asked for a log (TRESTLE_DEBUG stands at its default).
+// Logs the line at VERSION and above, at the first call in this process. Logs nothing if the user has not asked for a
+// log (TRESTLE_DEBUG has its default).
 void log_version(const Config& config);
 
 }  // namespace trestle

@@ -19,18 +19,20 @@ void MeshPoller::leave(int linger_ms, bool by_exit) {
 }
 
 bool MeshPoller::inquire(const Overdue& overdue) {
-  if (overdue.awaited < 0 || overdue.awaited == rank_) return false;  // a message to itself: its sentence says it all
+  // A message to itself: its error message needs no inquiry.
+  if (overdue.awaited < 0 || overdue.awaited == rank_) return false;
   const int64_t now_ns = monotonic_clock().now_ns();
   const bool is_operation = overdue.operation.kind == CallKind::kOperation;
   const auto letter =
       is_operation ? std::optional(operations_.begin(overdue, now_ns)) : calls_.begin_if_none(overdue, now_ns);
   if (!letter) return false;
   mesh_->send_letter(overdue.awaited, encode(letter->question));
-  Progress::process().due_earlier();  // an answer that does not come is missed
+  // So that a missing answer is noticed in time.
+  Progress::process().due_earlier();
   return true;
 }
 
-// The chain may lead back to this rank, where it is in a call of another communicator.
+// The chain may lead back to this rank, when it is in a call of another communicator.
 void MeshPoller::go_on(Inquiry& inquiry, int32_t from, const Answer& answer) {
   auto next = inquiry.answered(from, answer, monotonic_clock().now_ns());
   while (next && next->to == rank_) {
@@ -41,14 +43,14 @@ void MeshPoller::go_on(Inquiry& inquiry, int32_t from, const Answer& answer) {
   if (next) mesh_->send_letter(next->to, encode(next->question));
 }
 
-// Nothing where this rank has left.
+// nullopt when this rank has left.
 std::optional<Answer> MeshPoller::answer_to(const Question& question) {
   const MutexLock lock(mutex_);
   if (communicator_ == nullptr) return std::nullopt;
   if (!question.elsewhere) return communicator_->answer(question);
   const std::shared_ptr<Communicator> there = Communicator::find(*question.elsewhere);
   Answer answer;
-  answer.state = Answer::State::kDone;  // it has left there
+  answer.state = Answer::State::kDone;  // this rank has left that communicator
   if (there != nullptr && question.whose < there->ranks()) answer = there->answer(question);
   answer.id = question.id;
   if (!answer.elsewhere) answer.elsewhere = question.elsewhere;
@@ -73,7 +75,7 @@ void MeshPoller::poll(int64_t now_ns) {
 void MeshPoller::take_verdict(Inquiry& inquiry, int64_t now_ns) {
   auto verdict = inquiry.take_verdict(now_ns);
   if (!verdict) return;
-  // A kernel that lives has acknowledged the question.
+  // A living kernel has acknowledged the question.
   verdict->host_answers = mesh_->host_answers(verdict->silent, verdict->silent_ns);
   const MutexLock lock(mutex_);
   if (communicator_ != nullptr) communicator_->end_inquiry(verdict->operation, {Code::kTimeout, verdict->sentence()});

@@ -1,7 +1,8 @@
-// MeshPoller: the control mesh of one communicator as the watch thread sees it, and what it hears passed on to the
-// communicator. Asks other ranks, and answers them, who is to blame for a deadline that passed.
+// MeshPoller: lets the watch thread poll the control mesh of one communicator, and passes on what it hears to the
+// communicator. After a deadline has passed it asks other ranks which rank is to blame, and answers their questions.
 //
-// Shared by the communicator and the process's list of pollables; the communicator ends it (leave) before it dies.
+// Shared by the communicator and the process's list of pollables. The communicator ends it (leave) before it is
+// destroyed.
 #pragma once
 
 #include <atomic>
@@ -32,10 +33,11 @@ class MeshPoller : public Pollable, public ControlListener {
 
   ControlMesh& mesh() { return *mesh_; }
   void start() { mesh_->start(this); }
-  // Nobody is called back afterwards.
+  // No callback runs afterwards.
   void leave(int linger_ms, bool by_exit);
-  // Finds out who is to blame; the communicator's end_inquiry() is called with the answer. False: there is nobody to
-  // ask, or (never for operations, of which an engine tells one at a time) another call is inquired about: ask again.
+  // Starts an inquiry; its result goes to the communicator's end_inquiry(). False: there is no rank to ask, or an
+  // inquiry about another call runs: try again. (The latter never happens for operations, of which an engine reports
+  // one at a time.)
   bool inquire(const Overdue& overdue);
 
   int event_fd() const override { return mesh_->event_fd(); }
@@ -55,10 +57,11 @@ class MeshPoller : public Pollable, public ControlListener {
   const int32_t rank_;
   const int32_t ranks_;
   std::unique_ptr<ControlMesh> mesh_;
-  Mutex mutex_;  // never taken under an engine's progress lock: its holder waits for that one, or borrows it
+  // Never taken under an engine's progress lock: a holder of this mutex waits for that lock, or borrows it.
+  Mutex mutex_;
   Communicator* communicator_ TRESTLE_GUARDED_BY(mutex_);
   Inquiry operations_;
-  Inquiry calls_;  // those that wait over this mesh
+  Inquiry calls_;  // about calls that wait over this mesh
 };
 
 }  // namespace trestle

@@ -1,4 +1,4 @@
-// Numbers of a communicator's all-gathers and barriers over its control mesh.
+// Sequence numbers of a communicator's all-gathers and barriers over its control mesh.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace trestle {
 
 inline constexpr uint64_t kFinalizeBarrier = 0;
 
-// Of all-gathers; those of bootstrap begin at 2^62. Every split takes two.
+// Numbers of all-gathers. Those of bootstrap begin at 2^62. Every split takes two.
 constexpr uint64_t sequence_of_split(uint64_t number, uint64_t half) {
   return (uint64_t{1} << 61) + 2 * number + half;
 }

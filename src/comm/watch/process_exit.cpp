@@ -19,7 +19,7 @@ namespace trestle {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
-constexpr int kPatienceMs = 2 * kGoodbyeMs;  // of the process, for all goodbyes together
+constexpr int kPatienceMs = 2 * kGoodbyeMs;  // for all goodbyes together
 
 class Leavers {
  public:
@@ -48,10 +48,10 @@ class Leavers {
   std::map<const Communicator*, std::weak_ptr<Communicator>> all_ TRESTLE_GUARDED_BY(mutex_);
 };
 
-// Those that a forked child inherits are its parent's.
+// Communicators that a forked child inherits belong to its parent.
 constinit PerProcess<Leavers> leavers;
 
-// What was under way is told first, of all communicators: nothing of it waits.
+// First reports what was under way, for all communicators: that never waits.
 void leave(const std::vector<std::shared_ptr<Communicator>>& communicators, int64_t deadline_ns) {
   for (const auto& communicator : communicators) communicator->tell_exit(deadline_ns);
   for (const auto& communicator : communicators) communicator->exit(deadline_ns);
@@ -61,15 +61,16 @@ void leave_all(int64_t deadline_ns) {
   begin_exit();
   leave(leavers.get().all(), deadline_ns);
   leavers.get().makings.raise();
-  // Other threads may be destroying some at this moment, and those that are made may have been made before they heard.
+  // Other threads may be destroying communicators now. A communicator that was being created may have been finished
+  // before its thread saw the flag.
   while (!leavers.get().none() && monotonic_clock().now_ns() < deadline_ns) {
     ::poll(nullptr, 0, 1);
     leave(leavers.get().all(), deadline_ns);
   }
 }
 
-// Runs when all else of the program has ended. The goodbyes are said by a thread of their own, because the exit may
-// have been called within the library (by a reduction function of the user), where this thread holds locks.
+// Runs after the rest of the program has ended. A thread of its own says the goodbyes: exit() may have been called
+// inside the library (by a user's reduction function), where this thread holds locks.
 __attribute__((destructor)) void leave_when_the_process_exits() {
   Progress::process_exits();
   if (leavers.current() == nullptr || leavers.get().none()) return;

@@ -1,9 +1,9 @@
-// The goodbye of a process that exits: of every communicator that it has not destroyed, or that it still makes.
+// Says goodbye for a process that exits: for every communicator that it has not destroyed, or is still creating.
 //
-// A process that ends by exit() or by returning from main tells the other ranks that it leaves, within two seconds,
-// after all destructors of the program's own static objects (which may still destroy communicators). Other ranks hear
-// an error only if something was under way. A process that is killed, crashes or calls _exit says nothing: it has died.
-// Any thread.
+// A process that ends by exit() or by returning from main tells the other ranks that it leaves, within two seconds. It
+// does so after all destructors of the program's own static objects, which may still destroy communicators. Other ranks
+// get an error only if something was under way. A process that is killed, crashes or calls _exit says nothing: to the
+// others it has died. Any thread.
 #pragma once
 
 #include <atomic>
@@ -16,15 +16,15 @@ namespace trestle {
 
 class Communicator;
 
-// It is left at exit, unless forget_at_exit() comes first.
+// The exit says goodbye for the communicator, unless forget_at_exit() comes first.
 void leave_at_exit(const std::shared_ptr<Communicator>& communicator);
-// Its goodbye is said.
+// The goodbye was said.
 void forget_at_exit(const Communicator* communicator);
 
-// Those that were made and not left yet, of this process.
+// The communicators of this process that were created and not left yet.
 std::vector<std::shared_ptr<Communicator>> living_communicators();
 
-// While one lives, a communicator is being made: its flag is raised at exit, and the exit waits until the other ranks
+// While one exists, a communicator is being created. At exit its flag is set, and the exit waits until the other ranks
 // have been told.
 class StopAtExit {
  public:

@@ -1,4 +1,4 @@
-// What a communicator has counted, in one line for the log. Pure; any thread.
+// A communicator's statistics in one line for the log. Pure; any thread.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// StopFlags: stop flags of things that wait, raised together. Of a communicator: what waits on its behalf without its
-// engine (creations of others from it), raised when it fails. Of a process: creations that the exit ends.
+// StopFlags: the stop flags of several waits, set together. A communicator has one for waits that do not use its engine
+// (splits of it), set when it fails. A process has one for creations, set when it exits.
 //
-// Any thread, its own mutex, under which nothing is called.
+// Any thread; it has a mutex of its own, and calls nothing under it.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace trestle {
 
 class StopFlags {
  public:
-  // Registers the flag of one wait for as long as this lives; raised at once where the failure was earlier.
+  // Registers the flag of one wait for as long as this lives. Sets it at once if the failure came earlier.
   class Registration {
    public:
     Registration(StopFlags& all, std::atomic<bool>& flag) : all_(all), flag_(flag) {

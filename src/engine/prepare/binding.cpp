@@ -52,13 +52,13 @@ PieceRef Placement::locate(int32_t unit, ElementRange range) const {
   const uint64_t bytes = range.count * element_bytes_;
   if (packed_) return {buffer_, unit_offset_[unit], bytes};
   if (!shift_.empty()) range.offset += shift_[static_cast<size_t>(unit)];
-  // An empty range may lie before the shard: it is never read.
+  // An empty range may lie before the shard. Its offset is never used.
   const uint64_t offset = range.offset >= origin_ ? (range.offset - origin_) * element_bytes_ : 0;
   return {buffer_, begin_ + offset, bytes};
 }
 
 bool Placement::same_memory(const Placement& other, bool operation_in_place) const {
-  // Every phase that stages its results has a place of its own.
+  // Every phase that stages its results has a place of its own in staging.
   if (buffer_ == BufferId::kStaging || other.buffer_ == BufferId::kStaging) return false;
   if (buffer_ == other.buffer_) return origin_ == other.origin_;
   return operation_in_place;
@@ -85,7 +85,7 @@ BlockTable TableBuilder::take() {
 
 namespace {
 
-// Of the first `blocks` blocks of a step.
+// The bytes of the first `blocks` blocks of a step.
 uint64_t bytes_before(const PreparedPhase& phase, const Step& step, uint32_t blocks) {
   if (step.kind == StepKind::kRecv && !phase.received_bytes.empty()) {
     const auto first = phase.received_bytes.begin() + step.destination.first;
@@ -104,7 +104,8 @@ ByteDependency to_bytes(const PreparedPhase& phase, const Step& mine, const Depe
   return result;
 }
 
-// A message has at most kMaxPieces pieces, and both sides must cut alike: the bound follows from what they share.
+// A message has at most kMaxPieces pieces, and both sides must cut it alike. So the bound follows from values that they
+// share.
 uint64_t bounded_segment(uint64_t preferred, const Scatter& scatter) {
   if (scatter.units <= kMaxPieces / 2) return preferred;
   const uint64_t bound = kMaxPieces / 2 * scatter.shortest_bytes;

@@ -1,5 +1,5 @@
-// From units of an operation's vector to pieces of buffers, and from blocks of a plan's steps to bytes. Used while
-// preparing only. Pure.
+// Maps units of an operation's vector to pieces of buffers, and blocks of a plan's steps to bytes. Used only while
+// preparing. Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,24 @@ class Placement {
   static Placement direct(BufferId buffer, uint32_t element_bytes);
   // The buffer begins with element shard.offset of the vector.
   static Placement shard(BufferId buffer, uint32_t element_bytes, ElementRange shard);
-  // Shard u of the vector begins at element starts[u] of the buffer, where the vector has it at shards[u].offset.
+  // Shard u begins at element starts[u] of the buffer and at element shards[u].offset of the vector.
   static Placement displaced(BufferId buffer, uint32_t element_bytes, const std::vector<ElementRange>& shards,
                              const std::vector<uint64_t>& starts);
-  // Units in the order of append(), from byte `offset` of staging on.
+  // Units in the order of append(), starting at byte `offset` of staging.
   static Placement packed(uint32_t element_bytes, uint64_t offset);
   uint64_t append(int32_t unit, uint64_t elements);  // returns the bytes that the unit takes
-  // Byte `offset` of staging is element `first` of the vector; what follows lies as in the vector.
+  // Byte `offset` of staging is element `first` of the vector; the elements after it lie as in the vector.
   static Placement staged(uint32_t element_bytes, uint64_t offset, uint64_t first);
 
   PieceRef locate(int32_t unit, ElementRange range) const;
-  // Whether a phase from here to there works in place: the same buffer, or send and receive of an operation in place.
+  // Whether a phase that reads here and writes to `other` works in place: both use the same buffer, or the send and
+  // receive buffers of an operation in place.
   bool same_memory(const Placement& other, bool operation_in_place) const;
 
  private:
   BufferId buffer_ = BufferId::kSend;
   uint32_t element_bytes_ = 1;
-  uint64_t origin_ = 0;  // element of the vector at the buffer's start, or at byte begin_ of staging
+  uint64_t origin_ = 0;  // the element of the vector at the buffer's start, or at byte begin_ of staging
   uint64_t begin_ = 0;
   bool packed_ = false;
   uint64_t next_ = 0;
@@ -42,7 +43,7 @@ class Placement {
   std::vector<uint64_t> shift_;        // displaced: elements to add, by unit, modulo 2^64
 };
 
-// Builds a BlockTable, joining neighbouring pieces.
+// Builds a BlockTable. Joins neighbouring pieces.
 class TableBuilder {
  public:
   explicit TableBuilder(const Placement& place) : place_(place) {}
@@ -55,16 +56,16 @@ class TableBuilder {
   BlockTable table_;
 };
 
-// How finely the data of a phase may be scattered: agreed by all ranks of the group, unlike the joined pieces of one of
-// them.
+// How finely the data of a phase may be scattered. All ranks of the group agree on it. They need not agree on the
+// joined pieces of one rank.
 struct Scatter {
   uint64_t units = 1;           // pieces of all blocks together, before any are joined
   uint64_t shortest_bytes = 1;  // of a unit that is not empty
 };
 
 // Fills scratch, segment sizes, step sizes and byte dependencies of a phase whose plan, blocks and peers are set. Adds
-// the scratch to staging_bytes. rule: preferred size; made smaller where a segment would have more pieces than a
-// message may have.
+// the scratch to staging_bytes. rule: the preferred segment size; it is reduced where a segment would have more pieces
+// than a message may have.
 void bind_steps(PreparedPhase& phase, const SegmentRule& rule, const Scatter& scatter, uint64_t& staging_bytes);
 
 }  // namespace trestle

@@ -1,4 +1,4 @@
-// How much data a call is about, on one rank. Pure; any thread.
+// How much data a call moves on one rank. Pure; any thread.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace trestle {
 
 struct CallBytes {
-  uint64_t given = 0;  // of the send buffer that the rank's part of the call reads
-  uint64_t taken = 0;  // of the receive buffer that it writes
+  uint64_t given = 0;  // bytes of the send buffer that this rank's part of the call reads
+  uint64_t taken = 0;  // bytes of the receive buffer that it writes
 };
 
 inline uint64_t sum_of(const BlockList& list) {
@@ -76,7 +76,7 @@ inline CallBytes bytes_of(const PrepareRequest& request, bool sending, int32_t r
   return {elements.given * size_of(request.type), elements.taken * size_of(request.type)};
 }
 
-// How far the buffers of a call reach from their start, holes included: at least what bytes_of() says.
+// How far the buffers of a call reach from their start, holes included: at least as far as bytes_of().
 inline uint64_t reach_of(const BlockList& list) {
   uint64_t end = 0;
   for (size_t r = 0; r < list.counts.size(); ++r) end = std::max(end, list.starts[r] + list.counts[r]);

@@ -1,7 +1,7 @@
-// CallOptions: how one call wants to be run, where it differs from its communicator's configuration.
+// CallOptions: how to run one call, where this differs from the communicator's configuration.
 //
-// Value type, shared by the calls of a scope; any thread. All ranks must have the same: `text` is what is compared,
-// hashed and shown.
+// Value type, shared by the calls of a scope; any thread. All ranks must have the same: `text` is compared, hashed and
+// shown.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct CallOptions {
   std::optional<std::string> algorithm;  // as TRESTLE_ALGO
   std::optional<std::string> schedule;   // as TRESTLE_SCHED
   std::optional<int64_t> chunks;         // as TRESTLE_CHUNKS
-  bool deterministic = false;            // decisions follow from nominal speeds only
-  std::string text;                      // of all of them, by seal()
+  bool deterministic = false;            // decide by nominal speeds only
+  std::string text;                      // all options as text, made by seal()
   uint64_t hash = 0;
 
   void seal() {
@@ -31,7 +31,7 @@ struct CallOptions {
   }
 };
 
-// nullptr inside: none.
+// nullptr inside: no options.
 struct SharedOptions {
   std::shared_ptr<const CallOptions> options;
 

@@ -22,7 +22,7 @@ std::vector<ElementRange> consecutive_ranges(const std::vector<uint64_t>& counts
 
 namespace {
 
-// Element boundary `index` of the cut of `length` elements in the proportions of the schedule's chunks, on cache lines
+// Element boundary `index` when `length` elements are cut in the proportions of the schedule's chunks; on cache lines
 // where possible.
 uint64_t boundary(const Schedule& schedule, uint32_t index, uint64_t length, uint32_t element_bytes) {
   if (index == 0) return 0;
@@ -41,7 +41,8 @@ ElementRange slice(const Schedule& schedule, uint32_t chunk, ElementRange whole,
   return {whole.offset + begin, end - begin};
 }
 
-// Position of a rank's unit in a contiguous chunk: mixed radix in the order in which the chunk's phases split the data.
+// Position of a rank's unit in a contiguous chunk: a mixed-radix number, in the order in which the chunk's phases split
+// the data.
 uint32_t split_position(const Topology& topology, const std::vector<uint8_t>& order, int32_t rank) {
   uint32_t position = 0;
   for (uint8_t d : order) position = position * topology.group_size(d) + topology.coordinate(rank, d);
@@ -90,8 +91,8 @@ std::vector<ElementRange> chunk_units(const Schedule& schedule, uint32_t chunk, 
 
 std::vector<int32_t> block_units(const Topology& topology, int32_t rank, uint8_t dimension, uint32_t done, int32_t j) {
   if (dimension == kFlat) return {j};
-  // Grows the list dimension by dimension, innermost first, so that it is ascending: nobody else is looked at, which
-  // matters when a thousand ranks of a simulation ask.
+  // Grows the list dimension by dimension, innermost first, so that it is ascending. It visits only the ranks of the
+  // result, which matters when a thousand simulated ranks ask.
   std::vector<int32_t> units = {0};
   int32_t stride = 1;
   for (uint8_t d = 0; d < topology.dimensions.size(); ++d) {

@@ -1,18 +1,18 @@
 // Where the data of an operation lies: shards, chunk slices, and the units that the phases of a schedule move. Pure.
 //
-// The data of an operation is a vector V of `elements` elements, cut into one *shard* per rank: shard r is the r-th of
-// N equal ranges (where N does not divide, the first ranges are one element longer), or in a v-variant as long as its
-// caller says. Two ways to cut chunks:
-//   canonical:  chunk k = the k-th slice of every shard; shard r belongs to rank r whatever the order of dimensions.
-//   For everything whose
-//               blocks are the user's (reduce-scatter, all-gather, the separated halves of an all-reduce).
-//   contiguous: chunk k = the k-th slice of V, cut into N units in the order in which the chunk's own first phases
-//   split it, so that every
-//               block is one piece. For an all-reduce whose halves are not separated.
+// The data of an operation is a vector V of `elements` elements, cut into one *shard* per rank. Shard r is the r-th of
+// N equal ranges (where N does not divide, the first ranges are one element longer). In a v-variant the caller gives
+// its length. There are two ways to cut chunks:
+//   canonical:  Chunk k is the k-th slice of every shard. Shard r belongs to rank r, whatever the order of dimensions.
+//               For collectives whose blocks are the user's (reduce-scatter, all-gather, the separated halves of an
+//               all-reduce).
+//   contiguous: Chunk k is the k-th slice of V, cut into N units in the order in which the chunk's own first phases
+//               split it, so that every block is one piece. For an all-reduce whose halves are not separated.
+//
 // A *unit* (chunk, rank) is the part of chunk k that rank r holds after the reduce-scatter phases. A phase's block is a
-// set of units. In an all-to-all over the dimensions unit u is what rank u is to get; a phase on dimension d exchanges
-// the units whose coordinate d is j with the group's member j, and what comes takes their places: from then on
-// coordinate d of u says whose coordinate d the sender has, and after the last phase u is the sender.
+// set of units. In an all-to-all over the dimensions, unit u is at first the data for rank u. A phase on dimension d
+// sends the units whose coordinate d is j to the group's member j, and the received units take their places. From then
+// on coordinate d of u is the sender's coordinate d. After the last phase u is the sender.
 #pragma once
 
 #include <cstdint>
@@ -39,19 +39,19 @@ enum class ChunkCut : uint8_t { kCanonical, kContiguous };
 // Ranges of V of all units of one chunk, indexed by rank.
 std::vector<ElementRange> chunk_units(const Schedule& schedule, uint32_t chunk, const Topology& topology,
                                       uint64_t elements, uint32_t element_bytes, ChunkCut cut);
-// The same, canonical, of shards that need not be equal.
+// The same with the canonical cut, for shards that need not be equal.
 std::vector<ElementRange> chunk_units(const Schedule& schedule, uint32_t chunk, const std::vector<ElementRange>& shards,
                                       uint32_t element_bytes);
 
-// The units (ranks) of logical block j of a phase on `dimension`, for `rank`, when the dimensions in `done` (bit mask)
-// are already split: their coordinates equal the rank's own. Ascending.
+// The units (ranks) of logical block j of a phase on `dimension`, for `rank`. The dimensions in `done` (bit mask) are
+// already split, so the units have the rank's own coordinates there. Ascending.
 std::vector<int32_t> block_units(const Topology& topology, int32_t rank, uint8_t dimension, uint32_t done, int32_t j);
 
-// The parts of V that `rank` holds of a chunk whose data is split over the dimensions in `done`, ascending, neighbours
-// joined: equal for all ranks with its coordinates in these dimensions.
+// The parts of V that `rank` holds of a chunk whose data is split over the dimensions in `done`. Ascending, neighbours
+// joined. Equal for all ranks that have the same coordinates in these dimensions.
 std::vector<ElementRange> resident_ranges(const Topology& topology, int32_t rank, uint32_t done,
                                           const std::vector<ElementRange>& units);
-// Elements [part.offset, part.offset + part.count) of what the ranges hold one after the other.
+// Elements [part.offset, part.offset + part.count) of the concatenated ranges.
 std::vector<ElementRange> cut_ranges(const std::vector<ElementRange>& ranges, ElementRange part);
 
 // Whether a rank takes part in a phase that needs the root's coordinate in some dimensions (rooted_dimensions()).

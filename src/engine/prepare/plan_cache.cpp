@@ -8,7 +8,7 @@ namespace trestle {
 
 namespace {
 
-// Only roots make many: as soon as there are more, those that no Prepared uses any more go.
+// Only different roots make many plans. Above this number, plans that no Prepared uses any more are dropped.
 constexpr size_t kMost = 256;
 
 auto fields(const PlanRequest& r) {

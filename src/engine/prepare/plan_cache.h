@@ -1,4 +1,5 @@
-// PlanCache: the plans of one rank, by what they depend on and never by bytes: calls of any count share them.
+// PlanCache: the plans of one rank, by the values that they depend on. Bytes are not among these, so calls of any count
+// share a plan.
 //
 // Owned by the communicator; any thread. Plans are immutable and shared with the Prepareds that use them.
 #pragma once
@@ -16,7 +17,8 @@ namespace trestle {
 class PlanCache {
  public:
   using Entry = std::shared_ptr<const Plan>;
-  // The plan of algorithms()[algorithm] for the request, built (and with `check` checked symbolically) at first.
+  // The plan of algorithms()[algorithm] for the request. Built at the first call (and with `check` checked
+  // symbolically).
   Result<Entry> get(uint16_t algorithm, const PlanRequest& request, bool check);
   size_t size() const;
 

@@ -1,8 +1,8 @@
-// Prepared: one collective call, selected, planned and laid out for one rank: immutable, cached, started any number of
+// Prepared: one collective call, selected, planned and laid out for one rank. Immutable, cached, started any number of
 // times.
 //
-// Everything is symbolic in the buffers: pieces say which buffer (send, recv, staging) and where in it. Built once per
-// (collective, count, type, operator, root, in place) and communicator; shared by the operations that run it; any
+// Everything is symbolic in the buffers: a piece names its buffer (send, recv, staging) and the place in it. Built once
+// per (collective, count, type, operator, root, in place) and communicator; shared by the operations that run it; any
 // thread may read it.
 #pragma once
 
@@ -35,14 +35,14 @@ struct PieceRef {
   uint64_t bytes = 0;
 };
 
-// The pieces of the blocks of one space: block b = pieces[first[b] .. first[b+1]).
+// The pieces of the blocks of one space: block b is pieces[first[b] .. first[b+1]).
 struct BlockTable {
   std::vector<uint32_t> first;
   std::vector<PieceRef> pieces;
 };
 
-// A dependency in bytes of the two steps' streams: bytes [my_begin, my_end) of this step follow the same bytes,
-// shifted, of `step`.
+// A dependency in bytes of the two steps' streams: bytes [my_begin, my_end) of this step must wait for as many bytes of
+// `step`, from its_begin on.
 struct ByteDependency {
   uint32_t step = 0;
   uint64_t my_begin = 0;
@@ -57,8 +57,8 @@ struct PreparedPhase {
   std::vector<int32_t> peers;           // group index -> rank in the communicator
   std::vector<uint64_t> logical_bytes;  // of each logical block
   std::vector<uint64_t> logical_begin;  // prefix sums
-  // Where a block's length is known to two ranks only and differs by direction (all-to-all-v): of each output block;
-  // logical_bytes are then those of this rank's input.
+  // The bytes of each output block, where only two ranks know a block's length and the directions differ
+  // (all-to-all-v). logical_bytes are then those of this rank's input.
   std::vector<uint64_t> received_bytes;
   BlockTable input;
   BlockTable output;
@@ -71,47 +71,49 @@ struct PreparedPhase {
   bool average_output = false;               // divide the output blocks by the number of ranks when the phase is done
 };
 
-// Keeps a rail busy while the oldest segment of a step is reduced; bounds what a younger phase may hold.
+// Enough to keep a rail busy while the oldest segment of a step is reduced. Also bounds the memory that a younger phase
+// may hold.
 inline constexpr uint32_t kSegmentsInFlight = 4;
 
 struct Prepared {
   Collective collective = Collective::kAllReduce;
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
-  SharedOp custom;  // of the caller's making, or none
+  SharedOp custom;  // a user-defined operator or a pre-multiplied sum; else nullptr
   int32_t root = 0;
   bool in_place = false;
-  uint64_t count = 0;  // as the caller gave it
+  uint64_t count = 0;  // as the caller passed it
   Schedule schedule;
-  uint32_t stages = 0;                             // most phases of a chunk
+  uint32_t stages = 0;                             // the number of phases of the longest chunk
   std::vector<std::vector<PreparedPhase>> phases;  // [chunk][stage]
   uint64_t staging_bytes = 0;
-  // A pre-multiplied sum: where the multiplied input goes, chunk by chunk, when the first phase of the chunk starts.
-  // What the phases call the send buffer is there.
+  // A pre-multiplied sum: where the multiplied input is written, chunk by chunk, when the first phase of the chunk
+  // starts. The phases use that place as their send buffer.
   enum class Scaled : uint8_t { kNo, kIntoRecv, kIntoStaging } scaled = Scaled::kNo;
   uint64_t scaled_offset = 0;  // in staging
   int32_t ranks = 1;
   uint32_t segments_in_flight = kSegmentsInFlight;  // of one step
   bool data = true;                                 // false: steps run, but no buffer is touched
-  uint32_t check = 0;  // what all ranks must have alike (transport/agreement.h); 0 for point to point
-  // It has left its cache: no operation of it is kept. The engine's, under the mutex of its pool.
+  // All ranks must have the same value (transport/agreement.h); 0 for point to point.
+  uint32_t check = 0;
+  // It has left its cache, so its operations are not kept for reuse. Set by the engine, under the mutex of its pool.
   mutable bool forgotten = false;
 };
 
 struct PrepareRequest {
   Collective collective = Collective::kAllReduce;
-  // Separated half of an all-reduce: reduce-scatter / all-gather whose whole-vector side is the receive buffer and
+  // Separated half of an all-reduce: a reduce-scatter or all-gather whose whole-vector side is the receive buffer and
   // whose shards are uneven.
   bool half = false;
-  // As the call has it; all-gather-v, reduce-scatter-v: of all blocks together; gather-v, scatter-v: of this rank's;
-  // all-to-all-v: of all that this rank sends.
+  // As in the call. all-gather-v, reduce-scatter-v: all blocks together; gather-v, scatter-v: this rank's block;
+  // all-to-all-v: all blocks that this rank sends.
   uint64_t count = 0;
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
-  SharedOp custom;  // the operator, where it is of the caller's making; compared by identity
+  SharedOp custom;  // the operator, where it is not built in; compared by identity
   int32_t root = 0;
   bool in_place = false;
-  int32_t peer = -1;      // send, recv
+  int32_t peer = -1;      // of send and recv
   SharedBlocks blocks;    // of a v-variant
   SharedOptions options;  // of a collective
   bool operator==(const PrepareRequest&) const = default;
@@ -123,29 +125,28 @@ struct SharedPreparation {
   std::optional<uint64_t> schedule_hash;
 };
 
-// What preparation needs to know of the communicator. segment_bytes: preferred size per transport kind, 0: as the
-// catalog says.
+// What preparation needs to know of the communicator.
 struct PrepareContext {
   const Topology* topology = nullptr;
   int32_t rank = 0;
   bool check_plans = false;
-  // Agreed: size of the messages of long blocks between the members of a group.
+  // The size of the messages of long blocks between the members of a group. All ranks agree on it.
   uint64_t (*segment_bytes)(const void* self, const std::vector<int32_t>& group) = nullptr;
   const void* self = nullptr;
   PlanCache* plans = nullptr;  // nullptr: every phase gets a plan of its own
 
   // For simulations only.
-  uint32_t segments_per_message = 0;  // not 0: instead of segment_bytes, whatever the number of pieces
+  uint32_t segments_per_message = 0;  // not 0: used instead of segment_bytes, whatever the number of pieces
   uint32_t segments_in_flight = kSegmentsInFlight;
   bool data = true;  // false: no tables of pieces
   SharedPreparation* shared = nullptr;
 };
 
-// What all ranks that run the request must have alike. `how` stands for the way it is run: kOverBoard, or a hash of the
-// schedule. In place or not is everybody's own business.
+// A value that must be equal on all ranks that run the request. `how` stands for the way it is run: kOverBoard, or a
+// hash of the schedule. Each rank decides for itself whether it works in place.
 inline constexpr uint64_t kOverBoard = 1;
 inline uint32_t check_of(const PrepareRequest& request, uint64_t how) {
-  // Lengths that only two ranks know are compared by their messages.
+  // Lengths that only two ranks know are compared by the messages between them.
   const uint64_t count = has_pairwise_blocks(request.collective) ? 0 : request.count;
   uint64_t what = count * 0x9e3779b97f4a7c15u + static_cast<uint32_t>(request.root);
   if (has_known_blocks(request.collective)) what ^= hash_of_counts(*request.blocks, request.collective);
@@ -155,7 +156,7 @@ inline uint32_t check_of(const PrepareRequest& request, uint64_t how) {
 
 // Elements of the whole vector V of a request.
 uint64_t vector_elements(const PrepareRequest& request, int32_t ranks);
-// Bytes of every rank's block where all ranks know them and they may be unequal; else none.
+// Bytes of every rank's block, where all ranks know them and they may differ; else empty.
 std::vector<uint64_t> known_block_bytes(const PrepareRequest& request);
 Result<std::shared_ptr<const Prepared>> prepare(const PrepareRequest& request, const Schedule& schedule,
                                                 const PrepareContext& context);

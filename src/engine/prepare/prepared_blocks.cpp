@@ -15,7 +15,7 @@ Ranges ranges_of(const BlockList& list) {
   return ranges;
 }
 
-// The blocks of both buffers. A buffer that this rank does not have has none.
+// The blocks of both buffers; empty for a buffer that this rank does not have.
 struct Sides {
   Ranges input;
   Ranges output;
@@ -47,8 +47,8 @@ BlockTable table_of(const Ranges& ranges, BufferId buffer, uint32_t element_byte
   return table.take();
 }
 
-// By logical block: the longer list has all of them; a rank with neither knows its own block only, unless all are
-// alike.
+// By logical block. The side that lists all blocks has their lengths. A rank without such a side knows only its own
+// block, unless all blocks are equal.
 Ranges logical_blocks(const Sides& sides, const PrepareRequest& request, size_t blocks, size_t rank,
                       const Ranges& units) {
   if (sides.input.size() == blocks) return sides.input;

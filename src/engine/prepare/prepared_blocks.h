@@ -1,5 +1,5 @@
-// The layout of phases that move one block per rank straight between the caller's buffers: all-to-all, gather, scatter
-// and their v-variants. Used while preparing only. Pure.
+// The layout of phases that move one block per rank directly between user buffers: all-to-all, gather, scatter and
+// their v-variants. Used only while preparing. Pure.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace trestle {
 
-// Fills block lengths and tables of a phase over all ranks whose plan is set. `units`: of the phase's chunk, by rank;
-// not looked at for a v-variant, which has one chunk.
+// Fills the block lengths and tables of a phase over all ranks whose plan is set. `units`: of the phase's chunk, by
+// rank; ignored for a v-variant, which has one chunk.
 void lay_out_blocks(PreparedPhase& phase, const PrepareRequest& request, int32_t rank,
                     const std::vector<ElementRange>& units);
 

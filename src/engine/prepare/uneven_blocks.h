@@ -1,5 +1,5 @@
-// UnevenBlocks: the blocks of a v-variant, as its caller gave them. Values, any thread; a call and its copies share
-// one.
+// UnevenBlocks: the blocks of a v-variant, as the caller gave them. Values, any thread; a call and its copies share one
+// object.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,27 @@
 
 namespace trestle {
 
-// Of one buffer, by rank, in elements.
+// The blocks of one buffer, by rank, in elements.
 struct BlockList {
   std::vector<uint64_t> counts;
   std::vector<uint64_t> starts;
   bool operator==(const BlockList&) const = default;
 };
 
+// Which lists a v-variant has:
 //   all-gather-v      received
 //   reduce-scatter-v  sent, one after the other
 //   all-to-all-v      both
 //   gather-v          received, at the root
 //   scatter-v         sent, at the root
-// A buffer that holds one block (that of PrepareRequest::count, from its start on) or none has an empty list.
+// A buffer that holds one block (PrepareRequest::count elements, from its start on) or none has an empty list.
 struct UnevenBlocks {
   BlockList sent;
   BlockList received;
   bool operator==(const UnevenBlocks&) const = default;
 };
 
-// Compared by what it points to; null where all blocks are alike.
+// A shared pointer that is compared by value; null where all blocks are equal.
 class SharedBlocks {
  public:
   SharedBlocks() = default;

@@ -17,15 +17,16 @@ namespace trestle {
 namespace {
 
 constexpr uint32_t kRoundsPerClockRead = 256;
-constexpr int64_t kRarelyNs = 50'000;            // a thread that helps no more often comes rarely
-constexpr int64_t kSuspicionNs = 1'000'000'000;  // the mesh tells at once; its threads may have to wait for a processor
+constexpr int64_t kRarelyNs = 50'000;  // a thread that helps less often than this comes rarely
+// The mesh reports a failure at once, but its threads may have to wait for a processor.
+constexpr int64_t kSuspicionNs = 1'000'000'000;
 constexpr int64_t kMostSpinUs = 50'000;
 constexpr int kLooksPerUs = 20;
 constexpr int kCrowdedLooks = 20;
 constexpr int kCrowdedYields = 30;
 
-// How long a waiter looks before it sleeps. Where ranks outnumber processors, a waiter that looks keeps the rank that
-// it waits for from running. spin_us: TRESTLE_SPIN, negative where it is not set.
+// How long a waiter polls before it sleeps. Where ranks outnumber processors, a polling waiter keeps the rank that it
+// waits for from running. spin_us: TRESTLE_SPIN, negative where it is not set.
 PatienceLimits patience_limits(int64_t spin_us, bool crowded) {
   if (spin_us == 0) return {.looks = 0, .yields = 0, .learns = false};
   if (spin_us > 0) {
@@ -122,11 +123,12 @@ void Engine::activate(Operation& operation) {
     inbox_.push_back(&operation);
     inbox_full_.store(true, std::memory_order_release);
   }
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // the inbox is seen, or the sleeper is
+  // Either the sleeper sees the inbox, or this thread sees the sleeper.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (sleepers() != 0) wake();
 }
 
-// The cause is another communicator's affair, also where that one was aborted: this one was not.
+// The cause concerns another communicator. Even if that one was aborted, this one was not.
 void Engine::hold_back(const Operation& operation, const Error& cause) {
   const Code code = cause.code == Code::kAborted ? Code::kRemoteError : cause.code;
   const std::string end = operation.name() + " of " + config_.name + ", behind it on that stream, was not run";
@@ -256,9 +258,9 @@ bool Engine::progress_locked() {
   return moved;
 }
 
-// A rank that fails closes its connections, and its peers see those end before they hear why. The story that the
-// control mesh brings names the cause: it gets a moment to arrive. So does the story of calls that differ, where they
-// are compared; but nobody else tells of lengths that only two ranks know.
+// A rank that fails closes its connections, and its peers see that before they hear why. The control mesh brings the
+// cause, and gets a moment to do so. The same holds for calls that differ, where calls are compared. But no other
+// source reports lengths that only two ranks know.
 void Engine::transports_failed(Error error, int64_t now_ns) {
   const bool told_elsewhere = error.code == Code::kRemoteError ||
                               (error.code == Code::kInvalidUsage && config_.calls_checked && agreement_.broken());
@@ -272,7 +274,7 @@ void Engine::transports_failed(Error error, int64_t now_ns) {
   suspected_ns_ = now_ns;
 }
 
-// Who cannot be reached may have left in order, which nobody tells as a failure.
+// A rank that cannot be reached may have left in order. No failure is reported for that.
 Error Engine::with_leaver(const Error& error) {
   const MutexLock lock(left_mutex_);
   for (const auto& [rank, sentence] : left_) {
@@ -309,7 +311,7 @@ void Engine::announce(const Operation& operation) {
   transports_failed(std::move(error), config_.clock->now_ns());
 }
 
-// A peer has published another call where its part of this one should be.
+// A peer has published the part of another call where its part of this one should be.
 Error Engine::dissent(const Operation& operation) {
   const ExpressCall& call = *operation.express;
   const Express::Other other = express_->run_by_dissenter(call);
@@ -317,8 +319,8 @@ Error Engine::dissent(const Operation& operation) {
                           {agreement_.name(config_.rank), operation.number(), operation.prepared().check});
 }
 
-// Whoever left has published all that it ever will, and before this rank heard of it: so what is not on the board now
-// never will be.
+// A rank that left has published everything before this rank heard of its leaving. What is not on the board now will
+// never be.
 Result<bool> Engine::look_for_leavers(Operation& operation) {
   ExpressCall& call = *operation.express;
   if (express_->poll(call)) {
@@ -380,8 +382,8 @@ Result<bool> Engine::run_operations() {
   return moved;
 }
 
-// "…; on rank 3 (…) operation 17 (…), awaiting …": what the failure cost. The sentence of a remote failure begins with
-// the rank to blame. A reduction that failed has told its own operation.
+// Adds what the failure cost: "…; on rank 3 (…) operation 17 (…), awaiting …". The sentence of a remote failure begins
+// with the rank to blame. A failed reduction has named its own operation already.
 Error Engine::with_context(Error error) const {
   const bool remote = error.code == Code::kRemoteError;
   if (!remote) error.message = config_.name + ": " + error.message;
@@ -393,7 +395,7 @@ Error Engine::with_context(Error error) const {
 void Engine::finish(Operation* operation, const Error* error) {
   Stream* stream = operation->stream;
   CHECK(stream != nullptr, "an active operation without a stream");
-  const auto keep = stream->shared_from_this();  // the last operation may be all that keeps the stream
+  const auto keep = stream->shared_from_this();  // the last operation may be the stream's only owner
   if (error != nullptr) operation->abandon();
   statistics_.ended(operation->prepared().collective, error != nullptr);
   stream->operation_done(*operation, error);
@@ -406,7 +408,7 @@ bool Engine::finish_all(const Error& error) {
     for (const auto& transport : transports_) transport->close(0);
   }
   bool ended = false;
-  // A finished operation may activate the next one of its stream here: until nothing is left.
+  // Finishing an operation may activate the next one of its stream here. So this repeats until nothing is left.
   do {
     std::vector<Operation*> finished;
     finished.swap(active_);
@@ -416,7 +418,8 @@ bool Engine::finish_all(const Error& error) {
   return cancel_queued(error) || ended;
 }
 
-// What waits behind other communicators' work, or behind an event, must not hold up the end of this one.
+// Operations that wait behind other communicators' work, or behind an event, must not delay the end of this
+// communicator.
 bool Engine::cancel_queued(const Error& error) {
   if (pending() == 0) return false;
   std::vector<Operation*> queued;
@@ -437,7 +440,7 @@ bool Engine::cancel_queued(const Error& error) {
   return any;
 }
 
-// The end of an operation that its stream has let go of.
+// The end of an operation that has left its stream.
 void Engine::retire(Operation* operation) {
   give_back(operation);
   pending_.fetch_sub(1, std::memory_order_acq_rel);
@@ -464,7 +467,7 @@ void Engine::close(int linger_ms, int64_t give_up_ns) {
     closed_ = true;
     if (!transports_closed_) {
       transports_closed_ = true;
-      // What this rank has to tell about itself does not wait for their linger.
+      // This rank must be able to answer questions while the transports linger.
       const ProgressLock::Loan lent(progress_);
       for (const auto& transport : transports_) transport->close(linger_ms);
     }
@@ -473,7 +476,7 @@ void Engine::close(int linger_ms, int64_t give_up_ns) {
 }
 
 void Engine::free_transports() {
-  std::vector<std::unique_ptr<Transport>> transports;  // they go without the lock
+  std::vector<std::unique_ptr<Transport>> transports;  // freed without the lock
   std::unique_ptr<Express> express;
   const PatientLock lock(progress_);
   CHECK(closed_, "the transports of an engine that is not closed");

@@ -1,8 +1,8 @@
 // Engine: runs the operations of one rank of one communicator over its transports.
 //
-// Owned by the communicator (shared with whoever drives it). Entry points for any thread: submit side (operation pool,
-// activate, fail) and drive side (try_progress, sleep). Everything else happens under the progress lock, which is only
-// ever tried, or borrowed while a user-defined reduction runs (engine/run/progress_lock.h).
+// Owned by the communicator (shared with the threads that drive it). Any thread may call the submit side (operation
+// pool, activate, fail) and the drive side (try_progress, sleep). Everything else happens under the progress lock.
+// Threads only ever try that lock, or borrow it while a user-defined reduction runs (engine/run/progress_lock.h).
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@
 
 namespace trestle {
 
-// Where an operation stands on this rank, for another rank that waits for its part.
+// The state of an operation on this rank, told to another rank that waits for this rank's part.
 struct Standing {
   enum class State : uint8_t {
     kUnknown,  // not on any stream: not called yet, or done
@@ -38,12 +38,12 @@ struct Standing {
     kActive,
   };
   State state = State::kUnknown;
-  // The operation that this rank is in: the one whose user-defined reduction runs, else that one if it is active, else
-  // the oldest, if there is any.
+  // The operation that this rank works on: the one whose user-defined reduction runs; else the requested one if it is
+  // active; else the oldest, if there is any.
   std::optional<OperationKey> in;
-  int32_t awaited = -1;            // by `in`
+  int32_t awaited = -1;            // the rank that `in` waits for
   std::string description;         // of `in`
-  std::shared_ptr<Stream> stream;  // of a queued one
+  std::shared_ptr<Stream> stream;  // stream of a queued operation
 };
 
 struct EngineConfig {
@@ -54,13 +54,14 @@ struct EngineConfig {
   Clock* clock = nullptr;
   std::vector<uint8_t> dimension_of;  // by rank: see Statistics
   bool crowded = false;               // ranks of this communicator share processors, by their masks
-  bool sleeps = true;                 // false: nobody waits by sleep(), and no descriptors are needed
-  int64_t spin_us = -1;               // TRESTLE_SPIN; negative: by whether ranks outnumber processors
-  bool calls_checked = false;         // somebody compares calls, and tells of different ones better than an engine can
+  bool sleeps = true;                 // false: no thread waits by sleep(), and no descriptors are needed
+  int64_t spin_us = -1;               // TRESTLE_SPIN; negative: depends on whether ranks outnumber processors
+  // The communicator compares calls, and describes a difference better than an engine can.
+  bool calls_checked = false;
   // Called once, by fail(), on the failing thread; must not block or call the engine.
   std::function<void(const Error&)> on_failure;
-  // Called under the progress lock when a deadline passes; must not block or call the engine. True: somebody finds out
-  // who is to blame, and calls end_inquiry() in bounded time. False, or none: the engine fails at once.
+  // Called under the progress lock when a deadline passes; must not block or call the engine. True: an inquiry finds
+  // out which rank is to blame, and end_inquiry() follows in bounded time. False, or empty: the engine fails at once.
   std::function<bool(const Overdue&)> on_overdue;
 };
 
@@ -70,38 +71,39 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> transports, std::vector<Transport*> router,
          std::unique_ptr<Express> express);
   ~Engine();
-  // Whether it could be made: an engine that cannot sleep for want of descriptors is of no use.
+  // An error if the engine has no descriptors to sleep with, which makes it useless.
   Status opened() const;
 
   // ---- submit side
-  // An operation of the pool for this Prepared, unbound. The caller binds it and puts it on a stream (or gives it
-  // back).
+  // An unbound operation of the pool for this Prepared. The caller binds it and puts it on a stream, or gives it back.
   Operation* acquire(const std::shared_ptr<const Prepared>& prepared);
   void give_back(Operation* operation);
-  // A Prepared has left its cache: drops the idle operations that keep it, and those that still run, or are acquired
-  // later, when they are done.
+  // A Prepared has left its cache. Drops its idle operations now. Those that still run, or are acquired later, are
+  // dropped when they are done.
   void forget(const Prepared* prepared);
-  // By streams: the operation has reached the head.
+  // Called by streams: the operation has reached the head.
   void activate(Operation& operation);
-  // By streams, instead of running it: what comes before it on its stream has failed, so its input is not there. Fails
-  // the communicator, and the activation that follows ends the operation. A rank that has died for the other
-  // communicator may be one of this one's, whose control mesh then tells its own story: it gets a moment for that.
+  // Called by streams instead of running the operation: the work before it on its stream has failed, so its input does
+  // not exist. Fails the communicator, and the activation that follows ends the operation. The rank that died for the
+  // other communicator may belong to this one too. Then this one's control mesh reports that death itself, and gets a
+  // moment to do so.
   void hold_back(const Operation& operation, const Error& cause);
-  // Number of operations bound and not done.
+  // Number of operations that are bound and not done.
   void count_pending(size_t operations) { pending_.fetch_add(operations, std::memory_order_acq_rel); }
   size_t pending() const { return pending_.load(std::memory_order_acquire); }
-  // The same, without those that their streams have passed. Not for holders of the progress lock.
+  // The same, without operations that their streams have passed. Not for holders of the progress lock.
   size_t settled_pending();
-  // What it counts; any thread, but for what Statistics says.
+  // The engine's counters. Any thread, within the rules in Statistics.
   Statistics& statistics() { return statistics_; }
-  // Memory for data that its transports and its board hold. Any thread.
+  // Memory for data that the transports and the board hold. Any thread.
   uint64_t transport_bytes() const;
   // The express path, or nullptr. The caller must hold the progress lock (try_lock) to use it.
   Express* express() { return express_.get(); }
 
-  // The first failure of the communicator: sticky. Later ones are ignored. Operations end with it at the next progress.
+  // Sets the communicator's failure. The first one stays, later ones are ignored. Operations end with it at the next
+  // progress.
   void fail(Error error);
-  // The same, of something that a function of the user did on this rank.
+  // The same, for a failure of a user-defined function on this rank.
   void fail_of_user(Error error);
   // The same where memory could not be had. Does not throw.
   void fail_without_memory();
@@ -109,61 +111,65 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   // What the oldest operation waits for, "" if there is none. Not for holders of the progress lock.
   std::string oldest_operation();
-  // "operation 17 (allreduce ...)", the oldest that is not done; "an operation" where none has started, or where the
-  // progress lock is held, and not lent, until `deadline_ns` of the monotonic clock.
+  // "operation 17 (allreduce ...)", the oldest that is not done. "an operation" if none has started, or if the progress
+  // lock stays held and not lent until `deadline_ns` of the monotonic clock.
   std::string open_operation(int64_t deadline_ns);
-  // That rank will publish nothing any more; `sentence` says why. What waits for it on the board ends. Any thread.
+  // That rank will publish nothing any more; `sentence` says why. Ends the operations that wait for it on the board.
+  // Any thread.
   void peer_left(int32_t rank, std::string sentence);
-  // Where the operation stands here. Not for holders of the progress lock.
+  // The state of that operation here. Not for holders of the progress lock.
   Standing standing(const OperationKey& operation);
-  // The answer to on_overdue: fails with it, unless the operation was completed after all. Not for holders of the lock.
+  // The result of on_overdue: fails the engine with it, unless the operation is complete after all. Not for holders of
+  // the lock.
   void end_inquiry(const OperationKey& operation, Error error);
 
   // ---- drive side
   bool try_lock() TRESTLE_TRY_ACQUIRE(true, progress_) { return progress_.try_lock(); }
   void unlock() TRESTLE_RELEASE(progress_) { progress_.unlock(); }
-  // One round of progress if nobody else is at it. True if anything moved.
+  // One round of progress, unless another thread drives. True if anything moved.
   bool try_progress();
-  // The same by a thread that will not stay. What that took from a sleeper and left half done is the sleeper's again.
+  // The same, by a thread that will not stay. If anything moved, it wakes a sleeper, which continues what this round
+  // left half done. A thread that comes rarely has the transports look everywhere.
   bool help();
-  // How a waiting thread should go about it.
+  // How a waiting thread should behave.
   bool crowded() const { return crowded_; }
   Patience& patience() { return patience_; }
   bool busy() const { return pending() != 0; }
-  // A call was issued: its caller may come and wait, and so drive it.
+  // A call was issued. Its caller may come to wait, and so drive it.
   void issued() {
     const int64_t now_ns = config_.clock->now_ns();
     issued_ns_.store(now_ns, std::memory_order_relaxed);
-    if (pending() <= 1) last_driven_ns_.store(now_ns, std::memory_order_relaxed);  // calls in a row do not put it off
+    // Consecutive calls do not postpone the helper.
+    if (pending() <= 1) last_driven_ns_.store(now_ns, std::memory_order_relaxed);
   }
   int64_t issued_ns() const { return issued_ns_.load(std::memory_order_relaxed); }
   int64_t last_driven_ns() const { return last_driven_ns_.load(std::memory_order_relaxed); }
 
-  // Sleeping until something happens, at most timeout_ms. May return early for no reason; does when done() is true
-  // already, which is looked at when whoever makes it true would ring.
+  // Sleeps until something happens, at most timeout_ms. May return early for no reason. Returns at once when done() is
+  // true. done() is checked when this thread counts as a sleeper already, so code that makes it true later rings.
   void sleep(int timeout_ms, const std::function<bool()>& done);
   // The same in parts, for a thread that sleeps at several engines, at most `most_ms`.
   struct Sleep {
     enum class State : uint8_t {
       kBusy,    // there is something to do
-      kDriven,  // by somebody else at this moment
-      kBegun,   // it may sleep until sleep_fd() is readable, and end_sleep() follows
+      kDriven,  // another thread drives it at this moment
+      kBegun,   // it may sleep until sleep_fd() is readable; end_sleep() must follow
     };
     State state = State::kBusy;
-    bool first = false;  // of those that sleep here: hears every bell
+    bool first = false;  // the first sleeper here: hears every bell
     int most_ms = 0;
   };
   Sleep begin_sleep();
   void end_sleep(const Sleep& sleep);
   int sleep_fd() const { return epoll_.get(); }
-  // The helper is about to sleep here, or sleeps no more. A thread that comes to wait meanwhile wakes it, so that peers
-  // need not ring for both. False: one waits already.
+  // The helper is about to sleep here, or has stopped. A thread that comes to wait meanwhile wakes it, so that peers
+  // need not ring for both. False: a thread waits here already.
   bool let_helper_sleep(bool by_helper) {
     watched_.store(by_helper, std::memory_order_seq_cst);
     return !by_helper || !attended();
   }
   void wake();
-  // Threads that are in their waiting loop with this engine: it needs no helper.
+  // Counts the threads in their waiting loop with this engine: while there is one, the engine needs no helper.
   void attend(int by) {
     attended_.fetch_add(by, std::memory_order_seq_cst);
     statistics_.waiting(by);
@@ -172,10 +178,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool attended() const { return attended_.load(std::memory_order_seq_cst) != 0; }
   int sleepers() const { return sleepers_.load(std::memory_order_acquire); }
 
-  // Ends everything; afterwards no memory of users is touched. Waits for the progress lock without end; with a
-  // `give_up_ns` of the monotonic clock until then, and not for who has lent it: then it leaves all as it is.
+  // Ends everything; afterwards no user memory is touched. Waits for the progress lock without end. With a `give_up_ns`
+  // (monotonic clock) it waits only until then, and not for a holder that has lent the lock: then it changes nothing.
   void close(int linger_ms, int64_t give_up_ns = INT64_MAX);
-  // After close(), when no other call is inside: the memory and the sockets of transports and board go now.
+  // After close(), when no other call is inside: frees the memory and the sockets of transports and board.
   void free_transports();
 
  private:
@@ -193,7 +199,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const Operation* in_user_function() const TRESTLE_REQUIRES(progress_);
   std::string first_queued() TRESTLE_REQUIRES(progress_);
   const Operation* oldest() const TRESTLE_REQUIRES(progress_);
-  // Of an operation that waits there; nullptr: there is none.
+  // The stream of an operation that waits on one; nullptr: there is none.
   std::shared_ptr<Stream> stream_of(const OperationKey& operation) TRESTLE_REQUIRES(progress_);
   void announce(const Operation& operation) TRESTLE_REQUIRES(progress_);
   Status tell_awaited(int64_t now_ns) TRESTLE_REQUIRES(progress_);
@@ -213,7 +219,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const EngineConfig config_;
   const bool crowded_;  // ranks outnumber processors on this host
   Patience patience_;
-  Statistics statistics_;  // operations count in it to their end
+  Statistics statistics_;  // outlives the operations, which count in it
   Agreement agreement_ TRESTLE_GUARDED_BY(progress_);
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<Transport*> router_;
@@ -224,7 +230,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::atomic<bool> failed_{false};
   mutable Mutex failure_mutex_;
   std::optional<Error> failure_ TRESTLE_GUARDED_BY(failure_mutex_);
-  std::optional<Error> held_back_ TRESTLE_GUARDED_BY(failure_mutex_);  // of hold_back(), to be suspected
+  std::optional<Error> held_back_ TRESTLE_GUARDED_BY(failure_mutex_);  // from hold_back(), not suspected yet
   std::atomic<bool> holds_back_{false};
   std::atomic<size_t> pending_{0};
   std::atomic<int64_t> last_driven_ns_{0};
@@ -245,10 +251,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<Operation*> active_ TRESTLE_GUARDED_BY(progress_);  // ascending numbers
   std::vector<Operation*> drained_ TRESTLE_GUARDED_BY(progress_);
   uint32_t rounds_ TRESTLE_GUARDED_BY(progress_) = 0;
-  std::optional<Error> suspicion_ TRESTLE_GUARDED_BY(progress_);  // a transport lost a peer: why may be known elsewhere
+  // A transport has lost a peer. The mesh may still report why.
+  std::optional<Error> suspicion_ TRESTLE_GUARDED_BY(progress_);
   int64_t suspected_ns_ TRESTLE_GUARDED_BY(progress_) = 0;
-  bool inquired_ TRESTLE_GUARDED_BY(progress_) = false;         // about an overdue operation: end_inquiry() will come
-  bool announced_sleep_ TRESTLE_GUARDED_BY(progress_) = false;  // peers ring: finish_sleep() is to come
+  // An inquiry about an overdue operation runs: end_inquiry() will come.
+  bool inquired_ TRESTLE_GUARDED_BY(progress_) = false;
+  bool announced_sleep_ TRESTLE_GUARDED_BY(progress_) = false;  // peers ring for this rank until finish_sleep()
   bool closed_ TRESTLE_GUARDED_BY(progress_) = false;
   bool transports_closed_ TRESTLE_GUARDED_BY(progress_) = false;
 

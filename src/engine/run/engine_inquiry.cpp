@@ -1,4 +1,4 @@
-// What an engine tells about its operations: for sentences, and for other ranks that ask who is to blame.
+// What an engine reports about its operations: for error messages, and for other ranks that ask which rank is to blame.
 #include <sched.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace trestle {
 
-// The operation that holds all others up, if there is one.
+// The operation whose user-defined reduction runs, and so holds up all others; nullptr: none.
 const Operation* Engine::in_user_function() const {
   const auto found =
       std::find_if(active_.begin(), active_.end(), [](const Operation* active) { return active->in_user_function(); });
@@ -33,7 +33,8 @@ bool Engine::lock_before(int64_t deadline_ns) {
   return true;
 }
 
-// The holder may be a thread that called exit() and waits for this one: only then is it held for long and not lent.
+// A thread that called exit() may hold the lock and wait for this one. Only then is the lock held for long and not
+// lent.
 std::string Engine::open_operation(int64_t deadline_ns) {
   while (progress_.looks_held() && !progress_.looks_lent()) {
     if (monotonic_clock().now_ns() >= deadline_ns) return "an operation";
@@ -44,7 +45,7 @@ std::string Engine::open_operation(int64_t deadline_ns) {
   return operation == nullptr ? first_queued() : operation->name();
 }
 
-// Of those that nobody has driven yet.
+// The first operation among those that have not been driven yet.
 std::string Engine::first_queued() {
   const MutexLock lock(pool_mutex_);
   const Operation* first = nullptr;
@@ -55,7 +56,7 @@ std::string Engine::first_queued() {
   return first == nullptr ? "an operation" : first->name();
 }
 
-// Who ends an operation holds the lock until it is counted.
+// A thread that ends an operation holds the lock until the operation is counted.
 size_t Engine::settled_pending() {
   const PatientLock lock(progress_);
   return pending();
@@ -67,11 +68,11 @@ const Operation* Engine::active(const OperationKey& operation) const {
   return found == active_.end() ? nullptr : *found;
 }
 
-// None of them ends meanwhile, and what is on a stream keeps it.
+// No operation ends meanwhile, and an operation on a stream keeps the stream alive.
 std::shared_ptr<Stream> Engine::stream_of(const OperationKey& operation) {
   const MutexLock lock(pool_mutex_);
   for (const auto& [lent, owner] : lent_) {
-    // Whoever has put it on a stream has bound it before.
+    // An operation was bound before it was put on a stream.
     Stream* const stream = lent->stream.load(std::memory_order_acquire);
     if (stream != nullptr && lent->key() == operation) return stream->shared_from_this();
   }

@@ -12,7 +12,7 @@ namespace trestle {
 
 namespace {
 
-constexpr int kLookAgainMs = 1;  // of a sleeper that no bell may wake
+constexpr int kLookAgainMs = 1;  // for a sleeper that no bell may wake
 
 }  // namespace
 
@@ -42,14 +42,14 @@ void Engine::finish_sleep() {
   if (express_ != nullptr) express_->finish_sleep();
 }
 
-// One sleeper hears the bell; others look again soon.
+// Only the first sleeper hears the bell; the others look again soon.
 Engine::Sleep Engine::begin_sleep() {
   if (!try_lock()) return {Sleep::State::kDriven, false, kLookAgainMs};
   const bool alive = !closed_ && !transports_closed_;
   const bool first = sleepers_.fetch_add(1, std::memory_order_seq_cst) == 0;
   const Sleep sleep{Sleep::State::kBegun, first, first && !suspicion_ ? INT_MAX : kLookAgainMs};
   const bool quiet = alive && prepare_sleep();
-  const bool only_suspects = alive && suspicion_ && !failed();  // operations do not run then
+  const bool only_suspects = alive && suspicion_ && !failed();  // operations do not run while there is a suspicion
   unlock();
   if (quiet || only_suspects) return sleep;
   end_sleep(sleep);
@@ -61,9 +61,9 @@ void Engine::end_sleep(const Sleep& sleep) {
   while (sleep.first && ::read(wake_.get(), &count, sizeof count) > 0) {
   }
   if (sleepers_.fetch_sub(1, std::memory_order_seq_cst) == 1 && try_lock()) {
-    // Another one may sleep by now: the announcement is its own.
+    // Another thread may have begun to sleep: then the announcement belongs to it.
     if (sleepers() == 0 && !closed_ && !transports_closed_ && announced_sleep_) finish_sleep();
-    rounds_ = 0;  // whoever slept looks at the deadlines first
+    rounds_ = 0;  // the next round reads the clock and checks the deadlines
     unlock();
   }
 }
@@ -72,7 +72,7 @@ void Engine::sleep(int timeout_ms, const std::function<bool()>& done) {
   const Sleep sleep = begin_sleep();
   if (sleep.state == Sleep::State::kBusy) return;
   if (sleep.state == Sleep::State::kDriven) {
-    // Whoever drives it completes our operation, or lets go of the lock soon.
+    // The driving thread completes our operation, or releases the lock soon.
     ::sched_yield();
     return;
   }
@@ -85,7 +85,7 @@ void Engine::sleep(int timeout_ms, const std::function<bool()>& done) {
 
 void Engine::wake() {
   const uint64_t one = 1;
-  // A full counter means that the bell already rings.
+  // A full counter means that the bell rings already.
   [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
 }
 

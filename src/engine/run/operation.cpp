@@ -12,7 +12,7 @@ namespace trestle {
 
 namespace {
 
-// Ranks that are merely late come sooner, mostly.
+// Ranks that are merely late mostly come sooner.
 constexpr int64_t kTellAfterNs = 100'000'000;
 
 }  // namespace
@@ -71,7 +71,7 @@ PhaseRun& Operation::run_of(PhaseId id) {
   return *run;
 }
 
-// The part of the input of a pre-multiplied sum that a chunk's first phase reads.
+// Multiplies the part of the input that a chunk's first phase reads (pre-multiplied sum).
 void Operation::scale_input(const PreparedPhase& first_phase) {
   std::byte* const scaled = buffers_[static_cast<size_t>(BufferId::kSend)];
   for (const PieceRef& piece : first_phase.input.pieces) {
@@ -80,8 +80,8 @@ void Operation::scale_input(const PreparedPhase& first_phase) {
   }
 }
 
-// A dimension starts its phases in the agreed order: the head of the order waits for its chunk's earlier phases, and
-// everything behind it waits too, so that all ranks start the same phases in the same order (Themis, section 4.6).
+// A dimension starts its phases in the agreed order. The head of the order waits for its chunk's earlier phases, and
+// everything behind it waits too. So all ranks start the same phases in the same order (Themis, section 4.6).
 bool Operation::start_phases() {
   const Schedule& schedule = prepared_->schedule;
   bool started = false;
@@ -109,7 +109,7 @@ bool Operation::start_phases() {
 void Operation::finish_phase(const InFlight& phase) {
   ++next_stage_[phase.id.chunk];
   engine_.statistics().phase_ended(phase.run->dimensions());
-  // Of a thousand simulated ranks each runs once: what a phase needs is worth more than having it again.
+  // A simulation of a thousand ranks runs each phase once: freeing its memory is worth more than reusing it.
   if (!prepared_->data) runs_[phase.id.chunk][phase.id.stage].reset();
   --in_flight_count_[phase.order];
   --phases_left_;
@@ -121,7 +121,7 @@ void Operation::abandon() {
 }
 
 Result<bool> Operation::advance(Router router) {
-  // Only the end of a phase lets others start; those take their turn at once, behind the ones in flight.
+  // Only the end of a phase allows others to start. Those are advanced in the same call, behind the ones in flight.
   bool moved = in_flight_.empty() && start_phases();
   size_t kept = 0;
   for (size_t i = 0; i < in_flight_.size(); ++i) {
@@ -131,7 +131,7 @@ Result<bool> Operation::advance(Router router) {
       continue;
     }
     const Result<bool> advanced = phase.run->advance(router);
-    if (!advanced.ok()) {  // what is done is not what describe() should find
+    if (!advanced.ok()) {  // describe() must not find phases that are done
       in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(kept),
                        in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
       Error error = advanced.error();
@@ -175,7 +175,7 @@ int32_t Operation::awaited_rank() const {
   return in_flight_.empty() ? -1 : foremost().run->awaited_rank();
 }
 
-// While a user's function runs, phases that have ended may still be listed behind those that have been looked at.
+// While a user's function runs, the list may still contain finished phases behind those already advanced.
 const Operation::InFlight& Operation::foremost() const {
   const auto found = std::find_if(in_flight_.begin(), in_flight_.end(),
                                   [](const InFlight& phase) { return phase.run->in_user_function(); });

@@ -12,8 +12,8 @@ namespace trestle {
 namespace {
 
 constexpr int kLeastLooks = 50;
-constexpr int kMostTimesLooks = 4;  // of the limit that is there at first
-constexpr int kFirstPenalty = 64;   // waits without yields after a long one
+constexpr int kMostTimesLooks = 4;  // times the initial limit
+constexpr int kFirstPenalty = 64;   // waits without yields after a long yield
 constexpr int kMostPenalty = 4096;
 
 }  // namespace

@@ -13,7 +13,7 @@ bool is_peer_source(const Source& source) {
   return source.peer != kLocal;
 }
 
-// Walks several lists of pieces in step, one contiguous run at a time.
+// Walks several lists of pieces in parallel, one contiguous run at a time.
 class Cursor {
  public:
   explicit Cursor(std::span<const ConstPiece> pieces) : pieces_(pieces) {}
@@ -162,7 +162,7 @@ template <class P>
 void PhaseRun::gather(const BlockRange& range, uint32_t logical_first, uint64_t begin, uint64_t bytes,
                       std::vector<P>& pieces) const {
   pieces.clear();
-  if (!data_) {  // one piece that stands for all: the transport sees that this is no view
+  if (!data_) {  // one null piece stands for all: the transport sees that this is no view
     if (bytes != 0) pieces.push_back({nullptr, bytes});
     return;
   }
@@ -243,7 +243,7 @@ Result<bool> PhaseRun::advance_recv(uint32_t step, Router router) {
   while (run.finished < run.issued && slot(run, run.finished).receives[0].state == RequestState::kDone) {
     RecvRequest& request = slot(run, run.finished).receives[0];
     router.statistics->received(request.peer, request.bytes);
-    // A message of no bytes has no pieces, and so is a view for the transport.
+    // A message of no bytes has no pieces, so the transport treats it as a view.
     if (request.bytes == 0) router[request.peer]->release(request);
     finish_segment(step);
     moved = true;
@@ -315,7 +315,7 @@ Result<bool> PhaseRun::post_receives(uint32_t step, Slot& slot, uint64_t segment
 Result<bool> PhaseRun::advance_reduce(uint32_t step, Router router) {
   StepRun& run = steps_[step];
   bool moved = false;
-  // The receives need nothing of this rank's data: they are asked for ahead, so that senders are cleared in time.
+  // The receives need none of this rank's data. They are posted ahead, so that senders are cleared in time.
   for (bool room = true; room;) {
     while (run.issued < run.segments && run.issued - run.finished < run.slots) {
       Slot& segment = slot(run, run.issued);
@@ -334,7 +334,7 @@ Result<bool> PhaseRun::advance_reduce(uint32_t step, Router router) {
   return moved;
 }
 
-// Reduces the oldest segment if all of it is there, and gives its messages back.
+// Reduces the oldest segment if all of it has arrived, and releases its messages.
 Result<bool> PhaseRun::reduce_arrived(uint32_t step, Slot& segment, Router router) {
   const StepRun& run = steps_[step];
   for (const RecvRequest& request : segment.receives) {
@@ -351,7 +351,8 @@ Result<bool> PhaseRun::reduce_arrived(uint32_t step, Slot& segment, Router route
   return true;
 }
 
-// The user's function may take any time, and nothing else of this rank moves meanwhile; but what it is in can be told.
+// The user's function may take any time. Nothing else of this rank moves meanwhile, but other threads can report that
+// it runs.
 Status PhaseRun::fold(std::byte* dst, std::span<const std::byte* const> sources, size_t elements, Router router) {
   in_user_function_ = true;
   Status folded;
@@ -416,8 +417,8 @@ void PhaseRun::average_output() {
   }
 }
 
-// The rank whose transport has not taken the step's next message: as a rule the link with it is still being made, which
-// takes both ranks. -1: the step waits for something else.
+// The rank whose transport has not taken the step's next message. Usually the link with that rank is still being made,
+// which takes both ranks. -1: the step waits for something else.
 int32_t PhaseRun::refused_by(uint32_t step) const {
   const StepRun& run = steps_[step];
   const Step& s = plan_.steps[step];
@@ -434,7 +435,7 @@ int32_t PhaseRun::refused_by(uint32_t step) const {
   return phase_.peers[s.peer];
 }
 
-// A message that did not come says more than one that was not taken, so those are named first.
+// A missing message tells more than one that was not taken, so missing messages come first.
 PhaseRun::Awaited PhaseRun::first_awaited() const {
   Awaited untaken;
   for (uint32_t index : active_) {

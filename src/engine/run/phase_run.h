@@ -1,8 +1,8 @@
 // PhaseRun: the step interpreter. Runs the plan of one phase of one started operation over the transports, in segments.
 //
-// Owned by an Operation, driven by the engine under the rank's progress lock. Allocates when it is built, then never:
-// the same run is started again and again. Steps follow their derived dependencies by byte counters; every step keeps a
-// few segments in flight.
+// Owned by an Operation, driven by the engine under the rank's progress lock. It allocates only when it is built; the
+// same run is started again and again. Steps follow their derived dependencies by byte counters. Every step keeps a few
+// segments in flight.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ namespace trestle {
 // The buffers of a started operation, indexed by BufferId. The send buffer is never written.
 using Buffers = std::array<std::byte*, 3>;
 
-// The transport to each rank of the communicator (nullptr: none), who counts what goes through, and the lock under
-// which all of it runs: lent while a user's function does.
+// The transport to each rank of the communicator (nullptr: none), the statistics that count the messages, and the
+// progress lock under which all of this runs. The lock is lent while a user's function runs.
 struct Router {
   std::span<Transport* const> transports;
   Statistics* statistics = nullptr;
@@ -38,25 +38,25 @@ class PhaseRun {
   PhaseRun(const PhaseRun&) = delete;
   PhaseRun& operator=(const PhaseRun&) = delete;
 
-  // number: of the operation, as in its messages; phase_number: chunk * stages + stage; turn: its place in the order of
-  // its dimension; touched: for RecvRequest::touched of its messages, outlives the run.
+  // number: the operation's, as in its messages. phase_number: chunk * stages + stage. turn: the phase's place in the
+  // order of its dimension. touched: RecvRequest::touched of its messages; must outlive the run.
   void start(const Buffers& buffers, uint64_t number, uint32_t phase_number, uint32_t turn, bool* touched);
   // Does what can be done now. True if anything moved.
   Result<bool> advance(Router router);
   bool complete() const { return started_ && active_.empty(); }
-  // What it waits for, for a sentence: "message 2 of rank 5". Any rank it names is in `peers`.
+  // What the phase waits for, for error messages: "message 2 of rank 5". Any rank it names is in `peers`.
   std::string awaited() const;
-  // The rank that is named there; -1: none.
+  // The rank that awaited() names; -1: none.
   int32_t awaited_rank() const;
-  // A user-defined reduction runs: seen by those who borrow the lock.
+  // A user-defined reduction runs. For threads that borrow the lock.
   bool in_user_function() const { return in_user_function_; }
-  // Those that its messages go through (Statistics::dimension_bit).
+  // The dimensions that its messages use (a mask of Statistics::dimension_bit).
   uint32_t dimensions() const { return dimensions_; }
 
  private:
   struct Slot {
     uint64_t bytes = 0;
-    uint32_t posted = 0;  // receives of a Reduce that are posted
+    uint32_t posted = 0;  // number of receives of a Reduce that are posted
     SendRequest send;
     std::vector<RecvRequest> receives;  // Recv: one; Reduce: one per peer source
     std::vector<ConstPiece> read;
@@ -72,12 +72,12 @@ class PhaseRun {
     uint32_t slots = 0;
   };
 
-  // A receive, or if there is none a send or a link, whose peer has not done its part.
+  // The receive that is not complete; if there is none, the send or the link.
   struct Awaited {
     const StepRun* run = nullptr;
     const RecvRequest* receive = nullptr;
     const SendRequest* send = nullptr;
-    int32_t link = -1;  // the transport takes no message for this rank yet
+    int32_t link = -1;  // the rank for which the transport takes no message yet
   };
   Awaited first_awaited() const;
   int32_t refused_by(uint32_t step) const;
@@ -107,13 +107,13 @@ class PhaseRun {
   const PreparedPhase& phase_;
   const Plan& plan_;
   const CustomOp* const user_;  // a user-defined operator, or nullptr
-  ReduceFunction reduce_;       // nullptr with one
+  ReduceFunction reduce_;       // nullptr for a user-defined operator
   ReduceSpec spec_;
   uint32_t element_bytes_;
   uint32_t ranks_;
   const bool data_;
   const uint32_t check_;
-  const bool tells_sizes_;  // only the two ends of a message know how long it is
+  const bool tells_sizes_;  // only the two ends of a message know its length
   bool started_ = false;
   bool in_user_function_ = false;
   Buffers buffers_{};

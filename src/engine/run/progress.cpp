@@ -20,15 +20,15 @@ namespace trestle {
 
 namespace {
 
-constexpr int kOwnSleepMs = 100;                 // deadlines are looked at this often by a sleeping waiter
-constexpr int kOthersSleepMs = 1;                // where nobody else drives the other engines
-constexpr int64_t kUndrivenNs = 50'000;          // an engine with work that nobody drove for this long is the helper's
+constexpr int kOwnSleepMs = 100;         // how often a sleeping waiter checks deadlines
+constexpr int kOthersSleepMs = 1;        // the same where no other thread drives the other engines
+constexpr int64_t kUndrivenNs = 50'000;  // the helper takes an engine with work that no thread drove for this long
 constexpr int64_t kCrowdedUndrivenNs = 200'000;  // the same where its caller may have to wait for a processor
-constexpr int kLongestWatch = 8;                 // of such times
-constexpr int kWatchAfterWork = 40;              // the same; then it sleeps until it is rung for
-constexpr int64_t kSoonNs = 100'000;             // whoever waits so soon after a call needs no helper for it
+constexpr int kLongestWatch = 8;                 // in units of that time
+constexpr int kWatchAfterWork = 40;              // in units of that time; then it sleeps until the bell rings
+constexpr int64_t kSoonNs = 100'000;             // a caller that waits this soon after its call needs no helper
 
-// Of waits that no engine is known for.
+// For waits whose engine is not known.
 Patience& common_patience() {
   static constinit PerProcess<Patience> patience;
   return patience.get([] { return Patience{PatienceLimits{.learns = false}}; });
@@ -40,17 +40,17 @@ int64_t undriven_ns(bool crowded) {
   return crowded ? kCrowdedUndrivenNs : kUndrivenNs;
 }
 
-// What the calling thread itself has computed. A thread that lost its processor comes late without wanting to.
+// The calling thread's own processor time. A thread that lost its processor comes late without wanting to.
 int64_t thread_time_ns() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return time.tv_sec * 1'000'000'000 + time.tv_nsec;
 }
 
-// When the calling thread last started work while nobody waited, in its own time; -1: never.
+// The thread time at which the calling thread last started work while nobody_waits_ was set; -1: never.
 thread_local int64_t unwaited_at_ns = -1;
 
-// Before a sleep: TRESTLE_SPIN's, and few where ranks outnumber processors.
+// Looks and yields before a sleep: follows TRESTLE_SPIN, and small where ranks outnumber processors.
 int looks_of(Engine& engine) {
   const PatienceLimits& limits = engine.patience().limits();
   return limits.looks + limits.yields;
@@ -58,7 +58,7 @@ int looks_of(Engine& engine) {
 
 }  // namespace
 
-// Never destroyed: other threads may wait in it while the process exits, and its helper hears goodbyes until the end.
+// Never destroyed: other threads may wait in it while the process exits, and goodbyes are heard until the end.
 Progress& Progress::process() {
   return process_progress.get([] { return Progress(process_config().progress_thread); });
 }
@@ -93,7 +93,7 @@ void Progress::remove(const Engine* engine) {
     return other == nullptr || other.get() == engine;
   });
   engines_ = std::move(next);
-  ring_sleeper();  // it may keep the engine
+  ring_sleeper();  // the sleeping helper may hold the engine
 }
 
 Status Progress::start_helper() {
@@ -109,10 +109,11 @@ void Progress::ring() {
   [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);
 }
 
-// A helper that sleeps for long is rung always; else it looks soon, and is rung only where callers do not wait.
+// A deeply sleeping helper must always be rung. Otherwise it looks soon by itself, and is rung only if callers do not
+// wait.
 void Progress::work_started() {
   if (!drives()) return;
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // it sees the work, or is seen asleep
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // the helper sees the work, or is seen asleep
   const bool nobody_waits = nobody_waits_.load(std::memory_order_relaxed);
   if (nobody_waits) unwaited_at_ns = thread_time_ns();
   const auto& asleep = nobody_waits ? helper_asleep_ : helper_deep_asleep_;
@@ -138,7 +139,7 @@ void Progress::run_notification(std::function<void()> notification) {
   ring_sleeper();
 }
 
-// The helper sees what was done before this, or is seen asleep.
+// The helper sees everything done before this call, or is seen asleep.
 void Progress::ring_sleeper() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (helper_asleep_.load(std::memory_order_seq_cst)) ring();
@@ -188,7 +189,8 @@ class Progress::Attendance {
   std::shared_ptr<Engine> engine_;
 };
 
-// Where the helper drives nothing, who sleeps at its own engine must not forget the others: its own may wait for them.
+// Where the helper drives nothing, a thread that sleeps at its own engine must look after the others too: its own may
+// wait for them.
 int Progress::sleep_ms(const Engines& engines, const Engine* own) const {
   const bool others = !helper_drives_ && std::any_of(engines.begin(), engines.end(), [own](const auto& one) {
     const auto engine = one.lock();
@@ -223,7 +225,7 @@ void Progress::wait(const std::function<bool()>& done, const std::function<std::
     if (mine != nullptr) {
       mine->sleep(sleep_ms(*all, mine.get()), [&] { return done() || own() != mine; });
     } else {
-      // The head waits for an event of another stream: whoever drives that one ends this wait.
+      // The head waits for an event of another stream. The thread that drives that stream ends this wait.
       pollfd none{};
       ::poll(&none, 0, 1);
     }
@@ -238,7 +240,7 @@ bool Progress::drives() const {
          expected_notifications_.load(std::memory_order_seq_cst) != 0;
 }
 
-// No caller will come and wait.
+// True if callers are not expected to come and wait.
 bool Progress::hurries() const {
   return expected_notifications_.load(std::memory_order_seq_cst) != 0 ||
          (helper_drives_ && nobody_waits_.load(std::memory_order_relaxed));
@@ -293,7 +295,8 @@ void Progress::run_notifications() {
   }
 }
 
-// Calls that were waited for are work too: the next one may not be, and ringing for each costs its caller more.
+// Calls that were waited for count as work too: the next call may not be waited for, and ringing for each call would
+// cost its caller more.
 int64_t Progress::look_back() {
   bool crowded = false;
   const auto all = engines();
@@ -306,7 +309,7 @@ int64_t Progress::look_back() {
   return undriven_ns(crowded);
 }
 
-// What was started after the helper looked is seen here, or whoever started it sees the helper asleep.
+// Work that started after the helper looked is seen here, or the starting thread sees the helper asleep.
 int64_t Progress::helper_timeout_ns(const Driven& driven, int64_t now_ns) {
   helper_asleep_.store(true, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -327,7 +330,7 @@ int64_t Progress::helper_timeout_ns(const Driven& driven, int64_t now_ns) {
   return driven.empty() ? INT64_MAX : int64_t{kOwnSleepMs} * 1'000'000;
 }
 
-// Until the bell rings, an engine that it drives can go on, or a waiter comes to one.
+// Sleeps until the bell rings, a driven engine can go on, or a waiter comes to one.
 void Progress::helper_sleep(const Driven& driven, int64_t timeout_ns) {
   std::vector<pollfd> fds;
   std::vector<std::pair<Engine*, Engine::Sleep>> asleep_at;
@@ -353,8 +356,8 @@ void Progress::helper_sleep(const Driven& driven, int64_t timeout_ns) {
   }
 }
 
-// Its patience is its own: on a processor that it shares with a computing thread its yields take long, and waiters
-// should not learn from that.
+// The helper has a Patience of its own. On a processor that it shares with a computing thread its yields take long, and
+// waiters should not learn from that.
 void Progress::helper_loop() {
   Patience patience({.learns = false});
   Pause pause(patience);
@@ -387,7 +390,7 @@ void Progress::helper_turn(Pause& pause, Driven& driven) {
   helper_sleep(driven, helper_timeout_ns(driven, now));
 }
 
-// The functions belong to a program whose static objects are gone.
+// The functions belong to a program whose static objects may be destroyed by now.
 void Progress::process_exits() {
   if (Progress* progress = process_progress.current()) progress->exits_.store(true, std::memory_order_release);
 }

@@ -1,12 +1,13 @@
-// Progress: who drives the engines of this process. The process's registry of engines, its waiting loop and its one
-// helper thread.
+// Progress: which threads drive the engines of this process. It has the process's registry of engines, the waiting loop
+// and one helper thread.
 //
-// A thread that waits drives the engine it waits for, then helps the others: spin, yield, then sleep in one place
-// (Engine::sleep). The helper thread sleeps while callers drive, and drives engines that have work but nobody else
-// (unless TRESTLE_PROGRESS_THREAD=0): like a waiter it looks, yields and then sleeps until one of them can go on. It
-// gives a caller some time to come and wait first, unless somebody expects a notification, which it runs: then no
-// thread waits. What must be heard when nobody waits (control meshes) has a thread of its own (engine/run/watch.h),
-// because the helper may be in a user's reduction function. One object per process, made at first use; any thread.
+// A thread that waits drives the engine it waits for, then helps the others. It polls, yields, then sleeps in one place
+// (Engine::sleep). The helper thread sleeps while callers drive. It drives engines that have work and no other driver
+// (unless TRESTLE_PROGRESS_THREAD=0). Like a waiter it polls, yields and then sleeps until one of them can go on. It
+// first gives a caller some time to come and wait. It does not if a notification is expected: then no thread waits, and
+// the helper runs the notification. The control meshes must be heard when no thread waits. They have a thread of their
+// own (engine/run/watch.h), because the helper may be in a user's reduction function. One object per process, made at
+// first use; any thread.
 #pragma once
 
 #include <atomic>
@@ -28,7 +29,8 @@ namespace trestle {
 class Progress {
  public:
   static Progress& process();
-  // Without `helper_drives` work goes on only while a thread waits for it, tests it or is in company.
+  // Without `helper_drives` work goes on only while a thread waits for it or tests it, or while a Company or an
+  // expected notification exists.
   explicit Progress(bool helper_drives) : helper_drives_(helper_drives) {}
   ~Progress();
   Progress(const Progress&) = delete;
@@ -36,27 +38,28 @@ class Progress {
 
   // Errors: the helper thread could not be started; nothing was added.
   Status add(std::shared_ptr<Engine> engine);
-  // Afterwards the helper and new waits do not touch it; current waits may for one more round.
+  // Afterwards the helper and new waits do not touch the engine; current waits may for one more round.
   void remove(const Engine* engine);
-  // Polled by the watch thread, also where the helper drives nothing.
+  // The watch thread polls it, also where the helper drives nothing.
   Status add(std::shared_ptr<Pollable> pollable) { return watch_.add(std::move(pollable)); }
   void remove(const Pollable* pollable) { watch_.remove(pollable); }  // returns when no poll() of it runs
-  // A pollable is due earlier than it was when it was polled last.
+  // A pollable is now due earlier than it said when it was polled last.
   void due_earlier() { watch_.ring(); }
 
-  // Work was started that nobody may wait for. Drives nothing.
+  // Work was started for which no thread may wait. Drives nothing.
   void work_started();
-  // A notification is a function of the user that is to run when something is complete. While one is expected the
-  // helper drives at once what nobody waits for, also where it is told to drive nothing. run_notification() follows,
-  // once, from any thread and under any lock of the library: the helper runs it, under none, one at a time.
+  // A notification is a user function that runs when something is complete. While one is expected, the helper drives at
+  // once what no thread waits for, even if it is configured to drive nothing. Each expect_notification() is followed by
+  // one run_notification(), from any thread and under any lock of the library. The helper runs the function, one at a
+  // time and under no lock.
   Status expect_notification();
   void run_notification(std::function<void()> notification);
-  // No notification runs from now on, but the one that does.
+  // From now on no notification starts; one that runs already continues.
   static void process_exits();
-  // Drives until done() is true. `own` may return nullptr: then everything is driven alike.
+  // Drives until done() is true. `own` returns the engine to drive first; nullptr: all engines are driven alike.
   void wait(const std::function<bool()>& done, const std::function<std::shared_ptr<Engine>()>& own);
-  // While one lives, the helper drives idle engines too: their owner may be the thread that waits here for an answer of
-  // their transports to a goodbye.
+  // While a Company exists, the helper drives idle engines too. Their owner may be the very thread that waits here
+  // until their transports have answered a goodbye.
   class Company {
    public:
     Company();
@@ -68,21 +71,22 @@ class Progress {
   void poke();
 
  private:
-  // Weak: an engine whose communicator was destroyed goes, whoever sleeps with this list.
+  // Weak: an engine whose communicator was destroyed is freed, even if a sleeping thread holds this list.
   using Engines = std::vector<std::weak_ptr<Engine>>;
   std::shared_ptr<const Engines> engines() const;
   Status start_helper() TRESTLE_REQUIRES(mutex_);
   void helper_loop();
   void helper_turn(class Pause& pause, std::vector<std::shared_ptr<Engine>>& driven);
   using Driven = std::vector<std::shared_ptr<Engine>>;
-  // Drives what nobody else drives, and what it drove `before`. True if anything moved.
+  // Drives the engines that no other thread drives, and those that it drove in the round before (`driven`, replaced).
+  // True if anything moved.
   bool helper_round(int64_t now_ns, Driven& driven);
   bool drives() const;
   bool hurries() const;
   class Attendance;
   void waited_for(const Engine& engine);
   bool anything_to_drive(const Driven& but_these) const;
-  // When calls were issued last. How long the helper leaves an engine to its callers.
+  // Notes when calls were issued last. Returns how long the helper leaves an engine to its callers.
   int64_t look_back();
   int64_t helper_timeout_ns(const Driven& driven, int64_t now_ns);
   int sleep_ms(const Engines& engines, const Engine* own) const;
@@ -100,8 +104,9 @@ class Progress {
   std::atomic<int> expected_notifications_{0};
   std::atomic<bool> notifications_wait_{false};  // notifications_ is not empty
   std::atomic<bool> exits_{false};
-  std::atomic<bool> nobody_waits_{false};  // for what is issued these days: the helper had to drive it
-  int64_t last_work_ns_ = 0;               // of the helper thread, like the next
+  // The helper had to drive recent calls: callers do not wait for them.
+  std::atomic<bool> nobody_waits_{false};
+  int64_t last_work_ns_ = 0;  // used by the helper thread only, like the next
   int64_t watch_ns_ = 0;
   Mutex notifications_mutex_;
   std::vector<std::function<void()>> notifications_ TRESTLE_GUARDED_BY(notifications_mutex_);  // to be run

@@ -1,9 +1,10 @@
-// ProgressLock: who drives a rank's engine at this moment. Only ever tried: a thread that does not get it has other
-// things to do, and its holders never wait for anything, with one exception.
+// ProgressLock: gives one thread at a time the right to drive a rank's engine. Threads only ever try it: a thread that
+// does not get it has other things to do. Its holders never wait for anything, with one exception.
 //
-// The exception is what may take any time: a user's reduction function, and transports that linger at their end. For as
-// long as one runs its caller lends the lock (Loan): the engine stands still, and others may look at it and change it
-// (PatientLock), one after the other, but nobody can drive it. So what this rank has to tell about itself never waits.
+// The exception is work that may take any time: a user's reduction function, and transports that linger when they
+// close. While it runs, the holder lends the lock (Loan). The engine stands still, and other threads may look at it and
+// change it (PatientLock), one after the other, but none can drive it. So this rank can always answer questions about
+// itself.
 //
 // Owned by the Engine; any thread.
 #pragma once
@@ -24,15 +25,15 @@ class TRESTLE_CAPABILITY("progress lock") ProgressLock {
     return state_.compare_exchange_strong(free, State::kHeld, std::memory_order_acquire, std::memory_order_relaxed);
   }
   void unlock() TRESTLE_RELEASE() { state_.store(State::kFree, std::memory_order_release); }
-  // Costs no write to its cache line.
+  // Only reads, so it never takes the cache line from the holder.
   bool looks_held() const { return state_.load(std::memory_order_relaxed) != State::kFree; }
-  // A PatientLock gets it as soon as other borrowers are done.
+  // Whether a PatientLock would get it as soon as other borrowers are done.
   bool looks_lent() const {
     const State state = state_.load(std::memory_order_relaxed);
     return state == State::kLent || state == State::kBorrowed;
   }
 
-  // By the holder, who touches nothing that the lock guards until the Loan ends.
+  // Made by the holder, which touches nothing that the lock guards until the Loan ends.
   class Loan {
    public:
     explicit Loan(ProgressLock& lock) : lock_(lock) { lock_.state_.store(State::kLent, std::memory_order_release); }
@@ -56,8 +57,8 @@ class TRESTLE_CAPABILITY("progress lock") ProgressLock {
   std::atomic<State> state_{State::kFree};
 };
 
-// Holds it for as long as it lives, or borrows it, for those who may not be put off: its holders never wait for
-// anything. Who may have borrowed it must not drive the engine.
+// Holds the lock for as long as it lives, or borrows it. For callers that must get it: the wait is short, because
+// holders never wait for anything. The thread must not drive the engine, since it may have only borrowed the lock.
 class TRESTLE_SCOPED_CAPABILITY PatientLock {
  public:
   explicit PatientLock(ProgressLock& lock) TRESTLE_ACQUIRE(lock) TRESTLE_NO_THREAD_SAFETY_ANALYSIS : lock_(lock) {

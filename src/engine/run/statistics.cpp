@@ -72,7 +72,7 @@ StatisticsReading Statistics::read() {
   StatisticsReading reading;
   for (size_t c = 0; c < kCollectives; ++c) {
     CollectiveCounts& counts = reading.collectives[c];
-    // What has ended before what was started: never more of the former.
+    // Reads the ended calls before the started ones, so that never more have ended than started.
     counts.failed = ends_[c].failed.get();
     counts.completed = ends_[c].completed.get();
     counts.by_caller = calls_[c].express.get();
@@ -84,14 +84,14 @@ StatisticsReading Statistics::read() {
   for (size_t d = 0; d < kMaxDimensions; ++d) {
     Lane& lane = lanes_[d];
     DimensionCounts& counts = reading.dimensions[d];
-    counts.bytes_mapped = lane.bytes_mapped.get();  // never more than those sent
+    counts.bytes_mapped = lane.bytes_mapped.get();  // read first: never more than bytes_sent
     counts.bytes_sent = lane.bytes_sent.get();
     counts.bytes_received = lane.bytes_received.get();
     counts.messages_sent = lane.messages_sent.get();
     counts.messages_received = lane.messages_received.get();
     const uint64_t busy = lane.busy.load(std::memory_order_acquire);
     counts.busy_ns = ((busy & 1) != 0 ? busy - 1 + 2 * now() : busy) / 2;
-    // A phase may have ended a moment before this clock was read, and nobody wants to see time go back.
+    // A phase may have ended just before this thread read the clock. The time in use must never go back.
     uint64_t told = lane.told_ns.load(std::memory_order_relaxed);
     while (told < counts.busy_ns && !lane.told_ns.compare_exchange_weak(told, counts.busy_ns)) {
     }

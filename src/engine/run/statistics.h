@@ -1,9 +1,9 @@
-// Statistics: what one rank of a communicator counts while it runs: calls, bytes, waiting, staging, and per dimension
-// what went through and how long it was in use.
+// Statistics: the counters of one rank of a communicator: calls, bytes, waiting, staging, and per dimension the traffic
+// and the time in use.
 //
-// Owned by the engine. Every number has one writer at a time, under a lock that is held there anyway, so nothing here
-// costs an atomic read-modify-write on the way of a call or a message. Whoever counts is named below; read() is for any
-// thread at any time.
+// Owned by the engine. Every counter has one writer at a time, under a lock that is held there anyway. So counting
+// costs no atomic read-modify-write on the path of a call or a message. The sections below name the lock of the
+// writers. Any thread may call read() at any time.
 #pragma once
 
 #include <array>
@@ -24,20 +24,21 @@ struct CollectiveCounts {
   uint64_t started = 0;
   uint64_t completed = 0;
   uint64_t failed = 0;
-  uint64_t express = 0;    // of those started
-  uint64_t by_caller = 0;  // of those: run to their end by the calling thread
-  CallBytes bytes;         // of those started
+  uint64_t express = 0;  // of those started
+  // Of those started: run to their end by the calling thread.
+  uint64_t by_caller = 0;
+  CallBytes bytes;  // of those started
   CollectiveCounts& operator+=(const CollectiveCounts& other);
 };
 
-// Of messages between this rank and those from which it differs in this dimension and in none further out.
+// Messages between this rank and ranks that differ from it in this dimension and in none further out.
 struct DimensionCounts {
   uint64_t bytes_sent = 0;
   uint64_t bytes_received = 0;
-  uint64_t bytes_mapped = 0;  // of those sent: read by the peer where they lie
+  uint64_t bytes_mapped = 0;  // of those sent: read by the peer directly in this rank's memory
   uint64_t messages_sent = 0;
   uint64_t messages_received = 0;
-  uint64_t busy_ns = 0;  // with at least one phase in flight
+  uint64_t busy_ns = 0;  // time with at least one phase in flight
 };
 
 struct StatisticsReading {
@@ -57,14 +58,14 @@ class Statistics {
   Statistics(Clock* clock, std::vector<uint8_t> dimension_of);
 
   // ---- in call order (the communicator's lock)
-  // The calling thread ran it to its end.
+  // The calling thread ran the collective to its end.
   void ran_express(Collective collective, const CallBytes& bytes) {
     Calls& calls = calls_[static_cast<size_t>(collective)];
     calls.express.add(1);
     calls.given.add(bytes.given);
     calls.taken.add(bytes.taken);
   }
-  // An operation was made of it; ended() will follow.
+  // An operation was made for the call; ended() will follow.
   void submitted(Collective collective, const CallBytes& bytes, bool over_board);
 
   // ---- under the rank's progress lock
@@ -80,7 +81,7 @@ class Statistics {
     lane.bytes_received.add(bytes);
     lane.messages_received.add(1);
   }
-  // The bit of the peer's dimension, for a mask of those that a phase uses.
+  // The bit of the peer's dimension in a mask of the dimensions that a phase uses.
   uint32_t dimension_bit(int32_t peer) const { return uint32_t{1} << lane_of(peer); }
   void phase_started(uint32_t dimensions) { change_phases(dimensions, 1); }
   void phase_ended(uint32_t dimensions) { change_phases(dimensions, -1); }
@@ -93,7 +94,7 @@ class Statistics {
   StatisticsReading read();
 
  private:
-  // A line for each collective, so that the one that is called a million times touches one.
+  // One cache line per collective, so that a collective that is called a million times touches only one.
   struct alignas(64) Calls {
     Counter express;  // run to the end by their callers
     Counter given;
@@ -112,10 +113,10 @@ class Statistics {
     Counter messages_sent;
     Counter messages_received;
     uint32_t phases = 0;  // in flight
-    // One word, so that no reader sees half of a change: twice the time in use so far, less the moment since when it is
-    // in use and plus 1 if it is.
+    // One word, so that a reader never sees half of a change. Twice the time in use so far; while in use, minus twice
+    // the time at which this use began, plus 1.
     std::atomic<uint64_t> busy{0};
-    std::atomic<uint64_t> told_ns{0};  // the most that a reader was told
+    std::atomic<uint64_t> told_ns{0};  // the largest value that a reader was given
   };
   static constexpr uint8_t kNowhere = kMaxDimensions;  // lane of messages to oneself
 

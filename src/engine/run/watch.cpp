@@ -60,7 +60,7 @@ void Watch::ring() {
   [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);
 }
 
-// When the next one is due; INT64_MAX: never.
+// Returns when the next pollable is due; INT64_MAX: never.
 int64_t Watch::poll_all(int64_t now_ns) {
   const MutexLock lock(pollables_mutex_);
   int64_t due_ns = INT64_MAX;

@@ -1,5 +1,5 @@
-// Watch: the thread of this process that hears what must be heard at once, whatever else the process does: the control
-// meshes. It drives no engine, so no user's function ever runs on it and delays the news.
+// Watch: the process's thread for events that must be noticed at once, whatever else the process does: the control
+// meshes. It drives no engine. So no user function ever runs on it and delays it.
 //
 // Owned by the process's Progress. Any thread. The thread starts with the first pollable and sleeps while none has
 // anything to do.
@@ -17,8 +17,8 @@
 
 namespace trestle {
 
-// Something with a descriptor that is polled when it is readable, or due by time. poll() runs no function of a user and
-// waits for nothing that one may hold up.
+// An object with a descriptor. It is polled when the descriptor is readable, or when its time has come. poll() runs no
+// user function and never waits for one.
 class Pollable {
  public:
   virtual ~Pollable() = default;
@@ -37,7 +37,7 @@ class Watch {
   // Errors: the thread could not be started; nothing was added.
   Status add(std::shared_ptr<Pollable> pollable);
   void remove(const Pollable* pollable);  // returns when no poll() of it runs
-  // Lets the thread ask once more when each is due.
+  // Makes the thread ask each pollable again when it is due.
   void ring();
 
  private:
@@ -48,7 +48,7 @@ class Watch {
 
   Mutex start_mutex_;
   bool started_ TRESTLE_GUARDED_BY(start_mutex_) = false;
-  Mutex pollables_mutex_;  // held while they are polled
+  Mutex pollables_mutex_;  // held while the pollables are polled
   std::vector<std::shared_ptr<Pollable>> pollables_ TRESTLE_GUARDED_BY(pollables_mutex_);
   std::atomic<bool> stop_{false};
   UniqueFd bell_;

@@ -26,7 +26,7 @@ std::vector<std::weak_ptr<Stream>> Recording::finish(std::optional<Error> failur
   return std::exchange(waiters_, {});
 }
 
-// They run when this may be gone.
+// The functions may run when this record is gone, so they get copies.
 void Recording::run(std::vector<Notification> notifications) {
   for (Notification& notification : notifications) {
     Progress::process().run_notification(
@@ -111,7 +111,7 @@ void Stream::push(std::unique_ptr<StreamItem> item) {
 
 // ---- moving on
 
-// The first one stays.
+// The first failure stays.
 void Stream::take_over(const std::optional<Error>& failure) {
   if (!failure || failure_) return;
   failure_ = failure;
@@ -141,7 +141,7 @@ Stream::Consequences Stream::pump_locked() {
       take_over(head.wait->failure());
     }
     const std::shared_ptr<Recording> record = head.record;
-    pass_head();  // first: whoever sees the record complete finds the stream behind it
+    pass_head();  // first: a thread that sees the record complete must find the stream behind it
     if (record != nullptr) {
       const auto woken = record->finish(failure_);
       then.to_wake.insert(then.to_wake.end(), woken.begin(), woken.end());
@@ -187,7 +187,7 @@ bool Stream::cancel(Operation& operation, const Error& error) {
     const auto place =
         std::find_if(items_.begin(), items_.end(), [&](const auto& i) { return i.get() == operation.item; });
     if (place == items_.end() || (place == items_.begin() && head_active_)) return false;
-    // An item without operations stays in its place: records before it have nothing to do with its failure.
+    // The item stays in its place even without operations, so that records before it do not get its failure.
     if (!(*place)->failure) (*place)->failure = error;
     std::erase((*place)->operations, &operation);
   }
@@ -218,7 +218,7 @@ std::shared_ptr<Engine> Stream::head_engine() {
   return items_.front()->operations.front()->engine().shared_from_this();
 }
 
-// The stream that the head waits for, where that is what it does.
+// The stream that the head waits for; nullptr: it does not wait for one.
 std::shared_ptr<Stream> Stream::look(Head& head) {
   const MutexLock lock(mutex_);
   if (items_.empty()) return nullptr;
@@ -230,7 +230,7 @@ std::shared_ptr<Stream> Stream::look(Head& head) {
 }
 
 Stream::Head Stream::head() {
-  constexpr int kMostStreams = 64;  // streams that wait for each other in a circle
+  constexpr int kMostStreams = 64;  // a bound, as streams may wait for each other in a circle
   Head head;
   std::shared_ptr<Stream> at = look(head);
   for (int i = 0; at != nullptr && i < kMostStreams; ++i) at = at->look(head);

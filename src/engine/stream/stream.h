@@ -4,9 +4,9 @@
 // drives progress itself: it hands operations to their engines when they reach its head, and engines tell it when they
 // are done.
 //
-// A failure on a stream stays with it until somebody was told of it. Until then every record made behind it has it, a
-// stream that waits for such a record takes it over, and operations behind it do not run: their input is not there, and
-// ranks that know nothing of the failure would take what they send for data.
+// A failure stays with its stream until it has been reported. Until then every record made behind it carries it, and a
+// stream that waits for such a record takes it over. Operations behind it do not run: their input does not exist, and
+// ranks that do not know of the failure would take what these operations send for data.
 #pragma once
 
 #include <atomic>
@@ -27,47 +27,47 @@ class Engine;
 class Operation;
 class Stream;
 
-// What runs once when a record is complete: with its failure, if it has one, and the engine that had used the stream
-// last (nullptr: it is gone, or there was none).
+// A function that runs once when a record is complete. It gets the record's failure, if any, and the engine that had
+// used the stream last (empty: it is gone, or there was none).
 using Notification = std::function<void(const std::optional<Error>& failure, const std::weak_ptr<Engine>& user)>;
 
-// One record of an event: a place in a stream, complete when everything before it there is done or has failed.
+// One record of an event: a place in a stream. It is complete when everything before it there is done or has failed.
 class Recording {
  public:
   // user: the engine that used the stream last.
   Recording(std::weak_ptr<Stream> stream, std::weak_ptr<Engine> user)
       : stream_(std::move(stream)), user_(std::move(user)) {}
-  // A record that its stream never came to is complete then, as one that was aborted.
+  // A record that its stream never reached is then complete as aborted.
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
   bool complete() const { return complete_.load(std::memory_order_acquire); }
-  // When it is complete: the first failure of what it stands for that nobody had been told of then.
+  // Valid when complete: the first failure of the work before the record that had not been reported by then.
   const std::optional<Error>& failure() const { return failure_; }
-  // Where it is, or nullptr.
+  // The stream of the record, or nullptr.
   std::shared_ptr<Stream> stream() const { return stream_.lock(); }
-  // Has the helper thread run it when this is complete, soon where it is already (Progress::run_notification). Errors:
-  // there is no helper; it is not run.
+  // Makes the helper thread run the function when this is complete, or soon if it is complete already
+  // (Progress::run_notification). Error: there is no helper, and the function is not run.
   Status notify(Notification notification);
 
  private:
   friend class Stream;
-  // By its stream, which has come to it. The streams that wait for it.
+  // Called by its stream, which has reached it. Returns the streams that wait for it.
   std::vector<std::weak_ptr<Stream>> finish(std::optional<Error> failure);
   void run(std::vector<Notification> notifications);
-  // True if it is complete; else `waiter` is among those that wait.
+  // True if it is complete; else `waiter` is added to those that wait.
   bool await(std::weak_ptr<Stream> waiter);
 
   const std::weak_ptr<Stream> stream_;
   const std::weak_ptr<Engine> user_;
   Mutex mutex_;
   std::atomic<bool> complete_{false};
-  std::optional<Error> failure_;  // its stream's, until complete_
+  std::optional<Error> failure_;  // its stream's failure; valid once complete_
   std::vector<std::weak_ptr<Stream>> waiters_ TRESTLE_GUARDED_BY(mutex_);
   std::vector<Notification> notifications_ TRESTLE_GUARDED_BY(mutex_);
 };
 
-// Stands for its last record.
+// An event stands for its last record.
 class Event {
  public:
   void record(Stream& stream);
@@ -79,45 +79,46 @@ class Event {
   std::shared_ptr<Recording> last_ TRESTLE_GUARDED_BY(mutex_);
 };
 
-// What a stream runs as one: operations that progress together, or a record, or the wait for one.
+// One item of a stream: operations that progress together, or a record, or the wait for a record.
 struct StreamItem {
-  std::vector<Operation*> operations;  // that are not done; never empty in an item that began with some
+  // Operations that are not done. Never empty in an item that began with some.
+  std::vector<Operation*> operations;
   std::shared_ptr<Recording> record;
   std::shared_ptr<Recording> wait;
-  std::optional<Error> failure;  // of one of the operations; the stream's when it has passed the item
+  std::optional<Error> failure;  // of one of the operations; becomes the stream's when it passes the item
 };
 
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
-  // Appends; activates what reaches the head.
+  // Appends; activates the operations that reach the head.
   void enqueue(std::vector<Operation*> operations);
   std::shared_ptr<Recording> record();
-  // Of nullptr: nothing to wait for.
+  // nullptr: nothing to wait for.
   void wait_for(std::shared_ptr<Recording> recording);
   // An operation of the engine comes next, or ran at once because the stream was idle.
   void used_by(Engine& engine);
 
-  // By the engine, when an operation of the head item is done (error: it failed).
+  // Called by the engine when an operation of the head item is done (error: it failed).
   void operation_done(Operation& operation, const Error* error);
 
-  // By a failed engine: takes back an operation that waits behind others. False if it has been activated: then it ends
-  // by itself.
+  // Called by a failed engine: removes an operation that waits behind others. False if it has been activated: then it
+  // ends by itself.
   bool cancel(Operation& operation, const Error& error);
 
   bool idle() const { return pending_.load(std::memory_order_acquire) == 0; }
-  // Whether calls are taken: not behind a failure.
+  // Success if calls are taken: there is no failure before them.
   Status check_open() const {
     if (failed()) [[unlikely]]
       return refusal();
     return {};
   }
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  // The first failure since the last one that was told. Forgotten by this, unless there is something behind it that it
-  // still holds back.
+  // The first failure that was not reported yet. It is then cleared, unless items behind it are still queued.
   std::optional<Error> tell_failure();
   // An engine whose progress moves the head, or nullptr.
   std::shared_ptr<Engine> head_engine();
-  // What the stream is at: an operation, perhaps of another stream that it waits for. No engine: nothing holds it up.
+  // What the stream waits for: an operation, perhaps of another stream that it waits for. No engine: nothing holds it
+  // up.
   struct Head {
     std::shared_ptr<Engine> engine;
     OperationKey operation;
@@ -125,15 +126,15 @@ class Stream : public std::enable_shared_from_this<Stream> {
   Head head();
 
  private:
-  // What follows from the state of a stream, done when its lock was left.
+  // What follows from a change of a stream. Done after its lock was released.
   struct Consequences {
     std::vector<std::weak_ptr<Stream>> to_wake;
     std::vector<Operation*> to_activate;
-    std::optional<Error> held_back_by;  // those do not run
+    std::optional<Error> held_back_by;  // if set, to_activate must not run
   };
   std::shared_ptr<Stream> look(Head& head);
   void push(std::unique_ptr<StreamItem> item);
-  // Runs what can run from the head on.
+  // Runs what can run, from the head on.
   void pump();
   Consequences pump_locked() TRESTLE_REQUIRES(mutex_);
   void pass_head() TRESTLE_REQUIRES(mutex_);
@@ -145,9 +146,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::deque<std::unique_ptr<StreamItem>> items_ TRESTLE_GUARDED_BY(mutex_);
   bool head_active_ TRESTLE_GUARDED_BY(mutex_) = false;
   std::weak_ptr<Engine> last_user_ TRESTLE_GUARDED_BY(mutex_);
-  std::atomic<const Engine*> last_user_key_{nullptr};  // the same, never followed
+  std::atomic<const Engine*> last_user_key_{nullptr};  // last_user_ as a key, never dereferenced
   std::atomic<size_t> pending_{0};
-  std::atomic<bool> failed_{false};  // whether there is a failure
+  std::atomic<bool> failed_{false};  // whether failure_ is set
   std::optional<Error> failure_ TRESTLE_GUARDED_BY(mutex_);
 };
 

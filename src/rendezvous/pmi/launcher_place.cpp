@@ -44,7 +44,7 @@ Result<UniqueId> from_text(const std::string& text) {
                    id.error().message + "): do all processes use the same version of Trestle?"};
 }
 
-// The port is free now. Its server starts later, and takes one of the next ports where somebody was faster.
+// The port is free now. Its server starts later, and takes one of the next ports if another program was faster.
 Result<std::string> new_place(const BootstrapConfig& config) {
   ListenOptions options;
   options.interface_filter = config.interfaces;
@@ -78,7 +78,7 @@ struct Once {
   std::optional<Result<UniqueId>> place TRESTLE_GUARDED_BY(mutex);
 };
 
-// What a forked child inherits is its parent's.
+// A forked child inherits this from its parent.
 constinit PerProcess<Once> exchanged;
 
 }  // namespace
@@ -90,7 +90,7 @@ Result<UniqueId> launcher_place(const BootstrapConfig& config, const WaitLimit& 
         "the launcher knows the process that forked this one, which has made the exchange: give the "
         "communicators of a forked child a unique id (trestleGetUniqueId), or set MASTER_ADDR and MASTER_PORT"};
   Once& once = exchanged.get();
-  while (!once.mutex.try_lock()) TRY(pause_before(5'000'000, limit));  // another thread exchanges
+  while (!once.mutex.try_lock()) TRY(pause_before(5'000'000, limit));  // another thread does the exchange
   const bool first = !once.place;
   if (first) once.place = exchange(config, limit);
   Result<UniqueId> place = *once.place;

@@ -10,7 +10,7 @@
 namespace trestle {
 namespace {
 
-// MPI_Initialized and MPI_Finalized look like this in the ABI of every MPI library.
+// The signature of MPI_Initialized and MPI_Finalized in the ABI of every MPI library.
 using Question = int (*)(int* answer);
 
 int keep_mpi_names(dl_phdr_info* object, size_t, void* names) {
@@ -22,14 +22,14 @@ int keep_mpi_names(dl_phdr_info* object, size_t, void* names) {
 
 Question find_question(const char* name) {
   if (void* found = dlsym(RTLD_DEFAULT, name)) return reinterpret_cast<Question>(found);
-  // A library that an extension module of Python has brought along is in no global scope.
+  // A library that a Python extension module has loaded is in no global scope.
   std::vector<std::string> libraries;
   dl_iterate_phdr(keep_mpi_names, &libraries);
   for (const std::string& library : libraries) {
     void* handle = dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
     if (handle == nullptr) continue;
     void* found = dlsym(handle, name);
-    dlclose(handle);  // gives back this function's reference only
+    dlclose(handle);  // drops only the reference that this function took
     if (found != nullptr) return reinterpret_cast<Question>(found);
   }
   return nullptr;

@@ -1,5 +1,5 @@
-// Whether MPI lives in this process too: it talks to the launcher over the same PMI or PMIx as we do, and which of the
-// two begins and ends that conversation matters to the launcher.
+// Whether MPI runs in this process too. MPI talks to the launcher over the same PMI or PMIx as we do, and the launcher
+// cares which of the two begins and ends that session.
 //
 // Asks the loaded libraries, links none. Any thread.
 #pragma once
@@ -10,7 +10,7 @@ namespace trestle {
 
 enum class MpiState : uint8_t {
   kAbsent,      // no MPI library is loaded
-  kNotStarted,  // one is loaded, and MPI_Init has not been called
+  kNotStarted,  // an MPI library is loaded, and MPI_Init has not been called
   kRunning,
   kEnded,  // MPI_Finalize has been called
 };

@@ -24,7 +24,7 @@ constexpr int64_t kGoodbyeNs = 1'000'000'000;
 
 using Answer = std::map<std::string, std::string, std::less<>>;
 
-// For sentences: values hold the secret of the job.
+// For error messages: values hold the secret of the job.
 std::string without_value(const std::string& line) {
   return line.substr(0, line.find(" value="));
 }
@@ -48,10 +48,10 @@ class PmiConversation {
 
   Status init(const WaitLimit& limit);
   Result<std::string> exchange(const std::string& text, const WaitLimit& limit);
-  // Best effort: the answer is awaited, so that the launcher has read it before the process ends.
+  // Best effort. Waits for the answer, so that the launcher has read the command before the process ends.
   void finalize();
   bool is_private() const { return own_.operator bool(); }
-  // PMI_FD is still the socket that it was: MPI may have closed it, and something else may have its number.
+  // Whether PMI_FD is still the same socket: MPI may have closed it, and its number may have been reused.
   bool is_same_socket() const;
 
  private:
@@ -134,7 +134,8 @@ Result<Answer> PmiConversation::ask(const std::string& line, const std::string& 
   return answer;
 }
 
-// A connection of one's own says whose it is, and is told some numbers that are known already.
+// A new connection first tells the launcher which process it serves. The launcher then sends values that are known
+// already.
 Status PmiConversation::introduce(int64_t id, const WaitLimit& limit) {
   TRY(ask("cmd=initack pmiid=" + std::to_string(id), "initack", limit));
   while (true) {
@@ -168,7 +169,7 @@ void PmiConversation::finalize() {
   (void)ask("cmd=finalize", "finalize_ack", soon);
 }
 
-// A session that waits for MPI_Init, and ends with the process where that never comes.
+// A session that stays open for MPI_Init. It ends with the process if MPI_Init never comes.
 class OpenSession {
  public:
   explicit OpenSession(PmiConversation conversation) : conversation_(std::move(conversation)) {}
@@ -199,7 +200,7 @@ Result<std::string> exchange_over_pmi(const LauncherSpace& space, const std::str
                  "or set MASTER_ADDR and MASTER_PORT, the same on all ranks"};
   if (mpi != MpiState::kRunning) TRY(conversation.init(limit));
   Result<std::string> result = conversation.exchange(text, limit);
-  // A process that gives up in the middle leaves the rest to the launcher, which ends the job with it.
+  // A process that gives up in the middle leaves the rest to the launcher, which ends the job.
   if (!result.ok()) return result;
   if (mpi == MpiState::kAbsent) conversation.finalize();
   if (mpi == MpiState::kNotStarted) keep_open(std::move(conversation));

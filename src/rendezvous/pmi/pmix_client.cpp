@@ -43,7 +43,7 @@ bool find(void* library, const char* name, Function& function) {
 }
 
 Result<Pmix> load_pmix() {
-  // It is never unloaded: its threads and plugins would be left behind.
+  // The library is never unloaded: its threads and plugins would be left behind.
   void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) return Error{Code::kInvalidUsage, std::string("PMIx cannot be loaded: ") + dlerror()};
   Pmix pmix;
@@ -86,7 +86,7 @@ Result<std::string> talk(const Pmix& pmix, const pmix_proc_t& own, std::string t
   return result;
 }
 
-// A session that waits for MPI_Init; PMIx counts, so that it ends with the process whether that came or not.
+// A session that stays open for MPI_Init. PMIx counts references, so the session ends with the process in any case.
 class OpenSession {
  public:
   explicit OpenSession(const Pmix& pmix) : pmix_(pmix) {}
@@ -114,7 +114,7 @@ Result<std::string> whole_exchange(const Pmix& pmix, const std::string& text) {
   return result;
 }
 
-// Shared by the waiting thread and the one inside PMIx, whose calls know no deadline.
+// Shared by the waiting thread and the one inside PMIx, whose calls have no deadline.
 struct Task {
   Pmix pmix;
   std::string text;
@@ -144,7 +144,7 @@ Result<std::string> exchange_over_pmix(const std::string& text, const WaitLimit&
     thread.join();
     return std::move(task->result);
   }
-  thread.detach();  // it stays in PMIx, which cannot be interrupted, and ends with the process
+  thread.detach();  // it stays inside PMIx, which cannot be interrupted, until the process ends
   if (waited.error().code != Code::kTimeout) return waited.error();
   return Error{Code::kTimeout,
                "not all processes of the job came to PMIx's fence in time, where the address of the rendezvous is "

@@ -1,5 +1,5 @@
-// The handshake over a socket, blocking until a moment: for bootstrap's connections. Transports drive theirs from
-// epoll.
+// The handshake over a socket, blocking with a time limit: for bootstrap's connections. Transports drive their
+// handshakes from epoll.
 #pragma once
 
 #include "base/result.h"
@@ -8,8 +8,8 @@
 
 namespace trestle {
 
-// Runs `handshake` over the connected stream `fd` to its end. The error is the handshake's, or the socket's. On failure
-// the peer is told the reason if that does not block; the caller closes the descriptor.
+// Runs `handshake` over the connected stream `fd` to its end. Errors: those of the handshake or the socket. On failure
+// the peer is told the reason if that does not block. The caller closes the descriptor.
 Status authenticate(int fd, Handshake& handshake, const WaitLimit& limit);
 
 }  // namespace trestle

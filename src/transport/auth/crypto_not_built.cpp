@@ -1,4 +1,4 @@
-// In the place of crypto_sodium.cpp where libsodium was not found: nothing can be proved, so nothing is accepted.
+// Replaces crypto_sodium.cpp where libsodium was not found: nothing can be proved, so nothing is accepted.
 #include <algorithm>
 
 #include "transport/auth/crypto.h"

@@ -10,10 +10,10 @@ namespace {
 void start_sodium() {
   static constinit PerProcess<const int> started;
   const auto init = [] {
-    const NoFork whole;  // it holds a lock of its own, which a child would wait for
+    const NoFork whole;  // sodium_init holds a lock, which would stay locked in a forked child
     return sodium_init();
   };
-  CHECK(started.get(init) >= 0, "libsodium could not be initialised");  // 1: it was already
+  CHECK(started.get(init) >= 0, "libsodium could not be initialised");  // 1: it was initialised before
 }
 
 const unsigned char* raw(std::span<const std::byte> data) {

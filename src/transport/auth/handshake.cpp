@@ -26,10 +26,10 @@ static_assert(kNonceAt + kHandshakeNonceBytes == kHelloBytes);
 constexpr size_t kMacAt = 8;
 static_assert(kMacAt + sizeof(Hash32) == kProofBytes);
 
-// An acknowledgement: refusal, then these.
+// An acknowledgement: refusal, then these bytes.
 constexpr std::array<char, kAcknowledgementBytes - 1> kAcknowledged = {'c', 'o', 'u', 'n', 't', 'e', 'd'};
 
-// Why the peer was refused: a hint for its sentence, believed by nobody for anything else.
+// Why the peer was refused: a hint for the peer's error message, trusted for nothing else.
 enum Refusal : uint8_t { kNone, kVersion, kPurpose, kJob, kRank, kSecret };
 
 const char* refusal_sentence(uint8_t refusal) {
@@ -109,7 +109,7 @@ Status Handshake::received(std::span<const std::byte> data) {
   in_bytes_ += data.size();
   if (!crypto_built()) return fail(handshake_probe().error().message);
   if (state_ == State::kHello) {
-    // Whatever speaks another language is told apart at its first byte; it need not send a whole hello.
+    // A peer with another protocol is recognised at its first byte; it need not send a whole hello.
     if (std::memcmp(in_.data(), kMagic.data(), std::min(in_bytes_, kMagic.size())) != 0)
       return fail("what the peer sent is not the beginning of a Trestle connection");
     if (in_bytes_ == kHelloBytes) return take_hello();
@@ -224,7 +224,7 @@ void Handshake::put_acknowledgement(uint8_t refusal) {
   out_at_ = 0;
 }
 
-// MAC(who proves, initiator's hello, acceptor's hello): everything that was said before is under it.
+// MAC(prover's role, initiator's hello, acceptor's hello): covers everything that was sent before.
 Hash32 Handshake::proof_of(Role by) const {
   const auto& first = role_ == Role::kInitiator ? mine_ : theirs_;
   const auto& second = role_ == Role::kInitiator ? theirs_ : mine_;
@@ -235,7 +235,7 @@ Error Handshake::fail(std::string sentence, uint8_t refusal) {
   const State at = state_;
   state_ = State::kFailed;
   out_bytes_ = out_at_ = 0;
-  // The refusal takes the place of the message that the peer waits for.
+  // The refusal replaces the message that the peer waits for.
   if (refusal != kNone && at == State::kHello && role_ == Role::kAcceptor) put_hello(refusal);
   if (refusal != kNone &&
       ((at == State::kHello && role_ == Role::kInitiator) || (at == State::kProof && role_ == Role::kAcceptor)))
@@ -246,7 +246,7 @@ Error Handshake::fail(std::string sentence, uint8_t refusal) {
 
 std::vector<std::byte> derive_secret(std::span<const std::byte> secret, std::string_view label) {
   if (!crypto_built()) return {};
-  // The inner hash makes a key of any length fit; the label is the message, so labels cannot collide with secrets.
+  // The inner hash allows keys of any length. The label is the message, so labels cannot collide with secrets.
   const Hash32 key = keyed_hash({}, {bytes_of("trestle derive 1"), secret});
   const Hash32 out = keyed_hash(key, {bytes_of(label)});
   return {out.begin(), out.end()};

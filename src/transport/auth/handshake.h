@@ -1,8 +1,8 @@
 // Handshake: two ends of a stream prove to each other that they know the job's secret, before any other byte is
-// believed.
+// trusted.
 //
-// Value of whoever owns the connection, one thread. A pure state machine without I/O: send outgoing(), read at most
-// wanted() bytes, hand them to received(); so nothing that follows the handshake is ever read by it.
+// A value owned by the connection's owner, one thread. A pure state machine without I/O: send outgoing(), read at most
+// wanted() bytes, pass them to received(). So it never reads anything that follows the handshake.
 //
 //   initiator                                      acceptor
 //   hello: magic, version, purpose, role, job,
@@ -13,21 +13,22 @@
 //   acknowledgement: 8 fixed bytes          ---->
 //
 // The acknowledgement says that the initiator counts on the connection: it has verified the acceptor's proof and has
-// not given up meanwhile. Without it an acceptor could not tell a peer that it has from one that went away before it
-// read the proof. So whoever gives up owes its reason to every peer that may count on it: the initiator to those to
-// which it has sent the acknowledgement, the acceptor to those that have proved themselves (peer_proved()), because
-// the acknowledgement may be on its way. It costs the initiator no round trip: its first data may follow at once. It
-// needs no MAC: the initiator's proof, which covers the acceptor's fresh nonce, has shown who is there, and what could
-// change later bytes of the unsigned stream could also change the data behind it. An initiator may keep
-// it in outgoing() until it has read something of its own behind the proof, a verdict say; wanted() is 0 meanwhile.
+// not given up meanwhile. Without it an acceptor could not distinguish a connected peer from one that went away before
+// it read the proof. So a side that gives up must tell its reason to every peer that may count on it. For the initiator
+// these are the peers to which it has sent the acknowledgement. For the acceptor these are the peers that have proved
+// themselves (peer_proved()), because the acknowledgement may be on its way. The acknowledgement costs the initiator no
+// round trip: its first data may follow at once. It needs no MAC: the initiator's proof covers the acceptor's fresh
+// nonce and so has shown who the peer is. An attacker that could change later bytes of the unsigned stream could also
+// change the data behind them. An initiator may keep the acknowledgement in outgoing() until it has read something of
+// its own behind the proof, for example a verdict; wanted() is 0 meanwhile.
 //
 // All messages have a fixed size. The MAC is BLAKE2b (RFC 7693, keyed, 32 bytes; libsodium's crypto_generichash) under
-// a key derived from the secret. Both nonces are fresh and under both MACs, so a recorded conversation is worth
-// nothing; the roles are under the MACs, so bytes sent back to their sender are worth nothing. The acceptor proves
-// itself last: a stranger that connects learns no MAC on which a weak secret could be guessed. Compared in constant
-// time. An empty secret proves nothing but takes the same path. The stream itself is neither encrypted nor signed.
+// a key derived from the secret. Both nonces are fresh and covered by both MACs, so a recorded handshake cannot be
+// replayed. The MACs also cover the roles, so bytes cannot be reflected to their sender. The acceptor proves itself
+// last: a stranger that connects gets no MAC on which it could guess a weak secret. MACs are compared in constant time.
+// An empty secret proves nothing but takes the same path. The stream itself is neither encrypted nor signed.
 //
-// Without libsodium every handshake fails with a sentence that says so (handshake_probe).
+// Without libsodium every handshake fails with an error that says so (handshake_probe).
 #pragma once
 
 #include <array>
@@ -46,11 +47,11 @@ namespace trestle {
 
 struct Credentials {
   std::vector<std::byte> secret;
-  std::array<std::byte, 16> job{};  // tells two jobs on one port apart; not secret
-  int32_t rank = 0;                 // own; 0 or more
+  std::array<std::byte, 16> job{};  // distinguishes two jobs on one port; not secret
+  int32_t rank = 0;                 // this rank; 0 or more
 };
 
-// What the connection is for; a proof for one purpose is worth nothing for another.
+// What the connection is for. A proof for one purpose is not valid for another.
 enum class Purpose : uint8_t { kRendezvous = 1, kControl = 2, kTcp = 3, kShm = 4 };
 enum class Role : uint8_t { kInitiator = 1, kAcceptor = 2 };
 
@@ -66,36 +67,36 @@ inline constexpr size_t kHandshakeNonceBytes = 32;
 
 class Handshake {
  public:
-  // `expected_peer_rank`: an error if the peer is any other rank; the peer is told whom we want and refuses if it is
-  // not.
+  // `expected_peer_rank`: any other rank is an error. The peer is told which rank we want, and refuses if it is another
+  // one.
   Handshake(Role role, Purpose purpose, const Credentials& credentials,
             std::optional<int32_t> expected_peer_rank = std::nullopt);
   ~Handshake();
 
-  // What is to be sent next; empty: nothing now. After a failure it may hold a last message that tells the peer the
-  // reason: send it if that does not block, then close.
+  // The bytes to send next; empty: none now. After a failure it may hold a last message that tells the peer the reason.
+  // Send that if it does not block, then close.
   std::span<const std::byte> outgoing() const { return {out_.data() + out_at_, out_bytes_ - out_at_}; }
   void sent(size_t bytes);
 
-  // Bytes to read next, never more; 0: none before outgoing() is sent, or done, or failed.
+  // Number of bytes to read next, never more. 0: none before outgoing() is sent, or the handshake is done or failed.
   size_t wanted() const;
-  // 1..wanted() bytes as they came. kRemoteError with a sentence: not a Trestle peer, another version, purpose, job or
-  // rank, or a peer that does not know the secret. Such an error is final.
+  // Takes 1..wanted() received bytes. kRemoteError says why: not a Trestle peer, another version, purpose, job or rank,
+  // or a peer that does not know the secret. Such an error is final.
   Status received(std::span<const std::byte> data);
 
   // Both sides have proved themselves, and the acknowledgement is sent (initiator) or read (acceptor).
   bool done() const { return state_ == State::kDone && out_at_ == out_bytes_; }
-  // The peer's proof has been verified. As soon as an acceptor has also sent all of outgoing(), the peer may count on
-  // the connection.
+  // The peer's proof has been verified. If an acceptor has also sent all of outgoing(), the peer may count on the
+  // connection.
   bool peer_proved() const { return state_ == State::kAcknowledgement || state_ == State::kDone; }
-  // The peer's rank: as claimed once its hello is here (for sentences), proved when peer_proved(); -1 before.
+  // The peer's rank: claimed once its hello has arrived (for error messages), proved when peer_proved(); -1 before.
   int32_t peer_rank() const { return peer_rank_; }
-  // After a failure: one side's proof was wrong. The secrets differ, and trying again will not help. A hint where the
-  // peer says so.
+  // After a failure: one side's proof was wrong. The secrets differ, and trying again will not help. Only a hint if the
+  // peer reported it.
   bool secret_differs() const { return secret_differs_; }
 
  private:
-  // What is awaited: an initiator goes from kProof to kDone.
+  // The message that is awaited. An initiator goes from kProof to kDone.
   enum class State : uint8_t { kHello, kProof, kAcknowledgement, kDone, kFailed };
 
   void put_hello(uint8_t refusal);
@@ -126,10 +127,10 @@ class Handshake {
   size_t out_at_ = 0;
 };
 
-// A key of its own for another use of the same secret; `label` says which. 32 bytes; empty if libsodium is not there.
+// Derives another key from the same secret for another use; `label` names the use. 32 bytes; empty without libsodium.
 std::vector<std::byte> derive_secret(std::span<const std::byte> secret, std::string_view label);
 
-// The job id of a communicator's name: equal names, equal ids. Not a secret and not derived from one.
+// The job id for a communicator's name: equal names give equal ids. Not secret, and not derived from a secret.
 std::array<std::byte, 16> job_id(std::string_view name);
 
 }  // namespace trestle

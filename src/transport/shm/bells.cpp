@@ -63,7 +63,7 @@ void Bells::ring(bool only_for_anything) {
   for (uint32_t r = 0; r < ranks_; ++r) {
     uint32_t awaited = places_[r].awaited.load(std::memory_order_relaxed);
     const bool rings = awaited == kAwaitsAnything || (!only_for_anything && awaited == rank_ + 1);
-    // Whoever takes the word rings; the sleeper sets it again if that was not what it needs.
+    // The writer that clears the word rings. The sleeper sets it again if that was not what it needs.
     if (!rings || !places_[r].awaited.compare_exchange_strong(awaited, 0, std::memory_order_acquire)) continue;
     ring_datagram(socket_.get(), unpacked(places_[r].name.load(std::memory_order_acquire)));
   }

@@ -1,13 +1,13 @@
-// Bells: how a rank that has nothing to do until a peer writes into the memory that they share sleeps, and is woken.
+// Bells: how an idle rank sleeps until a peer writes into the memory that they share.
 //
-// Every rank has a place in that memory: whom it awaits while it sleeps, and the name of its bell, a socket for
-// datagrams. A rank that has written looks at one word that is 0 while nobody sleeps; it costs no fence (base/
-// heavy_fence.h) and, as long as nobody goes to sleep, no cache miss. Only a rank that finds a sleeper makes a system
-// call. A futex would be woken a little faster, but a waiter sleeps on the descriptors of its other transports and of
-// its engine at the same time.
+// Every rank has a place in that memory: which rank it awaits while it sleeps, and the name of its bell, a datagram
+// socket. A rank that has written looks at one word that is 0 while no rank sleeps. That costs no fence
+// (base/cpu/heavy_fence.h) and, as long as no rank goes to sleep, no cache miss. Only a rank that finds a sleeper makes
+// a system call. A futex would wake a little faster, but a waiter also sleeps on the descriptors of its other
+// transports and of its engine.
 //
-// The datagrams carry nothing: a stranger that sends some costs a look at the memory. Owned by the board, which also
-// lays out the memory. prepare_sleep() and finish_sleep() are the owner's under its progress lock, as is wrote().
+// The datagrams are empty: one from a stranger only costs a look at the memory. Owned by the board, which also lays out
+// the memory. The owner calls prepare_sleep(), finish_sleep() and wrote() under its progress lock.
 #pragma once
 
 #include <atomic>
@@ -22,38 +22,39 @@ namespace trestle {
 
 class Bells {
  public:
-  // In `attention`: the system of a rank has no heavy fences, so every writer executes a fence of its own.
+  // In `attention`: the system of some rank has no heavy fences, so every writer executes a fence of its own.
   static constexpr uint32_t kFences = 1u << 31;
-  // In the memory that all ranks share; zeros at first.
+  // In the memory that all ranks share; zero at first.
   struct Shared {
-    alignas(128) std::atomic<uint32_t> attention;  // sleepers, and kFences
+    alignas(128) std::atomic<uint32_t> attention;  // number of sleepers, and kFences
   };
   struct Place {
-    std::atomic<uint64_t> name;     // of the bell, its bytes, the first in the lowest; 0: not told yet
+    // Of the bell: its bytes, the first in the lowest; 0: not published yet.
+    std::atomic<uint64_t> name;
     std::atomic<uint32_t> awaited;  // awaited rank + 1, kAnything, or 0: awake
     uint32_t unused;
   };
-  // To be awaited besides a rank: anything that any rank writes.
+  // May be awaited instead of a rank: anything that any rank writes.
   static constexpr int32_t kAnything = -1;
 
-  // Makes the own bell and tells its name. `places`: one per rank. The memory must outlive this object.
+  // Makes this rank's bell and publishes its name. `places`: one per rank. The memory must outlive this object.
   static Result<Bells> open(Shared& shared, Place* places, int32_t rank, int32_t ranks);
-  Bells() = default;  // rings nobody
+  Bells() = default;  // rings no rank
 
   // Readable after a peer has rung.
   int event_fd() const { return socket_.get(); }
-  // From now on this rank is rung when `awaited`, a rank or kAnything, has written. What was written before is for the
-  // caller to look at once more, after this call and before it sleeps.
+  // From now on a write of `awaited` (a rank or kAnything) rings this rank. After this call and before it sleeps, the
+  // caller must look once more for earlier writes.
   void prepare_sleep(int32_t awaited);
-  // Takes it back and forgets what has rung. Idempotent.
+  // Undoes prepare_sleep() and drops rings that have arrived. Idempotent.
   void finish_sleep();
 
-  // This rank has written what those that await it, or anything, wait for.
+  // This rank has written data for the ranks that await it, or anything.
   void wrote() {
     light_fence();
     if (shared_ != nullptr && shared_->attention.load(std::memory_order_relaxed) != 0) ring(false);
   }
-  // It has written what only those look at that await anything.
+  // This rank has written data that only ranks that await anything look at.
   void wrote_aside() {
     light_fence();
     if (shared_ != nullptr && shared_->attention.load(std::memory_order_relaxed) != 0) ring(true);

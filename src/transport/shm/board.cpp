@@ -28,7 +28,7 @@ Credentials credentials(const EndpointConfig& config) {
   return {config.secret, job_id(config.job + "/board"), config.rank};
 }
 
-// One step of a handshake. True: done; false: waits for its socket.
+// One step of a handshake. True: done; false: the socket would block.
 Result<bool> step(const UniqueFd& fd, Handshake& handshake) {
   std::array<std::byte, kHelloBytes> buffer;
   while (!handshake.done()) {
@@ -50,7 +50,7 @@ Result<bool> step(const UniqueFd& fd, Handshake& handshake) {
   return true;
 }
 
-// Until one of the sockets or the watch has something to say, at most a second.
+// Waits until one of the sockets or the watch has an event, at most a second.
 Status wait_for(int32_t rank, std::vector<pollfd>& sockets, int64_t deadline_ns, const BoardWatch& watch) {
   constexpr int64_t kMostMs = 1000;
   if (watch.awaits) watch.awaits(rank);
@@ -64,8 +64,8 @@ Status wait_for(int32_t rank, std::vector<pollfd>& sockets, int64_t deadline_ns,
 
 }  // namespace
 
-// Memory of a communicator whose ranks are threads of this process; found by the communicator's id while any of its
-// boards lives.
+// Memory of a communicator whose ranks are threads of this process. It is found by the communicator's id while any of
+// its boards exists.
 struct Board::ProcessMemory {
   explicit ProcessMemory(size_t bytes) : begin(static_cast<std::byte*>(::operator new(bytes, kAlignment))) {
     std::memset(begin, 0, bytes);
@@ -95,7 +95,7 @@ struct Board::ProcessMemory {
   }
 };
 
-// A rank that fetches: its handshake, until it has the memory.
+// A rank that comes for the memory: its handshake, until it has the memory.
 struct Board::Guest {
   UniqueFd fd;
   Handshake handshake;
@@ -115,7 +115,7 @@ std::string Board::name(int32_t rank) const {
 Result<std::unique_ptr<Board>> Board::create(const EndpointConfig& config, bool one_process) {
   std::unique_ptr<Board> board(new Board(config));
   if (one_process) {
-    // Held from now on, so that every rank finds the same memory whoever is first and whoever leaves early.
+    // Held from now on, so that every rank finds the same memory, whichever is first and whichever leaves early.
     board->process_memory_ = ProcessMemory::find_or_make(config.job, bytes_for(config.ranks));
     board->use_memory(board->process_memory_->begin);
   } else if (config.rank == 0) {
@@ -165,7 +165,7 @@ Status Board::fetch(const std::string& address, int64_t deadline_ns, const Board
       return Error{Code::kTimeout, name(0) + " did not take the connection for the board of small collectives in time"};
     }
     if (watch.look) TRY(watch.look());
-    ::sched_yield();  // its queue is full and tells nobody when it is not
+    ::sched_yield();  // the listener's queue is full, and no event tells when it is not
   }
   if (TRY(peer_process(fd.get())).uid != geteuid()) {
     return Error{Code::kRemoteError, "the process that listens for " + name(0) + " belongs to another user"};
@@ -250,8 +250,8 @@ Status Board::hand_out(const Guest& guest, std::vector<bool>& has) const {
   return {};
 }
 
-// Reading the peer's row costs a cache line, and publish() has brought its floor along: so the row is read only when
-// that was not news.
+// Reading the peer's row costs a cache line, while publish() has brought its floor along. So the row is read only when
+// that floor was returned before.
 uint64_t Board::floor(int32_t peer) {
   Seen& seen = seen_[static_cast<size_t>(peer)];
   if (seen.arrived <= seen.returned) {

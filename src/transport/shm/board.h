@@ -4,21 +4,21 @@
 //
 // Each rank has kBoardSlots slots that only it writes: [sequence number, stamp and floor, payload]. Up to
 // kBoardLineBytes of payload are in the cache line of the sequence number, so such an operation moves one line per pair
-// of ranks. A stamp is 60 bits that all ranks must give an operation alike: whoever finds another one in a peer's slot
-// knows that the peer runs something else there. Stamp and floor share a word, because the floor is never more than
-// kBoardSlots behind the number of the operation.
+// of ranks. A stamp is 60 bits, and all ranks must give an operation the same one. A rank that finds another stamp in a
+// peer's slot knows that the peer runs another operation there. Stamp and floor share a word: the floor is stored as
+// its distance from the operation's number, which is at most kBoardSlots.
 //
 // Contract. Operations are numbered 0, 1, 2, ... in the same order on all ranks. A rank's floor is the number of
-// operations that it has completed in order: it has read everything of operations 0 .. floor-1. Operation s uses slot
-// s % kBoardSlots, which held operation s - kBoardSlots; so my_payload(s) may be written only when every peer's floor
-// is at least s - kBoardSlots + 1. Then: write my_payload(s), publish(s, floor, stamp); for each peer wait for
+// operations that it has completed in order: it has read everything of operations 0 .. floor-1. Operation s uses slot s
+// % kBoardSlots, which held operation s - kBoardSlots. So my_payload(s) may be written only when every peer's floor is
+// at least s - kBoardSlots + 1. Then: write my_payload(s), publish(s, floor, stamp); for each peer wait for
 // arrived(peer, s, stamp), read payload(peer, s); set_floor(s + 1) when all operations up to s are complete. A peer's
 // payload stays unchanged until this rank's floor is above s.
 //
-// A rank that has looked for long enough sleeps until a peer writes (transport/shm/bells.h).
+// A rank that has polled for long enough sleeps until a peer writes (transport/shm/bells.h).
 //
-// Owned by a communicator. create() and open() on one thread; the rest under the rank's progress lock. No call but
-// open() blocks, none of the others can fail.
+// Owned by a communicator. create() and open() on one thread; the rest under the rank's progress lock. Only open()
+// blocks and, besides create(), can fail.
 #pragma once
 
 #include <atomic>
@@ -41,8 +41,8 @@ inline constexpr uint64_t kBoardSlots = 8;
 inline constexpr size_t kBoardPayloadBytes = 8192;
 inline constexpr size_t kBoardLineBytes = 48;
 
-// Whether the other ranks are still coming: `look` is asked when `fd` is readable and now and then; its error ends the
-// wait. `awaits` is told the rank that is waited for. All may be empty.
+// Tells whether it is still worth waiting for the other ranks. `look` is called when `fd` is readable and now and then;
+// its error ends the wait. `awaits` gets the rank that is waited for. All may be empty.
 struct BoardWatch {
   int fd = -1;
   std::function<Status()> look;
@@ -53,22 +53,22 @@ class Board {
  public:
   enum class Arrival : uint8_t { kNotYet, kHere, kOther };
 
-  // Rank 0 makes the memory; with `one_process` (all ranks are threads of this process) whoever is first. Uses rank,
+  // Rank 0 makes the memory; with `one_process` (all ranks are threads of this process) the first rank does. Uses rank,
   // ranks, job, secret and peer_names of the configuration.
   static Result<std::unique_ptr<Board>> create(const EndpointConfig& config, bool one_process);
   ~Board();
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
 
-  // Of rank 0: what the others give to open(). At most 107 bytes. Of the others: empty.
+  // On rank 0: what the others pass to open(), at most 107 bytes. On the others: empty.
   const std::string& address() const { return address_; }
-  // After all ranks have created theirs. Blocks until the rank has the memory, and rank 0 until all others have it, at
-  // most until `deadline_ns` of the monotonic clock: kTimeout names who is missing. All ranks call it, from threads or
-  // processes of their own. Within one process nothing is waited for and the address is empty. While it waits it asks
-  // `watch` whether there is any use in that.
+  // After all ranks have created theirs; all ranks call it, from threads or processes of their own. Blocks until this
+  // rank has the memory, and rank 0 until all others have it, at most until `deadline_ns` of the monotonic clock:
+  // kTimeout names the missing rank. Within one process it does not wait, and the address is empty. While it waits it
+  // calls `watch`.
   Status open(const std::string& rank0_address, int64_t deadline_ns, const BoardWatch& watch = {});
 
-  // Of the memory that all ranks share: at rank 0, at others 0. Any thread.
+  // Of the memory that all ranks share: counted on rank 0, 0 on others. Any thread.
   uint64_t memory_bytes() const { return rank_ == 0 ? bytes_for(ranks_) : 0; }
 
   std::byte* my_payload(uint64_t sequence) { return mine(sequence)->payload; }
@@ -82,19 +82,19 @@ class Board {
   Arrival arrived(int32_t peer, uint64_t sequence, uint64_t stamp) {
     const Slot* const slot = slot_of(peer, sequence);
     if (slot->number.load(std::memory_order_acquire) != sequence + 1) return Arrival::kNotYet;
-    // On the way past: it is in the line that was just fetched.
+    // The floor comes for free: it is in the line that was just fetched.
     const uint64_t word = slot->stamp_and_lead.load(std::memory_order_relaxed);
     const uint64_t floor = sequence - (word & kMostLead);
     if (floor > seen_[peer].arrived) seen_[peer].arrived = floor;
     return word >> kLeadBits == stamp ? Arrival::kHere : Arrival::kOther;
   }
-  // Of an operation that has arrived.
+  // Stamp of an operation that has arrived.
   uint64_t stamp(int32_t peer, uint64_t sequence) const {
     return slot_of(peer, sequence)->stamp_and_lead.load(std::memory_order_relaxed) >> kLeadBits;
   }
   const std::byte* payload(int32_t peer, uint64_t sequence) const { return slot_of(peer, sequence)->payload; }
 
-  // At least what the peer's floor was at its last publish() that arrived here; asked again, what it is now.
+  // At least the peer's floor at its last publish() that arrived here. A second call reads the floor of now.
   uint64_t floor(int32_t peer);
   void set_floor(uint64_t floor) {
     row(rank_)->floor.store(floor, std::memory_order_release);
@@ -107,15 +107,16 @@ class Board {
 
  private:
   struct alignas(64) Slot {
-    std::atomic<uint64_t> number;          // of the operation + 1; 0: never used
-    std::atomic<uint64_t> stamp_and_lead;  // low bits: number of the operation - floor of the rank when it published
+    std::atomic<uint64_t> number;  // of the operation + 1; 0: never used
+    // Low bits: the operation's number minus the rank's floor when it published.
+    std::atomic<uint64_t> stamp_and_lead;
     std::byte payload[kBoardPayloadBytes];
   };
   static_assert(sizeof(Slot) % 64 == 0);
   static constexpr int kLeadBits = 4;
   static constexpr uint64_t kMostLead = (1u << kLeadBits) - 1;
   static_assert(kBoardSlots <= kMostLead);
-  // In a line of its own: the owner writes it after every operation, the others rarely look.
+  // In a line of its own: the owner writes it after every operation, the others rarely read it.
   struct Row {
     alignas(64) std::atomic<uint64_t> floor;
     alignas(128) Slot slots[kBoardSlots];
@@ -143,12 +144,12 @@ class Board {
 
   const int32_t rank_;
   const int32_t ranks_;
-  EndpointConfig config_;  // until open() is done
+  EndpointConfig config_;  // used until open() is done
   std::string address_;
   UniqueFd listener_;
   Segment segment_;
   std::shared_ptr<ProcessMemory> process_memory_;
-  // In the shared memory, in this order; all zeros at first.
+  // In the shared memory, in this order; all zero at first.
   Bells::Shared* attention_ = nullptr;
   Row* rows_ = nullptr;
   Bells::Place* places_ = nullptr;

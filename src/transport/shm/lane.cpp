@@ -9,9 +9,9 @@ namespace trestle {
 
 namespace {
 
-constexpr uint32_t kDescriptorsPerNote = 16;  // how often the consumer tells how far it is
+constexpr uint32_t kDescriptorsPerNote = 16;  // how often the consumer publishes its position
 
-// The sequence number of a descriptor in shared memory: the only word of it that both sides touch at the same time.
+// The sequence number of a descriptor in shared memory: its only word that both sides touch at the same time.
 std::atomic_ref<uint32_t> sequence_of(DescriptorLine& line) {
   return std::atomic_ref<uint32_t>(line.sequence);
 }
@@ -100,7 +100,7 @@ uint32_t OutLane::room(uint32_t enough) {
   const auto known = static_cast<uint32_t>(shape_.descriptors - (produced_ - consumed_));
   if (known >= enough) return known;
   const uint64_t told = header()->consumed.load(std::memory_order_seq_cst);
-  // A consumer that tells nonsense only harms its own messages.
+  // A consumer that reports a wrong position only harms its own messages.
   if (told <= produced_ && told >= consumed_) consumed_ = told;
   return static_cast<uint32_t>(shape_.descriptors - (produced_ - consumed_));
 }
@@ -122,7 +122,7 @@ void OutLane::push(const Descriptor& descriptor) {
   place.message = whole != 0 ? static_cast<uint32_t>(whole) : descriptor.tag.message;
   place.check = descriptor.tag.check;
   std::memcpy(place.extra.data(), &descriptor.extra, place.extra.size());
-  // An exchange, because the look at the consumer's `asleep` word that follows must not be made before it.
+  // An exchange, because the following look at the consumer's `asleep` word must not be reordered before it.
   sequence_of(place).exchange(sequence, std::memory_order_seq_cst);
 }
 

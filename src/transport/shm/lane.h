@@ -1,17 +1,17 @@
 // A lane: the shared memory through which one rank (its owner, the producer) sends to one other (the consumer).
 //
-//   control segment: header | ring of descriptors | small slots        made when the pair first talks
+//   control segment: header | ring of descriptors | small slots        made at the pair's first message
 //   data segment:    big slots                                         made with the first large message
 //
 // The ring carries 64-byte descriptors in order; the consumer always drains it. Data lies in slots, which the consumer
-// gives back in any order, so a message that nobody receives yet holds its slots and nothing else. Some slots of each
-// kind are kept for messages whose receiver is waiting (`solicited`): therefore no message ever waits behind another.
+// gives back in any order. So a message without a receive holds its slots and nothing else. Some slots of each kind are
+// kept for messages whose receiver is waiting (`solicited`). So no message ever waits behind another.
 //
 // Words that both sides touch: a descriptor's sequence number (producer), `consumed` and `given_back` (consumer),
 // `owner_asleep` (owner). Publishing and giving back are sequentially consistent stores followed by a look at the other
-// side's `asleep` word, and whoever goes to sleep sets that word and then looks again: one of the two sees the other.
-// Nothing that the other process wrote is trusted beyond its own lane: sizes and numbers are checked where they are
-// read. Each class is used by one thread at a time, under the rank's progress lock.
+// side's `asleep` word. A rank that goes to sleep sets that word and then looks again. So one of the two sees the
+// other. Nothing that the other process wrote is trusted beyond its own lane: sizes and numbers are checked where they
+// are read. Each class is used by one thread at a time, under the rank's progress lock.
 #pragma once
 
 #include <array>
@@ -26,16 +26,16 @@
 namespace trestle {
 
 enum class DescriptorKind : uint8_t {
-  kInline = 1,      // whole message in `extra`; extra_slot names the small slot that it counts against
+  kInline = 1,      // whole message in `extra`; uses small slot extra_slot only as a count
   kSmall = 2,       // whole message in small slot extra_slot
-  kData = 3,        // the next slots.count big slots of a message, every one full but the message's last
+  kData = 3,        // the next slots.count big slots of a message, all full except the message's last
   kAsk = 4,         // the message waits for kClear
   kMapped = 5,      // whole message in the sender's memory: extra is a MappedPiece
-  kMappedList = 6,  // the same, slots.count MappedPieces in small slot extra_slot
+  kMappedList = 6,  // the same; slots.count MappedPieces in small slot extra_slot
   kClear = 7,       // to the sender of `tag`: the receive is posted
   kRead = 8,        // to the sender of `tag`: the mapped memory was read
   kForget = 9,      // extra.mapped.id was freed
-  kNotice = 10,     // only says what its sender runs
+  kNotice = 10,     // only states what its sender runs
 };
 
 inline constexpr size_t kInlineBytes = 20;
@@ -61,11 +61,11 @@ struct Descriptor {
   union {
     std::array<std::byte, kInlineBytes> data;
     std::array<uint8_t, kSlotsPerDescriptor> slots;
-    MappedPiece mapped;  // its bytes are the message's
+    MappedPiece mapped;  // its `bytes` are the message's
   } extra{};
 };
 
-// A descriptor as it lies in the ring: one cache line.
+// A descriptor as it is stored in the ring: one cache line.
 struct DescriptorLine {
   uint32_t sequence;  // atomic; position in the ring + 1
   DescriptorKind kind;
@@ -82,7 +82,7 @@ struct DescriptorLine {
 };
 static_assert(sizeof(DescriptorLine) == 64 && kSlotsPerDescriptor == kInlineBytes && kInlineBytes >= 16);
 
-// What the owner tells about a lane; constant.
+// The sizes of a lane, stated by its owner; constant.
 struct LaneShape {
   uint32_t descriptors = 128;  // a power of two
   uint32_t small_slots = 32;
@@ -95,29 +95,29 @@ struct LaneShape {
   bool sane() const;
 };
 
-// So that a rank that talks to everybody stays within a few MiB: the more ranks, the smaller the lanes.
+// The more ranks, the smaller the lanes, so that a rank that talks to all others needs only a few MiB.
 LaneShape lane_shape(int32_t ranks);
 
 struct LaneHeader {
   alignas(64) LaneShape shape;
   alignas(64) std::atomic<uint64_t> consumed;
   alignas(64) std::atomic<uint32_t> owner_asleep;
-  // How often each slot was given back, modulo 256; the owner knows how often it handed it out.
+  // How often each slot was given back, modulo 256. The owner knows how often it handed the slot out.
   alignas(64) std::array<std::atomic<uint8_t>, kMostSlots> small_given_back;
   alignas(64) std::array<std::atomic<uint8_t>, kMostSlots> big_given_back;
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint8_t>::is_always_lock_free);
 
-// The producer's account of one kind of slots.
+// The producer's view of one kind of slots.
 class SlotPool {
  public:
   void start(uint32_t slots, std::atomic<uint8_t>* given_back);
   uint32_t total() const { return total_; }
   // Kept for solicited messages.
   uint32_t reserve() const { return (total_ + 3) / 4; }
-  // Free slots; looks at what came back only if fewer than `enough` are known.
+  // Number of free slots. Checks which slots came back only if fewer than `enough` are known to be free.
   uint32_t available(uint32_t enough);
-  uint32_t take();  // the free slot with the lowest number; there is one
+  uint32_t take();  // the free slot with the lowest number; there must be one
 
  private:
   uint32_t total_ = 0;
@@ -140,9 +140,9 @@ class OutLane {
   std::byte* small_slot(uint32_t slot);
   std::byte* big_slot(uint32_t slot) { return data_.data() + size_t{slot} * shape_.big_bytes; }
 
-  // How many descriptors fit at least; exact when fewer than `enough`.
+  // A lower bound of the free descriptors; exact when fewer than `enough`.
   uint32_t room(uint32_t enough);
-  // There is room. Afterwards the caller wakes the consumer if it sleeps.
+  // There must be room. The caller then wakes the consumer if it sleeps.
   void push(const Descriptor& descriptor);
   void set_asleep(bool asleep);
 
@@ -161,7 +161,7 @@ class OutLane {
 
 class InLane {
  public:
-  // Errors are kRemoteError: the peer's lane is not one.
+  // Errors are kRemoteError: the peer sent no valid lane.
   Status adopt(UniqueFd control, size_t bytes);
   Status adopt_data(UniqueFd data, size_t bytes);
   explicit operator bool() const { return static_cast<bool>(control_); }
@@ -170,13 +170,13 @@ class InLane {
   const std::byte* small_slot(uint32_t slot) const;
   const std::byte* big_slot(uint32_t slot) const { return data_.data() + size_t{slot} * shape_.big_bytes; }
 
-  // The next descriptor, if one is there: copied, so that its writer cannot change it while it is looked at.
+  // The next descriptor, if there is one. It is copied, so that its writer cannot change it while it is examined.
   bool peek(Descriptor& descriptor) const;
   bool waiting() const;
   void advance();
   void give_back_small(uint32_t slot) { give_back(header()->small_given_back[slot]); }
   void give_back_big(uint32_t slot) { give_back(header()->big_given_back[slot]); }
-  // True once for every time the owner announced that it sleeps: then wake it.
+  // True once for every time that the owner announced its sleep: then wake it.
   bool take_asleep();
 
  private:

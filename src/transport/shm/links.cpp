@@ -18,7 +18,7 @@ namespace trestle {
 
 namespace {
 
-// The peer may have dropped a connection for want of room, before its hello had come.
+// The peer may have dropped a connection for lack of room before the hello arrived.
 constexpr int kMostAttempts = 5;
 constexpr int kEventsAtOnce = 16;
 constexpr int kMostTurns = 16;  // of so many events, in one poll()
@@ -68,7 +68,7 @@ Status Links::watch(int fd, Source source, uint32_t index) {
 }
 
 void Links::drop(Stream& stream) {
-  // The descriptor may live on in a forked child, and epoll watches the file and not the descriptor.
+  // A forked child may still hold the descriptor, and epoll watches the file and not the descriptor.
   if (stream.fd) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, stream.fd.get(), nullptr);
   stream.fd.reset();
   stream.handshake.reset();
@@ -112,7 +112,7 @@ Status Links::connect(int32_t peer) {
   return step_out(peer);
 }
 
-// A link that this rank wanted did not come about. If the peer has only left, what it sent before is still good.
+// A link that this rank wanted could not be made. If the peer has only left, what it sent before is still valid.
 Status Links::out_failed(int32_t peer, const Error& error) {
   Peer& p = peers_[peer];
   if (p.state == State::kWanted || p.state == State::kProving) --connecting_;
@@ -131,7 +131,7 @@ Result<bool> Links::step_handshake(Stream& stream) {
       Result<size_t> result = send_bytes(stream.fd.get(), handshake.outgoing());
       stream.ended = !result.ok();
       const size_t sent = TRY(std::move(result));
-      // A few bytes on a fresh socket: were it full, the next event would not come.
+      // A few bytes on a fresh socket must fit. If they did not, no event would follow.
       if (sent == 0) return Error{Code::kSystemError, "a fresh socket takes no bytes"};
       handshake.sent(sent);
       continue;
@@ -200,7 +200,8 @@ Status Links::accept_all() {
   }
 }
 
-// A stranger that goes away while this rank has a link of its own with the peer is mostly that peer, which has left.
+// A stranger that disconnects while this rank has a link of its own with the claimed peer is mostly that peer, which
+// has left.
 void Links::turn_away(const Stream& stranger, const Error& error) {
   const int32_t claimed = stranger.handshake->peer_rank();
   const bool known = claimed >= 0 && claimed < config_.ranks && claimed != config_.rank;
@@ -222,7 +223,7 @@ Status Links::step_stranger(uint32_t serial) {
   const int32_t peer = stranger.handshake->peer_rank();
   const bool known = done.ok() && peer >= 0 && peer < config_.ranks && peer != config_.rank;
   if (!known || peers_[peer].in.fd) {
-    // Not our peer, or one that gave up; a real peer that is missed is noticed by the link in the other direction.
+    // Not our peer, or one that gave up. If a real peer is missed here, the link in the other direction notices it.
     if (known) {
       LOG(kInfo, kShm, "shm: %s has connected twice", name(peer).c_str());
     } else {
@@ -242,7 +243,8 @@ Status Links::step_stranger(uint32_t serial) {
   return read_frames(peer);
 }
 
-// What a peer said on the link that it made, even if its acknowledgement lies here unread with all that follows it.
+// Reads what a peer sent on the link that it made, even if its acknowledgement and all that follows it are still
+// unread.
 Status Links::read_last_words(int32_t peer) {
   std::vector<uint32_t> proved;
   for (const auto& [serial, stranger] : strangers_) {
@@ -263,7 +265,7 @@ Result<bool> Links::step_frames(int32_t peer, Stream& stream) {
     const std::span<std::byte> rest = std::span(stream.in).subspan(stream.in_bytes);
     Result<size_t> got = receive_with_descriptors(stream.fd.get(), rest, stream.descriptors);
     if (!got.ok()) {
-      // A peer that closed with bytes of ours unread: the same as an end.
+      // The peer closed with bytes of ours unread: the same as an end.
       if (got.error().code == Code::kRemoteError) return true;
       return std::move(got).error();
     }
@@ -278,7 +280,7 @@ Result<bool> Links::step_frames(int32_t peer, Stream& stream) {
     if (!stream.descriptors.empty()) fd = std::move(stream.descriptors.front());
     stream.descriptors.clear();
     if (frame.kind == LinkFrameKind::kGoodbye) {
-      // What it sent before may lie on the other link, unread.
+      // Frames that it sent before may lie unread on the other link.
       if (&stream == &peers_[peer].out) TRY(read_last_words(peer));
       peers_[peer].left = true;
     } else if (frame.kind != LinkFrameKind::kWake) {
@@ -292,7 +294,7 @@ Status Links::ended(int32_t peer, Stream& stream) {
   Peer& p = peers_[peer];
   if (&stream == &p.out && p.state == State::kReady) p.state = State::kOver;
   drop(stream);
-  // Its goodbye may still wait on the other link.
+  // Its goodbye may still be unread on the other link.
   if (!p.left) TRY(read_last_words(peer));
   if (!p.left && p.out.fd && !p.out.handshake) (void)TRY(step_frames(peer, p.out));
   if (p.left) return {};
@@ -306,7 +308,7 @@ Result<bool> Links::send(int32_t peer, const LinkFrame& frame, int fd) {
   Result<size_t> sent =
       fd < 0 ? send_bytes(p.out.fd.get(), data) : send_with_descriptors(p.out.fd.get(), data, std::span(&fd, 1));
   if (!sent.ok()) {
-    // The next poll() reads why: a goodbye or a death.
+    // The next poll() finds the reason: a goodbye or a death.
     if (sent.error().code == Code::kRemoteError) return false;
     return std::move(sent).error();
   }
@@ -365,8 +367,8 @@ Result<int> Links::poll_once() {
   return count;
 }
 
-// The frames are one message to the kernel, so that they need little room. A full socket is waited for; a peer that is
-// gone needs no words.
+// The frames are one message to the kernel, so that they need little room. Waits while the socket is full; does not
+// wait for a peer that is gone.
 void Links::say_goodbye(const Stream& stream, const std::vector<LinkFrame>& last_words, int64_t deadline_ns) {
   if (!stream.fd) return;
   std::vector<LinkFrame> frames = last_words;
@@ -383,7 +385,7 @@ void Links::close(int64_t deadline_ns) {
     drop(p.in);
   }
   for (auto& [serial, stranger] : strangers_) {
-    // Its acknowledgement may be on its way: it would count on this link.
+    // Its acknowledgement may be on its way: then it counts on this link.
     if (claim_of(*stranger.handshake) == StrangerClaim::kPromised) say_goodbye(stranger, {}, deadline_ns);
     drop(stranger);
   }

@@ -1,10 +1,10 @@
 // Links: the Unix sockets of one rank. They introduce ranks to each other, carry descriptors of memory, wake sleepers
-// and tell when a process is gone. Data never goes through them.
+// and tell when a process is gone. Message data never goes through them.
 //
 // Each rank listens on an abstract name. A rank that wants to talk to a peer connects, both prove that they belong to
-// the job (transport/auth), and it sends its lane; the peer does the same in its own direction, so a pair has two links
-// and no rule is needed for who calls whom. Owned by a transport, called under the rank's progress lock; nothing
-// blocks.
+// the job (transport/auth), and it sends its lane. The peer does the same in its own direction. So a pair has two
+// links, and no rule is needed for which side connects. Owned by a transport, called under the rank's progress lock.
+// Nothing blocks.
 #pragma once
 
 #include <array>
@@ -24,12 +24,13 @@
 namespace trestle {
 
 enum class LinkFrameKind : uint32_t {
-  kWake = 1,     // nothing to say
+  kWake = 1,     // only wakes the peer
   kLane = 2,     // with a descriptor of `bytes`: the control segment of the sender's lane
   kData = 3,     // with a descriptor: its data segment
   kMemory = 4,   // with a descriptor: allocation `id` of the sender
-  kGoodbye = 5,  // the end of this link is meant
-  kRead = 6,     // message (id: operation, bytes: offset, phase, message) of the receiver was read, as in a lane
+  kGoodbye = 5,  // this link ends in order
+  // The receiver's message (id: operation, bytes: offset, phase, message) was read, as in a lane.
+  kRead = 6,
 };
 
 struct LinkFrame {
@@ -41,7 +42,7 @@ struct LinkFrame {
   uint32_t message = 0;
 };
 
-// A name for an abstract Unix socket that nobody guesses beforehand; what starts it is for people who list sockets.
+// A name for an abstract Unix socket that cannot be guessed beforehand. `start` helps people who list sockets.
 std::string fresh_socket_name(const char* start, const EndpointConfig& config);
 
 class LinkEvents {
@@ -49,7 +50,7 @@ class LinkEvents {
   virtual ~LinkEvents() = default;
   // The link to the peer is proved: frames can be sent.
   virtual Status on_ready(int32_t peer) = 0;
-  // A frame of a proved peer; errors are told to the caller of poll().
+  // A frame of a proved peer. poll() returns the errors.
   virtual Status on_frame(int32_t peer, const LinkFrame& frame, UniqueFd fd) = 0;
 };
 
@@ -62,41 +63,41 @@ class Links {
   bool reachable(int32_t peer) const { return !peers_[peer].address.empty(); }
   const std::string& name(int32_t peer) const { return peers_[peer].name; }
 
-  // Begins to connect, once.
+  // Begins to connect; later calls do nothing.
   Status want(int32_t peer);
   bool ready(int32_t peer) const { return peers_[peer].state == State::kReady; }
   bool connecting() const { return connecting_ != 0; }
   // A peer's queue was full: only poll() tries again, no event will come.
   bool wants_retry() const;
-  // The peer said goodbye: its links are over, its lane can still be read.
+  // The peer said goodbye: its links are closed, but its lane can still be read.
   bool left(int32_t peer) const { return peers_[peer].left; }
 
   // Frames arrive in the order in which they were sent on a link. False: the socket is full.
   Result<bool> send(int32_t peer, const LinkFrame& frame, int fd);
-  // Sends kWake on whichever link there is; a full socket is as good.
+  // Sends kWake on whichever link exists. A full socket wakes the peer just as well.
   void wake(int32_t peer);
 
-  // Everything that the sockets have to say. True if there was anything. An error names the peer.
+  // Handles everything that has arrived on the sockets. True if there was anything. An error names the peer.
   Result<bool> poll();
-  // Only what the peer has sent on its own link: for a descriptor that must be there.
+  // Handles only what the peer has sent on its own link: for a descriptor that must be there.
   Status read_frames(int32_t peer);
 
   int event_fd() const { return epoll_.get(); }
-  // Frames that go to the peer before the goodbye, on every link with it.
+  // Frames to send to the peer before the goodbye, on every link with it.
   void set_last_words(int32_t peer, std::vector<LinkFrame> frames) { peers_[peer].last_words = std::move(frames); }
-  // Says goodbye. Waits for sockets that are full until `deadline_ns` of the monotonic clock.
+  // Says goodbye. Waits for full sockets until `deadline_ns` of the monotonic clock.
   void close(int64_t deadline_ns);
 
  private:
   enum class State : uint8_t { kNone, kWanted, kProving, kReady, kOver };
-  // One socket, with the handshake until it is done.
+  // One socket, with its handshake until that is done.
   struct Stream {
     UniqueFd fd;
     std::unique_ptr<Handshake> handshake;
     std::array<std::byte, sizeof(LinkFrame)> in{};
     size_t in_bytes = 0;
     std::vector<UniqueFd> descriptors;
-    bool ended = false;  // within the handshake
+    bool ended = false;  // the peer closed it within the handshake
   };
   struct Peer {
     std::string address;
@@ -119,9 +120,9 @@ class Links {
   Status step_out(int32_t peer);
   Status step_stranger(uint32_t serial);
   void turn_away(const Stream& stranger, const Error& error);
-  // True: the handshake is done. False: it waits for the socket.
+  // True: the handshake is done. False: the socket would block.
   Result<bool> step_handshake(Stream& stream);
-  // Reads frames to the end of what is there. True: the stream has ended.
+  // Reads all frames that have arrived. True: the stream has ended.
   Result<bool> step_frames(int32_t peer, Stream& stream);
   Status read_last_words(int32_t peer);
   Status ended(int32_t peer, Stream& stream);

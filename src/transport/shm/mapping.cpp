@@ -128,7 +128,7 @@ Result<UniqueFd> sealed_descriptor(const std::string& what, dev_t device, ino_t 
   }
   bool open_somewhere = false;
   while (const dirent* entry = readdir(directory.get())) {
-    // Other threads open and close descriptors meanwhile: numbers are only looked at, and a copy says what it is of.
+    // Other threads open and close descriptors meanwhile. So a number is only a hint; the copy is checked.
     struct stat info {};
     const bool is_it = fstatat(dirfd(directory.get()), entry->d_name, &info, 0) == 0 && is_of(info, device, inode);
     if (!is_it) continue;

@@ -1,4 +1,4 @@
-// Mapping: what the kernel says is mapped at an address of this process. Any thread.
+// Mapping: what the kernel has mapped at an address of this process. Any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -24,11 +24,11 @@ struct Mapping {
   std::string path;  // as /proc shows it; by mapping_named() only
 };
 
-// The mapping that holds the address, with its path; nothing: none does. Reads /proc/self/maps. Errors: it cannot be
-// read.
+// The mapping that holds the address, with its path; nullopt: there is none. Reads /proc/self/maps. Error: that cannot
+// be read.
 Result<std::optional<Mapping>> mapping_named(const void* address);
 
-// The same again and again, without the path. One system call per question where the kernel can answer it (Linux 6.11);
+// For repeated queries, without the path. One system call per query where the kernel supports it (Linux 6.11);
 // elsewhere as slow as mapping_named(). One thread at a time.
 class MappingReader {
  public:
@@ -37,11 +37,12 @@ class MappingReader {
  private:
   std::optional<Mapping> query(uintptr_t address);
   UniqueFd maps_;
-  bool answers_ = true;  // the kernel has the question
+  bool answers_ = true;  // the kernel supports the query
 };
 
-// A new descriptor of the file with these numbers that this process has open, sealed against shrinking by this call or
-// before; `what` begins the sentences. kInvalidArgument: none is open, or it cannot be sealed.
+// A new descriptor of the file with these numbers, which this process must have open. The file is sealed against
+// shrinking, by this call or before. `what` begins the error messages. kInvalidArgument: the file is not open, or it
+// cannot be sealed.
 Result<UniqueFd> sealed_descriptor(const std::string& what, dev_t device, ino_t inode);
 
 }  // namespace trestle

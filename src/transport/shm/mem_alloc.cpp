@@ -23,13 +23,14 @@ namespace {
 
 struct Allocation {
   uint64_t id = 0;
-  size_t bytes = 0;  // as asked for
+  size_t bytes = 0;  // as requested
   Segment segment;
 };
 
 struct Registry {
   explicit Registry(const Registry* of_parent) : parents(of_parent) {}
-  const Registry* const parents;  // of the process that forked this one, as it was then; only its index is looked at
+  // The registry of the process that forked this one, as it was then. Only its index is used.
+  const Registry* const parents;
   Mutex mutex;
   std::map<uintptr_t, Allocation> allocations TRESTLE_GUARDED_BY(mutex);  // by address
   uint64_t last_id TRESTLE_GUARDED_BY(mutex) = 0;
@@ -94,7 +95,7 @@ Status mem_free(void* pointer) {
     return Error{Code::kInvalidArgument,
                  "the pointer to free was not returned by trestleMemAlloc, or was freed before"};
   }
-  const Segment gone = std::move(found->second.segment);  // unmapped after nobody can find it any more
+  const Segment gone = std::move(found->second.segment);  // unmapped after no lookup can find it any more
   r.allocations.erase(found);
   r.meter.subtract(gone.bytes());
   r.publish();

@@ -19,7 +19,7 @@ void MemIndex::replace(const std::vector<Entry>& entries) {
   version_.fetch_add(1, std::memory_order_acq_rel);
 }
 
-// The last entry that begins at or before the address.
+// Looks at the last entry that begins at or before the address.
 MemPlace MemIndex::look(uintptr_t begin, size_t bytes) const {
   const Table* table = table_.load(std::memory_order_acquire);
   if (table == nullptr) return {};
@@ -43,7 +43,7 @@ MemPlace MemIndex::look(uintptr_t begin, size_t bytes) const {
   return {id, offset + (begin - first)};
 }
 
-// Old tables are kept, a reader may still be in one: together they are smaller than the current one.
+// Old tables are kept, since a reader may still use one. Together they are smaller than the current one.
 MemIndex::Table* MemIndex::grow(size_t entries) {
   tables_.push_back(std::make_unique<Table>(std::max<size_t>(16, entries * 2)));
   table_.store(tables_.back().get(), std::memory_order_release);

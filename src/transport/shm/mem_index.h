@@ -1,7 +1,7 @@
-// MemIndex: which memory that peers can map an address lies in.
+// MemIndex: finds the mappable memory that an address lies in.
 //
-// Owned by whoever knows that memory: the registry of allocations (mem_alloc.h), or the registrations of a
-// communicator. replace() under the owner's lock; find() from any thread, without a lock.
+// Owned by the registry of that memory: of allocations (mem_alloc.h), or of a communicator's registrations. replace()
+// under the owner's lock; find() from any thread, without a lock.
 #pragma once
 
 #include <atomic>
@@ -15,11 +15,11 @@
 namespace trestle {
 
 struct MemPlace {
-  uint64_t id = 0;      // of the memory, never used again in this process; 0: not found
-  uint64_t offset = 0;  // bytes, of the pointer in what peers map
+  uint64_t id = 0;      // of the memory, never reused in this process; 0: not found
+  uint64_t offset = 0;  // bytes between the start of the memory that peers map and the pointer
 };
 
-// To pass to a peer: a new descriptor of the memory, and how much of it the peer maps.
+// What a peer needs to map the memory: a new descriptor, and how many bytes it maps.
 struct MemShare {
   UniqueFd fd;
   size_t bytes = 0;
@@ -33,26 +33,26 @@ class MemIndex {
     uintptr_t begin;
     uintptr_t end;
     uint64_t id;
-    uint64_t offset;  // of `begin` in what peers map
+    uint64_t offset;  // bytes between the start of the memory that peers map and `begin`
   };
 
-  // Where [begin, begin + bytes) lies, if it lies in one entry.
+  // Where [pointer, pointer + bytes) lies, if it lies in one entry.
   MemPlace find(const void* pointer, size_t bytes) const {
     while (true) {
       const uint64_t before = version_.load(std::memory_order_acquire);
       const MemPlace place = look(reinterpret_cast<uintptr_t>(pointer), bytes);
-      // The loads of look() are acquire, so this one cannot be made before them.
+      // The loads of look() are acquire, so this one cannot be reordered before them.
       if ((before & 1) == 0 && version_.load(std::memory_order_relaxed) == before) return place;
     }
   }
-  // The same for one byte, without a wait for a writer: for an index that a process has inherited, whose writer may be
-  // gone in the middle of its work. Then it may be wrong.
+  // The same for one byte, without waiting for a writer. For an index inherited through a fork, whose writer may be
+  // gone in the middle of its work. Then the result may be wrong.
   MemPlace peek(const void* pointer) const { return look(reinterpret_cast<uintptr_t>(pointer), 1); }
-  // Sorted by address; they do not overlap.
+  // The entries must be sorted by address and must not overlap.
   void replace(const std::vector<Entry>& entries);
 
  private:
-  static constexpr size_t kWords = 4;  // of an entry
+  static constexpr size_t kWords = 4;  // per entry
   struct Table {
     explicit Table(size_t entries) : capacity(entries), words(new std::atomic<uint64_t>[entries * kWords]()) {}
     const size_t capacity;

@@ -1,7 +1,7 @@
-// PeerMemory: the allocations of one peer that this rank has mapped, and those of this rank that the peer was given.
+// PeerMemory: the allocations of one peer that this rank has mapped.
 //
-// Owned by a pair of ranks in the transport, under its progress lock. Mappings live until the peer says that it freed
-// the memory, or until the transport ends.
+// Owned by a pair of ranks in the transport, under its progress lock. A mapping lives until the peer reports that it
+// freed the memory, or until the transport ends.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace trestle {
 
 class PeerMemory {
  public:
-  // A descriptor from the peer. Mapped for reading only.
+  // Takes a descriptor from the peer. The memory is mapped for reading only.
   Status adopt(uint64_t id, UniqueFd fd, uint64_t bytes);
   bool knows(uint64_t id) const { return find(id) != nullptr; }
   // nullptr: outside the allocation, or unknown.

@@ -13,7 +13,8 @@ namespace trestle {
 namespace {
 
 constexpr int kDescriptorsPerProgress = 64;
-// Calls of progress() without any movement after which views are moved out of the lane. Only has to be finite.
+// Calls of progress() without any movement after which views are moved out of the lane. The value only has to be
+// finite.
 constexpr uint32_t kStuckCalls = 256;
 // A destination this large is not read again soon.
 constexpr size_t kStreamingBytes = 128 * 1024;
@@ -159,7 +160,7 @@ Status Receiver::take(const Descriptor& descriptor) {
     case DescriptorKind::kMapped:
     case DescriptorKind::kMappedList:
     case DescriptorKind::kNotice:
-      // What the peer runs comes first: whatever else may be wrong follows from that.
+      // Checks first which call the peer runs, because any other error follows from a difference there.
       if (agreement_ != nullptr && !agreement_->heard(peer_, descriptor.tag)) return agreement_->error();
       return descriptor.kind == DescriptorKind::kNotice ? Status() : take_message(descriptor);
   }
@@ -236,7 +237,7 @@ Status Receiver::take_big(Incoming& message, const Descriptor& descriptor) {
   if (message.request == nullptr) return {};
   if (message.request->pieces.empty()) {
     arriving_view_ = message.received == message.bytes ? nullptr : &message;
-    // It will not fit, so there is nothing to wait for.
+    // A message that will not fit is spilled at once: waiting would not help.
     const uint64_t most = uint64_t{lane_.shape().big_slots} * 3 / 4 * unit;
     if (message.spilled || message.bytes > most) spill(message);
   } else {
@@ -285,7 +286,7 @@ void Receiver::copy_out(Incoming& message, const std::byte* data, size_t bytes) 
   }
 }
 
-// The slots that are here; earlier ones were copied before.
+// Copies out the slots that are here; earlier ones were copied before.
 void Receiver::copy_out_slots(Incoming& message) {
   const uint64_t unit = lane_.shape().big_bytes;
   const size_t first = (message.received + unit - 1) / unit - message.big_slots.size();
@@ -298,7 +299,7 @@ void Receiver::copy_out_slots(Incoming& message) {
   message.big_slots.clear();
 }
 
-// Matched and complete.
+// Hands over a message that is matched and complete.
 void Receiver::deliver(Incoming& message) {
   RecvRequest& request = *message.request;
   if (request.pieces.empty()) {
@@ -325,7 +326,7 @@ void Receiver::deliver(Incoming& message) {
   request.state = RequestState::kDone;
 }
 
-// How many slots may be held for long without starving messages that are waited for.
+// Whether so many slots are held that messages with waiting receivers might starve.
 bool Receiver::slots_scarce(const Incoming& message) const {
   const LaneShape& shape = lane_.shape();
   const auto most = [](uint32_t slots) { return slots - (slots + 3) / 4; };
@@ -361,7 +362,7 @@ void Receiver::hand_over(Incoming& message) {
   request.state = RequestState::kDone;
 }
 
-// Whatever of the sender's the message still holds.
+// Gives back everything of the sender's that the message still holds.
 void Receiver::give_back(Incoming& message) {
   if (message.small_slot >= 0) {
     lane_.give_back_small(static_cast<uint32_t>(message.small_slot));
@@ -401,7 +402,7 @@ void Receiver::hand_over_deferred() {
   }
 }
 
-// The part of the message that is here moves to memory of its own.
+// Moves the part of the message that is here to memory of its own.
 void Receiver::spill(Incoming& message) {
   message.spilled = true;
   if (message.own.size() < message.bytes) {

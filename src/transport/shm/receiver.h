@@ -1,11 +1,11 @@
-// Receiver: the receiving half of a pair of ranks: what comes through the lane of one peer.
+// Receiver: the receiving half of a pair of ranks: takes what comes through the lane of one peer.
 //
 // Matches messages with posted receives by tag, in whatever order they come. A receive with a destination is copied out
-// of the slots (or out of the peer's mapped memory) at once. A view reads the slots, or the peer's memory, where they
-// are. Views that nobody releases must not stop the lane: an asked-for message that would leave fewer slots free than
-// the reserve is handed over only when others come back; if none does for a long while (the reader may be waiting for
-// just the messages behind it), it moves to memory of its own.
-// Owned by the transport, under the rank's progress lock. Nothing blocks; after warm-up nothing is allocated.
+// of the slots (or out of the peer's mapped memory) at once. A view reads the slots, or the peer's memory, in place.
+// Views that are not released must not stop the lane. So a solicited message that would leave fewer slots free than the
+// reserve is handed over only when other slots come back. If none does for a long while (the reader may be waiting for
+// the very messages behind it), it moves to memory of its own. Owned by the transport, under the rank's progress lock.
+// Nothing blocks; after warm-up nothing is allocated.
 #pragma once
 
 #include <array>
@@ -26,11 +26,12 @@ namespace trestle {
 
 class Receiver {
  public:
-  // agreement: hears of every message of the peer; null: nothing is compared. memory: counts what is spilled.
+  // agreement: checks every message of the peer; null: nothing is compared. memory: counts the memory of spilled
+  // messages.
   Receiver(int32_t peer, Links& links, Sender& answers, Agreement* agreement, ByteMeter& memory)
       : peer_(peer), links_(links), answers_(answers), agreement_(agreement), memory_meter_(memory) {}
 
-  // A frame of the peer with memory in it.
+  // A frame of the peer that carries memory.
   Status on_frame(const LinkFrame& frame, UniqueFd fd);
 
   Status post(RecvRequest& request);
@@ -39,9 +40,9 @@ class Receiver {
   Result<bool> progress();
 
   InLane& lane() { return lane_; }
-  // Slots or ring places went back since the last call: the peer must be woken if it sleeps and waits for them.
+  // Slots or ring places were given back since the last call: the peer must be woken if it sleeps and waits for them.
   bool take_gave_back() { return std::exchange(gave_back_, false); }
-  // Something to do without anything new from the peer.
+  // There is something to do without anything new from the peer.
   bool has_work() const {
     const bool full = arriving_view_ != nullptr && big_held_ == lane_.shape().big_slots;
     return (lane_ && lane_.waiting()) || deferred_first_ != nullptr || full;
@@ -55,18 +56,18 @@ class Receiver {
     uint64_t received = 0;
     RecvRequest* request = nullptr;
     Incoming* next = nullptr;
-    bool listed = false;  // in messages_
+    bool listed = false;  // it is in messages_
     bool asked = false;
     bool solicited = false;
-    bool in_line = false;  // data is in `line`
+    bool in_line = false;  // the data is in `line`
     int32_t small_slot = -1;
-    std::vector<uint8_t> big_slots;  // each full but the message's last
+    std::vector<uint8_t> big_slots;  // all full except the message's last
     std::vector<ConstPiece> mapped;
     bool from_memory = false;  // `mapped` holds the message
     std::array<std::byte, kInlineBytes> line{};
-    std::vector<std::byte> own;  // spilled
+    std::vector<std::byte> own;  // the data of a spilled message
     bool spilled = false;
-    size_t piece = 0;  // where copying out is in request->pieces
+    size_t piece = 0;  // index into request->pieces where copying out continues
     size_t piece_offset = 0;
   };
 
@@ -106,11 +107,12 @@ class Receiver {
   Incoming* free_ = nullptr;
   Incoming* deferred_first_ = nullptr;  // complete views that wait until slots are less scarce
   Incoming* deferred_last_ = nullptr;
-  Incoming* arriving_view_ = nullptr;  // a view of which a part is here; senders send one long message at a time
+  // A view that has partly arrived. Senders send one long message at a time.
+  Incoming* arriving_view_ = nullptr;
   uint32_t small_held_ = 0;
   uint32_t big_held_ = 0;
   uint32_t stuck_ = 0;
-  size_t matched_ = 0;  // in messages_ with a request
+  size_t matched_ = 0;  // messages in messages_ with a request
   bool gave_back_ = false;
 };
 

@@ -33,7 +33,7 @@ Error wrong(const std::string& sentence) {
   return {Code::kInvalidArgument, sentence};
 }
 
-// That the mapping is one of a memfd that peers can map alike.
+// Checks that the mapping is one of a memfd that peers can map too.
 Status check_kind(const std::string& what, const Mapping& mapping) {
   if (mapping.path.empty() || mapping.path[0] == '[') {
     return wrong(what + " is anonymous (of malloc, new, a stack), and no other process can map it" + kUseInstead);

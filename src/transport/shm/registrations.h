@@ -20,23 +20,24 @@ namespace trestle {
 
 class MemRegistrations {
  public:
-  // [begin, begin + bytes): one shared, writable mapping of a memfd, which this seals against shrinking. Its id, never
-  // used again in this process. kInvalidArgument or kInvalidUsage: what the memory is instead, and what to do.
+  // [begin, begin + bytes) must be one shared, writable mapping of a memfd, which this seals against shrinking. Returns
+  // an id that is never reused in this process. kInvalidArgument or kInvalidUsage says what the memory is instead, and
+  // what to do.
   Result<uint64_t> add(const void* begin, size_t bytes);
-  // The caller has made sure that no operation uses the memory. kInvalidArgument: there is no such registration.
+  // The caller makes sure that no operation uses the memory. kInvalidArgument: there is no such registration.
   Status remove(uint64_t id);
   void clear();
 
   MemPlace find(const void* pointer, size_t bytes) const { return index_.find(pointer, bytes); }
   bool alive(uint64_t id);
   Result<MemShare> share(uint64_t id);
-  // Counts what was removed. When it has moved, ask alive() for what is cached.
+  // The number of removals. When it has changed, check cached ids with alive().
   uint64_t removals() const { return removals_.load(std::memory_order_acquire); }
   uint64_t bytes() const { return meter_.now(); }
 
-  // Before an operation on [begin, begin + bytes): a registration there whose memory was unmapped behind this class's
-  // back, so that something else may lie at its addresses now, is not found any more. Until it is removed, what peers
-  // have mapped stays. Returns how many were dropped.
+  // Call before an operation on [begin, begin + bytes). A registration there may have been unmapped without a
+  // deregistration, so that other memory may lie at its addresses now. find() then no longer finds it. What peers have
+  // mapped stays until it is removed. Returns how many were dropped.
   int drop_unmapped(const void* begin, size_t bytes);
 
  private:

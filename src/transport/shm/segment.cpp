@@ -21,7 +21,7 @@ namespace trestle {
 namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
-// Linux 6.1: collapse into huge pages now. Older headers do not know the number, older kernels answer EINVAL.
+// Linux 6.1: collapse into huge pages now. Older headers do not define it, older kernels answer EINVAL.
 constexpr int kMadviseCollapse = 25;
 
 size_t round_up(size_t bytes, size_t unit) {
@@ -67,7 +67,7 @@ uint64_t memory_limit() {
     if (slash == std::string::npos) break;
     path.resize(slash);
   }
-  // Version 1, where containers see their own group as the root.
+  // Version 1, where a container sees its own group as the root.
   lowest = std::min(lowest, number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes", UINT64_MAX));
   return lowest >= uint64_t{1} << 62 ? UINT64_MAX : lowest;
 }
@@ -79,8 +79,8 @@ uint64_t memory_available() {
   return std::strtoull(text.c_str() + at + 13, nullptr, 10) * 1024;
 }
 
-// No pages are set aside for it: of memory in huge pages (hugetlbfs) another process has those that there are, and a
-// file may be longer than what is used of it.
+// Reserves no pages: a hugetlbfs file already has its pages, allocated by another process, and a file may be longer
+// than the part in use.
 void* map_aligned(size_t bytes, size_t alignment, int protection, int fd) {
   // Reserve more than needed, then put the mapping on the aligned address inside and give the ends back.
   const size_t reserved = bytes + alignment;
@@ -150,8 +150,8 @@ Result<Segment> Segment::create(const char* label, size_t bytes, bool huge) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   if (bytes > SIZE_MAX / 2) return failure("make", bytes, ENOMEM);
   segment.bytes_ = round_up(bytes, huge ? kHugePageBytes : page);
-  // Allocating shared memory that is not there does not fail: the kernel kills processes to make room for it. Page
-  // cache of the control group can be dropped, so its limit alone is no reason to refuse.
+  // Allocating shared memory that the machine does not have does not fail: the kernel kills processes instead. So this
+  // refuses beforehand. It compares with the group's limit and not with its usage, since page cache can be dropped.
   if (segment.bytes_ >= kHugePageBytes && segment.bytes_ > std::min(memory_available(), memory_limit())) {
     return failure("allocate", segment.bytes_, ENOMEM);
   }
@@ -191,7 +191,7 @@ Result<Segment> Segment::adopt(UniqueFd fd, size_t bytes, bool writable) {
   }
   segment.bytes_ = bytes;
   segment.fd_ = std::move(fd);
-  // The block size of a memfd of huge pages is that of its pages, which may be larger than the usual ones.
+  // A memfd of huge pages has their size as its block size, which may be larger than usual.
   const auto page = static_cast<size_t>(info.st_blksize);
   TRY(segment.map(writable, bytes >= kHugePageBytes ? std::max(page, kHugePageBytes) : 0));
   return segment;

@@ -1,10 +1,10 @@
 // Segment: memory in a memfd that other processes can map. It has no name in any file system, so nothing is left behind
-// however a process ends, and it is sealed against shrinking, so that a mapped page never disappears under a reader.
+// however a process ends. It is sealed against shrinking, so a mapped page never disappears under a reader.
 //
-// A forked child does not have the mapping: memory of a communicator ends with the communicator, however long children
+// A forked child does not have the mapping: a communicator's memory ends with the communicator, however long children
 // live.
 //
-// Owned by whoever created or adopted it; one thread at a time. The pages are allocated when it is created: a full
+// Owned by the code that created or adopted it; one thread at a time. The pages are allocated at creation. So a full
 // machine or a memory limit is an error then, and not a SIGBUS later.
 #pragma once
 
@@ -27,13 +27,13 @@ class Segment {
   Segment& operator=(const Segment&) = delete;
   ~Segment() { unmap(); }
 
-  // `bytes` > 0 of zeroed memory, rounded up to pages. `label` is what /proc/PID/maps shows. With `huge`, huge pages
-  // are asked for where the size allows (aligned to them, then). kSystemError: a sentence with the size and, where
-  // there is one, the memory limit of the process's control group.
+  // `bytes` > 0 of zeroed memory, rounded up to pages. `label` is what /proc/PID/maps shows. With `huge`, requests huge
+  // pages where the size allows, and aligns to them. kSystemError: a sentence with the size and, if there is one, the
+  // memory limit of the process's control group.
   static Result<Segment> create(const char* label, size_t bytes, bool huge);
 
-  // Maps the first `bytes` of a descriptor that a peer sent. A descriptor that is no sealed memory, or a shorter one,
-  // is kRemoteError: the peer lies.
+  // Maps the first `bytes` of a descriptor that a peer sent. kRemoteError if the descriptor is no sealed memory, or is
+  // shorter than the peer claimed.
   static Result<Segment> adopt(UniqueFd fd, size_t bytes, bool writable);
 
   std::byte* data() const { return data_; }
@@ -41,7 +41,7 @@ class Segment {
   explicit operator bool() const { return data_ != nullptr; }
   // To send to peers; -1 after close_fd().
   int fd() const { return fd_.get(); }
-  // Forked children have the mapping too.
+  // Makes forked children keep the mapping.
   Status keep_in_children();
   // The mapping stays.
   void close_fd() { fd_.reset(); }
@@ -58,7 +58,7 @@ class Segment {
 // Whether memfd, sealing and mapping work here; otherwise the reason.
 Status segment_probe();
 
-// " (the control group allows 512 MiB in all)", or nothing where there is no limit.
+// " (the control group allows 512 MiB in all)", or "" if there is no limit.
 std::string memory_limit_text();
 
 }  // namespace trestle

@@ -13,15 +13,14 @@ namespace trestle {
 
 namespace {
 
-// Places of the ring that only control descriptors use: answers must get out even when the rank sends as fast as it
-// can.
+// Ring places that only control descriptors use: answers must get out even when the rank sends at full speed.
 constexpr uint32_t kControlRoom = 32;
 
 SendRequest* next_of(const SendRequest& request) {
   return static_cast<SendRequest*>(request.transport.pointer[0]);
 }
 
-// Where gather() is in the pieces of a request.
+// The position of gather() in the pieces of a request.
 uint64_t& offset_of(SendRequest& request) {
   return request.transport.word[0];
 }
@@ -153,7 +152,7 @@ bool Sender::push_big(SendRequest& request, uint32_t slots, uint8_t flags) {
   return offset_of(request) == request.bytes;
 }
 
-// The data segment exists and its descriptor is on the way. False: try again.
+// Makes the data segment and sends its descriptor. False: try again.
 Result<bool> Sender::make_data() {
   if (data_told_) return true;
   if (!lane_.has_data()) {
@@ -167,14 +166,15 @@ Result<bool> Sender::make_data() {
   return data_told_;
 }
 
-// In memory that peers can map?
+// The place of a piece, if it lies in memory that peers can map.
 MemPlace Sender::place_of(const ConstPiece& piece) const {
   const MemPlace place = mem_find(piece.data, piece.bytes);
   if (place.id != 0 || options_.registrations == nullptr) return place;
   return options_.registrations->find(piece.data, piece.bytes);
 }
 
-// Every piece in memory of that kind? Neighbours are not joined: lists are short where it matters.
+// Fills in all pieces if every one lies in mappable memory. Neighbours are not joined: lists are short where it
+// matters.
 bool Sender::fill_pieces(const SendRequest& request, MappedPiece* pieces) const {
   for (size_t i = 0; i < request.pieces.size(); ++i) {
     const MemPlace place = place_of(request.pieces[i]);
@@ -196,7 +196,7 @@ Result<bool> Sender::share(uint64_t id) {
   return true;
 }
 
-// False: try again. `mapped`: the message is on its way.
+// False: try again. `mapped`: the message was sent.
 Result<bool> Sender::post_mapped(SendRequest& request, bool& mapped) {
   const size_t count = request.pieces.size();
   if (count == 0 || count > kMaxPieces || count * sizeof(MappedPiece) > lane_.shape().small_bytes) return true;

@@ -1,9 +1,9 @@
 // The shared-memory transport: messages between ranks of one host, as processes or as threads of one process.
 //
 // See lane.h for how data moves, links.h for how ranks meet, sender.h for which message goes which way. Sends from
-// mem_alloc memory are not copied: the receiver reads them where they are (ShmTransportOptions::map_memory). Memory:
-// nothing until a pair talks; then per pair and direction a lane of about 150 KiB, and with the first long message
-// outside mem_alloc memory its data area of 128 KiB to 1 MiB (lane.h: lane_shape).
+// mem_alloc memory are not copied: the receiver reads them in place (ShmTransportOptions::map_memory). Memory: none
+// until a pair talks. Then each direction of a pair has a lane of about 140 KiB (44 KiB beyond 16 ranks), and from the
+// first long message outside mem_alloc memory on also a data area of 128 KiB to 1 MiB (lane.h: lane_shape).
 #pragma once
 
 #include <memory>

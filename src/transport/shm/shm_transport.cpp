@@ -14,7 +14,7 @@ namespace trestle {
 
 namespace {
 
-// The sockets cost a system call, and they have nothing to say on the way of a message.
+// Polling the sockets costs a system call, and messages do not need it.
 constexpr uint32_t kCallsPerPoll = 256;
 constexpr uint32_t kCallsPerPollWhileConnecting = 8;
 
@@ -30,7 +30,7 @@ ShmTransport::ShmTransport(const EndpointConfig& config, const ShmTransportOptio
   active_.reserve(pairs_.size());
 }
 
-// Of memory that peers may have mapped.
+// Counts how often memory that peers may have mapped was freed or removed.
 uint64_t ShmTransport::frees() const {
   return mem_frees() + (registrations_ != nullptr ? registrations_->removals() : 0);
 }
@@ -87,12 +87,13 @@ Result<ShmTransport::Pair*> ShmTransport::pair(int32_t peer) {
   return place.get();
 }
 
-// Our link is proved: the peer gets our lane before any other frame.
+// Our link is proved: sends the peer our lane before any other frame.
 Status ShmTransport::on_ready(int32_t peer) {
   Pair& p = *TRY(pair(peer));
   Segment& control = p.sender.lane().control();
   const LinkFrame frame{LinkFrameKind::kLane, 0, 0, control.bytes()};
-  // A few bytes on a fresh socket: who does not take them has just ended, and the next poll says whether in order.
+  // A few bytes on a fresh socket must fit. If they are not taken, the peer has just ended, and the next poll() finds
+  // out whether in order.
   if (!TRY(links_->send(peer, frame, control.fd()))) return {};
   control.close_fd();
   return {};
@@ -135,7 +136,7 @@ Result<bool> ShmTransport::send(SendRequest& request) {
 
 Result<bool> ShmTransport::receive(RecvRequest& request) {
   TRY(check_peer(request.peer));
-  // Also whoever only receives must notice that the peer is gone.
+  // A rank that only receives must also notice that the peer is gone.
   TRY(links_->want(request.peer));
   Pair& p = *TRY(pair(request.peer));
   TRY(p.receiver.post(request));
@@ -151,12 +152,12 @@ void ShmTransport::release(RecvRequest& request) {
   wake(*p);
 }
 
-// The peer sleeps and there is something for it, or slots that it may wait for.
+// Wakes the peer if it sleeps and there is something for it, or if it may wait for slots.
 void ShmTransport::wake(Pair& p) {
   const bool pushed = p.sender.take_pushed();
   const bool gave_back = p.receiver.take_gave_back();
   if (!pushed && !gave_back) return;
-  // Without its lane nobody knows whether it sleeps.
+  // Without the peer's lane it is unknown whether it sleeps.
   if (p.receiver.lane() ? p.receiver.lane().take_asleep() : true) links_->wake(p.peer);
 }
 
@@ -207,9 +208,9 @@ void ShmTransport::finish_sleep() {
 void ShmTransport::close(int linger_ms) {
   if (closed_ || links_ == nullptr) return;
   closed_ = true;
-  // What was sent lies in memory that the peers have mapped and stays readable. That their memory was read goes with
-  // the goodbye where the lane could not carry it: a peer that has not accepted this rank's link, or reads nothing just
-  // now, must not miss it.
+  // Sent data lies in memory that the peers have mapped, so it stays readable. Answers (kRead) that the lane could not
+  // carry go with the goodbye. A peer that has not accepted this rank's link, or reads nothing at the moment, must get
+  // them too.
   for (Pair* p : active_) links_->set_last_words(p->peer, p->sender.unsent_reads());
   links_->close(monotonic_clock().now_ns() + int64_t{linger_ms} * 1'000'000);
 }

@@ -1,4 +1,4 @@
-// ShmTransport: the Transport of shm.h. Puts links, senders and receivers of all peers together.
+// ShmTransport: the Transport of shm.h. Combines the links, senders and receivers of all peers.
 #pragma once
 
 #include <memory>
@@ -31,7 +31,7 @@ class ShmTransport final : public Transport, private LinkEvents {
   void close(int linger_ms) override;
 
  private:
-  // What there is of a peer that this rank talks to.
+  // The state of a peer that this rank talks to.
   struct Pair {
     Pair(int32_t peer_rank, Links& links, const SenderOptions& options, Agreement* agreement)
         : peer(peer_rank),

@@ -1,10 +1,10 @@
-// StoreChoice: whether a sender copies into big slots through its caches or past them, by what it measures.
+// StoreChoice: decides by measurement whether a sender copies into big slots through its caches or past them.
 //
 // Value type, one thread. Through the caches is right while both processes share a last-level cache: the receiver then
-// reads the slot from there. Where they do not, every line of a slot that the receiver has read must first be taken
-// back from the other cache, and going past the caches is several times faster. Which is the case can change while a
-// program runs (a scheduler moves it), so both are tried again now and then. The shortest time of a few slots counts:
-// being interrupted makes times longer, never shorter. It is a matter of speed only and of this rank only.
+// reads the slot from there. Where they do not, every line of a slot that the receiver has read must first be fetched
+// back from the other cache, and copying past the caches is several times faster. The case can change while a program
+// runs (the scheduler moves it), so both ways are tried again now and then. Only the shortest time of a few slots
+// counts: interruptions make times longer, never shorter. The choice affects only speed, and only this rank.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace trestle {
 
 class StoreChoice {
  public:
-  // For the next slot.
+  // The way for the next slot.
   bool streaming() const { return trying_ ? !streaming_ : streaming_; }
   // How long a full slot took with streaming().
   void took(int64_t ns) {
@@ -24,7 +24,7 @@ class StoreChoice {
     trying_ = !trying_;
     left_ = trying_ ? kTrial : kRound;
     if (trying_) return;
-    // Past the caches costs the receiver a read from memory, so it must be clearly faster.
+    // Copying past the caches costs the receiver a read from memory, so it must be clearly faster.
     streaming_ = best_ns_[0] > best_ns_[1] + best_ns_[1] / 2;
     best_ns_[0] = best_ns_[1] = INT64_MAX / 2;
   }

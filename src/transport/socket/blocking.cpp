@@ -9,8 +9,8 @@
 namespace trestle {
 namespace {
 
-constexpr int64_t kSliceMs = 20;          // how often the abort flag is looked at
-constexpr int64_t kRetryNs = 10'000'000;  // between two attempts to connect to somebody who is not there yet
+constexpr int64_t kSliceMs = 20;          // how often the abort flag is checked
+constexpr int64_t kRetryNs = 10'000'000;  // between two attempts to connect to a peer that does not listen yet
 
 // Milliseconds until the limit, at most one slice, rounded up; the limit's own error once it is reached.
 Result<int> next_slice_ms(const WaitLimit& limit) {
@@ -28,7 +28,7 @@ Status pause_before(int64_t ns, const WaitLimit& limit) {
   return {};
 }
 
-// One attempt to reach one address; an unreachable one is kRemoteError.
+// One attempt to reach one address. An unreachable one is kRemoteError.
 Result<UniqueFd> connect_once(const SocketAddress& address, const WaitLimit& limit) {
   UniqueFd fd = TRY(start_connect(address));
   for (;;) {

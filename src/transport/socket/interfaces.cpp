@@ -16,8 +16,8 @@ bool is_link_local(const SocketAddress& address) {
   return IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_addr);
 }
 
-// Smaller is better. A bridge of containers is a last resort before loopback: its address means something else, or
-// nothing, on other hosts.
+// Smaller is better. A container bridge comes last before loopback: on other hosts its address means something else, or
+// nothing.
 int undesirability(const Interface& interface) {
   int rank = 0;
   if (interface.loopback)

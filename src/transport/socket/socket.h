@@ -1,11 +1,11 @@
-// Stream sockets: TCP over IPv4 and IPv6, abstract Unix sockets, addresses and network interfaces. The only place that
-// talks to the socket system calls.
+// Stream sockets: TCP over IPv4 and IPv6, abstract Unix sockets, addresses and network interfaces. No other code makes
+// the system calls for sockets.
 //
 // Plain functions over descriptors that the caller owns; any thread, one at a time per descriptor. Every socket made
-// here is nonblocking and close-on-exec; no call raises SIGPIPE. Functions whose name ends in `_before` block (poll)
-// until a moment; no other one does, but resolve_addresses, which may ask a name server. Errors: kRemoteError when the
-// peer is gone or refuses, kTimeout, kAborted, kInvalidArgument for texts and names, kSystemError for the rest;
-// sentences name the system's reason, callers add who the peer is.
+// here is nonblocking and close-on-exec. No call raises SIGPIPE. Functions whose name ends in `_before` block (poll)
+// until a time limit. No other function blocks, except resolve_addresses, which may ask a name server. Errors:
+// kRemoteError when the peer is gone or refuses, kTimeout, kAborted, kInvalidArgument for texts and names, kSystemError
+// for the rest. Error messages give the system's reason; callers add the name of the peer.
 #pragma once
 
 #include <netinet/in.h>
@@ -52,7 +52,7 @@ Result<SocketAddress> parse_address(std::string_view text);
 // The same, and host names ("node3:5000"), in the system's order of preference; never empty. May block on a name
 // server.
 Result<std::vector<SocketAddress>> resolve_addresses(std::string_view text, AddressFamily family = AddressFamily::kAny);
-// What parse_address reads back.
+// A text that parse_address can read.
 std::string format_address(const SocketAddress& address);
 // Splits "host:port" or "[v6]:port" without looking the host up. The port must be 1..65535.
 struct HostPort {
@@ -69,22 +69,23 @@ struct Interface {
   bool loopback = false;
 };
 
-// Those that are up, one entry per address, in the kernel's order.
+// All interfaces that are up, one entry per address, in the kernel's order.
 Result<std::vector<Interface>> local_interfaces();
 
-// NCCL's grammar: a comma list of name prefixes; a leading "=" whole names; a leading "^" all but these ("^=" too).
+// NCCL's syntax: a comma-separated list of name prefixes; a leading "=" whole names; a leading "^" all but these ("^="
+// too).
 bool interface_matches(std::string_view filter, std::string_view name);
 
-// Those that `filter` and `family` allow, best first: ordinary ones, then container bridges (docker*), then loopback;
-// at equal rank IPv4 before IPv6 and link-local IPv6 last. With an empty filter nothing is excluded. None:
-// kInvalidArgument with the list of interfaces that exist.
+// The interfaces that `filter` and `family` allow, best first: ordinary ones, then container bridges (docker*), then
+// loopback; at equal rank IPv4 before IPv6 and link-local IPv6 last. An empty filter excludes nothing.
+// kInvalidArgument, with the list of existing interfaces, if none is left.
 Result<std::vector<Interface>> choose_interfaces(std::string_view filter, AddressFamily family);
 
 // ---- TCP
 
 struct ListenOptions {
-  std::string interface_filter;                       // as above
-  std::string filter_from = "TRESTLE_SOCKET_IFNAME";  // who has said so, for sentences
+  std::string interface_filter;                       // as in interface_matches()
+  std::string filter_from = "TRESTLE_SOCKET_IFNAME";  // where the filter comes from, for error messages
   AddressFamily family = AddressFamily::kAny;
   uint16_t port_low = 0;  // 0 and 0: any port
   uint16_t port_high = 0;
@@ -96,29 +97,29 @@ struct Listener {
   SocketAddress address;  // what peers connect to: the interface's address and the port
 };
 
-// Listens on the first of choose_interfaces() that can be bound. A range without a free port is kSystemError and says
-// so.
+// Listens on the first of choose_interfaces() that can be bound. kSystemError with the range if it has no free port.
 Result<Listener> listen_tcp(const ListenOptions& options);
 // Listens on exactly this address; the wildcard address is allowed, port 0 is any.
 Result<Listener> listen_tcp_at(const SocketAddress& address, int backlog = 512);
 
-// A socket on its way; ready or failed when it polls writable, then ask finish_connect.
+// A connecting socket. When it polls writable, finish_connect tells whether it is connected or has failed.
 Result<UniqueFd> start_connect(const SocketAddress& address);
 // true: connected; false: not yet. kRemoteError: refused, unreachable.
 Result<bool> finish_connect(int fd);
-// The next waiting connection; an empty UniqueFd when there is none. Connections that died in the queue are skipped,
-// and being out of descriptors or memory is an error that does not concern the listener.
+// The next waiting connection; an empty UniqueFd when there is none. Skips connections that died in the queue. Running
+// out of descriptors or memory is an error, but the listener stays usable.
 Result<UniqueFd> accept_connection(int listener_fd);
 
 struct TcpOptions {
   bool no_delay = true;
-  std::string congestion;     // "": the system's; one that the system does not have is ignored: see the return value
-  int keepalive_idle_s = 10;  // 0: off. Probes after this long a silence, three of them, 5 s apart
+  std::string congestion;     // "": the system's; an unknown one is ignored: see the return value
+  int keepalive_idle_s = 10;  // 0: off. After this long a silence three probes, 5 s apart
   int user_timeout_ms = 0;    // 0: the system's. How long sent data may stay unacknowledged
   int send_buffer_bytes = 0;  // 0: the system's automatic size
   int receive_buffer_bytes = 0;
-  int unsent_bytes =
-      0;  // 0: the system's. Beyond that many the socket takes no more: what is written later may matter more
+  // 0: the system's. With this many unsent bytes the socket takes no more, so that more urgent data can be written
+  // first.
+  int unsent_bytes = 0;
 };
 // False when the congestion control was not available; everything else is best effort.
 bool set_tcp_options(int fd, const TcpOptions& options);
@@ -130,18 +131,17 @@ SocketAddress peer_address(int fd);
 
 inline constexpr size_t kEndOfStream = std::numeric_limits<size_t>::max();
 
-// Bytes moved; 0: would block. receive_*: kEndOfStream when the peer has ended its side. Empty spans must not be
-// passed.
+// Bytes moved; 0: would block. receive_*: kEndOfStream when the peer has ended its side. Spans must not be empty.
 Result<size_t> send_bytes(int fd, std::span<const std::byte> data);
 Result<size_t> receive_bytes(int fd, std::span<std::byte> data);
-// At most kMostVectors entries are used, the rest is for the next call.
+// Uses at most kMostVectors entries; the rest is for the next call.
 inline constexpr size_t kMostVectors = 1024;
 Result<size_t> send_vectors(int fd, std::span<const iovec> vectors);
 Result<size_t> receive_vectors(int fd, std::span<const iovec> vectors);
-// No more will be sent: the peer reads to the end and then sees the end of the stream.
+// Sends no more: the peer reads to the end and then sees the end of the stream.
 void end_sending(int fd);
 
-// ---- Abstract Unix stream sockets: names without a file, so nothing is left behind. Reach one network namespace.
+// ---- Abstract Unix stream sockets: names without a file, so nothing is left behind. They reach one network namespace.
 
 struct PeerProcess {
   pid_t pid = 0;
@@ -151,9 +151,10 @@ struct PeerProcess {
 
 // `name` without the leading zero byte, at most 107 bytes. A name in use: kSystemError.
 Result<UniqueFd> listen_unix(std::string_view name, int backlog = 512);
-// Connected at once, or kRemoteError when nobody listens. An empty UniqueFd: the listener's queue is full, try again.
+// Connected at once, or kRemoteError when no socket listens. An empty UniqueFd: the listener's queue is full, try
+// again.
 Result<UniqueFd> connect_unix(std::string_view name);
-// Who connected or listens (SO_PEERCRED), as the kernel recorded it.
+// The process that connected or listens (SO_PEERCRED), as the kernel recorded it.
 Result<PeerProcess> peer_process(int fd);
 
 // Descriptors travel with the first byte of `data`. At most kMostDescriptors.
@@ -162,37 +163,36 @@ Result<size_t> send_with_descriptors(int fd, std::span<const std::byte> data, st
 // Received descriptors (close-on-exec) are appended. More than kMostDescriptors: kRemoteError.
 Result<size_t> receive_with_descriptors(int fd, std::span<std::byte> data, std::vector<UniqueFd>& descriptors);
 
-// ---- Datagrams without content between processes of one network namespace: bells.
+// ---- Empty datagrams between processes of one network namespace, used as bells.
 
-// A nonblocking socket with an abstract name that the kernel has chosen, at most a few bytes, none of them zero.
+// A nonblocking socket with an abstract name that the kernel has chosen: a few bytes, none of them zero.
 struct DatagramSocket {
   UniqueFd fd;
   std::string name;
 };
 Result<DatagramSocket> open_datagrams();
-// Sends one from `fd`, at once or not at all: a socket that is gone needs none, one whose queue is full has rung
-// already.
+// Sends a datagram from `fd`, at once or not at all. A socket that is gone needs none; one whose queue is full has been
+// rung already.
 void ring_datagram(int fd, std::string_view name);
-// Forgets what has come; some of it where a stranger sends without end.
+// Drops received datagrams; not all of them if a stranger sends without end.
 void drain_datagrams(int fd);
 
-// ---- Blocking with a moment at which to give up, for bootstrap
+// ---- Blocking calls with a time limit, for bootstrap
 
 inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 struct WaitLimit {
   int64_t deadline_ns = kNever;                // monotonic_clock() time
-  const std::atomic<bool>* aborted = nullptr;  // looked at every 20 ms; may be null
+  const std::atomic<bool>* aborted = nullptr;  // checked every 20 ms; may be null
 };
 
 // `events`: POLLIN, POLLOUT. Returns when poll(2) reports anything; kTimeout, kAborted.
 Status wait_before(int fd, short events, const WaitLimit& limit);
 Status send_all_before(int fd, std::span<const std::byte> data, const WaitLimit& limit);
-// The end of the stream before the last byte is kRemoteError ("closed the connection").
+// If the stream ends before the last byte: kRemoteError ("closed the connection").
 Status receive_all_before(int fd, std::span<std::byte> data, const WaitLimit& limit);
 Result<UniqueFd> accept_before(int listener_fd, const WaitLimit& limit);
-// Tries every address in turn and, while nobody listens, again and again until the moment: the other side may start
-// later.
+// Tries every address in turn, again and again until the limit while no socket listens: the other side may start later.
 Result<UniqueFd> connect_before(std::span<const SocketAddress> addresses, const WaitLimit& limit);
 
 }  // namespace trestle

@@ -7,7 +7,7 @@
 namespace trestle {
 namespace {
 
-// What a call returned, as bytes moved; EINTR is repeated by the caller's loop.
+// The result of a call as bytes moved. Repeats the call after EINTR.
 template <class Call>
 Result<size_t> moved(const char* what, bool receiving, Call call) {
   for (;;) {

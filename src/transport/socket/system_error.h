@@ -1,4 +1,4 @@
-// Errors of socket calls as Errors. Internal to src/transport/socket; any thread.
+// Turns errors of socket calls into Errors. Internal to src/transport/socket; any thread.
 #pragma once
 
 #include <cerrno>
@@ -9,7 +9,7 @@
 
 namespace trestle {
 
-// "send: Broken pipe"; kRemoteError where the peer or the way to it is the reason.
+// "send: Broken pipe". kRemoteError if the cause is the peer or the path to it.
 inline Error socket_error(const char* what, int number = errno) {
   Code code = Code::kSystemError;
   switch (number) {

@@ -17,10 +17,10 @@ Result<UniqueFd> tcp_socket(const SocketAddress& address) {
   return fd;
 }
 
-// An empty descriptor: the port is taken.
+// An empty descriptor: the port is in use.
 Result<UniqueFd> bind_and_listen(const SocketAddress& address, int backlog) {
   UniqueFd fd = TRY(tcp_socket(address));
-  // Connections of an earlier run that linger in TIME_WAIT do not block the port.
+  // Connections of an earlier run that linger in TIME_WAIT must not block the port.
   set_int(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (address.family() == AddressFamily::kIpv6) set_int(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
   if (::bind(fd.get(), address.get(), address.length) != 0) {

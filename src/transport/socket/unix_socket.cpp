@@ -89,7 +89,7 @@ Result<size_t> receive_with_descriptors(int fd, std::span<std::byte> data, std::
   alignas(cmsghdr) std::byte control[kControlBytes] = {};
   msghdr message{};
   ssize_t n;
-  const NoFork whole;  // what was received is owned before a fork
+  const NoFork whole;  // no fork before the received descriptors have an owner
   do {
     message = {};
     message.msg_iov = &vector;
@@ -117,7 +117,7 @@ Result<size_t> receive_with_descriptors(int fd, std::span<std::byte> data, std::
   return n == 0 ? kEndOfStream : static_cast<size_t>(n);
 }
 
-// Binding a name of no bytes asks the kernel for one.
+// Binding an empty name asks the kernel to choose one.
 Result<DatagramSocket> open_datagrams() {
   DatagramSocket made{TRY(unix_socket(SOCK_DGRAM)), ""};
   UnixName name;
@@ -138,7 +138,7 @@ void ring_datagram(int fd, std::string_view name) {
 }
 
 void drain_datagrams(int fd) {
-  constexpr int kMost = 64;  // a stranger may send as fast as this thread forgets
+  constexpr int kMost = 64;  // a stranger may send as fast as this thread reads
   std::byte none;
   for (int i = 0; i < kMost && ::recv(fd, &none, sizeof none, MSG_DONTWAIT) >= 0; ++i) {
   }

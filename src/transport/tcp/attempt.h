@@ -1,13 +1,13 @@
-// Attempt: a connection that is not yet believed: on its way out, or come in from anybody. Nonblocking; driven from the
-// tcp transport's epoll, owned by it.
+// Attempt: a connection that is not yet trusted: an outgoing one, or one from an unknown peer. Nonblocking; driven
+// from the tcp transport's epoll, owned by it.
 //
 //   out: connecting -> handshake -> waits for the acceptor's verdict -> kWelcome: acknowledges the handshake -> end
 //                                                                    -> kYield -> end
 //   in:  handshake -> judged by the owner -> kWelcome is sent -> waits for the acknowledgement -> end
 //                                         -> kYield is sent -> end
 //
-// The verdict follows right behind the acceptor's proof, and the acknowledgement answers both: so neither counts on a
-// connection that the other one has given up, and a welcome costs no round trip of its own.
+// The verdict follows directly behind the acceptor's proof, and the acknowledgement answers both. So neither side
+// counts on a connection that the other one has given up, and a welcome costs no round trip of its own.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@
 
 namespace trestle {
 
-// Who this rank is; outlives the attempts.
+// This rank's identity and options; outlives the attempts.
 struct AttemptContext {
   std::string job;
   int32_t rank = 0;
@@ -43,29 +43,29 @@ class Attempt {
     kYielded
   };
 
-  // Out to `peer`, `fd` being on its way there.
+  // Outgoing to `peer`; `fd` is connecting.
   Attempt(const AttemptContext& context, UniqueFd fd, int32_t peer);
-  // In, from whoever it may be; to be given up at `deadline_ns`.
+  // Accepted from an unknown peer; to be given up at `deadline_ns`.
   Attempt(const AttemptContext& context, UniqueFd fd, int64_t deadline_ns);
 
-  // Moves as far as it can: ends at kJudge, kWelcomed, kYielded, or where the socket would block. Errors are final.
+  // Advances as far as it can: until kJudge, kWelcomed, kYielded, or until the socket would block. Errors are final.
   Status drive();
-  // The owner's decision about the peer that has proved itself, at kJudge; drive() again to send it.
+  // The owner's decision at kJudge, when the peer has proved itself. Call drive() again to send it.
   void judge(bool welcome);
 
   Stage stage() const { return stage_; }
   bool outgoing() const { return outgoing_; }
-  // A welcome that the peer has not acknowledged: it may count on the connection, its owner must not yet. Also after a
-  // failure.
+  // This rank has welcomed the peer and has no acknowledgement yet. The peer may count on the connection already; the
+  // owner must not yet. Also true after a failure.
   bool promised() const { return welcome_ && (stage_ == Stage::kAnswer || stage_ == Stage::kConfirmation); }
-  // After a failure: it says nothing about the peer's mind, which may have run out of something. Worth another attempt.
+  // After a failure: the connection broke, perhaps because the peer lacked some resource. It is worth another attempt.
   bool lost() const { return lost_; }
-  // Something came, but not a whole handshake.
+  // Something has arrived, but not a whole handshake.
   bool half() const { return stage_ == Stage::kHandshake && said_; }
-  // What an incoming one has given of itself.
+  // How far an incoming attempt has got.
   StrangerClaim claim() const { return promised() ? StrangerClaim::kPromised : claim_of(handshake_); }
-  const SocketAddress& from() const { return from_; }  // of an incoming one
-  // Of an incoming one as claimed, proved from kJudge on; -1: not known yet.
+  const SocketAddress& from() const { return from_; }  // of an incoming attempt
+  // Of an incoming attempt: the claimed rank, proved from kJudge on; -1: not known yet.
   int32_t peer() const { return outgoing_ ? peer_ : handshake_.peer_rank(); }
   int fd() const { return fd_.get(); }
   UniqueFd take_fd() { return std::move(fd_); }
@@ -92,10 +92,10 @@ class Attempt {
   Stage stage_;
   bool lost_ = false;
   bool said_ = false;
-  SocketAddress from_;  // while it was connected
+  SocketAddress from_;  // as read while it was connected
   bool welcome_ = false;
   std::array<std::byte, kFrameBytes> frame_{};  // the answer or the verdict
-  size_t frame_bytes_ = 0;                      // of it that were sent or received
+  size_t frame_bytes_ = 0;                      // number of its bytes that were sent or received
 };
 
 }  // namespace trestle

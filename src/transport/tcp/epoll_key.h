@@ -1,4 +1,4 @@
-// What an epoll event of the tcp transport is about. Plain values.
+// The key of an epoll event of the tcp transport: what it concerns. Plain values.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
-// The header before everything that travels on a tcp connection. Pure functions, any thread.
+// The header in front of everything that travels on a tcp connection. Pure functions, any thread.
 //
 // 48 bytes, little-endian: magic u16, type u8, flags u8, check of the connection u32, credit u32, check of the
-// operation u32, operation u64, phase u32, message u32 (flag 1: instead of both the bytes of the whole message u64,
-// high half first), offset u64, bytes u64. kEager and kData are followed by `bytes` bytes of payload, the others by the
-// next header.
+// operation u32, operation u64, phase u32, message u32 (with flag 1: instead of both, the bytes of the whole message
+// u64, high half first), offset u64, bytes u64. kEager and kData are followed by `bytes` bytes of payload, the others
+// by the next header.
 #pragma once
 
 #include <cstddef>
@@ -16,33 +16,35 @@
 namespace trestle {
 
 enum class FrameType : uint8_t {
-  kEager = 1,  // a message that its sender was not asked for
+  kEager = 1,  // a message sent without waiting for kClear
   kData = 2,   // the answer to kClear
   kClear = 3,  // clear to send: the receive of `tag`, of `bytes`, is posted
-  kRequest =
-      4,        // a message waits for kClear: a small one for which there is no credit, or one that says its whole size
-  kCredit = 5,  // only carries credit
-  kGoodbye = 6,      // the last frame: the sender closes in peace
+  // A message waits for kClear: a small one without credit, or one that states its whole size.
+  kRequest = 4,
+  kCredit = 5,       // only carries credit
+  kGoodbye = 6,      // the last frame: the sender closes in order
   kGoodbyeSeen = 7,  // the answer: everything before kGoodbye was read
-  kWelcome = 8,      // the acceptor's first frame: this is the connection of the pair
-  kYield = 9,        // or: use the one that I am making to you
-  kNotice = 10,      // only says what its sender runs
+  kWelcome = 8,      // this connection becomes the pair's; the acceptor's first frame
+  kYield = 9,        // use my connection to you instead; the acceptor's first frame
+  kNotice = 10,      // only states what its sender runs
 };
 
 struct Frame {
   FrameType type = FrameType::kCredit;
-  uint32_t credit = 0;  // bytes of eager credit that are given back
+  uint32_t credit = 0;  // eager credit that is given back, in bytes
   MessageTag tag;
   uint64_t bytes = 0;
 };
 
 inline constexpr size_t kFrameBytes = 48;
 
-// Tells connections of other jobs, pairs and directions apart: a cheap net under the handshake for our own bugs.
+// Distinguishes connections of other jobs, pairs and directions. A cheap check for our own bugs, on top of the
+// handshake.
 uint32_t frame_check(std::string_view job, int32_t from, int32_t to);
 
 void encode_frame(const Frame& frame, uint32_t check, std::byte* out);
-// kRemoteError with a sentence part ("sent ...") when the 48 bytes at `in` are no header of this connection.
+// kRemoteError, with a message that continues the peer's name ("sent ..."), when the 48 bytes at `in` are no header of
+// this connection.
 Result<Frame> decode_frame(const std::byte* in, uint32_t check);
 
 }  // namespace trestle

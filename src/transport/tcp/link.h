@@ -1,14 +1,14 @@
-// Link: what a rank has open with one peer, and the protocol between the two, without I/O. Fed with received bytes,
-// asked for bytes to send; so tests and fuzzers drive two of them against each other without a socket.
+// Link: the open messages between a rank and one peer, and the protocol between the two, without I/O. Received bytes
+// are passed in, and bytes to send are taken out. So tests and fuzzers can drive two of them against each other without
+// a socket.
 //
-// Owned by the tcp transport, which also owns the pool that its buffers end with; used under the rank's progress lock.
-// Errors of input are sentence parts that follow the peer's name ("sent ..."), but those of the Agreement
-// (kInvalidUsage), which are whole.
+// Owned by the tcp transport, which also owns the buffer pool; used under the rank's progress lock. Error messages
+// about input continue the peer's name ("sent ..."). Those of the Agreement (kInvalidUsage) are whole sentences.
 //
-// Flow. Up to the eager limit a message is sent at once, if there is credit for it: the receiver keeps at most
-// `credit_bytes` of messages that nobody has asked for, and gives credit back as they are matched. Without credit the
-// sender asks (kRequest) and waits for kClear like a large message does: what nobody receives never blocks what
-// somebody does. A large receive sends kClear when it is posted. Cleared and eager messages leave in the order of their
+// Flow. A message up to the eager limit is sent at once, if there is credit for it. The receiver keeps at most
+// `credit_bytes` of messages that have no receive yet, and returns credit as they are matched. Without credit the
+// sender asks (kRequest) and waits for kClear, as a large message does. So messages without a receive never block the
+// others. A large receive sends kClear when it is posted. Cleared and eager messages leave in the order of their
 // operations, turns and tags.
 #pragma once
 
@@ -33,12 +33,12 @@ struct LinkLimits {
   uint64_t eager_bytes = 32 * 1024;    // the same on both sides
   uint64_t credit_bytes = 512 * 1024;  // the same on both sides; at least 4 * (eager_bytes + kEagerOverhead)
 };
-// What keeping one message costs beyond its bytes; bounds the number of small ones.
+// What keeping one message costs beyond its bytes. Bounds the number of small ones.
 inline constexpr uint64_t kEagerOverhead = 256;
 
 class Link {
  public:
-  // agreement: hears of everything that `peer` sends; null: nothing is compared.
+  // agreement: checks everything that `peer` sends; null: nothing is compared.
   Link(const LinkLimits& limits, uint32_t check_in, uint32_t check_out, BufferPool& pool,
        Agreement* agreement = nullptr, int32_t peer = 0)
       : limits_(limits),
@@ -51,36 +51,36 @@ class Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // ---- Requests: as in transport.h. False: too many are open.
+  // ---- Requests: as in transport.h. False: too many are open, try again.
   Result<bool> post_send(SendRequest& request);
   Result<bool> post_recv(RecvRequest& request);
   void release(RecvRequest& request);
 
   // ---- Input
-  // Where the payload in progress goes: fills `vectors`, returns how many; 0 when a header comes next.
+  // The destination of the payload in progress: fills `vectors` and returns how many; 0 when a header comes next.
   size_t target(std::span<iovec> vectors) const;
   // The first `bytes` of target() were filled.
   Status filled(size_t bytes);
-  // What was received behind the target, or without one.
+  // Takes bytes that were received behind the target, or without one.
   Status take(std::span<const std::byte> data);
   bool large_expected() const { return cleared_receives_ > 0; }
 
   // ---- Output
   bool has_output() const { return control_.size() > control_at_ || out_count_ > 0 || !ready_.empty(); }
-  // What to write next, in order; returns how many vectors were filled. To be followed by wrote() before anything else.
+  // Fills `vectors` with what to write next, in order, and returns how many. Call wrote() before anything else.
   size_t gather(std::span<iovec> vectors);
   void wrote(size_t bytes);
 
-  // ---- Life
-  // Something has to come from the peer: data, or leave to send.
+  // ---- Life cycle
+  // This rank waits for the peer: for data, or for permission to send.
   bool awaiting() const { return receives_.size() + waiting_.size() > 0 || (in_.left > 0 && in_.receive != nullptr); }
   bool sending() const { return out_count_ > 0 || !ready_.empty(); }
   bool peer_left() const { return goodbye_received_; }
-  // Whether this message (or its beginning) came before anybody asked for it.
+  // Whether this message, or its beginning, arrived before its receive was posted.
   bool has_early(const MessageTag& tag) { return early_.find(tag) != nullptr; }
   bool goodbye_answered() const { return goodbye_received_ || goodbye_seen_; }
-  // Forgets all requests but the frame whose sending has begun; what arrives from now on is thrown away. With
-  // `goodbye`, that is the last frame.
+  // Drops all requests except a frame that is partly sent. Data that arrives from now on is discarded. With `goodbye`,
+  // a goodbye is the last frame.
   void close(bool goodbye);
 
  private:
@@ -91,11 +91,11 @@ class Link {
     PieceCursor<ConstPiece> rest;
   };
   struct Incoming {
-    RecvRequest* receive = nullptr;  // null: nobody has asked yet
+    RecvRequest* receive = nullptr;  // null: no receive is posted yet
     MessageTag tag;
     uint64_t bytes = 0;
     uint64_t left = 0;
-    Piece buffer;  // from the pool, unless straight into the receive's pieces
+    Piece buffer;  // from the pool; unused where the data goes straight into the receive's pieces
     PieceCursor<Piece> rest;
   };
   struct Early {  // arrived before its receive
@@ -104,7 +104,7 @@ class Link {
     uint64_t bytes = 0;
     bool complete = false;
   };
-  struct Announced {  // of a message whose other end is not here yet
+  struct Announced {  // a kRequest or kClear whose request is not posted here yet
     MessageTag tag;
     uint64_t bytes = 0;
   };
@@ -118,7 +118,7 @@ class Link {
   Status begin_payload(const Frame& frame, RecvRequest* receive);
   Status took(uint64_t bytes);
   Status end_payload();
-  // Who sends and who expects: this rank and the peer, or the other way round.
+  // `sent`: this rank sends. `received`: the peer sends.
   Error sent_differs(const SendRequest& request, const MessageTag& expected, uint64_t bytes) const;
   Error received_differs(const MessageTag& sent, uint64_t bytes, const RecvRequest& request) const;
   std::string name_of(bool peer) const;
@@ -141,22 +141,22 @@ class Link {
 
   TagMap<RecvRequest*> receives_;  // posted, no data yet
   TagMap<Early> early_;
-  TagMap<Announced> requests_;  // kRequest without a receive
-  uint64_t early_cost_ = 0;     // credit in use by the peer
-  uint64_t owed_ = 0;           // credit to be given back
+  TagMap<Announced> requests_;  // kRequests without a receive
+  uint64_t early_cost_ = 0;     // credit that the peer uses
+  uint64_t owed_ = 0;           // credit to give back
   size_t cleared_receives_ = 0;
   Incoming in_;
   std::array<std::byte, kFrameBytes> header_{};
   size_t header_bytes_ = 0;
 
-  TagMap<SendRequest*> waiting_;     // for kClear
-  TagMap<Announced> clears_;         // kClear without a send
-  std::vector<SendRequest*> ready_;  // heap: oldest tag first
+  TagMap<SendRequest*> waiting_;     // sends that wait for kClear
+  TagMap<Announced> clears_;         // kClears without a send
+  std::vector<SendRequest*> ready_;  // a heap: oldest tag first
   uint64_t credit_;
   std::vector<std::byte> control_;
   size_t control_at_ = 0;
   static constexpr size_t kMostOutFrames = 8;
-  std::array<OutFrame, kMostOutFrames> out_;  // ring: committed to the stream in this order
+  std::array<OutFrame, kMostOutFrames> out_;  // a ring of frames, committed to the stream in this order
   size_t out_first_ = 0;
   size_t out_count_ = 0;
 

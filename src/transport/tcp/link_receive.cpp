@@ -1,4 +1,4 @@
-// The receiving half of Link: frames in, data to its place.
+// The receiving half of Link: takes frames in and puts data into its place.
 #include <algorithm>
 #include <cstring>
 
@@ -63,7 +63,7 @@ Status Link::accept_early(Early early, RecvRequest& request) {
   if (early.complete)
     complete(request, early.buffer);
   else
-    in_.receive = &request;  // the rest goes to the buffer as well
+    in_.receive = &request;  // the rest goes to the buffer too
   return {};
 }
 
@@ -85,7 +85,7 @@ void Link::give_credit_back(uint64_t bytes) {
   if (owed_ >= limits_.credit_bytes / 2) put_control(FrameType::kCredit, {}, 0);
 }
 
-// `buffer` holds the data, unless it is in the request's pieces already (null).
+// `buffer` holds the data. Null: the data is in the request's pieces already.
 void Link::complete(RecvRequest& request, std::byte* buffer) {
   if (buffer != nullptr && request.pieces.empty()) {
     request.view.assign(1, ConstPiece{buffer, request.bytes});
@@ -177,7 +177,8 @@ Status Link::handle(const Frame& frame) {
   return Error{Code::kRemoteError, "sent a frame that belongs to the beginning of a connection"};
 }
 
-// Frames about a message: what the peer runs comes first, because whatever else may be wrong follows from that.
+// Frames about a message. Checks first which call the peer runs, because any other error follows from a difference
+// there.
 Status Link::handle_message(const Frame& frame) {
   if (agreement_ != nullptr && !agreement_->heard(peer_, frame.tag)) return agreement_->error();
   switch (frame.type) {
@@ -201,7 +202,7 @@ Status Link::requested(const Frame& frame) {
     if (sizes_differ(frame.tag, frame.bytes, (*receive)->tag, (*receive)->bytes))
       return received_differs(frame.tag, frame.bytes, **receive);
     if ((*receive)->transport.word[0] == kCleared) {
-      if (large) return {};  // it crossed the clearance on its way
+      if (large) return {};  // the request and the clearance crossed
       return Error{Code::kRemoteError, "asked twice to send a message"};
     }
     clear_to_send(**receive);

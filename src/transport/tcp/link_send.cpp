@@ -1,4 +1,4 @@
-// The sending half of Link: what waits, what is ready, and how it is put on the stream.
+// The sending half of Link: which messages wait, which are ready, and how they enter the stream.
 #include <algorithm>
 #include <tuple>
 
@@ -8,13 +8,14 @@
 namespace trestle {
 namespace {
 
-// More open requests than this per peer and direction are "try again": it bounds what the peer has to remember.
+// The limit of open requests per peer and direction; more are refused with "try again". It bounds what the peer must
+// remember.
 constexpr size_t kMostOpen = 16 * 1024;
-// Frames are committed to the stream up to this many bytes ahead: enough for one system call to carry many small ones,
-// little enough that an older message still gets ahead of what is only ready.
+// Frames are committed to the stream up to this many bytes ahead. That is enough for one system call to carry many
+// small frames, and little enough that an older message still overtakes messages that are only ready.
 constexpr size_t kMostCommittedBytes = 64 * 1024;
 
-// For heaps: the oldest is at the front.
+// For heaps: the oldest request is at the front.
 bool younger(const SendRequest* a, const SendRequest* b) {
   const auto key = [](const SendRequest* s) {
     return std::make_tuple(s->tag.operation, s->turn, s->tag.phase, s->tag.message, s->tag.offset);
@@ -59,7 +60,7 @@ Result<bool> Link::post_send(SendRequest& request) {
   }
   if (!waiting_.insert(request.tag, &request))
     return Error{Code::kInternalError, "was sent two messages with the same tag"};
-  // A receiver that expects little clears nothing: where sizes may differ it has to hear of this one.
+  // A receiver that expects a small message sends no kClear. Where sizes may differ it must be told of this one.
   const bool may_differ = request.tag.whole != 0 && request.tag.offset == 0;
   if (small || may_differ) put_control(FrameType::kRequest, request.tag, request.bytes);
   return true;
@@ -113,7 +114,7 @@ void Link::commit_frames() {
   }
 }
 
-// A frame that has begun comes first, then the control frames, then the other committed frames.
+// First a frame that is partly sent, then the control frames, then the other committed frames.
 size_t Link::gather(std::span<iovec> vectors) {
   commit_frames();
   size_t used = 0;
@@ -127,7 +128,7 @@ size_t Link::gather(std::span<iovec> vectors) {
   };
   const bool begun = out_count_ > 0 && out_[out_first_].header_at > 0;
   if (begun) add_frame(out_[out_first_]);
-  // Unless all of it fits, what comes next would be cut off in the middle.
+  // Only behind the complete begun frame: nothing may be inserted into it.
   if (used < vectors.size() && control_at_ < control_.size())
     vectors[used++] = vector_of(&control_[control_at_], control_.size() - control_at_);
   for (size_t i = begun ? 1 : 0; i < out_count_ && used < vectors.size(); ++i)
@@ -173,7 +174,7 @@ void Link::close(bool goodbye) {
   waiting_.clear();
   receives_.clear();
   in_.receive = nullptr;
-  // Only a frame that has begun must be finished, so that the goodbye can be read.
+  // A frame that is partly sent must be finished, so that the goodbye can be read. Nothing else is sent.
   out_count_ = out_count_ > 0 && out_[out_first_].header_at > 0 ? 1 : 0;
   if (!goodbye) return;
   put_control(FrameType::kGoodbye, {}, 0);

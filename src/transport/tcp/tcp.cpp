@@ -15,15 +15,15 @@ namespace trestle {
 namespace {
 
 constexpr size_t kReadBufferBytes = 64 * 1024;
-// Read behind a payload, or before a large one: room for the next headers; what of the next payload falls in here is
-// copied once more.
+// Size of a read behind a payload, or before a large one: room for the next headers. Bytes of the next payload that are
+// read with it are copied once more.
 constexpr size_t kHeaderReadBytes = 2 * 1024;
 constexpr size_t kMostVectorsAtOnce = 2 * kMaxPieces;
-// Per connection and progress(): no peer keeps the others waiting.
+// Limits per connection and progress(), so that no peer keeps the others waiting.
 constexpr size_t kReadBudgetBytes = size_t{4} << 20;
 constexpr int kWriteBudget = 8;  // system calls
-// With this many peers to hear from, their sockets are tried directly and epoll is asked only now and then: one system
-// call less per message.
+// If this rank waits for at most this many peers, it tries their sockets directly and polls epoll only now and then.
+// That saves one system call per message.
 constexpr size_t kMostDirect = 2;
 constexpr uint32_t kDirectPollEvery = 8;
 constexpr uint32_t kIdlePollEvery = 32;
@@ -81,7 +81,7 @@ TcpTransport::TcpTransport(const EndpointConfig& config, const TcpTransportOptio
 
 namespace {
 
-// Listens where the address that reaches the other ranks is, unless interfaces or a family were named.
+// Listens at the address that reaches the other ranks, unless interfaces or a family were given.
 Status prefer_address(const std::string& ip, ListenOptions& options) {
   if (ip.empty() || !options.interface_filter.empty() || options.family != AddressFamily::kAny) return {};
   for (const Interface& interface : TRY(local_interfaces())) {
@@ -134,7 +134,7 @@ Error TcpTransport::peer_error(int32_t rank, const Error& error) {
   return fail(error.code, "tcp connection with " + name(rank) + ": " + error.message);
 }
 
-// A link's sentences go on from the peer's name, but for those about both ranks.
+// Most error messages of a link continue the peer's name. Those about both ranks are whole sentences.
 Error TcpTransport::link_error(int32_t rank, const Error& error) {
   const bool whole = error.code == Code::kInvalidUsage;
   return fail(error.code, whole ? error.message : name(rank) + " " + error.message);
@@ -150,13 +150,13 @@ Result<bool> TcpTransport::post_send(SendRequest& request) {
   const bool idle = !peer->link->has_output();
   Result<bool> posted = peer->link->post_send(request);
   if (!posted.ok()) return link_error(request.peer, posted.error());
-  // A message that may go and has nothing before it goes now; everything else goes with the next progress().
+  // A message that may go and has nothing before it is sent now; everything else at the next progress().
   if (posted.value() && idle && peer->fd && peer->writable && peer->link->sending()) TRY(write_to(request.peer));
   return posted;
 }
 
 Result<bool> TcpTransport::post_recv(RecvRequest& request) {
-  // What a rank sent before it left is still good.
+  // Messages that a rank sent before it left are still valid.
   Link* const link = peers_[request.peer].link.get();
   const bool here = !closed_ && !error_.has_value() && link != nullptr && link->has_early(request.tag);
   Peer* peer = here ? &peers_[request.peer] : TRY(reach(request.peer));
@@ -185,7 +185,7 @@ Result<bool> TcpTransport::progress() {
     Peer& peer = peers_[rank];
     if (peer.readable || (direct && peer.link->awaiting())) moved = TRY(read_from(rank)) || moved;
     if (peer.fd && peer.writable && peer.link->has_output()) moved = TRY(write_to(rank)) || moved;
-    if (peer.fd) ++i;  // else it has left connected_
+    if (peer.fd) ++i;  // else it was removed from connected_
   }
   take_stock();
   if (error_.has_value()) return *error_;
@@ -258,7 +258,7 @@ Result<bool> TcpTransport::read_from(int32_t rank) {
     if (!status.ok()) return link_error(rank, status.error());
     moved = moved || got.value() > 0;
     if (link.peer_left()) TRY(check_left(rank));
-    // Less than was asked for: the socket is empty, and epoll tells when more comes.
+    // A short read: the socket is empty, and epoll reports when more arrives.
     peer.readable = got.value() > 0 && (got.value() == target + behind || peer.hangup);
     if (!peer.readable || got.value() >= budget) return moved;
     budget -= got.value();
@@ -274,11 +274,11 @@ Result<bool> TcpTransport::write_to(int32_t rank) {
     const size_t wanted = total(std::span(vectors_).first(used));
     Result<size_t> sent = send_vectors(peer.fd.get(), std::span(vectors_).first(used));
     if (!sent.ok()) {
-      // A goodbye may lie here unread, behind anything.
+      // A goodbye may lie here unread, behind other data.
       for (peer.readable = true; peer.readable && !peer.link->peer_left();) TRY(read_from(rank));
       if (!peer.fd) return true;
       if (!peer.link->peer_left()) return peer_error(rank, sent.error());
-      // It has said goodbye and closed: our answer is lost, and nothing else matters unless something is open.
+      // The peer has said goodbye and closed. Our answer is lost, which does not matter unless a message is open.
       TRY(peer_ended(rank));
       return true;
     }
@@ -292,7 +292,7 @@ Result<bool> TcpTransport::write_to(int32_t rank) {
   return moved;
 }
 
-// The peer said goodbye: an error only for what it still owes, or is owed.
+// The peer said goodbye. That is an error only if a message with it is open.
 Status TcpTransport::check_left(int32_t rank) {
   const Link& link = *peers_[rank].link;
   if (!link.awaiting() && !link.sending()) return {};

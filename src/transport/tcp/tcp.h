@@ -21,7 +21,7 @@ struct TcpTransportOptions {
   uint64_t unsent_bytes = 0;  // that the kernel may hold and not have sent, per connection; 0: the system's choice
 };
 
-// Success, or why it cannot be used here: libsodium was not found.
+// Success, or why tcp cannot be used here: libsodium was not found.
 Status tcp_probe();
 // kInvalidArgument: no such interface, family or port range; kSystemError: no free port, no descriptors.
 Result<std::unique_ptr<Transport>> make_tcp_transport(const EndpointConfig& config, const TcpTransportOptions& options);

@@ -1,6 +1,6 @@
-// The end of a tcp transport. A socket that is closed while data lies unread in it, or that receives more later,
-// answers with a reset, and a reset makes the peer's kernel throw away what the peer has not read yet. So the last
-// frame is a goodbye, our side is shut, and the peer's data is read away until it has answered or closed as well.
+// The end of a tcp transport. A socket answers with a reset if it is closed while data lies unread in it, or if data
+// arrives later. A reset makes the peer's kernel discard what the peer has not read yet. So the last frame is a
+// goodbye, then our side is shut, and the peer's data is read until it has answered or closed as well.
 #include <poll.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace trestle {
 
-// One step with one peer; true when it is over.
+// One step with one peer. True when it is done.
 bool TcpTransport::say_farewell(Farewell& farewell) {
   Peer& peer = peers_[farewell.rank];
   Link& link = *peer.link;
@@ -34,7 +34,7 @@ bool TcpTransport::say_farewell(Farewell& farewell) {
   return farewell.ended && link.goodbye_answered();
 }
 
-// Those whose acknowledgement has come meanwhile get their goodbye like the others.
+// Peers whose acknowledgement has arrived meanwhile get a goodbye like the others.
 void TcpTransport::meet_promised(std::vector<Farewell>& open) {
   const auto settled = [&](Stranger& promised) {
     Attempt& attempt = *promised.attempt;

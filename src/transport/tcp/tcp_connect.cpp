@@ -1,4 +1,4 @@
-// How pairs of ranks come to their connection, and how strangers are kept out.
+// How pairs of ranks agree on their connection, and how strangers are kept out.
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace trestle {
 namespace {
 
 constexpr int kMostAttempts = 5;
-// Whoever has proved nothing by then is dropped; ranks of the job need milliseconds.
+// A connection that has proved nothing by then is dropped. Ranks of the job need milliseconds.
 constexpr int64_t kStrangerNs = 10'000'000'000;
 
 }  // namespace
@@ -23,7 +23,8 @@ Status TcpTransport::watch(int fd, uint64_t key) {
   epoll_event event{};
   event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
   event.data.u64 = key;
-  // A connection that was an attempt is watched already; changing its key also makes its present state an edge again.
+  // A connection that was an attempt is in epoll already. Changing its key also reports its present state as a new
+  // edge.
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) == 0) return {};
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return {};
   return Error{Code::kSystemError, "a connection could not be added to epoll"};
@@ -38,7 +39,7 @@ Link& TcpTransport::link_of(int32_t rank) {
   return *peer.link;
 }
 
-// For a post: the peer, whose connection is there or on its way.
+// For a post: the peer, whose connection exists or is being made.
 Result<TcpTransport::Peer*> TcpTransport::reach(int32_t rank) {
   if (error_.has_value()) return *error_;
   if (closed_) return Error{Code::kInvalidUsage, "the tcp transport is closed"};
@@ -94,7 +95,7 @@ void TcpTransport::adopt(int32_t rank, Attempt& attempt) {
   peer.ours = attempt.outgoing();
   link_of(rank);
   peer.fd = attempt.take_fd();
-  // Whatever came in behind the handshake makes no new edge if the watch fails, so both directions are tried at once.
+  // Data that arrived behind the handshake may raise no new edge, so both directions are tried at once.
   peer.readable = peer.writable = true;
   connected_.push_back(rank);
   poll_now_ = true;
@@ -103,8 +104,8 @@ void TcpTransport::adopt(int32_t rank, Attempt& attempt) {
   LOG(kInfo, kNet, "tcp: connected with %s", name(rank).c_str());
 }
 
-// A peer that has proved itself is here: whether its connection becomes the pair's. It does not where the pair has one,
-// and it is nobody's mistake: the peer had begun it before it heard of the other.
+// Whether the connection of a peer that has just proved itself becomes the pair's. False if the pair has one: then the
+// peer began this one before it knew of the other, which is no error.
 Result<bool> TcpTransport::decide(int32_t rank) {
   if (static_cast<size_t>(rank) >= peers_.size() || rank == context_.rank)
     return Error{Code::kRemoteError, "it proved to be rank " + std::to_string(rank) + ", which is no peer"};
@@ -116,7 +117,8 @@ Status TcpTransport::settle(Attempt& attempt) {
   const bool wanted = TRY(decide(attempt.peer()));
   Peer& peer = peers_[attempt.peer()];
   attempt.judge(wanted);
-  // From here on it is the pair's, unless the peer gives it up: this rank makes none before it knows.
+  // From now on this is the pair's connection, unless the peer gives it up. This rank makes no other one before it
+  // knows.
   if (wanted) {
     peer.attempt.reset();
     peer.yielded = true;
@@ -124,7 +126,7 @@ Status TcpTransport::settle(Attempt& attempt) {
   return attempt.drive();
 }
 
-// The peer has given up a connection that it was promised, before it counted on it.
+// The peer has given up a connection after the welcome and before it counted on it.
 void TcpTransport::withdraw(int32_t rank) {
   const auto promised = [rank](const Stranger& s) { return s.attempt->promised() && s.attempt->peer() == rank; };
   if (std::any_of(strangers_.begin(), strangers_.end(), promised)) return;
@@ -143,9 +145,8 @@ void TcpTransport::refuse(const Attempt& attempt, const std::string& reason) {
         reason.c_str());
 }
 
-// Who goes away without having said anything wrong. A peer does so with its own connection when it has accepted this
-// rank's meanwhile: once, with a whole hello or none. (One that says nothing at all looks the same as a look at the
-// port.)
+// A connection ended without an error in what it sent. A peer does that with its own connection when it has accepted
+// this rank's meanwhile: once, with a whole hello or none. (A connection without any data may also be a port scan.)
 void TcpTransport::lose(const Attempt& attempt, const std::string& reason) {
   const int32_t claimed = attempt.peer();
   if (attempt.half() && claimed >= 0 && static_cast<size_t>(claimed) < peers_.size()) {
@@ -188,7 +189,7 @@ void TcpTransport::accept_strangers() {
   for (;;) {
     Result<UniqueFd> fd = accept_connection(listener_.fd.get());
     if (!fd.ok()) {
-      // The other connections are not concerned. There will be no new edge for those that wait.
+      // The other connections are not affected. Connections that wait in the queue raise no new edge.
       accept_again_ = true;
       if (logged_.first(fd.error().message)) LOG(kWarn, kNet, "tcp: %s", fd.error().message.c_str());
       return;

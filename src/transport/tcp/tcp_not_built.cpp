@@ -1,4 +1,4 @@
-// In the place of the tcp transport where libsodium was not found.
+// Replaces the tcp transport where libsodium was not found.
 #include "transport/auth/handshake.h"
 #include "transport/tcp/tcp.h"
 

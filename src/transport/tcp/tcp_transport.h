@@ -1,15 +1,15 @@
 // TcpTransport: the tcp transport's state. Internal to src/transport/tcp. Owned by the rank's engine, used under its
 // progress lock.
 //
-// Three parts: who is connected and how that comes about (tcp_connect.cpp), moving bytes between sockets and Links
-// (tcp.cpp), and the end (tcp_close.cpp).
+// Three parts: which peers are connected and how connections are made (tcp_connect.cpp), moving bytes between sockets
+// and Links (tcp.cpp), and the end (tcp_close.cpp).
 //
 // Connections. At the first post to a peer this rank connects to it; the peer may do so at the same time. The acceptor
-// decides when the peer has proved itself: it welcomes the connection unless it is itself on its way to the same peer
-// and has the lower rank; then it yields, and the peer waits for the other one. So both keep the connection that the
-// lower rank made, and nothing is sent on one that is going to be dropped.
+// decides when the peer has proved itself. It welcomes the connection, unless it is itself connecting to the same peer
+// and has the lower rank: then it yields, and the peer waits for the other connection. So both keep the connection that
+// the lower rank made, and nothing is sent on one that will be dropped.
 //
-// epoll is edge-triggered: `readable` and `writable` remember an edge until the socket says that it would block.
+// epoll is edge-triggered: `readable` and `writable` remember an edge until the socket reports that it would block.
 #pragma once
 
 #include <memory>
@@ -43,18 +43,20 @@ class TcpTransport final : public Transport {
 
  private:
   struct Peer {
-    std::unique_ptr<Link> link;  // from the first post or connection on
+    std::unique_ptr<Link> link;  // exists from the first post or connection on
     UniqueFd fd;                 // the pair's connection, once it is agreed on
     SocketAddress address;       // length 0: not reachable through this transport
     std::unique_ptr<Attempt> attempt;
     int attempts = 0;
-    bool yielded = false;  // waits for the peer's connection, also for its acknowledgement
-    bool ours = false;     // this rank made the pair's connection: the peer gives up its own one, if it had begun it
-    bool gave_up = false;  // and that has been seen
+    bool yielded = false;  // waits for the peer's connection, or for its acknowledgement
+    // This rank made the pair's connection. The peer gives up its own, if it had begun one.
+    bool ours = false;
+    bool gave_up = false;  // the peer has given up its own connection
     bool left = false;     // said goodbye and closed
     bool readable = false;
     bool writable = false;
-    bool hangup = false;  // the end of the stream is in sight: a short read is not the end of what there is
+    // The end of the stream has been reported: data may follow a short read.
+    bool hangup = false;
   };
 
   TcpTransport(const EndpointConfig& config, const TcpTransportOptions& options, Listener listener, UniqueFd epoll);
@@ -111,11 +113,11 @@ class TcpTransport final : public Transport {
     uint32_t serial;
     std::unique_ptr<Attempt> attempt;
   };
-  // Anybody; not one who is promised a connection: it may count on it however late its acknowledgement comes.
+  // A promised connection is no stranger: the peer may count on it, however late its acknowledgement comes.
   static bool is_stranger(const Stranger& s) { return !s.attempt->promised(); }
   std::vector<Stranger> strangers_;  // oldest first
   uint32_t next_serial_ = 0;
-  bool accept_again_ = false;  // somebody may wait in the listener's queue without a new edge
+  bool accept_again_ = false;  // the listener's queue may hold connections without a new edge
   OncePerKey logged_;
   std::vector<iovec> vectors_;
   std::vector<std::byte> read_buffer_;

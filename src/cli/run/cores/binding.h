@@ -11,21 +11,23 @@
 namespace trestle {
 
 enum class Bind {
-  kAuto,    // to a core each, where there are enough that no other job has taken
+  kAuto,    // one core each, if there are enough that no other job has claimed
   kNone,    // wherever this process may run
-  kCore,    // to a core each
-  kSocket,  // to the usable cores of a socket
+  kCore,    // one core each
+  kSocket,  // the usable cores of a socket
 };
 
 Result<Bind> parse_bind(const std::string& text);
 
 struct Binding {
   std::vector<Core> places;  // by rank; empty: no rank is bound
-  std::string note;          // why not, or what is shared with others; "" where all is as asked for
-  bool asked = false;        // the note is about something that was asked for
+  // Why no rank is bound, or what is shared with others; "" if all is as requested.
+  std::string note;
+  bool asked = false;  // the note concerns something that was requested
 };
 
-// Consecutive ranks get neighbours. Cores that another job has taken come last; what is taken here is in `claims`.
+// Consecutive ranks get neighbouring cores. Cores that another job has claimed come last. The cores taken here are
+// recorded in `claims`.
 Binding bind_ranks(Bind bind, size_t ranks, const std::vector<Core>& cores, CoreClaims& claims);
 
 }  // namespace trestle

@@ -14,7 +14,7 @@ bool CoreClaims::claim(int processor) {
   address.sun_family = AF_UNIX;
   const std::string name = prefix_ + std::to_string(processor);
   const size_t length = std::min(name.size(), sizeof address.sun_path - 1);
-  std::copy_n(name.data(), length, address.sun_path + 1);  // after a zero: an abstract name
+  std::copy_n(name.data(), length, address.sun_path + 1);  // after a zero byte: an abstract name
   UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return true;
   const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);

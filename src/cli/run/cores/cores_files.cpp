@@ -14,7 +14,7 @@ Error unreadable(const std::string& path) {
   return Error{Code::kSystemError, path + " does not tell which core a processor belongs to"};
 }
 
-// The first number of a list such as "0-1,64-65": the same for all processors of a core.
+// The first number of a list such as "0-1,64-65". It is the same for all processors of a core.
 Result<int64_t> first_number(const std::string& path) {
   std::ifstream file(path);
   std::string line;
@@ -41,7 +41,7 @@ Result<std::vector<Core>> cores_from_files(const std::string& folder, const std:
   std::map<std::pair<int64_t, int64_t>, Core> found;  // by socket and first processor of the core
   for (const int processor : processors) {
     const std::string place = folder + "/cpu" + std::to_string(processor) + "/topology/";
-    // Some virtual machines do not know sockets and say -1.
+    // Some virtual machines have no socket numbers and report -1.
     const int64_t socket = std::max<int64_t>(TRY(first_number(place + "physical_package_id")), 0);
     Core& core = found[{socket, TRY(first_number(place + "thread_siblings_list"))}];
     core.socket = static_cast<int>(socket);

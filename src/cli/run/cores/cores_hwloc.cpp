@@ -1,4 +1,4 @@
-// Built where hwloc was found. It knows caches and memory as well, so that neighbours are better ones.
+// Built if hwloc was found. hwloc also knows caches and memory, so its neighbours are better.
 #include <hwloc.h>
 
 #include <algorithm>

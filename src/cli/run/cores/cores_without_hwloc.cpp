@@ -1,4 +1,4 @@
-// Built where hwloc was not found.
+// Built if hwloc was not found.
 #include "cli/run/cores/cores.h"
 
 namespace trestle {
