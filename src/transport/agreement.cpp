@@ -12,7 +12,7 @@ std::string what(uint32_t check) {
   const auto collective = static_cast<Collective>(check & 15);
   std::string text = to_string(collective);
   if ((check & 16) != 0) text += " (half of an allreduce)";
-  if (collective == Collective::kBarrier) return text;
+  if (!is_valid(collective) || !moves_data(collective)) return text;
   text += std::string(" of ") + to_string(static_cast<DataType>(check >> 5 & 15));
   if (reduces(collective)) text += std::string(", ") + to_string(static_cast<ReduceOp>(check >> 9 & 7));
   return text;

@@ -25,9 +25,6 @@
 
 namespace trestle {
 
-// Whether the call's root means anything.
-bool has_root(Collective collective);
-
 // What has to be alike: `hash` of all of it, `text` for people, at most kMostCallText bytes.
 struct CallSummary {
   uint64_t hash = 0;

@@ -74,6 +74,8 @@ class Express {
   bool may_publish(uint64_t sequence);
   void publish(ExpressCall& call);
   void combine(const ExpressCall& call);
+  void combine_sums(const ExpressCall& call);
+  void combine_copies(const ExpressCall& call);
   void reduce(const ExpressCall& call, uint64_t offset, uint64_t elements, std::byte* recv);
   ElementRange shard(const ExpressCall& call, int32_t rank) const;
   void completed(uint64_t sequence);
