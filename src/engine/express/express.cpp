@@ -15,11 +15,12 @@ constexpr uint64_t kMostBytesRead = 64 * 1024;
 
 // What a slot says of its operation: the check and the end of the number, which tells apart equal calls that follow one
 // another.
-constexpr int kNumberBits = 28;
+constexpr int kNumberBits = 12;
+static_assert(kCheckBits + kNumberBits <= kStampBits);
 constexpr uint64_t kNumberMask = (uint64_t{1} << kNumberBits) - 1;
 
 uint64_t stamp_of(const ExpressCall& call) {
-  return uint64_t{call.check} << kNumberBits | (call.number & kNumberMask);
+  return call.check << kNumberBits | (call.number & kNumberMask);
 }
 
 }  // namespace
@@ -109,7 +110,7 @@ Express::Other Express::run_by_dissenter(const ExpressCall& call) const {
   const uint64_t stamp = board_->stamp(call.dissenter, call.sequence);
   const uint64_t ahead = (stamp - call.number) & kNumberMask;
   const bool behind = ahead > kNumberMask / 2;
-  return {call.number + ahead - (behind ? kNumberMask + 1 : 0), static_cast<uint32_t>(stamp >> kNumberBits)};
+  return {call.number + ahead - (behind ? kNumberMask + 1 : 0), stamp >> kNumberBits};
 }
 
 void Express::reduce(const ExpressCall& call, uint64_t offset, uint64_t elements, std::byte* recv) {
@@ -119,7 +120,8 @@ void Express::reduce(const ExpressCall& call, uint64_t offset, uint64_t elements
 }
 
 void Express::combine(const ExpressCall& call) {
-  if (call.bytes == 0) return;  // nothing to move, and buffers of no bytes may be null
+  // Nothing to move; buffers of no bytes may be null.
+  if (call.bytes == 0 || !moves_data(call.collective)) return;
   const CollectiveRow& row = row_of(call.collective);
   if (row.received.at_root_only && rank_ != call.root) return;
   if (row.reduces) {

@@ -93,7 +93,7 @@ struct Prepared {
   int32_t ranks = 1;
   uint32_t segments_in_flight = kSegmentsInFlight;  // of one step
   bool data = true;                                 // false: steps run, but no buffer is touched
-  uint32_t check = 0;  // what all ranks must have alike (transport/agreement.h); 0 for point to point
+  uint64_t check = 0;  // what all ranks must have alike (transport/agreement.h); 0 for point to point
   // It has left its cache: no operation of it is kept. The engine's, under the mutex of its pool.
   mutable bool forgotten = false;
 };
@@ -144,7 +144,7 @@ struct PrepareContext {
 // What all ranks that run the request must have alike. `how` stands for the way it is run: kOverBoard, or a hash of the
 // schedule. In place or not is everybody's own business.
 inline constexpr uint64_t kOverBoard = 1;
-inline uint32_t check_of(const PrepareRequest& request, uint64_t how) {
+inline uint64_t check_of(const PrepareRequest& request, uint64_t how) {
   // Lengths that only two ranks know are compared by their messages.
   const uint64_t count = has_pairwise_blocks(request.collective) ? 0 : request.count;
   uint64_t what = count * 0x9e3779b97f4a7c15u + static_cast<uint32_t>(request.root);

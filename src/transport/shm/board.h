@@ -4,9 +4,9 @@
 //
 // Each rank has kBoardSlots slots that only it writes: [sequence number, stamp and floor, payload]. Up to
 // kBoardLineBytes of payload are in the cache line of the sequence number, so such an operation moves one line per pair
-// of ranks. A stamp is 60 bits that all ranks must give an operation alike: whoever finds another one in a peer's slot
-// knows that the peer runs something else there. Stamp and floor share a word, because the floor is never more than
-// kBoardSlots behind the number of the operation.
+// of ranks. A stamp is kStampBits that all ranks must give an operation alike: whoever finds another one in a peer's
+// slot knows that the peer runs something else there. Stamp and floor share a word, because the floor is never more
+// than kBoardSlots behind the number of the operation.
 //
 // Contract. Operations are numbered 0, 1, 2, ... in the same order on all ranks. A rank's floor is the number of
 // operations that it has completed in order: it has read everything of operations 0 .. floor-1. Operation s uses slot
@@ -40,6 +40,7 @@ namespace trestle {
 inline constexpr uint64_t kBoardSlots = 8;
 inline constexpr size_t kBoardPayloadBytes = 8192;
 inline constexpr size_t kBoardLineBytes = 48;
+inline constexpr int kStampBits = 60;
 
 // Whether the other ranks are still coming: `look` is asked when `fd` is readable and now and then; its error ends the
 // wait. `awaits` is told the rank that is waited for. All may be empty.
@@ -112,7 +113,7 @@ class Board {
     std::byte payload[kBoardPayloadBytes];
   };
   static_assert(sizeof(Slot) % 64 == 0);
-  static constexpr int kLeadBits = 4;
+  static constexpr int kLeadBits = 64 - kStampBits;
   static constexpr uint64_t kMostLead = (1u << kLeadBits) - 1;
   static_assert(kBoardSlots <= kMostLead);
   // In a line of its own: the owner writes it after every operation, the others rarely look.
