@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <numeric>
 
 #include "api/calls.h"
 
@@ -44,10 +43,6 @@ Result<BlockList> read_list(const std::string& in, const Given& given, size_t ra
     list.starts.push_back(count != 0 ? start : 0);
   }
   return list;
-}
-
-uint64_t total(const BlockList& list) {
-  return std::accumulate(list.counts.begin(), list.counts.end(), uint64_t{0});
 }
 
 std::string block_text(const BlockList& list, size_t r) {
@@ -137,18 +132,18 @@ Status read_blocks(const Communicator& communicator, const char* function, const
     case Collective::kAllGatherV:
       blocks.received = TRY(read_received(in, raw, ranks, size));
       TRY(check_own(in, "sendcount", raw.count, "recvcounts", blocks.received, rank));
-      request.count = total(blocks.received);
+      request.count = sum_of(blocks.received);
       break;
     case Collective::kReduceScatterV:
       blocks.sent = TRY(read_received(in, raw, ranks, size));
-      request.count = total(blocks.sent);
+      request.count = sum_of(blocks.sent);
       break;
     case Collective::kAllToAllV:
       blocks.sent = TRY(read_sent(in, raw, ranks, size));
       blocks.received = TRY(read_received(in, raw, ranks, size));
       TRY(check_own(in, ("sendcounts[" + std::to_string(rank) + "]").c_str(), blocks.sent.counts[rank], "recvcounts",
                     blocks.received, rank));
-      request.count = total(blocks.sent);
+      request.count = sum_of(blocks.sent);
       break;
     case Collective::kGatherV:
       if (!root) break;
@@ -167,66 +162,16 @@ Status read_blocks(const Communicator& communicator, const char* function, const
   return {};
 }
 
-Extent extent_of(const Communicator& communicator, const Call& call) {
+CallElements extent_of(const Communicator& communicator, const Call& call) {
   const PrepareRequest& r = call.request;
-  const bool root = communicator.rank() == r.root;
-  const auto rank = static_cast<size_t>(communicator.rank());
-  const uint64_t all = r.count * static_cast<uint64_t>(communicator.ranks());
-  switch (r.collective) {
-    case Collective::kBarrier:
-      return {};
-    case Collective::kSendRecv:
-      return call.sending ? Extent{r.count, 0} : Extent{0, r.count};
-    case Collective::kReduceScatter:
-      return {r.half ? r.count : all, r.count};
-    case Collective::kAllGather:
-      return {r.count, all};
-    case Collective::kAllToAll:
-      return {all, all};
-    case Collective::kBroadcast:
-      return {root ? r.count : 0, r.count};
-    case Collective::kScatter:
-      return {root ? all : 0, r.count};
-    case Collective::kReduce:
-      return {r.count, root ? r.count : 0};
-    case Collective::kGather:
-      return {r.count, root ? all : 0};
-    case Collective::kAllGatherV:
-      return {r.blocks->received.counts[rank], r.count};
-    case Collective::kReduceScatterV:
-      return {r.count, r.blocks->sent.counts[rank]};
-    case Collective::kAllToAllV:
-      return {r.count, total(r.blocks->received)};
-    case Collective::kGatherV:
-      return {r.count, total(r.blocks->received)};
-    case Collective::kScatterV:
-      return {total(r.blocks->sent), r.count};
-    default:
-      return {r.count, r.count};
-  }
+  if (r.half) return {r.count, r.count};
+  return elements_of(r, call.sending, communicator.rank(), communicator.ranks());
 }
 
 namespace {
 
-const char* in_place_rule(const PrepareRequest& request) {
-  switch (request.collective) {
-    case Collective::kReduceScatter:
-      return request.half ? "send == recv" : "recv == send + rank*recvcount";
-    case Collective::kScatter:
-      return "recv == send + rank*count";
-    case Collective::kAllGather:
-    case Collective::kGather:
-      return "send == recv + rank*count";
-    case Collective::kAllGatherV:
-    case Collective::kGatherV:
-      return "send == recv + displs[rank]";
-    case Collective::kReduceScatterV:
-      return "recv == send + the counts before this rank's";
-    case Collective::kScatterV:
-      return "recv == send + displs[rank]";
-    default:
-      return "send == recv";
-  }
+const char* in_place_text(const PrepareRequest& request) {
+  return request.half ? "send == recv" : row_of(request.collective).in_place;
 }
 
 std::string buffer_text(const void* buffer, uint64_t bytes) {
@@ -235,15 +180,15 @@ std::string buffer_text(const void* buffer, uint64_t bytes) {
   return text.data();
 }
 
-Error overlap(const char* function, const Call& call, const Extent& extent) {
+Error overlap(const char* function, const Call& call, const CallElements& extent) {
   const uint64_t size = size_of(call.request.type);
   return invalid_argument(std::string(function) + ": the send buffer " + buffer_text(call.send, extent.sent * size) +
                           " and the receive buffer " + buffer_text(call.recv, extent.received * size) +
-                          " overlap, and not as a call in place has them: " + in_place_rule(call.request));
+                          " overlap, and not as a call in place has them: " + in_place_text(call.request));
 }
 
 // Of unequal blocks, which may have gaps between them.
-bool blocks_overlap(const Call& call, const Extent& extent) {
+bool blocks_overlap(const Call& call, const CallElements& extent) {
   const PrepareRequest& r = call.request;
   std::vector<Span> from;
   std::vector<Span> to;
@@ -254,7 +199,7 @@ bool blocks_overlap(const Call& call, const Extent& extent) {
 
 }  // namespace
 
-Status check_overlap(const char* function, const Call& call, const Extent& extent) {
+Status check_overlap(const char* function, const Call& call, const CallElements& extent) {
   const PrepareRequest& r = call.request;
   if (r.in_place && r.collective == Collective::kAllToAllV && r.blocks->sent != r.blocks->received) {
     return invalid_argument(std::string(function) +

@@ -34,19 +34,15 @@ Result<Call> checked_call(const Communicator& communicator, const char* function
 Status read_blocks(const Communicator& communicator, const char* function, const RawCall& raw, PrepareRequest& request);
 
 // How far a rank's buffers reach, in elements that it reads or writes.
-struct Extent {
-  uint64_t sent = 0;
-  uint64_t received = 0;
-};
-Extent extent_of(const Communicator& communicator, const Call& call);
+CallElements extent_of(const Communicator& communicator, const Call& call);
 // The send and the receive buffer must be the same memory, as the rules of in-place calls say, or must not overlap.
 // `extent` is the call's.
-Status check_overlap(const char* function, const Call& call, const Extent& extent);
+Status check_overlap(const char* function, const Call& call, const CallElements& extent);
 
 // The call moves no data on any rank.
 inline bool is_empty(const Call& call) {
   const Collective collective = call.request.collective;
-  return call.request.count == 0 && collective != Collective::kBarrier && !has_pairwise_blocks(collective);
+  return call.request.count == 0 && moves_data(collective) && !has_pairwise_blocks(collective);
 }
 
 // ---- from the arguments of each function

@@ -26,30 +26,15 @@ bool is_in_place(const Communicator& communicator, const Call& call) {
   const auto* send = static_cast<const std::byte*>(call.send);
   const auto* recv = static_cast<const std::byte*>(call.recv);
   if (send == nullptr || recv == nullptr) return false;
+  const InPlaceRule rule = in_place_rule(r.collective);
+  if (rule == InPlaceRule::kSameBegin) return send == recv;
+  if (has_root(r.collective) && communicator.rank() != r.root) return false;
+  const bool send_inside = rule == InPlaceRule::kSentInReceived;
   const auto rank = static_cast<size_t>(communicator.rank());
-  const bool root = communicator.rank() == r.root;
-  const uint64_t block = r.count * size_of(r.type);
-  const auto start_of = [&](const BlockList& list) { return list.starts[rank] * size_of(r.type); };
-  switch (r.collective) {
-    case Collective::kReduceScatter:
-      return r.half ? send == recv : recv == send + rank * block;
-    case Collective::kAllGather:
-      return r.half || send == recv + rank * block;
-    case Collective::kGather:
-      return root && send == recv + rank * block;
-    case Collective::kScatter:
-      return root && recv == send + rank * block;
-    case Collective::kAllGatherV:
-      return send == recv + start_of(r.blocks->received);
-    case Collective::kReduceScatterV:
-      return recv == send + start_of(r.blocks->sent);
-    case Collective::kGatherV:
-      return root && send == recv + start_of(r.blocks->received);
-    case Collective::kScatterV:
-      return root && recv == send + start_of(r.blocks->sent);
-    default:
-      return send == recv;
-  }
+  uint64_t elements = rank * r.count;  // before this rank's block
+  if (r.blocks) elements = (send_inside ? r.blocks->received : r.blocks->sent).starts[rank];
+  const uint64_t offset = elements * size_of(r.type);
+  return send_inside ? send == recv + offset : recv == send + offset;
 }
 
 }  // namespace
@@ -73,7 +58,7 @@ Status check_peer(const Communicator& communicator, const char* function, int pe
                           std::to_string(communicator.ranks() - 1));
 }
 
-Status check_buffers(const char* function, const Call& call, const Extent& extent) {
+Status check_buffers(const char* function, const Call& call, const CallElements& extent) {
   const std::string in = std::string(function) + ": ";
   if (call.send == nullptr && extent.sent != 0) return invalid_argument(in + "the send buffer is NULL");
   if (call.recv == nullptr && extent.received != 0) return invalid_argument(in + "the receive buffer is NULL");
@@ -90,15 +75,15 @@ Result<Call> checked_call(const Communicator& communicator, const char* function
   PrepareRequest& request = call.request;
   request.collective = raw.collective;
   request.peer = raw.peer;
-  if (raw.collective == Collective::kSendRecv) TRY(check_peer(communicator, function, raw.peer));
+  if (is_point_to_point(raw.collective)) TRY(check_peer(communicator, function, raw.peer));
   request.type = TRY(checked_type(function, raw.type));
   TRY(set_op(communicator, function, raw.op, request));
   request.root = raw.root;
-  const bool uneven = has_known_blocks(raw.collective) || has_pairwise_blocks(raw.collective);
+  const bool uneven = has_uneven_blocks(raw.collective);
   request.count = uneven ? 0 : raw.count;
   TRY(check_call(communicator, function, call));
   if (uneven) TRY(read_blocks(communicator, function, raw, request));
-  const Extent extent = extent_of(communicator, call);
+  const CallElements extent = extent_of(communicator, call);
   TRY(check_buffers(function, call, extent));
   request.in_place = is_in_place(communicator, call);
   TRY(check_overlap(function, call, extent));

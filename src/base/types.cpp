@@ -11,9 +11,11 @@ constexpr std::array<const char*, kDataTypes> kDataTypeNames = {
 constexpr std::array<const char*, kReduceOps> kReduceOpNames = {"sum", "prod", "max", "min", "avg"};
 constexpr std::array<const char*, kAllReduceOps - kReduceOps> kCustomOpNames = {
     "PreMulSum", "user-defined, commutative", "user-defined, not commutative"};
-constexpr std::array<const char*, kCollectives> kCollectiveNames = {
-    "allreduce", "reducescatter", "allgather",  "broadcast",      "reduce",    "alltoall", "sendrecv", "barrier",
-    "gather",    "scatter",       "allgatherv", "reducescatterv", "alltoallv", "gatherv",  "scatterv"};
+constexpr std::array<const char*, kCollectives> kCollectiveNames = [] {
+  std::array<const char*, kCollectives> names{};
+  for (size_t i = 0; i < kCollectives; ++i) names[i] = kCollectiveRows[i].name;
+  return names;
+}();
 
 template <class Enum, size_t kCount>
 const char* name_of(const std::array<const char*, kCount>& names, Enum value) {

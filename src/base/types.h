@@ -1,4 +1,5 @@
-// The element types, reduction operators and collectives of the library, with their sizes and names.
+// The element types and reduction operators of the library, with their sizes, and the names of these and of the
+// collectives (base/collective.h).
 //
 // Plain values, any thread. The numbers are the wire format, the C API's and NCCL's (nccl.h: ncclDataType_t,
 // ncclRedOp_t), so they never change; the names are those that nccl-tests prints and accepts.
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/collective.h"
 #include "base/result.h"
 
 namespace trestle {
@@ -39,39 +41,6 @@ inline constexpr ReduceOp kUserInOrder{7};  // operands stay in rank order
 inline constexpr size_t kAllReduceOps = 8;
 constexpr bool is_user_defined(ReduceOp op) {
   return op == kUserCommutative || op == kUserInOrder;
-}
-
-enum class Collective : uint8_t {
-  kAllReduce,
-  kReduceScatter,
-  kAllGather,
-  kBroadcast,
-  kReduce,
-  kAllToAll,
-  kSendRecv,
-  kBarrier,
-  kGather,
-  kScatter,
-  kAllGatherV,
-  kReduceScatterV,
-  kAllToAllV,
-  kGatherV,
-  kScatterV,
-};
-inline constexpr size_t kCollectives = 15;
-
-// Blocks of unequal lengths that every rank knows.
-constexpr bool has_known_blocks(Collective collective) {
-  return collective == Collective::kAllGatherV || collective == Collective::kReduceScatterV;
-}
-// Blocks of unequal lengths, each known to its two ends only.
-constexpr bool has_pairwise_blocks(Collective collective) {
-  return collective == Collective::kAllToAllV || collective == Collective::kGatherV ||
-         collective == Collective::kScatterV;
-}
-constexpr bool reduces(Collective collective) {
-  return collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
-         collective == Collective::kReduce || collective == Collective::kReduceScatterV;
 }
 
 // Bytes of one element; 0 for a number that is no type.
@@ -108,9 +77,6 @@ constexpr bool is_valid(DataType type) {
 }
 constexpr bool is_valid(ReduceOp op) {  // and built in
   return static_cast<size_t>(op) < kReduceOps;
-}
-constexpr bool is_valid(Collective collective) {
-  return static_cast<size_t>(collective) < kCollectives;
 }
 
 // Static strings; "invalid" for a number that has no name.

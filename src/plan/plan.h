@@ -3,7 +3,7 @@
 //
 // The data of a phase is cut into `blocks` logical blocks. The engine knows their lengths, which are equal on all
 // ranks. A plan moves ranges of blocks between three spaces of each rank: input (read-only), output and scratch. Input
-// and output blocks stand for logical blocks as PhaseKind says below. A scratch block may hold any logical block, so
+// and output blocks stand for logical blocks as this table says. A scratch block may hold any logical block, so
 // every step names the logical range it moves: position i of each of its operands holds logical block `logical_first +
 // i`.
 //
@@ -39,55 +39,10 @@
 #include <string>
 #include <vector>
 
+#include "base/phase_kind.h"
+
 namespace trestle {
 
-enum class PhaseKind : uint8_t {
-  kReduceScatter,
-  kAllGather,
-  kAllReduce,
-  kReduce,
-  kBroadcast,
-  kAllToAll,
-  kSend,
-  kRecv,
-  kGather,
-  kScatter,
-  kAllToAllV,
-  kGatherV,
-  kScatterV,
-  kBarrier
-};
-inline constexpr int kPhaseKinds = 14;
-// For a kind whose block lengths only two ranks know: the same kind with lengths that all know. Else the kind itself.
-constexpr PhaseKind with_known_blocks(PhaseKind kind) {
-  switch (kind) {
-    case PhaseKind::kAllToAllV:
-      return PhaseKind::kAllToAll;
-    case PhaseKind::kGatherV:
-      return PhaseKind::kGather;
-    case PhaseKind::kScatterV:
-      return PhaseKind::kScatter;
-    default:
-      return kind;
-  }
-}
-constexpr bool has_pairwise_blocks(PhaseKind kind) {
-  return with_known_blocks(kind) != kind;
-}
-// Whether the phase has one logical block per rank.
-constexpr bool has_block_per_rank(PhaseKind kind) {
-  const PhaseKind known = with_known_blocks(kind);
-  return known == PhaseKind::kReduceScatter || known == PhaseKind::kAllGather || known == PhaseKind::kAllToAll ||
-         known == PhaseKind::kGather || known == PhaseKind::kScatter;
-}
-constexpr bool has_root(PhaseKind kind) {
-  const PhaseKind known = with_known_blocks(kind);
-  return known == PhaseKind::kReduce || known == PhaseKind::kBroadcast || known == PhaseKind::kGather ||
-         known == PhaseKind::kScatter;
-}
-constexpr bool reduces(PhaseKind kind) {
-  return kind == PhaseKind::kReduceScatter || kind == PhaseKind::kAllReduce || kind == PhaseKind::kReduce;
-}
 const char* to_string(PhaseKind kind);
 
 enum class Space : uint8_t { kInput, kOutput, kScratch };

@@ -125,8 +125,7 @@ Result<PrepareRequest> request_for(const Schedule& schedule, const Topology& top
     return Error{Code::kInvalidArgument, std::to_string(schedule.bytes) + " bytes are fewer than " +
                                              std::to_string(ranks) + " ranks can share in the engine"};
   }
-  const bool per_block = collective == Collective::kReduceScatter || collective == Collective::kAllGather;
-  request.count = per_block ? elements / ranks : elements;
+  request.count = has_block_per_rank(collective) ? elements / ranks : elements;
   return request;
 }
 

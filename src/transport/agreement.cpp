@@ -6,21 +6,21 @@
 namespace trestle {
 namespace {
 
-constexpr uint32_t kWhatBits = (1u << 12) - 1;
+constexpr uint64_t kWhatBits = (uint64_t{1} << 24) - 1;
 
-std::string what(uint32_t check) {
-  const auto collective = static_cast<Collective>(check & 15);
+std::string what(uint64_t check) {
+  const auto collective = static_cast<Collective>(check & 0xff);
   std::string text = to_string(collective);
-  if ((check & 16) != 0) text += " (half of an allreduce)";
-  if (collective == Collective::kBarrier) return text;
-  text += std::string(" of ") + to_string(static_cast<DataType>(check >> 5 & 15));
-  if (reduces(collective)) text += std::string(", ") + to_string(static_cast<ReduceOp>(check >> 9 & 7));
+  if ((check >> 8 & 1) != 0) text += " (half of an allreduce)";
+  if (!is_valid(collective) || !moves_data(collective)) return text;
+  text += std::string(" of ") + to_string(static_cast<DataType>(check >> 9 & 0x7f));
+  if (reduces(collective)) text += std::string(", ") + to_string(static_cast<ReduceOp>(check >> 16 & 0xff));
   return text;
 }
 
-std::string hash_text(uint32_t check) {
+std::string hash_text(uint64_t check) {
   char text[24];
-  std::snprintf(text, sizeof text, " (hash %06x)", check >> 12);
+  std::snprintf(text, sizeof text, " (hash %06x)", static_cast<unsigned>(check >> 24 & 0xffffff));
   return text;
 }
 
@@ -56,7 +56,7 @@ std::string Agreement::name(int32_t rank) const {
   return i < names_.size() && !names_[i].empty() ? names_[i] : "rank " + std::to_string(rank);
 }
 
-bool Agreement::same(int32_t rank, uint64_t operation, uint32_t check) {
+bool Agreement::same(int32_t rank, uint64_t operation, uint64_t check) {
   if ((operation & kPointToPoint) != 0) return true;
   Told& first = first_[operation % kRemembered];
   if (first.operation == operation && first.check != check) {

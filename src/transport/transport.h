@@ -45,12 +45,17 @@ namespace trestle {
 // Numbers of messages between two ranks have this bit: they count per pair and direction.
 inline constexpr uint64_t kPointToPoint = uint64_t{1} << 63;
 
+// Bits of MessageTag::check that travel.
+inline constexpr int kCheckBits = 48;
+
 struct MessageTag {
   uint64_t operation = 0;  // number of the operation in the communicator; highest bit: point to point
   uint32_t phase = 0;      // chunk * stages + stage
   uint32_t message = 0;    // number of the message from this sender to this receiver in the phase
   uint64_t offset = 0;     // bytes, of the segment in the message
-  uint32_t check = 0;  // of what the sender of the message (or the poster of the receive) runs; not part of the name
+  // Of what the sender of the message (or the poster of the receive) runs (transport/agreement.h): kCheckBits, and
+  // above them zeros. Not part of the name.
+  uint64_t check = 0;
   // Not part of the name either. Where only the two ends know how long a message is: its bytes, of all segments
   // together. The first segment tells of a difference; else ends of different numbers of segments would wait for each
   // other. Such a message is the only one of its pair in the operation (phase and message are 0), so headers carry it

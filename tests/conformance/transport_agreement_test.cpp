@@ -11,8 +11,8 @@ using TransportAgreement = TransportTest;
 INSTANTIATE_TEST_SUITE_P(All, TransportAgreement, ::testing::ValuesIn(transport_names()),
                          [](const auto& info) { return info.param; });
 
-constexpr uint32_t kOurs = operation_check(Collective::kAllReduce, false, DataType::kFloat32, ReduceOp::kSum, 0);
-constexpr uint32_t kTheirs = operation_check(Collective::kAllGather, false, DataType::kFloat32, ReduceOp::kSum, 0);
+constexpr uint64_t kOurs = operation_check(Collective::kAllReduce, false, DataType::kFloat32, ReduceOp::kSum, 0);
+constexpr uint64_t kTheirs = operation_check(Collective::kAllGather, false, DataType::kFloat32, ReduceOp::kSum, 0);
 
 // Endpoints, each with an Agreement as an engine has it.
 struct Agreeing {
@@ -103,7 +103,7 @@ TEST_P(TransportAgreement, ANoticeIsHeardAndNothingElse) {
   a.connect();
   ASSERT_TRUE(a.agreements[1].announce(3, kOurs));
   std::deque<SendRequest> notices;
-  const auto post_notice = [&](uint64_t operation, uint32_t check) {
+  const auto post_notice = [&](uint64_t operation, uint64_t check) {
     SendRequest& notice = notices.emplace_back();
     notice.peer = 1;
     notice.tag = {operation, kNoticePhase, 0, 0, check};

@@ -48,7 +48,7 @@ class Play {
   // Now and then of another operation than the rank runs, or a notice.
   MessageTag tag() {
     const uint8_t value = byte();
-    return {value % 16u, value == 0xff ? kNoticePhase : 0, 0, 0, value >= 0xf0 ? 1u : 0u};
+    return {value % 16u, value == 0xff ? kNoticePhase : 0, 0, 0, value >= 0xf0 ? uint64_t{1} << 47 : 0};
   }
 
   void act(int action) {

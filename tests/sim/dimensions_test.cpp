@@ -22,10 +22,6 @@ struct Case {
   ReduceOp op = ReduceOp::kSum;
 };
 
-bool has_root(Collective collective) {
-  return collective == Collective::kBroadcast || collective == Collective::kReduce;
-}
-
 SimOptions options_for(const Topology& topology, uint64_t seed) {
   SimOptions options;
   for (const Dimension& d : topology.dimensions) options.links.push_back({d.latency_ns, d.bandwidth_mbps});

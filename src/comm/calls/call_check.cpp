@@ -6,12 +6,6 @@
 
 namespace trestle {
 
-bool has_root(Collective collective) {
-  return collective == Collective::kBroadcast || collective == Collective::kReduce ||
-         collective == Collective::kGather || collective == Collective::kScatter ||
-         collective == Collective::kGatherV || collective == Collective::kScatterV;
-}
-
 namespace {
 
 std::string counts_text(const std::vector<uint64_t>& counts) {
@@ -40,7 +34,7 @@ CallSummary summary_of(const PrepareRequest& request) {
     text += " of ";
   }
   text += to_string(request.type);
-  if (collective == Collective::kBarrier) text = to_string(collective);
+  if (!moves_data(collective)) text = to_string(collective);
   if (reduces(collective)) text += std::string(" (") + to_string(request.op) + ")";
   if (has_root(collective)) text += ", root " + std::to_string(request.root);
   if (request.options) text += "," + request.options.text();

@@ -28,9 +28,6 @@
 
 namespace trestle {
 
-// Whether the call's root has a meaning.
-bool has_root(Collective collective);
-
 // The parts of a call that must be equal: `hash` of all of them, `text` for people, at most kMostCallText bytes.
 struct CallSummary {
   uint64_t hash = 0;

@@ -381,10 +381,10 @@ Result<double> Communicator::predict_us(Collective collective, uint64_t count, D
   if (is_express(call)) {
     return static_cast<double>(board_time_ps({collective, count * size_of(type), ranks_, ranks_per_processor_})) / 1e6;
   }
-  const bool uneven = has_known_blocks(collective) || has_pairwise_blocks(collective);
   SelectionRequest what{.collective = collective, .element_bytes = static_cast<uint32_t>(size_of(type))};
   // A v-variant counts as if all its blocks were equal.
-  const uint64_t elements = uneven ? count * static_cast<uint64_t>(ranks_) : vector_elements(call.request, ranks_);
+  const uint64_t elements =
+      has_uneven_blocks(collective) ? count * static_cast<uint64_t>(ranks_) : vector_elements(call.request, ranks_);
   what.bytes = elements * what.element_bytes;
   const ScheduleCache::Entry schedule = TRY(schedule_for(what, options));
   return static_cast<double>(predict_ns(*schedule, topology_)) / 1000.0;

@@ -13,40 +13,9 @@ namespace trestle {
 namespace {
 
 const char* function_of(const Call& call) {
-  const PrepareRequest& request = call.request;
-  switch (request.collective) {
-    case Collective::kAllReduce:
-      return "AllReduce";
-    case Collective::kReduceScatter:
-      return request.half ? "AllReduceStart" : "ReduceScatter";
-    case Collective::kAllGather:
-      return request.half ? "AllReduceFinish" : "AllGather";
-    case Collective::kBroadcast:
-      return "Broadcast";
-    case Collective::kReduce:
-      return "Reduce";
-    case Collective::kAllToAll:
-      return "AllToAll";
-    case Collective::kSendRecv:
-      return call.sending ? "Send" : "Recv";
-    case Collective::kBarrier:
-      return "Barrier";
-    case Collective::kGather:
-      return "Gather";
-    case Collective::kScatter:
-      return "Scatter";
-    case Collective::kAllGatherV:
-      return "AllGatherV";
-    case Collective::kReduceScatterV:
-      return "ReduceScatterV";
-    case Collective::kAllToAllV:
-      return "AllToAllV";
-    case Collective::kGatherV:
-      return "GatherV";
-    case Collective::kScatterV:
-      return "ScatterV";
-  }
-  return "call";
+  const CollectiveRow& row = row_of(call.request.collective);
+  const bool receives = row.point_to_point && !call.sending;
+  return call.request.half || receives ? row.other_function : row.function;
 }
 
 std::string pointer_text(const void* pointer) {
@@ -58,7 +27,7 @@ std::string pointer_text(const void* pointer) {
 // " count 1024 type float op sum root 0 send 0x7f.. recv 0x7f..", with the arguments that the call has.
 std::string arguments_of(const Call& call) {
   const PrepareRequest& request = call.request;
-  if (request.collective == Collective::kBarrier) return "";
+  if (!moves_data(request.collective)) return "";
   std::string text = " count " + std::to_string(request.count) + " type " + to_string(request.type);
   if (reduces(request.collective)) text += std::string(" op ") + to_string(request.op);
   if (has_root(request.collective)) text += " root " + std::to_string(request.root);

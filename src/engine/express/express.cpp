@@ -15,11 +15,12 @@ constexpr uint64_t kMostBytesRead = 64 * 1024;
 
 // What a slot says of its operation: the check and the end of the number, which tells apart equal calls that follow one
 // another.
-constexpr int kNumberBits = 28;
+constexpr int kNumberBits = 12;
+static_assert(kCheckBits + kNumberBits <= kStampBits);
 constexpr uint64_t kNumberMask = (uint64_t{1} << kNumberBits) - 1;
 
 uint64_t stamp_of(const ExpressCall& call) {
-  return uint64_t{call.check} << kNumberBits | (call.number & kNumberMask);
+  return call.check << kNumberBits | (call.number & kNumberMask);
 }
 
 }  // namespace
@@ -30,8 +31,7 @@ Express::Express(std::unique_ptr<Board> board, int32_t rank, int32_t ranks, uint
 }
 
 bool Express::serves(Collective collective, uint64_t count_bytes, bool half) const {
-  const bool even = !has_known_blocks(collective) && !has_pairwise_blocks(collective);
-  if (!even || collective == Collective::kSendRecv || count_bytes > most_bytes_) return false;
+  if (!row_of(collective).over_board || count_bytes > most_bytes_) return false;
   const uint64_t bytes = published_bytes(collective, count_bytes, ranks_, half);
   return bytes <= most_bytes_ && bytes * ranks_ <= kMostBytesRead;
 }
@@ -52,9 +52,8 @@ ElementRange Express::shard(const ExpressCall& call, int32_t rank) const {
 void Express::publish(ExpressCall& call) {
   const std::byte* data = call.send;
   uint64_t bytes = published_bytes(call.collective, call.bytes, ranks_, call.half);
-  const bool from_root = call.collective == Collective::kBroadcast || call.collective == Collective::kScatter;
-  if (from_root && rank_ != call.root) bytes = 0;
-  if (call.collective == Collective::kAllGather && call.half) {
+  if (row_of(call.collective).sent.at_root_only && rank_ != call.root) bytes = 0;
+  if (call.half && !reduces(call.collective)) {
     data += shard(call, rank_).offset * size_of(call.spec.type);
     bytes = shard(call, rank_).count * size_of(call.spec.type);
   }
@@ -111,7 +110,7 @@ Express::Other Express::run_by_dissenter(const ExpressCall& call) const {
   const uint64_t stamp = board_->stamp(call.dissenter, call.sequence);
   const uint64_t ahead = (stamp - call.number) & kNumberMask;
   const bool behind = ahead > kNumberMask / 2;
-  return {call.number + ahead - (behind ? kNumberMask + 1 : 0), static_cast<uint32_t>(stamp >> kNumberBits)};
+  return {call.number + ahead - (behind ? kNumberMask + 1 : 0), stamp >> kNumberBits};
 }
 
 void Express::reduce(const ExpressCall& call, uint64_t offset, uint64_t elements, std::byte* recv) {
@@ -121,43 +120,40 @@ void Express::reduce(const ExpressCall& call, uint64_t offset, uint64_t elements
 }
 
 void Express::combine(const ExpressCall& call) {
-  if (call.bytes == 0) return;  // nothing to move, and buffers of no bytes may be null
-  const auto payload = [&](int32_t rank) { return board_->payload(rank, call.sequence); };
+  // Nothing to move; buffers of no bytes may be null.
+  if (call.bytes == 0 || !moves_data(call.collective)) return;
+  const CollectiveRow& row = row_of(call.collective);
+  if (row.received.at_root_only && rank_ != call.root) return;
+  if (row.reduces) {
+    combine_sums(call);
+  } else {
+    combine_copies(call);
+  }
+}
+
+// Everything, or of a block per rank this rank's.
+void Express::combine_sums(const ExpressCall& call) {
+  if (row_of(call.collective).sent.extent != BufferExtent::kCountPerRank) {
+    return reduce(call, 0, call.elements, call.recv);
+  }
+  const ElementRange mine = shard(call, rank_);
+  const uint64_t offset = mine.offset * size_of(call.spec.type);
+  reduce(call, offset, mine.count, call.recv + (call.half ? offset : 0));
+}
+
+// What the root has for this rank, or what every rank has.
+void Express::combine_copies(const ExpressCall& call) {
+  const CallBuffer& sent = row_of(call.collective).sent;
+  const uint64_t mine = sent.extent == BufferExtent::kCountPerRank ? rank_ * call.bytes : 0;
+  if (sent.at_root_only) {
+    std::memcpy(call.recv, board_->payload(call.root, call.sequence) + mine, call.bytes);
+    return;
+  }
   const uint64_t element_bytes = size_of(call.spec.type);
-  switch (call.collective) {
-    case Collective::kReduce:
-      if (rank_ == call.root) reduce(call, 0, call.elements, call.recv);
-      return;
-    case Collective::kAllReduce:
-      reduce(call, 0, call.elements, call.recv);
-      return;
-    case Collective::kReduceScatter: {
-      const ElementRange mine = shard(call, rank_);
-      reduce(call, mine.offset * element_bytes, mine.count, call.recv + (call.half ? mine.offset * element_bytes : 0));
-      return;
-    }
-    case Collective::kGather:
-      if (rank_ != call.root) return;
-      [[fallthrough]];
-    case Collective::kAllGather:
-      for (int32_t r = 0; r < ranks_; ++r) {
-        const ElementRange part = shard(call, r);
-        std::memcpy(call.recv + part.offset * element_bytes, payload(r), part.count * element_bytes);
-      }
-      return;
-    case Collective::kAllToAll:
-      for (int32_t r = 0; r < ranks_; ++r) {
-        std::memcpy(call.recv + r * call.bytes, payload(r) + rank_ * call.bytes, call.bytes);
-      }
-      return;
-    case Collective::kBroadcast:
-      std::memcpy(call.recv, payload(call.root), call.bytes);
-      return;
-    case Collective::kScatter:
-      std::memcpy(call.recv, payload(call.root) + rank_ * call.bytes, call.bytes);
-      return;
-    default:
-      return;
+  for (int32_t r = 0; r < ranks_; ++r) {
+    const ElementRange part = shard(call, r);
+    std::memcpy(call.recv + part.offset * element_bytes, board_->payload(r, call.sequence) + mine,
+                part.count * element_bytes);
   }
 }
 

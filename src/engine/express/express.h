@@ -34,7 +34,7 @@ struct ExpressCall {
   int32_t arrived = 0;  // ranks seen so far
   bool published = false;
   uint64_t number = 0;     // of the operation
-  uint32_t check = 0;      // of it (transport/agreement.h)
+  uint64_t check = 0;      // of it (transport/agreement.h)
   int32_t dissenter = -1;  // the rank that published something else in its place: it will never be complete
 };
 
@@ -54,10 +54,10 @@ class Express {
   // The rank that an incomplete call waits for: its part is not here, or it has not read the slot that is to be used
   // again. -1: none.
   int32_t awaited_rank(const ExpressCall& call) const;
-  // What the dissenter of a call runs; its number is right within 2^27 of ours.
+  // What the dissenter of a call runs; its number is right within 2^11 of ours.
   struct Other {
     uint64_t number = 0;
-    uint32_t check = 0;
+    uint64_t check = 0;
   };
   Other run_by_dissenter(const ExpressCall& call) const;
 
@@ -74,6 +74,8 @@ class Express {
   bool may_publish(uint64_t sequence);
   void publish(ExpressCall& call);
   void combine(const ExpressCall& call);
+  void combine_sums(const ExpressCall& call);
+  void combine_copies(const ExpressCall& call);
   void reduce(const ExpressCall& call, uint64_t offset, uint64_t elements, std::byte* recv);
   ElementRange shard(const ExpressCall& call, int32_t rank) const;
   void completed(uint64_t sequence);

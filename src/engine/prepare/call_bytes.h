@@ -15,65 +15,53 @@ struct CallBytes {
   uint64_t taken = 0;  // bytes of the receive buffer that it writes
 };
 
+// The same in elements.
+struct CallElements {
+  uint64_t sent = 0;
+  uint64_t received = 0;
+};
+
 inline uint64_t sum_of(const BlockList& list) {
   return std::accumulate(list.counts.begin(), list.counts.end(), uint64_t{0});
 }
 
-inline CallBytes elements_of_blocks(const PrepareRequest& request, int32_t rank) {
-  const UnevenBlocks& blocks = *request.blocks;
-  const auto r = static_cast<size_t>(rank);
-  switch (request.collective) {
-    case Collective::kAllGatherV:
-      return {blocks.received.counts[r], request.count};
-    case Collective::kReduceScatterV:
-      return {request.count, blocks.sent.counts[r]};
-    case Collective::kScatterV:
-      return {sum_of(blocks.sent), request.count};
-    default:  // all-to-all-v, gather-v
-      return {request.count, sum_of(blocks.received)};
+// Of one buffer; `sent`: of the send buffer. Not for a half of a separated all-reduce.
+inline uint64_t elements_of_buffer(const PrepareRequest& request, bool sent, int32_t rank, int32_t ranks) {
+  const CollectiveRow& row = row_of(request.collective);
+  const CallBuffer& buffer = sent ? row.sent : row.received;
+  if (buffer.at_root_only && rank != request.root) return 0;
+  switch (buffer.extent) {
+    case BufferExtent::kNone:
+      return 0;
+    case BufferExtent::kCount:
+      return request.count;
+    case BufferExtent::kCountPerRank:
+      return request.count * static_cast<uint64_t>(ranks);
+    case BufferExtent::kList:
+      return sum_of(sent ? request.blocks->sent : request.blocks->received);
+    case BufferExtent::kOwnBlock:
+      return (sent ? request.blocks->received : request.blocks->sent).counts[static_cast<size_t>(rank)];
   }
+  return 0;
+}
+
+inline CallElements elements_of(const PrepareRequest& request, bool sending, int32_t rank, int32_t ranks) {
+  const bool message = is_point_to_point(request.collective);
+  const bool sends = !message || sending;
+  const bool receives = !message || !sending;
+  return {sends ? elements_of_buffer(request, true, rank, ranks) : 0,
+          receives ? elements_of_buffer(request, false, rank, ranks) : 0};
 }
 
 inline CallBytes bytes_of(const PrepareRequest& request, bool sending, int32_t rank, int32_t ranks) {
-  const auto n = static_cast<uint64_t>(ranks);
-  const bool root = rank == request.root;
-  CallBytes elements{request.count, request.count};
-  switch (request.collective) {
-    case Collective::kAllReduce:
-      break;
-    case Collective::kReduceScatter:
-      elements.given *= request.half ? 1 : n;
-      if (request.half) elements.taken = nth_range(request.count, ranks, rank).count;
-      break;
-    case Collective::kAllGather:
-      if (request.half) elements.given = nth_range(request.count, ranks, rank).count;
-      elements.taken *= request.half ? 1 : n;
-      break;
-    case Collective::kBroadcast:
-      elements.given *= root ? 1 : 0;
-      break;
-    case Collective::kReduce:
-      elements.taken *= root ? 1 : 0;
-      break;
-    case Collective::kAllToAll:
-      elements = {request.count * n, request.count * n};
-      break;
-    case Collective::kSendRecv:
-      (sending ? elements.taken : elements.given) = 0;
-      break;
-    case Collective::kBarrier:
-      elements = {};
-      break;
-    case Collective::kGather:
-      elements.taken *= root ? n : 0;
-      break;
-    case Collective::kScatter:
-      elements.given *= root ? n : 0;
-      break;
-    default:
-      elements = elements_of_blocks(request, rank);
+  const uint64_t size = size_of(request.type);
+  if (request.half) {
+    const uint64_t shard = nth_range(request.count, ranks, rank).count;
+    const bool first = reduces(request.collective);
+    return {(first ? request.count : shard) * size, (first ? shard : request.count) * size};
   }
-  return {elements.given * size_of(request.type), elements.taken * size_of(request.type)};
+  const CallElements elements = elements_of(request, sending, rank, ranks);
+  return {elements.sent * size, elements.received * size};
 }
 
 // How far the buffers of a call reach from their start, holes included: at least as far as bytes_of().

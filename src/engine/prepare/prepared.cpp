@@ -10,10 +10,7 @@ namespace trestle {
 
 uint64_t vector_elements(const PrepareRequest& request, int32_t ranks) {
   if (has_pairwise_blocks(request.collective)) return 0;  // what there is here is no other rank's business
-  const bool per_block = request.collective == Collective::kAllToAll || request.collective == Collective::kGather ||
-                         request.collective == Collective::kScatter ||
-                         (!request.half && (request.collective == Collective::kReduceScatter ||
-                                            request.collective == Collective::kAllGather));
+  const bool per_block = has_block_per_rank(request.collective) && !request.half;
   return per_block ? request.count * ranks : request.count;
 }
 
@@ -218,9 +215,9 @@ Result<PreparedPhase> prepare_regrouping_phase(Preparation& p, ChunkState& chunk
 // Where the results of a phase go, and where later phases find them.
 Placement output_placement(Preparation& p, const ChunkState& chunk, const PhaseChoice& choice, bool last,
                            uint32_t fixed_after) {
-  const bool own_shard_only = p.request.collective == Collective::kReduceScatterV ||
-                              (p.request.collective == Collective::kReduceScatter && !p.request.half);
-  if (p.request.collective == Collective::kAllGatherV) {
+  const CollectiveRow& row = row_of(p.request.collective);
+  const bool own_shard_only = !row.all_gather_phases && !p.request.half;
+  if (row.received.extent == BufferExtent::kList) {
     return Placement::displaced(BufferId::kRecv, p.element_bytes, p.shards, p.request.blocks->received.starts);
   }
   if (!own_shard_only) return Placement::direct(BufferId::kRecv, p.element_bytes);
@@ -234,12 +231,14 @@ Placement output_placement(Preparation& p, const ChunkState& chunk, const PhaseC
   return staged;
 }
 
-bool gathers(Collective collective) {
-  return collective == Collective::kAllGather || collective == Collective::kAllGatherV;
+// Whether the shards are what the caller has: nothing comes before their all-gather.
+bool begins_with_shards(Collective collective) {
+  const CollectiveRow& row = row_of(collective);
+  return row.all_gather_phases && !row.reduce_scatter_phases;
 }
 
 Placement first_input(const Preparation& p) {
-  if (gathers(p.request.collective)) {
+  if (begins_with_shards(p.request.collective)) {
     if (p.request.half) return Placement::direct(BufferId::kRecv, p.element_bytes);
     return Placement::shard(BufferId::kSend, p.element_bytes, p.own_shard());
   }
@@ -282,10 +281,7 @@ void mark_average(std::vector<PreparedPhase>& phases, ReduceOp op) {
 }
 
 ChunkCut cut_of(Collective collective) {
-  const bool users_blocks = collective == Collective::kReduceScatter || collective == Collective::kAllGather ||
-                            collective == Collective::kAllToAll || collective == Collective::kGather ||
-                            collective == Collective::kScatter;
-  return users_blocks ? ChunkCut::kCanonical : ChunkCut::kContiguous;
+  return has_block_per_rank(collective) ? ChunkCut::kCanonical : ChunkCut::kContiguous;
 }
 
 std::vector<ElementRange> units_of(const Preparation& p, uint32_t chunk) {
@@ -317,7 +313,7 @@ Status prepare_chunk(Preparation& p, uint32_t index) {
   ChunkState chunk;
   chunk.units = units_of(p, index);
   chunk.place = first_input(p);
-  if (gathers(p.request.collective)) chunk.split = ~0u;
+  if (begins_with_shards(p.request.collective)) chunk.split = ~0u;
   std::vector<PreparedPhase>& phases = p.result.phases[index];
   for (size_t stage = 0; stage < schedule.phases.size(); ++stage) {
     const PhaseChoice& choice = schedule.phases[stage];
@@ -349,9 +345,9 @@ namespace {
 // one in place; else into staging, whatever the caller's buffers are to each other.
 PrepareRequest with_scaled_input(PrepareRequest request, int32_t rank, Prepared& result) {
   if (request.op != kPreMulSum) return request;
-  const Collective collective = request.collective;
-  const bool whole = collective == Collective::kAllReduce || request.half ||
-                     (collective == Collective::kReduce && request.root == rank);
+  const CollectiveRow& row = row_of(request.collective);
+  const bool as_long = row.received.extent == row.sent.extent && (!row.received.at_root_only || request.root == rank);
+  const bool whole = as_long || request.half;
   request.in_place = whole;
   result.scaled = whole ? Prepared::Scaled::kIntoRecv : Prepared::Scaled::kIntoStaging;
   return request;
@@ -434,7 +430,7 @@ Result<std::shared_ptr<const Prepared>> prepare_point_to_point(const PrepareRequ
 
 std::string to_string(const Prepared& prepared) {
   std::string text = to_string(prepared.collective);
-  if (prepared.collective == Collective::kBarrier) return text;
+  if (!moves_data(prepared.collective)) return text;
   text += " of " + std::to_string(prepared.count) + " " + to_string(prepared.type);
   if (reduces(prepared.collective)) text += std::string(" (") + to_string(prepared.op) + ")";
   return text;

@@ -95,7 +95,7 @@ struct Prepared {
   uint32_t segments_in_flight = kSegmentsInFlight;  // of one step
   bool data = true;                                 // false: steps run, but no buffer is touched
   // All ranks must have the same value (transport/agreement.h); 0 for point to point.
-  uint32_t check = 0;
+  uint64_t check = 0;
   // It has left its cache, so its operations are not kept for reuse. Set by the engine, under the mutex of its pool.
   mutable bool forgotten = false;
 };
@@ -145,7 +145,7 @@ struct PrepareContext {
 // A value that must be equal on all ranks that run the request. `how` stands for the way it is run: kOverBoard, or a
 // hash of the schedule. Each rank decides for itself whether it works in place.
 inline constexpr uint64_t kOverBoard = 1;
-inline uint32_t check_of(const PrepareRequest& request, uint64_t how) {
+inline uint64_t check_of(const PrepareRequest& request, uint64_t how) {
   // Lengths that only two ranks know are compared by the messages between them.
   const uint64_t count = has_pairwise_blocks(request.collective) ? 0 : request.count;
   uint64_t what = count * 0x9e3779b97f4a7c15u + static_cast<uint32_t>(request.root);

@@ -51,7 +51,7 @@ class SharedBlocks {
 
 // The list whose counts all ranks know (has_known_blocks).
 inline const BlockList& known_blocks(const UnevenBlocks& blocks, Collective collective) {
-  return collective == Collective::kAllGatherV ? blocks.received : blocks.sent;
+  return row_of(collective).received.extent == BufferExtent::kList ? blocks.received : blocks.sent;
 }
 inline uint64_t hash_of_counts(const UnevenBlocks& blocks, Collective collective) {
   Hasher hasher;

@@ -152,7 +152,7 @@ Result<bool> Operation::advance(Router router) {
 }
 
 Status Operation::tell_awaited(int64_t now_ns, Router router) {
-  if (now_ns < tell_ns_ || express || in_flight_.empty() || prepared_->collective == Collective::kSendRecv) return {};
+  if (now_ns < tell_ns_ || express || in_flight_.empty() || is_point_to_point(prepared_->collective)) return {};
   tell_ns_ = now_ns + kTellAfterNs;
   const int32_t rank = awaited_rank();
   if (rank < 0 || rank == told_) return {};
@@ -164,7 +164,7 @@ Status Operation::tell_awaited(int64_t now_ns, Router router) {
 }
 
 OperationKey Operation::key() const {
-  if (prepared_->collective != Collective::kSendRecv) return {number_};
+  if (!is_point_to_point(prepared_->collective)) return {number_};
   const PreparedPhase& phase = prepared_->phases.front().front();
   const bool sending = phase.choice.kind == PhaseKind::kSend;
   return {number_, phase.peers[sending ? 1 : 0], sending};

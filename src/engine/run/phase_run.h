@@ -112,7 +112,7 @@ class PhaseRun {
   uint32_t element_bytes_;
   uint32_t ranks_;
   const bool data_;
-  const uint32_t check_;
+  const uint64_t check_;
   const bool tells_sizes_;  // only the two ends of a message know its length
   bool started_ = false;
   bool in_user_function_ = false;

@@ -35,18 +35,11 @@ Traffic traffic(const BoardOperation& operation) {
   const auto ranks = static_cast<uint64_t>(operation.ranks);
   const auto sharing = static_cast<uint64_t>(operation.ranks_per_processor);
   const uint64_t published = published_bytes(operation.collective, bytes, ranks, false);
-  switch (operation.collective) {
-    case Collective::kBarrier:
-      return {};
-    case Collective::kBroadcast:
-    case Collective::kScatter:
-      return {published, bytes, bytes, 1, sharing};
-    case Collective::kReduce:
-    case Collective::kGather:
-      return {published, (ranks - 1) * bytes, ranks * bytes, sharing, 1};
-    default:
-      return {published, (ranks - 1) * bytes, ranks * bytes, sharing, sharing};
-  }
+  const CollectiveRow& row = row_of(operation.collective);
+  if (!moves_data(operation.collective)) return {};
+  if (row.sent.at_root_only) return {published, bytes, bytes, 1, sharing};
+  const uint64_t readers = row.received.at_root_only ? 1 : sharing;
+  return {published, (ranks - 1) * bytes, ranks * bytes, sharing, readers};
 }
 
 }  // namespace

@@ -17,9 +17,7 @@ namespace trestle {
 // whole vector.
 inline uint64_t published_bytes(Collective collective, uint64_t count_bytes, uint64_t ranks, bool half) {
   if (half) return count_bytes;
-  const bool per_block = collective == Collective::kReduceScatter || collective == Collective::kAllToAll ||
-                         collective == Collective::kScatter;
-  return per_block ? count_bytes * ranks : count_bytes;
+  return row_of(collective).sent.extent == BufferExtent::kCountPerRank ? count_bytes * ranks : count_bytes;
 }
 
 struct BoardOperation {

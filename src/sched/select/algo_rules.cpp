@@ -96,7 +96,7 @@ Result<AlgorithmRules> AlgorithmRules::parse(std::string_view text) {
       auto named = parse_collective(rest.substr(0, colon));
       if (!named.ok()) return wrong(clause, named.error().message);
       collective = named.value();
-      if (collective == Collective::kSendRecv) return wrong(clause, "point-to-point messages have no algorithms");
+      if (is_point_to_point(*collective)) return wrong(clause, "point-to-point messages have no algorithms");
       rest.remove_prefix(colon + 1);
     }
     if (rest.empty()) return wrong(clause, "the name of an algorithm is missing");

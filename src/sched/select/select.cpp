@@ -28,40 +28,11 @@ struct Shape {
 };
 
 Shape shape_of(Collective collective, bool decoupled) {
-  switch (collective) {
-    case Collective::kAllReduce:
-      if (decoupled) return {{}, true, true};
-      return {{PhaseKind::kAllReduce}, true, true};
-    case Collective::kReduceScatter:
-      return {{}, true, false};
-    case Collective::kAllGather:
-      return {{}, false, true};
-    case Collective::kBroadcast:
-      return {{PhaseKind::kBroadcast}, false, false};
-    case Collective::kReduce:
-      return {{PhaseKind::kReduce}, false, false};
-    case Collective::kAllToAll:
-      return {{PhaseKind::kAllToAll}, false, false};
-    case Collective::kBarrier:
-      return {{PhaseKind::kAllReduce, PhaseKind::kBarrier}, false, false};
-    case Collective::kGather:
-      return {{PhaseKind::kGather}, false, false};
-    case Collective::kScatter:
-      return {{PhaseKind::kScatter}, false, false};
-    case Collective::kAllGatherV:
-      return {{}, false, true};
-    case Collective::kReduceScatterV:
-      return {{}, true, false};
-    case Collective::kAllToAllV:
-      return {{PhaseKind::kAllToAllV}, false, false};
-    case Collective::kGatherV:
-      return {{PhaseKind::kGatherV}, false, false};
-    case Collective::kScatterV:
-      return {{PhaseKind::kScatterV}, false, false};
-    case Collective::kSendRecv:
-      break;
-  }
-  return {};
+  const CollectiveRow& row = row_of(collective);
+  Shape shape{{}, row.reduce_scatter_phases, row.all_gather_phases};
+  const bool halves = decoupled && row.reduce_scatter_phases && row.all_gather_phases;
+  if (!halves) shape.flat.assign(row.whole.begin(), row.whole.end());
+  return shape;
 }
 
 class Selector {
@@ -151,9 +122,11 @@ class Selector {
     return ways;
   }
 
-  // Kinds that do for a phase of a way over the dimensions.
+  // Kinds that do for a phase of a way over the dimensions: where several do for the whole (a barrier), each does for a
+  // part.
   std::vector<PhaseKind> kinds_for(const PhaseChoice& phase) const {
-    return request_.collective == Collective::kBarrier ? shape_.flat : std::vector<PhaseKind>{phase.kind};
+    const bool whole = std::ranges::find(shape_.flat, phase.kind) != shape_.flat.end();
+    return whole ? shape_.flat : std::vector<PhaseKind>{phase.kind};
   }
 
   PhaseChoice cheapest(const PhaseChoice& phase, PhaseBytes bytes) {
@@ -171,7 +144,7 @@ class Selector {
   uint32_t most_chunks() const {
     if (config_.chunks != 0) return 1;  // tried once, with the number asked for
     int32_t parts = topology_.ranks();
-    if (request_.collective == Collective::kBroadcast || request_.collective == Collective::kReduce) {
+    if (has_root(request_.collective)) {
       parts = std::ranges::max_element(topology_.dimensions, {}, &Dimension::size)->size;
     }
     const uint64_t most = request_.bytes / static_cast<uint64_t>(parts) / kFewestMessageBytes;
@@ -341,10 +314,10 @@ Error cannot_serve(const AlgorithmRule& rule, const SelectionRequest& request, c
 }
 
 Status check_request(const SelectionRequest& request) {
-  if (request.collective == Collective::kSendRecv) {
+  CHECK(is_valid(request.collective), "a selection for an unknown collective");
+  if (is_point_to_point(request.collective)) {
     return Error{Code::kInvalidUsage, "point-to-point messages have no schedule"};
   }
-  CHECK(is_valid(request.collective), "a selection for an unknown collective");
   CHECK(request.element_bytes > 0, "a selection for elements of no bytes");
   CHECK(request.bytes % request.element_bytes == 0, "a selection for a part of an element");
   CHECK(request.blocks.empty() || has_known_blocks(request.collective), "lengths of blocks that are all alike");
@@ -379,7 +352,7 @@ Status validate(const SelectionConfig& config, const Topology& topology) {
     }
     if (served) continue;
     SelectionRequest request;
-    request.collective = entry.collective.value_or(Collective::kAllReduce);
+    if (entry.collective) request.collective = *entry.collective;
     return cannot_serve(entry.rule, request, topology);
   }
   return {};
@@ -399,7 +372,7 @@ Result<Schedule> select_from(const SelectionRequest& request, const Topology& to
   Selector selector(request, topology, config, rule, *policy, intra);
   if (topology.ranks() == 1 || selector.possible()) return selector.select(candidates);
   // A barrier moves no data: a rule for all collectives that cannot serve it was not meant for it.
-  if (request.collective == Collective::kBarrier && !entry->collective) {
+  if (!moves_data(request.collective) && !entry->collective) {
     return Selector(request, topology, config, nullptr, *policy, intra).select(candidates);
   }
   CHECK(rule != nullptr, "no algorithm serves a collective");

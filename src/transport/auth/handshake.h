@@ -58,8 +58,9 @@ enum class Role : uint8_t { kInitiator = 1, kAcceptor = 2 };
 // Success, or kInvalidUsage "not built: libsodium was not found".
 Status handshake_probe();
 
-// 2: messages carry the check of their operation; 3: the acknowledgement.
-inline constexpr uint16_t kHandshakeVersion = 3;
+// Also of what travels behind it. 2: messages carry the check of their operation; 3: the acknowledgement; 4: that check
+// has 48 bits.
+inline constexpr uint16_t kHandshakeVersion = 4;
 inline constexpr size_t kHelloBytes = 72;
 inline constexpr size_t kProofBytes = 40;
 inline constexpr size_t kAcknowledgementBytes = 8;

@@ -4,9 +4,9 @@
 //
 // Each rank has kBoardSlots slots that only it writes: [sequence number, stamp and floor, payload]. Up to
 // kBoardLineBytes of payload are in the cache line of the sequence number, so such an operation moves one line per pair
-// of ranks. A stamp is 60 bits, and all ranks must give an operation the same one. A rank that finds another stamp in a
-// peer's slot knows that the peer runs another operation there. Stamp and floor share a word: the floor is stored as
-// its distance from the operation's number, which is at most kBoardSlots.
+// of ranks. A stamp is kStampBits, and all ranks must give an operation the same one. A rank that finds another stamp
+// in a peer's slot knows that the peer runs another operation there. Stamp and floor share a word: the floor is stored
+// as its distance from the operation's number, which is at most kBoardSlots.
 //
 // Contract. Operations are numbered 0, 1, 2, ... in the same order on all ranks. A rank's floor is the number of
 // operations that it has completed in order: it has read everything of operations 0 .. floor-1. Operation s uses slot s
@@ -40,6 +40,7 @@ namespace trestle {
 inline constexpr uint64_t kBoardSlots = 8;
 inline constexpr size_t kBoardPayloadBytes = 8192;
 inline constexpr size_t kBoardLineBytes = 48;
+inline constexpr int kStampBits = 60;
 
 // Tells whether it is still worth waiting for the other ranks. `look` is called when `fd` is readable and now and then;
 // its error ends the wait. `awaits` gets the rank that is waited for. All may be empty.
@@ -113,7 +114,7 @@ class Board {
     std::byte payload[kBoardPayloadBytes];
   };
   static_assert(sizeof(Slot) % 64 == 0);
-  static constexpr int kLeadBits = 4;
+  static constexpr int kLeadBits = 64 - kStampBits;
   static constexpr uint64_t kMostLead = (1u << kLeadBits) - 1;
   static_assert(kBoardSlots <= kMostLead);
   // In a line of its own: the owner writes it after every operation, the others rarely read it.

@@ -12,9 +12,10 @@ namespace {
 constexpr uint32_t kDescriptorsPerNote = 16;  // how often the consumer publishes its position
 
 // The sequence number of a descriptor in shared memory: its only word that both sides touch at the same time.
-std::atomic_ref<uint32_t> sequence_of(DescriptorLine& line) {
-  return std::atomic_ref<uint32_t>(line.sequence);
+std::atomic_ref<uint16_t> sequence_of(DescriptorLine& line) {
+  return std::atomic_ref<uint16_t>(line.sequence);
 }
+static_assert(std::atomic_ref<uint16_t>::is_always_lock_free);
 
 size_t slots_offset(const LaneShape& shape) {
   const size_t end = sizeof(LaneHeader) + size_t{shape.descriptors} * sizeof(DescriptorLine);
@@ -29,9 +30,10 @@ size_t LaneShape::control_bytes() const {
 
 bool LaneShape::sane() const {
   const auto between = [](uint32_t value, uint32_t low, uint32_t high) { return value >= low && value <= high; };
-  return std::has_single_bit(descriptors) && between(descriptors, 64, 4096) && between(small_slots, 4, kMostSlots) &&
-         between(big_slots, 4, kMostSlots) && between(small_bytes, 1024, 1 << 20) && small_bytes % 64 == 0 &&
-         between(big_bytes, 4096, 16 << 20) && big_bytes % 4096 == 0;
+  return std::has_single_bit(descriptors) && between(descriptors, 64, kMostRingDescriptors) &&
+         between(small_slots, 4, kMostSlots) && between(big_slots, 4, kMostSlots) &&
+         between(small_bytes, 1024, 1 << 20) && small_bytes % 64 == 0 && between(big_bytes, 4096, 16 << 20) &&
+         big_bytes % 4096 == 0;
 }
 
 LaneShape lane_shape(int32_t ranks) {
@@ -107,7 +109,7 @@ uint32_t OutLane::room(uint32_t enough) {
 
 void OutLane::push(const Descriptor& descriptor) {
   DescriptorLine& place = ring()[produced_ & (shape_.descriptors - 1)];
-  const auto sequence = static_cast<uint32_t>(++produced_);
+  const auto sequence = static_cast<uint16_t>(++produced_);
   place.kind = descriptor.kind;
   place.count = descriptor.count;
   const uint64_t whole = descriptor.tag.whole;
@@ -120,7 +122,8 @@ void OutLane::push(const Descriptor& descriptor) {
   place.offset = descriptor.tag.offset;
   place.phase = whole != 0 ? static_cast<uint32_t>(whole >> 32) : descriptor.tag.phase;
   place.message = whole != 0 ? static_cast<uint32_t>(whole) : descriptor.tag.message;
-  place.check = descriptor.tag.check;
+  place.check_low = static_cast<uint32_t>(descriptor.tag.check);
+  place.check_high = static_cast<uint16_t>(descriptor.tag.check >> 32);
   std::memcpy(place.extra.data(), &descriptor.extra, place.extra.size());
   // An exchange, because the following look at the consumer's `asleep` word must not be reordered before it.
   sequence_of(place).exchange(sequence, std::memory_order_seq_cst);
@@ -160,7 +163,7 @@ const DescriptorLine* InLane::ring() const {
 
 bool InLane::waiting() const {
   auto& place = const_cast<DescriptorLine&>(ring()[position_ & (shape_.descriptors - 1)]);
-  return sequence_of(place).load(std::memory_order_seq_cst) == static_cast<uint32_t>(position_ + 1);
+  return sequence_of(place).load(std::memory_order_seq_cst) == static_cast<uint16_t>(position_ + 1);
 }
 
 bool InLane::peek(Descriptor& descriptor) const {
@@ -171,7 +174,8 @@ bool InLane::peek(Descriptor& descriptor) const {
   descriptor.flags = place.flags & ~kWhole;
   descriptor.extra_slot = place.extra_slot;
   descriptor.bytes = place.bytes;
-  descriptor.tag = {place.operation, place.phase, place.message, place.offset, place.check};
+  const uint64_t check = uint64_t{place.check_high} << 32 | place.check_low;
+  descriptor.tag = {place.operation, place.phase, place.message, place.offset, check};
   if ((place.flags & kWhole) != 0) {
     descriptor.tag.whole = uint64_t{place.phase} << 32 | place.message;
     descriptor.tag.phase = descriptor.tag.message = 0;

@@ -65,9 +65,11 @@ struct Descriptor {
   } extra{};
 };
 
-// A descriptor as it is stored in the ring: one cache line.
+// A descriptor as it lies in the ring: one cache line. A sequence number of 16 bits and a check of 48 leave 20 bytes
+// for the smallest messages.
 struct DescriptorLine {
-  uint32_t sequence;  // atomic; position in the ring + 1
+  uint16_t sequence;  // atomic; low bits of position + 1: the descriptor that was here before has others
+  uint16_t check_high;
   DescriptorKind kind;
   uint8_t count;
   uint8_t flags;
@@ -77,7 +79,7 @@ struct DescriptorLine {
   uint64_t offset;
   uint32_t phase;
   uint32_t message;
-  uint32_t check;
+  uint32_t check_low;
   std::array<std::byte, kInlineBytes> extra;
 };
 static_assert(sizeof(DescriptorLine) == 64 && kSlotsPerDescriptor == kInlineBytes && kInlineBytes >= 16);
@@ -94,6 +96,8 @@ struct LaneShape {
   size_t data_bytes() const { return size_t{big_slots} * big_bytes; }
   bool sane() const;
 };
+inline constexpr uint32_t kMostRingDescriptors = 4096;
+static_assert(kMostRingDescriptors <= UINT16_MAX, "a sequence number tells a lap of the ring from the one before");
 
 // The more ranks, the smaller the lanes, so that a rank that talks to all others needs only a few MiB.
 LaneShape lane_shape(int32_t ranks);

@@ -9,16 +9,15 @@
 namespace trestle {
 namespace {
 
-constexpr uint16_t kMagic = 0x7254;
 constexpr uint8_t kWhole = 1;  // phase and message hold MessageTag::whole
 
 struct Wire {
-  uint16_t magic;
   uint8_t type;
   uint8_t flags;
+  uint16_t operation_check_high;
   uint32_t check;
   uint32_t credit;
-  uint32_t operation_check;
+  uint32_t operation_check_low;
   uint64_t operation;
   uint32_t phase;
   uint32_t message;
@@ -39,12 +38,12 @@ uint32_t frame_check(std::string_view job, int32_t from, int32_t to) {
 void encode_frame(const Frame& frame, uint32_t check, std::byte* out) {
   const uint64_t whole = frame.tag.whole;
   CHECK(whole == 0 || (frame.tag.phase == 0 && frame.tag.message == 0), "a message of many says how long all of it is");
-  const Wire wire{kMagic,
-                  static_cast<uint8_t>(frame.type),
+  const Wire wire{static_cast<uint8_t>(frame.type),
                   whole != 0 ? kWhole : uint8_t{0},
+                  static_cast<uint16_t>(frame.tag.check >> 32),
                   check,
                   frame.credit,
-                  frame.tag.check,
+                  static_cast<uint32_t>(frame.tag.check),
                   frame.tag.operation,
                   whole != 0 ? static_cast<uint32_t>(whole >> 32) : frame.tag.phase,
                   whole != 0 ? static_cast<uint32_t>(whole) : frame.tag.message,
@@ -56,15 +55,15 @@ void encode_frame(const Frame& frame, uint32_t check, std::byte* out) {
 Result<Frame> decode_frame(const std::byte* in, uint32_t check) {
   Wire wire;
   std::memcpy(&wire, in, sizeof wire);
-  if (wire.magic != kMagic || (wire.flags & ~kWhole) != 0)
-    return Error{Code::kRemoteError, "sent something that is no frame"};
-  if (wire.check != check) return Error{Code::kRemoteError, "sent a frame of another connection"};
+  if (wire.check != check) return Error{Code::kRemoteError, "sent something that is no frame of this connection"};
+  if ((wire.flags & ~kWhole) != 0) return Error{Code::kRemoteError, "sent a frame with unknown flags"};
   if (wire.type < static_cast<uint8_t>(FrameType::kEager) || wire.type > static_cast<uint8_t>(FrameType::kNotice))
     return Error{Code::kRemoteError, "sent a frame of the unknown type " + std::to_string(wire.type)};
   Frame frame;
   frame.type = static_cast<FrameType>(wire.type);
   frame.credit = wire.credit;
-  frame.tag = {wire.operation, wire.phase, wire.message, wire.offset, wire.operation_check};
+  const uint64_t operation_check = uint64_t{wire.operation_check_high} << 32 | wire.operation_check_low;
+  frame.tag = {wire.operation, wire.phase, wire.message, wire.offset, operation_check};
   if ((wire.flags & kWhole) != 0) {
     frame.tag.whole = uint64_t{wire.phase} << 32 | wire.message;
     frame.tag.phase = frame.tag.message = 0;

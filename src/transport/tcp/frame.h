@@ -1,9 +1,10 @@
 // The header in front of everything that travels on a tcp connection. Pure functions, any thread.
 //
-// 48 bytes, little-endian: magic u16, type u8, flags u8, check of the connection u32, credit u32, check of the
-// operation u32, operation u64, phase u32, message u32 (with flag 1: instead of both, the bytes of the whole message
-// u64, high half first), offset u64, bytes u64. kEager and kData are followed by `bytes` bytes of payload, the others
-// by the next header.
+// 48 bytes, little-endian: type u8, flags u8, high part of the check of the operation u16, check of the connection u32,
+// credit u32, low part of the check of the operation u32, operation u64, phase u32, message u32 (flag 1: instead of
+// both the bytes of the whole message u64, high half first), offset u64, bytes u64. kEager and kData are followed by
+// `bytes` bytes of payload, the others by the next header. There is no magic number: the check of the connection does
+// all that one would, and the check of the operation has its place.
 #pragma once
 
 #include <cstddef>

@@ -57,7 +57,7 @@ class EngineDisagreement : public testing::Test {
     const auto failure = engine_->failure();
     return failure ? failure->code : Code::kSuccess;
   }
-  void hear(uint32_t check) {
+  void hear(uint64_t check) {
     transport_->heard = MessageTag{.operation = 4, .check = check};
     engine_->try_progress();
   }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
@@ -197,6 +198,37 @@ TEST_P(ExpressRanks, WaitForTheSlowestOneBeforeASlotIsUsedAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, ExpressRanks, testing::Values(1, 2, 3, 5, 8));
+
+TEST(ExpressServes, WhatTheRowsSay) {
+  const auto two = make_ranks(2, "serves rows");
+  for (const CollectiveRow& row : kCollectiveRows) {
+    const bool tested_here = std::ranges::find(kServed, row.collective) != std::end(kServed);
+    EXPECT_EQ(two[0]->serves(row.collective, 8), tested_here) << row.name;
+  }
+}
+
+// The whole check, and the number as far as the end of it tells.
+TEST(ExpressDissent, IsToldWithWhatTheOtherRuns) {
+  constexpr uint64_t kOurs = (uint64_t{1} << kCheckBits) - 1;
+  constexpr uint64_t kTheirs = uint64_t{1} << (kCheckBits - 1);
+  uint64_t jobs = 0;
+  for (const uint64_t number : {uint64_t{0}, uint64_t{4095}, uint64_t{1} << 40}) {
+    for (const int64_t ahead : {-2000, -1, 0, 1, 2000}) {
+      if (static_cast<int64_t>(number) + ahead < 0) continue;
+      const auto two = make_ranks(2, "dissent " + std::to_string(jobs++));
+      Job job(Collective::kAllReduce, 2, 0, 2, 0);
+      job.calls[0].number = number;
+      job.calls[0].check = kOurs;
+      job.calls[1].number = number + static_cast<uint64_t>(ahead);
+      job.calls[1].check = kTheirs;
+      two[1]->poll(job.calls[1]);
+      EXPECT_FALSE(two[0]->poll(job.calls[0]));
+      ASSERT_EQ(job.calls[0].dissenter, 1);
+      EXPECT_EQ(two[0]->run_by_dissenter(job.calls[0]).number, job.calls[1].number);
+      EXPECT_EQ(two[0]->run_by_dissenter(job.calls[0]).check, kTheirs);
+    }
+  }
+}
 
 TEST(ExpressServes, WhatFitsASlotAndIsCheaperThanMessages) {
   const auto two = make_ranks(2, "serves 2");

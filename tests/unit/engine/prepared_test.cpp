@@ -312,7 +312,7 @@ TEST(Prepared, CoversBlocksOfUnequalLengths) {
       const auto root = static_cast<int32_t>(rng.below(ranks));
       const PrepareRequest first = uneven_request(collective, 0, ranks, root, seed);
       const Schedule schedule = select(first, topology, static_cast<uint32_t>(rng.below(4)));
-      uint32_t check = 0;
+      uint64_t check = 0;
       for (int32_t rank = 0; rank < ranks; ++rank) {
         const PrepareRequest request = uneven_request(collective, rank, ranks, root, seed);
         const auto prepared = prepare_on(request, schedule, topology, rank);

@@ -36,14 +36,14 @@ struct LanePair {
 
 TEST(Lane, CarriesDescriptorsInOrderBetweenThreads) {
   LanePair lane;
-  constexpr uint64_t kCount = 20'000;
+  constexpr uint64_t kCount = 140'000;  // sequence numbers begin again twice
   std::thread producer([&] {
     for (uint64_t i = 0; i < kCount; ++i) {
       while (lane.out.room(1) == 0) std::this_thread::yield();
       Descriptor descriptor;
       descriptor.kind = DescriptorKind::kAsk;
       descriptor.bytes = i;
-      descriptor.tag = {i * 3, static_cast<uint32_t>(i), 7, ~i};
+      descriptor.tag = {i * 3, static_cast<uint32_t>(i), 7, ~i, i << 30};
       lane.out.push(descriptor);
     }
   });
@@ -53,6 +53,7 @@ TEST(Lane, CarriesDescriptorsInOrderBetweenThreads) {
     lane.in.advance();
     ASSERT_EQ(descriptor.bytes, i);
     ASSERT_EQ(descriptor.tag, (MessageTag{i * 3, static_cast<uint32_t>(i), 7, ~i}));
+    ASSERT_EQ(descriptor.tag.check, i << 30);
   }
   producer.join();
   EXPECT_FALSE(lane.in.waiting());

@@ -11,15 +11,15 @@ namespace trestle {
 namespace {
 
 const std::vector<std::string> kNames = {"rank 0 (a)", "rank 1 (b)", "rank 2 (c)"};
-constexpr uint32_t kSum =
+constexpr uint64_t kSum =
     operation_check(Collective::kAllReduce, false, DataType::kFloat32, ReduceOp::kSum, 1ull << 50);
-constexpr uint32_t kMax =
+constexpr uint64_t kMax =
     operation_check(Collective::kAllReduce, false, DataType::kFloat32, ReduceOp::kMax, 1ull << 50);
-constexpr uint32_t kOtherSum =
+constexpr uint64_t kOtherSum =
     operation_check(Collective::kAllReduce, false, DataType::kFloat32, ReduceOp::kSum, 1ull << 51);
-constexpr uint32_t kCopy = operation_check(Collective::kBroadcast, false, DataType::kInt8, ReduceOp::kSum, 0);
+constexpr uint64_t kCopy = operation_check(Collective::kBroadcast, false, DataType::kInt8, ReduceOp::kSum, 0);
 
-MessageTag tag(uint64_t operation, uint32_t check) {
+MessageTag tag(uint64_t operation, uint64_t check) {
   return {operation, 3, 2, 1, check};
 }
 
@@ -35,7 +35,7 @@ TEST(Agreement, FindsADifferenceInBothOrders) {
   EXPECT_EQ(first.error().code, Code::kInvalidUsage);
   EXPECT_EQ(first.error().message,
             "rank 1 (b) runs operation 17 as broadcast of int8 (hash 000000), rank 0 (a) as allreduce of float, sum "
-            "(hash 000040)");
+            "(hash 000400)");
 
   Agreement second(0, kNames);
   EXPECT_TRUE(second.heard(1, tag(17, kCopy)));
@@ -57,8 +57,8 @@ TEST(Agreement, SaysWhenOnlyTheHashDiffers) {
   EXPECT_TRUE(agreement.announce(0, kSum));
   EXPECT_FALSE(agreement.heard(1, tag(0, kOtherSum)));
   EXPECT_EQ(agreement.error().message,
-            "rank 1 runs operation 0 as allreduce of float, sum (hash 000080), rank 0 with another count, root or "
-            "schedule (hash 000040)");
+            "rank 1 runs operation 0 as allreduce of float, sum (hash 000800), rank 0 with another count, root or "
+            "schedule (hash 000400)");
 }
 
 TEST(Agreement, PointToPointTakesNoPart) {
@@ -72,7 +72,7 @@ TEST(Agreement, PointToPointTakesNoPart) {
 // Operations start, and messages come, in any order: equal checks never alarm, however far apart they are.
 TEST(Agreement, NeverAlarmsForEqualCalls) {
   constexpr uint64_t kOperations = 3000;
-  const auto check_of = [](uint64_t n) { return static_cast<uint32_t>(n % 5 == 0 ? kSum : kCopy); };
+  const auto check_of = [](uint64_t n) { return n % 5 == 0 ? kSum : kCopy; };
   Rng rng(7);
   Agreement agreement(0, {});
   std::vector<std::pair<int, uint64_t>> events;
@@ -98,10 +98,10 @@ TEST(Agreement, RemembersThatManyOperations) {
 }
 
 TEST(Agreement, ChecksTellCallsApart) {
-  std::vector<uint32_t> all;
+  std::vector<uint64_t> all;
   for (size_t c = 0; c < kCollectives; ++c) {
     for (size_t t = 0; t < kDataTypes; ++t) {
-      for (size_t o = 0; o < kReduceOps; ++o) {
+      for (size_t o = 0; o < kAllReduceOps; ++o) {
         for (const bool half : {false, true}) {
           all.push_back(operation_check(static_cast<Collective>(c), half, static_cast<DataType>(t),
                                         static_cast<ReduceOp>(o), ~uint64_t{0}));
@@ -109,8 +109,36 @@ TEST(Agreement, ChecksTellCallsApart) {
       }
     }
   }
+  EXPECT_EQ(*std::max_element(all.begin(), all.end()) >> kCheckBits, 0u);
   std::sort(all.begin(), all.end());
   EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
+}
+
+// Every part has its own bits up to its largest number, also those that stand for nothing yet.
+TEST(Agreement, ChecksHaveRoomForMore) {
+  const auto check = [](size_t collective, bool half, size_t type, size_t op, uint64_t hash) {
+    return operation_check(static_cast<Collective>(collective), half, static_cast<DataType>(type),
+                           static_cast<ReduceOp>(op), hash);
+  };
+  EXPECT_EQ(check(255, false, 0, 0, 0), 0xffu);
+  EXPECT_EQ(check(0, true, 0, 0, 0), 0x100u);
+  EXPECT_EQ(check(0, false, 127, 0, 0), 0xfe00u);
+  EXPECT_EQ(check(0, false, 0, 255, 0), 0xff0000u);
+  EXPECT_EQ(check(0, false, 0, 0, ~uint64_t{0}), 0xffffff000000u);
+}
+
+// A peer may say any number: a sentence is made of it all the same.
+TEST(Agreement, NamesOfUnknownNumbersAreInvalid) {
+  Agreement agreement(0, {});
+  EXPECT_TRUE(agreement.announce(3, kSum));
+  EXPECT_FALSE(agreement.heard(1, tag(3, 0xffffff0000c8)));
+  EXPECT_TRUE(contains(agreement.error().message, "rank 1 runs operation 3 as invalid (hash ffffff)"))
+      << agreement.error().message;
+  Agreement other(0, {});
+  EXPECT_TRUE(other.announce(3, kSum));
+  EXPECT_FALSE(other.heard(1, tag(3, uint64_t{127} << 9 | uint64_t{255} << 16)));
+  EXPECT_TRUE(contains(other.error().message, "as allreduce of invalid, invalid (hash 000000)"))
+      << other.error().message;
 }
 
 }  // namespace

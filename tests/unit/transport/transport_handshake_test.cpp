@@ -202,15 +202,18 @@ TEST(Handshake, TheAcceptorIsDoneWithTheAcknowledgement) {
   EXPECT_EQ(acceptor.wanted(), 0u);
 }
 
-TEST(Handshake, AVersionWithoutTheAcknowledgementIsRefused) {
-  Handshake initiator(Role::kInitiator, Purpose::kTcp, credentials(0), 1);
-  Handshake acceptor(Role::kAcceptor, Purpose::kTcp, credentials(1));
-  const Outcome outcome = converse(initiator, acceptor, [](int number, Bytes& data) {
-    if (number == 0) data[8] = std::byte{2};
-  });
-  ASSERT_FALSE(outcome.acceptor.ok());
-  EXPECT_EQ(outcome.acceptor.error().message,
-            "the peer speaks version 2 of the protocol, this side version " + std::to_string(kHandshakeVersion));
+TEST(Handshake, AnOlderVersionIsRefused) {
+  for (const int version : {2, 3}) {
+    Handshake initiator(Role::kInitiator, Purpose::kTcp, credentials(0), 1);
+    Handshake acceptor(Role::kAcceptor, Purpose::kTcp, credentials(1));
+    const Outcome outcome = converse(initiator, acceptor, [version](int number, Bytes& data) {
+      if (number == 0) data[8] = static_cast<std::byte>(version);
+    });
+    ASSERT_FALSE(outcome.acceptor.ok());
+    EXPECT_EQ(outcome.acceptor.error().message, "the peer speaks version " + std::to_string(version) +
+                                                    " of the protocol, this side version " +
+                                                    std::to_string(kHandshakeVersion));
+  }
 }
 
 // The acknowledgement also carries why there is none.

@@ -194,7 +194,7 @@ TEST(Link, LiesAreErrors) {
 
 TEST(Frame, OnlyItsOwnConnectionReadsIt) {
   std::array<std::byte, kFrameBytes> wire;
-  const Frame frame{FrameType::kClear, 17, {1ull << 63 | 5, 6, 7, 8, 0xabcdef01}, 9};
+  const Frame frame{FrameType::kClear, 17, {1ull << 63 | 5, 6, 7, 8, 0x1234abcdef01}, 9};
   encode_frame(frame, 42, wire.data());
   const Frame back = decode_frame(wire.data(), 42).value();
   EXPECT_EQ(back.type, frame.type);
@@ -203,7 +203,7 @@ TEST(Frame, OnlyItsOwnConnectionReadsIt) {
   EXPECT_EQ(back.tag.check, frame.tag.check);
   EXPECT_EQ(back.bytes, frame.bytes);
   EXPECT_FALSE(decode_frame(wire.data(), 43).ok());
-  for (const size_t at : {0, 1, 2, 3, 5}) {
+  for (const size_t at : {0, 1, 4, 5, 6, 7}) {
     auto changed = wire;
     changed[at] ^= std::byte{0x40};
     EXPECT_FALSE(decode_frame(changed.data(), 42).ok()) << at;
