@@ -41,5 +41,7 @@ if(TARGET trestle)
   if(NOT TRESTLE_SANITIZE)  # sanitizers bring allocation functions of their own
     trestle_test(NAME api_memory_test LABEL conformance LIBS trestle_api_calls SOURCES
       ${CMAKE_CURRENT_LIST_DIR}/api_memory_test.cpp)
+    trestle_test(NAME api_out_of_memory_test LABEL conformance TIMEOUT 600 LIBS trestle_api_calls SOURCES
+      ${CMAKE_CURRENT_LIST_DIR}/api_out_of_memory_test.cpp)
   endif()
 endif()

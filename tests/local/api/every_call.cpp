@@ -222,7 +222,7 @@ std::vector<std::string> queries() {
 
 std::vector<std::string> functions_of_the_header() {
   std::vector<std::string> names;
-  for (const char* file : {"trestle.h", "operators.h", "persistent.h", "statistics.h"}) {
+  for (const char* file : {"trestle.h", "call_config.h", "operators.h", "persistent.h", "statistics.h"}) {
     std::ifstream in(std::string(TRESTLE_SOURCE_DIR "/include/trestle/") + file);
     const std::string text((std::istreambuf_iterator<char>(in)), {});
     const std::regex declaration("TRESTLE_API\\s[^(;]*[\\s*]trestle(\\w+)\\(");

@@ -34,7 +34,7 @@ TEST(Result, CarriesValueOrError) {
 
 TEST(CheckDeathTest, PrintsConditionAndSentence) {
   const int ranks = 0;
-  EXPECT_DEATH(CHECK(ranks > 0, "a group has no ranks"), "base_values_test.cpp:.*ranks > 0: a group has no ranks");
+  EXPECT_DEATH(CHECK(ranks > 0, "a group has no ranks"), "values_test.cpp:.*ranks > 0: a group has no ranks");
   EXPECT_DEATH((void)Result<int>(Error{Code::kTimeout, "late"}).value(), "failed Result");
 }
 

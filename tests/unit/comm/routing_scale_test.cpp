@@ -16,6 +16,11 @@ namespace {
 size_t held = 0;  // bytes, by the one thread
 size_t peak = 0;
 
+void give_back(void* memory) noexcept {
+  held -= malloc_usable_size(memory);
+  std::free(memory);
+}
+
 }  // namespace
 
 void* operator new(std::size_t size) {
@@ -26,11 +31,10 @@ void* operator new(std::size_t size) {
   return memory;
 }
 void operator delete(void* memory) noexcept {
-  held -= malloc_usable_size(memory);
-  std::free(memory);
+  give_back(memory);
 }
 void operator delete(void* memory, std::size_t) noexcept {
-  operator delete(memory);
+  give_back(memory);
 }
 
 namespace trestle {
