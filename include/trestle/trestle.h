@@ -63,7 +63,6 @@ extern "C" {
 #else
 #define TRESTLE_ANY_INT
 #endif
-
 #define TRESTLE_API __attribute__((visibility("default")))
 
 /* ---- Results ----------------------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 
 #include "api/handles.h"
 #include "base/log.h"
+#include "base/out_of_memory.h"
 
 using namespace trestle;
 
@@ -71,11 +72,16 @@ void fail_for_notification(const std::weak_ptr<Engine>& user, const std::string&
   if (const auto engine = user.lock()) engine->fail_of_user({Code::kInvalidUsage, sentence});
 }
 
+// The function runs also where there is no memory for the sentence.
+trestleResult_t told(const Error& failure) {
+  return unless_out_of_memory([&] { return report(failure); }, [] { return trestleSystemError; });
+}
+
 // Runs on the helper thread. Inside it GetLastError returns the failure.
 void call_notification(trestleNotifyFunction_t function, void* context, const std::optional<Error>& failure,
                        const std::weak_ptr<Engine>& user) {
   try {
-    const trestleResult_t result = failure ? report(*failure) : trestleSuccess;
+    const trestleResult_t result = failure ? told(*failure) : trestleSuccess;
     const InUserCode now(UserCode::kNotification);
     function(context, result);
   } catch (const std::exception& exception) {

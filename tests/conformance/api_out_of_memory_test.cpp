@@ -127,7 +127,7 @@ void expect_survived(const char* transport, long nth) {
 }
 
 TEST(ApiOutOfMemory, NoAllocationThatFailsEndsOrHangsAProcess) {
-  const long most = std::getenv("TRESTLE_TEST_FULL") != nullptr ? 2000 : 24;
+  const long most = std::getenv("TRESTLE_TEST_FULL") != nullptr ? 2000 : 64;
   for (const char* transport : {"loopback", "shm", "tcp"}) {
     for (long nth = 0; nth < most && !testing::Test::HasFailure(); ++nth) expect_survived(transport, nth);
   }

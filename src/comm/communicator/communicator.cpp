@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/out_of_memory.h"
 #include "comm/setup/together.h"
 #include "comm/setup/version_line.h"
 #include "comm/watch/mesh_poller.h"
@@ -318,8 +319,17 @@ Status Communicator::submit_express(const Call& call, const std::shared_ptr<Stre
   }
   Operation* operation = bind(call, TRY(prepare_call(call)), true);
   operation->make_express(express);
-  stream->enqueue({operation});
+  enqueue(operation, *stream);
   return {};
+}
+
+// The call has its number: the other ranks count on it, so it cannot be refused any more.
+void Communicator::enqueue(Operation* operation, Stream& stream) {
+  unless_out_of_memory([&] { stream.enqueue({operation}); },
+                       [&] {
+                         engine_->fail_without_memory();
+                         engine_->retire(operation);
+                       });
 }
 
 Status Communicator::check_open() const {
@@ -342,7 +352,7 @@ Status Communicator::submit(const Call& call, const std::shared_ptr<Stream>& str
       if (engine_->pending() == 0) return {};
     } else {
       auto prepared = TRY(prepare_call(call));
-      stream->enqueue({bind(call, prepared, false)});
+      enqueue(bind(call, prepared, false), *stream);
     }
   }
   committed();

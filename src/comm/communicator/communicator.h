@@ -208,6 +208,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool is_express(const Call& call) const;
   ExpressCall express_call(const Call& call, uint64_t number);
   bool run_express(ExpressCall& express);
+  void enqueue(Operation* operation, Stream& stream);
   Operation* bind(const Call& call, const std::shared_ptr<const Prepared>& prepared, bool over_board,
                   std::optional<uint64_t> ahead = {}) TRESTLE_REQUIRES(submit_mutex_);
   Status submit_express(const Call& call, const std::shared_ptr<Stream>& stream) TRESTLE_REQUIRES(submit_mutex_);

@@ -109,7 +109,7 @@ int32_t Express::awaited_rank(const ExpressCall& call) const {
 Express::Other Express::run_by_dissenter(const ExpressCall& call) const {
   const uint64_t stamp = board_->stamp(call.dissenter, call.sequence);
   const uint64_t ahead = (stamp - call.number) & kNumberMask;
-  const bool behind = ahead > kNumberMask / 2;
+  const bool behind = ahead > kNumberMask / 2 && call.number + ahead > kNumberMask;
   return {call.number + ahead - (behind ? kNumberMask + 1 : 0), stamp >> kNumberBits};
 }
 

@@ -97,6 +97,9 @@ Operation* Engine::acquire(const std::shared_ptr<const Prepared>& prepared) {
   }
   Operation* result = operation.get();
   lent_.emplace(result, std::move(operation));
+  // Here a caller can still be told that there is no memory. Its operation comes to the inbox when nobody can.
+  const MutexLock inbox_lock(inbox_mutex_);
+  inbox_.reserve(lent_.size());
   return result;
 }
 
@@ -107,7 +110,11 @@ void Engine::give_back(Operation* operation) {
   operation->express.reset();
   operation->stream = nullptr;
   operation->item = nullptr;
-  if (!operation->prepared().forgotten) idle_[&operation->prepared()].push_back(std::move(lent->second));
+  // Without the memory to keep it for reuse, it goes.
+  const auto keep = [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
+    idle_[&operation->prepared()].push_back(std::move(lent->second));
+  };
+  if (!operation->prepared().forgotten) unless_out_of_memory(keep, [] {});
   lent_.erase(lent);
 }
 
@@ -214,15 +221,22 @@ bool Engine::round() {
 
 // Telling it may need memory, too. The sentence is there since the communicator was made.
 void Engine::fail_without_memory() {
-  unless_out_of_memory([this] { fail(Error(no_memory_)); },
-                       [this] {
-                         {
-                           const MutexLock lock(failure_mutex_);
-                           if (!failure_) failure_ = std::move(no_memory_);
-                         }
-                         failed_.store(true, std::memory_order_release);
-                         wake();
-                       });
+  const auto tell = [this] {
+    Error error;
+    {
+      const MutexLock lock(failure_mutex_);
+      error = no_memory_;
+    }
+    fail(std::move(error));
+  };
+  unless_out_of_memory(tell, [this] {
+    {
+      const MutexLock lock(failure_mutex_);
+      if (!failure_) failure_ = std::move(no_memory_);
+    }
+    failed_.store(true, std::memory_order_release);
+    wake();
+  });
 }
 
 bool Engine::progress_locked() {
@@ -286,22 +300,27 @@ Error Engine::with_leaver(const Error& error) {
 }
 
 bool Engine::drain_inbox(int64_t now_ns) {
+  drained_.clear();  // a round without memory may have left some, which are active
   {
     const MutexLock lock(inbox_mutex_);
+    drained_.reserve(inbox_.capacity());
+    active_.reserve(active_.size() + inbox_.size());
     drained_.swap(inbox_);
     inbox_full_.store(false, std::memory_order_release);
   }
   for (Operation* operation : drained_) {
-    operation->activate(now_ns);
-    announce(*operation);
     const auto place =
         std::upper_bound(active_.begin(), active_.end(), operation,
                          [](const Operation* a, const Operation* b) { return a->number() < b->number(); });
     active_.insert(place, operation);
   }
-  const bool any = !drained_.empty();
-  drained_.clear();
-  return any;
+  // Staging is the most memory of a round. An operation that does not get it is active and ends with the communicator.
+  for (Operation* operation : drained_) {
+    if (failed()) break;
+    operation->activate(now_ns);
+    announce(*operation);
+  }
+  return !drained_.empty();
 }
 
 void Engine::announce(const Operation& operation) {
@@ -405,15 +424,15 @@ void Engine::finish(Operation* operation, const Error* error) {
 bool Engine::finish_all(const Error& error) {
   if (!transports_closed_) {
     transports_closed_ = true;
-    for (const auto& transport : transports_) transport->close(0);
+    close_transports(0);
   }
   bool ended = false;
   // Finishing an operation may activate the next one of its stream here. So this repeats until nothing is left.
   do {
-    std::vector<Operation*> finished;
-    finished.swap(active_);
-    for (Operation* operation : finished) finish(operation, &error);
-    ended = ended || !finished.empty();
+    for (; !active_.empty(); ended = true) {
+      finish(active_.front(), &error);  // where memory is short, the next round tries again
+      active_.erase(active_.begin());
+    }
   } while (drain_inbox(0));
   return cancel_queued(error) || ended;
 }
@@ -440,7 +459,7 @@ bool Engine::cancel_queued(const Error& error) {
   return any;
 }
 
-// The end of an operation that has left its stream.
+// The end of an operation that has left its stream, or never came to it.
 void Engine::retire(Operation* operation) {
   give_back(operation);
   pending_.fetch_sub(1, std::memory_order_acq_rel);
@@ -463,16 +482,25 @@ void Engine::check_deadlines(int64_t now_ns) {
 void Engine::close(int linger_ms, int64_t give_up_ns) {
   if (!lock_before(give_up_ns)) return;
   if (!closed_) {
-    if (failed()) finish_all(*failure());
+    // What cannot be ended for want of memory ends with the process.
+    unless_out_of_memory(
+        [this]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
+          if (failed()) finish_all(*failure());
+        },
+        [] {});
     closed_ = true;
     if (!transports_closed_) {
       transports_closed_ = true;
       // This rank must be able to answer questions while the transports linger.
       const ProgressLock::Loan lent(progress_);
-      for (const auto& transport : transports_) transport->close(linger_ms);
+      close_transports(linger_ms);
     }
   }
   unlock();
+}
+
+void Engine::close_transports(int linger_ms) {
+  for (const auto& transport : transports_) unless_out_of_memory([&] { transport->close(linger_ms); }, [] {});
 }
 
 void Engine::free_transports() {

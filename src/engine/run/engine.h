@@ -105,6 +105,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void fail(Error error);
   // The same, for a failure of a user-defined function on this rank.
   void fail_of_user(Error error);
+  // Ends an operation that no stream has: its call failed after it had got its number.
+  void retire(Operation* operation);
   // The same where memory could not be had. Does not throw.
   void fail_without_memory();
   std::optional<Error> failure() const;
@@ -193,7 +195,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // True if anything ended.
   bool finish_all(const Error& error) TRESTLE_REQUIRES(progress_);
   bool cancel_queued(const Error& error) TRESTLE_REQUIRES(progress_);
-  void retire(Operation* operation) TRESTLE_REQUIRES(progress_);
+  void close_transports(int linger_ms) TRESTLE_REQUIRES(progress_);
   void check_deadlines(int64_t now_ns) TRESTLE_REQUIRES(progress_);
   const Operation* active(const OperationKey& operation) const TRESTLE_REQUIRES(progress_);
   const Operation* in_user_function() const TRESTLE_REQUIRES(progress_);
@@ -224,11 +226,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<Transport*> router_;
   std::unique_ptr<Express> express_;
-  Error no_memory_;  // made ahead: of fail_without_memory()
 
   ProgressLock progress_;
   std::atomic<bool> failed_{false};
   mutable Mutex failure_mutex_;
+  Error no_memory_ TRESTLE_GUARDED_BY(failure_mutex_);  // made ahead: of fail_without_memory()
   std::optional<Error> failure_ TRESTLE_GUARDED_BY(failure_mutex_);
   std::optional<Error> held_back_ TRESTLE_GUARDED_BY(failure_mutex_);  // from hold_back(), not suspected yet
   std::atomic<bool> holds_back_{false};

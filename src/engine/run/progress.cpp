@@ -26,6 +26,7 @@ constexpr int64_t kUndrivenNs = 50'000;  // the helper takes an engine with work
 constexpr int64_t kCrowdedUndrivenNs = 200'000;  // the same where its caller may have to wait for a processor
 constexpr int kLongestWatch = 8;                 // in units of that time
 constexpr int kWatchAfterWork = 40;              // in units of that time; then it sleeps until the bell rings
+constexpr int64_t kSliceNs = 5'000'000;          // a caller may lose its processor for this long
 constexpr int64_t kSoonNs = 100'000;             // a caller that waits this soon after its call needs no helper
 
 // For waits whose engine is not known.
@@ -156,8 +157,10 @@ Progress::Company::~Company() {
 
 void Progress::waited_for(const Engine& engine) {
   if (!nobody_waits_.load(std::memory_order_relaxed)) return;
-  const bool soon = monotonic_clock().now_ns() - engine.issued_ns() < kSoonNs ||
-                    (unwaited_at_ns >= 0 && thread_time_ns() - unwaited_at_ns < kSoonNs);
+  const int64_t since_ns = monotonic_clock().now_ns() - engine.issued_ns();
+  const bool without_processor =
+      (engine.crowded() || since_ns < kSliceNs) && unwaited_at_ns >= 0 && thread_time_ns() - unwaited_at_ns < kSoonNs;
+  const bool soon = since_ns < kSoonNs || without_processor;
   if (soon) nobody_waits_.store(false, std::memory_order_relaxed);
 }
 
@@ -261,7 +264,7 @@ bool Progress::helper_round(int64_t now_ns, Driven& driven) {
     const bool mine = hurry || std::find(before.begin(), before.end(), engine) != before.end();
     if (busy && !mine && now_ns - engine->last_driven_ns() < undriven_ns(engine->crowded())) continue;
     bool went_on = false;
-    while (engine->try_progress()) {
+    for (bool goes_on = mine ? engine->try_progress() : engine->help(); goes_on; goes_on = engine->try_progress()) {
       went_on = true;
       if (engine->attended() || notifications_wait_.load(std::memory_order_relaxed)) break;
     }
@@ -290,7 +293,8 @@ void Progress::run_notifications() {
     notifications_wait_.store(false, std::memory_order_relaxed);
   }
   for (const auto& notification : notifications) {
-    if (!exits_.load(std::memory_order_acquire)) notification();
+    // One that finds no memory keeps no other one from running.
+    if (!exits_.load(std::memory_order_acquire)) unless_out_of_memory(notification, [] {});
     expected_notifications_.fetch_sub(1, std::memory_order_seq_cst);
   }
 }
@@ -322,7 +326,7 @@ int64_t Progress::helper_timeout_ns(const Driven& driven, int64_t now_ns) {
   const int64_t undriven = look_back();
   if (others) last_work_ns_ = now_ns;
   watch_ns_ = driven.empty() && !others ? std::min(watch_ns_ * 2, kLongestWatch * undriven) : undriven;
-  const bool on_alert = driven.empty() && now_ns - last_work_ns_ <= kWatchAfterWork * undriven;
+  const bool on_alert = drives() && driven.empty() && now_ns - last_work_ns_ <= kWatchAfterWork * undriven;
   if (others || on_alert) return watch_ns_;
   helper_deep_asleep_.store(true, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);

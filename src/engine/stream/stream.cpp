@@ -69,6 +69,7 @@ void Stream::enqueue(std::vector<Operation*> operations) {
     operation->item = item.get();
     operation->stream.store(this, std::memory_order_release);
   }
+  item->to_activate = operations;
   item->operations = std::move(operations);
   push(std::move(item));
 }
@@ -128,12 +129,12 @@ void Stream::pass_head() {
 Stream::Consequences Stream::pump_locked() {
   Consequences then;
   while (!items_.empty()) {
-    const StreamItem& head = *items_.front();
+    StreamItem& head = *items_.front();
     if (!head.operations.empty()) {
       if (head_active_) return then;
+      then.held_back_by = failure_;  // may throw
+      then.to_activate = std::move(head.to_activate);
       head_active_ = true;
-      then.to_activate = head.operations;
-      then.held_back_by = failure_;
       return then;
     }
     if (head.wait) {
@@ -190,6 +191,7 @@ bool Stream::cancel(Operation& operation, const Error& error) {
     // The item stays in its place even without operations, so that records before it do not get its failure.
     if (!(*place)->failure) (*place)->failure = error;
     std::erase((*place)->operations, &operation);
+    std::erase((*place)->to_activate, &operation);
   }
   pump();
   return true;

@@ -83,6 +83,7 @@ class Event {
 struct StreamItem {
   // Operations that are not done. Never empty in an item that began with some.
   std::vector<Operation*> operations;
+  std::vector<Operation*> to_activate;  // the same, until they are: passing them on takes no memory
   std::shared_ptr<Recording> record;
   std::shared_ptr<Recording> wait;
   std::optional<Error> failure;  // of one of the operations; becomes the stream's when it passes the item
