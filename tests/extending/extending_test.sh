@@ -54,5 +54,9 @@ for file in "${touched[@]}"; do
 done
 "${compiler[@]}" "${made[@]}" "${objects[@]}" -pthread -o "$work/test"
 # Not the copy's test, so a name alone must not pass for a case.
-"$work/test" --gtest_filter="$filter" | tee "$work/output" | tail -5
+"$work/test" --gtest_filter="$filter" >"$work/output" || {
+  cat "$work/output"
+  exit 1
+}
+tail -5 "$work/output"
 grep -Eq '^\[==========\] [1-9][0-9]* tests? from' "$work/output"

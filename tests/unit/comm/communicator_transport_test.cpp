@@ -8,6 +8,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "base/config/config.h"
 #include "base/log.h"
 #include "base/transport_kinds.h"
 #include "comm/communicator/communicator.h"
@@ -30,6 +31,7 @@ class CommunicatorTransport : public testing::TestWithParam<std::string> {
   void SetUp() override {
     const Status usable = find_transport(GetParam()).value()->probe();
     if (!usable.ok()) GTEST_SKIP() << usable.error().message;
+    process_config();  // it sets the log when it is first asked for
     ASSERT_TRUE(configure_log({LogLevel::kInfo, static_cast<uint32_t>(Subsystem::kP2p), path_}).ok());
   }
   void TearDown() override {
