@@ -115,7 +115,7 @@ class Play {
 
   void write() {
     std::array<iovec, 16> vectors;
-    const size_t used = link_.gather(vectors);
+    const size_t used = link_.fill_output(vectors);
     size_t bytes = 0;
     for (size_t i = 0; i < used; ++i) bytes += vectors[i].iov_len;
     link_.wrote(std::min<size_t>(bytes, byte() * 4u));

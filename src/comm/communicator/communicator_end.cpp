@@ -91,7 +91,7 @@ Status Communicator::finalize(const std::atomic<bool>* stop) {
 
 void Communicator::leave(int linger_ms, int64_t give_up_ns, bool by_exit) {
   {
-    const Progress::Company company;
+    const Progress::IdleDrive idle_too;
     engine_->close(engine_->failed() ? 0 : linger_ms, give_up_ns);
   }
   Progress::process().remove(engine_.get());

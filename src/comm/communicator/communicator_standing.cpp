@@ -59,9 +59,9 @@ Answer Communicator::answer_for_operation(const Question& question) {
 
 void Communicator::tell_wait_elsewhere(Answer& answer) {
   constexpr OperationKey kNone{~uint64_t{0}};  // matches no operation: so the oldest is reported
-  if (engine_->attended()) return;
+  if (engine_->has_waiters()) return;
   for (const auto& other : living_communicators()) {
-    if (other->home_ != home_ || !other->engine_->attended()) continue;
+    if (other->home_ != home_ || !other->engine_->has_waiters()) continue;
     if (tell_of_other(*other, other->engine_->standing(kNone), answer)) return;
   }
 }

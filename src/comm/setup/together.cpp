@@ -11,10 +11,10 @@ namespace trestle {
 namespace {
 
 // Threads that begin together once all of them exist.
-class Crew {
+class GatedThreads {
  public:
-  explicit Crew(size_t most) { threads_.reserve(most); }
-  ~Crew() { open(kGiveUp); }  // the threads are joined after that
+  explicit GatedThreads(size_t most) { threads_.reserve(most); }
+  ~GatedThreads() { open(kGiveUp); }  // the threads are joined after that
 
   Status add(std::packaged_task<Status()>& task) {
     threads_.push_back(TRY(Thread::start([this, &task] {
@@ -48,12 +48,12 @@ Status run_together(size_t count, const std::function<Status(size_t)>& body, con
     tasks.emplace_back([&body, i] { return body(i); });
     results.push_back(tasks.back().get_future());
   }
-  Crew crew(count);
-  for (size_t i = 1; i < count; ++i) TRY(crew.add(tasks[i]));
+  GatedThreads threads(count);
+  for (size_t i = 1; i < count; ++i) TRY(threads.add(tasks[i]));
   ready();
-  crew.begin();
+  threads.begin();
   if (count != 0) tasks[0]();
-  crew.join();
+  threads.join();
   Status first;
   for (std::future<Status>& result : results) {
     Status status = result.get();

@@ -236,7 +236,7 @@ void Engine::announce(const Operation& operation) {
 }
 
 // A peer has published the part of another call where its part of this one should be.
-Error Engine::dissent(const Operation& operation) {
+Error Engine::call_mismatch(const Operation& operation) {
   const ExpressCall& call = *operation.express;
   const Express::Other other = express_->run_by_dissenter(call);
   return agreement_.found({agreement_.name(call.dissenter), other.number, other.check},
@@ -274,7 +274,7 @@ Status Engine::tell_awaited(int64_t now_ns) {
 Result<bool> Engine::advance(Operation& operation) {
   if (!operation.express) return operation.advance(router());
   if (!express_->poll(*operation.express)) {
-    if (operation.express->dissenter >= 0) return dissent(operation);
+    if (operation.express->dissenter >= 0) return call_mismatch(operation);
     if (somebody_left_.load(std::memory_order_acquire)) [[unlikely]]
       return look_for_leavers(operation);
     return false;

@@ -166,18 +166,18 @@ class Engine : public std::enable_shared_from_this<Engine> {
   int sleep_fd() const { return epoll_.get(); }
   // The helper is about to sleep here, or has stopped. A thread that comes to wait meanwhile wakes it, so that peers
   // need not ring for both. False: a thread waits here already.
-  bool let_helper_sleep(bool by_helper) {
+  bool set_helper_asleep(bool by_helper) {
     watched_.store(by_helper, std::memory_order_seq_cst);
-    return !by_helper || !attended();
+    return !by_helper || !has_waiters();
   }
   void wake();
   // Counts the threads in their waiting loop with this engine: while there is one, the engine needs no helper.
-  void attend(int by) {
-    attended_.fetch_add(by, std::memory_order_seq_cst);
+  void add_waiters(int by) {
+    waiters_.fetch_add(by, std::memory_order_seq_cst);
     statistics_.waiting(by);
     if (watched_.load(std::memory_order_seq_cst)) wake();
   }
-  bool attended() const { return attended_.load(std::memory_order_seq_cst) != 0; }
+  bool has_waiters() const { return waiters_.load(std::memory_order_seq_cst) != 0; }
   int sleepers() const { return sleepers_.load(std::memory_order_acquire); }
 
   // Ends everything; afterwards no user memory is touched. Waits for the progress lock without end. With a `give_up_ns`
@@ -205,7 +205,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::shared_ptr<Stream> stream_of(const OperationKey& operation) TRESTLE_REQUIRES(progress_);
   void announce(const Operation& operation) TRESTLE_REQUIRES(progress_);
   Status tell_awaited(int64_t now_ns) TRESTLE_REQUIRES(progress_);
-  Error dissent(const Operation& operation) TRESTLE_REQUIRES(progress_);
+  Error call_mismatch(const Operation& operation) TRESTLE_REQUIRES(progress_);
   Result<bool> look_for_leavers(Operation& operation) TRESTLE_REQUIRES(progress_);
   bool lock_before(int64_t deadline_ns) TRESTLE_TRY_ACQUIRE(true, progress_);
   bool prepare_sleep() TRESTLE_REQUIRES(progress_);
@@ -239,7 +239,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::atomic<int64_t> issued_ns_{0};
   int64_t helped_ns_ TRESTLE_GUARDED_BY(progress_) = 0;
   std::atomic<int> sleepers_{0};
-  std::atomic<int> attended_{0};
+  std::atomic<int> waiters_{0};
   std::atomic<bool> watched_{false};
   std::atomic<bool> somebody_left_{false};
   Mutex left_mutex_;

@@ -58,7 +58,7 @@ Pause::Pass Pause::next() {
   }
   ++looks_;
   if (looks_ == std::min(limits.looks_per_yield, limit_) && !patience_->may_yield()) yields_ = 0;
-  if (tired()) {
+  if (should_sleep()) {
     slept_ = true;
     return Pass::kSleep;
   }
@@ -68,7 +68,7 @@ Pause::Pass Pause::next() {
 
 void Pause::yielded(int64_t ns) {
   if (ns < kLongYieldNs || !patience_->limits().learns) return;
-  tired_ = true;
+  should_sleep_ = true;
   patience_->yield_was_long();
 }
 
@@ -92,7 +92,7 @@ void Pause::moved() {
   if (looks_ == 0) return;
   patience_->ended(looks_, slept_);
   looks_ = 0;
-  tired_ = false;
+  should_sleep_ = false;
   slept_ = false;
 }
 

@@ -63,14 +63,14 @@ class Pause {
   // Looks that found nothing since something moved.
   int looks() const { return looks_; }
   // Whether the next pass would be a sleep.
-  bool tired() const { return tired_ || looks_ >= limit_ + yields_; }
+  bool should_sleep() const { return should_sleep_ || looks_ >= limit_ + yields_; }
 
  private:
   Patience* patience_;
   int looks_ = 0;
   int limit_ = 0;   // of looks; set at the first look, as is yields_
   int yields_ = 0;  // after the looks; 0: no yields between the looks either
-  bool tired_ = false;
+  bool should_sleep_ = false;
   bool slept_ = false;
 };
 

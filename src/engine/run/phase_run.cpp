@@ -159,8 +159,8 @@ MessageTag PhaseRun::tag(uint32_t step, uint32_t message, uint64_t offset) const
 
 // Bytes [begin, begin+bytes) of a step's operand as pieces of memory, neighbours joined.
 template <class P>
-void PhaseRun::gather(const BlockRange& range, uint32_t logical_first, uint64_t begin, uint64_t bytes,
-                      std::vector<P>& pieces) const {
+void PhaseRun::collect_pieces(const BlockRange& range, uint32_t logical_first, uint64_t begin, uint64_t bytes,
+                              std::vector<P>& pieces) const {
   pieces.clear();
   if (!data_) {  // one null piece stands for all: the transport sees that this is no view
     if (bytes != 0) pieces.push_back({nullptr, bytes});
@@ -219,7 +219,7 @@ Result<bool> PhaseRun::advance_send(uint32_t step, Router router) {
     const uint64_t bytes = segment_size(step, run.issued);
     if (!ready(step, begin + bytes)) break;
     Slot& segment = slot(run, run.issued);
-    gather(plan_.sources[s.first_source].blocks, s.logical_first, begin, bytes, segment.read);
+    collect_pieces(plan_.sources[s.first_source].blocks, s.logical_first, begin, bytes, segment.read);
     segment.send.peer = phase_.peers[s.peer];
     segment.send.tag = tag(step, s.message, begin);
     segment.send.turn = turn_;
@@ -253,7 +253,7 @@ Result<bool> PhaseRun::advance_recv(uint32_t step, Router router) {
     const uint64_t bytes = segment_size(step, run.issued);
     if (!ready(step, begin + bytes)) break;
     Slot& segment = slot(run, run.issued);
-    gather(s.destination, s.logical_first, begin, bytes, segment.write);
+    collect_pieces(s.destination, s.logical_first, begin, bytes, segment.write);
     RecvRequest& request = segment.receives[0];
     request.peer = phase_.peers[s.peer];
     request.tag = tag(step, s.message, begin);
@@ -274,9 +274,9 @@ Result<bool> PhaseRun::advance_copy(uint32_t step) {
     const uint64_t begin = run.finished * run.segment_bytes;
     const uint64_t bytes = segment_size(step, run.finished);
     if (!ready(step, begin + bytes)) break;
-    gather(plan_.sources[s.first_source].blocks, s.logical_first, begin, bytes, operands_[0]);
+    collect_pieces(plan_.sources[s.first_source].blocks, s.logical_first, begin, bytes, operands_[0]);
     Slot& segment = slot(run, 0);
-    gather(s.destination, s.logical_first, begin, bytes, segment.write);
+    collect_pieces(s.destination, s.logical_first, begin, bytes, segment.write);
     Cursor from(operands_[0]);
     if (!data_) segment.write.clear();
     for (const Piece& piece : segment.write) {
@@ -383,11 +383,11 @@ Status PhaseRun::reduce_segment(uint32_t step, Slot& slot, uint64_t segment, Rou
     if (is_peer_source(source)) {
       cursors.emplace_back(slot.receives[peer_index++].view);
     } else {
-      gather(source.blocks, s.logical_first, begin, slot.bytes, operands_[i]);
+      collect_pieces(source.blocks, s.logical_first, begin, slot.bytes, operands_[i]);
       cursors.emplace_back(operands_[i]);
     }
   }
-  gather(s.destination, s.logical_first, begin, slot.bytes, slot.write);
+  collect_pieces(s.destination, s.logical_first, begin, slot.bytes, slot.write);
   for (const Piece& piece : slot.write) {
     for (uint64_t at = 0; at < piece.bytes;) {
       uint64_t take = piece.bytes - at;

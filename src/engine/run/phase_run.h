@@ -100,8 +100,8 @@ class PhaseRun {
   void average_output();
 
   template <class P>
-  void gather(const BlockRange& range, uint32_t logical_first, uint64_t begin, uint64_t bytes,
-              std::vector<P>& pieces) const;
+  void collect_pieces(const BlockRange& range, uint32_t logical_first, uint64_t begin, uint64_t bytes,
+                      std::vector<P>& pieces) const;
   MessageTag tag(uint32_t step, uint32_t message, uint64_t offset) const;
 
   const PreparedPhase& phase_;

@@ -48,7 +48,7 @@ int64_t thread_time_ns() {
   return time.tv_sec * 1'000'000'000 + time.tv_nsec;
 }
 
-// The thread time at which the calling thread last started work while nobody_waits_ was set; -1: never.
+// The thread time at which the calling thread last started work while callers_do_not_wait_ was set; -1: never.
 thread_local int64_t unwaited_at_ns = -1;
 
 // Looks and yields before a sleep: follows TRESTLE_SPIN, and small where ranks outnumber processors.
@@ -115,9 +115,9 @@ void Progress::ring() {
 void Progress::work_started() {
   if (!drives()) return;
   std::atomic_thread_fence(std::memory_order_seq_cst);  // the helper sees the work, or is seen asleep
-  const bool nobody_waits = nobody_waits_.load(std::memory_order_relaxed);
-  if (nobody_waits) unwaited_at_ns = thread_time_ns();
-  const auto& asleep = nobody_waits ? helper_asleep_ : helper_deep_asleep_;
+  const bool callers_do_not_wait = callers_do_not_wait_.load(std::memory_order_relaxed);
+  if (callers_do_not_wait) unwaited_at_ns = thread_time_ns();
+  const auto& asleep = callers_do_not_wait ? helper_asleep_ : helper_deep_asleep_;
   if (asleep.load(std::memory_order_seq_cst)) ring();
 }
 
@@ -146,22 +146,22 @@ void Progress::ring_sleeper() {
   if (helper_asleep_.load(std::memory_order_seq_cst)) ring();
 }
 
-Progress::Company::Company() {
-  process().companies_.fetch_add(1, std::memory_order_seq_cst);
+Progress::IdleDrive::IdleDrive() {
+  process().idle_drives_.fetch_add(1, std::memory_order_seq_cst);
   process().ring_sleeper();
 }
 
-Progress::Company::~Company() {
-  process().companies_.fetch_sub(1, std::memory_order_seq_cst);
+Progress::IdleDrive::~IdleDrive() {
+  process().idle_drives_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 void Progress::waited_for(const Engine& engine) {
-  if (!nobody_waits_.load(std::memory_order_relaxed)) return;
+  if (!callers_do_not_wait_.load(std::memory_order_relaxed)) return;
   const int64_t since_ns = monotonic_clock().now_ns() - engine.issued_ns();
   const bool without_processor =
       (engine.crowded() || since_ns < kSliceNs) && unwaited_at_ns >= 0 && thread_time_ns() - unwaited_at_ns < kSoonNs;
   const bool soon = since_ns < kSoonNs || without_processor;
-  if (soon) nobody_waits_.store(false, std::memory_order_relaxed);
+  if (soon) callers_do_not_wait_.store(false, std::memory_order_relaxed);
 }
 
 void Progress::poke() {
@@ -172,17 +172,17 @@ void Progress::poke() {
 }
 
 // Marks the engine that a waiting thread drives, so that the helper leaves it alone.
-class Progress::Attendance {
+class Progress::WaiterMark {
  public:
-  explicit Attendance(Progress& progress) : progress_(progress) {}
-  ~Attendance() { move_to(nullptr); }
-  Attendance(const Attendance&) = delete;
-  Attendance& operator=(const Attendance&) = delete;
+  explicit WaiterMark(Progress& progress) : progress_(progress) {}
+  ~WaiterMark() { move_to(nullptr); }
+  WaiterMark(const WaiterMark&) = delete;
+  WaiterMark& operator=(const WaiterMark&) = delete;
   void move_to(const std::shared_ptr<Engine>& engine) {
     if (engine == engine_) return;
-    if (engine_ != nullptr) engine_->attend(-1);
+    if (engine_ != nullptr) engine_->add_waiters(-1);
     if (engine_ != nullptr && engine_->busy()) progress_.work_started();
-    if (engine != nullptr) engine->attend(1);
+    if (engine != nullptr) engine->add_waiters(1);
     if (engine != nullptr) progress_.waited_for(*engine);
     engine_ = engine;
   }
@@ -197,7 +197,7 @@ class Progress::Attendance {
 int Progress::sleep_ms(const Engines& engines, const Engine* own) const {
   const bool others = !helper_drives_ && std::any_of(engines.begin(), engines.end(), [own](const auto& one) {
     const auto engine = one.lock();
-    return engine != nullptr && engine.get() != own && engine->busy() && !engine->attended();
+    return engine != nullptr && engine.get() != own && engine->busy() && !engine->has_waiters();
   });
   return others ? kOthersSleepMs : kOwnSleepMs;
 }
@@ -205,12 +205,12 @@ int Progress::sleep_ms(const Engines& engines, const Engine* own) const {
 void Progress::wait(const std::function<bool()>& done, const std::function<std::shared_ptr<Engine>()>& own) {
   auto all = engines();
   Pause pause(common_patience());
-  Attendance attendance(*this);
+  WaiterMark mark(*this);
   while (!done()) {
     const std::shared_ptr<Engine> mine = own();
-    attendance.move_to(mine);
+    mark.move_to(mine);
     pause.use(mine != nullptr ? mine->patience() : common_patience());
-    const bool drives_all = !helper_drives_ && pause.tired();
+    const bool drives_all = !helper_drives_ && pause.should_sleep();
     bool moved = mine != nullptr && mine->try_progress();
     if (!moved && (mine == nullptr || pause.looks() % 64 == 63 || drives_all)) {
       if (pause.looks() % 1024 == 1023 || drives_all) all = engines();
@@ -239,34 +239,34 @@ void Progress::wait(const std::function<bool()>& done, const std::function<std::
 // ---- the helper thread
 
 bool Progress::drives() const {
-  return helper_drives_ || companies_.load(std::memory_order_seq_cst) != 0 ||
+  return helper_drives_ || idle_drives_.load(std::memory_order_seq_cst) != 0 ||
          expected_notifications_.load(std::memory_order_seq_cst) != 0;
 }
 
 // True if callers are not expected to come and wait.
-bool Progress::hurries() const {
+bool Progress::drives_at_once() const {
   return expected_notifications_.load(std::memory_order_seq_cst) != 0 ||
-         (helper_drives_ && nobody_waits_.load(std::memory_order_relaxed));
+         (helper_drives_ && callers_do_not_wait_.load(std::memory_order_relaxed));
 }
 
 bool Progress::helper_round(int64_t now_ns, Driven& driven) {
   const Driven before = std::exchange(driven, {});
   if (!drives()) return false;
-  const bool company = companies_.load(std::memory_order_relaxed) != 0;
-  const bool hurry = hurries();
+  const bool idle_too = idle_drives_.load(std::memory_order_relaxed) != 0;
+  const bool at_once = drives_at_once();
   bool moved = false;
   const auto all = engines();
   for (const auto& one : *all) {
     auto engine = one.lock();
     if (engine == nullptr) continue;
     const bool busy = engine->busy();
-    if (engine->attended() || (!busy && !company)) continue;
-    const bool mine = hurry || std::find(before.begin(), before.end(), engine) != before.end();
+    if (engine->has_waiters() || (!busy && !idle_too)) continue;
+    const bool mine = at_once || std::find(before.begin(), before.end(), engine) != before.end();
     if (busy && !mine && now_ns - engine->last_driven_ns() < undriven_ns(engine->crowded())) continue;
     bool went_on = false;
     for (bool goes_on = mine ? engine->try_progress() : engine->help(); goes_on; goes_on = engine->try_progress()) {
       went_on = true;
-      if (engine->attended() || notifications_wait_.load(std::memory_order_relaxed)) break;
+      if (engine->has_waiters() || notifications_wait_.load(std::memory_order_relaxed)) break;
     }
     moved |= went_on;
     if (busy || went_on) driven.push_back(std::move(engine));
@@ -275,12 +275,12 @@ bool Progress::helper_round(int64_t now_ns, Driven& driven) {
 }
 
 bool Progress::anything_to_drive(const Driven& but_these) const {
-  if (companies_.load(std::memory_order_seq_cst) != 0) return true;
+  if (idle_drives_.load(std::memory_order_seq_cst) != 0) return true;
   if (!drives()) return false;
   const auto all = engines();
   return std::any_of(all->begin(), all->end(), [&but_these](const auto& one) {
     const auto engine = one.lock();
-    return engine != nullptr && engine->busy() && !engine->attended() &&
+    return engine != nullptr && engine->busy() && !engine->has_waiters() &&
            std::find(but_these.begin(), but_these.end(), engine) == but_these.end();
   });
 }
@@ -301,7 +301,7 @@ void Progress::run_notifications() {
 
 // Calls that were waited for count as work too: the next call may not be waited for, and ringing for each call would
 // cost its caller more.
-int64_t Progress::look_back() {
+int64_t Progress::note_last_issue() {
   bool crowded = false;
   const auto all = engines();
   for (const auto& one : *all) {
@@ -322,8 +322,8 @@ int64_t Progress::helper_timeout_ns(const Driven& driven, int64_t now_ns) {
     if (!notifications_.empty() || stop_.load()) return 0;
   }
   const bool others = anything_to_drive(driven);
-  if (others && hurries() && companies_.load() == 0) return 0;
-  const int64_t undriven = look_back();
+  if (others && drives_at_once() && idle_drives_.load() == 0) return 0;
+  const int64_t undriven = note_last_issue();
   if (others) last_work_ns_ = now_ns;
   watch_ns_ = driven.empty() && !others ? std::min(watch_ns_ * 2, kLongestWatch * undriven) : undriven;
   const bool on_alert = drives() && driven.empty() && now_ns - last_work_ns_ <= kWatchAfterWork * undriven;
@@ -342,7 +342,7 @@ void Progress::helper_sleep(const Driven& driven, int64_t timeout_ns) {
   asleep_at.reserve(driven.size());
   fds.push_back({bell_.get(), POLLIN, 0});
   for (const auto& engine : driven) {
-    const Engine::Sleep sleep = engine->let_helper_sleep(true) ? engine->begin_sleep() : Engine::Sleep{};
+    const Engine::Sleep sleep = engine->set_helper_asleep(true) ? engine->begin_sleep() : Engine::Sleep{};
     timeout_ns = std::min(timeout_ns, int64_t{sleep.most_ms} * 1'000'000);
     if (sleep.state != Engine::Sleep::State::kBegun) continue;
     asleep_at.emplace_back(engine.get(), sleep);
@@ -351,7 +351,7 @@ void Progress::helper_sleep(const Driven& driven, int64_t timeout_ns) {
   const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                          static_cast<long>(timeout_ns % 1'000'000'000)};
   ::ppoll(fds.data(), fds.size(), timeout_ns == INT64_MAX ? nullptr : &timeout, nullptr);
-  for (const auto& engine : driven) engine->let_helper_sleep(false);
+  for (const auto& engine : driven) engine->set_helper_asleep(false);
   for (const auto& [engine, sleep] : asleep_at) engine->end_sleep(sleep);
   helper_asleep_.store(false, std::memory_order_seq_cst);
   helper_deep_asleep_.store(false, std::memory_order_seq_cst);
@@ -380,11 +380,11 @@ void Progress::helper_loop() {
 // Drives, runs notifications, or sleeps.
 void Progress::helper_turn(Pause& pause, Driven& driven) {
   const int64_t now = monotonic_clock().now_ns();
-  const bool hurry = hurries();
+  const bool at_once = drives_at_once();
   const bool moved = helper_round(now, driven);
   if (!driven.empty()) last_work_ns_ = now;
-  if (moved && !hurry && companies_.load(std::memory_order_relaxed) == 0)
-    nobody_waits_.store(true, std::memory_order_relaxed);
+  if (moved && !at_once && idle_drives_.load(std::memory_order_relaxed) == 0)
+    callers_do_not_wait_.store(true, std::memory_order_relaxed);
   if (notifications_wait_.load(std::memory_order_relaxed)) {
     driven.clear();  // their engines may end while the functions run
     return run_notifications();

@@ -29,7 +29,7 @@ namespace trestle {
 class Progress {
  public:
   static Progress& process();
-  // Without `helper_drives` work goes on only while a thread waits for it or tests it, or while a Company or an
+  // Without `helper_drives` work goes on only while a thread waits for it or tests it, or while an IdleDrive or an
   // expected notification exists.
   explicit Progress(bool helper_drives) : helper_drives_(helper_drives) {}
   ~Progress();
@@ -58,14 +58,14 @@ class Progress {
   static void process_exits();
   // Drives until done() is true. `own` returns the engine to drive first; nullptr: all engines are driven alike.
   void wait(const std::function<bool()>& done, const std::function<std::shared_ptr<Engine>()>& own);
-  // While a Company exists, the helper drives idle engines too. Their owner may be the very thread that waits here
+  // While an IdleDrive exists, the helper drives idle engines too. Their owner may be the very thread that waits here
   // until their transports have answered a goodbye.
-  class Company {
+  class IdleDrive {
    public:
-    Company();
-    ~Company();
-    Company(const Company&) = delete;
-    Company& operator=(const Company&) = delete;
+    IdleDrive();
+    ~IdleDrive();
+    IdleDrive(const IdleDrive&) = delete;
+    IdleDrive& operator=(const IdleDrive&) = delete;
   };
   // One round over all engines, for queries.
   void poke();
@@ -82,12 +82,12 @@ class Progress {
   // True if anything moved.
   bool helper_round(int64_t now_ns, Driven& driven);
   bool drives() const;
-  bool hurries() const;
-  class Attendance;
+  bool drives_at_once() const;
+  class WaiterMark;
   void waited_for(const Engine& engine);
   bool anything_to_drive(const Driven& but_these) const;
   // Notes when calls were issued last. Returns how long the helper leaves an engine to its callers.
-  int64_t look_back();
+  int64_t note_last_issue();
   int64_t helper_timeout_ns(const Driven& driven, int64_t now_ns);
   int sleep_ms(const Engines& engines, const Engine* own) const;
   void helper_sleep(const Driven& driven, int64_t timeout_ns);
@@ -100,12 +100,12 @@ class Progress {
   std::shared_ptr<const Engines> engines_ TRESTLE_GUARDED_BY(mutex_) = std::make_shared<Engines>();
   std::atomic<bool> helper_asleep_{false};
   std::atomic<bool> helper_deep_asleep_{false};  // and looks at nothing before the bell rings
-  std::atomic<int> companies_{0};
+  std::atomic<int> idle_drives_{0};
   std::atomic<int> expected_notifications_{0};
   std::atomic<bool> notifications_wait_{false};  // notifications_ is not empty
   std::atomic<bool> exits_{false};
   // The helper had to drive recent calls: callers do not wait for them.
-  std::atomic<bool> nobody_waits_{false};
+  std::atomic<bool> callers_do_not_wait_{false};
   int64_t last_work_ns_ = 0;  // used by the helper thread only, like the next
   int64_t watch_ns_ = 0;
   Mutex notifications_mutex_;

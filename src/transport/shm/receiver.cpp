@@ -23,7 +23,7 @@ constexpr size_t kMostKeptBytes = 512 * 1024;
 
 }  // namespace
 
-Error Receiver::lie(const char* what) const {
+Error Receiver::protocol_error(const char* what) const {
   return {Code::kRemoteError, links_.name(peer_) + " " + what};
 }
 
@@ -33,7 +33,7 @@ Status Receiver::on_frame(const LinkFrame& frame, UniqueFd fd) {
   switch (frame.kind) {
     case LinkFrameKind::kLane:
       what = "lane";
-      if (lane_) return lie("sent its lane of shared memory twice");
+      if (lane_) return protocol_error("sent its lane of shared memory twice");
       status = lane_.adopt(std::move(fd), frame.bytes);
       break;
     case LinkFrameKind::kData:
@@ -164,13 +164,13 @@ Status Receiver::take(const Descriptor& descriptor) {
       if (agreement_ != nullptr && !agreement_->heard(peer_, descriptor.tag)) return agreement_->error();
       return descriptor.kind == DescriptorKind::kNotice ? Status() : take_message(descriptor);
   }
-  return lie("wrote something unknown into its lane");
+  return protocol_error("wrote something unknown into its lane");
 }
 
 Status Receiver::take_message(const Descriptor& descriptor) {
   Incoming* message = messages_.get(descriptor.tag);
   if (message == nullptr) {
-    if ((descriptor.flags & kSolicited) != 0) return lie("sent a message that was not asked for");
+    if ((descriptor.flags & kSolicited) != 0) return protocol_error("sent a message that was not asked for");
     message = &make(descriptor.tag, descriptor.bytes);
     message->asked = descriptor.kind == DescriptorKind::kAsk;
     RecvRequest* const request = posted_.take(descriptor.tag);
@@ -181,7 +181,7 @@ Status Receiver::take_message(const Descriptor& descriptor) {
     }
   } else if (message->bytes != descriptor.bytes || (descriptor.flags & kSolicited) == 0 ||
              message->request == nullptr) {
-    return lie("sent a message twice");
+    return protocol_error("sent a message twice");
   }
   if ((descriptor.flags & kSolicited) != 0) message->solicited = true;
   TRY(take_payload(*message, descriptor));
@@ -201,7 +201,7 @@ Status Receiver::take_payload(Incoming& message, const Descriptor& descriptor) {
       message.in_line = descriptor.kind == DescriptorKind::kInline;
       if (descriptor.bytes > (message.in_line ? kInlineBytes : lane_.shape().small_bytes) ||
           descriptor.extra_slot >= lane_.shape().small_slots || message.received != 0) {
-        return lie("described a short message that cannot be");
+        return protocol_error("described a short message that cannot be");
       }
       if (message.in_line) message.line = descriptor.extra.data;
       message.small_slot = descriptor.extra_slot;
@@ -222,14 +222,14 @@ size_t Receiver::slot_bytes(const Incoming& message, size_t index) const {
 
 Status Receiver::take_big(Incoming& message, const Descriptor& descriptor) {
   if (!lane_.has_data()) TRY(links_.read_frames(peer_));
-  if (!lane_.has_data()) return lie("sent data before the memory that holds it");
+  if (!lane_.has_data()) return protocol_error("sent data before the memory that holds it");
   const uint64_t unit = lane_.shape().big_bytes;
   if (descriptor.count == 0 || descriptor.count > kSlotsPerDescriptor || message.received % unit != 0 ||
       message.received >= message.bytes || descriptor.count > (message.bytes - message.received + unit - 1) / unit) {
-    return lie("described a long message that cannot be");
+    return protocol_error("described a long message that cannot be");
   }
   for (size_t i = 0; i < descriptor.count; ++i) {
-    if (descriptor.extra.slots[i] >= lane_.shape().big_slots) return lie("named a slot that does not exist");
+    if (descriptor.extra.slots[i] >= lane_.shape().big_slots) return protocol_error("named a slot that does not exist");
     message.big_slots.push_back(descriptor.extra.slots[i]);
     ++big_held_;
   }
@@ -248,9 +248,10 @@ Status Receiver::take_big(Incoming& message, const Descriptor& descriptor) {
 
 Status Receiver::take_mapped(Incoming& message, const Descriptor& descriptor) {
   const bool listed = descriptor.kind == DescriptorKind::kMappedList;
-  if (message.received != 0 || descriptor.extra_slot >= lane_.shape().small_slots) return lie("sent a message twice");
+  if (message.received != 0 || descriptor.extra_slot >= lane_.shape().small_slots)
+    return protocol_error("sent a message twice");
   const size_t count = listed ? size_t{descriptor.count} + 1 : 1;
-  if (count * sizeof(MappedPiece) > lane_.shape().small_bytes) return lie("sent too long a list of pieces");
+  if (count * sizeof(MappedPiece) > lane_.shape().small_bytes) return protocol_error("sent too long a list of pieces");
   message.mapped.clear();
   uint64_t bytes = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -259,12 +260,12 @@ Status Receiver::take_mapped(Incoming& message, const Descriptor& descriptor) {
     if (listed) std::memcpy(&piece, lane_.small_slot(descriptor.extra_slot) + i * sizeof piece, sizeof piece);
     if (!memory_.knows(piece.id)) TRY(links_.read_frames(peer_));
     const std::byte* const data = memory_.resolve(piece);
-    if (data == nullptr) return lie("named memory that it did not share");
+    if (data == nullptr) return protocol_error("named memory that it did not share");
     message.mapped.push_back({data, piece.bytes});
     bytes += piece.bytes;
   }
   if (listed) lane_.give_back_small(descriptor.extra_slot);
-  if (bytes != message.bytes) return lie("sent pieces that do not make up the message");
+  if (bytes != message.bytes) return protocol_error("sent pieces that do not make up the message");
   message.from_memory = true;
   message.received = message.bytes;
   return {};

@@ -92,7 +92,7 @@ class Receiver {
   void list(Incoming& message);
   void unlist(Incoming& message);
   void recycle(Incoming& message);
-  Error lie(const char* what) const;
+  Error protocol_error(const char* what) const;
 
   const int32_t peer_;
   Links& links_;

@@ -20,7 +20,7 @@ SendRequest* next_of(const SendRequest& request) {
   return static_cast<SendRequest*>(request.transport.pointer[0]);
 }
 
-// The position of gather() in the pieces of a request.
+// The position of copy_out() in the pieces of a request.
 uint64_t& offset_of(SendRequest& request) {
   return request.transport.word[0];
 }
@@ -62,7 +62,7 @@ void Sender::push_control(const Descriptor& descriptor) {
   }
 }
 
-void Sender::gather(SendRequest& request, std::byte* to, size_t bytes, bool streaming) {
+void Sender::copy_out(SendRequest& request, std::byte* to, size_t bytes, bool streaming) {
   while (bytes != 0) {
     const ConstPiece& piece = request.pieces[piece_of(request)];
     const size_t part = std::min(bytes, piece.bytes - piece_offset_of(request));
@@ -129,7 +129,7 @@ void Sender::push_small(SendRequest& request, uint8_t flags) {
   Descriptor descriptor = descriptor_for(request, fits ? DescriptorKind::kInline : DescriptorKind::kSmall, flags);
   const uint32_t slot = lane_.small().take();
   descriptor.extra_slot = static_cast<uint8_t>(slot);
-  gather(request, fits ? descriptor.extra.data.data() : lane_.small_slot(slot), request.bytes, false);
+  copy_out(request, fits ? descriptor.extra.data.data() : lane_.small_slot(slot), request.bytes, false);
   push(descriptor);
 }
 
@@ -141,11 +141,11 @@ bool Sender::push_big(SendRequest& request, uint32_t slots, uint8_t flags) {
     const uint64_t rest = request.bytes - offset_of(request);
     const uint64_t bytes = std::min<uint64_t>(rest, lane_.shape().big_bytes);
     if (bytes < lane_.shape().big_bytes) {
-      gather(request, lane_.big_slot(slot), bytes, false);
+      copy_out(request, lane_.big_slot(slot), bytes, false);
       continue;
     }
     const int64_t begin_ns = monotonic_clock().now_ns();
-    gather(request, lane_.big_slot(slot), bytes, stores_.streaming());
+    copy_out(request, lane_.big_slot(slot), bytes, stores_.streaming());
     stores_.took(monotonic_clock().now_ns() - begin_ns);
   }
   push(descriptor);

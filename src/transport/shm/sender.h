@@ -89,7 +89,7 @@ class Sender {
   // Sends the next slots of the message, at most `slots`. True when the message is complete.
   bool push_big(SendRequest& request, uint32_t slots, uint8_t flags);
   void ask(SendRequest& request);
-  void gather(SendRequest& request, std::byte* to, size_t bytes, bool streaming);
+  void copy_out(SendRequest& request, std::byte* to, size_t bytes, bool streaming);
 
   const int32_t peer_;
   Links& links_;

@@ -68,7 +68,7 @@ class Link {
   // ---- Output
   bool has_output() const { return control_.size() > control_at_ || out_count_ > 0 || !ready_.empty(); }
   // Fills `vectors` with what to write next, in order, and returns how many. Call wrote() before anything else.
-  size_t gather(std::span<iovec> vectors);
+  size_t fill_output(std::span<iovec> vectors);
   void wrote(size_t bytes);
 
   // ---- Life cycle

@@ -115,7 +115,7 @@ void Link::commit_frames() {
 }
 
 // First a frame that is partly sent, then the control frames, then the other committed frames.
-size_t Link::gather(std::span<iovec> vectors) {
+size_t Link::fill_output(std::span<iovec> vectors) {
   commit_frames();
   size_t used = 0;
   const auto add_frame = [&](const OutFrame& frame) {

@@ -269,7 +269,7 @@ Result<bool> TcpTransport::write_to(int32_t rank) {
   Peer& peer = peers_[rank];
   bool moved = false;
   for (int calls = 0; calls < kWriteBudget; ++calls) {
-    const size_t used = peer.link->gather(vectors_);
+    const size_t used = peer.link->fill_output(vectors_);
     if (used == 0) break;
     const size_t wanted = total(std::span(vectors_).first(used));
     Result<size_t> sent = send_vectors(peer.fd.get(), std::span(vectors_).first(used));

@@ -15,7 +15,7 @@ bool TcpTransport::say_farewell(Farewell& farewell) {
   Peer& peer = peers_[farewell.rank];
   Link& link = *peer.link;
   while (link.has_output()) {
-    const size_t used = link.gather(vectors_);
+    const size_t used = link.fill_output(vectors_);
     Result<size_t> sent = send_vectors(peer.fd.get(), std::span(vectors_).first(used));
     if (!sent.ok()) return true;
     if (sent.value() == 0) break;

@@ -27,7 +27,7 @@ struct Pair {
   // Carries at most `most` bytes from one to the other; the bytes that were carried.
   static size_t carry(Link& from, Link& to, size_t most, Status& status) {
     std::vector<iovec> vectors(64);
-    vectors.resize(from.gather(vectors));
+    vectors.resize(from.fill_output(vectors));
     std::vector<std::byte> wire;
     for (const iovec& v : vectors) {
       const auto* data = static_cast<const std::byte*>(v.iov_base);
