@@ -46,10 +46,10 @@ struct CallBuffer {
   bool at_root_only = false;  // other ranks have none; a list of its blocks is the root's too
 };
 
-// Who knows how long the blocks are.
+// The ranks that know how long the blocks are.
 enum class BlockKnowledge : uint8_t {
-  kEven,      // everybody: all are alike
-  kKnown,     // everybody: each rank is given the whole list
+  kEven,      // every rank: all blocks have one length
+  kKnown,     // every rank: each is given the whole list
   kPairwise,  // the two ranks between which a block goes
 };
 

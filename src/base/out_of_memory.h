@@ -1,4 +1,4 @@
-// What happens where memory cannot be had on a thread of the library's own, or with a lock held by hand. Everywhere
+// Lets a thread of the library, or a thread that holds a lock by hand, go on where memory cannot be had. Everywhere
 // else std::bad_alloc goes up to the C boundary, which makes an error of it.
 #pragma once
 

@@ -170,8 +170,8 @@ class Transport {
 
   // Moves everything that can move now; completes requests. True if anything moved.
   virtual Result<bool> progress() = 0;
-  // Has the next progress() look everywhere, also where most rounds do not look for the sake of speed. For a thread
-  // that drives this rank rarely: otherwise peers that connect would wait for hundreds of its rounds.
+  // Makes the next progress() look at everything, also at what most rounds skip for the sake of speed. A thread that
+  // drives this rank rarely calls it. Without it, connecting peers would wait for hundreds of rounds.
   virtual void look_everywhere() {}
 
   // Sleeping. event_fd() becomes readable when progress() might do something; -1: never needed (all progress comes

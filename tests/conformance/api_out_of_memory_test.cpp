@@ -1,5 +1,5 @@
-// One allocation fails, anywhere in the library, while a small job runs: a call that is refused for it can be made
-// again, and a communicator that ends for it says so. Nothing hangs, no process ends.
+// One allocation of the library fails while a small job runs. A call that is refused because of it can be made again. A
+// communicator that ends because of it says so. Nothing hangs, and no process ends.
 //
 // The operators below replace those of the whole program, the library's included.
 #include <gtest/gtest.h>

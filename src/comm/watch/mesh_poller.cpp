@@ -65,7 +65,7 @@ void MeshPoller::poll(int64_t now_ns) {
     const MutexLock lock(mutex_);
     if (communicator_ != nullptr) communicator_->wake_gatherers();
   };
-  // What a peer said may be lost, and this rank does not know what it was.
+  // A letter of a peer may be lost, and this rank cannot know which.
   unless_out_of_memory(poll, [this] {
     const MutexLock lock(mutex_);
     if (communicator_ != nullptr) communicator_->engine_->fail_without_memory();

@@ -44,7 +44,7 @@ void Engine::fail(Error error) {
   wake();
 }
 
-// Telling it may need memory, too. The sentence is there since the communicator was made.
+// Reporting it may need memory too. The sentence was made together with the communicator.
 void Engine::fail_without_memory() {
   const auto tell = [this] {
     Error error;
@@ -169,7 +169,7 @@ void Engine::retire(Operation* operation) {
 void Engine::close(int linger_ms, int64_t give_up_ns) {
   if (!lock_before(give_up_ns)) return;
   if (!closed_) {
-    // What cannot be ended for want of memory ends with the process.
+    // Operations that cannot be ended for want of memory end with the process.
     unless_out_of_memory(
         [this]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
           if (failed()) finish_all(*failure());

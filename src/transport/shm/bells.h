@@ -34,6 +34,7 @@ class Bells {
     std::atomic<uint32_t> awaited;  // awaited rank + 1, kAnything, or 0: awake
     uint32_t unused;
   };
+  static_assert(std::atomic<uint32_t>::is_always_lock_free && std::atomic<uint64_t>::is_always_lock_free);
   // May be awaited instead of a rank: anything that any rank writes.
   static constexpr int32_t kAnything = -1;
 
