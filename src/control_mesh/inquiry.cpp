@@ -84,6 +84,7 @@ std::string encode(const Answer& answer) {
   out.integer(answer.awaited).text(std::string_view(answer.description).substr(0, kMostDescription));
   out.text(std::string_view(answer.awaited_name).substr(0, kMostDescription));
   put(out, answer.elsewhere);
+  out.text(std::string_view(answer.failure).substr(0, kMostDescription));
   return out.take();
 }
 
@@ -119,6 +120,7 @@ std::optional<Answer> decode_answer(const std::string& letter, int32_t ranks) {
   answer.description = in.text(kMostDescription);
   answer.awaited_name = in.text(kMostDescription);
   answer.elsewhere = take_elsewhere(in);
+  answer.failure = in.text(kMostDescription);
   if (answer.elsewhere) ranks = kMostRanks;
   if (!in.at_end() || state > static_cast<uint8_t>(Answer::State::kDone)) return {};
   if (answer.awaited < -1 || answer.awaited >= ranks || !is_sane(key, ranks)) return {};
@@ -297,6 +299,24 @@ std::string Inquiry::circle(int32_t from) const {
   return text + " wait for each other";
 }
 
+// What ended another communicator of the rank that has not called is probably why it has not. Then that rank is the
+// second to be named, not the culprit.
+std::string Inquiry::not_called(const Answer& answer, const std::string& call, const std::string& busy) const {
+  const OperationKey& about = asked_.back().operation;
+  std::string fact = " has not called " + call;
+  if (about.kind == CallKind::kOperation) {
+    const std::string latest =
+        about.peer >= 0 ? "its latest to that rank was message " : "its latest call was operation ";
+    fact += answer.calls == 0 ? ": it has made no such call yet" : ": " + latest + std::to_string(answer.calls - 1);
+  }
+  fact += busy;
+  if (answer.failure.empty()) return asked_name_ + fact;
+  const std::string cause = answer.failure.substr(0, answer.failure.find(';'));
+  const auto known = in_numbers_of(names_, names_[static_cast<size_t>(rank_)], cause);
+  if (known) return *known + "; that has ended another communicator of " + asked_name_ + ", which" + fact;
+  return asked_name_ + fact + "; another communicator of it has failed: " + cause;
+}
+
 std::string Inquiry::end_of_chain(const Answer& answer) const {
   const OperationKey& about = asked_.back().operation;
   const std::string& name = asked_name_;
@@ -308,13 +328,8 @@ std::string Inquiry::end_of_chain(const Answer& answer) const {
   const std::string busy =
       answer.in ? "; it is in " + answer.description + (answer.elsewhere ? " of another communicator" : "") : "";
   switch (answer.state) {
-    case Answer::State::kNotCalled: {
-      if (about.kind != CallKind::kOperation) return name + " has not called " + call + busy;
-      const std::string kind = message ? "its latest to that rank was message " : "its latest call was operation ";
-      const std::string before =
-          answer.calls == 0 ? "it has made no such call yet" : kind + std::to_string(answer.calls - 1);
-      return name + " has not called " + call + ": " + before + busy;
-    }
+    case Answer::State::kNotCalled:
+      return not_called(answer, call, busy);
     case Answer::State::kQueued:
       return name + " has called " + call + ", but its stream has not come to it" + busy;
     case Answer::State::kActive:

@@ -53,6 +53,9 @@ struct Answer {
   std::string awaited_name;        // of `awaited`, whose name the asker may not know yet; cut at kMostDescription
   // The rank that answers, where `in` and `awaited` belong to that communicator.
   std::optional<Elsewhere> elsewhere;
+  // Where the call was not made: why another communicator of that rank has failed lately, in the numbers of that
+  // communicator; "": none has. Cut at kMostDescription.
+  std::string failure;
 };
 inline constexpr size_t kMostDescription = 512;
 
@@ -103,6 +106,8 @@ class Inquiry {
   Letter start(const Overdue& overdue, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   std::string chain() const TRESTLE_REQUIRES(mutex_);
   std::string end_of_chain(const Answer& answer) const TRESTLE_REQUIRES(mutex_);
+  std::string not_called(const Answer& answer, const std::string& call, const std::string& busy) const
+      TRESTLE_REQUIRES(mutex_);
   std::string circle(int32_t from) const TRESTLE_REQUIRES(mutex_);
   void conclude(std::string culprit) TRESTLE_REQUIRES(mutex_);
   // A rank whose answer is or was awaited.

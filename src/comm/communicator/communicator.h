@@ -199,6 +199,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void tell_head(Stream& stream, const OperationKey& key, Answer& answer);
   // Fills in what a thread of this rank waits for in another communicator, if that may be why a call was not made.
   void tell_wait_elsewhere(Answer& answer);
+  // Fills in why another communicator of this rank has failed, if one has lately.
+  void tell_failure_elsewhere(Answer& answer);
   bool tell_of_other(const Communicator& other, const Standing& standing, Answer& answer) const;
   void tell_where(const Standing& standing, Answer& answer);
   bool waits_in(const OperationKey& key);

@@ -61,8 +61,23 @@ void Communicator::tell_wait_elsewhere(Answer& answer) {
   constexpr OperationKey kNone{~uint64_t{0}};  // matches no operation: so the oldest is reported
   if (engine_->has_waiters()) return;
   for (const auto& other : living_communicators()) {
-    if (other->home_ != home_ || !other->engine_->has_waiters()) continue;
+    if (other->home_ != home_ || !other->engine_->is_waited_for()) continue;
     if (tell_of_other(*other, other->engine_->standing(kNone), answer)) return;
+  }
+  tell_failure_elsewhere(answer);
+}
+
+// A program mostly stops making calls once one has failed. A failure that is older than the calls that are awaited here
+// explains nothing.
+void Communicator::tell_failure_elsewhere(Answer& answer) {
+  const int64_t timeout_ns = settings_.config.timeout_ns;
+  for (const auto& other : living_communicators()) {
+    if (other->home_ != home_ || other.get() == this || !other->engine_->failed()) continue;
+    const int64_t age_ns = monotonic_clock().now_ns() - other->engine_->failed_ns();
+    const std::optional<Error> failure = other->failure();
+    if (age_ns / 2 > timeout_ns || failure->code == Code::kAborted) continue;
+    answer.failure = failure->message;
+    return;
   }
 }
 

@@ -39,6 +39,7 @@ void Engine::fail(Error error) {
     LOG(kInfo, kColl, "communicator failed: %s", error.message.c_str());
     failure_ = error;
   }
+  failed_ns_.store(config_.clock->now_ns(), std::memory_order_relaxed);
   failed_.store(true, std::memory_order_release);
   if (config_.on_failure) config_.on_failure(error);
   wake();

@@ -166,8 +166,12 @@ void Progress::waited_for(const Engine& engine) {
 
 void Progress::poke() {
   const auto all = engines();
+  const int64_t now_ns = monotonic_clock().now_ns();
   for (const auto& one : *all) {
-    if (const auto engine = one.lock()) engine->help();
+    const auto engine = one.lock();
+    if (engine == nullptr) continue;
+    engine->help();
+    if (engine->busy()) engine->tested(now_ns);
   }
 }
 

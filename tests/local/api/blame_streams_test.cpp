@@ -1,5 +1,5 @@
-// A call that waits on its stream behind one of another communicator, or is not made because its thread waits for one:
-// who is to blame there is to blame here.
+// A call that waits on its stream behind one of another communicator, or is not made because its thread waits for one,
+// tests one in a loop, or has seen one fail: the rank that is to blame there is to blame here.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ trestleComm_t mirror(trestleComm_t world, int rank) {
 }
 
 // How rank 1 is held up in the world.
-enum class Way { kStream, kThread };
+enum class Way { kStream, kThread, kPoll, kFailed };
 
 // On one stream: a message that the victim never sends, and behind it one that rank 0 waits for in the other
 // communicator.
@@ -43,13 +43,22 @@ void hold_up(trestleComm_t world, trestleComm_t mirrored, std::vector<float>& da
 }
 
 // On a thread of its own, which ends with the process.
-void wait_in(trestleComm_t world) {
-  std::thread([world] {
+void wait_in(trestleComm_t world, bool polls) {
+  std::thread([world, polls] {
     std::vector<float> data(kCount);
-    (void)trestleRecv(data.data(), kCount, trestleFloat32, kVictim, world, nullptr);
-    (void)trestleCommSynchronize(world);
+    trestleStream_t stream = nullptr;
+    (void)trestleStreamCreate(&stream);
+    (void)trestleRecv(data.data(), kCount, trestleFloat32, kVictim, world, stream);
+    while (polls && trestleStreamQuery(stream) == trestleInProgress) std::this_thread::yield();
+    (void)trestleStreamSynchronize(stream);
     for (;;) pause();
   }).detach();
+}
+
+// The call fails at the world's deadline, and the program does not go on.
+void fail_in(trestleComm_t world, std::vector<float>& data) {
+  EXPECT_EQ(trestleRecv(data.data(), kCount, trestleFloat32, kVictim, world, nullptr), trestleSuccess);
+  EXPECT_EQ(trestleCommSynchronize(world), trestleTimeout);
 }
 
 std::string failure_of(trestleComm_t comm) {
@@ -68,13 +77,16 @@ std::vector<std::string> sentences(Way way, void (*end)()) {
   job.stopped = {kVictim};
   job.body = [way, end](ranks::Process& process) {
     trestleComm_t world = nullptr;
-    ASSERT_TRUE(succeeded(ranks::join(process, {.ranks = kRanks, .transport = "tcp"}, &world)));
+    const int64_t timeout_ms = way == Way::kFailed ? 1000 : 60'000;
+    ranks::Settings settings{.ranks = kRanks, .transport = "tcp", .timeout_ms = timeout_ms};
+    ASSERT_TRUE(succeeded(ranks::join(process, settings, &world)));
     const trestleComm_t mirrored = mirror(world, process.rank);
     ranks::meet(process.board, kRanks);
     if (process.rank == kVictim) end();
     std::vector<float> data(kCount, 1.0f);
     if (process.rank == 1 && way == Way::kStream) hold_up(world, mirrored, data);
-    if (process.rank == 1 && way == Way::kThread) wait_in(world);
+    if (process.rank == 1 && (way == Way::kThread || way == Way::kPoll)) wait_in(world, way == Way::kPoll);
+    if (process.rank == 1 && way == Way::kFailed) fail_in(world, data);
     ranks::meet(process.board, kRanks - 1);
     if (process.rank == 0) {
       ASSERT_TRUE(succeeded(trestleRecv(data.data(), kCount, trestleFloat32, 1, mirrored, nullptr), mirrored));
@@ -98,7 +110,7 @@ std::vector<std::string> sentences(Way way, void (*end)()) {
 }
 
 TEST(ApiBlameStreams, ARankThatStandsStillInTheOneIsNamedInTheOther) {
-  for (const Way way : {Way::kStream, Way::kThread}) {
+  for (const Way way : {Way::kStream, Way::kThread, Way::kPoll, Way::kFailed}) {
     for (const std::string& sentence : sentences(way, stand_still)) {
       std::cout << sentence << "\n";
       EXPECT_TRUE(sentence.starts_with("rank 0 (")) << sentence;
@@ -108,7 +120,7 @@ TEST(ApiBlameStreams, ARankThatStandsStillInTheOneIsNamedInTheOther) {
 }
 
 TEST(ApiBlameStreams, ARankThatDoesNotCallInTheOneIsNamedInTheOther) {
-  for (const Way way : {Way::kStream, Way::kThread}) {
+  for (const Way way : {Way::kStream, Way::kThread, Way::kPoll}) {
     for (const std::string& sentence : sentences(way, call_nothing)) {
       std::cout << sentence << "\n";
       EXPECT_TRUE(sentence.starts_with("rank 0 (")) << sentence;

@@ -301,6 +301,32 @@ TEST(Inquiry, IsBounded) {
   EXPECT_TRUE(inquiry.take_verdict(2000 * kMs).has_value());
 }
 
+// A rank mostly stops making calls once one of its communicators has failed.
+TEST(Inquiry, WhatEndedAnotherCommunicatorOfARankThatHasNotCalledIsNamedFirst) {
+  std::vector<std::string> names;
+  for (int32_t r = 0; r < 3; ++r)
+    names.push_back("rank " + std::to_string(r) + " (host h, pid 1" + std::to_string(r) + ")");
+  const auto culprit = [&names](const std::string& failure) {
+    Inquiry inquiry(0, names);
+    const auto letter = inquiry.begin(overdue(1), 0);
+    Answer answer = absent(letter, 0);
+    answer.failure = failure;
+    EXPECT_FALSE(inquiry.answered(1, answer, 1).has_value());
+    return inquiry.take_verdict(2)->culprit;
+  };
+  // There rank 7 is rank 2 here.
+  EXPECT_EQ(culprit("rank 7 (host h, pid 12) is frozen or very slow: it does not answer; deadline passed after 4s"),
+            "rank 2 (host h, pid 12) is frozen or very slow: it does not answer; that has ended another communicator "
+            "of rank 1 (host h, pid 11), which has not called operation 5: it has made no such call yet");
+  // A process without a rank here, and this rank itself, which asks.
+  for (const std::string other : {"rank 7 (host h, pid 99) died", "rank 7 (host h, pid 10) died"}) {
+    EXPECT_EQ(culprit(other + "; more"),
+              "rank 1 (host h, pid 11) has not called operation 5: it has made no such call yet; another communicator "
+              "of it has failed: " +
+                  other);
+  }
+}
+
 TEST(Inquiry, StaleAndForeignAnswersAreIgnored) {
   Inquiry inquiry = make_inquiry(0);
   const Inquiry::Letter old = inquiry.begin(overdue(1), 0);
@@ -332,6 +358,7 @@ TEST(Inquiry, LettersSurviveTheWire) {
   answer.awaited = 63;
   answer.description = std::string(2 * kMostDescription, 'x');
   answer.awaited_name = "rank 63 (host h, pid 1)";
+  answer.failure = "rank 1 died";
   const std::string letter = encode(answer);
   const auto got = decode_answer(letter, kRanks);
   ASSERT_TRUE(got.has_value());
@@ -342,6 +369,7 @@ TEST(Inquiry, LettersSurviveTheWire) {
   EXPECT_EQ(got->awaited, 63);
   EXPECT_EQ(got->description.size(), kMostDescription);
   EXPECT_EQ(got->awaited_name, answer.awaited_name);
+  EXPECT_EQ(got->failure, answer.failure);
   EXPECT_FALSE(decode_answer(letter, 63).has_value()) << "a rank that does not exist";
   for (size_t cut = 0; cut < letter.size(); ++cut) {
     EXPECT_FALSE(decode_answer(letter.substr(0, cut), kRanks).has_value()) << cut;
