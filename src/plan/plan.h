@@ -69,6 +69,9 @@ struct Source {
   uint32_t message = 0;   // a peer: number of the message from that peer
   bool operator==(const Source&) const = default;
 };
+constexpr bool is_peer_source(const Source& source) {
+  return source.peer != kLocal;
+}
 
 // "Blocks [my_first, my_first+count) of my step's range may proceed when step `step` has finished its blocks
 // [its_first, ...)", both positions relative to the steps' own ranges. The builder derives these (read-after-write,
@@ -95,6 +98,10 @@ struct Step {
   uint32_t dependencies = 0;
   bool operator==(const Step&) const = default;
 };
+// Whether the step is a message. Copies and reductions are work on this rank's data, though a Reduce has messages too.
+constexpr bool is_message(const Step& step) {
+  return step.kind == StepKind::kSend || step.kind == StepKind::kRecv;
+}
 
 struct Plan {
   PhaseKind kind = PhaseKind::kAllReduce;

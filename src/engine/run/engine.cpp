@@ -70,6 +70,7 @@ Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> tran
     transport->set_agreement(&agreement_);
   }
   if (express_ != nullptr) watch(epoll_.get(), express_->event_fd());
+  if (config_.work != nullptr) watch(epoll_.get(), config_.work->event_fd());
 }
 
 Status Engine::opened() const {
@@ -284,7 +285,7 @@ Result<bool> Engine::advance(Operation& operation) {
 }
 
 Result<bool> Engine::run_operations() {
-  bool moved = false;
+  bool moved = config_.work != nullptr && config_.work->poll();
   for (const auto& transport : transports_) {
     Result<bool> result = transport->progress();
     if (!result.ok()) return with_context(std::move(result).error());

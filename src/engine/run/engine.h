@@ -25,6 +25,7 @@
 #include "engine/run/progress_lock.h"
 #include "engine/run/statistics.h"
 #include "engine/stream/stream.h"
+#include "engine/work/work_queue.h"
 #include "transport/agreement.h"
 #include "transport/transport.h"
 
@@ -55,6 +56,7 @@ struct EngineConfig {
   std::vector<uint8_t> dimension_of;  // by rank: see Statistics
   bool crowded = false;               // ranks of this communicator share processors, by their masks
   bool sleeps = true;                 // false: no thread waits by sleep(), and no descriptors are needed
+  std::unique_ptr<WorkQueue> work;    // where work on data goes; nullptr: the driving thread does it at once
   int64_t spin_us = -1;               // TRESTLE_SPIN; negative: depends on whether ranks outnumber processors
   // The communicator compares calls, and describes a difference better than an engine can.
   bool calls_checked = false;
@@ -97,6 +99,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Statistics& statistics() { return statistics_; }
   // Memory for data that the transports and the board hold. Any thread.
   uint64_t transport_bytes() const;
+  bool has_work_queue() const { return config_.work != nullptr; }
   // The express path, or nullptr. The caller must hold the progress lock (try_lock) to use it.
   Express* express() { return express_.get(); }
 
@@ -205,6 +208,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // True if anything ended.
   bool finish_all(const Error& error) TRESTLE_REQUIRES(progress_);
   bool cancel_queued(const Error& error) TRESTLE_REQUIRES(progress_);
+  void close_work() TRESTLE_REQUIRES(progress_);
   void close_transports(int linger_ms) TRESTLE_REQUIRES(progress_);
   void check_deadlines(int64_t now_ns) TRESTLE_REQUIRES(progress_);
   const Operation* active(const OperationKey& operation) const TRESTLE_REQUIRES(progress_);
@@ -222,7 +226,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool prepare_express_sleep() TRESTLE_REQUIRES(progress_);
   void finish_sleep() TRESTLE_REQUIRES(progress_);
   Result<bool> advance(Operation& operation) TRESTLE_REQUIRES(progress_);
-  Router router() { return {router_, &statistics_, &progress_}; }
+  Router router() { return {router_, &statistics_, &progress_, config_.work.get()}; }
   Error with_context(Error error) const TRESTLE_REQUIRES(progress_);
   Error with_leaver(const Error& error);
   void transports_failed(Error error, int64_t now_ns) TRESTLE_REQUIRES(progress_);

@@ -125,6 +125,7 @@ void Engine::finish(Operation* operation, const Error* error) {
 bool Engine::finish_all(const Error& error) {
   if (!transports_closed_) {
     transports_closed_ = true;
+    close_work();
     close_transports(0);
   }
   bool ended = false;
@@ -179,12 +180,20 @@ void Engine::close(int linger_ms, int64_t give_up_ns) {
     closed_ = true;
     if (!transports_closed_) {
       transports_closed_ = true;
+      close_work();
       // This rank must be able to answer questions while the transports linger.
       const ProgressLock::Loan lent(progress_);
       close_transports(linger_ms);
     }
   }
   unlock();
+}
+
+// Before the transports: work may read memory of peers. A user-defined function may take any time.
+void Engine::close_work() {
+  if (config_.work == nullptr) return;
+  const ProgressLock::Loan lent(progress_);
+  config_.work->close();
 }
 
 void Engine::close_transports(int linger_ms) {

@@ -20,6 +20,7 @@ bool Engine::prepare_sleep() {
   announced_sleep_ = true;
   bool quiet = !failed() && !inbox_full_.load(std::memory_order_acquire);
   for (const auto& transport : transports_) quiet = transport->prepare_sleep() && quiet;
+  if (config_.work != nullptr) quiet = config_.work->prepare_sleep() && quiet;
   return prepare_express_sleep() && quiet;
 }
 
@@ -40,6 +41,7 @@ void Engine::finish_sleep() {
   announced_sleep_ = false;
   for (const auto& transport : transports_) transport->finish_sleep();
   if (express_ != nullptr) express_->finish_sleep();
+  if (config_.work != nullptr) config_.work->finish_sleep();
 }
 
 // Only the first sleeper hears the bell; the others look again soon.

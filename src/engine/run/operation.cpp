@@ -6,7 +6,6 @@
 
 #include "base/config/value_text.h"
 #include "engine/run/engine.h"
-#include "kernels/scale.h"
 
 namespace trestle {
 
@@ -67,17 +66,11 @@ void Operation::activate(int64_t now_ns) {
 
 PhaseRun& Operation::run_of(PhaseId id) {
   auto& run = runs_[id.chunk][id.stage];
-  if (!run) run = std::make_unique<PhaseRun>(prepared_->phases[id.chunk][id.stage], *prepared_, engine_.statistics());
-  return *run;
-}
-
-// Multiplies the part of the input that a chunk's first phase reads (pre-multiplied sum).
-void Operation::scale_input(const PreparedPhase& first_phase) {
-  std::byte* const scaled = buffers_[static_cast<size_t>(BufferId::kSend)];
-  for (const PieceRef& piece : first_phase.input.pieces) {
-    scale(scaled + piece.offset, unscaled_ + piece.offset, piece.bytes / size_of(prepared_->type), prepared_->type,
-          scalar_.data());
+  if (!run) {
+    const PreparedPhase& phase = prepared_->phases[id.chunk][id.stage];
+    run = std::make_unique<PhaseRun>(phase, *prepared_, engine_.statistics(), engine_.has_work_queue());
   }
+  return *run;
 }
 
 // A dimension starts its phases in the agreed order. The head of the order waits for its chunk's earlier phases, and
@@ -91,10 +84,10 @@ bool Operation::start_phases() {
       const PhaseId id = order.order[position_[o]];
       if (next_stage_[id.chunk] != id.stage) break;
       PhaseRun& run = run_of(id);
-      if (id.stage == 0 && prepared_->scaled != Prepared::Scaled::kNo) scale_input(prepared_->phases[id.chunk][0]);
       const uint32_t phase = id.chunk * prepared_->stages + id.stage;
       bool* const touched = touched_ ? &touched_[phase] : nullptr;
       run.start(buffers_, number_, phase, position_[o], touched);
+      if (id.stage == 0 && prepared_->scaled != Prepared::Scaled::kNo) run.scale_first(unscaled_, scalar_.data());
       if (touched != nullptr) *touched = true;
       engine_.statistics().phase_started(run.dimensions());
       in_flight_.push_back({o, id, &run});

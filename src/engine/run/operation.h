@@ -77,7 +77,6 @@ class Operation {
     PhaseRun* run = nullptr;
   };
   bool start_phases();
-  void scale_input(const PreparedPhase& first_phase);
   void finish_phase(const InFlight& phase);
   PhaseRun& run_of(PhaseId id);
   // Of the phases in flight (at least one): the one in a user's function, else the oldest.

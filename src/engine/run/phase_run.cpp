@@ -2,81 +2,54 @@
 
 #include <algorithm>
 
-#include "kernels/copy.h"
 #include "sched/model/segments.h"
 
 namespace trestle {
 
-namespace {
-
-bool is_peer_source(const Source& source) {
-  return source.peer != kLocal;
-}
-
-// Walks several lists of pieces in parallel, one contiguous run at a time.
-class Cursor {
- public:
-  explicit Cursor(std::span<const ConstPiece> pieces) : pieces_(pieces) {}
-  const std::byte* data() const { return pieces_[index_].data + offset_; }
-  uint64_t run() const { return pieces_[index_].bytes - offset_; }
-  void skip(uint64_t bytes) {
-    offset_ += bytes;
-    if (offset_ == pieces_[index_].bytes && index_ + 1 < pieces_.size()) {
-      ++index_;
-      offset_ = 0;
-    }
-  }
-
- private:
-  std::span<const ConstPiece> pieces_;
-  size_t index_ = 0;
-  uint64_t offset_ = 0;
-};
-
-}  // namespace
-
-PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const Statistics& statistics)
+PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const Statistics& statistics, bool queued)
     : phase_(phase),
       plan_(*phase.plan),
       user_(is_user_defined(prepared.op) ? prepared.custom.get() : nullptr),
       reduce_(find_own_reduce(prepared.type, prepared.op)),
       spec_{prepared.type, prepared.op, 0, false},
-      element_bytes_(static_cast<uint32_t>(size_of(prepared.type))),
       ranks_(static_cast<uint32_t>(prepared.ranks)),
       data_(prepared.data),
       check_(prepared.check),
       tells_sizes_(has_pairwise_blocks(plan_.kind) || plan_.kind == PhaseKind::kSend ||
                    plan_.kind == PhaseKind::kRecv) {
-  uint32_t slots = 0;
-  size_t most_sources = 0;
-  for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
-    StepRun run;
-    const uint64_t bytes = phase_.step_bytes[s];
-    run.segment_bytes = phase_.step_segment_bytes[s];
-    run.segments = segments_of(bytes, run.segment_bytes);
-    run.first_slot = slots;
-    run.slots = static_cast<uint32_t>(std::min<uint64_t>(run.segments, prepared.segments_in_flight));
-    slots += run.slots;
-    steps_.push_back(run);
-    most_sources = std::max<size_t>(most_sources, plan_.steps[s].sources);
-  }
-  slots_.resize(slots);
-  for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
-    const Step& step = plan_.steps[s];
-    const auto* sources = plan_.sources.data() + step.first_source;
-    const auto receives =
-        step.kind == StepKind::kRecv ? 1 : std::count_if(sources, sources + step.sources, is_peer_source);
-    for (uint32_t i = 0; i < steps_[s].slots; ++i) slots_[steps_[s].first_slot + i].receives.resize(receives);
-  }
+  steps_.reserve(plan_.steps.size());
+  for (uint32_t s = 0; s < plan_.steps.size(); ++s) add_step_slots(s, prepared.segments_in_flight, queued);
   for (const Step& step : plan_.steps) {
-    const bool sends_or_receives = step.kind == StepKind::kSend || step.kind == StepKind::kRecv;
-    if (sends_or_receives) dimensions_ |= statistics.dimension_bit(phase_.peers[step.peer]);
+    if (is_message(step)) dimensions_ |= statistics.dimension_bit(phase_.peers[step.peer]);
   }
   for (const Source& source : plan_.sources) {
     if (is_peer_source(source)) dimensions_ |= statistics.dimension_bit(phase_.peers[source.peer]);
   }
-  operands_.resize(most_sources + 1);
   active_.reserve(steps_.size());
+}
+
+// Work that is done at once needs one slot per step, whatever the number of segments in flight.
+void PhaseRun::add_step_slots(uint32_t step, uint32_t in_flight, bool queued) {
+  const Step& s = plan_.steps[step];
+  StepRun& run = steps_.emplace_back();
+  run.segment_bytes = phase_.step_segment_bytes[step];
+  run.segments = segments_of(phase_.step_bytes[step], run.segment_bytes);
+  run.slots = static_cast<uint32_t>(std::min<uint64_t>(run.segments, in_flight));
+  run.first_slot = static_cast<uint32_t>(slots_.size());
+  if (s.kind != StepKind::kCopy) {
+    const auto* sources = plan_.sources.data() + s.first_source;
+    const auto receives = s.kind == StepKind::kRecv ? 1 : std::count_if(sources, sources + s.sources, is_peer_source);
+    slots_.resize(slots_.size() + run.slots);
+    for (uint32_t i = 0; i < run.slots; ++i) slots_[run.first_slot + i].receives.resize(receives);
+  }
+  if (is_message(s)) return;
+  run.works = queued ? run.slots : 1;
+  run.first_work = static_cast<uint32_t>(works_.size());
+  works_.resize(works_.size() + run.works);
+  for (uint32_t i = 0; i < run.works && data_; ++i) {
+    works_[run.first_work + i].read.resize(s.sources);
+    works_[run.first_work + i].sources.resize(s.sources);
+  }
 }
 
 void PhaseRun::start(const Buffers& buffers, uint64_t number, uint32_t phase_number, uint32_t turn, bool* touched) {
@@ -84,10 +57,13 @@ void PhaseRun::start(const Buffers& buffers, uint64_t number, uint32_t phase_num
   number_ = number;
   phase_number_ = phase_number;
   turn_ = turn;
-  started_ = true;
+  touched_ = touched;
+  part_ = Part::kSteps;
+  folds_ = 0;
   active_.clear();
   for (uint32_t s = 0; s < steps_.size(); ++s) {
-    steps_[s].issued = steps_[s].finished = steps_[s].done_bytes = 0;
+    steps_[s].issued = steps_[s].submitted = steps_[s].finished = 0;
+    steps_[s].submitted_bytes = steps_[s].done_bytes = 0;
     active_.push_back(s);
   }
   for (Slot& slot : slots_) {
@@ -95,10 +71,45 @@ void PhaseRun::start(const Buffers& buffers, uint64_t number, uint32_t phase_num
     slot.send.touched = touched;
     for (RecvRequest& receive : slot.receives) receive.touched = touched;
   }
-  if (active_.empty()) average_output();
 }
 
 Result<bool> PhaseRun::advance(Router router) {
+  bool moved = false;
+  for (Part before = Part::kIdle; before != part_ && part_ != Part::kComplete;) {
+    before = part_;
+    moved |= TRY(advance_part(router));
+  }
+  return moved;
+}
+
+// True if anything moved. The part after this one is tried at once.
+Result<bool> PhaseRun::advance_part(Router router) {
+  switch (part_) {
+    case Part::kScaling:
+      if (whole_.work.state == WorkState::kIdle) TRY(submit_scaling(router));
+      if (!TRY(ended(whole_.work))) return false;
+      part_ = Part::kSteps;
+      return true;
+    case Part::kSteps: {
+      const bool moved = TRY(advance_steps(router));
+      if (!active_.empty()) return moved;
+      whole_.work.state = WorkState::kIdle;
+      part_ = phase_.average_output ? Part::kAveraging : Part::kComplete;
+      return true;
+    }
+    case Part::kAveraging:
+      if (whole_.work.state == WorkState::kIdle) TRY(submit_averaging(router));
+      if (!TRY(ended(whole_.work))) return false;
+      part_ = Part::kComplete;
+      return true;
+    case Part::kIdle:
+    case Part::kComplete:
+      return false;
+  }
+  return false;
+}
+
+Result<bool> PhaseRun::advance_steps(Router router) {
   bool moved = false;
   size_t kept = 0;
   for (size_t i = 0; i < active_.size(); ++i) {
@@ -109,7 +120,6 @@ Result<bool> PhaseRun::advance(Router router) {
     if (!is_complete(step)) active_[kept++] = step;
   }
   active_.resize(kept);
-  if (moved && active_.empty()) average_output();
   return moved;
 }
 
@@ -120,24 +130,28 @@ Result<bool> PhaseRun::advance_step(uint32_t step, Router router) {
     case StepKind::kRecv:
       return advance_recv(step, router);
     case StepKind::kCopy:
-      return advance_copy(step);
+      return advance_copy(step, router);
     case StepKind::kReduce:
       return advance_reduce(step, router);
   }
   return false;
 }
 
-// Whether bytes [0, upto) of the step may proceed.
+// Whether bytes [0, upto) of the step may proceed. Work follows other work as soon as that was submitted, because it is
+// done in order. A message waits until work is done, and work waits for messages.
 bool PhaseRun::ready(uint32_t step, uint64_t upto) const {
   const Step& s = plan_.steps[step];
+  const bool is_work = !is_message(s);
   for (uint32_t d = 0; d < s.dependencies; ++d) {
     const ByteDependency& dependency = phase_.dependencies[s.first_dependency + d];
-    if (is_complete(dependency.step)) continue;
+    const StepRun& other = steps_[dependency.step];
+    const bool in_order = is_work && !is_message(plan_.steps[dependency.step]);
+    if ((in_order ? other.submitted : other.finished) == other.segments) continue;
     const bool no_bytes = phase_.step_bytes[step] == 0 || phase_.step_bytes[dependency.step] == 0;
     if (no_bytes) return false;
     if (upto <= dependency.my_begin) continue;
     const uint64_t needed = dependency.its_begin + std::min(upto, dependency.my_end) - dependency.my_begin;
-    if (steps_[dependency.step].done_bytes < needed) return false;
+    if ((in_order ? other.submitted_bytes : other.done_bytes) < needed) return false;
   }
   return true;
 }
@@ -205,275 +219,7 @@ void PhaseRun::collect_pieces(const BlockRange& range, uint32_t logical_first, u
   }
   CHECK(bytes == 0, "a step's operand is shorter than its bytes");
 }
-
-Result<bool> PhaseRun::advance_send(uint32_t step, Router router) {
-  const Step& s = plan_.steps[step];
-  StepRun& run = steps_[step];
-  bool moved = false;
-  while (run.finished < run.issued && slot(run, run.finished).send.state == RequestState::kDone) {
-    finish_segment(step);
-    moved = true;
-  }
-  while (run.issued < run.segments && run.issued - run.finished < run.slots) {
-    const uint64_t begin = run.issued * run.segment_bytes;
-    const uint64_t bytes = segment_size(step, run.issued);
-    if (!ready(step, begin + bytes)) break;
-    Slot& segment = slot(run, run.issued);
-    collect_pieces(plan_.sources[s.first_source].blocks, s.logical_first, begin, bytes, segment.read);
-    segment.send.peer = phase_.peers[s.peer];
-    segment.send.tag = tag(step, s.message, begin);
-    segment.send.turn = turn_;
-    segment.send.pieces = segment.read;
-    segment.send.bytes = bytes;
-    segment.send.step = step;
-    segment.send.mapped = false;
-    if (!TRY(router[segment.send.peer]->post_send(segment.send))) break;
-    router.statistics->sent(segment.send.peer, bytes, segment.send.mapped);
-    ++run.issued;
-    moved = true;
-    while (run.finished < run.issued && slot(run, run.finished).send.state == RequestState::kDone) finish_segment(step);
-  }
-  return moved;
-}
-
-Result<bool> PhaseRun::advance_recv(uint32_t step, Router router) {
-  const Step& s = plan_.steps[step];
-  StepRun& run = steps_[step];
-  bool moved = false;
-  while (run.finished < run.issued && slot(run, run.finished).receives[0].state == RequestState::kDone) {
-    RecvRequest& request = slot(run, run.finished).receives[0];
-    router.statistics->received(request.peer, request.bytes);
-    // A message of no bytes has no pieces, so the transport treats it as a view.
-    if (request.bytes == 0) router[request.peer]->release(request);
-    finish_segment(step);
-    moved = true;
-  }
-  while (run.issued < run.segments && run.issued - run.finished < run.slots) {
-    const uint64_t begin = run.issued * run.segment_bytes;
-    const uint64_t bytes = segment_size(step, run.issued);
-    if (!ready(step, begin + bytes)) break;
-    Slot& segment = slot(run, run.issued);
-    collect_pieces(s.destination, s.logical_first, begin, bytes, segment.write);
-    RecvRequest& request = segment.receives[0];
-    request.peer = phase_.peers[s.peer];
-    request.tag = tag(step, s.message, begin);
-    request.pieces = segment.write;
-    request.bytes = bytes;
-    if (!TRY(router[request.peer]->post_recv(request))) break;
-    ++run.issued;
-    moved = true;
-  }
-  return moved;
-}
-
-Result<bool> PhaseRun::advance_copy(uint32_t step) {
-  const Step& s = plan_.steps[step];
-  StepRun& run = steps_[step];
-  bool moved = false;
-  while (run.finished < run.segments) {
-    const uint64_t begin = run.finished * run.segment_bytes;
-    const uint64_t bytes = segment_size(step, run.finished);
-    if (!ready(step, begin + bytes)) break;
-    collect_pieces(plan_.sources[s.first_source].blocks, s.logical_first, begin, bytes, operands_[0]);
-    Slot& segment = slot(run, 0);
-    collect_pieces(s.destination, s.logical_first, begin, bytes, segment.write);
-    Cursor from(operands_[0]);
-    if (!data_) segment.write.clear();
-    for (const Piece& piece : segment.write) {
-      for (uint64_t at = 0; at < piece.bytes;) {
-        const uint64_t take = std::min(piece.bytes - at, from.run());
-        copy(piece.data + at, from.data(), take, false);
-        from.skip(take);
-        at += take;
-      }
-    }
-    ++run.issued;
-    finish_segment(step);
-    moved = true;
-  }
-  return moved;
-}
-
-Result<bool> PhaseRun::post_receives(uint32_t step, Slot& slot, uint64_t segment, Router router) {
-  const Step& s = plan_.steps[step];
-  uint32_t index = 0;
-  for (uint32_t i = 0; i < s.sources; ++i) {
-    const Source& source = plan_.sources[s.first_source + i];
-    if (!is_peer_source(source)) continue;
-    if (index++ < slot.posted) continue;
-    RecvRequest& request = slot.receives[index - 1];
-    request.peer = phase_.peers[source.peer];
-    request.tag = tag(step, source.message, segment * steps_[step].segment_bytes);
-    request.pieces = {};
-    request.bytes = slot.bytes;
-    if (!TRY(router[request.peer]->post_recv(request))) return false;
-    ++slot.posted;
-  }
-  return true;
-}
-
-Result<bool> PhaseRun::advance_reduce(uint32_t step, Router router) {
-  StepRun& run = steps_[step];
-  bool moved = false;
-  // The receives need none of this rank's data. They are posted ahead, so that senders are cleared in time.
-  for (bool room = true; room;) {
-    while (run.issued < run.segments && run.issued - run.finished < run.slots) {
-      Slot& segment = slot(run, run.issued);
-      segment.bytes = segment_size(step, run.issued);
-      if (!TRY(post_receives(step, segment, run.issued, router))) break;
-      ++run.issued;
-      moved = true;
-    }
-    const uint64_t before = run.finished;
-    while (run.finished < run.issued && TRY(reduce_arrived(step, slot(run, run.finished), router))) {
-      finish_segment(step);
-    }
-    room = run.finished != before;
-    moved |= room;
-  }
-  return moved;
-}
-
-// Reduces the oldest segment if all of it has arrived, and releases its messages.
-Result<bool> PhaseRun::reduce_arrived(uint32_t step, Slot& segment, Router router) {
-  const StepRun& run = steps_[step];
-  for (const RecvRequest& request : segment.receives) {
-    if (request.state != RequestState::kDone) return false;
-  }
-  if (!ready(step, run.finished * run.segment_bytes + segment.bytes)) return false;
-  TRY(reduce_segment(step, segment, run.finished, router));
-  for (RecvRequest& request : segment.receives) {
-    router.statistics->received(request.peer, request.bytes);
-    router[request.peer]->release(request);
-    request.state = RequestState::kIdle;
-  }
-  segment.posted = 0;
-  return true;
-}
-
-// The user's function may take any time. Nothing else of this rank moves meanwhile, but other threads can report that
-// it runs.
-Status PhaseRun::fold(std::byte* dst, std::span<const std::byte* const> sources, size_t elements, Router router) {
-  in_user_function_ = true;
-  Status folded;
-  {
-    const ProgressLock::Loan lent(*router.lock);
-    folded = user_->fold(dst, sources, elements, spec_.type);
-  }
-  in_user_function_ = false;
-  return folded;
-}
-
-Status PhaseRun::reduce_segment(uint32_t step, Slot& slot, uint64_t segment, Router router) {
-  if (slot.bytes == 0 || !data_) return {};
-  const Step& s = plan_.steps[step];
-  const uint64_t begin = segment * steps_[step].segment_bytes;
-  std::array<const std::byte*, 64> few;
-  std::vector<const std::byte*> many;
-  std::span<const std::byte*> sources(few.data(), std::min<size_t>(few.size(), s.sources));
-  if (s.sources > few.size()) {
-    many.resize(s.sources);
-    sources = many;
-  }
-  std::vector<Cursor> cursors;
-  cursors.reserve(s.sources);
-  uint32_t peer_index = 0;
-  for (uint32_t i = 0; i < s.sources; ++i) {
-    const Source& source = plan_.sources[s.first_source + i];
-    if (is_peer_source(source)) {
-      cursors.emplace_back(slot.receives[peer_index++].view);
-    } else {
-      collect_pieces(source.blocks, s.logical_first, begin, slot.bytes, operands_[i]);
-      cursors.emplace_back(operands_[i]);
-    }
-  }
-  collect_pieces(s.destination, s.logical_first, begin, slot.bytes, slot.write);
-  for (const Piece& piece : slot.write) {
-    for (uint64_t at = 0; at < piece.bytes;) {
-      uint64_t take = piece.bytes - at;
-      for (const Cursor& cursor : cursors) take = std::min(take, cursor.run());
-      CHECK(take % element_bytes_ == 0, "a transport cut a view inside an element");
-      for (uint32_t i = 0; i < s.sources; ++i) sources[i] = cursors[i].data();
-      if (user_ == nullptr) {
-        reduce_(piece.data + at, sources, take / element_bytes_, spec_);
-      } else {
-        TRY(fold(piece.data + at, sources, take / element_bytes_, router));
-      }
-      for (Cursor& cursor : cursors) cursor.skip(take);
-      at += take;
-    }
-  }
-  return {};
-}
-
-void PhaseRun::average_output() {
-  if (!phase_.average_output || !data_) return;
-  ReduceSpec divide = spec_;
-  divide.average_over = ranks_;
-  for (const PieceRef& piece : phase_.output.pieces) {
-    std::byte* data = buffers_[static_cast<size_t>(piece.buffer)] + piece.offset;
-    const std::byte* source = data;
-    reduce_(data, {&source, 1}, piece.bytes / element_bytes_, divide);
-  }
-}
-
-// The rank whose transport has not taken the step's next message. Usually the link with that rank is still being made,
-// which takes both ranks. -1: the step waits for something else.
-int32_t PhaseRun::refused_by(uint32_t step) const {
-  const StepRun& run = steps_[step];
-  const Step& s = plan_.steps[step];
-  if (s.kind == StepKind::kCopy || run.issued == run.segments || run.issued - run.finished == run.slots) return -1;
-  if (s.kind == StepKind::kReduce) {
-    uint32_t posted = slots_[run.first_slot + run.issued % run.slots].posted;
-    for (uint32_t i = 0; i < s.sources; ++i) {
-      const Source& source = plan_.sources[s.first_source + i];
-      if (is_peer_source(source) && posted-- == 0) return phase_.peers[source.peer];
-    }
-    return -1;
-  }
-  if (!ready(step, run.issued * run.segment_bytes + segment_size(step, run.issued))) return -1;
-  return phase_.peers[s.peer];
-}
-
-// A missing message tells more than one that was not taken, so missing messages come first.
-PhaseRun::Awaited PhaseRun::first_awaited() const {
-  Awaited untaken;
-  for (uint32_t index : active_) {
-    const StepRun& run = steps_[index];
-    const bool sends = plan_.steps[index].kind == StepKind::kSend;
-    if (run.finished != run.issued) {
-      const Slot& slot = slots_[run.first_slot + run.finished % run.slots];
-      if (sends && untaken.run == nullptr) untaken = {&run, nullptr, &slot.send, -1};
-      for (const RecvRequest& request : slot.receives) {
-        if (request.state == RequestState::kPending) return {&run, &request, nullptr, -1};
-      }
-    }
-    if (untaken.run != nullptr) continue;
-    const int32_t link = refused_by(index);
-    if (link >= 0) untaken = {&run, nullptr, nullptr, link};
-  }
-  return untaken;
-}
-
-int32_t PhaseRun::awaited_rank() const {
-  if (in_user_function_) return -1;
-  const Awaited awaited = first_awaited();
-  if (awaited.receive != nullptr) return awaited.receive->peer;
-  return awaited.send != nullptr ? awaited.send->peer : awaited.link;
-}
-
-std::string PhaseRun::awaited() const {
-  const Awaited awaited = first_awaited();
-  if (awaited.run == nullptr) return "its own steps";
-  const std::string segment =
-      " (segment " + std::to_string(awaited.run->finished + 1) + " of " + std::to_string(awaited.run->segments) + ")";
-  if (awaited.link >= 0)
-    return "the link with rank " + std::to_string(awaited.link) + ", which takes no message yet" + segment;
-  if (awaited.send != nullptr)
-    return "rank " + std::to_string(awaited.send->peer) + " to take message " +
-           std::to_string(awaited.send->tag.message) + segment;
-  return "message " + std::to_string(awaited.receive->tag.message) + " of rank " +
-         std::to_string(awaited.receive->peer) + segment;
-}
+template void PhaseRun::collect_pieces(const BlockRange&, uint32_t, uint64_t, uint64_t, std::vector<Piece>&) const;
+template void PhaseRun::collect_pieces(const BlockRange&, uint32_t, uint64_t, uint64_t, std::vector<ConstPiece>&) const;
 
 }  // namespace trestle

@@ -2,7 +2,7 @@
 //
 // Owned by an Operation, driven by the engine under the rank's progress lock. It allocates only when it is built; the
 // same run is started again and again. Steps follow their derived dependencies by byte counters. Every step keeps a few
-// segments in flight.
+// segments in flight. Each segment is issued, polled and finished: as a message, or as work on data (engine/work).
 #pragma once
 
 #include <array>
@@ -15,6 +15,7 @@
 #include "engine/prepare/prepared.h"
 #include "engine/run/progress_lock.h"
 #include "engine/run/statistics.h"
+#include "engine/work/work_queue.h"
 #include "kernels/reduce.h"
 #include "transport/transport.h"
 
@@ -23,37 +24,51 @@ namespace trestle {
 // The buffers of a started operation, indexed by BufferId. The send buffer is never written.
 using Buffers = std::array<std::byte*, 3>;
 
-// The transport to each rank of the communicator (nullptr: none), the statistics that count the messages, and the
-// progress lock under which all of this runs. The lock is lent while a user's function runs.
+// The transport to each rank of the communicator (nullptr: none), the statistics that count the messages, the progress
+// lock under which all of this runs, and where work on data goes. Without a queue it is done at once; then the lock is
+// lent while a user's function runs.
 struct Router {
   std::span<Transport* const> transports;
   Statistics* statistics = nullptr;
   ProgressLock* lock = nullptr;
+  WorkQueue* work = nullptr;
   Transport* operator[](int32_t rank) const { return transports[static_cast<size_t>(rank)]; }
 };
 
 class PhaseRun {
  public:
-  PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const Statistics& statistics);
+  // queued: Router::work will be a queue.
+  PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const Statistics& statistics, bool queued);
   PhaseRun(const PhaseRun&) = delete;
   PhaseRun& operator=(const PhaseRun&) = delete;
 
   // number: the operation's, as in its messages. phase_number: chunk * stages + stage. turn: the phase's place in the
-  // order of its dimension. touched: RecvRequest::touched of its messages; must outlive the run.
+  // order of its dimension. touched: RecvRequest::touched of its messages and Work::touched; must outlive the run.
   void start(const Buffers& buffers, uint64_t number, uint32_t phase_number, uint32_t turn, bool* touched);
+  // After start(): the phase begins by multiplying its input (pre-multiplied sum). `unscaled`: the user's send buffer;
+  // the products go to the phase's own. factor: one element. Both outlive the run.
+  void scale_first(const std::byte* unscaled, const void* factor);
   // Does what can be done now. True if anything moved.
   Result<bool> advance(Router router);
-  bool complete() const { return started_ && active_.empty(); }
+  bool complete() const { return part_ == Part::kComplete; }
   // What the phase waits for, for error messages: "message 2 of rank 5". Any rank it names is in `peers`.
   std::string awaited() const;
   // The rank that awaited() names; -1: none.
   int32_t awaited_rank() const;
-  // A user-defined reduction runs. For threads that borrow the lock.
-  bool in_user_function() const { return in_user_function_; }
+  // A user-defined reduction runs, or waits in the queue. For threads that borrow the lock.
+  bool in_user_function() const { return in_user_function_ || folds_ != 0; }
   // The dimensions that its messages use (a mask of Statistics::dimension_bit).
   uint32_t dimensions() const { return dimensions_; }
 
  private:
+  enum class Part : uint8_t {
+    kIdle,
+    kScaling,  // the input is multiplied
+    kSteps,
+    kAveraging,  // the output is divided
+    kComplete,
+  };
+  // A segment's messages.
   struct Slot {
     uint64_t bytes = 0;
     uint32_t posted = 0;  // number of receives of a Reduce that are posted
@@ -62,17 +77,29 @@ class PhaseRun {
     std::vector<ConstPiece> read;
     std::vector<Piece> write;
   };
+  // A segment's work on data, and the lists that it points to.
+  struct WorkSlot {
+    Work work;
+    std::vector<Piece> write;
+    std::vector<std::vector<ConstPiece>> read;         // of sources in this rank's memory
+    std::vector<std::span<const ConstPiece>> sources;  // `read`, or the view of a receive
+  };
   struct StepRun {
     uint64_t segments = 1;
     uint64_t segment_bytes = 0;
-    uint64_t issued = 0;    // segments
-    uint64_t finished = 0;  // segments
+    // Segments. issued: messages posted; submitted: work given away, without messages issued by that; finished: done.
+    uint64_t issued = 0;
+    uint64_t submitted = 0;
+    uint64_t finished = 0;
+    uint64_t submitted_bytes = 0;
     uint64_t done_bytes = 0;
     uint32_t first_slot = 0;
     uint32_t slots = 0;
+    uint32_t first_work = 0;
+    uint32_t works = 0;
   };
 
-  // The receive that is not complete; if there is none, the send or the link.
+  // The receive that is not complete; if there is none, the send or the link; else work of this rank.
   struct Awaited {
     const StepRun* run = nullptr;
     const RecvRequest* receive = nullptr;
@@ -85,19 +112,29 @@ class PhaseRun {
   bool is_complete(uint32_t step) const { return steps_[step].finished == steps_[step].segments; }
   bool ready(uint32_t step, uint64_t upto) const;
   Slot& slot(const StepRun& run, uint64_t segment) { return slots_[run.first_slot + segment % run.slots]; }
+  WorkSlot& work_slot(const StepRun& run, uint64_t segment) { return works_[run.first_work + segment % run.works]; }
   uint64_t segment_size(uint32_t step, uint64_t segment) const;
   void finish_segment(uint32_t step);
+  void add_step_slots(uint32_t step, uint32_t in_flight, bool queued);
 
+  Result<bool> advance_part(Router router);
+  Result<bool> advance_steps(Router router);
   Result<bool> advance_step(uint32_t step, Router router);
   Result<bool> advance_send(uint32_t step, Router router);
   Result<bool> advance_recv(uint32_t step, Router router);
-  Result<bool> advance_copy(uint32_t step);
+  Result<bool> advance_copy(uint32_t step, Router router);
   Result<bool> advance_reduce(uint32_t step, Router router);
   Result<bool> post_receives(uint32_t step, Slot& slot, uint64_t segment, Router router);
-  Result<bool> reduce_arrived(uint32_t step, Slot& segment, Router router);
-  Status reduce_segment(uint32_t step, Slot& slot, uint64_t segment, Router router);
-  Status fold(std::byte* dst, std::span<const std::byte* const> sources, size_t elements, Router router);
-  void average_output();
+  bool arrived(uint32_t step);
+  Status submit_copy(uint32_t step, Router router);
+  Status submit_reduce(uint32_t step, Router router);
+  void submitted_segment(uint32_t step);
+  Result<bool> finish_copied(uint32_t step);
+  Result<bool> finish_reduced(uint32_t step, Router router);
+  Status submit(WorkSlot& slot, Router router);
+  Result<bool> ended(Work& work);
+  Status submit_scaling(Router router);
+  Status submit_averaging(Router router);
 
   template <class P>
   void collect_pieces(const BlockRange& range, uint32_t logical_first, uint64_t begin, uint64_t bytes,
@@ -109,22 +146,26 @@ class PhaseRun {
   const CustomOp* const user_;  // a user-defined operator, or nullptr
   ReduceFunction reduce_;       // nullptr for a user-defined operator
   ReduceSpec spec_;
-  uint32_t element_bytes_;
   uint32_t ranks_;
   const bool data_;
   const uint64_t check_;
   const bool tells_sizes_;  // only the two ends of a message know its length
-  bool started_ = false;
+  Part part_ = Part::kIdle;
   bool in_user_function_ = false;
+  uint32_t folds_ = 0;  // submitted to the queue and not finished
   Buffers buffers_{};
+  const std::byte* unscaled_ = nullptr;
+  const void* factor_ = nullptr;
   uint64_t number_ = 0;
   uint32_t phase_number_ = 0;
   uint32_t turn_ = 0;
+  bool* touched_ = nullptr;
   uint32_t dimensions_ = 0;
   std::vector<StepRun> steps_;
   std::vector<Slot> slots_;
-  std::vector<uint32_t> active_;                   // steps that are not complete, in plan order
-  std::vector<std::vector<ConstPiece>> operands_;  // of reduce_segment
+  std::vector<WorkSlot> works_;
+  WorkSlot whole_;                // of the parts before and after the steps
+  std::vector<uint32_t> active_;  // steps that are not complete, in plan order
 };
 
 }  // namespace trestle

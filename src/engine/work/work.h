@@ -1,0 +1,48 @@
+// Work: one thing to be done to data in memory, such as folding what peers sent into this rank's block.
+//
+// A step of a phase fills it in. do_work() does it on the calling thread; a WorkQueue does it later. Until it is done
+// it must not move, and nobody may change what it points to. The owner reads and writes it under the progress lock.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/result.h"
+#include "engine/prepare/custom_op.h"
+#include "kernels/reduce.h"
+#include "transport/transport.h"
+
+namespace trestle {
+
+enum class WorkKind : uint8_t {
+  kCopy,    // the only source to the destination
+  kReduce,  // all sources, in their order, by the library's own loop
+  kFold,    // the same by a user-defined function, which may take any time and may fail
+  kScale,   // the only source times `factor`
+};
+
+enum class WorkState : uint8_t { kIdle, kSubmitted, kDone };
+
+struct Work {
+  WorkKind kind = WorkKind::kCopy;
+  uint64_t bytes = 0;         // of the destination, and so of each source
+  uint32_t source_count = 1;  // also where nothing is touched
+  // Nothing is touched where the destination is empty: simulations without data still count time.
+  std::span<const Piece> destination;
+  std::span<const std::span<const ConstPiece>> sources;
+  ReduceSpec spec;                  // all kinds but kCopy; `type` is that of the elements
+  ReduceFunction reduce = nullptr;  // kReduce
+  const CustomOp* user = nullptr;   // kFold
+  const void* factor = nullptr;     // kScale: one element
+
+  // Set by whoever does it.
+  WorkState state = WorkState::kIdle;
+  Status result;            // of done work; only a user-defined function, or lack of memory, gives an error
+  bool* touched = nullptr;  // RecvRequest::touched
+  Work* next = nullptr;     // in a queue's list
+};
+
+// Does it on this thread. Does not change the state. Throws std::bad_alloc if it has very many sources.
+Status do_work(const Work& work);
+
+}  // namespace trestle
