@@ -44,4 +44,10 @@ if(TARGET trestle)
     trestle_test(NAME api_out_of_memory_test LABEL conformance TIMEOUT 600 LIBS trestle_api_calls SOURCES
       ${CMAKE_CURRENT_LIST_DIR}/api_out_of_memory_test.cpp)
   endif()
+
+  # The same tests on a work queue that stands for a device: what follows work that is not done yet shows here.
+  foreach(name api_collectives api_vectors api_redops api_persistent api_order api_communicators api_stats)
+    trestle_test_run(NAME ${name}_delayed_test OF ${name}_test LABEL conformance TIMEOUT 900
+                     ENVIRONMENT TRESTLE_WORK_DELAY=100us TRESTLE_EXPRESS=0)
+  endforeach()
 endif()

@@ -100,6 +100,7 @@ inline constexpr Variable kVariables[] = {
   {"TRESTLE_SHM_MAP",         K::kBoolean,    &C::map_shared_memory, "1",        0, 0, "", kAgreed, "Map memory from trestleMemAlloc of peers on the same host and reduce it in place."},
   {"TRESTLE_SPIN",            K::kIntegerOrAuto, &C::spin_us,        "auto",     0, 1'000'000, "", kLocal, "Microseconds that a waiting call spins before it gives up the processor; auto: depends on ranks per processor."},
   {"TRESTLE_PROGRESS_THREAD", K::kBoolean,    &C::progress_thread,   "1",        0, 0, "", kLocal, "Let a helper thread of the library drive calls that no thread of the program waits for. 0: they go on only inside calls that wait or test, but for what EventNotify was called for. Another thread, which hears of other ranks' failures, runs in either case."},
+  {"TRESTLE_WORK_DELAY",      K::kDuration,   &C::work_delay_ns,     "0",        0, kMs * 1000, "", kLocal, "For tests. Not 0: copies and reductions of data are done by a thread of its own, one after the other, each after a random delay of at most this, as a device would. Only TRESTLE_EXPRESS=0 makes small operations take that way too."},
 };
 }  // namespace config_rows
 // clang-format on

@@ -59,6 +59,7 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
     if (error.code == Code::kAborted) return;
     mesh->mesh().flood_error(error, rank);
   };
+  config.work = std::move(wiring.work);
   config.calls_checked = settings_.config.check_calls;
   if (config.calls_checked) call_check_ = std::make_unique<CallCheck>(rank_, names_);
   config.on_overdue = [mesh = mesh_](const Overdue& overdue) { return mesh->inquire(overdue); };

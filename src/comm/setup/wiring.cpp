@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/host.h"
 #include "base/log.h"
+#include "engine/work/delayed_queue.h"
 #include "transport/catalog.h"
 #include "transport/shm/board.h"
 #include "trestle/trestle.h"
@@ -137,6 +138,7 @@ class Wirer {
     wiring_.routing.emplace(wiring_.topology, at, asked_segment_bytes(settings_.config));
     TRY(make_transports(mine));
     TRY(make_board(mine, at.processes == 1));
+    TRY(make_work_queue());
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));
     TRY(connect());
     TRY(open_board());
@@ -194,6 +196,13 @@ class Wirer {
     if (!opened.ok()) return bootstrap_.cause_of(opened.error());
     wiring_.express = std::make_unique<Express>(std::move(board_), bootstrap_.rank(), bootstrap_.nranks(),
                                                 std::min<uint64_t>(settings_.config.express_bytes, kBoardPayloadBytes));
+    return {};
+  }
+
+  Status make_work_queue() {
+    if (settings_.config.work_delay_ns == 0) return {};
+    const auto seed = static_cast<uint64_t>(bootstrap_.rank());
+    wiring_.work = TRY(DelayedQueue::create(seed, settings_.config.work_delay_ns));
     return {};
   }
 

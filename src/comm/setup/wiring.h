@@ -11,6 +11,7 @@
 #include "comm/setup/routing.h"
 #include "comm/setup/settings.h"
 #include "engine/express/express.h"
+#include "engine/work/work_queue.h"
 #include "rendezvous/bootstrap.h"
 #include "topology/topology.h"
 #include "transport/shm/registrations.h"
@@ -30,6 +31,7 @@ struct Wiring {
   std::vector<Transport*> router;    // by rank, this one included
   int32_t ranks_per_processor = 1;   // agreed (topology/topology.h)
   std::unique_ptr<Express> express;  // or nullptr
+  std::unique_ptr<WorkQueue> work;   // or nullptr
   std::shared_ptr<MemRegistrations> memory = std::make_shared<MemRegistrations>();
 };
 
