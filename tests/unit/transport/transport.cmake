@@ -3,6 +3,7 @@ trestle_test(NAME transport_test LABEL unit LIBS trestle_transport SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/transport_socket_test.cpp)
 if(SODIUM_FOUND)
   target_sources(transport_test PRIVATE
+    ${CMAKE_CURRENT_LIST_DIR}/transport_handshake_exchange_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/transport_handshake_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/transport_link_test.cpp)
 endif()
