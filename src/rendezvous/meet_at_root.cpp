@@ -14,7 +14,7 @@
 #include "rendezvous/message.h"
 #include "rendezvous/rank_info.h"
 #include "rendezvous/server.h"
-#include "transport/auth/authenticate.h"
+#include "transport/auth/handshake_exchange.h"
 #include "trestle/trestle.h"
 
 namespace trestle {
@@ -53,10 +53,10 @@ Attempt attempt(const SocketAddress& address, const BootstrapConfig& config, con
   Attempt result;
   Status status = connect_once(result.socket, address, connecting);
   if (status.ok()) {
-    Handshake handshake(Role::kInitiator, Purpose::kRendezvous, {root.secret, root.job, config.rank});
+    HandshakeExchange exchange(Role::kInitiator, Purpose::kRendezvous, {root.secret, root.job, config.rank});
     const int64_t give_up = monotonic_clock().now_ns() + std::min(patience_ns, config.handshake_timeout_ns);
-    status = authenticate(result.socket.get(), handshake, {std::min(limit.deadline_ns, give_up), limit.aborted});
-    result.refused_secret = !status.ok() && handshake.secret_differs();
+    status = exchange.run_before(result.socket.get(), {std::min(limit.deadline_ns, give_up), limit.aborted});
+    result.refused_secret = !status.ok() && exchange.handshake().secret_differs();
     result.refused = !status.ok() && status.error().code == Code::kRemoteError;
     result.silent = !status.ok() && status.error().code == Code::kTimeout;
   }

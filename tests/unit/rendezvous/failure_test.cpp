@@ -7,7 +7,7 @@
 #include <atomic>
 
 #include "rendezvous/message.h"
-#include "transport/auth/authenticate.h"
+#include "transport/auth/handshake_exchange.h"
 #include "trestle/trestle.h"
 #include "unit/rendezvous/ranks.h"
 
@@ -26,8 +26,8 @@ class Ghost {
   std::string name() const { return "rank " + std::to_string(rank_) + " (host of a ghost, pid 7)"; }
   void forget_secret() { credentials_.secret[0] ^= std::byte{1}; }
   Status authenticate() {
-    Handshake handshake(Role::kInitiator, Purpose::kRendezvous, credentials_);
-    return trestle::authenticate(socket_.get(), handshake, {});
+    HandshakeExchange exchange(Role::kInitiator, Purpose::kRendezvous, credentials_);
+    return exchange.run_before(socket_.get(), {});
   }
   void ask() {
     JoinRequest request;

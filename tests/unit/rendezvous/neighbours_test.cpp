@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "control_mesh/control_link.h"
 #include "rendezvous/neighbours.h"
-#include "transport/auth/authenticate.h"
+#include "transport/auth/handshake_exchange.h"
 #include "unit/rendezvous/ranks.h"
 
 namespace trestle {
@@ -66,8 +66,8 @@ void wait_readable(const UniqueFd& socket) {
 UniqueFd accepted(const Listener& listener, const RankZero& rank) {
   wait_readable(listener.fd);
   UniqueFd socket = accept_connection(listener.fd.get()).value();
-  Handshake handshake(Role::kAcceptor, Purpose::kControl, rank.of_neighbour(), 0);
-  EXPECT_TRUE(authenticate(socket.get(), handshake, {}).ok());
+  HandshakeExchange exchange(Role::kAcceptor, Purpose::kControl, rank.of_neighbour(), 0);
+  EXPECT_TRUE(exchange.run_before(socket.get(), {}).ok());
   return socket;
 }
 
@@ -91,7 +91,10 @@ Error told_to_neighbour(RankZero& rank, const std::function<void()>& event) {
   UniqueFd in = proved_to(rank, handshake);
   event();
   EXPECT_FALSE(rank.result().ok());
-  EXPECT_TRUE(authenticate(in.get(), handshake, {}).ok());
+  std::array<std::byte, kProofBytes> proof;
+  EXPECT_TRUE(receive_all_before(in.get(), proof, {}).ok());
+  EXPECT_TRUE(handshake.received(proof).ok());
+  EXPECT_TRUE(send_all_before(in.get(), handshake.outgoing(), {}).ok());
   ControlLink link(0, std::move(in), kMaxSentence * 2);
   std::vector<ControlFrame> frames;
   std::string reason;
@@ -188,8 +191,8 @@ TEST(NeighboursTest, StrangersAreTurnedAwayAndLoggedOncePerReason) {
   }
   const UniqueFd out = accepted(listener, rank);
   const UniqueFd in = connect_before({&rank.address(), 1}, {}).value();
-  Handshake handshake(Role::kInitiator, Purpose::kControl, rank.of_neighbour(), 0);
-  EXPECT_TRUE(authenticate(in.get(), handshake, {}).ok());
+  HandshakeExchange exchange(Role::kInitiator, Purpose::kControl, rank.of_neighbour(), 0);
+  EXPECT_TRUE(exchange.run_before(in.get(), {}).ok());
   EXPECT_TRUE(rank.result().ok()) << "the job goes on";
   ASSERT_TRUE(configure_log({LogLevel::kNone, 0, ""}).ok());
   const std::string refused = "rank 0 refused a connection";
