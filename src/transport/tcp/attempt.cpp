@@ -1,5 +1,7 @@
 #include "transport/tcp/attempt.h"
 
+#include <utility>
+
 namespace trestle {
 
 Attempt::Attempt(const AttemptContext& context, UniqueFd fd, int32_t peer)
@@ -8,7 +10,7 @@ Attempt::Attempt(const AttemptContext& context, UniqueFd fd, int32_t peer)
       outgoing_(true),
       peer_(peer),
       deadline_ns_(kNever),
-      handshake_(Role::kInitiator, Purpose::kTcp, context.credentials, peer),
+      exchange_(Role::kInitiator, Purpose::kTcp, context.credentials, peer),
       stage_(Stage::kConnecting) {}
 
 Attempt::Attempt(const AttemptContext& context, UniqueFd fd, int64_t deadline_ns)
@@ -17,15 +19,19 @@ Attempt::Attempt(const AttemptContext& context, UniqueFd fd, int64_t deadline_ns
       outgoing_(false),
       peer_(-1),
       deadline_ns_(deadline_ns),
-      handshake_(Role::kAcceptor, Purpose::kTcp, context.credentials),
+      exchange_(Role::kAcceptor, Purpose::kTcp, context.credentials),
       stage_(Stage::kHandshake),
       from_(peer_address(fd_.get())) {
   (void)set_tcp_options(fd_.get(), context.options);
 }
 
-Error Attempt::lose(const char* sentence) {
+Error Attempt::lose(std::string sentence) {
   lost_ = true;
-  return Error{Code::kRemoteError, sentence};
+  return Error{Code::kRemoteError, std::move(sentence)};
+}
+
+Error Attempt::handshake_failed(const Error& error) {
+  return exchange_.connection_lost() ? lose(error.message) : error;
 }
 
 Status Attempt::drive() {
@@ -50,12 +56,11 @@ Result<bool> Attempt::step() {
       return step_handshake();
     case Stage::kAnswer:
       return step_answer();
-    case Stage::kConfirmation:
-      return step_confirmation();
     case Stage::kVerdict:
       return step_verdict();
     case Stage::kConfirm:
-      return step_confirm();
+    case Stage::kConfirmation:
+      return step_acknowledgement();
     case Stage::kJudge:
     case Stage::kWelcomed:
     case Stage::kYielded:
@@ -71,64 +76,35 @@ Result<bool> Attempt::step_connecting() {
   return true;
 }
 
-Result<bool> Attempt::send_handshake() {
-  Result<size_t> sent = send_bytes(fd_.get(), handshake_.outgoing());
-  if (!sent.ok()) return lose(sent.error().message.c_str());
-  handshake_.sent(sent.value());
-  return sent.value() > 0;
-}
-
 Result<bool> Attempt::step_handshake() {
-  if (outgoing_ && handshake_.peer_proved()) {  // the acknowledgement waits for the verdict
-    stage_ = Stage::kVerdict;
-    return true;
-  }
-  if (!handshake_.outgoing().empty()) return send_handshake();
-  if (handshake_.peer_proved()) {
-    stage_ = Stage::kJudge;
-    return false;
-  }
-  return receive_handshake();
-}
-
-Result<bool> Attempt::receive_handshake() {
-  std::array<std::byte, kHelloBytes> buffer;
-  Result<size_t> got = receive_bytes(fd_.get(), std::span(buffer).first(handshake_.wanted()));
-  if (!got.ok()) return lose(got.error().message.c_str());
-  if (got.value() == kEndOfStream) return lose("closed the connection during the handshake");
-  if (got.value() == 0) return false;
-  said_ = true;
-  Status status = handshake_.received(std::span(buffer).first(got.value()));
-  if (status.ok()) return true;
-  if (!handshake_.outgoing().empty()) (void)send_bytes(fd_.get(), handshake_.outgoing());
-  return status.error();
+  const Result<bool> proved = exchange_.step_to_proof(fd_.get());
+  if (!proved.ok()) return handshake_failed(proved.error());
+  if (!proved.value()) return false;
+  stage_ = outgoing_ ? Stage::kVerdict : Stage::kJudge;
+  return outgoing_;
 }
 
 Result<bool> Attempt::step_answer() {
   Result<size_t> sent = send_bytes(fd_.get(), std::span(frame_).subspan(frame_bytes_));
-  if (!sent.ok()) return lose(sent.error().message.c_str());
+  if (!sent.ok()) return lose(sent.error().message);
   frame_bytes_ += sent.value();
   if (frame_bytes_ < kFrameBytes) return sent.value() > 0;
   stage_ = welcome_ ? Stage::kConfirmation : Stage::kYielded;
   return welcome_;
 }
 
-Result<bool> Attempt::step_confirmation() {
-  if (!handshake_.done()) return receive_handshake();
-  stage_ = Stage::kWelcomed;
-  return false;
-}
-
-Result<bool> Attempt::step_confirm() {
-  if (!handshake_.done()) return send_handshake();
-  stage_ = Stage::kWelcomed;
+// The last part of the handshake: an outgoing attempt sends the acknowledgement, an incoming one awaits it.
+Result<bool> Attempt::step_acknowledgement() {
+  const Result<bool> done = exchange_.step(fd_.get());
+  if (!done.ok()) return handshake_failed(done.error());
+  if (done.value()) stage_ = Stage::kWelcomed;
   return false;
 }
 
 Result<bool> Attempt::step_verdict() {
   Result<size_t> got = receive_bytes(fd_.get(), std::span(frame_).subspan(frame_bytes_));
-  if (!got.ok()) return lose(got.error().message.c_str());
-  if (got.value() == kEndOfStream) return lose("closed the connection before it had accepted it");
+  if (!got.ok()) return lose(got.error().message);
+  if (got.value() == kEndOfStream) return lose("the peer closed the connection before it had accepted it");
   if (got.value() == 0) return false;
   frame_bytes_ += got.value();
   if (frame_bytes_ < kFrameBytes) return true;

@@ -12,9 +12,11 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "transport/auth/handshake_exchange.h"
 #include "transport/auth/strangers.h"
 #include "transport/socket/socket.h"
 #include "transport/tcp/frame.h"
@@ -61,12 +63,12 @@ class Attempt {
   // After a failure: the connection broke, perhaps because the peer lacked some resource. It is worth another attempt.
   bool lost() const { return lost_; }
   // Something has arrived, but not a whole handshake.
-  bool half() const { return stage_ == Stage::kHandshake && said_; }
+  bool half() const { return stage_ == Stage::kHandshake && exchange_.heard(); }
   // How far an incoming attempt has got.
-  StrangerClaim claim() const { return promised() ? StrangerClaim::kPromised : claim_of(handshake_); }
+  StrangerClaim claim() const { return promised() ? StrangerClaim::kPromised : claim_of(exchange_.handshake()); }
   const SocketAddress& from() const { return from_; }  // of an incoming attempt
   // Of an incoming attempt: the claimed rank, proved from kJudge on; -1: not known yet.
-  int32_t peer() const { return outgoing_ ? peer_ : handshake_.peer_rank(); }
+  int32_t peer() const { return outgoing_ ? peer_ : exchange_.handshake().peer_rank(); }
   int fd() const { return fd_.get(); }
   UniqueFd take_fd() { return std::move(fd_); }
   int64_t deadline_ns() const { return deadline_ns_; }
@@ -76,22 +78,19 @@ class Attempt {
   Result<bool> step_connecting();
   Result<bool> step_handshake();
   Result<bool> step_answer();
-  Result<bool> step_confirmation();
   Result<bool> step_verdict();
-  Result<bool> step_confirm();
-  Result<bool> send_handshake();
-  Result<bool> receive_handshake();
-  Error lose(const char* sentence);
+  Result<bool> step_acknowledgement();
+  Error lose(std::string sentence);
+  Error handshake_failed(const Error& error);
 
   const AttemptContext& context_;
   UniqueFd fd_;
   const bool outgoing_;
   const int32_t peer_;
   const int64_t deadline_ns_;
-  Handshake handshake_;
+  HandshakeExchange exchange_;
   Stage stage_;
   bool lost_ = false;
-  bool said_ = false;
   SocketAddress from_;  // as read while it was connected
   bool welcome_ = false;
   std::array<std::byte, kFrameBytes> frame_{};  // the answer or the verdict
