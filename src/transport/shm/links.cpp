@@ -1,5 +1,6 @@
 #include "transport/shm/links.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -71,7 +72,7 @@ void Links::drop(Stream& stream) {
   // A forked child may still hold the descriptor, and epoll watches the file and not the descriptor.
   if (stream.fd) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, stream.fd.get(), nullptr);
   stream.fd.reset();
-  stream.handshake.reset();
+  stream.exchange.reset();
   stream.descriptors.clear();
   stream.in_bytes = 0;
 }
@@ -106,7 +107,7 @@ Status Links::connect(int32_t peer) {
   }
   ++p.attempts;
   p.out.fd = std::move(fd).value();
-  p.out.handshake = std::make_unique<Handshake>(Role::kInitiator, Purpose::kShm, credentials(), peer);
+  p.out.exchange = std::make_unique<HandshakeExchange>(Role::kInitiator, Purpose::kShm, credentials(), peer);
   p.state = State::kProving;
   TRY(watch(p.out.fd.get(), Source::kOut, static_cast<uint32_t>(peer)));
   return step_out(peer);
@@ -124,30 +125,11 @@ Status Links::out_failed(int32_t peer, const Error& error) {
 }
 
 Result<bool> Links::step_handshake(Stream& stream) {
-  Handshake& handshake = *stream.handshake;
-  std::array<std::byte, kHelloBytes> buffer;
-  while (!handshake.done()) {
-    if (!handshake.outgoing().empty()) {
-      Result<size_t> result = send_bytes(stream.fd.get(), handshake.outgoing());
-      stream.ended = !result.ok();
-      const size_t sent = TRY(std::move(result));
-      // A few bytes on a fresh socket must fit. If they did not, no event would follow.
-      if (sent == 0) return Error{Code::kSystemError, "a fresh socket takes no bytes"};
-      handshake.sent(sent);
-      continue;
-    }
-    Result<size_t> result = receive_bytes(stream.fd.get(), std::span(buffer).first(handshake.wanted()));
-    stream.ended = !result.ok() || result.value() == kEndOfStream;
-    const size_t got = TRY(std::move(result));
-    if (got == 0) return false;
-    if (stream.ended) return Error{Code::kRemoteError, "it closed the link within the handshake"};
-    Status status = handshake.received(std::span(buffer).first(got));
-    if (!status.ok()) {
-      if (!handshake.outgoing().empty()) (void)send_bytes(stream.fd.get(), handshake.outgoing());
-      return std::move(status).error();
-    }
-  }
-  return true;
+  const bool done = TRY(stream.exchange->step(stream.fd.get()));
+  // A few bytes on a fresh socket must fit. If they did not, no event would follow: only input is watched.
+  if (!done && stream.exchange->awaited_event() != POLLIN)
+    return Error{Code::kSystemError, "a fresh socket takes no bytes"};
+  return done;
 }
 
 Status Links::step_out(int32_t peer) {
@@ -155,14 +137,14 @@ Status Links::step_out(int32_t peer) {
   if (p.state == State::kProving) {
     Result<bool> done = step_handshake(p.out);
     if (!done.ok()) {
-      const bool unheard = p.out.ended && p.out.handshake->peer_rank() < 0;
+      const bool unheard = p.out.exchange->connection_lost() && p.out.handshake().peer_rank() < 0;
       if (!unheard || p.attempts >= kMostAttempts) return out_failed(peer, done.error());
       drop(p.out);
       p.state = State::kWanted;
       return connect(peer);
     }
     if (!done.value()) return {};
-    p.out.handshake.reset();
+    p.out.exchange.reset();
     p.state = State::kReady;
     --connecting_;
     return events_.on_ready(peer);
@@ -185,7 +167,7 @@ Status Links::accept_all() {
       continue;
     }
     const auto last =
-        find_who_makes_room(strangers_, peers_.size(), [](const auto& s) { return claim_of(*s.second.handshake); });
+        find_who_makes_room(strangers_, peers_.size(), [](const auto& s) { return claim_of(s.second.handshake()); });
     if (last != strangers_.end()) {
       turn_away(last->second, {Code::kRemoteError, "too many connections that prove nothing are open"});
       drop(last->second);
@@ -194,7 +176,7 @@ Status Links::accept_all() {
     const uint32_t serial = next_serial_++;
     Stream& stranger = strangers_[serial];
     stranger.fd = std::move(fd).value();
-    stranger.handshake = std::make_unique<Handshake>(Role::kAcceptor, Purpose::kShm, credentials());
+    stranger.exchange = std::make_unique<HandshakeExchange>(Role::kAcceptor, Purpose::kShm, credentials());
     TRY(watch(stranger.fd.get(), Source::kStranger, serial));
     TRY(step_stranger(serial));
   }
@@ -203,9 +185,9 @@ Status Links::accept_all() {
 // A stranger that disconnects while this rank has a link of its own with the claimed peer is mostly that peer, which
 // has left.
 void Links::turn_away(const Stream& stranger, const Error& error) {
-  const int32_t claimed = stranger.handshake->peer_rank();
+  const int32_t claimed = stranger.handshake().peer_rank();
   const bool known = claimed >= 0 && claimed < config_.ranks && claimed != config_.rank;
-  const bool has_left = known && error.code == Code::kRemoteError && stranger.ended &&
+  const bool has_left = known && error.code == Code::kRemoteError && stranger.exchange->connection_lost() &&
                         (peers_[claimed].state == State::kReady || peers_[claimed].state == State::kOver);
   if (has_left) {
     LOG(kInfo, kShm, "shm: %s ended its connection within the handshake", name(claimed).c_str());
@@ -220,7 +202,7 @@ Status Links::step_stranger(uint32_t serial) {
   Stream& stranger = found->second;
   Result<bool> done = step_handshake(stranger);
   if (done.ok() && !done.value()) return {};
-  const int32_t peer = stranger.handshake->peer_rank();
+  const int32_t peer = stranger.handshake().peer_rank();
   const bool known = done.ok() && peer >= 0 && peer < config_.ranks && peer != config_.rank;
   if (!known || peers_[peer].in.fd) {
     // Not our peer, or one that gave up. If a real peer is missed here, the link in the other direction notices it.
@@ -236,7 +218,7 @@ Status Links::step_stranger(uint32_t serial) {
   }
   Peer& p = peers_[peer];
   p.in = std::move(stranger);
-  p.in.handshake.reset();
+  p.in.exchange.reset();
   strangers_.erase(found);
   TRY(watch(p.in.fd.get(), Source::kIn, static_cast<uint32_t>(peer)));
   TRY(want(peer));
@@ -248,7 +230,7 @@ Status Links::step_stranger(uint32_t serial) {
 Status Links::read_last_words(int32_t peer) {
   std::vector<uint32_t> proved;
   for (const auto& [serial, stranger] : strangers_) {
-    if (stranger.handshake->peer_proved() && stranger.handshake->peer_rank() == peer) proved.push_back(serial);
+    if (stranger.handshake().peer_proved() && stranger.handshake().peer_rank() == peer) proved.push_back(serial);
   }
   for (const uint32_t serial : proved) TRY(step_stranger(serial));
   return read_frames(peer);
@@ -296,7 +278,7 @@ Status Links::ended(int32_t peer, Stream& stream) {
   drop(stream);
   // Its goodbye may still be unread on the other link.
   if (!p.left) TRY(read_last_words(peer));
-  if (!p.left && p.out.fd && !p.out.handshake) (void)TRY(step_frames(peer, p.out));
+  if (!p.left && p.out.fd && !p.out.exchange) (void)TRY(step_frames(peer, p.out));
   if (p.left) return {};
   return Error{Code::kRemoteError, p.name + " died: its link of shared memory ended without a goodbye"};
 }
@@ -386,7 +368,7 @@ void Links::close(int64_t deadline_ns) {
   }
   for (auto& [serial, stranger] : strangers_) {
     // Its acknowledgement may be on its way: then it counts on this link.
-    if (claim_of(*stranger.handshake) == StrangerClaim::kPromised) say_goodbye(stranger, {}, deadline_ns);
+    if (claim_of(stranger.handshake()) == StrangerClaim::kPromised) say_goodbye(stranger, {}, deadline_ns);
     drop(stranger);
   }
   strangers_.clear();

@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "transport/auth/handshake.h"
+#include "transport/auth/handshake_exchange.h"
 #include "transport/transport.h"
 
 namespace trestle {
@@ -93,11 +93,11 @@ class Links {
   // One socket, with its handshake until that is done.
   struct Stream {
     UniqueFd fd;
-    std::unique_ptr<Handshake> handshake;
+    std::unique_ptr<HandshakeExchange> exchange;
     std::array<std::byte, sizeof(LinkFrame)> in{};
     size_t in_bytes = 0;
     std::vector<UniqueFd> descriptors;
-    bool ended = false;  // the peer closed it within the handshake
+    const Handshake& handshake() const { return exchange->handshake(); }
   };
   struct Peer {
     std::string address;
@@ -120,8 +120,8 @@ class Links {
   Status step_out(int32_t peer);
   Status step_stranger(uint32_t serial);
   void turn_away(const Stream& stranger, const Error& error);
-  // True: the handshake is done. False: the socket would block.
-  Result<bool> step_handshake(Stream& stream);
+  // True: the handshake is done. False: more is awaited.
+  static Result<bool> step_handshake(Stream& stream);
   // Reads all frames that have arrived. True: the stream has ended.
   Result<bool> step_frames(int32_t peer, Stream& stream);
   Status read_last_words(int32_t peer);
