@@ -15,7 +15,7 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/mutex.h"
-#include "transport/auth/handshake.h"
+#include "transport/auth/handshake_exchange.h"
 #include "transport/auth/strangers.h"
 #include "transport/shm/links.h"
 #include "transport/socket/socket.h"
@@ -26,28 +26,6 @@ namespace {
 
 Credentials credentials(const EndpointConfig& config) {
   return {config.secret, job_id(config.job + "/board"), config.rank};
-}
-
-// One step of a handshake. True: done; false: the socket would block.
-Result<bool> step(const UniqueFd& fd, Handshake& handshake) {
-  std::array<std::byte, kHelloBytes> buffer;
-  while (!handshake.done()) {
-    if (!handshake.outgoing().empty()) {
-      const size_t sent = TRY(send_bytes(fd.get(), handshake.outgoing()));
-      if (sent == 0) return Error{Code::kSystemError, "a fresh socket takes no bytes"};
-      handshake.sent(sent);
-      continue;
-    }
-    const size_t got = TRY(receive_bytes(fd.get(), std::span(buffer).first(handshake.wanted())));
-    if (got == 0) return false;
-    if (got == kEndOfStream) return Error{Code::kRemoteError, "it closed the connection"};
-    Status status = handshake.received(std::span(buffer).first(got));
-    if (!status.ok()) {
-      if (!handshake.outgoing().empty()) (void)send_bytes(fd.get(), handshake.outgoing());
-      return std::move(status).error();
-    }
-  }
-  return true;
 }
 
 // Waits until one of the sockets or the watch has an event, at most a second.
@@ -95,10 +73,12 @@ struct Board::ProcessMemory {
   }
 };
 
-// A rank that comes for the memory: its handshake, until it has the memory.
-struct Board::Guest {
+// A connection of a rank that wants the memory, or of a stranger.
+struct Board::PendingPeer {
+  PendingPeer(UniqueFd socket, const Credentials& credentials)
+      : fd(std::move(socket)), exchange(Role::kAcceptor, Purpose::kShm, credentials) {}
   UniqueFd fd;
-  Handshake handshake;
+  HandshakeExchange exchange;
 };
 
 Board::Board(const EndpointConfig& config)
@@ -170,18 +150,18 @@ Status Board::fetch(const std::string& address, int64_t deadline_ns, const Board
   if (TRY(peer_process(fd.get())).uid != geteuid()) {
     return Error{Code::kRemoteError, "the process that listens for " + name(0) + " belongs to another user"};
   }
-  const auto wait = [&]() -> Status {
-    std::vector<pollfd> sockets{{fd.get(), POLLIN, 0}};
+  const auto wait = [&](short event) -> Status {
+    std::vector<pollfd> sockets{{fd.get(), event, 0}};
     Status waited = wait_for(0, sockets, deadline_ns, watch);
     if (waited.ok() || waited.error().code != Code::kTimeout || monotonic_clock().now_ns() < deadline_ns) return waited;
     return Error{Code::kTimeout, name(0) + " did not hand out the board of small collectives in time"};
   };
-  Handshake handshake(Role::kInitiator, Purpose::kShm, credentials(config_), 0);
+  HandshakeExchange exchange(Role::kInitiator, Purpose::kShm, credentials(config_), 0);
   while (true) {
-    const Result<bool> done = step(fd, handshake);
+    const Result<bool> done = exchange.step(fd.get());
     if (!done.ok()) return Error{done.error().code, name(0) + ": " + done.error().message};
     if (done.value()) break;
-    TRY(wait());
+    TRY(wait(exchange.awaited_event()));
   }
   std::vector<UniqueFd> descriptors;
   std::byte note{};
@@ -190,7 +170,7 @@ Status Board::fetch(const std::string& address, int64_t deadline_ns, const Board
     if (!got.ok() || got.value() == kEndOfStream)
       return Error{Code::kRemoteError, name(0) + " closed the connection for the board"};
     if (got.value() != 0) break;
-    TRY(wait());
+    TRY(wait(POLLIN));
   }
   if (descriptors.empty()) return Error{Code::kRemoteError, name(0) + " sent no memory for the board"};
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -201,13 +181,13 @@ Status Board::fetch(const std::string& address, int64_t deadline_ns, const Board
 }
 
 Status Board::serve(int64_t deadline_ns, const BoardWatch& watch) {
-  std::list<Guest> guests;
+  std::list<PendingPeer> pending;
   std::vector<bool> has(static_cast<size_t>(ranks_), false);
   has[0] = true;
   OncePerKey warned;
   while (std::find(has.begin(), has.end(), false) != has.end()) {
     std::vector<pollfd> watched{{listener_.get(), POLLIN, 0}};
-    for (const Guest& guest : guests) watched.push_back({guest.fd.get(), POLLIN, 0});
+    for (const PendingPeer& peer : pending) watched.push_back({peer.fd.get(), peer.exchange.awaited_event(), 0});
     const auto first = static_cast<int32_t>(std::find(has.begin(), has.end(), false) - has.begin());
     const Status waited = wait_for(first, watched, deadline_ns, watch);
     if (!waited.ok() && monotonic_clock().now_ns() >= deadline_ns) {
@@ -217,32 +197,32 @@ Status Board::serve(int64_t deadline_ns, const BoardWatch& watch) {
     while (UniqueFd fd = TRY(accept_connection(listener_.get()))) {
       const Result<PeerProcess> process = peer_process(fd.get());
       if (!process.ok() || process.value().uid != geteuid()) continue;
-      const auto last = find_who_makes_room(guests, static_cast<size_t>(ranks_),
-                                            [](const Guest& guest) { return claim_of(guest.handshake); });
-      if (last != guests.end()) guests.erase(last);
-      guests.push_back({std::move(fd), Handshake(Role::kAcceptor, Purpose::kShm, credentials(config_))});
+      const auto last = find_who_makes_room(pending, static_cast<size_t>(ranks_),
+                                            [](const PendingPeer& p) { return claim_of(p.exchange.handshake()); });
+      if (last != pending.end()) pending.erase(last);
+      pending.emplace_back(std::move(fd), credentials(config_));
     }
-    for (auto guest = guests.begin(); guest != guests.end();) {
-      const Result<bool> done = step(guest->fd, guest->handshake);
+    for (auto peer = pending.begin(); peer != pending.end();) {
+      const Result<bool> done = peer->exchange.step(peer->fd.get());
       if (done.ok() && !done.value()) {
-        ++guest;
+        ++peer;
         continue;
       }
-      if (done.ok()) TRY(hand_out(*guest, has));
+      if (done.ok()) TRY(hand_out(*peer, has));
       if (!done.ok() && warned.first(done.error().message))
         LOG(kWarn, kShm, "board: a connection was turned away: %s", done.error().message.c_str());
-      guest = guests.erase(guest);
+      peer = pending.erase(peer);
     }
   }
   return {};
 }
 
-Status Board::hand_out(const Guest& guest, std::vector<bool>& has) const {
-  const int32_t peer = guest.handshake.peer_rank();
+Status Board::hand_out(const PendingPeer& pending, std::vector<bool>& has) const {
+  const int32_t peer = pending.exchange.handshake().peer_rank();
   if (peer <= 0 || peer >= ranks_ || has[static_cast<size_t>(peer)]) return {};
   const std::byte note{1};
   const int fd = segment_.fd();
-  const auto sent = send_with_descriptors(guest.fd.get(), std::span(&note, 1), std::span(&fd, 1));
+  const auto sent = send_with_descriptors(pending.fd.get(), std::span(&note, 1), std::span(&fd, 1));
   if (!sent.ok())
     return Error{sent.error().code,
                  name(peer) + " could not be given the board of small collectives: " + sent.error().message};

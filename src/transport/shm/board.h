@@ -127,7 +127,7 @@ class Board {
     uint64_t returned = 0;
   };
   struct ProcessMemory;
-  struct Guest;
+  struct PendingPeer;
   static size_t bytes_for(int32_t ranks) {
     return sizeof(Bells::Shared) + (sizeof(Row) + sizeof(Bells::Place)) * static_cast<size_t>(ranks);
   }
@@ -140,7 +140,7 @@ class Board {
   Status make();
   Status fetch(const std::string& address, int64_t deadline_ns, const BoardWatch& watch);
   Status serve(int64_t deadline_ns, const BoardWatch& watch);
-  Status hand_out(const Guest& guest, std::vector<bool>& has) const;
+  Status hand_out(const PendingPeer& pending, std::vector<bool>& has) const;
   std::string name(int32_t rank) const;
 
   const int32_t rank_;
