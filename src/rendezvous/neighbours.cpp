@@ -15,7 +15,7 @@
 #include "rendezvous/giving_up.h"
 #include "rendezvous/message.h"
 #include "rendezvous/rank_info.h"
-#include "transport/auth/handshake.h"
+#include "transport/auth/handshake_exchange.h"
 
 namespace trestle {
 namespace {
@@ -43,17 +43,18 @@ class Connector {
   Result<Neighbours> run();
 
  private:
-  enum class Stage : uint8_t { kIdle, kConnecting, kShaking, kDone };
+  enum class Stage : uint8_t { kIdle, kConnecting, kHandshake, kDone };
   struct Attempt {
     explicit Attempt(int step) : step(step) {}
     int step;  // of an outgoing connection; -1: accepted
     Stage stage = Stage::kIdle;
     UniqueFd socket;
-    std::optional<Handshake> handshake;
+    std::optional<HandshakeExchange> exchange;
     // Accepted: when it was accepted. Outgoing: when to try next.
     int64_t since_ns = 0;
     int64_t refused_ns = -1;  // first refusal of an outgoing connection
-    bool proved() const { return handshake && handshake->peer_proved(); }
+    const Handshake& handshake() const { return exchange->handshake(); }
+    bool proved() const { return exchange && handshake().peer_proved(); }
   };
 
   int32_t peer(int step, int direction) const {
@@ -66,7 +67,6 @@ class Connector {
   Status move_out(Attempt& attempt, int64_t now);
   Status begin(Attempt& attempt, int64_t now);
   Status retry(Attempt& attempt, int64_t now, const Error& error);
-  Status shake(Attempt& attempt);
   void accept_all(int64_t now);
   void drop_stranger();
   void move_in(Attempt& attempt, int64_t now);
@@ -139,8 +139,8 @@ void Connector::tell_all(const Error& error) {
     if (attempt.stage == Stage::kDone) tell(attempt.socket, peer(attempt.step, 1), error);
   }
   for (Attempt& attempt : in_) {
-    if (attempt.proved() && attempt.handshake->outgoing().empty())
-      tell(attempt.socket, attempt.handshake->peer_rank(), error);
+    if (attempt.proved() && attempt.handshake().outgoing().empty())
+      tell(attempt.socket, attempt.handshake().peer_rank(), error);
   }
   for (int k = 0; k < steps_; ++k) tell(proved_[static_cast<size_t>(k)], peer(k, -1), error);
 }
@@ -194,8 +194,8 @@ Status Connector::wait() {
   std::vector<pollfd> fds = {{meeting_.listener.fd.get(), POLLIN, 0}};
   const auto add = [&fds](const Attempt& attempt) {
     if (!attempt.socket || attempt.stage == Stage::kDone) return;
-    const bool writes = attempt.stage == Stage::kConnecting || !attempt.handshake->outgoing().empty();
-    fds.push_back({attempt.socket.get(), static_cast<short>(writes ? POLLOUT : POLLIN), 0});
+    const short event = attempt.stage == Stage::kConnecting ? POLLOUT : attempt.exchange->awaited_event();
+    fds.push_back({attempt.socket.get(), event, 0});
   };
   for (const Attempt& attempt : out_) add(attempt);
   for (const Attempt& attempt : in_) add(attempt);
@@ -211,22 +211,22 @@ Status Connector::move_out(Attempt& attempt, int64_t now) {
   if (attempt.stage == Stage::kConnecting) {
     const Result<bool> connected = finish_connect(attempt.socket.get());
     if (!connected.ok()) return retry(attempt, now, connected.error());
-    if (connected.value()) attempt.stage = Stage::kShaking;
+    if (connected.value()) attempt.stage = Stage::kHandshake;
   }
-  if (attempt.stage != Stage::kShaking) return {};
-  const Status status = shake(attempt);
-  if (!status.ok()) {
-    if (attempt.handshake->secret_differs()) attempt.refused_ns = now - kRefusedNs;  // for good
-    return retry(attempt, now, status.error());
+  if (attempt.stage != Stage::kHandshake) return {};
+  const Result<bool> done = attempt.exchange->step(attempt.socket.get());
+  if (!done.ok()) {
+    if (attempt.handshake().secret_differs()) attempt.refused_ns = now - kRefusedNs;  // for good
+    return retry(attempt, now, done.error());
   }
-  if (attempt.handshake->done()) attempt.stage = Stage::kDone;
+  if (done.value()) attempt.stage = Stage::kDone;
   return {};
 }
 
 Status Connector::begin(Attempt& attempt, int64_t) {
   const SocketAddress address = TRY(parse_address(meeting_.addresses[static_cast<size_t>(attempt.step)]));
   attempt.socket = TRY(start_connect(address));
-  attempt.handshake.emplace(Role::kInitiator, Purpose::kControl, credentials(), peer(attempt.step, 1));
+  attempt.exchange.emplace(Role::kInitiator, Purpose::kControl, credentials(), peer(attempt.step, 1));
   attempt.stage = Stage::kConnecting;
   return {};
 }
@@ -242,29 +242,6 @@ Status Connector::retry(Attempt& attempt, int64_t now, const Error& error) {
                                        " cannot be reached: " + error.message};
 }
 
-Status Connector::shake(Attempt& attempt) {
-  std::array<std::byte, kHelloBytes> buffer;
-  Handshake& handshake = *attempt.handshake;
-  const int fd = attempt.socket.get();
-  while (!handshake.done()) {
-    if (!handshake.outgoing().empty()) {
-      const size_t sent = TRY(send_bytes(fd, handshake.outgoing()));
-      if (sent == 0) return {};
-      handshake.sent(sent);
-      continue;
-    }
-    const size_t got = TRY(receive_bytes(fd, std::span(buffer).first(handshake.wanted())));
-    if (got == kEndOfStream) return Error{Code::kRemoteError, "the connection was closed within the handshake"};
-    if (got == 0) return {};
-    Status status = handshake.received(std::span(buffer).first(got));
-    if (!status.ok()) {
-      if (!handshake.outgoing().empty()) (void)send_bytes(fd, handshake.outgoing());
-      return status;
-    }
-  }
-  return {};
-}
-
 void Connector::accept_all(int64_t now) {
   while (true) {
     Result<UniqueFd> accepted = accept_connection(meeting_.listener.fd.get());
@@ -273,8 +250,8 @@ void Connector::accept_all(int64_t now) {
     in_.emplace_back(-1);
     Attempt& attempt = in_.back();
     attempt.socket = std::move(accepted).value();
-    attempt.handshake.emplace(Role::kAcceptor, Purpose::kControl, credentials());
-    attempt.stage = Stage::kShaking;
+    attempt.exchange.emplace(Role::kAcceptor, Purpose::kControl, credentials());
+    attempt.stage = Stage::kHandshake;
     attempt.since_ns = now;
   }
 }
@@ -287,27 +264,27 @@ void Connector::drop_stranger() {
 
 // A rank that has proved itself gets more time for the acknowledgement: it counts on this connection already.
 void Connector::move_in(Attempt& attempt, int64_t now) {
-  const Status status = shake(attempt);
-  if (!status.ok()) return refuse(attempt, status.error().message);
-  if (!attempt.handshake->done()) {
+  const Result<bool> done = attempt.exchange->step(attempt.socket.get());
+  if (!done.ok()) return refuse(attempt, done.error().message);
+  if (!done.value()) {
     const bool late = now - attempt.since_ns >= config_.handshake_timeout_ns;
     if (late && !attempt.proved()) refuse(attempt, "it did not prove itself in time");
     return;
   }
   for (int k = 0; k < steps_; ++k) {
     UniqueFd& seat = proved_[static_cast<size_t>(k)];
-    if (peer(k, -1) != attempt.handshake->peer_rank() || seat) continue;
+    if (peer(k, -1) != attempt.handshake().peer_rank() || seat) continue;
     seat = std::move(attempt.socket);
     return;
   }
-  refuse(attempt, "rank " + std::to_string(attempt.handshake->peer_rank()) + " is no neighbour that was awaited");
+  refuse(attempt, "rank " + std::to_string(attempt.handshake().peer_rank()) + " is no neighbour that was awaited");
 }
 
 void Connector::refuse(Attempt& attempt, const std::string& reason) {
   const std::string from = format_address(peer_address(attempt.socket.get()));
-  if (attempt.proved() && !attempt.handshake->done())
+  if (attempt.proved() && !attempt.handshake().done())
     LOG(kInfo, kBootstrap, "rank %d: rank %d gave up before it was connected: %s", config_.rank,
-        attempt.handshake->peer_rank(), reason.c_str());
+        attempt.handshake().peer_rank(), reason.c_str());
   else if (refused_once_.first(from.substr(0, from.rfind(':')) + reason))
     LOG(kWarn, kBootstrap, "rank %d refused a connection from %s: %s", config_.rank, from.c_str(), reason.c_str());
   attempt.socket.reset();
