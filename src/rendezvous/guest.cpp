@@ -17,7 +17,7 @@ constexpr size_t kMostRefusedShown = 8;
 
 void RendezvousServer::serve(Guest& guest, short events, int64_t now) {
   const bool readable = (events & (POLLIN | POLLHUP | POLLERR)) != 0;
-  if (guest.is(Stage::kHandshake)) shake(guest, now);
+  if (guest.is(Stage::kHandshake)) step_handshake(guest, now);
   if (guest.is(Stage::kRequest)) read_request(guest, now);
   if (guest.has_output()) write(guest);
   if (guest.is(Stage::kWaiting) && readable) return watch_waiting(guest);
@@ -29,26 +29,10 @@ void RendezvousServer::serve(Guest& guest, short events, int64_t now) {
   }
 }
 
-void RendezvousServer::shake(Guest& guest, int64_t now) {
-  std::array<std::byte, kHelloBytes> buffer;
-  while (!guest.handshake.done()) {
-    if (!guest.handshake.outgoing().empty()) {
-      const Result<size_t> sent = send_bytes(guest.socket.get(), guest.handshake.outgoing());
-      if (!sent.ok()) return refuse(guest, sent.error().message);
-      if (sent.value() == 0) return;
-      guest.handshake.sent(sent.value());
-      continue;
-    }
-    const Result<size_t> got = receive_bytes(guest.socket.get(), std::span(buffer).first(guest.handshake.wanted()));
-    if (!got.ok()) return refuse(guest, got.error().message);
-    if (got.value() == kEndOfStream) return refuse(guest, "it closed the connection within the handshake");
-    if (got.value() == 0) return;
-    const Status status = guest.handshake.received(std::span(buffer).first(got.value()));
-    if (!status.ok()) {
-      if (!guest.handshake.outgoing().empty()) (void)send_bytes(guest.socket.get(), guest.handshake.outgoing());
-      return refuse(guest, status.error().message);
-    }
-  }
+void RendezvousServer::step_handshake(Guest& guest, int64_t now) {
+  const Result<bool> done = guest.exchange.step(guest.socket.get());
+  if (!done.ok()) return refuse(guest, done.error().message);
+  if (!done.value()) return;
   guest.stage = Stage::kRequest;
   guest.since_ns = now;
 }
@@ -76,7 +60,7 @@ void RendezvousServer::read_request(Guest& guest, int64_t now) {
   if (!whole.value()) return;
   const Result<JoinRequest> request = decode_join_request(std::string_view(guest.in).substr(4));
   if (!request.ok()) return refuse(guest, request.error().message);
-  if (request.value().rank != guest.handshake.peer_rank())
+  if (request.value().rank != guest.exchange.handshake().peer_rank())
     return refuse(guest, "it asks for another rank than it proved");
   guest.in.clear();
   guest.rank = request.value().rank;
@@ -153,9 +137,9 @@ void RendezvousServer::gone(Guest& guest) {
 void RendezvousServer::refuse(Guest& guest, const std::string& reason) {
   const std::string host = guest.from.substr(0, guest.from.rfind(':'));
   ++refused_;
-  if (guest.handshake.secret_differs()) {
+  if (guest.exchange.handshake().secret_differs()) {
     ++secret_refusals_;
-    const std::string who = host + " (as rank " + std::to_string(guest.handshake.peer_rank()) + ")";
+    const std::string who = host + " (as rank " + std::to_string(guest.exchange.handshake().peer_rank()) + ")";
     const bool known = std::find(secret_refused_.begin(), secret_refused_.end(), who) != secret_refused_.end();
     if (!known && secret_refused_.size() < kMostRefusedShown) secret_refused_.push_back(who);
   } else {

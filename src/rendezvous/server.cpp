@@ -110,7 +110,7 @@ void RendezvousServer::decide(int64_t now) {
 }
 
 short RendezvousServer::events_of(const Guest& guest) {
-  if (guest.is(Stage::kHandshake) && guest.handshake.wanted() == 0) return POLLOUT;
+  if (guest.is(Stage::kHandshake)) return guest.exchange.awaited_event();
   return guest.has_output() ? POLLIN | POLLOUT : POLLIN;
 }
 

@@ -15,6 +15,7 @@
 #include "base/mutex.h"
 #include "rendezvous/board.h"
 #include "rendezvous/server.h"
+#include "transport/auth/handshake_exchange.h"
 
 namespace trestle {
 
@@ -35,9 +36,9 @@ class RendezvousServer {
   enum class Stage : uint8_t { kHandshake, kRequest, kWaiting, kConnecting, kLeaving, kGone };
   struct Guest {
     Guest(UniqueFd fd, const Credentials& credentials, int64_t now)
-        : socket(std::move(fd)), handshake(Role::kAcceptor, Purpose::kRendezvous, credentials), since_ns(now) {}
+        : socket(std::move(fd)), exchange(Role::kAcceptor, Purpose::kRendezvous, credentials), since_ns(now) {}
     UniqueFd socket;
-    Handshake handshake;
+    HandshakeExchange exchange;
     Stage stage = Stage::kHandshake;
     int64_t since_ns;  // of the stage
     std::string from;
@@ -68,7 +69,7 @@ class RendezvousServer {
 
   // guest.cpp
   void serve(Guest& guest, short events, int64_t now);
-  void shake(Guest& guest, int64_t now);
+  void step_handshake(Guest& guest, int64_t now);
   void read_request(Guest& guest, int64_t now);
   Result<bool> read_message(Guest& guest);
   void watch_waiting(Guest& guest);
