@@ -16,6 +16,7 @@
 #include "rendezvous/message.h"
 #include "rendezvous/rank_info.h"
 #include "transport/auth/handshake_exchange.h"
+#include "transport/auth/strangers.h"
 
 namespace trestle {
 namespace {
@@ -68,7 +69,6 @@ class Connector {
   Status begin(Attempt& attempt, int64_t now);
   Status retry(Attempt& attempt, int64_t now, const Error& error);
   void accept_all(int64_t now);
-  void drop_stranger();
   void move_in(Attempt& attempt, int64_t now);
   void refuse(Attempt& attempt, const std::string& reason);
   Status listen_for_stories();
@@ -246,7 +246,9 @@ void Connector::accept_all(int64_t now) {
   while (true) {
     Result<UniqueFd> accepted = accept_connection(meeting_.listener.fd.get());
     if (!accepted.ok() || !accepted.value()) return;
-    if (in_.size() >= kMostStrangers) drop_stranger();
+    const auto last =
+        find_stranger_to_drop(in_, kMostStrangers, [](const Attempt& a) { return claim_of(a.handshake()); });
+    if (last != in_.end()) in_.erase(last);
     in_.emplace_back(-1);
     Attempt& attempt = in_.back();
     attempt.socket = std::move(accepted).value();
@@ -254,12 +256,6 @@ void Connector::accept_all(int64_t now) {
     attempt.stage = Stage::kHandshake;
     attempt.since_ns = now;
   }
-}
-
-// Drops the oldest connection that has not proved to be a rank of the job.
-void Connector::drop_stranger() {
-  const auto oldest = std::find_if(in_.begin(), in_.end(), [](const Attempt& attempt) { return !attempt.proved(); });
-  if (oldest != in_.end()) in_.erase(oldest);
 }
 
 // A rank that has proved itself gets more time for the acknowledgement: it counts on this connection already.

@@ -140,6 +140,13 @@ bool RendezvousServer::finished(int64_t now) const {
   return board_.failed() && now >= failed_at_ns_ + stay_ns() && all_gone;
 }
 
+// A rank that has proved itself and has not asked to join only claims to be one: nothing was promised to it yet.
+StrangerClaim RendezvousServer::claim_of_guest(const Guest& guest) {
+  if (guest.rank >= 0) return StrangerClaim::kAdmitted;
+  if (guest.is(Stage::kGone)) return StrangerClaim::kNone;
+  return std::min(claim_of(guest.exchange.handshake()), StrangerClaim::kRank);
+}
+
 void RendezvousServer::accept_guests(int64_t now) {
   while (true) {
     Result<UniqueFd> accepted = accept_connection(listener_.fd.get());
@@ -152,11 +159,8 @@ void RendezvousServer::accept_guests(int64_t now) {
       return;
     }
     if (!accepted.value()) return;
-    const auto half_open = std::count_if(guests_.begin(), guests_.end(), [](const Guest& g) { return g.rank < 0; });
-    if (static_cast<size_t>(half_open) >= kMaxHalfOpen) {
-      const auto oldest = std::find_if(guests_.begin(), guests_.end(), [](const Guest& g) { return g.rank < 0; });
-      guests_.erase(oldest);
-    }
+    const auto last = find_stranger_to_drop(guests_, kMaxHalfOpen, claim_of_guest);
+    if (last != guests_.end()) guests_.erase(last);
     guests_.emplace_back(std::move(accepted).value(), options_.credentials, now);
     Guest& guest = guests_.back();
     guest.from = format_address(peer_address(guest.socket.get()));

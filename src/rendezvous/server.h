@@ -9,8 +9,8 @@
 // and before the process ends in order. Neither waits longer than a second for that.
 //
 // Strangers: a connection that has not proved itself and asked to join within the handshake time is dropped. At most
-// kMaxHalfOpen of them may exist (the oldest is dropped), and each refused address is logged once. None of them delays
-// a rank.
+// kMaxHalfOpen of them may exist; transport/auth/strangers.h says which one is dropped for the next. Each refused
+// address is logged once. None of them delays a rank.
 #pragma once
 
 #include <cstdint>

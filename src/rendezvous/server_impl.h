@@ -16,6 +16,7 @@
 #include "rendezvous/board.h"
 #include "rendezvous/server.h"
 #include "transport/auth/handshake_exchange.h"
+#include "transport/auth/strangers.h"
 
 namespace trestle {
 
@@ -66,6 +67,7 @@ class RendezvousServer {
   bool finished(int64_t now) const;
   std::string refusals() const;
   static short events_of(const Guest& guest);
+  static StrangerClaim claim_of_guest(const Guest& guest);
 
   // guest.cpp
   void serve(Guest& guest, short events, int64_t now);

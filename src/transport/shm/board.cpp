@@ -197,8 +197,8 @@ Status Board::serve(int64_t deadline_ns, const BoardWatch& watch) {
     while (UniqueFd fd = TRY(accept_connection(listener_.get()))) {
       const Result<PeerProcess> process = peer_process(fd.get());
       if (!process.ok() || process.value().uid != geteuid()) continue;
-      const auto last = find_who_makes_room(pending, static_cast<size_t>(ranks_),
-                                            [](const PendingPeer& p) { return claim_of(p.exchange.handshake()); });
+      const auto last = find_stranger_to_drop(pending, static_cast<size_t>(ranks_) + kMoreStrangers,
+                                              [](const PendingPeer& p) { return claim_of(p.exchange.handshake()); });
       if (last != pending.end()) pending.erase(last);
       pending.emplace_back(std::move(fd), credentials(config_));
     }

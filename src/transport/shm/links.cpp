@@ -166,8 +166,8 @@ Status Links::accept_all() {
       if (warned_.first("uid")) LOG(kWarn, kShm, "shared memory: a process of another user was turned away");
       continue;
     }
-    const auto last =
-        find_who_makes_room(strangers_, peers_.size(), [](const auto& s) { return claim_of(s.second.handshake()); });
+    const auto last = find_stranger_to_drop(strangers_, peers_.size() + kMoreStrangers,
+                                            [](const auto& s) { return claim_of(s.second.handshake()); });
     if (last != strangers_.end()) {
       turn_away(last->second, {Code::kRemoteError, "too many connections that prove nothing are open"});
       drop(last->second);

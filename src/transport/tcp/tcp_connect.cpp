@@ -195,8 +195,8 @@ void TcpTransport::accept_strangers() {
       return;
     }
     if (!fd.value()) return;
-    const auto last =
-        find_who_makes_room(strangers_, peers_.size(), [](const Stranger& s) { return s.attempt->claim(); });
+    const auto last = find_stranger_to_drop(strangers_, peers_.size() + kMoreStrangers,
+                                            [](const Stranger& s) { return s.attempt->claim(); });
     if (last != strangers_.end()) {
       refuse(*last->attempt, "too many connections that prove nothing are open");
       strangers_.erase(last);

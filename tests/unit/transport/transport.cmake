@@ -5,5 +5,6 @@ if(SODIUM_FOUND)
   target_sources(transport_test PRIVATE
     ${CMAKE_CURRENT_LIST_DIR}/transport_handshake_exchange_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/transport_handshake_test.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/transport_link_test.cpp)
+    ${CMAKE_CURRENT_LIST_DIR}/transport_link_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/transport_strangers_test.cpp)
 endif()
