@@ -70,7 +70,7 @@ void RendezvousServer::read_request(Guest& guest, int64_t now) {
   patience_ns_ = std::max(patience_ns_, request.value().time_left_ns > 0 ? request.value().time_left_ns : kNever);
   if (request.value().time_left_ns > 0)
     ranks_deadline_ns_ = std::min(ranks_deadline_ns_, now + std::min(request.value().time_left_ns, kNever / 2 - now));
-  board_.arrive(request.value(), guest.from, guest.own);
+  board_.arrive(request.value(), format_address(guest.from), guest.own);
 }
 
 // A waiting rank sends only the reason for which it gives up. Anything else that can be read is the end of its
@@ -135,7 +135,7 @@ void RendezvousServer::gone(Guest& guest) {
 }
 
 void RendezvousServer::refuse(Guest& guest, const std::string& reason) {
-  const std::string host = guest.from.substr(0, guest.from.rfind(':'));
+  const std::string host = format_host(guest.from);
   ++refused_;
   if (guest.exchange.handshake().secret_differs()) {
     ++secret_refusals_;
@@ -146,7 +146,8 @@ void RendezvousServer::refuse(Guest& guest, const std::string& reason) {
     last_refusal_ = reason;
   }
   if (refused_once_.first(host + reason))
-    LOG(kWarn, kBootstrap, "the rendezvous refused a connection from %s: %s", guest.from.c_str(), reason.c_str());
+    LOG(kWarn, kBootstrap, "the rendezvous refused a connection from %s: %s", format_address(guest.from).c_str(),
+        reason.c_str());
   guest.stage = Stage::kGone;
 }
 

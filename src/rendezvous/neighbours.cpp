@@ -50,6 +50,7 @@ class Connector {
     int step;  // of an outgoing connection; -1: accepted
     Stage stage = Stage::kIdle;
     UniqueFd socket;
+    SocketAddress from;  // of an accepted connection, as read while it was connected
     std::optional<HandshakeExchange> exchange;
     // Accepted: when it was accepted. Outgoing: when to try next.
     int64_t since_ns = 0;
@@ -252,6 +253,7 @@ void Connector::accept_all(int64_t now) {
     in_.emplace_back(-1);
     Attempt& attempt = in_.back();
     attempt.socket = std::move(accepted).value();
+    attempt.from = peer_address(attempt.socket.get());
     attempt.exchange.emplace(Role::kAcceptor, Purpose::kControl, credentials());
     attempt.stage = Stage::kHandshake;
     attempt.since_ns = now;
@@ -277,12 +279,12 @@ void Connector::move_in(Attempt& attempt, int64_t now) {
 }
 
 void Connector::refuse(Attempt& attempt, const std::string& reason) {
-  const std::string from = format_address(peer_address(attempt.socket.get()));
   if (attempt.proved() && !attempt.handshake().done())
     LOG(kInfo, kBootstrap, "rank %d: rank %d gave up before it was connected: %s", config_.rank,
         attempt.handshake().peer_rank(), reason.c_str());
-  else if (refused_once_.first(from.substr(0, from.rfind(':')) + reason))
-    LOG(kWarn, kBootstrap, "rank %d refused a connection from %s: %s", config_.rank, from.c_str(), reason.c_str());
+  else if (refused_once_.first(format_host(attempt.from) + reason))
+    LOG(kWarn, kBootstrap, "rank %d refused a connection from %s: %s", config_.rank,
+        format_address(attempt.from).c_str(), reason.c_str());
   attempt.socket.reset();
 }
 

@@ -163,7 +163,7 @@ void RendezvousServer::accept_guests(int64_t now) {
     if (last != guests_.end()) guests_.erase(last);
     guests_.emplace_back(std::move(accepted).value(), options_.credentials, now);
     Guest& guest = guests_.back();
-    guest.from = format_address(peer_address(guest.socket.get()));
+    guest.from = peer_address(guest.socket.get());
   }
 }
 

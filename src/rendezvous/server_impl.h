@@ -41,9 +41,9 @@ class RendezvousServer {
     UniqueFd socket;
     HandshakeExchange exchange;
     Stage stage = Stage::kHandshake;
-    int64_t since_ns;  // of the stage
-    std::string from;
-    std::string in;  // bytes of the request, then of the report
+    int64_t since_ns;    // of the stage
+    SocketAddress from;  // as read while it was connected
+    std::string in;      // bytes of the request, then of the report
     std::string out;
     size_t out_at = 0;
     int32_t rank = -1;

@@ -138,4 +138,9 @@ std::string format_address(const SocketAddress& address) {
   return "[" + host + "]:" + std::to_string(address.port());
 }
 
+std::string format_host(const SocketAddress& address) {
+  const std::string text = format_address(address);
+  return text.substr(0, text.rfind(':'));
+}
+
 }  // namespace trestle

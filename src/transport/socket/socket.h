@@ -54,6 +54,8 @@ Result<SocketAddress> parse_address(std::string_view text);
 Result<std::vector<SocketAddress>> resolve_addresses(std::string_view text, AddressFamily family = AddressFamily::kAny);
 // A text that parse_address can read.
 std::string format_address(const SocketAddress& address);
+// The same without the port: equal for all connections of a host.
+std::string format_host(const SocketAddress& address);
 // Splits "host:port" or "[v6]:port" without looking the host up. The port must be 1..65535.
 struct HostPort {
   std::string host;

@@ -137,12 +137,9 @@ void TcpTransport::withdraw(int32_t rank) {
 }
 
 void TcpTransport::refuse(const Attempt& attempt, const std::string& reason) {
-  const SocketAddress& from = attempt.from();
-  SocketAddress host = from;
-  host.set_port(0);
-  if (logged_.first(format_address(host) + reason))
-    LOG(kWarn, kNet, "tcp: refused a connection from %s to %s: %s", format_address(from).c_str(), address_.c_str(),
-        reason.c_str());
+  if (logged_.first(format_host(attempt.from()) + reason))
+    LOG(kWarn, kNet, "tcp: refused a connection from %s to %s: %s", format_address(attempt.from()).c_str(),
+        address_.c_str(), reason.c_str());
 }
 
 // A connection ended without an error in what it sent. A peer does that with its own connection when it has accepted

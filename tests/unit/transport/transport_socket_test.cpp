@@ -17,6 +17,7 @@ TEST(Address, IsReadAndWritten) {
     const auto address = parse_address(text);
     ASSERT_TRUE(address.ok()) << address.error().message;
     EXPECT_EQ(format_address(address.value()), text);
+    EXPECT_EQ(format_host(address.value()) + ":" + std::to_string(address.value().port()), text);
   }
   EXPECT_TRUE(parse_address("127.9.9.9:1").value().is_loopback());
   EXPECT_TRUE(parse_address("[::1]:1").value().is_loopback());
