@@ -18,7 +18,7 @@ constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kLeastStayNs = 1'000 * kMs;
 constexpr int64_t kMostStayNs = 60'000 * kMs;
 // How long a failing process waits at most for connections that have not been answered.
-constexpr int64_t kFarewellNs = 900 * kMs;
+constexpr int64_t kShutdownNs = 900 * kMs;
 
 }  // namespace
 
@@ -50,7 +50,7 @@ void RendezvousServer::give_up(int32_t rank, const Error& error) {
 }
 
 // The wake descriptor stays readable only when the thread is to end.
-void RendezvousServer::hear_of_giving_up() {
+void RendezvousServer::take_given_up() {
   const MutexLock lock(wake_mutex_);
   if (!given_up_) return;
   eventfd_t count = 0;
@@ -63,38 +63,38 @@ void RendezvousServer::hear_of_giving_up() {
 
 void RendezvousServer::run() {
   while (!stopped_.load() && !finished(monotonic_clock().now_ns())) turn(timeout_ms(monotonic_clock().now_ns()));
-  say_farewell();
+  shut_down();
   // A forked child may hold a copy of the descriptor. The port must not look open because of it.
   ::shutdown(listener_.fd.get(), SHUT_RDWR);
   listener_.fd.reset();
-  guests_.clear();
+  clients_.clear();
   const MutexLock lock(wake_mutex_);
   wake_.reset();
 }
 
 void RendezvousServer::turn(int timeout_ms) {
   std::vector<pollfd> fds = {{listener_.fd.get(), POLLIN, 0}};
-  // After stop() the wake descriptor stays readable, so the farewell does not poll it.
+  // After stop() the wake descriptor stays readable, so shut_down() does not poll it.
   if (!stopped_.load()) {
     const MutexLock lock(wake_mutex_);
     fds.push_back({wake_.get(), POLLIN, 0});
   }
   const size_t first = fds.size();
-  std::vector<Guest*> order;
-  for (Guest& guest : guests_) {
-    fds.push_back({guest.socket.get(), events_of(guest), 0});
-    order.push_back(&guest);
+  std::vector<Client*> order;
+  for (Client& client : clients_) {
+    fds.push_back({client.socket.get(), events_of(client), 0});
+    order.push_back(&client);
   }
   if (::poll(fds.data(), fds.size(), timeout_ms) < 0) return;
   const int64_t now = monotonic_clock().now_ns();
   for (size_t i = 0; i < order.size(); ++i) {
     if (fds[i + first].revents != 0) serve(*order[i], fds[i + first].revents, now);
   }
-  if (fds[0].revents != 0) accept_guests(now);
+  if (fds[0].revents != 0) accept_clients(now);
   drop_late(now);
-  hear_of_giving_up();
+  take_given_up();
   decide(now);
-  guests_.remove_if([](const Guest& guest) { return guest.is(Stage::kGone); });
+  clients_.remove_if([](const Client& client) { return client.is(Stage::kClosed); });
 }
 
 void RendezvousServer::decide(int64_t now) {
@@ -109,21 +109,21 @@ void RendezvousServer::decide(int64_t now) {
   } while (failed != board_.failed());
 }
 
-short RendezvousServer::events_of(const Guest& guest) {
-  if (guest.is(Stage::kHandshake)) return guest.exchange.awaited_event();
-  return guest.has_output() ? POLLIN | POLLOUT : POLLIN;
+short RendezvousServer::events_of(const Client& client) {
+  if (client.is(Stage::kHandshake)) return client.exchange.awaited_event();
+  return client.has_output() ? POLLIN | POLLOUT : POLLIN;
 }
 
 int RendezvousServer::timeout_ms(int64_t now) const {
   int64_t due = std::min(options_.deadline_ns, ranks_deadline_ns_);
   if (board_.decided()) due = failed_at_ns_ == kNever ? kNever : failed_at_ns_ + stay_ns();
-  for (const Guest& guest : guests_) {
-    const bool own_waits = guest.own && board_.failed() && !guest.last;
-    if (own_waits) due = std::min(due, failed_at_ns_ + kFarewellNs);
-    if (guest.is(Stage::kConnecting) && ranks_deadline_ns_ != kNever)
+  for (const Client& client : clients_) {
+    const bool own_waits = client.own && board_.failed() && !client.last;
+    if (own_waits) due = std::min(due, failed_at_ns_ + kShutdownNs);
+    if (client.is(Stage::kConnecting) && ranks_deadline_ns_ != kNever)
       due = std::min(due, ranks_deadline_ns_ + stay_ns());
-    if (!guest.is(Stage::kWaiting) && !guest.is(Stage::kConnecting))
-      due = std::min(due, guest.since_ns + options_.handshake_timeout_ns);
+    if (!client.is(Stage::kWaiting) && !client.is(Stage::kConnecting))
+      due = std::min(due, client.since_ns + options_.handshake_timeout_ns);
   }
   if (due == kNever) return -1;
   return static_cast<int>(std::clamp<int64_t>((due - now) / kMs + 1, 0, 60'000));
@@ -132,7 +132,7 @@ int RendezvousServer::timeout_ms(int64_t now) const {
 bool RendezvousServer::finished(int64_t now) const {
   if (!board_.decided()) return false;
   const bool all_gone =
-      std::none_of(guests_.begin(), guests_.end(), [](const Guest& guest) { return guest.rank >= 0; });
+      std::none_of(clients_.begin(), clients_.end(), [](const Client& client) { return client.rank >= 0; });
   const bool all_told = board_.nranks() > 0 && answered_.size() >= static_cast<size_t>(board_.nranks());
   if (all_told && all_gone) return true;
   // No rank came at all, so there is none to tell. Otherwise a failure stays for late ranks.
@@ -141,81 +141,81 @@ bool RendezvousServer::finished(int64_t now) const {
 }
 
 // A rank that has proved itself and has not asked to join only claims to be one: nothing was promised to it yet.
-StrangerClaim RendezvousServer::claim_of_guest(const Guest& guest) {
-  if (guest.rank >= 0) return StrangerClaim::kAdmitted;
-  if (guest.is(Stage::kGone)) return StrangerClaim::kNone;
-  return std::min(claim_of(guest.exchange.handshake()), StrangerClaim::kRank);
+StrangerClaim RendezvousServer::claim_of_client(const Client& client) {
+  if (client.rank >= 0) return StrangerClaim::kAdmitted;
+  if (client.is(Stage::kClosed)) return StrangerClaim::kNone;
+  return std::min(claim_of(client.exchange.handshake()), StrangerClaim::kRank);
 }
 
-void RendezvousServer::accept_guests(int64_t now) {
+void RendezvousServer::accept_clients(int64_t now) {
   while (true) {
     Result<UniqueFd> accepted = accept_connection(listener_.fd.get());
     if (!accepted.ok()) {
       // No descriptors are left. Only those that strangers hold can be freed.
       LOG(kWarn, kBootstrap, "the rendezvous cannot accept a connection: %s", accepted.error().message.c_str());
-      for (Guest& guest : guests_) {
-        if (guest.rank < 0) guest.stage = Stage::kGone;
+      for (Client& client : clients_) {
+        if (client.rank < 0) client.stage = Stage::kClosed;
       }
       return;
     }
     if (!accepted.value()) return;
-    const auto last = find_stranger_to_drop(guests_, kMaxHalfOpen, claim_of_guest);
-    if (last != guests_.end()) guests_.erase(last);
-    guests_.emplace_back(std::move(accepted).value(), options_.credentials, now);
-    Guest& guest = guests_.back();
-    guest.from = peer_address(guest.socket.get());
+    const auto last = find_stranger_to_drop(clients_, kMaxHalfOpen, claim_of_client);
+    if (last != clients_.end()) clients_.erase(last);
+    clients_.emplace_back(std::move(accepted).value(), options_.credentials, now);
+    Client& client = clients_.back();
+    client.from = peer_address(client.socket.get());
   }
 }
 
 // Whether a rank of another process is still to be answered.
 bool RendezvousServer::others_are_coming() const {
-  return std::any_of(guests_.begin(), guests_.end(), [](const Guest& guest) {
-    return !guest.own && (guest.is(Stage::kHandshake) || guest.is(Stage::kRequest) || guest.has_output());
+  return std::any_of(clients_.begin(), clients_.end(), [](const Client& client) {
+    return !client.own && (client.is(Stage::kHandshake) || client.is(Stage::kRequest) || client.has_output());
   });
 }
 
 // Answers the ranks of this process last: the process may end as soon as they have their answer. On a failure they also
 // wait, briefly, for all pending connections. Otherwise those would only find that the rendezvous is gone.
 void RendezvousServer::answer_all(int64_t now) {
-  std::vector<Guest*> asking;
-  for (Guest& guest : guests_) {
-    if (guest.is(Stage::kWaiting) || (guest.is(Stage::kConnecting) && board_.failed())) asking.push_back(&guest);
+  std::vector<Client*> asking;
+  for (Client& client : clients_) {
+    if (client.is(Stage::kWaiting) || (client.is(Stage::kConnecting) && board_.failed())) asking.push_back(&client);
   }
-  std::stable_sort(asking.begin(), asking.end(), [](const Guest* a, const Guest* b) { return a->own < b->own; });
-  for (Guest* guest : asking) {
-    if (guest->own && board_.failed() && now < failed_at_ns_ + kFarewellNs && others_are_coming()) continue;
-    JoinAnswer answer = board_.answer_for(guest->rank);
+  std::stable_sort(asking.begin(), asking.end(), [](const Client* a, const Client* b) { return a->own < b->own; });
+  for (Client* client : asking) {
+    if (client->own && board_.failed() && now < failed_at_ns_ + kShutdownNs && others_are_coming()) continue;
+    JoinAnswer answer = board_.answer_for(client->rank);
     if (ranks_deadline_ns_ != kNever) answer.time_left_ns = std::max<int64_t>(ranks_deadline_ns_ - now, 1);
-    say(*guest, answer, board_.failed(), now);
+    send_answer(*client, answer, board_.failed(), now);
   }
 }
 
 void RendezvousServer::drop_late(int64_t now) {
-  for (Guest& guest : guests_) {
-    if (guest.is(Stage::kWaiting) || guest.is(Stage::kGone)) continue;
-    if (guest.is(Stage::kConnecting)) {
-      if (ranks_deadline_ns_ != kNever && now >= ranks_deadline_ns_ + stay_ns()) guest.stage = Stage::kGone;
+  for (Client& client : clients_) {
+    if (client.is(Stage::kWaiting) || client.is(Stage::kClosed)) continue;
+    if (client.is(Stage::kConnecting)) {
+      if (ranks_deadline_ns_ != kNever && now >= ranks_deadline_ns_ + stay_ns()) client.stage = Stage::kClosed;
       continue;
     }
-    if (now - guest.since_ns < options_.handshake_timeout_ns) continue;
-    if (guest.rank < 0)
-      refuse(guest, "it did not prove itself in time");
+    if (now - client.since_ns < options_.handshake_timeout_ns) continue;
+    if (client.rank < 0)
+      refuse(client, "it did not prove itself in time");
     else
-      guest.stage = Stage::kGone;
+      client.stage = Stage::kClosed;
   }
 }
 
 // The process ends. Waiting ranks are told why; ranks that are still connecting are told to go on without the
 // rendezvous.
-void RendezvousServer::say_farewell() {
+void RendezvousServer::shut_down() {
   int64_t now = monotonic_clock().now_ns();
-  const int64_t until = now + kFarewellNs;
-  for (Guest& guest : guests_) {
-    if (guest.is(Stage::kConnecting) && !board_.failed()) say(guest, JoinAnswer{}, true, now);
+  const int64_t until = now + kShutdownNs;
+  for (Client& client : clients_) {
+    if (client.is(Stage::kConnecting) && !board_.failed()) send_answer(client, JoinAnswer{}, true, now);
   }
   if (!board_.decided()) {
-    accept_guests(now);
-    if (!guests_.empty()) board_.closes();
+    accept_clients(now);
+    if (!clients_.empty()) board_.closes();
   }
   turn(0);
   while (board_.failed() && others_are_coming() && (now = monotonic_clock().now_ns()) < until)

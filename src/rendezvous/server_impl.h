@@ -1,4 +1,4 @@
-// RendezvousServer: the loop behind start_rendezvous(). Private to server.cpp, guest.cpp and registry.cpp.
+// RendezvousServer: the loop behind start_rendezvous(). Private to server.cpp, server_client.cpp and registry.cpp.
 //
 // Owned by the registry. run() has a thread of its own; any other thread may call the other public functions. All else
 // is private to that thread.
@@ -33,10 +33,11 @@ class RendezvousServer {
   bool failed() const { return failed_.load(); }  // the server stays only for late ranks
 
  private:
-  // kHandshake -> kRequest -> kWaiting (for the other ranks) -> kConnecting (with its neighbours) -> kLeaving -> kGone
-  enum class Stage : uint8_t { kHandshake, kRequest, kWaiting, kConnecting, kLeaving, kGone };
-  struct Guest {
-    Guest(UniqueFd fd, const Credentials& credentials, int64_t now)
+  // kHandshake -> kRequest -> kWaiting (for the other ranks) -> kConnecting (with its neighbours) -> kClosing ->
+  // kClosed
+  enum class Stage : uint8_t { kHandshake, kRequest, kWaiting, kConnecting, kClosing, kClosed };
+  struct Client {
+    Client(UniqueFd fd, const Credentials& credentials, int64_t now)
         : socket(std::move(fd)), exchange(Role::kAcceptor, Purpose::kRendezvous, credentials), since_ns(now) {}
     UniqueFd socket;
     HandshakeExchange exchange;
@@ -55,31 +56,31 @@ class RendezvousServer {
 
   // server.cpp
   void turn(int timeout_ms);
-  void accept_guests(int64_t now);
+  void accept_clients(int64_t now);
   void decide(int64_t now);
   void answer_all(int64_t now);
   bool others_are_coming() const;
   void drop_late(int64_t now);
-  void say_farewell();
-  void hear_of_giving_up();
+  void shut_down();
+  void take_given_up();
   int timeout_ms(int64_t now) const;
   int64_t stay_ns() const;
   bool finished(int64_t now) const;
   std::string refusals() const;
-  static short events_of(const Guest& guest);
-  static StrangerClaim claim_of_guest(const Guest& guest);
+  static short events_of(const Client& client);
+  static StrangerClaim claim_of_client(const Client& client);
 
-  // guest.cpp
-  void serve(Guest& guest, short events, int64_t now);
-  void step_handshake(Guest& guest, int64_t now);
-  void read_request(Guest& guest, int64_t now);
-  Result<bool> read_message(Guest& guest);
-  void watch_waiting(Guest& guest);
-  void read_report(Guest& guest, int64_t now);
-  void say(Guest& guest, const JoinAnswer& answer, bool last, int64_t now);
-  void write(Guest& guest);
-  void refuse(Guest& guest, const std::string& reason);
-  void gone(Guest& guest);
+  // server_client.cpp
+  void serve(Client& client, short events, int64_t now);
+  void step_handshake(Client& client, int64_t now);
+  void read_request(Client& client, int64_t now);
+  Result<bool> read_message(Client& client);
+  void watch_waiting(Client& client);
+  void read_report(Client& client, int64_t now);
+  void send_answer(Client& client, const JoinAnswer& answer, bool last, int64_t now);
+  void write(Client& client);
+  void refuse(Client& client, const std::string& reason);
+  void connection_lost(Client& client);
   void no_longer_waits(int32_t rank);
 
   Listener listener_;
@@ -89,7 +90,7 @@ class RendezvousServer {
   std::optional<std::pair<int32_t, Error>> given_up_ TRESTLE_GUARDED_BY(wake_mutex_);
   std::atomic<bool> stopped_{false};
   std::atomic<bool> failed_{false};
-  std::list<Guest> guests_;
+  std::list<Client> clients_;
   RendezvousBoard board_;
   OncePerKey refused_once_;
   size_t refused_ = 0;
