@@ -11,8 +11,8 @@
 namespace trestle {
 
 // One step with one peer. True when it is done.
-bool TcpTransport::say_farewell(Farewell& farewell) {
-  Peer& peer = peers_[farewell.rank];
+bool TcpTransport::step_close(ClosingPeer& closing) {
+  Peer& peer = peers_[closing.rank];
   Link& link = *peer.link;
   while (link.has_output()) {
     const size_t used = link.fill_output(vectors_);
@@ -21,9 +21,9 @@ bool TcpTransport::say_farewell(Farewell& farewell) {
     if (sent.value() == 0) break;
     link.wrote(sent.value());
   }
-  if (!link.has_output() && !farewell.ended) {
+  if (!link.has_output() && !closing.ended) {
     end_sending(peer.fd.get());
-    farewell.ended = true;
+    closing.ended = true;
   }
   for (;;) {
     Result<size_t> got = receive_bytes(peer.fd.get(), read_buffer_);
@@ -31,11 +31,11 @@ bool TcpTransport::say_farewell(Farewell& farewell) {
     if (got.value() == 0) break;
     if (!link.take(std::span(read_buffer_).first(got.value())).ok()) return true;
   }
-  return farewell.ended && link.goodbye_answered();
+  return closing.ended && link.goodbye_answered();
 }
 
 // Peers whose acknowledgement has arrived meanwhile get a goodbye like the others.
-void TcpTransport::meet_promised(std::vector<Farewell>& open) {
+void TcpTransport::adopt_acknowledged(std::vector<ClosingPeer>& open) {
   const auto settled = [&](Stranger& promised) {
     Attempt& attempt = *promised.attempt;
     if (!attempt.drive().ok()) return true;
@@ -51,18 +51,18 @@ void TcpTransport::meet_promised(std::vector<Farewell>& open) {
 }
 
 void TcpTransport::linger(int64_t deadline_ns) {
-  std::vector<Farewell> open;
+  std::vector<ClosingPeer> open;
   for (const int32_t rank : connected_) open.push_back({rank, false});
   std::vector<pollfd> waits;
   for (;;) {
-    meet_promised(open);
-    const auto over = [this](Farewell& farewell) { return say_farewell(farewell); };
+    adopt_acknowledged(open);
+    const auto over = [this](ClosingPeer& closing) { return step_close(closing); };
     open.erase(std::remove_if(open.begin(), open.end(), over), open.end());
     const int64_t left_ns = deadline_ns - monotonic_clock().now_ns();
     if ((open.empty() && strangers_.empty()) || left_ns <= 0) return;
     waits.clear();
-    for (const Farewell& farewell : open) {
-      const Peer& peer = peers_[farewell.rank];
+    for (const ClosingPeer& closing : open) {
+      const Peer& peer = peers_[closing.rank];
       const int events = POLLIN | (peer.link->has_output() ? POLLOUT : 0);
       waits.push_back({peer.fd.get(), static_cast<short>(events), 0});
     }

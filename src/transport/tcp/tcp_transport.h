@@ -92,12 +92,12 @@ class TcpTransport final : public Transport {
   Status check_left(int32_t rank);
 
   // tcp_close.cpp
-  struct Farewell {
+  struct ClosingPeer {
     int32_t rank;
     bool ended;  // our side is shut
   };
-  bool say_farewell(Farewell& farewell);
-  void meet_promised(std::vector<Farewell>& open);
+  bool step_close(ClosingPeer& closing);
+  void adopt_acknowledged(std::vector<ClosingPeer>& open);
   void linger(int64_t deadline_ns);
 
   const AttemptContext context_;
