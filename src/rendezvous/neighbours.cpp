@@ -275,7 +275,7 @@ void Connector::move_in(Attempt& attempt, int64_t now) {
     seat = std::move(attempt.socket);
     return;
   }
-  refuse(attempt, "rank " + std::to_string(attempt.handshake().peer_rank()) + " is no neighbour that was awaited");
+  refuse(attempt, "rank " + std::to_string(attempt.handshake().peer_rank()) + " is not a neighbour that is awaited");
 }
 
 void Connector::refuse(Attempt& attempt, const std::string& reason) {

@@ -210,7 +210,7 @@ Status Board::serve(int64_t deadline_ns, const BoardWatch& watch) {
       }
       if (done.ok()) TRY(hand_out(*peer, has));
       if (!done.ok() && warned.first(done.error().message))
-        LOG(kWarn, kShm, "board: a connection was turned away: %s", done.error().message.c_str());
+        LOG(kWarn, kShm, "board: a connection was refused: %s", done.error().message.c_str());
       peer = pending.erase(peer);
     }
   }

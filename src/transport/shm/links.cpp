@@ -119,7 +119,7 @@ Status Links::out_failed(int32_t peer, const Error& error) {
   if (p.state == State::kWanted || p.state == State::kProving) --connecting_;
   p.state = State::kOver;
   drop(p.out);
-  TRY(read_last_words(peer));
+  TRY(read_final_frames(peer));
   if (p.left) return {};
   return Error{Code::kRemoteError, p.name + " cannot be reached over shared memory: " + error.message};
 }
@@ -163,13 +163,13 @@ Status Links::accept_all() {
     if (!fd.value()) return {};
     const Result<PeerProcess> process = peer_process(fd.value().get());
     if (!process.ok() || process.value().uid != geteuid()) {
-      if (warned_.first("uid")) LOG(kWarn, kShm, "shared memory: a process of another user was turned away");
+      if (warned_.first("uid")) LOG(kWarn, kShm, "shared memory: a process of another user was refused");
       continue;
     }
     const auto last = find_stranger_to_drop(strangers_, peers_.size() + kMoreStrangers,
                                             [](const auto& s) { return claim_of(s.second.handshake()); });
     if (last != strangers_.end()) {
-      turn_away(last->second, {Code::kRemoteError, "too many connections that prove nothing are open"});
+      refuse(last->second, {Code::kRemoteError, "too many connections that prove nothing are open"});
       drop(last->second);
       strangers_.erase(last);
     }
@@ -184,7 +184,7 @@ Status Links::accept_all() {
 
 // A stranger that disconnects while this rank has a link of its own with the claimed peer is mostly that peer, which
 // has left.
-void Links::turn_away(const Stream& stranger, const Error& error) {
+void Links::refuse(const Stream& stranger, const Error& error) {
   const int32_t claimed = stranger.handshake().peer_rank();
   const bool known = claimed >= 0 && claimed < config_.ranks && claimed != config_.rank;
   const bool has_left = known && error.code == Code::kRemoteError && stranger.exchange->connection_lost() &&
@@ -192,7 +192,7 @@ void Links::turn_away(const Stream& stranger, const Error& error) {
   if (has_left) {
     LOG(kInfo, kShm, "shm: %s ended its connection within the handshake", name(claimed).c_str());
   } else if (warned_.first(error.message)) {
-    LOG(kWarn, kShm, "shared memory: a connection was turned away: %s", error.message.c_str());
+    LOG(kWarn, kShm, "shared memory: a connection was refused: %s", error.message.c_str());
   }
 }
 
@@ -209,8 +209,9 @@ Status Links::step_stranger(uint32_t serial) {
     if (known) {
       LOG(kInfo, kShm, "shm: %s has connected twice", name(peer).c_str());
     } else {
-      turn_away(stranger,
-                done.ok() ? Error{Code::kRemoteError, "it proved to be a rank that is no peer"} : Error(done.error()));
+      refuse(stranger, done.ok() ? Error{Code::kRemoteError, "it proved to be rank " + std::to_string(peer) +
+                                                                 ", which is not another rank of this job"}
+                                 : Error(done.error()));
     }
     drop(stranger);
     strangers_.erase(found);
@@ -227,7 +228,7 @@ Status Links::step_stranger(uint32_t serial) {
 
 // Reads what a peer sent on the link that it made, even if its acknowledgement and all that follows it are still
 // unread.
-Status Links::read_last_words(int32_t peer) {
+Status Links::read_final_frames(int32_t peer) {
   std::vector<uint32_t> proved;
   for (const auto& [serial, stranger] : strangers_) {
     if (stranger.handshake().peer_proved() && stranger.handshake().peer_rank() == peer) proved.push_back(serial);
@@ -263,7 +264,7 @@ Result<bool> Links::step_frames(int32_t peer, Stream& stream) {
     stream.descriptors.clear();
     if (frame.kind == LinkFrameKind::kGoodbye) {
       // Frames that it sent before may lie unread on the other link.
-      if (&stream == &peers_[peer].out) TRY(read_last_words(peer));
+      if (&stream == &peers_[peer].out) TRY(read_final_frames(peer));
       peers_[peer].left = true;
     } else if (frame.kind != LinkFrameKind::kWake) {
       TRY(events_.on_frame(peer, frame, std::move(fd)));
@@ -277,7 +278,7 @@ Status Links::ended(int32_t peer, Stream& stream) {
   if (&stream == &p.out && p.state == State::kReady) p.state = State::kOver;
   drop(stream);
   // Its goodbye may still be unread on the other link.
-  if (!p.left) TRY(read_last_words(peer));
+  if (!p.left) TRY(read_final_frames(peer));
   if (!p.left && p.out.fd && !p.out.exchange) (void)TRY(step_frames(peer, p.out));
   if (p.left) return {};
   return Error{Code::kRemoteError, p.name + " died: its link of shared memory ended without a goodbye"};
@@ -351,17 +352,17 @@ Result<int> Links::poll_once() {
 
 // The frames are one message to the kernel, so that they need little room. Waits while the socket is full; does not
 // wait for a peer that is gone.
-void Links::say_goodbye(const Stream& stream, const std::vector<LinkFrame>& last_words, int64_t deadline_ns) {
+void Links::say_goodbye(const Stream& stream, const std::vector<LinkFrame>& final_frames, int64_t deadline_ns) {
   if (!stream.fd) return;
-  std::vector<LinkFrame> frames = last_words;
+  std::vector<LinkFrame> frames = final_frames;
   frames.push_back({.kind = LinkFrameKind::kGoodbye});
   (void)send_all_before(stream.fd.get(), std::as_bytes(std::span(frames)), {deadline_ns, nullptr});
 }
 
 void Links::close(int64_t deadline_ns) {
   for (Peer& p : peers_) {
-    if (p.state == State::kReady) say_goodbye(p.out, p.last_words, deadline_ns);
-    say_goodbye(p.in, p.last_words, deadline_ns);
+    if (p.state == State::kReady) say_goodbye(p.out, p.final_frames, deadline_ns);
+    say_goodbye(p.in, p.final_frames, deadline_ns);
     p.state = State::kOver;
     drop(p.out);
     drop(p.in);

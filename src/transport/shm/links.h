@@ -84,7 +84,7 @@ class Links {
 
   int event_fd() const { return epoll_.get(); }
   // Frames to send to the peer before the goodbye, on every link with it.
-  void set_last_words(int32_t peer, std::vector<LinkFrame> frames) { peers_[peer].last_words = std::move(frames); }
+  void set_final_frames(int32_t peer, std::vector<LinkFrame> frames) { peers_[peer].final_frames = std::move(frames); }
   // Says goodbye. Waits for full sockets until `deadline_ns` of the monotonic clock.
   void close(int64_t deadline_ns);
 
@@ -107,7 +107,7 @@ class Links {
     Stream in;  // the link that the peer made
     bool left = false;
     int attempts = 0;  // to connect
-    std::vector<LinkFrame> last_words;
+    std::vector<LinkFrame> final_frames;
   };
   enum class Source : uint32_t { kListener, kOut, kIn, kStranger };
 
@@ -119,16 +119,16 @@ class Links {
   Status accept_all();
   Status step_out(int32_t peer);
   Status step_stranger(uint32_t serial);
-  void turn_away(const Stream& stranger, const Error& error);
+  void refuse(const Stream& stranger, const Error& error);
   // True: the handshake is done. False: more is awaited.
   static Result<bool> step_handshake(Stream& stream);
   // Reads all frames that have arrived. True: the stream has ended.
   Result<bool> step_frames(int32_t peer, Stream& stream);
-  Status read_last_words(int32_t peer);
+  Status read_final_frames(int32_t peer);
   Status ended(int32_t peer, Stream& stream);
   Status out_failed(int32_t peer, const Error& error);
   void drop(Stream& stream);
-  static void say_goodbye(const Stream& stream, const std::vector<LinkFrame>& last_words, int64_t deadline_ns);
+  static void say_goodbye(const Stream& stream, const std::vector<LinkFrame>& final_frames, int64_t deadline_ns);
 
   const EndpointConfig config_;
   LinkEvents& events_;

@@ -70,7 +70,7 @@ Status ShmTransport::check_peer(int32_t peer) const {
   if (!failure_.ok()) return failure_;
   if (closed_) return Error{Code::kInvalidUsage, "the shared-memory transport is closed"};
   CHECK(peer >= 0 && peer < config_.ranks && peer != config_.rank,
-        "shared memory was asked for a rank that is no peer");
+        "shared memory was asked for a rank that is not another rank of this job");
   return {};
 }
 
@@ -211,7 +211,7 @@ void ShmTransport::close(int linger_ms) {
   // Sent data lies in memory that the peers have mapped, so it stays readable. Answers (kRead) that the lane could not
   // carry go with the goodbye. A peer that has not accepted this rank's link, or reads nothing at the moment, must get
   // them too.
-  for (Pair* p : active_) links_->set_last_words(p->peer, p->sender.unsent_reads());
+  for (Pair* p : active_) links_->set_final_frames(p->peer, p->sender.unsent_reads());
   links_->close(monotonic_clock().now_ns() + int64_t{linger_ms} * 1'000'000);
 }
 

@@ -44,7 +44,7 @@ Result<TcpTransport::Peer*> TcpTransport::reach(int32_t rank) {
   if (error_.has_value()) return *error_;
   if (closed_) return Error{Code::kInvalidUsage, "the tcp transport is closed"};
   CHECK(rank >= 0 && static_cast<size_t>(rank) < peers_.size() && rank != context_.rank,
-        "a message's peer is no other rank of the communicator");
+        "a message's peer is not another rank of the communicator");
   Peer& peer = peers_[rank];
   if (peer.left || (peer.link != nullptr && peer.link->peer_left()))
     return fail(Code::kRemoteError, name(rank) + " has left the communicator");
@@ -108,7 +108,8 @@ void TcpTransport::adopt(int32_t rank, Attempt& attempt) {
 // peer began this one before it knew of the other, which is no error.
 Result<bool> TcpTransport::decide(int32_t rank) {
   if (static_cast<size_t>(rank) >= peers_.size() || rank == context_.rank)
-    return Error{Code::kRemoteError, "it proved to be rank " + std::to_string(rank) + ", which is no peer"};
+    return Error{Code::kRemoteError,
+                 "it proved to be rank " + std::to_string(rank) + ", which is not another rank of this job"};
   const Peer& peer = peers_[rank];
   return !peer.fd && !peer.left && (peer.attempt == nullptr || rank < context_.rank);
 }
