@@ -113,20 +113,26 @@ class Links {
 
   Links(const EndpointConfig& config, LinkEvents& events) : config_(config), events_(events) {}
   Credentials credentials() const;
-  Status watch(int fd, Source source, uint32_t index);
-  Result<int> poll_once();
+  bool is_other_rank(int32_t rank) const { return rank >= 0 && rank < config_.ranks && rank != config_.rank; }
+
+  // links_connect.cpp
   Status connect(int32_t peer);
-  Status accept_all();
-  Status step_out(int32_t peer);
-  Status step_stranger(uint32_t serial);
-  void refuse(const Stream& stranger, const Error& error);
+  Status out_failed(int32_t peer, const Error& error);
   // True: the handshake is done. False: more is awaited.
   static Result<bool> step_handshake(Stream& stream);
+  Status step_out(int32_t peer);
+  Status accept_all();
+  Status admit(UniqueFd fd);
+  void refuse(const Stream& stranger, const Error& error);
+  Status step_stranger(uint32_t serial);
+
+  // links.cpp
+  Status watch(int fd, Source source, uint32_t index);
+  Result<int> poll_once();
   // Reads all frames that have arrived. True: the stream has ended.
   Result<bool> step_frames(int32_t peer, Stream& stream);
   Status read_final_frames(int32_t peer);
   Status ended(int32_t peer, Stream& stream);
-  Status out_failed(int32_t peer, const Error& error);
   void drop(Stream& stream);
   static void say_goodbye(const Stream& stream, const std::vector<LinkFrame>& final_frames, int64_t deadline_ns);
 

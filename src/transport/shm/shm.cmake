@@ -4,6 +4,7 @@ target_sources(trestle_transport PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/bells.cpp
   ${CMAKE_CURRENT_LIST_DIR}/lane.cpp
   ${CMAKE_CURRENT_LIST_DIR}/links.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/links_connect.cpp
   ${CMAKE_CURRENT_LIST_DIR}/mapping.cpp
   ${CMAKE_CURRENT_LIST_DIR}/mem_alloc.cpp
   ${CMAKE_CURRENT_LIST_DIR}/mem_index.cpp

@@ -1,0 +1,174 @@
+// How links are made: connecting to peers, and admitting strangers that connect.
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "transport/auth/strangers.h"
+#include "transport/shm/links.h"
+#include "transport/socket/socket.h"
+
+namespace trestle {
+namespace {
+
+// The peer may have dropped a connection for lack of room before the hello arrived.
+constexpr int kMostAttempts = 5;
+
+}  // namespace
+
+Status Links::want(int32_t peer) {
+  if (peers_[peer].state != State::kNone || peers_[peer].left) return {};
+  if (!reachable(peer)) {
+    return Error{Code::kInvalidUsage,
+                 "shared memory was asked to reach " + name(peer) + ", which has no address for it"};
+  }
+  peers_[peer].state = State::kWanted;
+  ++connecting_;
+  return connect(peer);
+}
+
+bool Links::wants_retry() const {
+  if (connecting_ == 0) return false;
+  for (const Peer& peer : peers_) {
+    if (peer.state == State::kWanted) return true;
+  }
+  return false;
+}
+
+Status Links::connect(int32_t peer) {
+  Peer& p = peers_[peer];
+  Result<UniqueFd> fd = connect_unix(p.address);
+  if (!fd.ok()) return out_failed(peer, fd.error());
+  if (!fd.value()) return {};  // the peer's queue is full: the next poll() tries again
+  const Result<PeerProcess> process = peer_process(fd.value().get());
+  if (!process.ok() || process.value().uid != geteuid()) {
+    return out_failed(peer, {Code::kRemoteError, "the process that listens there belongs to another user"});
+  }
+  ++p.attempts;
+  p.out.fd = std::move(fd).value();
+  p.out.exchange = std::make_unique<HandshakeExchange>(Role::kInitiator, Purpose::kShm, credentials(), peer);
+  p.state = State::kProving;
+  TRY(watch(p.out.fd.get(), Source::kOut, static_cast<uint32_t>(peer)));
+  return step_out(peer);
+}
+
+// A link that this rank wanted could not be made. If the peer has only left, what it sent before is still valid.
+Status Links::out_failed(int32_t peer, const Error& error) {
+  Peer& p = peers_[peer];
+  if (p.state == State::kWanted || p.state == State::kProving) --connecting_;
+  p.state = State::kOver;
+  drop(p.out);
+  TRY(read_final_frames(peer));
+  if (p.left) return {};
+  return Error{Code::kRemoteError, p.name + " cannot be reached over shared memory: " + error.message};
+}
+
+Result<bool> Links::step_handshake(Stream& stream) {
+  const bool done = TRY(stream.exchange->step(stream.fd.get()));
+  // A few bytes on a fresh socket must fit. If they did not, no event would follow: only input is watched.
+  if (!done && stream.exchange->awaited_event() != POLLIN)
+    return Error{Code::kSystemError, "a fresh socket takes no bytes"};
+  return done;
+}
+
+Status Links::step_out(int32_t peer) {
+  Peer& p = peers_[peer];
+  if (p.state == State::kProving) {
+    Result<bool> done = step_handshake(p.out);
+    if (!done.ok()) {
+      const bool unheard = p.out.exchange->connection_lost() && p.out.handshake().peer_rank() < 0;
+      if (!unheard || p.attempts >= kMostAttempts) return out_failed(peer, done.error());
+      drop(p.out);
+      p.state = State::kWanted;
+      return connect(peer);
+    }
+    if (!done.value()) return {};
+    p.out.exchange.reset();
+    p.state = State::kReady;
+    --connecting_;
+    return events_.on_ready(peer);
+  }
+  if (p.out.fd && TRY(step_frames(peer, p.out))) return ended(peer, p.out);
+  return {};
+}
+
+Status Links::accept_all() {
+  while (true) {
+    Result<UniqueFd> fd = accept_connection(listener_.get());
+    if (!fd.ok()) {
+      if (warned_.first("accept")) LOG(kWarn, kShm, "shared memory: %s", fd.error().message.c_str());
+      return {};
+    }
+    if (!fd.value()) return {};
+    TRY(admit(std::move(fd).value()));
+  }
+}
+
+Status Links::admit(UniqueFd fd) {
+  const Result<PeerProcess> process = peer_process(fd.get());
+  if (!process.ok() || process.value().uid != geteuid()) {
+    if (warned_.first("uid")) LOG(kWarn, kShm, "shared memory: a process of another user was refused");
+    return {};
+  }
+  const auto last = find_stranger_to_drop(strangers_, peers_.size() + kMoreStrangers,
+                                          [](const auto& s) { return claim_of(s.second.handshake()); });
+  if (last != strangers_.end()) {
+    refuse(last->second, {Code::kRemoteError, "too many connections that prove nothing are open"});
+    drop(last->second);
+    strangers_.erase(last);
+  }
+  const uint32_t serial = next_serial_++;
+  Stream& stranger = strangers_[serial];
+  stranger.fd = std::move(fd);
+  stranger.exchange = std::make_unique<HandshakeExchange>(Role::kAcceptor, Purpose::kShm, credentials());
+  TRY(watch(stranger.fd.get(), Source::kStranger, serial));
+  return step_stranger(serial);
+}
+
+// A stranger that disconnects while this rank has a link of its own with the claimed peer is mostly that peer, which
+// has left.
+void Links::refuse(const Stream& stranger, const Error& error) {
+  const int32_t claimed = stranger.handshake().peer_rank();
+  const bool has_left = is_other_rank(claimed) && error.code == Code::kRemoteError &&
+                        stranger.exchange->connection_lost() &&
+                        (peers_[claimed].state == State::kReady || peers_[claimed].state == State::kOver);
+  if (has_left) {
+    LOG(kInfo, kShm, "shm: %s ended its connection within the handshake", name(claimed).c_str());
+  } else if (warned_.first(error.message)) {
+    LOG(kWarn, kShm, "shared memory: a connection was refused: %s", error.message.c_str());
+  }
+}
+
+Status Links::step_stranger(uint32_t serial) {
+  const auto found = strangers_.find(serial);
+  if (found == strangers_.end()) return {};  // dropped meanwhile
+  Stream& stranger = found->second;
+  const Result<bool> done = step_handshake(stranger);
+  if (done.ok() && !done.value()) return {};
+  const int32_t peer = stranger.handshake().peer_rank();
+  if (!done.ok() || !is_other_rank(peer) || peers_[peer].in.fd) {
+    // Not a rank of this job, or one that gave up. If a real peer is missed here, the link in the other direction
+    // notices it.
+    if (!done.ok()) {
+      refuse(stranger, done.error());
+    } else if (!is_other_rank(peer)) {
+      refuse(stranger, {Code::kRemoteError,
+                        "it proved to be rank " + std::to_string(peer) + ", which is not another rank of this job"});
+    } else {
+      LOG(kInfo, kShm, "shm: %s has connected twice", name(peer).c_str());
+    }
+    drop(stranger);
+    strangers_.erase(found);
+    return {};
+  }
+  Peer& p = peers_[peer];
+  p.in = std::move(stranger);
+  p.in.exchange.reset();
+  strangers_.erase(found);
+  TRY(watch(p.in.fd.get(), Source::kIn, static_cast<uint32_t>(peer)));
+  TRY(want(peer));
+  return read_frames(peer);
+}
+
+}  // namespace trestle
