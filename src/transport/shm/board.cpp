@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <list>
 #include <map>
@@ -81,6 +80,16 @@ struct Board::PendingPeer {
   HandshakeExchange exchange;
 };
 
+// What rank 0 keeps until all ranks have the memory.
+struct Board::Serving {
+  explicit Serving(int32_t ranks) : has(static_cast<size_t>(ranks), false) { has[0] = true; }
+  bool done() const { return std::find(has.begin(), has.end(), false) == has.end(); }
+  int32_t first_missing() const { return static_cast<int32_t>(std::find(has.begin(), has.end(), false) - has.begin()); }
+  std::list<PendingPeer> pending;  // oldest first
+  std::vector<bool> has;           // the ranks that have the memory
+  OncePerKey warned;
+};
+
 Board::Board(const EndpointConfig& config)
     : rank_(config.rank), ranks_(config.ranks), config_(config), seen_(static_cast<size_t>(config.ranks)) {}
 
@@ -147,7 +156,7 @@ Status Board::fetch(const std::string& address, int64_t deadline_ns, const Board
     if (watch.look) TRY(watch.look());
     ::sched_yield();  // the listener's queue is full, and no event tells when it is not
   }
-  if (TRY(peer_process(fd.get())).uid != geteuid()) {
+  if (!peer_has_same_user(fd.get())) {
     return Error{Code::kRemoteError, "the process that listens for " + name(0) + " belongs to another user"};
   }
   const auto wait = [&](short event) -> Status {
@@ -181,38 +190,45 @@ Status Board::fetch(const std::string& address, int64_t deadline_ns, const Board
 }
 
 Status Board::serve(int64_t deadline_ns, const BoardWatch& watch) {
-  std::list<PendingPeer> pending;
-  std::vector<bool> has(static_cast<size_t>(ranks_), false);
-  has[0] = true;
-  OncePerKey warned;
-  while (std::find(has.begin(), has.end(), false) != has.end()) {
+  Serving serving(ranks_);
+  while (!serving.done()) {
     std::vector<pollfd> watched{{listener_.get(), POLLIN, 0}};
-    for (const PendingPeer& peer : pending) watched.push_back({peer.fd.get(), peer.exchange.awaited_event(), 0});
-    const auto first = static_cast<int32_t>(std::find(has.begin(), has.end(), false) - has.begin());
-    const Status waited = wait_for(first, watched, deadline_ns, watch);
+    for (const PendingPeer& peer : serving.pending)
+      watched.push_back({peer.fd.get(), peer.exchange.awaited_event(), 0});
+    const int32_t missing = serving.first_missing();
+    const Status waited = wait_for(missing, watched, deadline_ns, watch);
     if (!waited.ok() && monotonic_clock().now_ns() >= deadline_ns) {
-      return Error{Code::kTimeout, name(first) + " did not come for the board of small collectives in time"};
+      return Error{Code::kTimeout, name(missing) + " did not come for the board of small collectives in time"};
     }
     TRY(waited);
-    while (UniqueFd fd = TRY(accept_connection(listener_.get()))) {
-      const Result<PeerProcess> process = peer_process(fd.get());
-      if (!process.ok() || process.value().uid != geteuid()) continue;
-      const auto last = find_stranger_to_drop(pending, static_cast<size_t>(ranks_) + kMoreStrangers,
-                                              [](const PendingPeer& p) { return claim_of(p.exchange.handshake()); });
-      if (last != pending.end()) pending.erase(last);
-      pending.emplace_back(std::move(fd), credentials(config_));
+    while (UniqueFd fd = TRY(accept_connection(listener_.get()))) admit(serving, std::move(fd));
+    TRY(step_pending(serving));
+  }
+  return {};
+}
+
+void Board::admit(Serving& serving, UniqueFd fd) const {
+  if (!peer_has_same_user(fd.get())) {
+    if (serving.warned.first("uid")) LOG(kWarn, kShm, "board: a process of another user was refused");
+    return;
+  }
+  const auto last = find_stranger_to_drop(serving.pending, static_cast<size_t>(ranks_) + kMoreStrangers,
+                                          [](const PendingPeer& p) { return claim_of(p.exchange.handshake()); });
+  if (last != serving.pending.end()) serving.pending.erase(last);
+  serving.pending.emplace_back(std::move(fd), credentials(config_));
+}
+
+Status Board::step_pending(Serving& serving) const {
+  for (auto peer = serving.pending.begin(); peer != serving.pending.end();) {
+    const Result<bool> done = peer->exchange.step(peer->fd.get());
+    if (done.ok() && !done.value()) {
+      ++peer;
+      continue;
     }
-    for (auto peer = pending.begin(); peer != pending.end();) {
-      const Result<bool> done = peer->exchange.step(peer->fd.get());
-      if (done.ok() && !done.value()) {
-        ++peer;
-        continue;
-      }
-      if (done.ok()) TRY(hand_out(*peer, has));
-      if (!done.ok() && warned.first(done.error().message))
-        LOG(kWarn, kShm, "board: a connection was refused: %s", done.error().message.c_str());
-      peer = pending.erase(peer);
-    }
+    if (done.ok()) TRY(hand_out(*peer, serving.has));
+    if (!done.ok() && serving.warned.first(done.error().message))
+      LOG(kWarn, kShm, "board: a connection was refused: %s", done.error().message.c_str());
+    peer = serving.pending.erase(peer);
   }
   return {};
 }

@@ -128,6 +128,7 @@ class Board {
   };
   struct ProcessMemory;
   struct PendingPeer;
+  struct Serving;
   static size_t bytes_for(int32_t ranks) {
     return sizeof(Bells::Shared) + (sizeof(Row) + sizeof(Bells::Place)) * static_cast<size_t>(ranks);
   }
@@ -140,6 +141,8 @@ class Board {
   Status make();
   Status fetch(const std::string& address, int64_t deadline_ns, const BoardWatch& watch);
   Status serve(int64_t deadline_ns, const BoardWatch& watch);
+  void admit(Serving& serving, UniqueFd fd) const;
+  Status step_pending(Serving& serving) const;
   Status hand_out(const PendingPeer& pending, std::vector<bool>& has) const;
   std::string name(int32_t rank) const;
 

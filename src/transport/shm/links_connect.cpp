@@ -1,7 +1,6 @@
 // How links are made: connecting to peers, and admitting strangers that connect.
 #include <poll.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include <utility>
 
@@ -41,8 +40,7 @@ Status Links::connect(int32_t peer) {
   Result<UniqueFd> fd = connect_unix(p.address);
   if (!fd.ok()) return out_failed(peer, fd.error());
   if (!fd.value()) return {};  // the peer's queue is full: the next poll() tries again
-  const Result<PeerProcess> process = peer_process(fd.value().get());
-  if (!process.ok() || process.value().uid != geteuid()) {
+  if (!peer_has_same_user(fd.value().get())) {
     return out_failed(peer, {Code::kRemoteError, "the process that listens there belongs to another user"});
   }
   ++p.attempts;
@@ -106,8 +104,7 @@ Status Links::accept_all() {
 }
 
 Status Links::admit(UniqueFd fd) {
-  const Result<PeerProcess> process = peer_process(fd.get());
-  if (!process.ok() || process.value().uid != geteuid()) {
+  if (!peer_has_same_user(fd.get())) {
     if (warned_.first("uid")) LOG(kWarn, kShm, "shared memory: a process of another user was refused");
     return {};
   }

@@ -158,6 +158,8 @@ Result<UniqueFd> listen_unix(std::string_view name, int backlog = 512);
 Result<UniqueFd> connect_unix(std::string_view name);
 // The process that connected or listens (SO_PEERCRED), as the kernel recorded it.
 Result<PeerProcess> peer_process(int fd);
+// That process belongs to the user of this one. False also when that cannot be known.
+bool peer_has_same_user(int fd);
 
 // Descriptors travel with the first byte of `data`. At most kMostDescriptors.
 inline constexpr size_t kMostDescriptors = 16;

@@ -59,6 +59,11 @@ Result<PeerProcess> peer_process(int fd) {
   return PeerProcess{credentials.pid, credentials.uid, credentials.gid};
 }
 
+bool peer_has_same_user(int fd) {
+  const Result<PeerProcess> process = peer_process(fd);
+  return process.ok() && process.value().uid == ::geteuid();
+}
+
 Result<size_t> send_with_descriptors(int fd, std::span<const std::byte> data, std::span<const int> descriptors) {
   CHECK(!data.empty() && descriptors.size() <= kMostDescriptors, "descriptors travel with data, at most 16 at a time");
   iovec vector{const_cast<std::byte*>(data.data()), data.size()};
