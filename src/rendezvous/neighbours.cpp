@@ -249,7 +249,10 @@ void Connector::accept_all(int64_t now) {
     if (!accepted.ok() || !accepted.value()) return;
     const auto last =
         find_stranger_to_drop(in_, kMostStrangers, [](const Attempt& a) { return claim_of(a.handshake()); });
-    if (last != in_.end()) in_.erase(last);
+    if (last != in_.end()) {
+      refuse(*last, kNoRoomForStrangers);
+      in_.erase(last);
+    }
     in_.emplace_back(-1);
     Attempt& attempt = in_.back();
     attempt.socket = std::move(accepted).value();

@@ -160,7 +160,10 @@ void RendezvousServer::accept_clients(int64_t now) {
     }
     if (!accepted.value()) return;
     const auto last = find_stranger_to_drop(clients_, kMaxHalfOpen, claim_of_client);
-    if (last != clients_.end()) clients_.erase(last);
+    if (last != clients_.end()) {
+      if (!last->is(Stage::kClosed)) refuse(*last, kNoRoomForStrangers);
+      clients_.erase(last);
+    }
     clients_.emplace_back(std::move(accepted).value(), options_.credentials, now);
     Client& client = clients_.back();
     client.from = peer_address(client.socket.get());

@@ -18,6 +18,8 @@ namespace trestle {
 
 // A transport keeps so many in addition to the ranks, which may all connect at once.
 inline constexpr size_t kMoreStrangers = 64;
+// Why a stranger is dropped that has done nothing wrong.
+inline constexpr const char* kNoRoomForStrangers = "too many connections that prove nothing are open";
 
 // kAdmitted: no stranger any more. A container may hold such connections too; they are neither counted nor dropped.
 enum class StrangerClaim : uint8_t { kNone, kRank, kPromised, kAdmitted };

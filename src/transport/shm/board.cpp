@@ -85,6 +85,9 @@ struct Board::Serving {
   explicit Serving(int32_t ranks) : has(static_cast<size_t>(ranks), false) { has[0] = true; }
   bool done() const { return std::find(has.begin(), has.end(), false) == has.end(); }
   int32_t first_missing() const { return static_cast<int32_t>(std::find(has.begin(), has.end(), false) - has.begin()); }
+  void warn_once(const std::string& reason) {
+    if (warned.first(reason)) LOG(kWarn, kShm, "board: a connection was refused: %s", reason.c_str());
+  }
   std::list<PendingPeer> pending;  // oldest first
   std::vector<bool> has;           // the ranks that have the memory
   OncePerKey warned;
@@ -209,12 +212,15 @@ Status Board::serve(int64_t deadline_ns, const BoardWatch& watch) {
 
 void Board::admit(Serving& serving, UniqueFd fd) const {
   if (!peer_has_same_user(fd.get())) {
-    if (serving.warned.first("uid")) LOG(kWarn, kShm, "board: a process of another user was refused");
+    serving.warn_once("it belongs to a process of another user");
     return;
   }
   const auto last = find_stranger_to_drop(serving.pending, static_cast<size_t>(ranks_) + kMoreStrangers,
                                           [](const PendingPeer& p) { return claim_of(p.exchange.handshake()); });
-  if (last != serving.pending.end()) serving.pending.erase(last);
+  if (last != serving.pending.end()) {
+    serving.warn_once(kNoRoomForStrangers);
+    serving.pending.erase(last);
+  }
   serving.pending.emplace_back(std::move(fd), credentials(config_));
 }
 
@@ -226,8 +232,7 @@ Status Board::step_pending(Serving& serving) const {
       continue;
     }
     if (done.ok()) TRY(hand_out(*peer, serving.has));
-    if (!done.ok() && serving.warned.first(done.error().message))
-      LOG(kWarn, kShm, "board: a connection was refused: %s", done.error().message.c_str());
+    if (!done.ok()) serving.warn_once(done.error().message);
     peer = serving.pending.erase(peer);
   }
   return {};

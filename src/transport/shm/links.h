@@ -124,6 +124,7 @@ class Links {
   Status accept_all();
   Status admit(UniqueFd fd);
   void refuse(const Stream& stranger, const Error& error);
+  void warn_once(const std::string& reason);
   Status step_stranger(uint32_t serial);
 
   // links.cpp

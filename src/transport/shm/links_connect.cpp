@@ -105,13 +105,13 @@ Status Links::accept_all() {
 
 Status Links::admit(UniqueFd fd) {
   if (!peer_has_same_user(fd.get())) {
-    if (warned_.first("uid")) LOG(kWarn, kShm, "shared memory: a process of another user was refused");
+    warn_once("it belongs to a process of another user");
     return {};
   }
   const auto last = find_stranger_to_drop(strangers_, peers_.size() + kMoreStrangers,
                                           [](const auto& s) { return claim_of(s.second.handshake()); });
   if (last != strangers_.end()) {
-    refuse(last->second, {Code::kRemoteError, "too many connections that prove nothing are open"});
+    refuse(last->second, {Code::kRemoteError, kNoRoomForStrangers});
     drop(last->second);
     strangers_.erase(last);
   }
@@ -132,9 +132,13 @@ void Links::refuse(const Stream& stranger, const Error& error) {
                         (peers_[claimed].state == State::kReady || peers_[claimed].state == State::kOver);
   if (has_left) {
     LOG(kInfo, kShm, "shm: %s ended its connection within the handshake", name(claimed).c_str());
-  } else if (warned_.first(error.message)) {
-    LOG(kWarn, kShm, "shared memory: a connection was refused: %s", error.message.c_str());
+  } else {
+    warn_once(error.message);
   }
+}
+
+void Links::warn_once(const std::string& reason) {
+  if (warned_.first(reason)) LOG(kWarn, kShm, "shared memory: a connection was refused: %s", reason.c_str());
 }
 
 Status Links::step_stranger(uint32_t serial) {

@@ -196,7 +196,7 @@ void TcpTransport::accept_strangers() {
     const auto last = find_stranger_to_drop(strangers_, peers_.size() + kMoreStrangers,
                                             [](const Stranger& s) { return s.attempt->claim(); });
     if (last != strangers_.end()) {
-      refuse(*last->attempt, "too many connections that prove nothing are open");
+      refuse(*last->attempt, kNoRoomForStrangers);
       strangers_.erase(last);
     }
     const uint32_t serial = next_serial_++;
