@@ -269,7 +269,7 @@ void Connector::move_in(Attempt& attempt, int64_t now) {
   if (!done.ok()) return refuse(attempt, done.error().message);
   if (!done.value()) {
     const bool late = now - attempt.since_ns >= config_.handshake_timeout_ns;
-    if (late && !attempt.proved()) refuse(attempt, "it did not prove itself in time");
+    if (late && !attempt.proved()) refuse(attempt, kStrangerIsLate);
     return;
   }
   for (int k = 0; k < steps_; ++k) {

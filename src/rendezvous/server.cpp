@@ -202,7 +202,7 @@ void RendezvousServer::drop_late(int64_t now) {
     }
     if (now - client.since_ns < options_.handshake_timeout_ns) continue;
     if (client.rank < 0)
-      refuse(client, "it did not prove itself in time");
+      refuse(client, kStrangerIsLate);
     else
       client.stage = Stage::kClosed;
   }

@@ -2,7 +2,8 @@
 // trusted.
 //
 // A value owned by the connection's owner, one thread. A pure state machine without I/O: send outgoing(), read at most
-// wanted() bytes, pass them to received(). So it never reads anything that follows the handshake.
+// wanted() bytes, pass them to received(). So it never reads anything that follows the handshake. HandshakeExchange
+// does that over a socket.
 //
 //   initiator                                      acceptor
 //   hello: magic, version, purpose, role, job,

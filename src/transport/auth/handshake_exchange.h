@@ -33,7 +33,7 @@ class HandshakeExchange {
   // left to step(). So an initiator can first read what follows the acceptor's proof, and an acceptor can first write
   // that.
   Result<bool> step_to_proof(int fd);
-  // Steps until the handshake is done. kTimeout and kAborted at the limit.
+  // Steps until the handshake is done. Also kTimeout and kAborted, at the limit: a later step goes on.
   Status run_before(int fd, const WaitLimit& limit);
 
   // What the next step waits for: POLLOUT while something is to be sent, else POLLIN.

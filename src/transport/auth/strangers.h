@@ -18,8 +18,9 @@ namespace trestle {
 
 // A transport keeps so many in addition to the ranks, which may all connect at once.
 inline constexpr size_t kMoreStrangers = 64;
-// Why a stranger is dropped that has done nothing wrong.
+// Why a stranger is dropped that has done nothing wrong, for logs.
 inline constexpr const char* kNoRoomForStrangers = "too many connections that prove nothing are open";
+inline constexpr const char* kStrangerIsLate = "it did not prove itself in time";
 
 // kAdmitted: no stranger any more. A container may hold such connections too; they are neither counted nor dropped.
 enum class StrangerClaim : uint8_t { kNone, kRank, kPromised, kAdmitted };

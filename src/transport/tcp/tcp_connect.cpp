@@ -212,7 +212,7 @@ void TcpTransport::drop_late_strangers() {
   for (;;) {
     const auto oldest = std::find_if(strangers_.begin(), strangers_.end(), is_stranger);
     if (oldest == strangers_.end() || oldest->attempt->deadline_ns() >= now_ns) return;
-    refuse(*oldest->attempt, "it did not finish the handshake in time");
+    refuse(*oldest->attempt, kStrangerIsLate);
     strangers_.erase(oldest);
   }
 }
