@@ -120,7 +120,7 @@ Result<std::optional<Topology>> read_calibration(const std::string& path, uint64
   const std::string text = TRY(read_topology_text(path));
   const std::string line = first_line(key);
   if (!text.starts_with(line)) return bad(path, 1, "is not a calibration of these ranks on these hosts");
-  // Lines keep their numbers: an empty one stands for the first.
+  // The empty first line stands for the line with the key, so that line numbers in errors are those of the file.
   const Topology measured = TRY(parse_topology("\n" + text.substr(line.size()), path));
   TRY(check_measured(measured, topology, path));
   return std::optional<Topology>(measured);

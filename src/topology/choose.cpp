@@ -1,4 +1,4 @@
-// Chooses the dimensions of a communicator from what was asked for and from where its ranks are.
+// Chooses the dimensions of a communicator from the request and from the hosts and processes of its ranks.
 #include <algorithm>
 
 #include "base/config/value_text.h"
@@ -9,7 +9,8 @@
 namespace trestle {
 namespace {
 
-// Ranks per host if every host has the same number of consecutive ranks, else 0 and why in `reason`.
+// The number of ranks per host if every host has the same number of consecutive ranks. Otherwise 0, with the cause in
+// `reason`.
 int32_t ranks_per_host(const Whereabouts& at, std::string& reason) {
   std::vector<int32_t> runs;
   for (size_t rank = 0; rank < at.host.size(); ++rank) {
@@ -60,7 +61,8 @@ Result<Topology> requested(const TopologyRequest& request, const Whereabouts& at
   return topology;
 }
 
-// `text`: one entry per dimension, the last one for those beyond; "auto" leaves what a topology file says.
+// `text` has one entry per dimension. The last one also holds for the dimensions beyond it. "auto" keeps the topology
+// file's transport.
 Status set_transports(const std::string& text, Topology& topology) {
   if (text.empty()) return {};
   const std::vector<std::string> names = split(text, ',');
@@ -76,14 +78,15 @@ Status set_transports(const std::string& text, Topology& topology) {
   return {};
 }
 
-// Ranks whose outermost difference is dimension d: those of different blocks of `stride` ranks inside a block of
-// `stride * P_d` ranks. For each such pair of blocks the questions below need only one look at every rank.
+// The pairs of ranks whose outermost difference is dimension d: they are in different blocks of `stride` ranks inside
+// one block of `span` = stride * P_d ranks. The checks below look at every rank only once.
 struct Level {
   int32_t stride;
   int32_t span;
 };
 
-// The first rank that is not at the place (`at`: hosts or processes) of the first rank of its block; or -1.
+// The first rank that is not at the same place (`at`: hosts or processes) as the first rank of its block; -1: there is
+// none.
 int32_t first_elsewhere(const Level& level, const std::vector<int32_t>& at) {
   for (size_t rank = 0; rank < at.size(); ++rank) {
     const size_t first = rank - rank % static_cast<size_t>(level.span);
@@ -115,7 +118,7 @@ std::string describe(int32_t rank, const std::vector<RankPlace>& places) {
   return "rank " + std::to_string(rank) + " (host " + places[static_cast<size_t>(rank)].hostname + ")";
 }
 
-// An error that names two ranks which the dimension's transport cannot join, if there are any.
+// Returns an error that names two ranks which the dimension's transport cannot join, if there are any.
 Status check_transport(const Level& level, size_t d, TransportKind kind, const Whereabouts& at,
                        const std::vector<RankPlace>& places) {
   const Reach reach = facts_of(kind).reach;
@@ -126,7 +129,8 @@ Status check_transport(const Level& level, size_t d, TransportKind kind, const W
   if (b < 0) return {};
   int32_t a = b - b % level.span;
   if (a / level.stride == b / level.stride) {
-    // Only inner dimensions part these two, but then the next block's first rank is apart from one of them.
+    // These two differ only in inner dimensions. But the first rank of the next block is not at the place of one of
+    // them.
     const int32_t next = a + level.stride;
     if (where[static_cast<size_t>(next)] == where[static_cast<size_t>(a)]) a = b;
     b = next;

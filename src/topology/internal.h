@@ -1,4 +1,4 @@
-// What the files of topology share among themselves; nobody outside includes it. Pure functions, any thread.
+// Functions that the files of src/topology share. Other folders do not include this. Pure functions, any thread.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace trestle {
 
-// The dimensions of a topology file as written, those of size 1 included. Errors name source, line and field.
-// json_dimensions_absent.cpp stands in where nlohmann-json was not found: it always fails and says so.
+// The dimensions of a topology file as written, including those of size 1. Errors name source, line and field. If
+// nlohmann-json was not found, json_dimensions_absent.cpp replaces this function; it always fails and says why.
 Result<std::vector<Dimension>> parse_json_dimensions(const std::string& json, const std::string& source);
 
-// At most 1 MiB of a file.
+// Reads at most 1 MiB of a file.
 Result<std::string> read_topology_text(const std::string& path);
 
 // Drops dimensions of size 1 (one rank keeps the first one) and says so in `reason`. Errors, which start with `what`:

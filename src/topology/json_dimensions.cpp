@@ -1,4 +1,4 @@
-// The meaning of a topology file: fields, their types and ranges.
+// Interprets the fields of a topology file and checks their types and ranges.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,7 +13,7 @@ namespace {
 
 using Kind = JsonValue::Kind;
 
-// Where the reader stands, for sentences.
+// The reader's position, for error messages.
 struct Place {
   const std::string& source;
   std::string where;  // "dimension 2: " or ""
@@ -38,7 +38,7 @@ Error unknown_key(const Place& place, const JsonValue& value, const std::string&
   return place.error(value, key, std::string("unknown field; did you mean ") + nearest + "? Known are" + all);
 }
 
-// 700.0 is a whole number too: some writers of JSON have one kind of number only.
+// Accepts 700.0 as a whole number, because some JSON writers have only one kind of number.
 Result<uint64_t> whole(const Place& place, const JsonValue& value, const std::string& field, uint64_t least,
                        uint64_t most) {
   if (value.kind != Kind::kWhole && value.kind != Kind::kReal) {

@@ -1,4 +1,4 @@
-// Stands in for json_dimensions.cpp where nlohmann-json was not found when Trestle was built.
+// Replaces json_dimensions.cpp if nlohmann-json was not found when Trestle was built.
 #include "topology/internal.h"
 
 namespace trestle {

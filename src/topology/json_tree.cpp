@@ -7,8 +7,8 @@
 namespace trestle {
 namespace {
 
-// What the parser has read so far. The parser looks at most one character ahead, and a line's end belongs to its line,
-// so the line of the last character read is the line of the current token.
+// The parser's position. The parser looks at most one character ahead, and the character that ends a line belongs to
+// that line. So the line of the last character read is the line of the current token.
 struct Cursor {
   const char* last = nullptr;
   int lines_ended = 0;  // before `last`
@@ -59,7 +59,8 @@ class TreeBuilder {
     add(Kind::kBoolean)->whole = value ? 1 : 0;
     return true;
   }
-  bool number_integer(int64_t value) { return number(Kind::kReal, static_cast<double>(value)); }  // a negative one
+  // The parser calls this for negative numbers only.
+  bool number_integer(int64_t value) { return number(Kind::kReal, static_cast<double>(value)); }
   bool number_unsigned(uint64_t value) {
     JsonValue* added = add(Kind::kWhole);
     added->whole = value;
@@ -84,7 +85,7 @@ class TreeBuilder {
     return true;
   }
   bool parse_error(size_t position, const std::string&, const nlohmann::json::exception& error) {
-    static constexpr int kOutOfRange = 406;  // nlohmann-json's number for it
+    static constexpr int kOutOfRange = 406;  // nlohmann-json's code for a number out of range
     if (position > bytes_ || cursor_.last == nullptr) return fail(key_, "the text ends too early");
     if (error.id == kOutOfRange) return fail(key_, "a number is too large");
     const char last = *cursor_.last;

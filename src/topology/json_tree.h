@@ -1,4 +1,5 @@
-// JsonValue: a parsed JSON text in which every value knows its line, so that errors of meaning can name it too.
+// JsonValue: a parsed JSON text in which every value knows its line, so that later errors about its meaning can name
+// the line.
 //
 // Value type, any thread. Parsed by nlohmann-json's event interface, which reports errors instead of throwing.
 #pragma once
@@ -14,7 +15,7 @@ namespace trestle {
 struct JsonValue {
   enum class Kind : uint8_t { kNull, kBoolean, kWhole, kReal, kString, kArray, kObject };
   Kind kind = Kind::kNull;
-  int line = 1;                   // where it begins (of a member: where its key stands), from 1
+  int line = 1;                   // line of the value, or of the key of an object's member; from 1
   uint64_t whole = 0;             // kWhole: not negative; kBoolean: 0 or 1
   double number = 0;              // kWhole and kReal
   std::string text;               // kString
@@ -24,7 +25,7 @@ struct JsonValue {
 
 const char* to_string(JsonValue::Kind kind);
 
-// Errors (kInvalidArgument) read "source:line: field: what": bad syntax, an early end, a key given twice, more than 8
+// Errors (kInvalidArgument) read "source:line: field: problem": bad syntax, an early end, a repeated key, more than 8
 // levels.
 Result<JsonValue> parse_json(const std::string& json, const std::string& source);
 

@@ -1,4 +1,4 @@
-// What it costs when the ranks of a machine outnumber its processors.
+// Adjusts a topology if the ranks of a machine outnumber its processors.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -8,13 +8,14 @@
 namespace trestle {
 namespace {
 
-// A step needs a peer that does not run: it waits for the turns of those who do. A round figure, chosen so that the
-// smallest all-reduce is of the right order: measured with 4 ranks per core over shm and tcp, 8 bytes took 220 to 320
-// us, and hardly more in seven steps (rings) than in one, predicted are 89 and 529.
+// A step needs a peer that is not running, so it waits while other ranks use the processor. This is a round figure that
+// gives the smallest all-reduce the right order of magnitude. With 4 ranks per core, 8 bytes took 220 to 320 us over
+// shm and tcp, and hardly more in seven steps (rings) than in one. The model predicts 89 us for one step and 529 us for
+// seven.
 constexpr uint64_t kTurn_ns = 20'000;
 
 struct Machine {
-  std::vector<uint64_t> processors;  // of all its ranks together: each may be bound to its own
+  std::vector<uint64_t> processors;  // of all its ranks together, because each may be bound to its own
   uint64_t ranks = 0;
 
   uint64_t count() const {
@@ -24,7 +25,7 @@ struct Machine {
   }
 };
 
-// The machine with the most ranks per processor; one with a processor for every rank where there is no other.
+// The machine with the most ranks per processor. If every rank has a processor: a machine with one of each.
 Machine fullest(const std::vector<RankPlace>& places) {
   std::map<std::string, Machine> machines;
   for (const RankPlace& place : places) {

@@ -1,4 +1,4 @@
-// A topology as a table for people and as a topology file.
+// Formats a topology as a table for people and as a topology file.
 #include <algorithm>
 #include <array>
 
@@ -15,7 +15,7 @@ std::string gbps_text(uint64_t mbps) {
   return text + "." + decimals;
 }
 
-// For names that may hold anything: a Topology need not come from a file.
+// Escapes names, because a Topology that was not read from a file may have any characters in them.
 std::string quoted(const std::string& text) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string result = "\"";

@@ -24,7 +24,8 @@ Result<std::string> read_topology_text(const std::string& path) {
   const auto failed = [&](const char* what) {
     return Error{Code::kInvalidArgument, "topology file " + path + ": " + what + ": " + std::strerror(errno)};
   };
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe must not block the open
+  // O_NONBLOCK: opening a pipe must not block.
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return failed("cannot be opened");
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return failed("cannot be examined");

@@ -1,4 +1,5 @@
-// Where ranks are, as small numbers that are quick to compare and take little memory. A value.
+// Whereabouts: the hosts and processes of ranks as small numbers, which are quick to compare and take little memory. A
+// value.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +10,15 @@
 
 namespace trestle {
 
-// Ranks of one host have the same host number, ranks of one process the same process number. Numbers are in order of
-// first appearance; those of processes count over all hosts.
+// Ranks of one host have the same host number, and ranks of one process the same process number. Numbers are given in
+// order of first appearance. Process numbers count over all hosts.
 struct Whereabouts {
   std::vector<int32_t> host;     // by rank
   std::vector<int32_t> process;  // by rank
   int32_t hosts = 0;
   int32_t processes = 0;
 
-  // What a transport has to reach to join two ranks.
+  // The reach that a transport needs to join two ranks.
   Reach apart(int32_t a, int32_t b) const;
 };
 
