@@ -11,7 +11,7 @@ namespace {
 
 using Wide = unsigned __int128;
 
-// Half of the part of its data that an all-reduce sends on a dimension.
+// Half of the fraction of its data that an all-reduce sends on a dimension.
 struct SentPart {
   uint64_t numerator = 0;
   uint64_t denominator = 1;

@@ -1,6 +1,7 @@
-// Advice for designers of networks: whether the bandwidths of neighbouring dimensions fit each other, what the baseline
-// wastes, what better schedules recover, and where one more Gb/s helps most (Themis, arXiv 2110.04478, section 6.3).
-// In the paper's model, for an all-reduce. Pure, any thread; equal requests give equal advice.
+// Advice for designers of networks: whether the bandwidths of neighbouring dimensions fit each other, how much
+// bandwidth the baseline wastes, how much of it better schedules recover, and where one more Gb/s helps most (Themis,
+// arXiv 2110.04478, section 6.3). Holds for an all-reduce in the paper's model. Pure, any thread; equal requests give
+// equal advice.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +13,23 @@
 
 namespace trestle {
 
-// How the bandwidth of the outer one of two neighbouring dimensions fits what the baseline sends over it.
+// Compares the bandwidth of the outer of two neighbouring dimensions with the bytes that the baseline sends over it.
 enum class Provision : uint8_t { kJustEnough, kOver, kUnder };
 const char* to_string(Provision provision);
 
 // Dimensions K = inner and K + 1, of sizes P and bandwidths BW.
 struct PairAdvice {
   uint8_t inner = 0;
-  // The paper's rule: BW_K = P_K * BW_K+1 is just enough, less over-provisioned, more under-provisioned.
+  // The paper's rule. BW_K = P_K * BW_K+1: just enough; less: over-provisioned; more: under-provisioned.
   Provision paper = Provision::kJustEnough;
   double paper_ratio = 0;  // BW_K / (P_K * BW_K+1)
-  // By the bytes of the baseline: r = [f_K+1 / (P_K * BW_K+1)] / [f_K / BW_K], with f = (P - 1) / P, and 1 / 2 where
-  // switches reduce (sched/model/cost.h: half of what an all-reduce sends). 1: both links are busy equally long, just
-  // enough; less: K + 1 idles, over-provisioned; more: K idles, K + 1 is under-provisioned. Compared exactly.
+  // The same by the baseline's bytes: r = [f_K+1 / (P_K * BW_K+1)] / [f_K / BW_K]. f is half of the fraction of its
+  // data that an all-reduce sends: (P - 1) / P, or 1 / 2 if switches reduce (sched/model/cost.h). r = 1: both links are
+  // busy equally long, just enough. r < 1: K + 1 idles, it is over-provisioned. r > 1: K idles, K + 1 is
+  // under-provisioned. Compared exactly.
   Provision exact = Provision::kJustEnough;
   double r = 0;
-  double just_enough_gbps = 0;  // BW_K+1 with which r would be 1
+  double just_enough_gbps = 0;  // BW_K+1 for which r would be 1
 };
 
 struct LinkAdvice {
@@ -36,22 +38,23 @@ struct LinkAdvice {
 };
 
 struct PolicyAdvice {
-  std::string policy;  // as in TRESTLE_SCHED; links choose smallest chunk first where the policy leaves it open
+  // As in TRESTLE_SCHED. Links choose the smallest chunk first if the policy leaves the order open.
+  std::string policy;
   double time_ns = 0;
   double utilization = 0;         // bytes sent / (time * sum of the bandwidths)
-  double over_ideal = 0;          // time / time with every link busy always
-  double recovered = 0;           // of the baseline's time above the ideal, the part that is saved, 0 to 1
+  double over_ideal = 0;          // time / time with all links always busy
+  double recovered = 0;           // part of the baseline's time above the ideal that is saved, 0 to 1
   std::vector<LinkAdvice> links;  // per dimension
 };
 
-// One more Gb/s on one dimension.
+// The gain from one more Gb/s on one dimension.
 struct MarginalAdvice {
   uint8_t dimension = 0;
-  double baseline_saved_ns = 0;  // of the baseline's predicted time; negative where it became longer
-  // Of the best policy's: the faster of planning again and of leaving the faster link unused.
+  double baseline_saved_ns = 0;  // of the baseline's predicted time; negative: it became longer
+  // The same for the best policy: the better of planning again and of not using the additional bandwidth.
   double best_saved_ns = 0;
-  // Of the fluid bound (sched/model/fluid_bound.h): what it is worth to whoever fills every link. best_saved_ns is this
-  // but for what a search happens to find.
+  // The same for the fluid bound (sched/model/fluid_bound.h): the gain of a schedule that fills every link.
+  // best_saved_ns differs from this only by the luck of the search.
   double bound_saved_ns = 0;
 };
 
@@ -59,15 +62,16 @@ struct Advice {
   Topology topology;  // dimensions of size 1 dropped
   uint64_t bytes = 0;
   uint32_t chunks = 0;
-  double ideal_time_ns = 0;            // every link busy always
+  double ideal_time_ns = 0;            // with all links always busy
   double fluid_bound_ns = 0;           // no schedule is faster
   std::vector<PairAdvice> pairs;       // dimensions - 1
-  std::vector<PolicyAdvice> policies;  // all, the baseline first
-  size_t best = 0;                     // the fastest of them, of equal ones the first
+  std::vector<PolicyAdvice> policies;  // all policies, the baseline first
+  size_t best = 0;                     // the fastest policy; the first of equal ones
   std::vector<MarginalAdvice> marginal;
-  size_t helps_baseline = 0;  // the entry of marginal that saves most; of equal ones the innermost
+  size_t helps_baseline = 0;  // the entry of `marginal` that saves most; the innermost of equal ones
   size_t helps_best = 0;
-  bool alike = false;  // to who fills every link one more Gb/s is worth the same everywhere, within 2 %
+  // By the fluid bound one more Gb/s saves the same on every dimension, within 2 %.
+  bool alike = false;
 };
 
 struct AdviceRequest {

@@ -8,7 +8,7 @@
 namespace trestle {
 namespace {
 
-// Steps in the order in which a rank comes to them.
+// Steps in the order in which a rank executes them.
 class StepList {
  public:
   StepList(const Workload& workload, const Accelerator& accelerator, GradientOverlap overlap)

@@ -11,29 +11,32 @@
 
 namespace trestle {
 
-// The roofline model (Williams, Waterman, Patterson, "Roofline", CACM 2009): an operation takes the longer of its
-// arithmetic and its traffic with memory.
+// Roofline model (Williams, Waterman, Patterson, "Roofline", CACM 2009): an operation takes the longer of its
+// arithmetic and its memory traffic.
 struct Accelerator {
-  double peak_tflops = 312;     // 10^12 operations per second; A100 in half precision, NVIDIA's data sheet
-  double attained = 0.75;       // of the peak, by matrix products: an assumption
+  double peak_tflops = 312;  // 10^12 operations per second; A100 in half precision, NVIDIA's data sheet
+  // Fraction of the peak that matrix products reach. An assumption.
+  double attained = 0.75;
   double memory_gbytes = 2039;  // 10^9 bytes per second; A100 with 80 GB, the same data sheet
 };
 
-// Nanoseconds of a layer on one rank; `weight` 1 forward, 2 backward.
+// Nanoseconds of a layer on one rank. `weight`: 1 forward, 2 backward.
 double roofline_ns(const WorkloadLayer& layer, const Workload& workload, const Accelerator& accelerator, double weight);
 
 enum class GradientOverlap : uint8_t {
-  kNone,     // one all-reduce after the backward pass
-  kBuckets,  // layers in backward order, an all-reduce as soon as they have kBucketBytes, beside the backward pass
+  kNone,  // one all-reduce after the backward pass
+  // Layers in backward order. An all-reduce starts as soon as they have kBucketBytes, during the backward pass.
+  kBuckets,
 };
-inline constexpr uint64_t kBucketBytes = uint64_t{25} << 20;  // as PyTorch's DistributedDataParallel by default
+// The default of PyTorch's DistributedDataParallel.
+inline constexpr uint64_t kBucketBytes = uint64_t{25} << 20;
 
 enum class TrainingStepKind : uint8_t {
   kCompute,
-  kGradients,      // starts an all-reduce over the ranks that have the same weights, after those before it
+  kGradients,      // starts an all-reduce over the ranks that have the same weights, after the previous ones
   kActivations,    // an all-reduce over the ranks that share a model; compute waits
-  kExchange,       // starts an all-to-all over all ranks, after what was started before
-  kAwaitExchange,  // compute waits for the last one
+  kExchange,       // starts an all-to-all over all ranks, after everything started before
+  kAwaitExchange,  // compute waits for the last all-to-all
 };
 
 struct TrainingStep {
@@ -52,20 +55,21 @@ struct IterationTime {
   double exposed_ns() const { return time_ns - compute_ns; }  // communication that no compute hides
 };
 
-// communication_ns: per step, of those that communicate; compute takes compute_scale times as long as the steps say.
+// communication_ns: one entry per step, used for steps that communicate. Compute takes compute_scale times as long as
+// the steps say.
 IterationTime replay(std::span<const TrainingStep> steps, std::span<const double> communication_ns,
                      double compute_scale = 1);
 
-// The inner `model_ranks` ranks, and the others seen from one of them; a dimension may be cut in two. An error where
-// the sizes do not allow it. Both may be without dimensions: one rank.
+// The inner `model_ranks` ranks, and the other ranks seen from one of them. A dimension may be cut in two. Each may
+// have no dimensions: one rank. An error if the sizes cannot be cut so.
 struct ModelSplit {
   Topology model;
   Topology data;
 };
 Result<ModelSplit> split_model_ranks(const Topology& topology, uint32_t model_ranks);
 
-// An all-to-all over all dimensions at once, see the assumptions of the workload that has one: the slowest dimension's
-// link time and all latencies.
+// Time of an all-to-all over all dimensions at once: the slowest dimension's link time plus all latencies. The workload
+// that has one lists this among its assumptions.
 double exchange_ns(const Topology& topology, uint64_t bytes);
 
 }  // namespace trestle

@@ -29,7 +29,7 @@ Result<Topology> modelled(const PaperCase& paper_case) {
     ranks *= static_cast<uint64_t>(dimension.size);
     if (ranks > INT32_MAX) return refused("the dimensions hold more than 2147483647 ranks");
     topology.dimensions.push_back(dimension);
-    // A rank of an all-gather alone receives all others' data, whoever multicasts it.
+    // In an all-gather alone every rank receives the others' data, whether switches multicast it or not.
     if (paper_case.collective == Collective::kAllGather) topology.dimensions.back().in_network_reduction = false;
   }
   if (topology.dimensions.empty()) return refused("one rank has nothing to send");
@@ -54,7 +54,7 @@ Status check(const PaperCase& paper_case) {
   return {};
 }
 
-// The data where it is whole.
+// The bytes of the whole data: before a reduce-scatter, after an all-gather.
 Result<uint64_t> whole_bytes(const PaperCase& paper_case, const Topology& topology) {
   if (paper_case.collective != Collective::kAllGather) return paper_case.bytes;
   uint64_t whole = 0;
@@ -64,7 +64,7 @@ Result<uint64_t> whole_bytes(const PaperCase& paper_case, const Topology& topolo
   return whole;
 }
 
-// Times, bytes and utilisation of a schedule, by running it once more in its own order.
+// Reads times, bytes and utilisation of a schedule by simulating it once more in its own order.
 class Reader {
  public:
   Reader(PaperResult& result, CostModel& model, const PaperCase& paper_case)
@@ -119,8 +119,8 @@ class Reader {
     link.utilization = static_cast<double>(busy_ticks) / static_cast<double>(result_.time.ticks);
   }
 
-  // A_K: of each phase that an operation has in a dimension; the same for every chunk. The tracker adds the link times
-  // of the half that it looks at.
+  // A_K is the latency of all phases that an operation has in a dimension. It is the same for every chunk. The load
+  // tracker also adds the link times of the half that it tracks.
   void read_loads() {
     const Schedule& schedule = result_.planned.schedule;
     std::vector<uint64_t> latency_ticks(model_.topology().dimensions.size(), 0);
@@ -170,12 +170,12 @@ PolicyRequest request_for(const PaperCase& paper_case, AlgorithmChoice& algorith
   return request;
 }
 
-// Where chunks may end: every rank's share of them is whole elements, of the engine's float32.
+// The multiple at which chunks may end: every rank's share is a whole number of elements, of 4 bytes each.
 uint64_t granule_in_bytes(const Topology& topology) {
   return 4 * static_cast<uint64_t>(topology.ranks());
 }
 
-// Of the bytes alone: a fluid has no latency.
+// The bound from bytes alone, because a fluid has no latency.
 double fluid_bound_ns(const PaperCase& paper_case, const PaperResult& result, uint64_t whole_bytes) {
   Topology topology = result.topology;
   for (Dimension& dimension : topology.dimensions) dimension.latency_ns = 0;

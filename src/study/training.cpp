@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kIdeal = "ideal";
 
-// Times of all-reduces on one system: each one planned once per policy.
+// Times of all-reduces on one system. Each one is planned once per policy.
 class Collectives {
  public:
   Collectives(const std::vector<std::string>& variants, uint32_t chunks) : variants_(variants), chunks_(chunks) {}
@@ -49,7 +49,7 @@ class Collectives {
   std::map<std::tuple<uint64_t, uint64_t>, std::vector<double>> known_;
 };
 
-// What one system needs for an iteration: per variant the nanoseconds of each step's communication.
+// Communication times of one system: per variant the nanoseconds of each step.
 struct Communication {
   std::string system;
   std::vector<std::vector<double>> step_ns;  // [variant][step]
@@ -100,7 +100,7 @@ std::vector<TrainingMean> scaled_means(const std::vector<Communication>& communi
   return means_of(systems, communications.front().step_ns.size());
 }
 
-// By bisection of the logarithm: more compute makes the network matter less.
+// Bisects the logarithm of the factor: with more compute the network matters less.
 void fit_compute(const std::vector<Communication>& communications, const std::vector<TrainingStep>& steps,
                  WorkloadTraining& training) {
   const double wanted = training.workload->paper.ideal;

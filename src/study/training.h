@@ -1,6 +1,6 @@
-// The paper's end-to-end study: time per training iteration of each workload on each system under every policy and with
-// an ideal network (Themis, arXiv 2110.04478, section 6.2), beside what the paper reports. In the paper's model. Pure,
-// any thread; equal requests give equal studies.
+// The paper's end-to-end study: time per training iteration of each workload on each system, under every policy and
+// with an ideal network, beside the paper's results (Themis, arXiv 2110.04478, section 6.2). In the paper's model.
+// Pure, any thread; equal requests give equal studies.
 #pragma once
 
 #include <array>
@@ -17,19 +17,19 @@ namespace trestle {
 
 struct NamedTopology {
   std::string name;
-  Topology topology;  // every dimension with its bandwidth
+  Topology topology;  // every dimension has a bandwidth
 };
 
 struct TrainingRequest {
-  std::vector<NamedTopology> systems;  // none: the paper's six
-  std::string workload;                // by name; "": all
+  std::vector<NamedTopology> systems;  // empty: the paper's six
+  std::string workload;                // name; "": all
   Accelerator accelerator;
   GradientOverlap overlap = GradientOverlap::kNone;
-  uint32_t samples = 0;  // per pass, instead of the workload's own; 0: its own
+  uint32_t samples = 0;  // per pass; 0: the workload's own
   uint32_t chunks = 64;
 };
 
-// Of one network under one way to use it.
+// The time of one variant on one network.
 struct TrainingTime {
   IterationTime iteration;
   double speedup = 1;  // over the baseline
@@ -43,21 +43,22 @@ struct SystemTraining {
 // A mean over the systems.
 struct TrainingMean {
   double speedup = 1;
-  double most_speedup = 1;   // of one system
-  double exposed_share = 0;  // of the iteration
+  double most_speedup = 1;   // largest of one system
+  double exposed_share = 0;  // fraction of the iteration
 };
 
 struct WorkloadTraining {
   const Workload* workload = nullptr;
   uint32_t samples = 0;
-  std::string refused;  // why there is no result: a sentence; empty: there is
+  std::string refused;  // why there is no result, as a sentence; empty: there is one
   double compute_ns = 0;
   std::vector<SystemTraining> systems;
   std::vector<TrainingMean> means;  // per variant
-  // On the paper's systems: the same with all compute scaled by one factor, such that the mean ideal speed-up is the
-  // paper's: then the only thing that is not known is out of the comparison. Nothing where no factor does that.
+  // Only with the paper's systems: the factor by which all compute is scaled so that the mean ideal speed-up is the
+  // paper's. This takes the compute times, which the paper does not give, out of the comparison. Nothing if no factor
+  // achieves it.
   std::optional<double> fitted_scale;
-  std::vector<TrainingMean> fitted;  // per variant
+  std::vector<TrainingMean> fitted;  // `means` with that factor
 };
 
 struct TrainingStudy {
@@ -65,7 +66,7 @@ struct TrainingStudy {
   Accelerator accelerator;
   GradientOverlap overlap = GradientOverlap::kNone;
   uint32_t chunks = 0;
-  bool papers_systems = false;  // what the paper reports can be compared
+  bool papers_systems = false;  // the systems are the paper's, so its results can be compared
   std::vector<WorkloadTraining> workloads;
 };
 

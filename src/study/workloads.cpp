@@ -4,7 +4,7 @@ namespace trestle {
 namespace {
 
 // He et al., "Deep Residual Learning for Image Recognition" (CVPR 2016), table 1, with the stride in the 3x3
-// convolution as in torchvision. Activations: what each convolution reads and writes, and the shortcut.
+// convolution as in torchvision. Activations: the elements that each convolution reads and writes, and the shortcut.
 constexpr WorkloadLayer kResNet152[] = {
     {"stem", 1, 9'536, 118'013'952, 953'344},         {"stage 1, first block", 1, 75'008, 231'211'008, 3'612'672},
     {"stage 1", 2, 70'400, 218'365'952, 3'211'264},   {"stage 2, first block", 1, 379'392, 372'506'624, 3'813'376},
@@ -19,7 +19,7 @@ constexpr uint64_t kTokens = 30;
 constexpr uint64_t lstm_parameters(uint64_t inputs) {
   return 4 * (inputs * kHidden + kHidden * kHidden + 2 * kHidden);
 }
-// Every weight once per token; in, out and the four gates.
+// Uses every weight once per token. Activations: input, output and the four gates.
 constexpr WorkloadLayer lstm(std::string_view name, uint64_t repeat, uint64_t inputs, uint64_t cells = 1,
                              uint64_t attention = 0) {
   const uint64_t parameters = cells * lstm_parameters(inputs) + attention;
@@ -50,7 +50,7 @@ constexpr uint64_t kWidth = 25'600;
 constexpr uint64_t kSequence = 2'048;
 constexpr uint64_t kVocabulary = 51'200;
 
-// A layer multiplies by 12 h^2 weights and, in the attention, twice sequence by sequence.
+// A layer multiplies by 12 h^2 weights. Its attention adds two products of the sequence with itself.
 constexpr WorkloadLayer kTransformer1T[] = {
     {"embedding", 1, (kVocabulary + kSequence) * kWidth, 0, 2 * kSequence* kWidth},
     {"layer", 128, 12 * kWidth* kWidth + 13 * kWidth,
