@@ -160,7 +160,7 @@ void PlanBuilder::derive_writes(const Step& step) {
 
 // Runs of blocks that wait for runs of the same step become one Dependency each.
 void PlanBuilder::store_edges(Step& step) {
-  // The unsigned difference is equal along a run; only that matters.
+  // The difference is equal along a run. Only that matters, so it may be unsigned and wrap.
   auto key = [](const Edge& e) { return std::tuple(e.step, e.mine - e.its, e.mine); };
   std::sort(edges_.begin(), edges_.end(), [&](const Edge& a, const Edge& b) { return key(a) < key(b); });
   step.first_dependency = static_cast<uint32_t>(plan_.dependencies.size());
