@@ -1,4 +1,4 @@
-// Conversions as plain loops, for builds without Highway. See convert.h for the contract.
+// Conversions as plain loops, used in all builds. See convert.h for the contract.
 #include "base/check.h"
 #include "kernels/convert.h"
 #include "kernels/elements.h"

@@ -6,9 +6,9 @@
 namespace trestle {
 
 // dst and src: `bytes` bytes, any alignment, disjoint or exactly equal.
-// streaming: store past the caches (saves reading dst's lines first and keeps them from evicting others); right for
-// large blocks that are not read again soon, wrong for anything that the next step reads. Ends with a store fence, so
-// that a following flag is ordered.
+// streaming: stores bypass the caches. This avoids reading dst's cache lines first and evicting other data. Use it for
+// large blocks that are not read again soon, not for data that the next step reads. Ends with a store fence, so that a
+// flag written afterwards is ordered.
 void copy(std::byte* dst, const std::byte* src, size_t bytes, bool streaming);
 
 }  // namespace trestle

@@ -1,4 +1,4 @@
-// Copies for builds without Highway: the C library's, which chooses its own way of storing large blocks.
+// Copies for builds without Highway. The C library's memcpy chooses how it stores large blocks.
 #include <cstring>
 
 #include "kernels/copy.h"

@@ -1,4 +1,4 @@
-// Copies for builds with Highway: non-temporal stores with the widest vectors of this CPU.
+// Copies for builds with Highway: non-temporal stores of the widest vectors that this CPU has.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/copy_simd.cpp"
 #include <hwy/foreach_target.h>  // must come before highway.h
@@ -44,7 +44,8 @@ HWY_AFTER_NAMESPACE();
 namespace trestle {
 namespace {
 HWY_EXPORT(stream_copy);
-constexpr size_t kLeastStreamedBytes = 4096;  // below, aligning and flushing cost more than they save
+// Below this size, alignment and the flush cost more than non-temporal stores save.
+constexpr size_t kLeastStreamedBytes = 4096;
 }  // namespace
 
 void copy(std::byte* dst, const std::byte* src, size_t bytes, bool streaming) {

@@ -1,6 +1,6 @@
 // How each element type is loaded, folded and stored by the portable loops. Internal to kernels/, pure, any thread.
 //
-// Element<type>: Stored is what memory holds, Value is what is folded.
+// Element<type>: Stored is the type in memory, Value the type that is folded.
 #pragma once
 
 #include <cstdint>
@@ -58,9 +58,8 @@ struct Element<DataType::kFloat8e5m2> : SmallElement<uint8_t, e5m2_to_float, flo
 template <ReduceOp op, class Value>
 Value fold(Value a, Value b) {
   if constexpr (op == ReduceOp::kMax) {
-    return (a < b || b != b)
-               ? b
-               : a;  // b != b: a NaN replaces the accumulator, and stays because every later comparison fails
+    // A NaN (b != b) replaces the accumulator and stays there, because every later comparison fails.
+    return (a < b || b != b) ? b : a;
   } else if constexpr (op == ReduceOp::kMin) {
     return (b < a || b != b) ? b : a;
   } else if constexpr (std::is_floating_point_v<Value>) {

@@ -14,7 +14,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace trestle::HWY_NAMESPACE {
 
-// Few CPUs divide integer vectors, so averages are divided element by element in blocks that stay in the first-level
+// Few CPUs divide integer vectors. So averages are divided element by element, in blocks that stay in the first-level
 // cache.
 template <class T>
 void divide_block(std::byte* block, size_t elements, uint32_t divisor) {
@@ -26,7 +26,7 @@ void divide_block(std::byte* block, size_t elements, uint32_t divisor) {
   }
 }
 
-// T: the type that divides; Folded: the one that is folded (unsigned for sums and products).
+// T: the type that divides. Folded: the type that is folded (unsigned for sums and products).
 template <class T, class Folded, class Op>
 void reduce_integers(std::byte* dst, Sources sources, size_t elements, const ReduceSpec& spec) {
   if (spec.average_over == 0) {
@@ -50,8 +50,9 @@ ReduceFunction integer_loop_of(ReduceOp op) {
       return reduce_integers<T, Unsigned, Sum>;
     case ReduceOp::kProd:
       if constexpr (sizeof(T) == 4) return reduce_integers<T, Unsigned, Prod>;
-      return nullptr;  // no set multiplies vectors of 8-bit numbers, few those of 64 bits: the portable loop does as
-                       // well
+      // No instruction set multiplies vectors of 8-bit numbers, and few multiply 64-bit ones. The portable loop is as
+      // fast.
+      return nullptr;
     case ReduceOp::kMax:
       return reduce_integers<T, T, Max>;
     case ReduceOp::kMin:

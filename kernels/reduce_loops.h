@@ -1,6 +1,6 @@
 // The families of reduction loops that find_reduce chooses from. Internal to kernels/, pure, any thread.
 //
-// Each answers with the loop for a type and operator, or null where it has none and the portable one is to be used.
+// Each returns the loop for a type and operator, or null if it has none. Then the portable loop is used.
 #pragma once
 
 #include "kernels/reduce.h"
@@ -9,7 +9,7 @@ namespace trestle::kernels {
 
 ReduceFunction portable_loop(DataType type, ReduceOp op);
 
-// Built with Highway only; for the best instruction set of this CPU.
+// Only in builds with Highway. For the best instruction set of this CPU.
 ReduceFunction simd_integer_loop(DataType type, ReduceOp op);
 ReduceFunction simd_float_loop(DataType type, ReduceOp op);        // float32, float64
 ReduceFunction simd_small_float_loop(DataType type, ReduceOp op);  // float16, bfloat16, float8

@@ -1,5 +1,4 @@
-// Reductions as plain loops, for builds without Highway: the compiler vectorises what it can. See reduce.h for the
-// contract.
+// Reductions as plain loops, which the compiler vectorises where it can. See reduce.h for the contract.
 #include <algorithm>
 #include <array>
 
@@ -14,9 +13,8 @@ using kernels::divide;
 using kernels::Element;
 using kernels::fold;
 
-// Values are folded in a small array that stays in the first-level cache (or in registers), so that every source is
-// read once and dst, which may be one of the sources, is written only after the same elements of all sources have been
-// read.
+// Values are folded in a small array that stays in registers or in the first-level cache. So every source is read once.
+// dst may be one of the sources: it is written only after the same elements of all sources have been read.
 constexpr size_t kBatchElements = 64;
 
 template <class E>

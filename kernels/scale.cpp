@@ -8,8 +8,8 @@
 
 namespace trestle {
 
-// A product of two sources, the second of which is the number again and again: the loops are there, and a few pages of
-// it stay in the first-level cache.
+// Multiplies by a second source in which the scalar is repeated, so that the reduction loops can be used. A few pages
+// of that source stay in the first-level cache.
 void scale(std::byte* dst, const std::byte* src, size_t elements, DataType type, const void* scalar) {
   alignas(64) std::array<std::byte, 4096> factors;
   const size_t element_bytes = size_of(type);

@@ -1,4 +1,4 @@
-// Multiplying elements by one number: what a pre-multiplied sum does to a rank's contribution. Pure, any thread.
+// Multiplies elements by one number, for the contributions to a pre-multiplied sum. Pure, any thread.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace trestle {
 
-// dst[i] = src[i] * *scalar, rounded as a product of two sources is (kernels/reduce.h). dst equals src or is disjoint
-// from it; scalar: one element, outside of dst. Any alignment.
+// dst[i] = src[i] * *scalar, rounded like a product of two sources (kernels/reduce.h). dst is equal to src or disjoint
+// from it. scalar: one element, outside dst. Any alignment.
 void scale(std::byte* dst, const std::byte* src, size_t elements, DataType type, const void* scalar);
 
 }  // namespace trestle

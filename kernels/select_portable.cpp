@@ -1,4 +1,4 @@
-// Choice of loops in builds without Highway.
+// Chooses the loops in builds without Highway.
 #include "base/check.h"
 #include "kernels/reduce_loops.h"
 

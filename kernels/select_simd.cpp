@@ -1,4 +1,4 @@
-// Choice of loops in builds with Highway.
+// Chooses the loops in builds with Highway.
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 
@@ -9,11 +9,11 @@
 namespace trestle {
 namespace {
 
-// The best instruction set that this CPU has; Highway's own scalar and emulated sets are no better than the compiler's
-// plain loops.
+// The best instruction set of this CPU. Highway's scalar and emulated sets are no faster than the compiler's plain
+// loops.
 int64_t best_target() {
   const int64_t supported = hwy::SupportedTargets() & HWY_TARGETS;
-  return supported & -supported;  // a smaller bit is a better set
+  return supported & -supported;  // the lowest bit is the best set
 }
 
 bool has_simd() {

@@ -1,9 +1,9 @@
 // Scalar conversions between float32 and the 8- and 16-bit floating point types. Pure functions, any thread.
 //
-// Rounding, overflow and NaN as convert.h says. The SIMD loops do the same arithmetic lane by lane. How narrowing
-// works: of a value whose exponent the small type has, the low mantissa bits are rounded off in integer arithmetic (a
-// carry runs into the exponent, which is just right); a value below that is added to a power of two whose unit in the
-// last place is the small type's smallest step, so that the adder rounds it.
+// Rounding, overflow and NaN are as in convert.h. The SIMD loops do the same arithmetic lane by lane. Narrowing has two
+// cases. If the small type has the value's exponent, integer arithmetic rounds off the low mantissa bits; a carry into
+// the exponent is correct. A smaller value is added to a power of two whose unit in the last place is the small type's
+// smallest step, so the adder rounds it.
 #pragma once
 
 #include <bit>
@@ -11,20 +11,21 @@
 
 namespace trestle {
 
-// Layout of a small type: its mantissa bits, the bias of its exponent, and what happens beyond its range.
+// Layout of a small type: mantissa bits, bias of the exponent, and results beyond its range.
 struct SmallFloat {
   int mantissa_bits;
   int exponent_bias;
-  uint32_t overflow_bits;  // |float32| bits from here on give overflow_result (or NaN for NaN)
+  uint32_t overflow_bits;  // |float32| bits from here on give overflow_result; NaNs give nan_result
   uint32_t overflow_result;
   uint32_t nan_result;
 };
-inline constexpr SmallFloat kHalf = {10, 15, 0x47800000u, 0x7c00u,
-                                     0x7e00u};  // from 65536 on; 65520 rounds to infinity by itself
+// From 65536 on the result is infinite. 65520 rounds to infinity without this.
+inline constexpr SmallFloat kHalf = {10, 15, 0x47800000u, 0x7c00u, 0x7e00u};
 inline constexpr SmallFloat kE5m2 = {2, 15, 0x47800000u, 0x7cu, 0x7eu};
-inline constexpr SmallFloat kE4m3 = {3, 7, 0x43e80001u, 0x7fu, 0x7fu};  // above 464, which still rounds to 448
+// From the first value above 464. 464 itself rounds to 448.
+inline constexpr SmallFloat kE4m3 = {3, 7, 0x43e80001u, 0x7fu, 0x7fu};
 
-// Bits of float32 constants that both the scalar and the SIMD loops need.
+// Bits of float32 constants that both the scalar and the SIMD loops use.
 constexpr uint32_t smallest_normal_bits(SmallFloat f) {
   return static_cast<uint32_t>(128 - f.exponent_bias) << 23;
 }
@@ -61,8 +62,8 @@ constexpr float small_to_float(Bits small) {
   constexpr Bits kSignBit = static_cast<Bits>(1u << (8 * sizeof(Bits) - 1));
   const uint32_t sign = static_cast<uint32_t>(small & kSignBit) << kSignShift;
   const auto magnitude = static_cast<uint32_t>(small & static_cast<Bits>(~kSignBit));
-  // Infinities and NaNs keep their mantissa; e4m3 has neither but the one NaN, where overflow_result and nan_result
-  // meet.
+  // Infinities and NaNs keep their mantissa. e4m3 has no infinity and one NaN, so its overflow_result equals its
+  // nan_result.
   if (magnitude >= f.overflow_result) {
     const uint32_t mantissa = magnitude - f.overflow_result + (f.overflow_result == f.nan_result ? 1u : 0u);
     const uint32_t quiet = mantissa != 0 ? 0x00400000u : 0u;

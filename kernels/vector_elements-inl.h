@@ -1,11 +1,11 @@
 // How vectors of each element type are loaded, folded and stored. Included once per instruction set by Highway's
 // foreach_target.
 //
-// An element class says what memory holds (Stored) and what is folded (Lane); its functions take the tag of the folded
-// vector. The arithmetic is that of small_float.h, lane by lane. Every function is forced inline: it must be compiled
-// for the set around it.
+// An element class defines the type in memory (Stored) and the type that is folded (Lane). Its functions take the tag
+// of the folded vector. The arithmetic is that of small_float.h, lane by lane. Every function is forced inline, because
+// it must be compiled for the instruction set of its caller.
 
-// Highway's guard for headers that are included once per instruction set.
+// Highway's include guard for headers that are included once per instruction set.
 #if defined(TRESTLE_VECTOR_ELEMENTS) == defined(HWY_TARGET_TOGGLE)
 #ifdef TRESTLE_VECTOR_ELEMENTS
 #undef TRESTLE_VECTOR_ELEMENTS
@@ -21,8 +21,8 @@ HWY_BEFORE_NAMESPACE();
 namespace trestle::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Sets whose Highway conversions of float16 are the CPU's own (round to nearest even, denormals kept); Highway's
-// emulation is not.
+// The sets on which Highway converts float16 with the CPU's own instructions (round to nearest even, denormals kept).
+// Highway's emulation does not do that.
 inline constexpr bool kHardwareHalf = (HWY_TARGET & (HWY_AVX2 | HWY_AVX3 | HWY_AVX3_DL)) != 0;
 
 template <class T>
@@ -43,7 +43,7 @@ struct Plain {
   }
 };
 
-// Elements that are folded as float32: Derived turns vectors of float32 into small integers in 32-bit lanes and back.
+// Elements that are folded as float32. Derived converts vectors of float32 to small integers in 32-bit lanes and back.
 template <class StoredType, class Derived>
 struct Narrow {
   using Stored = StoredType;
@@ -100,7 +100,7 @@ struct Small : Narrow<StoredType, Small<StoredType, f>> {
     const auto magnitude = hn::ShiftRight<kSignShift>(hn::AndNot(sign_bit, shifted));
     const auto factor = hn::BitCast(d, hn::Set(du, widening_factor_bits(f)));
     const auto scaled = hn::Mul(hn::BitCast(d, hn::ShiftLeft<kMantissaShift>(magnitude)), factor);
-    // From the small type's infinity (or single NaN) on: set the whole exponent, keep the mantissa, make NaNs quiet.
+    // From the small type's infinity (or single NaN) on: sets all exponent bits, keeps the mantissa, makes NaNs quiet.
     constexpr auto kInfinity = static_cast<int32_t>(f.overflow_result);
     constexpr int32_t kLargestNumber = f.overflow_result == f.nan_result ? kInfinity - 1 : kInfinity;
     const auto special = hn::RebindMask(du, hn::Gt(hn::BitCast(di, magnitude), hn::Set(di, kInfinity - 1)));
@@ -118,7 +118,8 @@ struct Small : Narrow<StoredType, Small<StoredType, f>> {
     const auto sign_bit = hn::Set(du, 0x80000000u);
     const auto sign = hn::ShiftRight<kSignShift>(hn::And(bits, sign_bit));
     const auto magnitude = hn::AndNot(sign_bit, bits);
-    const auto signed_magnitude = hn::BitCast(di, magnitude);  // never negative, and signed compares exist on every set
+    // The magnitude is never negative. Every set has signed comparisons.
+    const auto signed_magnitude = hn::BitCast(di, magnitude);
     const auto reaches = [&](uint32_t limit) HWY_ATTR {
       return hn::RebindMask(du, hn::Gt(signed_magnitude, hn::Set(di, static_cast<int32_t>(limit) - 1)));
     };
@@ -173,7 +174,7 @@ struct Prod {
   }
 };
 
-// The later value replaces the earlier one when it is better or a NaN; a NaN stays, because every later comparison with
+// The later value replaces the earlier one if it is better or a NaN. A NaN stays, because every later comparison with
 // it fails.
 template <class V>
 HWY_INLINE V replaced_if(hn::Mask<hn::DFromV<V>> better, V a, V b) {

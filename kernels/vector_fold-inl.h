@@ -1,12 +1,12 @@
 // The loop that folds k sources into dst, for any element class and operator. Included once per instruction set (see
-// above's note in vector_elements-inl.h).
+// vector_elements-inl.h).
 //
-// Whole vectors first, four at a time so that the loads of a source overlap. What is left over is one vector that ends
-// at the last element and overlaps the others; it is folded before anything is stored, so that dst may be one of the
-// sources. Fewer elements than a vector take the same way with 16-byte vectors and then single elements: no table, no
-// masked loads (which old sets do not have).
+// Folds whole vectors first, four at a time so that the loads of a source overlap. The remainder is one vector that
+// ends at the last element and overlaps the others. It is folded before anything is stored, so that dst may be one of
+// the sources. Fewer elements than a vector are folded with 16-byte vectors and then one by one. So no tables and no
+// masked loads are needed, which old sets do not have.
 
-// Highway's guard for headers that are included once per instruction set.
+// Highway's include guard for headers that are included once per instruction set.
 #if defined(TRESTLE_VECTOR_FOLD) == defined(HWY_TARGET_TOGGLE)
 #ifdef TRESTLE_VECTOR_FOLD
 #undef TRESTLE_VECTOR_FOLD
@@ -29,15 +29,16 @@ namespace trestle::HWY_NAMESPACE {
 
 using Sources = std::span<const std::byte* const>;
 
-// What to do with a folded vector: divide, how to store.
+// What is done with a folded vector: whether it is divided, and how it is stored.
 template <class Lane>
 struct Finish {
   Lane divisor = 0;  // 0: none
   bool streaming = false;
 };
 
-// Fixed: a copy of the source pointers that the compiler can keep in registers (a store to dst might change the
-// caller's array, for all it knows). kSources == 0: any number, read from the caller's array.
+// kSources > 0: a copy of the source pointers that the compiler can keep in registers. It could not keep the caller's
+// array there, because a store to dst might change that. kSources == 0: any number of sources, read from the caller's
+// array.
 template <size_t kSources>
 struct SourceList {
   explicit HWY_INLINE SourceList(Sources sources) {
@@ -81,7 +82,7 @@ HWY_INLINE hn::Vec<D> folded(D d, const List& sources, size_t index, typename E:
   return divided(d, value, divisor);
 }
 
-// Whole vectors of [begin, end); returns where it stopped.
+// Folds whole vectors of [begin, end). Returns where it stopped.
 template <class E, class Op, class D, class List>
 HWY_INLINE size_t fold_vectors(D d, std::byte* dst, const List& sources, size_t begin, size_t end,
                                Finish<typename E::Lane> finish) {
@@ -123,7 +124,7 @@ HWY_INLINE size_t fold_vectors(D d, std::byte* dst, const List& sources, size_t 
   return i;
 }
 
-// [begin, end) with at least one vector's worth of elements, or any number when the tag has a single lane.
+// [begin, end) has at least one vector's worth of elements, or any number if the tag has a single lane.
 template <class E, class Op, size_t kSources, class D>
 HWY_INLINE void fold_range(D d, std::byte* dst, Sources all, size_t begin, size_t end,
                            Finish<typename E::Lane> finish) {
@@ -149,7 +150,7 @@ HWY_INLINE void fold_few(std::byte* dst, Sources sources, size_t begin, size_t e
   }
 }
 
-// Elements until dst stands at a multiple of the vector's size: non-temporal stores need that.
+// The number of elements until dst is aligned to the vector's size, which non-temporal stores need.
 template <class E, class D>
 HWY_INLINE size_t elements_to_boundary(D d, const std::byte* dst) {
   const size_t vector_bytes = hn::Lanes(d) * sizeof(typename E::Lane);
@@ -157,7 +158,7 @@ HWY_INLINE size_t elements_to_boundary(D d, const std::byte* dst) {
   return beyond == 0 ? 0 : (vector_bytes - beyond) / sizeof(typename E::Stored);
 }
 
-// The whole of a call. kMostFixed: source counts 2..kMostFixed have a loop of their own.
+// Does a whole call. kMostFixed: source counts 2..kMostFixed have a loop of their own.
 template <class E, class Op, size_t kMostFixed>
 HWY_INLINE void fold_all(std::byte* dst, Sources sources, size_t begin, size_t end, Finish<typename E::Lane> finish) {
   const hn::ScalableTag<typename E::Lane> d;
@@ -182,7 +183,7 @@ HWY_INLINE void fold_all(std::byte* dst, Sources sources, size_t begin, size_t e
   if (finish.streaming) hwy::FlushStream();
 }
 
-// Floating point reductions: a ReduceFunction.
+// A ReduceFunction for floating point types.
 template <class E, class Op, size_t kMostFixed>
 void reduce_floats(std::byte* dst, Sources sources, size_t elements, const ReduceSpec& spec) {
   if (sources.size() == 1 && spec.average_over == 0) {
