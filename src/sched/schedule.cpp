@@ -23,7 +23,7 @@ std::string phase_text(const PhaseChoice& phase, const Topology& topology) {
   return std::string(to_string(phase.kind)) + " over " + dimension_text(phase.dimension) + size + " by " + name;
 }
 
-// Of which groups a phase is, where it is not of all.
+// Names the groups that take part in a phase, if not all do.
 std::string groups_text(const std::vector<PhaseChoice>& phases, size_t stage) {
   const uint32_t rooted = rooted_dimensions(phases, stage);
   std::string text;

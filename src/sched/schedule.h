@@ -1,6 +1,6 @@
-// Schedule: for every chunk of an operation its size and its order of phases; for every dimension the agreed order in
-// which its phases start and how many may be in flight. A value: pure function of inputs that all ranks share; hashed,
-// printed, compared, simulated.
+// Schedule: for every chunk of an operation its size and its order of phases, and for every dimension the agreed order
+// in which its phases start and how many may be in flight. A value that is a pure function of inputs that all ranks
+// share. It is hashed, printed, compared and simulated.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct PhaseChoice {
 };
 
 struct ChunkSchedule {
-  uint64_t bytes = 0;               // its share of the operation's bytes; shares sum to Schedule::bytes
+  uint64_t bytes = 0;               // part of the operation's bytes; these sum to Schedule::bytes
   std::vector<PhaseChoice> phases;  // in order; stage s = phases[s]
   bool operator==(const ChunkSchedule&) const = default;
 };
@@ -47,9 +47,9 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-// Dimensions (bit mask) in which only ranks with the root's coordinate take part in phase `stage`: those that a
-// broadcast has yet to reach, or that a reduce has left behind; none for other kinds. The group's root is the member
-// with the root's coordinate.
+// The dimensions (bit mask) in which only ranks with the root's coordinate take part in phase `stage`: for a broadcast
+// those that the data has not reached yet, for a reduce those that are already reduced. None for other kinds. The
+// group's root is the member with the root's coordinate.
 uint32_t rooted_dimensions(const std::vector<PhaseChoice>& phases, size_t stage);
 
 // As in TRESTLE_ALGO.

@@ -8,7 +8,7 @@ namespace {
 
 using Wide = unsigned __int128;
 
-// What a topology file can say (topology/json_dimensions.cpp), with room for all that was ever built.
+// The range that a topology file may have (topology/json_dimensions.cpp). It exceeds all existing hardware.
 constexpr uint64_t kMostMbps = 1'000'000'000;
 constexpr uint64_t kMostLatency_ns = 1'000'000'000;
 constexpr uint64_t kMostPs = 1'000'000'000;
@@ -19,7 +19,8 @@ uint64_t divide(Wide above, Wide below, uint64_t least, uint64_t most) {
   return static_cast<uint64_t>(std::clamp<Wide>(rounded, least, most));
 }
 
-// A step's share of a long exchange is known from the short one; where both hardly differ half of it is data.
+// The part of a long exchange that moves data: without the time of a short one. At least half, for the case that both
+// times hardly differ.
 uint64_t data_ns(int64_t whole_ns, int64_t step_ns) {
   return static_cast<uint64_t>(std::max({whole_ns - step_ns, whole_ns / 2, int64_t{1}}));
 }
@@ -74,7 +75,7 @@ Result<Topology> fit_calibration(const Calibration& calibration, const Topology&
   }
   const uint64_t longest_ns = *std::max_element(alone_ns.begin(), alone_ns.end());
   const uint64_t together_ns = data_ns(calibration.together_ns, longest_step_ns(calibration));
-  // Less than that is noise; and a dimension alone shares with nobody.
+  // A smaller difference is noise. A dimension alone shares its resource with none.
   const bool shares = together_ns > longest_ns + longest_ns / 20;
   if (fitted.dimensions.size() < 2 || !shares) return fitted;
   const uint64_t common_ns = std::min(together_ns, sum_ns);

@@ -5,11 +5,13 @@
 namespace trestle {
 namespace {
 
-constexpr int kShortTimes = 8;  // in a row: one alone is too short for the clock and the ranks' different starts
-constexpr int kTries = 3;       // of which the fastest says how long a long exchange is
+// In a row. One short exchange alone is too short for the clock, and the ranks start at different times.
+constexpr int kShortTimes = 8;
+constexpr int kTries = 3;  // the fastest one gives the time of a long exchange
 constexpr uint64_t kUnitBytes = 64 * 1024;
 constexpr int64_t kLeast_ns = 4'000'000;
-constexpr int64_t kLong_ns = 50'000'000;  // of a long exchange: outlasts what shapers and switches let pass in a burst
+// Of a long exchange. Longer than the bursts that shapers and switches let pass.
+constexpr int64_t kLong_ns = 50'000'000;
 constexpr int64_t kAll_ns = 3'000'000'000;
 constexpr int64_t kMostRounds = 9;
 constexpr int64_t kFewestRounds = 3;
@@ -62,8 +64,9 @@ class Measurement {
     return request;
   }
 
-  // Sets the bytes of the long exchanges; the number of rounds. A shaper's first bytes are fast, so the second guess is
-  // made from exchanges as long as the first guess. What is exchanged before that makes connections, buffers and plans.
+  // Sets the bytes of the long exchanges and returns the number of rounds. A shaper lets the first bytes pass fast, so
+  // the second guess comes from exchanges as long as the first guess. The first exchanges also create connections,
+  // buffers and plans, so they are not measured.
   Result<int64_t> choose_sizes() {
     for (size_t d = 0; d < count_; ++d) {
       TRY(probe_.exchange(only(d, kShortCalibrationBytes, 1)));
@@ -80,7 +83,8 @@ class Measurement {
     return std::clamp(kAll_ns / round_ns, kFewestRounds, kMostRounds);
   }
 
-  // Of kUnitBytes in exchanges as long as they are, by dimension: the fastest of some, of the slowest rank.
+  // The time of kUnitBytes in an exchange of the present length, per dimension: the fastest of `tries`, on the slowest
+  // rank.
   Result<std::vector<int64_t>> unit_times(int tries) {
     std::vector<int64_t> times;
     for (int i = 0; i < tries; ++i) {
@@ -96,7 +100,8 @@ class Measurement {
     return times;
   }
 
-  // All dimensions take about as long, as long as is wanted where the fastest one has enough bytes for that.
+  // Makes all dimensions take about equally long: kLong_ns, or less if the fastest one would exceed
+  // kMostCalibrationBytes.
   void set_bytes(const std::vector<int64_t>& unit_ns) {
     constexpr int64_t kMostUnits = kMostCalibrationBytes / kUnitBytes;
     const int64_t fastest_ns = *std::min_element(unit_ns.begin(), unit_ns.end());

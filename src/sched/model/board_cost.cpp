@@ -3,25 +3,27 @@
 namespace trestle {
 namespace {
 
-// Measured with all_reduce_perf over shm on two cores of an AMD EPYC, float32, back to back. Two ranks, a core each: 8
-// B 0.22 to 0.24 us, 1 KiB 0.41 us, 8 KiB 1.7 to 1.9 us. Four ranks: 8 B 3.4 to 4.7 us, 8 KiB 7.1 us.
+// Measured with all_reduce_perf over shm on two cores of an AMD EPYC, float32, back to back. Two ranks with a core
+// each: 8 B 0.22 to 0.24 us, 1 KiB 0.41 us, 8 KiB 1.7 to 1.9 us. Four ranks: 8 B 3.4 to 4.7 us, 8 KiB 7.1 us.
 //
-// A cache line from one core to the other takes 55 ns; the rest of the 8 B is the call: checks, lock, publishing.
+// A cache line takes 55 ns from one core to the other. The rest of the time for 8 B is the call: checks, lock,
+// publishing.
 constexpr uint64_t kCall_ps = 180'000;
 constexpr uint64_t kLine_ps = 55'000;
-// A byte costs two ranks 170 to 200 ps (written, read of the other, two added), four 190 for each rank of a core
-// (written, three read, four added): whoever shares a core finds its slots in the cache. These fit the four ranks and
-// are two thirds of what the two measure; with more, the largest operations would be predicted slower than the next
-// size, which has a schedule of nominal speed (sched/model/cost.cpp). Writing takes the lines away from their readers,
-// so it is dear.
+// With two ranks a byte costs 170 to 200 ps (one write, one read from the other rank, two additions). With four ranks
+// it costs 190 ps for each rank of a core (one write, three reads, four additions), because ranks that share a core
+// find each other's slots in the cache. The numbers below fit four ranks. They predict only two thirds of the time of
+// two ranks: with larger numbers the largest operations would be predicted slower than the next size, which has a
+// schedule at nominal speed (sched/model/cost.cpp). Writing is expensive because it takes the cache lines from their
+// readers.
 constexpr uint64_t kWrite_ps_per_byte = 64;
 constexpr uint64_t kRead_ps_per_byte = 20;
-constexpr uint64_t kAdd_ps_per_byte = 16;   // of every slot that is read, the own one too
-constexpr uint64_t kCopy_ps_per_byte = 10;  // likewise, where nothing is added
-// Where ranks share a processor each of them must have had it once: what remains of the 8 B of four ranks.
+constexpr uint64_t kAdd_ps_per_byte = 16;   // of every slot that is read, including the rank's own
+constexpr uint64_t kCopy_ps_per_byte = 10;  // the same, if nothing is added
+// If ranks share a processor, each of them must have run once. This is the rest of the time of four ranks for 8 B.
 constexpr uint64_t kTurn_ps = 1'650'000;
 
-// What moves at the rank that takes longest, in bytes, and how many ranks of a processor do the same.
+// Bytes that the slowest rank moves, and the number of ranks on its processor that do the same.
 struct Traffic {
   uint64_t published = 0;
   uint64_t fetched = 0;  // from the slots of others

@@ -8,7 +8,7 @@
 namespace trestle {
 namespace {
 
-// Where the topology says nothing.
+// The cost of a transport if the topology gives no numbers.
 RailCost nominal(TransportKind transport) {
   const TransportFacts& facts = facts_of(transport);
   return {facts.latency_ns, facts.bandwidth_mbps, facts.message_ns, facts.reduce_mbps, facts.converging_permille};
@@ -71,7 +71,7 @@ void CostModel::set_rates() {
   for (size_t d = 0; d < topology_.dimensions.size(); ++d) {
     const Dimension& dimension = topology_.dimensions[d];
     dims_[d].rail = rail_cost(topology_, static_cast<uint8_t>(d));
-    // The paper's model knows what the topology says and nothing else.
+    // The paper's model uses only the numbers in the topology.
     if (paper_ && dimension.latency_ns == kNominalLatency) dims_[d].rail.latency_ns = 0;
     if (dimension.shared_resource.empty()) continue;
     const auto known = std::find(resources.begin(), resources.end(), dimension.shared_resource);
@@ -102,13 +102,13 @@ void CostModel::set_rates() {
   }
 }
 
-// bytes * numerator / denominator at this rate, rounded up; far below overflow of the sums that are made of it.
+// bytes * numerator / denominator at this rate, rounded up. Limited so that sums of such times do not overflow.
 uint64_t CostModel::ticks(PhaseBytes bytes, uint64_t numerator, uint64_t denominator, const Rate& rate) const {
   const Wide most = Wide{1} << (paper_ ? 61 : 48);  // the library's: 78 hours
   Wide above = static_cast<Wide>(bytes.bytes) * numerator;
   Wide below = static_cast<Wide>(bytes.divisor) * denominator;
   if (above >> 64 == 0 && below >> 64 == 0) {
-    // The common case, without divisions of 128 bits.
+    // The common case avoids 128-bit divisions.
     const auto a = static_cast<uint64_t>(above);
     const auto b = static_cast<uint64_t>(below);
     if (a % b == 0) {
@@ -130,7 +130,7 @@ uint64_t CostModel::ticks(PhaseBytes bytes, uint64_t numerator, uint64_t denomin
   return static_cast<uint64_t>(std::min(most, above / below));
 }
 
-// Every divisor divides the number of ranks, and a chunk of the paper's model is a multiple of it.
+// Every divisor divides the number of ranks, and chunks of the paper's model are multiples of that number.
 uint64_t CostModel::size(PhaseBytes bytes) const {
   static constexpr Wide kMost = Wide{1} << 61;
   const Wide unit = paper_ ? 1 : static_cast<Wide>(topology_.ranks());

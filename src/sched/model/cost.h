@@ -1,28 +1,32 @@
 // The cost model: what one phase of a chunk costs on this topology, in exact integers.
 //
-// The library's model, in picoseconds:
-// Alpha-beta model with a term for the CPU (Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication
-// Operations in MPICH", 2005, section 3; the fractions per algorithm come from the catalog):
+// The library's model, in picoseconds, is an alpha-beta model with a term for the CPU (Thakur, Rabenseifner, Gropp,
+// "Optimization of Collective Communication Operations in MPICH", 2005, section 3). The fractions per algorithm come
+// from the catalog:
 //   link time = sent bytes / bandwidth + messages * overhead / 2 + reduced bytes / speed of reduction
 //   delay     = steps * latency
-// Copies within a rank cost nothing, but for an all-to-all over the dimensions: of each phase's data the n-th part
-// stays, and is copied to where the next phase takes it, at the speed of reductions.
-// The paper's model (Themis, arXiv 2110.04478, sections 4.3 and 4.4, and its conventions for latencies), in the ticks
-// of a ModelScale: no overhead, no reduction, the algorithm by the kind of the dimension; the data of a phase of P
-// ranks is s before a reduce-scatter and after an all-gather:
+// Copies within a rank cost nothing, with one exception. In an all-to-all over the dimensions the n-th part of each
+// phase's data stays on the rank. It is copied to the place where the next phase reads it, at the speed of reductions.
+//
+// The paper's model (Themis, arXiv 2110.04478, sections 4.3 and 4.4, and its conventions for latencies) counts ticks of
+// a ModelScale. It has no overhead and no reduction, and the kind of the dimension gives the algorithm. The data of a
+// phase of P ranks is s before a reduce-scatter and after an all-gather:
 //   link time = s * (P - 1) / P / bandwidth
 //   delay     = steps * latency; ring: P - 1, fully connected: 1 (direct), switch: ceil(log2 P) (halving-doubling)
-// A switch that reduces (section 4.5; Graham et al., "Scalable Hierarchical Aggregation Protocol", COMHPC 2016): a rank
-// sends the switch what others need of its data, s * (P - 1) / P, which comes back reduced; in the all-gather it sends
-// its s / P once and the switch multicasts it; one step each. An all-reduce thus sends s, not 2 * s * (P - 1) / P.
-// That is the least that such a switch asks for: the owner of a block adds its own part itself. What switches of today
-// do is one part more: NVLink SHARP sends s and receives s / P in a reduce-scatter, the reverse in an all-gather, where
-// neither alone gains, only both together (a maintainer of NCCL in github.com/NVIDIA/nccl/issues/1083 and 1506), so
-// that an all-reduce takes s * (P + 1) / P each way. Of the paper's section only "less data and fewer steps" is known
-// here, not its figures.
-// Counted is what is sent; what is received is the mirror image and travels the other way, so this holds where both
-// halves overlap. An all-gather alone is bound by what is received: for that the property must be off. A CostModel
-// belongs to one call of a policy or a prediction and is used by one thread.
+//
+// A switch that reduces (section 4.5; Graham et al., "Scalable Hierarchical Aggregation Protocol", COMHPC 2016) needs
+// one step for a reduce-scatter and one for an all-gather. In a reduce-scatter a rank sends the switch the part of its
+// data that other ranks need, s * (P - 1) / P, and receives its own block reduced. In an all-gather it sends its s / P
+// once, and the switch multicasts it. So an all-reduce sends s, not 2 * s * (P - 1) / P. This is the minimum for such a
+// switch, because the owner of a block adds its own part itself. Present switches move one part more. NVLink SHARP
+// sends s and receives s / P in a reduce-scatter, and the reverse in an all-gather, so an all-reduce takes s * (P + 1)
+// / P each way. Neither half gains alone (a maintainer of NCCL in github.com/NVIDIA/nccl/issues/1083 and 1506). The
+// paper's section says only "less data and fewer steps"; its figures are not known.
+//
+// The model counts sent bytes. Received bytes are the mirror image in the other direction, so this holds if both halves
+// overlap. An all-gather alone is limited by the received bytes; for it the property must be off.
+//
+// A CostModel belongs to one call of a policy or a prediction and is used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -39,33 +43,33 @@
 
 namespace trestle {
 
-// What a chunk has to do with a phase: the phase's bytes (see AlgorithmCost) are `bytes / divisor`.
+// The data of a chunk in a phase: the phase's bytes (see AlgorithmCost) are `bytes / divisor`.
 struct PhaseBytes {
   uint64_t bytes = 0;
   uint64_t divisor = 1;
-  // Dimensions (bit mask) besides the phase's own in which the data is split: where blocks are of unequal lengths, it
-  // matters which.
+  // The dimensions (bit mask), besides the phase's own, in which the data is split. They matter if blocks have unequal
+  // lengths.
   uint32_t fixed = 0;
 };
 
 class CostModel {
  public:
-  // The library's model. blocks: of what all ranks know to be unequal (sched/model/uneven_load.h).
+  // The library's model. blocks: the unequal block lengths that all ranks know (sched/model/uneven_load.h).
   explicit CostModel(const Topology& topology, const BlockBytes& blocks = {});
-  // The paper's. Sizes are parts then; chunks that are multiples of topology.ranks() parts have exact costs.
+  // The paper's model. Sizes are then parts. Chunks that are multiples of topology.ranks() parts have exact costs.
   CostModel(const Topology& topology, const ModelScale& scale);
 
   const Topology& topology() const { return topology_; }
   const ModelScale& scale() const { return scale_; }
   bool is_paper() const { return paper_; }
-  // The one algorithm that a phase has in this model; nothing: free.
+  // The only algorithm that this model allows a phase; nothing: any.
   std::optional<uint16_t> fixed_algorithm(const PhaseChoice& choice) const;
   // `link` of the result is not set.
   SimulatedPhase phase(const PhaseChoice& choice, PhaseBytes bytes);
-  // The same without what waits for others: a phase alone.
+  // The time of the phase alone, without waiting for others.
   uint64_t alone_ticks(const PhaseChoice& choice, PhaseBytes bytes);
-  // Appends the phases of a chunk; links[dimension] is the index of the link of a dimension. Sizes are in parts, in the
-  // library's model in 1/N of a byte, so that those of equal chunks are exact.
+  // Appends the phases of a chunk. links[dimension] is the index of the dimension's link. Sizes are in parts; in the
+  // library's model these are 1/N of a byte, so that the sizes of equal chunks are exact.
   void append(const ChunkSchedule& chunk, const std::array<uint8_t, 256>& links, Simulation& simulation);
 
  private:
@@ -82,7 +86,8 @@ class CostModel {
     Rate shared;
     uint64_t shared_ps_per_byte = 0;
     uint8_t resource = kNoResource;
-    std::vector<std::optional<AlgorithmCost>> algorithms;  // [algorithm * kPhaseKinds + kind], filled when asked for
+    // [algorithm * kPhaseKinds + kind], computed at first use
+    std::vector<std::optional<AlgorithmCost>> algorithms;
   };
   Dim& dim(uint8_t dimension);
   const AlgorithmCost& algorithm_cost(Dim& dim, const PhaseChoice& choice, uint32_t fixed);
@@ -98,7 +103,7 @@ class CostModel {
   UnevenLoad uneven_;
 };
 
-// Goes along the phases of a chunk of `bytes` (as Schedule::bytes counts) and tells the bytes of each.
+// Walks along the phases of a chunk of `bytes` (as in Schedule::bytes) and returns the bytes of each.
 class PhaseWalk {
  public:
   PhaseWalk(const Topology& topology, uint64_t bytes, const std::vector<PhaseChoice>& phases);
@@ -108,12 +113,12 @@ class PhaseWalk {
   const Topology& topology_;
   uint64_t bytes_;
   uint64_t divisor_ = 1;
-  uint32_t split_ = 0;  // dimensions
+  uint32_t split_ = 0;  // bit mask of dimensions
 };
 
-// Ranks that take part in a phase.
+// The number of ranks that take part in a phase.
 int32_t group_size(const Topology& topology, const PhaseChoice& choice);
-// Whether a phase copies its own block to where the next phase takes it.
+// Whether a phase copies its own block to the place where the next phase reads it.
 bool regroups(const PhaseChoice& choice);
 
 }  // namespace trestle

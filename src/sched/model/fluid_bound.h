@@ -1,9 +1,10 @@
-// The fluid bound: a time below which no schedule of a request can complete in the model, whatever its chunks, orders
-// and algorithms. Pure, any thread.
+// The fluid bound: no schedule of a request is faster in the model, whatever its chunks, orders and algorithms. Pure,
+// any thread.
 //
-// Chunks become a fluid: each order of dimensions carries a share, every link and shared resource is busy for what all
-// shares put on it, and costs per chunk are paid once. The least load of the heaviest row, a linear programme's lower
-// bound (sched/policy/lp_split.h), plus what no overlap can hide.
+// The bound treats the chunks as a fluid. Each order of dimensions carries a share, every link and shared resource is
+// busy for the sum of all shares on it, and costs per chunk count once. The bound is the smallest possible load of the
+// most loaded row, by the lower bound of a linear programme (sched/policy/lp_split.h), plus the times that cannot
+// overlap with it.
 #pragma once
 
 #include <cstdint>

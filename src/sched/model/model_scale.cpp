@@ -23,17 +23,17 @@ Wide gcd(Wide a, Wide b) {
   return a;
 }
 
-// The least common multiple, nothing where it passes kMostTicks.
+// The least common multiple; nothing if it exceeds kMostTicks.
 std::optional<Wide> common(Wide a, Wide b) {
   const Wide factor = a / gcd(a, b);
-  // The analyzer loses the 128 bits on their way through optional.
+  // The analyzer does not follow 128-bit values through optional.
   // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult)
   if (factor > kMostTicks / b) return std::nullopt;
   return factor * b;
 }
 
-// A part takes 8000 / (mbps * parts_per_byte) ns on a link and ps_per_byte / (1000 * parts_per_byte) on a resource: the
-// smallest number of ticks per nanosecond that makes both whole.
+// The smallest number of ticks per nanosecond that makes all times whole. A part takes 8000 / (mbps * parts_per_byte)
+// ns on a link and ps_per_byte / (1000 * parts_per_byte) ns on a resource.
 std::optional<Wide> exact_ticks(const Topology& topology, Wide parts_per_byte) {
   std::optional<Wide> ticks = Wide{1};
   const auto divide = [&](Wide above, Wide below) {
@@ -46,8 +46,8 @@ std::optional<Wide> exact_ticks(const Topology& topology, Wide parts_per_byte) {
   return ticks;
 }
 
-// More nanoseconds than any schedule takes: every phase one after the other, each with the whole data. An operation
-// has at most two phases per dimension and chunk.
+// An upper bound of the time of any schedule, in nanoseconds: all phases one after the other, each with the whole data.
+// An operation has at most two phases per dimension and chunk.
 Wide most_ns(const Topology& topology, uint64_t whole_bytes, uint32_t chunks) {
   Wide sum = 1;
   for (const Dimension& dimension : topology.dimensions) {
@@ -77,7 +77,7 @@ Result<ModelScale> paper_scale(const Topology& topology, uint64_t whole_bytes, u
     return Error{Code::kInvalidArgument, "an operation on " + std::to_string(whole_bytes) + " bytes in " +
                                              std::to_string(chunks) + " chunks takes longer than the model can count"};
   }
-  // Chunks of unequal sizes want finer parts than equal ones.
+  // Chunks of unequal sizes need finer parts than equal ones.
   static constexpr uint64_t kGranulesPerChunk = 1024;
   const Wide granules = Wide{whole_bytes} * parts / pieces;
   Wide finer = granules == 0 ? 1 : (kGranulesPerChunk + granules - 1) / granules;

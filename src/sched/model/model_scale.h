@@ -1,9 +1,9 @@
 // ModelScale: the units of the cost model. Value type; pure functions, any thread.
 //
 // The library's model counts bytes and picoseconds and rounds up. The paper's model (Themis, arXiv 2110.04478) compares
-// loads, sizes and times exactly, and its chunks need not be a whole number of bytes; so it counts *parts* of a byte
+// loads, sizes and times exactly, and its chunks need not have a whole number of bytes. So it counts *parts* of a byte
 // and *ticks* of a nanosecond, chosen so that every size and every time is a whole number. Schedule::bytes and
-// ChunkSchedule::bytes are parts then. The same code does both.
+// ChunkSchedule::bytes are then parts. The same code serves both models.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,16 @@ struct ModelScale {
   bool operator==(const ModelScale&) const = default;
 };
 
-// The scale in which an operation on `whole_bytes` (the data where it is whole: before a reduce-scatter, after an
-// all-gather) in equal chunks is exact, with room for chunks of other sizes: multiples of the number of ranks in parts,
-// where it fits some 1000 of them per chunk. Where bandwidths have no common unit that fits 62 bits, ticks are as short
-// as fits, and `exact` is false: sums of the same phases are still equal, only accidental ties are lost.
-// Errors (kInvalidArgument): a dimension without bandwidth, times beyond 2^62 ticks of a nanosecond.
+// The scale in which an operation on `whole_bytes` in equal chunks is exact. whole_bytes is the whole data: before a
+// reduce-scatter, after an all-gather. If the range allows it, the scale also has about 1000 multiples of the number of
+// ranks in parts per chunk, for chunks of other sizes. If the bandwidths have no common unit that fits in 62 bits,
+// ticks are as short as possible and `exact` is false. Then sums of the same phases are still equal, and only
+// accidental ties get lost.
+//
+// Errors (kInvalidArgument): a dimension without bandwidth, times beyond 2^62 ns.
 Result<ModelScale> paper_scale(const Topology& topology, uint64_t whole_bytes, uint32_t chunks);
 
-// A schedule whose sizes are parts, in bytes: the chunks end at multiples of `granule` where they are long enough.
+// Converts a schedule from parts to bytes. Chunks end at multiples of `granule` if they are long enough.
 Schedule in_bytes(const Schedule& schedule, const ModelScale& scale, uint64_t granule);
 
 }  // namespace trestle

@@ -1,10 +1,11 @@
-// SecondLevel: predicted time of a schedule by the model of steps (sched/model/steps_model.h), as the engine would run
-// it: its segments, its window, overheads per message and for reductions. What selection compares and predict_ns says.
+// SecondLevel: predicts the time of a schedule by the model of steps (sched/model/steps_model.h), with the engine's
+// segments, window, overheads per message and reductions. Selection compares these times, and predict_ns returns them.
 //
-// Which model predicts follows from the operation's bytes alone, so that every figure about an operation is of one
-// level: below kSecondLevelBytes whole phases (sched/model/simulate.h; there chunks hardly pay, latency decides, and
-// planning is to take microseconds), from there on steps. Planners find schedules with whole phases, which are cheap to
-// simulate, and let the second level choose among the best of them: at most kEvaluations of each member of a portfolio.
+// Only the operation's bytes decide which model predicts, so all figures of one operation come from one model. Below
+// kSecondLevelBytes it is the model of whole phases (sched/model/simulate.h): there chunks hardly help, latency
+// decides, and planning should take microseconds. From kSecondLevelBytes on it is the model of steps. Planners search
+// with whole phases, which are cheap to simulate. Then the second level chooses among the best of their schedules, at
+// most kEvaluations per member of a portfolio.
 //
 // Belongs to one selection or prediction, used by one thread.
 #pragma once
@@ -27,17 +28,16 @@ inline bool has_second_level(uint64_t bytes) {
 
 class SecondLevel {
  public:
-  // Of the library: sizes are bytes, segments and overheads as the engine has them.
-  // blocks: as CostModel's.
+  // For schedules of the library: sizes are bytes, segments and overheads are the engine's. blocks: as CostModel's.
   explicit SecondLevel(const Topology& topology, const BlockBytes& blocks = {});
-  // Of schedules in the units of `scale`, which are run as in_bytes(..., granule) by the model of these options.
+  // For schedules in the units of `scale`. They are converted by in_bytes(..., granule) and run with these options.
   SecondLevel(const Topology& topology, const StepsOptions& options, const ModelScale& scale, uint64_t granule);
 
-  // The orders must hold each phase once and not wait for each other (CHECK).
+  // The orders must hold each phase once and must not wait for each other (CHECK).
   uint64_t time_ps(const Schedule& schedule);
   StepsResult run(const Schedule& schedule);
-  // Replaces the times of the `most` schedules that had the lowest, and drops the others; equal ones: the first stay.
-  // What stays keeps its order.
+  // Keeps the `most` schedules with the lowest times, the first ones if equal, and drops the others. Replaces their
+  // times by those of the model of steps. Keeps their order.
   void judge(std::vector<PlannedSchedule>& schedules, size_t most);
   uint64_t evaluations() const { return evaluations_; }
 
@@ -48,7 +48,7 @@ class SecondLevel {
   };
 
   StepsModel model_;
-  std::optional<Units> units_;  // none: bytes
+  std::optional<Units> units_;  // empty: bytes
   uint64_t evaluations_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// How messages are cut into segments: shared by the model of steps and the engine, so that both cut alike. A value.
+// The rule that cuts messages into segments. The model of steps and the engine share it, so both cut alike. A value.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@ namespace trestle {
 
 struct SegmentRule {
   uint64_t bytes = 256 * 1024;
-  uint32_t per_message = 0;  // not 0: every message into so many (1: whole messages), whatever its size
+  uint32_t per_message = 0;  // not 0: every message is cut into so many (1: whole messages), whatever its size
 };
 
-// Size of the segments of a message: whole cache lines, so that no element is cut. All but the last are of this size.
+// The size of a message's segments, except the last one. A multiple of the cache line, so that no element is cut.
 inline uint64_t segment_bytes_of(const SegmentRule& rule, uint64_t message_bytes) {
   static constexpr uint64_t kLine = 64;
   if (rule.per_message == 0) return std::max(rule.bytes, kLine);
@@ -20,8 +20,9 @@ inline uint64_t segment_bytes_of(const SegmentRule& rule, uint64_t message_bytes
   return std::max(kLine, (part + kLine - 1) / kLine * kLine);
 }
 
-// Segments of a rail whose rate is known: about four milliseconds each, so that a slow rail too passes a long block on
-// while it comes, and an older phase waits for little; a power of two from 16 KiB to `most`. Rate 0: not known, `most`.
+// The segment size on a rail of known rate: about four milliseconds per segment. So even a slow rail forwards a long
+// block while it arrives, and older phases wait only shortly. A power of two from 16 KiB to `most`. Rate 0: unknown,
+// `most`.
 inline uint64_t segment_bytes_at(uint64_t bandwidth_mbps, uint64_t most) {
   static constexpr uint64_t kFewest = 16 * 1024;
   static constexpr uint64_t kBytesPerMbps = 500;

@@ -116,7 +116,7 @@ uint64_t Simulator::next_instant() const {
   return next_ticks;
 }
 
-// Everything that happens at this instant, before anything starts.
+// Handles all events of this instant before anything starts.
 void Simulator::settle(uint64_t now_ticks) {
   for (size_t l = 0; l < used_links_; ++l) {
     if (links_[l].left_ticks == now_ticks) links_[l].busy = false;
@@ -140,7 +140,7 @@ void Simulator::arrive(uint32_t phase, uint64_t now_ticks) {
   std::push_heap(link.waiting.begin(), link.waiting.end(), std::greater<>());
 }
 
-// The phase that the link starts next, if it may start now.
+// Chooses the phase that the link starts next. False: none may start now.
 bool Simulator::choose(Link& link, uint32_t& phase) {
   if (link.busy || link.active == link.in_flight) return false;
   if (link.rule != nullptr) {

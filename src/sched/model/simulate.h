@@ -1,15 +1,15 @@
-// The model of one operation: phases as whole pieces on the links of the dimensions, in exact integers (ticks: one
-// picosecond in the library's model, ModelScale says how long in the paper's). Policies use it to find orders,
-// predict_ns to time them. A Simulator belongs to one thread and may be used again and again: after its first run of a
-// size it allocates nothing. The functions are pure, any thread.
+// The model of one operation: phases occupy the links of the dimensions as a whole, in exact integers. A tick is one
+// picosecond in the library's model; in the paper's model ModelScale defines it. Policies find orders with this model,
+// and predict_ns finds times. A Simulator belongs to one thread and can be used repeatedly: after its first run of a
+// size it does not allocate. The functions are pure, any thread.
 //
-// Rules (Themis, arXiv 2110.04478, section 4, and its convention of latencies that overlap with transfers):
+// Rules (Themis, arXiv 2110.04478, section 4, and its convention that latencies overlap with transfers):
 //   - All chunks arrive at their first phase at time 0; at the next phase when the phase before is complete.
 //   - A link carries one phase at a time, for link_ticks. The phase is complete delay_ticks later; meanwhile the link
 //     serves the next one. At most in_flight phases of a link are started and not complete.
 //   - A link that becomes free at an instant chooses after all arrivals of that instant.
-//   - Phases whose links share a resource also occupy that for resource_ticks, one at a time, from when both are free;
-//     the link stays occupied until its phase has left the resource.
+//   - Phases whose links share a resource also occupy that for resource_ticks, one at a time, from when both are free.
+//     The link stays occupied until its phase has left the resource.
 #pragma once
 
 #include <array>
@@ -29,12 +29,12 @@ struct SimulatedPhase {
   uint64_t link_ticks = 0;
   uint64_t delay_ticks = 0;
   uint64_t resource_ticks = 0;
-  // What rules of priority look at; the simulation itself does not. Resident data per rank, in a unit in which every
-  // size of the simulation is whole (CostModel's business), below 2^62.
+  // Resident data per rank before and after the phase. Only priority rules read it, the simulation does not. CostModel
+  // chooses a unit in which every size of the simulation is whole and below 2^62.
   uint64_t size_before = 0;
   uint64_t size_after = 0;
   PhaseKind kind = PhaseKind::kReduceScatter;
-  uint8_t after = 0;  // phases of its chunk that follow it
+  uint8_t after = 0;  // later phases of its chunk
 };
 
 struct Simulation {
@@ -49,16 +49,16 @@ struct SimulationResult {
   std::vector<std::vector<PhaseId>> orders;  // per link: phases in the order in which they started
 };
 
-// Among the phases that wait for a link the one with the lowest key starts; equal keys: by arrival, then lower chunk,
-// then lower stage. `next` is the phase that follows in the chunk, nullptr for the last one. The rules by name are in
-// sched/policy/priority_rules.h.
+// The key of a phase that waits for a link. The phase with the lowest key starts; of equal keys the one that arrived
+// first, then the lower chunk, then the lower stage. `next` is the chunk's following phase, nullptr for the last one.
+// The rules by name are in sched/policy/priority_rules.h.
 using PriorityKey = std::array<uint64_t, 2>;
 using PriorityRule = PriorityKey (*)(const SimulatedPhase& phase, const SimulatedPhase* next);
 
-// When a phase had its link, and when it was complete.
+// The times at which a phase started on its link, left it and was complete.
 struct PhaseTimes {
   uint64_t start_ticks = 0;
-  uint64_t left_ticks = 0;  // the link was free again
+  uint64_t left_ticks = 0;  // when the link became free
   uint64_t complete_ticks = 0;
   bool operator==(const PhaseTimes&) const = default;
 };
@@ -66,28 +66,28 @@ struct PhaseTimes {
 class Simulator {
  public:
   struct Outcome {
-    bool finished = false;    // false: the orders wait for each other, or the limit was passed
+    bool finished = false;    // false: the orders wait for each other, or the limit was exceeded
     uint64_t time_ticks = 0;  // of the last completion so far
   };
 
-  // Stops, unfinished, as soon as the time passes `limit_ticks`: a search need not see the end of what is worse.
+  // Stops, unfinished, as soon as the time exceeds `limit_ticks`, so that a search can abandon a bad schedule early.
   Outcome run(const Simulation& simulation, PriorityRule rule, uint64_t limit_ticks = UINT64_MAX);
-  // A rule per link.
+  // With one rule per link.
   Outcome run(const Simulation& simulation, std::span<const PriorityRule> rules, uint64_t limit_ticks = UINT64_MAX);
-  // orders[link]: the phases of that link in the order in which they must start.
+  // orders[link]: the phases of that link in the order in which they start.
   Outcome run_in_order(const Simulation& simulation, std::span<const std::span<const PhaseId>> orders,
                        uint64_t limit_ticks = UINT64_MAX);
 
-  // Of the last run, until the next one. Phases that a link started, in order:
+  // The phases that a link started in the last run, in order. Valid until the next run.
   std::span<const PhaseId> started(size_t link) const;
-  // times()[i] is of Simulation::phases[i]; of phases that did not start it means nothing.
+  // times()[i] belongs to Simulation::phases[i]. It is meaningless for phases that did not start.
   std::span<const PhaseTimes> times() const { return times_; }
 
  private:
   struct Waiting {
     PriorityKey key;
     uint64_t arrival_ticks;
-    uint32_t phase;  // phases are numbered by chunk, then stage
+    uint32_t phase;  // numbered by chunk, then stage
     bool operator>(const Waiting& other) const;
   };
   struct Completion {
@@ -99,10 +99,10 @@ class Simulator {
     uint32_t in_flight = 1;
     uint32_t active = 0;
     bool busy = false;
-    PriorityRule rule = nullptr;     // nullptr: an order is given
+    PriorityRule rule = nullptr;     // nullptr: the order is given
     uint64_t left_ticks = 0;         // while busy
-    std::vector<Waiting> waiting;    // a heap, used with a rule
-    std::span<const PhaseId> order;  // used with orders
+    std::vector<Waiting> waiting;    // heap; used with a rule
+    std::span<const PhaseId> order;  // used if the order is given
     uint32_t phases = 0;
     uint32_t first_started = 0;  // its part of started_
     uint32_t started = 0;
@@ -119,12 +119,12 @@ class Simulator {
 
   const Simulation* simulation_ = nullptr;  // during a run only
   size_t completed_ = 0;
-  std::vector<Link> links_;  // as many as were ever needed
+  std::vector<Link> links_;  // at least as many as the present run needs
   size_t used_links_ = 0;
   std::vector<uint8_t> arrived_;
   std::vector<uint32_t> chunk_;  // of a phase
   std::vector<uint64_t> resource_free_ticks_;
-  std::vector<Completion> completions_;  // a heap
+  std::vector<Completion> completions_;  // heap
   std::vector<PhaseId> started_;         // by link
   std::vector<PhaseTimes> times_;
 };

@@ -14,7 +14,8 @@ constexpr uint64_t kPsPerNs = 1000;
 constexpr uint64_t kPsPerByteAtOneMbps = 8'000'000;
 constexpr uint64_t kMostSegmentsOfMessage = 4096;
 
-// bytes * blocks / (divisor * all) * factor / denominator, rounded up; blocks of a phase of such bytes.
+// bytes * blocks / (divisor * all) * factor / denominator, rounded up. `blocks` of the phase's `all` blocks are
+// counted.
 uint64_t scaled(PhaseBytes bytes, uint64_t blocks, uint64_t all, uint64_t factor, uint64_t denominator) {
   static constexpr Wide kMost = uint64_t{1} << 48;  // 78 hours
   const Wide above = Wide{bytes.bytes} * blocks;
@@ -27,14 +28,14 @@ uint64_t round_up_divide(uint64_t a, uint64_t b) {
   return (a + b - 1) / b;
 }
 
-// Time of all segments but the last: proportional to their bytes; the last takes what is left.
+// Splits a time over segments. All but the last get a time proportional to their bytes; the last one gets the rest.
 void split(uint64_t total_ps, uint64_t bytes, uint64_t segment_bytes, uint32_t segments, uint64_t& each,
            uint64_t& last) {
   each = segments == 1 ? total_ps : static_cast<uint64_t>(Wide{total_ps} * segment_bytes / bytes);
   last = total_ps - each * (segments - 1);
 }
 
-// Everything that waits for a message learns of its segments: fills needs and followers.
+// Fills in needs and followers: which segments of a message wait for which segments of others.
 class Wiring {
  public:
   Wiring(const PhaseShape& shape, StepsPhase& phase)
@@ -65,8 +66,8 @@ class Wiring {
     }
   }
 
-  // Segments of edge.message that segment i of message m waits for. Positions are fractions of the whole messages, so
-  // that chains drawn together compare.
+  // The number of segments of edge.message that segment i of message m waits for. Positions are fractions of whole
+  // messages, so that messages of merged chains are comparable.
   uint32_t needed(uint32_t m, const ShapeDependency& edge, uint32_t i) const {
     const uint64_t my_blocks = shape_.messages[m].blocks;
     const uint64_t its_blocks = shape_.messages[edge.message].blocks;
@@ -77,7 +78,7 @@ class Wiring {
     const uint64_t begin = edge.my_begin * mine.segments;
     const uint64_t end = edge.my_end * mine.segments;
     if (upto <= begin) return 0;
-    const uint64_t position = edge.its_begin * mine.segments + std::min(upto, end) - begin;  // blocks * my segments
+    const uint64_t position = edge.its_begin * mine.segments + std::min(upto, end) - begin;  // blocks * segments of m
     const Wide above = Wide{position} * its.segments;
     const Wide below = Wide{its_blocks} * mine.segments;
     return static_cast<uint32_t>(std::min<Wide>(its.segments, (above + below - 1) / below));
@@ -147,7 +148,7 @@ StepsMessage StepsModel::message(const Rail& rail, const PhaseShape& shape, cons
   const uint64_t one_bytes = scaled(bytes, what.blocks, shape.blocks, 1, 1);
   const uint64_t real_segment = segment_bytes_of(rail.segments, one_bytes);
   const uint64_t real_segments = segments_of(one_bytes, real_segment);
-  // Segments that a message of the model has: of all its copies, or of those drawn together.
+  // The number of segments of a message in the model, before it counts for all copies or merged messages.
   const uint64_t drawn = std::min<uint64_t>(real_segments, std::max(options_.most_segments, 1u));
   const uint64_t most = what.in_turn > 1 ? std::max<uint64_t>(drawn, 32) : kMostSegmentsOfMessage;
   result.segments = static_cast<uint32_t>(std::min(drawn * count, most));
@@ -155,7 +156,7 @@ StepsMessage StepsModel::message(const Rail& rail, const PhaseShape& shape, cons
   const bool as_cut = result.segments == real_segments * count && count == 1;
   const uint64_t segment =
       as_cut ? real_segment : std::max<uint64_t>(1, round_up_divide(result.bytes, result.segments));
-  if (result.bytes <= segment * (result.segments - 1)) {  // rounding took the last one's bytes
+  if (result.bytes <= segment * (result.segments - 1)) {  // rounding left no bytes for the last one
     result.segments = static_cast<uint32_t>(segments_of(result.bytes, segment));
   }
   uint64_t link_ps = scaled(bytes, what.blocks * count, shape.blocks, kPsPerByteAtOneMbps, rail.cost.bandwidth_mbps);
@@ -171,7 +172,8 @@ StepsMessage StepsModel::message(const Rail& rail, const PhaseShape& shape, cons
   const uint64_t latency_ps = rail.cost.latency_ns * kPsPerNs;
   result.delay_ps = latency_ps + (what.hops - 1) * (latency_ps + result.segment_ps);
   if (what.in_turn > 1) {
-    // One message of the chain takes turn_ps until the next may end, and so the ones drawn together in_turn times that.
+    // One message of the chain may end turn_ps after the one before, so `in_turn` merged messages take in_turn times
+    // that.
     const uint64_t one_ps = link_ps / count;
     const uint64_t turn_ps = std::max(one_ps, latency_ps + one_ps / real_segments);
     const uint64_t together_ps = turn_ps * what.in_turn;
@@ -179,7 +181,7 @@ StepsMessage StepsModel::message(const Rail& rail, const PhaseShape& shape, cons
   }
   if (options_.window != 0) {
     const uint64_t window = round_up_divide(options_.window * count * result.segments, real_segments * count);
-    // Every hop has a window of its own, and the model's segment has arrived only behind the last one.
+    // Every hop has a window of its own, and a segment of the model has arrived only after the last hop.
     const uint64_t over_all_hops = std::max<uint64_t>(1, window) * what.hops;
     result.window = static_cast<uint32_t>(std::min<uint64_t>(over_all_hops, UINT32_MAX));
   }

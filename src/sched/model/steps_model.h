@@ -1,22 +1,23 @@
-// The model of steps: one representative rank, every phase as the messages of its algorithm, cut into segments, on the
-// links of the dimensions, in exact integers (picoseconds). The second level of prediction: it knows what the model of
-// whole phases (simulate.h) does not, that a step waits for the step before it.
+// The model of steps: one representative rank sends the messages of every phase's algorithm, cut into segments, over
+// the links of the dimensions, in exact integers (picoseconds). It is the second level of prediction: unlike the model
+// of whole phases (simulate.h) it knows that a step waits for the step before it.
 //
-// Rules, which are those of the engine over simulated links (sim/network.h):
-//   - A dimension starts its phases in the agreed order, at most in_flight of them started and not complete.
-//   - A link carries one segment at a time: of the phases started the oldest that has a segment ready, of its messages
-//     the first. It arrives one latency later, and what follows it (phase_shape) becomes ready.
-//   - What becomes free or arrives at an instant is looked at together before links choose.
-//   - Segments of dimensions that share a resource also occupy that, one at a time, from when both are free; the link
+// The rules are those of the engine over simulated links (sim/network.h):
+//   - A dimension starts its phases in the agreed order. At most in_flight of them are started and not complete.
+//   - A link carries one segment at a time, from the first message of the oldest phase that has a segment ready. The
+//     segment arrives one latency later, and the segments that depend on it (phase_shape) become ready.
+//   - All events of one instant are handled before links choose.
+//   - Segments of dimensions that share a resource also occupy that, one at a time, from when both are free. The link
 //     stays occupied until the segment has left the resource.
-// The cost does not depend on the number of ranks: long chains of steps are drawn together.
+// The cost does not depend on the number of ranks, because long chains of steps are merged.
 //
-// Against the engine over simulated links it is exact for rings, direct exchanges and whole messages, and for halving
-// and doubling of up to 16 ranks, who are alike (algorithms/halving_doubling.cpp). Of 64 ranks some differ a little,
-// and so do chunks that no number of elements divides: 16x64, 100 MB, 2 and 3 segments a message: within 1.5 %.
+// Compared with the engine over simulated links it is exact for rings, direct exchanges and whole messages, and for
+// halving and doubling with up to 16 ranks, which all behave alike (algorithms/halving_doubling.cpp). With 64 ranks,
+// and with chunks that do not divide evenly into elements, there are small differences: within 1.5 % for 16x64, 100 MB,
+// 2 and 3 segments per message.
 //
-// A StepsModel belongs to one call of a policy or a prediction and is used by one thread; it keeps what it has read off
-// plans between runs.
+// A StepsModel belongs to one call of a policy or a prediction and is used by one thread. It caches the shapes that it
+// reads from plans.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +34,10 @@ namespace trestle {
 
 struct StepsOptions {
   SegmentRule segments;
-  bool rail_segments = false;  // segments as the engine cuts them on rails of known rates (segment_bytes_at)
-  uint32_t window = 0;         // segments of a message that may be sent and not there yet; 0: any number
+  bool rail_segments = false;  // cut as the engine does on rails of known rates (segment_bytes_at)
+  uint32_t window = 0;         // segments of a message that may be sent and not arrived; 0: any number
   bool overheads = true;       // per message and for reductions (RailCost); false: links alone
-  // Coarser, for planners: more segments of a message, or messages of a chain, than this are drawn together.
+  // Coarser, for planners: further segments of a message, or further messages of a chain, are merged.
   uint32_t most_segments = 1024;
   uint32_t most_messages = 64;
   bool intervals = false;  // fill StepsLink::intervals
@@ -50,30 +51,31 @@ struct StepsTimes {
 struct StepsLink {
   uint8_t dimension = kFlat;
   uint64_t busy_ps = 0;
-  uint64_t bytes = 0;                      // sent by a rank
-  std::vector<StepsTimes> intervals = {};  // in which it was busy without a pause, in order, where asked for
+  uint64_t bytes = 0;  // sent by a rank
+  // The intervals in which the link was busy without a pause, in order, if requested.
+  std::vector<StepsTimes> intervals = {};
 };
 
 struct StepsResult {
   bool finished = false;  // false: the agreed orders wait for each other
   uint64_t time_ps = 0;
-  std::vector<StepsLink> links;                 // as Schedule::orders
+  std::vector<StepsLink> links;                 // in the order of Schedule::orders
   std::vector<std::vector<StepsTimes>> phases;  // [chunk][stage]
 };
 
-// One message of a phase of a certain size, ready to be timed.
+// One message of a phase of a certain size, with the times of its segments.
 struct StepsMessage {
   uint32_t segments = 1;
-  uint64_t segment_ps = 0, last_ps = 0;                    // of the link
-  uint64_t resource_segment_ps = 0, resource_last_ps = 0;  // of the shared resource
-  uint64_t delay_ps = 0;                                   // from the link to the peer
+  uint64_t segment_ps = 0, last_ps = 0;                    // on the link
+  uint64_t resource_segment_ps = 0, resource_last_ps = 0;  // on the shared resource
+  uint64_t delay_ps = 0;                                   // from the end on the link to the arrival at the peer
   uint32_t window = UINT32_MAX;
   uint64_t bytes = 0;
   // Segment i waits for needs[first_need + d * segments + i] segments of waits_for[first_wait + d], d < waits.
   uint32_t first_wait = 0;
   uint32_t waits = 0;
   uint32_t first_need = 0;
-  // Messages that wait for this one.
+  // The messages that wait for this one.
   uint32_t first_follower = 0;
   uint32_t followers = 0;
 };

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t kNever = UINT64_MAX;
 
-// How far a message is, in segments.
+// The progress of a message, in segments.
 struct Progress {
   uint32_t ready = 0;
   uint32_t sent = 0;
@@ -31,7 +31,7 @@ struct Arrival {
   uint32_t message = 0;
 };
 
-// Segments on their way, earliest first. They are sent one after the other and mostly take equally long.
+// Segments in flight, earliest first. They are sent one after the other and mostly take equally long.
 class Flight {
  public:
   void push(const Arrival& arrival) {
@@ -102,7 +102,7 @@ class Links {
     return next;
   }
 
-  // A phase without messages is over when it starts, and may let others start.
+  // A phase without messages completes when it starts, and may let others start.
   void start_phases() {
     do {
       phase_ended_ = false;
@@ -148,7 +148,7 @@ class Links {
     return index;
   }
 
-  // Lets segments of a message become ready whose needs have arrived.
+  // Marks those segments of a message as ready whose needs have arrived.
   void advance(Running& running, uint32_t m) {
     const StepsPhase& phase = *running.phase;
     const StepsMessage& message = phase.messages[m];
@@ -237,7 +237,7 @@ class Links {
   const std::vector<std::vector<const StepsPhase*>>& phases_;
   const bool intervals_;
   uint64_t now_ps_ = 0;
-  size_t left_ = 0;  // phases
+  size_t left_ = 0;  // phases that are not complete
   bool phase_ended_ = false;
   std::vector<Link> links_;
   std::vector<uint32_t> next_stage_;  // by chunk: stages that are done

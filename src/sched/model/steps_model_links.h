@@ -1,4 +1,4 @@
-// The links of the model of steps: moves the segments of one schedule's phases through time. Pure; used by StepsModel.
+// The links of the model of steps. Simulates the segments of one schedule's phases over time. Pure; used by StepsModel.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace trestle {
 
-// phases[chunk][stage]: as the schedule's. intervals: see StepsOptions.
+// phases[chunk][stage] belongs to the schedule's phase. intervals: see StepsOptions.
 StepsResult run_links(const Schedule& schedule, const std::vector<std::vector<const StepsPhase*>>& phases,
                       bool intervals);
 

@@ -8,7 +8,7 @@ namespace {
 
 static constexpr uint32_t kNone = UINT32_MAX;
 
-// The messages of a plan, numbered in plan order: sends and receives apart.
+// The messages of a plan, numbered in plan order. Sends and receives are numbered separately.
 struct Messages {
   std::vector<uint32_t> sent;      // step
   std::vector<uint32_t> received;  // step; a reduction of several messages appears several times
@@ -34,7 +34,7 @@ Messages messages_of(const Plan& plan) {
   return m;
 }
 
-// Finds what a send waits for: messages, through whatever steps of its own rank lie between.
+// Finds the messages that a send waits for, through all steps of its own rank in between.
 class Tracer {
  public:
   Tracer(const Plan& plan, const Messages& messages) : plan_(plan), messages_(messages) {}
@@ -47,7 +47,7 @@ class Tracer {
   }
 
  private:
-  // Positions [begin, end) of a step, which are positions from `mine` on of the send.
+  // [begin, end) are positions of a step. They correspond to positions from `mine` on of the send.
   void follow(uint32_t step, uint64_t begin, uint64_t end, uint64_t mine) {
     const Step& what = plan_.steps[step];
     for (uint32_t d = 0; d < what.dependencies; ++d) {
@@ -61,7 +61,7 @@ class Tracer {
   }
 
   void visit(uint32_t step, uint64_t begin, uint64_t end, uint64_t mine) {
-    if (messages_.sent_as[step] != kNone) {  // its block may be overwritten when the peer has it
+    if (messages_.sent_as[step] != kNone) {  // a block may be overwritten when the peer has it
       add(messages_.sent_as[step], begin, end, mine);
       return;
     }
@@ -81,7 +81,7 @@ class Tracer {
   std::vector<ShapeDependency> found_;
 };
 
-// Of a plan that receives as many messages as it sends.
+// The plan must receive as many messages as it sends.
 PhaseShape shape_of(const Plan& plan, const Messages& messages) {
   PhaseShape shape;
   shape.blocks = plan.blocks;
@@ -92,7 +92,8 @@ PhaseShape shape_of(const Plan& plan, const Messages& messages) {
     if (plan.steps[messages.received[k]].kind == StepKind::kReduce) message.reduced_blocks = message.blocks;
     message.first_dependency = static_cast<uint32_t>(shape.dependencies.size());
     for (const ShapeDependency& d : tracer.trace(messages.sent[k])) {
-      if (d.message < k) shape.dependencies.push_back(d);  // what comes later cannot be waited for by the same rule
+      // A message cannot wait for a later one.
+      if (d.message < k) shape.dependencies.push_back(d);
     }
     message.dependencies = static_cast<uint32_t>(shape.dependencies.size()) - message.first_dependency;
     shape.messages.push_back(message);
@@ -120,7 +121,7 @@ uint64_t sent_blocks(const PhaseShape& shape) {
   return sent;
 }
 
-// How late the data of a shape's messages lies in what they wait for: ranks differ in that.
+// How far behind the data of messages lies in the messages that they wait for. Ranks differ in this.
 int64_t lateness(const PhaseShape& shape) {
   int64_t sum = 0;
   for (const ShapeDependency& d : shape.dependencies) {
@@ -129,7 +130,7 @@ int64_t lateness(const PhaseShape& shape) {
   return sum;
 }
 
-// Messages that wait for nothing go as one, in copies.
+// Joins messages that wait for nothing into one with copies.
 void join_copies(PhaseShape& shape) {
   std::vector<ShapeMessage>& all = shape.messages;
   const bool alike = std::all_of(all.begin(), all.end(), [&](const ShapeMessage& m) {
@@ -142,8 +143,8 @@ void join_copies(PhaseShape& shape) {
   all = {joined};
 }
 
-// A chain of equal messages, each of which follows the one before block by block (other edges, to messages before
-// that, are then implied).
+// Whether the shape is a chain of equal messages, each of which follows the one before block by block. Edges to earlier
+// messages are then implied.
 bool is_chain(const PhaseShape& shape) {
   for (size_t k = 1; k < shape.messages.size(); ++k) {
     const ShapeMessage& m = shape.messages[k];
@@ -189,7 +190,7 @@ PhaseShape pipeline(const AlgorithmCost& cost) {
   return shape;
 }
 
-// Makes the messages as much longer as the busiest rank of all sends more than this one.
+// Scales the messages up from this rank's bytes to those of the busiest rank.
 void scale_to(PhaseShape& shape, const AlgorithmCost& cost) {
   const uint64_t sent = sent_blocks(shape);
   if (sent == 0 || sent * cost.sent_den == cost.sent_num * shape.blocks) return;
@@ -205,12 +206,14 @@ void scale_to(PhaseShape& shape, const AlgorithmCost& cost) {
   }
 }
 
-// The rank that sends most, of those the one whose data lies latest, that does as a group does in which all do the
-// same: as many messages in as out, as many one after the other as the catalog says. Where groups do not halve evenly
-// the sizes of both may differ a little. False: there is no such rank.
+// Finds a representative rank: one that receives as many messages as it sends and has as many consecutive messages as
+// the catalog says, as if all ranks of the group did the same. If a group does not halve evenly, sent and received
+// sizes may differ a little. Of several it takes the rank that sends most, and of these the one with the largest
+// lateness(). False: there is none.
 bool representative(const Algorithm& algorithm, PhaseKind kind, int32_t group_size, const AlgorithmCost& cost,
                     PhaseShape& best) {
-  static constexpr int32_t kMostAsked = 64;  // ranks between the first and the last one are like these in larger groups
+  // In larger groups the other ranks are like these.
+  static constexpr int32_t kMostAsked = 64;
   bool any = false;
   const bool even = (group_size & (group_size - 1)) == 0;
   const int32_t asked =

@@ -1,8 +1,9 @@
-// PhaseShape: the messages that one representative rank sends in a phase and what each waits for, read off the plan.
+// PhaseShape: the messages that one representative rank sends in a phase, and the messages that each of them waits for.
+// Read from the plan.
 //
-// Pure, any thread. The members of a group do the same at the same time, so what arrives at a rank as the k-th message
-// is taken to arrive when its own k-th message arrives at its peer. Where a plan is not of that kind (trees, groups
-// that do not halve evenly) the shape is a pipeline from the catalog's cost: one message that passes several hops.
+// Pure, any thread. All members of a group do the same at the same time. So the k-th message that a rank receives is
+// assumed to arrive when its own k-th message arrives at its peer. For plans of another kind (trees, groups that do not
+// halve evenly) the shape is a pipeline made from the catalog's cost: one message that passes several hops.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace trestle {
 
-// Bytes [my_begin, my_end) of a message follow the same bytes, shifted, of `message`, once they have arrived. In
+// Bytes [my_begin, my_end) of a message may be sent when the bytes of `message` from its_begin on have arrived. Unit:
 // blocks.
 struct ShapeDependency {
   uint32_t message = 0;
@@ -22,24 +23,25 @@ struct ShapeDependency {
 };
 
 struct ShapeMessage {
-  uint64_t blocks = 1;          // of PhaseShape::blocks, in each copy
-  uint32_t copies = 1;          // messages of this size to different peers at the same time
-  uint32_t in_turn = 1;         // messages drawn together, each of which follows the one before
-  uint32_t hops = 1;            // messages one after the other that carry the same data, of which one is this rank's
-  uint64_t reduced_blocks = 0;  // of those, in all copies, that the receiver adds up
+  uint64_t blocks = 1;   // of PhaseShape::blocks, per copy
+  uint32_t copies = 1;   // messages of this size that go to different peers at the same time
+  uint32_t in_turn = 1;  // merged messages, each of which follows the one before
+  // Consecutive messages that carry the same data. One of them is this rank's.
+  uint32_t hops = 1;
+  uint64_t reduced_blocks = 0;  // blocks, in all copies, that the receiver reduces
   uint32_t first_dependency = 0;
   uint32_t dependencies = 0;
 };
 
 struct PhaseShape {
-  uint64_t blocks = 1;                 // into which the phase's bytes (see AlgorithmCost) are cut
+  uint64_t blocks = 1;                 // the phase's bytes (see AlgorithmCost) are cut into these
   std::vector<ShapeMessage> messages;  // in the order in which a link prefers them
   std::vector<ShapeDependency> dependencies;
 };
 
-// most_messages: long chains are drawn together until there are about so many.
+// most_messages: long chains are merged until about so many messages are left.
 PhaseShape phase_shape(const Algorithm& algorithm, PhaseKind kind, int32_t group_size, uint32_t most_messages);
-// The same messages, as long as the busiest rank's are by `cost`: of the catalog, or of blocks of unequal lengths.
+// The same messages, with the sizes of the busiest rank by `cost`: the catalog's cost, or that of unequal blocks.
 PhaseShape phase_shape(const Algorithm& algorithm, PhaseKind kind, int32_t group_size, uint32_t most_messages,
                        const AlgorithmCost& cost);
 

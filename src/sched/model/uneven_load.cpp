@@ -9,7 +9,7 @@
 namespace trestle {
 namespace {
 
-// part / whole, at most 1, in lowest terms or, where these are large, rounded up to 24 bits.
+// part / whole, at most 1, in lowest terms. Rounded up to 24 bits if these are too large.
 void set_fraction(unsigned __int128 part, unsigned __int128 whole, uint64_t& numerator, uint64_t& denominator) {
   static constexpr uint64_t kMost = uint64_t{1} << 24;
   unsigned __int128 a = part;
@@ -40,7 +40,7 @@ bool UnevenLoad::concerns(const PhaseChoice& choice) const {
 
 std::vector<std::vector<uint64_t>> UnevenLoad::blocks_of_groups(uint8_t dimension, uint32_t fixed) const {
   if (dimension == kFlat) return {bytes_};
-  // Ranks with equal coordinates in the split dimensions and in the phase's own share a block.
+  // Ranks with equal coordinates in the split dimensions and in the phase's own dimension share a block.
   std::map<std::vector<int32_t>, std::vector<uint64_t>> groups;
   const auto size = static_cast<size_t>(topology_.group_size(dimension));
   std::vector<int32_t> where(topology_.dimensions.size());
@@ -72,7 +72,7 @@ const AlgorithmCost& UnevenLoad::cost(const PhaseChoice& choice, uint32_t fixed)
   AlgorithmCost& cost = known->second;
   cost = algorithms()[choice.algorithm].cost(choice.kind, topology_.group_size(choice.dimension));
   if (total_ == 0) return cost;
-  // Equal blocks would be this many times shorter than all the data.
+  // With equal blocks, the phase's data would be this many times shorter than all the data.
   unsigned __int128 divisor = 1;
   for (uint8_t d = 0; d < topology_.dimensions.size(); ++d) {
     if (choice.dimension != kFlat && (fixed >> d & 1) != 0) divisor *= static_cast<uint64_t>(topology_.group_size(d));

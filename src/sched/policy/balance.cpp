@@ -9,14 +9,16 @@ namespace {
 
 constexpr int kPoint = 30;  // fixed point: 2^30 is one
 constexpr int64_t kOne = int64_t{1} << kPoint;
-constexpr int64_t kMostEntry = kOne << 8;  // columns hundreds of times worse than the best one may as well be less bad
+// Larger entries are cut: a column that is hundreds of times worse than the best one hardly matters.
+constexpr int64_t kMostEntry = kOne << 8;
 constexpr int64_t kMostValue = int64_t{1} << 60;
-constexpr int64_t kNothing = 1 << 6;  // what rounding leaves of zero
+constexpr int64_t kNothing = 1 << 6;  // values below are rounding errors of zero
 constexpr int kPivotsByCoefficient = 64;
 constexpr int kMostPivots = 256;
 using Wide = __int128;
 
-// maximise sum y, columns * y <= 1, y >= 0: shares are y / sum y, weights the reduced costs of the slacks.
+// Maximises sum y subject to columns * y <= 1, y >= 0. The shares are y / sum y, the weights the reduced costs of the
+// slacks.
 class Tableau {
  public:
   Tableau(std::span<const Loads> columns, size_t rows) : rows_(rows), columns_(columns.size()) {
@@ -84,7 +86,7 @@ class Tableau {
     return best;
   }
 
-  // False, and nothing has changed, where a value would not fit.
+  // Returns false and changes nothing if a value would not fit.
   bool pivot(size_t row, size_t column) {
     const int64_t divisor = cell(row, column);
     std::vector<int64_t> next(cells_.size());
@@ -109,7 +111,8 @@ class Tableau {
 
   size_t rows_;
   size_t columns_;
-  std::vector<int64_t> cells_;  // rows of constraints, then the row of reduced costs; the last column is the right side
+  // The rows of constraints, then the row of reduced costs. The last column is the right-hand side.
+  std::vector<int64_t> cells_;
   std::vector<size_t> basis_;
 };
 
@@ -120,7 +123,7 @@ Balance balance(std::span<const Loads> columns, size_t rows) {
   Balance result;
   result.shares.resize(columns.size());
   for (size_t c = 0; c < columns.size(); ++c) {
-    // Nothing to balance, and no column of a game.
+    // A column without load has nothing to balance and is no column of a game.
     if (std::any_of(&columns[c][0], &columns[c][0] + rows, [](uint64_t load) { return load != 0; })) continue;
     result.shares[c] = kWhole;
     return result;

@@ -1,6 +1,5 @@
-// The baseline policy: hierarchical collectives as they are commonly done (Horovod's hierarchical all-reduce, Open
-// MPI's HAN): reduce-scatter on the dimensions from the innermost out, all-gather back in, every chunk alike, first in
-// first out.
+// The baseline policy: common hierarchical collectives (Horovod's hierarchical all-reduce, Open MPI's HAN). Every chunk
+// does a reduce-scatter on the dimensions from the innermost out and an all-gather back in, first in first out.
 #include "sched/policy/policies.h"
 
 namespace trestle {
@@ -14,7 +13,7 @@ PlannedSchedule plan_baseline(PolicyRequest& request) {
   if (request.all_gather) {
     for (size_t i = request.dimensions.size(); i-- > 0;) add(PhaseKind::kAllGather, request.dimensions[i]);
   }
-  // Equal chunks differ by less than a quarter: the algorithms that suit the first one suit all.
+  // Equal chunks differ by less than a quarter, so the algorithms that suit the first one suit all.
   PhaseWalk walk(request.algorithms.model().topology(), request.chunk_bytes.front(), phases);
   for (PhaseChoice& phase : phases) {
     phase = request.algorithms.cheapest(phase.kind, phase.dimension, walk.next(phase));

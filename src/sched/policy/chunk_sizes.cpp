@@ -11,7 +11,7 @@ uint64_t chunk_granule(uint64_t bytes, uint32_t count, uint32_t element_bytes, u
   const uint64_t element = element_bytes;
   const uint64_t blocks = all_blocks;
   static constexpr uint64_t kCacheLine = 64;
-  static constexpr uint64_t kFewest = 4;  // per part: then parts differ by a quarter at most
+  static constexpr uint64_t kFewest = 4;  // granules per part; then parts differ by a quarter at most
   const uint64_t line = std::lcm(element, kCacheLine);
   const bool divides = bytes % (blocks * element) == 0;
   for (const uint64_t granule : {blocks * line, line, blocks * element}) {

@@ -6,10 +6,11 @@
 
 namespace trestle {
 
-// `bytes` in at most `count` parts, as equal as their granule allows, none empty unless bytes is 0 (then one of 0).
-// The granule is the largest of these of which every part has at least four: a cache line in each of `blocks` blocks, a
-// cache line (unless `whole_blocks`), an element in each block, an element. The last part takes what does not divide.
-// whole_blocks: parts are slices of every block and thus multiples of blocks * element_bytes, where bytes is one.
+// Cuts `bytes` into at most `count` parts, as equal as their granule allows. No part is empty, except if bytes is 0
+// (then there is one part of 0). The granule is the largest of these of which every part has at least four: a cache
+// line in each of `blocks` blocks, a cache line (unless `whole_blocks`), an element in each block, an element. The last
+// part gets the remainder. whole_blocks: parts are slices of every block, and so multiples of blocks * element_bytes if
+// `bytes` is one.
 std::vector<uint64_t> equal_chunks(uint64_t bytes, uint32_t count, uint32_t element_bytes, uint32_t blocks,
                                    bool whole_blocks);
 

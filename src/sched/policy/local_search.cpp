@@ -12,14 +12,15 @@ namespace trestle {
 namespace {
 
 constexpr uint64_t kSeed = 12345;
-constexpr size_t kHistory = 20;         // times that a change is compared with
-constexpr uint64_t kSmallestPart = 16;  // no chunk below this part of an equal one
-constexpr uint64_t kPatience = 1000;    // evaluations without a better time, then
-constexpr uint64_t kKicks = 12;         // changes are taken as they come
+constexpr size_t kHistory = 20;         // past times that a change is compared with
+constexpr uint64_t kSmallestPart = 16;  // no chunk is smaller than an equal one divided by this
+// Evaluations without a better time before changes are accepted regardless of their time.
+constexpr uint64_t kPatience = 1000;
+constexpr uint64_t kKicks = 12;  // evaluations with such changes
 constexpr uint32_t kRuleChangeOneIn = 8;
-constexpr size_t kFarthest = 3;  // places that a phase moves in a sequence
+constexpr size_t kFarthest = 3;  // largest distance that a phase moves in a sequence
 
-// What both searches need: the chunks, their costs, and late acceptance.
+// The base of both searches: the chunks, their costs, and late acceptance.
 class Climber {
  public:
   Climber(const SearchRequest& request, std::vector<ChunkOrders> start)
@@ -36,12 +37,12 @@ class Climber {
   }
   virtual ~Climber() = default;
 
-  // Until the budget of simulated phases is spent, or nothing can be better. Returns the number of evaluations.
+  // Runs until the budget of simulated phases is spent or the bound is reached. Returns the number of evaluations.
   uint64_t climb(uint64_t phases, Found& best) {
     current_ticks_ = evaluate(UINT64_MAX);
     keep_if_better(best);
     history_.fill(current_ticks_);
-    uint64_t lowest = current_ticks_;  // since the last kicks
+    uint64_t lowest = current_ticks_;  // since the last reset
     uint64_t improved = 0;
     uint64_t evaluations = 1;
     for (; evaluations * simulation_.phases.size() < phases; ++evaluations) {
@@ -54,7 +55,7 @@ class Climber {
         lowest = current_ticks_;
         improved = evaluations;
       }
-      // Some changes that nobody asked whether they are good; then climb from there.
+      // A local optimum: some changes are accepted regardless of their time, then the search climbs from there.
       if (evaluations - improved < kPatience + kKicks) continue;
       history_.fill(current_ticks_);
       lowest = current_ticks_;
@@ -64,11 +65,11 @@ class Climber {
   }
 
  protected:
-  // Of the current state; UINT64_MAX where it is above the limit or does not finish.
+  // The time of the current state. UINT64_MAX if it exceeds the limit or the state does not finish.
   virtual uint64_t evaluate(uint64_t limit_ticks) = 0;
-  // Changes chunks a and b, nothing else of `current_`. False: nothing has changed.
+  // Changes chunks a and b of `current_` and no others. Returns false if nothing has changed.
   virtual bool change(size_t a, size_t b) = 0;
-  // Takes back what change() did besides.
+  // Undoes the changes of change() outside `current_`.
   virtual void take_back() = 0;
   virtual void keep(Found& best) const = 0;
 
@@ -81,14 +82,14 @@ class Climber {
     return true;
   }
 
-  // One of those that the operation has.
+  // Returns one of the halves that the operation has.
   HalfOrder& half_of(ChunkOrders& chunk) {
     const bool scatter = rng_.below(2) == 0;
     const bool has = scatter ? request_.loads.scatters() : request_.loads.gathers();
     return scatter == has ? chunk.scatter : chunk.gather;
   }
 
-  // Any order of few dimensions; of many, two dimensions change places.
+  // With few dimensions: a random order. With many: swaps two dimensions.
   bool reorder(HalfOrder& order) {
     const size_t count = request_.loads.dimensions();
     if (count > 4) {
@@ -146,10 +147,10 @@ class Climber {
   uint64_t current_ticks_ = 0;
   uint64_t fewest_bytes_ = 0;
   std::array<uint64_t, kHistory> history_{};
-  Simulation one_;  // a chunk
+  Simulation one_;  // one chunk
 };
 
-// Orders and sizes; links follow a rule.
+// Searches orders and sizes; links follow a rule.
 class RuleClimber : public Climber {
  public:
   RuleClimber(const SearchRequest& request, std::vector<ChunkOrders> start, PriorityRule rule)
@@ -193,7 +194,7 @@ class RuleClimber : public Climber {
     best.sequences.clear();
   }
 
-  // What the granule does not divide stays with the last chunk.
+  // The last chunk keeps the remainder that the granule does not divide.
   void swap_places(size_t a, size_t b) {
     uint64_t& last = current_.back().bytes;
     const uint64_t rest = last % request_.grain.granule;
@@ -206,7 +207,7 @@ class RuleClimber : public Climber {
   PriorityRule rule_before_;
 };
 
-// Sizes, orders, and the sequences on the links.
+// Searches sizes, orders, and the sequences on the links.
 class SequenceClimber : public Climber {
  public:
   SequenceClimber(const SearchRequest& request, const Found& start) : Climber(request, start.chunks) {
@@ -242,7 +243,7 @@ class SequenceClimber : public Climber {
     return true;
   }
 
-  // Another order; on each link the chunk keeps its place.
+  // Gives the chunk another order. On each link the chunk keeps its place.
   bool change_order(size_t chunk) {
     HalfOrder& order = half_of(current_[chunk]);
     const bool scatter = &order == &current_[chunk].scatter;

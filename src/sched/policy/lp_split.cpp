@@ -9,9 +9,10 @@ namespace {
 
 using Wide = unsigned __int128;
 constexpr size_t kMostColumns = 64;
-constexpr uint64_t kCloseEnough = uint64_t{1} << 20;  // stop within this fraction of the bound
+// The search ends within 1 / kCloseEnough of the bound.
+constexpr uint64_t kCloseEnough = uint64_t{1} << 20;
 
-// One order per first dimension, the others from the innermost out; the all-gather in reverse.
+// One order per first dimension, with the others from the innermost out. The all-gather is in reverse.
 std::vector<ChunkOrders> first_columns(const OrderLoads& loads) {
   std::vector<ChunkOrders> columns;
   const size_t count = loads.dimensions();
@@ -32,8 +33,8 @@ uint64_t weighted(const Loads& loads, const Loads& weights, size_t rows) {
   return static_cast<uint64_t>(sum / kWhole);
 }
 
-// Chunks per order, highest averages (D'Hondt): the largest chunk is as small as possible.
-// None so many that its chunks fall below `fewest` of kWhole.
+// The number of chunks per order, by highest averages (D'Hondt), so that the largest chunk is as small as possible. No
+// order gets so many that its chunks are smaller than `fewest` of kWhole.
 std::vector<uint32_t> seats(const std::vector<uint64_t>& shares, uint32_t count, uint64_t fewest) {
   std::vector<uint32_t> seats(shares.size(), 0);
   uint32_t given = 0;
@@ -53,7 +54,7 @@ std::vector<uint32_t> seats(const std::vector<uint64_t>& shares, uint32_t count,
   return seats;
 }
 
-// Drops orders until those that remain fit in `count` chunks of at least `fewest` of kWhole.
+// Drops orders until the remaining ones fit in `count` chunks of at least `fewest` of kWhole.
 void drop_small(std::vector<uint64_t>& shares, uint32_t count, uint64_t fewest) {
   for (;;) {
     size_t smallest = shares.size();
@@ -80,7 +81,7 @@ void drop_small(std::vector<uint64_t>& shares, uint32_t count, uint64_t fewest) 
   }
 }
 
-// Rounding may leave a chunk a unit short: the largest gives it.
+// Rounding may leave a chunk a unit too short. The largest chunk gives it that unit.
 void raise_small(std::vector<ChunkOrders>& chunks, uint64_t fewest_units) {
   for (ChunkOrders& chunk : chunks) {
     while (chunk.bytes < fewest_units) {
@@ -97,7 +98,7 @@ struct Place {
   size_t order;
 };
 
-// The j-th of n chunks of an order stands at (2j + 1) / 2n: every stretch of the list has each order's share.
+// The j-th of n chunks of an order gets position (2j + 1) / 2n, so every stretch of the list has each order's share.
 std::vector<Place> interleave(const std::vector<uint32_t>& seats) {
   std::vector<Place> places;
   for (size_t i = 0; i < seats.size(); ++i) {

@@ -22,7 +22,7 @@ PhaseChoice cheapest_of(const std::vector<uint16_t>& allowed, CostModel& model, 
   return best;
 }
 
-// Of data that is split over a set of the dimensions.
+// The bytes of data that is split over a set of the dimensions.
 PhaseBytes split_over(const Topology& topology, const std::vector<uint8_t>& dimensions, uint32_t set) {
   PhaseBytes split;
   for (size_t d = 0; d < dimensions.size(); ++d) {
@@ -90,8 +90,8 @@ void OrderLoads::fill(Half& half, PhaseKind kind, PolicyRequest& request, uint64
   }
 }
 
-// Every chunk pays the fixed costs; one chunk's are in the entries. A link also waits for the latency of its last
-// phase.
+// Every chunk pays the fixed costs. The entries contain those of one chunk, so this adds the others. A link also waits
+// for the latency of its last phase.
 void OrderLoads::add_constants(const Half& half, CostModel& model, uint32_t chunks) {
   for (size_t d = 0; d < dimensions_.size(); ++d) {
     const uint32_t others = (uint32_t{1} << dimensions_.size()) - 1 - (uint32_t{1} << d);
@@ -124,12 +124,12 @@ Loads OrderLoads::of(const HalfOrder& scatter, const HalfOrder& gather) const {
   return loads;
 }
 
-// Of a half as it is run by a reduce-scatter; an all-gather runs it backwards.
+// The order in which a reduce-scatter runs the half. An all-gather runs it backwards.
 HalfOrder OrderLoads::cheapest_from_the_outside(const Half& half, const Loads& weights) const {
   using Wide = unsigned __int128;
   const size_t count = dimensions_.size();
   const uint32_t all = (uint32_t{1} << count) - 1;
-  std::array<Wide, size_t{1} << kMaxDimensions> rest{};  // of all dimensions that are not in the set
+  std::array<Wide, size_t{1} << kMaxDimensions> rest{};  // cost of all dimensions that are not in the set
   std::array<uint8_t, size_t{1} << kMaxDimensions> first{};
   for (uint32_t set = all; set-- > 0;) {
     rest[set] = std::numeric_limits<Wide>::max();

@@ -1,9 +1,9 @@
-// OrderLoads: what a chunk that goes over the dimensions in some order puts on every link and every shared resource.
-// Owned by one planning call and used by its thread.
+// OrderLoads: the load that a chunk puts on every link and shared resource, for any order of dimensions. Owned by one
+// planning call and used by its thread.
 //
-// How many bytes a phase has depends on which dimensions are reduced, not on the order in which they were. So the costs
-// of all D!*D! orders are in a table of 2^D * D entries per half, and the cheapest order for given weights of the links
-// is a shortest path through subsets (Held and Karp, "A dynamic programming approach to sequencing problems", 1962).
+// The bytes of a phase depend on the set of dimensions that are already reduced, not on their order. So a table of 2^D
+// * D entries per half holds the costs of all D!*D! orders. For given weights of the links the cheapest order is a
+// shortest path through subsets (Held and Karp, "A dynamic programming approach to sequencing problems", 1962).
 #pragma once
 
 #include <array>
@@ -18,12 +18,12 @@ namespace trestle {
 // Indices into PolicyRequest::dimensions, in the order of the phases of one half.
 using HalfOrder = std::array<uint8_t, kMaxDimensions>;
 
-// Ticks of the cost model per row: first the links of PolicyRequest::dimensions, then the shared resources.
+// Ticks of the cost model per row: the links of PolicyRequest::dimensions first, then the shared resources.
 inline constexpr size_t kMostRows = 2 * kMaxDimensions;
 using Loads = std::array<uint64_t, kMostRows>;
 
 struct ChunkOrders {
-  uint64_t bytes = 0;  // as ChunkSchedule::bytes
+  uint64_t bytes = 0;  // as in ChunkSchedule::bytes
   HalfOrder scatter{};
   HalfOrder gather{};
   bool operator==(const ChunkOrders&) const = default;
@@ -31,31 +31,34 @@ struct ChunkOrders {
 
 class OrderLoads {
  public:
-  // Algorithms are chosen for chunks of `typical_bytes`; loads are those of all of request.bytes in `chunks` chunks,
-  // each with its costs per chunk, and the latency of a row's last phase once.
+  // Algorithms are chosen for chunks of `typical_bytes`. The loads are those of request.bytes in `chunks` chunks: the
+  // costs per chunk count for each chunk, the latency of a row's last phase counts once.
   OrderLoads(PolicyRequest& request, uint64_t typical_bytes, uint32_t chunks);
 
-  // A lower bound of the loads of any chunks with any algorithms: the least of every cost, costs per chunk once.
+  // Lower bounds of the loads, for any chunks and algorithms: every cost is the least of all algorithms, and costs per
+  // chunk count once.
   static OrderLoads lowest(PolicyRequest& request);
 
   size_t dimensions() const { return dimensions_.size(); }
-  uint8_t dimension(size_t index) const { return dimensions_[index]; }  // of the topology
+  // The index in the topology.
+  uint8_t dimension(size_t index) const { return dimensions_[index]; }
   size_t rows() const { return rows_; }
   bool scatters() const { return scatter_.used; }
   bool gathers() const { return gather_.used; }
   // The stage of the first phase of a half.
   size_t first_stage(bool scatter) const { return scatter || !scatter_.used ? 0 : dimensions_.size(); }
-  // All the latencies that a chunk meets.
+  // The sum of all latencies of a chunk.
   uint64_t latency_ticks() const { return latency_ticks_; }
-  // The load if all the bytes went in these orders.
+  // The load if all bytes used these orders.
   Loads of(const HalfOrder& scatter, const HalfOrder& gather) const;
   // The orders of both halves with the least weighted load. Ties: the lowest dimension is reduced first.
   ChunkOrders cheapest(const Loads& weights) const;
   // Phases of a chunk, with algorithms.
   ChunkSchedule chunk(const ChunkOrders& orders) const;
-  // The orders and the size of a chunk, the inverse of chunk(). A half that the request has not is the baseline's.
+  // The orders and the size of a chunk; the inverse of chunk(). A half that the request does not have gets the
+  // baseline's order.
   ChunkOrders orders_of(const ChunkSchedule& chunk) const;
-  // Innermost dimension first, and back.
+  // The order with the innermost dimension first, and back.
   ChunkOrders baseline() const;
 
  private:
@@ -70,7 +73,8 @@ class OrderLoads {
   };
   struct Half {
     bool used = false;
-    std::vector<Entry> entries;  // [scattered * D + dimension]; `scattered`: dimensions reduced before or kept after
+    // [scattered * D + dimension]. `scattered`: the dimensions reduced before, or gathered later.
+    std::vector<Entry> entries;
   };
 
   void fill(Half& half, PhaseKind kind, PolicyRequest& request, uint64_t typical_bytes, Costs costs);
@@ -81,10 +85,11 @@ class OrderLoads {
   HalfOrder cheapest_from_the_outside(const Half& half, const Loads& weights) const;
 
   std::vector<uint8_t> dimensions_;
-  std::vector<size_t> resource_row_;  // of a dimension; kMostRows: none
+  std::vector<size_t> resource_row_;  // by dimension; kMostRows: none
   std::array<size_t, 256> row_of_resource_;
   size_t rows_ = 0;
-  std::array<uint64_t, kMaxDimensions> delays_;  // the last phase of a link is complete so much later
+  // By link: the time from the end of its last phase on the link to that phase's completion.
+  std::array<uint64_t, kMaxDimensions> delays_;
   uint64_t latency_ticks_ = 0;
   Loads constants_{};
   Half scatter_;

@@ -36,7 +36,7 @@ PriorityKey most_phases_left_first(const SimulatedPhase& phase, const SimulatedP
 }
 
 PriorityKey feed_others_first(const SimulatedPhase& phase, const SimulatedPhase* next) {
-  static constexpr uint64_t kZero = uint64_t{1} << 63;  // times are below
+  static constexpr uint64_t kZero = uint64_t{1} << 63;  // larger than any time
   return {kZero + phase.link_ticks - (next == nullptr ? 0 : next->link_ticks), 0};
 }
 

@@ -1,5 +1,5 @@
-// The rules by which LP-split and the local search let a link choose among the phases that wait for it. Pure functions,
-// any thread. Ties end with the simulation's own rule: arrival, then chunk, then stage.
+// The rules that LP-split and the local search try for links, which choose among waiting phases. Pure functions, any
+// thread. Ties are decided by the simulation's rule: arrival, then chunk, then stage.
 #pragma once
 
 #include <span>
@@ -17,14 +17,14 @@ struct OrderRule {
 // In the order in which they are tried.
 std::span<const OrderRule> order_rules();
 
-// The larger of a phase's sizes before and after: small data first, so that many chunks are under way.
+// Small phases first (by the larger of the sizes before and after), so that many chunks are under way.
 PriorityKey larger_side_last(const SimulatedPhase& phase, const SimulatedPhase* next);
-// The same, but the last phase of a chunk behind all others: nobody waits for it.
+// The same, but the last phases of chunks after all others, because no phase waits for them.
 PriorityKey last_phase_behind_all(const SimulatedPhase& phase, const SimulatedPhase* next);
-// Chunks with most phases to go first, then small ones.
+// Chunks with the most remaining phases first, then small ones.
 PriorityKey most_phases_left_first(const SimulatedPhase& phase, const SimulatedPhase* next);
-// Own time minus the next phase's time: what feeds the other links most for the least goes first (the idea of Johnson,
-// "Optimal two- and three-stage production schedules with setup times included", 1954).
+// Lowest difference of own time and the next phase's time first, so that short phases feed long ones on other links
+// (the idea of Johnson, "Optimal two- and three-stage production schedules with setup times included", 1954).
 PriorityKey feed_others_first(const SimulatedPhase& phase, const SimulatedPhase* next);
 
 }  // namespace trestle

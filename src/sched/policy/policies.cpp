@@ -21,9 +21,10 @@ constexpr Policy kMembers[] = {
     {"lp-split", "unequal chunks by a linear programme, as auto has them before its search", plan_lp_split},
 };
 
-// While one phase of a link waits for its latency the next ones may use the link. And while a phase waits between its
-// steps, which this model does not see: so four at least (in the model of steps, the paper's systems, LP-split, 100 MB
-// in 64 chunks: with two 39 to 74 % of the links are used, with four 48 to 83, with eight and more 52 to 83).
+// While a phase of a link waits for its latency, the next ones may use the link. They may also use it while a phase
+// waits between its steps, which this model does not see. So at least four are in flight. In the model of steps, on the
+// paper's systems, LP-split with 100 MB in 64 chunks uses 39 to 74 % of the links with two in flight, 48 to 83 % with
+// four, 52 to 83 % with eight or more.
 uint32_t enough_in_flight(const Simulation& simulation, uint8_t link, size_t phases) {
   static constexpr uint64_t kFewest = 4;
   uint64_t most = kFewest;

@@ -15,7 +15,8 @@ namespace {
 
 constexpr uint64_t kCalls = 16;
 constexpr uint64_t kNsPerPhase = 70;
-constexpr size_t kSearched = 2;  // numbers of chunks
+// The number of starts of the local search, each with another number of chunks.
+constexpr size_t kSearched = 2;
 
 struct Plan {
   PlannedSchedule planned;
@@ -33,7 +34,7 @@ PlannedSchedule order_with(PolicyRequest& request, const OrderLoads& loads, cons
   return order_phases(request.bytes, std::move(schedules), request.algorithms.model(), rule, request.in_flight);
 }
 
-// Takes the sequences that were found, where they are better.
+// Uses the sequences that the search found, if they are better.
 void follow(const Found& found, CostModel& model, PlannedSchedule& planned) {
   if (found.sequences.empty()) return;
   Simulation simulation;
@@ -53,7 +54,7 @@ void follow(const Found& found, CostModel& model, PlannedSchedule& planned) {
   for (size_t l = 0; l < sequences.size(); ++l) planned.schedule.orders[l].order = found.sequences[l];
 }
 
-// Gives each chunk the algorithms that suit its own size, not the mean, where that is better.
+// Gives each chunk the algorithms that suit its own size instead of the mean size, if that is better.
 void refit(PolicyRequest& request, PriorityRule rule, PlannedSchedule& planned) {
   CostModel& model = request.algorithms.model();
   std::vector<ChunkSchedule> chunks = planned.schedule.chunks;
@@ -106,7 +107,7 @@ class Planner {
     std::string_view name;
     std::vector<PlannedSchedule> schedules;
   };
-  // What a search starts from: the best of one number of chunks.
+  // A start of the search: the best schedule with one number of chunks.
   struct Start {
     std::vector<uint64_t> equal;
     Plan plan;

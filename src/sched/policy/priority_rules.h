@@ -1,5 +1,5 @@
-// The rules by which a link chooses among the phases that wait for it, by name. Adding one = its function and its row.
-// Pure functions, any thread. All end with the simulation's own rule for ties: arrival, then chunk, then stage.
+// The rules by which a link chooses among waiting phases, by name. To add one, add its function and its row. Pure
+// functions, any thread. Ties are decided by the simulation's rule: arrival, then chunk, then stage.
 #pragma once
 
 #include <span>
@@ -16,15 +16,15 @@ struct NamedRule {
   PriorityRule rule;
 };
 
-// Those that TRESTLE_INTRA may name.
+// The values of TRESTLE_INTRA.
 std::span<const NamedRule> priority_rules();
-// By name; an unknown name is an error that lists the names.
+// Finds a rule by name. An unknown name is an error that lists the names.
 Result<PriorityRule> find_priority_rule(std::string_view name);
 
-// By arrival alone.
+// Arrival decides.
 PriorityKey first_in_first_out(const SimulatedPhase& phase, const SimulatedPhase* next);
-// Smallest chunk first (Themis, section 4.4): the size before the phase; of equal ones a reduce-scatter before an
-// all-gather, because its transfer is the shorter.
+// Smallest chunk first (Themis, section 4.4), by the size before the phase. Of equal ones a reduce-scatter goes before
+// an all-gather, because its transfer is shorter.
 PriorityKey smallest_chunk_first(const SimulatedPhase& phase, const SimulatedPhase* next);
 
 }  // namespace trestle

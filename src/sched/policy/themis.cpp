@@ -1,15 +1,15 @@
 // The policy of Themis: "A Network Bandwidth-Aware Collective Scheduling Policy for Distributed Training of DL Models"
 // (ISCA 2022, arXiv 2110.04478, Algorithm 1 and sections 4.3 to 4.6).
 //
-// The first dimension of the baseline's order carries most of the bytes, because data shrinks as it is reduced. Themis
-// keeps the load of each dimension, the time it needs for the chunks so far, and lets each chunk begin where there is
-// least to do. The order of phases that meet on a link comes from the simulation and is enforced when it runs, so no
-// two ranks can wait for each other.
+// In the baseline's order the first dimension carries most of the bytes, because data shrinks as it is reduced. Themis
+// tracks the load of each dimension, which is the time that it needs for the chunks so far. Each chunk begins on the
+// dimension with the lowest load. The order of phases that meet on a link comes from the simulation and is enforced at
+// run time, so no two ranks can wait for each other.
 //
-// A load begins with the latency of the operation's own phases and grows by the link time of a chunk's phases (of an
-// all-reduce the reduce-scatter half only; its all-gather half is the mirror image). The threshold is the time of a
-// sixteenth of the chunk on the least loaded dimension: below it differences are noise and the baseline's order is
-// taken. Everything is compared in exact integers.
+// A load begins with the latency of the operation's own phases and grows by the link time of each chunk's phases. An
+// all-reduce counts only the reduce-scatter half, because its all-gather half is the mirror image. The threshold is the
+// time of a sixteenth of the chunk on the least loaded dimension. Smaller differences are noise, and the chunk takes
+// the baseline's order. All comparisons are in exact integers.
 #include <algorithm>
 #include <numeric>
 
@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint64_t kThresholdDivisor = 16;
 
-// Lower dimensions first, or last where the baseline walks inwards.
+// Ties: lower dimensions first, or last if the baseline goes inwards.
 std::vector<uint8_t> by_load(const ThemisLoads& loads, bool gathers) {
   std::vector<uint8_t> order(loads.dimensions.size());
   std::iota(order.begin(), order.end(), uint8_t{0});
@@ -93,8 +93,8 @@ class Planner {
     }
   }
 
-  // Whether the loads differ by less than a sixteenth of this chunk takes on the least loaded dimension. The whole
-  // chunk goes over it as in a first reduce-scatter, or as in a last all-gather.
+  // Whether the loads differ by less than the time of a sixteenth of this chunk on the least loaded dimension. The time
+  // is that of the whole chunk in a first reduce-scatter or a last all-gather.
   bool balanced(uint64_t bytes) {
     const auto [least, most] = std::ranges::minmax_element(loads_.ticks);
     const auto m = static_cast<size_t>(least - loads_.ticks.begin());

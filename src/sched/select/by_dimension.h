@@ -1,18 +1,17 @@
-// Ways to do a whole collective over the dimensions instead of in one flat phase: which phases, in which order. Pure,
+// Ways to run a whole collective over the dimensions instead of in one flat phase: which phases, in which order. Pure,
 // any thread.
 //
-//   broadcast    from the outermost dimension in: a phase on dimension d is that of the groups whose outer part has the
+//   broadcast    from the outermost dimension in. A phase on dimension d involves the groups whose outer part has the
 //                data; its root is the member with the operation's root's coordinate
 //   reduce       the mirror: from the innermost dimension out
 //   all-reduce   reduce-scatter on the s innermost dimensions, an all-reduce phase on each one beyond (innermost
-//   first),
-//                all-gather back in; s = 0: all-reduce phases only, for data too small to be split
-//   barrier      all-reduce phases only; a phase of kind barrier does as well
-//   all-to-all   an all-to-all phase on each dimension, innermost first, of all data each time: in dimension d a rank
-//                hands on what is for the ranks with each of the group's coordinates, whoever it is from (engine/
-//                layout.h says where it lies in between). P_1 + P_2 + ... - D messages instead of N-1, each longer
+//                first), all-gather back in; s = 0: all-reduce phases only, for data too small to be split
+//   barrier      all-reduce phases only; phases of kind barrier also work
+//   all-to-all   an all-to-all phase of all data on each dimension, innermost first. In dimension d a rank forwards all
+//                data for the ranks with each of the group's coordinates, from any sender (engine/prepare/layout.h
+//                defines the places in between). P_1 + P_2 + ... - D messages instead of N-1, each longer
 //
-// Open MPI's HAN does its collectives so (Luo et al., "HAN: a Hierarchical AutotuNed Collective Communication
+// Open MPI's HAN runs its collectives in this way (Luo et al., "HAN: a Hierarchical AutotuNed Collective Communication
 // Framework", IEEE Cluster 2020, section III). All ranks of an all-reduce end with the same bits: an all-reduce phase
 // leaves equal bits in its group, so the groups of the next dimension add equal inputs in the same order. The
 // all-to-all is that of Bokhari and Berryman ("Complete exchange on a circuit switched mesh", SHPCC 1992), rows first,
@@ -27,8 +26,8 @@
 
 namespace trestle {
 
-// Phases without algorithms, one list per way, the one that splits the data most first. None for collectives that have
-// no such way and for fewer than two dimensions.
+// Phases without algorithms, one list per way. The way that splits the data most comes first. Empty for collectives
+// without such ways and for fewer than two dimensions.
 std::vector<std::vector<PhaseChoice>> ways_by_dimension(Collective collective, size_t dimensions);
 
 }  // namespace trestle

@@ -14,13 +14,13 @@
 namespace trestle {
 namespace {
 
-constexpr uint32_t kMostChunks = 64;  // that prediction tries; TRESTLE_CHUNKS may ask for more
+// The prediction tries no more. TRESTLE_CHUNKS may ask for more.
+constexpr uint32_t kMostChunks = 64;
 constexpr uint32_t kMostForcedChunks = 1024;
-constexpr uint32_t kFewestPieces = 4;                         // times the granule of unequal chunks, in an equal one
-constexpr uint64_t kFewestMessageBytes = uint64_t{64} << 10;  // chunking alone makes no smaller messages
+constexpr uint32_t kFewestPieces = 4;                         // granules of unequal chunks per equal chunk
+constexpr uint64_t kFewestMessageBytes = uint64_t{64} << 10;  // chunking makes no smaller messages
 
-// What a collective is made of: one flat phase (of any of these kinds), reduce-scatter and all-gather phases, or
-// either.
+// The parts of a collective: one flat phase (of any of these kinds), reduce-scatter and all-gather phases, or either.
 struct Shape {
   std::vector<PhaseKind> flat;
   bool reduce_scatter = false;
@@ -49,22 +49,22 @@ class Selector {
         choice_(rule, model_, request.rank_order),
         ways_(possible_ways()) {}
 
-  // Whether the rule leaves any way to do this collective.
+  // Whether the rule allows any way to run this collective.
   bool possible() const {
     const auto flat_possible = [&](PhaseKind kind) { return choice_.possible(kind, kFlat); };
     return std::ranges::any_of(shape_.flat, flat_possible) || phases_possible(all_dimensions()) ||
            phases_possible({kFlat}) || !ways_.empty();
   }
 
-  // Lists the candidates there, where it is not nullptr.
+  // If `candidates` is not nullptr, lists the candidates there.
   Schedule select(std::vector<SelectionCandidate>* candidates = nullptr) {
     candidates_ = candidates;
     if (topology_.ranks() == 1) return alone();
     if (has_second_level(request_.bytes)) second_level_.emplace(topology_, request_.blocks);
     const std::vector<uint8_t> dimensions = all_dimensions();
     const bool hierarchical = phases_possible(dimensions);
-    // A list per dimension asks for phases per dimension where these are possible: of these, for those that split the
-    // data on as many dimensions as the algorithms of the list can.
+    // A list per dimension asks for phases per dimension if these are possible. Of these it asks for the ones that
+    // split the data on as many dimensions as its algorithms can.
     const bool asked = (hierarchical || !ways_.empty()) && dimensions.size() > 1 && choice_.per_dimension();
     for (const PhaseKind kind : shape_.flat) {
       if (!asked) try_flat(kind);
@@ -73,7 +73,7 @@ class Selector {
       try_phases({kFlat}, 1);
       try_uniform({kFlat});
     }
-    // Planned first, because policies that search do so only for what may beat all else.
+    // Planned first, because policies with a search search only for schedules that may beat all others.
     std::vector<PlannedSchedule> by_dimension;
     if (asked && !hierarchical) {
       plan_way(ways_.front(), by_dimension);
@@ -122,8 +122,8 @@ class Selector {
     return ways;
   }
 
-  // Kinds that do for a phase of a way over the dimensions: where several do for the whole (a barrier), each does for a
-  // part.
+  // The kinds that can serve a phase of a way over the dimensions. If several kinds can serve the whole collective (a
+  // barrier), each can serve a part.
   std::vector<PhaseKind> kinds_for(const PhaseChoice& phase) const {
     const bool whole = std::ranges::find(shape_.flat, phase.kind) != shape_.flat.end();
     return whole ? shape_.flat : std::vector<PhaseKind>{phase.kind};
@@ -140,9 +140,9 @@ class Selector {
     return *best;
   }
 
-  // The smallest messages are those of data that is scattered over all ranks, or over a group where only groups are.
+  // The smallest messages occur when the data is scattered over all ranks, or over a group if only groups scatter.
   uint32_t most_chunks() const {
-    if (config_.chunks != 0) return 1;  // tried once, with the number asked for
+    if (config_.chunks != 0) return 1;  // one attempt, with the requested number
     int32_t parts = topology_.ranks();
     if (has_root(request_.collective)) {
       parts = std::ranges::max_element(topology_.dimensions, {}, &Dimension::size)->size;
@@ -154,16 +154,17 @@ class Selector {
   std::vector<uint64_t> chunk_sizes(uint32_t chunks) const {
     const bool whole_blocks = shape_.flat.empty();
     const auto ranks = static_cast<uint32_t>(topology_.ranks());
-    // Fewer chunks rather than messages without an element. Twice: the smallest part is half of the mean at least.
+    // Takes fewer chunks rather than messages without an element. Twice, because the smallest part is at least half of
+    // the mean.
     const uint64_t most = std::max<uint64_t>(1, request_.bytes / request_.element_bytes / (uint64_t{2} * ranks));
     const uint64_t count = std::min<uint64_t>(config_.chunks != 0 ? config_.chunks : chunks, most);
     return equal_chunks(request_.bytes, static_cast<uint32_t>(count), request_.element_bytes, ranks, whole_blocks);
   }
 
-  // What every policy has and what this one adds are judged apart, so that the former is the same for all policies.
-  // Ties: reduce-scatter and all-gather rather than phases of whole data over the dimensions, which where a shared
-  // resource decides are predicted alike and take longer, because every rank adds up everything (all-reduce of 64 MiB
-  // by 8 processes on two cores, 4x2 over shm and tcp: 139 against 104 ms).
+  // Judges the candidates of all policies and those of this policy separately, so that the former are the same for all
+  // policies. Ties go to reduce-scatter and all-gather, not to phases of whole data over the dimensions. If a shared
+  // resource decides, both have the same prediction. But phases of whole data take longer, because every rank adds up
+  // everything (all-reduce of 64 MiB by 8 processes on two cores, 4x2 over shm and tcp: 139 against 104 ms).
   Schedule decide(std::vector<PlannedSchedule> by_dimension) {
     const auto has = [](const std::vector<PlannedSchedule>& list, const PlannedSchedule& planned) {
       return std::ranges::find(list, planned.schedule, &PlannedSchedule::schedule) != list.end();
@@ -192,7 +193,7 @@ class Selector {
   }
 
   void try_flat(PhaseKind kind) {
-    // An all-to-all, gather or scatter has no chunks: each of its blocks is a message already.
+    // An all-to-all, gather or scatter has no chunks, because each of its blocks is already a message.
     const std::vector<uint64_t> sizes =
         has_block_per_rank(kind) ? std::vector<uint64_t>{request_.bytes} : chunk_sizes(1);
     for (const uint16_t algorithm : choice_.allowed(kind, kFlat)) {
@@ -211,11 +212,12 @@ class Selector {
     request.in_flight = config_.in_flight;
     request.intra = intra_;
     if (config_.chunks == 0) request.most_chunks = chunks;
-    // However many chunks were asked for, no message is empty.
+    // No message is empty, however many chunks were requested.
     const uint64_t fewest_message_bytes = config_.chunks == 0 ? kFewestMessageBytes : request_.element_bytes;
     request.fewest_bytes = fewest_message_bytes * static_cast<uint64_t>(topology_.ranks());
     request.to_beat_ticks = to_beat_ticks_;
-    // Unequal chunks: the smallest are a fraction of equal ones. Slices of every block of a reduce-scatter's layout.
+    // The smallest unequal chunks are a fraction of equal ones. They are slices of every block of a reduce-scatter's
+    // layout.
     const auto pieces = static_cast<uint32_t>(kFewestPieces * request.chunk_bytes.size());
     request.granule = chunk_granule(request_.bytes, pieces, request_.element_bytes,
                                     static_cast<uint32_t>(topology_.ranks()), shape_.flat.empty());
@@ -224,7 +226,7 @@ class Selector {
     (over_dimensions ? ordered_ : common_).push_back(policy_.plan(request));
   }
 
-  // One algorithm for all phases, as a whole: the cheapest of each phase alone need not be the fastest together,
+  // Tries one algorithm for all phases. The cheapest algorithms of the single phases need not be the fastest together,
   // because phases share resources and, from kSecondLevelBytes on, links too.
   void try_uniform(const std::vector<uint8_t>& dimensions) {
     std::vector<PhaseChoice> phases;
@@ -248,7 +250,7 @@ class Selector {
     }
   }
 
-  // Phases of whole data on every dimension, first in first out, in all numbers of chunks.
+  // Plans phases over the dimensions, first in first out, for all numbers of chunks.
   void plan_way(std::vector<PhaseChoice> way, std::vector<PlannedSchedule>& planned) {
     for (uint32_t count = 1; count <= most_chunks(); count *= 2) {
       const std::vector<uint64_t> sizes = chunk_sizes(count);
@@ -260,7 +262,7 @@ class Selector {
     }
   }
 
-  // One rank: nothing moves, but there is a schedule to run.
+  // With one rank nothing moves, but there must be a schedule to run.
   Schedule alone() {
     uint16_t direct = 0;
     while (direct + size_t{1} < algorithms().size() && algorithms()[direct].name != "direct") ++direct;
@@ -283,14 +285,14 @@ class Selector {
   const Shape shape_;
   CostModel model_;
   AlgorithmChoice choice_;
-  const std::vector<std::vector<PhaseChoice>> ways_;  // over the dimensions; what is not split there is whole
+  const std::vector<std::vector<PhaseChoice>> ways_;  // over the dimensions; some phases may move whole data
   std::optional<SecondLevel> second_level_;
-  std::vector<PlannedSchedule> common_;   // by any policy
-  std::vector<PlannedSchedule> uniform_;  // by any policy, one algorithm each
-  std::vector<PlannedSchedule> ordered_;  // over the dimensions, by the policy
+  std::vector<PlannedSchedule> common_;   // for any policy
+  std::vector<PlannedSchedule> uniform_;  // for any policy, with one algorithm each
+  std::vector<PlannedSchedule> ordered_;  // over the dimensions, by this policy
   std::optional<PlannedSchedule> best_;
-  size_t chosen_ = 0;           // of candidates_
-  uint64_t to_beat_ticks_ = 0;  // of what is not by a policy
+  size_t chosen_ = 0;           // index in candidates_
+  uint64_t to_beat_ticks_ = 0;  // best time without the policy
   std::vector<SelectionCandidate>* candidates_ = nullptr;
 };
 
@@ -324,7 +326,7 @@ Status check_request(const SelectionRequest& request) {
   return {};
 }
 
-// Whether an entry that is meant for a collective can serve it on this topology.
+// Whether an entry for a collective can serve it on this topology.
 bool can_serve(const AlgorithmRule& rule, Collective collective, const Topology& topology, const Policy& policy) {
   SelectionRequest request;
   request.collective = collective;
@@ -371,7 +373,7 @@ Result<Schedule> select_from(const SelectionRequest& request, const Topology& to
   const AlgorithmRule* rule = entry == nullptr ? nullptr : &entry->rule;
   Selector selector(request, topology, config, rule, *policy, intra);
   if (topology.ranks() == 1 || selector.possible()) return selector.select(candidates);
-  // A barrier moves no data: a rule for all collectives that cannot serve it was not meant for it.
+  // A barrier moves no data. If a rule for all collectives cannot serve it, the rule is not meant for it.
   if (!moves_data(request.collective) && !entry->collective) {
     return Selector(request, topology, config, nullptr, *policy, intra).select(candidates);
   }
