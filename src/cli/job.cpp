@@ -12,7 +12,7 @@
 namespace trestle {
 namespace {
 
-// A topology file that only this process sees: the library takes topologies as files.
+// Makes a topology file that only this process sees, because the library takes topologies as files.
 Result<UniqueFd> memory_file(const std::string& text) {
   UniqueFd file(::memfd_create("topology", MFD_CLOEXEC));
   if (file.get() < 0 || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {

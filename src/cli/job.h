@@ -1,4 +1,4 @@
-// Job: this rank's communicator in a subcommand that runs on every rank, through the public header like anybody's
+// Job: this rank's communicator in a subcommand that runs on every rank. It uses the public header only, like any
 // program.
 //
 // Owned by the subcommand, its thread only.
@@ -14,13 +14,13 @@
 
 namespace trestle {
 
-// The library's code and sentence, if it failed.
+// The library's error code and sentence if the call failed.
 Status said(trestleResult_t result, trestleComm_t comm);
 
 class Job {
  public:
-  // Joins the ranks that the launcher has started, as `topology` says and nothing else: its numbers are all that the
-  // cost model gets.
+  // Joins the ranks that the launcher has started. The communicator has `topology`'s dimensions, and the cost model
+  // uses only its numbers.
   static Result<Job> join(const Topology& topology);
   Job(Job&& other) noexcept;
   Job& operator=(Job&&) = delete;
@@ -32,7 +32,7 @@ class Job {
   const Topology& topology() const { return topology_; }
   Status synchronize() const { return said(trestleCommSynchronize(comm_), comm_); }
   Status barrier() const;
-  // Everybody's, by rank. At most 1023 bytes without zeros.
+  // The texts of all ranks, by rank. A text has at most 1023 bytes and no zero bytes.
   Result<std::vector<std::string>> all_gather(const std::string& mine) const;
   Status largest(std::vector<int64_t>& values) const;
 

@@ -6,7 +6,7 @@
 namespace trestle::json {
 namespace {
 
-// Three digits after the point are picoseconds of a nanosecond, but few of a share: those get more.
+// Three digits are enough for a time in nanoseconds, but too few for a fraction. So small values get six.
 int digits_after_point(double value) {
   return std::fabs(value) < 1000 ? 6 : 3;
 }

@@ -8,10 +8,10 @@
 
 namespace trestle::json {
 
-// At most three digits after the point (six below 1000), none where it is whole; null where it is not finite.
+// At most three digits after the point (six for values below 1000), none for a whole number; null if it is not finite.
 std::string number(double value);
 std::string text(std::string_view value);
-// Of values that are JSON already.
+// The values must be JSON already.
 std::string array(const std::vector<std::string>& values);
 std::string object(const std::vector<std::pair<std::string, std::string>>& members);
 

@@ -1,4 +1,4 @@
-// The trestle command: start ranks, and show what the library would do.
+// The trestle command: starts ranks and shows what the library would do.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
@@ -40,7 +40,7 @@ int run(const trestle::RunCommand& command) {
   return status.ok() ? status.value() : say(status.error());
 }
 
-// For the subcommands that need the variables: a value that cannot be read is said, not ignored.
+// For subcommands that need the variables: reports a value that cannot be read instead of ignoring it.
 template <class Describe>
 int with_config(Describe describe) {
   const auto& config = trestle::process_config_result();
@@ -90,7 +90,8 @@ int main(int argc, char** argv) {
   try {
     app.parse(run_command.own_arguments(argc, argv));
     run_command.parse_more_programs();
-  } catch (const CLI::ParseError& error) {  // CLI11's only way to report; CallForHelp is one too
+    // CLI11 reports only by exceptions. CallForHelp is one too.
+  } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
   if (run_command.parsed()) return run(run_command);

@@ -48,7 +48,7 @@ std::string box_attributes(const SvgBox& box) {
          attribute("height", number(box.height));
 }
 
-// 1, 2 or 5 times a power of ten, so that about `marks` fit.
+// 1, 2 or 5 times a power of ten, chosen so that there are about `marks` marks.
 double round_step(double whole, int marks) {
   const double rough = whole / marks;
   const double power = std::pow(10, std::floor(std::log10(rough)));

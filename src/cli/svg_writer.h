@@ -1,5 +1,4 @@
-// Writes the few elements of SVG that the pictures of the command are made of. One Svg belongs to one picture; one
-// thread.
+// Writes the few SVG elements that the command's pictures need. One Svg belongs to one picture and one thread.
 #pragma once
 
 #include <string>
@@ -20,7 +19,7 @@ class Svg {
   // Coordinates are pixels, from the upper left corner.
   Svg(double width, double height);
 
-  // `tooltip`: shown by viewers while the pointer is there; "": none.
+  // tooltip: viewers show it while the pointer is there; "": none.
   void rectangle(const SvgBox& box, std::string_view fill, std::string_view tooltip = "");
   void frame(const SvgBox& box);
   void line(double x1, double y1, double x2, double y2, std::string_view stroke, bool dashed = false);
@@ -29,7 +28,7 @@ class Svg {
             std::string_view fill = "#222");
   // The area below `shares` (0 to 1) in a box.
   void area(const SvgBox& box, const std::vector<double>& shares, std::string_view fill);
-  // A line of times from 0 to time_ns below a box, with about `marks` round marks.
+  // An axis below a box with times from 0 to time_ns and about `marks` round marks.
   void time_axis(const SvgBox& box, double time_ns, int marks);
 
   std::string finish() &&;
@@ -38,7 +37,7 @@ class Svg {
   std::string text_;
 };
 
-// A colour of a scale from 0 to 1 that keeps its order without colour vision: dark blue, green, yellow; `light`: paler.
+// A colour of a scale from 0 to 1 whose order is visible without colour vision: dark blue, green, yellow. light: paler.
 std::string scale_color(double at, bool light = false);
 
 }  // namespace trestle

@@ -1,4 +1,4 @@
-// Writes what a command made to a file of the user. Any thread.
+// Writes a command's result to a file of the user. Any thread.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace trestle {
 
-// Errors (kInvalidArgument) name the path and why. A file that cannot be written whole may be left in part.
+// Errors (kInvalidArgument) name the path and the cause. After an error part of the file may have been written.
 Status write_file(const std::string& path, const std::string& text);
 
 }  // namespace trestle

@@ -41,7 +41,7 @@ class JobProbe : public CalibrationProbe {
       const auto me = static_cast<size_t>(job_.topology().coordinate(job_.rank(), d));
       const int32_t next = members[(me + 1) % members.size()];
       const int32_t previous = members[(me + members.size() - 1) % members.size()];
-      // What a call refuses, the end of the group refuses too.
+      // If a call fails, the end of the group fails too, so only that result is read.
       trestleSend(sent_.data(), bytes, trestleUint8, next, comm, nullptr);
       trestleRecv(received_[d].data(), bytes, trestleUint8, previous, comm, nullptr);
     }
@@ -63,7 +63,8 @@ Topology flat_topology(int ranks) {
   return topology;
 }
 
-// Where the ranks are, as the library asks when it makes a communicator. Each process is one rank of the job.
+// The places of the ranks, with the same contents that the library exchanges when it makes a communicator. Each process
+// is one rank of the job.
 Result<std::vector<RankPlace>> gather_places(const Config& config) {
   int ranks = 0;
   TRY(said(trestleLauncherInfo(nullptr, &ranks, nullptr), nullptr));
@@ -81,7 +82,7 @@ Result<std::vector<RankPlace>> gather_places(const Config& config) {
   return places;
 }
 
-// Nominal numbers written out: nothing that was measured before gets in.
+// Writes out the nominal numbers, so that numbers from an earlier calibration have no effect.
 Topology with_nominal(Topology topology) {
   for (size_t d = 0; d < topology.dimensions.size(); ++d) {
     const RailCost rail = rail_cost(topology, static_cast<uint8_t>(d));
@@ -91,7 +92,7 @@ Topology with_nominal(Topology topology) {
   return topology;
 }
 
-// Of a test all-reduce; the same bytes before and after.
+// The size of the test all-reduce. It is the same before and after the calibration.
 uint64_t test_bytes(const Topology& fitted) {
   constexpr uint64_t kWanted_ns = 50'000'000;
   for (uint64_t bytes = uint64_t{8} << 20; bytes > (uint64_t{64} << 10); bytes /= 2) {
@@ -125,7 +126,8 @@ Result<TestAllReduce> summary(const Job& job, size_t count, std::vector<int64_t>
   return result;
 }
 
-// Both in turn, so that what else the machines do meets both. Refused if the ranks had fitted different numbers.
+// Runs both in turn, so that other load on the machines affects both alike. An error if the ranks have fitted different
+// numbers.
 Status test_all_reduce(CalibrationReport& report) {
   constexpr int kRounds = 7;
   const Job nominal = TRY(Job::join(report.nominal));
@@ -136,7 +138,7 @@ Status test_all_reduce(CalibrationReport& report) {
   for (int round = 0; round <= kRounds; ++round) {
     before.push_back(TRY(time_all_reduce(nominal, data)));
     after.push_back(TRY(time_all_reduce(fitted, data)));
-    if (round > 0) continue;  // the first one warms up
+    if (round > 0) continue;  // the first one only warms up
     before.clear();
     after.clear();
   }
@@ -145,7 +147,7 @@ Status test_all_reduce(CalibrationReport& report) {
   return {};
 }
 
-// Where jobs on these hosts look for it.
+// Writes the result to the file that later jobs on these hosts read.
 Result<std::string> keep(const Config& config, const Topology& asked, const std::vector<RankPlace>& places,
                          const Topology& fitted) {
   if (config.calibrate == "off") return std::string("not kept: TRESTLE_CALIBRATE is off\n");

@@ -8,9 +8,9 @@
 
 namespace trestle {
 
-// Measures, keeps the result for later jobs on these hosts (unless TRESTLE_CALIBRATE is off) and writes it to the
-// topology file `out` ("" : none); rank 0 does the writing. The text is rank 0's, "" elsewhere. Blocks until all ranks
-// are through. Errors: one rank only, those of the library and of files.
+// Measures the links and keeps the result for later jobs on these hosts (unless TRESTLE_CALIBRATE is off). Also writes
+// it to the topology file `out` ("" : none). Only rank 0 writes. Returns the report on rank 0 and "" on the other
+// ranks. Blocks until all ranks are done. Errors: a job of one rank, errors of the library and of files.
 Result<std::string> calibrate(const Config& config, const std::string& out);
 
 }  // namespace trestle

@@ -1,4 +1,4 @@
-// What `trestle calibrate` tells: a table of what was assumed, measured and fitted, and how well both predict. Pure.
+// The report of `trestle calibrate`: a table of assumed, measured and fitted numbers, and how well both predict. Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct TestAllReduce {
 };
 
 struct CalibrationReport {
-  Topology nominal;  // what was configured, nominal numbers written out
+  Topology nominal;  // as configured, with nominal numbers written out
   Calibration measured;
   Topology fitted;
   TestAllReduce before;  // with the schedule that each topology gives

@@ -23,7 +23,7 @@ std::string join(const Items& items, const char* separator, Text text) {
   return joined;
 }
 
-// Every host is taken to be a machine like this one.
+// Assumes that every host is a machine like this one.
 std::vector<RankPlace> places(size_t ranks, size_t per_host) {
   const std::vector<uint64_t> processors = usable_cpu_mask();
   std::vector<RankPlace> places(ranks);
@@ -61,8 +61,8 @@ Result<Topology> topology_of(const TopologyOptions& options, const Config& confi
   if (options.ranks > 0) ranks = options.ranks;
   if (ranks > kMostRanks)
     return Error{Code::kInvalidArgument, std::to_string(ranks) + " ranks are too many to describe"};
-  // Nobody said where the ranks are. Dimension 1 inside hosts is the usual case; where the transports contradict that,
-  // all are on one host.
+  // The places of the ranks are not known. Usually dimension 1 is inside a host. If the transports contradict that, all
+  // ranks are assumed to be on one host.
   std::vector<RankPlace> where = places(static_cast<size_t>(ranks), static_cast<size_t>(innermost));
   Result<Topology> topology = choose_topology(request, where);
   if (!topology.ok()) {
@@ -92,7 +92,7 @@ Result<std::string> describe_topology(const TopologyOptions& options, const Conf
 
 namespace {
 
-// "64M", or for a v-variant whose blocks all ranks know "1M,4K,4K,0": a block per rank.
+// Parses "64M", or "1M,4K,4K,0", which has a block per rank, for v-variants whose blocks all ranks know.
 Status read_sizes(const std::string& text, const Topology& topology, SelectionRequest& request) {
   if (!has_known_blocks(request.collective) || text.find(',') == std::string::npos) {
     request.bytes = static_cast<uint64_t>(TRY(parse_bytes(text)));

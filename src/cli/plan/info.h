@@ -1,4 +1,4 @@
-// `trestle topo` and `trestle plan`: what the library would decide, as text. Pure but for reading a topology file.
+// `trestle topo` and `trestle plan`: print the library's decisions. Pure, except that they read a topology file.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace trestle {
 struct TopologyOptions {
   std::string dims;   // "" : as TRESTLE_DIMS
   std::string file;   // "" : as TRESTLE_TOPO_FILE
-  int64_t ranks = 0;  // 0: as many as the dimensions hold; alone: in one dimension
+  int64_t ranks = 0;  // 0: as many as the dimensions have. Without dimensions: in one dimension
 };
 
-// What the variables ask for.
+// The request that the variables make.
 TopologyRequest topology_request(const Config& config);
 
 Result<std::string> describe_topology(const TopologyOptions& options, const Config& config, bool json);
-// The chosen schedule, what it was chosen from, and its picture. `bytes`: of the whole buffer of one rank, or of
-// all-gather-v and reduce-scatter-v also a block per rank, separated by commas.
+// The chosen schedule, the candidates, and a picture. `bytes`: of one rank's whole buffer. For all-gather-v and
+// reduce-scatter-v it may be a block per rank, separated by commas.
 Result<std::string> describe_plan(const TopologyOptions& options, const Config& config, const std::string& collective,
                                   const std::string& bytes, const std::string& type);
 

@@ -13,7 +13,7 @@ char kind_mark(PhaseKind kind) {
   return kind == PhaseKind::kReduceScatter ? '>' : kind == PhaseKind::kAllGather ? '<' : '=';
 }
 
-// Per part of the time the phase that has most of it, nullptr for none.
+// For each part of the time the phase that covers most of it; nullptr if there is none.
 std::vector<const SimPhaseView*> shown(const SimLane& lane, double time_ns, uint32_t width) {
   std::vector<const SimPhaseView*> cells(width, nullptr);
   std::vector<double> most_ns(width, 0);

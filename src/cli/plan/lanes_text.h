@@ -9,10 +9,11 @@
 
 namespace trestle {
 
-// Two lines per lane: which chunk the link carries (0-9a-zA-Z, from the start after 62; '.': nothing) and for which
-// kind of phase ('>' reduce-scatter, '<' all-gather, '=' another), `width` parts of the time; then a time axis.
+// Two lines per lane, each with `width` parts of the time, then a time axis. The first line shows the chunk on the link
+// (0-9a-zA-Z, repeated after 62; '.': none). The second line shows the kind of its phase ('>' reduce-scatter, '<'
+// all-gather, '=' another).
 std::string lanes_text(const std::vector<SimLane>& lanes, double time_ns, uint32_t width);
-// Each share as a character from blank (0) to a full block (1), UTF-8.
+// Each fraction as a UTF-8 character from blank (0) to a full block (1).
 std::string sparkline(const std::vector<double>& shares);
 // "812 ns", "1.25 us", "20.4 ms", "3.1 s".
 std::string time_text(double time_ns);

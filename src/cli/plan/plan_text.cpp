@@ -24,7 +24,7 @@ const char* short_name(PhaseKind kind) {
   }
 }
 
-// "rs1 ring, rs2 hd, ag2 hd, ag1 ring".
+// For example "rs1 ring, rs2 hd, ag2 hd, ag1 ring".
 std::string phases_text(const Schedule& schedule) {
   if (schedule.chunks.empty()) return "";
   const std::vector<PhaseChoice>& phases = schedule.chunks.front().phases;
@@ -92,7 +92,7 @@ Result<std::vector<PlanCandidate>> plan_candidates(const SelectionRequest& reque
     of_variant.policy = variant.policy;
     of_variant.intra = variant.open ? variant.intra : config.intra;
     for (SelectionCandidate& candidate : TRY(selection_candidates(request, topology, of_variant))) {
-      if (!configured && !candidate.ordered) continue;  // these are in the list of the configured one
+      if (!configured && !candidate.ordered) continue;  // they are in the configured policy's list
       PlanCandidate& added = all.emplace_back();
       added.policy = candidate.ordered ? variant.name : "";
       added.chosen = configured && candidate.chosen;

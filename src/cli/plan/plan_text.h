@@ -10,18 +10,18 @@
 namespace trestle {
 
 struct PlanCandidate {
-  std::string policy;  // "" where every policy has it
+  std::string policy;  // "" if every policy has it
   bool chosen = false;
   Schedule schedule;
   Prediction prediction;
 };
 
-// What the configured policy chooses from, and what the other policies would add, fastest first.
+// The candidates of the configured policy, and those that the other policies would add; the fastest first.
 Result<std::vector<PlanCandidate>> plan_candidates(const SelectionRequest& request, const Topology& topology,
                                                    const SelectionConfig& config);
-// A table: predicted time, and where it loses: how long the links of each dimension idle.
+// A table of predicted times and of the idle time of each dimension's links.
 std::string candidates_text(const std::vector<PlanCandidate>& candidates, const Topology& topology);
-// Lanes per dimension over time.
+// A picture with one lane per dimension over time.
 std::string picture_text(const PlanCandidate& candidate, const Topology& topology);
 
 }  // namespace trestle

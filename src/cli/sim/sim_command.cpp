@@ -16,7 +16,7 @@
 
 namespace trestle {
 
-// As given; "" where not.
+// As on the command line; "" if not given.
 struct SimCommandOptions {
   std::unique_ptr<DesignCommands> design;
   CLI::App* sim = nullptr;
@@ -67,7 +67,7 @@ Result<uint32_t> chunks_of(const std::string& text) {
   return static_cast<uint32_t>(chunks.value());
 }
 
-// Sentences about a variable become those about an option.
+// Replaces the variable's name in an error by the option's name.
 Error about_option(Error error, const std::string& variable, const std::string& option) {
   if (error.message.starts_with(variable)) error.message.replace(0, variable.size(), option);
   return error;
@@ -126,7 +126,7 @@ Result<std::string> run_study(const SimCommandOptions& options) {
 }
 
 Result<std::string> run_design(const SimCommandOptions& options) {
-  // Those of sim itself would be ignored.
+  // Options before the study's name belong to sim, and the study would ignore them.
   for (const CLI::Option* option : options.sim->parse_order()) {
     return bad(option->get_name() + " belongs behind the name of the study: trestle sim advise --topo FILE");
   }

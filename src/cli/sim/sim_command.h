@@ -17,14 +17,14 @@ struct SimCommandOptions;
 
 class SimCommand {
  public:
-  // Adds `sim` and what is below it to the command line of `app`, which outlives this.
+  // Adds `sim` and its subcommands to the command line of `app`, which must outlive this object.
   explicit SimCommand(CLI::App& app);
   ~SimCommand();
   SimCommand(const SimCommand&) = delete;
   SimCommand& operator=(const SimCommand&) = delete;
 
   bool parsed() const;
-  // What goes to standard output; files named by options are written. Errors are one sentence.
+  // Returns the text for standard output, and writes the files that options name. Errors are one sentence.
   Result<std::string> run(const Config& config) const;
 
  private:

@@ -13,7 +13,7 @@ constexpr uint64_t kElementBytes = 4;                 // of the engine's float32
 constexpr int64_t kMostEngineRanks = 2048;            // about 0.7 MiB each
 constexpr uint64_t kMostEngineSegments = 16'000'000;  // of all ranks: some minutes
 
-// The paper's model has no nominal speeds; the other models know those of transports.
+// Adds the transports' nominal speeds for the paper's model, which has none. The other models add them themselves.
 Topology with_nominal_speeds(const Topology& topology, std::vector<std::string>& notes) {
   Topology result = topology;
   for (size_t d = 0; d < result.dimensions.size(); ++d) {
@@ -37,7 +37,7 @@ SimLane lane_of(const Topology& topology, uint8_t dimension) {
   return lane;
 }
 
-// What a report of another model says instead of the paper's.
+// Takes the numbers of another model's report into the view.
 void take_report(const SimReport& report, const Schedule& schedule, const Topology& topology, SimView& view) {
   view.time_ns = static_cast<double>(report.time_ps) / 1000;
   view.utilization = report.utilization;
@@ -69,7 +69,7 @@ std::string sizes_text(const Topology& topology) {
   return text;
 }
 
-// Rather than messages without an element.
+// Reduces the number of chunks so that no message is empty.
 void fewer_chunks(PaperCase& operation, std::vector<std::string>& notes) {
   const auto ranks = static_cast<uint64_t>(operation.topology.ranks());
   const bool gathers = operation.collective == Collective::kAllGather;

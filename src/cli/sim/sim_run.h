@@ -1,4 +1,4 @@
-// Runs one operation in one of the models and makes a SimView of it. Pure but for the memory it takes; any thread.
+// Runs one operation in one of the models and makes a SimView of it. Pure, except for its use of memory; any thread.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@
 namespace trestle {
 
 struct SimCase {
-  // chunks as there. In the model paper planned as there, too; in the others as the library plans, by the model of
-  // steps.
+  // Number of chunks: as in PaperCase. The model paper also plans like run_paper. The other models plan like the
+  // library, by the model of steps.
   PaperCase operation;
   SimModel model = SimModel::kSteps;
   SegmentRule segments;    // steps, engine
@@ -22,7 +22,7 @@ struct SimCase {
 
 // Errors (kInvalidArgument): those of run_paper, and for the engine more ranks or segments than fit.
 Result<SimView> run_case(const SimCase& sim_case);
-// Whether the model engine can hold it: an error (kInvalidArgument) that says how much it can.
+// An error (kInvalidArgument) that states the limits if the operation is too large for the model engine.
 Status check_engine_size(const Schedule& schedule, const Topology& topology, const SegmentRule& rule);
 SimView view_of(const PaperResult& result, const PaperCase& operation);
 

@@ -14,7 +14,7 @@ constexpr double kWidth = 1280;
 constexpr double kLeft = 24;
 constexpr double kPlotWidth = kWidth - 2 * kLeft - 56;
 constexpr double kPlotX = kLeft + 56;
-constexpr double kTop = 96;  // below title and legend
+constexpr double kTop = 96;  // space for title and legend
 constexpr double kUtilizationHeight = 120;
 constexpr uint32_t kBins = 400;
 
@@ -29,7 +29,7 @@ double color_at(const SimView& view, uint32_t chunk) {
   return view.chunks.size() < 2 ? 0 : static_cast<double>(chunk) / static_cast<double>(view.chunks.size() - 1);
 }
 
-// Yellow and whatever is pale takes dark letters.
+// Yellow and pale colours need dark letters.
 const char* ink_on(double color, bool light) {
   return light || color > 0.6 ? "#111111" : "#ffffff";
 }

@@ -1,5 +1,5 @@
 // One simulated operation as a picture: lanes per dimension coloured by chunk, and utilisation over time.
-// Self-contained SVG 1.1, no scripts, no fonts but the viewer's. Pure, any thread.
+// Self-contained SVG 1.1 without scripts; it uses the viewer's fonts. Pure, any thread.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@
 namespace trestle {
 namespace {
 
-// Adds `weight` times the share of each bin that lies between start and end.
+// Adds to each bin `weight` times the fraction of the bin that the span covers.
 void spread(std::vector<double>& bins, double time_ns, SimSpan span, double weight) {
   const double bin_ns = time_ns / static_cast<double>(bins.size());
   if (bin_ns <= 0) return;

@@ -1,5 +1,5 @@
-// SimView: what `trestle sim` and `trestle plan` show of one operation, whichever model it came from: lanes of phases
-// over time. Value types and pure functions, any thread; the formats are in sim_text.h, sim_svg.h and lanes_text.h.
+// SimView: one operation as `trestle sim` and `trestle plan` show it, for any model: lanes of phases over time. Value
+// types and pure functions, any thread. The formats are in sim_text.h, sim_svg.h and lanes_text.h.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct SimPhaseView {
   PhaseId id;
   PhaseKind kind = PhaseKind::kReduceScatter;
   double start_ns = 0;
-  double end_ns = 0;  // where phases are whole pieces: when the link was free again
+  double end_ns = 0;  // in the models of whole phases: when the link became free
 };
 
 struct SimSpan {
@@ -23,7 +23,7 @@ struct SimSpan {
   double end_ns = 0;
 };
 
-// One dimension: a rank's link.
+// One dimension: the link of one rank.
 struct SimLane {
   uint8_t dimension = kFlat;
   std::string name;  // "dimension 2: 8 ranks, switch, 800 Gb/s"
@@ -31,8 +31,8 @@ struct SimLane {
   double busy_ns = 0;
   double bytes = 0;                  // sent by a rank
   std::vector<SimPhaseView> phases;  // in start order
-  // In which the link was busy, in order. Empty where the model does not tell: then activity() spreads each phase
-  // evenly over its time.
+  // Intervals in which the link was busy, in order. Empty if the model does not know them; then activity() spreads each
+  // phase evenly over its time.
   std::vector<SimSpan> busy;
 };
 
@@ -52,7 +52,7 @@ struct SimView {
   std::string model;
   double time_ns = 0;
   double utilization = 0;     // 0 to 1
-  double ideal_time_ns = 0;   // every link busy all the time
+  double ideal_time_ns = 0;   // with all links always busy
   double fluid_bound_ns = 0;  // no schedule is faster in the model of whole phases
   std::vector<SimChunkView> chunks;
   std::vector<SimLane> lanes;
@@ -61,9 +61,9 @@ struct SimView {
 
 std::string lane_name(const Topology& topology, uint8_t dimension);
 
-// Rows such that no two phases of a row overlap in time: of each phase, from 0, as few as possible.
+// Assigns each phase a row, from 0, so that phases in a row do not overlap in time. Uses as few rows as possible.
 std::vector<uint32_t> rows_of(const SimLane& lane);
-// The share of each of `bins` equal parts of the time in which the link was busy, 0 to 1.
+// For each of `bins` equal parts of the time, the fraction in which the link was busy, 0 to 1.
 std::vector<double> activity(const SimLane& lane, double time_ns, uint32_t bins);
 // The same of all links, weighted by their bandwidths.
 std::vector<double> total_activity(const SimView& view, uint32_t bins);

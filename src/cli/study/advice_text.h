@@ -15,7 +15,7 @@ struct NamedAdvice {
 
 std::string advice_text(const std::vector<NamedAdvice>& all);
 // One object: bytes, chunks, systems (list of system, ideal_time_ns, fluid_bound_ns, pairs, policies, best,
-// one_more_gbps, helps_baseline, helps_best, alike); dimensions count from 1.
+// one_more_gbps, helps_baseline, helps_best, alike). Dimensions count from 1.
 std::string advice_json(const std::vector<NamedAdvice>& all);
 
 }  // namespace trestle

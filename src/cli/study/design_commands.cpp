@@ -11,7 +11,7 @@
 
 namespace trestle {
 
-// As given; "" or 0 where not.
+// As on the command line; "" or 0 if not given.
 struct DesignCommandOptions {
   CLI::App* advise = nullptr;
   CLI::App* train = nullptr;

@@ -16,14 +16,14 @@ struct DesignCommandOptions;
 
 class DesignCommands {
  public:
-  // Adds both below `sim`, which outlives this.
+  // Adds both subcommands to `sim`, which must outlive this object.
   explicit DesignCommands(CLI::App& sim);
   ~DesignCommands();
   DesignCommands(const DesignCommands&) = delete;
   DesignCommands& operator=(const DesignCommands&) = delete;
 
   bool parsed() const;
-  // What goes to standard output. Errors are one sentence.
+  // Returns the text for standard output. Errors are one sentence.
   Result<std::string> run() const;
 
  private:

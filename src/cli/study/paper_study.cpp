@@ -103,7 +103,7 @@ class Study {
     }
   }
 
-  // The paper sweeps these two.
+  // The paper sweeps the number of chunks on these two systems.
   bool in_sweep(const StudySystem& system) const {
     return !study_.paper_systems || system.name == "3D-SW_SW_SW_hetero" || system.name == "4D-Ring_FC_Ring_SW";
   }
@@ -124,7 +124,7 @@ class Study {
     return {};
   }
 
-  // Many small chunks of little data, few large ones of much.
+  // Compares small data in many chunks and large data in few chunks.
   Status gaps(const StudySystem& system) {
     const auto [smallest, largest] = std::ranges::minmax(request_.sizes_mib);
     if (request_.gap_model == SimModel::kSteps) TRY(gap(system, smallest, request_.chunks));

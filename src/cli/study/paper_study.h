@@ -1,5 +1,5 @@
-// The study of the Themis paper (arXiv 2110.04478, section 6): `trestle sim paper`. Computes; the formats are in
-// paper_study_text.h and paper_study_svg.h. Pure, any thread.
+// The study of the Themis paper (arXiv 2110.04478, section 6): `trestle sim paper`. Computes the results; the formats
+// are in paper_study_text.h and paper_study_svg.h. Pure, any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace trestle {
 
-inline constexpr uint32_t kStudySegments = 32;  // of a step's message, where messages are cut
+inline constexpr uint32_t kStudySegments = 32;  // of a step's message, if messages are cut
 
 struct StudySystem {
   std::string name;
@@ -25,11 +25,12 @@ struct StudySystem {
 struct StudyRequest {
   Collective collective = Collective::kAllReduce;  // or kReduceScatter, kAllGather
   uint32_t chunks = 64;
-  std::vector<StudySystem> systems;                              // empty: the paper's six
-  std::vector<uint64_t> sizes_mib = {100, 250, 500, 750, 1000};  // of the data where it is whole
+  std::vector<StudySystem> systems;  // empty: the paper's six
+  // Of the whole data: before a reduce-scatter, after an all-gather.
+  std::vector<uint64_t> sizes_mib = {100, 250, 500, 750, 1000};
   std::vector<uint32_t> sweep_chunks = {4, 8, 16, 32, 64, 128, 256, 512};
   bool reducing_switches = false;  // every switch adds and multicasts
-  // What the paper's model is held against: steps, or engine (the fewest messages only, and some minutes).
+  // The model that the paper's model is compared with: steps, or engine (only for the fewest messages, takes minutes).
   SimModel gap_model = SimModel::kSteps;
 };
 
@@ -51,7 +52,7 @@ struct StudyResult {
   std::vector<SimView> largest;  // by variant: the point of the largest size
 };
 
-// Over all systems and sizes, means of the values of the points.
+// Means of the points' values over all systems and sizes.
 struct StudyMean {
   double utilization = 0;
   double speedup = 0;  // against the baseline
@@ -64,11 +65,11 @@ struct SweepPoint {
   std::vector<double> utilization;  // by variant, mean over the smallest and the largest size
 };
 
-// How much longer the same schedule takes where phases are steps, in study.gap_model: (steps - whole phases) / whole
-// phases.
+// How much longer the same schedule takes in study.gap_model, where phases consist of steps: (steps - whole phases) /
+// whole phases.
 struct StepsGap {
-  double whole = 0;  // each step's message in one piece
-  double cut = 0;    // in kStudySegments
+  double whole = 0;  // each step sends one message in one piece
+  double cut = 0;    // in kStudySegments segments
   double cut_time_ns = 0;
 };
 
@@ -76,7 +77,7 @@ struct GapPoint {
   std::string system;
   uint64_t size_mib = 0;
   uint32_t chunks = 0;
-  std::vector<StudyRun> paper;  // by variant: phases as whole pieces
+  std::vector<StudyRun> paper;  // by variant; in the model of whole phases
   std::vector<StepsGap> gaps;   // by variant
 };
 
@@ -91,7 +92,8 @@ struct PaperStudy {
   StudyMean ideal;
   std::vector<SweepPoint> sweep;
   SimModel gap_model = SimModel::kSteps;
-  std::vector<GapPoint> gaps;  // none where switches reduce: only the paper's model has these
+  // Empty if switches reduce, because only the paper's model has such switches.
+  std::vector<GapPoint> gaps;
 };
 
 Result<PaperStudy> study_paper(const StudyRequest& request);

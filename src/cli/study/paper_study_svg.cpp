@@ -22,7 +22,7 @@ double panel_height(const StudyResult& system) {
   return lanes * (kLaneHeight + kLaneGap);
 }
 
-// All panels of a system have the same scale of time, so that the faster one is the shorter one.
+// All panels of a system have the same scale of time, so a shorter picture means a faster schedule.
 void draw_panel(Svg& svg, const SimView& view, double longest_ns, double x, double y) {
   char title[128];
   std::snprintf(title, sizeof title, "%s: %.1f %%, %.1f us", view.sched.c_str(), 100 * view.utilization,

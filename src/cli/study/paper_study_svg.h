@@ -1,5 +1,5 @@
-// The activity of each dimension over time under each policy, side by side (the paper's figure 10): SVG. Pure, any
-// thread.
+// SVG pictures of each dimension's activity over time, with the policies side by side (the paper's figure 10). Pure,
+// any thread.
 #pragma once
 
 #include <string>

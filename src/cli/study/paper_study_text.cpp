@@ -70,7 +70,7 @@ std::string sweep_text(const PaperStudy& study) {
   return text;
 }
 
-// Of the study, as the paper gives it: from the fewest to the most chunks, over the systems.
+// The study's mean over the systems, in the form in which the paper reports it: from the fewest to the most chunks.
 std::string sweep_mean(const PaperStudy& study, uint32_t chunks, size_t variant) {
   double sum = 0;
   double points = 0;

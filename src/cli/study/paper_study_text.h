@@ -8,8 +8,8 @@
 namespace trestle {
 
 std::string study_text(const PaperStudy& study);
-// One object: collective, chunks, reducing_switches, systems, means, ideal, paper (its averages; null where other
-// systems were asked for), sweep, gap_model, steps_gap.
+// One object: collective, chunks, reducing_switches, systems, means, ideal, paper (its averages; null for other
+// systems), sweep, gap_model, steps_gap.
 std::string study_json(const PaperStudy& study);
 
 }  // namespace trestle

@@ -24,7 +24,7 @@ std::vector<std::string> assumptions(const TrainingStudy& study) {
   return all;
 }
 
-// What the paper reports of a variant, 0 where it reports nothing.
+// The paper's result for a variant; 0 if it gives none.
 double reported(const PaperSpeedups& paper, const std::string& variant) {
   if (variant == "themis") return paper.themis;
   return variant == "ideal" ? paper.ideal : 0;

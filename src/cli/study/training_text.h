@@ -9,7 +9,7 @@ namespace trestle {
 
 std::string training_text(const TrainingStudy& study);
 // One object: assumptions, accelerator, variants, workloads (list of name, paper, samples, compute_ns, systems, means,
-// fitted); per variant in the order of `variants`.
+// fitted). Lists per variant are in the order of `variants`.
 std::string training_json(const TrainingStudy& study);
 
 }  // namespace trestle

@@ -1,5 +1,5 @@
-// The policies that are compared with each other, each with the rules of its links that it leaves open. Pure, any
-// thread.
+// The policies that the studies compare. A policy that leaves the rule of the links open appears once per rule. Pure,
+// any thread.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ struct ScheduleVariant {
   bool open = false;  // the policy leaves the rule open
 };
 
-// One per policy, of policy themis one per rule; the baseline first.
+// One per policy, for policy themis one per rule. The baseline comes first.
 std::vector<ScheduleVariant> schedule_variants();
-// And what the portfolio of auto has besides them.
+// The same, and the other members of auto's portfolio.
 std::vector<ScheduleVariant> explained_variants();
 
 }  // namespace trestle

@@ -14,7 +14,7 @@ std::string counted(size_t count, const std::string& thing) {
   return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
 }
 
-// The cores of a socket as one place.
+// Joins the cores of a socket to one place.
 Core socket_place(const std::vector<Core>& cores, int socket) {
   Core place{socket, {}};
   for (const Core& core : cores) {
