@@ -51,14 +51,14 @@ int with_config(Describe describe) {
 void add_topology(CLI::App* command, Arguments& arguments) {
   auto* dims = command->add_option("--dims", arguments.topology.dims, "Sizes of the dimensions, innermost first: 4x2");
   command->add_option("--topo,--file", arguments.topology.file, "JSON topology file")->excludes(dims);
-  command->add_option("-n,--ranks", arguments.topology.ranks, "Number of ranks; without dimensions they are all in one")
+  command->add_option("-n,--ranks", arguments.topology.ranks, "Number of ranks; alone: all in one dimension")
       ->check(CLI::Range(1, 1 << 20));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Trestle: collective communication between ranks, over every link that they have", "trestle");
+  CLI::App app("Trestle: collective communication between ranks, over all their links", "trestle");
   app.require_subcommand(1);
   Arguments arguments;
 
@@ -69,12 +69,12 @@ int main(int argc, char** argv) {
 
   CLI::App* topo = app.add_subcommand("topo", "Print the dimensions");
   add_topology(topo, arguments);
-  topo->add_flag("--json", arguments.json, "As a topology file");
+  topo->add_flag("--json", arguments.json, "Print a topology file");
 
-  CLI::App* plan = app.add_subcommand("plan", "Explain which schedule is chosen, out of what, and why");
+  CLI::App* plan = app.add_subcommand("plan", "Explain which schedule is chosen, from which candidates, and why");
   plan->add_option("collective", arguments.collective, "allreduce, allgather, ...")->required();
   plan->add_option("bytes", arguments.bytes,
-                   "Size of the buffer: 64M; of a v-variant whose blocks all know also a block per rank: 1M,4K,4K,0")
+                   "Size of the buffer: 64M; for v-variants whose blocks all ranks know also one per rank: 1M,4K,4K,0")
       ->required();
   plan->add_option("--type", arguments.type, "Element type (float)");
   add_topology(plan, arguments);

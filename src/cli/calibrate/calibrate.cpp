@@ -160,8 +160,8 @@ Result<std::string> keep(const Config& config, const Topology& asked, const std:
   const std::string path = calibration_path(config.calibration_folder, key);
   TRY(write_calibration(path, key, fitted));
   LOG(kInfo, kInit,
-      "calibration written to %s: schedules of communicators made from here on may differ from earlier "
-      "ones, so that sums may round differently",
+      "calibration written to %s: communicators made from now on may have other schedules, "
+      "so their sums may round differently",
       path.c_str());
   return "kept for jobs on these hosts: " + path + "\n";
 }

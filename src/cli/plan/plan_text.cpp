@@ -105,7 +105,7 @@ Result<std::vector<PlanCandidate>> plan_candidates(const SelectionRequest& reque
 }
 
 std::string candidates_text(const std::vector<PlanCandidate>& candidates, const Topology& topology) {
-  std::string text = "candidates, those of other policies than the configured one too (*: chosen):\n";
+  std::string text = "candidates of the configured policy and of the other policies (*: chosen):\n";
   size_t widest = 6;
   for (const PlanCandidate& candidate : candidates) widest = std::max(widest, phases_text(candidate.schedule).size());
   char line[512];

@@ -109,7 +109,7 @@ void JobOutputs::give_up() {
   const bool heard = !standard_[1]->pending();
   for (const auto& outlet : outlets_) outlet->drop();
   if (!heard) return;
-  say("nobody reads standard output: the end of what ranks have written is lost");
+  say("standard output is not read: the last output of the ranks is lost");
 }
 
 bool JobOutputs::pending() const {
@@ -124,7 +124,7 @@ std::string JobOutputs::failure() const {
     if (outlet->failure() == 0) continue;
     const bool own = outlet->fd() == STDOUT_FILENO || outlet->fd() == STDERR_FILENO;
     return std::string(own ? "standard output or error" : "a file of --output-dir") + " cannot be written (" +
-           std::strerror(outlet->failure()) + "): what ranks have written is lost";
+           std::strerror(outlet->failure()) + "): output of the ranks is lost";
   }
   return "";
 }

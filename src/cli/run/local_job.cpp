@@ -138,7 +138,7 @@ Result<int> LocalJob::not_started(const RankProgram& program, const Spawned& fai
       flush();
       return failed.number == ENOENT ? kNotFound : kNotExecutable;
     case Spawned::Step::kBind:
-      return Error{Code::kSystemError, "a rank cannot be bound (--bind none does without): " + why};
+      return Error{Code::kSystemError, "a rank cannot be bound (use --bind none): " + why};
     case Spawned::Step::kGuard:
     case Spawned::Step::kFork:
       break;

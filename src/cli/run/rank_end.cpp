@@ -25,7 +25,8 @@ bool is_stopped(pid_t pid) {
 }
 
 std::string with_process_id(const RankName& rank) {
-  if (rank.has_ended) return std::to_string(rank.rank) + " (what pid " + std::to_string(rank.pid) + " has started)";
+  if (rank.has_ended)
+    return std::to_string(rank.rank) + " (processes that pid " + std::to_string(rank.pid) + " started)";
   return std::to_string(rank.rank) + " (pid " + std::to_string(rank.pid) + (is_stopped(rank.pid) ? ", stopped)" : ")");
 }
 

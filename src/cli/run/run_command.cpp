@@ -50,7 +50,7 @@ void add_program_options(CLI::App& app, ProgramText& program) {
   app.add_option("-n,--ranks", program.ranks, "Number of ranks of this program")->type_name("N");
   app.add_option("--env", program.environment,
                  "Set a variable for this program's ranks; may be repeated\n"
-                 "(NAME alone: with the value that it has here)")
+                 "(NAME alone: the value that it has here)")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
 }
@@ -123,9 +123,9 @@ Result<std::pair<std::string, std::string>> variable_of(const std::string& text,
 Result<RankProgram> program_of(const ProgramText& text, const Environment& environment, bool only) {
   const std::string which = text.command.empty() ? "" : " of " + text.command.front();
   if (text.command.empty())
-    return bad(std::string("run: which program? trestle run -n 8 -- program") +
-               (only ? "" : "; there is one in front of every ':' and behind the last"));
-  if (text.ranks.empty()) return bad("run: how many ranks" + which + "? trestle run -n 8 -- program");
+    return bad(std::string("run: the program is missing: trestle run -n 8 -- program") +
+               (only ? "" : "; each ':' must stand between two programs"));
+  if (text.ranks.empty()) return bad("run: the number of ranks" + which + " is missing: trestle run -n 8 -- program");
   RankProgram program;
   program.ranks = TRY(ranks_of(text));
   program.command = text.command;
@@ -155,7 +155,7 @@ Result<RunOptions> job_of(const RunCommandOptions& text, const Environment& envi
   options.grace_ns = TRY(time_of("--grace", text.grace));
   if (!text.timeout.empty()) options.timeout_ns = TRY(time_of("--timeout", text.timeout));
   if (!text.timeout.empty() && options.timeout_ns == 0)
-    return bad("--timeout: 0 leaves no time; leave it out for none");
+    return bad("--timeout: must be more than 0; without it there is no limit");
   options.output_folder = text.output_folder;
   if (text.tag && text.no_prefix) return bad("--tag and --no-prefix contradict each other");
   options.prefix = text.tag ? Prefix::kAlways : text.no_prefix ? Prefix::kNever : Prefix::kAuto;
@@ -180,13 +180,13 @@ RunCommand::RunCommand(CLI::App& app) : options_(std::make_unique<RunCommandOpti
   o.run
       ->add_option("--output-dir", o.output_folder,
                    "Ranks write into files there and not to this command's output:\n"
-                   "rank.0.out, rank.0.err, ... (made anew; numbers are padded)")
+                   "rank.0.out, rank.0.err, ... (existing ones are replaced; numbers are padded)")
       ->type_name("DIR");
   o.run->add_flag("--tag", o.tag,
                   "Begin each line with its rank, [3]: the default, except in the\n"
                   "files of --output-dir");
   o.run->add_flag("--no-prefix", o.no_prefix, "Begin no line with its rank");
-  o.run->add_flag("-v,--verbose", o.verbose, "Say which processors each rank is bound to, or why\nto none");
+  o.run->add_flag("-v,--verbose", o.verbose, "Print which processors each rank is bound to, or why\nit is not bound");
   o.run->footer(kFooter);
 }
 
@@ -217,7 +217,7 @@ void RunCommand::parse_more_programs() {
   for (size_t i = 1; i < options_->arguments.size(); ++i) {
     const ProgramArguments& arguments = options_->arguments[i];
     ProgramText text;
-    CLI::App behind("What comes behind a ':' of trestle run", "trestle run ... :");
+    CLI::App behind("The program after a ':' of trestle run", "trestle run ... :");
     add_program_options(behind, text);
     std::vector<std::string> options(arguments.options.rbegin(), arguments.options.rend());
     behind.parse(options);

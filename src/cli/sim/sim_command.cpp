@@ -47,7 +47,7 @@ Result<Collective> collective_of(const std::string& name) {
   const bool known = collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
                      collective == Collective::kAllGather;
   if (!known)
-    return bad("--collective: " + name + " has no schedule to simulate; allreduce, reducescatter, allgather have");
+    return bad("--collective: " + name + " cannot be simulated; it must be allreduce, reducescatter or allgather");
   return collective;
 }
 
@@ -115,7 +115,8 @@ Result<std::string> run_study(const SimCommandOptions& options) {
   request.reducing_switches = options.reducing_switches;
   const auto model = parse_sim_model(options.model);
   if (!model.ok()) return bad("--model: " + model.error().message);
-  if (model.value() == SimModel::kPaper) return bad("--model: what the paper's model is held against, steps or engine");
+  if (model.value() == SimModel::kPaper)
+    return bad("--model: sim paper compares the paper's model with steps or engine");
   request.gap_model = model.value();
   if (!options.topology_file.empty()) {
     request.systems.push_back({options.topology_file, TRY(read_topology_file(options.topology_file))});
@@ -128,7 +129,7 @@ Result<std::string> run_study(const SimCommandOptions& options) {
 Result<std::string> run_design(const SimCommandOptions& options) {
   // Options before the study's name belong to sim, and the study would ignore them.
   for (const CLI::Option* option : options.sim->parse_order()) {
-    return bad(option->get_name() + " belongs behind the name of the study: trestle sim advise --topo FILE");
+    return bad(option->get_name() + " must follow the name of the study: trestle sim advise --topo FILE");
   }
   return options.design->run();
 }
@@ -141,21 +142,21 @@ SimCommand::SimCommand(CLI::App& app) : options_(std::make_unique<SimCommandOpti
     command->add_option("--topo", o.topology_file, "JSON topology file");
     command->add_option("--collective", o.collective, "allreduce, reducescatter or allgather (allreduce)");
     command->add_option("--chunks", o.chunks, "Number of chunks (64)");
-    command->add_flag("--json", o.json, "As one JSON object");
-    command->add_option("--plot", o.plot_file, "Write a picture to this file: SVG");
+    command->add_flag("--json", o.json, "Print one JSON object");
+    command->add_option("--plot", o.plot_file, "Write an SVG picture to this file");
   };
-  o.sim = app.add_subcommand("sim", "Simulate one operation on a topology: time, utilisation, who waits for whom");
+  o.sim = app.add_subcommand("sim", "Simulate one operation on a topology: time, utilisation, phases on the links");
   add_shared(o.sim);
-  o.sim->add_option("--bytes", o.bytes, "Resident per rank before the operation (256M)");
+  o.sim->add_option("--bytes", o.bytes, "Bytes per rank before the operation (256M)");
   o.sim->add_option("--sched", o.sched, "Policy: baseline, themis, ... (TRESTLE_SCHED)");
-  o.sim->add_option("--intra", o.intra, "How links choose, of policy themis: fifo or scf (TRESTLE_INTRA)");
+  o.sim->add_option("--intra", o.intra, "Rule by which links choose, for policy themis: fifo or scf (TRESTLE_INTRA)");
   o.sim->add_option("--model", o.model,
-                    "paper: phases as whole pieces; steps: messages and segments; engine: every rank for real (steps)");
+                    "paper: whole phases; steps: messages and segments; engine: the engine of every rank (steps)");
   o.sim->add_option("--trace", o.trace_file, "Write a Chrome trace to this file");
-  o.paper = o.sim->add_subcommand("paper", "The study of the Themis paper, and what else can be reached");
+  o.paper = o.sim->add_subcommand("paper", "Repeat the study of the Themis paper, with all policies");
   add_shared(o.paper);
   o.paper->add_option("--model", o.model,
-                      "What the paper's model is held against: steps, or engine for minutes (steps)");
+                      "Model to compare the paper's with: steps, or engine, which takes minutes (steps)");
   o.paper->add_flag("--reducing-switches", o.reducing_switches, "Switches add and multicast (section 4.5)");
   o.design = std::make_unique<DesignCommands>(*o.sim);
 }

@@ -21,7 +21,7 @@ Topology with_nominal_speeds(const Topology& topology, std::vector<std::string>&
     const RailCost nominal = rail_cost(topology, static_cast<uint8_t>(d));
     if (dimension.bandwidth_mbps == 0) {
       notes.push_back("dimension " + std::to_string(d + 1) +
-                      " has no bandwidth in the topology: the nominal one of its " + "transport is taken");
+                      " has no bandwidth in the topology: its transport's nominal bandwidth is used");
       dimension.bandwidth_mbps = nominal.bandwidth_mbps;
     }
     if (dimension.latency_ns == kNominalLatency) dimension.latency_ns = nominal.latency_ns;
@@ -94,7 +94,7 @@ bool leaves_rule_open(const std::string& policy) {
 Status check_engine_size(const Schedule& schedule, const Topology& topology, const SegmentRule& rule) {
   const int64_t ranks = topology.ranks();
   const std::string limits = "; at most " + std::to_string(kMostEngineRanks) + " ranks and " +
-                             std::to_string(kMostEngineSegments) + " segments fit: take the model steps";
+                             std::to_string(kMostEngineSegments) + " segments are possible: use the model steps";
   if (ranks > kMostEngineRanks) {
     return Error{Code::kInvalidArgument,
                  "the model engine simulates every rank, and " + std::to_string(ranks) + " are too many" + limits};
@@ -149,7 +149,7 @@ Result<SimView> run_case(const SimCase& sim_case) {
   options.segments = sim_case.segments;
   if (!whole_phases) operation.topology = with_nominal_speeds(operation.topology, notes);
   if (!whole_phases && reduces_in_network(operation.topology)) {
-    return Error{Code::kInvalidArgument, "switches that reduce are in the model paper only"};
+    return Error{Code::kInvalidArgument, "only the model paper has switches that reduce"};
   }
   if (!whole_phases) {
     fewer_chunks(operation, notes);

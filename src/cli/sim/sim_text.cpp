@@ -30,7 +30,7 @@ std::string chunk_orders(const SimView& view) {
     ++group.count;
     group.bytes += chunk.bytes;
   }
-  std::string text = "dimensions in the order in which chunks go over them, reduce-scatter | all-gather:\n";
+  std::string text = "order of dimensions per chunk, reduce-scatter | all-gather:\n";
   for (const auto& [order, group] : groups) {
     text += line("  %5zu %-7s %5.1f %% of the data:  ", group.count, group.count == 1 ? "chunk," : "chunks,",
                  100 * group.bytes / static_cast<double>(view.bytes));
@@ -80,7 +80,7 @@ std::string sim_text(const SimView& view) {
                      view.model + "\n\n";
   text += line("time          %14.3f us\n", view.time_ns / 1000);
   text += line("utilisation   %14.2f %%\n", 100 * view.utilization);
-  text += line("ideal time    %14.3f us  every link busy all the time\n", view.ideal_time_ns / 1000);
+  text += line("ideal time    %14.3f us  with all links always busy\n", view.ideal_time_ns / 1000);
   text += line("fluid bound   %14.3f us  no schedule of whole phases is faster\n\n", view.fluid_bound_ns / 1000);
   text += line("%-46s %12s %7s %7s %12s\n", "", "busy us", "busy %", "idle %", "MiB sent");
   for (const SimLane& lane : view.lanes) {

@@ -56,7 +56,7 @@ std::string marginal_text(const Advice& advice) {
   const MarginalAdvice& best = advice.marginal[advice.helps_best];
   text += line("\n  helps most: the baseline on dimension %d, ", baseline.dimension + 1);
   text += advice.policies[advice.best].policy;
-  return text + (advice.alike ? " on each about alike\n" : line(" on dimension %d\n", best.dimension + 1));
+  return text + (advice.alike ? " on every dimension about equally\n" : line(" on dimension %d\n", best.dimension + 1));
 }
 
 std::string pair_json(const PairAdvice& pair) {
@@ -109,10 +109,11 @@ std::string advice_text(const std::vector<NamedAdvice>& all) {
   for (const NamedAdvice& named : all) {
     const Advice& advice = named.advice;
     if (text.empty()) {
-      text = "all-reduce of " + bytes_text(static_cast<int64_t>(advice.bytes)) + " in " +
-             std::to_string(advice.chunks) + " chunks, in the paper's model\n" +
-             "r: how long the outer dimension is busy for each time that the inner one is, under the baseline; below 1 "
-             "the outer one is over-provisioned\n";
+      text =
+          "all-reduce of " + bytes_text(static_cast<int64_t>(advice.bytes)) + " in " + std::to_string(advice.chunks) +
+          " chunks, in the paper's model\n" +
+          "r: busy time of the outer dimension over that of the inner one, under the baseline; below 1 the outer one "
+          "is over-provisioned\n";
     }
     text += "\n" + named.system + ": " + dimensions_line(advice.topology);
     if (!advice.pairs.empty()) text += pairs_text(advice);

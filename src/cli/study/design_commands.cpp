@@ -94,18 +94,20 @@ DesignCommands::DesignCommands(CLI::App& sim) : options_(std::make_unique<Design
   const auto add_shared = [&o](CLI::App* command) {
     command->add_option("--topo", o.topology_file, "JSON topology file (the paper's six systems)");
     command->add_option("--chunks", o.chunks, "Number of chunks (64)");
-    command->add_flag("--json", o.json, "As one JSON object");
+    command->add_flag("--json", o.json, "Print one JSON object");
   };
-  o.advise = sim.add_subcommand("advise", "Whether the bandwidths of dimensions fit, and where more of it helps");
+  o.advise = sim.add_subcommand("advise", "Show whether the dimensions' bandwidths fit and where more helps");
   add_shared(o.advise);
-  o.advise->add_option("--bytes", o.bytes, "Of the all-reduce, resident per rank (256M)");
-  o.train = sim.add_subcommand("train", "Training iterations of four networks under every policy");
+  o.advise->add_option("--bytes", o.bytes, "Bytes per rank of the all-reduce (256M)");
+  o.train = sim.add_subcommand("train", "Predict training iterations of four networks under every policy");
   add_shared(o.train);
-  o.train->add_option("--workload", o.workload, "One of them (all)");
-  o.train->add_option("--batch", o.batch, "Samples per rank, or per model of several ranks; of one workload");
-  o.train->add_option("--overlap", o.overlap, "Gradients with the backward pass: none, or buckets of 25 MiB (none)");
+  o.train->add_option("--workload", o.workload, "One of the four networks (all)");
+  o.train->add_option("--batch", o.batch,
+                      "Samples per rank, or per group of ranks that share a model; for one workload");
+  o.train->add_option("--overlap", o.overlap,
+                      "Overlap gradients with the backward pass: none, or buckets of 25 MiB (none)");
   o.train->add_option("--tflops", o.accelerator.peak_tflops, "Speed of a rank, 10^12 operations per second (312)");
-  o.train->add_option("--attained", o.accelerator.attained, "Part of it that layers attain, 0 to 1 (0.75)");
+  o.train->add_option("--attained", o.accelerator.attained, "Fraction of it that layers reach, 0 to 1 (0.75)");
   o.train->add_option("--memory", o.accelerator.memory_gbytes, "Memory bandwidth of a rank, GB/s (2039)");
 }
 

@@ -10,16 +10,16 @@ std::vector<std::string> assumptions(const TrainingStudy& study) {
   std::vector<std::string> all;
   const Accelerator& accelerator = study.accelerator;
   all.push_back(
-      line("accelerator: %g TFLOP/s in half precision, %g %% of it attained, memory %g GB/s (the default is an "
-           "A100, data sheet; what is attained is ours)",
+      line("accelerator: %g TFLOP/s in half precision, %g %% of it attained, memory %g GB/s (default: data sheet "
+           "of the A100; the attained part is an assumption)",
            accelerator.peak_tflops, 100 * accelerator.attained, accelerator.memory_gbytes));
   if (study.overlap == GradientOverlap::kBuckets) {
     all.push_back(
-        line("asked for: gradients of layers are all-reduced in pieces of at least %.0f MiB beside the "
+        line("requested: gradients of layers are all-reduced in pieces of at least %.0f MiB beside the "
              "backward pass",
              static_cast<double>(kBucketBytes) / (1 << 20)));
   }
-  if (study.chunks != 64) all.push_back("asked for: " + std::to_string(study.chunks) + " chunks");
+  if (study.chunks != 64) all.push_back("requested: " + std::to_string(study.chunks) + " chunks");
   for (const std::string_view text : common_assumptions()) all.emplace_back(text);
   return all;
 }

@@ -107,7 +107,7 @@ TEST(RunOutput, FilesThatCannotBeWrittenAreRefusedBeforeAnythingRuns) {
 TEST(RunOutput, AFullDiskIsSaid) {
   Command command(parts::run(2, "streams"), onto("/dev/full", STDOUT_FILENO));
   EXPECT_EQ(command.finish(), 1);
-  EXPECT_EQ(command.count("cannot be written (No space left on device): what ranks have written is lost"), 1)
+  EXPECT_EQ(command.count("cannot be written (No space left on device): output of the ranks is lost"), 1)
       << command.output();
 }
 
@@ -185,7 +185,7 @@ TEST(RunOutput, WhatIsNotReadWithinTheTimeLimitIsLostAndSaidToBe) {
                     [&] { dup2(ends[1], STDOUT_FILENO); });
     EXPECT_EQ(command.finish(), 124);
     if (command.count("has not ended within") > 0) continue;  // the machine is slow
-    EXPECT_EQ(command.count("trestle: nobody reads standard output: the end of what ranks have written is lost\n"), 1)
+    EXPECT_EQ(command.count("trestle: standard output is not read: the last output of the ranks is lost\n"), 1)
         << command.output();
     break;
   }

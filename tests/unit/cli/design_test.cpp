@@ -47,7 +47,7 @@ TEST(TrainingText, PrintsEveryAssumption) {
   for (const std::string_view assumption : workloads()[2].assumptions) {
     EXPECT_TRUE(holds(text, "assumed: " + std::string(assumption)));
   }
-  EXPECT_TRUE(holds(text, "asked for: 4 chunks")) << text;
+  EXPECT_TRUE(holds(text, "requested: 4 chunks")) << text;
   EXPECT_TRUE(holds(text, "DLRM: recommendation")) << text;
   EXPECT_FALSE(holds(text, "diff")) << "another system than the paper's was compared with it";
   EXPECT_FALSE(holds(text, "compute x")) << text;

@@ -63,7 +63,7 @@ TEST(RankSentences, SayHowARankHasEnded) {
 
 TEST(RankSentences, NameRanks) {
   EXPECT_EQ(names_text({{1, 4711}}), "rank 1 (pid 4711)");
-  EXPECT_EQ(names_text({{1, 4711}, {2, 4712, true}}), "ranks 1 (pid 4711), 2 (what pid 4712 has started)");
+  EXPECT_EQ(names_text({{1, 4711}, {2, 4712, true}}), "ranks 1 (pid 4711), 2 (processes that pid 4712 started)");
   EXPECT_EQ(names_text({{0}, {1}, {2}, {4}, {6}, {7}}), "ranks 0-2, 4, 6-7");
 }
 
