@@ -1,4 +1,4 @@
-# Tests of the public API: they know include/trestle/trestle.h and nothing else of the library.
+# Tests of the public API. They use include/trestle/trestle.h and no other part of the library.
 if(TARGET trestle)
   add_library(trestle_api_calls STATIC
     ${CMAKE_SOURCE_DIR}/tests/support/ranks.cpp
@@ -8,7 +8,7 @@ if(TARGET trestle)
     ${CMAKE_CURRENT_LIST_DIR}/api_vector_call.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_values.cpp)
   target_include_directories(trestle_api_calls PUBLIC ${CMAKE_SOURCE_DIR}/tests)
-  # Only ranks that can prove that they belong to the job use other transports than loopback.
+  # Ranks use transports other than loopback only if they can prove that they belong to the job.
   target_compile_definitions(trestle_api_calls PRIVATE TRESTLE_TEST_PROOFS=$<BOOL:${SODIUM_FOUND}>)
   target_link_libraries(trestle_api_calls PUBLIC trestle GTest::gtest Threads::Threads)
 
@@ -38,7 +38,7 @@ if(TARGET trestle)
     ${CMAKE_CURRENT_LIST_DIR}/api_hugetlb_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_register_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_stats_test.cpp)
-  if(NOT TRESTLE_SANITIZE)  # sanitizers bring allocation functions of their own
+  if(NOT TRESTLE_SANITIZE)  # sanitizers have allocation functions of their own
     trestle_test(NAME api_memory_test LABEL conformance LIBS trestle_api_calls SOURCES
       ${CMAKE_CURRENT_LIST_DIR}/api_memory_test.cpp)
     trestle_test(NAME api_out_of_memory_test LABEL conformance TIMEOUT 600 LIBS trestle_api_calls SOURCES

@@ -86,7 +86,7 @@ Execution::Execution(const Call& call, int rank, int ranks) : call_(call), rank_
   const auto offset = [&] { return random.below(3) == 0 ? random.below(9) * size : 0; };
   receives_ = (call.collective != trestleCollReduce && call.collective != trestleCollGather) || rank == call.root;
   const bool gathers = call.collective == trestleCollAllGather || (call.collective == trestleCollGather && receives_);
-  // A rank that is not the root of a scatter has no block of its own in a send buffer.
+  // In a scatter only the root has its own block in a send buffer.
   const bool in_place = call.in_place && (call.collective != trestleCollScatter || rank == call.root);
   const size_t block = call.count * size * static_cast<size_t>(rank);
   send_ =
@@ -151,7 +151,8 @@ void Execution::paint_result() {
 }
 
 trestleResult_t Execution::start(trestleComm_t comm, trestleStream_t stream) {
-  const bool spare = call_.seed % 2 == 0 && !call_.in_place;  // pass NULL where a rank's buffer does not matter
+  // Passes NULL for buffers that do not matter on a rank.
+  const bool spare = call_.seed % 2 == 0 && !call_.in_place;
   switch (call_.collective) {
     case trestleCollAllReduce:
       return trestleAllReduce(send_at_, recv_at_, call_.count, call_.type, call_.op, comm, stream);
@@ -208,7 +209,7 @@ std::string Execution::verify() {
   for (size_t i = 0; off != 0 && i < received_elements(); ++i) {
     const uint64_t got = load(call_.type, recv_at_, i);
     const uint64_t wanted = load(call_.type, recv_picture_, i);
-    if (distance(call_.type, got, wanted) > off) break;  // the bytes tell
+    if (distance(call_.type, got, wanted) > off) break;  // the comparison of bytes below reports it
     store(call_.type, recv_picture_, i, got);
   }
   const std::string sent = send_->difference();

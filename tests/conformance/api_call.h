@@ -1,7 +1,7 @@
-// One collective call of the public API with its buffers and what they must hold afterwards.
+// One collective call of the public API with its buffers and their expected contents.
 //
-// Each buffer lies between guard bytes and starts at a seeded offset of elements; a picture of all its bytes after the
-// call is made beforehand, so that verify() sees wrong results, missing ones, writes outside and changed inputs alike.
+// Each buffer lies between guard bytes and starts at a seeded offset of elements. An image of all its bytes after the
+// call is made beforehand. So verify() detects wrong and missing results, writes outside the buffer and changed inputs.
 #pragma once
 
 #include <trestle/trestle.h>
@@ -23,12 +23,12 @@ struct Call {
   size_t count = 0;
   int root = 0;
   uint64_t seed = 1;
-  bool shared_memory = false;  // buffers of trestleMemAlloc
+  bool shared_memory = false;  // buffers come from trestleMemAlloc
 };
 std::string to_string(const Call& call);
 std::ostream& operator<<(std::ostream& out, const Call& call);
 bool reduces(trestleCollective_t collective);
-// Those that a Call may be.
+// The collectives that a Call may have.
 inline constexpr trestleCollective_t kEvenCollectives[] = {
     trestleCollAllReduce, trestleCollReduceScatter, trestleCollAllGather, trestleCollBroadcast,
     trestleCollReduce,    trestleCollAllToAll,      trestleCollGather,    trestleCollScatter};
@@ -42,9 +42,9 @@ class Buffer {
 
   std::byte* data() { return all_ + start_; }
   std::byte* picture() { return picture_.data() + start_; }
-  // Takes the buffer as it is as the picture of what it must stay.
+  // Takes the present contents of the buffer as the image, so that any change is an error.
   void expect_unchanged();
-  // "" or where the first byte is not as in the picture.
+  // "", or the place of the first byte that differs from the image.
   std::string difference() const;
 
  private:
@@ -55,16 +55,16 @@ class Buffer {
   std::vector<std::byte> picture_;
 };
 
-// Belongs to one rank; made before the call, alive until the stream has passed it.
+// Belongs to one rank. Made before the call; must live until the stream has passed it.
 class Execution {
  public:
   Execution(const Call& call, int rank, int ranks);
   trestleResult_t start(trestleComm_t comm, trestleStream_t stream);
-  // The same call as a persistent request.
+  // Makes a persistent request for the same call.
   trestleResult_t init(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
-  // Spoils what the call has to write, before it runs again; not in place.
+  // Overwrites the memory that the call writes, before it runs again. Not in place.
   void spoil();
-  // "" or what is wrong; after the stream has passed the call.
+  // "" or the error. To be called after the stream has passed the call.
   std::string verify();
 
  private:
@@ -84,7 +84,7 @@ class Execution {
   bool receives_ = true;
 };
 
-// Starts a call and waits for it in one of three ways; a gtest failure if anything is wrong.
+// Starts a call and waits for it in one of three ways. Any error is a gtest failure.
 void run_and_verify(const Call& call, int rank, int ranks, trestleComm_t comm);
 
 }  // namespace api

@@ -1,4 +1,4 @@
-// Configuration of single calls: whom it holds for, and what is refused.
+// Configuration of single calls: which calls it affects, and which configurations are refused.
 #include <gtest/gtest.h>
 #include <trestle/trestle.h>
 
@@ -96,14 +96,14 @@ TEST(ApiCallConfig, RanksThatDifferAreBothNamed) {
   });
 }
 
-// Of an all-reduce of 16 MiB.
+// The predicted time of an all-reduce of 16 MiB.
 double predicted(trestleComm_t comm) {
   double time_us = -1;
   EXPECT_TRUE(ranks::succeeded(trestlePredictTime(comm, trestleCollAllReduce, 4 << 20, trestleFloat32, &time_us)));
   return time_us;
 }
 
-// Four ranks in a process, and rank 0's predicted time for each of several calls.
+// Four ranks in one process, and rank 0's predicted times of several calls.
 class Four {
  public:
   explicit Four(int chunks = TRESTLE_CONFIG_UNDEF_INT) {
@@ -131,7 +131,7 @@ class Four {
   trestleComm_t comms_[4] = {};
 };
 
-// A call with so many chunks is the call of a communicator that always takes so many.
+// A call with a number of chunks equals the call of a communicator that always uses this number.
 TEST(ApiCallConfig, ChunksAreTheCallsOwn) {
   ranks::isolated([] {
     const Four open;
@@ -150,8 +150,7 @@ TEST(ApiCallConfig, ChunksAreTheCallsOwn) {
   });
 }
 
-// What lies behind the caller's struct is not the library's to read: with it, chunks and deterministic would be
-// refused.
+// The library must not read beyond the caller's struct: the bytes there would make it refuse chunks and deterministic.
 TEST(ApiCallConfig, OldAndNewSizesWork) {
   ranks::isolated([] {
     const Four four;

@@ -1,10 +1,10 @@
-// Every collective, type, operator, size and way to hand over buffers on every kind of communicator, results compared
-// bit by bit. Ranks are threads, and processes for shared memory beside TCP in one dimension; more over processes is in
-// tests/local.
+// Every collective, type, operator, size and buffer placement on every kind of communicator. Results are compared bit
+// by bit. Ranks are threads; for shared memory beside TCP in one dimension they are processes. tests/local has more
+// tests with processes.
 //
-// By default a seeded selection in which every pair of values of every two factors occurs; TRESTLE_TEST_FULL=1 in the
+// The default is a seeded selection in which every pair of values of any two factors occurs. TRESTLE_TEST_FULL=1 in the
 // environment of this program runs the whole product, TRESTLE_TEST_FULL=3/8 the third of eight parts of it. The product
-// is of the collectives with equal blocks; of the v-variants, whose counts and displacements are no finite set,
+// covers the collectives with equal blocks. The v-variants have infinitely many counts and displacements, so
 // api_vectors_test.cpp then runs ten times its selection.
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ TEST(ApiCollectives, EveryPairOfFactors) {
   EXPECT_EQ(cover.missing(0, kFactors), 0u) << "the selection does not cover all pairs";
 }
 
-// Every so many communicators of the product, from TRESTLE_TEST_FULL.
+// Which part of the product's communicators to run, from TRESTLE_TEST_FULL.
 struct Part {
   size_t number = 1;
   size_t parts = 1;
@@ -83,12 +83,12 @@ Part part_of_product(const std::string& text) {
   return part;
 }
 
-// Values of the calls, once for all communicators of so many ranks, whose processes find them in their memory.
+// Computes the values of the calls once for all communicators with this number of ranks. Their processes inherit them.
 void foresee(const std::vector<Call>& calls, int ranks) {
   forget_values();
   remember_values(size_t{6} << 30);
   for (Call call : calls) {
-    call.shared_memory = false;  // the library has no business in this process
+    call.shared_memory = false;  // this process must not use the library
     for (int r = 0; r < ranks; ++r) Execution(call, r, ranks);
   }
 }
@@ -109,13 +109,13 @@ TEST(ApiCollectives, FullProduct) {
     if (is_allowed(choice)) calls.push_back(call_of(choice, ++seed));
     const Choice before = choice;
     more = false;
-    for (size_t f = kFactors; f-- > 0 && !more;) {  // count up, the last factor fastest
+    for (size_t f = kFactors; f-- > 0 && !more;) {  // counts up, the last factor fastest
       more = ++choice[f] < sizes[f];
       if (!more) choice[f] = 0;
     }
     const bool same = more && std::equal(choice.begin(), choice.begin() + kCommunicatorFactors, before.begin());
     if (same) continue;
-    seed = 1;  // the same calls on every communicator have the same values
+    seed = 1;  // equal for all communicators, so that their calls have the same values
     if (!calls.empty() && communicators++ % part.parts == part.number - 1) {
       if (settings_of(before).ranks != ranks) {
         ranks = settings_of(before).ranks;
@@ -171,7 +171,7 @@ TEST(ApiCollectives, LargeData) {
   }
 }
 
-// NaNs win in maxima and minima, wherever they come from.
+// A NaN on any rank makes the maximum or minimum a NaN.
 TEST(ApiCollectives, NanWins) {
   for (const char* transport : {"loopback", "shm", "tcp"}) {
     const ranks::Settings settings{.ranks = 3, .transport = transport};
@@ -188,7 +188,7 @@ TEST(ApiCollectives, NanWins) {
           std::vector<uint64_t> send(kElements);
           std::vector<uint64_t> recv(kElements);
           for (size_t i = 0; i < kElements; ++i) {
-            // Element i is a NaN on rank i % 4, which for 3 is nobody.
+            // Element i is a NaN on rank i % 4; for 3 there is no such rank.
             store(type, send.data(), i, static_cast<int>(i % 4) == rank ? nan : encode(type, rank + 1.0));
           }
           ASSERT_TRUE(ranks::succeeded(trestleAllReduce(send.data(), recv.data(), kElements, type, op, comm, nullptr)));
@@ -207,7 +207,7 @@ TEST(ApiCollectives, NanWins) {
   }
 }
 
-// An algorithm that cannot serve a collective: refused with those that can, and the communicator still works.
+// An algorithm that cannot serve a collective is refused with a list of those that can. The communicator still works.
 TEST(ApiCollectives, AlgorithmThatCannotServeIsRefused) {
   const ranks::Settings settings{.ranks = 3, .transport = "loopback", .algo = "tree"};
   ranks::on_threads(settings, [&](int rank, trestleComm_t comm) {

@@ -1,5 +1,4 @@
-// Selection of test cases from a product of factors such that every pair of values of every two factors occurs.
-// Pure and seeded.
+// Selects test cases from a product of factors so that every pair of values of any two factors occurs. Pure and seeded.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +14,12 @@ using Choice = std::vector<int>;  // one value per factor
 
 class Cover {
  public:
-  // `sizes`: number of values of each factor; `allowed`: combinations that make sense.
+  // sizes: the number of values of each factor. allowed: whether a combination makes sense.
   Cover(std::vector<int> sizes, std::function<bool(const Choice&)> allowed, uint64_t seed);
 
-  // The best of some random choices whose first factors are those of `fixed`; its pairs count as covered.
+  // The best of some random choices whose first factors equal `fixed`. Its pairs then count as covered.
   Choice next(const Choice& fixed);
-  // Pairs among factors first..last-1 that no choice has had, though some choice could.
+  // The number of pairs among factors first..last-1 that occurred in no choice although an allowed choice has them.
   size_t missing(size_t first, size_t last);
 
  private:

@@ -1,4 +1,4 @@
-// The all-reduce in two halves: shards, what may be done between the halves, persistent requests.
+// The all-reduce in two halves: shards, calls between the halves, persistent requests.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::vector<trestleRange_t> shard_of(trestleComm_t comm, int rank, size_t count,
   return ranges;
 }
 
-// Random floats whose sums round, so that the order of additions shows.
+// Random floats whose sums round, so that the order of additions changes the bits.
 std::vector<float> rounding(size_t count, uint64_t seed) {
   ranks::Random random{seed};
   std::vector<float> values(count);
@@ -53,7 +53,7 @@ TEST(ApiDecomposed, ShardsPartitionTheBuffer) {
           }
           EXPECT_EQ(std::count(owners.begin(), owners.end(), 1), static_cast<int64_t>(count)) << count << " type " << t;
         }
-        if (t > 1 && n > 3) break;  // more types of the same sizes tell nothing new
+        if (t > 1 && n > 3) break;  // more types of the same size would test nothing new
       }
       int none = 1;
       EXPECT_TRUE(refused(trestleShardRanges(comm, n, 5, trestleInt8, nullptr, &none), trestleInvalidArgument,
@@ -63,7 +63,7 @@ TEST(ApiDecomposed, ShardsPartitionTheBuffer) {
   }
 }
 
-// Between the halves each rank sees its sums and changes them; everybody gets the changed values.
+// Between the halves each rank reads its sums and changes them. All ranks receive the changed values.
 void change_between(int rank, int n, trestleComm_t comm, size_t count, bool in_place, bool poll) {
   std::vector<int64_t> send(count);
   for (size_t i = 0; i < count; ++i) send[i] = static_cast<int64_t>(i) * (rank + 1);
@@ -120,7 +120,7 @@ TEST(ApiDecomposed, ShardsMayBeChangedBetweenTheHalves) {
   }
 }
 
-// Both halves together give the bits of ReduceScatter followed by AllGather, also where sums round.
+// Both halves together give the same bits as ReduceScatter followed by AllGather, even if sums round.
 TEST(ApiDecomposed, SameBitsAsReduceScatterThenAllGather) {
   const std::pair<int, const char*> shapes[] = {{2, ""}, {3, ""}, {7, ""}, {8, "4x2"}, {8, "2x2x2"}};
   for (const char* transport : kTransports) {
@@ -150,7 +150,8 @@ TEST(ApiDecomposed, SameBitsAsReduceScatterThenAllGather) {
   }
 }
 
-// A request that waits for its Finish does not block the stream, and several may wait, finished in any agreed order.
+// A request that waits for its Finish does not block the stream. Several requests may wait, and the ranks may finish
+// them in any agreed order.
 void run_interleaved(int rank, int n, trestleComm_t comm) {
   trestleRequest_t requests[3] = {};
   std::vector<std::vector<int32_t>> data;
@@ -200,7 +201,8 @@ TEST(ApiDecomposed, PersistentRequestsRunAgainAndAgain) {
   }
 }
 
-// What a persistent request planned outlives any number of other shapes, and the request its communicator's handle.
+// A persistent request keeps its plan after calls of any number of other shapes, and works without its communicator's
+// handle.
 TEST(ApiDecomposed, PersistentRequestsKeepTheirPlans) {
   for (const char* transport : kTransports) {
     const ranks::Settings settings{.ranks = 2, .transport = transport};
@@ -226,7 +228,7 @@ TEST(ApiDecomposed, PersistentRequestsKeepTheirPlans) {
   }
 }
 
-// Requests at the wrong moment are refused and go on to work.
+// Requests at a wrong moment are refused and remain usable.
 TEST(ApiDecomposed, WrongMomentsAreRefused) {
   ranks::Job job;
   job.body = [](ranks::Process& process) {
@@ -234,7 +236,7 @@ TEST(ApiDecomposed, WrongMomentsAreRefused) {
     ranks::run_threads(settings, [&](int rank, trestleComm_t comm) {
       int32_t x[3] = {1, 2, 3};
       trestleRequest_t request = nullptr;
-      if (rank == 1) ranks::meet(process.board, 2);  // rank 0 has looked at its request
+      if (rank == 1) ranks::meet(process.board, 2);  // waits until rank 0 has checked its request
       ASSERT_TRUE(succeeded(trestleAllReduceStart(x, x, 3, trestleInt32, trestleSum, comm, nullptr, &request), comm));
       if (rank == 0) {
         int done = 7;
@@ -257,7 +259,7 @@ TEST(ApiDecomposed, WrongMomentsAreRefused) {
   ranks::expect_ended_well(ranks::run(job));
 }
 
-// One thread holds all ranks: the halves of a group begin at its end, together.
+// One thread holds all ranks. The halves of a group begin together at the group's end.
 void run_halves_in_groups(const std::vector<trestleComm_t>& comms, bool persistent) {
   constexpr size_t kElements = 30'011;
   const size_t n = comms.size();
@@ -278,7 +280,8 @@ void run_halves_in_groups(const std::vector<trestleComm_t>& comms, bool persiste
   }
   ASSERT_TRUE(succeeded(trestleGroupEnd()));
   for (trestleRequest_t request : requests) ASSERT_TRUE(succeeded(trestleRequestWait(request)));
-  trestleStream_t stream = nullptr;  // one for all ranks: only a group lets them progress together there
+  // One for all ranks, which can progress together there only in a group.
+  trestleStream_t stream = nullptr;
   ASSERT_TRUE(succeeded(trestleStreamCreate(&stream)));
   ASSERT_TRUE(succeeded(trestleGroupStart()));
   for (trestleRequest_t request : requests) EXPECT_TRUE(succeeded(trestleAllReduceFinish(request, stream)));
@@ -302,7 +305,7 @@ TEST(ApiDecomposed, HalvesTakePartInGroups) {
   }
 }
 
-// A group that is refused has not begun the halves in it; both halves in one group have no order.
+// A refused group does not begin the halves in it. Both halves in one group are refused, because they have no order.
 TEST(ApiDecomposed, ARefusedGroupLeavesRequestsAsTheyWere) {
   ranks::isolated([] {
     trestleComm_t comm = nullptr;
@@ -327,15 +330,15 @@ TEST(ApiDecomposed, ARefusedGroupLeavesRequestsAsTheyWere) {
   });
 }
 
-// Elements of 4 bytes around the end of the express path (TRESTLE_EXPRESS_BYTES, of all blocks of the longest slot),
-// and far from it.
+// Counts of 4-byte elements near the largest size of the express path (TRESTLE_EXPRESS_BYTES, of all blocks of the
+// longest slot), and counts far from it.
 std::vector<size_t> counts_around_the_express_path(trestleCollective_t collective, int ranks) {
   const bool per_block = collective == trestleCollReduceScatter || collective == trestleCollAllToAll;
   const size_t most = 2048 / (per_block ? static_cast<size_t>(ranks) : 1);
   return {1, most / 4, most / 2, most, most + 1, size_t{1} << 14, size_t{1} << 16, size_t{1} << 22};
 }
 
-// Times are positive, finite, and grow with the size, whichever path small data takes.
+// Predicted times are positive and finite, and grow with the size, whichever path small data takes.
 TEST(ApiDecomposed, PredictedTimesGrow) {
   for (const auto& [n, dims] : {std::pair{2, ""}, {5, ""}, {8, "4x2"}}) {
     for (const char* transport : kTransports) {

@@ -1,5 +1,5 @@
-// One order of summation: inputs whose sums round give the same bits on all ranks and in every run, however the ranks
-// are delayed.
+// One order of summation: if sums round, all ranks and all runs still have the same bits, however the ranks are
+// delayed.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 using ranks::succeeded;
 
-// Finite values of all signs and of a few magnitudes: no sum of them is exact.
+// Finite values of both signs and several magnitudes, so that no sum is exact.
 std::vector<std::byte> rounding(trestleDataType_t type, size_t count, int rank) {
   std::vector<std::byte> values(count * size_of(type));
   ranks::Random random{static_cast<uint64_t>(rank) * 7919 + 3};
@@ -42,8 +42,8 @@ constexpr Sum kSums[] = {{trestleFloat32, 1},
                          {trestleBfloat16, 777},
                          {trestleFloat64, 20'011}};
 
-// Runs the sums `runs` times on ranks that are delayed at random; the digests of the results, the same of all runs and
-// ranks.
+// Runs the sums `runs` times on ranks with random delays. Returns the digests of the results, which all runs and ranks
+// must share.
 std::vector<uint64_t> digests(int rank, trestleComm_t comm, int runs, std::vector<uint64_t>& of_ranks) {
   std::vector<uint64_t> first;
   for (int run = 0; run < runs; ++run) {
@@ -90,7 +90,7 @@ TEST(ApiDeterminism, SameBitsOnAllRanksInAllRuns) {
   }
 }
 
-// The order is the plan's: an algorithm gives the same bits again in a new communicator.
+// The plan fixes the order, so an algorithm gives the same bits in a new communicator.
 TEST(ApiDeterminism, SameBitsInANewCommunicator) {
   for (const char* algorithm : {"ring", "direct", "hd", "rd", "tree", "dbtree"}) {
     const ranks::Settings settings{.ranks = 5, .transport = "shm", .algo = algorithm_rules(algorithm, ""), .chunks = 1};

@@ -1,5 +1,4 @@
-// One thread that holds several ranks: it makes them, finalizes them and destroys them, and what fails leaves nothing
-// behind.
+// One thread that holds several ranks makes, finalizes and destroys them. A failure leaves nothing behind.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -17,7 +16,7 @@ using ranks::succeeded;
 const char* const kTransports[] = {"loopback", "shm", "tcp"};
 constexpr size_t kCount = 50'021;
 
-// All ranks of a communicator, driven by this thread, with an all-reduce of which nobody has waited for the end.
+// All ranks of a communicator, driven by this thread, with an all-reduce that no thread has waited for.
 struct Held {
   std::vector<trestleComm_t> comms;
   std::vector<std::vector<float>> data;
@@ -80,7 +79,7 @@ TEST(ApiGroupLife, NoCallFollowsAFinalizeOfItsGroup) {
     EXPECT_TRUE(refused(trestleBarrier(held.comms[1], nullptr), trestleInvalidUsage, {"finalized"}));
     EXPECT_TRUE(refused(trestleCommFinalize(held.comms[1]), trestleInvalidUsage, {"finalized"}));
     EXPECT_TRUE(refused(trestleGroupEnd(), trestleInvalidUsage, {"finalized"}));
-    held.all_reduce();  // the group was refused as a whole
+    held.all_reduce();  // the whole group was refused
     for (trestleComm_t comm : held.comms) EXPECT_TRUE(succeeded(trestleCommSynchronize(comm)));
     held.expect_sums();
     for (trestleComm_t comm : held.comms) EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
@@ -95,7 +94,7 @@ TEST(ApiGroupLife, ALoneFinalizeIsBoundedAndSaysForWhomItWaited) {
   });
 }
 
-// No synchronize before: each destroy finds work that needs the others, which the same thread destroys later.
+// Without a synchronize: each destroy finds work that needs ranks which the same thread destroys later.
 TEST(ApiGroupLife, OneThreadDestroysRankAfterRank) {
   for (const char* transport : kTransports) {
     for (const bool backwards : {false, true}) {
@@ -112,8 +111,7 @@ TEST(ApiGroupLife, OneThreadDestroysRankAfterRank) {
   }
 }
 
-// Two ranks join well in the same group as one that cannot: nobody gets a communicator, and the next group is none the
-// worse.
+// Two ranks join correctly in the same group as one that cannot. No rank gets a communicator, and the next group works.
 TEST(ApiGroupLife, OneFailedCreationLeavesNone) {
   ranks::isolated([] {
     const ranks::Settings settings{.ranks = 2, .timeout_ms = 20'000};
@@ -150,13 +148,13 @@ TEST(ApiGroupLife, ARefusedCreationRefusesTheGroup) {
     ASSERT_TRUE(succeeded(trestleGroupStart()));
     EXPECT_TRUE(succeeded(trestleCommInitRank(&comms[0], 2, id, 0)));
     EXPECT_TRUE(refused(trestleCommInitRank(&comms[1], 2, id, 2), trestleInvalidArgument, {"rank 2"}));
-    // Rank 0 does not wait for a rank 1 that never comes.
+    // Rank 0 does not wait for rank 1, which never joins.
     EXPECT_TRUE(refused(trestleGroupEnd(), trestleInvalidArgument, {"rank 2"}));
     for (trestleComm_t comm : comms) EXPECT_EQ(comm, nullptr);
   });
 }
 
-// A call that is found to be wrong only when it is planned.
+// The planning of the call finds the error.
 TEST(ApiGroupLife, ACallThatCannotBePlannedLeavesNoCommunicator) {
   ranks::isolated([] {
     trestleComm_t old = nullptr;
@@ -182,7 +180,7 @@ TEST(ApiGroupLife, ACallThatCannotBePlannedLeavesNoCommunicator) {
   });
 }
 
-// While it lives no thread can start: their stacks would not fit into any address space.
+// While this object lives no thread can start, because its stack would not fit into any address space.
 class NoThreads {
  public:
   NoThreads() {
@@ -223,7 +221,7 @@ TEST(ApiGroupLife, ThreadsThatCannotStartAreAnError) {
       EXPECT_TRUE(refused(join_all(), trestleSystemError, {"thread"}));
       for (trestleComm_t comm : comms) EXPECT_EQ(comm, nullptr);
     }
-    ASSERT_TRUE(succeeded(join_all()));  // nobody has joined with this id yet
+    ASSERT_TRUE(succeeded(join_all()));  // the id is still unused
     for (trestleComm_t comm : comms) EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
   });
 }

@@ -1,4 +1,4 @@
-// Groups and point-to-point messages: what is between GroupStart and GroupEnd progresses together, or not at all.
+// Groups and point-to-point messages: the calls between GroupStart and GroupEnd progress together, or none is enqueued.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,14 +15,15 @@ using ranks::succeeded;
 
 const char* const kTransports[] = {"loopback", "shm", "tcp"};
 
-// A buffer that holds, or must hold, `count` random elements of `rank`'s stream `seed`.
+// The contents of a buffer: `count` random elements of `rank`'s stream `seed`.
 std::vector<std::byte> bits_of(trestleDataType_t type, uint64_t seed, int rank, size_t count) {
   std::vector<std::byte> buffer(count * size_of(type) + 1);
   fill_bits(buffer.data(), type, seed, rank, 0, count);
   return buffer;
 }
 
-// Everybody sends to everybody, itself included, in one group: blocks of different sizes, types and some of 0 elements.
+// All ranks send to all ranks, including themselves, in one group: blocks of different sizes and types, some with 0
+// elements.
 void exchange(int rank, int ranks, trestleComm_t comm, trestleDataType_t type, size_t unit) {
   const auto count = [&](int from, int to) { return unit * static_cast<size_t>((from * 3 + to) % 4); };
   std::vector<std::vector<std::byte>> sent;
@@ -79,7 +80,7 @@ TEST(ApiGroups, MessagesOfAPairKeepTheirOrder) {
   }
 }
 
-// One thread drives all ranks: the calls of a group do not wait for each other, though each needs all of them.
+// One thread drives all ranks. The calls of a group do not wait for each other, although each needs all ranks.
 void drive_all(const std::vector<trestleComm_t>& comms, const Call& call, bool grouped) {
   const int n = static_cast<int>(comms.size());
   std::vector<std::unique_ptr<Execution>> runs;
@@ -117,7 +118,7 @@ TEST(ApiGroups, OneThreadDrivesAllRanks) {
   }
 }
 
-// Only the outermost End enqueues: a receive inside and its send outside of the inner group progress together.
+// Only the outermost End enqueues: a receive inside the inner group and its send outside progress together.
 TEST(ApiGroups, GroupsNest) {
   const ranks::Settings settings{.ranks = 2, .transport = "shm"};
   ranks::on_threads(settings, [&](int rank, trestleComm_t comm) {
@@ -143,8 +144,8 @@ TEST(ApiGroups, EndWithoutStartIsRefused) {
   });
 }
 
-// One rank alone makes a group with a bad call in the middle: were any of it enqueued, the numbers or the data of the
-// operations that follow would not match the other rank's.
+// Only one rank makes a group with a bad call in the middle. If a part of it were enqueued, the numbers or data of the
+// following operations would not match the other rank's.
 TEST(ApiGroups, AnErrorRefusesTheWholeGroup) {
   for (const char* transport : kTransports) {
     const ranks::Settings settings{.ranks = 2, .transport = transport};
@@ -174,7 +175,7 @@ TEST(ApiGroups, AnErrorRefusesTheWholeGroup) {
   }
 }
 
-// A bad call of an inner group counts for the outermost End as well.
+// A bad call of an inner group also makes the outermost End fail.
 TEST(ApiGroups, AnErrorInAnInnerGroupRefusesTheOuter) {
   const ranks::Settings settings{.ranks = 2, .transport = "loopback"};
   ranks::on_threads(settings, [&](int rank, trestleComm_t comm) {
@@ -192,7 +193,7 @@ TEST(ApiGroups, AnErrorInAnInnerGroupRefusesTheOuter) {
   });
 }
 
-// Twelve collectives of one group on the communicators' own streams, two communicators among them.
+// Runs twelve collectives of two communicators in one group, on the communicators' own streams.
 void run_on_both(int rank, trestleComm_t first, trestleComm_t second) {
   std::vector<std::unique_ptr<Execution>> runs;
   ASSERT_TRUE(succeeded(trestleGroupStart()));
@@ -222,7 +223,7 @@ TEST(ApiGroups, CollectivesOfTwoCommunicators) {
   }
 }
 
-// Communicators may be made inside a group by one thread that holds several ranks.
+// One thread that holds several ranks may make communicators inside a group.
 TEST(ApiGroups, OneThreadJoinsAsTwoRanks) {
   if (!ranks::proofs()) GTEST_SKIP() << "built without what proofs of membership need";
   ranks::isolated([] {

@@ -1,4 +1,4 @@
-// Memory in huge pages that the user asked for (memfd_create with MFD_HUGETLB): as ordinary buffers and registered.
+// Memory in huge pages of the user (memfd_create with MFD_HUGETLB), as ordinary buffers and registered.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kPage = size_t{2} << 20;
 constexpr unsigned kOf2MiB = 21u << MAP_HUGE_SHIFT;
 constexpr int kRanks = 4;
-constexpr size_t kPages = 2;  // of a rank
+constexpr size_t kPages = 2;  // per rank
 constexpr size_t kCount = kPages * kPage / sizeof(int32_t);
 
 uint64_t number_in(const std::string& path) {
@@ -27,7 +27,7 @@ uint64_t number_in(const std::string& path) {
   return number;
 }
 
-// Lets the kernel give out as many huge pages as the test needs, and puts back what was there before.
+// Makes the kernel provide as many huge pages as the test needs, and restores the old number.
 class Pool {
  public:
   Pool() : before_(number_in(kAllowance)) {
@@ -38,13 +38,13 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // Of 2 MiB, all at once.
+  // Whether enough pages of 2 MiB are available at once.
   static bool has_pages() {
     const int fd = memfd_create("probe", MFD_CLOEXEC | MFD_HUGETLB | kOf2MiB);
     if (fd < 0) return false;
     constexpr size_t kBytes = kRanks * kPages * kPage;
     const bool sized = ftruncate(fd, kBytes) == 0;
-    // Reserved by mmap, so that no test meets SIGBUS.
+    // mmap reserves the pages, so that no test gets SIGBUS.
     void* const data = sized ? mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
     if (data != MAP_FAILED) munmap(data, kBytes);
     close(fd);
@@ -100,7 +100,7 @@ void all_reduce(const ranks::Process& process, trestleComm_t comm, int32_t* data
   EXPECT_EQ(wrong, 0u);
 }
 
-// Runs the body where there are pages enough for all ranks.
+// Runs the body if there are enough pages for all ranks.
 void with_huge_pages(const std::function<void(ranks::Process&, trestleComm_t)>& body) {
   if (!ranks::proofs()) GTEST_SKIP() << "no processes without proofs";
   const Pool pool;
@@ -136,12 +136,12 @@ TEST(ApiHugetlb, RegisteredMemoryIsReadWhereItLies) {
   });
 }
 
-// A part of a memfd for which the system has not pages enough: only what is registered needs any.
+// The system has too few pages for the whole memfd. Only the registered part needs pages.
 TEST(ApiHugetlb, ALongMemfdNeedsPagesForItsRegisteredPartOnly) {
   with_huge_pages([](ranks::Process& process, trestleComm_t comm) {
     HugeMemory memory(1, 4096);
     void* handle = nullptr;
-    const size_t part = kPage - 4096;  // no whole number of huge pages
+    const size_t part = kPage - 4096;  // not a whole number of huge pages
     ASSERT_TRUE(ranks::succeeded(trestleCommRegister(comm, memory.data(), part, &handle), comm));
     all_reduce(process, comm, memory.data(), part / sizeof(int32_t));
     EXPECT_GT(bytes_mapped(comm), 0u);

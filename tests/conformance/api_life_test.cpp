@@ -1,4 +1,4 @@
-// The ends of communicators while work waits: abort is bounded, and what comes too late is refused instead of lost.
+// Communicators end while work waits: abort is bounded, and calls that come too late are refused, not lost.
 #include <gtest/gtest.h>
 #include <trestle/trestle.h>
 
@@ -22,7 +22,7 @@ TEST(ApiLife, AbortDoesNotWaitForAnotherCommunicatorsWork) {
     ASSERT_EQ(trestleStreamCreate(&stream), trestleSuccess);
     int32_t message = 0;
     float value = 1;
-    // Nobody ever sends: what is behind it on the stream never reaches the head.
+    // No rank ever sends this message, so the calls after it on the stream never reach the head.
     ASSERT_EQ(trestleRecv(&message, 1, trestleInt32, 1, blocked.rank[0], stream), trestleSuccess);
     ASSERT_EQ(trestleAllReduce(&value, &value, 1, trestleFloat32, trestleSum, aborted.rank[0], stream), trestleSuccess);
     EXPECT_EQ(trestleCommAbort(aborted.rank[0]), trestleSuccess);
@@ -46,7 +46,7 @@ TEST(ApiLife, AFailedCommunicatorDoesNotStopTheOthersOfTheProcess) {
     const int32_t sent = 7;
     ASSERT_EQ(trestleRecv(&received, 1, trestleInt32, 1, alive.rank[0], stream), trestleSuccess);
     ASSERT_EQ(trestleRecv(&never, 1, trestleInt32, 1, failed.rank[0], stream), trestleSuccess);
-    EXPECT_EQ(trestleCommAbort(failed.rank[1]), trestleSuccess);  // rank 0 hears of it while its receive is queued
+    EXPECT_EQ(trestleCommAbort(failed.rank[1]), trestleSuccess);  // rank 0 is told of it while its receive is queued
     ASSERT_EQ(trestleSend(&sent, 1, trestleInt32, 0, alive.rank[1], nullptr), trestleSuccess);
     EXPECT_EQ(trestleCommSynchronize(alive.rank[1]), trestleSuccess);
     EXPECT_EQ(trestleCommSynchronize(alive.rank[0]), trestleSuccess);

@@ -1,6 +1,6 @@
-// What the C functions do when there is no memory: a code, never an exception into the caller's frames.
+// The C functions without memory: they return a code and never throw an exception into the caller's frames.
 //
-// The operators below replace those of the whole program, the library's included.
+// The operators below replace those of the whole program, including the library's.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -42,7 +42,7 @@ struct BadCall {
   trestleResult_t (*make)(World&);
 };
 
-// Each is refused with a sentence, which takes memory.
+// Each of these is refused with a sentence, which needs memory.
 const BadCall kBadCalls[] = {
     {"version", [](World&) { return trestleGetVersion(nullptr); }},
     {"unique id", [](World&) { return trestleGetUniqueId(nullptr); }},
@@ -83,7 +83,7 @@ TEST(ApiMemory, SentencesThatFindNoMemoryAreCodes) {
   });
 }
 
-// A group that could not even remember why a call failed is refused all the same.
+// A group is refused even if it had no memory to store why a call failed.
 TEST(ApiMemory, AGroupIsRefusedForACallThatFoundNoMemory) {
   ranks::isolated([] {
     World world;
@@ -98,7 +98,7 @@ TEST(ApiMemory, AGroupIsRefusedForACallThatFoundNoMemory) {
   });
 }
 
-// The sentence of a failed communicator is copied for the caller: without memory there is another one.
+// The sentence of a failed communicator is copied for the caller. Without memory the caller gets another sentence.
 TEST(ApiMemory, TheLastErrorOfACommunicatorNeedsNoMemory) {
   ranks::isolated([] {
     trestleComm_t comms[2] = {};

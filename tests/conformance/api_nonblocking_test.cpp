@@ -1,4 +1,4 @@
-// config.blocking = 0: what returns trestleInProgress, what may be called meanwhile, and how it ends early.
+// config.blocking = 0: calls that return trestleInProgress, calls that are allowed meanwhile, and an early end.
 #include <gtest/gtest.h>
 #include <trestle/trestle.h>
 
@@ -34,7 +34,7 @@ trestleResult_t all_reduce_one(trestleComm_t comm, int32_t& value) {
   return trestleAllReduce(&value, &value, 1, trestleInt32, trestleSum, comm, nullptr);
 }
 
-// Begins to join as `rank` of two; the id has been made here.
+// Begins to join as `rank` of two. This process has made the id.
 trestleComm_t join(const trestleUniqueId& id, int rank, int64_t timeout_ms = -1) {
   const trestleConfig_t config = nonblocking(timeout_ms);
   trestleComm_t comm = nullptr;
@@ -131,7 +131,7 @@ TEST(ApiNonblocking, AbortAndDestroyEndWhatIsInProgress) {
   });
 }
 
-// Whichever of the two is first: the handle is dead afterwards, and the communicator ended once.
+// Abort and Finalize may run in either order. Afterwards the handle is invalid, and the communicator has ended once.
 TEST(ApiNonblocking, AbortMayMeetTheBeginningOfFinalize) {
   ranks::isolated([] {
     const trestleConfig_t config = nonblocking();
@@ -141,7 +141,7 @@ TEST(ApiNonblocking, AbortMayMeetTheBeginningOfFinalize) {
       std::atomic<bool> begun{false};
       std::thread finalizes([&] {
         begun = true;
-        trestleCommFinalize(comm);  // or it is refused
+        trestleCommFinalize(comm);  // may also be refused
       });
       ranks::wait_until([&] { return begun.load(); });
       ranks::spin(round % 100 * 100);

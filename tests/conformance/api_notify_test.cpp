@@ -1,4 +1,5 @@
-// trestleEventNotify: its function is called once, whatever happens to what the event stands for, and no thread waits.
+// trestleEventNotify: its function is called exactly once, whatever happens to the event's work, and no thread has to
+// wait.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,7 +20,7 @@ using ranks::succeeded;
 
 constexpr size_t kLarge = 300'000;
 
-// What a function was told, and how often.
+// The arguments that a function was called with, and the number of calls.
 struct Told {
   std::atomic<int> times{0};
   std::atomic<trestleResult_t> result{trestleNumResults};
@@ -46,7 +47,7 @@ struct Recorded {
   }
   ~Recorded() {
     EXPECT_TRUE(succeeded(trestleEventDestroy(event)));
-    (void)trestleStreamDestroy(stream);  // tells the failure of the case
+    (void)trestleStreamDestroy(stream);  // returns the failure of the case
   }
   Recorded(const Recorded&) = delete;
   Recorded& operator=(const Recorded&) = delete;
@@ -66,7 +67,7 @@ const std::vector<Settings>& everywhere() {
   return all;
 }
 
-// Nobody waits, queries or issues anything meanwhile.
+// No thread waits, queries or issues anything meanwhile.
 TEST(ApiNotify, TellsTheEndOfWorkThatNobodyWaitsFor) {
   for (const Settings& settings : everywhere()) {
     for (const size_t count : {size_t{2}, kLarge}) {
@@ -107,7 +108,7 @@ TEST(ApiNotify, WhatIsCompleteIsToldAtOnce) {
   });
 }
 
-// Rank 0 holds the call back until the events are gone or stand for something else.
+// Rank 0 delays the call until the events are destroyed or recorded elsewhere.
 TEST(ApiNotify, EachCallOfItIsToldThoughTheEventIsGone) {
   std::atomic<int> ready{0};
   ranks::on_threads({.ranks = 2, .transport = "tcp"}, [&](int rank, trestleComm_t comm) {
@@ -131,7 +132,7 @@ TEST(ApiNotify, EachCallOfItIsToldThoughTheEventIsGone) {
       EXPECT_TRUE(succeeded(trestleEventNotify(second, Told::tell, &other)));
       trestleStream_t idle = nullptr;
       EXPECT_TRUE(succeeded(trestleStreamCreate(&idle)));
-      EXPECT_TRUE(succeeded(trestleEventRecord(second, idle)));  // stands for nothing now
+      EXPECT_TRUE(succeeded(trestleEventRecord(second, idle)));  // nothing is pending there
       EXPECT_TRUE(succeeded(trestleEventDestroy(event)));
       EXPECT_EQ(first.times.load() + again.times.load() + other.times.load(), 0);
       ready.store(1);
@@ -144,7 +145,7 @@ TEST(ApiNotify, EachCallOfItIsToldThoughTheEventIsGone) {
   });
 }
 
-// Rank 1 waits for the first call only, whose end lets nobody drive the second, which its peer makes late.
+// Rank 1 waits only for the first call. When that ends, no thread drives the second call, which the peer makes late.
 TEST(ApiNotify, TellsWhatComesBehindWhatWasWaitedFor) {
   for (const char* helper : {"1", "0"}) {
     std::atomic<int> first_done{0};
@@ -175,7 +176,7 @@ TEST(ApiNotify, TellsWhatComesBehindWhatWasWaitedFor) {
   }
 }
 
-// What it stands for may wait for another stream.
+// The event's work may wait for another stream.
 TEST(ApiNotify, FollowsEventsOverStreams) {
   ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int, trestleComm_t comm) {
     Recorded first, second;
@@ -191,7 +192,7 @@ TEST(ApiNotify, FollowsEventsOverStreams) {
   });
 }
 
-// Rank 1 has called, rank 0 has not; rank `aborts` ends it.
+// Rank 1 has called, rank 0 has not. Rank `aborts` aborts.
 void abort_while_notified(ranks::Process& process, int aborts) {
   trestleComm_t comm = nullptr;
   ASSERT_TRUE(succeeded(ranks::join(process, {.ranks = 2, .transport = "shm"}, &comm)));
@@ -248,7 +249,7 @@ TEST(ApiNotify, AFailureIsToldWithItsSentence) {
   });
 }
 
-// ---- functions that do what they must not
+// ---- functions that make forbidden calls
 
 [[noreturn]] void throws(void*, trestleResult_t) {
   throw std::runtime_error("no room for gradients");
@@ -262,7 +263,7 @@ TEST(ApiNotify, AnExceptionFailsTheCommunicator) {
       std::vector<float> data(count, 1);
       EXPECT_TRUE(succeeded(reduce(data, comm, at.stream), comm));
       EXPECT_TRUE(succeeded(trestleStreamSynchronize(at.stream)));
-      reduced.arrive_and_wait();  // the failure ends what is under way
+      reduced.arrive_and_wait();  // the failure ends all pending operations
       at.record();
       if (rank == 1) {
         EXPECT_TRUE(succeeded(trestleEventNotify(at.event, throws, nullptr)));
@@ -338,7 +339,7 @@ TEST(ApiNotify, WrongArgumentsAreRefused) {
   });
 }
 
-// ---- any number of threads wait for the same thing
+// ---- several threads wait for the same work
 
 TEST(ApiWaits, ManyThreadsWaitForTheSameThing) {
   for (const Settings& settings : everywhere()) {

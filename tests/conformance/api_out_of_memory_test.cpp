@@ -1,7 +1,7 @@
-// One allocation of the library fails while a small job runs. A call that is refused because of it can be made again. A
-// communicator that ends because of it says so. Nothing hangs, and no process ends.
+// One allocation of the library fails while a small job runs. A call that was refused for this reason can be repeated.
+// A communicator that ends for this reason says so. Nothing hangs, and no process ends.
 //
-// The operators below replace those of the whole program, the library's included.
+// The operators below replace those of the whole program, including the library's.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace {
 
-std::atomic<long> allocations_left{-1};  // before the one that fails; negative: none does
+std::atomic<long> allocations_left{-1};  // allocations before the one that fails; negative: none fails
 thread_local bool is_test = false;       // allocations of the test itself do not count
 
 bool fails() {
@@ -75,7 +75,7 @@ trestleResult_t counted(F&& call) {
   return result;
 }
 
-// A call that finds no memory has done nothing yet: the second time it works.
+// A call that finds no memory has had no effect, so the second attempt works.
 template <class F>
 trestleResult_t made_again(F&& call) {
   const trestleResult_t first = counted(call);

@@ -1,5 +1,5 @@
-// Persistent requests of every collective: planned once, run again and again, alone, several at once, in groups, on
-// streams; and what cannot be done with them.
+// Persistent requests of every collective: planned once, then run many times, alone, several at once, in groups and on
+// streams. Also the uses that are refused.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -74,7 +74,7 @@ TEST(ApiPersistent, EveryCollectiveRunsAgainAndAgain) {
   }
 }
 
-// Many requests in flight, started one by one and in a group, with other calls among them.
+// Many requests in flight, started one by one and in a group, with other calls in between.
 TEST(ApiPersistent, ManyAtOnce) {
   for (const bool grouped : {false, true}) {
     const ranks::Settings settings{.ranks = 4, .transport = "shm"};

@@ -40,7 +40,7 @@ void expect_contract(void* dst, const void* const* sources, int k, size_t count,
   for (int s = 0; s < k; ++s) EXPECT_TRUE(is_aligned(sources[s], type));
 }
 
-// One rank's buffers of one call.
+// One rank's buffers for one call.
 class Buffers {
  public:
   Buffers(const Reduction& what, size_t sent, size_t received, size_t shift, int rank)
@@ -89,7 +89,7 @@ struct Runner {
   trestleComm_t comm;
   bool refusals_allowed;
 
-  // Whether to look at the result.
+  // Whether to check the result.
   bool went(trestleResult_t result) const {
     if (refusals_allowed && result == trestleInvalidArgument) return false;
     EXPECT_TRUE(succeeded(result, comm));
@@ -194,7 +194,7 @@ double scalar_of(int rank) {
 }
 
 Reduction scaled_sum(trestleDataType_t type, int ranks) {
-  // Four ranks of each element contribute 1, so that also the types of three digits hold the sum.
+  // Four ranks contribute 1 to each element, so that types with three significant digits can hold the sum.
   const auto value = [ranks](int rank, size_t i) {
     return (static_cast<size_t>(rank) + i) % static_cast<size_t>(ranks) < 4 ? 1.0 : 0.0;
   };

@@ -1,4 +1,4 @@
-// Operators of the caller's making as handles, between ranks that differ, and functions that give up.
+// The caller's operators as handles, on ranks that differ, and with functions that fail.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -98,7 +98,7 @@ TEST(ApiRedOpHandles, BelongToOneCommunicatorUntilTheyAreDestroyed) {
   });
 }
 
-// What was made of a destroyed operator is of no use for the next one, whatever numbers and addresses they have.
+// Plans for a destroyed operator must not be used for the next one, even with equal numbers and addresses.
 TEST(ApiRedOpHandles, OneAfterTheOther) {
   ranks::on_threads({.ranks = 3, .transport = "loopback"}, [](int, trestleComm_t comm) {
     int64_t extras[20];
@@ -201,7 +201,7 @@ TEST(ApiRedOpKinds, HandlesNeedNotBeAlike) {
                     {{"TRESTLE_CHECK", "1"}, {"TRESTLE_CHECK_PLANS", "1"}});
 }
 
-// ---- functions that give up
+// ---- functions that fail
 
 enum class End { kGiveUp, kThrow, kThrowOther, kAbort };
 
@@ -233,11 +233,11 @@ void expect_failure(const Settings& settings, End end, const std::string& reason
           return result == trestleSuccess ? trestleCommSynchronize(comm) : result;
         };
         EXPECT_TRUE(succeeded(run(), comm));
-        // A failure ends every operation under way: rank 2's must not come before the others are done with their first
+        // A failure ends every pending operation. So rank 2 fails only after the others have completed their first
         // call.
         first_done.arrive_and_wait();
         how.here = rank == 2;
-        // Who has got what it needs is done; then the next call is the one that fails.
+        // A rank that already has its data completes this call. Then its next call fails.
         if (rank != 2) (void)run();
         const std::vector<std::string> facts = {"rank 2", "operation 1", "user-defined reduction", reason};
         EXPECT_TRUE(refused(run(), trestleReductionFailed, facts, comm));
@@ -268,7 +268,8 @@ TEST(ApiRedOpFailure, AFunctionThatAbortsIsADeadRank) {
     const trestleRedOp_t op = user_op(doomed, 0, comm, &how);
     std::vector<int64_t> data(3000, 1);
     trestleResult_t result = trestleSuccess;
-    while (result == trestleSuccess) {  // who has got what it needs is done; then the next call is the one that fails
+    // A rank that already has its data completes its call. Then its next call fails.
+    while (result == trestleSuccess) {
       result = trestleAllReduce(data.data(), data.data(), data.size(), trestleInt64, op, comm, nullptr);
       if (result == trestleSuccess) result = trestleCommSynchronize(comm);
     }

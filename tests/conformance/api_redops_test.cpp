@@ -1,5 +1,5 @@
-// Operators of the caller's making: right results in every form of a call, over all transports, algorithms and
-// dimensions; what is refused; and what a user's function that gives up does to all ranks.
+// The caller's operators: right results in every form of a call, over all transports, algorithms and dimensions;
+// refused uses; and the effect of a failing user function on all ranks.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -18,7 +18,7 @@ trestleRedOp_t pre_mul_sum(trestleDataType_t type, double scalar, trestleComm_t 
   uint64_t bits = bits_of(type, scalar);
   trestleRedOp_t op = trestleNumOps;
   EXPECT_TRUE(succeeded(trestleRedOpCreatePreMulSum(&op, &bits, type, trestleScalarHostImmediate, comm)));
-  bits = ~bits;  // it was read
+  bits = ~bits;  // changed after it was read
   EXPECT_GE(static_cast<int>(op), static_cast<int>(trestleNumOps));
   return op;
 }
@@ -33,7 +33,7 @@ void destroy(trestleRedOp_t op, trestleComm_t comm) {
   EXPECT_TRUE(succeeded(trestleRedOpDestroy(op, comm)));
 }
 
-// Every number of ranks, over everything that carries data, and both grids of eight.
+// Every number of ranks over every transport that carries data, and both grids of eight.
 std::vector<Settings> all_settings() {
   std::vector<Settings> all;
   for (int n = 1; n <= 8; ++n) all.push_back({.ranks = n, .transport = "loopback"});
@@ -127,7 +127,7 @@ TEST(ApiRedOps, EmptyCallsDoNothing) {
   });
 }
 
-// Read by each operation when it starts, on the board and by phases.
+// Each operation reads the scalar when it starts, on the board and in phases.
 TEST(ApiRedOps, ScalarThatIsReadLater) {
   ranks::on_threads({.ranks = 4}, [](int, trestleComm_t comm) {
     int32_t scalar = 0;

@@ -1,4 +1,4 @@
-// Registered memory: it is read where it lies, results are exact, and whatever cannot be registered is refused.
+// Registered memory is read in place, results are exact, and memory that cannot be registered is refused.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -27,7 +27,7 @@ int make_memfd(size_t bytes, unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING) {
   return fd;
 }
 
-// Memory as a user makes it; unmapped and closed at the end.
+// Memory as a user allocates it. Unmapped and closed at the end.
 class Memory {
  public:
   explicit Memory(size_t bytes = kMemory, off_t offset = 0)
@@ -83,7 +83,7 @@ Traffic traffic(trestleComm_t comm) {
   return sum;
 }
 
-// An all-reduce with a result that is different in every element; what it sent.
+// Runs an all-reduce whose result differs in every element. Returns its sent traffic.
 Traffic all_reduce(const ranks::Process& process, trestleComm_t comm, int64_t* send, int64_t* recv, size_t count) {
   const int64_t n = process.ranks;
   for (size_t i = 0; i < count; ++i) send[i] = static_cast<int64_t>(i) * (process.rank + 1);
@@ -245,7 +245,7 @@ TEST(ApiRegister, RequestsThatWerePlannedBeforeGoOn) {
   });
 }
 
-// Whatever lies at the addresses of registered memory that was unmapped, results are right.
+// Results are right even if other memory is mapped at the addresses of registered memory that was unmapped.
 TEST(ApiRegister, UnmappedMemoryIsNotReadAnyMore) {
   on_two_and_four([](ranks::Process& process, trestleComm_t comm) {
     Memory memory;
@@ -351,8 +351,8 @@ TEST(ApiRegister, RefusesOverlapsAndForeignHandles) {
     trestleComm_t other = nullptr;
     ASSERT_TRUE(ranks::succeeded(trestleCommInitAll(&other, 1, nullptr)));
     EXPECT_REFUSED(trestleCommDeregister(other, handle), trestleInvalidArgument, "another communicator's");
-    leave(other, enter(other, memory.at(kPage), 2 * kPage));  // each communicator has registrations of its own
-    enter(other, memory.at(), kPage);                         // ends with it
+    leave(other, enter(other, memory.at(kPage), 2 * kPage));  // each communicator has its own registrations
+    enter(other, memory.at(), kPage);                         // ends with the communicator
     ASSERT_TRUE(ranks::succeeded(trestleCommDestroy(other)));
     leave(comm, handle);
     EXPECT_REFUSED(trestleCommDeregister(comm, handle), trestleInvalidArgument, "deregistered before");

@@ -36,7 +36,7 @@ bool is_one_of(const std::string& name, std::initializer_list<const char*> names
   return std::any_of(names.begin(), names.end(), [&](const char* n) { return name == n; });
 }
 
-// The first `count` of names that are separated by commas.
+// The first `count` of comma-separated names.
 std::string first_names(const std::string& names, std::ptrdiff_t count) {
   size_t end = 0;
   for (; end < names.size(); ++end) {

@@ -1,4 +1,5 @@
-// The factors of a case: which communicator (first four) and which call, as indices for Cover, and what they mean.
+// The factors of a case as indices for Cover, and their meaning. The first four define the communicator, the others the
+// call.
 #pragma once
 
 #include <string>
@@ -13,15 +14,15 @@ namespace api {
 enum Factor { kShape, kTransport, kAlgorithm, kChunks, kCollective, kType, kOp, kInPlace, kCount, kFactors };
 inline constexpr size_t kCommunicatorFactors = 4;
 
-// Numbers of values of each factor, by Factor.
+// The number of values of each factor, by Factor.
 std::vector<int> factor_sizes();
-// A dimension for each transport that is asked for; one operator where none is used.
+// Requires a dimension for each requested transport, and one fixed operator if the collective uses none.
 bool is_allowed(const Choice& choice);
-// Where ranks are on several hosts, the transport is that of those on one host: the others use TCP.
+// If ranks are on several hosts, the transport applies to ranks of one host. Ranks of different hosts use TCP.
 ranks::Settings settings_of(const Choice& choice);
 Call call_of(const Choice& choice, uint64_t seed);
-// TRESTLE_ALGO that gives this algorithm, on every dimension, to each collective that it serves; "mixed": different
-// ones on the dimensions; "" for a free choice.
+// The TRESTLE_ALGO that requests this algorithm, on every dimension, for each collective that it serves. "mixed":
+// different algorithms per dimension. "": a free choice.
 std::string algorithm_rules(const std::string& algorithm, const std::string& dims);
 
 }  // namespace api

@@ -1,4 +1,4 @@
-// Communicators made of others: who becomes which rank, in process and across processes, and what goes wrong.
+// Communicators made from others: the new ranks, in one process and across processes, and failures.
 #include <gtest/gtest.h>
 #include <trestle/trestle.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 namespace api {
 namespace {
 
-// Sums a number over the communicator.
+// Sums a number over all ranks of the communicator.
 int64_t sum(trestleComm_t comm, int64_t mine) {
   int64_t total = 0;
   EXPECT_TRUE(ranks::succeeded(trestleAllReduce(&mine, &total, 1, trestleInt64, trestleSum, comm, nullptr), comm));
@@ -19,7 +19,7 @@ int64_t sum(trestleComm_t comm, int64_t mine) {
   return total;
 }
 
-// What every rank of a communicator gives, by rank.
+// The contributions of all ranks of a communicator, by rank.
 std::vector<int64_t> gathered(trestleComm_t comm, int64_t mine, size_t elements = 1) {
   int count = 0;
   EXPECT_EQ(trestleCommCount(comm, &count), trestleSuccess);
@@ -41,7 +41,8 @@ trestleComm_t split(trestleComm_t comm, int color, int key) {
   return made;
 }
 
-// Ranks 0, 2, 4.. with falling keys and 1, 3, 5.. with equal ones; then the last rank leaves the first half.
+// Splits into ranks 0, 2, 4.. with falling keys and 1, 3, 5.. with equal keys. Then the last rank leaves the first
+// half.
 void split_in_two(int rank, int ranks, trestleComm_t comm) {
   const int color = rank % 2;
   trestleComm_t half = split(comm, color, color == 0 ? -rank : 7);
@@ -134,7 +135,7 @@ TEST(ApiSplit, AWrongColorOrConfigIsRefusedOnAllRanksAndTheParentGoesOn) {
   });
 }
 
-// One rank alone makes groups that are refused: what follows is told apart by numbers that all ranks count alike.
+// Only one rank makes groups that are refused. The following calls have numbers that all ranks must count alike.
 TEST(ApiSplit, ARefusedGroupTakesNoNumber) {
   for (const char* check : {"0", "1"}) {
     const auto body = [](int rank, trestleComm_t comm) {
@@ -181,8 +182,8 @@ TEST(ApiSplit, TheConfigHoldsForTheNewCommunicator) {
   });
 }
 
-// The last part may come in just when its waiter lies down to sleep; and who sleeps is woken: by the clock alone this
-// would take minutes.
+// The last part may arrive while its waiter begins to sleep, and sleepers must be woken. If only timeouts woke them,
+// this would take minutes.
 TEST(ApiSplit, ManySplitsWithoutColorBetweenSleepers) {
   if (!ranks::proofs()) GTEST_SKIP() << "without libsodium ranks live in one process";
   const auto body = [](ranks::Process&, trestleComm_t comm) {

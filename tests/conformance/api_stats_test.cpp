@@ -1,5 +1,5 @@
-// Statistics of a communicator: exact numbers for known sequences of calls, readers beside running operations, and the
-// memory that it holds.
+// Statistics of a communicator: exact numbers for known sequences of calls, reads during running operations, and the
+// memory that the communicator holds.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <trestle/trestle.h>
@@ -50,7 +50,7 @@ void expect_calls(const trestleCallStats_t& stats, const Expected& expected, con
 constexpr size_t kCount = 10'000;
 constexpr uint64_t kBytes = kCount * sizeof(float);
 
-// Every kind of call once or more, on four ranks.
+// Makes every kind of call at least once, on four ranks.
 void known_sequence(int rank, trestleComm_t comm) {
   std::vector<float> a(4 * kCount);
   std::vector<float> b(4 * kCount);
@@ -143,8 +143,8 @@ void expect_moved(const trestleCommStats_t& before, const trestleCommStats_t& af
   }
 }
 
-// Rings in both dimensions of a 2x2 grid: half of the data goes over the inner one, half of what is left over the
-// outer.
+// Runs rings in both dimensions of a 2x2 grid. Half of the data goes over the inner dimension, half of the rest over
+// the outer one.
 void bytes_of_rings(trestleComm_t comm) {
   std::vector<float> a(4 * kCount);
   std::vector<float> b(4 * kCount);
@@ -192,13 +192,13 @@ TEST(ApiStats, BytesOfDimensionsAreThePlansBetweenProcesses) {
   }
 }
 
-// Whatever is chosen: what is sent in a dimension is received there.
+// For every schedule: the bytes sent in a dimension are received in it.
 TEST(ApiStats, WhatIsSentInADimensionIsReceivedThere) {
   static std::atomic<int64_t> open[2];
   static std::atomic<uint64_t> moved;
   ranks::on_threads({.ranks = 4, .dims = "2x2"}, [](int rank, trestleComm_t comm) {
     known_sequence(rank, comm);
-    // A rank's sends are done when its stream has passed them: all of its receives are.
+    // When this rank's stream has passed its calls, all its sends and receives are complete.
     const trestleCommStats_t stats = stats_of(comm);
     for (int d = 0; d < 2; ++d) {
       open[d] += static_cast<int64_t>(stats.dimension[d].bytesSent - stats.dimension[d].bytesReceived);
@@ -271,7 +271,7 @@ TEST(ApiStats, MayBeReadWhileOperationsRun) {
   });
 }
 
-// Rank 1 sends when rank 0 has seen that it waits and that the message is in flight.
+// Rank 1 sends after rank 0 has seen in its statistics that it waits and that the message is in flight.
 TEST(ApiStats, TellsOfWaitingAndUseWhileTheyLast) {
   static std::atomic<bool> seen;
   ranks::on_threads({.ranks = 2}, [](int rank, trestleComm_t comm) {
@@ -288,7 +288,7 @@ TEST(ApiStats, TellsOfWaitingAndUseWhileTheyLast) {
         seen = false;
         continue;
       }
-      ranks::wait_until([] { return !seen; });  // rank 1 is done with the last way
+      ranks::wait_until([] { return !seen; });  // rank 1 has finished the previous way
       const uint64_t waited = stats_of(comm).waitNs;
       const uint64_t busy = stats_of(comm).dimension[0].busyNs;
       ASSERT_TRUE(ranks::succeeded(trestleRecv(data.data(), 1000, trestleInt8, 1, comm, stream)));

@@ -1,4 +1,4 @@
-// Streams and events on the host: order inside a stream, independence between streams, events that join them.
+// Streams and events on the host: order inside a stream, independence between streams, events that connect them.
 #include <gtest/gtest.h>
 
 #include "conformance/api_call.h"
@@ -36,7 +36,7 @@ class Event {
   trestleEvent_t handle_ = nullptr;
 };
 
-// Each call reads what the one before it wrote, without a wait between them.
+// Each call reads the result of the call before it, without a wait between them.
 void run_chain(trestleComm_t comm, int rank, size_t count) {
   Stream stream;
   std::vector<int64_t> a(count, rank + 1);
@@ -62,7 +62,7 @@ TEST(ApiStreams, CallsOfAStreamRunInOrder) {
   }
 }
 
-// A stream that waits for a message does not hold up another one.
+// A stream that waits for a message does not delay another one.
 TEST(ApiStreams, ABlockedStreamDoesNotBlockAnother) {
   for (const char* transport : kTransports) {
     const ranks::Settings settings{.ranks = 2, .transport = transport};
@@ -83,7 +83,7 @@ TEST(ApiStreams, ABlockedStreamDoesNotBlockAnother) {
         EXPECT_EQ(trestleStreamQuery(blocked), trestleInProgress);
         EXPECT_EQ(message, 0);
       }
-      // Only now does rank 1 send: rank 0 has seen that its stream still waited.
+      // Rank 1 sends only now, after rank 0 has seen that its stream still waits.
       ASSERT_TRUE(succeeded(trestleBarrier(comm, free), comm));
       ASSERT_TRUE(succeeded(trestleStreamSynchronize(free), comm));
       const int32_t sent = 4711;
@@ -96,7 +96,7 @@ TEST(ApiStreams, ABlockedStreamDoesNotBlockAnother) {
   }
 }
 
-// Rank 0's second stream sends on what its first one receives, after an event; the message comes late.
+// Rank 0's second stream sends the data that its first one receives, after an event. The message comes late.
 void forward_after_event(int rank, trestleComm_t comm) {
   Stream first;
   Stream second;
@@ -141,11 +141,11 @@ TEST(ApiStreams, EventsOrderStreams) {
   }
 }
 
-// A wait is for the event as last recorded before the wait, not for what is recorded later.
+// A wait refers to the event's last record before the wait, not to later ones.
 TEST(ApiStreams, AWaitMeansTheRecordBeforeIt) {
   const ranks::Settings settings{.ranks = 2, .transport = "shm"};
   ranks::on_threads(settings, [&](int rank, trestleComm_t comm) {
-    // Before the streams: whose end waits for the send that reads it.
+    // Declared before the streams, because their destruction waits for the send that reads it.
     int32_t message = 0;
     const int32_t sent = 5;
     Stream idle;
@@ -200,7 +200,7 @@ TEST(ApiStreams, TwoCommunicatorsOnOneStream) {
   }
 }
 
-// The classic deadlock: two communicators, two streams, 64 MiB each, called in opposite order on the two ranks.
+// The classic deadlock: two communicators, two streams, 64 MiB each, with calls in opposite order on the two ranks.
 TEST(ApiStreams, OppositeOrderOfTwoCommunicatorsFinishes) {
   for (const char* transport : kTransports) {
     const ranks::Settings settings{.ranks = 2, .transport = transport};
@@ -229,7 +229,7 @@ TEST(ApiStreams, OppositeOrderOfTwoCommunicatorsFinishes) {
   }
 }
 
-// A stream may be destroyed as soon as its work is enqueued: it waits.
+// A stream may be destroyed as soon as its work is enqueued; Destroy waits for the work.
 TEST(ApiStreams, DestroyWaitsForTheWork) {
   for (const char* transport : kTransports) {
     const ranks::Settings settings{.ranks = 2, .transport = transport};
@@ -244,7 +244,7 @@ TEST(ApiStreams, DestroyWaitsForTheWork) {
   }
 }
 
-// Finalize is collective and waits for everything; afterwards only Destroy and queries.
+// Finalize is collective and waits for all work. Afterwards only Destroy and queries are allowed.
 TEST(ApiStreams, FinalizeWaitsForEverything) {
   for (const char* transport : kTransports) {
     const ranks::Settings settings{.ranks = 3, .transport = transport};

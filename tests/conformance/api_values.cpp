@@ -64,9 +64,9 @@ int64_t sign_extend(trestleDataType_t type, uint64_t bits) {
   return static_cast<int64_t>(bits << unused) >> unused;
 }
 
-// ---- what one rank gives to element `index`
+// ---- one rank's value of element `index`
 
-// The integer of a sum: |sum of any of them| <= 2^(mantissa bits + 1).
+// One rank's integer of a sum. The sum of any of these is at most 2^(mantissa bits + 1) in magnitude.
 int64_t sum_part(trestleDataType_t type, uint64_t seed, int rank, int ranks, size_t index) {
   const int64_t exact = int64_t{1} << (format_of(type).mantissa_bits + 1);
   const int64_t most = std::max<int64_t>(1, exact / ranks);
@@ -93,7 +93,7 @@ double product_part(trestleDataType_t type, uint64_t seed, int rank, int ranks, 
   return sign;
 }
 
-// Finite and not a negative zero, whose order among zeros is nobody's business.
+// A finite value that is not a negative zero, because the order among zeros is undefined.
 uint64_t finite_bits(trestleDataType_t type, uint64_t seed, int rank, size_t index) {
   for (uint64_t attempt = 0;; ++attempt) {
     const uint64_t bits = truncate(type, random_bits(seed + attempt * 77, rank, index));
@@ -105,7 +105,8 @@ uint64_t finite_bits(trestleDataType_t type, uint64_t seed, int rank, size_t ind
 uint64_t input_bits(trestleDataType_t type, trestleRedOp_t op, uint64_t seed, int rank, int ranks, size_t index) {
   if (!is_float(type)) {
     const uint64_t bits = random_bits(seed, rank, index);
-    return truncate(type, op == trestleProd ? bits | 1 : bits);  // odd: a product of many is not simply 0
+    // Odd, so that the product of many is not 0.
+    return truncate(type, op == trestleProd ? bits | 1 : bits);
   }
   if (op == trestleMax || op == trestleMin) return finite_bits(type, seed, rank, index);
   if (op == trestleProd) return encode(type, product_part(type, seed, rank, ranks, index));
@@ -113,7 +114,7 @@ uint64_t input_bits(trestleDataType_t type, trestleRedOp_t op, uint64_t seed, in
   return encode(type, std::ldexp(part, sum_scale(type, seed, index)));
 }
 
-// ---- what all ranks together give
+// ---- the result of all ranks
 
 uint64_t reduce_integers(trestleDataType_t type, trestleRedOp_t op, uint64_t seed, int ranks, size_t index) {
   uint64_t result = input_bits(type, op, seed, 0, ranks, index);
@@ -150,10 +151,10 @@ double reduce_floats(trestleDataType_t type, trestleRedOp_t op, uint64_t seed, i
   return result;
 }
 
-// ---- values that were asked for before
+// ---- a cache of earlier values
 
 struct Values {
-  int kind;  // which function
+  int kind;  // the function
   trestleDataType_t type;
   trestleRedOp_t op;
   uint64_t seed;
@@ -172,7 +173,7 @@ class Memory {
     known_.clear();
     bytes_ = 0;
   }
-  // What was filled in before, or what make() fills in now.
+  // Returns the cached values, or those that make() computes now.
   template <class Make>
   void fill(std::byte* to, const Values& values, const Make& make) {
     const size_t bytes = values.count * size_of(values.type);
@@ -260,7 +261,7 @@ double decode(trestleDataType_t type, uint64_t bits) {
   const auto exponent = static_cast<int>(bits >> format.mantissa_bits & ((uint64_t{1} << format.exponent_bits) - 1));
   const double sign = (bits >> (format.mantissa_bits + format.exponent_bits) & 1) != 0 ? -1.0 : 1.0;
   const int last = (1 << format.exponent_bits) - 1;
-  if (type == trestleFloat8e4m3) {  // no infinities: one NaN per sign
+  if (type == trestleFloat8e4m3) {  // no infinities; one NaN per sign
     if (exponent == last && mantissa == one - 1) return NAN;
   } else if (exponent == last) {
     return mantissa == 0 ? sign * HUGE_VAL : NAN;

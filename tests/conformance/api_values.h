@@ -1,5 +1,5 @@
-// Values of elements for tests of the public API: inputs whose every partial sum is exactly representable, so that any
-// order of additions gives the same bits, and what must come out. Pure functions of (seed, rank, index), any thread.
+// Values of elements for tests of the public API, and the expected results. Every partial sum of the inputs is exactly
+// representable, so any order of additions gives the same bits. Pure functions of (seed, rank, index), any thread.
 //
 // Sums: element i of every rank is a small integer times one power of two per element. Products: one rank of each
 // element gives a full mantissa, all others +-1 and one of them 2 or 1/2. Maxima: random finite values. Integers:
@@ -19,7 +19,7 @@ bool is_float(trestleDataType_t type);
 std::string name(trestleDataType_t type);
 std::string name(trestleRedOp_t op);
 
-// Bits of a value, rounded to nearest even; the value of bits.
+// The bits of a value, rounded to nearest even, and the value of bits.
 uint64_t encode(trestleDataType_t type, double value);
 double decode(trestleDataType_t type, uint64_t bits);
 
@@ -33,14 +33,14 @@ void fill_input(void* to, trestleDataType_t type, trestleRedOp_t op, uint64_t se
 void fill_reduced(void* to, trestleDataType_t type, trestleRedOp_t op, uint64_t seed, int ranks, size_t first,
                   size_t count);
 
-// From now on the results of the functions above are kept and copied, up to so many bytes: for programs that ask for
-// the same values thousands of times.
+// Caches the results of the functions above from now on, up to this many bytes, for programs that need the same values
+// thousands of times.
 void remember_values(size_t most_bytes);
 void forget_values();
 
-// How far apart two elements are, in units of the last place; 0: the same bits.
+// The difference of two elements in units in the last place; 0: the same bits.
 uint64_t distance(trestleDataType_t type, uint64_t a, uint64_t b);
-// What an element may be off: 2 units of the last place for the average of floats, else nothing.
+// The largest allowed difference of an element: 2 units in the last place for the average of floats, else 0.
 uint64_t tolerance(trestleDataType_t type, trestleRedOp_t op);
 
 }  // namespace api

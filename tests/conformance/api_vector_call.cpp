@@ -13,7 +13,7 @@ namespace api {
 
 namespace {
 
-// Blocks of one rank for different ranks begin at different elements of its endless input.
+// A rank's blocks for different ranks begin at different elements of its infinite input.
 constexpr size_t kBlockDistance = 1'000'003;
 
 size_t first_element(int to) {
@@ -87,10 +87,10 @@ VectorExecution::List VectorExecution::make_list(bool sending) const {
   list.displs.resize(list.counts.size());
   std::vector<size_t> order(list.counts.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  // In place both sides lie alike.
+  // In place both sides have the same layout.
   const bool other = sending && !call_.in_place;
   ranks::Random random{call_.seed * 31 + static_cast<uint64_t>(rank_) * 2 + (other ? 1 : 0)};
-  const bool packed = call_.collective == trestleCollReduceScatterV;  // that one has no displacements
+  const bool packed = call_.collective == trestleCollReduceScatterV;  // it has no displacements
   if (call_.displacements == Displacements::kPermuted && !packed) {
     for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
   }
@@ -239,7 +239,8 @@ std::string VectorExecution::verify() const {
     std::byte* picture = recv_ ? recv_->picture() : send_->picture() + (recv_at_ - send_->data());
     for (size_t i = 0; i < own_count(); ++i) {
       const uint64_t got = load(call_.type, recv_at_, i);
-      if (distance(call_.type, got, load(call_.type, picture, i)) > off) break;  // the bytes tell
+      // The comparison of bytes below reports it.
+      if (distance(call_.type, got, load(call_.type, picture, i)) > off) break;
       store(call_.type, picture, i, got);
     }
   }

@@ -1,6 +1,6 @@
-// One call of a collective with blocks of unequal lengths, with seeded counts and displacements, its buffers and what
-// they must hold afterwards: as api_call.h, whose guard bytes and pictures it uses. Gaps between receive blocks are
-// part of the picture, so a byte written there is seen.
+// One call of a collective with blocks of unequal lengths, with seeded counts and displacements, its buffers and their
+// expected contents. It uses the guard bytes and images of api_call.h. Gaps between receive blocks are part of the
+// image, so a byte written there is detected.
 #pragma once
 
 #include <trestle/trestle.h>
@@ -20,7 +20,7 @@ inline constexpr trestleCollective_t kUnevenCollectives[] = {
     trestleCollAllGatherV, trestleCollReduceScatterV, trestleCollAllToAllV, trestleCollGatherV, trestleCollScatterV};
 enum class Counts { kRandom, kManyZeros, kOneHasAll, kEqual, kNone };
 inline constexpr int kCountPatterns = 5;
-enum class Displacements { kNull, kPacked, kGaps, kPermuted };  // the last one has gaps too
+enum class Displacements { kNull, kPacked, kGaps, kPermuted };  // kPermuted has gaps too
 inline constexpr int kDisplacementPatterns = 4;
 
 struct VectorCall {
@@ -37,19 +37,21 @@ struct VectorCall {
 };
 std::ostream& operator<<(std::ostream& out, const VectorCall& call);
 
-// Elements that rank `from` sends to rank `to`; in the all-gather-v and the gather-v to anybody, and so on.
+// The number of elements that rank `from` sends to rank `to`. In an all-gather-v and a gather-v `to` has no effect, and
+// so on.
 size_t block_count(const VectorCall& call, int from, int to, int ranks);
 
-// Belongs to one rank; made before the call, alive until the stream has passed it.
+// Belongs to one rank. Made before the call; must live until the stream has passed it.
 class VectorExecution {
  public:
   VectorExecution(const VectorCall& call, int rank, int ranks);
-  // Immediately, or as a persistent request. The arrays are overwritten before it returns: they were read.
+  // Starts the call immediately or as a persistent request. Overwrites the arrays before it returns, because the
+  // library must have read them.
   trestleResult_t start(trestleComm_t comm, trestleStream_t stream) { return issue(comm, stream, nullptr); }
   trestleResult_t init(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request) {
     return issue(comm, stream, request);
   }
-  // Spoils the receive blocks, before the call runs again; not in place.
+  // Overwrites the receive blocks before the call runs again. Not in place.
   void spoil();
   std::string verify() const;
 
@@ -87,7 +89,7 @@ class VectorExecution {
   std::byte* recv_at_ = nullptr;
 };
 
-// Starts a call and waits for it; a gtest failure if anything is wrong.
+// Starts a call and waits for it. Any error is a gtest failure.
 void run_and_verify(const VectorCall& call, int rank, int ranks, trestleComm_t comm);
 
 }  // namespace api

@@ -1,10 +1,10 @@
 // Collectives with blocks of unequal lengths: every kind, type, operator, pattern of counts and of displacements on
-// every kind of communicator, results compared bit by bit, gaps and guards byte by byte. Ranks are threads, and
-// processes for shared memory beside TCP in one dimension.
+// every kind of communicator. Results are compared bit by bit, gaps and guards byte by byte. Ranks are threads; for
+// shared memory beside TCP in one dimension they are processes.
 //
-// As in api_collectives_test.cpp by default a seeded selection with every pair of values of every two factors;
-// TRESTLE_TEST_FULL=1 runs ten times as many cases, those beyond at random: unlike there no whole product, because
-// counts and displacements are no finite set.
+// As in api_collectives_test.cpp the default is a seeded selection with every pair of values of any two factors.
+// TRESTLE_TEST_FULL=1 runs ten times as many cases; the additional ones are random. There is no whole product, because
+// there are infinitely many counts and displacements.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ constexpr int kCallsPerCommunicator = 24;
 constexpr int kMostFailedCases = 3;
 constexpr size_t kLongest[] = {1, 17, 1009, 40'009};
 
-// Behind those of the communicator (Factor).
+// These factors follow those of the communicator (Factor).
 enum VectorFactor { kKind = kCommunicatorFactors, kElement, kOperator, kPlace, kPattern, kDisplaced, kMost, kAll };
 
 std::vector<int> sizes() {
@@ -45,7 +45,7 @@ bool makes_sense(const Choice& choice) {
   if (!is_allowed(of_communicator)) return false;
   const trestleCollective_t collective = kUnevenCollectives[choice[kKind]];
   if (collective != trestleCollReduceScatterV) return choice[kOperator] == 0;
-  return choice[kDisplaced] == 0;  // it has none
+  return choice[kDisplaced] == 0;  // it has no displacements
 }
 
 VectorCall vector_call(const Choice& choice, int ranks, uint64_t seed) {
@@ -89,7 +89,7 @@ TEST(ApiVectors, EveryPairOfFactors) {
   uint64_t seed = 1000;
   for (int c = 0; c < (full ? 10 : 1) * kCommunicators; ++c) {
     Choice fixed = communicators.next({});
-    if (full && c >= kCommunicators) {  // all pairs are covered: more of them at random
+    if (full && c >= kCommunicators) {  // all pairs are covered; the others are random
       ranks::Random random{static_cast<uint64_t>(c)};
       do {
         for (size_t f = 0; f < kCommunicatorFactors; ++f)
@@ -174,7 +174,7 @@ TEST(ApiVectors, LargeData) {
   }
 }
 
-// Several calls at once, in a group and one after the other, without waiting in between.
+// Several calls at once, in a group and one after the other, without waits in between.
 TEST(ApiVectors, ManyAtOnceAndInGroups) {
   for (const char* transport : {"loopback", "shm", "tcp"}) {
     for (const bool grouped : {false, true}) {
@@ -206,7 +206,7 @@ TEST(ApiVectors, ManyAtOnceAndInGroups) {
   }
 }
 
-// Predictions count as the calls do, and a v-variant's as if all blocks were alike.
+// Predictions use the same counts as the calls. That of a v-variant assumes equal blocks.
 TEST(ApiVectors, PredictionsAreThere) {
   ranks::on_threads({.ranks = 4, .dims = "2x2", .transport = "tcp"}, [](int, trestleComm_t comm) {
     constexpr trestleCollective_t kAll[] = {trestleCollGather,         trestleCollScatter,   trestleCollAllGatherV,

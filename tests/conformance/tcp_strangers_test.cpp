@@ -1,4 +1,4 @@
-// Who comes to the listening port of a tcp endpoint without belonging to the job is kept out, and the job goes on.
+// Strangers that connect to the listening port of a tcp endpoint are turned away, and the job continues.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ class TcpStrangers : public ::testing::Test {
   static void say(const UniqueFd& fd, const std::string& text) {
     say(fd, std::as_bytes(std::span(text.data(), text.size())));
   }
-  // Drives until the endpoint has closed the connection; what it sent before that.
+  // Drives until the endpoint has closed the connection. Returns the bytes that it sent before.
   static std::vector<std::byte> until_closed(Endpoints& endpoints, const UniqueFd& fd) {
     std::vector<std::byte> all;
     bool closed = false;
@@ -61,7 +61,7 @@ class TcpStrangers : public ::testing::Test {
 
 TEST_F(TcpStrangers, AreKeptOutAndTheJobGoesOn) {
   Endpoints endpoints("tcp", 2);
-  const UniqueFd silent = connect_to(endpoints[1]);  // says nothing, ever
+  const UniqueFd silent = connect_to(endpoints[1]);  // never sends anything
   const UniqueFd half = connect_to(endpoints[1]);
   say(half, "TRESTLE\n");
   const UniqueFd web = connect_to(endpoints[1]);
@@ -74,7 +74,7 @@ TEST_F(TcpStrangers, AreKeptOutAndTheJobGoesOn) {
   expect_traffic(endpoints, 2);
 }
 
-// The lines of the log that contain `part`, as long as this lives.
+// The lines of the log that contain `part`, during the life of this object.
 class LogOf {
  public:
   LogOf() {
@@ -123,8 +123,8 @@ TEST_F(TcpStrangers, HalfAHandshakeThatGoesAwayIsLoggedOnce) {
   }
 }
 
-// Both ranks of a pair connect at the same time, many times: one of the two connections is given up, and that is no
-// stranger.
+// Both ranks of a pair connect at the same time, many times. One of the two connections is given up, and that is not
+// logged as a stranger.
 TEST_F(TcpStrangers, TheConnectionThatAPeerGivesUpIsNone) {
   const LogOf log;
   for (uint64_t round = 0; round < 50; ++round) {
@@ -147,7 +147,7 @@ TEST_F(TcpStrangers, AReplayedConversationIsRefused) {
   const std::string job = fresh_job();
   const EndpointConfig config = test_config(0, 2, job);
   const Credentials credentials{config.secret, job_id(job), 0};
-  Endpoints others("tcp", 2);  // another job, so that the recorded hello is refused for its job as well
+  Endpoints others("tcp", 2);  // another job, so that it also refuses the recorded hello because of the job
   auto endpoint = std::move(find_transport("tcp").value()->create(test_config(1, 2, job), test_options())).value();
   ASSERT_TRUE(endpoint->set_peers({"", endpoint->address()}, config.peer_names).ok());
   const auto step = [&]() -> Status {
@@ -155,7 +155,7 @@ TEST_F(TcpStrangers, AReplayedConversationIsRefused) {
     return {};
   };
 
-  // A rank of the job connects; what it says is written down.
+  // A rank of the job connects, and its bytes are recorded.
   std::vector<std::byte> recorded;
   Handshake handshake(Role::kInitiator, Purpose::kTcp, credentials, 1);
   const UniqueFd honest = connect_to(*endpoint);
@@ -200,7 +200,7 @@ TEST_F(TcpStrangers, AreBoundedInNumber) {
     ASSERT_TRUE(endpoints.drive_rounds(2));
   }
   expect_traffic(endpoints, 1);
-  (void)until_closed(endpoints, silent.front());  // the oldest had to go
+  (void)until_closed(endpoints, silent.front());  // the oldest connection was dropped
 }
 
 TEST_F(TcpStrangers, AnotherSecretIsSaidOnTheSideThatConnects) {
@@ -217,7 +217,7 @@ TEST_F(TcpStrangers, AnotherSecretIsSaidOnTheSideThatConnects) {
   Error error{Code::kSuccess, ""};
   ASSERT_TRUE(drive_until(
       [&]() -> Status {
-        TRY(right->progress());  // it must not suffer
+        TRY(right->progress());  // must not be affected
         auto moved = wrong->progress();
         if (!moved.ok()) error = moved.error();
         return {};

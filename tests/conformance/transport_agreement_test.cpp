@@ -1,4 +1,5 @@
-// Every transport: what arrives is compared with what this rank runs, whether anybody has posted for it or not.
+// Every transport compares an arriving message with the operation that this rank runs, whether a receive is posted or
+// not.
 #include <deque>
 
 #include "conformance/transport_conformance.h"
@@ -14,7 +15,7 @@ INSTANTIATE_TEST_SUITE_P(All, TransportAgreement, ::testing::ValuesIn(transport_
 constexpr uint64_t kOurs = operation_check(Collective::kAllReduce, false, DataType::kFloat32, ReduceOp::kSum, 0);
 constexpr uint64_t kTheirs = operation_check(Collective::kAllGather, false, DataType::kFloat32, ReduceOp::kSum, 0);
 
-// Endpoints, each with an Agreement as an engine has it.
+// Endpoints with an Agreement each, as an engine has it.
 struct Agreeing {
   Agreeing(const std::string& transport, int32_t ranks) : endpoints(transport, ranks) {
     for (int32_t r = 0; r < ranks; ++r) {
@@ -23,7 +24,7 @@ struct Agreeing {
       endpoints[r].set_agreement(&agreements.emplace_back(r, names));
     }
   }
-  // Both ranks have agreed on an operation and a message of it was carried: they are connected.
+  // Both ranks agree on an operation and exchange one of its messages, so that they are connected.
   void connect() {
     Outgoing there(1, {0, 0, 0, 0, kOurs}, 8), back(0, {0, 0, 1, 0, kOurs}, 8);
     Incoming there_in(0, {0, 0, 0, 0, kOurs}, 8), back_in(1, {0, 0, 1, 0, kOurs}, 8);
@@ -46,12 +47,12 @@ void expect_dissent(const Error& error, uint64_t operation) {
   }
 }
 
-// `matched`: the receive has the name of the message. `posted_first`: it is there before the message.
+// matched: the receive has the name of the message. posted_first: the receive is posted before the message arrives.
 TEST_P(TransportAgreement, AMessageOfAnotherOperationIsAnError) {
   for (const size_t bytes : {size_t{0}, size_t{8}, size_t{24}, size_t{3000}, size_t{60'000}, size_t{3'000'000}}) {
     for (const bool matched : {true, false}) {
       for (const size_t their_bytes : {bytes, bytes + 8}) {
-        if (!matched && bytes > kTestEager) continue;  // its sender waits for a receive: see the notices
+        if (!matched && bytes > kTestEager) continue;  // its sender waits for a receive; a test of notices covers this
         SCOPED_TRACE(testing::Message() << bytes << " bytes" << (matched ? "" : ", not matched"));
         Agreeing a(GetParam(), 2);
         a.connect();
@@ -59,14 +60,15 @@ TEST_P(TransportAgreement, AMessageOfAnotherOperationIsAnError) {
         Incoming in(0, {7, 1, matched ? 4u : 9u, 0, kOurs}, bytes);
         post(a.endpoints, 1, in);
         Outgoing out(1, {7, 1, 4, 0, kTheirs}, their_bytes);
-        ASSERT_TRUE(a.agreements[0].announce(7, kTheirs));  // nothing has been driven: it has not heard of ours
+        // Nothing has been driven, so it does not know our operation yet.
+        ASSERT_TRUE(a.agreements[0].announce(7, kTheirs));
         Result<bool> posted = false;
         Error error{Code::kSuccess, ""};
         const auto keep = [&error](const Result<bool>& result) {
           if (!result.ok()) error = result.error();
           return result.ok();
         };
-        // Whichever side hears first: of a large message it is the sender, who is asked for it.
+        // Either side may notice first. For a large message it is the sender, when the receiver requests the data.
         ASSERT_TRUE(drive_until(
             [&]() -> Status {
               for (int32_t rank = 0; rank < 2; ++rank) {
@@ -83,7 +85,7 @@ TEST_P(TransportAgreement, AMessageOfAnotherOperationIsAnError) {
   }
 }
 
-// The message comes before this rank has started anything: the engine is told when it starts.
+// The message arrives before this rank has started an operation. The engine is told when it starts one.
 TEST_P(TransportAgreement, AMessageThatCameFirstIsRemembered) {
   for (const size_t bytes : {size_t{0}, size_t{8}, size_t{3000}}) {
     Agreeing a(GetParam(), 2);
@@ -110,17 +112,17 @@ TEST_P(TransportAgreement, ANoticeIsHeardAndNothingElse) {
     ASSERT_TRUE(a.endpoints.drive([&] { return a.endpoints[0].post_send(notice).value(); }));
     EXPECT_EQ(notice.state, RequestState::kDone);
   };
-  // The same one as often as one likes: nothing is kept of it.
+  // Repeating the same notice stores nothing.
   for (int i = 0; i < 3000; ++i) {
     post_notice(3, kOurs);
     ASSERT_TRUE(a.endpoints.drive_rounds(1));
   }
   post_notice(3, kTheirs);
   expect_dissent(a.endpoints.drive_to_error(1), 3);
-  expect_dissent(a.endpoints.drive_to_error(1), 3);  // it stays so
+  expect_dissent(a.endpoints.drive_to_error(1), 3);  // the error stays
 }
 
-// Two receives that nobody sends for are silent, the notice is not.
+// Two receives without senders exchange no messages, but the notice arrives.
 TEST_P(TransportAgreement, TwoThatWaitForEachOtherHearANotice) {
   Agreeing a(GetParam(), 2);
   a.connect();
@@ -152,7 +154,8 @@ TEST_P(TransportAgreement, ANoticeToARankThatHasLeftGoesNowhere) {
   }
 }
 
-// More than fit on the way to a rank that does not look, and then leaves: they are no messages that it owes an answer.
+// More notices than fit on the way to a rank that does not read them and then leaves. They are not messages that it
+// must receive.
 TEST_P(TransportAgreement, NoticesThatARankLeavesUnreadHurtNobody) {
   Agreeing a(GetParam(), 2);
   a.connect();
@@ -169,7 +172,7 @@ TEST_P(TransportAgreement, NoticesThatARankLeavesUnreadHurtNobody) {
   }
 }
 
-// Two streams that run in opposite order on the two ranks, point-to-point messages in between, many operations open.
+// Two streams run in opposite order on the two ranks, with point-to-point messages in between and many open operations.
 TEST_P(TransportAgreement, EqualOperationsInAnyOrderAreFine) {
   Agreeing a(GetParam(), 2);
   constexpr uint64_t kOperations = 100;
@@ -195,8 +198,8 @@ TEST_P(TransportAgreement, EqualOperationsInAnyOrderAreFine) {
   for (const Incoming& message : in) EXPECT_TRUE(message.right());
 }
 
-// Ends that do not mean the same size: whichever side sees it names both ranks and both sizes, whoever is first, and
-// nothing is delivered. `whole`: the segments are alike, the messages that they begin are not.
+// The two ends expect different sizes. The side that notices it names both ranks and both sizes, in any order of
+// posting, and nothing is delivered. whole: the segments are alike, but the messages that they begin are not.
 TEST_P(TransportAgreement, DifferentSizesAreAnErrorThatNamesBoth) {
   struct Case {
     size_t sent;

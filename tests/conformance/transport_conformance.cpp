@@ -11,7 +11,7 @@
 namespace trestle {
 namespace {
 
-constexpr int64_t kHangNs = 60'000'000'000;  // never asserted on a machine that works; ends a test that hangs
+constexpr int64_t kHangNs = 60'000'000'000;  // ends a test that hangs; no working machine comes near it
 
 // Lengths of `count` pieces, some of them empty, whose sum is `bytes`.
 std::vector<size_t> cut(size_t bytes, size_t count, uint64_t seed) {

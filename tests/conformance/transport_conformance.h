@@ -1,5 +1,6 @@
-// What the transport conformance tests share: endpoints of one job in this process, messages that own their memory, and
-// driving until something is so. One thread at a time per endpoint, as the contract of transport.h says.
+// Shared by the transport conformance tests: endpoints of one job in this process, messages that own their memory, and
+// loops that drive endpoints until a condition holds. One thread at a time per endpoint, as the contract of transport.h
+// requires.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ std::string test_name(int32_t rank);
 // A job id that no other test of this process uses.
 std::string fresh_job();
 
-// All endpoints of one job, addresses exchanged in memory. gtest failures when one cannot be made.
+// All endpoints of one job. Addresses are exchanged in memory. A gtest failure if one cannot be made.
 class Endpoints {
  public:
   Endpoints(const std::string& transport, int32_t ranks, uint64_t eager_bytes = kTestEager);
@@ -32,10 +33,10 @@ class Endpoints {
   int32_t size() const { return static_cast<int32_t>(transports_.size()); }
   void destroy(int32_t rank) { transports_[rank].reset(); }
 
-  // Drives all (living) endpoints in turn until `done`, which must come; false, and a failure, on an error or when
-  // nothing has happened for a minute.
+  // Drives all living endpoints in turn until `done`, which must become true. Returns false, with a gtest failure, on
+  // an error or after a minute without events.
   bool drive(const std::function<bool()>& done);
-  // A fixed number of rounds, for what must not happen.
+  // Drives a fixed number of rounds, to check that something does not happen.
   bool drive_rounds(int rounds);
   // Drives until `rank`'s progress() returns an error, and returns it.
   Error drive_to_error(int32_t rank);
@@ -44,15 +45,15 @@ class Endpoints {
   std::vector<std::unique_ptr<Transport>> transports_;
 };
 
-// Until `done`, by any means that make progress; false when that takes longer than any machine should need.
+// Runs `step` until `done`. Returns false if that takes longer than any machine should need.
 bool drive_until(const std::function<Status()>& step, const std::function<bool()>& done);
 
-// The bytes of the message `tag`: a function of the tag and the place.
+// The bytes of the message `tag`: a function of the tag and the offset.
 std::vector<std::byte> content(const MessageTag& tag, size_t bytes);
 
 class Outgoing {
  public:
-  // Cut into `pieces` pieces at random places, each in memory of its own.
+  // Cut into `pieces` pieces at random offsets, each in its own memory.
   Outgoing(int32_t peer, const MessageTag& tag, size_t bytes, size_t pieces = 1);
   bool done() const { return request.state == RequestState::kDone; }
   void overwrite();
@@ -69,7 +70,7 @@ class Incoming {
   // `pieces` 0: a view.
   Incoming(int32_t peer, const MessageTag& tag, size_t bytes, size_t pieces = 1);
   bool done() const { return request.state == RequestState::kDone; }
-  // What has arrived, whether in pieces or in view.
+  // The received bytes, from pieces or the view.
   std::vector<std::byte> data() const;
   ::testing::AssertionResult right() const;
 
@@ -80,11 +81,11 @@ class Incoming {
   std::vector<Piece> pieces_;
 };
 
-// Posts, driving all endpoints while the answer is "try again".
+// Posts a send. Drives all endpoints while the answer is "try again".
 void post(Endpoints& endpoints, int32_t rank, Outgoing& message);
 void post(Endpoints& endpoints, int32_t rank, Incoming& message);
 
-// One per catalog row that can be used here.
+// One case per catalog row that works on this machine.
 class TransportTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override;

@@ -1,4 +1,4 @@
-// Every transport: sleeping and waking, the end in peace and otherwise, and random traffic.
+// Every transport: sleep and wake-up, orderly and other ends, and random traffic.
 #include <sched.h>
 #include <sys/epoll.h>
 
@@ -18,7 +18,7 @@ using TransportLife = TransportTest;
 INSTANTIATE_TEST_SUITE_P(All, TransportLife, ::testing::ValuesIn(transport_names()),
                          [](const auto& info) { return info.param; });
 
-// Drives one endpoint until `done`, asleep whenever it says that it has nothing to do.
+// Drives one endpoint until `done` and sleeps whenever the endpoint has nothing to do.
 void sleep_until(Transport& endpoint, const std::function<bool()>& done) {
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
   epoll_event event{};
@@ -33,7 +33,7 @@ void sleep_until(Transport& endpoint, const std::function<bool()>& done) {
     if (endpoint.event_fd() < 0) {
       ::sched_yield();
     } else if (endpoint.prepare_sleep()) {
-      // A lost wake-up ends as a failure here, not as a test that hangs.
+      // A lost wake-up becomes a failure here, so that the test does not hang.
       ASSERT_EQ(::epoll_wait(epoll.get(), &event, 1, 60'000), 1) << "nobody woke the endpoint";
     }
     endpoint.finish_sleep();
@@ -78,7 +78,7 @@ TEST_P(TransportLife, AfterCloseNothingIsTouched) {
     post(endpoints, 0, out->emplace_back(1, MessageTag{n, 0, 0, 0}, bytes));
     post(endpoints, 0, in->emplace_back(1, MessageTag{n, 0, 0, 0}, bytes, n % 3));
   }
-  // What the peer has to send arrives while this end closes, or after it.
+  // The peer's messages arrive while this end closes, or after it.
   std::deque<Outgoing> back;
   for (uint64_t n = 0; n < 10; ++n) {
     back.emplace_back(0, MessageTag{n, 0, 0, 0}, n % 2 == 0 ? 100 : 3'000'000);
@@ -102,21 +102,21 @@ TEST_P(TransportLife, ADeadPeerIsNamed) {
     ASSERT_TRUE(endpoints.drive([&] { return in.done() && out.done(); }));
     Incoming never(1, {2, 0, 0, 0}, 64);
     if (pending) post(endpoints, 0, never);
-    endpoints.destroy(1);  // as a process that ends: no goodbye
+    endpoints.destroy(1);  // like a process that ends: without a goodbye
     const Error error = endpoints.drive_to_error(0);
     EXPECT_EQ(error.code, Code::kRemoteError);
     EXPECT_NE(error.message.find(test_name(1)), std::string::npos) << error.message;
     EXPECT_FALSE(never.done());
-    // It stays an error.
+    // The error stays.
     EXPECT_FALSE(endpoints[0].progress().ok());
   }
 }
 
-// However far the pair's connection had come. A system error would be taken for this rank's own failure.
+// The pair's connection may be in any state. A system error would count as this rank's own failure.
 TEST_P(TransportLife, APeerThatDiesWhileConnectingIsNamed) {
   const bool in_process = facts_of(parse_transport(GetParam()).value()).reach == Reach::kProcess;
   if (in_process) GTEST_SKIP() << "within a process there is nothing to connect";
-  for (const int32_t ahead : {-1, 0, 1}) {  // drives alone before the death
+  for (const int32_t ahead : {-1, 0, 1}) {  // rounds of one rank alone before the death
     for (int rounds = 0; rounds < 16; ++rounds) {
       SCOPED_TRACE(testing::Message() << "rounds " << rounds << ", ahead " << ahead);
       Endpoints endpoints(GetParam(), 2);
@@ -138,9 +138,9 @@ TEST_P(TransportLife, APeerThatDiesWhileConnectingIsNamed) {
   }
 }
 
-// A notice is done at once, so its sender may leave in peace however far the connection has come.
+// A notice is complete at once, so its sender may leave in order in any state of the connection.
 TEST_P(TransportLife, WhoLeavesWhileConnectingIsNotTakenForDead) {
-  for (const int32_t ahead : {-1, 0, 1}) {  // drives alone before the end
+  for (const int32_t ahead : {-1, 0, 1}) {  // rounds of one rank alone before the end
     for (int rounds = 0; rounds < 8; ++rounds) {
       SCOPED_TRACE(testing::Message() << "rounds " << rounds << ", ahead " << ahead);
       Endpoints endpoints(GetParam(), 2);
@@ -189,7 +189,7 @@ TEST_P(TransportLife, WhatWasDoneArrivesAfterAPeacefulClose) {
       [&] { return all_here() && closed.load(); }));
   closer.join();
   for (const Incoming& i : in) EXPECT_TRUE(i.right());
-  // It left in peace: that is no error until something is wanted from it.
+  // The peer left in order. That is no error until this rank needs something from it.
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(endpoints[1].progress().ok());
   Incoming never(0, {1000, 0, 0, 0}, 64);
   bool failed = false;
@@ -201,7 +201,7 @@ TEST_P(TransportLife, WhatWasDoneArrivesAfterAPeacefulClose) {
   EXPECT_TRUE(drive_until(step, [&] { return failed; }));
 }
 
-// What rank `from` sends to rank `to`, both of which know the seed.
+// The messages from rank `from` to rank `to`. Both know the seed.
 struct Planned {
   MessageTag tag;
   size_t bytes;
@@ -225,7 +225,7 @@ void shuffle(std::vector<Value>& values, Rng& rng) {
   for (size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[rng.below(i)]);
 }
 
-// Everything of one rank, in an order of its own; done when everything has arrived and left.
+// All messages of one rank in its own order. Done when all have arrived and left.
 class Traffic {
  public:
   Traffic(Transport& transport, int32_t rank, int32_t ranks, uint64_t seed)
@@ -307,7 +307,7 @@ TEST_P(TransportLife, RandomTrafficWithAThreadPerRank) {
         Traffic traffic(endpoints[r], r, 4, seed);
         EXPECT_TRUE(drive_until([&] { return traffic.step(); }, [&] { return traffic.done(); })) << "seed " << seed;
         --running;
-        // Others may still need this end.
+        // Other ranks may still need this end.
         (void)drive_until(
             [&]() -> Status {
               TRY(endpoints[r].progress());

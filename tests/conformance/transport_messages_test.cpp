@@ -1,4 +1,4 @@
-// Every transport: messages of all sizes and shapes arrive, in whatever order the two sides post them.
+// Every transport: messages of all sizes and shapes arrive, in any order of posting on the two sides.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -26,7 +26,8 @@ TEST_P(TransportMessages, ArriveInEveryOrderOfPosting) {
         ++number;
         if (order == 0) post(endpoints, 1, in);
         post(endpoints, 0, out);
-        const int rounds = order == 2 ? 50 : 0;  // in which it arrives, or asks, before anybody wants it
+        // Rounds in which it arrives, or its sender asks, before the receive is posted.
+        const int rounds = order == 2 ? 50 : 0;
         ASSERT_TRUE(endpoints.drive_rounds(rounds));
         if (order != 0) post(endpoints, 1, in);
         ASSERT_TRUE(endpoints.drive([&] { return in.done(); }));
@@ -38,7 +39,7 @@ TEST_P(TransportMessages, ArriveInEveryOrderOfPosting) {
   }
 }
 
-// The smallest limit is none at all: only empty messages go before their receiver has said that it is there.
+// With a limit of zero only empty messages are sent before their receiver has asked for them.
 TEST_P(TransportMessages, NoDataGoesUnaskedWithALimitOfZero) {
   Endpoints endpoints(GetParam(), 2, 0);
   uint64_t number = 0;
@@ -64,8 +65,7 @@ TEST_P(TransportMessages, NoDataGoesUnaskedWithALimitOfZero) {
   }
 }
 
-// Many of them, in both directions and received in the opposite order: each waits for its own receiver and nothing
-// else.
+// Many such messages in both directions, received in the opposite order. Each waits only for its own receiver.
 TEST_P(TransportMessages, ManyMayWaitToBeAskedFor) {
   Endpoints endpoints(GetParam(), 2, 0);
   std::deque<Outgoing> out;
@@ -111,7 +111,7 @@ TEST_P(TransportMessages, ViewsStayUntilReleased) {
     post(endpoints, 0, out.emplace_back(1, MessageTag{n, 0, 0, 0}, bytes, 3));
     post(endpoints, 1, in.emplace_back(0, MessageTag{n, 0, 0, 0}, bytes, 0));
   }
-  // Views may hold what later ones need, so they are given back in turn; what is held must not change meanwhile.
+  // Views may hold memory that later messages need, so they are released in order. Held data must not change meanwhile.
   for (uint64_t n = 0; n < 30; ++n) {
     ASSERT_TRUE(endpoints.drive([&] { return in[n].done(); }));
     for (uint64_t m = 0; m <= n; ++m) {
@@ -145,8 +145,8 @@ TEST_P(TransportMessages, SendDoneMeansItMayBeOverwritten) {
   ASSERT_TRUE(endpoints.drive([&] { return std::all_of(out.begin(), out.end(), [](auto& o) { return o.done(); }); }));
 }
 
-// Large ones that nobody receives, and more small ones than any buffer holds, in both directions; then one that both
-// want.
+// Large messages that no rank receives, and more small ones than any buffer holds, in both directions. Then one message
+// that both ranks receive.
 TEST_P(TransportMessages, NothingWaitsBehindWhatNobodyReceives) {
   Endpoints endpoints(GetParam(), 2);
   std::deque<Outgoing> out;
