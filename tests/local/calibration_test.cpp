@@ -1,5 +1,5 @@
-// Measured link speeds in real jobs: whose file counts, what bad files do, that no number changes a result, and the
-// command that measures. No time is asserted.
+// Measured link speeds in real jobs: which rank's file counts, the effect of bad files, results that do not depend on
+// numbers, and the command that measures. No time is asserted.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ class Folder {
   char path_[32] = "/tmp/trestle-test-XXXXXX";
 };
 
-// As the ranks of these tests are.
+// The topology of these tests' ranks.
 Topology asked() {
   std::vector<trestle::RankPlace> places;
   for (uint64_t r = 0; r < kRanks; ++r) places.push_back({kHost, kHost, r + 1});
@@ -64,7 +64,7 @@ ranks::Env variables(const Folder& folder, const std::string& mode) {
 
 const ranks::Settings kSettings{.ranks = kRanks, .dims = "2x2", .transport = "shm"};
 
-// Every rank's predicted time of an all-reduce: what the link speeds are made visible by. It also runs it.
+// Every rank's predicted time of an all-reduce, which shows the link speeds in use. Also runs the all-reduce.
 std::vector<ranks::Outcome> predictions(const std::function<ranks::Env(int rank)>& env, bool deterministic = false) {
   ranks::Job job;
   job.ranks = kRanks;
@@ -87,7 +87,7 @@ std::vector<ranks::Outcome> predictions(const std::function<ranks::Env(int rank)
   return outcomes;
 }
 
-// All ranks predict the same: that.
+// The prediction, which must be the same on all ranks.
 std::string prediction(const std::vector<ranks::Outcome>& outcomes) {
   for (const ranks::Outcome& outcome : outcomes) EXPECT_EQ(outcome.result, outcomes[0].result);
   EXPECT_FALSE(outcomes[0].result.empty());
@@ -118,7 +118,7 @@ TEST(CalibrationTest, RankZeroHasTheFileForAll) {
   EXPECT_EQ(prediction(with(1)), nominal) << "nobody asks rank 1";
 }
 
-// What rank 0 has chosen, line by line, as it says at INFO; without the times, which follow from what was measured.
+// The schedule that rank 0 logs at INFO, line by line, without the times, which depend on the measurement.
 std::string schedule(const std::vector<ranks::Outcome>& outcomes) {
   constexpr std::string_view kMark = " INFO ";
   std::istringstream output(outcomes[0].output);
@@ -132,7 +132,7 @@ std::string schedule(const std::vector<ranks::Outcome>& outcomes) {
   return chosen;
 }
 
-// The time of a deterministic call is predicted with what was measured, what it does follows from nominal speeds.
+// A deterministic call's time is predicted with measured speeds, but its schedule follows from nominal speeds.
 TEST(CalibrationTest, DeterministicCallsDoTheSameWhateverWasMeasured) {
   const Folder folder;
   write(folder, measured(500, 100'000));
@@ -169,7 +169,7 @@ TEST(CalibrationTest, BadFilesAreIgnoredWithOneWarning) {
   }
 }
 
-// A thousandth and a million times what links do; a resource that is slower than both.
+// Uses a thousandth and a million times the real speeds, and a resource that is slower than both.
 TEST(CalibrationTest, AbsurdNumbersChangeNoResult) {
   Topology slow_shared = measured(1'000'000, 1);
   for (auto& dimension : slow_shared.dimensions) {
@@ -227,7 +227,7 @@ TEST(CalibrationTest, FullMeasuresOnceAndKeeps) {
   EXPECT_TRUE(std::filesystem::is_empty(empty.path()));
 }
 
-// All ranks in one process measure too.
+// Ranks that share one process measure too.
 TEST(CalibrationTest, FullAmongThreads) {
   const Folder folder;
   ranks::on_threads({.ranks = kRanks, .dims = "2x2"},
@@ -236,7 +236,7 @@ TEST(CalibrationTest, FullAmongThreads) {
   EXPECT_FALSE(std::filesystem::is_empty(folder.path()));
 }
 
-// Measured because of one field, kept where the other says, whatever the variables say.
+// One field requests the measurement, another one names the folder. Both override the variables.
 TEST(CalibrationTest, FieldsOfTheConfigStandForTheVariables) {
   const Folder folder;
   const Folder other;
@@ -298,7 +298,7 @@ TEST(CalibrateCommand, MeasuresKeepsAndWritesATopologyFile) {
     std::getline(std::ifstream(file), text, '\0');
     return text;
   }());
-  // It is what jobs find.
+  // Jobs read the same file.
   const auto kept = trestle::read_calibration(trestle::calibration_path(folder.path(), key()), key(), asked());
   ASSERT_TRUE(kept.ok() && kept.value().has_value()) << ended.output;
   EXPECT_EQ(kept.value()->dimensions, topology.value().dimensions);

@@ -1,5 +1,5 @@
-// The trestle command as its users see it: exit codes, signals, output. The ranks are this program itself, told by its
-// first argument what to do.
+// The trestle command as its users see it: exit codes, signals, output. The ranks are this program itself; its first
+// argument selects their task.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// ---- The part of a rank
+// ---- The tasks of a rank
 
 int print_variables() {
   for (const char* name :
@@ -35,7 +35,7 @@ int print_variables() {
   return 0;
 }
 
-// Lines in pieces, so that a launcher which passes on pieces mixes them.
+// Prints lines in pieces, so that a launcher which passes on pieces would mix them.
 int print_pieces() {
   const std::string piece(100, static_cast<char>('a' + std::stoi(variable("RANK"))));
   for (int line = 0; line < 200; ++line) {
@@ -53,7 +53,7 @@ int wait_for_signal() {
   while (true) pause();
 }
 
-// The ranks tell rank 0, over the inherited pipe `from` -> `to`, that they are deaf; then it fails.
+// The ranks tell rank 0 over the inherited pipe `from` -> `to` that they ignore signals. Then rank 0 fails.
 int stubborn(int from, int to) {
   if (variable("RANK") == "0") {
     char bytes[2];
@@ -154,14 +154,15 @@ TEST(RunTest, SignalsAreForwarded) {
   }
 }
 
-// The pipe's end is seen only when every rank that holds it has gone.
+// The pipe ends only when every rank that holds it has ended.
 TEST(RunTest, RanksDieWithTheCommand) {
   Command command(run(2, "wait"));
   command.wait_for("waits", 2);
   std::vector<pid_t> pids;
   for (const std::string& line : command.lines()) pids.push_back(std::stoi(line.substr(line.find("pid ") + 4)));
   ASSERT_EQ(pids.size(), 2u);
-  prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans come to this process, which can then wait for their end
+  // Adopts orphans, so that this process can wait for their end.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   command.signal(SIGKILL);
   EXPECT_EQ(command.finish(), -SIGKILL);
   for (pid_t pid : pids) {
@@ -219,7 +220,7 @@ TEST(InfoTest, DimensionsAndPlans) {
   EXPECT_EQ(other.finish(), 2) << other.output();
 }
 
-// A topology file that lives as long as this.
+// A topology file that exists as long as this object.
 class TopologyFile {
  public:
   explicit TopologyFile(const std::string& text) {

@@ -1,12 +1,13 @@
-# The programs of docs/examples: each checks its own result. trestle_example(NAME [ranks]): under `trestle run` with so many ranks; without
-# a number it starts its ranks itself.
+# The programs of docs/examples. Each checks its own result. trestle_example(NAME [ranks]) runs one under `trestle run`
+# with so many ranks. Without a number the program starts its ranks itself.
 function(trestle_example name)
   add_executable(example_${name} ${PROJECT_SOURCE_DIR}/docs/examples/${name}.c)
   set_target_properties(example_${name} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
   target_compile_options(example_${name} PRIVATE -pedantic)
   target_link_libraries(example_${name} PRIVATE trestle Threads::Threads)
   if(TRESTLE_SANITIZE)
-    set_target_properties(example_${name} PROPERTIES LINKER_LANGUAGE CXX) # the sanitizers' part for C++, which the library wants
+    # The library needs the sanitizers' runtime for C++.
+    set_target_properties(example_${name} PROPERTIES LINKER_LANGUAGE CXX)
   endif()
   if(ARGC GREATER 1)
     add_test(NAME example_${name} COMMAND trestle_cli run -n ${ARGV1} -- $<TARGET_FILE:example_${name}>)
@@ -39,9 +40,10 @@ if(TARGET trestle AND TARGET trestle_cli AND SODIUM_FOUND)
   trestle_example(transpose 4)
   trestle_example(user_reduction 4)
   get_property(examples GLOBAL PROPERTY trestle_examples)
-  add_custom_target(trestle_examples DEPENDS ${examples}) # all of them, by hand
+  # Builds all of them by hand.
+  add_custom_target(trestle_examples DEPENDS ${examples})
 
-  # None may be forgotten here.
+  # This list must have all of them.
   file(GLOB programs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/examples/*.c)
   foreach(program IN LISTS programs)
     get_filename_component(name ${program} NAME_WE)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# launching_test.sh CASE SOURCE_FOLDER BUILD_FOLDER COMPILER SANITIZERS: runs the commands of docs/launching.md as they stand there, each
-# below its launcher, and what the page says of it. Cases: alone, kubernetes, openmpi, mpich, slurm. Ends with 77, and says why, where the
-# launcher is not installed. As root everything runs in namespaces of its own (processes, network), so that nothing is left behind and no
-# port is somebody else's.
+# launching_test.sh CASE SOURCE_FOLDER BUILD_FOLDER COMPILER SANITIZERS: runs the commands of docs/launching.md
+# unchanged, each under its launcher, and checks the statements of the page. Cases: alone, kubernetes, openmpi, mpich,
+# slurm. Exits with 77 and a reason if the launcher is not installed. As root everything runs in separate namespaces
+# (processes, network), so that nothing is left behind and all ports are free.
 set -euo pipefail
 case_name=$1 source_folder=$2 build_folder=$3 compiler=$4 sanitizers=$5
 
@@ -20,7 +20,7 @@ if [[ $EUID == 0 && -z "${LAUNCHING_TEST_ISOLATED:-}" ]] && unshare --mount --ne
   LAUNCHING_TEST_ISOLATED=yes exec unshare --mount --net --pid --fork --kill-child --mount-proc "$0" "$@"
 fi
 
-work=$(mktemp -d /tmp/trestle-launching-XXXXXX) # short: sockets of launchers lie below it
+work=$(mktemp -d /tmp/trestle-launching-XXXXXX)  # short, because sockets of launchers lie below it
 daemons=()
 finish() {
   local pid
@@ -36,7 +36,7 @@ trap finish EXIT
 
 if [[ -n "${LAUNCHING_TEST_ISOLATED:-}" ]]; then
   ip link set lo up
-  ip link add trestle0 type veth peer name trestle1 # Slurm's daemons resolve no name where there is loopback only
+  ip link add trestle0 type veth peer name trestle1  # Slurm's daemons cannot resolve names if there is only loopback
   ip address add 192.0.2.1/24 dev trestle0
   ip link set trestle0 up
   ip link set trestle1 up
@@ -44,7 +44,7 @@ if [[ -n "${LAUNCHING_TEST_ISOLATED:-}" ]]; then
   mount --bind "$work/hosts" /etc/hosts
 fi
 
-# Nothing of a job that this may be a part of.
+# Removes the variables of a job that runs this test.
 unset "${!SLURM_@}" "${!PMI_@}" "${!PMIX_@}" "${!PRTE_@}" "${!OMPI_@}" MPI_LOCALRANKID MPI_LOCALNRANKS TORCHELASTIC_RUN_ID
 unset MASTER_ADDR MASTER_PORT RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE TRESTLE_SECRET TRESTLE_COMM_ID TRESTLE_STORE
 export TMPDIR=$work TRESTLE_TIMEOUT=100s
@@ -58,7 +58,7 @@ compile() {
   if [[ -n "$sanitizers" ]]; then
     flags+=("-fsanitize=$sanitizers")
     if [[ "$compiler" == *clang* ]]; then
-      flags+=(-fsanitize-link-c++-runtime -lstdc++) # which the library wants of the program
+      flags+=(-fsanitize-link-c++-runtime -lstdc++)  # the library needs the C++ runtime
     fi
   fi
   "$1" "${flags[@]}" "$2" "-L$build_folder" -ltrestle "-Wl,-rpath,$build_folder" -o "$work/$3"
@@ -70,7 +70,7 @@ block() {
     on && /^```sh$/ { code = 1; next } code && /^```$/ { exit } code { print }' "$page"
 }
 
-# The output has exactly these lines of ranks, in any order, whatever stands before them.
+# The output has exactly these lines of ranks, in any order, after any prefix.
 expect_ranks() { # FILE RANKS WORD
   local rank
   for ((rank = 0; rank < $2; ++rank)); do echo "rank $rank of $2: $3"; done >"$work/expected"
@@ -102,7 +102,7 @@ try_section() { # HEADING
   done <<<"$commands"
 }
 
-# Commands that find `mpirun` find this one.
+# Makes commands that search for `mpirun` find this one.
 provide_mpirun() {
   mkdir -p "$work/bin"
   printf '#!/bin/sh\nexec %s "$@"\n' "$1" >"$work/bin/mpirun"
@@ -110,7 +110,7 @@ provide_mpirun() {
   export PATH=$work/bin:$PATH
 }
 
-# What holds below every launcher with an exchange. The arguments start four ranks.
+# Tests for every launcher with an exchange. The arguments start four ranks.
 try_exchange() {
   local status=0
   try 4 several "$@" ./ranks several
@@ -127,7 +127,7 @@ try_exchange() {
   fi
 }
 
-# try_mpi COMPILER COMMAND...: MPI and Trestle in one process.
+# try_mpi COMPILER COMMAND...: runs MPI and Trestle in one process.
 try_mpi() {
   local mpi_compiler=$1 mode
   shift
@@ -199,14 +199,14 @@ mpich_case() {
   provide_mpirun mpirun.mpich
   try_section "MPICH's and Intel MPI's mpirun"
   try_exchange mpirun -n 4
-  # Two hosts, as far as Hydra knows: a proxy for each.
+  # Hydra sees two hosts and starts a proxy for each.
   try 4 several mpirun -launcher fork -hosts localhost,127.0.0.1 -ppn 2 -n 4 ./ranks several
   # shellcheck disable=SC2016 # for the shell of the rank
   try 4 10 mpirun -pmi-port -n 4 env WORLD_SIZE=4 sh -c 'RANK=$PMI_ID exec ./program'
   try_mpi mpicc.mpich mpirun -n 4
 }
 
-# One node, this host, with ports and folders of its own. Everything runs as this user and without munge.
+# One node, this host, with separate ports and folders. Everything runs as this user and without munge.
 start_slurm() {
   local port=$((20000 + RANDOM % 20000)) host
   host=$(hostname -s)
@@ -243,7 +243,7 @@ CONF
   daemons+=($!)
   slurmd -D -f "$SLURM_CONF" >"$work/slurmd.out" 2>&1 &
   daemons+=($!)
-  # The first step waits until the node is there.
+  # The first step waits until the node is available.
   if ! timeout 100 srun --immediate=90 -n 1 true >"$work/out" 2>&1; then
     tail -n 20 "$work/out" "$work"/slurm*.log "$work"/slurm*.out >&2
     fail "Slurm's daemons did not start a step"

@@ -1,5 +1,5 @@
-// What TRESTLE_DEBUG and TRESTLE_DEBUG_SUBSYS bring into the log of a real job: the line of the version, and for each
-// subsystem its lines with it and none without it.
+// The lines of a real job's log with TRESTLE_DEBUG and TRESTLE_DEBUG_SUBSYS: the version, and for each subsystem lines
+// if it is on and none if it is off.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ std::vector<std::string> lines_with(const std::string& text, const std::string& 
 
 const ranks::Settings kSettings{.dims = "2", .transport = "shm", .name = "lines"};
 
-// One of everything that is logged, small and large.
+// Causes every kind of log line once, with small and large data.
 void work(ranks::Process& process) {
   trestleComm_t comm = nullptr;
   ASSERT_TRUE(ranks::succeeded(ranks::join(process, kSettings, &comm)));
@@ -112,7 +112,7 @@ TEST(VersionLine, IsOnceAtRankZeroFromLevelVersionOn) {
   }
 }
 
-// Two communicators, of which all ranks are in this process.
+// Two communicators whose ranks are all in this process.
 TEST(VersionLine, IsOnceInAProcess) {
   const Folder folder;
   ranks::isolated(
@@ -125,7 +125,7 @@ TEST(VersionLine, IsOnceInAProcess) {
   EXPECT_EQ(lines_with(text.str(), "VERSION Trestle ").size(), 1u) << text.str();
 }
 
-// One line per call, in the order of the calls, whether the calling thread runs it over the board or not.
+// One line per call, in the order of the calls, on the board and in phases.
 TEST(LogSubsystem, CallHasEveryCallWithItsNumber) {
   const std::vector<std::string> texts = logs_of("CALL");
   for (int rank = 0; rank < kSettings.ranks; ++rank) {
@@ -178,7 +178,7 @@ TEST(LogSubsystem, TuningHasTheScheduleOfEveryKindOfCall) {
   EXPECT_EQ(lines_with(logs_of("^TUNING")[0], ": policy auto, predicted ").size(), 0u);
 }
 
-// All-gather-v of as much data in other lengths.
+// An all-gather-v of as much data in blocks of other lengths.
 void gather_blocks(ranks::Process& process) {
   trestleComm_t comm = nullptr;
   ASSERT_TRUE(ranks::succeeded(ranks::join(process, kSettings, &comm)));

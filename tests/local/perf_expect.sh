@@ -1,6 +1,6 @@
-# What the tests of the perf binaries have in common; they source it.
+# Functions that the tests of the perf binaries share and source.
 folder=$(mktemp -d)
-program= # that runs in the background and has no end of its own
+program=  # a background program that does not end by itself
 trap '[[ -z "$program" ]] || kill -KILL "$program"; rm -rf "$folder"' EXIT
 trap 'exit 1' TERM INT
 
@@ -9,7 +9,7 @@ fail() {
   exit 1
 }
 
-# expect CODE PATTERN command...: the exit code, and a line that matches.
+# expect CODE PATTERN command...: requires the exit code and a line that matches.
 expect() {
   local want=$1 pattern=$2 code=0
   shift 2

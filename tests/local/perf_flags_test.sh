@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Flags of the perf binaries that change how something is run or shown: what each does stands in the output.
+# Flags of the perf binaries that change how something runs or is shown. The output must show the effect of each.
 # Usage: perf_flags_test.sh FOLDER_OF_THE_BINARIES
 set -euo pipefail
 perf=$1
 source "$(dirname "${BASH_SOURCE[0]}")/perf_expect.sh"
 
 one=(-b 64 -e 64 -n 2)
-# shows PATTERN flags...: the run on two ranks is right, and shows it.
+# shows PATTERN flags...: the run on two ranks is correct, and a line matches.
 shows() {
   local pattern=$1
   shift
@@ -32,13 +32,13 @@ shows '^# nThread 2 .* validation: 3 ' -c 3
 shows '^# Using devices$'
 [[ $(grep -cE '^# (Times|Stream|Blocking|Parallel)' "$folder/out") == 0 ]] || fail "defaults need no line"
 
-# What is of GPUs.
+# Flags for GPUs.
 for flag in G x D V M; do shows "^# -$flag \(.*\) does nothing on host memory$" "-$flag" 1; done
 
 expect 0 '--blocking' "$perf/all_reduce_perf" -h
 expect 0 '--sources' "$perf/kernel_perf" -h
 
-# The kernels: what they have no use for is said, each in a sentence of its own.
+# The kernels binary names each flag that it does not use in its own sentence.
 for flag in G M x D V; do
   expect 0 "^# -$flag \(.*\) does nothing on host memory$" "$perf/kernel_perf" "${one[@]}" "-$flag" 1
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The perf binaries as programs: rows, exit codes, reports, and what they answer to what cannot be done.
+# The perf binaries as programs: rows, exit codes, reports, and their answers to impossible requests.
 # Usage: perf_test.sh FOLDER_OF_THE_BINARIES
 set -euo pipefail
 perf=$1
@@ -9,9 +9,9 @@ small=(-b 64 -e 4K -f 8 -n 2 -w 1)
 for binary in all_reduce all_gather reduce_scatter broadcast reduce gather scatter alltoall alltoallv hypercube; do
   expect 0 'Out of bounds values : 0 OK' "$perf/${binary}_perf" -t 4 "${small[@]}"
 done
-# Processes: in place it sends what it is receiving into, which among threads is a race.
+# Uses processes: in place it sends from memory that it receives into, which is a race among threads.
 expect 0 'Out of bounds values : 0 OK' "$perf/sendrecv_perf" -P 4 "${small[@]}"
-# In place: send and receive has times and no right answer, all-to-all with counts has neither.
+# In place, send and receive has times but no right result, and all-to-all with counts has neither.
 number='[0-9.e+]+'
 expect 0 "^ +64 +16 +float +sum +-1 +$number +$number +$number +0 +$number +$number +$number +N/A$" "$perf/sendrecv_perf" -P 3 "${small[@]}"
 expect 0 "^ +64 +.* +none +-1 +$number +$number +$number +0 +N/A +N/A +N/A +N/A$" "$perf/alltoallv_perf" -t 2 "${small[@]}"
@@ -24,14 +24,14 @@ for kind in 1 2; do
 done
 expect 255 "0 to 2, not '3'" "$perf/all_reduce_perf" -t 2 -R 3
 
-# What the communicators cost, however they are made.
+# The costs of the communicators, for every way to make them.
 cost='^# Communicator: made in [0-9.]+ ms \(slowest rank\), idle it holds [1-9][0-9]* bytes'
 for ranks in "-P 2" "-t 2" "-g 2" "-t 2 -p 1"; do
   # shellcheck disable=SC2086 # several words
   expect 0 "$cost" "$perf/all_reduce_perf" $ranks "${small[@]}"
 done
 
-# Reports: never overwritten; complete; with truth values and without the environment.
+# Reports are never overwritten, are complete, have truth values and do not contain the environment.
 expect 0 'i_p99' "$perf/all_reduce_perf" -P 2 -I 1 -K 1 -J "$folder/a.json" "${small[@]}"
 expect 0 'i_p99' "$perf/alltoallv_perf" -t 2 -I 1 -J "$folder/a.json" "${small[@]}"
 [[ -s $folder/a.json && -s $folder/a.json.0 ]] || fail "a report is missing"
@@ -54,7 +54,7 @@ expect 255 "'/nonexistent/x.json' cannot be written" "$perf/all_reduce_perf" -P 
 expect 255 "'/nonexistent/x.json' cannot be written" "$perf/all_reduce_perf" -t 2 -J /nonexistent/x.json "${small[@]}"
 expect 255 'ends with .json' "$perf/all_reduce_perf" -J report.txt
 
-# A report is whole whatever ends the run. (Background jobs of a script ignore SIGINT, if nobody changes that.)
+# A report is complete however the run ends. (Background jobs of a script ignore SIGINT unless that is changed.)
 ended_by() {
   local signal=$1 report=$2 code=0
   shift 2
@@ -76,13 +76,13 @@ ended_by INT "$folder/int.json" "$perf/all_reduce_perf" -t 2 -b 4 -e 4
 ended_by TERM "$folder/term.json" "$perf/all_reduce_perf" -P 2 -b 4 -e 4
 ended_by KILL "$folder/kill.json" "$perf/kernel_perf" -b 4 -e 4 -n 1
 
-# Pre-multiplied sums of all types, whose contributions are not what is added.
+# Pre-multiplied sums of all types, for which the added values differ from the contributions.
 for name in all_reduce reduce_scatter reduce; do
   expect 0 'Out of bounds values : 0 OK' "$perf/${name}_perf" -t 3 -b 256 -e 64K -f 16 -n 1 -d all -o mulsum
   [[ $(grep -cE ' mulsum ' "$folder/out") == 36 ]] || fail "${name}_perf left something out of -o mulsum"
 done
 
-# The kernels, every type and operator.
+# The kernels with every type and operator.
 expect 0 'Out of bounds values : 0 OK' "$perf/kernel_perf" -b 1K -e 4K -f 4 -n 2 -d all -o all --sources 1,2,5 -J "$folder/k.json"
 [[ $(grep -cE '^ +1024 ' "$folder/out") == 180 ]] || fail "kernel_perf left something out"
 [[ -s $folder/k.json ]] || fail "kernel_perf wrote no report"
@@ -90,14 +90,14 @@ expect 255 'sources takes numbers' "$perf/kernel_perf" --sources 0
 expect 255 'cannot be written' "$perf/kernel_perf" -J /nonexistent/k.json
 expect 255 'one thread' "$perf/kernel_perf" -t 2
 
-# The user's algorithm is that of the collective that is measured, not of those that the program needs itself.
+# The user's algorithm applies to the measured collective, not to the collectives that the program itself needs.
 expect 0 'Out of bounds values : 0 OK' env TRESTLE_TRANSPORT=tcp TRESTLE_ALGO=tree "$perf/all_reduce_perf" -P 3 "${small[@]}"
 expect 0 'Out of bounds values : 0 OK' env TRESTLE_ALGO=chain "$perf/broadcast_perf" -t 2 -g 2 -z 1 "${small[@]}"
 
-# Variables, in both spellings.
+# Variables in both spellings.
 expect 7 'Avg bus bandwidth .* FAILED' env TRESTLE_TESTS_MIN_BW=1e9 "$perf/all_reduce_perf" -P 2 "${small[@]}"
 expect 255 "a number of GB/s, not 'fast'" env TRESTLE_TESTS_MIN_BW=fast "$perf/all_reduce_perf" -P 2 "${small[@]}"
-# Groups that measure at the same time: of 4 processes two each, with ranks of their own.
+# Groups that measure at the same time: two processes of 4 each, with their own rank numbers.
 expect 0 'Rank  3 Group  1' env NCCL_TESTS_SPLIT='MOD 2' "$perf/all_gather_perf" -P 4 -r 1 "${small[@]}"
 grep -q '        4096           512 ' "$folder/out" || fail "a group of two ranks does not have two blocks"
 expect 0 'Out of bounds values : 0 OK' env TRESTLE_TESTS_SPLIT_MASK=0x2 "$perf/broadcast_perf" -P 3 -t 2 -g 2 "${small[@]}"
@@ -112,7 +112,7 @@ expect 255 'for 2 ranks, there are 3' "${matrix[@]}" "$perf/alltoallv_perf" -t 3
 expect 255 'more than -e' "${matrix[@]}" "$perf/alltoallv_perf" -t 2 -b 64 -e 64
 expect 255 '0 to 1' env NCCL_TESTS_ALLTOALLV_SPREAD=2 "$perf/alltoallv_perf" -t 2
 
-# A rank that stops: -T ends the wait of the others, and with them the program and the stopped rank.
+# A rank stops. -T ends the wait of the others, and then the program and the stopped rank.
 "$perf/all_reduce_perf" -P 2 -T 1 -b 4 -e 4 -N 0 >"$folder/out" 2>"$folder/err" &
 program=$!
 until grep -qE '^ +4 ' "$folder/out"; do kill -0 "$program" || fail "no row of a measurement without an end"; done
@@ -128,7 +128,7 @@ if kill -0 "$stopped" 2>/dev/null; then
   fail "the stopped rank is still there"
 fi
 
-# What makes sense on a GPU only gets a sentence; what makes none gets the usage.
+# Flags that make sense on a GPU only get a sentence. Flags that make no sense get the usage.
 expect 0 'CUDA graphs' "$perf/all_reduce_perf" -t 2 -G 1 "${small[@]}"
 expect 255 'no flag -Q' "$perf/all_reduce_perf" -Q
 expect 255 'there are 2 ranks' "$perf/broadcast_perf" -t 2 -r 2

@@ -1,4 +1,4 @@
-# The README's program compiles as C99 against the public header and does what the README says.
+# The README's program compiles as C99 with the public header and prints what the README says.
 if(TARGET trestle AND SODIUM_FOUND)
   add_test(NAME readme_test COMMAND ${CMAKE_CURRENT_LIST_DIR}/readme_test.sh
     ${CMAKE_SOURCE_DIR} $<TARGET_FILE_DIR:trestle> ${CMAKE_C_COMPILER} "${TRESTLE_SANITIZE}")

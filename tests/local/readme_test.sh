@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# readme_test.sh SOURCE_FOLDER LIBRARY_FOLDER COMPILER SANITIZERS: compiles the C program of README.md and runs it as two ranks, without
-# trestle run: the variables are the interface.
+# readme_test.sh SOURCE_FOLDER LIBRARY_FOLDER COMPILER SANITIZERS: compiles the C program of README.md and runs it as
+# two ranks. It sets the variables itself, without trestle run.
 set -euo pipefail
 source_folder=$1 library_folder=$2 compiler=$3 sanitizers=$4
 
@@ -12,7 +12,7 @@ flags=(-std=c99 -Wall -Wextra -Werror -pedantic "-I$source_folder/include")
 if [[ -n "$sanitizers" ]]; then
   flags+=("-fsanitize=$sanitizers")
   if [[ "$compiler" == *clang* ]]; then
-    flags+=(-fsanitize-link-c++-runtime -lstdc++) # which the library wants of the program
+    flags+=(-fsanitize-link-c++-runtime -lstdc++)  # the library needs the C++ runtime
   fi
 fi
 "$compiler" "${flags[@]}" "$work/program.c" "-L$library_folder" -ltrestle "-Wl,-rpath,$library_folder" -o "$work/program"

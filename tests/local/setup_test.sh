@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# What scripts/setup does where packages are missing, with the rights that it has. The system's tools are stand-ins: nothing is installed.
+# Tests scripts/setup with missing packages and with different rights. Stand-ins replace the system's tools, so nothing
+# is installed.
 # Usage: setup_test.sh SOURCE_FOLDER
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 chmod 755 "$folder"
-cp "$1/scripts/setup" "$folder/setup" # nobody may be unable to read where it lies
+cp "$1/scripts/setup" "$folder/setup"  # all users can read it there
 chmod 755 "$folder/setup"
 
 fail() {
@@ -14,7 +15,7 @@ fail() {
   exit 1
 }
 
-# stand_in NAME LINES: a tool in front of the system's.
+# stand_in NAME LINES: a tool that replaces the system's.
 stand_in() {
   printf '#!/bin/bash\n%s\n' "$2" >"$folder/$1"
   chmod 755 "$folder/$1"
@@ -28,7 +29,7 @@ stand_in apt-get 'echo "apt-get $*" >>"'"$folder"'/installed"'
 touch "$folder/installed"
 chmod 666 "$folder/installed"
 
-# run_setup USER STATUS WORD: as root or as nobody. There is no sudo but a stand-in.
+# run_setup USER STATUS WORD: runs setup as root or as nobody. The only sudo is a stand-in.
 run_setup() {
   local status=0 as=()
   if [[ "$1" == nobody && $EUID == 0 ]]; then as=(setpriv --reuid=65534 --regid=65534 --clear-groups); fi
@@ -41,7 +42,7 @@ said() { grep -qF -- "$1" "$folder/out" || fail "does not say: $1"; }
 installs() { grep -qE -- "install.* $1( |\$)" "$folder/installed" || fail "does not install $1: $(cat "$folder/installed")"; }
 installs_nothing() { [[ ! -s "$folder/installed" ]] || fail "installs: $(cat "$folder/installed")"; }
 
-# What setup and the stand-ins call besides.
+# Other tools that setup and the stand-ins call.
 mkdir "$folder/system"
 chmod 755 "$folder/system"
 for tool in bash env grep setpriv true; do

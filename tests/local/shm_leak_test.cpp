@@ -1,4 +1,5 @@
-// A rank is killed in the middle of a job over shared memory: the survivor is told who, and nothing is left behind.
+// A rank is killed in the middle of a job over shared memory. The survivor is told which rank, and nothing is left
+// behind.
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -32,7 +33,7 @@ std::set<std::string> names_in(const char* folder) {
   if (directory == nullptr) return names;
   while (const dirent* entry = readdir(directory)) {
     const std::string name = entry->d_name;
-    // Only what this transport could leave: other tests run at the same time.
+    // Only files that this transport could leave, because other tests run at the same time.
     for (const char* ours : {"trestle-lane", "trestle-data", "trestle-memory", "trestle-shm"}) {
       if (name.find(ours) != std::string::npos) names.insert(name);
     }
@@ -41,7 +42,7 @@ std::set<std::string> names_in(const char* folder) {
   return names;
 }
 
-// The process has listeners by names like this one.
+// Whether the process has a listener with a name like this one.
 bool socket_named(const std::string& part) {
   std::ifstream sockets("/proc/net/unix");
   std::string line;
@@ -76,7 +77,7 @@ std::unique_ptr<Transport> meet(Meeting& meeting, int32_t rank) {
   return transport;
 }
 
-// Sends one long message from each kind of memory, so that every kind of segment exists, and receives nothing.
+// Sends one long message from each kind of memory, so that every kind of segment exists. Receives nothing.
 void victim(Meeting& meeting) {
   auto transport = meet(meeting, 1);
   constexpr size_t kBytes = 300'000;
@@ -121,7 +122,7 @@ TEST(ShmLeak, AKilledRankIsNamedAndLeavesNothing) {
   }
   ASSERT_EQ(kill(child, SIGKILL), 0);
 
-  // The survivor hears of it without polling for it.
+  // The survivor is told of it without polling.
   Result<bool> moved = transport->progress();
   while (moved.ok()) {
     if (transport->prepare_sleep()) {
@@ -133,7 +134,7 @@ TEST(ShmLeak, AKilledRankIsNamedAndLeavesNothing) {
   }
   EXPECT_EQ(moved.error().code, Code::kRemoteError);
   EXPECT_NE(moved.error().message.find("rank 1 (the victim)"), std::string::npos) << moved.error().message;
-  // What was received stays readable: the memory outlives its owner as long as somebody reads it.
+  // Received data stays readable: the memory outlives its owner while a reader maps it.
   uint64_t sum = 0;
   for (const RecvRequest& view : views) {
     for (const ConstPiece& piece : view.view) {

@@ -1,7 +1,7 @@
-// A rank that loses its processor for milliseconds now and then must not slow down the calls between these stalls: 2
-// ranks, each on a processor of its own where there are two, one of them stopped for 3 ms every 20 ms or blocking by
-// itself at seeded moments. Results are checked. The medians of the calls are printed, not asserted: a machine that
-// does other things has stalls of its own.
+// A rank sometimes loses its processor for milliseconds. That must not slow down the calls between these stalls. There
+// are 2 ranks, each on its own processor if there are two. One of them is stopped for 3 ms every 20 ms, or blocks
+// itself at seeded moments. Results are checked. The medians of the calls are printed, not asserted, because a busy
+// machine has stalls of its own.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sched.h>
@@ -73,8 +73,8 @@ class Rank {
   Rank(const Case& c, ranks::Process& process, trestleComm_t comm)
       : case_(c), process_(process), comm_(comm), send_(c.count * 2), recv_(c.count * 2) {}
 
-  // Bursts of calls until rank 0 says that it was the last one, which all ranks hear in the sum. The time of a call in
-  // each, us.
+  // Runs bursts of calls until rank 0 ends the phase, which the sum tells all ranks. Returns the time of a call in each
+  // burst, in us.
   std::vector<double> phase(bool stalls) {
     std::vector<double> times;
     ranks::Random random{static_cast<uint64_t>(process_.rank) + 7};
@@ -95,7 +95,7 @@ class Rank {
     return stalls ? process_.board.word[kStallsDone].load() >= kStalls : calls >= kQuietCalls / case_.burst;
   }
 
-  // Some 20 ms of calls between two of them.
+  // There are about 20 ms of calls between two blocks.
   void block_now_and_then(ranks::Random& random) {
     const auto now = std::chrono::steady_clock::now();
     if (now < next_block_) return;
@@ -104,7 +104,7 @@ class Rank {
     next_block_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(10 + random.below(15));
   }
 
-  // The result's first element: of rank 0's values in an all-to-all, of both in an all-reduce.
+  // Returns the result's first element: a value of rank 0 in an all-to-all, the sum of both ranks' in an all-reduce.
   int32_t burst(int32_t value) {
     std::fill(send_.begin(), send_.end(), value);
     for (int i = 0; i < case_.burst; ++i) EXPECT_TRUE(succeeded(call(), comm_));
@@ -142,7 +142,8 @@ TEST_P(Stalls, LeaveTheCallsBetweenThemAsTheyWere) {
     if (process.rank == 0) {
       const double before = median_us(quiet), after = median_us(stalled);
       char line[200];
-      std::snprintf(line, sizeof line, "%-24s median of %zu waits %.2f us per call; of %zu with stalls %.2f us: %.2f times", c.name,
+      std::snprintf(line, sizeof line,
+                    "%-24s median of %zu waits %.2f us per call; of %zu with stalls %.2f us: %.2f times", c.name,
                     quiet.size(), before, stalled.size(), after, after / before);
       process.result = line;
     }
@@ -150,7 +151,7 @@ TEST_P(Stalls, LeaveTheCallsBetweenThemAsTheyWere) {
   };
   job.during = [&](ranks::Board& board, const std::vector<pid_t>& pids) {
     if (c.stall != Stall::kStopped) return;
-    // A rank that has ended badly never comes here: its case's watchdog ends the wait.
+    // A rank that has failed never comes here. Then the watchdog of its case ends the wait.
     for (int waited = 0; board.word[kStalledPhase].load() == 0 && waited < 60'000; ++waited) pass_ms(1);
     for (int i = 0; i < kStalls; ++i) {
       kill(pids[1], SIGSTOP);

@@ -1,4 +1,4 @@
-// TemporaryFolder: a folder of a test, removed with what is in it. One thread.
+// TemporaryFolder: a folder of a test. It is removed with its contents. One thread.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-# Processes as ranks, through the public header only. They must prove that they belong to the job.
+# Ranks as processes, through the public header only. The processes must prove that they belong to the job.
 if(TARGET trestle AND SODIUM_FOUND)
   add_library(trestle_api_sockets STATIC ${CMAKE_CURRENT_LIST_DIR}/sockets.cpp)
   target_include_directories(trestle_api_sockets PUBLIC ${CMAKE_SOURCE_DIR}/tests)

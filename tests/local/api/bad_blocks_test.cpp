@@ -1,5 +1,5 @@
-// Gather, scatter and the v-variants with wrong arguments: each gets its code and a sentence that names the fact,
-// nothing is written or enqueued, and the communicator works afterwards.
+// Gather, scatter and the v-variants with wrong arguments. Each call returns its code and a sentence that names the
+// error. Nothing is written or enqueued, and the communicator works afterwards.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace {
 using ranks::refused;
 using ranks::succeeded;
 
-// Rank 0 of three, all of one thread.
+// Three ranks of one thread; the calls are rank 0's.
 struct World {
   trestleComm_t comms[3] = {};
   trestleComm_t comm = nullptr;
@@ -228,7 +228,7 @@ std::vector<BadCall> calls_of_all() {
   };
 }
 
-// All ranks, one call each.
+// Makes one call on all ranks.
 void run_one(World& world, const VectorCall& call) {
   std::vector<std::unique_ptr<VectorExecution>> runs;
   for (int r = 0; r < 3; ++r) {
@@ -269,7 +269,7 @@ TEST(ApiBadBlocks, OfAllRanks) {
   expect_refused(calls_of_all());
 }
 
-// Arrays and buffers of ranks that are not the root are not looked at; neither is the displacement of an empty block.
+// The library ignores arrays and buffers of ranks that are not the root, and the displacement of an empty block.
 TEST(ApiBadBlocks, WhatDoesNotMatterIsNotLookedAt) {
   ranks::on_threads({.ranks = 3}, [](int rank, trestleComm_t comm) {
     const auto* poison = reinterpret_cast<const size_t*>(uintptr_t{8});

@@ -1,5 +1,5 @@
-// Calls with wrong arguments: each gets its code and a sentence that names the fact; nothing is changed or enqueued,
-// and the communicators work afterwards.
+// Calls with wrong arguments. Each returns its code and a sentence that names the error. Nothing is changed or
+// enqueued, and the communicators work afterwards.
 #include <gtest/gtest.h>
 
 #include <climits>
@@ -16,7 +16,7 @@ namespace {
 using ranks::refused;
 using ranks::succeeded;
 
-// Two ranks of one thread, and what calls need.
+// Two ranks of one thread, and the objects that calls need.
 struct World {
   trestleComm_t comms[2] = {};
   trestleComm_t comm = nullptr;  // rank 0's
@@ -149,7 +149,7 @@ std::vector<BadCall> collective_calls() {
   };
 }
 
-// Counts whose bytes overflow: of one buffer, of the blocks of all ranks, and those that wrap around to a few bytes.
+// Counts whose bytes overflow: of one buffer, of the blocks of all ranks, and counts that wrap around to a few bytes.
 std::vector<BadCall> overflowing_calls() {
   const auto arg = trestleInvalidArgument;
   const size_t two_to_62 = size_t{1} << 62;
@@ -440,7 +440,7 @@ TEST(ApiBadCalls, DestroyedHandles) {
   });
 }
 
-// A struct of an older version, shorter than today's, is taken as far as it goes.
+// A struct of an older, shorter version is read only up to its size.
 TEST(ApiBadCalls, ShorterConfigurationsAreServed) {
   ranks::isolated([] {
     trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;

@@ -1,5 +1,5 @@
-// Surroundings that are wrong: interfaces, ports, variables, topology files, ranks that disagree. Each is refused with
-// a sentence that names the fact, on every rank that it concerns, and nothing hangs.
+// Wrong environments: interfaces, ports, variables, topology files, ranks that disagree. Each is refused with a
+// sentence that names the error, on every rank that it concerns, and nothing hangs.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ namespace {
 using ranks::refused;
 using ranks::succeeded;
 
-// A folder for files of one test.
+// A folder for the files of one test.
 class Folder {
  public:
   Folder() { EXPECT_NE(mkdtemp(path_), nullptr); }
@@ -34,7 +34,7 @@ class Folder {
   char path_[32] = "/tmp/trestle-test-XXXXXX";
 };
 
-// Every rank of a job is refused with the code and the facts; it may try the same again with the variables in order.
+// Every rank of a job is refused with the code and the facts. Then it may try the same again with corrected variables.
 void expect_refused(int n, const ranks::Settings& settings, const std::function<ranks::Env(int)>& env,
                     trestleResult_t code, const std::vector<std::string>& facts) {
   ranks::Job job;
@@ -98,7 +98,7 @@ TEST(ApiBadConfig, FullPortRange) {
       env);
 }
 
-// A range with room for all works, and a tcp job listens inside it.
+// A port range that is large enough works, and a tcp job listens inside it.
 TEST(ApiBadConfig, PortRangeWithRoom) {
   const uint16_t first = free_port(12);
   const std::string range = std::to_string(first) + "-" + std::to_string(first + 11);
@@ -129,7 +129,7 @@ TEST(ApiBadConfig, ValuesThatCannotBeRead) {
   }
 }
 
-// An unknown name is warned about with the nearest one, and nothing fails.
+// An unknown variable causes a warning with the nearest known name, and nothing fails.
 TEST(ApiBadConfig, UnknownVariablesAreWarnedAbout) {
   ranks::Job job;
   job.env = [](int) { return ranks::Env{{"TRESTLE_CHUNCKS", "4"}}; };
@@ -185,7 +185,7 @@ TEST(ApiBadConfig, TopologyFileThatDiffersBetweenRanks) {
   expect_refused(3, {.ranks = 3, .timeout_ms = 20'000}, env, trestleInvalidUsage, {"rank 1", "700", "900"});
 }
 
-// The same contents in two files are no difference, nor is another layout of the same text.
+// Two files with the same contents are equal, and so are two layouts of the same text.
 TEST(ApiBadConfig, TopologyFilesThatMeanTheSame) {
   const Folder folder;
   const std::string a = folder.write("a.json", R"({"dimensions":[{"size":2,"kind":"ring"}]})");
@@ -213,7 +213,7 @@ TEST(ApiBadConfig, ConfigurationThatDiffersBetweenRanks) {
   expect_refused(3, {.ranks = 3, .timeout_ms = 20'000}, one_unset, trestleInvalidUsage, {"rank 2", "TRESTLE_EAGER"});
 }
 
-// Two processes that claim the same rank, and ranks that disagree about how many there are.
+// Two processes claim the same rank, or ranks disagree about the number of ranks.
 TEST(ApiBadConfig, RanksThatDisagree) {
   for (const bool twice : {true, false}) {
     ranks::Job job;
@@ -236,19 +236,18 @@ TEST(ApiBadConfig, RanksThatDisagree) {
       EXPECT_NE(result, trestleSuccess);
       EXPECT_NE(result, trestleTimeout) << trestleGetLastError(nullptr);
       EXPECT_TRUE(refused(result, result, facts)) << "process " << process.rank;
-      ranks::meet(process.board, 3);  // the id's process stays until all have their answer
+      ranks::meet(process.board, 3);  // the process that made the id stays until all have their answer
     };
     ranks::expect_ended_well(ranks::run(job));
   }
 }
 
-// Shared memory does not reach another host.
 size_t open_descriptors() {
   return static_cast<size_t>(
       std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator()));
 }
 
-// Whichever descriptor is the one too many: a code and a sentence, and nothing is kept.
+// Whichever descriptor cannot be opened, the caller gets a code and a sentence, and nothing remains.
 TEST(ApiBadConfig, TooFewDescriptors) {
   for (const char* transport : {"loopback", "shm", "tcp"}) {
     SCOPED_TRACE(transport);
@@ -260,7 +259,7 @@ TEST(ApiBadConfig, TooFewDescriptors) {
       const auto end = [&] {
         for (trestleComm_t comm : comms) EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
       };
-      ASSERT_TRUE(succeeded(make()));  // the process keeps some for good
+      ASSERT_TRUE(succeeded(make()));  // the process keeps some descriptors
       end();
       const size_t before = open_descriptors();
       rlimit limit{};
@@ -278,7 +277,8 @@ TEST(ApiBadConfig, TooFewDescriptors) {
         allow(all);
         if (result == trestleSuccess) break;
         EXPECT_TRUE(refused(result, trestleSystemError, {}));
-        ranks::wait_until([&] { return open_descriptors() <= before; });  // the helper thread may be about to let go
+        // The helper thread may still hold descriptors.
+        ranks::wait_until([&] { return open_descriptors() <= before; });
       }
       ASSERT_EQ(result, trestleSuccess);
       end();

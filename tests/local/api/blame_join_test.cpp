@@ -1,5 +1,5 @@
-// A rank does not come to the rendezvous, or stands still or dies there: the others name it and the place, in the terms
-// in which the place was given.
+// A rank does not come to the rendezvous, or stops or dies there. The others name it and the place, in the terms in
+// which the place was given.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -16,10 +16,10 @@ namespace {
 
 constexpr int kRanks = 4;
 
-// How the ranks are told where they meet.
+// The way in which the ranks learn the place of the rendezvous.
 struct Way {
   ranks::Env env;
-  std::string place;  // as the sentences call it
+  std::string place;  // its name in the sentences
 };
 
 Way by_launcher(uint16_t port) {
@@ -50,7 +50,7 @@ class Directory {
   const std::string path_;
 };
 
-// Every survivor's sentence. `end`: the victim's, before anything of the library.
+// Returns every survivor's sentence. `end` runs on the victim before any call of the library.
 std::vector<std::string> sentences(const Way& way, int victim, const std::function<void()>& end) {
   ranks::Job job;
   job.ranks = kRanks;
@@ -97,7 +97,7 @@ TEST(ApiBlameJoin, ARankThatDoesNotComeIsNamedWithThePlace) {
   }
 }
 
-// It has opened the rendezvous, so others come to its door.
+// Rank 0 has opened the rendezvous, so others connect to it.
 TEST(ApiBlameJoin, Rank0ThatStandsStillOrDiesAtTheRendezvousIsNamed) {
   for (const int signal : {SIGSTOP, SIGKILL}) {
     for (const int message : {1, 2, 4, 6, 9}) {
@@ -110,7 +110,7 @@ TEST(ApiBlameJoin, Rank0ThatStandsStillOrDiesAtTheRendezvousIsNamed) {
   }
 }
 
-// Nobody knows whose process it was.
+// The other ranks do not know which process made the id.
 TEST(ApiBlameJoin, TheProcessThatMadeTheIdIsNamedWhenItIsGone) {
   ranks::Job job;
   job.ranks = 2;

@@ -1,5 +1,5 @@
-// A call that waits on its stream behind one of another communicator, or is not made because its thread waits for one,
-// tests one in a loop, or has seen one fail: the rank that is to blame there is to blame here.
+// A call waits on its stream behind a call of another communicator. Or it is not made, because its thread waits for one,
+// tests one in a loop, or has seen one fail. The rank that is to blame there is also to blame here.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ constexpr int kRanks = 3;
 constexpr int kVictim = 2;
 constexpr size_t kCount = 1000;
 
-// The ranks of the world in the other order, with a deadline that passes long before the world's.
+// A communicator of the world's ranks in reverse order. Its deadline passes long before the world's.
 trestleComm_t mirror(trestleComm_t world, int rank) {
   trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
   config.timeoutMs = 1500;
@@ -30,11 +30,11 @@ trestleComm_t mirror(trestleComm_t world, int rank) {
   return made;
 }
 
-// How rank 1 is held up in the world.
+// How rank 1 is blocked in the world.
 enum class Way { kStream, kThread, kPoll, kFailed };
 
-// On one stream: a message that the victim never sends, and behind it one that rank 0 waits for in the other
-// communicator.
+// On one stream: a receive of a message that the victim never sends, followed by a send that rank 0 waits for in the
+// other communicator.
 void hold_up(trestleComm_t world, trestleComm_t mirrored, std::vector<float>& data) {
   trestleStream_t stream = nullptr;
   ASSERT_TRUE(succeeded(trestleStreamCreate(&stream)));
@@ -69,7 +69,7 @@ std::string failure_of(trestleComm_t comm) {
   return trestleGetLastError(comm);
 }
 
-// What ranks 0 and 1 say when the victim does `end`.
+// The sentences of ranks 0 and 1 after the victim has done `end`.
 std::vector<std::string> sentences(Way way, void (*end)()) {
   ranks::Job job;
   job.ranks = kRanks;
@@ -92,7 +92,7 @@ std::vector<std::string> sentences(Way way, void (*end)()) {
       ASSERT_TRUE(succeeded(trestleRecv(data.data(), kCount, trestleFloat32, 1, mirrored, nullptr), mirrored));
     }
     process.result = failure_of(mirrored);
-    ranks::meet(process.board, kRanks - 1);  // nobody hears of an end before it has failed itself
+    ranks::meet(process.board, kRanks - 1);  // no rank may hear of an end before it has failed itself
     trestleCommAbort(mirrored);
     trestleCommAbort(world);
   };

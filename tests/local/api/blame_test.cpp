@@ -1,7 +1,7 @@
-// A rank stands still (SIGSTOP) or dies (SIGKILL) in every state of a communicator's life: all others fail, and every
-// sentence begins with that rank, as the caller numbers it.
+// A rank stops (SIGSTOP) or dies (SIGKILL) in every state of a communicator's life. All others fail, and every sentence
+// begins with that rank, by the caller's numbering.
 //
-// Where a call is made of messages, the victim ends at its n-th one.
+// In calls that consist of messages the victim ends at its n-th message.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -25,13 +25,13 @@ enum class State {
   kNeverCame,
   kJoining,             // at its n-th message
   kBeforeFirstMessage,  // n elements
-  kFirstBroadcast,      // likewise; its root only sends
+  kFirstBroadcast,      // the same; its root only sends
   kIdle,
   kSmallAllReduce,
   kLargeAllReduce,
   kChain,
-  kSplit,     // at its n-th message; 0: instead of the call
-  kFinalize,  // likewise
+  kSplit,     // at its n-th message; 0: before the call
+  kFinalize,  // the same
 };
 
 struct Case {
@@ -116,7 +116,7 @@ trestleResult_t broadcast(trestleComm_t comm, size_t count) {
   return result == trestleSuccess ? trestleCommSynchronize(comm) : result;
 }
 
-// From rank 0 to the last one and back to rank 0.
+// Passes a message from rank 0 to the last rank and back to rank 0.
 trestleResult_t pass_around(trestleComm_t comm, int rank) {
   std::vector<float> x(kLarge / 16, 1.0f);
   const int next = (rank + 1) % kRanks;
@@ -128,7 +128,7 @@ trestleResult_t pass_around(trestleComm_t comm, int rank) {
   return result == trestleSuccess ? trestleCommSynchronize(comm) : result;
 }
 
-// In the other order, so that no rank has its number.
+// Reverses the order, so that every rank gets another number.
 trestleResult_t split(trestleComm_t comm, int rank) {
   trestleComm_t made = nullptr;
   const trestleResult_t result = trestleCommSplit(comm, 0, -rank, &made, nullptr);
@@ -167,7 +167,7 @@ bool is_first(const Case& at) {
   return at.state == State::kBeforeFirstMessage || at.state == State::kFirstBroadcast;
 }
 
-// What all do before the victim ends, so that there are links and nothing is the first call.
+// Runs on all ranks before the victim ends, so that links exist and the failing call is not the first one.
 void warm_up(const Case& at, trestleComm_t comm, int rank) {
   if (at.state == State::kJoining || is_first(at)) return;
   ASSERT_TRUE(succeeded(all_reduce(comm, kSmall), comm));
@@ -200,7 +200,7 @@ void warm_up(const Case& at, trestleComm_t comm, int rank) {
   ending::end_now(at.signal);
 }
 
-// Until this rank hears of a failure.
+// Makes calls until this rank is told of a failure.
 trestleResult_t call_until_failure(const Case& at, trestleComm_t comm, int rank) {
   trestleResult_t result = trestleSuccess;
   if (at.state == State::kFinalize) return one_call(at, comm, rank);
@@ -214,7 +214,7 @@ trestleResult_t call_until_failure(const Case& at, trestleComm_t comm, int rank)
   return result;
 }
 
-// The sentence; "" where this rank has not failed.
+// Returns the sentence; "" if this rank has not failed.
 std::string survive(const Case& at, ranks::Process& process) {
   trestleComm_t comm = nullptr;
   trestleResult_t result = ranks::join(process, settings_of(at), &comm);
@@ -227,7 +227,7 @@ std::string survive(const Case& at, ranks::Process& process) {
   EXPECT_TRUE(result == trestleSuccess || result == (at.signal == SIGKILL ? trestleRemoteError : trestleTimeout) ||
               at.state == State::kNeverCame || at.state == State::kJoining)
       << result << ": " << sentence;
-  ranks::meet(process.board, kRanks - 1);  // nobody hears of an end before it has failed itself
+  ranks::meet(process.board, kRanks - 1);  // no rank may hear of an end before it has failed itself
   if (comm != nullptr) trestleCommAbort(comm);
   return sentence;
 }

@@ -1,4 +1,4 @@
-// Fields of the config struct that take any text: what each does, where its variable says something else or nothing.
+// Fields of the config struct with free text: their effect if the variable has another value or none.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -37,7 +37,7 @@ trestleConfig_t config_of(const std::function<void(trestleConfig_t&)>& change) {
   return config;
 }
 
-// Processes that each join with an id of zeros and a struct of their own; `then` gets the answer.
+// Processes that each join with an id of zeros and their own struct. `then` gets the result.
 using Change = std::function<void(trestleConfig_t&, int rank)>;
 using Then = std::function<void(ranks::Process&, trestleResult_t, trestleComm_t)>;
 std::vector<ranks::Outcome> meet_without_id(int n, const Change& change, const Then& then) {
@@ -73,7 +73,7 @@ TEST(ApiConfigEffects, StoreIsWhereRanksMeet) {
       3, [&](trestleConfig_t& config, int) { config.store = store.c_str(); }, expect_work);
 }
 
-// With the same one ranks meet, with different ones they do not, and the sentence says which variable differs.
+// Ranks with equal secrets meet. Ranks with different ones do not, and the sentence names the variable that differs.
 TEST(ApiConfigEffects, SecretIsTheSameOnAllRanks) {
   const std::string address = "127.0.0.1:" + std::to_string(free_port());
   const auto change = [&](bool same, int timeout_ms) {
@@ -84,7 +84,8 @@ TEST(ApiConfigEffects, SecretIsTheSameOnAllRanks) {
     };
   };
   meet_without_id(2, change(true, kTimeoutMs), expect_work);
-  // A rank that starts so late that it finds nobody any more cannot know: then again, with more time.
+  // A rank that starts so late that the other has left cannot know the reason. Then the test tries again with more
+  // time.
   std::vector<ranks::Outcome> outcomes;
   const auto named = [](const ranks::Outcome& outcome) { return ranks::contains(outcome.result, "TRESTLE_SECRET"); };
   for (int timeout_ms = 1000; timeout_ms <= 16'000; timeout_ms *= 2) {
@@ -99,7 +100,7 @@ TEST(ApiConfigEffects, SecretIsTheSameOnAllRanks) {
   for (const ranks::Outcome& outcome : outcomes) EXPECT_TRUE(named(outcome)) << outcome.result;
 }
 
-// Shared memory does not reach another host, where the host is what the field says.
+// Shared memory does not reach another host, and this field defines the host.
 TEST(ApiConfigEffects, HostIdSaysWhoSharesMemory) {
   for (const bool same : {true, false}) {
     const std::string address = "127.0.0.1:" + std::to_string(free_port());
@@ -118,7 +119,7 @@ TEST(ApiConfigEffects, HostIdSaysWhoSharesMemory) {
   }
 }
 
-// Sockets of this process that use a congestion control.
+// The number of this process's sockets that use a congestion control.
 int sockets_with(const std::string& congestion) {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -130,7 +131,7 @@ int sockets_with(const std::string& congestion) {
   return count;
 }
 
-// Every Linux has reno and lets everybody use it.
+// Every Linux has reno and allows it for every user.
 TEST(ApiConfigEffects, CongestionIsWhatDataConnectionsUse) {
   ranks::isolated([] {
     const trestleConfig_t config = config_of([](trestleConfig_t& c) {
@@ -152,7 +153,7 @@ TEST(ApiConfigEffects, CongestionIsWhatDataConnectionsUse) {
   });
 }
 
-// A message that would have been on its way at once waits for its receiver.
+// A message that would be sent at once by default waits for its receiver.
 TEST(ApiConfigEffects, EagerBytesOfZeroMakesASendWait) {
   ranks::isolated([] {
     const trestleConfig_t config = config_of([](trestleConfig_t& c) { c.transport = "shm", c.eagerBytes = 0; });

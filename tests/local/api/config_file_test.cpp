@@ -1,4 +1,4 @@
-// Configuration files as a process finds them: whose word counts, and what a mistake in one is answered with.
+// Configuration files of a process: which value wins, and the answer to a mistake in a file.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ class Folder {
   char path_[32] = "/tmp/trestle-test-XXXXXX";
 };
 
-// A policy that does not exist: what a communicator is refused for says which source has set it.
+// Sets a policy that does not exist: the communicator's error then names the source that set it.
 std::string policy(const std::string& name) {
   return "TRESTLE_SCHED=" + name + "\n";
 }
@@ -78,7 +78,7 @@ TEST(ApiConfigFile, TheEnvironmentStandsAboveThem) {
   ranks::on_threads({.ranks = 2}, [](int, trestleComm_t) {}, {{"HOME", home.path()}, {"TRESTLE_SCHED", "baseline"}});
 }
 
-// Predicted time of an all-reduce of 16 MiB of four ranks.
+// The predicted time of an all-reduce of 16 MiB on four ranks.
 double predicted(int chunks) {
   trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
   config.chunks = chunks;
@@ -90,7 +90,7 @@ double predicted(int chunks) {
   return time_us;
 }
 
-// What is right in a file holds, too, and the caller's struct stands above it.
+// Correct values of a file have effect. The caller's struct overrides them.
 TEST(ApiConfigFile, ValuesHold) {
   const Folder home;
   home.write(".trestle.conf", "TRESTLE_DIMS=2x2\nTRESTLE_SCHED=baseline\nTRESTLE_CHUNKS=16\n");

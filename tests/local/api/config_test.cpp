@@ -1,5 +1,5 @@
-// The config struct: all its fields together, and structs of older and newer headers. What each field does or refuses:
-// api_config_effects_test.cpp, api_bad_calls_test.cpp.
+// The config struct: all fields together, and structs of older and newer headers. config_effects_test.cpp and
+// bad_calls_test.cpp test single fields.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -29,7 +29,7 @@ void add_ones(const trestleConfig_t& config) {
   for (trestleComm_t comm : comms) EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
 }
 
-// In a process of their own: the library reads the environment once, and other tests change it before that.
+// Runs in a separate process, because the library reads the environment once and other tests change it before.
 void expect_sum(const trestleConfig_t& config) {
   ranks::isolated([&] { add_ones(config); });
 }
@@ -64,7 +64,7 @@ TEST(ApiConfig, EmptyTextsAreUndefined) {
   expect_sum(config);
 }
 
-// A caller whose header ended at any of these fields; what lies behind is not the library's to read.
+// A caller whose header ended at any of these fields. The library must not read beyond it.
 TEST(ApiConfig, OldSizesStillWork) {
   for (const size_t size : {offsetof(trestleConfig_t, blocking), offsetof(trestleConfig_t, dims),
                             offsetof(trestleConfig_t, hostId), offsetof(trestleConfig_t, heartbeatMs),
@@ -76,7 +76,7 @@ TEST(ApiConfig, OldSizesStillWork) {
   }
 }
 
-// And one whose header knows more than the library: what it does not know is left alone.
+// A caller whose header has more fields than the library. The library ignores the unknown fields.
 TEST(ApiConfig, LargerSizesWork) {
   struct {
     trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;

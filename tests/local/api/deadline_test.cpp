@@ -1,4 +1,4 @@
-// Ranks that do not call, stand still, leave or abort: the others get a code and a sentence, and nobody hangs.
+// Ranks that do not call, stop, leave or abort: the others get a code and a sentence, and no rank hangs.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ using ranks::succeeded;
 
 const char* const kTransports[] = {"shm", "tcp"};
 
-// After 5 calls rank 1 does not make the sixth: the others' deadline passes, and rank 1 hears of it.
+// Rank 1 makes 5 calls but not the sixth. The others' deadline passes, and rank 1 is told of it.
 void wait_in_vain(ranks::Process& process, trestleComm_t comm, size_t count) {
   for (uint64_t i = 0; i < 5; ++i) run_and_verify({.count = count, .seed = i}, process.rank, process.ranks, comm);
   std::vector<float> x(count, 1.0f);
@@ -59,7 +59,7 @@ TEST(ApiDeadline, ARankThatDoesNotCallIsNamed) {
   }
 }
 
-// Most ranks of a ring or a tree await one that is itself waiting.
+// In a ring or a tree most ranks await a rank that is itself waiting.
 TEST(ApiDeadline, ARankThatDoesNotCallIsNamedWhateverTheAlgorithm) {
   for (const char* transport : kTransports) {
     for (const char* algorithm : {"ring", "rd", "hd", "tree", "dbtree", "direct"}) {
@@ -69,7 +69,7 @@ TEST(ApiDeadline, ARankThatDoesNotCallIsNamedWhateverTheAlgorithm) {
   name_the_absent({.ranks = 6, .dims = "3x2", .transport = "shm,tcp", .algo = "ring,hd", .timeout_ms = 2000}, 5000);
 }
 
-// Two ranks that wait for each other's message: neither is more to blame than the other.
+// Two ranks wait for each other's message. Both are equally to blame.
 TEST(ApiDeadline, ACircleOfReceiversIsTold) {
   for (const char* transport : kTransports) {
     SCOPED_TRACE(transport);
@@ -91,7 +91,7 @@ TEST(ApiDeadline, ACircleOfReceiversIsTold) {
   }
 }
 
-// One half of a message to itself: there is no other rank to ask.
+// A rank makes one half of a message to itself, so there is no other rank to ask.
 TEST(ApiDeadline, AMessageToItselfThatIsNeverTakenEndsToo) {
   for (const char* transport : {"", "shm", "tcp"}) {
     for (const bool sends : {true, false}) {
@@ -111,7 +111,7 @@ TEST(ApiDeadline, AMessageToItselfThatIsNeverTakenEndsToo) {
   }
 }
 
-// A process that stands still is no death: the deadline ends the wait and names it.
+// A stopped process is not dead: the deadline ends the wait, and the sentence names it.
 TEST(ApiDeadline, AStoppedRankIsNamed) {
   for (const char* transport : kTransports) {
     for (const char* algorithm : {"", "ring", "tree"}) {
@@ -138,7 +138,7 @@ TEST(ApiDeadline, AStoppedRankIsNamed) {
   }
 }
 
-// A rank that never comes is named by those that wait for it when the communicator is made.
+// The making of a communicator fails with the name of a rank that never comes.
 TEST(ApiDeadline, ARankThatNeverJoinsIsNamed) {
   ranks::Job job;
   job.ranks = 4;
@@ -154,7 +154,7 @@ TEST(ApiDeadline, ARankThatNeverJoinsIsNamed) {
   ranks::expect_ended_well(ranks::run(job));
 }
 
-// One thread waits for a message that nobody sends; another one aborts the communicator.
+// One thread waits for a message that no rank sends. Another thread aborts the communicator.
 TEST(ApiDeadline, AbortEndsAWaitOfAnotherThread) {
   for (const char* transport : kTransports) {
     for (const bool own_stream : {true, false}) {
@@ -195,7 +195,7 @@ TEST(ApiDeadline, AbortEndsAWaitOfAnotherThread) {
   }
 }
 
-// Abort is bounded also while the operation moves data.
+// Abort is also bounded while the operation moves data.
 TEST(ApiDeadline, AbortEndsALargeTransfer) {
   for (const char* transport : kTransports) {
     SCOPED_TRACE(transport);
@@ -223,7 +223,7 @@ TEST(ApiDeadline, AbortEndsALargeTransfer) {
   }
 }
 
-// A rank that left in order can be waited for no more: its absence is told well before the deadline of a minute.
+// Other ranks cannot wait for a rank that has left in order. They fail well before the deadline of a minute.
 TEST(ApiDeadline, ARankThatLeftIsNamed) {
   for (const char* transport : kTransports) {
     SCOPED_TRACE(transport);

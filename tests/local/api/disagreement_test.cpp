@@ -1,4 +1,4 @@
-// Ranks whose calls differ: each gets an error that names the operation and both ranks, well before the deadline.
+// Ranks make different calls. Each gets an error that names the operation and both ranks, well before the deadline.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -13,7 +13,7 @@ using ranks::succeeded;
 
 struct Mistake {
   const char* name;
-  // What `rank` calls where rank 1 calls something else than the others.
+  // The call of each rank. Rank 1 is `odd` and calls something else than the others.
   std::function<trestleResult_t(bool odd, std::byte* send, std::byte* recv, trestleComm_t comm)> call;
 };
 
@@ -61,14 +61,14 @@ std::vector<Mistake> mistakes() {
   add("middle: counts of very different schedules", [](bool odd, std::byte* send, std::byte* recv, trestleComm_t comm) {
     return all_reduce(send, recv, odd ? kMost : 5000, trestleFloat32, trestleSum, comm);
   });
-  // Everybody takes another rank for the root: nobody sends anything.
+  // Each rank names another rank as the root, so no rank sends anything.
   add("roots", [](bool odd, std::byte* send, std::byte* recv, trestleComm_t comm) {
     return trestleBroadcast(send, recv, kMost, trestleFloat32, odd ? 0 : 1, comm, nullptr);
   });
   return all;
 }
 
-// A few right calls, the mistake, and what every rank has to hear.
+// Makes a few right calls and the mistake, and checks the error of every rank.
 void make_mistake(const Mistake& mistake, int rank, trestleComm_t comm) {
   SCOPED_TRACE(testing::Message() << mistake.name << ", rank " << rank);
   std::vector<std::byte> send(kMost * 4), recv(kMost * 4);
@@ -78,7 +78,7 @@ void make_mistake(const Mistake& mistake, int rank, trestleComm_t comm) {
   }
   trestleResult_t result = mistake.call(rank == 1, send.data(), recv.data(), comm);
   if (result == trestleSuccess) result = trestleCommSynchronize(comm);
-  // A rank whose part needed nobody is told a moment later.
+  // A rank whose part needed no other rank is told a moment later.
   while (result == trestleSuccess) ASSERT_TRUE(succeeded(trestleCommGetAsyncError(comm, &result)));
   const std::string sentence = trestleGetLastError(comm);
   EXPECT_EQ(result, trestleInvalidUsage) << sentence;
@@ -112,7 +112,7 @@ TEST_P(ApiDisagreement, IsFoundBetweenProcesses) {
   }
 }
 
-// Those that are not concerned hear of it too.
+// Ranks that the difference does not concern are told too.
 TEST_P(ApiDisagreement, IsToldToAllRanks) {
   for (const char* transport : {"shm", "tcp"}) {
     SCOPED_TRACE(transport);
@@ -143,7 +143,7 @@ ranks::Env checked(int) {
   return {{"TRESTLE_CHECK", "1"}};
 }
 
-// With TRESTLE_CHECK the sentence has both calls in words, whoever finds the difference first.
+// With TRESTLE_CHECK the sentence describes both calls, whichever rank finds the difference first.
 TEST_P(ApiDisagreement, IsToldInWordsWhereCallsAreChecked) {
   for (const char* transport : {"shm", "tcp"}) {
     SCOPED_TRACE(transport);
@@ -155,7 +155,7 @@ TEST_P(ApiDisagreement, IsToldInWordsWhereCallsAreChecked) {
             all_reduce(send.data(), recv.data(), i % 2 == 0 ? 2 : 60'000, trestleFloat32, trestleSum, comm), comm));
       }
       ASSERT_TRUE(succeeded(trestleCommSynchronize(comm), comm));
-      ranks::meet(process.board, 3);  // the news of the mistake is fast
+      ranks::meet(process.board, 3);  // the news of the mistake arrives quickly
       hear_both_calls(mistake.call(process.rank == 1, send.data(), recv.data(), comm), comm,
                       {"rank 1 (", " calls operation 3 as ", ", rank "});
     };
@@ -163,7 +163,7 @@ TEST_P(ApiDisagreement, IsToldInWordsWhereCallsAreChecked) {
   }
 }
 
-// Nothing but the check can see these: the bytes that travel are as many as are awaited.
+// Only the check finds these mistakes, because the number of bytes is the expected one.
 TEST(ApiChecked, MessagesOfOtherTypesAreFound) {
   const auto body = [](ranks::Process& process, trestleComm_t comm) {
     std::vector<std::byte> data(4000);
@@ -192,7 +192,7 @@ TEST(ApiChecked, OrderIsCompared) {
   ranks::on_processes({.ranks = 3, .transport = "tcp"}, body, checked, 50);
 }
 
-// A call without data is none, but its neighbour's is one.
+// A call without data sends no message, but its neighbour's does.
 TEST(ApiChecked, EmptyCallsAreCompared) {
   const auto body = [](ranks::Process& process, trestleComm_t comm) {
     float x[4] = {}, y[4] = {};

@@ -41,7 +41,7 @@ void call_at_message(int n, void (*what)()) {
 
 }  // namespace ending
 
-// In place of libc's, for the library too: it must be able to see them.
+// Replaces libc's function for the library too, so it must be visible to it.
 extern "C" [[gnu::visibility("default")]] ssize_t send(int fd, const void* data, size_t bytes, int flags) {
   ending::count_message();
   return syscall(SYS_sendto, fd, data, bytes, flags, nullptr, 0);

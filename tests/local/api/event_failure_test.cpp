@@ -1,4 +1,4 @@
-// An event, a stream and a request tell the failure of what they stand for, whatever made it fail and whoever asks.
+// An event, a stream and a request report the failure of their work, for every cause and every way to ask.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ const Case kCases[] = {
     {"reduction", Cause::kReduction, trestleReductionFailed},
 };
 
-// What the two ranks tell each other beside the library.
+// Signals between the two ranks outside the library.
 enum Word : size_t { kReady, kCalled, kObserved, kReductionFails };
 
 int sum_until_told(void* dst, const void* const* sources, int k, size_t count, trestleDataType_t, void* context) {
@@ -46,7 +46,7 @@ int sum_until_told(void* dst, const void* const* sources, int k, size_t count, t
   return 0;
 }
 
-// One rank's calls, which need the other's: its buffers outlive them, because they end with the communicator's.
+// One rank's calls, which need the other rank. The calls end with the communicator, and the buffers live longer.
 struct Calls {
   std::vector<float> data = std::vector<float>(kCount * 5, 1.0F);
   trestleRedOp_t op = trestleSum;
@@ -68,7 +68,7 @@ struct Calls {
     EXPECT_TRUE(succeeded(reduce(2, comm, grouped), comm));
     EXPECT_TRUE(succeeded(trestleGroupEnd(), comm));
   }
-  // Whose deadline comes first, where there is one.
+  // If there is a deadline, this call's passes first.
   void make_last(trestleComm_t comm, int64_t timeout_ms) {
     trestleCallConfig_t config = TRESTLE_CALL_CONFIG_INITIALIZER;
     config.timeoutMs = timeout_ms;
@@ -86,7 +86,7 @@ void warm_up(trestleComm_t comm) {
   ASSERT_TRUE(succeeded(trestleCommSynchronize(comm), comm));
 }
 
-// Ends with its communicator, but where it is killed.
+// Ends with its communicator, unless it is killed.
 void culprit(const Case& c, trestleComm_t comm, ranks::Board& board) {
   warm_up(comm);
   Calls calls(comm, board);
@@ -116,7 +116,7 @@ struct Alone {
   ~Alone() { EXPECT_TRUE(succeeded(trestleCommDestroy(comm))); }
 };
 
-// Of other communicators, on the stream that has failed.
+// Calls of other communicators on the stream that has failed.
 void expect_stream_closed_until_told(const Case& c, trestleStream_t stream, trestleEvent_t event) {
   const Alone healthy;
   float x = 2;
@@ -154,7 +154,7 @@ void observe(const Case& c, trestleComm_t comm, ranks::Board& board) {
   trestleEvent_t grouped = event_behind(calls.grouped);
   ASSERT_TRUE(succeeded(trestleStreamWaitEvent(waiting, behind)));
   trestleEvent_t handed = event_behind(waiting);
-  // What runs on the result of the others, for ranks that know nothing of it.
+  // Uses the result of the others, on a communicator whose ranks know nothing of the failure.
   Alone next;
   float x = 2;
   float y = 3;
@@ -250,7 +250,7 @@ bool sleeps(pid_t thread) {
   return ranks::contains(text, ") S");
 }
 
-// Two threads wait for one stream: the first to be told is not the only one.
+// Two threads wait for one stream. Both are told, not only the first.
 TEST(ApiEventFailuresOfAStream, AreToldToEveryThreadThatWaits) {
   ranks::isolated([] {
     trestleComm_t comms[2] = {};

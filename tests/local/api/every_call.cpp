@@ -19,7 +19,7 @@ constexpr size_t kPage = 4096;
 constexpr size_t kMost = 64;  // ranks
 constexpr trestleDataType_t kType = trestleFloat32;
 
-// Arguments that are good for any number of ranks.
+// Arguments that are valid for any number of ranks.
 float sent[kMost], received[kMost];
 size_t ones[kMost], places[kMost];
 trestleComm_t made_comm;

@@ -1,4 +1,4 @@
-# What a process leaves when it exits, and what a communicator leaves when it is destroyed.
+# Leftovers of a process after its exit, and of a communicator after its destruction.
 if(TARGET trestle AND SODIUM_FOUND)
   trestle_test(NAME api_exit_test LABEL local LIBS trestle_api_calls TIMEOUT 600 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/ending.cpp

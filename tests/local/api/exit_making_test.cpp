@@ -1,4 +1,4 @@
-// A process that exits while a communicator is being made: the others hear that it has gone, and not that it has died.
+// A process exits while a communicator is being made. The others hear that it has left, not that it has died.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ void stay_until_the_exit() {
   ranks::wait_until([] { return exit_has_begun.load(); });
 }
 
-// On one thread it is about to send its n-th message, on another one it exits.
+// One thread is about to send its n-th message while another one exits.
 [[noreturn]] void exit_at_message(int n, ranks::Process& process, const ranks::Settings& settings) {
   ending::call_at_message(n, stay_until_the_exit);
   std::thread([&] {
@@ -50,7 +50,7 @@ std::string survive(ranks::Process& process, const ranks::Settings& settings) {
   }
   EXPECT_EQ(result, trestleRemoteError);
   const std::string sentence = trestleGetLastError(comm);
-  ranks::meet(process.board, kRanks - 1);  // nobody hears of an end before it has failed itself
+  ranks::meet(process.board, kRanks - 1);  // no rank may hear of an end before it has failed itself
   if (comm != nullptr) trestleCommAbort(comm);
   return sentence;
 }
@@ -78,7 +78,7 @@ TEST_P(ApiExitMaking, IsNoDeath) {
   }
 }
 
-// With its third message it has come to the rendezvous. Before that nobody knows of it.
+// With its third message it has reached the rendezvous. Before that the others do not know of it.
 INSTANTIATE_TEST_SUITE_P(Messages, ApiExitMaking, testing::Values(3, 4, 5, 6, 8, 10, 12, 14, 16, 18));
 
 }  // namespace

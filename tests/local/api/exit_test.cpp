@@ -1,5 +1,5 @@
-// Processes that exit without CommDestroy: after everything was done that is no failure of anybody; in the middle it is
-// one, whose sentence names the rank, what it did and what was under way. Killed processes are api_kill_test's.
+// Processes that exit without CommDestroy. After all work is done that is no failure for other ranks. Before that it is
+// one, and its sentence names the rank, its end and the pending work. kill_test.cpp tests killed processes.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -18,10 +18,10 @@ using ranks::refused;
 using ranks::succeeded;
 
 constexpr int64_t kDeadlineMs = 60'000;
-constexpr int kWatchdogS = 25;  // comes before the deadline
+constexpr int kWatchdogS = 25;  // shorter than the deadline
 constexpr size_t kCount = size_t{1} << 20;
 
-// As a program does that returns from main.
+// Exits like a program that returns from main.
 [[noreturn]] void exit_now() {
   std::cout.flush();
   std::exit(testing::Test::HasFailure() ? 1 : 0);
@@ -43,7 +43,7 @@ void run_job(const ranks::Settings& settings, const std::function<void(ranks::Pr
   job.body = [&](ranks::Process& process) {
     trestleComm_t comm = nullptr;
     ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
-    // A rank that exits while others still join fails their CommInitRank: that is tested elsewhere.
+    // A rank that exits while others still join fails their CommInitRank. Another test covers that.
     ranks::meet(process.board, settings.ranks);
     body(process, comm);
   };
@@ -56,7 +56,7 @@ void all_reduce(trestleComm_t comm, size_t count) {
   ASSERT_TRUE(succeeded(trestleCommSynchronize(comm), comm));
 }
 
-// Rank 0 is gone as soon as its own Finalize has succeeded.
+// Rank 0 exits as soon as its own Finalize has succeeded.
 TEST(ApiExit, AfterFinalizeFailsNobodysFinalize) {
   for (int round = 0; round < 5; ++round) {
     for (const ranks::Settings& settings : everywhere(4)) {
@@ -91,7 +91,7 @@ void wait_for_failure(trestleComm_t comm) {
       [&] { return trestleCommGetAsyncError(comm, &state) != trestleSuccess || state != trestleSuccess; });
 }
 
-// Rank 1 exits within an all-reduce that rank 0 has not called; rank 2 waits in it.
+// Rank 1 exits within an all-reduce that rank 0 has not called. Rank 2 waits in it.
 void expect_exit_is_told(const ranks::Settings& settings, const std::function<void(trestleComm_t)>& exit_within) {
   run_job(settings, [&](ranks::Process& process, trestleComm_t comm) {
     std::vector<float> data(kCount, 1.0f);
@@ -132,7 +132,7 @@ TEST(ApiExit, OfOneThreadWhileAnotherOneWaitsInACall) {
   }
 }
 
-// Whether the split had begun or not, and whoever notices it first.
+// The split may have begun or not, and any rank may notice the exit first.
 TEST(ApiExit, WithinCommSplitIsNoDeath) {
   run_job({.ranks = 3, .timeout_ms = kDeadlineMs}, [](ranks::Process& process, trestleComm_t comm) {
     trestleComm_t part = nullptr;
@@ -158,12 +158,12 @@ TEST(ApiExit, WithinCommSplitIsNoDeath) {
   });
 }
 
-// The exit is called by the thread that drives the library, which holds its locks.
+// The thread that drives the library and holds its locks calls exit.
 int exit_within_reduction(void*, const void* const*, int, size_t, trestleDataType_t, void*) {
   exit_now();
 }
 
-// A destructor of a static object, which runs before the library's goodbye and may do all that a program may.
+// A static object whose destructor runs before the library's exit handler and may use the library.
 struct Owner {
   trestleComm_t comm = nullptr;
   ~Owner() {
@@ -178,7 +178,7 @@ Owner owner;
 TEST(ApiExit, DestructorsOfStaticObjectsMayDestroyCommunicators) {
   for (const ranks::Settings& settings : everywhere(3)) {
     run_job(settings, [](ranks::Process&, trestleComm_t comm) {
-      static float data[kCount];  // no destructor takes it away
+      static float data[kCount];  // static, so that it outlives the call
       owner.comm = comm;
       ASSERT_TRUE(succeeded(trestleAllReduce(data, data, kCount, trestleFloat32, trestleSum, comm, nullptr), comm));
       exit_now();
@@ -201,7 +201,7 @@ TEST(ApiExit, OfAProcessWithManyCommunicatorsIsAGoodbyeOfEach) {
   });
 }
 
-// A small collective waits on a board that rings no bell: whoever has left is told of all the same.
+// A small collective waits on a board that rings no bell. Its waiter is still told of a peer that has left.
 TEST(ApiExit, WhoWaitsOnTheBoardHearsThatAPeerHasLeft) {
   for (const bool by_exit : {false, true}) {
     run_job({.ranks = 3, .timeout_ms = kDeadlineMs}, [by_exit](ranks::Process& process, trestleComm_t comm) {

@@ -1,5 +1,5 @@
-// Forks of processes whose ranks are connected: the child is refused whatever it does to what it inherited and the
-// communicator goes on; a rank that dies is noticed although its child lives; children connect with each other.
+// Processes with connected ranks fork. The child is refused whatever it does with inherited objects, and the
+// communicator continues. A rank's death is noticed although its child lives. Children connect with each other.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -58,7 +58,7 @@ TEST(ApiForkProcesses, EveryCallOnWhatWasInheritedIsRefused) {
   }
 }
 
-// Operations are under way, and other ranks are awaited, when the rank forks.
+// The rank forks while operations are pending and other ranks are awaited.
 TEST(ApiForkProcesses, InTheMiddleOfOperations) {
   for (const char* transport : {"shm", "tcp"}) {
     ranks::on_processes({.ranks = 2, .transport = transport}, [&](ranks::Process& process, trestleComm_t comm) {
@@ -90,7 +90,7 @@ TEST(ApiForkProcesses, ChildrenOfTheRanksConnectWithEachOther) {
     const Settings settings{.ranks = 3, .transport = transport};
     ranks::on_processes(settings, [&](ranks::Process& process, trestleComm_t comm) {
       expect_all_reduce(comm, process.rank, process.ranks);
-      if (process.rank == 0) process.board.id_written = 0;  // the children's id comes in the place of the parents'
+      if (process.rank == 0) process.board.id_written = 0;  // the children's id replaces the parents'
       ranks::meet(process.board, process.ranks);
       Forked child([&] {
         trestleComm_t own = nullptr;
@@ -107,7 +107,7 @@ TEST(ApiForkProcesses, ChildrenOfTheRanksConnectWithEachOther) {
   }
 }
 
-// As servers do: one process makes the id, and its children are the ranks.
+// Like a server: one process makes the id, and its children are the ranks.
 TEST(ApiForkProcesses, TheRanksAreChildrenOfTheProcessThatMadeTheId) {
   for (const bool used_before : {false, true}) {
     ranks::isolated([&] {
@@ -129,7 +129,7 @@ TEST(ApiForkProcesses, TheRanksAreChildrenOfTheProcessThatMadeTheId) {
   }
 }
 
-// ---- a rank dies and its child lives
+// ---- a rank dies while its child lives
 
 enum class Death { kKilled, kEndedWithoutAWord };
 
@@ -139,7 +139,7 @@ enum class Death { kKilled, kEndedWithoutAWord };
   for (;;) pause();
 }
 
-// A survivor that waits for the deadline, a minute, is ended by the watchdog, which comes first.
+// If a survivor waits for the deadline of a minute, the watchdog ends it earlier.
 constexpr int kWatchdogS = 30;
 
 void survive(const Settings& settings, ranks::Process& process) {
@@ -191,7 +191,7 @@ TEST(ApiForkProcesses, ADeadRankIsNoticedWhoseChildLives) {
   }
 }
 
-// A thread forks all the while that connections are made, so that some descriptors are just being opened.
+// A thread forks while connections are made, so that some descriptors are just being opened.
 TEST(ApiForkProcesses, ADeadRankIsNoticedThatForkedWhileItConnected) {
   for (const char* transport : {"shm", "tcp"}) {
     for (int round = 0; round < 3; ++round) {

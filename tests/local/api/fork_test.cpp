@@ -1,5 +1,5 @@
-// What a forked child may do with the library: nothing with what it inherited, everything with what it makes itself.
-// One process whose ranks are threads; tests of ranks in several processes are in api_fork_processes_test.cpp.
+// A forked child may not use inherited objects of the library, but may make its own. One process whose ranks are
+// threads; fork_processes_test.cpp tests ranks in several processes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -44,12 +44,12 @@ TEST(ApiFork, AChildAfterEverythingWasDestroyed) {
   });
 }
 
-// Runs it with two communicators that are threads' of this process and wait for `body`, which rank 0's thread runs.
+// Runs `body` on rank 0's thread while two communicators of this process's threads wait for it.
 void beside_living_ranks(const std::function<void(trestleComm_t)>& body) {
   std::atomic<bool> done{false};
   ranks::run_threads({.ranks = 2}, [&](int rank, trestleComm_t comm) {
     int32_t stop = 0;
-    while (stop == 0) {  // rank 1 waits for rank 0 in the library while that one forks
+    while (stop == 0) {  // rank 1 waits for rank 0 in the library while rank 0 forks
       if (rank == 0) {
         body(comm);
         done = true;
@@ -87,7 +87,7 @@ TEST(ApiFork, AChildThatDoesNothingOrIsKilled) {
   });
 }
 
-// Each generation has one communicator alive while it forks the next.
+// Each generation has one living communicator while it forks the next one.
 void generation(int number, const std::vector<every_call::Things>& inherited) {
   trestleComm_t comms[2] = {};
   ASSERT_TRUE(succeeded(trestleCommInitAll(comms, 2, nullptr)));
@@ -108,9 +108,9 @@ TEST(ApiFork, ChildrenOfChildren) {
   ranks::isolated([] { generation(0, {}); });
 }
 
-// ---- threads of the parent are in the library at the moment of the fork
+// ---- threads of the parent are in the library during the fork
 
-// Makes, uses and frees, over and over, until told to stop.
+// Makes, uses and frees objects repeatedly until `stop`.
 void busy_life(const std::atomic<bool>& stop) {
   while (!stop) ranks::use_own_communicator(2);
 }
@@ -164,7 +164,7 @@ TEST(ApiFork, WhileAThreadMakesTheFirstCallOfTheProcess) {
   }
 }
 
-// ---- what else a process has
+// ---- other objects of a process
 
 TEST(ApiFork, AGroupIsTheParents) {
   ranks::isolated([] {
@@ -203,7 +203,7 @@ TEST(ApiFork, MemoryIsSharedWithTheParentAndTheParents) {
       EXPECT_TRUE(refused(trestleMemFree(memory), trestleInvalidUsage, {"MemAlloc", "before fork()"}));
       EXPECT_TRUE(refused(trestleMemFree(&memory), trestleInvalidArgument, {"MemAlloc"}));
       words[2] = 7;
-      trestleComm_t comms[2] = {};  // ordinary memory, as a buffer
+      trestleComm_t comms[2] = {};  // ordinary memory as a buffer
       ASSERT_TRUE(succeeded(trestleCommInitAll(comms, 2, nullptr)));
       int32_t one = 1;
       ASSERT_TRUE(succeeded(trestleGroupStart()));
@@ -230,7 +230,7 @@ TEST(ApiFork, AChildReadsTheVariablesAnew) {
       setenv("WORLD_SIZE", "4", 1);
       EXPECT_TRUE(succeeded(trestleLauncherInfo(&rank, nullptr, nullptr)));
       EXPECT_EQ(rank, 3);
-      setenv("RANK", "2", 1);  // once per process, as ever
+      setenv("RANK", "2", 1);  // read once per process, so without effect
       EXPECT_TRUE(succeeded(trestleLauncherInfo(&rank, nullptr, nullptr)));
       EXPECT_EQ(rank, 3);
     }).expect_end();
@@ -247,7 +247,7 @@ std::set<int> open_descriptors() {
   return all;
 }
 
-// The names of the library's memory that this process has mapped.
+// The names of the library's shared memory that this process has mapped.
 std::set<std::string> shared_mappings() {
   std::set<std::string> all;
   std::ifstream maps("/proc/self/maps");
@@ -280,7 +280,7 @@ TEST(ApiFork, AChildHasNoDescriptorAndNoMemoryOfTheTransports) {
         expected.insert(own);
         EXPECT_EQ(open_descriptors(), expected);
         EXPECT_EQ(shared_mappings(), std::set<std::string>{"/memfd:trestle-memory"});
-        // The numbers are the child's to use again: nothing that it still has of the parent closes them.
+        // The child may reuse the numbers. No inherited object may close them.
         std::vector<int> reused;
         for (int i = 0; i < 50; ++i) reused.push_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
         for (const auto& call : every_call::calls_on(things)) call.call();

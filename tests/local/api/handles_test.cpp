@@ -1,4 +1,4 @@
-// Handles: how many there are and were does not matter, and a destroyed one is not soon another's.
+// Handles: any number of them may exist or have existed, and a destroyed one is not soon reused.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -17,7 +17,7 @@ std::vector<trestleEvent_t> events(size_t count) {
   return all;
 }
 
-// With a burial that moves all the dead, this takes minutes, and the watchdog ends it.
+// An implementation that moves all destroyed handles at each destruction takes minutes, and the watchdog ends it.
 TEST(ApiHandles, AreDestroyedByTheHundredThousand) {
   ranks::isolated([] {
     for (trestleEvent_t event : events(800'000)) EXPECT_EQ(trestleEventDestroy(event), trestleSuccess);

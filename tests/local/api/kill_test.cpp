@@ -1,6 +1,6 @@
-// A rank's process is killed at one of 50 points: all others get an error that names it, in a time that has nothing to
-// do with the deadline of operations, and nothing is left behind. How long they take is not measured: a survivor that
-// waits for the deadline is ended by the watchdog, which comes first.
+// A rank's process is killed at one of 50 points. All others get an error that names it, independently of the
+// operations' deadline, and nothing is left behind. The time is not measured: a survivor that waits for the deadline is
+// ended by the watchdog, which comes first.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -33,7 +33,7 @@ struct Point {
   Moment moment;
   int victim;
   int calls;          // before the victim dies
-  uint64_t spinning;  // after that, for a moment inside
+  uint64_t spinning;  // rounds of a busy loop after that, inside the next one
 };
 
 Moment moment_of(int number) {
@@ -46,11 +46,11 @@ Point point(int number, Moment moment) {
   if (number % 3 == 0) settings.transport = "shm";
   if (number % 3 == 1) settings.transport = "tcp";
   if (number % 3 == 2) settings = {.ranks = 8, .dims = "4x2", .transport = "shm,tcp", .timeout_ms = kDeadlineMs};
-  // A rank that dies before it was ever seen is only missed at the deadline.
+  // If a rank dies before another one has met it, only the deadline shows that it is missing.
   if (moment == Moment::kJoining) settings.timeout_ms = 5'000;
   const auto victim = static_cast<int>(random.below(static_cast<uint64_t>(settings.ranks)));
   const auto calls = static_cast<int>(random.below(4));
-  // Most of a communicator's making is over soon; a loaded machine takes many times as long.
+  // The first steps of making a communicator are fast, but a loaded machine takes many times as long.
   const uint64_t longest = moment == Moment::kJoining ? uint64_t{1} << (14 + random.below(11)) : 8'000'000;
   return {number, settings, moment, victim, calls, random.below(longest)};
 }
@@ -61,7 +61,7 @@ std::string host_name() {
   return name;
 }
 
-// All-reduces until one fails; the failure's code and sentence.
+// All-reduces until one fails. Returns the failure's code and sentence.
 trestleResult_t call_until_failure(trestleComm_t comm, int most, std::atomic<int>& started) {
   std::vector<float> data(kCount, 1.0f);
   trestleResult_t result = trestleSuccess;
@@ -108,7 +108,7 @@ void survivor(const Point& at, ranks::Process& process) {
     ASSERT_EQ(at.moment, Moment::kJoining) << trestleGetLastError(nullptr);
     const std::string sentence = trestleGetLastError(nullptr);
     EXPECT_TRUE(result == trestleRemoteError || result == trestleTimeout) << sentence;
-    // Rank 0 is also where all meet: who has not met it yet knows it by its address only.
+    // All ranks meet at rank 0. A rank that has not met it yet knows only its address.
     const std::string number = "\\b" + std::to_string(at.victim) + "\\b";
     EXPECT_TRUE(std::regex_search(sentence, std::regex(number)) || (at.victim == 0 && contains(sentence, "rendezvous")))
         << sentence;
@@ -145,7 +145,7 @@ void expect_others_learn_who_died(const Point& at) {
   job.body = [&](ranks::Process& process) {
     if (process.rank == at.victim) victim(at, process);
     survivor(at, process);
-    // The process that made the id stays until everybody who met there has an answer.
+    // The process that made the id stays until all ranks that met there have an answer.
     if (at.moment == Moment::kJoining) ranks::meet(process.board, at.settings.ranks - 1);
   };
   const auto outcomes = ranks::run(job);
@@ -165,7 +165,8 @@ TEST_P(ApiKill, OthersLearnWhoDied) {
 
 INSTANTIATE_TEST_SUITE_P(Points, ApiKill, testing::Range(0, kPoints));
 
-// All are inside the operation, the victim is not: whoever notices its death, each tells what it waited for itself.
+// All ranks but the victim are inside the operation. Whichever rank notices the death first, each one reports what it
+// waited for itself.
 void expect_survivors_say_what_they_awaited(const ranks::Settings& settings) {
   ranks::Job job;
   job.ranks = settings.ranks;
@@ -207,7 +208,7 @@ TEST_P(ApiKillJoining, OthersLearnWhoDied) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, ApiKillJoining, testing::Range(1000, 1030));
-// For --gtest_also_run_disabled_tests, beside something else that keeps the machine busy.
+// For --gtest_also_run_disabled_tests, while other programs keep the machine busy.
 INSTANTIATE_TEST_SUITE_P(DISABLED_ManyPoints, ApiKillJoining, testing::Range(2000, 2300));
 
 }  // namespace

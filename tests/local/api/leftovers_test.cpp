@@ -1,4 +1,4 @@
-// What is left of a communicator when CommDestroy or CommAbort has returned: no descriptor, no mapping.
+// CommDestroy and CommAbort leave nothing of a communicator: no descriptor, no mapping.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -17,11 +17,11 @@ using ranks::succeeded;
 
 constexpr size_t kCount = size_t{1} << 20;
 
-// Descriptors of this process by what they are, and its mappings of the library's shared memory.
+// The kinds of this process's descriptors, and its mappings of the library's shared memory.
 std::vector<std::string> holdings() {
   std::vector<std::string> all;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code gone;  // the listing's own
+    std::error_code gone;  // the descriptor of the listing itself
     const std::string name = std::filesystem::read_symlink(entry.path(), gone).string();
     if (gone || name.starts_with("/proc/")) continue;
     all.push_back("descriptor " + name);
@@ -35,8 +35,8 @@ std::vector<std::string> holdings() {
   return all;
 }
 
-// More than before. What the process keeps, whatever communicators come and go, are the bells of its two threads: the
-// helper and the watch.
+// The descriptors and mappings that were not there before. The process keeps the bells of its two threads, the helper
+// and the watch, independently of communicators.
 std::vector<std::string> leftovers(const std::vector<std::string>& before) {
   std::vector<std::string> now = holdings();
   std::vector<std::string> more;
@@ -62,7 +62,7 @@ trestleResult_t use(trestleComm_t comm) {
   return result == trestleSuccess ? waited : result;
 }
 
-// Processes as ranks; `body` ends the communicator, and afterwards nothing of it is there.
+// Ranks as processes. `body` ends the communicator; afterwards nothing of it may be left.
 void expect_nothing_left(const ranks::Settings& settings,
                          const std::function<void(ranks::Process&, trestleComm_t)>& body) {
   SCOPED_TRACE(testing::Message() << settings);
@@ -76,7 +76,7 @@ void expect_nothing_left(const ranks::Settings& settings,
       trestleComm_t comm = nullptr;
       ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
       body(process, comm);
-      // The rendezvous of the id ends by itself when it has told everybody.
+      // The rendezvous of the id ends by itself when it has answered all ranks.
       if (process.rank == 0) ranks::wait_until([&] { return leftovers(before).empty(); });
       const std::vector<std::string> left = leftovers(before);
       EXPECT_TRUE(left.empty()) << left.size() << " are left, the first: " << left.front();
@@ -115,7 +115,7 @@ TEST(ApiLeftovers, NoneAfterSplits) {
   }
 }
 
-// Rank 1 gives up in the middle; all end what they have by Destroy or by Abort.
+// Rank 1 gives up in the middle. All ranks end their objects by Destroy or by Abort.
 TEST(ApiLeftovers, NoneAfterFailuresAndAborts) {
   for (const ranks::Settings& settings : everywhere(3)) {
     expect_nothing_left(settings, [](ranks::Process& process, trestleComm_t comm) {
@@ -143,7 +143,7 @@ TEST(ApiLeftovers, NoneOfThreadsAsRanks) {
   });
 }
 
-// While another communicator of the process lives, and a thread waits in it.
+// Another communicator of the process lives, and a thread waits in it.
 TEST(ApiLeftovers, NoneBesideACommunicatorThatLives) {
   for (const char* transport : {"shm", "tcp"}) {
     ranks::on_processes({.ranks = 2, .transport = transport}, [](ranks::Process& process, trestleComm_t comm) {

@@ -1,4 +1,4 @@
-// A group that was not ended: who waits for its calls is told, and so is who forgot it for good.
+// A group that is not ended: a thread that waits for its calls is told so, and so is a thread that never ends it.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -50,7 +50,7 @@ TEST(ApiOpenGroup, AWaitForItsCallsIsRefused) {
     EXPECT_TRUE(told(trestleRequestWait(request), "RequestWait", "request"));
     int done = 0;
     EXPECT_TRUE(told(trestleRequestTest(request, &done), "RequestTest", "request"));
-    // What has nothing to do with the group's calls may be waited for.
+    // Waits that do not concern the group's calls are allowed.
     EXPECT_TRUE(succeeded(trestleEventSynchronize(before)));
     EXPECT_TRUE(succeeded(trestleStreamSynchronize(idle)));
     EXPECT_TRUE(succeeded(trestleCommSynchronize(other.comm)));

@@ -1,4 +1,4 @@
-// Send and receive buffers that share memory: in place as the header says, or refused, whatever the offset.
+// Send and receive buffers that share memory: in place as the header says, or refused, at any offset.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -13,7 +13,7 @@ using ranks::succeeded;
 
 constexpr size_t kCount = 3;
 constexpr int kRanks = 3;
-constexpr int kRank = 1;  // that calls, and the root
+constexpr int kRank = 1;  // the caller, and the root
 constexpr int kFar = 20;
 const auto kType = trestleFloat32;
 
@@ -26,13 +26,13 @@ struct Case {
   std::function<trestleResult_t(const float* send, float* recv, trestleComm_t comm)> call;
 };
 
-// A request that is refused or given up with its group.
+// A request that is refused, or dropped with its group.
 struct Requested {
   trestleRequest_t request = nullptr;
   ~Requested() {
     if (request != nullptr) late.push_back(request);
   }
-  static std::vector<trestleRequest_t> late;  // to be freed when the group has ended
+  static std::vector<trestleRequest_t> late;  // freed when the group has ended
 };
 std::vector<trestleRequest_t> Requested::late;
 
@@ -90,7 +90,7 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-// In a group that is refused as a whole, so that nothing runs.
+// Makes the call in a group that is refused as a whole, so that nothing runs.
 trestleResult_t checked_only(const Case& c, const float* send, float* recv, trestleComm_t comm, std::string& sentence) {
   EXPECT_TRUE(succeeded(trestleGroupStart()));
   const trestleResult_t result = c.call(send, recv, comm);
@@ -128,7 +128,7 @@ TEST(ApiOverlap, IsInPlaceOrRefused) {
   });
 }
 
-// What a rank does not read or write does not matter.
+// Memory that a rank neither reads nor writes does not matter.
 TEST(ApiOverlap, OfBuffersThatAreNotLookedAtIsNone) {
   ranks::on_threads({.ranks = 2}, [](int rank, trestleComm_t comm) {
     std::vector<float> x(8, static_cast<float>(rank));

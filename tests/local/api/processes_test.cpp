@@ -1,5 +1,5 @@
 // The core set of collectives with processes as ranks: over shared memory, over TCP, over both, on one host and on
-// pretended ones (TRESTLE_HOSTID), and every way in which ranks find each other.
+// pretended ones (TRESTLE_HOSTID), and with every way in which ranks meet.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::function<ranks::Env(int)> two_hosts(int first) {
   return [first](int rank) { return ranks::Env{{"TRESTLE_HOSTID", rank < first ? "left" : "right"}}; };
 }
 
-// Calls that cover all pairs of collective, type, operator, place and count as far as `count` of them can.
+// At most `count` calls that cover as many pairs of collective, type, operator, place and count as possible.
 std::vector<Call> core_set(int count, uint64_t seed) {
   Cover cover(factor_sizes(), is_allowed, seed);
   std::vector<Call> calls;
@@ -39,7 +39,7 @@ void run_core_set(const ranks::Settings& settings, const std::function<ranks::En
       [&](ranks::Process& process, trestleComm_t comm) {
         for (Call call : calls) {
           call.root = static_cast<int>(call.seed % static_cast<uint64_t>(settings.ranks));
-          call.shared_memory = (call.seed + static_cast<uint64_t>(process.rank)) % 2 == 0;  // of some ranks only
+          call.shared_memory = (call.seed + static_cast<uint64_t>(process.rank)) % 2 == 0;  // only on some ranks
           run_and_verify(call, process.rank, settings.ranks, comm);
           if (testing::Test::HasFailure()) FAIL() << "at " << call << "; " << settings;
         }
@@ -59,7 +59,8 @@ TEST(ApiProcesses, Tcp) {
   run_core_set({.ranks = 4, .dims = "2x2", .transport = "tcp", .algo = "allreduce:hd,ring", .chunks = 16}, {}, 60);
 }
 
-// Around a ring, in groups; then from rank 0 to rank 1, where nobody receives until the sender has looked often enough.
+// Sends around a ring, in groups. Then rank 0 sends to rank 1, which receives only after the sender has checked often
+// enough.
 void send_only_when_asked(ranks::Process& process, trestleComm_t comm) {
   const int next = (process.rank + 1) % process.ranks;
   const int previous = (process.rank + process.ranks - 1) % process.ranks;
@@ -116,8 +117,8 @@ trestleCommStats_t stats_of(trestleComm_t comm) {
   return stats;
 }
 
-// What a rank sends to its right neighbour from memory that the node's peers can map is read there by a peer on its
-// host, and only by such a one.
+// A rank sends to its right neighbour from memory that the host's peers can map. A peer on its host reads it in place;
+// other peers do not.
 TEST(ApiProcesses, NeighboursOnOneHostOfAFlatDimensionReadEachOthersMemory) {
   static constexpr size_t kBytes = 300'000;
   ranks::on_processes(
@@ -146,7 +147,7 @@ TEST(ApiProcesses, NeighboursOnOneHostOfAFlatDimensionReadEachOthersMemory) {
       two_hosts(3));
 }
 
-// Ranks that meet through variables instead of an id. `look`: at the end, at each of them; may be empty.
+// Ranks meet through variables instead of an id. `look` runs at the end on each of them; it may be empty.
 void run_without_id(const std::function<ranks::Env(int)>& env, const std::string& transport = "",
                     const std::function<void()>& look = {}) {
   ranks::Job job;
@@ -164,7 +165,7 @@ void run_without_id(const std::function<ranks::Env(int)>& env, const std::string
   ranks::expect_ended_well(ranks::run(job));
 }
 
-// All connections of this process: two others are reached over TCP.
+// Checks all connections of this process: it reaches two other ranks over TCP.
 void expect_only_ipv6() {
   const Connections connections = own_connections();
   EXPECT_EQ(connections.ipv4, 0);
@@ -250,7 +251,7 @@ TEST(ApiProcesses, LauncherInfo) {
       {{"RANK", "5"}});
 }
 
-// As with MPI: a process that nothing has started is rank 0 of 1, which needs no rendezvous.
+// As with MPI: a process without a launcher is rank 0 of 1, which needs no rendezvous.
 TEST(ApiProcesses, AProcessAloneIsRankZeroOfOne) {
   ranks::isolated([] {
     int rank = -1;
@@ -281,7 +282,7 @@ TEST(ApiProcesses, MoreRanksThatNothingHasStartedAreToldWhatToSet) {
   });
 }
 
-// Variables that cannot be read are no default, whatever the number of ranks.
+// Unreadable variables are errors, not defaults, for any number of ranks.
 TEST(ApiProcesses, ABadPortIsRefusedForAnyNumberOfRanks) {
   for (const int n : {1, 2}) {
     ranks::isolated(
@@ -295,7 +296,7 @@ TEST(ApiProcesses, ABadPortIsRefusedForAnyNumberOfRanks) {
   }
 }
 
-// Several communicators of the same processes, used in turn, destroyed in different orders on different ranks.
+// Several communicators of the same processes are used in turn and destroyed in different orders on different ranks.
 TEST(ApiProcesses, SeveralCommunicators) {
   ranks::Job job;
   job.ranks = 3;
@@ -317,7 +318,7 @@ TEST(ApiProcesses, SeveralCommunicators) {
   ranks::expect_ended_well(ranks::run(job));
 }
 
-// Destroy never waits for other ranks' Destroy: rank 0 is gone before the others even start to leave.
+// Destroy never waits for other ranks' Destroy: rank 0 exits before the others even begin to leave.
 TEST(ApiProcesses, DestroyDoesNotWaitForOthers) {
   const ranks::Settings settings{.ranks = 3, .dims = "3", .transport = "tcp"};
   ranks::Job job;

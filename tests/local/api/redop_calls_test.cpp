@@ -1,5 +1,5 @@
-// A reduction function that calls the library: every call but the named queries is refused, and what the function
-// returns decides as ever.
+// A reduction function that calls the library: every call except the named queries is refused. The function's return
+// value has its usual meaning.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,13 +20,13 @@ using ranks::succeeded;
 
 constexpr size_t kCount = 50'000;
 
-// What the function of one rank does, and what came of it.
+// The calls that the function of one rank makes, and their results.
 struct Inside {
   every_call::Things things;
   bool gives_up = false;
   std::atomic<bool> called{false};
-  std::map<std::string, std::pair<trestleResult_t, std::string>> results{};  // of the first time
-  std::string failure{};  // of the communicator, as its function sees it
+  std::map<std::string, std::pair<trestleResult_t, std::string>> results{};  // of the first run
+  std::string failure{};  // the communicator's, as the function sees it
 };
 
 int fold_and_call(void* dst, const void* const* sources, int k, size_t count, trestleDataType_t, void* context) {
@@ -91,7 +91,7 @@ TEST(ApiRedOpCalls, EveryCallFromInsideIsRefused) {
   }
 }
 
-// Calls of the thread that drives are refused, its group included; those of other threads are not.
+// Calls of the driving thread are refused, including calls in its group. Calls of other threads are not.
 TEST(ApiRedOpCalls, TheGroupOfTheThreadAndOtherThreadsGoOn) {
   ranks::on_threads(
       settings_of("", false),

@@ -1,5 +1,5 @@
-// Ranks whose counts differ where only two of them know a count: everybody gets an error, both of them one that names
-// both ranks and both sizes; nobody waits for the deadline, and no byte lands behind what was expected.
+// Ranks whose counts differ where only two of them know a count. All ranks get an error, and those two an error that
+// names both ranks and both sizes. No rank waits for the deadline, and no byte is written beyond the expected ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using ranks::contains;
 constexpr int kRanks = 4;
 constexpr int kSender = 1;
 constexpr int kReceiver = 0;
-constexpr size_t kSegment = 65'536;  // floats in 256 KiB: what messages are cut into
+constexpr size_t kSegment = 65'536;  // floats in 256 KiB, the size of a segment
 constexpr size_t kMost = 20 * kSegment;
 
 struct Sizes {
@@ -36,7 +36,7 @@ constexpr Sizes kSizes[] = {{3, 2},
 
 enum class Kind { kGatherV, kScatterV, kAllToAllV, kMessage };
 
-// Everybody else's blocks have two elements.
+// All other blocks have two elements.
 trestleResult_t call(Kind kind, const Sizes& sizes, int rank, float* send, float* recv, trestleComm_t comm) {
   std::vector<size_t> sendcounts(kRanks, 2);
   std::vector<size_t> recvcounts(kRanks, 2);
@@ -62,7 +62,7 @@ trestleResult_t call(Kind kind, const Sizes& sizes, int rank, float* send, float
   return trestleInternalError;
 }
 
-// Where calls are checked a difference may be found before anything was sent: then it is told in elements.
+// If calls are checked, a difference may be found before any data is sent. Then the sentence counts elements.
 bool in_elements(const std::string& sentence, Kind kind, const Sizes& sizes) {
   return kind == Kind::kMessage && contains(sentence, "sendrecv of " + std::to_string(sizes.sent) + " float") &&
          contains(sentence, "sendrecv of " + std::to_string(sizes.expected) + " float");
@@ -75,13 +75,13 @@ void disagree(Kind kind, const Sizes& sizes, bool checked, int rank, trestleComm
   std::vector<float> recv(kMost + 8, 7.0F);
   trestleResult_t result = call(kind, sizes, rank, send.data(), recv.data(), comm);
   if (result == trestleSuccess) result = trestleCommSynchronize(comm);
-  // A rank whose part needed nobody is told a moment later.
+  // A rank whose part needed no other rank is told a moment later.
   ranks::wait_until([&] {
     return result != trestleSuccess || trestleCommGetAsyncError(comm, &result) != trestleSuccess ||
            result != trestleSuccess;
   });
   const std::string sentence = trestleGetLastError(comm);
-  // The others, who had not begun, may find their connections closed before they hear why.
+  // Ranks that had not begun may find their connections closed before they hear the reason.
   if (rank != kSender && rank != kReceiver) return;
   ASSERT_EQ(result, trestleInvalidUsage) << sentence;
   std::vector<std::string> facts = {"rank 0", "rank 1"};
@@ -91,7 +91,7 @@ void disagree(Kind kind, const Sizes& sizes, bool checked, int rank, trestleComm
   }
   for (const std::string& fact : facts) EXPECT_TRUE(contains(sentence, fact)) << fact << " in: " << sentence;
   if (rank != kReceiver) return;
-  // Others' blocks may have come: two elements each, before and behind.
+  // Blocks of other ranks may have arrived: two elements each, before and after this one.
   const size_t upto = sizes.expected + 2 * (kRanks - 1);
   EXPECT_TRUE(
       std::all_of(recv.begin() + static_cast<std::ptrdiff_t>(upto), recv.end(), [](float v) { return v == 7.0F; }));
@@ -113,7 +113,7 @@ TEST_P(ApiSizes, DifferencesAreToldToAll) {
   const bool checked = std::get<1>(GetParam());
   for (const char* transport : {"loopback", "shm", "tcp"}) {
     for (const Sizes& sizes : kSizes) {
-      // A message of no elements is none.
+      // A message of no elements is not sent.
       if (kind == Kind::kMessage && (sizes.sent == 0 || sizes.expected == 0)) continue;
       SCOPED_TRACE(transport);
       const ranks::Settings settings{.ranks = kRanks, .transport = transport};
@@ -142,7 +142,7 @@ TEST_P(ApiSizes, DifferencesAreToldToProcesses) {
   }
 }
 
-// Counts that all ranks know are part of what is compared before anything else.
+// Counts that all ranks know are compared before anything else.
 TEST(ApiSizesOfAll, CountsThatAllKnowAreCompared) {
   for (const char* transport : {"loopback", "shm", "tcp"}) {
     for (const bool scatter : {false, true}) {
@@ -151,7 +151,7 @@ TEST(ApiSizesOfAll, CountsThatAllKnowAreCompared) {
           [&](int rank, trestleComm_t comm) {
             std::vector<float> send(1000);
             std::vector<float> recv(1000);
-            // The total is the same, and rank 0 and 1 are right about their own blocks.
+            // The total is the same, and ranks 0 and 1 agree about their own blocks.
             const size_t counts[2][3] = {{100, 200, 300}, {100, 300, 200}};
             const size_t* mine = counts[rank == 2 ? 1 : 0];
             trestleResult_t result = scatter ? trestleReduceScatterV(send.data(), recv.data(), mine, trestleFloat32,

@@ -23,8 +23,8 @@ sockaddr_in loopback(uint16_t port) {
 }  // namespace
 
 Listener::Listener(uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  // Connections that it accepted do not keep the port from others once it is closed; a second listener is refused
-  // still.
+  // After the listener is closed, connections that it accepted do not keep the port from others. A second listener is
+  // still refused.
   const int on = 1;
   setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   sockaddr_in address = loopback(port);
@@ -65,7 +65,7 @@ int connect_to(uint16_t port) {
 void send_all(int fd, const std::string& bytes) {
   for (size_t at = 0; at < bytes.size();) {
     const ssize_t n = send(fd, bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
-    if (n <= 0) return;  // the other end has had enough
+    if (n <= 0) return;  // the other end does not read any more
     at += static_cast<size_t>(n);
   }
 }

@@ -1,4 +1,4 @@
-// Sockets on loopback for tests that need a port, hold one, or knock at the library's ones. One thread.
+// Sockets on loopback for tests that need a port, occupy one, or connect to the library's ports. One thread.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +23,19 @@ class Listener {
   uint16_t port_ = 0;
 };
 
-// A port that nothing listens on, or the first of `count` such ports in a row.
+// A free port, or the first of `count` free ports in a row.
 uint16_t free_port(int count = 1);
 // A connection to 127.0.0.1, or -1.
 int connect_to(uint16_t port);
 void send_all(int fd, const std::string& bytes);
 
-// Connected sockets of this process, by the family of their addresses.
+// The connected sockets of this process, by the family of their addresses.
 struct Connections {
   int ipv4 = 0;
   int ipv6 = 0;
 };
 Connections own_connections();
-// Whether something can listen on ::1.
+// Whether a socket can listen on ::1.
 bool has_ipv6_loopback();
 
 }  // namespace api

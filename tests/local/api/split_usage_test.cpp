@@ -1,5 +1,5 @@
-// CommSplit: a place for the handle that is missing, its place among other calls, and what the new communicator takes
-// from the old one.
+// CommSplit: a missing place for the handle, its order among other calls, and the settings that the new communicator
+// takes from the old one.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -64,7 +64,7 @@ TEST(ApiSplitUsage, NewcommNullOnOneRankIsRefusedOnAllWithoutBlocking) {
       trestleResult_t result = trestleCommSplit(comm, 0, 0, rank == 2 ? nullptr : &made, &config);
       if (grouped) result = trestleGroupEnd();
       ASSERT_EQ(result, trestleInProgress);
-      // Without a handle the parent is asked.
+      // A rank without a handle asks the parent.
       EXPECT_EQ(end_of(rank == 2 ? comm : made), trestleInvalidArgument);
       const std::string sentence = trestleGetLastError(rank == 2 ? nullptr : made);
       for (const std::string& fact : facts_for(rank)) EXPECT_TRUE(ranks::contains(sentence, fact)) << sentence;
@@ -76,7 +76,7 @@ TEST(ApiSplitUsage, NewcommNullOnOneRankIsRefusedOnAllWithoutBlocking) {
   });
 }
 
-// The same calls, on rank 0 in a group: under TRESTLE_CHECK they are the same in the same order.
+// Rank 0 makes the same calls in a group. TRESTLE_CHECK finds them the same and in the same order.
 TEST(ApiSplitUsage, CallsAreNumberedAlikeWithAndWithoutAGroup) {
   const auto body = [](ranks::Process& process, trestleComm_t comm) {
     const bool grouped = process.rank == 0;
@@ -117,7 +117,7 @@ TEST(ApiSplitUsage, CallsAreNumberedAlikeWithAndWithoutAGroup) {
   }
 }
 
-// Another order is another order, in a group or not.
+// Another order is found, in a group or not.
 TEST(ApiSplitUsage, AnotherOrderInAGroupIsFound) {
   const auto body = [](ranks::Process& process, trestleComm_t comm) {
     float x = 1;
@@ -140,7 +140,7 @@ TEST(ApiSplitUsage, AnotherOrderInAGroupIsFound) {
   ranks::on_processes({.ranks = 2, .transport = "shm"}, body, [](int) { return ranks::Env{{"TRESTLE_CHECK", "1"}}; });
 }
 
-// While it lives no thread can start: their stacks would not fit into any address space.
+// While this object lives no thread can start, because its stack would not fit into any address space.
 class NoThreads {
  public:
   NoThreads() {
@@ -162,7 +162,7 @@ class NoThreads {
   pthread_attr_t before_{};
 };
 
-// Splits of rank 0 alone: none may have taken a number that the other rank does not take.
+// Splits that only rank 0 makes. None may use up a number, because the other rank does not count it.
 void split_in_vain(trestleComm_t comm) {
   const NoThreads none;
   const trestleConfig_t config = with_blocking(0);

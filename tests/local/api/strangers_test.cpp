@@ -1,5 +1,5 @@
-// Strangers on the listening ports: garbage, connections that say nothing, half a handshake, a recorded conversation
-// played again, another job on the same port. They are turned away and the job goes on.
+// Strangers on the listening ports: garbage, silent connections, half a handshake, a replayed conversation, another job
+// on the same port. They are turned away and the job continues.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -17,7 +17,7 @@ namespace {
 
 using ranks::succeeded;
 
-// Words on the board: what the strangers and the ranks tell each other.
+// Words on the board: signals between the strangers and the ranks.
 enum Word { kMayListen, kMayJoin, kJoined, kMayEnd };
 
 std::string garbage(uint64_t seed, size_t bytes) {
@@ -50,7 +50,8 @@ class Strangers {
     open_.push_back(fd);
     return fd;
   }
-  // All kinds at one port; `recorded` is what an honest initiator once said. Those that are refused for what they say.
+  // Opens connections of all kinds to one port. `recorded` holds the bytes of an honest initiator. Returns those that
+  // are refused for their bytes.
   std::vector<int> all_kinds(uint16_t port, const std::string& recorded) {
     knock(port, "");
     std::vector<int> refused;
@@ -72,7 +73,7 @@ class Strangers {
   std::vector<int> open_;
 };
 
-// The messages of a handshake, as far as an impostor has to know them.
+// The parts of the handshake's messages that an impostor needs.
 constexpr size_t kHelloBytes = 72;
 constexpr size_t kRoleAt = 11;
 constexpr size_t kRankAt = 16;
@@ -86,8 +87,8 @@ std::string receive(int fd, size_t bytes) {
   return text;
 }
 
-// All that the first rank that connects to the port says to whom it takes for rank 0, its proof included: it gets its
-// own hello back, as if rank 0 had said that.
+// Plays rank 0 to the first rank that connects to the port and returns all its bytes, including its proof. The rank
+// gets its own hello back, as if rank 0 had sent it.
 std::string overhear(uint16_t port) {
   const Listener impostor(port);
   pollfd waiting{impostor.fd(), POLLIN, 0};
@@ -98,7 +99,7 @@ std::string overhear(uint16_t port) {
     std::string answer = said;
     answer[kRoleAt] = 2;
     answer.replace(kRankAt, 4, 4, '\0');      // rank 0
-    answer.replace(kWantedAt, 4, 4, '\xff');  // wants anybody
+    answer.replace(kWantedAt, 4, 4, '\xff');  // any rank is wanted
     send_all(fd, answer);
     said += receive(fd, kProofBytes);
   }
@@ -106,7 +107,7 @@ std::string overhear(uint16_t port) {
   return said;
 }
 
-// How often each "who: reason" of a refused connection is in the log.
+// The number of log lines about refused connections, by "who: reason".
 std::map<std::string, int> refusals(const std::string& log) {
   std::map<std::string, int> counts;
   std::istringstream lines(log);
@@ -123,7 +124,7 @@ constexpr int kPorts = 24;
 
 struct Case {
   uint16_t rendezvous;
-  uint16_t first;  // of kPorts for everything else
+  uint16_t first;  // the first of kPorts ports for everything else
   ranks::Env env(const std::string& address) const {
     return {{"TRESTLE_COMM_ID", address},
             {"TRESTLE_SECRET", "what only this job knows"},
@@ -144,13 +145,13 @@ bool listens(uint16_t port) {
   return fd >= 0;
 }
 
-constexpr int kMostRounds = 3000;  // of 10 ms, lest a job that failed is waited for
+constexpr int kMostRounds = 3000;  // of 10 ms; limits the wait for a job that has failed
 
 void wait_for(uint16_t port) {
   for (int i = 0; i < kMostRounds && !listens(port); ++i) poll(nullptr, 0, 10);
 }
 
-// Rank 0 comes after rank 1, rank 2 when it is told to; then all go on until rank 0 is told that it is enough.
+// Rank 0 joins after rank 1. Rank 2 joins when it is told to. Then all ranks work until rank 0 is told to stop.
 void run_rank(ranks::Process& process) {
   if (process.rank == 0) ranks::wait_until([&] { return process.board.word[kMayListen].load() != 0; });
   if (process.rank == 2) ranks::wait_until([&] { return process.board.word[kMayJoin].load() != 0; });
@@ -182,17 +183,17 @@ TEST(ApiStrangers, AreTurnedAwayAndTheJobGoesOn) {
       for (uint16_t p = at.first; p < at.first + kPorts; ++p) strangers.all_kinds(p, overheard);
     };
     Strangers strangers;
-    overheard = overhear(at.rendezvous);  // of rank 1, that tries again
+    overheard = overhear(at.rendezvous);  // of rank 1, which tries again
     board.word[kMayListen].store(1);
     wait_for(at.rendezvous);
-    // While the job starts: rank 2 is awaited.
+    // The job is starting: rank 2 is awaited.
     const std::vector<int> refused = strangers.all_kinds(at.rendezvous, overheard);
     knock_everywhere(strangers);
     for (const int fd : refused) EXPECT_TRUE(is_closed(fd)) << "a stranger at the rendezvous was let be";
     knocked_early = strangers.connected();
     board.word[kMayJoin].store(1);
     for (int i = 0; i < kMostRounds && board.word[kJoined].load() < 3; ++i) poll(nullptr, 0, 10);
-    knock_everywhere(strangers);  // while it runs
+    knock_everywhere(strangers);  // while the job runs
     knocked_late = strangers.connected() - knocked_early;
     board.word[kMayEnd].store(1);
   };
@@ -201,7 +202,7 @@ TEST(ApiStrangers, AreTurnedAwayAndTheJobGoesOn) {
   EXPECT_EQ(overheard.size(), kHelloBytes + kProofBytes) << "the replay was not whole";
   EXPECT_GE(knocked_early, 8u) << "nobody listened: the strangers knocked in vain";
   EXPECT_GE(knocked_late, 8u) << "nobody listened: the strangers knocked in vain";
-  // Three kinds of garbage and two replays were refused at each port, and each reason is logged once.
+  // Three kinds of garbage and two replays were refused at each port. Each reason is logged once.
   for (const ranks::Outcome& outcome : outcomes) {
     for (const auto& [refusal, times] : refusals(outcome.output)) EXPECT_EQ(times, 1) << refusal;
   }
@@ -212,8 +213,8 @@ TEST(ApiStrangers, AreTurnedAwayAndTheJobGoesOn) {
   }
 }
 
-// A second job that meets at the same port with another secret: it is refused and names the address; the first one goes
-// on as if nothing had happened.
+// A second job uses the same port with another secret. It is refused and names the address. The first job is not
+// affected.
 TEST(ApiStrangers, TwoJobsOnOnePort) {
   const uint16_t rendezvous = free_port();
   const std::string address = "127.0.0.1:" + std::to_string(rendezvous);

@@ -1,5 +1,5 @@
-// A user-defined reduction that does not return: its rank hears what happens to the others, and tells them what it is
-// in, while the function runs.
+// A user-defined reduction that does not return. While the function runs, its rank hears of events on the other ranks
+// and tells them what it is running.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ constexpr int kBlocked = 1;  // the rank whose function does not return
 constexpr int kCulprit = 2;
 constexpr size_t kCount = 300'000;
 
-// Words of the board.
+// Words on the board.
 enum Word { kInside, kReturn, kEnded };
 
 struct Blocker {
@@ -54,7 +54,8 @@ trestleResult_t await_failure(trestleComm_t comm) {
 
 struct Case {
   const char* transport;
-  bool waited_for;  // a thread waits for the call, and so runs the function; else the library's own thread does
+  // A thread waits for the call and runs the function. Else the library's own thread runs it.
+  bool waited_for;
   trestleResult_t news;
   const char* rank_in_the_news;
 };
@@ -70,7 +71,7 @@ trestleResult_t call(const ranks::Process& process, trestleComm_t comm, Blocker&
   return trestleAllReduce(data.data(), data.data(), kCount, trestleFloat32, op, comm, nullptr);
 }
 
-// The blocked rank: its function returns only after the news is known here.
+// The blocked rank. Its function returns only after the rank knows the news.
 void hear_while_blocked(const Case& at, ranks::Process& process, trestleComm_t comm) {
   Blocker blocker{&process, true};
   std::vector<float> data;
@@ -90,7 +91,7 @@ void hear_while_blocked(const Case& at, ranks::Process& process, trestleComm_t c
   if (at.waited_for) listener.join();
 }
 
-// The others end their part before the function returns.
+// The other ranks end their part before the function returns.
 void hear(const Case& at, ranks::Process& process, trestleComm_t comm, const std::vector<std::string>& facts) {
   Blocker blocker{&process, false};
   std::vector<float> data;
@@ -106,7 +107,8 @@ void run_case(const Case& at, int64_t timeout_ms, const std::vector<std::string>
   ranks::Job job;
   job.ranks = kRanks;
   job.watchdog_s = 40;
-  // On a ring every element passes through the functions of all ranks but one: no rank is done without the blocked one.
+  // On a ring every element passes through the functions of all ranks but one. So no rank completes without the blocked
+  // one.
   const ranks::Settings settings{.ranks = kRanks, .transport = at.transport, .algo = "ring", .timeout_ms = timeout_ms};
   job.body = [&](ranks::Process& process) {
     trestleComm_t comm = nullptr;
@@ -145,7 +147,7 @@ TEST(ApiUserFunction, ARankHearsOfAnAbortWhileItsFunctionRuns) {
   }
 }
 
-// The others' deadline passes: whom they ask says what it is in.
+// The others' deadline passes. The rank that they ask tells them what it is running.
 TEST(ApiUserFunction, ARankAnswersWhileItsFunctionRuns) {
   for (const char* transport : {"shm", "tcp"}) {
     for (const bool waited_for : {true, false}) {

@@ -1,4 +1,4 @@
-// Where the ranks of `trestle run` may run.
+// The processors that `trestle run` binds ranks to.
 #include <gtest/gtest.h>
 #include <net/if.h>
 #include <sched.h>
@@ -41,7 +41,7 @@ std::vector<Core> cores() {
   return cores.ok() ? cores.value() : std::vector<Core>{};
 }
 
-// Its own network: cores that other jobs of this machine are bound to are free there. False where that is not allowed.
+// Moves this process to its own network, in which no other job has claimed cores. False: not allowed.
 bool isolate() {
   if (unshare(CLONE_NEWNET) != 0) return false;
   const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -57,7 +57,7 @@ void isolate_or_exit() {
   if (!isolate()) _exit(77);
 }
 
-// Each has a core for itself, whichever.
+// Each rank has a core of its own, in any order.
 void expect_core_each(const Command& command, int ranks) {
   const std::vector<Core> all = cores();
   std::set<Processors> seen;
@@ -139,7 +139,7 @@ TEST(RunBinding, StaysInTheLaunchersOwnMask) {
   EXPECT_EQ(crowded.count("--bind core: 2 ranks on 1 usable core: not bound"), 1) << crowded.output();
 }
 
-// Two jobs at once: the second is bound to other cores, and where there are none not at all.
+// Two jobs at once: the second is bound to other cores, or not at all if there are none.
 TEST(RunBinding, LeavesTheCoresOfOtherJobsAlone) {
   const TemporaryFolder folder;
   Command first(parts::run(1, "ends", {"--bind", "core", "-v"}, {folder.path(), "wait"}));

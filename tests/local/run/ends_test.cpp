@@ -13,7 +13,7 @@
 
 namespace {
 
-// Ranks that end as these modes say (run_parts.cpp).
+// Runs ranks that end as these modes say (parts.cpp).
 std::vector<std::string> ends(const TemporaryFolder& folder, const std::vector<std::string>& modes,
                               const std::vector<std::string>& options = {}) {
   std::vector<std::string> more = {folder.path()};
@@ -102,7 +102,7 @@ TEST(RunEnds, AStoppedRankHearsSigtermToo) {
   EXPECT_EQ(command.finish(), 128 + SIGTERM);
 }
 
-// However late, ranks 1 and 3 still run, and the launcher itself knows their process ids.
+// Ranks 1 and 3 still run at the limit. The launcher knows their process ids even if they have not reported them.
 TEST(RunEnds, AtItsTimeLimitTheJobIsEnded) {
   const TemporaryFolder folder;
   Command command(ends(folder, {"well", "wait", "well", "wait"}, {"--timeout", "300ms", "-v"}));
@@ -153,14 +153,14 @@ TEST(RunEnds, AfterTheGraceASignalBecomesSigkill) {
   expect_line(command, "no end within 100ms of SIGTERM: SIGKILL to " + listed(command, {0, 1}));
 }
 
-// The same signal twice at once by one process would count once.
+// The same signal sent twice at once by one process would count as one.
 TEST(RunEnds, TheSecondSignalKills) {
   const TemporaryFolder folder;
   Command command(ends(folder, {"deaf", "deaf"}, {"--grace", "1h"}));
   ASSERT_TRUE(command.wait_for("ready", 2));
   command.signal(SIGINT);
   ASSERT_TRUE(command.wait_for("SIGINT is passed on"));
-  command.signal(SIGTERM);  // another one
+  command.signal(SIGTERM);  // a different signal
   EXPECT_EQ(command.finish(), 128 + SIGINT);
   expect_line(command, "a second signal, SIGTERM: SIGKILL to " + listed(command, {0, 1}));
 }
@@ -218,7 +218,7 @@ TEST(RunEnds, WhatHappensWhileTheLauncherIsFrozenIsSaidLater) {
   expect_line(command, named(command, 1) + " was killed by signal 9 (Killed)");
 }
 
-// Of ranks that are seen to have ended at once the killed one is to blame.
+// If several ranks are seen to have ended at the same time, the killed one is to blame.
 TEST(RunEnds, AmongSeveralTheKilledRankCameFirst) {
   const TemporaryFolder folder;
   Command command(ends(folder, {"after 1Z:4", "wait"}));

@@ -1,4 +1,4 @@
-// What becomes of the processes that ranks start, and of ranks whose launcher is killed.
+// Processes that ranks start, and ranks whose launcher is killed.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -15,7 +15,7 @@
 
 namespace {
 
-// A pipe that every process of a job holds: its end is that of the last one.
+// A pipe that every process of a job holds. It ends with the last process.
 class LastProcess {
  public:
   LastProcess() { EXPECT_EQ(pipe(ends_), 0); }
@@ -23,7 +23,7 @@ class LastProcess {
     close(ends_[0]);
     let_go();
   }
-  void let_go() {  // once the job has begun
+  void let_go() {  // to be called once the job has begun
     if (ends_[1] >= 0) close(ends_[1]);
     ends_[1] = -1;
   }
@@ -49,7 +49,7 @@ std::vector<pid_t> children_in(const Command& command) {
   return children;
 }
 
-// With `trestle` killed its ranks come to this process, and with them what they have started.
+// After `trestle` is killed, this process adopts its ranks and the processes that they started.
 void wait_for_all_orphans() {
   while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
   }
@@ -71,7 +71,7 @@ TEST(RunFamilies, ChildrenOfEndedRanksHaveTheirTimeToo) {
   ASSERT_TRUE(command.wait_for("child"));
   const pid_t pid = parts::pid_of(command, 0);
   command.signal(SIGTERM);
-  while (parts::state_of(pid) != 0) sched_yield();  // the rank; its child ignores the signal
+  while (parts::state_of(pid) != 0) sched_yield();  // the rank ends, its child ignores the signal
   command.signal(SIGINT);
   EXPECT_EQ(command.finish(), 128 + SIGTERM);
   const std::string killed = "a second signal, SIGINT: SIGKILL to rank 0 (processes that pid " + std::to_string(pid);
@@ -92,7 +92,7 @@ TEST(RunFamilies, WhatARankThatEndedWellLeavesRunningIsLeftAlone) {
   EXPECT_EQ(waitpid(child, nullptr, 0), child);
 }
 
-// setsid() takes a process out of its rank's group, where no signal of the launcher reaches it.
+// setsid() moves a process out of its rank's group, so the launcher's signals do not reach it.
 TEST(RunFamilies, WhoHasLeftTheGroupDiesWithAJobThatFails) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   for (const auto& [mode, code] : {std::pair("killed", 137), {"failed", 5}, {"wait", 124}}) {
@@ -107,7 +107,7 @@ TEST(RunFamilies, WhoHasLeftTheGroupDiesWithAJobThatFails) {
   }
 }
 
-// What ranks that ended well leave running depends on how the others end.
+// Processes that successful ranks leave behind are killed only if another rank fails.
 TEST(RunFamilies, NothingOutlivesAJobThatFails) {
   LastProcess last;
   std::vector<std::string> arguments = parts::run(1, "family", {"--timeout", "300ms"}, {"well"});
@@ -128,7 +128,7 @@ TEST(RunFamilies, WhoHasLeftTheGroupOfARankThatEndedWellIsLeftAlone) {
   wait_for_all_orphans();
 }
 
-// As of `exec trestle run` in a shell that has a job in the background: it is no rank's.
+// For example `exec trestle run` in a shell with a background job. That job belongs to no rank.
 TEST(RunFamilies, ChildrenThatTheLauncherHadBeforeAreLeftAlone) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   int ends[2];
@@ -163,7 +163,7 @@ TEST(RunFamilies, NothingOutlivesAKilledLauncher) {
   wait_for_all_orphans();
 }
 
-// Killed at every moment of its start.
+// Kills the launcher at every moment of its start.
 TEST(RunFamilies, NoRankSlipsAwayWhileTheJobBegins) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   for (int round = 0; round < 40; ++round) {
@@ -178,7 +178,7 @@ TEST(RunFamilies, NoRankSlipsAwayWhileTheJobBegins) {
   }
 }
 
-// A second program that cannot be started ends the first one's ranks.
+// If the second program cannot be started, the first one's ranks are ended.
 TEST(RunFamilies, NothingOutlivesAJobThatCannotBegin) {
   LastProcess last;
   std::vector<std::string> arguments = parts::run(2, "family", {}, {"deaf"});

@@ -1,4 +1,4 @@
-// The command line of `trestle run`: programs, variables, what is refused, help.
+// The command line of `trestle run`: programs, variables, refused input, help.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 

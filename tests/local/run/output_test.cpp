@@ -1,4 +1,4 @@
-// Where the lines of ranks go, and where their input comes from.
+// The destinations of ranks' lines, and the source of their input.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pty.h>
@@ -26,7 +26,7 @@ std::multiset<std::string> sorted(const Command& command) {
   return {lines.begin(), lines.end()};
 }
 
-// Descriptor `fd` of the command is this file.
+// Makes this file descriptor `fd` of the command.
 Command::Preparation onto(const std::string& path, int fd) {
   return [path, fd] { dup2(open(path.c_str(), O_RDWR | O_CREAT, 0600), fd); };
 }
@@ -46,7 +46,7 @@ TEST(RunOutput, HasNothingInFrontWithNoPrefix) {
   EXPECT_EQ(sorted(command), (std::multiset<std::string>{"out 0", "no end", "err 0", "out 1", "no end", "err 1"}));
 }
 
-// Standard output and error are one pipe here. Some lines are longer than what a pipe takes at once.
+// Standard output and error are one pipe here. Some lines are longer than a pipe takes at once.
 TEST(RunOutput, LinesAreNeverTorn) {
   for (const size_t length : {50u, 5000u, 200'000u}) {
     const int times = length > 100'000 ? 5 : 100;
@@ -82,7 +82,7 @@ TEST(RunOutput, GoesIntoAFilePerRankAndStream) {
   EXPECT_EQ(folder.content("rank.0.out"), "[0] out 0\n[0] no end\n");
 }
 
-// What the launcher itself says stays with the caller.
+// The launcher's own lines go to the caller, not to the files.
 TEST(RunOutput, FilesHoldTheRanksLinesAlone) {
   const TemporaryFolder folder;
   Command command(parts::run(1, "words", {"--output-dir", folder.path()}));
@@ -118,7 +118,7 @@ TEST(RunOutput, RanksGoOnWhenNobodyReadsAnyMore) {
   EXPECT_EQ(command.wait(), 0);
 }
 
-// The reader's pipe is full, and stays so.
+// The reader's pipe is full and stays full.
 TEST(RunOutput, ASlowReaderHoldsUpNoSignal) {
   Command command(parts::run(2, "flood", {"--grace", "1h"}));
   const int most = fcntl(command.output_fd(), F_GETPIPE_SZ);
@@ -127,7 +127,7 @@ TEST(RunOutput, ASlowReaderHoldsUpNoSignal) {
     sched_yield();
     ASSERT_EQ(ioctl(command.output_fd(), FIONREAD, &kept), 0);
   }
-  // The first one ends the ranks, a later one the wait for the reader.
+  // The first signal ends the ranks, a later one the wait for the reader.
   pid_t ended = 0;
   while (ended == 0) {
     command.signal(SIGTERM);
@@ -139,7 +139,7 @@ TEST(RunOutput, ASlowReaderHoldsUpNoSignal) {
   EXPECT_EQ(command.wait(), 128 + SIGTERM);
 }
 
-// Nobody reads what the ranks write without end.
+// No process reads the endless output of the ranks.
 void expect_end_at_time_limit(int out) {
   const int flags = fcntl(out, F_GETFL);
   Command command(parts::run(2, "flood", {"--timeout", "300ms", "--grace", "100ms"}), [out] {
@@ -175,7 +175,7 @@ TEST(RunOutput, ASocketThatNobodyReadsHoldsUpNoTimeLimit) {
   close(ends[1]);
 }
 
-// The rank has ended in time, its last lines are not read: more than a pipe holds.
+// The rank ends in time, but its last lines are not read. They are more than a pipe holds.
 TEST(RunOutput, WhatIsNotReadWithinTheTimeLimitIsLostAndSaidToBe) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -208,7 +208,7 @@ TEST(RunInput, MayBeMissing) {
   EXPECT_EQ(command.count("end of input"), 2) << command.output();
 }
 
-// The command leads the terminal's session, as from a shell.
+// The command leads the terminal's session, as when a shell starts it.
 TEST(RunInput, OfATerminalIsPassedOn) {
   int terminal = -1;
   int end = -1;
@@ -231,7 +231,7 @@ TEST(RunInput, OfATerminalIsPassedOn) {
   close(terminal);
 }
 
-// Ctrl-C on a terminal reaches the command alone, which passes it on.
+// Ctrl-C on a terminal reaches only the command, which passes it on.
 TEST(RunInput, TheTerminalsInterruptEndsTheJob) {
   int terminal = -1;
   int end = -1;

@@ -40,7 +40,7 @@ void say_pid() {
   while (true) pause();
 }
 
-// ---- Ends. "ends" MODE...: what rank i does is the i-th mode, the last one holds for those behind.
+// ---- Ends. "ends" MODE...: rank i behaves as the i-th mode says; the last mode also holds for the ranks after it.
 
 void tell_signal(int number) {
   char text[] = "heard 00\n";
@@ -50,7 +50,7 @@ void tell_signal(int number) {
   if (number == SIGINT || number == SIGTERM) _exit(0);
 }
 
-// A rank that is ready has written its process id into the folder.
+// Writes the process id into the folder, which shows that this rank is ready.
 void write_pid(const std::string& folder) {
   const std::string path = folder + "/" + variable("RANK");
   std::ofstream(path + ".new") << getpid() << std::endl;
@@ -66,7 +66,7 @@ pid_t wait_for_ready(const std::string& folder, int other) {
   }
 }
 
-// Code 7 when rank 1 is in state T ("1T:7"), or when all others are ready ("7").
+// Exits with code 7 when rank 1 is in state T ("1T:7"), or when all others are ready ("7").
 int code_after(const std::string& mode, const std::string& folder) {
   const size_t colon = mode.find(':');
   if (colon == std::string::npos) {
@@ -99,7 +99,7 @@ int ends(int argc, char** argv) {
   return end_as(argv[mine], folder);
 }
 
-// ---- Who notices: rank 0 dies when all others listen; they see it by the end of a pipe and say so.
+// ---- Notice: rank 0 dies when all others listen. They see it by the end of a pipe and report it.
 
 int notice(const std::string& fifo) {
   if (rank() == 0) {
@@ -122,7 +122,7 @@ int notice(const std::string& fifo) {
   return 1;
 }
 
-// ---- Families: a rank with a child in its process group or, "apart", in a session of its own and with a child there.
+// ---- Families: a rank and a child in its process group. With "apart" also a child with a session of its own.
 
 int family(const std::string& mode, bool apart) {
   int ready[2];
@@ -162,7 +162,7 @@ int streams() {
   return 0;
 }
 
-// Lines of so many equal letters, in pieces, on both streams by turns.
+// Prints lines of so many equal letters, in pieces, alternately on both streams.
 int pieces(int lines, size_t length) {
   const auto letter = static_cast<char>('a' + rank());
   for (int line = 0; line < lines; ++line) {
@@ -194,7 +194,7 @@ int last_words() {
   return raise(SIGKILL);
 }
 
-// ---- What a rank has
+// ---- The environment of a rank
 
 int print_variables(int argc, char** argv) {
   for (int i = 2; i < argc; ++i) say(std::string(argv[i]) + "=" + variable(argv[i]));

@@ -1,4 +1,4 @@
-// A job of the library's own: what its ranks say of one that has died is heard before the launcher ends them.
+// A real job of the library: its ranks report a dead rank before the launcher ends them.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 namespace {
 
-// Endless all-reduces that have begun.
+// A job that has begun endless all-reduces.
 class PerfJob {
  public:
   PerfJob() : command_({"run", "-n", "3", "-v", "--", TRESTLE_PERF_BINARY, "-b", "8", "-e", "8", "-n", "2000000000"}) {}
@@ -20,7 +20,7 @@ class PerfJob {
     return command_.output().substr(at, command_.output().find(')', at) - at);
   }
   Command& command() { return command_; }
-  // Before the summary, in a line of this rank.
+  // Requires this text before the summary, in a line of this rank.
   void expect_said(int rank, const std::string& part) const {
     const auto lines = command_.lines();
     const std::string label = "[" + std::to_string(rank) + "] ";
