@@ -1,10 +1,10 @@
-# docs/extending.md, done: an algorithm and a transport are added to copies of their folders by patches.
-# trestle_extending(NAME PATCH MOST TEST FILTER LIBRARIES...): at most MOST files that were there are touched; the cases FILTER pass with the
-# objects of the test executable TEST.
+# Follows docs/extending.md: patches add an algorithm and a transport to copies of their folders. trestle_extending(NAME
+# PATCH MOST TEST FILTER LIBRARIES...): the patch touches at most MOST existing files, and the cases FILTER pass with
+# the objects of the test executable TEST.
 function(trestle_extending name change most test filter)
   set(flags ${CMAKE_CXX_COMPILER} -std=gnu++20 -O1 -fPIC -Wall -Wextra -Werror)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    list(APPEND flags -Wno-restrict) # as everywhere
+    list(APPEND flags -Wno-restrict)  # as in the whole build
   endif()
   list(JOIN flags " " flags)
   set(objects $<TARGET_OBJECTS:${test}>)
@@ -29,7 +29,7 @@ if(NOT TRESTLE_SANITIZE AND NOT TRESTLE_COVERAGE)
   endforeach()
   trestle_extending(extending_transport_test transport.patch 2 transport_conformance_test "*metered*:TransportCatalog.*"
     trestle_transport trestle_kernels trestle_base ${others})
-  # The same transport in a communicator, chosen by TRESTLE_TRANSPORT.
+  # Tests the same transport in a communicator that selects it by TRESTLE_TRANSPORT.
   trestle_extending(extending_selection_test transport.patch 2 communicator_test "*metered*"
     trestle_comm trestle_rendezvous trestle_control_mesh trestle_engine trestle_sched trestle_algorithms trestle_plan trestle_topology
     trestle_transport trestle_kernels trestle_base ${others})

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# extending_test.sh PATCH SOURCE_FOLDER COMPILER_AND_FLAGS OBJECTS_AND_LIBRARIES FILTER MOST: docs/extending.md does what it says. The patch
-# adds files to one folder and touches at most MOST of those that were there. Applies it to a copy of the folders that it touches, compiles
-# the copy's changed sources and no others, links them with the objects of a test and the libraries of this build (what the archives have of
-# the changed sources stays behind, being there already), and runs the test's cases of the new row.
+# extending_test.sh PATCH SOURCE_FOLDER COMPILER_AND_FLAGS OBJECTS_AND_LIBRARIES FILTER MOST: tests that
+# docs/extending.md is right. The patch adds files to one folder and touches at most MOST existing ones. The script
+# applies it to a copy of the folders that it touches and compiles only the copy's changed sources. It links them with
+# the objects of a test and the libraries of this build; the linker then does not take the archives' versions of the
+# changed sources. Finally it runs the test's cases for the new row.
 set -euo pipefail
 change=$1 source_folder=$2 filter=$5 most=$6
 read -ra compiler <<<"$3"
@@ -28,7 +29,7 @@ patch --quiet -p1 -d "$work" <"$change" || {
   exit 1
 }
 
-# What the page quotes is what is tested.
+# The code quoted on the page must be the code that is tested.
 # shellcheck disable=SC2016 # the backquotes are the ones in the page
 quoted=$(sed -n '/^```cpp$/,/^```$/p' "$source_folder/docs/extending.md" | grep -v '^```')
 [[ -n "$quoted" ]]
@@ -43,7 +44,7 @@ made=()
 for file in "${touched[@]}"; do
   if [[ "$file" == *.cpp ]]; then
     object=$work/$(basename "$file").o
-    # The copy first, so that its headers are the ones.
+    # The copy comes first, so that its headers are used.
     "${compiler[@]}" "-I$work/src" "-I$source_folder/src" "-I$source_folder" -c "$work/$file" -o "$object"
     made+=("$object")
     grep -rqF --include=CMakeLists.txt --include='*.cmake' "$(basename "$file")" "$work/$(cut -d/ -f1-2 <<<"$file")" || {
@@ -53,7 +54,7 @@ for file in "${touched[@]}"; do
   fi
 done
 "${compiler[@]}" "${made[@]}" "${objects[@]}" -pthread -o "$work/test"
-# Not the copy's test, so a name alone must not pass for a case.
+# The test executable is not the copy's, so a matching name alone must not count as a case.
 "$work/test" --gtest_filter="$filter" >"$work/output" || {
   cat "$work/output"
   exit 1

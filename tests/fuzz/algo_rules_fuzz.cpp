@@ -1,5 +1,5 @@
-// TRESTLE_ALGO: any text is rules that can be followed or an error with a sentence; what was accepted for a topology
-// never fails for lack of an algorithm without saying so.
+// TRESTLE_ALGO: any text gives either valid rules or an error with a sentence. Rules that a topology accepts never fail
+// for lack of an algorithm without an error.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,2 +1,2 @@
-# What other processes send while a communicator is made.
+# Messages of other processes while a communicator is made.
 trestle_fuzz(NAME bootstrap_fuzz RUNS 20000 SOURCES ${CMAKE_CURRENT_LIST_DIR}/bootstrap_fuzz.cpp LIBS trestle_rendezvous)

@@ -1,5 +1,5 @@
-// Everything that bootstrap decodes from outside: unique ids, descriptions of ranks, requests and answers of the
-// rendezvous. What can be decoded must come out the same after encoding and decoding once more.
+// All bytes that bootstrap decodes from outside: unique ids, descriptions of ranks, requests and answers of the
+// rendezvous. Decoded values must stay the same after encoding and decoding again.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// The environment: lines NAME=value with any values. A configuration whose own texts give the same configuration again,
-// or an error that names the variable.
+// The environment: lines NAME=value with any values. The result is either a configuration whose own texts give the same
+// configuration again, or an error that names the variable.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,14 +20,14 @@ bool is_variable(std::string_view name) {
   return find_variable(name) != nullptr;
 }
 
-// Where a value comes from is no part of what it means.
+// The source of a value has no effect on its meaning.
 bool same_values(const Config& a, const Config& b) {
   return std::ranges::equal(a.values, b.values, [](const Config::Value& x, const Config::Value& y) {
     return std::string_view(x.name) == y.name && x.text == y.text && x.agreed == y.agreed;
   });
 }
 
-// A line that names no variable is a value for the one that its first character stands for.
+// A line without a variable's name is a value of the variable that its first character selects.
 Environment environment_of(std::string_view text) {
   Environment environment;
   for (const std::string& line : split(text, '\n')) {
@@ -55,7 +55,7 @@ void check_error(const Error& error, const Environment& environment) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  // The same text as a file: never more than a sentence that says where.
+  // The same text as a file gives at most a sentence that names the place.
   const Result<FileValues> file = parse_config_file({reinterpret_cast<const char*>(data), size}, "file");
   CHECK(file.ok() || file.error().message.starts_with("file:"), "an error of a file does not say where it is");
   const Environment environment = environment_of({reinterpret_cast<const char*>(data), size});

@@ -1,5 +1,5 @@
-// TRESTLE_DIMS and TRESTLE_TRANSPORT: "<dims>\n<transport>\n<ranks per host as digits>": a topology of exactly the
-// ranks that are there, or an error with a sentence.
+// TRESTLE_DIMS and TRESTLE_TRANSPORT, as "<dims>\n<transport>\n<ranks per host as digits>". The result is either a
+// topology of exactly these ranks or an error with a sentence.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMostRanks = 64;
 
-// A digit = a host with so many ranks.
+// Each digit is a host with so many ranks.
 std::vector<RankPlace> places_of(const std::string& digits) {
   std::vector<RankPlace> places;
   for (size_t host = 0; host < digits.size(); ++host) {

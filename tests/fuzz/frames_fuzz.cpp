@@ -1,5 +1,5 @@
-// A Link, whose peer says what it likes while its own side posts, reads and writes: it may report an error at any time,
-// but touches no memory that is not its own and does not lose count. An input is a list of actions.
+// A Link whose peer sends anything while its own side posts, reads and writes. It may report an error at any time, but
+// it must not touch foreign memory or count wrongly. An input is a list of actions.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -25,7 +25,7 @@ class Play {
   void run() {
     while (!input_.empty() && fine_) act(byte() % 8);
     link_.close(true);
-    // After the end anything may come and nothing is touched.
+    // After the end anything may arrive, but no request may be touched.
     requests_.clear();
     (void)link_.take(std::as_bytes(input_));
   }
@@ -45,7 +45,7 @@ class Play {
     input_ = input_.subspan(1);
     return value;
   }
-  // Now and then of another operation than the rank runs, or a notice.
+  // The tag of a message. Some belong to another operation than the rank's, and some are notices.
   MessageTag tag() {
     const uint8_t value = byte();
     return {value % 16u, value == 0xff ? kNoticePhase : 0, 0, 0, value >= 0xf0 ? uint64_t{1} << 47 : 0};
@@ -78,7 +78,7 @@ class Play {
     fine_ = link_.take(std::as_bytes(part)).ok();
   }
 
-  // A well-formed header, followed by as much payload as it says, or less.
+  // A well-formed header with its whole payload or a part of it.
   void frame() {
     Frame frame;
     frame.type = static_cast<FrameType>(1 + byte() % 10);

@@ -1,5 +1,5 @@
-// The handshake against whatever a stranger may say: it may fail in any way but be convinced, and asks for no byte too
-// many. An input is either bytes for one side, or changes to a conversation between two honest sides.
+// The handshake with bytes from a stranger. It may fail in any way, but must not accept the stranger and must not
+// request too many bytes. An input is either bytes for one side, or changes to a conversation between two honest sides.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -15,7 +15,7 @@ Credentials credentials(int32_t rank) {
   return {std::vector<std::byte>(32, std::byte{9}), job_id("fuzz"), rank};
 }
 
-// Takes from the front.
+// Takes bytes from the front.
 class Input {
  public:
   explicit Input(std::span<const std::byte> data) : data_(data) {}
@@ -45,7 +45,7 @@ void strange(Role role, Input input) {
   CHECK(!handshake.done() && !handshake.peer_proved(), "a stranger got in");
 }
 
-// Each of the messages is changed where the input says so.
+// Changes each message of a conversation as the input says.
 void tampered(Input input) {
   Handshake initiator(Role::kInitiator, Purpose::kTcp, credentials(0), 1);
   Handshake acceptor(Role::kAcceptor, Purpose::kTcp, credentials(1));

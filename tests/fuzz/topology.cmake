@@ -1,4 +1,4 @@
-# Texts that users write: topology files, dimensions, rules for algorithms, environment variables.
+# Texts written by users: topology files, dimensions, rules for algorithms, environment variables.
 if(nlohmann_json_FOUND)
   trestle_fuzz(NAME topology_fuzz RUNS 10000 SOURCES ${CMAKE_CURRENT_LIST_DIR}/topology_fuzz.cpp LIBS trestle_topology)
 endif()

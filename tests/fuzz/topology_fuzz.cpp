@@ -1,4 +1,4 @@
-// Topology files: any text is a topology that survives being written and read again, or an error with a sentence.
+// Topology files: any text gives either a topology that can be written and read again, or an error with a sentence.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# deb_test.sh BUILD_FOLDER: CPack makes a Debian package that holds what it should and says what it needs.
+# deb_test.sh BUILD_FOLDER: CPack makes a Debian package with the right files and dependencies.
 set -euo pipefail
 build=$1
 
@@ -16,7 +16,7 @@ cpack -G DEB --config "$build/CPackConfig.cmake" -B "$work" >"$work/log" 2>&1 ||
 package=$(ls "$work"/trestle_*.deb)
 dpkg-deb -c "$package" | awk '{ print $6 }' >"$work/content"
 for file in include/trestle/trestle.h bin/trestle libexec/trestle/all_reduce_perf lib/pkgconfig/trestle.pc lib/cmake/trestle/trestleConfig.cmake; do
-  # Where the libraries go depends on the prefix that was configured (lib/<triplet> of /usr).
+  # The folder of the libraries depends on the configured prefix (lib/<triplet> for /usr).
   grep -Eq "^\./usr/${file/lib\//lib\/([^\/]+-linux-gnu\/)?}\$" "$work/content" || {
     echo "deb_test: no $file in the package:" >&2
     cat "$work/content" >&2

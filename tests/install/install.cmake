@@ -1,4 +1,4 @@
-# The installed package, as programs outside of the tree see it; and what the library shows them.
+# Tests the installed package as outside programs see it, and the symbols that the library exports.
 if(TARGET trestle AND NOT TRESTLE_SANITIZE AND NOT TRESTLE_COVERAGE)
   file(GLOB public_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/trestle/*.h)
   add_test(NAME exports_test COMMAND ${CMAKE_CURRENT_LIST_DIR}/exports_test.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# install_test.sh SOURCE_FOLDER BUILD_FOLDER C_COMPILER: installs into an empty prefix, then builds a project that knows nothing but that
-# prefix, with find_package and with pkg-config, shared and static, and runs each as two ranks.
+# install_test.sh SOURCE_FOLDER BUILD_FOLDER C_COMPILER: installs into an empty prefix. Then it builds a project that
+# uses only that prefix, with find_package and with pkg-config, shared and static, and runs each as two ranks.
 set -euo pipefail
 source_folder=$1 build=$2 compiler=$3
 
@@ -24,13 +24,13 @@ install_into() {
   done
 }
 
-# As two ranks of the installed command; no library of the build folder may be what makes it run.
+# Runs it as two ranks of the installed command. It must not need a library of the build folder.
 run_it() {
   env -u LD_LIBRARY_PATH timeout 60 "$work/all/bin/trestle" run -n 2 -- "$1" | sort >"$work/output"
   [[ $(grep -c "of 2: the sum is right" "$work/output") == 2 ]] || fail "$1 printed: $(cat "$work/output")"
 }
 
-# with_cmake NAME PREFIX [OPTIONS ...]: the example, built in $work/NAME.
+# with_cmake NAME PREFIX [OPTIONS ...]: builds the example in $work/NAME.
 with_cmake() {
   local name=$1 prefix=$2
   shift 2
@@ -67,7 +67,7 @@ run_it "$work/alone/example"
 with_cmake newer "$work/all" -DEXAMPLE_WANTS=7.3 && fail "a version that is not there was found"
 grep -q 'version: 0\.' "$work/newer.log" || fail "the version was refused for another reason: $(cat "$work/newer.log")"
 
-# With pkg-config. Its words are flags, one by one.
+# With pkg-config. Its output is split into single flags.
 read -ra flags < <(PKG_CONFIG_PATH="$work/all/$pc" pkg-config --cflags --libs trestle)
 "$compiler" "$work/example/main.c" "${flags[@]}" "-Wl,-rpath,$lib" -o "$work/with_pkg_config"
 needs_the_library "$work/with_pkg_config" || fail "pkg-config does not lead to the shared library"

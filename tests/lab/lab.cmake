@@ -1,4 +1,5 @@
-# Shaped links in network namespaces: for root, and where the kernel has them; else skipped with a sentence.
+# Shaped links in network namespaces. These tests need root and kernel support; otherwise they are skipped with a
+# sentence.
 if(TARGET trestle_cli AND TARGET all_reduce_perf)
   add_test(NAME lab_test COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/lab/lab_test.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   set_tests_properties(lab_test PROPERTIES LABELS lab TIMEOUT 300 SKIP_RETURN_CODE 77)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A small lab (scripts/lab): every policy's all-reduce is right on it, every dimension's bytes went over its own links, and it leaves nothing.
-# Usage: lab_test.sh SOURCE_DIR BUILD_DIR. Leaves with 77, and says why, where there can be no lab.
+# A small lab (scripts/lab): every policy's all-reduce is right on it, every dimension's bytes use its own links, and
+# the lab leaves nothing behind. Usage: lab_test.sh SOURCE_DIR BUILD_DIR. Exits with 77 and a reason if no lab is
+# possible.
 set -euo pipefail
 source_dir=$1
 export LAB_BUILD=$2
@@ -19,7 +20,8 @@ if [[ "${3:-}" == --inside ]]; then
     ((${#before[@]} == 2)) || fail "a lab of two dimensions with ${#before[@]} counters"
     TRESTLE_SCHED=$policy "$lab" ranks -- "$LAB_BUILD/perf/all_reduce_perf" -b 1M -e 1M -n 1 -w 0 -c 1
     while read -r name sent; do
-      # Three all-reduces of 1 MiB on four ranks: no dimension can do with less than 4 * 3 * 512 KiB without the others doing it all.
+      # Three all-reduces of 1 MiB on four ranks. A dimension carries fewer than 4 * 3 * 512 KiB only if the others
+      # carry everything.
       ((sent - before[$name] > 1 << 20)) || fail "$policy: $name carried only $((sent - before[$name])) bytes"
     done < <("$lab" counters)
   done
@@ -36,7 +38,7 @@ if ! "$lab" run 2@100 -- true; then
   echo "lab_test: skipped: there can be no lab here"
   exit 77
 fi
-# Nothing of a lab has a name, so what would be left are files and processes.
+# A lab has no names, so it could leave only files and processes behind.
 "$lab" inside small -- "$0" "$source_dir" "$LAB_BUILD" --inside
 if "$lab" run small -- sh -c 'exit "$RANK"'; then fail "a rank that fails must make the run fail"; fi
 if compgen -G "${TMPDIR:-/tmp}/trestle-lab.$$.*" >/dev/null; then fail "files were left"; fi

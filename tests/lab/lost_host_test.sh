@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A host that is lost: its links go down in the middle of a job. Nothing ends a connection then, so only the heartbeat can tell, and both
-# ranks must fail with a sentence that names the other's host.
-# Usage: lost_host_test.sh SOURCE_DIR BUILD_DIR. Leaves with 77, and says why, where there can be no lab.
+# A lost host: its links go down in the middle of a job. That ends no connection, so only the heartbeat can detect it.
+# Both ranks must fail with a sentence that names the other's host. Usage: lost_host_test.sh SOURCE_DIR BUILD_DIR. Exits
+# with 77 and a reason if no lab is possible.
 set -euo pipefail
 source_dir=$1
 export LAB_BUILD=$2
@@ -16,7 +16,7 @@ sent() {
   "$lab" counters | awk '{ sum += $2 } END { print sum }'
 }
 
-# expect RANK LOST: what rank RANK, which has ended, had to say.
+# expect RANK LOST: checks the output of rank RANK, which has ended.
 expect() {
   sed "s/^/rank $1: /" "$files/$1"
   grep -q "rank $2 (host lab-h$2, pid [0-9]*) is lost" "$files/$1" || fail "rank $1 does not name the lost host lab-h$2"
@@ -25,13 +25,13 @@ expect() {
 
 if [[ "${3:-}" == --inside ]]; then
   files=$4
-  # The deadline of the operations is far beyond the test's own: only the heartbeat can end them.
+  # The deadline of the operations is longer than the test's own, so only the heartbeat can end them.
   export TRESTLE_HEARTBEAT=500ms TRESTLE_TIMEOUT=1h
   for rank in 0 1; do
     "$lab" exec "$rank" -- timeout 120 "$LAB_BUILD/perf/all_reduce_perf" -b 1M -e 1M -n 1000000 -w 0 -c 0 >"$files/$rank" 2>&1 &
     jobs[rank]=$!
   done
-  until (($(sent) > 20000000)); do # the job is under way
+  until (($(sent) > 20000000)); do  # the job is running
     for rank in 0 1; do kill -0 "${jobs[rank]}" 2>/dev/null || fail "rank $rank ended too early: $(cat "$files/$rank")"; done
   done
   for device in ctl d1; do "$lab" exec 1 -- ip link set "$device" down; done

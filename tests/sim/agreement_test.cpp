@@ -1,4 +1,4 @@
-// The model of steps says what the engine does: the same schedules in both, within 2 %, where nothing jitters.
+// The model of steps agrees with the engine: the same schedules in both, within 2 %, without jitter.
 #include <gtest/gtest.h>
 
 #include "sim/cluster.h"
@@ -96,7 +96,7 @@ TEST_P(Agreement, OfStepsAndEngineIsWithinTwoPercent) {
 
 INSTANTIATE_TEST_SUITE_P(Sim, Agreement, testing::ValuesIn(kSystems));
 
-// Halving and doubling in few segments, where it matters which half of a message comes first.
+// Halving and doubling in few segments, where the order of a message's halves matters.
 TEST(AgreementOf, FewSegmentsOfHalvingAndDoubling) {
   const System systems[] = {
       {"switch 16", {{16, kSwitch, 80, 1700}}},
@@ -125,7 +125,7 @@ TEST(AgreementOf, FewSegmentsOfHalvingAndDoubling) {
   }
 }
 
-// With segments of a given size, a narrow window, and what processors cost.
+// Segments of a given size, a narrow window, and CPU costs.
 TEST(AgreementOf, SegmentsBySizeWithOverheads) {
   const Topology topology = topology_of(kSystems[3]);
   for (const uint32_t window : {2u, 4u}) {
@@ -156,7 +156,7 @@ TEST(AgreementOf, LinksThatShareAResource) {
   EXPECT_NEAR(static_cast<double>(steps.value().time_ps) / static_cast<double>(engine.value().time_ps), 1.0, 0.02);
 }
 
-// What is simulated without data takes as long as with data.
+// Simulation without data takes as long as with data.
 TEST(AgreementOf, RunsWithAndWithoutData) {
   const Topology topology = topology_of(kSystems[3]);
   const auto ranks = static_cast<size_t>(topology.ranks());
@@ -180,7 +180,7 @@ TEST(AgreementOf, RunsWithAndWithoutData) {
   for (const auto& output : recv) ASSERT_EQ(output, std::vector<float>(count, static_cast<float>(ranks)));
 }
 
-// Whole messages per step cost Themis a quarter of its time in 64 chunks; segments give it back.
+// Whole messages per step cost Themis a quarter of its time with 64 chunks. Segments avoid that.
 TEST(Gap, FromThePapersModelToStepsIsWhatSegmentsClose) {
   for (const PaperSystem& system : paper_systems()) {
     PaperCase paper;
@@ -206,7 +206,7 @@ TEST(Gap, FromThePapersModelToStepsIsWhatSegmentsClose) {
     EXPECT_GT(one, 0.13) << system.name;
     EXPECT_LT(one, 0.30) << system.name;
     EXPECT_LT(many, 0.10) << system.name;
-    EXPECT_GT(many, -0.05) << system.name;  // latencies of steps overlap, which the paper's model adds up
+    EXPECT_GT(many, -0.05) << system.name;  // steps' latencies overlap here; the paper's model adds them up
     auto again = simulate_schedule(SimModel::kPaper, schedule, whole.topology, {});
     ASSERT_TRUE(again.ok());
     EXPECT_NEAR(static_cast<double>(again.value().time_ps) / 1000 / paper_ns, 1.0, 0.001) << system.name;

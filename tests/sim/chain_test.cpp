@@ -1,5 +1,5 @@
-// The pipelined chain, by the model of steps and by the engine over simulated links: with s segments of equal length
-// the last of n ranks has all after n - 2 + s times that of a segment.
+// The pipelined chain in the model of steps and in the engine over simulated links. With s segments of equal length the
+// last of n ranks has all data after n - 2 + s times the time of a segment.
 #include <gtest/gtest.h>
 
 #include "sched/model/steps_model.h"

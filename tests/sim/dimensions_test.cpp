@@ -1,5 +1,5 @@
 // Every collective over every way through the dimensions, on the engine over simulated links: exact results for all
-// roots, sizes and ways to hand over buffers; nothing written that is not the caller's result.
+// roots, sizes and buffer placements, and no writes outside the caller's result.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,12 +30,12 @@ SimOptions options_for(const Topology& topology, uint64_t seed) {
   return options;
 }
 
-// Small whole numbers: sums are exact in any order.
+// Small whole numbers, whose sums are exact in any order.
 float input_of(int32_t rank, size_t element) {
   return static_cast<float>((static_cast<size_t>(rank) * 31 + element * 7) % 61) - 30;
 }
 
-// The buffers of one rank in one piece of memory: send first, then receive; in place they overlap.
+// The buffers of one rank in one piece of memory: send, then receive. In place they overlap.
 class Memory {
  public:
   Memory(const Case& c, int32_t rank, int32_t ranks) : case_(c), rank_(rank), ranks_(ranks) {
@@ -53,14 +53,14 @@ class Memory {
       for (size_t i = 0; i < sent_; ++i) memory_[send_at_ + i] = input_of(rank, i);
     }
     expected_ = memory_;
-    // In place, a reduce-scatter may use the rest of the send buffer as it likes.
+    // In place, a reduce-scatter may overwrite the rest of the send buffer.
     if (receives_) {
       for (size_t i = 0; i < received_; ++i) expected_[recv_at_ + i] = result(i);
     }
   }
 
   SimBuffers buffers() {
-    // A buffer that a rank has no use for does not exist.
+    // A rank has no buffer that it does not need.
     return {sends_ || case_.in_place ? memory_.data() + send_at_ : nullptr,
             receives_ || case_.in_place ? memory_.data() + recv_at_ : nullptr};
   }
@@ -149,7 +149,7 @@ std::string describe(const Case& c, const Topology& topology, const Schedule& sc
 
 class Ways : public testing::TestWithParam<std::vector<int32_t>> {
  protected:
-  // All sizes, roots and ways to hand over buffers.
+  // Runs all sizes, roots and buffer placements.
   void run_all(Collective collective, const std::string& algo, uint32_t chunks) {
     const Topology topology = engine_grid(GetParam());
     SimCluster cluster(topology, options_for(topology, ++seed_));
@@ -207,12 +207,12 @@ TEST_P(Ways, AllToAllOverTheDimensions) {
   }
 }
 
-// all-reduce phases on every dimension, and between the halves on inner dimensions
+// All-reduce phases on every dimension, and between the halves on inner dimensions.
 TEST_P(Ways, AllReduceByEveryMixture) {
   for (const char* algo : {"rd,rd,rd", "tree,direct,dbtree", "rd,ring,hd", "ring,rd,tree", "hd,dbtree,ring",
                            "ring,hd,rd", "direct,ring,tree", "ring,ring,ring"}) {
     const std::string text = algo;
-    const size_t names = GetParam().size();  // three at most
+    const size_t names = GetParam().size();  // at most three
     size_t end = 0;
     for (size_t n = 0; n < names; ++n) end = text.find(',', end) + (n + 1 < names ? 1 : 0);
     for (const uint32_t chunks : {1u, 5u}) run_all(Collective::kAllReduce, text.substr(0, end), chunks);
@@ -251,7 +251,7 @@ TEST_P(Ways, AllReduceGivesAllRanksTheSameBits) {
   }
 }
 
-// A rank may leave a barrier only when all have entered it: with one missing nobody ends.
+// A rank may leave a barrier only after all have entered it. If one is missing, no rank leaves.
 TEST_P(Ways, BarrierHoldsAllRanks) {
   const Topology topology = engine_grid(GetParam());
   const Case c{Collective::kBarrier, 0, 0, false};

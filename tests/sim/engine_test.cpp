@@ -1,4 +1,4 @@
-// The engine over simulated links: right data whatever the delays, the same bits, no deadlock whatever the order of
+// The engine over simulated links: right data and the same bits with any delays, and no deadlock with any order of
 // starts.
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ Schedule schedule_for(Collective collective, uint64_t bytes, const Topology& top
   return std::move(schedule).value();
 }
 
-// Values whose sums round, so that a different order of summation shows in the bits.
+// Values whose sums round, so that another order of summation changes the bits.
 std::vector<std::vector<float>> rounding_inputs(int32_t ranks, size_t count, uint64_t seed) {
   Rng rng(seed);
   std::vector<std::vector<float>> inputs(ranks, std::vector<float>(count));
@@ -188,7 +188,7 @@ TEST(Prediction, OfALargeAllReduceIsNearTheSimulatedTime) {
     auto time = cluster.run({job.call});
     ASSERT_TRUE(time.ok()) << time.error().message;
     const auto predicted = static_cast<double>(predict_ns(job.call.schedule, topology));
-    // The model knows overheads of processors that the simulated links do not have, and moves a phase as one piece.
+    // The model includes CPU overheads, which simulated links do not have, and moves a phase as one piece.
     EXPECT_LT(predicted / static_cast<double>(time.value()), 2.0);
     EXPECT_GT(predicted / static_cast<double>(time.value()), 0.5);
   }
@@ -198,7 +198,7 @@ TEST(Deadlock, IsReportedWithWhatIsAwaited) {
   const Topology topology = grid({2});
   Job job = all_reduce_job(topology, 1000, 1);
   SimCluster cluster(topology, options_for(topology, 0, 0));
-  // Rank 1 runs another operation number: neither message ever matches.
+  // Rank 1 runs another operation number, so neither message ever matches.
   Job other = all_reduce_job(topology, 1000, 1);
   auto result = cluster.run({job.call, other.call}, {{0, 0}, {1, 1}});
   ASSERT_FALSE(result.ok());

@@ -1,4 +1,4 @@
-// Faults in a simulation: repeatable by seed, felt by all, and told by all.
+// Faults in a simulation: the seed repeats them, they affect all ranks, and all ranks report them.
 #include <gtest/gtest.h>
 
 #include "sched/select/select.h"

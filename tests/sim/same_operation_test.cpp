@@ -1,4 +1,4 @@
-// The simulated transport keeps the rule that what arrives is compared with what the rank runs.
+// The simulated transport also compares arriving messages with the operation that the rank runs.
 #include <gtest/gtest.h>
 
 #include "sim/network.h"

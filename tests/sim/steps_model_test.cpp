@@ -1,4 +1,4 @@
-// The model of steps against closed forms, and what it must keep: bytes, order, independence of how coarse it is.
+// The model of steps against closed forms, and its invariants: bytes, order, independence of coarseness.
 #include "sched/model/steps_model.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(Alone, ARingOfWholeMessagesPaysItsLatencyInEveryStep) {
 TEST(Alone, ARingOfSegmentsHidesAllLatenciesButTheLast) {
   const Topology topology = grid({{8, 8000, 500}});
   EXPECT_EQ(time_ns(topology, single(PhaseKind::kReduceScatter, "ring", 8 * kMiB), cut(32)), 7 * kMiB + 500);
-  // Where a step's other segments do not last as long as the latency, the link waits for the first one.
+  // If a step's other segments take less time than the latency, the link waits for the first one.
   const uint64_t bytes = 8 * 4096;
   const Topology far = grid({{8, 8000, 10'000}});
   EXPECT_EQ(time_ns(far, single(PhaseKind::kReduceScatter, "ring", bytes), cut(4)),
@@ -112,7 +112,8 @@ TEST(Alone, PlansThatAreNoExchangeArePipelines) {
   }
 }
 
-// Hierarchical all-reduce of `chunks` equal chunks, each dimension's phases in the order of chunks, all RS first.
+// A hierarchical all-reduce of `chunks` equal chunks. Each dimension has its phases in the order of chunks, all RS
+// first.
 Schedule hierarchical(const std::vector<const char*>& names, uint64_t bytes, uint32_t chunks, uint32_t in_flight) {
   Schedule schedule;
   schedule.bytes = bytes;
@@ -178,7 +179,7 @@ TEST(Schedules, OfDimensionsThatShareAResourceTakeTurnsOnIt) {
 }
 
 TEST(Coarseness, HardlyMattersForLongChains) {
-  // 300 steps, with latencies that hide and latencies that do not.
+  // 300 steps, with latencies that are hidden and latencies that are not.
   for (const uint64_t latency_ns : {100u, 3'000u, 40'000u}) {
     const Topology topology = grid({{4, 80'000, 700}, {301, 40'000, latency_ns}});
     const Schedule schedule = hierarchical({"direct", "ring"}, 301 * 4 * 65'536, 8, 4);

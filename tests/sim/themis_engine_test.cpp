@@ -1,5 +1,5 @@
-// Schedules of policies themis and auto on the real engine over simulated links: right data to the last bit, whatever
-// the delays, although every chunk may go over the dimensions in another order, and auto's are of unequal size.
+// Schedules of the policies themis and auto on the real engine over simulated links. The data is right to the last bit
+// with any delays, although every chunk may have another order of dimensions, and auto's chunks have unequal sizes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,8 @@ Topology grid(const std::vector<int32_t>& sizes) {
   for (int32_t size : sizes) {
     Dimension& dimension = topology.dimensions.emplace_back();
     dimension.size = size;
-    dimension.bandwidth_mbps = 100'000;  // equal ones: the first dimension has most to do, so Themis moves chunks
+    // Equal bandwidths: the first dimension has the highest load, so Themis moves chunks.
+    dimension.bandwidth_mbps = 100'000;
     dimension.latency_ns = 50;
     dimension.transport = TransportKind::kLoopback;
   }
@@ -36,7 +37,7 @@ Schedule balanced_schedule(const Topology& topology, Collective collective, uint
   config.policy = setting.policy;
   config.intra = setting.intra;
   config.chunks = 16;
-  // A list per dimension asks for phases per dimension, which a small operation would not choose.
+  // A list per dimension requests phases per dimension, which a small operation would not choose.
   config.algo = topology.dimensions.size() == 2 ? "ring,direct" : "ring,direct,hd";
   SelectionRequest request;
   request.collective = collective;
@@ -59,7 +60,7 @@ size_t orders_of_phases(const Schedule& schedule) {
 
 using Buffers = std::vector<std::vector<float>>;
 
-// Small whole numbers: their sums are exact in any order.
+// Small whole numbers, whose sums are exact in any order.
 Buffers whole_inputs(int32_t ranks, size_t count) {
   Rng rng(3);
   Buffers inputs(static_cast<size_t>(ranks), std::vector<float>(count));
@@ -83,7 +84,7 @@ Status run(const Topology& topology, const SimCall& call, uint64_t seed) {
 }
 
 bool unequal(const Schedule& schedule) {
-  // The last chunk takes what does not divide.
+  // The last chunk gets the remainder.
   return std::any_of(schedule.chunks.begin(), schedule.chunks.end() - 1,
                      [&](const ChunkSchedule& chunk) { return chunk.bytes != schedule.chunks[0].bytes; });
 }

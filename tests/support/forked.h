@@ -1,7 +1,7 @@
 // Children that a test's process forks while it uses the library.
 //
-// Used inside a case (support/ranks.h): checks in the child are gtest's, and the process that forked it fails with
-// them.
+// Used inside a case (support/ranks.h). Checks in the child are gtest's; if one fails, the process that forked it fails
+// too.
 #pragma once
 
 #include <sys/types.h>
@@ -15,12 +15,12 @@ class Forked {
   // The child runs the body and then calls exit(), with all handlers and static destructors. It ends with the thread
   // that forked it.
   explicit Forked(const std::function<void()>& body);
-  ~Forked();  // waits for its end
+  ~Forked();  // waits for the child's end
   Forked(const Forked&) = delete;
   Forked& operator=(const Forked&) = delete;
 
   pid_t pid() const { return pid_; }
-  // Waits for its end and fails if it was not killed by this signal, or, with 0, has failed.
+  // Waits for the child's end. Fails if this signal did not kill it or, with 0, if it failed.
   void expect_end(int signal = 0);
 
  private:
@@ -28,25 +28,26 @@ class Forked {
   bool ended_ = false;
 };
 
-// In a forked child, as a program that needs nothing but a communicator of its own would: `ranks` of them as threads, a
-// stream and memory; adds up and verifies.
+// In a forked child: uses the library like a program that needs only its own communicator. Makes `ranks` of them as
+// threads, a stream and memory; adds up and verifies.
 void use_own_communicator(int ranks);
 
-// Children that do nothing but live, past their parent's end, until this ends. Made by the test before its processes.
+// Children that only stay alive, beyond their parent's end, until this object ends. The test makes it before its
+// processes.
 class Nursery {
  public:
   Nursery();
-  ~Nursery();  // ends the children, and returns when the last is gone
+  ~Nursery();  // ends the children and waits for the last one
   Nursery(const Nursery&) = delete;
   Nursery& operator=(const Nursery&) = delete;
 
-  // In each process of the test, at first: the children end with the test and not with this process.
+  // Every process of the test calls this first. The children then end with the test, not with this process.
   void enter();
-  // Forks one that lives on. Async-signal-safe calls only in the child.
+  // Forks a child that stays alive. The child makes only async-signal-safe calls.
   void fork_one();
 
  private:
-  int gate_[2];   // whoever reads the end of it ends
+  int gate_[2];   // a process that reads its end exits
   int alive_[2];  // held open by the children
 };
 

@@ -1,8 +1,8 @@
-// Runs a libFuzzer target without libFuzzer: the corpus as it is, then seeded mutations of it. One thread.
+// Runs a libFuzzer target without libFuzzer: first the corpus, then seeded mutations of it. One thread.
 //
-// Takes libFuzzer's arguments as far as they make sense here: -runs=N, -seed=S, -first=K (the number of the first
-// mutation: what a failure prints), -max_len=BYTES, and files or folders of the corpus; other flags are ignored. An
-// input follows from corpus, seed and number alone, so every failure can be repeated.
+// Takes those arguments of libFuzzer that make sense here: -runs=N, -seed=S, -first=K (the number of the first
+// mutation, which a failure prints), -max_len=BYTES, and files or folders of the corpus. Other flags are ignored. An
+// input depends only on corpus, seed and number, so every failure can be repeated.
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct Options {
   std::vector<fs::path> corpus;
 };
 
-// For the handler of a crash: what was running.
+// The present input, for the crash handler.
 char g_running[512] = "nothing yet\n";
 
 void tell_what_ran(int signal) {
@@ -86,7 +86,7 @@ Input read_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// Characters and texts that parsers look at.
+// Returns a character that parsers treat specially.
 uint8_t telling_byte(Rng& rng) {
   static constexpr char kTelling[] = "0123456789-+.,;:=^xX{}[]\"\\ \n\t\0\xff\x7f\x80";
   return rng.below(2) == 0 ? static_cast<uint8_t>(kTelling[rng.below(sizeof kTelling)])
@@ -97,29 +97,29 @@ void change(Input& input, const std::vector<Input>& corpus, Rng& rng) {
   const size_t at = rng.below(input.size() + 1);
   const auto place = input.begin() + static_cast<std::ptrdiff_t>(at);
   switch (rng.below(7)) {
-    case 0:  // a byte more
+    case 0:  // inserts a byte
       input.insert(place, telling_byte(rng));
       return;
-    case 1:  // another byte
+    case 1:  // replaces a byte
       if (at < input.size()) *place = telling_byte(rng);
       return;
-    case 2:  // one bit
+    case 2:  // flips a bit
       if (at < input.size()) *place ^= static_cast<uint8_t>(1u << rng.below(8));
       return;
-    case 3: {  // a part away
+    case 3: {  // removes a part
       const size_t count = std::min<size_t>(rng.below(9), input.size() - at);
       input.erase(place, place + static_cast<std::ptrdiff_t>(count));
       return;
     }
-    case 4:  // cut short
+    case 4:  // cuts the end
       input.resize(at);
       return;
-    case 5: {  // a part twice
+    case 5: {  // repeats a part
       const Input part(place, place + static_cast<std::ptrdiff_t>(std::min<size_t>(rng.below(33), input.size() - at)));
       input.insert(place, part.begin(), part.end());
       return;
     }
-    default: {  // a part of another one
+    default: {  // inserts a part of another input
       if (corpus.empty()) return;
       const Input& other = corpus[rng.below(corpus.size())];
       const size_t from = rng.below(other.size() + 1);
@@ -150,7 +150,7 @@ int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   for (int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE}) {
     const auto before = std::signal(signal, tell_what_ran);
-    if (before != SIG_DFL) std::signal(signal, before);  // a sanitizer says more
+    if (before != SIG_DFL) std::signal(signal, before);  // a sanitizer reports more
   }
   std::vector<Input> corpus;
   for (const fs::path& file : corpus_files(options.corpus)) {

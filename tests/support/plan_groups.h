@@ -1,4 +1,4 @@
-// What tests of catalog rows share: the plans of a whole group, and all cases that a row serves. Pure functions.
+// Shared by tests of catalog rows: the plans of a whole group, and all cases that a row serves. Pure functions.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ inline constexpr PhaseKind kAllKinds[] = {
 
 enum class InPlace { kNo, kYes, kOddRanks };
 
-// The plan of every rank. For kSend and kRecv: of the pair.
+// The plan of every rank; for kSend and kRecv the plans of the pair.
 inline std::vector<Plan> plans_of_group(const Algorithm& row, PhaseKind kind, int32_t group_size, int32_t root,
                                         InPlace in_place) {
   std::vector<Plan> plans;

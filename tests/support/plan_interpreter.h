@@ -1,9 +1,8 @@
 // PlanInterpreter: runs the plans of a whole group over real float arrays in one thread, in a seeded random order of
-// steps, with sends read as late as possible (when the receiver runs). For tests that ask for bits; the symbolic
-// checker asks for everything else.
+// steps. A send is read as late as possible, when its receiver runs. For tests of the bits of results; the symbolic
+// checker tests everything else.
 //
-// Value on a test's stack. Sum of float32; block length is the same for all blocks. The plans should have passed
-// check_plans.
+// A value on a test's stack. Sums float32; all blocks have the same length. The plans should have passed check_plans.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +35,7 @@ class PlanInterpreter {
     }
   }
 
-  // Blocks as in the table of plan.h, whatever the plan calls them.
+  // Blocks are numbered as in the table of plan.h, whatever the plan calls them.
   float* input(size_t rank, uint32_t block) {
     return at(rank, Space::kInput, input_blocks(plans_[rank]) == 1 ? block : block ^ plans_[rank].turned);
   }
@@ -51,7 +50,7 @@ class PlanInterpreter {
       for (size_t i = nodes_.size(); i > 1; --i) std::swap(nodes_[i - 1], nodes_[rng.below(i)]);
       const size_t before = left;
       for (const Node& node : nodes_) {
-        // Each ready step waits for a coin, so that late readers are the rule.
+        // Each ready step waits for a random decision, so that late readers are common.
         if (rng.below(3) != 0 || !may_run(node)) continue;
         perform(node);
         left -= finish(node);
@@ -83,7 +82,7 @@ class PlanInterpreter {
     return true;
   }
 
-  // The sends whose messages this node takes.
+  // The sends whose messages this node receives.
   std::vector<Node> senders(const Node& node) const {
     std::vector<Node> result;
     auto add = [&](int32_t peer, uint32_t message) {

@@ -20,7 +20,7 @@
 #include <thread>
 
 extern char** environ;
-// Counters of scripts/coverage, which _exit would lose; there in its builds only.
+// Writes the counters of scripts/coverage, which _exit would lose. Defined only in coverage builds.
 extern "C" void __gcov_dump() __attribute__((weak));
 
 namespace ranks {
@@ -47,14 +47,15 @@ void clear_variables() {
   }
   for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"}) names.push_back(name);
   for (const std::string& name : names) unsetenv(name.c_str());
-  setenv("TRESTLE_CALIBRATE", "off", 1);  // what somebody has measured on this machine is no part of a test
+  // An earlier calibration on this machine must not affect a test.
+  setenv("TRESTLE_CALIBRATE", "off", 1);
 }
 
 int failures() {
   return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
 }
 
-// One child and the files that it writes to.
+// One child and its output files.
 struct Child {
   pid_t pid = -1;
   int pidfd = -1;
@@ -101,7 +102,7 @@ bool is_in(const std::vector<int>& list, size_t value) {
   return std::find(list.begin(), list.end(), static_cast<int>(value)) != list.end();
 }
 
-// Waits for all but the stopped ones, at most until the deadline.
+// Waits for all children except the stopped ones, at most until the deadline.
 void wait_for(std::vector<Child>& children, std::vector<Outcome>& outcomes, const std::vector<int>& stopped,
               int64_t deadline_ms) {
   for (;;) {
@@ -139,7 +140,7 @@ trestleConfig_t config_of(const Settings& settings) {
   trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
   config.timeoutMs = settings.timeout_ms;
   config.dims = text(settings.dims);
-  // Without libsodium ranks cannot prove anything to each other: the suites then run inside one process.
+  // Without libsodium ranks cannot prove that they belong to the job, so the suites run inside one process.
   config.transport = settings.transport.empty() || proofs() ? text(settings.transport) : "loopback";
   config.algo = text(settings.algo);
   if (settings.chunks >= 0) config.chunks = settings.chunks;
@@ -240,12 +241,12 @@ void on_processes(const Settings& settings, const std::function<void(Process&, t
 
 namespace {
 
-// The letter of a rank's host as a text of its own; empty: none is pretended.
+// The letter of a rank's host as a text; empty if hosts are not pretended.
 std::string host_of(const Settings& settings, int rank) {
   return settings.hosts.empty() ? "" : settings.hosts.substr(static_cast<size_t>(rank), 1);
 }
 
-// Ranks of one process that pretend to be on several hosts: each has a configuration of its own.
+// Makes ranks of one process that pretend to be on several hosts, each with its own configuration.
 std::vector<trestleComm_t> init_on_hosts(const Settings& settings) {
   std::vector<trestleComm_t> comms(static_cast<size_t>(settings.ranks));
   trestleUniqueId id{};

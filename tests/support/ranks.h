@@ -1,8 +1,8 @@
 // Ranks for tests of the public API: functions that run on N ranks, as threads of one process or as N processes.
 //
-// Every case runs in forked processes: the test program itself never calls the library and never has a second thread,
-// so it may fork at any time, a crash or a hang costs one case, and each case chooses its own TRESTLE_ variables.
-// Checks inside a child are gtest's (EXPECT_..); the parent repeats what they printed and fails with them.
+// Every case runs in forked processes. The test program itself never calls the library and never has a second thread,
+// so it may fork at any time. A crash or a hang costs one case, and each case sets its own TRESTLE_ variables. Checks
+// inside a child are gtest's (EXPECT_..). The parent repeats their output and fails with them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace ranks {
 
 using Env = std::map<std::string, std::string>;
 
-// What a case wants of its communicator; "" and -1: undefined. dims "" with transport "" is the default of the library.
+// The communicator of a case. "" and -1: not set. With dims "" and transport "" the library uses its defaults.
 struct Settings {
   int ranks = 2;
   std::string dims{};
@@ -31,16 +31,16 @@ struct Settings {
   int64_t timeout_ms = 60'000;
   std::string topo_file{};
   std::string name{};
-  std::string hosts{};     // a letter per rank: the host that it pretends to be on; "": all on this one
+  std::string hosts{};     // a letter per rank: the host that it pretends to be on; "": all on this host
   bool processes = false;  // for on_ranks()
 };
 std::ostream& operator<<(std::ostream& out, const Settings& settings);
-// Whether the library can prove to others that a rank belongs to the job; otherwise all ranks live in one process.
+// Whether the library can prove that a rank belongs to the job. Otherwise all ranks live in one process.
 bool proofs();
 // The strings must outlive the result.
 trestleConfig_t config_of(const Settings& settings);
 
-// Memory that the test and the processes of one case share; zero at first.
+// Memory that the test and the processes of one case share. Zero at first.
 struct Board {
   std::atomic<int> id_written;
   trestleUniqueId id;
@@ -48,9 +48,9 @@ struct Board {
   std::atomic<int> generation;
   std::atomic<int64_t> word[64];  // for the case's own use
 };
-// Waits, giving up the processor, until ready() says so. A hang is ended by the watchdog of the case.
+// Yields the processor until ready() returns true. The watchdog of the case ends a hang.
 void wait_until(const std::function<bool()>& ready);
-// Waits until `count` processes or threads are here; nothing of the library is used.
+// Waits until `count` processes or threads have called it. Does not use the library.
 void meet(Board& board, int count);
 
 // One process of a case.
@@ -58,12 +58,12 @@ struct Process {
   int rank = 0;
   int ranks = 1;
   Board& board;
-  std::string result;  // the parent gets it
+  std::string result;  // passed to the parent
 };
 
 struct Outcome {
-  int exit_code = -1;  // -1: it did not exit by itself
-  int signal = 0;      // that ended it
+  int exit_code = -1;  // -1: it did not exit normally
+  int signal = 0;      // the signal that ended it
   bool hung = false;   // the watchdog ended it
   std::string output;  // standard output and error
   std::string result;
@@ -74,45 +74,46 @@ struct Job {
   std::function<void(Process&)> body{};
   std::function<Env(int rank)> env{};  // may be empty
   std::function<void(Board&, const std::vector<pid_t>&)>
-      during{};                // runs in the test while the processes run; may be empty
-  std::vector<int> stopped{};  // these never end: killed when all others have ended
-  int watchdog_s = 120;        // only to end what hangs
+      // Runs in the test while the processes run; may be empty.
+      during{};
+  std::vector<int> stopped{};  // these never end; killed when all others have ended
+  int watchdog_s = 120;        // only for jobs that hang
 };
 
-// Runs the job to its end; no process of it is left.
+// Runs the job to its end. Leaves no process of it behind.
 std::vector<Outcome> run(const Job& job);
-// Adds a failure for every process that did not end well, but those in `except`.
+// Adds a failure for every process that did not end well, except those in `except`.
 void expect_ended_well(const std::vector<Outcome>& outcomes, const std::vector<int>& except = {});
-// Runs a body in a process of its own.
+// Runs a body in a separate process.
 void isolated(const std::function<void()>& body, const Env& env = {}, int watchdog_s = 120);
 // A job of processes that all must end well.
 void on_processes(const Settings& settings, const std::function<void(Process&, trestleComm_t)>& body,
                   const std::function<Env(int rank)>& env = {}, int watchdog_s = 120);
-// All ranks as threads of one isolated process; each thread destroys its communicator at the end.
+// Runs all ranks as threads of one isolated process. Each thread destroys its communicator at the end.
 void on_threads(const Settings& settings, const std::function<void(int rank, trestleComm_t)>& body, const Env& env = {},
                 int watchdog_s = 120);
-// One of the two: as processes where settings say so and ranks can prove who they are.
+// Runs ranks as processes if the settings say so and ranks can prove that they belong to the job; else as threads.
 void on_ranks(const Settings& settings, const std::function<void(int rank, trestleComm_t)>& body, int watchdog_s = 120);
-// Ranks as threads inside an isolated process.
+// Runs ranks as threads inside an isolated process.
 void run_threads(const Settings& settings, const std::function<void(int rank, trestleComm_t)>& body);
 
-// Joins the case's communicator with the id that rank 0 writes on the board.
+// Joins the case's communicator with the id that rank 0 writes to the board.
 trestleResult_t join(Process& process, const Settings& settings, trestleComm_t* comm);
 
-// Success, or a failure with the code and the sentence.
+// Success, or an assertion failure with the code and the sentence.
 testing::AssertionResult succeeded(trestleResult_t result, trestleComm_t comm = nullptr);
-// The code is `expected` and the sentence contains every one of `facts`.
+// Succeeds if the code is `expected` and the sentence contains all `facts`.
 testing::AssertionResult refused(trestleResult_t result, trestleResult_t expected,
                                  const std::vector<std::string>& facts, trestleComm_t comm = nullptr);
 bool contains(const std::string& text, const std::string& part);
 
-// A small generator; the same numbers everywhere.
+// A small generator that gives the same numbers on all machines.
 struct Random {
   uint64_t state;
   uint64_t next();
   uint64_t below(uint64_t bound) { return next() % bound; }
 };
-// Occupies the processor for a seeded while.
+// Occupies the processor for this many rounds.
 void spin(uint64_t rounds);
 
 }  // namespace ranks

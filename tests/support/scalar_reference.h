@@ -1,5 +1,5 @@
-// What reductions and conversions must give, computed the slow and obvious way: small floats through their real values
-// (ldexp, nearbyint in double), never through the bit tricks of kernels/. For tests only; one thread or many.
+// Reference results of reductions and conversions, computed in the slow and obvious way: small floats through their
+// real values (ldexp, nearbyint in double), without the bit tricks of kernels/. For tests only; any thread.
 #pragma once
 
 #include <cfenv>
@@ -18,7 +18,8 @@ struct Format {
   int mantissa_bits;
   int bias;
   double largest;
-  uint32_t infinity;  // bits of what lies beyond the largest; for e4m3 its NaN
+  // Bits of values beyond the largest one; for e4m3 its NaN.
+  uint32_t infinity;
   uint32_t nan;
   int sign_bit;
 };
@@ -62,7 +63,8 @@ inline uint32_t encode_small(float value, DataType type) {
   if (magnitude == 0) return sign;
   const int smallest = 1 - f.bias;
   const double unit = std::ldexp(1.0, std::max(std::ilogb(magnitude), smallest) - f.mantissa_bits);
-  const double rounded = std::nearbyint(magnitude / unit) * unit;  // the default rounding: to nearest, ties to even
+  // The default rounding mode: to nearest, ties to even.
+  const double rounded = std::nearbyint(magnitude / unit) * unit;
   if (rounded > f.largest) return sign | f.infinity;
   const int exponent = rounded == 0 ? smallest - 1 : std::ilogb(rounded);
   if (exponent < smallest) return sign | static_cast<uint32_t>(std::ldexp(rounded, f.mantissa_bits - smallest));
@@ -70,7 +72,7 @@ inline uint32_t encode_small(float value, DataType type) {
   return sign | (static_cast<uint32_t>(exponent + f.bias) << f.mantissa_bits) | (significand - (1u << f.mantissa_bits));
 }
 
-// All 2^16 (or 2^8) values of a small type, because decoding one at a time is slow.
+// All 2^16 (or 2^8) values of a small type in a table, because decoding one at a time is slow.
 inline const std::vector<float>& small_values(DataType type) {
   static const auto tables = [] {
     std::vector<std::vector<float>> all(kDataTypes);
@@ -143,7 +145,7 @@ void reduce_small(std::byte* dst, const std::vector<const std::byte*>& sources, 
   }
 }
 
-// dst disjoint from the sources.
+// dst must be disjoint from the sources.
 inline void reduce(std::byte* dst, const std::vector<const std::byte*>& sources, size_t elements, DataType type,
                    ReduceOp op, uint32_t average_over) {
   switch (type) {

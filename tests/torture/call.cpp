@@ -17,7 +17,8 @@ size_t sum_before(const std::vector<size_t>& counts, int rank) {
   return std::accumulate(counts.begin(), counts.begin() + rank, size_t{0});
 }
 
-// Where the blocks of these lengths lie: empty for one after the other, else in a seeded order with seeded gaps.
+// The displacements of blocks of these lengths. Empty: one after the other. Otherwise in a seeded order with seeded
+// gaps.
 std::vector<size_t> displacements(const Call& call, int rank, const std::vector<size_t>& counts, uint64_t side) {
   std::vector<size_t> displs;
   if (!call.gaps) return displs;
@@ -28,7 +29,7 @@ std::vector<size_t> displacements(const Call& call, int rank, const std::vector<
   displs.resize(counts.size());
   size_t at = random.below(3);
   for (const size_t block : order) {
-    // What the displacement of an empty block says does not matter.
+    // The displacement of an empty block has no effect.
     const bool anything = counts[block] == 0 && call.in_place == 0 && random.one_in(3);
     displs[block] = anything ? size_t{1} << 40 : at;
     at += counts[block] + random.below(4);
@@ -51,7 +52,7 @@ void add(Side& side, const Piece& piece) {
   side.pieces.push_back(piece);
 }
 
-// A block of every rank, all from element 0 of their inputs.
+// One block per rank, each from element 0 of the rank's input.
 Side blocks_of_all(size_t count, int ranks) {
   Side side;
   for (int r = 0; r < ranks; ++r) add(side, {static_cast<size_t>(r) * count, count, r, 0});
@@ -101,7 +102,7 @@ Shape even_shape(const Call& call, int rank, int ranks) {
 Shape all_to_all_v(const Call& call, int rank, int ranks) {
   Shape shape;
   const auto length = [&](int from, int to) { return call.counts[static_cast<size_t>(from * ranks + to)]; };
-  // Block p of a rank's input begins where its blocks before p end, wherever they lie.
+  // Block p of a rank's input begins after the elements of its earlier blocks, wherever they are placed.
   const auto start = [&](int from, int to) {
     size_t before = 0;
     for (int p = 0; p < to; ++p) before += length(from, p);

@@ -39,12 +39,12 @@ int64_t sign_extended(trestleDataType_t type, uint64_t bits) {
   return static_cast<int64_t>(bits << shift) >> shift;
 }
 
-// Up to this number every integer, and every sum of integers below it, is exact; bounded, so that values stay handy.
+// All integers up to this number, and all sums of integers below it, are exact. Limited to keep values small.
 int64_t exact_limit(trestleDataType_t type) {
   return std::min<int64_t>(int64_t{1} << (row(type).mantissa_bits + 1), 1 << 20);
 }
 
-// A small integer of which `ranks` add up exactly; where not even ones do, some ranks contribute zeros.
+// A small integer, such that `ranks` of them add up exactly. If even ones do not, some ranks contribute zeros.
 int64_t small(const Values& v, uint64_t h, int rank, size_t j, int64_t divisor) {
   const int64_t budget = exact_limit(v.type) / (v.ranks * divisor);
   if (budget >= 1) return static_cast<int64_t>(h % static_cast<uint64_t>(2 * budget + 1)) - budget;
@@ -52,7 +52,7 @@ int64_t small(const Values& v, uint64_t h, int rank, size_t j, int64_t divisor) 
   return place < exact_limit(v.type) / divisor ? static_cast<int64_t>(h % 3) - 1 : 0;
 }
 
-// A common value and offsets that cancel: the sum is a multiple of the number of ranks, so that the average is exact.
+// A common value plus offsets that cancel: the sum is a multiple of the number of ranks, so the average is exact.
 double of_average(const Values& v, int rank, size_t j) {
   const int place = static_cast<int>((static_cast<size_t>(rank) + j) % static_cast<size_t>(v.ranks));
   const double common = static_cast<double>(mix(v.seed, j) % 3) - 1;
@@ -89,7 +89,7 @@ uint64_t inexact_input(const Values& v, uint64_t h) {
   const double unit = static_cast<double>(h >> 11) * 0x1p-53;
   if (v.type == trestleFloat64) return std::bit_cast<uint64_t>(unit - 0.5);
   if (v.type == trestleFloat32) return std::bit_cast<uint32_t>(static_cast<float>(unit - 0.5));
-  // A random mantissa with an exponent near that of 1.
+  // A random mantissa with an exponent near 0.
   const int m = row(v.type).mantissa_bits;
   const uint64_t bias = (uint64_t{1} << (row(v.type).exponent_bits - 1)) - 1;
   const uint64_t magnitude = ((bias - h % 3) << m) | ((h >> 8) & ((uint64_t{1} << m) - 1));
@@ -168,7 +168,8 @@ uint64_t encode(trestleDataType_t type, double value) {
   if (type == trestleFloat32) return std::bit_cast<uint32_t>(static_cast<float>(value));
   const TypeRow& t = row(type);
   const uint64_t sign = std::signbit(value) ? uint64_t{1} << (8 * t.size - 1) : 0;
-  if (std::isnan(value)) return mask(t.size) >> 1;  // all ones is a NaN of every small type
+  // All bits set is a NaN of every small type.
+  if (std::isnan(value)) return mask(t.size) >> 1;
   if (value == 0) return sign;
   int exponent = 0;
   const double fraction = std::frexp(std::fabs(value), &exponent);  // in [0.5, 1)

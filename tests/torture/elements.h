@@ -1,6 +1,6 @@
-// Values of elements, and what a reduction must make of them. Inputs are chosen so that every partial sum is exactly
-// representable: any order of additions then gives the same bits, and the reference is compared bit by bit.
-// Values repeat after kPeriod elements, a prime number, so that a block that lands in a wrong place shows.
+// Values of elements, and the expected results of reductions. Every partial sum of the inputs is exactly representable,
+// so any order of additions gives the same bits, and results are compared bit by bit. Values repeat after kPeriod
+// elements, a prime number, so that a block in a wrong place is detected.
 #pragma once
 
 #include <trestle/trestle.h>
@@ -31,7 +31,7 @@ std::string name(Op op);
 size_t size_of(trestleDataType_t type);
 bool is_float(trestleDataType_t type);
 
-// Bits of a value that the type holds exactly; the value of bits.
+// The bits of a value that the type holds exactly, and the value of bits.
 uint64_t encode(trestleDataType_t type, double value);
 double decode(trestleDataType_t type, uint64_t bits);
 uint64_t load(size_t size, const void* from, size_t index);
@@ -41,11 +41,11 @@ bool is_nan(trestleDataType_t type, uint64_t bits);
 // a op b of the user-defined reductions, on raw bits.
 uint64_t user_fold(Op op, size_t size, uint64_t a, uint64_t b);
 
-// Which values: `exact` false are arbitrary floats, whose sums have no reference.
+// The kind of values. exact = false: arbitrary floats, whose sums have no reference.
 struct Values {
   trestleDataType_t type;
   Op op;
-  bool reduces;  // else raw bits
+  bool reduces;  // false: raw bits
   bool exact;
   uint64_t seed;
   int ranks;
@@ -54,11 +54,11 @@ struct Values {
 uint64_t input(const Values& values, int rank, size_t index);
 // The rank's multiplier of Op::kScaledSum.
 uint64_t scalar(const Values& values, int rank);
-// What the reduction over all ranks makes of element `index`.
+// Element `index` of the reduction over all ranks.
 uint64_t reduced(const Values& values, size_t index);
 
-// kReduced as a source: the result of the reduction. kReplaced - r: what rank r writes into its shard between the
-// halves of a decomposed all-reduce.
+// Sources besides ranks. kReduced: the result of the reduction. kReplaced - r: the values that rank r writes into its
+// shard between the halves of a decomposed all-reduce.
 inline constexpr int kReduced = -1;
 inline constexpr int kReplaced = -2;
 // The first elements of a source, at most a period.

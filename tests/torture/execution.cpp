@@ -27,7 +27,7 @@ Buffer Execution::buffer(Arenas& arenas, size_t elements, uint64_t side) {
   const uint64_t h = mix(call_.seed, static_cast<uint64_t>(rank_), 100 + side);
   const size_t size = size_of(call_.type);
   Arena& arena = *arenas[h % kMemories];
-  // Most buffers begin at a multiple of 64, the others anywhere an element may.
+  // Most buffers begin at a multiple of 64, the others at any multiple of the element's size.
   const size_t shift = h / 8 % 2 == 0 ? 0 : size * (1 + h / 16 % 31);
   Buffer buffer;
   buffer.bytes = elements * size;
@@ -57,7 +57,7 @@ const std::vector<uint8_t>& Execution::values(int source) {
   return table = torture::table(values_of(call_, ranks_), source, most);
 }
 
-// `to`: where the piece's first element belongs.
+// Writes the piece's expected elements. `to` is the place of the first one.
 void Execution::paint(uint8_t* to, const Piece& piece) {
   if (piece.count == 0) return;
   const std::vector<uint8_t>& source = values(piece.source);
@@ -137,7 +137,7 @@ trestleResult_t Execution::drop_operator(trestleComm_t comm) {
   return trestleRedOpDestroy(op_, comm);
 }
 
-// Results without a reference are taken as they are, and counted into the checksum.
+// Results without a reference are copied into the image and added to the checksum.
 void Execution::paint_expected(std::vector<uint8_t>& image, size_t at, const Piece& piece, const uint8_t* actual) {
   const size_t size = size_of(call_.type);
   uint8_t* const to = image.data() + kGuardBytes + (at + piece.at) * size;
@@ -150,7 +150,7 @@ std::string Execution::compare(const char* which, const Buffer& buffer, std::vec
   if (buffer.data == nullptr) return "";
   std::string wrong = buffer.difference(image);
   if (wrong.empty()) return "";
-  // Which NaN a maximum returns is not promised.
+  // A maximum may return any NaN.
   const size_t size = size_of(call_.type);
   for (size_t i = 0; i * size < buffer.bytes; ++i) {
     const uint64_t is = load(size, buffer.data, i);

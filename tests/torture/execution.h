@@ -1,4 +1,4 @@
-// A call on one rank with its buffers, from filling them to looking at every byte of them afterwards.
+// A call on one rank with its buffers: fills them before the call and checks every byte of them afterwards.
 #pragma once
 
 #include <trestle/trestle.h>
@@ -16,7 +16,7 @@ namespace torture {
 
 using Arenas = std::array<std::unique_ptr<Arena>, kMemories>;
 
-// What a trestle call takes, whatever its collective.
+// The arguments of a trestle call, for any collective.
 struct Arguments {
   const void* send = nullptr;
   void* recv = nullptr;
@@ -30,32 +30,32 @@ trestleResult_t call_init(const Call& call, const Shape& shape, int rank, const 
 
 class Execution {
  public:
-  // `first`: the finished or still running call whose receive buffer this one sends from.
+  // first: the finished or pending call whose receive buffer this one sends from.
   Execution(const Call& call, int rank, int ranks, Arenas& arenas, const Execution* first = nullptr);
-  // Whether the arenas had room.
+  // Whether the arenas had enough room.
   bool placed() const { return placed_; }
   const Call& call() const { return call_; }
 
-  // Operators of the caller's making are made before the call and may be destroyed right after it.
+  // The caller's operators are made before the call and may be destroyed directly after it.
   trestleResult_t make_operator(trestleComm_t comm);
   trestleResult_t drop_operator(trestleComm_t comm);
   trestleResult_t start(trestleComm_t comm, trestleStream_t stream);
   trestleResult_t init(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
-  // Of an all-reduce, as two halves.
+  // Makes an all-reduce in two halves.
   trestleResult_t init_halves(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
   Arguments arguments(trestleComm_t comm, trestleStream_t stream);
-  // As before the call, so that it may run again.
+  // Restores the contents before the call, so that it may run again.
   void refill();
 
-  // Every byte of both buffers, guard zones too: "" or what is wrong.
+  // Checks every byte of both buffers, including guard zones. "" or the error.
   std::string verify();
-  // Of results that have no reference; all ranks of an all-reduce and all repetitions of the job get the same.
+  // Of results without a reference. All ranks of an all-reduce and all repetitions of the job get the same one.
   uint64_t checksum() const { return checksum_; }
 
-  // Between the halves of a decomposed all-reduce: compares my shard; writes new values into it.
+  // Between the halves of a decomposed all-reduce: compares this rank's shard, then writes new values into it.
   std::string verify_shard(const std::vector<trestleRange_t>& ranges);
   void replace_shard(const std::vector<trestleRange_t>& ranges);
-  // From now on the receive buffer must hold what the ranks wrote into their shards.
+  // From now on the receive buffer must hold the values that the ranks wrote into their shards.
   void expect_replaced(const std::vector<std::vector<trestleRange_t>>& ranges_of_ranks);
 
  private:
@@ -73,7 +73,7 @@ class Execution {
   const bool in_place_;
   bool placed_ = true;
   Shape shape_;
-  Buffer send_;  // in place: both
+  Buffer send_;  // in place: the buffer of both sides
   Buffer recv_;
   std::map<int, std::vector<uint8_t>> tables_;
   trestleRedOp_t op_ = trestleSum;

@@ -1,4 +1,4 @@
-// The part of a fault that happens inside the victim.
+// The part of a fault that runs inside the victim.
 #pragma once
 
 #include "torture/board.h"
@@ -6,12 +6,13 @@
 
 namespace torture {
 
-// The action before which it happens; -1: before the communicator is made; the last action is after all that others
+// The action before which the fault happens. -1: before the communicator is made. The last action is after all work
+// that other ranks need.
 // need.
 int fault_action(const Fault& fault, const Program& program);
-// On the board, for the driver.
+// Records the fault on the board for the driver.
 void mark_struck(Board& board, int action);
-// From a thread of its own, after the fault's busy loop: the process is killed or stopped.
+// Kills or stops the process from a separate thread, after the fault's busy loop.
 void strike_later(const Fault& fault, Board& board, int action);
 
 }  // namespace torture

@@ -133,7 +133,7 @@ void flood(const std::vector<pid_t>& processes, uint64_t seed, Board& board) {
     board.strangers.fetch_add(static_cast<int>(targets.size()));
     board.floods.fetch_add(1);
     wake_all(board.floods);
-    poll(nullptr, 0, 2);  // lets the job go on
+    poll(nullptr, 0, 2);  // gives the job time
   }
 }
 

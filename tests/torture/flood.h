@@ -1,5 +1,5 @@
-// Strangers: connections to every socket on which the processes of a job listen. Silent ones, garbage, and such that
-// close at once, in numbers.
+// Strangers: many connections to every socket on which the processes of a job listen. Some are silent, some send
+// garbage, some close at once.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@
 
 namespace torture {
 
-// Never returns: runs in a process of its own until it is killed.
+// Never returns. Runs in a separate process until it is killed.
 [[noreturn]] void flood(const std::vector<pid_t>& processes, uint64_t seed, Board& board);
 
 }  // namespace torture

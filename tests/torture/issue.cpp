@@ -1,4 +1,4 @@
-// The one place that knows the arguments of every collective of the header.
+// The only file with the argument lists of all collectives in the header.
 #include "torture/execution.h"
 
 namespace torture {

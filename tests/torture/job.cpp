@@ -30,7 +30,7 @@ void set(JobPlan& plan, const char* variable, const std::string& value) {
   plan.environment[std::string("TRESTLE_") + variable] = value;
 }
 
-// Settings at their edges. Where segments are tiny the data is small, so that a call ends in time.
+// Chooses extreme settings. If segments are tiny the data is small, so that a call ends in time.
 void choose_sizes(JobPlan& plan, Random& random) {
   plan.most_bytes = random.of<size_t>({4096, 65'536, 300'000, 1u << 20, 3u << 20});
   if (random.one_in(3)) {
@@ -74,7 +74,7 @@ void choose_ends(JobPlan& plan, Random& random) {
   if (plan.per_process > 1 && any == Rendezvous::kLauncher) plan.rendezvous = Rendezvous::kId;
 }
 
-// A rank that exits, aborts or stops to call does so itself and alone, and news must come without being asked for.
+// The victim of an exit, abort or idle fault causes it itself and alone. The others must hear of it without asking.
 void choose_fault(JobPlan& plan, const Fixed& fixed, Random& random) {
   Fault& fault = plan.fault;
   fault.kind = kind_of(fixed.faults, random);

@@ -1,4 +1,4 @@
-// A job: everything that follows from its seed before its program, and what the command line fixed instead.
+// A job: everything that its seed determines before its program, and the settings that the command line fixes instead.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,14 @@ namespace torture {
 enum class FaultKind {
   kNone,
   kKill,    // SIGKILL
-  kFreeze,  // SIGSTOP; when all others have their errors SIGCONT or SIGKILL
-  kBlink,   // SIGSTOP and soon SIGCONT: nobody notices
-  kExit,    // exit or _exit in the middle, nothing destroyed
+  kFreeze,  // SIGSTOP, and SIGCONT or SIGKILL when all others have their errors
+  kBlink,   // SIGSTOP and soon SIGCONT; no other rank notices
+  kExit,    // exit or _exit in the middle, without destroying anything
   kAbort,   // trestleCommAbort in the middle
-  kIdle,    // a rank stops to call
-  kLeave,   // all is done and awaited: some ranks exit at once and destroy nothing; nobody notices
-  kFlood    // strangers connect to every socket on which the job listens; nobody notices
+  kIdle,    // a rank stops making calls
+  // When all is done and awaited, some ranks exit at once and destroy nothing; no other rank notices.
+  kLeave,
+  kFlood  // strangers connect to every socket on which the job listens; no rank notices
 };
 std::string name(FaultKind kind);
 
@@ -35,7 +36,7 @@ struct Layout {
 };
 const std::vector<Layout>& layouts();
 
-// What the command line says about every job; "" and 0: the seed decides.
+// Settings of the command line for every job. "" and 0: the seed decides.
 struct Fixed {
   std::string faults = "none";  // none, kill, freeze, blink, exit, abort, idle, leave, flood, all
   std::string layout;
@@ -47,11 +48,11 @@ bool is_known_faults(const std::string& name);
 struct Fault {
   FaultKind kind = FaultKind::kNone;
   int victim = 0;     // rank
-  double at = 0;      // part of the program after which it happens; below 0: while the communicator is made
-  uint64_t spin = 0;  // and rounds of a busy loop later
+  double at = 0;      // fraction of the program after which it happens; below 0: while the communicator is made
+  uint64_t spin = 0;  // additional rounds of a busy loop
   bool variant = false;
 };
-// Survivors must get errors.
+// Whether survivors must get errors.
 bool fails_others(FaultKind kind);
 
 struct JobPlan {
@@ -59,21 +60,21 @@ struct JobPlan {
   Layout layout;
   int ranks = 2;
   int per_process = 1;
-  int threads = 1;  // of a rank, each with communicators of its own
+  int threads = 1;  // per rank, each with its own communicators
   int actions = 40;
   size_t most_bytes = 0;  // of one side of a call
   int streams = 2;
   bool blocking = true;
   bool init_all = false;
   bool finalize = true;
-  bool ordered_operators = true;  // not where TRESTLE_ALGO names what cannot serve them
+  bool ordered_operators = true;  // false if TRESTLE_ALGO names algorithms that cannot serve them
   bool progress_thread = true;
   Rendezvous rendezvous = Rendezvous::kId;
   std::map<std::string, std::string> environment;
   int64_t deadline_ms = 60'000;
   Fault fault;
 
-  // Whether nothing needs the deadline to be noticed.
+  // Whether the fault is noticed without the deadline.
   bool may_wait_forever() const { return fault.kind != FaultKind::kFreeze && fault.kind != FaultKind::kIdle; }
   int processes() const { return (ranks + per_process - 1) / per_process; }
   int process_of(int rank) const { return rank / per_process; }

@@ -104,8 +104,8 @@ void Lane::expect_sticky(int comm) {
         trestleGetErrorString(again) + ": " + trestleGetLastError(handle));
 }
 
-// A call has failed: which communicators have? One that has not lets the others go on, so the program ends only when
-// the communicator of all ranks has failed, which it does wherever the rank that is to blame is missed.
+// Finds the communicators that failed with a call. A communicator without a failure lets the others continue. So the
+// program ends only when the communicator of all ranks has failed, which happens wherever the rank to blame is missed.
 void Lane::note_failures(trestleResult_t result, const char* what) {
   const std::string sentence = trestleGetLastError(nullptr);
   const int about = index_ < 0 ? 0 : program_.actions[static_cast<size_t>(index_)].comm;
@@ -137,7 +137,7 @@ bool Lane::poll_until_made(trestleComm_t comm, const char* what) {
   return good(state, what);
 }
 
-// In a flood: until a few more rounds of strangers were here.
+// In a flood: waits for three more rounds of strangers.
 void Lane::await_strangers() {
   if (plan_.fault.kind != FaultKind::kFlood) return;
   const int before = board_.floods.load();
@@ -149,7 +149,7 @@ void Lane::join() {
   if (plan_.rendezvous == Rendezvous::kId) {
     if (rank_ == 0) {
       require(trestleGetUniqueId(&board_.id[thread_]), "GetUniqueId");
-      int not_yet = 0;  // nobody waits for it any more where this process stood still
+      int not_yet = 0;  // kNoId: this process was stopped, and the others do not wait any more
       board_.id_made[thread_].compare_exchange_strong(not_yet, 1);
       wake_all(board_.id_made[thread_]);
     }
@@ -171,7 +171,7 @@ void Lane::join() {
   }
 }
 
-// The victim's fault at its action; false: the lane is over. Of several threads the first one strikes.
+// Executes the victim's fault at its action. False: the lane has ended. Of several threads the first one does it.
 bool Lane::strike(int index) {
   const Fault& fault = plan_.fault;
   if (thread_ != 0 || rank_ != fault.victim || index != fault_action(fault, program_)) return true;
@@ -274,7 +274,7 @@ void Lane::leave(Way way) {
     event = nullptr;
   }
   for (trestleStream_t& stream : streams_) {
-    if (stream != nullptr) trestleStreamDestroy(stream);  // may repeat the failure of what was on it
+    if (stream != nullptr) trestleStreamDestroy(stream);  // may repeat the failure of the stream's work
     stream = nullptr;
   }
 }

@@ -1,5 +1,5 @@
-// One thread of one rank: makes its communicators, runs its program and looks at everything that must be true. Knows
-// the public header only. Whatever is wrong ends the process, with a text on the board.
+// One thread of one rank: makes its communicators, runs its program and checks all promises. Uses only the public
+// header. Any error ends the process with a text on the board.
 #pragma once
 
 #include <trestle/trestle.h>
@@ -18,7 +18,7 @@ namespace torture {
 
 class Lane {
  public:
-  // `world`: the communicator if it exists already, else nullptr.
+  // world: the communicator if it already exists, else nullptr.
   Lane(const JobPlan& plan, int rank, int thread, Board& board, trestleComm_t world);
   ~Lane();
   void run();
@@ -28,22 +28,22 @@ class Lane {
     std::unique_ptr<Execution> execution;
     int comm;
     int stream;     // 0: the communicator's own
-    uint64_t turn;  // of all calls of this thread
+    uint64_t turn;  // counts all calls of this thread
   };
-  // What an event stands for: calls of a stream up to a turn.
+  // The work that an event stands for: the calls of a stream up to a turn.
   struct Mark {
     int stream = 0;
     uint64_t turn = 0;
   };
-  // What the calls behind turn `from` of a stream wait for.
+  // The work that the calls of a stream after turn `from` wait for.
   struct Awaited {
     Mark mark;
     uint64_t from;
   };
   enum class Way { kDestroy, kAbort };
 
-  // Whether to go on: false where the communicator failed, which is right in a job with a fault and else ends the
-  // process.
+  // Whether to continue. False: the communicator failed, which is allowed in a job with a fault. In other jobs it ends
+  // the process.
   bool good(trestleResult_t result, const char* what);
   void require(trestleResult_t result, const char* what);
   [[noreturn]] void wrong(const std::string& what);
@@ -109,12 +109,12 @@ class Lane {
   std::vector<bool> failed_;
   std::vector<trestleStream_t> streams_;
   std::vector<trestleEvent_t> events_;
-  std::vector<Mark> marks_;                    // of events_
+  std::vector<Mark> marks_;                    // by event, as events_
   std::vector<std::vector<Awaited>> awaited_;  // by stream
   Arenas arenas_;
   std::vector<void*> registered_;
   std::vector<Pending> pending_;
-  int index_ = -1;  // of the action
+  int index_ = -1;  // the present action
   uint64_t turn_ = 0;
   bool over_ = false;  // the world's communicator has failed
 };

@@ -6,7 +6,7 @@
 namespace torture {
 namespace {
 
-// Configurations of single calls; 0 is none.
+// Scopes with call configurations. 0 is none.
 struct Scope {
   Scope(int config, bool endless) : config_(config) {
     if (config == 0) return;
@@ -35,14 +35,14 @@ int Lane::stream_of(const Call& call) const {
   return static_cast<int>(mix(call.seed, static_cast<uint64_t>(rank_)) % static_cast<uint64_t>(plan_.streams + 1));
 }
 
-// Messages concern two ranks.
+// A message concerns two ranks only.
 bool Lane::is_mine(const Call& call) const {
   const int rank = program_.rank_in(call.comm, rank_);
   if (rank < 0) return false;
   return call.collective != trestleCollSendRecv || rank == call.root || rank == call.peer;
 }
 
-// Where the arenas are full everything is awaited and verified first.
+// If the arenas are full, all calls are awaited and verified first.
 std::unique_ptr<Execution> Lane::prepare(const Call& call, const Execution* first) {
   const int rank = program_.rank_in(call.comm, rank_);
   const int ranks = program_.size_of(call.comm);
@@ -67,7 +67,7 @@ bool Lane::enqueue(const Call& call, const Execution* first, bool keep_operator)
   if (!scope.ok()) wrong("CallConfigPush failed");
   Execution& running = *execution;
   const trestleResult_t result = running.start(comm, handle_of(stream));
-  // In flight or not, the memory must outlive the communicator where the call has failed.
+  // After a failed call the memory must outlive the communicator, because the call may be in flight.
   remember(std::move(execution), call.comm, stream);
   if (!good(result, to_string(call).c_str())) return false;
   return keep_operator || call.seed % 4 == 0 || good(running.drop_operator(comm), "RedOpDestroy");
@@ -79,7 +79,7 @@ void Lane::verify(Execution& execution) {
   const Call& call = execution.call();
   if (call.exact || !reduces(call.collective)) return;
   const uint64_t sum = execution.checksum() | 1;
-  // The order in which calls are verified follows from timing; their number does not.
+  // The order of verification depends on timing, the number of calls does not.
   lane_.checksum.fetch_add(mix(sum, static_cast<uint64_t>(call.id)));
   if (call.collective != trestleCollAllReduce) return;
   uint64_t before = 0;
@@ -93,7 +93,7 @@ bool Lane::do_call(const Call& call) {
   return enqueue(call);
 }
 
-// Everything of a group progresses together, also where it shares a stream.
+// All calls of a group progress together, even if they share a stream.
 bool Lane::do_group(const Action& action) {
   if (!make_room(action.calls)) return false;
   if (!good(trestleGroupStart(), "GroupStart")) return false;
@@ -149,7 +149,7 @@ bool Lane::do_persistent(const Action& action) {
     if (!good(made, to_string(call).c_str())) return false;
   }
   if (!good(execution.drop_operator(comm), "RedOpDestroy")) return false;
-  // Kept in any case: a request that failed may still be in flight.
+  // Kept in any case, because a failed request may still be in flight.
   remember(std::move(kept), call.comm, stream);
   for (int i = 0; i < action.number; ++i) {
     if (i > 0) execution.refill();
@@ -165,7 +165,7 @@ bool Lane::do_persistent(const Action& action) {
   return good(trestleRequestFree(request), "RequestFree");
 }
 
-// The shards of all ranks, which must be a partition of the buffer.
+// Gets the shards of all ranks, which must be a partition of the buffer.
 bool Lane::halves(const Action& action, Execution& execution) {
   const Call& call = action.calls[0];
   const trestleComm_t comm = comms_[static_cast<size_t>(call.comm)];

@@ -56,8 +56,8 @@ bool Lane::finalize(trestleComm_t comm) {
   return poll_until_made(comm, "CommFinalize");
 }
 
-// Destroy waits for this rank's work: what is in flight is verified behind it, where nothing can have failed. Destroy
-// does not tell.
+// Destroy waits for this rank's work but does not return failures. So pending calls are verified afterwards only if
+// they cannot have failed; otherwise before.
 bool Lane::do_drop(const Action& action) {
   trestleComm_t& comm = comms_[static_cast<size_t>(action.comm)];
   if (comm == nullptr) return true;
@@ -68,7 +68,7 @@ bool Lane::do_drop(const Action& action) {
   return settle([&](const Pending& pending) { return pending.comm == action.comm; });
 }
 
-// All ranks' work is done, then all meet.
+// Waits until all ranks' work is done and all ranks are here.
 bool Lane::end() {
   if (!settle_all()) return false;
   const Call& call = program_.actions.back().calls[0];
@@ -82,7 +82,7 @@ bool Lane::end() {
       if (comm != nullptr && !finalize(comm)) return false;
     }
   }
-  // A process that exits says goodbye.
+  // A process that exits informs its peers.
   const bool leaves = (static_cast<uint64_t>(rank_) + plan_.seed) % 2 == 0;
   if (plan_.fault.kind == FaultKind::kLeave && leaves) {
     lane_.state = static_cast<int>(LaneState::kDone);

@@ -1,4 +1,4 @@
-// Waiting: when it says that calls are done, they are verified.
+// Waiting: calls are verified when a wait says that they are complete.
 #include <sched.h>
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace torture {
 
-// Bytes of all buffers that calls may need, with their guard zones, against what one arena has left: all of them may
-// land in the same one.
+// Compares the bytes of all buffers that the calls may need, with guard zones, with the free space of one arena,
+// because all of them may be placed in the same arena.
 bool Lane::make_room(const std::vector<Call>& calls) {
   size_t needed = 0;
   for (const Call& call : calls) {
@@ -32,7 +32,7 @@ bool Lane::settle(const std::function<bool(const Pending&)>& is_done) {
   return true;
 }
 
-// A stream has passed its calls up to `turn`: so have those that the last of them waited for.
+// A stream has passed its calls up to `turn`. So the calls that the last of them waited for are complete too.
 bool Lane::settle_stream(int stream, uint64_t turn) {
   std::vector<Mark> done = {{stream, turn}};
   auto& awaited = awaited_[static_cast<size_t>(stream)];
@@ -107,7 +107,7 @@ bool Lane::do_sync_stream(const Action& action) {
   return settle_stream(action.stream, turn_);
 }
 
-// Complete when every rank's stream has reached it.
+// A barrier is complete when every rank's stream has reached it.
 bool Lane::do_barrier(const Action& action) {
   const Call& call = action.calls[0];
   std::atomic<int>& came = board_.came[thread_][index_];
@@ -125,7 +125,7 @@ bool Lane::do_barrier(const Action& action) {
   return true;
 }
 
-// Wrong calls of one rank: refused, with a sentence, and nothing else happens.
+// Makes wrong calls on one rank. They are refused with a sentence and have no other effect.
 bool Lane::do_refused(const Action& action) {
   const int rank = program_.rank_in(action.comm, rank_);
   if (rank < 0) return true;

@@ -29,7 +29,7 @@ std::string left_behind(const std::vector<std::string>& open_before) {
   std::string text;
   for (const std::string& is : open_descriptors()) {
     const bool before = std::find(open_before.begin(), open_before.end(), is) != open_before.end();
-    // A thread of the library, which the process keeps, may have its bell.
+    // A thread of the library, which the process keeps, may have a bell.
     if (before || starts_with(is, "anon_inode:")) continue;
     text += " descriptor of " + is + ";";
   }

@@ -1,24 +1,24 @@
-// A torture of the library through its public header: random programs on many ranks, every element of every buffer
-// compared, and beside them ranks that die, stand still or leave and strangers who knock.
+// A torture test of the library through its public header: random programs on many ranks, with every element of every
+// buffer compared. Meanwhile ranks die, stop or leave, and strangers connect.
 //
 //   torture [--seed N] [--jobs N | --seconds N] [--faults KIND] [--layout NAME] [--ranks N] [--deadline MS]
 //           [--watchdog S] [--verbose] [--stacks] [--list]
 //
-// --seed     of the first job; the next ones follow (default 1; the variable TORTURE_SEED counts more)
+// --seed     of the first job; the next jobs use the following ones (default 1; the variable TORTURE_SEED overrides it)
 // --jobs     that many jobs
-// --seconds  instead: as many jobs as begin in that time (default 20, or the variable TORTURE_SECONDS)
+// --seconds  instead: runs all jobs that begin in that time (default 20, or the variable TORTURE_SECONDS)
 // --faults   none (default), kill, freeze, blink, exit, abort, idle, leave, flood;
-//            all: any of these by seed, without flood
-// --layout   one of --list; else by seed
-// --ranks    where the layout does not say
-// --deadline of operations, where a rank fails (milliseconds)
-// --watchdog a job that makes no progress for so long hangs (seconds)
-// --verbose  a line per job, and what its ranks said
-// --stacks   of processes that hang, with gdb
-// --list     the layouts
+//            all: the seed chooses one of these, except flood
+// --layout   one of --list; else the seed chooses
+// --ranks    number of ranks, if the layout does not fix it
+// --deadline of operations in jobs in which a rank fails (milliseconds)
+// --watchdog a job without progress for this time hangs (seconds)
+// --verbose  prints a line per job, and the output of its ranks
+// --stacks   prints the stacks of processes that hang, with gdb
+// --list     prints the layouts
 //
-// A job follows from its seed in everything but timing. One that fails prints what was wrong, what its ranks said and
-// the command that repeats it. The last line counts. Exit status 1: a job failed.
+// A job's seed determines everything except timing. A failed job prints the errors, the output of its ranks and the
+// command that repeats it. The last line has the totals. Exit status 1: a job failed.
 #include <fcntl.h>
 #include <net/if.h>
 #include <sched.h>
@@ -123,13 +123,13 @@ Options read_options(int argc, char** argv) {
       ++i;
     }
   }
-  // The variable, for a test whose command line is fixed, comes last.
+  // The variable is read last, for tests whose command line is fixed.
   if (const char* seed = std::getenv("TORTURE_SEED")) options.seed = number("TORTURE_SEED", seed);
   if (options.fixed.ranks < 0 || options.fixed.ranks > 8) usage("--ranks is at most 8");
   return options;
 }
 
-// A network and a /dev/shm of its own, where this is allowed: what is left there is the job's.
+// Moves to its own network and /dev/shm, if allowed, so that everything left there belongs to the job.
 bool isolate() {
   if (unshare(CLONE_NEWNET | CLONE_NEWNS) != 0) return false;
   if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
@@ -170,7 +170,7 @@ void run_one(const Options& options, uint64_t seed, Totals& totals) {
   if (options.verbose) std::printf("%s\n", to_string(plan).c_str());
   std::fflush(nullptr);
   JobResult result = run_job(plan, options.watch);
-  // The same bits in every run.
+  // Every run of a seed must give the same bits.
   if (seed % 8 == 0 && result.wrong.empty() && plan.fault.kind == FaultKind::kNone) {
     const JobResult again = run_job(plan, options.watch);
     if (again.wrong.empty() && again.checksums != result.checksums)

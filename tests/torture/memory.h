@@ -1,4 +1,4 @@
-// Memory of one rank's thread: an arena of each kind, and buffers in it between guard zones.
+// Memory of one rank's thread: one arena per kind, and buffers in it between guard zones.
 #pragma once
 
 #include <trestle/trestle.h>
@@ -24,7 +24,7 @@ class Arena {
 
   uint8_t* base() { return base_; }
   size_t bytes() const { return bytes_; }
-  // `shift` bytes behind a multiple of 64, with a guard zone on both sides; nullptr: full.
+  // Returns memory `shift` bytes after a multiple of 64, with a guard zone on both sides; nullptr: the arena is full.
   uint8_t* take(size_t bytes, size_t shift);
   void reset() { used_ = 0; }
   size_t room() const { return bytes_ - used_; }
@@ -34,19 +34,19 @@ class Arena {
   const size_t bytes_;
   size_t used_ = 0;
   uint8_t* base_ = nullptr;
-  int fd_ = -1;  // of the memfd: registering needs one
+  int fd_ = -1;  // of the memfd, which registration needs
 };
 
-// A buffer with its guard zones, filled with one byte value at first.
+// A buffer with its guard zones, at first filled with one byte value.
 struct Buffer {
   uint8_t* data = nullptr;
   size_t bytes = 0;
   uint8_t filler = 0;
 
   void wipe();
-  // An image of buffer and guard zones, as wiped; the buffer begins at kGuardBytes.
+  // An image of the buffer and its guard zones, as filled at first. The buffer begins at kGuardBytes.
   std::vector<uint8_t> image() const;
-  // "" or where it differs from the image.
+  // "", or the place of the first difference from the image.
   std::string difference(const std::vector<uint8_t>& image) const;
 };
 

@@ -35,7 +35,7 @@ void set_environment(const JobPlan& plan, int process) {
   setenv("WORLD_SIZE", std::to_string(plan.ranks).c_str(), 1);
 }
 
-// Communicators of all ranks and threads, where one call makes those of all ranks: [thread][rank].
+// Communicators of all ranks and threads, for layouts in which one call makes those of all ranks: [thread][rank].
 std::vector<std::vector<trestleComm_t>> make_all(const JobPlan& plan, Board& board) {
   std::vector<std::vector<trestleComm_t>> comms(static_cast<size_t>(plan.threads));
   for (auto& of_thread : comms) {
@@ -73,11 +73,11 @@ void run_process(const JobPlan& plan, int process, Board& board) {
   set_environment(plan, process);
   const std::vector<std::string> open_before = open_descriptors();
   run_lanes(plan, process, board);
-  // Who makes an id listens for those that use it: nobody will where the maker stood still for too long.
+  // The maker of an id listens for the ranks that use it. If the maker was stopped for too long, no rank will.
   for (int t = 0; t < plan.threads; ++t) {
     if (process == 0 && board.id_made[t] == kNoId) exit(0);
   }
-  // A rendezvous that has failed stays for ranks that come late, as long as the ranks were ready to wait.
+  // A failed rendezvous stays open for late ranks, as long as the ranks were ready to wait.
   std::string left = left_behind(open_before);
   for (int looks = 0; !left.empty() && looks < kMostLooks; ++looks) {
     ::poll(nullptr, 0, 5);

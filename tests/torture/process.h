@@ -6,7 +6,8 @@
 
 namespace torture {
 
-// Never returns. 0: all checks held, with or without failures of communicators; else the board says what was wrong.
+// Never returns. Exits with 0 if all checks passed, with or without failures of communicators. Else the board has the
+// error.
 [[noreturn]] void run_process(const JobPlan& plan, int process, Board& board);
 
 }  // namespace torture

@@ -1,5 +1,5 @@
-// The program of one thread of every rank: a list of actions that all ranks derive alike from the seed. Each rank does
-// the part of an action that concerns it, in the order of the list, so that no program can deadlock by itself.
+// The program of one thread of every rank: a list of actions that all ranks derive from the seed in the same way. Each
+// rank does its part of each action, in the order of the list, so no program can deadlock by itself.
 #pragma once
 
 #include <string>
@@ -15,18 +15,18 @@ enum class Act {
   kGroup,       // all calls between GroupStart and GroupEnd
   kPersistent,  // calls[0] as a request that runs `number` times
   kDecomposed,  // calls[0], an all-reduce in two halves
-  kChain,       // calls[1] sends what calls[0] received
+  kChain,       // calls[1] sends the data that calls[0] received
   kRecord,      // event `number` on stream `stream`
   kWaitEvent,   // stream `stream` waits for event `number`
   kSyncEvent,   // event `number`: Synchronize, or Query until done
-  kSyncStream,  // likewise
+  kSyncStream,  // the same for stream `stream`
   kSyncComm,    // communicator `comm`
-  kBarrier,     // calls[0], and whether all had come
+  kBarrier,     // calls[0], and a check that all ranks had come
   kSplit,       // `comm` by colors and keys
   kDrop,        // destroys `comm`
   kRefused,     // a wrong call on one rank
-  kQuestions,   // what a communicator says about itself
-  kEnd          // a barrier of all; everything is awaited
+  kQuestions,   // queries of a communicator
+  kEnd          // a barrier of all ranks after all work
 };
 
 struct Action {

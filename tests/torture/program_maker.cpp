@@ -8,7 +8,7 @@ namespace torture {
 namespace {
 
 constexpr size_t kMostGroupBytes = size_t{1} << 20;
-constexpr int kMostComms = 5;  // at the same time, by one thread
+constexpr int kMostComms = 5;  // at the same time, per thread
 
 class Maker {
  public:
@@ -59,7 +59,7 @@ class Maker {
   int next_id_ = 0;
 };
 
-// Sizes near where something changes: nothing, one, the number of ranks, powers of two, the library's limits.
+// Chooses sizes near special values: nothing, one, the number of ranks, powers of two, the library's limits.
 size_t Maker::count(const Call& call, size_t parts) {
   const size_t limit = most(call, parts);
   const size_t size = size_of(call.type);
@@ -86,7 +86,7 @@ Call Maker::fresh(int comm) {
 void Maker::choose_operator(Call& call) {
   call.op = static_cast<Op>(random_.below(kOps));
   if (call.op == Op::kAffine && !plan_.ordered_operators) call.op = Op::kXor;
-  // float8 of 2 bits of mantissa: averages of more than 8 ranks are not exact.
+  // A fifth of the float sums and averages have arbitrary inputs, whose results have no reference.
   call.exact = !(is_float(call.type) && call.op <= Op::kAvg && random_.one_in(5));
 }
 
@@ -119,7 +119,8 @@ Call Maker::vector_call(int comm) {
   call.counts.resize(static_cast<size_t>(pairs ? n * n : n));
   for (size_t& length : call.counts) length = random_.one_in(5) ? 0 : count(call, static_cast<size_t>(n));
   if (!pairs || call.in_place == 0) return call;
-  for (int a = 0; a < n; ++a) {  // in place both lists of a rank are the same
+  // In place both lists of a rank are the same.
+  for (int a = 0; a < n; ++a) {
     for (int b = 0; b < a; ++b)
       call.counts[static_cast<size_t>(a * n + b)] = call.counts[static_cast<size_t>(b * n + a)];
   }
@@ -141,7 +142,7 @@ Call Maker::barrier(int comm) {
   return call;
 }
 
-// A ring, or messages between any ranks, to oneself too.
+// A ring, or messages between random ranks, including messages to itself.
 std::vector<Call> Maker::messages(int comm) {
   std::vector<Call> calls;
   const int n = program_.size_of(comm);
@@ -205,7 +206,8 @@ Action Maker::decomposed() {
   call.count = count(call, 1);
   call.in_place = random_.of({0, 1, 2});
   action.calls = {call};
-  action.number = random_.from_to(0, 3);  // whether the shard is awaited and changed, and how the halves are begun
+  // Whether the shard is awaited and changed, and how the halves are begun.
+  action.number = random_.from_to(0, 3);
   return action;
 }
 
@@ -230,7 +232,7 @@ Action Maker::chain() {
   return action;
 }
 
-// Ranks that wait for one that stands still are asked for its name: only communicators with all ranks know it then.
+// Ranks that wait for a stopped rank must be able to name it. Then only communicators with all ranks contain it.
 Action Maker::split() {
   const bool all = plan_.fault.kind == FaultKind::kFreeze || plan_.fault.kind == FaultKind::kIdle;
   Action action{.act = Act::kSplit};

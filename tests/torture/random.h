@@ -1,4 +1,4 @@
-// Numbers that follow from a seed: the same ones in every process of a job and in every repetition of it.
+// Random numbers from a seed: equal in all processes of a job and in all repetitions of it.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A job while it runs: its processes as the driver sees them.
+// A running job: its processes as the driver sees them.
 #pragma once
 
 #include <sys/types.h>

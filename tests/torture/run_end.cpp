@@ -1,4 +1,4 @@
-// What is left of a job when it has ended, and what its ranks have said.
+// The leftovers of an ended job, and the output of its ranks.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ void Run::judge_processes() {
     if (is_victim(p) && (plan_.fault.kind == FaultKind::kKill || killed_by_driver_) && WIFSIGNALED(status) &&
         WTERMSIG(status) == SIGKILL)
       continue;
-    if (!children_[p].ended) continue;  // it hung, which is told
+    if (!children_[p].ended) continue;  // it hung, which is reported
     std::string text = "process " + std::to_string(p) +
                        (WIFSIGNALED(status) ? " died of signal " + std::to_string(WTERMSIG(status)) : " failed");
     for (int rank = 0; rank < plan_.ranks; ++rank) {

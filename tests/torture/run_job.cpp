@@ -38,7 +38,7 @@ int free_port() {
   return ok ? ntohs(address.sin_port) : 29'500;
 }
 
-// A child that does not outlive this process.
+// Forks a child that does not outlive this process.
 pid_t fork_bound() {
   const pid_t driver = getpid();
   const pid_t pid = fork();
@@ -91,7 +91,7 @@ void Run::begin() {
   if (flooder_ == 0) flood(pids, plan_.seed, *board_);
 }
 
-// Whether any process has not ended.
+// Collects the state of all processes. True if any has not ended.
 bool Run::look() {
   bool any = false;
   for (Child& child : children_) {
@@ -121,7 +121,7 @@ bool Run::others_are_done() const {
   return true;
 }
 
-// Where the victim was to make the ids nobody waits for them any longer.
+// If the victim was to make the ids, tells the others not to wait for them.
 void Run::tell_no_id() {
   if (plan_.process_of(plan_.fault.victim) != 0) return;
   for (std::atomic<int>& made : board_->id_made) {
@@ -131,7 +131,7 @@ void Run::tell_no_id() {
   }
 }
 
-// What becomes of a victim that stands still.
+// Continues or kills a victim that is stopped.
 void Run::on_struck() {
   const Child& victim = children_[static_cast<size_t>(plan_.process_of(plan_.fault.victim))];
   if (victim.ended || (victim.stopped && plan_.fault.kind == FaultKind::kFreeze)) tell_no_id();
@@ -211,7 +211,7 @@ JobResult Run::run() {
   result_.struck = board_->struck != 0;
   result_.strangers = board_->strangers;
   judge_processes();
-  // A process that ended badly has told its own story: what the others say follows from it.
+  // A process that ended badly has reported its own error. The other errors follow from it.
   if (result_.wrong.empty() && (result_.struck || !fails_others(plan_.fault.kind))) {
     result_.verdict = judge(plan_, *board_, children_[static_cast<size_t>(plan_.process_of(plan_.fault.victim))].pid);
     if (!result_.verdict.wrong.empty()) result_.wrong.push_back(result_.verdict.wrong);

@@ -1,4 +1,4 @@
-// Runs one job: its processes, its fault, its end, and what is left of it.
+// Runs one job: starts its processes, waits for its fault and its end, and finds its leftovers.
 #pragma once
 
 #include <string>
@@ -10,21 +10,21 @@
 namespace torture {
 
 struct JobResult {
-  std::vector<std::string> wrong;    // empty: all is as promised
-  std::vector<std::string> details;  // sentences of the ranks and what they wrote
+  std::vector<std::string> wrong;    // errors; empty: the job passed
+  std::vector<std::string> details;  // sentences and output of the ranks
   Verdict verdict;
   uint64_t calls = 0;  // of all ranks
   int strangers = 0;
   bool struck = false;              // the fault has happened
-  int leaks = 0;                    // processes that have left something in themselves
-  bool wrote = false;               // the library has written something
+  int leaks = 0;                    // processes with leftovers of their own
+  bool wrote = false;               // the library has printed something
   std::vector<uint64_t> checksums;  // of all threads of all ranks
 };
 
 struct Watch {
-  int seconds = 120;      // without any progress: only then the job hangs
-  bool stacks = false;    // of processes that hang, with gdb
-  bool isolated = false;  // nobody else leaves anything in /dev/shm
+  int seconds = 120;      // without any progress; then the job hangs
+  bool stacks = false;    // print stacks of processes that hang, with gdb
+  bool isolated = false;  // no other program uses /dev/shm
 };
 JobResult run_job(JobPlan plan, const Watch& watch);
 

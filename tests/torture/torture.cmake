@@ -1,5 +1,5 @@
-# The torture: random programs and faults, through the public header only. Three runs of 20 s; the program itself
-# runs for as long as wanted (its options: the beginning of main.cpp).
+# The torture test: random programs and faults, through the public header only. Three runs of 20 s. The program can also
+# run longer by hand (options: beginning of main.cpp).
 if(TARGET trestle AND SODIUM_FOUND)
   add_executable(torture
     ${CMAKE_CURRENT_LIST_DIR}/call.cpp
@@ -27,7 +27,7 @@ if(TARGET trestle AND SODIUM_FOUND)
   foreach(faults none all flood)
     set(name torture_${faults})
     add_test(NAME ${name} COMMAND torture --faults ${faults})
-    # Ranks that exit or are killed in the middle leave memory behind, which is no leak.
+    # Ranks that exit or are killed in the middle leave memory behind. That is no leak.
     set_tests_properties(${name} PROPERTIES LABELS local TIMEOUT 900 RUN_SERIAL ON ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
   endforeach()
 endif()

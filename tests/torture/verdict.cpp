@@ -25,14 +25,14 @@ bool is_right_code(FaultKind kind, int result) {
   return result == trestleTimeout && (kind == FaultKind::kFreeze || kind == FaultKind::kIdle);
 }
 
-// Whether the thread had come to where nobody needs it any more.
+// Whether the thread had passed the last action in which other ranks need it.
 bool had_finished(const JobPlan& plan, const Board& board, int rank, int thread, size_t actions) {
   const LaneBoard& lane = board.lane[rank][thread];
   if (plan.fault.kind == FaultKind::kExit || plan.fault.kind == FaultKind::kAbort) return false;
   return lane.state == static_cast<int>(LaneState::kDone) || lane.action >= static_cast<int>(actions) - 1;
 }
 
-// A communicator that fails while a split makes it may speak of the ranks of its parent, too: whose they are, or -1.
+// A communicator that fails while a split makes it may name ranks of its parent. Returns that parent, or -1.
 int parent_of(const Program& program, const Failure& failure) {
   if (failure.comm < 0 || failure.action < 0) return -1;
   const Action& action = program.actions[static_cast<size_t>(failure.action)];
@@ -40,7 +40,7 @@ int parent_of(const Program& program, const Failure& failure) {
   return made ? action.comm : -1;
 }
 
-// Ranks of a communicator: those of the victim's process, or those of all others.
+// The ranks of a communicator in the victim's process, or all others.
 std::vector<int> ranks_of(const JobPlan& plan, const Program& program, int comm, bool victims) {
   std::vector<int> ranks;
   for (int rank = 0; rank < plan.ranks; ++rank) {
@@ -50,7 +50,7 @@ std::vector<int> ranks_of(const JobPlan& plan, const Program& program, int comm,
   return ranks;
 }
 
-// A rank that has its error gives up its other communicators, too: there it is the one to blame.
+// A rank that has its error also gives up its other communicators. There it is the one to blame.
 bool is_given_up(const JobPlan& plan, const Program& program, const Failure& failure) {
   const int comm = failure.comm < 0 ? kNoComm - failure.comm : failure.comm;
   return (failure.result == trestleAborted || failure.result == trestleRemoteError) &&
@@ -69,7 +69,7 @@ void judge_failure(const JobPlan& plan, const Program& program, const Failure& f
   const Naming naming = naming_of(failure.sentence, victims, pid);
   ++verdict.naming[static_cast<int>(naming)];
   if (naming != Naming::kRight) out << who << " names " << kNamings[static_cast<int>(naming)] << "; ";
-  // While it is made, a communicator misses a rank that died before anybody met it at the deadline only.
+  // If a rank dies before another one has met it, the making of a communicator fails only at the deadline.
   const bool joining = plan.fault.at < 0 && failure.action < 0 && failure.result == trestleTimeout;
   if (!is_right_code(plan.fault.kind, failure.result) && !joining) {
     ++verdict.codes;
@@ -105,8 +105,8 @@ bool tells_of_victim(const JobPlan& plan, const Program& program, const LaneBoar
   return false;
 }
 
-// Where one communicator of a thread tells of the victim, the others may tell of ranks that gave up. A deadline passes
-// in one communicator first: who is in none of those in which it has passed hears of the giving up only.
+// If one communicator of a thread names the victim, the others may name ranks that gave up. A deadline passes in one
+// communicator first, so a rank that is in no such communicator hears only of ranks that gave up.
 bool may_be_given_up(const JobPlan& plan, const Program& program, const Board& board, int rank, int thread) {
   if (tells_of_victim(plan, program, board.lane[rank][thread])) return true;
   if (plan.may_wait_forever()) return false;

@@ -1,5 +1,4 @@
-// Whether the survivors of a fault say the truth: every one gets an error, it names the victim first, and all tell the
-// same.
+// Checks the reports of a fault's survivors: every one gets an error that names the victim first, and all agree.
 #pragma once
 
 #include <string>
@@ -12,20 +11,20 @@ namespace torture {
 
 // How a sentence names the victim.
 enum class Naming {
-  kRight,     // the first rank of the sentence is the victim
-  kNotFirst,  // it is there, behind another one
-  kWrong,     // only others are
-  kMissing    // nobody is
+  kRight,     // the first rank in the sentence is the victim
+  kNotFirst,  // the victim is named after another rank
+  kWrong,     // only other ranks are named
+  kMissing    // no rank is named
 };
-// `pid`: the victims' process, which a sentence that says one must say; 0: any.
+// pid: the victims' process, which must match if the sentence has a pid; 0: any.
 Naming naming_of(const std::string& sentence, const std::vector<int>& victims, pid_t pid);
 
 struct Verdict {
-  std::string wrong;   // "" or what is
+  std::string wrong;   // "" or the errors
   int survivors = 0;   // threads of ranks
-  int failures = 0;    // communicators that failed there
-  int naming[4] = {};  // of those, by Naming
-  int unfailed = 0;    // survivors without an error that must have one
+  int failures = 0;    // their communicators that failed
+  int naming[4] = {};  // of those failures, by Naming
+  int unfailed = 0;    // survivors that should have an error and have none
   int codes = 0;       // failures with the wrong code
 };
 Verdict judge(const JobPlan& plan, const Board& board, pid_t victim);
