@@ -1,5 +1,5 @@
-// Numbers, not symbols: sums that round. All ranks of an all-reduce get the same bits, whatever the order in which
-// steps run.
+// Real numbers instead of symbols, with sums that round. All ranks of an all-reduce get the same bits in any order of
+// steps.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kElements = 5;
 using Values = std::vector<std::vector<float>>;  // by rank: all logical blocks
 
-// Magnitudes differ by up to 2^30, so nearly every order of summation gives other bits.
+// Magnitudes differ by up to 2^30, so nearly every order of summation gives different bits.
 Values rounding_inputs(size_t ranks, size_t count) {
   Rng rng(ranks * 1000 + count);
   Values values(ranks, std::vector<float>(count));
@@ -24,7 +24,7 @@ Values rounding_inputs(size_t ranks, size_t count) {
   return values;
 }
 
-// Outputs by rank. `inputs` hold the logical blocks that the rank's input stands for, in order.
+// Returns the outputs by rank. `inputs` hold the logical blocks of each rank's input, in order.
 Values run(const std::vector<Plan>& plans, const Values& inputs, size_t elements, uint64_t seed) {
   PlanInterpreter interpreter(plans, elements);
   for (size_t r = 0; r < plans.size(); ++r) {
@@ -97,14 +97,14 @@ TEST_P(Bits, AllReduceEqualsReduceScatterThenAllGather) {
 }
 
 TEST(BitsOf, TwoAlgorithmsDoDiffer) {
-  // Otherwise the inputs would not round and the tests above would show nothing.
+  // If the inputs did not round, the tests above would show nothing.
   const Values inputs = rounding_inputs(8, 8 * kElements);
   const auto ring = plans_of_group(*find_algorithm("ring").value(), PhaseKind::kAllReduce, 8, 0, InPlace::kNo);
   const auto rd = plans_of_group(*find_algorithm("rd").value(), PhaseKind::kAllReduce, 8, 0, InPlace::kNo);
   EXPECT_FALSE(same_bits(run(ring, inputs, kElements, 1)[0], run(rd, inputs, 8 * kElements, 1)[0]));
 }
 
-// Blocks of other values each, wherever they travel, arrive as they are.
+// All blocks have different values, and each must arrive unchanged.
 TEST_P(Bits, AllToAllDeliversEveryBlock) {
   const Algorithm& row = algorithms()[GetParam()];
   for (int32_t size : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16}) {

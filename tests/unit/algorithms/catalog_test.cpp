@@ -1,4 +1,4 @@
-// The catalog: names, what each row serves, errors that list what there is, plans that stay the same.
+// The catalog: names, the phases that each row serves, errors that list the rows, and plans that stay the same.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -78,7 +78,7 @@ TEST(Catalog, BuildPlanChecksOnDemandAndNamesWhatIsWrong) {
   EXPECT_FALSE(build_plan(direct, {.kind = PhaseKind::kSend, .group_size = 3}, true).ok());
 }
 
-// A row whose sums come out wrong, to see that `check` looks.
+// A row with wrong sums, which `check` must find.
 Plan build_wrong(const PlanRequest& request) {
   PlanBuilder builder(request, 1);
   builder.copy(output(0), input(0), 0);
@@ -94,7 +94,7 @@ TEST(Catalog, BuildPlanFindsAWrongAlgorithm) {
   EXPECT_EQ(plan.error().message, "bad plan: rank 0, output block 0 lacks the contribution of rank 1 in the end");
 }
 
-// Ranks may run different builds of one version: plans of the same name must not drift unnoticed.
+// Ranks may run different builds of one version, so plans of the same name must not change unnoticed.
 TEST(Catalog, PlansStayTheSame) {
   const std::map<std::string_view, uint64_t> expected = {
       {"ring", 3380469680627489858u},          {"direct", 1756981651809770799u},

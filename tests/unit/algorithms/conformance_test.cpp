@@ -1,5 +1,5 @@
-// Every row of the catalog, every phase it serves, 1 to 33 ranks, every root, in and out of place and mixed:
-// symbolically right.
+// Every row of the catalog, every phase that it serves, 1 to 33 ranks, every root, in place, out of place and mixed.
+// All plans are symbolically right.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -17,7 +17,7 @@ std::string case_name(const Algorithm& row, PhaseKind kind, int32_t size, int32_
          std::to_string(root) + ", in place " + std::to_string(static_cast<int>(in_place));
 }
 
-// A row that says so has to keep rank order.
+// A row that claims rank order must keep it.
 SumOrder order_of(const Algorithm& row, PhaseKind kind, int32_t size) {
   return keeps_rank_order(row, kind, size) ? SumOrder::kOfRanks : SumOrder::kAny;
 }
@@ -42,7 +42,7 @@ TEST_P(Conformance, EveryPlanIsRight) {
   EXPECT_GE(cases, kLargestGroup * size_t{3});
 }
 
-// The last sizes before and after a power of two beyond one machine word of ranks.
+// Sizes directly before and after powers of two, for more ranks than a machine word has bits.
 TEST_P(Conformance, LargerGroupsToo) {
   const Algorithm& row = algorithms()[GetParam()];
   for (PhaseKind kind : kAllKinds) {
@@ -73,8 +73,7 @@ std::string row_name(const ::testing::TestParamInfo<size_t>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Rows, Conformance, ::testing::Range(size_t{0}, algorithms().size()), row_name);
 
-// The scratch that each header promises.
-// The check tells the difference, and there is a way for every kind.
+// The check finds the difference, and every kind has an algorithm that keeps rank order.
 TEST(RankOrder, IsKeptBySomeAndNotByOthers) {
   for (const char* name : {"ring", "hd"}) {
     const Algorithm& row = *find_algorithm(name).value();
@@ -85,7 +84,8 @@ TEST(RankOrder, IsKeptBySomeAndNotByOthers) {
   }
 }
 
-// Direct sends all data to everybody or to the root, which large data cannot bear: there is another way for every kind.
+// Direct sends all data to all ranks or to the root, which is too much for large data. Every kind has another
+// algorithm.
 TEST(RankOrder, IsKeptByMoreThanDirectForEveryKind) {
   for (PhaseKind kind : {PhaseKind::kReduceScatter, PhaseKind::kAllReduce, PhaseKind::kReduce}) {
     for (int32_t size = 3; size <= kLargestGroup; ++size) {
@@ -94,7 +94,7 @@ TEST(RankOrder, IsKeptByMoreThanDirectForEveryKind) {
       EXPECT_TRUE(keeps_rank_order(direct, kind, size));
       const AlgorithmCost most = direct.cost(kind, size);
       uint32_t others = 0;
-      bool bears_large_data = kind == PhaseKind::kReduceScatter;  // direct does
+      bool bears_large_data = kind == PhaseKind::kReduceScatter;  // then direct suits large data too
       for (const Algorithm& row : algorithms()) {
         if (row.name == direct.name || !row.serves(kind, size) || !keeps_rank_order(row, kind, size)) continue;
         ++others;

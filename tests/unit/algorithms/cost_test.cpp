@@ -1,4 +1,5 @@
-// cost() says what the built plans do: counted over all ranks, blocks and messages, and the longest chain of messages.
+// cost() agrees with the built plans, counted over all ranks, blocks and messages, and with the longest chain of
+// messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,7 +49,7 @@ Counted count_traffic(const std::vector<Plan>& plans) {
   return counted;
 }
 
-// Messages one after the other: a step that takes messages is one later than the latest of their sends.
+// The number of consecutive messages: a step that receives messages is one later than the latest of their sends.
 uint32_t longest_chain(const std::vector<Plan>& plans) {
   std::map<std::tuple<int32_t, int32_t, uint32_t>, uint32_t> sends;
   std::vector<std::vector<uint32_t>> depth;
@@ -69,7 +70,7 @@ uint32_t longest_chain(const std::vector<Plan>& plans) {
         uint32_t deepest = 0;
         for (uint32_t i = 0; i < step.dependencies; ++i) {
           const uint32_t before = plan.dependencies[step.first_dependency + i].step;
-          // A wait until a send has left (write after read) is no message of its own.
+          // A wait until a send has finished (write after read) is not a message.
           deepest = std::max(deepest, depth[me][before]);
         }
         auto message = [&](int32_t peer, uint32_t number) {
@@ -109,7 +110,7 @@ TEST(AlgorithmCost, IsWhatThePlansDo) {
   }
 }
 
-// Blocks of any lengths: counted over all ranks.
+// Counts the load of all ranks for blocks of any lengths.
 BlockLoad count_lengths(const std::vector<Plan>& plans, const std::vector<uint64_t>& lengths) {
   BlockLoad counted;
   std::vector<uint64_t> sent(plans.size());
@@ -141,7 +142,7 @@ TEST(AlgorithmLoad, IsWhatThePlansDoWithBlocksOfAnyLengths) {
         SCOPED_TRACE(std::string(row.name) + " " + to_string(kind) + ", " + std::to_string(size) + " ranks");
         ASSERT_NE(row.load, nullptr);
         const std::vector<Plan> plans = plans_of_group(row, kind, size, 0, InPlace::kNo);
-        for (const int shape : {0, 1, 2}) {  // any, one long one, equal ones
+        for (const int shape : {0, 1, 2}) {  // any lengths, one long block, equal ones
           std::vector<uint64_t> lengths;
           for (int32_t r = 0; r < size; ++r) lengths.push_back(shape == 2 ? 3 : rng.below(shape == 0 ? 1000 : 3));
           if (shape == 1) lengths[rng.below(static_cast<uint64_t>(size))] = 1000;

@@ -1,4 +1,4 @@
-// The rows of the collectives: complete, free of contradictions, and what the library has always done.
+// The rows of the collectives: complete, consistent, and unchanged.
 #include "base/collective.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST(Collectives, ArePutTogetherOfKindsThatDoTheSame) {
       EXPECT_EQ(has_pairwise_blocks(kind), has_pairwise_blocks(row.collective));
       kinds_reduce = kinds_reduce || reduces(kind);
     }
-    // A barrier may be a sum of nothing.
+    // A barrier may count as a sum of nothing.
     if (moves_data(row.collective)) {
       EXPECT_EQ(kinds_reduce, row.reduces);
     }

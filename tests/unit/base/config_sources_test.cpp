@@ -1,4 +1,4 @@
-// Where a value may come from besides the environment: configuration files and NCCL's variables.
+// Sources of values besides the environment: configuration files and NCCL's variables.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// The table of environment variables: every row parses, errors name what is wrong, the documentation is fresh.
+// The table of environment variables: every row parses, errors name the mistake, the documentation is up to date.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -89,7 +89,7 @@ TEST(Config, HashCoversExactlyTheAgreedRows) {
   EXPECT_NE(config_hash(parse_config({{"TRESTLE_CHUNKS", "4"}}).value()), base);
   EXPECT_EQ(config_hash(parse_config({{"TRESTLE_DEBUG", "INFO"}}).value()), base);
   EXPECT_EQ(config_hash(parse_config({{"TRESTLE_SECRET", "x"}}).value()), base);
-  // The same value written differently is the same value.
+  // Two texts of the same value are equal.
   EXPECT_EQ(config_hash(parse_config({{"TRESTLE_STAGING", "65536K"}, {"TRESTLE_EXPRESS", "yes"}}).value()), base);
   for (const Config::Value& value : agreed_values(parse_config({}).value())) EXPECT_TRUE(value.agreed);
 }

@@ -1,4 +1,4 @@
-// What a forked child begins with: no descriptor of a UniqueFd, and objects of the process that are its own.
+// The state of a forked child: it has no descriptor of a UniqueFd, and has its own process-wide objects.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
@@ -20,7 +20,7 @@ namespace {
 
 const bool kWatched = watch_forks();
 
-// Runs in a forked child, which has no failures: its answer is whether all is well.
+// Runs the body in a forked child. A child cannot report gtest failures, so it returns whether all is well.
 bool in_child(const std::function<bool()>& body) {
   const pid_t child = fork();
   if (child == 0) _exit(body() ? 0 : 1);
@@ -80,7 +80,7 @@ TEST(UniqueFdOverFork, ANumberThatAUniqueFdHadIsNobodys) {
   close(stranger);
 }
 
-// Event descriptors are only those of the threads below.
+// In this process only the threads below have event descriptors.
 bool has_no_event_descriptor() {
   for (int fd = 0; fd < 256; ++fd) {
     std::array<char, 64> text{};
@@ -141,7 +141,7 @@ TEST(PerProcess, IsMadeLaterWhereItCouldNotBe) {
   EXPECT_EQ(object.get().made_by, getpid());
 }
 
-// A thread of the parent is making it while the parent forks: the child does not wait for that thread.
+// A thread of the parent makes the object during the fork. The child does not wait for that thread.
 TEST(PerProcess, IsNotWaitedForByTheChildOfItsMaker) {
   static constinit PerProcess<Counted> object;
   std::atomic<bool> begun{false};

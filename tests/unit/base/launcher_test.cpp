@@ -1,4 +1,4 @@
-// What launchers' variables say: which launcher is believed, its key-value space, and what is only half told.
+// Launchers' variables: the launcher that is chosen, its key-value space, and incomplete sets of variables.
 #include <gtest/gtest.h>
 
 #include "base/launcher.h"
@@ -8,7 +8,7 @@ namespace {
 
 using Kind = LauncherSpace::Kind;
 
-// As `env` shows them below the launcher.
+// The variables that `env` shows under the launcher.
 Environment hydra() {
   return {{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}, {"PMI_FD", "6"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
 }
@@ -87,7 +87,7 @@ TEST(LauncherVariables, ASetAddressIsNoConclusion) {
 TEST(LauncherVariables, OfSlurmInItsThreeModes) {
   EXPECT_EQ(read_launcher(slurm()).space.kind, Kind::kNone);
   EXPECT_EQ(read_launcher(slurm()).master_address, "node03");
-  // --mpi=pmi2 speaks PMI-1 as well, and has no variables of Hydra.
+  // --mpi=pmi2 also speaks PMI-1, and sets no variables of Hydra.
   const Launcher pmi = read_launcher(with(slurm(), {{"PMI_RANK", "3"}, {"PMI_SIZE", "4"}, {"PMI_FD", "11"}}));
   EXPECT_EQ(pmi.source, "Slurm");
   EXPECT_EQ(pmi.local_rank, 1);
@@ -98,7 +98,7 @@ TEST(LauncherVariables, OfSlurmInItsThreeModes) {
   EXPECT_EQ(pmix.space.kind, Kind::kPmix);
 }
 
-// srun has started Hydra's own processes; what it said of them is inherited and means nothing.
+// srun has started Hydra's own processes. The ranks inherit its variables, which must be ignored.
 TEST(LauncherVariables, HydraInsideSlurmIsHydra) {
   const Environment around = with(slurm(), {{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "n"}, {"PMIX_SERVER_URI2", "x"}});
   const Launcher launcher = read_launcher(with(around, hydra()));

@@ -1,4 +1,4 @@
-// The log: what is written, when, and that a message that is off costs no evaluation of its arguments.
+// The log: which messages are written and when. A message that is off does not evaluate its arguments.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

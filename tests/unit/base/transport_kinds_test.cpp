@@ -1,4 +1,4 @@
-// The table of transports: names, and what ranks choose where nobody says a transport.
+// The table of transports: names, and the choice if no transport is given.
 #include "base/transport_kinds.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(TransportKinds, AutoCountsAsTheSlowestThatIsChosen) {
   EXPECT_EQ(&facts_of(TransportKind::kAuto), &facts_of(TransportKind::kTcp));
 }
 
-// What predictions are made with; calibrated and described beside the rows.
+// The numbers of predictions. They are calibrated and described beside the rows.
 TEST(TransportKinds, HaveCostsThatPredictionsCanBeMadeWith) {
   for (const TransportFacts& row : transport_kinds()) {
     EXPECT_GT(row.latency_ns, 0u) << row.name;

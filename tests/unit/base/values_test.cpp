@@ -131,8 +131,7 @@ TEST(ValueText, BooleansSplitDistance) {
   EXPECT_EQ(edit_distance("", "abc"), 3u);
 }
 
-// The digests are part of what ranks of different hosts compare: a change of these values is a change of the wire
-// format.
+// Ranks of different hosts compare these digests, so a change of these values changes the wire format.
 TEST(Hash, IsStable) {
   EXPECT_EQ(Hasher().digest(), splitmix64_mix(0xcbf29ce484222325u));
   EXPECT_EQ(Hasher().integer(1).digest(), Hasher().integer(1).digest());
@@ -159,7 +158,7 @@ TEST(UniqueFd, ClosesOnce) {
   ASSERT_TRUE(first);
   const int fd = first.get();
   UniqueFd second(std::move(first));
-  EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): what a moved-from one holds is the point
+  EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): the test checks the moved-from object
   EXPECT_EQ(second.get(), fd);
   second.reset();
   EXPECT_EQ(fcntl(fd, F_GETFD), -1);
@@ -198,7 +197,7 @@ TEST(Launcher, TorchrunComesFirstAndOpenMpiKnowsLocalJobs) {
   EXPECT_EQ(read_launcher(environment).source, "Open MPI");
   EXPECT_EQ(read_launcher(environment).master_address, "127.0.0.1");
   environment["RANK"] = "0";
-  EXPECT_EQ(read_launcher(environment).source, "Open MPI");  // RANK alone is anybody's variable
+  EXPECT_EQ(read_launcher(environment).source, "Open MPI");  // RANK alone may belong to any program
   environment["WORLD_SIZE"] = "2";
   EXPECT_EQ(read_launcher(environment).source, "torchrun");
 }

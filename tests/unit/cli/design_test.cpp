@@ -1,4 +1,4 @@
-// What `trestle sim advise` and `trestle sim train` print.
+// The output of `trestle sim advise` and `trestle sim train`.
 #include <gtest/gtest.h>
 
 #include "cli/study/advice_text.h"

@@ -1,4 +1,4 @@
-// Where `trestle run` binds ranks: which processors are a core, which cores ranks get, what other jobs have taken.
+// The binding of ranks by `trestle run`: processors that form a core, the ranks' cores, and cores of other jobs.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The kernel's files about processors, made up.
+// Invented kernel files about processors.
 class ProcessorFiles : public testing::Test {
  protected:
   void SetUp() override { ASSERT_NE(mkdtemp(folder_), nullptr); }
@@ -59,7 +59,7 @@ TEST_F(ProcessorFiles, ThatAreMissingOrNonsenseAreSaid) {
   EXPECT_NE(cores.error().message.find("cpu0/topology/thread_siblings_list"), std::string::npos);
 }
 
-// Whatever this test was built with, both say the same about this machine: as sets of processors.
+// However this test was built, both sources describe this machine with the same sets of processors.
 TEST(Cores, OfThisMachineAreTheSameByEveryWay) {
   const std::vector<int> usable = usable_processors();
   ASSERT_FALSE(usable.empty());
@@ -76,7 +76,7 @@ TEST(Cores, OfThisMachineAreTheSameByEveryWay) {
 
 class Claims : public testing::Test {
  protected:
-  // Of this test alone, on this machine.
+  // unique to this test on this machine
   const std::string prefix_ = "trestle-test-" + std::to_string(getpid()) + "-";
   CoreClaims mine_{prefix_};
   CoreClaims others_{prefix_};

@@ -1,4 +1,4 @@
-// What `trestle run` reads from its command line, and its sentences about ranks.
+// Texts that `trestle run` parses from its command line, and its sentences about ranks.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>

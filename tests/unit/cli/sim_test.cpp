@@ -1,4 +1,4 @@
-// What `trestle sim` prints of one operation: JSON, Chrome trace, SVG and text.
+// The output of `trestle sim` for one operation: JSON, Chrome trace, SVG and text.
 #include <cmath>
 
 #include "cli/plan/lanes_text.h"
@@ -169,7 +169,7 @@ TEST(SimRun, EveryPolicyInEveryCollective) {
   }
 }
 
-// Whole messages make whole phases a bad guess.
+// With whole messages the model of whole phases is inaccurate.
 SimCase whole_messages(SimModel model, const ScheduleVariant& variant) {
   SimCase sim_case;
   sim_case.model = model;
@@ -203,7 +203,7 @@ TEST(SimPlan, AutoIsNoSlowerThanAnyPolicyInTheModelOfSteps) {
     fastest_ns = std::min(fastest_ns, ns);
   }
   EXPECT_LE(auto_ns, fastest_ns * (1 + 1e-9));
-  // What is the best of whole phases is not.
+  // The best schedule of whole phases is not the best one of steps.
   const SimCase sim_case = of_the_paper({"auto", "auto", "scf"});
   const PaperResult by_phases = run_paper(sim_case.operation).value();
   SimulateOptions options;

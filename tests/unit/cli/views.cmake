@@ -1,4 +1,4 @@
-if(nlohmann_json_FOUND) # what is written as JSON is read back
+if(nlohmann_json_FOUND)  # the tests parse JSON output
   trestle_test(NAME cli_views_test LABEL unit LIBS trestle_cli_views SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/sim_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/study_test.cpp)

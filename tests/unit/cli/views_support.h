@@ -1,5 +1,4 @@
-// For tests of what the command prints: JSON read back, and a reader of XML that finds what is not well-formed. Used by
-// one thread.
+// For tests of the command's output: a JSON parser, and a reader that finds malformed XML. One thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,7 +30,7 @@ inline const JsonValue& member(const JsonValue& value, const std::string& key) {
   return none;
 }
 
-// "" where elements nest, attributes are quoted and texts escaped; else what is wrong.
+// Returns "" if elements nest, attributes are quoted and texts are escaped; else the error.
 inline std::string xml_fault(const std::string& xml) {
   std::vector<std::string> open;
   for (size_t at = 0; at < xml.size(); ++at) {

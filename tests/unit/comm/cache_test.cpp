@@ -1,4 +1,4 @@
-// The cache of prepared calls: what is planned again, and when.
+// The cache of prepared calls: which calls are planned again, and when.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -34,13 +34,13 @@ TEST_F(Caches, ACallIsPlannedOnce) {
 }
 
 TEST_F(Caches, WhatIsNotPinnedGoesWhenItIsFull) {
-  const auto kept = cache.get(key(1), build).value();  // its memory must not be taken for another's
+  const auto kept = cache.get(key(1), build).value();  // kept, so that another object cannot get its memory
   for (uint64_t count = 1000; count < 1300; ++count) get(count);
   EXPECT_EQ(forgotten.count(kept.get()), 1u);
   EXPECT_NE(get(1), kept.get());
 }
 
-// Two operators of one kind are two, and one made where another was must not find what was prepared for that.
+// Two operators of one kind differ. An operator made at the address of another one must not find that one's plans.
 TEST_F(Caches, AnOperatorOfTheCallersIsItself) {
   const auto with = [](SharedOp op) {
     PreparedKey result = key(7);
@@ -78,7 +78,7 @@ TEST_F(Caches, WhatIsPinnedStaysUntilItIsUnpinnedAsOften) {
   EXPECT_EQ(forgotten.count(pinned.get()), 1u);
 }
 
-// Many persistent requests do not leave the others without a cache.
+// Many persistent requests leave room in the cache for other calls.
 TEST_F(Caches, PinsDoNotCount) {
   for (uint64_t count = 0; count < 400; ++count) ASSERT_TRUE(cache.pin(key(count), build).ok());
   get(1000);
@@ -120,7 +120,7 @@ TEST(Schedules, ArePlannedOncePerWhatTheyFollowFrom) {
   EXPECT_EQ(planned_for([](SelectionRequest& r) { r.root = 1; }), 1);
   EXPECT_EQ(planned_for([](SelectionRequest& r) { r.decoupled = true; }), 1);
   EXPECT_NE(cache.get(request, " algo=ring", plan).value(), first);
-  // An error is not kept; the cache is bounded.
+  // Errors are not cached, and the cache is bounded.
   request.bytes = 1;
   EXPECT_FALSE(cache.get(request, "", [] { return Result<Schedule>(Error{Code::kInvalidArgument, "no"}); }).ok());
   EXPECT_TRUE(cache.get(request, "", plan).ok());

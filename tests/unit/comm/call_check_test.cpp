@@ -1,4 +1,4 @@
-// Calls compared between ranks: which differ, whoever is first, and what is said.
+// Calls compared between ranks: the differing field is found whichever rank is first, and the sentence names it.
 #include "comm/calls/call_check.h"
 
 #include <gtest/gtest.h>

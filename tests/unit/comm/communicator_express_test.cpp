@@ -1,4 +1,4 @@
-// The express path: a small collective on an idle stream is run to its end by the thread that calls it.
+// The express path: the calling thread completes a small collective on an idle stream.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -8,8 +8,8 @@
 namespace trestle {
 namespace {
 
-// Two ranks of this thread. Whoever calls first finds nobody, gives up after its looks and leaves an operation behind;
-// whoever calls then finds all slots written, and needs nobody.
+// Two ranks of this thread. The first caller does not find its peer's part, gives up after a few looks and leaves an
+// operation behind. The second caller finds all slots written and does not need to wait.
 class ExpressOfTwo : public testing::Test {
  protected:
   void SetUp() override {
@@ -23,7 +23,7 @@ class ExpressOfTwo : public testing::Test {
     for (const auto& rank : ranks_) rank->destroy(0);
   }
 
-  // 8 bytes.
+  // All-reduces 8 bytes.
   void all_reduce(size_t rank, int64_t value) {
     send_[rank] = value;
     Call call;
@@ -60,11 +60,11 @@ TEST_F(ExpressOfTwo, TheCallerOfASmallAllReduceRunsIt) {
   EXPECT_EQ(counts(0).express, kRounds);
   EXPECT_EQ(counts(0).by_caller, 0u) << "its peer had not called yet";
   EXPECT_EQ(counts(1).express, kRounds);
-  // Now and then another thread looks after the rank at that moment, and takes the operation over.
+  // Sometimes another thread drives the rank at that moment and takes over the operation.
   EXPECT_GT(counts(1).by_caller, 0u) << "every one was left to somebody else";
 }
 
-// What is already on the stream comes first: nothing may overtake it.
+// Work that is already on the stream comes first, and no call may overtake it.
 TEST_F(ExpressOfTwo, NobodyOvertakesWhatIsOnTheStream) {
   std::array<int64_t, 2> later{};
   all_reduce(0, 1);

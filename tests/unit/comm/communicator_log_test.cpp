@@ -1,4 +1,4 @@
-// What making a communicator tells at INFO: the dimensions that were chosen, and why.
+// The log at INFO when a communicator is made: the chosen dimensions, and the reason.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// TRESTLE_TRANSPORT may name any row of the table of transports, and messages go over what it names. An added row is
-// among the cases (docs/extending.md).
+// TRESTLE_TRANSPORT may name any row of the table of transports, and messages then use that transport. An added row
+// becomes one of the cases (docs/extending.md).
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ namespace trestle {
 namespace {
 
 using Ranks = std::vector<std::shared_ptr<Communicator>>;
-constexpr size_t kElements = 100'000;  // more than the board takes
+constexpr size_t kElements = 100'000;  // too many for the board
 
 std::vector<std::string> names() {
   std::vector<std::string> all;
@@ -31,7 +31,7 @@ class CommunicatorTransport : public testing::TestWithParam<std::string> {
   void SetUp() override {
     const Status usable = find_transport(GetParam()).value()->probe();
     if (!usable.ok()) GTEST_SKIP() << usable.error().message;
-    process_config();  // it sets the log when it is first asked for
+    process_config();  // sets the log at its first call
     ASSERT_TRUE(configure_log({LogLevel::kInfo, static_cast<uint32_t>(Subsystem::kP2p), path_}).ok());
   }
   void TearDown() override {

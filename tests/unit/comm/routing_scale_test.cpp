@@ -1,5 +1,5 @@
-// What the routing of one rank takes where there are thousands: memory, and pairs of ranks that are looked at. Made
-// directly, without the other ranks.
+// The costs of one rank's routing with thousands of ranks: memory, and the number of examined pairs. The routing is
+// made directly, without the other ranks.
 //
 // The operators below replace those of the whole program, so that all memory is counted.
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace {
 
-size_t held = 0;  // bytes, by the one thread
+size_t held = 0;  // bytes; only one thread allocates
 size_t peak = 0;
 
 void give_back(void* memory) noexcept {
@@ -47,7 +47,8 @@ struct Shape {
   const char* dims;
   const char* transport;
   int32_t ranks_per_host;
-  bool uneven;  // the last rank has a host to itself: pairs differ, and are chosen one by one
+  // The last rank has its own host, so pairs differ and are routed one by one.
+  bool uneven;
 };
 constexpr Shape kShapes[] = {{"hosts of 8", "", "auto", 8, false},
                              {"three dimensions", "8x8x64", "shm,tcp", 8, false},
@@ -67,7 +68,7 @@ std::vector<RankPlace> places_of(const Shape& shape, int32_t ranks) {
   return places;
 }
 
-// All that a communicator asks while it is made, and the longest group of a call.
+// Everything that a communicator needs while it is made, and the longest group of a call.
 struct Made {
   explicit Made(const Topology& topology, const std::vector<RankPlace>& places, int32_t rank, uint64_t* pairs)
       : routing(topology, whereabouts(places), 0) {
@@ -78,7 +79,7 @@ struct Made {
   }
   Routing routing;
   RankRoutes routes;
-  std::vector<void*> router;  // as the engine's
+  std::vector<void*> router;  // as in the engine
   bool shares = false;
 };
 
@@ -100,7 +101,7 @@ TEST(RoutingScale, OneRankOf4096TakesLessThanAMebibyte) {
 
 TEST(RoutingScale, EveryPeerIsLookedAtOnce) {
   for (Shape shape : kShapes) {
-    if (shape.dims[0] != '\0' && shape.dims[1] == 'x') continue;  // of one size only
+    if (shape.dims[0] != '\0' && shape.dims[1] == 'x') continue;  // only with sizes that differ
     shape.dims = "";
     for (const int32_t ranks : {256, 1024, kRanks}) {
       const std::vector<RankPlace> places = places_of(shape, ranks);
@@ -108,7 +109,7 @@ TEST(RoutingScale, EveryPeerIsLookedAtOnce) {
       uint64_t pairs = 0;
       const Made made(topology, places, ranks / 3, &pairs);
       EXPECT_EQ(pairs, static_cast<uint64_t>(ranks)) << shape.name;
-      // A call's preparation asks for the group of all ranks.
+      // Preparing a call needs the group of all ranks.
       pairs = 0;
       EXPECT_GT(made.routing.group_segment_bytes(topology.group(0, kFlat)), 0u);
       EXPECT_LE(pairs, 2 * static_cast<uint64_t>(ranks)) << shape.name;

@@ -1,5 +1,5 @@
-// Which transport joins two ranks: what the topology says of their dimension, else what their places allow. And what
-// follows from it: the rails of a rank, segments, and whether all share memory.
+// The transport between two ranks: the topology's for their dimension, or else the best one for their places. Also its
+// consequences: the rails of a rank, segments, and whether all ranks share memory.
 #include "comm/setup/routing.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace trestle {
 namespace {
 
-// One letter per rank: its host; a digit after the letter: its process there (else every rank has its own).
+// One letter per rank: its host. A digit after the letter: its process there (without digits every rank has its own).
 std::vector<RankPlace> ranks_at(const std::string& text) {
   std::vector<RankPlace> places;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -47,7 +47,8 @@ TEST(Routing, NeighboursOnOneHostOfAFlatDimensionUseSharedMemory) {
 }
 
 TEST(Routing, RanksOfOneProcessUseLoopback) {
-  const Routing routing = routing_of({"", "", "auto"}, "a1a1a2b1b1");  // b's process 1 is another one than a's
+  // Process 1 of host b differs from process 1 of host a.
+  const Routing routing = routing_of({"", "", "auto"}, "a1a1a2b1b1");
   const char* const expected[] = {"loopback loopback shm tcp tcp", "loopback loopback shm tcp tcp",
                                   "shm shm loopback tcp tcp", "tcp tcp tcp loopback loopback",
                                   "tcp tcp tcp loopback loopback"};
@@ -66,7 +67,8 @@ TEST(Routing, WhatTheTopologySaysHolds) {
   EXPECT_EQ(routing.transport(2, 2), TransportKind::kLoopback);
 }
 
-// A dimension's interface matters to kinds that have several, and makes a rail of its own.
+// A dimension's interface has an effect only for kinds with several interfaces. There each interface is a rail of its
+// own.
 TEST(Routing, ARankHasOneRailPerKindAndInterface) {
   const std::vector<RankPlace> places = ranks_at("aabbccdd");
   Topology topology = chosen({"2x2x2", "", "shm,tcp"}, places);
@@ -94,7 +96,7 @@ TEST(Routing, SegmentsFollowTheRateOfTheDimension) {
   EXPECT_EQ(as_asked.group_segment_bytes({0, 1, 2, 3}), 4096u);
 }
 
-// The shortcut over dimensions says what a look at all pairs says.
+// The check by dimensions gives the same answer as a check of all pairs.
 TEST(Routing, AllShareMemoryIfEveryPairDoes) {
   Rng rng(7);
   int shared = 0;

@@ -1,4 +1,4 @@
-// What a communicator that is made of another one takes over from it.
+// The settings that a communicator takes over from the one that it is made of.
 #include "comm/setup/settings.h"
 
 #include <gtest/gtest.h>

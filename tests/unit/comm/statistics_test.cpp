@@ -1,4 +1,4 @@
-// Statistics on a clock that the test moves: what is counted, what is in use, and the line that a log gets.
+// Statistics on a clock that the test advances: counters, time in use, and the line for the log.
 #include "engine/run/statistics.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The control mesh over socket pairs, polled by hand in virtual time: who learns what.
+// The control mesh over socket pairs, polled by hand in virtual time: which rank hears which news.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -64,7 +64,7 @@ class Meshes {
     }
   }
 
-  // As often as news needs to reach everybody. `silent` is not polled.
+  // Polls until news has reached all ranks. `silent` is not polled.
   void poll_all(int32_t silent = -1) {
     for (int hop = 0; hop < 10; ++hop) {
       for (size_t r = 0; r < mesh.size(); ++r) {
@@ -72,7 +72,7 @@ class Meshes {
       }
     }
   }
-  // As the kernel does for a killed process: no word, only the end of its connections.
+  // Closes the rank's connections without a message, as the kernel does for a killed process.
   void kill(int32_t rank) {
     for (UniqueFd& wire : wires_[static_cast<size_t>(rank)]) shutdown(wire.get(), SHUT_RDWR);
   }
@@ -82,7 +82,7 @@ class Meshes {
   std::vector<std::unique_ptr<ControlMesh>> mesh;
 
  private:
-  std::vector<std::vector<UniqueFd>> wires_;  // second handles of each rank's ends
+  std::vector<std::vector<UniqueFd>> wires_;  // duplicates of the handles at each rank's ends
 };
 
 class MeshTest : public testing::TestWithParam<int32_t> {};
@@ -145,7 +145,7 @@ TEST_P(MeshTest, OneErrorReachesAllOnce) {
     EXPECT_EQ(meshes.heard[static_cast<size_t>(r)].errors[0].code, Code::kTimeout);
     EXPECT_EQ(meshes.heard[static_cast<size_t>(r)].errors[0].message, "rank 0 waited for rank 2");
   }
-  EXPECT_TRUE(meshes.heard[0].errors.empty());  // who says it need not be told
+  EXPECT_TRUE(meshes.heard[0].errors.empty());  // the rank that reports an error need not hear it
 }
 
 TEST_P(MeshTest, AbortReachesAll) {
@@ -162,7 +162,7 @@ TEST_P(MeshTest, AbortReachesAll) {
   }
 }
 
-// While a split makes the communicator its ranks have their numbers in the other one.
+// While a split makes the communicator, its ranks still have their numbers in the parent.
 TEST(ControlMeshTest, AStoryIsToldInTheNumbersOfWhoHearsIt) {
   for (const bool abort : {false, true}) {
     Meshes meshes(3);
@@ -221,7 +221,7 @@ TEST(HeartbeatTest, ALostHostIsNoticed) {
   Meshes meshes(5, host_is_gone);
   meshes.poll_all();
   meshes.poll_all();
-  for (int beat = 0; beat < 4; ++beat) {  // rank 2 is not polled: as if its host were gone
+  for (int beat = 0; beat < 4; ++beat) {  // rank 2 is not polled, as if its host were gone
     meshes.clock.now += kHeartbeat / 3 + 1;
     meshes.poll_all(2);
   }
@@ -232,7 +232,7 @@ TEST(HeartbeatTest, ALostHostIsNoticed) {
 }
 
 TEST(HeartbeatTest, AStoppedProcessOnALivingHostIsNotLost) {
-  Meshes meshes(3);  // socket pairs: the host answers
+  Meshes meshes(3);  // socket pairs, so the host answers
   meshes.poll_all();
   for (int beat = 0; beat < 12; ++beat) {
     meshes.clock.now += kHeartbeat / 3 + 1;
@@ -241,7 +241,7 @@ TEST(HeartbeatTest, AStoppedProcessOnALivingHostIsNotLost) {
   for (const Heard& heard : meshes.heard) EXPECT_TRUE(heard.errors.empty());
 }
 
-// However many connections lead to it, of however many communicators, and however often it is silent again.
+// Logged once for any number of connections and communicators, and however often the process becomes silent again.
 TEST(HeartbeatTest, ASilentProcessIsLoggedOnce) {
   const std::string path = testing::TempDir() + "trestle-silence-" + std::to_string(getpid());
   ASSERT_TRUE(configure_log({LogLevel::kWarn, 0, path}).ok());
@@ -278,7 +278,7 @@ TEST(HeartbeatTest, BeatingRanksStayForever) {
   for (const Heard& heard : meshes.heard) EXPECT_TRUE(heard.errors.empty());
 }
 
-// This process was stopped itself: what it did not hear meanwhile means nothing.
+// This process was stopped itself, so messages that it missed meanwhile prove nothing.
 TEST(HeartbeatTest, OwnAbsenceIsNotBlamedOnOthers) {
   Meshes meshes(3, host_is_gone);
   meshes.poll_all();
@@ -331,7 +331,7 @@ TEST(ControlMeshLetters, ReachEveryRankBothWays) {
   }
 }
 
-// One rank that stands still holds up one of the two copies.
+// A stopped rank delays only one of the two copies.
 TEST(ControlMeshLetters, GoAroundARankThatStandsStill) {
   for (const int32_t ranks : {3, 6, 8}) {
     for (int32_t still = 0; still < ranks; ++still) {

@@ -1,4 +1,4 @@
-// Who is to blame for a deadline: chains of ranks that wait for each other, walked in virtual time.
+// The rank to blame for a passed deadline: follows chains of waiting ranks in virtual time.
 #include "control_mesh/inquiry.h"
 
 #include <gtest/gtest.h>
@@ -101,7 +101,7 @@ TEST(Inquiry, FindsCircles) {
     letter = inquiry.answered(1, waits_for(*letter, 2), 0);
     letter = inquiry.answered(2, waits_for(*letter, 3), 0);
     letter = inquiry.answered(3, waits_for(*letter, closes), 0);
-    // The others have called, too.
+    // The others have also called.
     for (; letter; letter = inquiry.answered(letter->to, waits_for(*letter, 3), 0)) EXPECT_GT(letter->to, 3);
     const std::string sentence = inquiry.take_verdict(1)->sentence();
     const char* const circles[] = {"ranks 0, 1, 2 and 3 wait", "ranks 1, 2 and 3 wait", "ranks 2 and 3 wait"};
@@ -109,7 +109,7 @@ TEST(Inquiry, FindsCircles) {
   }
 }
 
-// As in two trees at once: two ranks await each other in one tree each, and both a third one in the other.
+// For example two trees at once: two ranks await each other in one tree each, and both await a third one in the other.
 TEST(Inquiry, ACircleIsNoExcuseForARankThatHasNotCalled) {
   Inquiry inquiry = make_inquiry(5);
   auto letter = std::optional(inquiry.begin(overdue(6), 0));
@@ -144,7 +144,7 @@ TEST(Inquiry, SilenceEndsItAndIsNamed) {
   EXPECT_TRUE(has(verdict->sentence(), "mesh, and neither does its host; ")) << verdict->sentence();
 }
 
-// A rank that still connects answers nobody, and takes a second before it says whom it misses.
+// A rank that still connects answers no question, and needs a second before it can say which rank it misses.
 TEST(Inquiry, OfAMakingIsPatientWhateverTheDeadline) {
   Inquiry inquiry = make_inquiry(0);
   const auto first = inquiry.begin({{0, -1, false, CallKind::kCreation}, 1, 100 * kMs, "deadline passed"}, 0);
@@ -153,7 +153,7 @@ TEST(Inquiry, OfAMakingIsPatientWhateverTheDeadline) {
   EXPECT_TRUE(inquiry.take_verdict(2000 * kMs).has_value());
 }
 
-// Splits and finalizations are asked about like operations, and lead into operations.
+// Questions about splits and finalizations work like those about operations, and may lead to operations.
 TEST(Inquiry, FollowsACallOverTheMesh) {
   Inquiry inquiry = make_inquiry(0);
   const OperationKey split{3, -1, false, CallKind::kSplit};
@@ -174,7 +174,7 @@ TEST(Inquiry, FollowsACallOverTheMesh) {
   EXPECT_EQ(inquiry.take_verdict(1)->sentence(), "rank 1 (host h) has not called CommSplit; deadline passed");
 }
 
-// Who makes a communicator knows its neighbours only; the others' names come with the answers.
+// A rank that makes a communicator knows only its neighbours. The names of the others come with the answers.
 TEST(Inquiry, LearnsNamesFromAnswers) {
   Inquiry inquiry(0, {"rank 0 (host h)", "rank 1 (host h)", "rank 2"});
   const auto first = inquiry.begin(overdue(1), 0);
@@ -194,8 +194,8 @@ TEST(Inquiry, OneCallDoesNotReplaceAnother) {
   EXPECT_TRUE(inquiry.begin_if_none(overdue(2), 0).has_value());
 }
 
-// A call that waits behind one of another communicator: the question goes on about that one, to the process that is
-// awaited there, and the culprit has its name here.
+// A call waits behind one of another communicator. The next question is about that one and goes to the process that is
+// awaited there. The verdict uses that process's name in this communicator.
 TEST(Inquiry, FollowsAStreamIntoAnotherCommunicator) {
   const JobId other{std::byte{7}};
   Inquiry inquiry(0, {"rank 0 (host h, pid 10)", "rank 1 (host h, pid 11)", "rank 2 (host h, pid 12)"});
@@ -237,7 +237,7 @@ TEST(Inquiry, OfSeveralRanksInAProcessTheOneElsewhereIsNamedAsThere) {
       << sentence;
 }
 
-// Rank 1 is held up by another call, in which it awaits this rank: which awaits rank 2 there.
+// Rank 1 is blocked by another call, in which it awaits this rank. This rank awaits rank 2 in that call.
 TEST(Inquiry, ARankThatIsAwaitedInAnotherCallClosesNoCircle) {
   Inquiry inquiry = make_inquiry(0);
   Answer held = waits_for(inquiry.begin(overdue(1), 0), 0);
@@ -255,7 +255,7 @@ TEST(Inquiry, ARankThatIsAwaitedInAnotherCallClosesNoCircle) {
   EXPECT_TRUE(sentence.starts_with("rank 2 (host h) has not called operation 3")) << sentence;
 }
 
-// It is no rank here, so nobody can be asked: the chain ends before it.
+// The process has no rank here, so it cannot be asked, and the chain ends before it.
 TEST(Inquiry, EndsBeforeAProcessThatItDoesNotKnow) {
   Inquiry inquiry(0, {"rank 0 (host h, pid 10)", "rank 1 (host h, pid 11)"});
   Answer held = absent(inquiry.begin(overdue(1), 0), 6);
@@ -273,7 +273,7 @@ TEST(Inquiry, EndsBeforeAProcessThatItDoesNotKnow) {
       << sentence;
 }
 
-// Two inquiries of a rank at the same time, as of an operation and of a split.
+// Two inquiries of a rank at the same time, for example about an operation and a split.
 TEST(Inquiry, AnswersToAnotherInquiryAreIgnored) {
   std::vector<std::string> names{"rank 0", "rank 1"};
   Inquiry one(0, names);
@@ -288,7 +288,7 @@ TEST(Inquiry, AnswersToAnotherInquiryAreIgnored) {
   EXPECT_FALSE(one.open());
 }
 
-// However long the chain and however slow its ranks, it ends after twice the patience.
+// With a chain of any length and ranks of any speed it ends after twice the patience.
 TEST(Inquiry, IsBounded) {
   Inquiry inquiry = make_inquiry(0);
   auto letter = std::optional(inquiry.begin(overdue(1), 0));

@@ -1,5 +1,5 @@
-// When an engine tells of ranks that do not run the same: at once what nobody else tells, later what the check of the
-// calls tells better.
+// When an engine reports ranks that do not run the same operation: at once if it is the only one to report it, later if
+// the check of the calls gives a better report.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -11,9 +11,9 @@
 namespace trestle {
 namespace {
 
-constexpr int64_t kStoryNs = 1'000'000'000;  // that an engine waits for another's story
+constexpr int64_t kStoryNs = 1'000'000'000;  // how long an engine waits for another rank's report
 
-// Its progress is what the test says.
+// The test sets the results of its progress.
 class TellingTransport : public Transport {
  public:
   std::string address() const override { return ""; }
@@ -50,7 +50,7 @@ class EngineDisagreement : public testing::Test {
     engine_ = std::make_shared<Engine>(std::move(config), std::move(transports),
                                        std::vector<Transport*>{transport_, transport_}, nullptr);
   }
-  // The code of its failure after a look, `later_ns` from now.
+  // Drives the engine `later_ns` from now. Returns the code of its failure.
   Code failure_after(int64_t later_ns) {
     clock_.advance_to(clock_.now_ns() + later_ns);
     engine_->try_progress();

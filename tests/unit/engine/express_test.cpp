@@ -1,5 +1,5 @@
-// The express path: right results whatever the order in which ranks publish, look and finish, and no slot written while
-// somebody may still read it.
+// The express path: right results in any order of publishing, looking and finishing, and no slot is written while a
+// rank may still read it.
 #include "engine/express/express.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ int32_t value_of(int32_t rank, uint64_t sequence, size_t i) {
   return static_cast<int32_t>(sequence * 1000 + static_cast<uint64_t>(rank) * 100 + i % 97);
 }
 
-// One collective of int32 of all ranks, its buffers and what has to come out.
+// One collective of int32 on all ranks, its buffers and the expected result.
 struct Job {
   Collective collective = Collective::kAllReduce;
   size_t count = 0;
@@ -84,7 +84,7 @@ struct Job {
     for (const auto& input : send) result += input[i];
     return result;
   }
-  // What element i of rank r's receive buffer has to be; -1: not written.
+  // The expected value of element i in rank r's receive buffer; -1: not written.
   int32_t expected(int32_t r, size_t i) const {
     const size_t block = count == 0 ? 0 : i / count;
     switch (collective) {
@@ -127,17 +127,18 @@ Job random_job(const Express& express, int32_t ranks, uint64_t sequence, Rng& rn
 
 class ExpressRanks : public testing::TestWithParam<int32_t> {};
 
-// Operations of several streams: each rank polls those it has started in any order, and starts the next when it likes.
+// Operations of several streams. Each rank polls its started operations in any order, and starts the next one at any
+// time.
 TEST_P(ExpressRanks, AgreeInWhateverOrderTheyArePolled) {
   const int32_t ranks = GetParam();
   constexpr uint64_t kOperations = 300;
-  constexpr uint64_t kOpen = 12;  // more than there are slots: some must wait for a slot
+  constexpr uint64_t kOpen = 12;  // more than there are slots, so that some must wait
   for (uint64_t seed = 0; seed < 4; ++seed) {
     Rng rng(seed);
     auto express = make_ranks(ranks, "polled " + std::to_string(ranks) + " " + std::to_string(seed));
     std::vector<Job> jobs;
     for (uint64_t s = 0; s < kOperations; ++s) jobs.push_back(random_job(*express[0], ranks, s, rng));
-    std::vector<uint64_t> first(ranks);  // the oldest operation of the rank that is not complete
+    std::vector<uint64_t> first(ranks);  // each rank's oldest incomplete operation
     uint64_t left = kOperations * ranks;
     uint64_t idle = 0;
     while (left != 0) {
@@ -149,7 +150,7 @@ TEST_P(ExpressRanks, AgreeInWhateverOrderTheyArePolled) {
       if (!finished) continue;
       jobs[s].done[r] = true;
       --left;
-      // The caller owns its buffer again: nobody may still read it.
+      // The caller owns its buffer again, so no rank may still read it.
       std::fill(jobs[s].send[r].begin(), jobs[s].send[r].end(), -7);
       while (first[r] < kOperations && jobs[first[r]].done[r]) ++first[r];
     }
@@ -176,7 +177,7 @@ TEST_P(ExpressRanks, NobodyFinishesBeforeAllHaveCome) {
   job.check();
 }
 
-// A rank that is ahead stops when the slots are used up, until the slowest has read.
+// A rank that is ahead stops when all slots are in use, until the slowest rank has read.
 TEST_P(ExpressRanks, WaitForTheSlowestOneBeforeASlotIsUsedAgain) {
   const int32_t ranks = GetParam();
   if (ranks == 1) return;
@@ -207,7 +208,7 @@ TEST(ExpressServes, WhatTheRowsSay) {
   }
 }
 
-// The whole check, and the number as far as the end of it tells.
+// The report has the whole check, and as much of the number as its last bits show.
 TEST(ExpressDissent, IsToldWithWhatTheOtherRuns) {
   constexpr uint64_t kOurs = (uint64_t{1} << kCheckBits) - 1;
   constexpr uint64_t kTheirs = uint64_t{1} << (kCheckBits - 1);

@@ -28,7 +28,7 @@ inline Topology random_grid(Rng& rng) {
   return engine_grid(sizes);
 }
 
-// Chunks of random sizes, each over all dimensions in an order of its own: reduce-scatters, then all-gathers back.
+// Chunks of random sizes. Each goes over all dimensions in its own order: reduce-scatters, then all-gathers back.
 inline Schedule random_schedule(const Topology& topology, uint64_t bytes, Rng& rng) {
   Schedule schedule;
   const uint64_t chunks = 1 + rng.below(6);

@@ -1,5 +1,5 @@
-// Where data lies: units cut the vector without gap or overlap, shards stay with their ranks, blocks are the units they
-// should be.
+// The places of data: units cut the vector without gaps or overlaps, shards stay with their ranks, and blocks have the
+// right units.
 #include "engine/prepare/layout.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::vector<ElementRange> units_of(const Case& c, uint32_t chunk, ChunkCut cut) 
   return chunk_units(c.schedule, chunk, c.topology, c.elements, c.element_bytes, cut);
 }
 
-// Offset and count of what the ranges that are not empty cover, if that is one piece without overlap.
+// The offset and count that the non-empty ranges cover, if that is one piece without overlap.
 ::testing::AssertionResult covers(std::vector<ElementRange> ranges, uint64_t offset, uint64_t count) {
   std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
   uint64_t at = offset;

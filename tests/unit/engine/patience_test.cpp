@@ -1,5 +1,5 @@
-// How waiters pass the time, in virtual time: two ranks that exchange small data, one of which loses its processor for
-// 3 ms now and then. What is wanted: the exchanges between two stalls cost what they cost without any.
+// How waiters spend the time, in virtual time. Two ranks exchange small data, and one of them sometimes loses its
+// processor for 3 ms. The exchanges between two stalls must be as fast as without stalls.
 #include "engine/run/patience.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ constexpr int64_t kWakeNs = 30'000;  // from the bell to the first look
 constexpr int64_t kStallNs = 3'000'000;
 constexpr int64_t kPeriodNs = 20'000'000;
 
-// Waits in virtual time from `now` until a look finds what comes at `arrival`. Sleepers are woken by the bell.
+// Waits in virtual time from `now` until a look finds the data, which arrives at `arrival`. The bell wakes a sleeper.
 int64_t wait(Patience& patience, int64_t now, int64_t arrival, int64_t yield_ns, int& sleeps) {
   Pause pause(patience);
   while (now < arrival) {
@@ -46,7 +46,8 @@ struct Outcome {
   int stalls = 0;
 };
 
-// Each exchange ends when both ranks have published; each rank publishes when it has seen the end of the last one.
+// Each exchange ends when both ranks have published. Each rank publishes when it has seen the end of the previous
+// exchange.
 Outcome exchange(int exchanges, bool stalls, uint64_t seed) {
   Patience mine{PatienceLimits()}, theirs{PatienceLimits()};
   Rng rng(seed);
@@ -78,7 +79,7 @@ TEST(Patience, StallsLeaveTheExchangesBetweenThemAsTheyWere) {
     const Outcome stalled = exchange(500'000, true, seed);
     EXPECT_GT(stalled.stalls, 5) << seed;
     EXPECT_EQ(stalled.median_ns, quiet.median_ns) << seed;
-    // Who waits for a stalled rank sleeps; the one that was stalled must find everything there.
+    // A rank that waits for a stalled one sleeps. The stalled one itself must find all data there.
     EXPECT_LE(stalled.sleeps, 2 * stalled.stalls) << seed;
   }
 }
@@ -104,7 +105,7 @@ TEST(Patience, LooksLongerWhereThatSparesASleep) {
   EXPECT_EQ(sleeps, 0);
 }
 
-// A stranger has the processor for a slice whenever it is given up.
+// Another program gets the processor for a time slice whenever it is yielded.
 TEST(Patience, SleepsInsteadOfYieldingToAStranger) {
   constexpr int64_t kSliceNs = 3'000'000;
   constexpr int64_t kArrivalNs = 40'000;
@@ -114,7 +115,7 @@ TEST(Patience, SleepsInsteadOfYieldingToAStranger) {
   EXPECT_LE(late, 1000 / 64 + 1);
 }
 
-// Where ranks outnumber processors, the next thread is likely to be the awaited one, however long it works.
+// If ranks outnumber processors, the next thread is probably the awaited one, however long it works.
 TEST(Patience, YieldsToPeersHoweverLongTheyWork) {
   Patience crowded{PatienceLimits{.looks = 20, .yields = 30, .learns = false}};
   int sleeps = 0;
@@ -122,7 +123,7 @@ TEST(Patience, YieldsToPeersHoweverLongTheyWork) {
   EXPECT_EQ(sleeps, 0);
 }
 
-// TRESTLE_SPIN is the user's word.
+// TRESTLE_SPIN overrides everything that was learned.
 TEST(Patience, LearnsNothingWhereTheUserHasSpoken) {
   Patience never{PatienceLimits{.looks = 0, .yields = 0, .learns = false}};
   Pause first(never);

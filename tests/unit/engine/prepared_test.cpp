@@ -1,5 +1,5 @@
-// Prepared operations: their pieces cover what the collective reads and writes, their dependencies stay inside their
-// steps, staging is used once, and both ends of every message cut it alike.
+// Prepared operations: their pieces cover the data that the collective reads and writes, their dependencies stay inside
+// their steps, staging memory is used once, and both ends cut every message alike.
 #include "engine/prepare/prepared.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ struct Interval {
   uint64_t end = 0;
 };
 
-// Whether the intervals that are not empty are [0, bytes) without gap or overlap.
+// Whether the non-empty intervals are [0, bytes) without gaps or overlaps.
 ::testing::AssertionResult exactly(std::vector<Interval> intervals, uint64_t bytes) {
   std::sort(intervals.begin(), intervals.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
   uint64_t at = 0;
@@ -60,7 +60,7 @@ struct Interval {
   return ::testing::AssertionSuccess();
 }
 
-// What all first phases read from the send buffer, or all last ones write to the receive buffer.
+// The parts of the send buffer that all first phases read, or of the receive buffer that all last phases write.
 std::vector<Interval> pieces_of(const Prepared& prepared, bool reading) {
   std::vector<Interval> intervals;
   for (const auto& chunk : prepared.phases) {
@@ -74,7 +74,7 @@ std::vector<Interval> pieces_of(const Prepared& prepared, bool reading) {
   return intervals;
 }
 
-// Logical block of input (output) block `index`, by the table in plan.h.
+// The logical block of input (output) block `index`, by the table in plan.h.
 uint32_t logical_of(const Plan& plan, uint32_t index, bool input) {
   const PhaseKind kind = with_known_blocks(plan.kind);
   const bool own = input ? kind == PhaseKind::kAllGather || kind == PhaseKind::kGather
@@ -99,7 +99,7 @@ void check_block_lengths(const PreparedPhase& phase) {
   }
 }
 
-// alike: all blocks have the same length, but for one element.
+// alike: all blocks have the same length, except for one element.
 void check_dependencies(const PreparedPhase& phase, bool alike) {
   ASSERT_EQ(phase.step_bytes.size(), phase.plan->steps.size());
   ASSERT_EQ(phase.dependencies.size(), phase.plan->dependencies.size());
@@ -110,7 +110,7 @@ void check_dependencies(const PreparedPhase& phase, bool alike) {
       EXPECT_LT(dependency.step, s) << "a step waits for one that comes later";
       EXPECT_LE(dependency.my_begin, dependency.my_end);
       EXPECT_LE(dependency.my_end, phase.step_bytes[s]);
-      // Scratch that held a shorter block is free, to its end, when that block's step is complete.
+      // If scratch held a shorter block, all of it is free when that block's step is complete.
       if (alike) {
         EXPECT_LE(dependency.its_begin + dependency.my_end - dependency.my_begin, phase.step_bytes.at(dependency.step));
       }
@@ -119,7 +119,7 @@ void check_dependencies(const PreparedPhase& phase, bool alike) {
   }
 }
 
-// Scratch of every phase and results between phases: all inside staging, none over another.
+// The scratch of every phase and the results between phases are inside staging and do not overlap.
 void check_staging(const Prepared& prepared) {
   std::map<uint64_t, uint64_t> taken;  // begin -> end
   const auto take = [&](uint64_t begin, uint64_t end) {
@@ -142,7 +142,7 @@ void check_staging(const Prepared& prepared) {
   }
 }
 
-// Byte positions in a step's operand at which a new piece begins.
+// The byte positions in a step's operand at which new pieces begin.
 std::vector<uint64_t> piece_starts(const PreparedPhase& phase, const BlockRange& range, uint32_t logical_first) {
   std::vector<uint64_t> starts;
   uint64_t at = 0;
@@ -167,7 +167,8 @@ void check_pieces_per_segment(const PreparedPhase& phase) {
     if (step.kind != StepKind::kSend && step.kind != StepKind::kRecv) continue;
     const BlockRange& range =
         step.kind == StepKind::kRecv ? step.destination : phase.plan->sources[step.first_source].blocks;
-    std::map<uint64_t, size_t> pieces;  // by segment: those that begin in it, and the one that reaches into it
+    // By segment: the pieces that begin in it, and the one that continues into it.
+    std::map<uint64_t, size_t> pieces;
     for (uint64_t at : piece_starts(phase, range, step.logical_first)) ++pieces[at / phase.segment_bytes];
     for (const auto& [segment, count] : pieces) EXPECT_LE(count + 1, kMaxPieces) << "segment " << segment;
   }
@@ -192,7 +193,7 @@ struct Sides {
   uint64_t writes = 0;
 };
 
-// Bytes of the send buffer that a rank's first phases read, and of the receive buffer that its last ones write.
+// The bytes of the send buffer that a rank's first phases read, and of the receive buffer that its last phases write.
 Sides sides_of(const PrepareRequest& request, const Topology& topology, int32_t rank) {
   const uint64_t element = size_of(request.type);
   const uint64_t all = vector_elements(request, topology.ranks()) * element;
@@ -234,7 +235,7 @@ BlockList packed(const std::vector<uint64_t>& counts) {
   return list;
 }
 
-// The request of one rank for a v-variant with seeded counts, some of them 0.
+// One rank's request for a v-variant with seeded counts, some of them 0.
 PrepareRequest uneven_request(Collective collective, int32_t rank, int32_t ranks, int32_t root, uint64_t seed) {
   const auto n = static_cast<size_t>(ranks);
   const auto count = [&](size_t from, size_t to) {
@@ -345,7 +346,7 @@ TEST(Prepared, CountsThatAllKnowAreCompared) {
       << "displacements are everybody's own";
 }
 
-// A separated all-reduce: both halves work on the receive buffer, whose shards are the canonical ranges.
+// A separated all-reduce: both halves use the receive buffer, whose shards are the canonical ranges.
 TEST(Prepared, HalvesMeetInTheShardOfTheReceiveBuffer) {
   for (int seed = 0; seed < 40; ++seed) {
     Rng rng(seed);
@@ -387,7 +388,7 @@ TEST(Prepared, HalvesMeetInTheShardOfTheReceiveBuffer) {
   }
 }
 
-// More units than a message has pieces: segments shrink, for all ranks of a group alike.
+// A message has fewer pieces than there are units. Segments become smaller, equally for all ranks of a group.
 TEST(Prepared, SegmentsOfAGroupAreEqualWhereDataIsScattered) {
   for (const auto& sizes : {std::vector<int32_t>{16, 12}, std::vector<int32_t>{7, 5, 6}, std::vector<int32_t>{300}}) {
     const Topology topology = engine_grid(sizes);
@@ -433,7 +434,8 @@ TEST(Prepared, PointToPointIsOnePhaseOfBothEnds) {
   }
 }
 
-// Plans depend on no count: two calls and the chunks of one share them, other roots and places do not.
+// Plans do not depend on counts. Two calls, and the chunks of one call, share them. Other roots and placements need
+// others.
 TEST(Plans, AreSharedByCallsOfAnyCount) {
   const Topology topology = engine_grid({4, 2});
   PlanCache plans;

@@ -1,4 +1,4 @@
-// The helper thread: what it drives, and what it does not.
+// The helper thread: which engines it drives, and which it does not.
 #include "engine/run/progress.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace trestle {
 namespace {
 
-// Counts who drives it.
+// Counts how often it is driven.
 class CountingTransport : public Transport {
  public:
   std::string address() const override { return ""; }
@@ -41,7 +41,7 @@ class CountingTransport : public Transport {
   std::function<void()> before_sleep;
 };
 
-// Always due, so that the watch goes round and round.
+// Always due, so that the watch runs without pause.
 class Turns : public Pollable {
  public:
   int event_fd() const override { return -1; }
@@ -51,7 +51,7 @@ class Turns : public Pollable {
   std::atomic<int> count{0};
 };
 
-// An engine with work that nobody waits for.
+// An engine with work that no thread waits for.
 struct Unattended {
   Unattended() {
     auto owned = std::make_unique<CountingTransport>();
@@ -91,13 +91,13 @@ TEST(ProgressHelper, LeavesTheWorkToCallersWhereItIsToldTo) {
   ASSERT_TRUE(progress.add(work.engine).ok());
   ASSERT_TRUE(progress.add(std::static_pointer_cast<Pollable>(turns)).ok());
   progress.work_started();
-  wait_for(turns->count, 3);  // it hears what must be heard
+  wait_for(turns->count, 3);  // it still receives the news
   EXPECT_EQ(work.transport->driven.load(), 0);
   progress.poke();
   EXPECT_EQ(work.transport->driven.load(), 1);
 }
 
-// The helper may be in a user's function for as long as that takes.
+// The helper may be in a user's function for a long time.
 TEST(ProgressHelper, HearsTheNewsWhileAnEngineHoldsItUp) {
   auto turns = std::make_shared<Turns>();
   std::atomic<int> heard{0};
@@ -115,8 +115,8 @@ TEST(ProgressHelper, HearsTheNewsWhileAnEngineHoldsItUp) {
   wait_for(heard, 1);
 }
 
-// The engine that is waited for may need what another one of the thread does: the waiter drives that one, too, before
-// it sleeps, and sleeps little.
+// The awaited engine may need another engine of the thread. The waiter drives that one, too, before it sleeps, and
+// sleeps only shortly.
 TEST(ProgressHelper, WithoutItAWaitDrivesTheOthersToo) {
   Unattended waited_for;
   Unattended other;
@@ -132,7 +132,7 @@ TEST(ProgressHelper, WithoutItAWaitDrivesTheOthersToo) {
   EXPECT_EQ(sleeps, 3);
 }
 
-// A rank whose transports linger still answers those who ask what it waits for, and an exit is not held up by it.
+// While a rank's transports linger it still answers questions about what it waits for, and does not delay an exit.
 TEST(EngineClose, LingersWithoutHoldingOthersUp) {
   Unattended unattended;
   Engine& engine = *unattended.engine;

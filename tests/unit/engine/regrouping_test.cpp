@@ -1,5 +1,5 @@
-// All-to-all over the dimensions: phase after phase every block comes one coordinate nearer to its destination, with
-// fewer messages than a flat one, each of more bytes.
+// All-to-all over the dimensions: each phase brings every block one coordinate closer to its destination, with fewer
+// and larger messages than a flat one.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -52,9 +52,9 @@ std::string on_each(const std::string& name, size_t dimensions) {
   return list;
 }
 
-// Who sent an element, and which of its own it was.
+// The sender of an element, and its index there.
 using Label = std::pair<int32_t, uint64_t>;
-// The three buffers of a rank; in place the first two are one.
+// The three buffers of a rank. In place the first two are the same.
 using Memory = std::array<std::vector<Label>, 3>;
 
 class Ranks {
@@ -68,7 +68,7 @@ class Ranks {
     }
   }
 
-  // What the plans of one phase do is the checker's to prove: output block j is what member j has for this one.
+  // The checker proves what the plans of one phase do: output block j is member j's block for this rank.
   void run(size_t chunk, size_t stage) {
     std::vector<std::vector<Label>> taken(memories_.size());
     for (size_t r = 0; r < memories_.size(); ++r) {

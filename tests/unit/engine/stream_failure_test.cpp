@@ -1,4 +1,5 @@
-// What a failure on a stream does to what is behind it: records, streams that wait for them, operations of others.
+// The effects of a failure on later work of its stream: records, streams that wait for them, operations of other
+// communicators.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,7 +11,7 @@ namespace {
 
 const Error kGone{Code::kRemoteError, "rank 1 went away"};
 
-constexpr int64_t kMomentNs = 2'000'000'000;  // in which the control mesh tells of a cause, if it knows one
+constexpr int64_t kMomentNs = 2'000'000'000;  // time in which the control mesh reports a cause, if it knows one
 
 class StreamFailures : public Streams {
  protected:
@@ -18,7 +19,7 @@ class StreamFailures : public Streams {
     Streams::SetUp();
     other_ = make_engine(other_gate_);
   }
-  // Of another communicator.
+  // An operation of another communicator.
   Operation* other(uint64_t number) { return operation_of(*other_, number); }
   void drive_both() {
     while (engine_->try_progress() || other_->try_progress()) {
@@ -37,7 +38,7 @@ class StreamFailures : public Streams {
     other_gate_->arrive(number);
     drive_both();
   }
-  // "": complete and well.
+  // "": it has completed without error.
   static std::string failure_of(const std::shared_ptr<Recording>& recording) {
     if (!recording->complete()) return "not complete";
     return recording->failure() ? recording->failure()->message : "";
@@ -141,7 +142,7 @@ TEST_F(StreamFailures, WhatComesBehindAWaitForItDoesNotRun) {
   expect_other_held_back(7);
 }
 
-// A rank that has died for one communicator has died for the other, too, which names it by its own numbers.
+// A rank that died for one communicator has also died for the other, which names it by its own numbers.
 TEST_F(StreamFailures, TheOwnStoryOfACommunicatorGoesBeforeThatOfItsStream) {
   a_->enqueue({operation(1)});
   a_->enqueue({other(7)});
@@ -153,7 +154,7 @@ TEST_F(StreamFailures, TheOwnStoryOfACommunicatorGoesBeforeThatOfItsStream) {
   EXPECT_EQ(other_->pending(), 0u);
 }
 
-// A communicator that was aborted has not aborted another one, whose ranks have to hear why.
+// The abort of one communicator does not abort another one, whose ranks must hear the reason.
 TEST_F(StreamFailures, WhatComesBehindAnAbortIsNotAborted) {
   a_->enqueue({operation(1)});
   a_->enqueue({other(7)});
@@ -189,7 +190,7 @@ TEST_F(StreamFailures, OfAQueuedOperationIsNoAffairOfWhatIsBeforeIt) {
   EXPECT_EQ(failure_of(behind), kGone.message);
 }
 
-// One member of a group that waits is taken back; the other one runs when its time comes.
+// One member of a waiting group is taken back. The other one runs later.
 TEST_F(StreamFailures, OfAQueuedGroupLeavesItsOthersAlone) {
   a_->enqueue({other(6)});
   a_->enqueue({operation(1), other(7)});

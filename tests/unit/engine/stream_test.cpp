@@ -1,5 +1,5 @@
-// Streams and events: what runs after what. The operations are receives over a transport whose messages arrive when the
-// test says so.
+// Streams and events: the order of work. The operations are receives over a transport, and the test decides when their
+// messages arrive.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -85,7 +85,7 @@ TEST_F(Streams, AnEventThatWasNeverRecordedHoldsNobody) {
   EXPECT_TRUE(b_->idle());
 }
 
-// What is waited for is the record before the call of wait, whatever happens to the event afterwards.
+// A wait refers to the record before it, whatever happens to the event afterwards.
 TEST_F(Streams, ALaterRecordDoesNotFreeWhoWaitsForAnEarlierOne) {
   a_->enqueue({operation(1)});
   event_->record(*a_);
@@ -105,7 +105,7 @@ TEST_F(Streams, ALaterRecordDoesNotFreeWhoWaitsForAnEarlierOne) {
 TEST_F(Streams, RecordsOnTwoStreamsAreToldApart) {
   a_->enqueue({operation(1)});
   event_->record(*a_);
-  c_->wait_for(event_->last());  // for the one on a
+  c_->wait_for(event_->last());  // waits for the one on a
   b_->enqueue({operation(2)});
   event_->record(*b_);
   c_->enqueue({operation(3)});
@@ -150,7 +150,7 @@ TEST_F(Streams, AFailureEndsAllAndIsToldOncePerStream) {
   }
 }
 
-// One chunk completes and the next one fails in the same round: the sentence is about the one that is still there.
+// One chunk completes and the next one fails in the same round. The sentence must be about the failed one.
 TEST_F(Streams, AFailureNamesThePhaseThatIsNotDone) {
   PrepareRequest request;
   request.collective = Collective::kBroadcast;
@@ -183,7 +183,7 @@ TEST_F(Streams, AFailureNamesThePhaseThatIsNotDone) {
   EXPECT_NE(engine_->failure()->message.find("chunk 1"), std::string::npos) << engine_->failure()->message;
 }
 
-// A group prepares all its calls before the first of them is started: the cache may have dropped some by then.
+// A group prepares all its calls before it starts the first one. The cache may have dropped some by then.
 TEST_F(Streams, WhatTheCacheDropsIsNotKept) {
   for (const bool started : {false, true}) {
     SCOPED_TRACE(started);

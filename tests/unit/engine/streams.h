@@ -1,5 +1,5 @@
-// For tests of streams: an engine whose operations are receives over a transport, and their messages arrive when the
-// test says so.
+// For tests of streams: an engine whose operations are receives over a transport. The test decides when their messages
+// arrive.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ class GatedTransport : public Transport {
     (*found)->state = RequestState::kDone;
     posted_.erase(found);
   }
-  // At most `most` messages of a phase.
+  // Lets at most `most` messages of a phase arrive.
   void arrive_some(uint32_t phase, int most) {
     std::erase_if(posted_, [&](RecvRequest* request) {
       if (request->tag.phase != phase || most-- <= 0) return false;
@@ -125,7 +125,7 @@ class Streams : public testing::Test {
   std::shared_ptr<Stream> c_ = std::make_shared<Stream>();
   std::shared_ptr<Event> event_ = std::make_shared<Event>();
   float data_[4] = {};
-  std::shared_ptr<Engine> engine_;  // last: its operations point to the streams
+  std::shared_ptr<Engine> engine_;  // declared last, because its operations point to the streams
 };
 
 }  // namespace trestle

@@ -1,4 +1,4 @@
-// Every set of reduction loops that this build has and this CPU can run, so that one test covers them all.
+// Every set of reduction loops that this build has and this CPU can run, so that tests cover all of them.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,8 @@ namespace trestle {
 
 struct LoopSet {
   std::string name;
-  std::function<ReduceFunction(DataType, ReduceOp)> find;  // null where the set leaves a case to the portable loops
+  // Returns null if the set leaves a case to the portable loops.
+  std::function<ReduceFunction(DataType, ReduceOp)> find;
 };
 
 std::vector<LoopSet> kernel_loop_sets();

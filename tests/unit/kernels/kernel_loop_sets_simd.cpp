@@ -6,7 +6,7 @@
 namespace trestle {
 namespace {
 
-// The loops of one instruction set, whatever better ones the CPU has.
+// The loops of one instruction set, even if the CPU has a better one.
 ReduceFunction find_for(int64_t target, DataType type, ReduceOp op) {
   hwy::SetSupportedTargetsForTest(target);
   hwy::GetChosenTarget().Update(target);
@@ -26,7 +26,7 @@ ReduceFunction find_for(int64_t target, DataType type, ReduceOp op) {
 std::vector<LoopSet> kernel_loop_sets() {
   std::vector<LoopSet> sets = {{"chosen", find_reduce}, {"portable", kernels::portable_loop}};
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    if ((target & (HWY_SCALAR | HWY_EMU128)) != 0) continue;  // never chosen: the portable loops are
+    if ((target & (HWY_SCALAR | HWY_EMU128)) != 0) continue;  // never chosen; the portable loops are used instead
     sets.push_back(
         {hwy::TargetName(target), [target](DataType type, ReduceOp op) { return find_for(target, type, op); }});
   }

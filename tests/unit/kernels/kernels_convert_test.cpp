@@ -22,7 +22,7 @@ uint32_t bits_at(const std::vector<std::byte>& memory, size_t index, DataType ty
                             : reference::load<uint8_t>(memory.data(), index);
 }
 
-// Every value of every small type widens to what it means, and narrows back to itself.
+// Every value of every small type widens to its exact value and narrows back to itself.
 TEST(Convert, EverySmallValueRoundTrips) {
   for (const DataType type : kSmallTypes) {
     const size_t count = size_t{1} << (8 * size_of(type));
@@ -45,7 +45,8 @@ TEST(Convert, EverySmallValueRoundTrips) {
   }
 }
 
-// Between two neighbours: just below the middle, the middle (to the even one), just above; and beyond the largest.
+// Values between two neighbours: just below the middle, the middle (rounds to the even one) and just above; and values
+// beyond the largest one.
 TEST(Convert, NarrowingRoundsToNearestEven) {
   for (const DataType type : kSmallTypes) {
     std::vector<float> values = {0.0f,     -0.0f,      INFINITY, -INFINITY, NAN,    464.0f,  464.1f,

@@ -52,7 +52,7 @@ void fill(std::byte* to, size_t elements, DataType type, Pattern pattern, Rng& r
   }
 }
 
-// Sources and a guarded destination at a given byte offset from a 64-byte boundary.
+// Sources and a guarded destination, at a given byte offset from a 64-byte boundary.
 class Buffers {
  public:
   explicit Buffers(DataType type) : type_(type) {
@@ -67,7 +67,7 @@ class Buffers {
       fill(pristine_[s].data(), kMostElements, type_, pattern, rng);
     }
   }
-  // Sources as they were filled, each at its own alignment.
+  // The sources as filled, each at its own alignment.
   std::vector<const std::byte*> sources(size_t count, size_t elements, size_t offset, size_t stride) {
     std::vector<const std::byte*> list;
     for (size_t s = 0; s < count; ++s) {
@@ -100,8 +100,8 @@ class Buffers {
   }();
 };
 
-// Equal bits; where the reference is a NaN, any NaN, except that max and min of plain floats hand one on: that one,
-// made quiet or not.
+// Requires equal bits. If the reference is a NaN, any NaN is right. But max and min of plain floats return one of the
+// sources' NaNs, which may have become quiet.
 testing::AssertionResult same(const std::byte* got, const std::byte* expected, size_t elements, DataType type,
                               ReduceOp op) {
   const size_t size = size_of(type);
@@ -155,7 +155,7 @@ void Reduce::check_all_sizes(ReduceOp op, ReduceFunction function, Pattern patte
     for (const size_t elements : kCounts) {
       const auto reference_sources = buffers_.sources(k, elements, 0, 0);
       reference::reduce(expected_.data(), reference_sources, elements, type_, op, average_over);
-      // Aligned; all displaced by an element; each at another alignment, none at a multiple of the element's size.
+      // All aligned; all displaced by one element; each at another alignment that is no multiple of the element's size.
       for (const auto& [offset, stride] : {std::pair<size_t, size_t>{0, 0}, {size, 0}, {1, 3}}) {
         const auto sources = buffers_.sources(k, elements, offset, stride);
         for (const bool streaming : {false, true}) {
@@ -180,7 +180,8 @@ TEST_P(Reduce, MatchesTheReference) {
       check_all_sizes(op, function, pattern, 0);
     }
     if (op == ReduceOp::kAvg) check_all_sizes(op, function, Pattern::kModest, 7);
-    if (op == ReduceOp::kAvg) check_all_sizes(op, function, Pattern::kRandomBits, 300);  // more than an int8 holds
+    // More sources than an int8 can count.
+    if (op == ReduceOp::kAvg) check_all_sizes(op, function, Pattern::kRandomBits, 300);
   }
 }
 

@@ -1,5 +1,4 @@
-// Multiplying by one number: the same bits as the product with as many copies of it, whatever the length, the place
-// and the type.
+// Multiplication by one number gives the same bits as the product with copies of it, for any length, place and type.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -27,7 +26,7 @@ TEST(Scale, IsTheProductWithCopiesOfTheNumber) {
       const size_t shift = rng.below(9);
       std::vector<std::byte> from = random_bytes(rng, elements * bytes + shift);
       std::vector<std::byte> scalar = random_bytes(rng, bytes);
-      scalar.back() = std::byte{0x3f};  // no NaN in any type: which one of two comes through is open
+      scalar.back() = std::byte{0x3f};  // no NaN in any type, because the result of two NaNs is unspecified
       std::vector<std::byte> copies(elements * bytes), expected(elements * bytes), got(elements * bytes);
       for (size_t i = 0; i < elements; ++i) std::memcpy(copies.data() + i * bytes, scalar.data(), bytes);
       const std::byte* const sources[] = {from.data() + shift, copies.data()};

@@ -1,4 +1,4 @@
-// The perf binaries' command line: what is understood, and what is refused with which sentence.
+// The perf binaries' command line: accepted options, and the sentences for refused ones.
 #include <gtest/gtest.h>
 
 #include <string>

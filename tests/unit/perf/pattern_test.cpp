@@ -1,5 +1,5 @@
-// The verification data of the perf binaries: the closed form is what adding up all ranks gives, in any order, and
-// wrong or torn data is found.
+// The verification data of the perf binaries: the closed form equals the sum over all ranks in any order, and wrong or
+// torn data is found.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace trestle::perf {
 namespace {
 
-// Independent of codec.h: the value of a bit pattern from the definition of the format.
+// The value of a bit pattern by the definition of the format, independent of codec.h.
 double decode(uint64_t word, int exponent_bits, int mantissa_bits) {
   const int bias = (1 << (exponent_bits - 1)) - 1;
   const uint64_t mantissa = word & ((uint64_t{1} << mantissa_bits) - 1);
@@ -77,8 +77,8 @@ double fold_floats(trestleRedOp_t op, double a, double b) {
   }
 }
 
-// Folds in a random order in double, checking that every partial result is exact in the type, and compares with the
-// closed form.
+// Folds in a random order in double. Checks that every partial result is exact in the type, and that the result equals
+// the closed form.
 void check_float(trestleDataType_t type, trestleRedOp_t op, int nranks) {
   const FloatFormat format = format_of(type);
   const size_t bytes = type_info(type).bytes, count = 257;
@@ -203,7 +203,7 @@ TEST(PerfPattern, PiecesAreTheSameAsTheWhole) {
     EXPECT_TRUE(std::equal(piece.begin(), piece.end(), whole.begin() + 700));
   }
   std::vector<uint64_t> whole(1000), piece(100);
-  const size_t far = (size_t{1} << 32) - 500;  // the index does not fit 32 bits in the middle
+  const size_t far = (size_t{1} << 32) - 500;  // the index exceeds 32 bits in the middle
   fill_copied(trestleInt64, 1, 2, far, 1000, whole.data());
   fill_copied(trestleInt64, 1, 2, far + 450, 100, piece.data());
   EXPECT_TRUE(std::equal(piece.begin(), piece.end(), whole.begin() + 450));
@@ -220,7 +220,7 @@ TEST(PerfPattern, ContributionsDifferBetweenRanksAndElements) {
     for (size_t b = 0; b < a; ++b) {
       size_t equal = 0;
       for (size_t i = 0; i < 4096; ++i) equal += ranks[a][i] == ranks[b][i] ? 1 : 0;
-      // Two ranks hold the same value for half of the elements at most.
+      // Two ranks have equal values for at most half of the elements.
       EXPECT_LT(equal, 2300u);
     }
   }

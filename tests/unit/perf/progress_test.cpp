@@ -1,4 +1,4 @@
-// The perf binaries' progress line, on a terminal of its own and under a clock that only the test moves.
+// The perf binaries' progress line, on a separate terminal and with a clock that only the test advances.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ class Terminal {
   }
 
   std::FILE* file() const { return file_; }
-  // All that was written since the last call. A mark goes behind it, so that this knows where it ends.
+  // All output since the last call. A mark after it shows its end.
   std::string screen() {
     std::fputs("|", file_);
     std::fflush(file_);
@@ -84,14 +84,14 @@ TEST(PerfProgress, ShowsALongStageBeforeItBegins) {
   Terminal terminal;
   ASSERT_NE(terminal.file(), nullptr);
   Progress progress(terminal.file(), 1, fake_now);
-  progress.begin_stage("warm-up", size_t{8} << 30, 1);  // by any machine's speed
+  progress.begin_stage("warm-up", size_t{8} << 30, 1);  // takes long on any machine
   EXPECT_EQ(terminal.screen(), std::string(kErase) + "row 1 of 1, 8589934592 bytes, warm-up, after 0 s");
   progress.end_row();
   terminal.screen();
-  // 1000 bytes took 0.1 s: 20 times as many take 2.
+  // 1000 bytes took 0.1 s, so 20 times as many take 2 s.
   progress.begin_stage("warm-up", 1000, 1);
   fake_time += std::chrono::milliseconds(100);
-  progress.begin_stage("verification", 1000, 0);  // teaches nothing
+  progress.begin_stage("verification", 1000, 0);  // has no effect on the estimate
   EXPECT_EQ(terminal.screen(), "");
   fake_time += std::chrono::milliseconds(1);
   progress.begin_stage("out of place", 1000, 18);

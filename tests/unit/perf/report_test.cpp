@@ -26,7 +26,7 @@ std::string contents(const std::string& path) {
 }
 
 TEST(PerfTails, AreByNearestRank) {
-  std::vector<double> samples = {1000};  // left out
+  std::vector<double> samples = {1000};  // not counted
   for (int i = 100; i >= 1; --i) samples.push_back(i);
   const Tails tails = tails_of(samples, 1);
   EXPECT_EQ(tails.min, 1);
@@ -83,7 +83,7 @@ TEST(PerfJson, FilesAreWholeAfterEveryPart) {
   EXPECT_EQ(file.append("[", "\"nothing yet\"]"), "");
   EXPECT_EQ(contents(path), "[\"nothing yet\"]");
   EXPECT_EQ(file.append("1", "]"), "");
-  EXPECT_EQ(contents(path), "[1]");  // nothing is left of the longer tail
+  EXPECT_EQ(contents(path), "[1]");  // nothing of the longer old contents is left
   EXPECT_EQ(file.append(",2", "]"), "");
   EXPECT_EQ(contents(path), "[1,2]");
   unlink(path.c_str());
@@ -151,7 +151,7 @@ TEST(PerfJson, ReportsOfRunsThatFailAreComplete) {
   half.time_us = 2;
   report.row({1024, 256, "float", "sum", -1}, half, nullptr, Options{});
   EXPECT_EQ(report.finish({0, 0, std::nullopt, "rank 3 died"}), "");
-  EXPECT_EQ(report.finish({}), "");  // only the first counts
+  EXPECT_EQ(report.finish({}), "");  // only the first call counts
   const std::string text = contents(path);
   unlink(path.c_str());
   EXPECT_NE(text.find(R"("args":["x_perf","-P","4"])"), std::string::npos) << text;

@@ -1,4 +1,4 @@
-// What alltoallv_perf sends to whom: by distance, mixed, and from a file.
+// The blocks that alltoallv_perf sends to each rank: by distance, mixed, and from a file.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -18,7 +18,7 @@ std::string file_with(const std::string& name, const std::string& text) {
 TEST(PerfTraffic, GrowsWithTheDistance) {
   const Traffic traffic = read_traffic("", "", "");
   EXPECT_EQ(traffic.problem, "");
-  // 4 ranks, 96 elements of 1 byte each in the mean: 384 in all, of which 1/6, 2/6, 3/6.
+  // 4 ranks, 96 elements of 1 byte each on average, so 384 in total: 1/6, 2/6 and 3/6 of these.
   EXPECT_EQ(block_elements(traffic, 1, 1, 4, 96, 1), 0u);
   EXPECT_EQ(block_elements(traffic, 1, 2, 4, 96, 1), 64u);
   EXPECT_EQ(block_elements(traffic, 1, 3, 4, 96, 1), 128u);
@@ -41,7 +41,7 @@ TEST(PerfTraffic, ReadsAMatrix) {
   EXPECT_EQ(traffic.ranks, 2);
   EXPECT_EQ(block_elements(traffic, 0, 1, 2, 0, 4), 8u);
   EXPECT_EQ(block_elements(traffic, 1, 1, 2, 0, 4), 2u);
-  EXPECT_EQ(most_elements(traffic, 2, 0, 1), 40u);  // what rank 1 receives
+  EXPECT_EQ(most_elements(traffic, 2, 0, 1), 40u);  // received by rank 1
   const std::vector<std::string> lines = traffic_summary(traffic, 2, 0, 1);
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0], "traffic of rank 0: sends 32 bytes, receives 16");

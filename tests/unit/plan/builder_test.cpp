@@ -78,7 +78,7 @@ TEST(PlanBuilder, TwoOverlappingRangesBecomeTwoRuns) {
   EXPECT_EQ(dependencies(plan, 2), (Dependencies{{0, 0, 0, 1}, {1, 2, 0, 2}}));
 }
 
-// For each kind: a send of the input block and a receive into the output block that is the same memory in place.
+// For each kind: sends the input block and receives into the output block that is the same memory in place.
 struct AliasCase {
   PhaseKind kind;
   uint32_t input_block;

@@ -1,4 +1,4 @@
-// The checker: right plans pass, and each kind of fault put into them is found and named.
+// The checker: right plans pass, and each kind of injected fault is found and named.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -77,7 +77,7 @@ TEST(PlanChecker, FindsAMissingWriteAfterReadOfASend) {
   auto plans = exchange(true);
   Plan& plan = plans[0];
   ASSERT_EQ(plan.steps[2].dependencies, 2u) << to_string(plan);
-  // Keep the read-after-write edge on the receive, lose the write-after-read edge on the send.
+  // Keeps the read-after-write edge on the receive and removes the write-after-read edge on the send.
   Step& reduce = plan.steps[2];
   ASSERT_EQ(plan.dependencies[reduce.first_dependency].step, 0u);
   ++reduce.first_dependency;
@@ -112,7 +112,7 @@ TEST(PlanChecker, AcceptsAnOrderThatFollowsThroughOtherSteps) {
   builder.send(1, input(0), 0);
   builder.reduce(output(0), {input(0), scratch(0)}, 0);
   Plan plan = std::move(builder).finish();
-  // The reduce waits for the send and the send for the receive, although they share no block.
+  // The reduce waits for the send and the send for the receive, although these share no block.
   ASSERT_EQ(plan.dependencies, (std::vector<Dependency>{{0, 0, 0, 1}}));
   plan.dependencies.push_back({1, 0, 0, 1});
   plan.steps[1].dependencies = 1;
@@ -126,7 +126,8 @@ TEST(PlanChecker, AcceptsAnOrderThatFollowsThroughOtherSteps) {
 TEST(PlanChecker, FindsAnEdgeToTheWrongStep) {
   auto plans = chain();
   Plan& plan = plans[1];
-  // Step 2 receives into the block that step 1 sends; waiting for step 0, which wrote it before, is not enough.
+  // Step 2 receives into the block that step 1 sends. It is not enough to wait for step 0, which wrote the block
+  // before.
   const uint32_t at = plan.steps[2].first_dependency;
   ASSERT_EQ(plan.dependencies[at].step, 1u);
   plan.dependencies[at].step = 0;
@@ -135,7 +136,7 @@ TEST(PlanChecker, FindsAnEdgeToTheWrongStep) {
 
 TEST(PlanChecker, FindsADoubleContribution) {
   auto plans = exchange(false);
-  // The scratch block is added twice, the own input not at all.
+  // Adds the scratch block twice and the rank's own input not at all.
   Plan& plan = plans[0];
   plan.sources[plan.steps[2].first_source].blocks = scratch(0);
   expect_fault(plans, "rank 0, step 2 (reduce) adds the contribution of rank 1 to logical block 0 twice");
@@ -228,7 +229,7 @@ TEST(PlanChecker, FindsAnOutputThatNobodyWrote) {
   expect_fault(plans, "rank 0, output block 0: no step has written it in the end");
 }
 
-// Signals at these distances, one round after the other.
+// Plans that signal ranks at these distances, one round after the other.
 std::vector<Plan> signals(PhaseKind kind, int32_t ranks, const std::vector<int32_t>& distances) {
   std::vector<Plan> plans;
   for (int32_t me = 0; me < ranks; ++me) {
@@ -267,7 +268,7 @@ TEST(PlanChecker, FindsADeadlockOfMessages) {
 }
 
 TEST(PlanChecker, FindsADeadlockThatOnlyBufferingWouldHide) {
-  // Both overwrite in place what they send, in the step that takes the peer's message.
+  // Both overwrite their sent data in place, in the step that receives the peer's message.
   std::vector<Plan> plans;
   for (int32_t me : {0, 1}) {
     PlanBuilder builder(request(PhaseKind::kAllReduce, 2, me, true), 1);
@@ -313,7 +314,7 @@ TEST(PlanChecker, ChecksASendWithItsRecv) {
   EXPECT_TRUE(check_plans(plans).ok());
 }
 
-// Two ranks that call the blocks of an all-reduce so that each gives away block 0 and keeps block 1.
+// Two ranks number the blocks of an all-reduce so that each gives away block 0 and keeps block 1.
 std::vector<Plan> turned_exchange(bool in_place) {
   std::vector<Plan> plans;
   for (int32_t me : {0, 1}) {

@@ -1,5 +1,4 @@
-// What bootstrap sends and stores, and what it makes of bytes that nobody sane has sent; the all-gather without a
-// network.
+// The bytes that bootstrap sends and stores, its handling of invalid bytes, and the all-gather without a network.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -155,7 +154,7 @@ TEST(JoinMessageTest, RoundTripAndRankLists) {
   EXPECT_TRUE(rank_list(many).ends_with("15 and 24 more"));
 }
 
-// All ranks in one loop; messages are delivered in a seeded random order and some ranks start late.
+// All ranks run in one loop. Messages are delivered in a seeded random order, and some ranks start late.
 TEST(DisseminationTest, EveryOrderOfMessagesGivesAllBlobs) {
   struct Mail {
     int32_t to;

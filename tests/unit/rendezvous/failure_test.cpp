@@ -1,4 +1,4 @@
-// A rank that fails or dies while a communicator is being made: the others name it, and nobody else.
+// A rank fails or dies while a communicator is being made. The others name it and no other rank.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -14,7 +14,7 @@
 namespace trestle {
 namespace {
 
-// A rank played by hand: it says what a rank says at a rendezvous, and no more than the test wants.
+// A simulated rank. It sends what a rank sends at a rendezvous, but only as much as the test wants.
 class Ghost {
  public:
   Ghost(const UniqueIdBytes& id, int32_t nranks, int32_t rank) : nranks_(nranks), rank_(rank) {
@@ -53,7 +53,7 @@ class Ghost {
     socket_.reset();
     listener_.fd.reset();
   }
-  // So that nobody waits for a ghost's port to answer: it takes no connection, it refuses none.
+  // Its port must neither accept nor refuse connections, so that no rank waits for an answer.
   const Listener& listener() const { return listener_; }
 
  private:
@@ -68,7 +68,7 @@ class Ghost {
   Credentials credentials_;
 };
 
-// The others of a job in which rank `ghost` is played by `body`.
+// The other ranks of a job in which `body` plays rank `ghost`.
 std::vector<Joined> join_with_ghost(int32_t nranks, int32_t ghost, const UniqueIdBytes& id,
                                     const std::function<void()>& body) {
   std::vector<BootstrapConfig> configs = configs_for(nranks, id);
@@ -87,8 +87,8 @@ void expect_all_say(const std::vector<Joined>& results, Code code, const std::st
   }
 }
 
-// The same where a rank that is no neighbour of the failed one may have been ready before: it hears of it like any
-// later failure.
+// The same, except that a rank that is no neighbour of the failed one may have been ready before. Then it hears of the
+// failure like of any later one.
 void expect_all_hear(const std::vector<Joined>& results, Code code, const std::string& sentence) {
   for (const Joined& joined : results) {
     const Error error = joined.ok() ? joined.value()->cause_of({Code::kTimeout, "nothing"}) : joined.error();
@@ -99,8 +99,8 @@ void expect_all_hear(const std::vector<Joined>& results, Code code, const std::s
 
 class DeathTest : public testing::TestWithParam<int32_t> {};
 
-// Most of the seven are no neighbours of the dead rank; the neighbours give up and are gone before those have heard
-// why.
+// Most of the seven ranks are no neighbours of the dead rank. The neighbours give up and exit before the others have
+// heard the reason.
 TEST_P(DeathTest, BeforeItIsConnectedIsToldToAll) {
   const UniqueIdBytes id = loopback_id();
   Ghost ghost(id, 8, GetParam());
@@ -118,7 +118,7 @@ TEST_P(DeathTest, AtTheRendezvousIsToldToAll) {
   Ghost ghost(id, 9, GetParam());
   auto configs = configs_for(9, id);
   configs.erase(configs.begin() + GetParam());
-  configs.pop_back();  // another one that never comes, so that the ghost dies before all are there
+  configs.pop_back();  // another one never comes, so the ghost dies before all are there
   std::thread haunting([&] {
     ASSERT_TRUE(ghost.authenticate().ok());
     ghost.ask();
@@ -153,7 +153,7 @@ TEST(CauseTest, AnothersStoryIsPreferred) {
   EXPECT_EQ(quiet[2]->cause_of(own).message, own.message);
 }
 
-// A rank that had no processor until its deadline was over has not been left waiting by anybody.
+// A rank had no processor until its deadline had passed. No other rank has made it wait.
 TEST(CauseTest, WhatHasArrivedCountsAfterTheDeadline) {
   BootstrapConfig config;
   config.nranks = 2;
@@ -188,7 +188,8 @@ SocketAddress address_of(const UniqueIdBytes& id) {
   return parse_address(plain.ip + ":" + std::to_string(plain.port)).value();
 }
 
-// Whether a rendezvous ends before it has dropped so many strangers one after the other, of whom each has five seconds.
+// Whether a rendezvous ends before it has dropped this many strangers one after the other. Each stranger has five
+// seconds.
 bool ends_within(const SocketAddress& address, int strangers) {
   for (int i = 0; i < strangers; ++i) {
     const Result<UniqueFd> stranger = connect_before({&address, 1}, {monotonic_clock().now_ns() + kSecond / 10, {}});
@@ -198,7 +199,7 @@ bool ends_within(const SocketAddress& address, int strangers) {
   }
   return false;
 }
-constexpr int kStrangers = 8;  // of a minute's twelve
+constexpr int kStrangers = 8;  // twelve would take a minute
 
 TEST(EndTest, WhoDiedIsNotWaitedForByAFailedRendezvous) {
   const UniqueIdBytes id = loopback_id();
@@ -212,7 +213,7 @@ TEST(EndTest, WhoDiedIsNotWaitedForByAFailedRendezvous) {
   EXPECT_TRUE(ends_within(address_of(id), kStrangers));
 }
 
-// Latecomers are told as long as the ranks were ready to wait, which was not long.
+// Late ranks are answered as long as the ranks were ready to wait, which was short here.
 TEST(EndTest, AFailedRendezvousStaysNoLongerThanItsRanksWaited) {
   const UniqueIdBytes id = loopback_id();
   BootstrapConfig config = loopback_config(2, 0, id);
@@ -221,7 +222,7 @@ TEST(EndTest, AFailedRendezvousStaysNoLongerThanItsRanksWaited) {
   EXPECT_TRUE(ends_within(address_of(id), kStrangers));
 }
 
-// As one that stood still until its deadline: the rendezvous of its process would wait for it for ever.
+// For example a rank that was stopped until its deadline. The rendezvous of its process would wait for it forever.
 TEST(EndTest, ARankThatFailsBeforeItComesEndsTheRendezvousOfItsProcess) {
   const UniqueIdBytes id = loopback_id();
   Ghost ghost(id, 2, 1);
@@ -236,14 +237,14 @@ TEST(EndTest, ARankThatFailsBeforeItComesEndsTheRendezvousOfItsProcess) {
 }
 
 TEST(EndTest, AFailedRendezvousGivesItsPortToTheNextOne) {
-  const std::string place = format_address(taken_port().address);  // free again
+  const std::string place = format_address(taken_port().address);  // the port is free again
   const std::atomic<bool> aborted{true};
   auto configs = configs_for(3, {});
   for (BootstrapConfig& config : configs) config.communicator_id = place;
   BootstrapConfig wrong = configs[1];
   wrong.nranks = 4;
   expect_all_say(join_all({configs[0], wrong}), Code::kInvalidArgument, " says ");
-  // The others count their communicators, too.
+  // The others count their communicators too.
   for (const size_t rank : {1, 2}) {
     BootstrapConfig config = configs[rank];
     config.abort = &aborted;
@@ -252,7 +253,7 @@ TEST(EndTest, AFailedRendezvousGivesItsPortToTheNextOne) {
   EXPECT_EQ(all_of(join_all(configs)).size(), 3u);
 }
 
-// The process that holds the rendezvous, as a child: fails as soon as it is told to, and is gone at once.
+// A child process that holds the rendezvous. It fails when it is told to, and exits at once.
 class Holder {
  public:
   Holder() {
@@ -296,11 +297,11 @@ TEST(HolderTest, TellsThoseAtItsDoorBeforeItsOwnFailureEndsIt) {
   Ghost arrived(holder.id, 4, 1);
   ASSERT_TRUE(arrived.authenticate().ok());
   arrived.ask();
-  Ghost proved(holder.id, 4, 2);  // has not asked yet
+  Ghost proved(holder.id, 4, 2);  // has not sent its request yet
   ASSERT_TRUE(proved.authenticate().ok());
-  Ghost queued(holder.id, 4, 3);  // connected, no more
+  Ghost queued(holder.id, 4, 3);  // connected only
   holder.fail_now();
-  // The first answer comes when the holder has failed.
+  // The first answer comes after the holder has failed.
   EXPECT_TRUE(contains(arrived.hear().error.message, "two processes joined as rank 0"));
   ASSERT_TRUE(queued.authenticate().ok());
   queued.ask();

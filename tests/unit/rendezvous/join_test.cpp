@@ -1,4 +1,4 @@
-// Ranks that meet in every way there is, and the exchanges afterwards.
+// Ranks that meet in every possible way, and the exchanges afterwards.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -91,14 +91,14 @@ TEST(JoinTest, LauncherVariablesServeSeveralCommunicators) {
   EXPECT_NE(jobs[1], jobs[2]);
 }
 
-// torchrun's own store listens at MASTER_PORT.
+// torchrun's own store listens on MASTER_PORT.
 TEST(JoinTest, MasterPortMayBeTaken) {
   const Listener taken = taken_port();
   auto configs = configs_for(2, {});
   for (auto& config : configs) {
     config.launcher.master_address = "127.0.0.1";
     config.launcher.master_port = taken.address.port();
-    config.handshake_timeout_ns = kSecond / 5;  // of the silent one
+    config.handshake_timeout_ns = kSecond / 5;  // for the silent connection
   }
   auto ranks = all_of(join_all(configs));
   ASSERT_EQ(ranks.size(), 2u);
@@ -130,7 +130,7 @@ class StoreTest : public testing::Test {
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     directory_ = name;
   }
-  // Removing it fails, and so does the test, when anything is left in it.
+  // If anything is left in the folder, its removal fails, and so does the test.
   void TearDown() override { EXPECT_EQ(rmdir(directory_.c_str()), 0) << directory_; }
   std::vector<BootstrapConfig> configs(int32_t nranks) {
     auto configs = configs_for(nranks, {});
@@ -171,7 +171,7 @@ TEST_F(StoreTest, MissingRankIsNamed) {
   }
 }
 
-// A process that is killed while it waits in the store; its files.
+// Kills a process that waits in the store. Returns its files.
 std::filesystem::path leave_files_of_a_killed_rank(const BootstrapConfig& config, const std::string& directory) {
   const pid_t child = fork();
   if (child == 0) {
@@ -200,13 +200,13 @@ TEST_F(StoreTest, AFailureThatAKilledJobLeftIsNotOurs) {
   exchange(ranks);
 }
 
-// Whatever process has the number of one that was killed: in a container they are always the same.
+// Any process may have the number of a killed one. In a container the numbers are always the same.
 TEST_F(StoreTest, TheProcessNumberOfAKilledRankMayBeAnybodys) {
   for (const int32_t rank : {0, 1}) {
     const std::filesystem::path left = leave_files_of_a_killed_rank(configs(2)[static_cast<size_t>(rank)], directory_);
     std::fstream card(left / ("rank-" + std::to_string(rank)), std::ios::in | std::ios::out | std::ios::binary);
     const int32_t own = getpid();
-    card.seekp(-5, std::ios::end);  // behind the number there is one byte
+    card.seekp(-5, std::ios::end);  // there is one byte after the number
     card.write(reinterpret_cast<const char*>(&own), sizeof own);
     card.close();
     auto ranks = all_of(join_all(configs(2)));
@@ -215,7 +215,7 @@ TEST_F(StoreTest, TheProcessNumberOfAKilledRankMayBeAnybodys) {
   }
 }
 
-// One is late, and others of its job live: their files are no leftovers.
+// One rank is late while others of its job live, so their files are no leftovers.
 TEST_F(StoreTest, WhoComesLateFindsTheOthers) {
   auto all = configs(3);
   std::vector<Joined> results;

@@ -1,4 +1,5 @@
-// When ranks meet through the launcher, and what is said where that fails. One exchange per process, so one test of it.
+// When ranks meet through the launcher, and the sentences if that fails. There is one exchange per process, so only one
+// test of it.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@ BootstrapConfig below_hydra(int32_t rank, int64_t number) {
   config.launcher.source = "Hydra";
   config.launcher.space.kind = LauncherSpace::Kind::kPmi;
   config.launcher.space.rank = number;
-  config.launcher.space.pmi_fd = 1'000'000;  // open in no process
+  config.launcher.space.pmi_fd = 1'000'000;  // not open in any process
   return config;
 }
 

@@ -1,4 +1,5 @@
-// A rank whose only neighbour is played by hand: who counts on whom when one of the two gives up within the handshake.
+// A rank and its only neighbour, which the test plays. If one of them gives up during the handshake, the other must not
+// count on it.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
@@ -18,8 +19,8 @@ namespace {
 
 const Error kStory{Code::kSystemError, "rank 7 has no memory"};
 
-// Rank 0 of two, on a thread of its own; what its meeting place tells of a failure is the test's choice, and what it
-// says when it is stopped.
+// Rank 0 of two on a separate thread. The test chooses the failure that its meeting place reports, and the error with
+// which it is stopped.
 class RankZero {
  public:
   explicit RankZero(const Listener& neighbour, Error story = kStory, std::function<Error()> on_abort = {})
@@ -62,7 +63,7 @@ void wait_readable(const UniqueFd& socket) {
   EXPECT_EQ(::poll(&waiting, 1, -1), 1);
 }
 
-// The neighbour's end of the connection that rank 0 makes, proved.
+// The neighbour's end of the connection that rank 0 makes, after its proof.
 UniqueFd accepted(const Listener& listener, const RankZero& rank) {
   wait_readable(listener.fd);
   UniqueFd socket = accept_connection(listener.fd.get()).value();
@@ -71,7 +72,7 @@ UniqueFd accepted(const Listener& listener, const RankZero& rank) {
   return socket;
 }
 
-// The neighbour's connection to rank 0 up to its own proof; the one of rank 0 lies in the socket, unread.
+// The neighbour's connection to rank 0 up to the neighbour's own proof. Rank 0's proof is in the socket, unread.
 UniqueFd proved_to(const RankZero& rank, Handshake& handshake) {
   UniqueFd socket = connect_before({&rank.address(), 1}, {}).value();
   std::array<std::byte, kHelloBytes> hello;
@@ -85,7 +86,7 @@ UniqueFd proved_to(const RankZero& rank, Handshake& handshake) {
   return socket;
 }
 
-// What a neighbour that counts on rank 0 hears from it after `event`.
+// Returns the error that a neighbour which counts on rank 0 gets from it after `event`.
 Error told_to_neighbour(RankZero& rank, const std::function<void()>& event) {
   Handshake handshake(Role::kInitiator, Purpose::kControl, rank.of_neighbour(), 0);
   UniqueFd in = proved_to(rank, handshake);
@@ -104,7 +105,7 @@ Error told_to_neighbour(RankZero& rank, const std::function<void()>& event) {
   return decode_story(frames.front().payload, 2)->error;
 }
 
-// It has proved itself and hears of a failure before it has read the proof of rank 0, which must not be ready with it.
+// The neighbour has proved itself and leaves before it has read rank 0's proof. Rank 0 must not become ready with it.
 TEST(NeighboursTest, ARankThatGivesUpBeforeItHasReadTheProofIsNotCountedOn) {
   const Listener listener = taken_port();
   RankZero rank(listener);
@@ -118,7 +119,7 @@ TEST(NeighboursTest, ARankThatGivesUpBeforeItHasReadTheProofIsNotCountedOn) {
   EXPECT_EQ(result.error().message, kStory.message);
 }
 
-// The other way round: rank 0 gives up, and the neighbour's acknowledgement is still on its way.
+// The other direction: rank 0 gives up while the neighbour's acknowledgement is on its way.
 TEST(NeighboursTest, WhoGivesUpSaysWhyToRanksThatMayCountOnIt) {
   const Listener listener = taken_port();
   RankZero rank(listener);
@@ -134,7 +135,7 @@ TEST(NeighboursTest, WhoHearsOfAnothersAbortDoesNotCallItItsOwn) {
   EXPECT_EQ(told.message, story.message);
 }
 
-// As by the failure of the communicator that is split.
+// For example because the communicator that is split has failed.
 TEST(NeighboursTest, WhoIsStoppedBecauseOfAnotherRankNamesThatOne) {
   const Listener listener = taken_port();
   RankZero rank(listener, kStory, [] { return kStory; });
@@ -143,7 +144,7 @@ TEST(NeighboursTest, WhoIsStoppedBecauseOfAnotherRankNamesThatOne) {
   EXPECT_EQ(told.message, kStory.message);
 }
 
-// What one honest end of such a connection once said.
+// The recorded bytes of one honest end of such a connection.
 std::vector<std::byte> recorded(const RankZero& rank) {
   Handshake initiator(Role::kInitiator, Purpose::kControl, rank.of_neighbour(), 0);
   Credentials of_zero = rank.of_neighbour();
@@ -157,7 +158,7 @@ std::vector<std::byte> recorded(const RankZero& rank) {
   return said;
 }
 
-// Sends and waits until it is turned away.
+// Sends the bytes and waits until it is turned away.
 void knock(const RankZero& rank, std::span<const std::byte> bytes) {
   const UniqueFd socket = connect_before({&rank.address(), 1}, {}).value();
   EXPECT_TRUE(send_all_before(socket.get(), bytes, {}).ok());
@@ -169,7 +170,7 @@ void knock(const RankZero& rank, std::span<const std::byte> bytes) {
   }
 }
 
-// Lines of the log with both parts; other threads of this process may log too.
+// The number of log lines with both parts. Other threads of this process may log too.
 size_t lines_with(const std::string& path, const std::string& who, const std::string& what) {
   std::ifstream file(path);
   size_t found = 0;
@@ -177,7 +178,7 @@ size_t lines_with(const std::string& path, const std::string& who, const std::st
   return found;
 }
 
-// Garbage and replays, again and again, in the time in which the neighbour is awaited.
+// Sends garbage and replays repeatedly while the neighbour is awaited.
 TEST(NeighboursTest, StrangersAreTurnedAwayAndLoggedOncePerReason) {
   const std::string path = testing::TempDir() + "trestle_neighbours_" + std::to_string(getpid());
   ASSERT_TRUE(configure_log({LogLevel::kWarn, 0, path}).ok());

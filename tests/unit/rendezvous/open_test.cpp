@@ -1,4 +1,5 @@
-// The warning about a rendezvous that anybody may join: for an address that others reach, where there is no secret.
+// The warning about an open rendezvous, which any process may join: its address is reachable from outside and there is
+// no secret.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -13,8 +14,8 @@
 namespace trestle {
 namespace {
 
-// What rank 0 logs when it is to meet others at `host`. It gets no further than its listener: the port is taken on
-// loopback, so on every address.
+// The log of rank 0 when it should meet others at `host`. It fails at its listener, because the port is taken on
+// loopback and so on every address.
 std::string logged(const std::string& host, const std::string& secret, int32_t rank = 0) {
   const std::string path = testing::TempDir() + "trestle_open_" + std::to_string(getpid());
   EXPECT_TRUE(configure_log({LogLevel::kWarn, 0, path}).ok());

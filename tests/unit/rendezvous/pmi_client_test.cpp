@@ -1,4 +1,4 @@
-// The client of PMI-1 against a launcher that the test plays, line by line.
+// The client of PMI-1 against a launcher that the test simulates line by line.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -19,7 +19,7 @@ WaitLimit in_two_minutes() {
   return {monotonic_clock().now_ns() + 120 * kSecond, nullptr};
 }
 
-// The launcher's end of a connection. Its thread reads line after line and sends back what the rule says to each.
+// The launcher's end of a connection. Its thread reads each line and sends the answer that the rule gives.
 class PlayedLauncher {
  public:
   using Rule = std::function<std::string(const std::string& line)>;
@@ -29,7 +29,7 @@ class PlayedLauncher {
   }
   ~PlayedLauncher() { stop(); }
 
-  // Every line that came, once the other end is closed.
+  // Returns every received line once the other end is closed.
   std::vector<std::string> stop() {
     if (thread_.joinable()) thread_.join();
     return lines_;
@@ -62,7 +62,7 @@ class PlayedLauncher {
   std::thread thread_;
 };
 
-// What Hydra says, with `value` under the key.
+// Hydra's answers, with `value` under the key.
 std::string hydra(const std::string& line, const std::string& value = "place") {
   if (line.starts_with("cmd=initack")) return "cmd=initack\ncmd=set size=2\ncmd=set rank=1\ncmd=set debug=0\n";
   if (line.starts_with("cmd=init")) return "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n";
@@ -75,7 +75,7 @@ std::string hydra(const std::string& line, const std::string& value = "place") {
 
 struct Played {
   Result<std::string> result{Error{Code::kInternalError, "did not run"}};
-  std::vector<std::string> lines;  // that the launcher read
+  std::vector<std::string> lines;  // as read by the launcher
 };
 
 Played exchange(const std::string& text, const PlayedLauncher::Rule& rule, const WaitLimit& limit = in_two_minutes()) {
@@ -116,13 +116,13 @@ TEST(PmiClient, AnswersMayComeInPieces) {
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
   ends[0].reset(pair[0]);
   ends[1].reset(pair[1]);
-  // All answers are there before the first question, the last one without its end.
+  // All answers are there before the first question. The last one is incomplete.
   const std::string all =
       hydra("cmd=init") + hydra("cmd=get_my_kvsname") + hydra("cmd=barrier_in") + "cmd=get_result value=pla";
   ASSERT_TRUE(send_all_before(ends[1].get(), std::as_bytes(std::span(all)), in_two_minutes()).ok());
   std::thread rest([&] {
     std::byte last{};
-    std::string line;  // the question that the last answer is for
+    std::string line;  // the question of the last answer
     while (!line.starts_with("cmd=get ")) {
       line.clear();
       while (receive_all_before(ends[1].get(), {&last, 1}, in_two_minutes()).ok() && static_cast<char>(last) != '\n')
@@ -174,7 +174,7 @@ TEST(PmiClient, TheBarrierEndsAtTheDeadlineAndIsExplained) {
       "x", [](const std::string& line) { return line == "cmd=barrier_in" ? std::string() : hydra(line); }, soon);
   ASSERT_FALSE(played.result.ok());
   EXPECT_EQ(played.result.error().code, Code::kTimeout);
-  // A machine that is busy may reach the deadline before the barrier; then it is the launcher that did not answer.
+  // A busy machine may reach the deadline before the barrier. Then the error is that the launcher did not answer.
   if (!played.lines.empty() && played.lines.back() == "cmd=barrier_in") {
     EXPECT_NE(sentence(played).find("MASTER_ADDR"), std::string::npos) << sentence(played);
   }

@@ -1,4 +1,4 @@
-// Threads as ranks that join over loopback, for the tests of bootstrap.
+// Threads as ranks that join over loopback, for the tests of the rendezvous.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ inline BootstrapConfig loopback_config(int32_t nranks, int32_t rank, const Uniqu
   config.nranks = nranks;
   config.rank = rank;
   config.id = id;
-  config.deadline_ns = monotonic_clock().now_ns() + 120 * kSecond;  // far beyond what a slow machine needs
+  config.deadline_ns = monotonic_clock().now_ns() + 120 * kSecond;  // more than a slow machine needs
   config.interfaces = "lo";
   return config;
 }
@@ -35,7 +35,7 @@ inline UniqueIdBytes loopback_id() {
 
 using Joined = Result<std::unique_ptr<Bootstrap>>;
 
-// All at once, each in its thread; the results by index.
+// Joins all at once, each in its own thread. Results by index.
 inline std::vector<Joined> join_all(const std::vector<BootstrapConfig>& configs) {
   std::vector<Joined> results;
   for (size_t i = 0; i < configs.size(); ++i) results.emplace_back(Error{Code::kInternalError, "did not run"});
@@ -67,7 +67,7 @@ inline std::vector<std::unique_ptr<Bootstrap>> all_of(std::vector<Joined> result
   return ranks;
 }
 
-// A port of the loopback address that is taken as long as the result lives.
+// A port of the loopback address that stays taken as long as the result lives.
 inline Listener taken_port() {
   SocketAddress any = parse_address("127.0.0.1:1").value();
   any.set_port(0);

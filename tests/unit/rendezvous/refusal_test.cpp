@@ -1,4 +1,4 @@
-// What must not become a communicator, and strangers who must not keep one from being made.
+// Ranks that must not become a communicator, and strangers that must not prevent one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ TEST(RefusalTest, ArgumentsAreChecked) {
   expect_all(join_all({loopback_config(most, 0, id)}), Code::kInvalidArgument, {"number of ranks", "at most"});
 }
 
-// Nothing is made of the size that the first rank claims, also where it does not check that itself.
+// The rendezvous allocates nothing of the size that the first rank claims, even if that rank does not check it itself.
 TEST(RefusalTest, TheRendezvousBelievesNoHugeNumberOfRanks) {
   RendezvousBoard board;
   JoinRequest request;
@@ -84,7 +84,7 @@ TEST(RefusalTest, WrongSecretInTheIdIsRefusedAtOnce) {
   UniqueId forged = decode(right).value();
   forged.secret[0] ^= std::byte{1};
   expect_all(join_all({loopback_config(2, 1, encode(forged).value())}), Code::kRemoteError, {"another secret"});
-  auto ranks = all_of(join_all(configs_for(2, right)));  // the real ones are not disturbed
+  auto ranks = all_of(join_all(configs_for(2, right)));  // the real ranks are not affected
   EXPECT_EQ(ranks.size(), 2u);
 }
 
@@ -94,7 +94,7 @@ TEST(RefusalTest, AnotherJobsIdIsRefused) {
   expect_all(join_all({loopback_config(2, 1, encode(other).value())}), Code::kRemoteError, {"another job"});
 }
 
-// A rank with another secret than the root's, which is there until the rank has its answer.
+// Joins with another secret than the root's. The root stays until this rank has its answer.
 Joined join_with_wrong_secret(int64_t deadline_ns) {
   const std::string at = format_address(taken_port().address);
   std::atomic<bool> stop{false};
@@ -124,8 +124,8 @@ TEST(RefusalTest, WrongSecretVariableIsSaid) {
   expect_refused(join_with_wrong_secret(std::numeric_limits<int64_t>::max()), Code::kRemoteError);
 }
 
-// Also by a rank whose deadline comes before it gives up. The root may be slow: a deadline that came before any answer
-// of it says nothing.
+// The rank also says so if its deadline passes before it gives up. The root may be slow, and a deadline that passes
+// before any answer of the root says nothing.
 TEST(RefusalTest, WrongSecretVariableIsSaidAtTheDeadline) {
   for (int64_t wait_ns = kSecond / 4;; wait_ns *= 2) {
     const Joined joined = join_with_wrong_secret(monotonic_clock().now_ns() + wait_ns);
@@ -160,7 +160,7 @@ TEST(RefusalTest, TakenPortAndWayOutAreSaidBeforeAShortDeadline) {
     EXPECT_TRUE(contains(joined.error().message, part)) << "'" << part << "' in: " << joined.error().message;
 }
 
-// Garbage, half a handshake, a connection that says nothing, a recorded conversation: before and while real ranks come.
+// Garbage, half a handshake, a silent connection, a recorded conversation, before and while real ranks come.
 TEST(RefusalTest, StrangersDoNotDisturb) {
   const UniqueIdBytes id = loopback_id();
   const UniqueId plain = decode(id).value();
@@ -188,7 +188,7 @@ TEST(RefusalTest, StrangersDoNotDisturb) {
   std::vector<std::byte> replay = hello;
   replay.insert(replay.end(), kProofBytes, std::byte{0});
   (void)send_bytes(strangers.back().get(), replay);
-  for (int i = 0; i < 300; ++i) connect();  // more than may be half open
+  for (int i = 0; i < 300; ++i) connect();  // more than may be open at once before a handshake
   auto ranks = all_of(join_all(configs_for(4, id)));
   ASSERT_EQ(ranks.size(), 4u);
   on_each_rank(ranks,
@@ -203,7 +203,8 @@ TEST(RefusalTest, ARankThatGoesAwayIsNotWaitedFor) {
   std::vector<Joined> stayed;
   std::thread stayer([&] { stayed = join_all({loopback_config(3, 0, id)}); });
   std::thread left([&] { join_all({leaver}); });
-  abort.store(true);  // before or after it has arrived: the third rank finds the story in both cases
+  // Before or after it has arrived: the third rank hears the reason in both cases.
+  abort.store(true);
   left.join();
   auto third = loopback_config(3, 2, id);
   third.deadline_ns = monotonic_clock().now_ns() + kSecond;

@@ -1,5 +1,5 @@
-// The policy `auto`: what it must reach in the paper's model, what it must never be worse than, on the systems of the
-// paper and on random ones; the same result whatever was planned before.
+// The policy `auto`: its required results in the paper's model, its upper limits, on the systems of the paper and on
+// random ones. The result does not depend on earlier plans.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(Paper, Targets,
                                          Target{100, 64, 0.993}, Target{1000, 4, 0.86}, Target{1000, 8, 0.95},
                                          Target{1000, 16, 0.98}, Target{1000, 64, 0.993}));
 
-// What every schedule must be: all bytes, each dimension once per half, reduce-scatter first, orders that replay.
+// Checks a schedule: all bytes, each dimension once per half, reduce-scatter first, orders that replay.
 void expect_valid(PolicyCase& test, const PlannedSchedule& planned) {
   const PolicyRequest& request = test.request();
   const Schedule& schedule = planned.schedule;
@@ -133,7 +133,7 @@ TEST(Auto, IsNeverWorseThanItsMembersNorBetterThanTheBoundInTheLibrarysModel) {
   }
 }
 
-// Every r >= 1 (study/paper.h): nobody can balance it; and systems where latency is nearly all.
+// Systems with every r >= 1 (study/advice.h), which no policy can balance, and systems in which latency dominates.
 TEST(Auto, IsNoSlowerThanTheBaselineWhereNothingCanBeBalanced) {
   Rng rng(23);
   for (int i = 0; i < 300; ++i) {
@@ -159,7 +159,7 @@ TEST(Auto, ChoosesTheSameWhateverWasPlannedBefore) {
       const PaperSystem& system = paper_systems()[static_cast<size_t>(index % 6)];
       PolicyCase test = paper_case(to_topology(system), uint64_t{50} << 20, uint32_t{4} << index / 6);
       test.request().most_search_phases = 20'000;
-      // A model that has answered other questions before.
+      // The model has answered other requests before.
       if (backwards) plan_themis(test.request());
       PlannedSchedule planned = plan_auto(test.request());
       if (!backwards) {
@@ -206,7 +206,7 @@ TEST(Auto, SearchesNoMoreThanItMayGain) {
     if (bytes == uint64_t{8} << 10) {
       EXPECT_LT(portfolio.searched_phases, 10'000u);
     }
-    // What is otherwise done is faster than anything that could be found.
+    // The alternative is faster than any schedule that could be found.
     test.request().to_beat_ticks = portfolio.bound_ticks;
     EXPECT_EQ(plan_portfolio(test.request()).searched_phases, 0u);
   }

@@ -1,5 +1,5 @@
-// The cost of the board: near what was measured, growing with everything that costs, and no more than that of the first
-// size that has a schedule.
+// The cost of the board: close to measurements, increasing with every cost, and at most the cost of the smallest size
+// that has a schedule.
 #include "sched/model/board_cost.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ constexpr Collective kServed[] = {Collective::kAllReduce, Collective::kReduceSca
                                   Collective::kBroadcast, Collective::kReduce,        Collective::kAllToAll,
                                   Collective::kGather,    Collective::kScatter};
 
-// Elements of 4 bytes, in bytes of what the call counts.
+// The largest size on the board with elements of 4 bytes, in bytes that the call's count stands for.
 uint64_t most_bytes(Collective collective, int32_t ranks) {
   const uint64_t per_byte = published_bytes(collective, 1, static_cast<uint64_t>(ranks), false);
   return kMostPublished / per_byte / 4 * 4;
@@ -66,22 +66,22 @@ TEST(BoardCost, GrowsWithBytesRanksAndSharing) {
   }
 }
 
-// Collectives differ by what a rank reads.
+// Collectives differ in the bytes that a rank reads.
 TEST(BoardCost, CountsWhatIsRead) {
   const auto at = [](Collective collective, uint64_t bytes) { return us({collective, bytes, 4, 1}); };
   EXPECT_LT(at(Collective::kBarrier, 0), at(Collective::kBroadcast, 4));
   EXPECT_LT(at(Collective::kBroadcast, 2048), at(Collective::kAllReduce, 2048));
   EXPECT_LT(at(Collective::kScatter, 2048), at(Collective::kAllToAll, 2048));
-  // Blocks of all ranks are published, of which a rank reads its own.
+  // Blocks of all ranks are published, and each rank reads its own.
   EXPECT_LT(at(Collective::kAllReduce, 2048), at(Collective::kReduceScatter, 2048));
   EXPECT_LT(at(Collective::kReduceScatter, 2048), at(Collective::kAllReduce, 8192));
-  // Where processors are shared only the root's reading counts once.
+  // If ranks share processors, only the root's reading counts once.
   const auto shared = [](Collective collective) { return us({collective, 8192, 8, 4}); };
   EXPECT_LT(shared(Collective::kReduce), shared(Collective::kAllReduce));
   EXPECT_LT(shared(Collective::kGather), shared(Collective::kAllGather));
 }
 
-// The places of that many ranks of one host with that many processors.
+// The places of this many ranks on one host with this many processors.
 std::vector<RankPlace> one_host(int32_t ranks, unsigned processors) {
   const RankPlace place{"host", "id", 1, "machine", {(uint64_t{1} << processors) - 1}};
   return std::vector<RankPlace>(static_cast<size_t>(ranks), place);

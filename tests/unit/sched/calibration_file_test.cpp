@@ -1,4 +1,4 @@
-// Kept calibrations: for whom they hold, the file there and back, and what is said about bad ones.
+// Kept calibrations: the jobs that they are valid for, writing and reading the file, and errors about bad files.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -56,7 +56,7 @@ class CalibrationFile : public ::testing::Test {
     text << std::ifstream(path_).rdbuf();
     return text.str();
   }
-  // What is said about the file with this content.
+  // The error for a file with this content.
   std::string refusal(const std::string& content) const {
     std::ofstream(path_) << content;
     const auto result = read_calibration(path_, kKey, asked());

@@ -1,4 +1,4 @@
-// Calibration: a world with known speeds gives back its speeds, and what cannot be is refused.
+// Calibration: a simulated world with known speeds gives these speeds, and impossible values are refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ Topology grid(const std::vector<int32_t>& sizes) {
   return topology;
 }
 
-// Links as the model has them: exact times for what it is asked, with some noise if wanted.
+// Links that behave like the model: exact times for each exchange, optionally with noise.
 class World : public CalibrationProbe {
  public:
   explicit World(Topology truth, uint64_t noise_percent = 0)
@@ -41,7 +41,7 @@ class World : public CalibrationProbe {
     const double once_ns = std::max(link_ns, shared_ns) + step_ns;
     ++exchanges;
     total_ns += once_ns * request.times;
-    // Noise only delays, and sometimes by a lot.
+    // Noise only adds time, sometimes much.
     const double late = noise_percent_ == 0 ? 0 : static_cast<double>(rng_.below(noise_percent_)) / 100;
     const double disturbed = noise_percent_ != 0 && rng_.below(5) == 0 ? 30 : 1;
     return static_cast<int64_t>(std::llround(once_ns * request.times * (1 + late) * disturbed));
@@ -96,8 +96,8 @@ TEST(Calibration, IndependentLinksComeBack) {
   }
 }
 
-// 8 Gb/s and 4 Gb/s: 1000 and 2000 ps per byte on the links. A resource that takes 0.8 of each: 1.6 times as long
-// together as alone.
+// 8 Gb/s and 4 Gb/s: 1000 and 2000 ps per byte on the links. A resource takes 0.8 of each, so the common exchange takes
+// 1.6 times as long as one alone.
 TEST(Calibration, SharedResourceComesBack) {
   const Topology truth = truth_of({8'000, 4'000}, {10'000, 10'000}, {800, 1'600});
   const Topology fitted = calibrated(truth);
@@ -117,7 +117,7 @@ TEST(Calibration, DisturbedRoundsDoNotCount) {
   }
 }
 
-// Whatever was measured: a dimension alone and all together are predicted as they were.
+// For any measured values: the predicted times of a dimension alone and of all together equal the measured ones.
 TEST(Calibration, PredictsWhatWasMeasured) {
   Rng rng(11);
   for (int i = 0; i < 2000; ++i) {
@@ -173,7 +173,7 @@ TEST(Calibration, TimesThatCannotBeAreRefused) {
   EXPECT_FALSE(fit_calibration({{}, 1}, Topology()).ok());
 }
 
-// Extreme links stay inside what a topology file can say, and measuring them ends.
+// For extreme links the values stay in the range of a topology file, and the measurement ends.
 TEST(Calibration, ExtremesAreBounded) {
   for (const uint64_t mbps : {uint64_t{1}, uint64_t{1'000'000'000}}) {
     const Topology truth = truth_of({mbps, mbps}, {0, 1'000'000'000}, {});

@@ -1,4 +1,5 @@
-// What selection chooses from, and when the phases of a schedule have their links: both agree with what is chosen.
+// The candidates of a selection, and the times of a schedule's phases on the links. Both agree with the chosen
+// schedule.
 #include <gtest/gtest.h>
 
 #include "sched/model/predict.h"
@@ -76,7 +77,7 @@ TEST(Predict, TellsWhenPhasesOfSegmentsRun) {
 TEST(Predict, TellsWhenEachPhaseHasItsLink) {
   const Topology topology = grid();
   SelectionRequest request;
-  request.bytes = uint64_t{1} << 19;  // of the level of whole phases
+  request.bytes = uint64_t{1} << 19;  // in the range of the model of whole phases
   const Schedule schedule = select_schedule(request, topology, {}).value();
   const Prediction prediction = predict(schedule, topology);
   EXPECT_EQ((prediction.time_ps + 999) / 1000, predict_ns(schedule, topology));

@@ -1,5 +1,5 @@
-// The optimum of tiny systems by search over everything (sizes on a grid, orders of both halves, sequences on the
-// links, idle time on purpose), beside what `auto` finds with the same grid.
+// The optimum of tiny systems by exhaustive search (sizes on a grid, orders of both halves, sequences on the links,
+// deliberate idle time), compared with the result of `auto` on the same grid.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -15,12 +15,12 @@ namespace {
 constexpr size_t kLinks = 2;
 
 // Branch and bound over active schedules (Giffler and Thompson, "Algorithms for solving production-scheduling
-// problems", 1960): no phase can start earlier without delaying another; an optimum is among them.
+// problems", 1960). In these no phase can start earlier without delaying another one. One of them is an optimum.
 class BestSequence {
  public:
   explicit BestSequence(const Simulation& simulation) : simulation_(simulation), chunks_(simulation.first.size() - 1) {}
 
-  // The least time, or `limit` where there is none below.
+  // The shortest time, or `limit` if none is below it.
   uint64_t find(uint64_t limit) {
     best_ = limit;
     State state;
@@ -104,7 +104,7 @@ ChunkSchedule chunk_of(PolicyCase& test, uint64_t bytes, uint32_t code) {
   return chunk;
 }
 
-// All sizes that are multiples of `unit`, all orders, all sequences.
+// Tries all sizes that are multiples of `unit`, all orders and all sequences.
 uint64_t exhaustive_optimum(PolicyCase& test, uint32_t chunks, uint64_t unit, uint64_t upper) {
   const uint64_t units = test.request().bytes / unit;
   std::array<uint8_t, 256> links{};

@@ -1,5 +1,5 @@
-// LP-split: the linear programme against brute force, generated columns against all of them, chunks that realise
-// shares.
+// LP-split: the linear programme against brute force, generated columns against all columns, and chunks that realise
+// the shares.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace trestle {
 namespace {
 
-// Solves a * x = b of n equations; false where it is singular.
+// Solves a * x = b of n equations. False: it is singular.
 bool solve(std::vector<std::vector<double>> a, std::vector<double> b, std::vector<double>& x) {
   const size_t n = b.size();
   for (size_t i = 0; i < n; ++i) {
@@ -35,7 +35,8 @@ bool solve(std::vector<std::vector<double>> a, std::vector<double> b, std::vecto
   return true;
 }
 
-// The least heaviest row: an optimal vertex makes as many rows equal as it has columns (Shapley and Snow, 1950).
+// The smallest load of the heaviest row. An optimal vertex makes as many rows equal as it has columns (Shapley and
+// Snow, 1950).
 double brute_force(const std::vector<Loads>& columns, size_t rows) {
   double best = 1e300;
   for (uint32_t cs = 1; cs < uint32_t{1} << columns.size(); ++cs) {
@@ -47,7 +48,7 @@ double brute_force(const std::vector<Loads>& columns, size_t rows) {
         if ((cs >> c & 1) != 0) c_of.push_back(c);
       for (size_t r = 0; r < rows; ++r)
         if ((rs >> r & 1) != 0) r_of.push_back(r);
-      // Unknown: shares and the common value; shares sum to one.
+      // Unknowns: the shares, whose sum is one, and the common value.
       const size_t n = c_of.size() + 1;
       std::vector<std::vector<double>> a(n, std::vector<double>(n, 0));
       std::vector<double> b(n, 0), x;
@@ -94,11 +95,11 @@ TEST(Balance, IsAsGoodAsBruteForce) {
 TEST(Balance, OneColumnOneRowAndNothingAtAll) {
   EXPECT_EQ(balance(std::vector<Loads>{{7}}, 1).shares, std::vector<uint64_t>{kWhole});
   EXPECT_EQ(balance(std::vector<Loads>{{0}, {0}}, 2).shares.size(), 2u);
-  // The better column takes all where one row decides.
+  // If there is one row, the better column gets everything.
   EXPECT_EQ(balance(std::vector<Loads>{{7}, {5}}, 1).shares, (std::vector<uint64_t>{0, kWhole}));
 }
 
-// All orders as columns, the all-gather in reverse.
+// Uses all orders as columns, with the all-gather in reverse.
 uint64_t with_all_orders(const OrderLoads& loads) {
   ChunkOrders orders = loads.baseline();
   const auto count = static_cast<ptrdiff_t>(loads.dimensions());
@@ -137,7 +138,7 @@ TEST(LpSplit, ManyDimensionsAreNearTheirBoundWithFewOrders) {
 }
 
 TEST(LpSplit, TheHeaviestSharedResourceIsARow) {
-  // Two links of the same speed that share a memory which is ten times slower: the memory is what must be spared.
+  // Two links of the same speed share a memory that is ten times slower, so the memory limits.
   Topology topology;
   for (const int32_t size : {2, 8}) topology.dimensions.push_back(paper_dimension(size, DimensionKind::kSwitch, 80, 0));
   for (Dimension& each : topology.dimensions) {
@@ -151,7 +152,7 @@ TEST(LpSplit, TheHeaviestSharedResourceIsARow) {
   const Split split = split_over_orders(loads);
   std::vector<Loads> columns;
   for (const ChunkOrders& orders : split.orders) columns.push_back(loads.of(orders.scatter, orders.gather));
-  // What crosses the memory does not depend on the order: 2 * 15/16 of the bytes.
+  // The bytes that cross the memory do not depend on the order: 2 * 15/16 of all.
   EXPECT_NEAR(static_cast<double>(split.heaviest_ticks), 2.0 * 15 / 16 * (1 << 26) * 1000, 1e-3 * (1 << 26) * 2000);
   EXPECT_EQ(split.heaviest_ticks, heaviest(columns, split.shares, 3));
 }
@@ -189,7 +190,7 @@ TEST(CutChunks, RealiseTheSharesInWholeGranules) {
     }
     ASSERT_EQ(sum, bytes);
     if (bytes / grain.granule < 1'000'000 || bytes / count < grain.fewest_bytes) continue;
-    // Shares within a unit per chunk.
+    // Shares must be right within a unit per chunk.
     for (size_t o = 0; o < split.orders.size() && split.orders.size() <= count / 8; ++o) {
       uint64_t mine = 0;
       for (const ChunkOrders& chunk : chunks) mine += chunk.scatter[0] == o ? chunk.bytes : 0;

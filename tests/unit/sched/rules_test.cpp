@@ -1,4 +1,4 @@
-// TRESTLE_ALGO's grammar, and what selection does with it.
+// TRESTLE_ALGO's grammar, and its effect on selection.
 #include <gtest/gtest.h>
 
 #include "algorithms/catalog.h"
@@ -104,7 +104,7 @@ Topology grid(const std::vector<int32_t>& sizes) {
   return topology;
 }
 
-// Phases of the first chunk: "reduce-scatter1 ring".
+// The phases of the first chunk, such as "reduce-scatter1 ring".
 std::string phases(const Schedule& schedule) {
   std::string text;
   for (const PhaseChoice& phase : schedule.chunks[0].phases) {

@@ -1,5 +1,5 @@
-// The second level: what selection compares and what predictions say is one model; no member of the portfolio beats
-// `auto` in it; how long planning takes (printed, not judged).
+// The second level: selection and predictions use the same model, and no member of the portfolio beats `auto` in it.
+// Planning times are printed, not asserted.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -47,7 +47,7 @@ TEST(SecondLevel, AutoIsNoWorseThanAnyMember) {
   }
 }
 
-// With the number of chunks left open: the selection by `auto` against that by each other policy.
+// With a free number of chunks: compares the selection by `auto` with that by each other policy.
 TEST(SecondLevel, SelectionByAutoIsNoWorseThanByOtherPolicies) {
   for (const PaperSystem& system : paper_systems()) {
     const Topology topology = to_topology(system);
@@ -95,8 +95,8 @@ TEST(SecondLevel, SmallOperationsAreOfTheFirst) {
   }
 }
 
-// Eight ranks of two processors: copying decides, nothing can be balanced, so there are few chunks in the baseline's
-// order, and not the phases of whole data in which every rank adds up everything.
+// Eight ranks on two processors. Copying decides and nothing can be balanced. So there are few chunks in the baseline's
+// order, not phases of whole data, in which every rank adds up everything.
 TEST(SecondLevel, SharedProcessorsTakeTheOrderOfTheBaseline) {
   std::vector<RankPlace> places;
   for (uint64_t r = 0; r < 8; ++r) places.push_back({"host", "id", r, "machine", {3}});
@@ -121,7 +121,8 @@ TEST(SecondLevel, SharedProcessorsTakeTheOrderOfTheBaseline) {
   }
 }
 
-// Ties where copying decides: few steps, because latencies are not hidden as well as the model of steps has it.
+// Ties if copying decides: few steps are better, because in reality latencies are hidden less than in the model of
+// steps.
 TEST(SecondLevel, TiesGoToFewSteps) {
   std::vector<RankPlace> places;
   for (uint64_t r = 0; r < 4; ++r) places.push_back({"host", "id", r, "machine", {3}});
@@ -142,7 +143,7 @@ TEST(SecondLevel, TiesGoToFewSteps) {
   }
 }
 
-// A slow rail cuts finer segments, as the engine does.
+// A slow rail has finer segments, as in the engine.
 TEST(SecondLevel, CutsSegmentsByTheRateOfTheRail) {
   Topology topology;
   topology.dimensions.push_back(paper_dimension(4, DimensionKind::kRing, 1, 50'000));
@@ -165,7 +166,7 @@ TEST(SecondLevel, CutsSegmentsByTheRateOfTheRail) {
   EXPECT_NE(as_cut_ps, whole_ps);
 }
 
-// Goals: 2 ms for LP-split, 50 ms for the whole portfolio, of CPU time, with 4 dimensions and 64 chunks.
+// Goals with 4 dimensions and 64 chunks: 2 ms of CPU time for LP-split, 50 ms for the whole portfolio.
 TEST(SecondLevel, PlanningTimes) {
   const auto milliseconds = [](auto&& run) {
     const auto start = std::chrono::steady_clock::now();
@@ -175,7 +176,7 @@ TEST(SecondLevel, PlanningTimes) {
   for (const PaperSystem& system : paper_systems()) {
     const Topology topology = to_topology(system);
     PolicyCase test = second_level_case(topology, uint64_t{256} << 20, 64);
-    plan_baseline(test.request());  // costs of algorithms are read once
+    plan_baseline(test.request());  // caches the costs of algorithms
     const double split = milliseconds([&] { plan_lp_split(test.request()); });
     const double first = milliseconds([&] { plan_portfolio(test.request()); });
     SecondLevel level(topology);

@@ -49,7 +49,7 @@ SelectionRequest random_request(Rng& rng, const Topology& topology) {
   return request;
 }
 
-// Innermost dimensions first, so that every sum is of neighbouring ranks.
+// Whether it begins with the innermost dimensions, so that every sum is one of neighbouring ranks.
 bool keeps_rank_order(const Schedule& schedule, const Topology& topology) {
   for (const ChunkSchedule& chunk : schedule.chunks) {
     int last = -1;
@@ -63,7 +63,7 @@ bool keeps_rank_order(const Schedule& schedule, const Topology& topology) {
   return true;
 }
 
-// Starts phases in the agreed orders, completing the oldest one whenever nothing can start: must never get stuck.
+// Starts phases in the agreed orders and completes the oldest one whenever none can start. Must never get stuck.
 bool replays(const Schedule& schedule, uint32_t in_flight) {
   std::vector<uint32_t> stage(schedule.chunks.size(), 0);
   std::vector<size_t> head(schedule.orders.size(), 0);
@@ -181,7 +181,7 @@ TEST(Select, ChunkingAloneMakesNoSmallMessages) {
   }
 }
 
-// What may be configured is what there is.
+// The configurable names are the existing policies and rules.
 TEST(Select, VariablesNameThePoliciesAndRules) {
   std::string names;
   for (const Policy& policy : policies()) names.append(names.empty() ? "" : ",").append(policy.name);
@@ -308,7 +308,7 @@ TEST(Select, SmallDataCrossesTheSlowDimensionOnce) {
   EXPECT_EQ(phases[1].kind, PhaseKind::kAllReduce);
 }
 
-// Several senders that meet at one port of an Ethernet card lose time: large data goes around the ring.
+// Several senders that share one port of an Ethernet card lose time, so large data uses the ring.
 TEST(Select, LargeDataOverTcpTakesTheRing) {
   Topology topology;
   Dimension& dimension = topology.dimensions.emplace_back();
@@ -356,7 +356,7 @@ TEST(Select, LargeAllReduceGoesOverTheDimensions) {
   request.element_bytes = 4;
   const Schedule schedule = select_schedule(request, topology, {}).value();
   EXPECT_GT(schedule.chunks.size(), 1u);
-  ASSERT_GE(schedule.chunks[0].phases.size(), 3u);  // on 2 ranks an all-reduce phase is as good as two halves
+  ASSERT_GE(schedule.chunks[0].phases.size(), 3u);  // with 2 ranks an all-reduce phase is as fast as two halves
   EXPECT_EQ(schedule.chunks[0].phases[0].dimension, 0);
   EXPECT_EQ(schedule.chunks[0].phases[1].dimension, 1);
   const std::string text = to_string(schedule, topology);
@@ -387,7 +387,7 @@ TEST(Schedule, HashSeesEveryField) {
   changed([](Schedule& s) { s.orders.clear(); });
 }
 
-// Whatever the policy: what is not commutative is put together in rank order, or refused.
+// With every policy, data with a non-commutative operator is combined in rank order, or the call is refused.
 TEST(RankOrder, IsKeptByWhatIsSelected) {
   Rng rng(4711);
   int several_dimensions = 0;
@@ -406,7 +406,7 @@ TEST(RankOrder, IsKeptByWhatIsSelected) {
   EXPECT_GT(several_dimensions, 10);
 }
 
-// Pipelines of several hops are as fast as their busiest link, also on slow links, where segments are drawn together.
+// Pipelines of several hops are as fast as their busiest link, even on slow links, where segments are merged.
 TEST(RankOrder, OfLargeReducesIsKeptWithoutSendingAllToTheRoot) {
   for (const int32_t ranks : {4, 8}) {
     Topology topology;

@@ -1,4 +1,4 @@
-// The model in exact integers: small cases computed by hand, costs of phases, predictions.
+// The model in exact integers: small cases with times computed by hand, costs of phases, predictions.
 #include <gtest/gtest.h>
 
 #include "algorithms/catalog.h"
@@ -79,7 +79,7 @@ TEST(Simulate, OrdersAreEnforced) {
   b.chunk({on(0, 10, 3)}).chunk({on(0, 4, 3)});
   EXPECT_EQ(b.ordered({{{1, 0}, {0, 0}}}).time_ticks, 17u);
   EXPECT_EQ(b.ordered({{{0, 0}, {1, 0}}}).time_ticks, 17u);
-  // A link may stay idle for the head of its order: chunk 1 waits for 0.1, which comes at 12.
+  // A link may stay idle for the first phase of its order: chunk 1 waits for 0.1, which arrives at 12.
   Builder idle({2, 2});
   idle.chunk({on(0, 12, 0), on(1, 5, 0)}).chunk({on(1, 7, 0)});
   EXPECT_EQ(idle.ordered({{{0, 0}}, {{0, 1}, {1, 0}}}).time_ticks, 24u);
@@ -210,7 +210,8 @@ TEST(Predict, FollowsTheCatalogForEveryAlgorithm) {
         const auto part_ps = [&](uint64_t num, uint64_t den, uint64_t mbps) {
           return (kBytes * num * 8'000'000 + den * mbps - 1) / (den * mbps);
         };
-        const bool regroups = kind == PhaseKind::kAllToAll && dimension != kFlat;  // copies what stays
+        // Copies the part that stays.
+        const bool regroups = kind == PhaseKind::kAllToAll && dimension != kFlat;
         const uint64_t sent_ps = part_ps(cost.sent_num, cost.sent_den, rail.bandwidth_mbps);
         const uint64_t time_ps = sent_ps + (cost.converges ? sent_ps / 1000 * rail.converging_permille : 0) +
                                  part_ps(cost.reduced_num, cost.reduced_den, rail.reduce_mbps) +

@@ -22,7 +22,7 @@ inline Dimension paper_dimension(int32_t size, DimensionKind kind, uint64_t gbps
   return dimension;
 }
 
-// A request with everything it refers to. In the paper's model where `scale` is not nullptr.
+// A request with everything that it refers to. In the paper's model if `scale` is not nullptr.
 class PolicyCase {
  public:
   PolicyCase(Topology topology, const ModelScale* scale)
@@ -40,7 +40,7 @@ class PolicyCase {
   CostModel& model() { return *model_; }
   const Topology& topology() const { return *topology_; }
 
-  // `bytes` (parts in the paper's model) in equal chunks, as far as the granule divides them.
+  // Cuts `bytes` (parts in the paper's model) into chunks that are as equal as the granule allows.
   void cut(uint64_t bytes, uint32_t chunks, uint64_t granule) {
     request_->bytes = bytes;
     request_->granule = granule;
@@ -62,7 +62,7 @@ class PolicyCase {
   std::unique_ptr<PolicyRequest> request_;
 };
 
-// In the paper's model, with links that take any number of phases in flight.
+// A case in the paper's model, whose links take any number of phases in flight.
 inline PolicyCase paper_case(const Topology& topology, uint64_t bytes, uint32_t chunks) {
   const ModelScale scale = paper_scale(topology, bytes, chunks).value();
   PolicyCase result(topology, &scale);
@@ -71,7 +71,7 @@ inline PolicyCase paper_case(const Topology& topology, uint64_t bytes, uint32_t 
   return result;
 }
 
-// The time at which all links would carry data all the time, in ticks of a nanosecond: 8 * bytes sent / bandwidth.
+// The time with all links always busy, in nanoseconds: 8 * bytes sent / bandwidth.
 inline double ideal_ns(const Topology& topology, uint64_t bytes, bool both_halves) {
   double ranks = 1;
   double gbps = 0;

@@ -1,4 +1,4 @@
-// What must hold of every schedule in the paper's model, on seeded random systems, for every policy.
+// Properties of every schedule in the paper's model, on seeded random systems, for every policy.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ Topology random_system(Rng& rng) {
     Dimension& dimension = topology.dimensions.emplace_back();
     dimension.size = static_cast<int32_t>(2 + rng.below(8));
     dimension.kind = static_cast<DimensionKind>(rng.below(3));
-    // Round figures make ties, odd ones make long fractions.
+    // Round bandwidths cause ties, odd ones cause long fractions.
     dimension.bandwidth_mbps = rng.below(4) != 0 ? 100'000 * (1 + rng.below(16)) : 1 + rng.below(400'000);
     if (rng.below(4) != 0) dimension.latency_ns = rng.below(2) * 100 * rng.below(30);
     dimension.in_network_reduction = dimension.kind == DimensionKind::kSwitch && rng.below(8) == 0;
@@ -50,7 +50,7 @@ void expect_halves(const PaperCase& input, const PaperResult& result) {
     const ChunkSchedule& chunk = result.planned.schedule.chunks[k];
     parts += chunk.bytes;
     ASSERT_GT(chunk.bytes, 0u);
-    // Every reduce-scatter phase before every all-gather phase; each dimension once per half.
+    // All reduce-scatter phases come before all all-gather phases. Each half has each dimension once.
     const auto gathers = [](const PhaseChoice& phase) { return phase.kind == PhaseKind::kAllGather; };
     ASSERT_TRUE(std::ranges::is_partitioned(chunk.phases, [&](const PhaseChoice& phase) { return !gathers(phase); }));
     for (const bool half : {false, true}) {
@@ -126,7 +126,7 @@ TEST(ThemisInvariants, OfRandomSystems) {
   EXPECT_LT(inexact, 600);
 }
 
-// All ranks plan alone: results must depend on the input only, not on what was planned before.
+// All ranks plan alone, so results must depend only on the input, not on earlier plans.
 TEST(ThemisInvariants, EqualResultsInAnyOrderOfRequests) {
   Rng rng(7);
   std::vector<PaperCase> cases;
@@ -150,7 +150,7 @@ Simulation simulation_of(const PaperResult& result, CostModel& model) {
   return simulation;
 }
 
-// The order is enforced when it runs, where nothing takes the time that was predicted; it must never wait for itself.
+// The order is enforced at run time, where no phase takes the predicted time. It must never deadlock.
 TEST(ThemisInvariants, OrdersRunUnderAnyDelaysAndReplayToTheSameTime) {
   Rng rng(11);
   Simulator reused;
@@ -172,7 +172,7 @@ TEST(ThemisInvariants, OrdersRunUnderAnyDelaysAndReplayToTheSameTime) {
       for (uint32_t& in_flight : simulation.in_flight) in_flight = static_cast<uint32_t>(1 + rng.below(3));
       const Simulator::Outcome outcome = reused.run_in_order(simulation, orders);
       ASSERT_TRUE(outcome.finished) << "orders that wait for each other";
-      // A simulator that has run before gives what a new one gives.
+      // A used simulator gives the same result as a new one.
       const SimulationResult fresh = simulate_in_order(simulation, orders);
       ASSERT_EQ(fresh.time_ticks, outcome.time_ticks);
     }
@@ -195,12 +195,12 @@ TEST(Paper, SwitchesThatReduceSendLess) {
   EXPECT_EQ(plain.latencies[0].ns(), 2 * 2 * 500);
   input.topology.dimensions[0].in_network_reduction = true;
   const PaperResult reducing = run_paper(input).value();
-  EXPECT_EQ(reducing.links[0].bytes, 1 << 20);  // the data once
+  EXPECT_EQ(reducing.links[0].bytes, 1 << 20);  // all data once
   EXPECT_EQ(reducing.latencies[0].ns(), 2 * 500);
   EXPECT_EQ(reducing.links[1].bytes, plain.links[1].bytes);
   EXPECT_LT(reducing.time.ns(), plain.time.ns());
   input.collective = Collective::kAllGather;
-  EXPECT_EQ(run_paper(input).value().links[0].bytes, 3.0 * 8 * (1 << 20));  // what the others have
+  EXPECT_EQ(run_paper(input).value().links[0].bytes, 3.0 * 8 * (1 << 20));  // the data of the other ranks
 }
 
 TEST(Paper, ActivityAddsUpToTheBusyTime) {

@@ -1,4 +1,4 @@
-// Reads themis_vectors.txt: worked cases of Themis in its model. Test support; throws nothing, fails the test.
+// Reads themis_vectors.txt: worked examples of Themis in its model. Test support. Throws nothing; errors fail the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace trestle {
 
-struct VectorRun {      // of one policy
+struct VectorRun {      // the result of one policy
   std::string time_ns;  // exact, a fraction
   double utilization = 0;
   std::vector<double> loads_ns;
@@ -24,7 +24,7 @@ struct VectorRun {      // of one policy
 
 struct VectorCase {
   std::string name;
-  PaperCase input;  // policy and intra as by default
+  PaperCase input;  // policy and intra have their defaults
   double ideal_ns = 0;
   std::vector<double> latencies_ns;
   std::map<std::string, VectorRun> runs;     // baseline, themis_fifo, themis_scf

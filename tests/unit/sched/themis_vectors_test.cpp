@@ -1,4 +1,4 @@
-// The policy themis against worked cases of its paper's model (themis_vectors.txt) and against the paper's averages.
+// The policy themis against worked examples of its paper's model (themis_vectors.txt) and against the paper's averages.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -110,7 +110,7 @@ TEST(ThemisPaper, MeansOverSystemsAndSizes) {
 }
 
 // 4 to 512 chunks on two systems. The paper has 43.13 to 87.81 % (first in, first out) and 48.58 to 91.18 % (smallest
-// chunk first), a few points below this model at both ends; what must agree is the shape.
+// chunk first), a few points below this model at both ends. The shape must agree.
 TEST(ThemisPaper, ChunkSweep) {
   const auto mean = [](uint32_t chunks, const char* intra) {
     double sum = 0;

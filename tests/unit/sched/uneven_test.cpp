@@ -1,4 +1,4 @@
-// Blocks of unequal lengths that all ranks know: their costs, and the choices that follow from them.
+// Blocks of unequal lengths that all ranks know: their costs and their effect on the selection.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -60,7 +60,7 @@ TEST(UnevenLoad, OfOneLongBlockIsByTheTable) {
   }
 }
 
-// While the other dimension is split, half of the data is all of the long block in one group.
+// While the other dimension is split, one group has half of the data, all from the long block.
 TEST(UnevenLoad, OverDimensionsIsThatOfTheBusiestGroup) {
   const Topology topology = grid({2, 2}, TransportKind::kShm);
   UnevenLoad load(topology, {1000, 0, 0, 0});
@@ -93,7 +93,7 @@ std::string_view first_algorithm(const Schedule& schedule) {
 
 struct Skewed {
   Collective collective;
-  uint64_t bytes;  // of one block of eight; the others have 64 each
+  uint64_t bytes;  // of one of eight blocks; the others have 64 each
   std::string_view as_if_equal;
   std::string_view chosen;
 };
@@ -116,7 +116,8 @@ TEST(UnevenChoice, DiffersForOneLongBlock) {
   }
 }
 
-// Whatever the lengths: the fastest candidate by the time that is shown for these lengths, and the same on every rank.
+// For any lengths: the selection is the fastest candidate by the prediction for these lengths, and the same on every
+// rank.
 TEST(UnevenChoice, IsTheFastestByThePredictionOfTheseLengths) {
   Rng rng(13);
   for (int round = 0; round < 60; ++round) {

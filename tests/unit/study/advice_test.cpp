@@ -1,4 +1,4 @@
-// Verdicts on pairs of dimensions, and what the advice says about systems that are known.
+// Verdicts on pairs of dimensions, and the advice for known systems.
 #include "study/advice.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(Advice, RIsTheFormula) {
 }
 
 TEST(Advice, TheTwoVerdictsDifferWherePartsOfTheBytesDiffer) {
-  // By the bytes 4 x 2 is balanced with BW_1 = 6 BW_2, by the paper's rule with BW_1 = 4 BW_2.
+  // By bytes, 4 x 2 is balanced with BW_1 = 6 BW_2. By the paper's rule it is balanced with BW_1 = 4 BW_2.
   EXPECT_EQ(advise_pairs(two(4, 600, 2, 100)).front().exact, Provision::kJustEnough);
   EXPECT_EQ(advise_pairs(two(4, 600, 2, 100)).front().paper, Provision::kUnder);
   EXPECT_EQ(advise_pairs(two(4, 400, 2, 100)).front().exact, Provision::kOver);
@@ -71,7 +71,7 @@ TEST(Advice, TheDimensionThatTheBaselineFillsIsTheOneThatHelps) {
   }
   EXPECT_GT(advice.policies[advice.best].recovered, 0.9);
   EXPECT_TRUE(advice.alike);
-  // The bound is bytes over bandwidth: of 2000 Gb/s one more is worth a 2001st of the time.
+  // The bound is bytes over bandwidth, so one more of 2000 Gb/s saves a 2001st of the time.
   EXPECT_NEAR(advice.marginal[1].bound_saved_ns, advice.ideal_time_ns / 2001, advice.ideal_time_ns / 200'000);
 }
 

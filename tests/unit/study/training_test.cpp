@@ -35,7 +35,7 @@ TEST(Workloads, HaveThePublishedNumbersOfOperations) {
   uint64_t macs = 0;
   for (const WorkloadLayer& layer : named("ResNet-152").layers) macs += layer.repeat * layer.macs;
   EXPECT_NEAR(static_cast<double>(macs), 11.5e9, 0.1e9);
-  // Narayanan et al., equation 3 without the pass that computes activations again: 72 B s l h^2 (1 + s/6h + V/12lh).
+  // Narayanan et al., equation 3 without the recomputation of activations: 72 B s l h^2 (1 + s/6h + V/12lh).
   double operations = 0;
   for (const WorkloadLayer& layer : named("Transformer-1T").layers) {
     operations += 3 * 2 * static_cast<double>(layer.repeat) * static_cast<double>(layer.macs);
@@ -92,7 +92,7 @@ TEST(Replay, OverlapsWhatIsStartedAndWaitsForWhatIsNeeded) {
       {TrainingStepKind::kAwaitExchange, 0, 0}, {TrainingStepKind::kActivations, 0, 1},
       {TrainingStepKind::kGradients, 0, 1},     {TrainingStepKind::kCompute, 10, 0},
       {TrainingStepKind::kGradients, 0, 1}};
-  // Exchange 0 to 15, activations to 20, gradients 20 to 40 and 40 to 47 beside compute 20 to 30.
+  // The exchange takes 0 to 15, activations end at 20, gradients take 20 to 40 and 40 to 47, compute takes 20 to 30.
   const std::vector<double> times = {15, 0, 0, 5, 20, 0, 7};
   const IterationTime iteration = replay(steps, times);
   EXPECT_DOUBLE_EQ(iteration.time_ns, 47);
@@ -154,7 +154,8 @@ TEST(Training, IdealIsFastestAndAutoNoSlowerThanTheOthers) {
   for (const WorkloadTraining& training : study.workloads) EXPECT_FALSE(training.fitted_scale.has_value());
 }
 
-// With compute scaled until the ideal network gains what it gains in the paper, Themis gains what it gains there.
+// If compute is scaled so that the ideal network gains as much as in the paper, Themis also gains as much as in the
+// paper.
 TEST(Training, HasTheShapeOfThePaper) {
   const TrainingStudy study = study_training({}).value();
   expect_ordered(study);

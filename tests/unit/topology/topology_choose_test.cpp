@@ -1,4 +1,4 @@
-// Which dimensions a communicator gets from its configuration and from the places of its ranks.
+// The dimensions that a communicator gets from its configuration and from the places of its ranks.
 #include <gtest/gtest.h>
 
 #include "topology/topology.h"
@@ -6,7 +6,7 @@
 namespace trestle {
 namespace {
 
-// One letter per rank: its host; a digit after the letter: its process there (else every rank has its own).
+// One letter per rank: its host. A digit after the letter: its process there (without digits every rank has its own).
 std::vector<RankPlace> places(const std::string& text) {
   std::vector<RankPlace> result;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -107,7 +107,7 @@ TEST(ChooseTopology, RefusesFileAndDimsTogether) {
   EXPECT_NE(chosen.error().message.find("only one of them"), std::string::npos);
 }
 
-// Ranks of hosts a, a, b, b; the processors that each may use.
+// Ranks on hosts a, a, b, b, with the processors that each may use.
 Topology chosen_with(const std::vector<uint64_t>& processors, const std::vector<std::string>& machines) {
   std::vector<RankPlace> where = places("aabb");
   for (size_t r = 0; r < where.size(); ++r) {
@@ -127,7 +127,7 @@ TEST(ChooseTopology, RanksThatOutnumberProcessorsShareThem) {
     EXPECT_EQ(dimension.shared_resource, "");
     EXPECT_EQ(dimension.latency_ns, kNominalLatency);
   }
-  // Bound to a processor each; and where nobody knows.
+  // Each rank is bound to its own processor; and the processors are not known.
   EXPECT_EQ(hash(chosen_with({1, 2, 4, 8}, one)), hash(own));
   EXPECT_EQ(hash(chosen_with({0, 0, 0, 0}, one)), hash(own));
   const Topology shared = chosen_with({3, 3, 3, 3}, one);
@@ -139,7 +139,7 @@ TEST(ChooseTopology, RanksThatOutnumberProcessorsShareThem) {
   }
   EXPECT_GT(shared.dimensions[1].shared_ps_per_byte, shared.dimensions[0].shared_ps_per_byte);
   EXPECT_NE(hash(shared), hash(own));
-  // The fullest machine decides, in whole.
+  // The machine with the most ranks per processor decides.
   const Topology full = chosen_with({3, 3, 1, 1}, two);
   EXPECT_EQ(full.dimensions, shared.dimensions);
 }
@@ -182,8 +182,8 @@ TEST(ChooseTopology, WhatIsKnownOfALinkIsNotTakenFromIt) {
   EXPECT_EQ(topology.reason, before.reason);
 }
 
-// Every pair must be served: the linear checks against the quadratic definition, on all assignments of 8 ranks to 2
-// hosts.
+// Every pair must be served: compares the linear checks with the quadratic definition, for all assignments of 8 ranks
+// to 2 hosts.
 TEST(ChooseTopology, TransportsSuitEveryPair) {
   for (unsigned mask = 0; mask < 256; ++mask) {
     std::vector<RankPlace> where;

@@ -1,4 +1,4 @@
-// Topology files: what they may say, and what is said about bad ones.
+// Topology files: valid contents, and errors about bad files.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Bells: no wake-up is lost, whichever of writer and sleeper is first, with and without the system's help for fences.
+// Bells lose no wake-up, whether writer or sleeper is first, with and without the system's heavy fences.
 #include "transport/shm/bells.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 constexpr int kWatchdogMs = 60'000;
 constexpr int32_t kRanks = 3;
 
-// What ranks share: a number each, in a line of its own, and the bells.
+// The memory that ranks share: one number each, in its own cache line, and the bells.
 struct Memory {
   Bells::Shared shared;
   Bells::Place places[kRanks];
@@ -36,7 +36,7 @@ struct Memory {
   }
 };
 
-// Sleeps until the peer's number is `wanted`, without ever looking by the clock. False: the watchdog has ended it.
+// Sleeps until the peer's number is `wanted`, without timeouts. False: the watchdog has ended it.
 bool sleep_until(Memory& memory, Bells& bells, int32_t peer, uint64_t wanted, bool anything) {
   while (memory.numbers[peer].value.load(std::memory_order_acquire) < wanted) {
     bells.prepare_sleep(anything ? Bells::kAnything : peer);
@@ -49,7 +49,7 @@ bool sleep_until(Memory& memory, Bells& bells, int32_t peer, uint64_t wanted, bo
   return true;
 }
 
-// Every rank counts up in step with the next one, and every wait that is not over at once is a sleep.
+// Every rank counts up in step with the next one. Every wait that does not end at once is a sleep.
 bool count_up(Memory& memory, int32_t rank, uint64_t steps) {
   Result<Bells> opened = Bells::open(memory.shared, memory.places, rank, kRanks);
   if (!opened.ok()) return false;
@@ -89,7 +89,7 @@ TEST(Bells, LoseNoWakeUpBetweenProcesses) {
   munmap(memory, sizeof(Memory));
 }
 
-// As where a rank's system has no heavy fences: the sleeper's word that all must execute their own.
+// A rank's system has no heavy fences, so the sleeper requires all writers to execute their own.
 TEST(Bells, LoseNoWakeUpWhereWritersExecuteFences) {
   Memory* const memory = Memory::make();
   ASSERT_NE(memory, nullptr);
@@ -142,7 +142,7 @@ TEST(Bells, RingForThoseOnlyThatAwaitTheWriter) {
   munmap(memory, sizeof(Memory));
 }
 
-// A stranger that fills the bell's queue wakes its owner for nothing, and takes no wake-up away.
+// A stranger that fills the bell's queue wakes its owner without need, but blocks no wake-up.
 TEST(Bells, AStrangersDatagramsAreNoMoreThanALook) {
   Memory* const memory = Memory::make();
   ASSERT_NE(memory, nullptr);

@@ -1,4 +1,4 @@
-// The express board: threads of one process and processes of one host.
+// The express board, with threads of one process and processes of one host.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -33,7 +33,7 @@ std::byte pattern(int32_t rank, uint64_t sequence, size_t i) {
   return static_cast<std::byte>(static_cast<uint64_t>(rank) * 31 + sequence * 7 + i);
 }
 
-// The contract as its users keep it. False: something read was wrong.
+// Uses the board as its contract requires. False: a wrong value was read.
 bool use(Board& board, int32_t rank, int32_t ranks, uint64_t operations) {
   for (uint64_t s = 0; s < operations; ++s) {
     const size_t bytes = s % 3 == 0 ? kBoardPayloadBytes : s % 3 == 1 ? 8 : kBoardLineBytes;
@@ -133,7 +133,7 @@ TEST(Board, WorksBetweenProcesses) {
   }
 }
 
-// Who waits for a rank that will not come is told by its watch, on both sides, long before the deadline.
+// The watch ends the wait for a rank that will not come, on both sides, long before the deadline.
 TEST(Board, TheWatchEndsTheWait) {
   const auto first = Board::create(config_of(0, 3, "job watched"), false).value();
   const auto second = Board::create(config_of(1, 3, "job watched"), false).value();
@@ -146,7 +146,7 @@ TEST(Board, TheWatchEndsTheWait) {
                       {}};
   };
   const int64_t deadline_ns = monotonic_clock().now_ns() + kGenerousNs;
-  const Status fetched = second->open(first->address(), deadline_ns, watch_after(0));  // nobody serves
+  const Status fetched = second->open(first->address(), deadline_ns, watch_after(0));  // no rank serves it
   ASSERT_FALSE(fetched.ok());
   EXPECT_EQ(fetched.error().message, "rank 2 died");
   const Status served = first->open("", deadline_ns, watch_after(1));

@@ -1,4 +1,4 @@
-// Lanes, slots and tag tables: the parts of the shared-memory transport by themselves.
+// Lanes, slots and tag tables: single parts of the shared-memory transport.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ struct LanePair {
 
 TEST(Lane, CarriesDescriptorsInOrderBetweenThreads) {
   LanePair lane;
-  constexpr uint64_t kCount = 140'000;  // sequence numbers begin again twice
+  constexpr uint64_t kCount = 140'000;  // sequence numbers wrap around twice
   std::thread producer([&] {
     for (uint64_t i = 0; i < kCount; ++i) {
       while (lane.out.room(1) == 0) std::this_thread::yield();
@@ -120,12 +120,12 @@ TEST(Lane, RefusesAnUnknownShape) {
 
 TEST(StoreChoice, FollowsWhatIsMeasured) {
   StoreChoice choice;
-  // Slots that were written since the last change of the times, by kind.
+  // The number of slots written since the times changed, by kind.
   const auto run = [&](int64_t cached_ns, int64_t streaming_ns) {
     std::array<int, 2> slots{};
     for (int i = 0; i < 2000; ++i) {
       ++slots[choice.streaming() ? 1 : 0];
-      // Every third is interrupted.
+      // Every third write is interrupted.
       choice.took((choice.streaming() ? streaming_ns : cached_ns) + (i % 3 == 0 ? 1'000'000 : 0));
     }
     return slots;

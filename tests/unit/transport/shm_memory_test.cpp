@@ -49,7 +49,7 @@ TEST(Segment, RefusesMemoryThatCouldShrinkOrIsOfAnotherSize) {
   EXPECT_FALSE(Segment::adopt(UniqueFd(ends[0]), 4096, true).ok());
 }
 
-// Huge pages that a user asked for (hugetlbfs). None need to be free: whoever sent the memory has them.
+// Huge pages of the user (hugetlbfs). No page needs to be free, because the sender of the memory has them.
 TEST(Segment, AdoptsMemoryInHugePagesOfEverySize) {
   size_t tried = 0;
   for (const unsigned power : {21u, 30u}) {

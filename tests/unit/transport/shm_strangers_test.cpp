@@ -1,5 +1,5 @@
-// Who is no rank of the job gets nothing over shared memory: another secret, another job, garbage, another user of the
-// machine. The ranks of the job go on.
+// Processes that are no ranks of the job get nothing over shared memory: another secret, another job, garbage, another
+// user of the machine. The ranks of the job continue.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -38,7 +38,7 @@ EndpointConfig config_of(int32_t rank, int32_t ranks) {
   return config;
 }
 
-// Ranks of one thread, made of configurations that may be wrong.
+// Ranks of one thread, with configurations that may be wrong.
 class ShmStrangers : public testing::Test {
  protected:
   void make(const std::vector<EndpointConfig>& configs) {
@@ -52,7 +52,7 @@ class ShmStrangers : public testing::Test {
     for (const auto& end : ends_) ASSERT_TRUE(end->set_peers(addresses_, names_).ok());
   }
 
-  // Drives all ranks until this one fails, and returns what it said. The others must not fail.
+  // Drives all ranks until this one fails, and returns its sentence. The others must not fail.
   std::string failure_of(int32_t rank) {
     for (;;) {
       for (int32_t r = 0; r < static_cast<int32_t>(ends_.size()); ++r) {
@@ -64,7 +64,7 @@ class ShmStrangers : public testing::Test {
     }
   }
 
-  // A message between honest ranks arrives.
+  // Requires that a message between honest ranks arrives.
   void exchange(size_t from, size_t to) {
     std::string text = "what only this job knows";
     std::string heard(text.size(), '\0');
@@ -90,7 +90,7 @@ class ShmStrangers : public testing::Test {
     EXPECT_EQ(heard, text);
   }
 
-  // Rank `at` waits for a message of a peer, whom it has to reach for that.
+  // Rank `at` waits for a message of a peer, so it must connect to it.
   std::string failure_of_waiting_for(int32_t at, int32_t peer) {
     RecvRequest recv;
     recv.peer = peer;
@@ -143,7 +143,7 @@ TEST_F(ShmStrangers, GarbageAndHalfAHandshakeAreTurnedAway) {
   make({config_of(0, 2), config_of(1, 2)});
   const Handshake honest(Role::kInitiator, Purpose::kShm, {config_of(1, 2).secret, job_id(config_of(1, 2).job), 1}, 0);
   const std::vector<std::byte> hello(honest.outgoing().begin(), honest.outgoing().end());
-  std::vector<std::byte> replay = hello;  // a proof of some other conversation
+  std::vector<std::byte> replay = hello;  // a proof of another conversation
   replay.insert(replay.end(), kProofBytes, std::byte{9});
   std::vector<UniqueFd> open;
   for (const std::vector<std::byte>& bytes :
@@ -156,7 +156,7 @@ TEST_F(ShmStrangers, GarbageAndHalfAHandshakeAreTurnedAway) {
   exchange(1, 0);
 }
 
-// Silent connections of the same user fill all places before a peer comes, and again and again afterwards.
+// Silent connections of the same user fill all places before a peer comes, and repeatedly afterwards.
 TEST_F(ShmStrangers, AFloodOfSilentConnectionsKeepsNobodyOut) {
   make({config_of(0, 2), config_of(1, 2)});
   std::vector<UniqueFd> silent;
@@ -175,7 +175,7 @@ TEST_F(ShmStrangers, AFloodOfSilentConnectionsKeepsNobodyOut) {
   EXPECT_TRUE(!got.ok() || got.value() == kEndOfStream) << "the oldest had to go";
 }
 
-// A peer that is in the middle of its handshake is not the one that goes.
+// A peer in the middle of its handshake is not dropped.
 TEST_F(ShmStrangers, AFloodInTheMiddleOfAHandshakeKeepsNobodyOut) {
   for (int rounds = 0; rounds < 12; ++rounds) {
     SCOPED_TRACE(rounds);
@@ -200,7 +200,7 @@ TEST_F(ShmStrangers, AFloodInTheMiddleOfAHandshakeKeepsNobodyOut) {
   }
 }
 
-// A process of another user: exits with what the body returns, or with kCannotBecome.
+// Forks a process of another user. It exits with the body's result, or with kCannotBecome.
 constexpr int kCannotBecome = 99;
 
 pid_t as_nobody(const std::function<int()>& body) {
@@ -208,19 +208,19 @@ pid_t as_nobody(const std::function<int()>& body) {
   const pid_t child = fork();
   if (child != 0) return child;
   if (setgid(kNobody) != 0 || setuid(kNobody) != 0) _exit(kCannotBecome);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // behind setuid, which takes it back
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // after setuid, which clears it
   if (getppid() != parent) _exit(98);
   _exit(body());
 }
 
-// Knows all that a rank knows, and connects. 0: turned away without having heard a byte.
+// Connects with all knowledge of a rank. 0: it is turned away without having received a byte.
 int knock(const std::string& address) {
   Result<UniqueFd> fd = connect_unix(address);
   if (!fd.ok() || !fd.value()) return 2;
   const int socket = fd.value().get();
   const Handshake handshake(Role::kInitiator, Purpose::kShm, {config_of(1, 2).secret, job_id(config_of(1, 2).job), 1},
                             0);
-  (void)send_bytes(socket, handshake.outgoing());  // turned away already: as good
+  (void)send_bytes(socket, handshake.outgoing());  // if it is already turned away, that is right too
   pollfd waiting{socket, POLLIN, 0};
   if (poll(&waiting, 1, -1) != 1) return 3;
   std::array<std::byte, kHelloBytes> answer;
@@ -247,7 +247,7 @@ TEST_F(ShmStrangers, AnotherUserWithTheSecretIsTurnedAway) {
   exchange(1, 0);
 }
 
-// Whoever connects is heard out. 0: it went away without a word.
+// Accepts a connection and reads from it. 0: the peer left without sending a byte.
 int listen_for(const std::string& address, int ready) {
   const Result<UniqueFd> listener = listen_unix(address);
   if (!listener.ok() || write(ready, "r", 1) != 1) return 2;
@@ -295,7 +295,7 @@ TEST_F(ShmStrangers, AFloodOfSilentConnectionsKeepsNobodyFromTheBoard) {
   EXPECT_TRUE(opened.ok()) << opened.error().message;
 }
 
-// The board of small collectives is handed out by the same rule, on both sides.
+// The same rule applies to the board of small collectives, on both sides.
 TEST_F(ShmStrangers, AnotherUserGetsNoBoard) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   const auto board = Board::create(config_of(0, 2), false).value();
@@ -303,7 +303,7 @@ TEST_F(ShmStrangers, AnotherUserGetsNoBoard) {
     const auto opened = Board::create(config_of(1, 2), false).value()->open(board->address(), INT64_MAX);
     return opened.ok() ? 0 : opened.error().message.find("another user") != std::string::npos ? 1 : 2;
   };
-  int gone[2];  // ends when neither of another user's processes is left
+  int gone[2];  // ends when all processes of another user have ended
   ASSERT_EQ(pipe2(gone, O_CLOEXEC), 0);
   const pid_t stranger = as_nobody([&] { return knock(board->address()); });
   const pid_t deceived = as_nobody(open_as_rank_1);  // takes this process for its rank 0
@@ -321,7 +321,7 @@ TEST_F(ShmStrangers, AnotherUserGetsNoBoard) {
     EXPECT_EQ(of_stranger, 0) << "1: it was answered";
     EXPECT_EQ(exit_code_of(deceived), 1) << "0: it took a board of another user";
   }
-  if (HasFailure()) kill(rank_1, SIGKILL);  // its board may be somebody else's
+  if (HasFailure()) kill(rank_1, SIGKILL);  // its board may be another process's
   EXPECT_EQ(exit_code_of(rank_1), 0) << "the honest rank";
   if (of_stranger == kCannotBecome) GTEST_SKIP() << "there is no other user to become here";
 }

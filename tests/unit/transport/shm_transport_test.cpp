@@ -1,5 +1,5 @@
-// What the shared-memory transport promises beyond the contract that all transports share: nothing waits behind
-// unposted messages or unreleased views, mapped memory is read in place, a sleeper is woken.
+// Promises of the shared-memory transport beyond the common contract: nothing waits behind unposted messages or
+// unreleased views, mapped memory is read in place, a sleeper is woken.
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -22,7 +22,7 @@ std::byte pattern(uint64_t seed, size_t i) {
   return static_cast<std::byte>(seed * 131 + i * 7 + (i >> 8));
 }
 
-// Ranks of one thread: every wait drives all of them.
+// Ranks of one thread. Every wait drives all of them.
 class ShmTransportTest : public testing::Test {
  protected:
   struct Message {
@@ -59,7 +59,7 @@ class ShmTransportTest : public testing::Test {
       ASSERT_TRUE(moved.ok()) << moved.error().message;
     }
   }
-  // Drives until it is so. What never comes true ends with the test's time limit.
+  // Drives until the condition is true. If it never becomes true, the test's time limit ends the test.
   void until(const std::function<bool()>& condition) {
     while (!condition() && !HasFatalFailure()) drive();
   }
@@ -128,7 +128,7 @@ TEST_F(ShmTransportTest, CarriesEverySizeToDestinationsAndViews) {
   }
 }
 
-// Of several communicators of a process only one is waited for at a time.
+// A thread waits for only one of several communicators of a process at a time.
 TEST_F(ShmTransportTest, ARankThatIsDrivenRarelyConnectsInFewRounds) {
   constexpr int kMostRounds = 32;
   make(2);
@@ -155,7 +155,7 @@ TEST_F(ShmTransportTest, ARankThatIsDrivenRarelyConnectsInFewRounds) {
 
 TEST_F(ShmTransportTest, NoMessageWaitsBehindUnpostedOnes) {
   make(2);
-  // Far more than there are slots of either kind, and nobody receives them yet.
+  // Far more messages than slots of either kind, before they are received.
   std::vector<Message*> out;
   for (uint64_t n = 1; n <= 100; ++n) out.push_back(&send_new(0, 1, n, n % 2 == 0 ? 8 : 4096));
   for (uint64_t n = 101; n <= 140; ++n) out.push_back(&send_new(0, 1, n, 200'000));
@@ -206,7 +206,7 @@ TEST_F(ShmTransportTest, ReadsMappedMemoryInPlace) {
   Message& in = receive(1, 0, 1, bytes, true);
   until([&] { return done(in); });
   expect_right(in, 1);
-  // It is the sender's memory that is read, so the sender is not done before the release.
+  // The receiver reads the sender's memory, so the send is complete only after the release.
   memory[0] = std::byte{99};
   EXPECT_EQ(in.recv.view[0].data[0], std::byte{99});
   for (int i = 0; i < 100; ++i) drive();
@@ -214,7 +214,7 @@ TEST_F(ShmTransportTest, ReadsMappedMemoryInPlace) {
   ends_[1]->release(in.recv);
   until([&] { return sent(out); });
 
-  // Several pieces, into a destination.
+  // Several pieces into a destination.
   memory[0] = pattern(1, 0);
   std::vector<ConstPiece> pieces;
   for (size_t at = 0; at < bytes; at += 30'000) pieces.push_back({memory + at, 30'000});
@@ -228,7 +228,7 @@ TEST_F(ShmTransportTest, ReadsMappedMemoryInPlace) {
   until([&] { return sent(many) && done(whole); });
   expect_right(whole, 1);
 
-  // Freed memory is dropped, and other memory at the same place is other memory.
+  // Freed memory is forgotten, and new memory at the same address is recognized as new.
   ASSERT_TRUE(mem_free(memory).ok());
   auto* const again = static_cast<std::byte*>(mem_alloc(bytes).value());
   for (size_t i = 0; i < bytes; ++i) again[i] = pattern(3, i);
@@ -295,7 +295,7 @@ TEST_F(ShmTransportTest, DeliversWhatWasSentBeforeALeave) {
     ASSERT_TRUE(moved.ok()) << moved.error().message;
   }
   expect_right(in, 1);
-  // What does not come any more is an error that names who left.
+  // A message that cannot come any more is an error that names the rank that left.
   Message& never = messages_.emplace_back();
   never.recv.tag.operation = 2;
   ASSERT_TRUE(ends_[1]->post_recv(never.recv).ok());
@@ -304,11 +304,12 @@ TEST_F(ShmTransportTest, DeliversWhatWasSentBeforeALeave) {
   EXPECT_NE(moved.error().message.find("rank 0"), std::string::npos) << moved.error().message;
 }
 
-// The receiver reads the sender's memory, says so and leaves, however far its own link to the sender has come.
+// The receiver reads the sender's memory, says so and leaves. Its own link to the sender may be in any state.
 TEST_F(ShmTransportTest, APeerThatReadEverythingAndLeftIsNoErrorForTheSender) {
   constexpr size_t kBytes = 100'000;
   auto* const memory = static_cast<std::byte*>(mem_alloc(kBytes).value());
-  for (int rounds = 0; rounds < 12; ++rounds) {  // that the sender has after the message was read
+  // The sender's rounds after the message was read.
+  for (int rounds = 0; rounds < 12; ++rounds) {
     SCOPED_TRACE(rounds);
     ends_.clear();
     messages_.clear();
@@ -341,7 +342,7 @@ TEST_F(ShmTransportTest, APeerThatReadEverythingAndLeftIsNoErrorForTheSender) {
   EXPECT_TRUE(mem_free(memory).ok());
 }
 
-// Answers that found no room in the lane go with the goodbye too.
+// Answers that did not fit in the lane are sent with the goodbye.
 TEST_F(ShmTransportTest, WhatWasReadIsSaidEvenWhereTheLaneIsFull) {
   constexpr uint64_t kMessages = 1000;
   constexpr size_t kBytes = 8192;
@@ -354,7 +355,7 @@ TEST_F(ShmTransportTest, WhatWasReadIsSaidEvenWhereTheLaneIsFull) {
     send(message, 0, 1, n);
     out.push_back(&message);
   }
-  for (uint64_t n = 1; n <= kMessages; ++n) {  // the sender does nothing meanwhile: its lane back fills up
+  for (uint64_t n = 1; n <= kMessages; ++n) {  // the sender does nothing, so the lane to it fills up
     Message& in = messages_.emplace_back();
     in.recv.tag.operation = n;
     in.recv.bytes = kBytes;

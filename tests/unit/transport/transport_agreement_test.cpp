@@ -1,4 +1,4 @@
-// Agreement: differences are found whoever is first, and nothing else is.
+// Agreement: differences are found whichever side is first, and equal calls are never reported.
 #include "transport/agreement.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST(Agreement, PointToPointTakesNoPart) {
   EXPECT_TRUE(agreement.heard(1, tag(number, kMax)));
 }
 
-// Operations start, and messages come, in any order: equal checks never alarm, however far apart they are.
+// Operations start and messages arrive in any order. Equal checks never cause an error, however far apart they are.
 TEST(Agreement, NeverAlarmsForEqualCalls) {
   constexpr uint64_t kOperations = 3000;
   const auto check_of = [](uint64_t n) { return n % 5 == 0 ? kSum : kCopy; };
@@ -86,7 +86,7 @@ TEST(Agreement, NeverAlarmsForEqualCalls) {
   }
 }
 
-// What is remembered is enough for as many operations as it says, whatever their order.
+// It remembers as many operations as it promises, in any order.
 TEST(Agreement, RemembersThatManyOperations) {
   for (const uint64_t odd : {uint64_t{0}, Agreement::kRemembered / 2, Agreement::kRemembered - 1}) {
     Agreement agreement(0, {});
@@ -114,7 +114,7 @@ TEST(Agreement, ChecksTellCallsApart) {
   EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
 }
 
-// Every part has its own bits up to its largest number, also those that stand for nothing yet.
+// Every part has its own bits up to its largest number, including numbers without a meaning yet.
 TEST(Agreement, ChecksHaveRoomForMore) {
   const auto check = [](size_t collective, bool half, size_t type, size_t op, uint64_t hash) {
     return operation_check(static_cast<Collective>(collective), half, static_cast<DataType>(type),
@@ -127,7 +127,7 @@ TEST(Agreement, ChecksHaveRoomForMore) {
   EXPECT_EQ(check(0, false, 0, 0, ~uint64_t{0}), 0xffffff000000u);
 }
 
-// A peer may say any number: a sentence is made of it all the same.
+// A peer may send any number. The sentence handles all of them.
 TEST(Agreement, NamesOfUnknownNumbersAreInvalid) {
   Agreement agreement(0, {});
   EXPECT_TRUE(agreement.announce(3, kSum));

@@ -1,4 +1,4 @@
-// The handshake: who knows the secret gets in, and nobody else, whatever is sent.
+// The handshake accepts a peer that knows the secret and no other, whatever bytes arrive.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,14 +17,14 @@ Credentials credentials(int32_t rank, const std::string& secret = "open sesame",
 
 using Bytes = std::vector<std::byte>;
 
-// Takes what one side has to say.
+// Takes the bytes that one side has to send.
 Bytes said(Handshake& from) {
   const Bytes bytes(from.outgoing().begin(), from.outgoing().end());
   from.sent(bytes.size());
   return bytes;
 }
 
-// Gives it to the other side in slices of at most `slice` bytes.
+// Gives them to the other side in slices of at most `slice` bytes.
 Status hear(Handshake& to, std::span<const std::byte> bytes, size_t slice = 1000) {
   while (!bytes.empty() && to.wanted() > 0) {
     const auto part = bytes.first(std::min({bytes.size(), to.wanted(), slice}));
@@ -39,7 +39,7 @@ struct Outcome {
   Status acceptor;
 };
 
-// The whole conversation; `change` may tamper with each message (its number, its bytes).
+// Runs the whole conversation. `change` may tamper with each message (its number, its bytes).
 Outcome converse(Handshake& initiator, Handshake& acceptor, const std::function<void(int, Bytes&)>& change = {},
                  size_t slice = 1000) {
   Outcome outcome;
@@ -50,7 +50,7 @@ Outcome converse(Handshake& initiator, Handshake& acceptor, const std::function<
     Status& status = forth ? outcome.acceptor : outcome.initiator;
     status = hear(forth ? acceptor : initiator, bytes, slice);
     if (!status.ok()) {
-      // The last word of the one that refuses.
+      // Delivers the last message of the side that refuses.
       Status& other = forth ? outcome.initiator : outcome.acceptor;
       other = hear(forth ? initiator : acceptor, said(forth ? acceptor : initiator));
       break;
@@ -80,7 +80,7 @@ struct Refusal {
   Purpose purpose;
   Credentials credentials;
   std::optional<int32_t> wanted;
-  const char* sentence;  // part of what one of the two says
+  const char* sentence;  // part of the sentence of one side
 };
 
 TEST(Handshake, EveryDifferenceIsSaid) {
@@ -114,7 +114,7 @@ TEST(Handshake, AnUnexpectedRankIsRefusedByEitherSide) {
   EXPECT_NE(outcome.acceptor.error().message.find("rank 3, not rank 4"), std::string::npos);
 }
 
-// One flipped bit anywhere, in any of the messages: whoever reads it is not convinced.
+// Flips one bit anywhere in any message. The side that reads it must refuse.
 TEST(Handshake, NoBitMayChange) {
   const size_t kBytes[] = {kHelloBytes, kHelloBytes, kProofBytes, kProofBytes, kAcknowledgementBytes};
   for (int message = 0; message < 5; ++message) {
@@ -134,7 +134,7 @@ TEST(Handshake, ItsOwnBytesSentBackAreRefused) {
   Handshake initiator(Role::kInitiator, Purpose::kTcp, credentials(0));
   EXPECT_FALSE(hear(initiator, said(initiator)).ok());
 
-  // A stranger that mirrors an acceptor: hello as initiator made from what the acceptor said, proof likewise.
+  // A stranger mirrors an acceptor: it makes an initiator's hello and proof from the acceptor's.
   Handshake victim(Role::kAcceptor, Purpose::kTcp, credentials(1));
   Handshake oracle(Role::kAcceptor, Purpose::kTcp, credentials(1));
   Handshake honest(Role::kInitiator, Purpose::kTcp, credentials(0), 1);
@@ -144,7 +144,7 @@ TEST(Handshake, ItsOwnBytesSentBackAreRefused) {
   (void)said(oracle);
   ASSERT_TRUE(hear(honest, said(victim)).ok());
   const Bytes proof = said(honest);
-  // The proof made for one connection is worth nothing on another one, even towards the same rank at the same time.
+  // A proof for one connection is worthless on another one, even with the same rank at the same time.
   EXPECT_FALSE(hear(oracle, proof).ok());
   EXPECT_TRUE(hear(victim, proof).ok());
 }
@@ -177,7 +177,7 @@ TEST(Handshake, GarbageIsRefusedAtItsFirstByte) {
   EXPECT_EQ(acceptor.wanted(), 0u);
 }
 
-// An initiator that gives up before it has read the acceptor's proof is counted on by nobody.
+// The acceptor does not count on an initiator that gives up before it has read the acceptor's proof.
 TEST(Handshake, TheAcceptorIsDoneWithTheAcknowledgement) {
   Handshake initiator(Role::kInitiator, Purpose::kControl, credentials(0), 1);
   Handshake acceptor(Role::kAcceptor, Purpose::kControl, credentials(1));
@@ -196,7 +196,7 @@ TEST(Handshake, TheAcceptorIsDoneWithTheAcknowledgement) {
   EXPECT_EQ(initiator.wanted(), 0u) << "what is behind the proof is not the handshake's";
   Bytes last = said(initiator);
   EXPECT_TRUE(initiator.done());
-  last.push_back(std::byte{42});  // its first data follows at once
+  last.push_back(std::byte{42});  // its first data follows directly
   ASSERT_TRUE(hear(acceptor, last).ok());
   EXPECT_TRUE(acceptor.done());
   EXPECT_EQ(acceptor.wanted(), 0u);
@@ -216,7 +216,7 @@ TEST(Handshake, AnOlderVersionIsRefused) {
   }
 }
 
-// The acknowledgement also carries why there is none.
+// If there is no acknowledgement, its message carries the reason.
 TEST(Handshake, AProofThatIsRefusedIsSaid) {
   Handshake initiator(Role::kInitiator, Purpose::kTcp, credentials(0), 1);
   Handshake acceptor(Role::kAcceptor, Purpose::kTcp, credentials(1));

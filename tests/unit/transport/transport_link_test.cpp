@@ -24,7 +24,7 @@ struct Pair {
   Link a{kLimits, kBa, kAb, pool};
   Link b{kLimits, kAb, kBa, pool};
 
-  // Carries at most `most` bytes from one to the other; the bytes that were carried.
+  // Carries at most `most` bytes from one to the other. Returns the number of carried bytes.
   static size_t carry(Link& from, Link& to, size_t most, Status& status) {
     std::vector<iovec> vectors(64);
     vectors.resize(from.fill_output(vectors));
@@ -38,7 +38,7 @@ struct Pair {
     status = to.take(wire);
     return wire.size();
   }
-  // Until both are silent.
+  // Carries bytes until both sides have nothing to send.
   Status settle(uint64_t seed = 0) {
     Rng rng(seed);
     for (size_t moved = 1; moved > 0;) {
@@ -119,7 +119,7 @@ TEST(Link, WithoutCreditASmallMessageAsksAndPassesTheOthers) {
   for (uint64_t n = 0; n < 99; ++n) ASSERT_TRUE(pair.b.post_recv(recvs.emplace_back(n, 1000).request).value());
   ASSERT_TRUE(pair.settle().ok());
   EXPECT_EQ(done(), 100);
-  // Credit has come back: the next one is sent at once.
+  // Credit has returned, so the next message is sent at once.
   Send next(1000, 1000);
   ASSERT_TRUE(pair.a.post_send(next.request).value());
   ASSERT_TRUE(pair.settle().ok());
@@ -180,7 +180,7 @@ TEST(Link, LiesAreErrors) {
     }
     EXPECT_FALSE(status.ok()) << lie.what;
   }
-  // A flood that respects nothing is stopped at the credit.
+  // A peer that ignores the limits is stopped when the credit is used up.
   BufferPool pool;
   Link link(kLimits, kAb, kBa, pool);
   uint64_t accepted = 0;

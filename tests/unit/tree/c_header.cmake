@@ -1,11 +1,12 @@
-# The header is C99, and every function that it declares is exported by the library.
+# The header is C99, and the library exports every function that it declares.
 if(TARGET trestle)
   add_executable(c_header_test ${CMAKE_CURRENT_LIST_DIR}/c_header_test.c)
   set_target_properties(c_header_test PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
   target_compile_options(c_header_test PRIVATE -pedantic-errors)
   target_link_libraries(c_header_test PRIVATE trestle)
   if(TRESTLE_SANITIZE)
-    set_target_properties(c_header_test PROPERTIES LINKER_LANGUAGE CXX) # the sanitizers' part for C++, which the library wants
+    # The library needs the sanitizers' runtime for C++.
+    set_target_properties(c_header_test PROPERTIES LINKER_LANGUAGE CXX)
   endif()
   add_test(NAME c_header_test COMMAND c_header_test)
   set_tests_properties(c_header_test PROPERTIES LABELS unit TIMEOUT 60)

@@ -1,5 +1,5 @@
-// What a collective is outside its row (base/collective.h): a number and functions in the public header, and few files
-// that name it.
+// A collective outside its row (base/collective.h) is only a number and functions in the public header. Few files may
+// name it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -70,13 +70,13 @@ TEST(PublicCollectives, HaveTheFunctionsOfTheRows) {
   EXPECT_FALSE(declared("AllScatter")) << "the reader of declarations finds what is not there";
 }
 
-// Studies are about the collectives that the papers are about, not about all there are.
+// Studies concern only the collectives of the papers.
 bool is_study(const std::string& path) {
   return std::ranges::any_of(std::vector<std::string>{"src/study/", "src/cli/", "src/sim/"},
                              [&](const std::string& folder) { return path.starts_with(folder); });
 }
 
-// Without the expressions of the library, which take seconds for all sources.
+// Does not use <regex>, which takes seconds for all sources.
 bool has_word(const std::string& line, const std::string& word) {
   for (size_t at = line.find(word); at != std::string::npos; at = line.find(word, at + 1)) {
     const size_t end = at + word.size();
@@ -86,8 +86,8 @@ bool has_word(const std::string& line, const std::string& word) {
   return false;
 }
 
-// Files that name a collective, its number of the C API, or its C function. A member that holds any collective has to
-// begin with one, which says nothing about it.
+// Files that name a collective, its number in the C API, or its C function. A member that holds any collective needs an
+// initial one, so that does not count.
 std::set<std::string> files_that_name(const std::string& name, const std::string& function) {
   const auto names_it = [&](const std::string& line) {
     if (line.find("Collective collective = Collective::k") != std::string::npos) return false;

@@ -1,4 +1,4 @@
-// What texts for people name exists: functions of the API, and everything that is called TRESTLE_.
+// Everything that user-visible texts name exists: functions of the API, and all names that begin with TRESTLE_.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -25,7 +25,7 @@ std::string text_of(const SourceFile& file) {
   return text;
 }
 
-// Literals stay: variables are named there. In shell and CMake comments begin with '#'.
+// Keeps literals, because they name variables. In shell and CMake comments begin with '#'.
 std::string without_comments(const std::string& text, bool c) {
   std::string code;
   for (size_t at = 0; at < text.size();) {
@@ -76,7 +76,7 @@ TEST(NamedThings, FunctionsAndTypesOfTextsAreDeclared) {
   }
 }
 
-// The header leaves the prefix out where it speaks of its functions.
+// The header omits the prefix when it mentions its functions.
 TEST(NamedThings, ShortNamesInTheHeaderAreFunctions) {
   size_t found = 0;
   for (const SourceFile& file : headers()) {

@@ -12,7 +12,7 @@ bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-// Walks over C++ text and blanks what is not code; line ends stay.
+// Reads C++ text and blanks everything that is not code; line ends stay.
 class Blanker {
  public:
   explicit Blanker(std::string text) : text_(std::move(text)) {}
@@ -82,7 +82,7 @@ std::vector<std::string> split_lines(const std::string& text) {
 
 enum class Opened { kScope, kFunction, kOther };
 
-// What a brace opens, by the text since the statement before it.
+// The kind of a brace, by the text since the previous statement.
 Opened classify(const std::string& head) {
   int depth = 0;
   bool parentheses = false;
@@ -127,7 +127,7 @@ std::vector<FunctionSpan> functions_of(const SourceFile& file) {
   };
   std::vector<FunctionSpan> functions;
   std::vector<Level> levels;
-  size_t inside = 0;  // levels that are not scopes
+  size_t inside = 0;  // levels that are no scopes
   std::string head;
   size_t head_line = 0;
   for (size_t i = 0; i < file.code.size(); ++i) {

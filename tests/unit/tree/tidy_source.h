@@ -1,5 +1,5 @@
-// SourceFile: a text file of the repository as the tidiness tests look at it: its lines, and the same lines as code
-// alone. Value type, read-only after load().
+// SourceFile: a text file of the repository for the tidiness tests: its lines, and the same lines with code only. Value
+// type, read-only after load().
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace trestle {
 
 struct SourceFile {
   std::string path;                // relative to the repository
-  std::vector<std::string> lines;  // as they are
+  std::vector<std::string> lines;  // unchanged
   std::vector<std::string> code;   // C and C++: comments, preprocessor lines and the contents of literals are blanks
 };
 
@@ -21,15 +21,15 @@ struct FunctionSpan {
 };
 
 SourceFile read_source(const std::filesystem::path& root, const std::filesystem::path& path);
-// From text, for the tests of the reader itself.
+// Made from a text, for the tests of the reader itself.
 SourceFile source_from_text(std::string path, const std::string& text);
 
-// Functions that are defined at namespace or class level. Braces are counted; what opens one is told by the text before
-// it: a namespace, a type, a table (with '=' outside parentheses) or, with parentheses, a function.
+// Functions that are defined at namespace or class level. Counts braces. The text before a brace tells what it opens: a
+// namespace, a type, a table (with '=' outside parentheses) or, with parentheses, a function.
 std::vector<FunctionSpan> functions_of(const SourceFile& file);
 
-// All files below the folders (or the files themselves) whose extension is one of these ("": any), sorted by path.
-// Build folders and hidden files are left out.
+// All files below the folders (or the files themselves) with one of these extensions ("": any), sorted by path. Leaves
+// out build folders and hidden files.
 std::vector<SourceFile> read_sources(const std::filesystem::path& root, const std::vector<std::string>& places,
                                      const std::vector<std::string>& extensions);
 

@@ -1,5 +1,5 @@
-// What the sources promise and no compiler checks: who may include whom, sizes, and what is banned where. Messages name
-// file and line.
+// Rules of the sources that no compiler checks: allowed includes, sizes, and forbidden constructs. Messages name file
+// and line.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ bool starts_with(const std::string& text, const std::string& start) {
   return text.compare(0, start.size(), start) == 0;
 }
 
-// Reports every line of code (comments and texts do not count) that matches.
+// Reports every line of code that matches. Comments and literals do not count.
 void expect_absent(const std::vector<SourceFile>& files, const char* pattern, const char* why) {
   const std::regex banned(pattern);
   for (const SourceFile& file : files) {
@@ -42,7 +42,7 @@ void expect_absent(const std::vector<SourceFile>& files, const char* pattern, co
   }
 }
 
-// The folder that a file or an included path belongs to, as the table below calls it.
+// The folder of a file or an included path, as named in the table below.
 std::string folder_of_file(const std::string& path) {
   if (starts_with(path, "perf/kernel/")) return "kernel_perf";
   if (starts_with(path, "perf/launch/")) return "perf_launch";
@@ -50,7 +50,7 @@ std::string folder_of_file(const std::string& path) {
   return path.substr(begin, path.find('/', begin) - begin);
 }
 
-// docs/architecture.md, "Folders and what may include what", with what those folders' own headers bring along. Every
+// docs/architecture.md, "Folders and what may include what", plus the includes of those folders' own headers. Every
 // folder may include itself and base.
 const std::map<std::string, std::set<std::string>>& allowed_includes() {
   static const std::map<std::string, std::set<std::string>> table = {
@@ -81,7 +81,7 @@ const std::map<std::string, std::set<std::string>>& allowed_includes() {
   return table;
 }
 
-// The second part of the rule for headers of other projects: each is wrapped once.
+// The second part of the rule for other projects' headers: each is wrapped once.
 const std::map<std::string, std::string>& third_party_homes() {
   static const std::map<std::string, std::string> homes = {
       {"nlohmann", "src/topology/"},
@@ -95,7 +95,7 @@ const std::map<std::string, std::string>& third_party_homes() {
   return homes;
 }
 
-// "" or the file of the repository that an #include names, from the include roots.
+// The repository's file that an #include names, searched in the include roots; "": none.
 std::string included_file(const std::string& target) {
   for (const char* place : {"src", "include", ""}) {
     const fs::path path = fs::path(place) / target;
@@ -105,8 +105,8 @@ std::string included_file(const std::string& target) {
 }
 
 struct Include {
-  bool edge = false;  // from one of our folders to another one
-  std::string wrong;  // what is, or ""
+  bool edge = false;  // from one folder of the repository to another one
+  std::string wrong;  // the violation, or ""
 };
 
 Include read_include(const std::string& path, const std::string& line) {
@@ -192,7 +192,7 @@ TEST(Sizes, OfFolders) {
   }
   EXPECT_GT(files.size(), 40u) << "the walk over the folders finds nothing any more";
   for (const auto& [folder, count] : files) {
-    if (folder.string().find("/corpus/") != std::string::npos) continue;  // of the fuzzers: inputs, not code
+    if (folder.string().find("/corpus/") != std::string::npos) continue;  // inputs of the fuzzers, not code
     EXPECT_LE(count, kMostFilesPerFolder) << fs::relative(folder, root()) << " holds too many: make folders of it";
   }
 }
@@ -209,7 +209,7 @@ TEST(Sizes, OfFunctions) {
   EXPECT_GT(functions, 500u) << "the reader of functions finds nothing any more";
 }
 
-// A transport that is added later must need no look at the code that routes, chooses and predicts.
+// A new transport must not need changes in the code that routes, chooses and predicts.
 TEST(TransportKinds, AreNamedInTheirTableOnly) {
   std::vector<SourceFile> files = code_of({"src"});
   const auto table = std::remove_if(files.begin(), files.end(),
@@ -228,8 +228,8 @@ TEST(Environment, IsReadInBaseOnly) {
                 "variables are rows of base/config/config_table.h");
 }
 
-// Highway compiles a file of the kernels once per instruction set, which takes conditions, and annotations of locks are
-// known to one compiler only; nobody else needs them.
+// Only two parts need conditions: Highway compiles a file of the kernels once per instruction set, and only one
+// compiler knows annotations of locks.
 TEST(Preprocessor, DecidesNothing) {
   const std::regex condition("^\\s*#\\s*(if|ifdef|ifndef|elif|else|endif)\\b");
   for (const SourceFile& file : code_of({"src", "perf"})) {
@@ -248,8 +248,8 @@ TEST(Waiting, IsForEventsNotForTime) {
                 "nothing sleeps for a time: wait for the event");
 }
 
-// Besides the guard of the C functions, the command line may catch what its parser throws, and threads of the library
-// what memory that cannot be had throws.
+// Exceptions may be caught by the guard of the C functions, by the command line for its parser's errors, and by the
+// library's threads for lack of memory.
 TEST(Exceptions, AreCaughtAtTheCBoundaryOnly) {
   std::vector<SourceFile> files = code_of({"src", "kernels"});
   expect_absent(files, "\\bthrow\\b", "errors are results");
@@ -262,14 +262,16 @@ TEST(Exceptions, AreCaughtAtTheCBoundaryOnly) {
   expect_absent(files, "\\b(catch|try)\\b", "the only catch is the guard of the C functions");
 }
 
-// Locks that guard nothing that the file says, "path:line: name". What a lock guards says so behind it, in its scope.
+// Locks that guard nothing according to the file, as "path:line: name". A guarded member names its lock in the same
+// scope.
 std::vector<std::string> guardless_locks(const SourceFile& file) {
   static const std::regex lock("\\b(Mutex|ProgressLock)\\s+(\\w+)\\s*(;|\\{|TRESTLE_)");
   std::vector<std::string> found;
   for (size_t i = 0; i < file.code.size(); ++i) {
     std::smatch match;
     const bool named = std::regex_search(file.code[i], match, lock);
-    const bool made = file.code[i].find("new Mutex") != std::string::npos;  // nobody can say that it guards anything
+    // No annotation can say that it guards anything.
+    const bool made = file.code[i].find("new Mutex") != std::string::npos;
     const std::string where = file.path + ":" + std::to_string(i + 1) + ": ";
     if (made) found.push_back(where + "new Mutex");
     if (!named) continue;
@@ -290,7 +292,7 @@ std::vector<std::string> guardless_locks(const SourceFile& file) {
 
 TEST(Locks, AreOnesThatTheAnalysisKnows) {
   std::vector<SourceFile> files = code_of({"src", "kernels", "perf"});
-  // The perf binaries know the public header alone, and no lock of libstdc++ can be annotated: each of theirs is taken
+  // The perf binaries use only the public header, and libstdc++'s locks cannot be annotated. Each of theirs is taken
   // once in a function and held to its end.
   const std::set<std::string> except = {"src/base/mutex.h", "perf/report/json_report.h", "perf/report/json_report.cpp",
                                         "perf/driver/ending.cpp"};
@@ -320,7 +322,7 @@ TEST(Locks, ThatGuardNothingAreFound) {
   EXPECT_EQ(guardless_locks(file), (std::vector<std::string>{"a.h:2: mutex_", "a.h:7: new Mutex"}));
 }
 
-// Everything that people read, whatever its kind.
+// All texts that people read, of any kind.
 std::vector<SourceFile> all_texts() {
   std::vector<SourceFile> files = read_sources(
       root(), {"src", "kernels", "perf", "include", "docs", "scripts", "cmake", "tests", "README.md", "CMakeLists.txt"},
@@ -397,8 +399,8 @@ TEST(Names, OfFilesSayWhatIsInThem) {
   }
 }
 
-// CMake files of the folder `directory`; at the top of the repository those of cmake/ too, at the top of the tests
-// those of all labels.
+// CMake files of the folder `directory`. At the top of the repository also those of cmake/, at the top of the tests
+// also those of all labels.
 std::vector<fs::path> cmake_files(const fs::path& directory) {
   std::vector<fs::path> places = {directory};
   if (directory == root()) places.push_back(root() / "cmake");
@@ -417,7 +419,7 @@ std::vector<fs::path> cmake_files(const fs::path& directory) {
   return files;
 }
 
-// Whether the words of a CMake file have this one.
+// Whether a CMake file contains this word.
 bool has_word(const fs::path& cmake, const std::string& word) {
   const std::string around = " ()/";
   for (const std::string& line : read_source(root(), cmake).lines) {
@@ -431,7 +433,7 @@ bool has_word(const fs::path& cmake, const std::string& word) {
   return false;
 }
 
-// Whether a CMake file in the folder of the source or in one above lists it by its path from there (perf binaries: by
+// Whether a CMake file in the source's folder or above lists the source by its path from there (perf binaries: by
 // name).
 bool is_listed(const std::string& source) {
   const fs::path path = root() / source;
