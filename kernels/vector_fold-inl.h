@@ -29,7 +29,7 @@ namespace trestle::HWY_NAMESPACE {
 
 using Sources = std::span<const std::byte* const>;
 
-// What is done with a folded vector: whether it is divided, and how it is stored.
+// The last steps for a folded vector: an optional division, and the kind of store.
 template <class Lane>
 struct Finish {
   Lane divisor = 0;  // 0: none

@@ -148,7 +148,7 @@ Plan build(const PlanRequest& request) {
   return std::move(builder).finish();
 }
 
-// What one rank sends and receives in the halving. The doubling is the same with both swapped.
+// The messages of one rank in the halving. In the doubling, sent and received are swapped.
 struct Traffic {
   uint32_t sent = 0, taken = 0;  // blocks
   uint32_t messages_sent = 0, messages_taken = 0;

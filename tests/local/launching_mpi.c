@@ -1,7 +1,7 @@
-/* MPI and Trestle in one process, for launching_test.sh; linked with an MPI library.
- *   first   MPI_Init comes before the communicator of Trestle
- *   later   after it
- *   never   MPI is not used
+/* MPI and Trestle in one process, for launching_test.sh. Linked with an MPI library.
+ *   first   MPI_Init comes before Trestle's communicator
+ *   later   MPI_Init comes after it
+ *   never   the program does not use MPI
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Ranks of any launcher, for launching_test.sh. Each mode meets without a unique id.
- *   several   communicators of several sizes, one after another
- *   exit      ends by _exit as soon as its communicator is gone: no handler of the process runs
- *   missing   the last rank makes no communicator and stays until the launcher ends it: the others must say so at their
- * deadline (exit status 3), upon which the launcher ends the job
+ *   several   makes communicators of several sizes, one after another
+ *   exit      calls _exit as soon as its communicator is destroyed, so no handler of the process runs
+ *   missing   the last rank makes no communicator and stays until the launcher ends it. The others must report it at
+ *             their deadline (exit status 3). Then the launcher ends the job
  */
 #define _POSIX_C_SOURCE 200809L /* pause */
 #include <stdio.h>
@@ -17,7 +17,7 @@ static int complain(trestleResult_t result, trestleComm_t comm) {
   return result != trestleSuccess;
 }
 
-/* 0, or what the process ends with. */
+/* 0, or the exit status of the process. */
 static int sum_over(int ranks, int rank) {
   const trestleUniqueId none = {{0}};
   trestleComm_t comm = NULL;

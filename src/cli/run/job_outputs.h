@@ -18,7 +18,7 @@
 
 namespace trestle {
 
-// What a rank writes to, and the streams of it that arrive here.
+// The descriptors that a rank writes to, and those of its streams that arrive here.
 struct RankOutput {
   std::array<UniqueFd, 2> for_rank;  // standard output and error; only the rank holds them once it runs
   std::vector<RankStream> streams;   // none if the rank writes into its files directly

@@ -26,7 +26,7 @@ namespace trestle {
 
 class LocalJob {
  public:
-  // What a job needs before its first rank.
+  // Everything that a job must have before it starts its first rank.
   struct Parts {
     Leftovers leftovers;
     JobSignals signals;

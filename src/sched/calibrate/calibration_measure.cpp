@@ -65,8 +65,8 @@ class Measurement {
   }
 
   // Sets the bytes of the long exchanges and returns the number of rounds. A shaper lets the first bytes pass fast, so
-  // the second guess comes from exchanges as long as the first guess. The first exchanges also create connections,
-  // buffers and plans, so they are not measured.
+  // the second guess comes from exchanges as long as the first guess. The exchanges before that also create
+  // connections, buffers and plans.
   Result<int64_t> choose_sizes() {
     for (size_t d = 0; d < count_; ++d) {
       TRY(probe_.exchange(only(d, kShortCalibrationBytes, 1)));

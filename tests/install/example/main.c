@@ -1,4 +1,4 @@
-/* What the package's test builds against an installed Trestle and runs as two ranks: an all-reduce, checked. */
+/* The package's test builds this with an installed Trestle and runs it as two ranks. Checks an all-reduce. */
 #include <stdio.h>
 #include <trestle/trestle.h>
 

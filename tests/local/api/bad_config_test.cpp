@@ -247,7 +247,7 @@ size_t open_descriptors() {
       std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator()));
 }
 
-// Whichever descriptor cannot be opened, the caller gets a code and a sentence, and nothing remains.
+// At every limit of descriptors that is too low the caller gets a code and a sentence, and nothing remains.
 TEST(ApiBadConfig, TooFewDescriptors) {
   for (const char* transport : {"loopback", "shm", "tcp"}) {
     SCOPED_TRACE(transport);
