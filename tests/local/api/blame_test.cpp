@@ -30,7 +30,7 @@ enum class State {
   kSmallAllReduce,
   kLargeAllReduce,
   kChain,
-  kSplit,     // at its n-th message; 0: before the call
+  kSplit,     // at its n-th message; 0: instead of making the call
   kFinalize,  // the same
 };
 

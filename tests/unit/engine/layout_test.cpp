@@ -35,7 +35,7 @@ std::vector<ElementRange> units_of(const Case& c, uint32_t chunk, ChunkCut cut) 
   return chunk_units(c.schedule, chunk, c.topology, c.elements, c.element_bytes, cut);
 }
 
-// The offset and count that the non-empty ranges cover, if that is one piece without overlap.
+// Whether the non-empty ranges are [offset, offset + count) without gaps or overlaps.
 ::testing::AssertionResult covers(std::vector<ElementRange> ranges, uint64_t offset, uint64_t count) {
   std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
   uint64_t at = offset;

@@ -100,8 +100,8 @@ class Buffers {
   }();
 };
 
-// Requires equal bits. If the reference is a NaN, any NaN is right. But max and min of plain floats return one of the
-// sources' NaNs, which may have become quiet.
+// Requires equal bits. If the reference is a NaN, any NaN is right. But max and min of plain floats must return the
+// reference's NaN, quiet or not.
 testing::AssertionResult same(const std::byte* got, const std::byte* expected, size_t elements, DataType type,
                               ReduceOp op) {
   const size_t size = size_of(type);
@@ -180,7 +180,7 @@ TEST_P(Reduce, MatchesTheReference) {
       check_all_sizes(op, function, pattern, 0);
     }
     if (op == ReduceOp::kAvg) check_all_sizes(op, function, Pattern::kModest, 7);
-    // More sources than an int8 can count.
+    // An int8 cannot hold this divisor.
     if (op == ReduceOp::kAvg) check_all_sizes(op, function, Pattern::kRandomBits, 300);
   }
 }

@@ -68,7 +68,7 @@ TEST(PerfTable, TailsAddFourColumnsPerHalf) {
   const std::vector<std::string> lines = header_lines(false, false, true);
   EXPECT_NE(lines[1].find("#wrong    i_min    i_max    i_p99    i_cv%"), std::string::npos) << lines[1];
   EXPECT_EQ(lines[1].size(), lines[2].size());
-  // The second half's title has the same distance from the beginning of its half as without these columns.
+  // The second half's title moves by the width of these columns.
   EXPECT_EQ(lines[0].find("in-place", 70) - header_lines(false, false, false)[0].find("in-place", 70), 36u);
 }
 

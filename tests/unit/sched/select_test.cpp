@@ -49,7 +49,8 @@ SelectionRequest random_request(Rng& rng, const Topology& topology) {
   return request;
 }
 
-// Whether it begins with the innermost dimensions, so that every sum is one of neighbouring ranks.
+// Whether every reducing phase keeps rank order and the dimensions go from the innermost out, so that every sum is one
+// of neighbouring ranks.
 bool keeps_rank_order(const Schedule& schedule, const Topology& topology) {
   for (const ChunkSchedule& chunk : schedule.chunks) {
     int last = -1;

@@ -60,7 +60,7 @@ TEST(UnevenLoad, OfOneLongBlockIsByTheTable) {
   }
 }
 
-// While the other dimension is split, one group has half of the data, all from the long block.
+// While the other dimension is split, a phase nominally has half of the data. In one group it has the whole long block.
 TEST(UnevenLoad, OverDimensionsIsThatOfTheBusiestGroup) {
   const Topology topology = grid({2, 2}, TransportKind::kShm);
   UnevenLoad load(topology, {1000, 0, 0, 0});
