@@ -104,7 +104,7 @@ Topology grid(const std::vector<int32_t>& sizes) {
   return topology;
 }
 
-// The phases of the first chunk, such as "reduce-scatter1 ring".
+// The phases of the first chunk, such as "RS1:ring AG1:ring"; "*" stands for all ranks.
 std::string phases(const Schedule& schedule) {
   std::string text;
   for (const PhaseChoice& phase : schedule.chunks[0].phases) {
