@@ -23,45 +23,35 @@ namespace trestle {
 
 // ---- creation
 
-Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring, const Home& home)
-    : rank_(bootstrap.rank()),
-      ranks_(bootstrap.nranks()),
-      ranks_per_processor_(wiring.ranks_per_processor),
-      settings_(settings),
-      name_(settings.name.empty() ? to_hex(bootstrap.job()).substr(0, 8) : settings.name),
-      job_(bootstrap.job()),
-      home_(home),
-      secret_(bootstrap.secret()),
-      local_ip_(bootstrap.local_ip()),
+Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring,
+                           const RootIdentity& root)
+    : membership_(bootstrap, settings, wiring, root),
       stops_(std::make_shared<StopFlags>()),
-      topology_(std::move(wiring.topology)),
-      nominal_(std::move(wiring.nominal)),
-      names_(std::move(wiring.names)),
-      routing_(*std::move(wiring.routing)),
       memory_(wiring.memory),
-      sent_(ranks_),
-      received_(ranks_) {
-  mesh_ = std::make_shared<MeshPoller>(bootstrap.take_mesh(), this, rank_, names_);
+      sent_(membership_.ranks()),
+      received_(membership_.ranks()) {
+  mesh_ = std::make_shared<MeshPoller>(bootstrap.take_mesh(), this, membership_.rank(), membership_.names());
   // Other names may have been in use while the communicator was made.
-  mesh_->mesh().set_names(names_);
+  mesh_->mesh().set_names(membership_.names());
   EngineConfig config;
-  config.rank = rank_;
-  config.ranks = ranks_;
-  config.name = names_[rank_];
-  config.peer_names = names_;
+  config.rank = membership_.rank();
+  config.ranks = membership_.ranks();
+  config.name = membership_.own_name();
+  config.peer_names = membership_.names();
   config.clock = &monotonic_clock();
-  for (int32_t r = 0; r < ranks_; ++r) config.dimension_of.push_back(topology_.outermost_difference(rank_, r));
+  for (int32_t r = 0; r < membership_.ranks(); ++r)
+    config.dimension_of.push_back(membership_.topology().outermost_difference(membership_.rank(), r));
   // Judged by all processor masks together: ranks that are each bound to a core share none.
   config.crowded = wiring.ranks_per_processor > 1;
-  config.spin_us = settings_.config.spin_us;
-  config.on_failure = [mesh = mesh_, rank = rank_, stops = stops_](const Error& error) {
+  config.spin_us = membership_.settings().config.spin_us;
+  config.on_failure = [mesh = mesh_, rank = membership_.rank(), stops = stops_](const Error& error) {
     stops->raise();
     if (error.code == Code::kAborted) return;
     mesh->mesh().flood_error(error, rank);
   };
   config.work = std::move(wiring.work);
-  config.calls_checked = settings_.config.check_calls;
-  if (config.calls_checked) call_check_ = std::make_unique<CallCheck>(rank_, names_);
+  config.calls_checked = membership_.settings().config.check_calls;
+  if (config.calls_checked) call_check_ = std::make_unique<CallCheck>(membership_.rank(), membership_.names());
   config.on_overdue = [mesh = mesh_](const Overdue& overdue) { return mesh->inquire(overdue); };
   engine_ = std::make_shared<Engine>(std::move(config), std::move(wiring.transports), std::move(wiring.router),
                                      std::move(wiring.express));
@@ -69,7 +59,7 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
 
 Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
                                                              int64_t deadline_ns, const std::atomic<bool>* stop,
-                                                             const Home& home) {
+                                                             const RootIdentity& root) {
   const auto fail = [&bootstrap](Error error) {
     bootstrap.fail(error);
     return error;
@@ -86,7 +76,7 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
   if (!together.ok()) return fail(std::move(together).error());
   const CalibrationPlace calibration = wiring.value().calibration;
   const bool measure = wiring.value().measure;
-  std::shared_ptr<Communicator> communicator(new Communicator(bootstrap, settings, std::move(wiring).value(), home));
+  std::shared_ptr<Communicator> communicator(new Communicator(bootstrap, settings, std::move(wiring).value(), root));
   communicator->mesh_->start();
   auto driven = communicator->engine_->opened();
   if (driven.ok()) driven = Progress::process().add(communicator->engine_);
@@ -104,7 +94,7 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
       return measured.error();
     }
   }
-  communicator->say_topology();
+  communicator->membership_.log_topology(communicator->engine_->express() != nullptr);
   return communicator;
 }
 
@@ -143,14 +133,14 @@ Communicator::~Communicator() {
 // ---- preparing
 
 uint64_t Communicator::group_segment_bytes(const void* self, const std::vector<int32_t>& group) {
-  return static_cast<const Communicator*>(self)->routing_.group_segment_bytes(group);
+  return static_cast<const Communicator*>(self)->membership_.routing().group_segment_bytes(group);
 }
 
 Result<ScheduleCache::Entry> Communicator::schedule_for(const PrepareRequest& request) {
   SelectionRequest what;
   what.collective = request.collective;
   what.element_bytes = static_cast<uint32_t>(size_of(request.type));
-  what.bytes = vector_elements(request, ranks_) * what.element_bytes;
+  what.bytes = vector_elements(request, membership_.ranks()) * what.element_bytes;
   what.root = request.root;
   what.rank_order = request.op == kUserInOrder;
   what.blocks = known_block_bytes(request);
@@ -159,20 +149,25 @@ Result<ScheduleCache::Entry> Communicator::schedule_for(const PrepareRequest& re
 
 Result<ScheduleCache::Entry> Communicator::schedule_for(const SelectionRequest& what, const SharedOptions& options) {
   return schedules_.get(what, options.text(), [&]() -> Result<Schedule> {
-    const Config& config = settings_.config;
+    const Config& config = membership_.settings().config;
     SelectionConfig selection{config.algorithm, config.schedule, static_cast<uint32_t>(config.chunks),
                               static_cast<uint32_t>(config.phases_in_flight), config.intra};
-    if (!options) return select_schedule(what, topology_, selection);
+    if (!options) return select_schedule(what, membership_.topology(), selection);
     selection.algo = options->algorithm.value_or(selection.algo);
     selection.policy = options->schedule.value_or(selection.policy);
     if (options->chunks) selection.chunks = static_cast<uint32_t>(*options->chunks);
-    TRY(validate(selection, topology_));
-    return select_schedule(what, options->deterministic ? nominal_ : topology_, selection);
+    TRY(validate(selection, membership_.topology()));
+    return select_schedule(what, options->deterministic ? membership_.nominal() : membership_.topology(), selection);
   });
 }
 
 Result<std::shared_ptr<const Prepared>> Communicator::build(const Call& call) {
-  const PrepareContext context{&topology_, rank_, settings_.config.check_plans, &group_segment_bytes, this, &plans_};
+  const PrepareContext context{&membership_.topology(),
+                               membership_.rank(),
+                               membership_.settings().config.check_plans,
+                               &group_segment_bytes,
+                               this,
+                               &plans_};
   if (call.request.peer >= 0) return prepare_point_to_point(call.request, call.sending, context);
   if (is_express(call)) {
     auto express = std::make_shared<Prepared>();
@@ -181,17 +176,17 @@ Result<std::shared_ptr<const Prepared>> Communicator::build(const Call& call) {
     express->op = call.request.op;
     express->custom = call.request.custom;
     express->count = call.request.count;
-    express->ranks = ranks_;
+    express->ranks = membership_.ranks();
     express->check = check_of(call.request, kOverBoard);
     return std::shared_ptr<const Prepared>(std::move(express));
   }
   const ScheduleCache::Entry schedule = TRY(schedule_for(call.request));
   if (log_enabled(LogLevel::kInfo, Subsystem::kTuning)) say_schedule(call.request, *schedule);
   auto prepared = TRY(prepare(call.request, *schedule, context));
-  if (prepared->staging_bytes > static_cast<uint64_t>(settings_.config.staging_bytes)) {
+  if (prepared->staging_bytes > static_cast<uint64_t>(membership_.settings().config.staging_bytes)) {
     LOG(kInfo, kAlloc, "%s takes %llu bytes of staging, more than TRESTLE_STAGING (%lld)", to_string(*prepared).c_str(),
         static_cast<unsigned long long>(prepared->staging_bytes),
-        static_cast<long long>(settings_.config.staging_bytes));
+        static_cast<long long>(membership_.settings().config.staging_bytes));
   }
   return prepared;
 }
@@ -223,7 +218,7 @@ ExpressCall Communicator::express_call(const Call& call, uint64_t number) {
   express.collective = r.collective;
   express.reduce = find_own_reduce(r.type, r.op);
   express.scale = r.op == kPreMulSum ? r.custom.get() : nullptr;
-  express.spec = {r.type, r.op, r.op == ReduceOp::kAvg ? static_cast<uint32_t>(ranks_) : 0, false};
+  express.spec = {r.type, r.op, r.op == ReduceOp::kAvg ? static_cast<uint32_t>(membership_.ranks()) : 0, false};
   express.send = static_cast<const std::byte*>(call.send);
   express.recv = static_cast<std::byte*>(call.recv);
   express.elements = r.count;
@@ -286,8 +281,9 @@ Operation* Communicator::bind(const Call& call, const std::shared_ptr<const Prep
   if (memory_->bytes() != 0) check_memory(call);
   Operation* operation = engine_->acquire(prepared);
   operation->bind(const_cast<void*>(call.send), call.recv, ahead ? *ahead : next_number(call),
-                  call.timeout_ns < 0 ? settings_.config.timeout_ns : call.timeout_ns);
-  engine_->statistics().submitted(call.request.collective, bytes_of(call.request, call.sending, rank_, ranks_),
+                  call.timeout_ns < 0 ? membership_.settings().config.timeout_ns : call.timeout_ns);
+  engine_->statistics().submitted(call.request.collective,
+                                  bytes_of(call.request, call.sending, membership_.rank(), membership_.ranks()),
                                   over_board);
   engine_->count_pending(1);
   return operation;
@@ -315,7 +311,8 @@ Status Communicator::submit_express(const Call& call, const std::shared_ptr<Stre
   ExpressCall express = express_call(call, next_number_);
   if (stream->idle() && !stream->failed() && run_express(express)) {
     next_number(call);
-    engine_->statistics().ran_express(call.request.collective, bytes_of(call.request, false, rank_, ranks_));
+    engine_->statistics().ran_express(call.request.collective,
+                                      bytes_of(call.request, false, membership_.rank(), membership_.ranks()));
     return {};
   }
   Operation* operation = bind(call, TRY(prepare_call(call)), true);
@@ -335,9 +332,9 @@ void Communicator::enqueue(Operation* operation, Stream& stream) {
 
 Status Communicator::check_open() const {
   if (engine_->failed()) return *failure();
-  if (closed_) return Error{Code::kInvalidUsage, "communicator " + name_ + " was destroyed"};
+  if (closed_) return Error{Code::kInvalidUsage, "communicator " + membership_.name() + " was destroyed"};
   if (finalized_)
-    return Error{Code::kInvalidUsage, "communicator " + name_ + " was finalized: only Destroy may follow"};
+    return Error{Code::kInvalidUsage, "communicator " + membership_.name() + " was finalized: only Destroy may follow"};
   return {};
 }
 
@@ -366,14 +363,14 @@ Status Communicator::synchronize(const std::atomic<bool>* stop) {
   const auto stopped = [stop] { return stop != nullptr && *stop; };
   Progress::process().wait([&] { return engine_->pending() == 0 || stopped(); }, [this] { return engine_; });
   if (engine_->failed()) return *failure();
-  if (stopped()) return Error{Code::kAborted, "the wait for communicator " + name_ + " was ended"};
+  if (stopped()) return Error{Code::kAborted, "the wait for communicator " + membership_.name() + " was ended"};
   return {};
 }
 
 void Communicator::remote_failure(const Error& error) {
   std::string text = error.message;
   const std::string own = engine_->oldest_operation();
-  if (!own.empty()) text += "; on " + names_[rank_] + " " + own;
+  if (!own.empty()) text += "; on " + membership_.own_name() + " " + own;
   // A call that differs concerns both ranks, whichever finds it, so it keeps its code. Other failures concern the rank
   // where they began.
   const bool shared = error.code == Code::kAborted || error.code == Code::kTimeout ||
@@ -390,15 +387,17 @@ Result<double> Communicator::predict_us(Collective collective, uint64_t count, D
   call.request.type = type;
   call.request.options = options;
   if (is_express(call)) {
-    return static_cast<double>(board_time_ps({collective, count * size_of(type), ranks_, ranks_per_processor_})) / 1e6;
+    return static_cast<double>(board_time_ps(
+               {collective, count * size_of(type), membership_.ranks(), membership_.ranks_per_processor()})) /
+           1e6;
   }
   SelectionRequest what{.collective = collective, .element_bytes = static_cast<uint32_t>(size_of(type))};
   // A v-variant counts as if all its blocks were equal.
-  const uint64_t elements =
-      has_uneven_blocks(collective) ? count * static_cast<uint64_t>(ranks_) : vector_elements(call.request, ranks_);
+  const uint64_t elements = has_uneven_blocks(collective) ? count * static_cast<uint64_t>(membership_.ranks())
+                                                          : vector_elements(call.request, membership_.ranks());
   what.bytes = elements * what.element_bytes;
   const ScheduleCache::Entry schedule = TRY(schedule_for(what, options));
-  return static_cast<double>(predict_ns(*schedule, topology_)) / 1000.0;
+  return static_cast<double>(predict_ns(*schedule, membership_.topology())) / 1000.0;
 }
 
 // A call that differs fails the communicator, so all ranks are told.

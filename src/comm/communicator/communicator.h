@@ -20,6 +20,7 @@
 #include "comm/calls/custom_ops.h"
 #include "comm/calls/prepared_cache.h"
 #include "comm/calls/schedule_cache.h"
+#include "comm/membership/membership.h"
 #include "comm/setup/settings.h"
 #include "comm/setup/wiring.h"
 #include "engine/prepare/prepared.h"
@@ -81,11 +82,12 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // communicator goes on); the exchange over this communicator failed or was late (sticky); the new one failed. `stop`:
   // set by another thread or by this communicator's failure.
   Result<std::shared_ptr<Communicator>> split(const SplitCall& call, std::atomic<bool>& stop);
-  const CommunicatorSettings& settings() const { return settings_; }
 
-  int32_t rank() const { return rank_; }
-  int32_t ranks() const { return ranks_; }
-  const Topology& topology() const { return topology_; }
+  const Membership& membership() const { return membership_; }
+  const CommunicatorSettings& settings() const { return membership_.settings(); }
+  int32_t rank() const { return membership_.rank(); }
+  int32_t ranks() const { return membership_.ranks(); }
+  const Topology& topology() const { return membership_.topology(); }
   const std::shared_ptr<Stream>& own_stream() const { return own_stream_; }
   Engine& engine() { return *engine_; }
   CustomOps& custom_ops() { return custom_ops_; }
@@ -141,18 +143,16 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // `count` as the C call counts; a v-variant as if all blocks had `count` elements.
   Result<double> predict_us(Collective collective, uint64_t count, DataType type, const SharedOptions& options = {});
   // Shard of `rank` of a vector of `count` elements.
-  ElementRange shard(int32_t rank, uint64_t count) const { return nth_range(count, ranks_, rank); }
+  ElementRange shard(int32_t rank, uint64_t count) const { return nth_range(count, ranks(), rank); }
 
  private:
   friend class MeshPoller;
   struct Finalization;
   struct Part;
-  // The communicator that all splits on this rank go back to, and this rank in it. That one was not made by a split.
-  using Home = std::pair<JobId, int32_t>;
-  Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring, const Home& home);
+  Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring, const RootIdentity& root);
   static Result<std::shared_ptr<Communicator>> assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
                                                         int64_t deadline_ns, const std::atomic<bool>* stop,
-                                                        const Home& home);
+                                                        const RootIdentity& root);
   // Measures the links and uses the results. All ranks, before the first call.
   Status calibrate(const CalibrationPlace& place, const std::atomic<bool>* stop);
   static uint64_t group_segment_bytes(const void* self, const std::vector<int32_t>& group);
@@ -228,7 +228,6 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   }
   void say_call(const Call& call, const Stream& stream, bool numbered, std::optional<uint64_t> ahead)
       TRESTLE_REQUIRES(submit_mutex_);
-  void say_topology();
   void say_schedule(const PrepareRequest& request, const Schedule& schedule) const;
   void say_first_message(const Call& call) TRESTLE_REQUIRES(submit_mutex_);
   void remote_failure(const Error& error);
@@ -249,20 +248,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   }
   void hear_call(int32_t from, const std::string& letter);
 
-  const int32_t rank_;
-  const int32_t ranks_;
-  const int32_t ranks_per_processor_;
-  const CommunicatorSettings settings_;
-  const std::string name_;
-  const JobId job_;
-  const Home home_;
-  const std::vector<std::byte> secret_;
-  const std::string local_ip_;
+  Membership membership_;
   const std::shared_ptr<StopFlags> stops_;  // of splits under way: raised by a failure
-  Topology topology_;
-  const Topology nominal_;
-  std::vector<std::string> names_;
-  const Routing routing_;
   const std::shared_ptr<MemRegistrations> memory_;
   std::shared_ptr<Engine> engine_;
   std::shared_ptr<MeshPoller> mesh_;

@@ -3,7 +3,6 @@
 #include "comm/calls/group.h"
 #include "comm/communicator/communicator.h"
 #include "sched/calibrate/calibration.h"
-#include "topology/calibration_file.h"
 
 namespace trestle {
 
@@ -84,12 +83,11 @@ class CommunicatorProbe : public CalibrationProbe {
 
 Status Communicator::calibrate(const CalibrationPlace& place, const std::atomic<bool>* stop) {
   CommunicatorProbe probe(shared_from_this(), stop);
-  const Calibration calibration = TRY(measure_calibration(probe, topology_));
+  const Calibration calibration = TRY(measure_calibration(probe, membership_.topology()));
   // Every rank has the same measurements and fits the same numbers.
-  const Topology measured = TRY(fit_calibration(calibration, topology_));
-  fill_nominal(topology_, measured);
-  topology_.reason += "; link speeds as measured";
-  if (rank_ == 0) keep_calibration(place, measured);
+  const Topology measured = TRY(fit_calibration(calibration, membership_.topology()));
+  membership_.set_measured(measured);
+  if (membership_.rank() == 0) keep_calibration(place, measured);
   return {};
 }
 

@@ -30,7 +30,8 @@ struct Communicator::Finalization {
   void begin() {
     status = communicator->check_open();
     if (status.ok() && communicator->finalizing_.exchange(true)) {
-      status = Error{Code::kInvalidUsage, "communicator " + communicator->name_ + " is being finalized already"};
+      status = Error{Code::kInvalidUsage,
+                     "communicator " + communicator->membership_.name() + " is being finalized already"};
     }
     if (status.ok()) communicator->tell_finalize();
     if (status.ok()) status = communicator->synchronize(stop);
@@ -38,8 +39,8 @@ struct Communicator::Finalization {
     if (ended) return;
     wait.key.kind = CallKind::kFinalize;
     wait.sequence = kFinalizeBarrier;
-    wait.deadline_ns = deadline_of(communicator->settings_);
-    wait.timeout_ns = communicator->settings_.config.timeout_ns;
+    wait.deadline_ns = deadline_of(communicator->membership_.settings());
+    wait.timeout_ns = communicator->membership_.settings().config.timeout_ns;
     communicator->mesh_->mesh().start_barrier(kFinalizeBarrier);
   }
 
@@ -56,7 +57,7 @@ struct Communicator::Finalization {
       communicator->remote_failure(done.error());
       status = *communicator->failure();
     } else if (stop != nullptr && *stop) {
-      status = Error{Code::kAborted, "CommFinalize of communicator " + communicator->name_ + " was ended"};
+      status = Error{Code::kAborted, "CommFinalize of communicator " + communicator->membership_.name() + " was ended"};
     } else {
       return communicator->look_at_deadline(wait);  // starts the inquiry when it is late
     }
@@ -104,7 +105,8 @@ void Communicator::destroy(int linger_ms) {
   if (closed_.exchange(true)) return;
   Progress::process().wait([this] { return engine_->pending() == 0 && splitting_ == 0; }, [this] { return engine_; });
   if (log_enabled(LogLevel::kInfo, Subsystem::kInit)) {
-    LOG(kInfo, kInit, "%s: %s", names_[rank_].c_str(), to_text(engine_->statistics().read(), topology_).c_str());
+    LOG(kInfo, kInit, "%s: %s", membership_.own_name().c_str(),
+        to_text(engine_->statistics().read(), membership_.topology()).c_str());
   }
   leave(linger_ms, kNoDeadline, false);
   memory_->clear();
@@ -126,8 +128,8 @@ void Communicator::tell_exit(int64_t deadline_ns) {
   const std::string what = under_way(deadline_ns);
   if (what.empty()) return;
   const Error error{Code::kRemoteError,
-                    names_[rank_] + " exited without CommDestroy while " + what + " was under way on it"};
-  mesh_->mesh().flood_error(error, rank_);
+                    membership_.own_name() + " exited without CommDestroy while " + what + " was under way on it"};
+  mesh_->mesh().flood_error(error, membership_.rank());
   engine_->fail({Code::kAborted, error.message});
 }
 
@@ -140,11 +142,11 @@ void Communicator::exit(int64_t deadline_ns) {
 // This rank waits in vain for anything of that rank that has not arrived.
 void Communicator::peer_left(int32_t rank, bool by_exit) {
   const char* const how = by_exit ? " exited without CommDestroy" : " has left the communicator";
-  engine_->peer_left(rank, names_[rank] + how);
+  engine_->peer_left(rank, membership_.name_of(rank) + how);
 }
 
 void Communicator::abort() {
-  engine_->fail({Code::kAborted, names_[rank_] + ": the communicator was aborted"});
+  engine_->fail({Code::kAborted, membership_.own_name() + ": the communicator was aborted"});
   mesh_->mesh().flood_abort();
 }
 

@@ -15,7 +15,7 @@ Status Communicator::deregister_memory(uint64_t id) {
   const MutexLock lock(submit_mutex_);
   if (engine_->settled_pending() != 0) {
     return Error{Code::kInvalidUsage,
-                 "operations of communicator " + name_ +
+                 "operations of communicator " + membership_.name() +
                      " are under way, and peers may be reading the memory: synchronize, then deregister it"};
   }
   return memory_->remove(id);
@@ -23,14 +23,14 @@ Status Communicator::deregister_memory(uint64_t id) {
 
 // Other memory may lie at the addresses now. Peers must not be told to read the old memory.
 void Communicator::check_memory(const Call& call) {
-  const CallBytes reach = reach_of(call.request, call.sending, rank_, ranks_);
+  const CallBytes reach = reach_of(call.request, call.sending, membership_.rank(), membership_.ranks());
   const int dropped = memory_->drop_unmapped(call.send, reach.given) + memory_->drop_unmapped(call.recv, reach.taken);
   if (dropped == 0) return;
   LOG(kWarn, kAlloc,
       "%s: a buffer lies where memory was registered with trestleCommRegister and has been unmapped since: it is "
       "copied "
       "from now on; call trestleCommDeregister before munmap",
-      names_[rank_].c_str());
+      membership_.own_name().c_str());
 }
 
 }  // namespace trestle

@@ -163,9 +163,9 @@ Result<std::vector<std::string>> Communicator::gather(uint64_t half, std::string
     if (engine_->failed()) {
       status = *failure();
     } else if (wait.stop) {
-      status = Error{Code::kAborted, "CommSplit of " + name_ + " was aborted"};
+      status = Error{Code::kAborted, "CommSplit of " + membership_.name() + " was aborted"};
     } else if (closed_) {
-      status = Error{Code::kInvalidUsage, "CommSplit: communicator " + name_ + " was destroyed meanwhile"};
+      status = Error{Code::kInvalidUsage, "CommSplit: communicator " + membership_.name() + " was destroyed meanwhile"};
     } else {
       look_at_deadline(at_mesh);  // starts the inquiry when it is late
     }
@@ -184,15 +184,16 @@ Result<std::vector<Communicator::Part>> Communicator::gather_parts(const SplitCa
   if (!call.has_place) return Error{Code::kInvalidArgument, "CommSplit: newcomm is NULL"};
   if (!call.settings.ok()) return call.settings.error();
   std::vector<Part> parts;
-  for (int32_t r = 0; r < ranks_; ++r) {
-    parts.push_back(TRY(Part::decode(blobs[r], names_[r])));
+  for (int32_t r = 0; r < membership_.ranks(); ++r) {
+    parts.push_back(TRY(Part::decode(blobs[r], membership_.name_of(r))));
     const Part& part = parts.back();
-    if (!part.has_place) return Error{Code::kInvalidArgument, "CommSplit: " + names_[r] + " passed newcomm NULL"};
+    if (!part.has_place)
+      return Error{Code::kInvalidArgument, "CommSplit: " + membership_.name_of(r) + " passed newcomm NULL"};
     if (!part.refusal.empty())
-      return Error{Code::kRemoteError, "CommSplit: " + names_[r] + " cannot take part: " + part.refusal};
+      return Error{Code::kRemoteError, "CommSplit: " + membership_.name_of(r) + " cannot take part: " + part.refusal};
     if (part.color < 0 && part.color != kNoColor)
-      return Error{Code::kInvalidArgument, "CommSplit: " + names_[r] + " has colour " + std::to_string(part.color) +
-                                               ": 0 or more, or TRESTLE_SPLIT_NOCOLOR"};
+      return Error{Code::kInvalidArgument, "CommSplit: " + membership_.name_of(r) + " has colour " +
+                                               std::to_string(part.color) + ": 0 or more, or TRESTLE_SPLIT_NOCOLOR"};
   }
   return parts;
 }
@@ -228,7 +229,7 @@ struct Communicator::Door {
 Result<std::shared_ptr<Communicator>> Communicator::join_part(const SplitCall& call, const std::vector<Part>& parts,
                                                               Making& making, const SplitWait& wait) {
   std::vector<int32_t> members;  // by rank of the new communicator
-  for (int32_t r = 0; r < ranks_; ++r) {
+  for (int32_t r = 0; r < membership_.ranks(); ++r) {
     if (parts[r].color == call.color && call.color != kNoColor) members.push_back(r);
   }
   std::stable_sort(members.begin(), members.end(), [&](int32_t a, int32_t b) { return parts[a].key < parts[b].key; });
@@ -237,20 +238,21 @@ Result<std::shared_ptr<Communicator>> Communicator::join_part(const SplitCall& c
     making.members = members;
   }
   Door door{members, making.awaited, 0, false, {}, {}, nullptr};
-  door.me = static_cast<int32_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
+  door.me = static_cast<int32_t>(std::find(members.begin(), members.end(), membership_.rank()) - members.begin());
   door.one_process = std::all_of(members.begin(), members.end(),
                                  [&](int32_t r) { return parts[r].process == parts[members[0]].process; });
   const std::string label = "split " + std::to_string(call.number) + " colour " + std::to_string(call.color);
-  door.meeting.job = job_id(to_hex(job_) + " " + label);
-  door.meeting.secret = derive_secret(secret_, label);
+  door.meeting.job = job_id(to_hex(membership_.job()) + " " + label);
+  door.meeting.secret = derive_secret(membership_.secret(), label);
   door.config = bootstrap_config(call.settings.value().config, door.size(), door.me, UniqueIdBytes{});
-  const auto places = TRY(gather(1, encode(members.empty() ? Place{} : door.open(local_ip_)), wait));
+  const auto places = TRY(gather(1, encode(members.empty() ? Place{} : door.open(membership_.local_ip())), wait));
   if (members.empty()) return std::shared_ptr<Communicator>();
   std::vector<std::string> addresses;
   for (const int32_t r : members) {
-    Place place = TRY(decode_place(places[r], names_[r]));
+    Place place = TRY(decode_place(places[r], membership_.name_of(r)));
     if (place.code != Code::kSuccess)
-      return Error{r == rank_ ? place.code : Code::kRemoteError, "CommSplit: " + names_[r] + ": " + place.sentence};
+      return Error{r == membership_.rank() ? place.code : Code::kRemoteError,
+                   "CommSplit: " + membership_.name_of(r) + ": " + place.sentence};
     addresses.push_back(std::move(place.address));
   }
   for (int k = 0; k < dissemination_steps(door.size()); ++k) {
@@ -270,12 +272,12 @@ Result<std::shared_ptr<Communicator>> Communicator::make_part(const SplitCall& c
     bootstrap = Lobby::take(door.meeting.job, door.me);
     // It is that rank's own failure and not this communicator's: a rank of this same process cannot have died alone.
     if (bootstrap == nullptr)
-      return Error{Code::kSystemError, "CommSplit: " + names_[door.members[0]] + " gave up meanwhile"};
+      return Error{Code::kSystemError, "CommSplit: " + membership_.name_of(door.members[0]) + " gave up meanwhile"};
     bootstrap->set_abort(&wait.stop);
   } else {
     door.config.deadline_ns = deadline_ns;
     door.config.abort = &wait.stop;
-    for (const int32_t r : door.members) door.config.names.push_back(names_[r]);
+    for (const int32_t r : door.members) door.config.names.push_back(membership_.name_of(r));
     door.config.awaited = &door.awaited;
     door.meeting.name_of = [names = door.config.names](int32_t rank) { return names[static_cast<size_t>(rank)]; };
     door.meeting.report = [&](const JoinReport& report) { tell_end_of_making(door.members, wait.key.number, report); };
@@ -290,11 +292,11 @@ Result<std::shared_ptr<Communicator>> Communicator::make_part(const SplitCall& c
     };
     door.config.on_abort = [this] {
       const auto failed = failure();  // the failure that stopped the split, if any
-      return failed && !exits() ? *failed : giving_up(names_[rank_]);
+      return failed && !exits() ? *failed : giving_up(membership_.own_name());
     };
     bootstrap = TRY(Bootstrap::join_at(door.config, std::move(door.meeting)));
   }
-  return assemble(*bootstrap, settings, deadline_ns, &wait.stop, home_);
+  return assemble(*bootstrap, settings, deadline_ns, &wait.stop, membership_.root());
 }
 
 // Tells the members why this rank gives up. They may not be connected with it yet.
@@ -305,7 +307,7 @@ void Communicator::tell_end_of_making(const std::vector<int32_t>& members, uint6
   out.integer(static_cast<int32_t>(report.error.code)).text(report.error.message.substr(0, kMostSentence));
   const std::string letter = out.take();
   for (const int32_t r : members) {
-    if (r != rank_) mesh_->mesh().send_letter(r, letter);
+    if (r != membership_.rank()) mesh_->mesh().send_letter(r, letter);
   }
 }
 
@@ -327,7 +329,7 @@ Error Communicator::blame_for_making(int32_t awaited, const Error& own, const Sp
   const Overdue overdue{
       wait.key, awaited, wait.timeout_ns,
       late_text(wait.timeout_ns, "CommSplit, making the new communicator, awaiting rank ") + std::to_string(awaited)};
-  if (awaited < 0 || awaited == rank_) engine_->fail(own);
+  if (awaited < 0 || awaited == membership_.rank()) engine_->fail(own);
   Progress::process().wait(
       [&] {
         if (engine_->failed() || closed_) return true;
@@ -354,7 +356,7 @@ Error Communicator::failure_of_making(const Error& own, const SplitWait& wait) {
 
 Result<std::shared_ptr<Communicator>> Communicator::split(const SplitCall& call, std::atomic<bool>& stop) {
   const StopFlags::Registration registered(*stops_, stop);
-  const CommunicatorSettings& settings = call.settings.ok() ? call.settings.value() : settings_;
+  const CommunicatorSettings& settings = call.settings.ok() ? call.settings.value() : membership_.settings();
   const auto making = std::make_shared<Making>();
   {
     const MutexLock lock(splits_mutex_);

@@ -15,14 +15,14 @@ Answer Communicator::answer(const Question& question) {
   Answer answer = question.operation.kind == CallKind::kOperation ? answer_for_operation(question)
                                                                   : answer_for_call(question.operation);
   answer.id = question.id;
-  if (answer.awaited >= 0 && !answer.elsewhere) answer.awaited_name = names_[answer.awaited];
+  if (answer.awaited >= 0 && !answer.elsewhere) answer.awaited_name = membership_.name_of(answer.awaited);
   return answer;
 }
 
 std::shared_ptr<Communicator> Communicator::find(const Elsewhere& place) {
   const auto all = living_communicators();
   const auto found = std::find_if(all.begin(), all.end(), [&place](const auto& one) {
-    return one->job_ == place.communicator && one->rank_ == place.rank;
+    return one->membership_.job() == place.communicator && one->membership_.rank() == place.rank;
   });
   return found == all.end() ? nullptr : *found;
 }
@@ -61,7 +61,7 @@ void Communicator::tell_wait_elsewhere(Answer& answer) {
   constexpr OperationKey kNone{~uint64_t{0}};  // matches no operation: so the oldest is reported
   if (engine_->has_waiters()) return;
   for (const auto& other : living_communicators()) {
-    if (other->home_ != home_ || !other->engine_->is_waited_for()) continue;
+    if (other->membership_.root() != membership_.root() || !other->engine_->is_waited_for()) continue;
     if (tell_of_other(*other, other->engine_->standing(kNone), answer)) return;
   }
   tell_failure_elsewhere(answer);
@@ -70,9 +70,9 @@ void Communicator::tell_wait_elsewhere(Answer& answer) {
 // A program mostly stops making calls once one has failed. A failure that is older than the calls that are awaited here
 // explains nothing.
 void Communicator::tell_failure_elsewhere(Answer& answer) {
-  const int64_t timeout_ns = settings_.config.timeout_ns;
+  const int64_t timeout_ns = membership_.settings().config.timeout_ns;
   for (const auto& other : living_communicators()) {
-    if (other->home_ != home_ || other.get() == this || !other->engine_->failed()) continue;
+    if (other->membership_.root() != membership_.root() || other.get() == this || !other->engine_->failed()) continue;
     const int64_t age_ns = monotonic_clock().now_ns() - other->engine_->failed_ns();
     const std::optional<Error> failure = other->failure();
     if (age_ns / 2 > timeout_ns || failure->code == Code::kAborted) continue;
@@ -95,8 +95,8 @@ bool Communicator::tell_of_other(const Communicator& other, const Standing& stan
   answer.in = standing.in;
   answer.awaited = standing.awaited;
   answer.description = standing.description;
-  answer.awaited_name = other.names_[static_cast<size_t>(standing.awaited)];
-  if (&other != this) answer.elsewhere = Elsewhere{other.job_, other.rank_};
+  answer.awaited_name = other.membership_.name_of(standing.awaited);
+  if (&other != this) answer.elsewhere = Elsewhere{other.membership_.job(), other.membership_.rank()};
   return true;
 }
 
@@ -166,7 +166,7 @@ void Communicator::tell_of(const OperationKey& key, Answer& answer) {
 }
 
 std::string Communicator::late_text(int64_t timeout_ns, const std::string& call) const {
-  return "deadline passed after " + duration_text(timeout_ns) + " on " + names_[rank_] + ": " + call;
+  return "deadline passed after " + duration_text(timeout_ns) + " on " + membership_.own_name() + ": " + call;
 }
 
 void Communicator::look_at_deadline(MeshWait& wait) {

@@ -93,7 +93,8 @@ void MeshPoller::on_error(const Error& error, int32_t) {
 void MeshPoller::on_abort(int32_t rank) {
   const MutexLock lock(mutex_);
   if (communicator_ == nullptr) return;
-  communicator_->remote_failure({Code::kAborted, "the communicator was aborted by " + communicator_->names_[rank]});
+  communicator_->remote_failure(
+      {Code::kAborted, "the communicator was aborted by " + communicator_->membership_.name_of(rank)});
 }
 
 void MeshPoller::on_bye(int32_t rank, bool by_exit) {

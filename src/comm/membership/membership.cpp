@@ -1,0 +1,67 @@
+#include "comm/membership/membership.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "comm/membership/log_lines.h"
+#include "sched/select/select.h"
+#include "topology/calibration_file.h"
+
+namespace trestle {
+
+namespace {
+
+// "0 1 2 3", or "0 1 .. 255" for many ranks.
+std::string ranks_text(const std::vector<int32_t>& ranks) {
+  constexpr size_t kMostShown = 16;
+  std::string text;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (i == kMostShown && ranks.size() > kMostShown + 1) return text + " .. " + std::to_string(ranks.back());
+    text += (i == 0 ? "" : " ") + std::to_string(ranks[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+Membership::Membership(const Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring& wiring,
+                       const RootIdentity& root)
+    : rank_(bootstrap.rank()),
+      ranks_(bootstrap.nranks()),
+      ranks_per_processor_(wiring.ranks_per_processor),
+      settings_(settings),
+      name_(settings.name.empty() ? to_hex(bootstrap.job()).substr(0, 8) : settings.name),
+      job_(bootstrap.job()),
+      root_(root),
+      secret_(bootstrap.secret()),
+      local_ip_(bootstrap.local_ip()),
+      topology_(std::move(wiring.topology)),
+      nominal_(std::move(wiring.nominal)),
+      names_(std::move(wiring.names)),
+      routing_(*std::move(wiring.routing)) {}
+
+void Membership::set_measured(const Topology& measured) {
+  fill_nominal(topology_, measured);
+  topology_.reason += "; link speeds as measured";
+}
+
+// Rank 0 logs the dimensions and the reason for them. At GRAPH every rank logs its place in them, and the costs that
+// selection uses.
+void Membership::log_topology(bool has_board) const {
+  const bool graph = log_enabled(LogLevel::kInfo, Subsystem::kGraph);
+  if (rank_ == 0 && (graph || log_enabled(LogLevel::kInfo, Subsystem::kInit))) log_lines(to_text(topology_));
+  if (!graph) return;
+  for (uint8_t d = 0; ranks_ > 1 && d < topology_.dimensions.size(); ++d) {
+    const RailCost cost = rail_cost(topology_, d);
+    log_message(LogLevel::kInfo,
+                "%s: dimension %d: place %d among ranks %s; selection reckons with %llu ns per step and %llu Mb/s",
+                own_name().c_str(), d + 1, topology_.coordinate(rank_, d),
+                ranks_text(topology_.group(rank_, d)).c_str(), static_cast<unsigned long long>(cost.latency_ns),
+                static_cast<unsigned long long>(cost.bandwidth_mbps));
+  }
+  log_message(LogLevel::kInfo, "%s: %s", own_name().c_str(),
+              has_board ? "small collectives go over a board of memory that all ranks share"
+                        : "small collectives go as all others: there is no board of memory that all ranks share");
+}
+
+}  // namespace trestle

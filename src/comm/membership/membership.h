@@ -1,0 +1,79 @@
+// Membership: who this rank is in a communicator, who the other ranks are, and how they are reached: settings, names,
+// keys, dimensions and routes.
+//
+// Owned by the communicator, which outlives every user. Immutable but for set_measured(), which is called at most once,
+// before the communicator is given to its user. After that any thread may read everything.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/job_id.h"
+#include "comm/setup/routing.h"
+#include "comm/setup/settings.h"
+#include "comm/setup/wiring.h"
+#include "rendezvous/bootstrap.h"
+#include "topology/topology.h"
+
+namespace trestle {
+
+// The communicator that all splits on this rank go back to, and this rank in it. That one was not made by a split.
+struct RootIdentity {
+  JobId job{};
+  int32_t rank = 0;
+  bool operator==(const RootIdentity&) const = default;
+};
+
+class Membership {
+ public:
+  // Takes the topologies, the names and the routing out of the wiring.
+  Membership(const Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring& wiring,
+             const RootIdentity& root);
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
+
+  int32_t rank() const { return rank_; }
+  int32_t ranks() const { return ranks_; }
+  int32_t ranks_per_processor() const { return ranks_per_processor_; }
+  const CommunicatorSettings& settings() const { return settings_; }
+  const std::string& name() const { return name_; }  // of the communicator, for sentences
+  const JobId& job() const { return job_; }
+  const RootIdentity& root() const { return root_; }
+  const std::vector<std::byte>& secret() const { return secret_; }
+  const std::string& local_ip() const { return local_ip_; }
+
+  // "rank 3 (host a, pid 12)", for sentences.
+  const std::vector<std::string>& names() const { return names_; }
+  const std::string& name_of(int32_t rank) const { return names_[static_cast<size_t>(rank)]; }
+  const std::string& own_name() const { return name_of(rank_); }
+
+  // With measured link speeds, if there are any; and as it was before anything measured came in.
+  const Topology& topology() const { return topology_; }
+  const Topology& nominal() const { return nominal_; }
+  const Routing& routing() const { return routing_; }
+
+  // Uses measured link speeds from now on, where none were configured. No other thread may read the topology meanwhile.
+  void set_measured(const Topology& measured);
+
+  // Logs the dimensions at INFO. has_board: small collectives go over a board of memory.
+  void log_topology(bool has_board) const;
+
+ private:
+  const int32_t rank_;
+  const int32_t ranks_;
+  const int32_t ranks_per_processor_;
+  const CommunicatorSettings settings_;
+  const std::string name_;
+  const JobId job_;
+  const RootIdentity root_;
+  const std::vector<std::byte> secret_;
+  const std::string local_ip_;
+  Topology topology_;
+  const Topology nominal_;
+  const std::vector<std::string> names_;
+  const Routing routing_;
+};
+
+}  // namespace trestle
