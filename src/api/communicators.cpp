@@ -318,8 +318,8 @@ trestleResult_t trestlePredictTime(trestleComm_t comm, trestleCollective_t colle
     }
     TRY(check_call(communicator, "PredictTime", call));
     apply_call_config(call);
-    *microseconds =
-        TRY(communicator.predict_us(call.request.collective, count, call.request.type, call.request.options));
+    *microseconds = TRY(communicator.calls().planner().predict_us(call.request.collective, count, call.request.type,
+                                                                  call.request.options));
     return {};
   });
 }

@@ -53,8 +53,8 @@ struct Request {
   bool holds_finish = false;
 
   ~Request() {
-    if (holds_start) communicator->release_call(start);
-    if (holds_finish) communicator->release_call(finish);
+    if (holds_start) communicator->calls().planner().release(start);
+    if (holds_finish) communicator->calls().planner().release(finish);
   }
 };
 

@@ -22,7 +22,7 @@ trestleResult_t init_request(trestleComm_t comm, const char* function, const Raw
     made->whole = true;
     TRY(use.object()->check_open());
     if (!is_empty(made->start)) {
-      TRY(made->communicator->hold_call(made->start));
+      TRY(made->communicator->calls().planner().hold(made->start));
       made->holds_start = true;
     }
     *request = make_handle<trestleRequest>(std::move(made));

@@ -114,7 +114,7 @@ trestleResult_t create(const char* function, trestleRedOp_t* op, trestleComm_t c
     TRY(make(*made));
     const int64_t number = next_number();
     if (number > trestleMaxRedOp) return invalid_usage(in + "this process has made as many operators as there are");
-    use.object()->custom_ops().add(static_cast<int32_t>(number), std::move(made));
+    use.object()->calls().custom_ops().add(static_cast<int32_t>(number), std::move(made));
     *op = static_cast<trestleRedOp_t>(number);
     return {};
   });
@@ -129,7 +129,7 @@ Status set_op(const Communicator& communicator, const char* function, int op, Pr
     request.op = static_cast<ReduceOp>(op);
     return {};
   }
-  SharedOp custom = communicator.custom_ops().find(op);
+  SharedOp custom = communicator.calls().custom_ops().find(op);
   if (custom == nullptr) return unknown_op(function, op);
   if (custom->kind == kPreMulSum && custom->type != request.type) {
     return invalid_argument(op_text(function, op) + " multiplies " + to_string(custom->type) + " and not " +
@@ -186,9 +186,9 @@ trestleResult_t trestleRedOpDestroy(trestleRedOp_t op, trestleComm_t comm) {
     }
     Use use(comm);
     TRY(check_ready(use, "RedOpDestroy"));
-    const SharedOp taken = use.object()->custom_ops().take(number);
+    const SharedOp taken = use.object()->calls().custom_ops().take(number);
     if (taken == nullptr) return unknown_op("RedOpDestroy", number);
-    use.object()->forget_op(taken.get());
+    use.object()->calls().planner().forget_op(taken.get());
     return {};
   });
 }

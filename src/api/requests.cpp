@@ -64,7 +64,7 @@ Status run_half(const std::shared_ptr<Request>& request, const Call& call, const
   Group& group = Group::of_this_thread();
   if (!group.open()) {
     if (after) stream->wait_for(after);
-    if (empty) request->communicator->skip(call, *stream);
+    if (empty) request->communicator->calls().skip(call, *stream);
     if (!empty) TRY(request->communicator->submit(call, stream));
     record_half(*request, stream, state);
     return {};
@@ -148,9 +148,9 @@ trestleResult_t trestleAllReduceStartInit(const void* send, void* recv, size_t c
     auto made = TRY(make_request(comm, "AllReduceStartInit", send, recv, count, type, op, stream));
     made->persistent = true;
     if (count != 0) {
-      TRY(made->communicator->hold_call(made->start));
+      TRY(made->communicator->calls().planner().hold(made->start));
       made->holds_start = true;
-      TRY(made->communicator->hold_call(made->finish));
+      TRY(made->communicator->calls().planner().hold(made->finish));
       made->holds_finish = true;
     }
     *request = make_handle<trestleRequest>(std::move(made));

@@ -165,7 +165,7 @@ void Group::Work::number_all() {
     for (size_t i = 0; i < numbering.calls_before; ++i) {
       GroupedCall& call = calls[i];
       if (call.communicator == numbering.communicator && !call.number)
-        call.number = call.communicator->number_ahead(call.call);
+        call.number = call.communicator->calls().number_ahead(call.call);
     }
     numbering.take();
   }
@@ -214,7 +214,7 @@ Result<Group::Work::PreparedCalls> Group::Work::prepare_all() const {
   for (size_t i = 0; i < calls.size(); ++i) {
     TRY(calls[i].communicator->check_open());
     TRY(calls[i].stream->check_open());
-    if (!calls[i].empty) prepared[i] = TRY(calls[i].communicator->prepare_call(calls[i].call));
+    if (!calls[i].empty) prepared[i] = TRY(calls[i].communicator->calls().planner().prepare(calls[i].call));
   }
   return prepared;
 }
@@ -225,17 +225,17 @@ void Group::Work::enqueue_all(const PreparedCalls& prepared) {
   for (size_t i = 0; i < calls.size(); ++i) {
     const GroupedCall& call = calls[i];
     if (call.after) call.stream->wait_for(call.after);
-    if (call.empty) call.communicator->skip(call.call, *call.stream, call.number);
+    if (call.empty) call.communicator->calls().skip(call.call, *call.stream, call.number);
     if (call.empty) continue;
     auto item = std::find_if(items.begin(), items.end(), [&](const auto& it) { return it.first == call.stream; });
     if (item == items.end()) item = items.insert(items.end(), {call.stream, {}});
-    item->second.push_back(call.communicator->commit(call.call, prepared[i], *call.stream, call.number));
+    item->second.push_back(call.communicator->calls().commit(call.call, prepared[i], *call.stream, call.number));
   }
   for (auto& [stream, operations] : items) stream->enqueue(std::move(operations));
   for (GroupedCall& call : calls) {
     if (auto settled = std::exchange(call.settled, nullptr)) settled(true);
   }
-  for (const GroupedCall& call : calls) call.communicator->committed();
+  for (const GroupedCall& call : calls) call.communicator->calls().committed();
 }
 
 }  // namespace trestle

@@ -33,7 +33,7 @@ struct Communicator::Finalization {
       status = Error{Code::kInvalidUsage,
                      "communicator " + communicator->membership_.name() + " is being finalized already"};
     }
-    if (status.ok()) communicator->tell_finalize();
+    if (status.ok()) communicator->calls_.number_finalization();
     if (status.ok()) status = communicator->synchronize(stop);
     ended = !status.ok();
     if (ended) return;
@@ -64,11 +64,6 @@ struct Communicator::Finalization {
     ended = true;
   }
 };
-
-void Communicator::tell_finalize() {
-  const MutexLock lock(submit_mutex_);
-  tell_place("CommFinalize");
-}
 
 Status Communicator::finalize_together(const std::vector<std::shared_ptr<Communicator>>& communicators,
                                        const std::atomic<bool>* stop) {
@@ -109,7 +104,7 @@ void Communicator::destroy(int linger_ms) {
         to_text(engine_->statistics().read(), membership_.topology()).c_str());
   }
   leave(linger_ms, kNoDeadline, false);
-  memory_->clear();
+  calls_.memory().clear();
   engine_->free_transports();
   // A thread that looks at all engines may still hold this one for a moment. Its descriptors are closed when that
   // thread lets go.

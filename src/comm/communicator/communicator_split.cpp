@@ -131,12 +131,6 @@ struct Communicator::Part {
   }
 };
 
-uint64_t Communicator::split_number() {
-  const MutexLock lock(submit_mutex_);
-  tell_place("CommSplit");
-  return next_split_++;
-}
-
 Result<std::vector<std::string>> Communicator::gather(uint64_t half, std::string mine, const SplitWait& wait) {
   // destroy() waits until no thread is in here, which is soon after it closes.
   struct Stay {

@@ -31,16 +31,11 @@ Answer Communicator::answer_for_operation(const Question& question) {
   const bool message = question.operation.peer >= 0;
   OperationKey key = question.operation;
   Answer answer;
-  {
-    const MutexLock lock(submit_mutex_);
-    if (message) {
-      key.peer = question.whose;
-      key.sending = !question.operation.sending;
-      answer.calls = (key.sending ? sent_ : received_)[key.peer];
-    } else {
-      answer.calls = next_number_;
-    }
+  if (message) {
+    key.peer = question.whose;
+    key.sending = !question.operation.sending;
   }
+  answer.calls = calls_.calls_made(message ? key.peer : -1, key.sending);
   const Standing standing = engine_->standing(key);
   using State = Standing::State;
   if (standing.state == State::kActive) {
@@ -119,10 +114,7 @@ Answer Communicator::answer_for_call(const OperationKey& key) {
     return answer;
   }
   bool called = finalizing_;
-  if (key.kind == CallKind::kSplit) {
-    const MutexLock lock(submit_mutex_);
-    called = key.number < next_split_;
-  }
+  if (key.kind == CallKind::kSplit) called = calls_.has_called_split(key.number);
   answer.state = called || key.kind == CallKind::kCreation ? Answer::State::kDone : Answer::State::kNotCalled;
   tell_where(engine_->standing(key), answer);
   if (answer.state == Answer::State::kNotCalled) tell_wait_elsewhere(answer);

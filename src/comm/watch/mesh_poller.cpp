@@ -106,7 +106,7 @@ void MeshPoller::on_bye(int32_t rank, bool by_exit) {
 void MeshPoller::on_letter(int32_t from, const std::string& text) {
   if (CallCheck::is_letter(text)) {
     const MutexLock lock(mutex_);
-    if (communicator_ != nullptr) communicator_->hear_call(from, text);
+    if (communicator_ != nullptr) communicator_->calls().compare_call(from, text);
   } else if (!text.empty() && static_cast<LetterKind>(text[0]) == LetterKind::kEndOfMaking) {
     const MutexLock lock(mutex_);
     if (communicator_ != nullptr) communicator_->hear_end_of_making(text);

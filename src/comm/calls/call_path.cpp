@@ -1,0 +1,236 @@
+#include "comm/calls/call_path.h"
+
+#include "base/log.h"
+#include "base/out_of_memory.h"
+#include "comm/calls/call_log.h"
+#include "engine/prepare/call_bytes.h"
+#include "engine/run/progress.h"
+
+namespace trestle {
+
+CallPath::CallPath(const Membership& membership, Engine& engine, ControlMesh& mesh,
+                   std::shared_ptr<MemRegistrations> memory, const Stream& own_stream)
+    : membership_(membership),
+      engine_(engine),
+      mesh_(mesh),
+      memory_(std::move(memory)),
+      own_stream_(own_stream),
+      call_check_(membership.settings().config.check_calls
+                      ? std::make_unique<CallCheck>(membership.rank(), membership.names())
+                      : nullptr),
+      planner_(membership, engine),
+      sent_(static_cast<size_t>(membership.ranks())),
+      received_(static_cast<size_t>(membership.ranks())) {}
+
+// ---- one call
+
+Status CallPath::submit(const Call& call, const std::shared_ptr<Stream>& stream) {
+  TRY(stream->check_open());
+  {
+    const MutexLock lock(submit_mutex_);
+    log_at_info(call, *stream, true);
+    stream->used_by(engine_);
+    if (planner_.is_express(call)) {
+      TRY(submit_express(call, stream));
+      if (engine_.pending() == 0) return {};
+    } else {
+      auto prepared = TRY(planner_.prepare(call));
+      enqueue(bind(call, prepared, false), *stream);
+    }
+  }
+  committed();
+  return {};
+}
+
+// If the stream is idle, the calling thread runs the call at once. If it is not complete after its spins, it becomes an
+// ordinary operation.
+Status CallPath::submit_express(const Call& call, const std::shared_ptr<Stream>& stream) {
+  ExpressCall express = express_call(call, next_number_);
+  if (stream->idle() && !stream->failed() && run_express(express)) {
+    take_number(call);
+    engine_.statistics().ran_express(call.request.collective,
+                                     bytes_of(call.request, false, membership_.rank(), membership_.ranks()));
+    return {};
+  }
+  Operation* operation = bind(call, TRY(planner_.prepare(call)), true);
+  operation->make_express(express);
+  enqueue(operation, *stream);
+  return {};
+}
+
+ExpressCall CallPath::express_call(const Call& call, uint64_t number) {
+  const PrepareRequest& r = call.request;
+  ExpressCall express;
+  express.collective = r.collective;
+  express.reduce = find_own_reduce(r.type, r.op);
+  express.scale = r.op == kPreMulSum ? r.custom.get() : nullptr;
+  express.spec = {r.type, r.op, r.op == ReduceOp::kAvg ? static_cast<uint32_t>(membership_.ranks()) : 0, false};
+  express.send = static_cast<const std::byte*>(call.send);
+  express.recv = static_cast<std::byte*>(call.recv);
+  express.elements = r.count;
+  express.bytes = r.count * size_of(r.type);
+  express.root = r.root;
+  express.half = r.half;
+  express.number = number;
+  express.check = check_of(r, kOverBoard);
+  express.sequence = engine_.express()->next_sequence();
+  return express;
+}
+
+// The calling thread runs the call if no other thread drives the engine. It gives up where a waiter would sleep.
+bool CallPath::run_express(ExpressCall& express) {
+  constexpr int kLooksPerFailure = 100;
+  if (engine_.pending() != 0 || !engine_.try_lock()) return false;
+  Pause pause(engine_.patience());
+  bool done = engine_.express()->poll(express);
+  while (!done && pause.pass() && !(pause.looks() % kLooksPerFailure == 0 && engine_.failed())) {
+    done = engine_.express()->poll(express);
+  }
+  engine_.unlock();
+  if (done) pause.moved();
+  return done;
+}
+
+Operation* CallPath::bind(const Call& call, const std::shared_ptr<const Prepared>& prepared, bool over_board,
+                          std::optional<uint64_t> ahead) {
+  if (memory_->bytes() != 0) check_memory(call);
+  Operation* operation = engine_.acquire(prepared);
+  operation->bind(const_cast<void*>(call.send), call.recv, ahead ? *ahead : take_number(call),
+                  call.timeout_ns < 0 ? membership_.settings().config.timeout_ns : call.timeout_ns);
+  engine_.statistics().submitted(call.request.collective,
+                                 bytes_of(call.request, call.sending, membership_.rank(), membership_.ranks()),
+                                 over_board);
+  engine_.count_pending(1);
+  return operation;
+}
+
+// The call has its number: the other ranks count on it, so it cannot be refused any more.
+void CallPath::enqueue(Operation* operation, Stream& stream) {
+  unless_out_of_memory([&] { stream.enqueue({operation}); },
+                       [&] {
+                         engine_.fail_without_memory();
+                         engine_.retire(operation);
+                       });
+}
+
+// ---- calls of a group
+
+Operation* CallPath::commit(const Call& call, const std::shared_ptr<const Prepared>& prepared, Stream& stream,
+                            std::optional<uint64_t> ahead) {
+  const MutexLock lock(submit_mutex_);
+  log_at_info(call, stream, true, ahead);
+  stream.used_by(engine_);
+  const bool over_board = planner_.is_express(call);
+  Operation* operation = bind(call, prepared, over_board, ahead);
+  if (over_board) operation->make_express(express_call(call, operation->number()));
+  return operation;
+}
+
+void CallPath::committed() {
+  engine_.issued();
+  Progress::process().work_started();
+}
+
+std::optional<uint64_t> CallPath::number_ahead(const Call& call) {
+  if (call_check_ == nullptr || call.request.peer >= 0) return std::nullopt;
+  const MutexLock lock(submit_mutex_);
+  return take_number(call);
+}
+
+void CallPath::skip(const Call& call, const Stream& stream, std::optional<uint64_t> ahead) {
+  const bool numbered = call_check_ != nullptr;
+  if (!numbered && !log_enabled(LogLevel::kInfo, Subsystem::kCall)) return;
+  const MutexLock lock(submit_mutex_);
+  log_at_info(call, stream, numbered, ahead);
+  if (numbered && !ahead) take_number(call);
+}
+
+// ---- numbers, and the comparison of calls
+
+uint64_t CallPath::take_number(const Call& call) {
+  const int32_t peer = call.request.peer;
+  uint64_t number = next_number_of(peer, call.sending)++;
+  if (peer >= 0) {
+    number |= kPointToPoint;
+    if (log_enabled(LogLevel::kInfo, Subsystem::kP2p)) log_if_first(call);
+  }
+  if (call_check_ != nullptr) announce_call({number, peer, call.sending}, summary_of(call.request));
+  return number;
+}
+
+void CallPath::take_number_if_checked(const char* function) {
+  if (call_check_ != nullptr) announce_call({next_number_++}, summary_of(function));
+}
+
+uint64_t CallPath::number_split() {
+  const MutexLock lock(submit_mutex_);
+  take_number_if_checked("CommSplit");
+  return next_split_++;
+}
+
+void CallPath::number_finalization() {
+  const MutexLock lock(submit_mutex_);
+  take_number_if_checked("CommFinalize");
+}
+
+uint64_t CallPath::calls_made(int32_t peer, bool sending) {
+  const MutexLock lock(submit_mutex_);
+  return next_number_of(peer, sending);
+}
+
+bool CallPath::has_called_split(uint64_t number) {
+  const MutexLock lock(submit_mutex_);
+  return number < next_split_;
+}
+
+// A call that differs fails the communicator, so all ranks are told.
+void CallPath::announce_call(const OperationKey& operation, const CallSummary& summary) {
+  auto letter = call_check_->made(operation, summary);
+  if (!letter.ok()) return engine_.fail(std::move(letter).error());
+  if (letter.value()) mesh_.send_letter(letter.value()->to, letter.value()->text);
+}
+
+void CallPath::compare_call(int32_t from, const std::string& letter) {
+  if (call_check_ == nullptr) return;
+  const Status same = call_check_->heard(from, letter);
+  if (!same.ok()) engine_.fail(same.error());
+}
+
+// ---- log lines
+
+void CallPath::log_numbered(const Call& call, const Stream& stream, bool numbered, std::optional<uint64_t> ahead) {
+  std::optional<uint64_t> number;
+  if (numbered) number = ahead ? *ahead : next_number_of(call.request.peer, call.sending);
+  log_call(membership_, call, &stream == &own_stream_ ? nullptr : &stream, number);
+}
+
+// The user's first send to a peer, and first receive from it.
+void CallPath::log_if_first(const Call& call) {
+  if (call.measuring || !logged_pairs_.insert({call.request.peer, call.sending}).second) return;
+  log_first_message(membership_, call);
+}
+
+// ---- registered memory
+
+Status CallPath::deregister_memory(uint64_t id) {
+  const MutexLock lock(submit_mutex_);
+  if (engine_.settled_pending() != 0) {
+    return Error{Code::kInvalidUsage,
+                 "operations of communicator " + membership_.name() +
+                     " are under way, and peers may be reading the memory: synchronize, then deregister it"};
+  }
+  return memory_->remove(id);
+}
+
+// Other memory may lie at the addresses now. Peers must not be told to read the old memory.
+void CallPath::check_memory(const Call& call) {
+  const CallBytes reach = reach_of(call.request, call.sending, membership_.rank(), membership_.ranks());
+  const int dropped = memory_->drop_unmapped(call.send, reach.given) + memory_->drop_unmapped(call.recv, reach.taken);
+  if (dropped == 0) return;
+  LOG(kWarn, kAlloc,
+      "%s: a buffer lies where memory was registered with trestleCommRegister and has been unmapped since: it is "
+      "copied from now on; call trestleCommDeregister before munmap",
+      membership_.own_name().c_str());
+}
+
+}  // namespace trestle

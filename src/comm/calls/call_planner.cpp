@@ -1,0 +1,112 @@
+#include "comm/calls/call_planner.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "comm/calls/call_log.h"
+#include "sched/model/board_cost.h"
+#include "sched/policy/policies.h"
+
+namespace trestle {
+
+namespace {
+
+uint64_t group_segment_bytes(const void* routing, const std::vector<int32_t>& group) {
+  return static_cast<const Routing*>(routing)->group_segment_bytes(group);
+}
+
+SelectionConfig selection_config(const Config& config) {
+  return {config.algorithm, config.schedule, static_cast<uint32_t>(config.chunks),
+          static_cast<uint32_t>(config.phases_in_flight), config.intra};
+}
+
+}  // namespace
+
+bool CallPlanner::may_be_express(const SharedOptions& options) {
+  // The express path has no algorithms.
+  if (options->algorithm && !options->algorithm->empty()) return false;
+  // Selection refuses an unknown policy.
+  return !options->schedule || find_policy(*options->schedule).ok();
+}
+
+Result<ScheduleCache::Entry> CallPlanner::schedule_for(const PrepareRequest& request) {
+  SelectionRequest what;
+  what.collective = request.collective;
+  what.element_bytes = static_cast<uint32_t>(size_of(request.type));
+  what.bytes = vector_elements(request, membership_.ranks()) * what.element_bytes;
+  what.root = request.root;
+  what.rank_order = request.op == kUserInOrder;
+  what.blocks = known_block_bytes(request);
+  return schedule_for(what, request.options);
+}
+
+Result<ScheduleCache::Entry> CallPlanner::schedule_for(const SelectionRequest& what, const SharedOptions& options) {
+  return schedules_.get(what, options.text(), [&]() -> Result<Schedule> {
+    const Topology& topology = membership_.topology();
+    SelectionConfig selection = selection_config(membership_.settings().config);
+    if (!options) return select_schedule(what, topology, selection);
+    selection.algo = options->algorithm.value_or(selection.algo);
+    selection.policy = options->schedule.value_or(selection.policy);
+    if (options->chunks) selection.chunks = static_cast<uint32_t>(*options->chunks);
+    TRY(validate(selection, topology));
+    return select_schedule(what, options->deterministic ? membership_.nominal() : topology, selection);
+  });
+}
+
+// A call over the board that could not run at once becomes an operation, which needs a Prepared.
+std::shared_ptr<const Prepared> CallPlanner::build_express(const PrepareRequest& request) const {
+  auto express = std::make_shared<Prepared>();
+  express->collective = request.collective;
+  express->type = request.type;
+  express->op = request.op;
+  express->custom = request.custom;
+  express->count = request.count;
+  express->ranks = membership_.ranks();
+  express->check = check_of(request, kOverBoard);
+  return express;
+}
+
+Result<std::shared_ptr<const Prepared>> CallPlanner::build(const Call& call) {
+  const Config& config = membership_.settings().config;
+  const PrepareContext context{&membership_.topology(), membership_.rank(),     config.check_plans,
+                               &group_segment_bytes,    &membership_.routing(), &plans_};
+  if (call.request.peer >= 0) return prepare_point_to_point(call.request, call.sending, context);
+  if (is_express(call)) return build_express(call.request);
+  const ScheduleCache::Entry schedule = TRY(schedule_for(call.request));
+  if (log_enabled(LogLevel::kInfo, Subsystem::kTuning)) log_schedule(membership_, call.request, *schedule);
+  auto prepared = TRY(trestle::prepare(call.request, *schedule, context));
+  if (prepared->staging_bytes > static_cast<uint64_t>(config.staging_bytes)) {
+    LOG(kInfo, kAlloc, "%s takes %llu bytes of staging, more than TRESTLE_STAGING (%lld)", to_string(*prepared).c_str(),
+        static_cast<unsigned long long>(prepared->staging_bytes), static_cast<long long>(config.staging_bytes));
+  }
+  return prepared;
+}
+
+Status CallPlanner::hold(const Call& call) {
+  TRY(cache_.pin({call.request, call.sending}, [&] { return build(call); }));
+  return {};
+}
+
+Result<double> CallPlanner::predict_us(Collective collective, uint64_t count, DataType type,
+                                       const SharedOptions& options) {
+  const int32_t ranks = membership_.ranks();
+  Call call;
+  call.request.collective = collective;
+  call.request.count = count;
+  call.request.type = type;
+  call.request.options = options;
+  if (is_express(call)) {
+    const BoardOperation over_board{collective, count * size_of(type), ranks, membership_.ranks_per_processor()};
+    return static_cast<double>(board_time_ps(over_board)) / 1e6;
+  }
+  SelectionRequest what{.collective = collective, .element_bytes = static_cast<uint32_t>(size_of(type))};
+  // A v-variant counts as if all its blocks were equal.
+  const uint64_t elements =
+      has_uneven_blocks(collective) ? count * static_cast<uint64_t>(ranks) : vector_elements(call.request, ranks);
+  what.bytes = elements * what.element_bytes;
+  const ScheduleCache::Entry schedule = TRY(schedule_for(what, options));
+  return static_cast<double>(predict_ns(*schedule, membership_.topology())) / 1000.0;
+}
+
+}  // namespace trestle

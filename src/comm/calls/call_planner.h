@@ -1,0 +1,62 @@
+// CallPlanner: what a call needs before it can be submitted: the path that it takes, its schedule, and everything about
+// it but the addresses of its buffers. Also predicts how long a call takes.
+//
+// Owned by the communicator's CallPath. Any thread; the caches have locks of their own. Errors: the options of the call
+// fit no schedule.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "comm/calls/call.h"
+#include "comm/calls/prepared_cache.h"
+#include "comm/calls/schedule_cache.h"
+#include "comm/membership/membership.h"
+#include "engine/prepare/plan_cache.h"
+#include "engine/run/engine.h"
+
+namespace trestle {
+
+class CallPlanner {
+ public:
+  // Both outlive it.
+  CallPlanner(const Membership& membership, Engine& engine) : membership_(membership), engine_(engine) {}
+  CallPlanner(const CallPlanner&) = delete;
+  CallPlanner& operator=(const CallPlanner&) = delete;
+
+  // Whether the call goes over the board, which serves small collectives and has no algorithms. Inline: every small
+  // call asks.
+  bool is_express(const Call& call) const {
+    const PrepareRequest& r = call.request;
+    if (r.peer >= 0 || engine_.express() == nullptr || is_user_defined(r.op)) return false;
+    if (r.options && !may_be_express(r.options)) return false;
+    return engine_.express()->serves(r.collective, r.count * size_of(r.type), r.half);
+  }
+
+  Result<std::shared_ptr<const Prepared>> prepare(const Call& call) {
+    return cache_.get({call.request, call.sending}, [&] { return build(call); });
+  }
+  // As prepare(), for a call that will be made again: its plans stay until release(), whatever else is prepared.
+  Status hold(const Call& call);
+  void release(const Call& call) { cache_.unpin({call.request, call.sending}); }
+  // An operator was removed: drops what was prepared for it, except what is held.
+  void forget_op(const CustomOp* op) { cache_.drop(op); }
+
+  // `count` as the C call counts; a v-variant as if all blocks had `count` elements.
+  Result<double> predict_us(Collective collective, uint64_t count, DataType type, const SharedOptions& options);
+
+ private:
+  static bool may_be_express(const SharedOptions& options);
+  Result<ScheduleCache::Entry> schedule_for(const PrepareRequest& request);
+  Result<ScheduleCache::Entry> schedule_for(const SelectionRequest& what, const SharedOptions& options);
+  Result<std::shared_ptr<const Prepared>> build(const Call& call);
+  std::shared_ptr<const Prepared> build_express(const PrepareRequest& request) const;
+
+  const Membership& membership_;
+  Engine& engine_;
+  PlanCache plans_;
+  ScheduleCache schedules_;
+  PreparedCache cache_{[this](const Prepared* prepared) { engine_.forget(prepared); }};
+};
+
+}  // namespace trestle
