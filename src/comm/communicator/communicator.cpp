@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "comm/setup/together.h"
 #include "comm/setup/version_line.h"
+#include "comm/split/split.h"
 #include "comm/watch/mesh_poller.h"
 #include "comm/watch/process_exit.h"
 #include "comm/watch/stop_flags.h"
@@ -50,9 +51,10 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
                            const RootIdentity& root)
     : membership_(bootstrap, settings, wiring, root),
       stops_(std::make_shared<StopFlags>()),
-      mesh_(std::make_shared<MeshPoller>(bootstrap.take_mesh(), this, rank(), membership_.names())),
+      mesh_(std::make_shared<MeshPoller>(bootstrap.take_mesh(), rank(), membership_.names())),
       engine_(make_engine(membership_, wiring, mesh_, stops_)),
-      calls_(membership_, *engine_, mesh_->mesh(), wiring.memory, *own_stream_) {
+      calls_(membership_, *engine_, mesh_->mesh(), wiring.memory, *own_stream_),
+      watch_(parts()) {
   // Other names may have been in use while the communicator was made.
   mesh_->mesh().set_names(membership_.names());
 }
@@ -77,7 +79,7 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
   const CalibrationPlace calibration = wiring.value().calibration;
   const bool measure = wiring.value().measure;
   std::shared_ptr<Communicator> communicator(new Communicator(bootstrap, settings, std::move(wiring).value(), root));
-  communicator->mesh_->start();
+  communicator->mesh_->start(communicator->watch_);
   auto driven = communicator->engine_->opened();
   if (driven.ok()) driven = Progress::process().add(communicator->engine_);
   if (driven.ok()) driven = Progress::process().add(std::static_pointer_cast<Pollable>(communicator->mesh_));
@@ -101,7 +103,7 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
 Result<std::shared_ptr<Communicator>> Communicator::create(const UniqueIdBytes& id, int32_t nranks, int32_t rank,
                                                            const CommunicatorSettings& settings,
                                                            std::atomic<bool>& stop) {
-  const StopAtExit making(stop);
+  const StopAtExit registered(stop);
   if (rank == 0) log_version(settings.config);
   const int64_t deadline = deadline_of(settings);
   BootstrapConfig config = bootstrap_config(settings.config, nranks, rank, id);
@@ -130,11 +132,20 @@ Communicator::~Communicator() {
   destroy(0);
 }
 
+Result<std::shared_ptr<Communicator>> Communicator::split(const SplitCall& call, std::atomic<bool>& stop) {
+  const StopFlags::Registration registered(*stops_, stop);
+  const Split::Assemble assemble_child = [&](Bootstrap& bootstrap, const CommunicatorSettings& settings,
+                                             int64_t deadline_ns) {
+    return assemble(bootstrap, settings, deadline_ns, &stop, membership_.root());
+  };
+  return Split(parts(), watch_, call, stop).run(assemble_child);
+}
+
 // ---- calls
 
 Error Communicator::refusal() const {
   if (engine_->failed()) return *failure();
-  if (closed_) return {Code::kInvalidUsage, "communicator " + membership_.name() + " was destroyed"};
+  if (life_.closed) return {Code::kInvalidUsage, "communicator " + membership_.name() + " was destroyed"};
   return {Code::kInvalidUsage, "communicator " + membership_.name() + " was finalized: only Destroy may follow"};
 }
 
@@ -151,18 +162,6 @@ Status Communicator::synchronize(const std::atomic<bool>* stop) {
   if (engine_->failed()) return *failure();
   if (stopped()) return Error{Code::kAborted, "the wait for communicator " + membership_.name() + " was ended"};
   return {};
-}
-
-void Communicator::remote_failure(const Error& error) {
-  std::string text = error.message;
-  const std::string own = engine_->oldest_operation();
-  if (!own.empty()) text += "; on " + membership_.own_name() + " " + own;
-  // A call that differs concerns both ranks, whichever finds it, so it keeps its code. Other failures concern the rank
-  // where they began.
-  const bool shared = error.code == Code::kAborted || error.code == Code::kTimeout ||
-                      error.code == Code::kInvalidUsage || error.code == Code::kReductionFailed;
-  const Code code = shared ? error.code : Code::kRemoteError;
-  engine_->fail({code, std::move(text)});
 }
 
 }  // namespace trestle

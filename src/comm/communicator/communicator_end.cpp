@@ -29,7 +29,7 @@ struct Communicator::Finalization {
 
   void begin() {
     status = communicator->check_open();
-    if (status.ok() && communicator->finalizing_.exchange(true)) {
+    if (status.ok() && communicator->life_.finalizing.exchange(true)) {
       status = Error{Code::kInvalidUsage,
                      "communicator " + communicator->membership_.name() + " is being finalized already"};
     }
@@ -49,17 +49,17 @@ struct Communicator::Finalization {
     const Result<bool> done = communicator->mesh_->mesh().barrier_done(kFinalizeBarrier);
     if (done.ok() && done.value()) {
       // All ranks are finalized. What happens to one of them now is no failure of this one.
-      communicator->finalized_ = true;
+      communicator->life_.finalized = true;
     } else if (communicator->engine_->failed()) {
       status = *communicator->failure();
     } else if (!done.ok()) {
       // Takes the mesh's failure here. The mesh reports it on another thread, perhaps later.
-      communicator->remote_failure(done.error());
+      communicator->watch_.remote_failure(done.error());
       status = *communicator->failure();
     } else if (stop != nullptr && *stop) {
       status = Error{Code::kAborted, "CommFinalize of communicator " + communicator->membership_.name() + " was ended"};
     } else {
-      return communicator->look_at_deadline(wait);  // starts the inquiry when it is late
+      return communicator->watch_.look_at_deadline(wait);  // starts the inquiry when it is late
     }
     ended = true;
   }
@@ -97,8 +97,9 @@ void Communicator::leave(int linger_ms, int64_t give_up_ns, bool by_exit) {
 }
 
 void Communicator::destroy(int linger_ms) {
-  if (closed_.exchange(true)) return;
-  Progress::process().wait([this] { return engine_->pending() == 0 && splitting_ == 0; }, [this] { return engine_; });
+  if (life_.closed.exchange(true)) return;
+  Progress::process().wait([this] { return engine_->pending() == 0 && !splits_.has_exchanges(); },
+                           [this] { return engine_; });
   if (log_enabled(LogLevel::kInfo, Subsystem::kInit)) {
     LOG(kInfo, kInit, "%s: %s", membership_.own_name().c_str(),
         to_text(engine_->statistics().read(), membership_.topology()).c_str());
@@ -112,15 +113,9 @@ void Communicator::destroy(int linger_ms) {
   while (engine_.use_count() > 1 && monotonic_clock().now_ns() < until) ::sched_yield();
 }
 
-std::string Communicator::under_way(int64_t deadline_ns) {
-  if (splitting_ != 0) return "CommSplit";
-  if (engine_->pending() != 0) return engine_->open_operation(deadline_ns);
-  return finalizing_ && !finalized_ ? "CommFinalize" : "";
-}
-
-void Communicator::tell_exit(int64_t deadline_ns) {
+void Communicator::report_exit(int64_t deadline_ns) {
   if (engine_->failed()) return;  // the other ranks know of the failure
-  const std::string what = under_way(deadline_ns);
+  const std::string what = watch_.under_way(deadline_ns);
   if (what.empty()) return;
   const Error error{Code::kRemoteError,
                     membership_.own_name() + " exited without CommDestroy while " + what + " was under way on it"};
@@ -129,15 +124,9 @@ void Communicator::tell_exit(int64_t deadline_ns) {
 }
 
 void Communicator::exit(int64_t deadline_ns) {
-  if (closed_.exchange(true)) return;
+  if (life_.closed.exchange(true)) return;
   const int64_t left_ms = (deadline_ns - monotonic_clock().now_ns()) / 1'000'000;
   leave(static_cast<int>(std::max<int64_t>(left_ms, 1)), deadline_ns, true);
-}
-
-// This rank waits in vain for anything of that rank that has not arrived.
-void Communicator::peer_left(int32_t rank, bool by_exit) {
-  const char* const how = by_exit ? " exited without CommDestroy" : " has left the communicator";
-  engine_->peer_left(rank, membership_.name_of(rank) + how);
 }
 
 void Communicator::abort() {

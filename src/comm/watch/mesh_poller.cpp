@@ -6,14 +6,23 @@
 #include "base/log.h"
 #include "base/out_of_memory.h"
 #include "comm/communicator/communicator.h"
-#include "control_mesh/letter_kind.h"
+#include "comm/watch/call_watch.h"
+#include "comm/watch/process_exit.h"
 
 namespace trestle {
+
+void MeshPoller::start(CallWatch& watch) {
+  {
+    const MutexLock lock(mutex_);
+    watch_ = &watch;
+  }
+  mesh_->start(this);
+}
 
 void MeshPoller::leave(int linger_ms, bool by_exit) {
   {
     const MutexLock lock(mutex_);
-    communicator_ = nullptr;
+    watch_ = nullptr;
   }
   mesh_->close(linger_ms, by_exit);
 }
@@ -46,12 +55,12 @@ void MeshPoller::go_on(Inquiry& inquiry, int32_t from, const Answer& answer) {
 // nullopt when this rank has left.
 std::optional<Answer> MeshPoller::answer_to(const Question& question) {
   const MutexLock lock(mutex_);
-  if (communicator_ == nullptr) return std::nullopt;
-  if (!question.elsewhere) return communicator_->answer(question);
-  const std::shared_ptr<Communicator> there = Communicator::find(*question.elsewhere);
+  if (watch_ == nullptr) return std::nullopt;
+  if (!question.elsewhere) return watch_->answer(question);
+  const std::shared_ptr<Communicator> there = living_communicator(*question.elsewhere);
   Answer answer;
   answer.state = Answer::State::kDone;  // this rank has left that communicator
-  if (there != nullptr && question.whose < there->ranks()) answer = there->answer(question);
+  if (there != nullptr && question.whose < there->ranks()) answer = there->watch().answer(question);
   answer.id = question.id;
   if (!answer.elsewhere) answer.elsewhere = question.elsewhere;
   return answer;
@@ -63,12 +72,12 @@ void MeshPoller::poll(int64_t now_ns) {
     take_verdict(operations_, now_ns);
     take_verdict(calls_, now_ns);
     const MutexLock lock(mutex_);
-    if (communicator_ != nullptr) communicator_->wake_gatherers();
+    if (watch_ != nullptr) watch_->wake_mesh_waiters();
   };
   // A letter of a peer may be lost, and this rank cannot know which.
   unless_out_of_memory(poll, [this] {
     const MutexLock lock(mutex_);
-    if (communicator_ != nullptr) communicator_->engine_->fail_without_memory();
+    if (watch_ != nullptr) watch_->fail_without_memory();
   });
 }
 
@@ -78,7 +87,7 @@ void MeshPoller::take_verdict(Inquiry& inquiry, int64_t now_ns) {
   // A living kernel has acknowledged the question.
   verdict->host_answers = mesh_->host_answers(verdict->silent, verdict->silent_ns);
   const MutexLock lock(mutex_);
-  if (communicator_ != nullptr) communicator_->end_inquiry(verdict->operation, {Code::kTimeout, verdict->sentence()});
+  if (watch_ != nullptr) watch_->end_inquiry(verdict->operation, {Code::kTimeout, verdict->sentence()});
 }
 
 int64_t MeshPoller::next_due_ns() const {
@@ -87,33 +96,28 @@ int64_t MeshPoller::next_due_ns() const {
 
 void MeshPoller::on_error(const Error& error, int32_t) {
   const MutexLock lock(mutex_);
-  if (communicator_ != nullptr) communicator_->remote_failure(error);
+  if (watch_ != nullptr) watch_->remote_failure(error);
 }
 
 void MeshPoller::on_abort(int32_t rank) {
   const MutexLock lock(mutex_);
-  if (communicator_ == nullptr) return;
-  communicator_->remote_failure(
-      {Code::kAborted, "the communicator was aborted by " + communicator_->membership_.name_of(rank)});
+  if (watch_ != nullptr) watch_->remote_abort(rank);
 }
 
 void MeshPoller::on_bye(int32_t rank, bool by_exit) {
   LOG(kTrace, kBootstrap, "rank %d said goodbye", rank);
   const MutexLock lock(mutex_);
-  if (communicator_ != nullptr) communicator_->peer_left(rank, by_exit);
+  if (watch_ != nullptr) watch_->peer_left(rank, by_exit);
 }
 
 void MeshPoller::on_letter(int32_t from, const std::string& text) {
-  if (CallCheck::is_letter(text)) {
-    const MutexLock lock(mutex_);
-    if (communicator_ != nullptr) communicator_->calls().compare_call(from, text);
-  } else if (!text.empty() && static_cast<LetterKind>(text[0]) == LetterKind::kEndOfMaking) {
-    const MutexLock lock(mutex_);
-    if (communicator_ != nullptr) communicator_->hear_end_of_making(text);
-  } else if (const auto question = decode_question(text, ranks_)) {
+  if (const auto question = decode_question(text, ranks_)) {
     if (const auto own = answer_to(*question)) mesh_->send_letter(from, encode(*own));
   } else if (const auto answer = decode_answer(text, ranks_)) {
     for (Inquiry* inquiry : {&operations_, &calls_}) go_on(*inquiry, from, *answer);
+  } else {
+    const MutexLock lock(mutex_);
+    if (watch_ != nullptr) watch_->take_letter(from, text);
   }
 }
 

@@ -1,5 +1,6 @@
 // MeshPoller: lets the watch thread poll the control mesh of one communicator, and passes on what it hears to the
-// communicator. After a deadline has passed it asks other ranks which rank is to blame, and answers their questions.
+// communicator's CallWatch. After a deadline has passed it asks other ranks which rank is to blame, and answers their
+// questions.
 //
 // Shared by the communicator and the process's list of pollables. The communicator ends it (leave) before it is
 // destroyed.
@@ -18,24 +19,23 @@
 
 namespace trestle {
 
-class Communicator;
+class CallWatch;
 
 class MeshPoller : public Pollable, public ControlListener {
  public:
-  MeshPoller(std::unique_ptr<ControlMesh> mesh, Communicator* communicator, int32_t rank,
-             std::vector<std::string> names)
+  MeshPoller(std::unique_ptr<ControlMesh> mesh, int32_t rank, std::vector<std::string> names)
       : rank_(rank),
         ranks_(static_cast<int32_t>(names.size())),
         mesh_(std::move(mesh)),
-        communicator_(communicator),
         operations_(rank, names),
         calls_(rank, std::move(names), kFirstIdOfCalls) {}
 
   ControlMesh& mesh() { return *mesh_; }
-  void start() { mesh_->start(this); }
+  // From now on it may be polled. The watch must live until leave().
+  void start(CallWatch& watch);
   // No callback runs afterwards.
   void leave(int linger_ms, bool by_exit);
-  // Starts an inquiry; its result goes to the communicator's end_inquiry(). False: there is no rank to ask, or an
+  // Starts an inquiry; its result goes to CallWatch::end_inquiry(). False: there is no rank to ask, or an
   // inquiry about another call runs: try again. (The latter never happens for operations, of which an engine reports
   // one at a time.)
   bool inquire(const Overdue& overdue);
@@ -59,7 +59,7 @@ class MeshPoller : public Pollable, public ControlListener {
   std::unique_ptr<ControlMesh> mesh_;
   // Never taken under an engine's progress lock: a holder of this mutex waits for that lock, or borrows it.
   Mutex mutex_;
-  Communicator* communicator_ TRESTLE_GUARDED_BY(mutex_);
+  CallWatch* watch_ TRESTLE_GUARDED_BY(mutex_) = nullptr;  // nullptr: not started, or this rank has left
   Inquiry operations_;
   Inquiry calls_;  // about calls that wait over this mesh
 };

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "comm/communicator/communicator.h"
+#include "control_mesh/inquiry.h"
 #include "engine/run/progress.h"
 #include "rendezvous/giving_up.h"
 
@@ -53,7 +55,7 @@ constinit PerProcess<Leavers> leavers;
 
 // First reports what was under way, for all communicators: that never waits.
 void leave(const std::vector<std::shared_ptr<Communicator>>& communicators, int64_t deadline_ns) {
-  for (const auto& communicator : communicators) communicator->tell_exit(deadline_ns);
+  for (const auto& communicator : communicators) communicator->report_exit(deadline_ns);
   for (const auto& communicator : communicators) communicator->exit(deadline_ns);
 }
 
@@ -99,6 +101,14 @@ void leave_at_exit(const std::shared_ptr<Communicator>& communicator) {
 
 std::vector<std::shared_ptr<Communicator>> living_communicators() {
   return leavers.get().all();
+}
+
+std::shared_ptr<Communicator> living_communicator(const Elsewhere& place) {
+  const auto all = living_communicators();
+  const auto found = std::find_if(all.begin(), all.end(), [&place](const auto& one) {
+    return one->membership().job() == place.communicator && one->rank() == place.rank;
+  });
+  return found == all.end() ? nullptr : *found;
 }
 
 StopAtExit::StopAtExit(std::atomic<bool>& stop) : registration_(leavers.get().makings, stop) {}

@@ -1,0 +1,63 @@
+#include "comm/split/split_meeting.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "control_mesh/dissemination.h"
+#include "transport/auth/handshake.h"
+
+namespace trestle {
+
+namespace {
+
+// The ranks of the call's colour, in the order of (key, rank).
+std::vector<int32_t> members_of(const SplitCall& call, const std::vector<SplitPart>& parts) {
+  std::vector<int32_t> members;
+  for (size_t r = 0; r < parts.size(); ++r) {
+    if (parts[r].color == call.color && call.color != kNoColor) members.push_back(static_cast<int32_t>(r));
+  }
+  std::stable_sort(members.begin(), members.end(), [&](int32_t a, int32_t b) {
+    return parts[static_cast<size_t>(a)].key < parts[static_cast<size_t>(b)].key;
+  });
+  return members;
+}
+
+}  // namespace
+
+SplitMeeting::SplitMeeting(const Membership& parent, const SplitCall& call, const std::vector<SplitPart>& parts)
+    : members(members_of(call, parts)) {
+  const auto process_of = [&](int32_t rank) { return parts[static_cast<size_t>(rank)].process; };
+  own_rank = static_cast<int32_t>(std::find(members.begin(), members.end(), parent.rank()) - members.begin());
+  in_one_process =
+      std::all_of(members.begin(), members.end(), [&](int32_t r) { return process_of(r) == process_of(members[0]); });
+  const std::string label = "split " + std::to_string(call.number) + " colour " + std::to_string(call.color);
+  meeting.job = job_id(to_hex(parent.job()) + " " + label);
+  meeting.secret = derive_secret(parent.secret(), label);
+  config = bootstrap_config(call.settings.value().config, size(), own_rank, UniqueIdBytes{});
+}
+
+SplitAddress SplitMeeting::open(const std::string& ip) {
+  const Status opened = in_one_process ? open_handover() : listen(ip);
+  if (!opened.ok()) return {opened.error().code, "", opened.error().message};
+  return {Code::kSuccess, in_one_process ? "" : format_address(meeting.listener.address), ""};
+}
+
+Status SplitMeeting::open_handover() {
+  if (own_rank != 0) return {};
+  handover = std::make_unique<BootstrapHandover>(meeting.job, TRY(Bootstrap::join_in_process(config)));
+  return {};
+}
+
+Status SplitMeeting::listen(const std::string& ip) {
+  const SocketAddress at = TRY(parse_address(ip.find(':') == std::string::npos ? ip + ":1" : "[" + ip + "]:1"));
+  meeting.listener = TRY(listen_for_neighbours(config, at));
+  return {};
+}
+
+void SplitMeeting::set_addresses(const std::vector<std::string>& addresses) {
+  for (int k = 0; k < dissemination_steps(size()); ++k) {
+    meeting.addresses.push_back(addresses[static_cast<size_t>((own_rank + (int64_t{1} << k)) % size())]);
+  }
+}
+
+}  // namespace trestle

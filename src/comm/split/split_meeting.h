@@ -1,0 +1,44 @@
+// SplitMeeting: how the ranks of a new communicator meet: over a handover if they all live in one process, else at the
+// addresses that they exchange over the parent.
+//
+// Used by one thread, while one split joins.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/membership/membership.h"
+#include "comm/split/bootstrap_handover.h"
+#include "comm/split/split_call.h"
+#include "comm/split/split_letters.h"
+#include "rendezvous/bootstrap.h"
+#include "rendezvous/meeting.h"
+
+namespace trestle {
+
+struct SplitMeeting {
+  // parts: of all ranks of the parent, by rank. The secret and the name of the new job are derived from the parent's,
+  // so neither is sent, and only ranks of the parent can join.
+  SplitMeeting(const Membership& parent, const SplitCall& call, const std::vector<SplitPart>& parts);
+
+  int32_t size() const { return static_cast<int32_t>(members.size()); }
+  // Opens the place where this rank waits for its neighbours.
+  SplitAddress open(const std::string& ip);
+  // Takes the addresses of this rank's neighbours from those of all members, by rank.
+  void set_addresses(const std::vector<std::string>& addresses);
+
+  std::vector<int32_t> members;  // ranks of the parent, by their ranks in the new communicator; empty: no colour
+  int32_t own_rank = 0;          // in the new communicator
+  bool in_one_process = false;
+  BootstrapConfig config;
+  Meeting meeting;
+  std::unique_ptr<BootstrapHandover> handover;
+
+ private:
+  Status open_handover();
+  Status listen(const std::string& ip);
+};
+
+}  // namespace trestle

@@ -1,0 +1,228 @@
+#include "comm/watch/call_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/config/value_text.h"
+#include "comm/calls/call_check.h"
+#include "comm/calls/call_path.h"
+#include "comm/communicator/communicator.h"
+#include "comm/communicator/life_cycle.h"
+#include "comm/membership/membership.h"
+#include "comm/split/split_letters.h"
+#include "comm/split/splits_in_progress.h"
+#include "comm/watch/mesh_poller.h"
+#include "comm/watch/mesh_sequence.h"
+#include "comm/watch/process_exit.h"
+
+namespace trestle {
+
+CallWatch::CallWatch(const CommunicatorParts& parts)
+    : membership_(parts.membership),
+      engine_(parts.engine),
+      mesh_(parts.mesh),
+      calls_(parts.calls),
+      splits_(parts.splits),
+      life_(parts.life) {}
+
+// ---- what other ranks tell and ask
+
+void CallWatch::remote_failure(const Error& error) {
+  std::string text = error.message;
+  const std::string own = engine_.oldest_operation();
+  if (!own.empty()) text += "; on " + membership_.own_name() + " " + own;
+  // A call that differs concerns both ranks, whichever finds it, so it keeps its code. Other failures concern the rank
+  // where they began.
+  const bool shared = error.code == Code::kAborted || error.code == Code::kTimeout ||
+                      error.code == Code::kInvalidUsage || error.code == Code::kReductionFailed;
+  const Code code = shared ? error.code : Code::kRemoteError;
+  engine_.fail({code, std::move(text)});
+}
+
+void CallWatch::remote_abort(int32_t rank) {
+  remote_failure({Code::kAborted, "the communicator was aborted by " + membership_.name_of(rank)});
+}
+
+void CallWatch::peer_left(int32_t rank, bool by_exit) {
+  const char* const how = by_exit ? " exited without CommDestroy" : " has left the communicator";
+  engine_.peer_left(rank, membership_.name_of(rank) + how);
+}
+
+void CallWatch::take_letter(int32_t from, const std::string& letter) {
+  if (CallCheck::is_letter(letter)) {
+    calls_.compare_call(from, letter);
+  } else if (is_split_failure(letter)) {
+    if (auto failure = decode_split_failure(letter)) splits_.set_failure(failure->number, std::move(failure->error));
+  }
+}
+
+void CallWatch::wake_mesh_waiters() {
+  if ((splits_.has_exchanges() || life_.finalizing) && engine_.sleepers() != 0) engine_.wake();
+}
+
+// ---- answers
+
+Answer CallWatch::answer(const Question& question) {
+  Answer answer = question.operation.kind == CallKind::kOperation ? answer_for_operation(question)
+                                                                  : answer_for_mesh_call(question.operation);
+  answer.id = question.id;
+  if (answer.awaited >= 0 && !answer.elsewhere) answer.awaited_name = membership_.name_of(answer.awaited);
+  return answer;
+}
+
+Answer CallWatch::answer_for_operation(const Question& question) {
+  const bool message = question.operation.peer >= 0;
+  OperationKey key = question.operation;
+  if (message) {
+    key.peer = question.whose;
+    key.sending = !question.operation.sending;
+  }
+  Answer answer;
+  answer.calls = calls_.calls_made(message ? key.peer : -1, key.sending);
+  const Standing standing = engine_.standing(key);
+  using State = Standing::State;
+  if (standing.state == State::kActive) {
+    answer.state = Answer::State::kActive;
+  } else if (standing.state == State::kQueued) {
+    answer.state = Answer::State::kQueued;
+  } else {
+    const bool called = (key.number & ~kPointToPoint) < answer.calls;
+    answer.state = called ? Answer::State::kDone : Answer::State::kNotCalled;
+  }
+  describe_own_wait(standing, answer);
+  if (standing.stream != nullptr) describe_stream_head(*standing.stream, key, answer);
+  if (answer.state == Answer::State::kNotCalled) describe_wait_elsewhere(answer);
+  return answer;
+}
+
+Answer CallWatch::answer_for_mesh_call(const OperationKey& key) {
+  Answer answer;
+  if (waits_in(key)) {
+    answer.state = Answer::State::kActive;
+    describe_mesh_call(key, answer);
+    return answer;
+  }
+  const bool called = key.kind == CallKind::kSplit ? calls_.has_called_split(key.number) : life_.finalizing.load();
+  answer.state = called || key.kind == CallKind::kCreation ? Answer::State::kDone : Answer::State::kNotCalled;
+  describe_own_wait(engine_.standing(key), answer);
+  if (answer.state == Answer::State::kNotCalled) describe_wait_elsewhere(answer);
+  return answer;
+}
+
+// An operation, else a call that waits over the mesh, else nothing.
+void CallWatch::describe_own_wait(const Standing& standing, Answer& answer) {
+  if (standing.in) {
+    answer.in = standing.in;
+    answer.awaited = standing.awaited;
+    answer.description = standing.description;
+  } else if (const auto call = open_mesh_call()) {
+    describe_mesh_call(*call, answer);
+  }
+}
+
+void CallWatch::describe_mesh_call(const OperationKey& key, Answer& answer) {
+  answer.in = key;
+  if (key.kind == CallKind::kFinalize) {
+    answer.awaited = mesh_.mesh().awaited(kFinalizeBarrier, true);
+    answer.description = "CommFinalize";
+    return;
+  }
+  answer.description = "CommSplit";
+  for (const uint64_t sequence : {sequence_of_split(key.number, 0), sequence_of_split(key.number, 1)}) {
+    answer.awaited = mesh_.mesh().awaited(sequence, false);
+    if (answer.awaited >= 0) return;
+  }
+  const std::optional<int32_t> awaited = splits_.awaited_while_joining(key.number);
+  if (!awaited) return;
+  answer.description += ", making the new communicator";
+  if (*awaited >= 0) answer.awaited = *awaited;
+}
+
+// What the operation waits for on its stream: another one is at the head there.
+void CallWatch::describe_stream_head(Stream& stream, const OperationKey& key, Answer& answer) {
+  const Stream::Head head = stream.head();
+  if (head.engine == nullptr || (head.engine.get() == &engine_ && head.operation == key)) return;
+  const auto all = living_communicators();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const auto& one) { return &one->engine() == head.engine.get(); });
+  if (found != all.end()) describe_wait_in(**found, head.engine->standing(head.operation), answer);
+}
+
+// What a thread of this rank waits for in another communicator, if that may be why a call was not made.
+void CallWatch::describe_wait_elsewhere(Answer& answer) {
+  constexpr OperationKey kNone{~uint64_t{0}};  // matches no operation: so the oldest is reported
+  if (engine_.has_waiters()) return;
+  for (const auto& other : living_communicators()) {
+    if (other->membership().root() != membership_.root() || !other->engine().is_waited_for()) continue;
+    if (describe_wait_in(*other, other->engine().standing(kNone), answer)) return;
+  }
+  describe_failure_elsewhere(answer);
+}
+
+// A program mostly stops making calls once one has failed. A failure that is older than the calls that are awaited here
+// explains nothing.
+void CallWatch::describe_failure_elsewhere(Answer& answer) {
+  const int64_t timeout_ns = membership_.settings().config.timeout_ns;
+  for (const auto& other : living_communicators()) {
+    const bool related = other->membership().root() == membership_.root() && &other->membership() != &membership_;
+    if (!related || !other->engine().failed()) continue;
+    const int64_t age_ns = monotonic_clock().now_ns() - other->engine().failed_ns();
+    const std::optional<Error> failure = other->failure();
+    if (age_ns / 2 > timeout_ns || failure->code == Code::kAborted) continue;
+    answer.failure = failure->message;
+    return;
+  }
+}
+
+// True if this rank awaits a rank in the other communicator.
+bool CallWatch::describe_wait_in(const Communicator& other, const Standing& standing, Answer& answer) const {
+  if (!standing.in || standing.awaited < 0) return false;
+  const Membership& there = other.membership();
+  answer.in = standing.in;
+  answer.awaited = standing.awaited;
+  answer.description = standing.description;
+  answer.awaited_name = there.name_of(standing.awaited);
+  if (&there != &membership_) answer.elsewhere = Elsewhere{there.job(), there.rank()};
+  return true;
+}
+
+bool CallWatch::waits_in(const OperationKey& key) {
+  if (key.kind == CallKind::kSplit) return splits_.contains(key.number);
+  return key.kind == CallKind::kFinalize && mesh_.mesh().awaited(kFinalizeBarrier, true) >= 0;
+}
+
+std::optional<OperationKey> CallWatch::open_mesh_call() {
+  if (const OperationKey finalize{0, -1, false, CallKind::kFinalize}; waits_in(finalize)) return finalize;
+  const std::optional<uint64_t> split = splits_.oldest();
+  if (!split) return std::nullopt;
+  return OperationKey{*split, -1, false, CallKind::kSplit};
+}
+
+// ---- calls that are late, or under way
+
+std::string CallWatch::late_text(int64_t timeout_ns, const std::string& call) const {
+  return "deadline passed after " + duration_text(timeout_ns) + " on " + membership_.own_name() + ": " + call;
+}
+
+void CallWatch::look_at_deadline(MeshWait& wait) {
+  if (wait.asked || monotonic_clock().now_ns() <= wait.deadline_ns) return;
+  const int32_t awaited = mesh_.mesh().awaited(wait.sequence, wait.key.kind == CallKind::kFinalize);
+  if (awaited < 0) return;  // the call has just ended
+  const char* const call = wait.key.kind == CallKind::kFinalize ? "CommFinalize" : "CommSplit";
+  wait.asked = mesh_.inquire({wait.key, awaited, wait.timeout_ns,
+                              late_text(wait.timeout_ns, call) + ", awaiting rank " + std::to_string(awaited)});
+}
+
+void CallWatch::end_inquiry(const OperationKey& key, Error error) {
+  if (key.kind == CallKind::kOperation) return engine_.end_inquiry(key, std::move(error));
+  if (waits_in(key)) engine_.fail(std::move(error));
+}
+
+std::string CallWatch::under_way(int64_t deadline_ns) {
+  if (splits_.has_exchanges()) return "CommSplit";
+  if (engine_.pending() != 0) return engine_.open_operation(deadline_ns);
+  return life_.finalizing && !life_.finalized ? "CommFinalize" : "";
+}
+
+}  // namespace trestle

@@ -1,0 +1,87 @@
+// CallWatch: what a communicator learns over its control mesh, and what it answers there: failures of other ranks,
+// ranks that leave, letters about calls, and inquiries about calls that are late.
+//
+// Owned by the communicator. Any thread. The control mesh's poller calls it on the watch thread, and holds a mutex of
+// its own meanwhile. Its functions take the mutexes of the other parts one at a time. They may wait for the progress
+// lock of an engine, or borrow it, but for nothing else; so callers must not hold that lock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/overdue.h"
+#include "base/result.h"
+#include "comm/watch/communicator_parts.h"
+#include "control_mesh/inquiry.h"
+#include "engine/run/engine.h"
+
+namespace trestle {
+
+class Communicator;
+
+// A call that waits for all ranks over the control mesh.
+struct MeshWait {
+  OperationKey key;
+  uint64_t sequence = 0;
+  int64_t deadline_ns = 0;
+  int64_t timeout_ns = 0;
+  bool asked = false;  // past the deadline: an inquiry was started
+};
+
+class CallWatch {
+ public:
+  explicit CallWatch(const CommunicatorParts& parts);
+  CallWatch(const CallWatch&) = delete;
+  CallWatch& operator=(const CallWatch&) = delete;
+
+  // ---- what other ranks tell and ask
+
+  // Another rank failed: so does this communicator.
+  void remote_failure(const Error& error);
+  void remote_abort(int32_t rank);
+  // This rank waits in vain for anything of that rank that has not arrived.
+  void peer_left(int32_t rank, bool by_exit);
+  // A letter about a call of another rank (TRESTLE_CHECK), or about a split that fails. Others are ignored.
+  void take_letter(int32_t from, const std::string& letter);
+  // A letter may be lost.
+  void fail_without_memory() { engine_.fail_without_memory(); }
+  // A thread that waits for the control mesh sleeps at the engine, and no peer rings for it there.
+  void wake_mesh_waiters();
+
+  // ---- inquiries
+
+  // Another rank waits for this one's part of a call, and asks about it.
+  Answer answer(const Question& question);
+  // Past the deadline: starts the inquiry, once. The communicator fails with its result.
+  void look_at_deadline(MeshWait& wait);
+  // The result of an inquiry: the call fails with it, unless it has ended after all.
+  void end_inquiry(const OperationKey& key, Error error);
+  std::string late_text(int64_t timeout_ns, const std::string& call) const;
+
+  // "CommSplit", "operation 17 (allreduce ...)"; "": nothing is under way. Waits at most until `deadline_ns` of the
+  // monotonic clock.
+  std::string under_way(int64_t deadline_ns);
+
+ private:
+  Answer answer_for_operation(const Question& question);
+  Answer answer_for_mesh_call(const OperationKey& key);
+  // These fill in what this rank is in, and which rank it waits for there.
+  void describe_own_wait(const Standing& standing, Answer& answer);
+  void describe_mesh_call(const OperationKey& key, Answer& answer);
+  void describe_stream_head(Stream& stream, const OperationKey& key, Answer& answer);
+  void describe_wait_elsewhere(Answer& answer);
+  void describe_failure_elsewhere(Answer& answer);
+  bool describe_wait_in(const Communicator& other, const Standing& standing, Answer& answer) const;
+  bool waits_in(const OperationKey& key);
+  std::optional<OperationKey> open_mesh_call();
+
+  const Membership& membership_;
+  Engine& engine_;
+  MeshPoller& mesh_;
+  CallPath& calls_;
+  SplitsInProgress& splits_;
+  const LifeCycle& life_;
+};
+
+}  // namespace trestle
