@@ -5,11 +5,10 @@
 #include "base/clock.h"
 #include "comm/setup/together.h"
 #include "comm/setup/version_line.h"
-#include "comm/split/split.h"
+#include "comm/split/comm_split.h"
 #include "comm/watch/mesh_poller.h"
 #include "comm/watch/process_exit.h"
 #include "comm/watch/stop_flags.h"
-#include "rendezvous/giving_up.h"
 #include "sched/select/select.h"
 
 namespace trestle {
@@ -79,25 +78,23 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
   const CalibrationPlace calibration = wiring.value().calibration;
   const bool measure = wiring.value().measure;
   std::shared_ptr<Communicator> communicator(new Communicator(bootstrap, settings, std::move(wiring).value(), root));
-  communicator->mesh_->start(communicator->watch_);
-  auto driven = communicator->engine_->opened();
-  if (driven.ok()) driven = Progress::process().add(communicator->engine_);
-  if (driven.ok()) driven = Progress::process().add(std::static_pointer_cast<Pollable>(communicator->mesh_));
-  if (!driven.ok()) {
-    communicator->engine_->fail(driven.error());  // tells the other ranks
-    return driven.error();
-  }
-  leave_at_exit(communicator);
-  if (measure) {
-    const Status measured = communicator->calibrate(calibration, stop);
-    if (!measured.ok()) {
-      if (stop != nullptr && *stop && !exits()) communicator->abort();
-      communicator->engine_->fail(measured.error());
-      return measured.error();
-    }
-  }
+  TRY(communicator->start());
+  if (measure) TRY(communicator->calibrate(calibration, stop));
   communicator->membership_.log_topology(communicator->engine_->express() != nullptr);
   return communicator;
+}
+
+Status Communicator::start() {
+  mesh_->start(watch_);
+  Status driven = engine_->opened();
+  if (driven.ok()) driven = Progress::process().add(engine_);
+  if (driven.ok()) driven = Progress::process().add(std::static_pointer_cast<Pollable>(mesh_));
+  if (driven.ok()) {
+    leave_at_exit(shared_from_this());
+  } else {
+    engine_->fail(driven.error());  // tells the other ranks
+  }
+  return driven;
 }
 
 Result<std::shared_ptr<Communicator>> Communicator::create(const UniqueIdBytes& id, int32_t nranks, int32_t rank,
@@ -134,14 +131,14 @@ Communicator::~Communicator() {
 
 Result<std::shared_ptr<Communicator>> Communicator::split(const SplitCall& call, std::atomic<bool>& stop) {
   const StopFlags::Registration registered(*stops_, stop);
-  const Split::Assemble assemble_child = [&](Bootstrap& bootstrap, const CommunicatorSettings& settings,
-                                             int64_t deadline_ns) {
+  const CommSplit::Assemble assemble_child = [&](Bootstrap& bootstrap, const CommunicatorSettings& settings,
+                                                 int64_t deadline_ns) {
     return assemble(bootstrap, settings, deadline_ns, &stop, membership_.root());
   };
-  return Split(parts(), watch_, call, stop).run(assemble_child);
+  return CommSplit(parts(), watch_, call, stop).run(assemble_child);
 }
 
-// ---- calls
+// ---- what may be called
 
 Error Communicator::refusal() const {
   if (engine_->failed()) return *failure();

@@ -1,9 +1,8 @@
 // Communicator: one rank of a communicator: how it is made, split and ended. It owns the parts that do the work:
-// Membership (who the ranks are), CallPath (its calls), CallWatch (what other ranks tell and ask), the engine, and the
-// control mesh.
+// Membership (who the ranks are), CallPath (their calls), CallWatch (what other ranks tell and ask), SplitsInProgress,
+// the engine, and the control mesh.
 //
-// Shared by its C handle and the calls under way. Any thread. Errors: the first failure is sticky, and all later calls
-// return it.
+// Shared by its C handle and the calls under way. Any thread. The first failure is sticky: later calls return it.
 #pragma once
 
 #include <atomic>
@@ -109,7 +108,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   static Result<std::shared_ptr<Communicator>> assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
                                                         int64_t deadline_ns, const std::atomic<bool>* stop,
                                                         const RootIdentity& root);
-  // Measures the links and uses the results. All ranks, before the first call.
+  // From now on threads of the process drive it, and their exit says goodbye for it.
+  Status start();
+  // Measures the links and uses the results. All ranks, before the first call. An error fails the communicator.
   Status calibrate(const CalibrationPlace& place, const std::atomic<bool>* stop);
   Error refusal() const;  // why it takes no calls
 

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "comm/calls/group.h"
 #include "comm/communicator/communicator.h"
+#include "rendezvous/giving_up.h"
 #include "sched/calibrate/calibration.h"
 
 namespace trestle {
@@ -79,15 +80,24 @@ class CommunicatorProbe : public CalibrationProbe {
   std::vector<std::vector<std::byte>> received_;  // by dimension
 };
 
+// Every rank has the same measurements and fits the same numbers.
+Result<Topology> measure_links(const std::shared_ptr<Communicator>& communicator, const std::atomic<bool>* stop) {
+  CommunicatorProbe probe(communicator, stop);
+  const Calibration calibration = TRY(measure_calibration(probe, communicator->topology()));
+  return fit_calibration(calibration, communicator->topology());
+}
+
 }  // namespace
 
 Status Communicator::calibrate(const CalibrationPlace& place, const std::atomic<bool>* stop) {
-  CommunicatorProbe probe(shared_from_this(), stop);
-  const Calibration calibration = TRY(measure_calibration(probe, membership_.topology()));
-  // Every rank has the same measurements and fits the same numbers.
-  const Topology measured = TRY(fit_calibration(calibration, membership_.topology()));
-  membership_.set_measured(measured);
-  if (membership_.rank() == 0) keep_calibration(place, measured);
+  const Result<Topology> measured = measure_links(shared_from_this(), stop);
+  if (!measured.ok()) {
+    if (stop != nullptr && *stop && !exits()) abort();
+    engine_->fail(measured.error());
+    return measured.error();
+  }
+  membership_.set_measured(measured.value());
+  if (rank() == 0) keep_calibration(place, measured.value());
   return {};
 }
 

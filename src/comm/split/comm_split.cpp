@@ -1,4 +1,4 @@
-#include "comm/split/split.h"
+#include "comm/split/comm_split.h"
 
 #include <utility>
 
@@ -23,7 +23,8 @@ const CommunicatorSettings& settings_of(const SplitCall& call, const Membership&
 
 }  // namespace
 
-Split::Split(const CommunicatorParts& parent, CallWatch& watch, const SplitCall& call, const std::atomic<bool>& stop)
+CommSplit::CommSplit(const CommunicatorParts& parent, CallWatch& watch, const SplitCall& call,
+                     const std::atomic<bool>& stop)
     : membership_(parent.membership),
       engine_(parent.engine),
       mesh_(parent.mesh),
@@ -37,7 +38,7 @@ Split::Split(const CommunicatorParts& parent, CallWatch& watch, const SplitCall&
       timeout_ns_(settings_of(call, parent.membership).config.timeout_ns),
       registration_(parent.splits, call.number) {}
 
-Result<std::shared_ptr<Communicator>> Split::run(const Assemble& assemble) {
+Result<std::shared_ptr<Communicator>> CommSplit::run(const Assemble& assemble) {
   meeting_.emplace(membership_, call_, TRY(exchange_parts()));
   registration_.set_members(meeting_->members);
   TRY(exchange_addresses());
@@ -47,13 +48,13 @@ Result<std::shared_ptr<Communicator>> Split::run(const Assemble& assemble) {
   return made;
 }
 
-void Split::wait(const std::function<bool()>& done) {
+void CommSplit::wait(const std::function<bool()>& done) {
   Progress::process().wait(done, [this] { return engine_.shared_from_this(); });
 }
 
 // ---- the exchanges over the parent
 
-Result<std::vector<std::string>> Split::all_gather(uint64_t half, std::string mine) {
+Result<std::vector<std::string>> CommSplit::all_gather(uint64_t half, std::string mine) {
   // The parent's destroy() waits until no thread is in here, which is soon after it closes.
   const SplitsInProgress::Exchange exchange(in_progress_);
   ControlMesh& mesh = mesh_.mesh();
@@ -80,7 +81,7 @@ Result<std::vector<std::string>> Split::all_gather(uint64_t half, std::string mi
   return blobs;
 }
 
-Status Split::why_to_stop() const {
+Status CommSplit::why_to_stop() const {
   if (engine_.failed()) return *engine_.failure();
   if (stop_) return Error{Code::kAborted, "CommSplit of " + membership_.name() + " was aborted"};
   if (life_.closed)
@@ -88,7 +89,7 @@ Status Split::why_to_stop() const {
   return {};
 }
 
-Result<std::vector<SplitPart>> Split::exchange_parts() {
+Result<std::vector<SplitPart>> CommSplit::exchange_parts() {
   const SplitPart mine{call_.color, call_.key, process_token(), call_.has_place,
                        call_.settings.ok() ? "" : call_.settings.error().message};
   const auto blobs = TRY(all_gather(0, encode(mine)));
@@ -103,7 +104,7 @@ Result<std::vector<SplitPart>> Split::exchange_parts() {
   return parts;
 }
 
-Status Split::check_part(const SplitPart& part, const std::string& name) {
+Status CommSplit::check_part(const SplitPart& part, const std::string& name) {
   if (!part.has_place) return Error{Code::kInvalidArgument, "CommSplit: " + name + " passed newcomm NULL"};
   if (!part.refusal.empty())
     return Error{Code::kRemoteError, "CommSplit: " + name + " cannot take part: " + part.refusal};
@@ -113,7 +114,7 @@ Status Split::check_part(const SplitPart& part, const std::string& name) {
   return {};
 }
 
-Status Split::exchange_addresses() {
+Status CommSplit::exchange_addresses() {
   const std::vector<int32_t>& members = meeting_->members;
   const SplitAddress mine = members.empty() ? SplitAddress() : meeting_->open(membership_.local_ip());
   const auto blobs = TRY(all_gather(1, encode(mine)));
@@ -133,14 +134,14 @@ Status Split::exchange_addresses() {
 
 // ---- the new communicator
 
-Result<std::shared_ptr<Communicator>> Split::join(const Assemble& assemble) {
+Result<std::shared_ptr<Communicator>> CommSplit::join(const Assemble& assemble) {
   const CommunicatorSettings& settings = call_.settings.value();
   const int64_t deadline_ns = deadline_of(settings);
   const auto bootstrap = TRY(meeting_->in_one_process ? take_from_process() : join_over_network(deadline_ns));
   return assemble(*bootstrap, settings, deadline_ns);
 }
 
-Result<std::unique_ptr<Bootstrap>> Split::take_from_process() {
+Result<std::unique_ptr<Bootstrap>> CommSplit::take_from_process() {
   std::unique_ptr<Bootstrap> bootstrap = BootstrapHandover::take(meeting_->meeting.job, meeting_->own_rank);
   // It is that rank's own failure and not this communicator's: a rank of this same process cannot have died alone.
   if (bootstrap == nullptr) {
@@ -151,7 +152,7 @@ Result<std::unique_ptr<Bootstrap>> Split::take_from_process() {
   return bootstrap;
 }
 
-Result<std::unique_ptr<Bootstrap>> Split::join_over_network(int64_t deadline_ns) {
+Result<std::unique_ptr<Bootstrap>> CommSplit::join_over_network(int64_t deadline_ns) {
   BootstrapConfig& config = meeting_->config;
   Meeting& meeting = meeting_->meeting;
   config.deadline_ns = deadline_ns;
@@ -172,7 +173,7 @@ Result<std::unique_ptr<Bootstrap>> Split::join_over_network(int64_t deadline_ns)
 }
 
 // Tells the members why this rank gives up, if it does. They may not be connected with it yet.
-void Split::send_failure(const Error& error) {
+void CommSplit::send_failure(const Error& error) {
   if (error.code == Code::kSuccess) return;
   const std::string letter = encode(SplitFailure{key_.number, error});
   for (const int32_t r : meeting_->members) {
@@ -181,7 +182,7 @@ void Split::send_failure(const Error& error) {
 }
 
 // The new communicator was not made in time. Its ranks answer over the parent's mesh, however far they have come.
-Error Split::blame_late_member(int32_t awaited, const Error& own) {
+Error CommSplit::blame_late_member(int32_t awaited, const Error& own) {
   bool asked = false;
   const std::string what = "CommSplit, making the new communicator, awaiting rank " + std::to_string(awaited);
   const Overdue overdue{key_, awaited, timeout_ns_, watch_.late_text(timeout_ns_, what)};
@@ -197,7 +198,7 @@ Error Split::blame_late_member(int32_t awaited, const Error& own) {
 // A rank that dies or stalls while the new communicator is made fails the parent. The parent's other ranks hear of it
 // by the rank number that they know. An error of the new communicator alone leaves the parent as it is. A rank that
 // aborts the new one may be about to abort the parent too, so this waits a moment for that.
-Error Split::cause_of(const Error& own) {
+Error CommSplit::cause_of(const Error& own) {
   const bool is_lost = own.code == Code::kRemoteError || own.code == Code::kTimeout;
   if (is_lost || (own.code == Code::kAborted && !stop_)) {
     const int64_t until = monotonic_clock().now_ns() + kCauseNs;

@@ -1,5 +1,6 @@
-// Split: one CommSplit on one rank: makes a communicator of some ranks of another one, the parent. No id leaves the
-// library: the ranks exchange colours and keys over the parent's control mesh, then the addresses at which they listen.
+// CommSplit: the split of a communicator, on one rank: makes a communicator of some ranks of another one, the parent.
+// No id leaves the library: the ranks exchange colours and keys over the parent's control mesh, then the addresses at
+// which they listen.
 //
 // While the new communicator is made, its ranks stay ranks of the parent. A rank that dies or stalls then fails the
 // parent. Inquiries about it use the parent's control mesh and rank numbers.
@@ -29,16 +30,16 @@ namespace trestle {
 
 class Communicator;
 
-class Split {
+class CommSplit {
  public:
   // Makes the new communicator, when its ranks are connected.
   using Assemble = std::function<Result<std::shared_ptr<Communicator>>(
       Bootstrap& bootstrap, const CommunicatorSettings& settings, int64_t deadline_ns)>;
 
   // stop: set by another thread, or by the failure of the parent.
-  Split(const CommunicatorParts& parent, CallWatch& watch, const SplitCall& call, const std::atomic<bool>& stop);
-  Split(const Split&) = delete;
-  Split& operator=(const Split&) = delete;
+  CommSplit(const CommunicatorParts& parent, CallWatch& watch, const SplitCall& call, const std::atomic<bool>& stop);
+  CommSplit(const CommSplit&) = delete;
+  CommSplit& operator=(const CommSplit&) = delete;
 
   // Once; results and errors are those of Communicator::split().
   Result<std::shared_ptr<Communicator>> run(const Assemble& assemble);
