@@ -31,8 +31,8 @@ namespace trestle {
 
 class CallPath {
  public:
-  // References to what outlives it. memory: shared with the transports. own_stream: the
-  // communicator's, which log lines name as such.
+  // References to what outlives it. memory: shared with the transports. own_stream: the communicator's, which log lines
+  // name as such.
   CallPath(const Membership& membership, Engine& engine, ControlMesh& mesh, std::shared_ptr<MemRegistrations> memory,
            const Stream& own_stream);
   CallPath(const CallPath&) = delete;
