@@ -83,6 +83,10 @@ Result<std::shared_ptr<const Prepared>> CallPlanner::build(const Call& call) {
   return prepared;
 }
 
+Result<std::shared_ptr<const Prepared>> CallPlanner::prepare(const Call& call) {
+  return cache_.get({call.request, call.sending}, [&] { return build(call); });
+}
+
 Status CallPlanner::hold(const Call& call) {
   TRY(cache_.pin({call.request, call.sending}, [&] { return build(call); }));
   return {};

@@ -1,8 +1,7 @@
 // CallPlanner: what a call needs before it can be submitted: the path that it takes, its schedule, and everything about
 // it but the addresses of its buffers. Also predicts how long a call takes.
 //
-// Owned by the communicator's CallPath. Any thread; the caches have locks of their own. Errors: the options of the call
-// fit no schedule.
+// Owned by the communicator's CallPath. Any thread; the caches have locks of their own, under which they plan.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +32,8 @@ class CallPlanner {
     return engine_.express()->serves(r.collective, r.count * size_of(r.type), r.half);
   }
 
-  Result<std::shared_ptr<const Prepared>> prepare(const Call& call) {
-    return cache_.get({call.request, call.sending}, [&] { return build(call); });
-  }
+  // From the cache, or built now. Errors: the call's options fit no schedule.
+  Result<std::shared_ptr<const Prepared>> prepare(const Call& call);
   // As prepare(), for a call that will be made again: its plans stay until release(), whatever else is prepared.
   Status hold(const Call& call);
   void release(const Call& call) { cache_.unpin({call.request, call.sending}); }
