@@ -26,6 +26,17 @@ std::vector<SimLink> sim_links(const Topology& topology, bool overheads) {
   return links;
 }
 
+namespace {
+
+uint64_t percent_of(const SimFaults& faults, int32_t rank) {
+  for (const SlowRank& slow : faults.slow_ranks) {
+    if (slow.rank == rank) return slow.percent;
+  }
+  return 100;
+}
+
+}  // namespace
+
 SimCluster::SimCluster(const Topology& topology, const SimOptions& options)
     : topology_(topology),
       options_(options),
@@ -41,6 +52,9 @@ SimCluster::SimCluster(const Topology& topology, const SimOptions& options)
     config.name = "rank " + std::to_string(r);
     config.clock = &clock_;
     config.sleeps = false;
+    if (options_.work.mbps != 0)
+      config.work = std::make_unique<SimWorkQueue>(*network_, r, options_.work, percent_of(options_.faults, r),
+                                                   options_.faults.seed + static_cast<uint64_t>(r));
     engines_.push_back(std::make_shared<Engine>(std::move(config), std::move(transports), std::move(router), nullptr));
   }
 }

@@ -12,6 +12,7 @@
 #include "engine/run/engine.h"
 #include "sim/network.h"
 #include "sim/virtual_clock.h"
+#include "sim/work_queue.h"
 #include "topology/topology.h"
 
 namespace trestle {
@@ -23,6 +24,7 @@ std::vector<SimLink> sim_links(const Topology& topology, bool overheads);
 struct SimOptions {
   std::vector<SimLink> links;  // one per dimension
   SimFaults faults;
+  SimWork work;  // with `mbps`: links' reduce_mbps should be 0, or reductions are counted twice
   uint64_t segment_bytes = 256 * 1024;
   bool check_plans = false;
   uint32_t segments_per_message = 0;  // not 0: instead of segment_bytes

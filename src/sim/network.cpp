@@ -4,6 +4,7 @@
 #include <optional>
 #include <tuple>
 
+#include "sim/work_queue.h"
 #include "transport/agreement.h"
 #include "transport/pieces.h"
 
@@ -98,6 +99,7 @@ SimNetwork::SimNetwork(const Topology& topology, std::vector<SimLink> links, con
   CHECK(specs_.size() == topology.dimensions.size(), "one link per dimension");
   links_.resize(static_cast<size_t>(topology.ranks()) * specs_.size());
   transports_.resize(topology.ranks());
+  work_queues_.resize(topology.ranks());
   for (const SlowRank& slow : faults_.slow_ranks) {
     for (uint8_t d = 0; d < specs_.size(); ++d) links_[link_index(slow.rank, d)].percent = slow.percent;
   }
@@ -167,6 +169,10 @@ void SimNetwork::let_choose(uint32_t link) {
   free_links_.push_back(link);
 }
 
+void SimNetwork::schedule_work(int32_t rank, uint64_t time_ps) {
+  events_.push({time_ps, created_++, static_cast<uint32_t>(rank), Kind::kWorkEnd});
+}
+
 uint64_t SimNetwork::link_ps(const Link& link, const SimLink& spec, const SimMessage& message) const {
   const uint64_t bytes = message.send->bytes;
   uint64_t ps = bytes * kPsPerByteAtOneMbps / spec.bandwidth_mbps + spec.message_ns * kPsPerNs;
@@ -211,6 +217,9 @@ void SimNetwork::happen(const Event& event) {
       break;
     case Kind::kLinkDeath:
       links_[event.what].dead = true;
+      break;
+    case Kind::kWorkEnd:
+      if (work_queues_[event.what] != nullptr) work_queues_[event.what]->end_first();
       break;
   }
 }

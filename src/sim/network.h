@@ -42,6 +42,7 @@ struct SimPhaseTimes {
 };
 
 class SimTransport;
+class SimWorkQueue;
 
 class SimNetwork {
  public:
@@ -68,6 +69,7 @@ class SimNetwork {
 
  private:
   friend class SimTransport;
+  friend class SimWorkQueue;
   struct Waiting {
     uint64_t operation;
     uint64_t order;  // seniority of the phase, then step
@@ -83,11 +85,11 @@ class SimNetwork {
     uint64_t percent = 100;
     std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting;
   };
-  enum class Kind : uint8_t { kLinkFree, kArrival, kLinkDeath };
+  enum class Kind : uint8_t { kLinkFree, kArrival, kLinkDeath, kWorkEnd };
   struct Event {
     uint64_t time_ps;
     uint64_t created;
-    uint32_t what;  // link or message
+    uint32_t what;  // link, message or rank
     Kind kind;
     bool operator>(const Event& other) const {
       return time_ps != other.time_ps ? time_ps > other.time_ps : created > other.created;
@@ -97,6 +99,10 @@ class SimNetwork {
   void post(int32_t from, int32_t to, const MessageTag& tag, SendRequest* send, RecvRequest* recv);
   void released(RecvRequest& request);
   void wake(int32_t rank);
+  uint64_t now_ps() const { return clock_.now_ps(); }
+  void add_work_queue(int32_t rank, SimWorkQueue* queue) { work_queues_[static_cast<size_t>(rank)] = queue; }
+  // The oldest work of the rank's queue ends at that time.
+  void schedule_work(int32_t rank, uint64_t time_ps);
   void choose(uint32_t link);
   void let_choose(uint32_t link);
   void happen(const Event& event);
@@ -114,8 +120,9 @@ class SimNetwork {
   const bool data_;
   VirtualClock& clock_;
   Rng rng_;
-  std::vector<Link> links_;                // [rank][dimension]
-  std::vector<SimTransport*> transports_;  // by rank; null: not made, or gone
+  std::vector<Link> links_;                 // [rank][dimension]
+  std::vector<SimTransport*> transports_;   // by rank; null: not made, or gone
+  std::vector<SimWorkQueue*> work_queues_;  // by rank; null: none, or gone
   std::vector<uint32_t> free_links_;
   std::vector<std::vector<uint64_t>> resource_free_ps_;  // [rank][resource]
   MessageTable messages_;

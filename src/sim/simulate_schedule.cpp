@@ -154,6 +154,10 @@ Result<SimReport> run_engine(const Schedule& schedule, const Topology& topology,
   SimOptions sim;
   sim.links = sim_links(topology, options.overheads);
   sim.faults = options.faults;
+  sim.work = options.work;
+  for (SimLink& link : sim.links) {
+    if (sim.work.mbps != 0) link.reduce_mbps = 0;
+  }
   sim.segment_bytes = options.segments.bytes;
   sim.segments_per_message = options.segments.per_message;
   sim.segments_in_flight = options.window == 0 ? kSegmentsInFlight : options.window;

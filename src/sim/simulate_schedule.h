@@ -16,6 +16,7 @@
 #include "sched/model/model_scale.h"
 #include "sched/model/steps_model.h"
 #include "sim/faults.h"
+#include "sim/work_queue.h"
 
 namespace trestle {
 
@@ -32,6 +33,7 @@ struct SimulateOptions {
   bool overheads = false;  // per message and for reductions (RailCost), not only links
   bool intervals = false;  // steps: fill SimReportLink::intervals
   SimFaults faults = {};   // engine
+  SimWork work = {};       // engine; instead of the time for reductions that `overheads` counts on links
   int64_t timeout_ns = 0;  // engine, virtual: an operation that cannot end does so with an error; 0: at once
 };
 

@@ -28,6 +28,8 @@ struct SimCommandOptions {
   std::string sched;
   std::string intra;
   std::string model = "steps";
+  std::string work_gbps;
+  std::string work_launch;
   std::string trace_file;
   std::string plot_file;
   bool json = false;
@@ -67,6 +69,27 @@ Result<uint32_t> chunks_of(const std::string& text) {
   return static_cast<uint32_t>(chunks.value());
 }
 
+// --work-gbps and --work-launch.
+Result<SimWork> work_of(const SimCommandOptions& options, SimModel model) {
+  static constexpr int64_t kMostGbps = 1'000'000;
+  SimWork work;
+  if (options.work_gbps.empty() && options.work_launch.empty()) return work;
+  if (model != SimModel::kEngine)
+    return bad("--work-gbps, --work-launch: only --model engine has reductions and copies that take time");
+  if (options.work_gbps.empty()) return bad("--work-launch: needs --work-gbps");
+  const Result<int64_t> gbps = parse_integer(options.work_gbps);
+  if (!gbps.ok()) return bad("--work-gbps: " + gbps.error().message);
+  if (gbps.value() < 1 || gbps.value() > kMostGbps)
+    return bad("--work-gbps: " + options.work_gbps + " is not from 1 to " + std::to_string(kMostGbps));
+  work.mbps = static_cast<uint64_t>(gbps.value()) * 1000;
+  if (options.work_launch.empty()) return work;
+  const Result<int64_t> launch_ns = parse_duration_ns(options.work_launch);
+  if (!launch_ns.ok()) return bad("--work-launch: " + launch_ns.error().message);
+  if (launch_ns.value() < 0) return bad("--work-launch: " + options.work_launch + " is less than 0");
+  work.launch_ns = static_cast<uint64_t>(launch_ns.value());
+  return work;
+}
+
 // Replaces the variable's name in an error by the option's name.
 Error about_option(Error error, const std::string& variable, const std::string& option) {
   if (error.message.starts_with(variable)) error.message.replace(0, variable.size(), option);
@@ -87,6 +110,7 @@ Result<SimCase> case_of(const SimCommandOptions& options, const Config& config) 
   const auto model = parse_sim_model(options.model);
   if (!model.ok()) return bad("--model: " + model.error().message);
   sim_case.model = model.value();
+  sim_case.work = TRY(work_of(options, sim_case.model));
   operation.collective = TRY(collective_of(options.collective));
   operation.bytes = TRY(bytes_of(options.bytes));
   operation.chunks = TRY(chunks_of(options.chunks));
@@ -106,7 +130,7 @@ Result<std::string> run_sim(const SimCommandOptions& options, const Config& conf
 }
 
 Result<std::string> run_study(const SimCommandOptions& options) {
-  for (const char* option : {"--bytes", "--sched", "--intra", "--trace"}) {
+  for (const char* option : {"--bytes", "--sched", "--intra", "--trace", "--work-gbps", "--work-launch"}) {
     if (options.sim->count(option) > 0) return bad(std::string(option) + ": sim paper has no such option");
   }
   StudyRequest request;
@@ -152,6 +176,10 @@ SimCommand::SimCommand(CLI::App& app) : options_(std::make_unique<SimCommandOpti
   o.sim->add_option("--intra", o.intra, "Rule by which links choose, for policy themis: fifo or scf (TRESTLE_INTRA)");
   o.sim->add_option("--model", o.model,
                     "paper: whole phases; steps: messages and segments; engine: the engine of every rank (steps)");
+  o.sim->add_option("--work-gbps", o.work_gbps,
+                    "engine: reductions and copies take time, at this speed (10^9 bit/s), one after the other, as on "
+                    "a device");
+  o.sim->add_option("--work-launch", o.work_launch, "engine: and this time for each of them (5us)");
   o.sim->add_option("--trace", o.trace_file, "Write a Chrome trace to this file");
   o.paper = o.sim->add_subcommand("paper", "Repeat the study of the Themis paper, with all policies");
   add_shared(o.paper);

@@ -147,6 +147,7 @@ Result<SimView> run_case(const SimCase& sim_case) {
   SimulateOptions options;
   options.collective = operation.collective;
   options.segments = sim_case.segments;
+  options.work = sim_case.work;
   if (!whole_phases) operation.topology = with_nominal_speeds(operation.topology, notes);
   if (!whole_phases && reduces_in_network(operation.topology)) {
     return Error{Code::kInvalidArgument, "only the model paper has switches that reduce"};

@@ -18,6 +18,7 @@ struct SimCase {
   SimModel model = SimModel::kSteps;
   SegmentRule segments;    // steps, engine
   uint32_t in_flight = 0;  // steps, engine: phases per dimension; 0: the policy's choice
+  SimWork work;            // engine
 };
 
 // Errors (kInvalidArgument): those of run_paper, and for the engine more ranks or segments than fit.
