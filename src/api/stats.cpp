@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "api/handles.h"
-#include "transport/shm/mem_alloc.h"
+#include "memory/mem_alloc.h"
 
 using namespace trestle;
 

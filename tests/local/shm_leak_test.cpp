@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "transport/shm/mem_alloc.h"
+#include "memory/mem_alloc.h"
 #include "transport/shm/shm.h"
 
 namespace trestle {

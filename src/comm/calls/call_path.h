@@ -25,7 +25,7 @@
 #include "comm/membership/membership.h"
 #include "control_mesh/control_mesh.h"
 #include "engine/run/engine.h"
-#include "transport/shm/registrations.h"
+#include "memory/registrations.h"
 
 namespace trestle {
 

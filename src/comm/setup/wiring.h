@@ -12,9 +12,9 @@
 #include "comm/setup/settings.h"
 #include "engine/express/express.h"
 #include "engine/work/work_queue.h"
+#include "memory/registrations.h"
 #include "rendezvous/bootstrap.h"
 #include "topology/topology.h"
-#include "transport/shm/registrations.h"
 #include "transport/transport.h"
 
 namespace trestle {

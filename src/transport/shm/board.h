@@ -31,8 +31,8 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "memory/segment.h"
 #include "transport/shm/bells.h"
-#include "transport/shm/segment.h"
 #include "transport/transport.h"
 
 namespace trestle {

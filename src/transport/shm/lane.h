@@ -20,7 +20,7 @@
 #include <cstdint>
 
 #include "base/result.h"
-#include "transport/shm/segment.h"
+#include "memory/segment.h"
 #include "transport/transport.h"
 
 namespace trestle {

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "kernels/copy.h"
-#include "transport/shm/mem_alloc.h"
+#include "memory/mem_alloc.h"
 
 namespace trestle {
 

@@ -18,10 +18,10 @@
 
 #include "base/counter.h"
 #include "base/result.h"
+#include "memory/mem_index.h"
+#include "memory/registrations.h"
 #include "transport/shm/lane.h"
 #include "transport/shm/links.h"
-#include "transport/shm/mem_index.h"
-#include "transport/shm/registrations.h"
 #include "transport/shm/store_choice.h"
 #include "transport/tag_map.h"
 

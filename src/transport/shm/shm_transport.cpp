@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "memory/mem_alloc.h"
+#include "memory/registrations.h"
 #include "transport/auth/handshake.h"
-#include "transport/shm/mem_alloc.h"
-#include "transport/shm/registrations.h"
 
 namespace trestle {
 

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "transport/shm/mem_alloc.h"
-#include "transport/shm/segment.h"
+#include "memory/mem_alloc.h"
+#include "memory/segment.h"
 
 namespace trestle {
 namespace {

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "transport/shm/mem_alloc.h"
+#include "memory/mem_alloc.h"
 #include "transport/shm/shm.h"
 
 namespace trestle {

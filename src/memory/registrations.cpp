@@ -1,4 +1,4 @@
-#include "transport/shm/registrations.h"
+#include "memory/registrations.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "transport/shm/mem_alloc.h"
+#include "memory/mem_alloc.h"
 
 namespace trestle {
 

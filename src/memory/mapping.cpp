@@ -1,4 +1,4 @@
-#include "transport/shm/mapping.h"
+#include "memory/mapping.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "base/result.h"
-#include "transport/shm/mem_index.h"
+#include "memory/mem_index.h"
 
 namespace trestle {
 

@@ -1,4 +1,4 @@
-#include "transport/shm/segment.h"
+#include "memory/segment.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

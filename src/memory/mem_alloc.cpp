@@ -1,4 +1,4 @@
-#include "transport/shm/mem_alloc.h"
+#include "memory/mem_alloc.h"
 
 #include <fcntl.h>
 
@@ -14,8 +14,8 @@
 #include "base/counter.h"
 #include "base/fork.h"
 #include "base/mutex.h"
-#include "transport/shm/mem_index.h"
-#include "transport/shm/segment.h"
+#include "memory/mem_index.h"
+#include "memory/segment.h"
 
 namespace trestle {
 

@@ -13,8 +13,8 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "transport/shm/mapping.h"
-#include "transport/shm/mem_index.h"
+#include "memory/mapping.h"
+#include "memory/mem_index.h"
 
 namespace trestle {
 

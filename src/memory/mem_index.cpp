@@ -1,4 +1,4 @@
-#include "transport/shm/mem_index.h"
+#include "memory/mem_index.h"
 
 #include <algorithm>
 
