@@ -64,6 +64,14 @@ void choose_ways(JobPlan& plan, Random& random) {
   }
 }
 
+// Copies and reductions that are done late, as a device would. Its numbers are its own, so that known seeds still give
+// the same programs. Many tiny segments would take for ever.
+void choose_work(JobPlan& plan) {
+  Random random(~plan.seed);
+  if (plan.environment.contains("TRESTLE_SEGMENT") || !random.one_in(4)) return;
+  set(plan, "WORK_DELAY", random.of<std::string>({"1us", "50us", "500us"}));
+}
+
 void choose_ends(JobPlan& plan, Random& random) {
   plan.blocking = !random.one_in(4);
   plan.init_all = plan.per_process >= plan.ranks && plan.layout.hosts.empty() && random.one_in(2);
@@ -150,6 +158,7 @@ JobPlan plan_job(uint64_t seed, const Fixed& fixed) {
   plan.streams = random.from_to(1, 4);
   choose_sizes(plan, random);
   choose_ways(plan, random);
+  choose_work(plan);
   choose_ends(plan, random);
   choose_fault(plan, fixed, random);
   return plan;

@@ -69,7 +69,7 @@ const std::map<std::string, std::set<std::string>>& allowed_includes() {
       {"comm",
        {"rendezvous", "control_mesh", "engine", "sched", "algorithms", "plan", "topology", "transport", "kernels",
         "memory", "trestle"}},
-      {"api", {"comm", "memory", "transport", "trestle"}},
+      {"api", {"comm", "memory", "trestle"}},
       {"sim", {"engine", "sched", "topology", "transport"}},
       {"cli", {"study", "sched", "topology", "sim", "trestle"}},
       {"gradient", {"kernels", "trestle"}},
