@@ -224,6 +224,49 @@ void isolated(const std::function<void()>& body, const Env& env, int watchdog_s)
   expect_ended_well(run(job));
 }
 
+namespace {
+
+// The time of a round in which processes of this number work for a part of a millisecond and then meet. Without work
+// they would meet many times before another program gets a processor.
+std::chrono::microseconds round_of(int processes) {
+  constexpr int kRounds = 20;
+  constexpr uint64_t kWork = 50'000;
+  Job job;
+  job.ranks = processes;
+  job.body = [](Process& process) {
+    using Clock = std::chrono::steady_clock;
+    meet(process.board, process.ranks);  // all processes have been started
+    const auto begin = Clock::now();
+    for (int i = 0; i < kRounds; ++i) {
+      spin(kWork);
+      meet(process.board, process.ranks);
+    }
+    const auto took = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin);
+    process.result = std::to_string(took.count() / kRounds);
+  };
+  const std::vector<Outcome> outcomes = run(job);
+  expect_ended_well(outcomes);
+  int64_t longest = 0;
+  for (const Outcome& outcome : outcomes) longest = std::max(longest, int64_t{std::atol(outcome.result.c_str())});
+  return std::chrono::microseconds(longest);
+}
+
+}  // namespace
+
+// On two processors a round of 4 processes takes 2 ms if they are quiet, and 10 to 25 ms beside stress-ng --cpu 4 --io
+// 2 and a build.
+int64_t patient_ms(int processes, int64_t least_ms) {
+  constexpr int kRounds = 300;
+  constexpr int64_t kMostMs = 20'000;
+  const auto rounds = std::chrono::duration_cast<std::chrono::milliseconds>(kRounds * round_of(processes));
+  return std::max(least_ms, std::min(int64_t{rounds.count()}, kMostMs));
+}
+
+Settings patient(Settings settings) {
+  settings.timeout_ms = patient_ms(settings.ranks, settings.timeout_ms);
+  return settings;
+}
+
 void on_processes(const Settings& settings, const std::function<void(Process&, trestleComm_t)>& body,
                   const std::function<Env(int rank)>& env, int watchdog_s) {
   Job job;

@@ -86,6 +86,12 @@ std::vector<Outcome> run(const Job& job);
 void expect_ended_well(const std::vector<Outcome>& outcomes, const std::vector<int>& except = {});
 // Runs a body in a separate process.
 void isolated(const std::function<void()>& body, const Env& env = {}, int watchdog_s = 120);
+// The deadline of a case in which calls must succeed before one fails at its deadline: `least_ms` on a quiet machine,
+// and more while other programs keep it busy. Processes that work and meet find out how slow it is now. The test calls
+// this before the case, so that all ranks have the same deadline.
+int64_t patient_ms(int processes, int64_t least_ms);
+// The same settings with such a deadline.
+Settings patient(Settings settings);
 // A job of processes that all must end well.
 void on_processes(const Settings& settings, const std::function<void(Process&, trestleComm_t)>& body,
                   const std::function<Env(int rank)>& env = {}, int watchdog_s = 120);
