@@ -52,9 +52,10 @@ class Directory {
 
 // Returns every survivor's sentence. `end` runs on the victim before any call of the library.
 std::vector<std::string> sentences(const Way& way, int victim, const std::function<void()>& end) {
+  // The other ranks must come in time.
+  const ranks::Settings settings = ranks::patient({.ranks = kRanks, .timeout_ms = 1500});
   ranks::Job job;
   job.ranks = kRanks;
-  job.watchdog_s = 60;
   job.stopped = {victim};
   job.env = [&](int rank) {
     ranks::Env env = way.env;
@@ -64,7 +65,7 @@ std::vector<std::string> sentences(const Way& way, int victim, const std::functi
   job.body = [&](ranks::Process& process) {
     if (process.rank == victim) end();
     trestleComm_t comm = nullptr;
-    const trestleConfig_t config = ranks::config_of({.ranks = kRanks, .timeout_ms = 1500});
+    const trestleConfig_t config = ranks::config_of(settings);
     const trestleResult_t result = trestleCommInitRankConfig(&comm, kRanks, trestleUniqueId{}, process.rank, &config);
     EXPECT_NE(result, trestleSuccess);
     process.result = trestleGetLastError(nullptr);
@@ -114,7 +115,6 @@ TEST(ApiBlameJoin, Rank0ThatStandsStillOrDiesAtTheRendezvousIsNamed) {
 TEST(ApiBlameJoin, TheProcessThatMadeTheIdIsNamedWhenItIsGone) {
   ranks::Job job;
   job.ranks = 2;
-  job.watchdog_s = 60;
   job.body = [](ranks::Process& process) {
     if (process.rank == 0) {
       EXPECT_TRUE(ranks::succeeded(trestleGetUniqueId(&process.board.id)));

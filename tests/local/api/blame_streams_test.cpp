@@ -1,5 +1,5 @@
-// A call waits on its stream behind a call of another communicator. Or it is not made, because its thread waits for one,
-// tests one in a loop, or has seen one fail. The rank that is to blame there is also to blame here.
+// A call waits on its stream behind a call of another communicator. Or it is not made, because its thread waits for
+// one, tests one in a loop, or has seen one fail. The rank that is to blame there is also to blame here.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -22,9 +22,9 @@ constexpr int kVictim = 2;
 constexpr size_t kCount = 1000;
 
 // A communicator of the world's ranks in reverse order. Its deadline passes long before the world's.
-trestleComm_t mirror(trestleComm_t world, int rank) {
+trestleComm_t mirror(trestleComm_t world, int rank, int64_t timeout_ms) {
   trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
-  config.timeoutMs = 1500;
+  config.timeoutMs = timeout_ms;
   trestleComm_t made = nullptr;
   EXPECT_TRUE(succeeded(trestleCommSplit(world, 0, -rank, &made, &config), world));
   return made;
@@ -71,16 +71,17 @@ std::string failure_of(trestleComm_t comm) {
 
 // The sentences of ranks 0 and 1 after the victim has done `end`.
 std::vector<std::string> sentences(Way way, void (*end)()) {
+  // Both communicators must be made by these deadlines.
+  const int64_t mirror_ms = ranks::patient_ms(kRanks, 1500);
+  const int64_t world_ms = way == Way::kFailed ? ranks::patient_ms(kRanks, 1000) : 60'000;
   ranks::Job job;
   job.ranks = kRanks;
-  job.watchdog_s = 60;
   job.stopped = {kVictim};
-  job.body = [way, end](ranks::Process& process) {
+  job.body = [way, end, mirror_ms, world_ms](ranks::Process& process) {
     trestleComm_t world = nullptr;
-    const int64_t timeout_ms = way == Way::kFailed ? 1000 : 60'000;
-    ranks::Settings settings{.ranks = kRanks, .transport = "tcp", .timeout_ms = timeout_ms};
+    const ranks::Settings settings{.ranks = kRanks, .transport = "tcp", .timeout_ms = world_ms};
     ASSERT_TRUE(succeeded(ranks::join(process, settings, &world)));
-    const trestleComm_t mirrored = mirror(world, process.rank);
+    const trestleComm_t mirrored = mirror(world, process.rank, mirror_ms);
     ranks::meet(process.board, kRanks);
     if (process.rank == kVictim) end();
     std::vector<float> data(kCount, 1.0f);

@@ -100,10 +100,6 @@ std::string name_of(const testing::TestParamInfo<Case>& info) {
          (at.signal == SIGSTOP ? "Stops" : "Dies") + (std::string(at.transport) == "shm" ? "Shm" : "Tcp");
 }
 
-ranks::Settings settings_of(const Case& at) {
-  return {.ranks = kRanks, .transport = at.transport, .timeout_ms = 1500};
-}
-
 trestleResult_t all_reduce(trestleComm_t comm, size_t count) {
   std::vector<float> x(count, 1.0f);
   const trestleResult_t result = trestleAllReduce(x.data(), x.data(), count, trestleFloat32, trestleMax, comm, nullptr);
@@ -177,12 +173,12 @@ void warm_up(const Case& at, trestleComm_t comm, int rank) {
   }
 }
 
-[[noreturn]] void victim(const Case& at, ranks::Process& process) {
+[[noreturn]] void victim(const Case& at, const ranks::Settings& settings, ranks::Process& process) {
   const auto end_now = [&] { ending::end_now(at.signal); };
   if (at.state == State::kNeverCame) end_now();
   if (at.state == State::kJoining) ending::end_at_message(at.n, at.signal);
   trestleComm_t comm = nullptr;
-  if (ranks::join(process, settings_of(at), &comm) != trestleSuccess) end_now();
+  if (ranks::join(process, settings, &comm) != trestleSuccess) end_now();
   warm_up(at, comm, process.rank);
   ranks::meet(process.board, kRanks);
   if (at_a_message(at)) {
@@ -215,9 +211,9 @@ trestleResult_t call_until_failure(const Case& at, trestleComm_t comm, int rank)
 }
 
 // Returns the sentence; "" if this rank has not failed.
-std::string survive(const Case& at, ranks::Process& process) {
+std::string survive(const Case& at, const ranks::Settings& settings, ranks::Process& process) {
   trestleComm_t comm = nullptr;
-  trestleResult_t result = ranks::join(process, settings_of(at), &comm);
+  trestleResult_t result = ranks::join(process, settings, &comm);
   if (result == trestleSuccess) {
     warm_up(at, comm, process.rank);
     if (at.state != State::kJoining) ranks::meet(process.board, kRanks);
@@ -237,14 +233,15 @@ class ApiBlame : public testing::TestWithParam<Case> {};
 TEST_P(ApiBlame, AllNameTheRankAndNoOther) {
   const Case at = GetParam();
   SCOPED_TRACE(at);
+  // All calls until the victim ends must succeed by the same deadline.
+  const ranks::Settings settings = ranks::patient({.ranks = kRanks, .transport = at.transport, .timeout_ms = 1500});
   ranks::Job job;
   job.ranks = kRanks;
-  job.watchdog_s = 60;
   if (at.signal == SIGSTOP) job.stopped = {at.victim};
   job.body = [&](ranks::Process& process) {
     process.board.word[process.rank].store(getpid());
-    if (process.rank == at.victim) victim(at, process);
-    process.result = survive(at, process);
+    if (process.rank == at.victim) victim(at, settings, process);
+    process.result = survive(at, settings, process);
     const std::string pid = ", pid " + std::to_string(process.board.word[at.victim].load()) + ")";
     const bool known = at.state != State::kNeverCame && at.state != State::kJoining;
     if (known && !process.result.empty()) {
