@@ -16,6 +16,7 @@ using ranks::refused;
 using ranks::succeeded;
 
 const char* const kTransports[] = {"shm", "tcp"};
+constexpr int64_t kLongMs = 300'000;  // the watchdog ends a rank that waits for this deadline
 
 // Rank 1 makes 5 calls but not the sixth. The others' deadline passes, and rank 1 is told of it.
 void wait_in_vain(ranks::Process& process, trestleComm_t comm, size_t count) {
@@ -37,11 +38,12 @@ void wait_in_vain(ranks::Process& process, trestleComm_t comm, size_t count) {
   process.board.word[0].fetch_add(1);
 }
 
-void name_the_absent(const ranks::Settings& settings, size_t count) {
+// The calls before that one must succeed by the same deadline.
+void name_the_absent(const ranks::Settings& hasty, size_t count) {
+  const ranks::Settings settings = ranks::patient(hasty);
   SCOPED_TRACE(testing::Message() << settings << ", " << count << " elements");
   ranks::Job job;
   job.ranks = settings.ranks;
-  job.watchdog_s = 30;
   job.body = [&](ranks::Process& process) {
     trestleComm_t comm = nullptr;
     ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
@@ -73,10 +75,9 @@ TEST(ApiDeadline, ARankThatDoesNotCallIsNamedWhateverTheAlgorithm) {
 TEST(ApiDeadline, ACircleOfReceiversIsTold) {
   for (const char* transport : kTransports) {
     SCOPED_TRACE(transport);
-    const ranks::Settings settings{.ranks = 3, .transport = transport, .timeout_ms = 1000};
+    const ranks::Settings settings = ranks::patient({.ranks = 3, .transport = transport, .timeout_ms = 1000});
     ranks::Job job;
     job.ranks = 3;
-    job.watchdog_s = 30;
     job.body = [&](ranks::Process& process) {
       trestleComm_t comm = nullptr;
       ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
@@ -96,17 +97,14 @@ TEST(ApiDeadline, AMessageToItselfThatIsNeverTakenEndsToo) {
   for (const char* transport : {"", "shm", "tcp"}) {
     for (const bool sends : {true, false}) {
       SCOPED_TRACE(testing::Message() << transport << (sends ? " sends" : " receives"));
-      const ranks::Settings settings{.ranks = 2, .transport = transport, .timeout_ms = 200};
-      ranks::on_threads(
-          settings,
-          [&](int rank, trestleComm_t comm) {
-            float x = 1;
-            trestleResult_t result = sends ? trestleSend(&x, 1, trestleFloat32, rank, comm, nullptr)
-                                           : trestleRecv(&x, 1, trestleFloat32, rank, comm, nullptr);
-            if (result == trestleSuccess) result = trestleCommSynchronize(comm);
-            EXPECT_TRUE(refused(result, trestleTimeout, {"deadline passed", "message 0"}, comm));
-          },
-          {}, 30);
+      const ranks::Settings settings = ranks::patient({.ranks = 2, .transport = transport, .timeout_ms = 200});
+      ranks::on_threads(settings, [&](int rank, trestleComm_t comm) {
+        float x = 1;
+        trestleResult_t result = sends ? trestleSend(&x, 1, trestleFloat32, rank, comm, nullptr)
+                                       : trestleRecv(&x, 1, trestleFloat32, rank, comm, nullptr);
+        if (result == trestleSuccess) result = trestleCommSynchronize(comm);
+        EXPECT_TRUE(refused(result, trestleTimeout, {"deadline passed", "message 0"}, comm));
+      });
     }
   }
 }
@@ -115,12 +113,12 @@ TEST(ApiDeadline, AMessageToItselfThatIsNeverTakenEndsToo) {
 TEST(ApiDeadline, AStoppedRankIsNamed) {
   for (const char* transport : kTransports) {
     for (const char* algorithm : {"", "ring", "tree"}) {
-      const ranks::Settings settings{.ranks = 5, .transport = transport, .algo = algorithm, .timeout_ms = 2000};
+      const ranks::Settings settings =
+          ranks::patient({.ranks = 5, .transport = transport, .algo = algorithm, .timeout_ms = 2000});
       SCOPED_TRACE(testing::Message() << settings);
       ranks::Job job;
       job.ranks = 5;
       job.stopped = {2};
-      job.watchdog_s = 30;
       job.body = [&](ranks::Process& process) {
         trestleComm_t comm = nullptr;
         ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
@@ -140,13 +138,14 @@ TEST(ApiDeadline, AStoppedRankIsNamed) {
 
 // The making of a communicator fails with the name of a rank that never comes.
 TEST(ApiDeadline, ARankThatNeverJoinsIsNamed) {
+  // The other ranks must come in time.
+  const ranks::Settings settings = ranks::patient({.ranks = 4, .timeout_ms = 1500});
   ranks::Job job;
   job.ranks = 4;
-  job.watchdog_s = 30;
-  job.body = [](ranks::Process& process) {
+  job.body = [&](ranks::Process& process) {
     if (process.rank == 2) return;
     trestleComm_t comm = nullptr;
-    const trestleResult_t result = ranks::join(process, {.ranks = 4, .timeout_ms = 1500}, &comm);
+    const trestleResult_t result = ranks::join(process, settings, &comm);
     EXPECT_TRUE(refused(result, trestleTimeout, {"2"}));
     EXPECT_EQ(comm, nullptr);
     ranks::meet(process.board, 3);  // the process that made the id stays until all have their answer
@@ -159,10 +158,9 @@ TEST(ApiDeadline, AbortEndsAWaitOfAnotherThread) {
   for (const char* transport : kTransports) {
     for (const bool own_stream : {true, false}) {
       SCOPED_TRACE(transport);
-      const ranks::Settings settings{.ranks = 2, .transport = transport};
+      const ranks::Settings settings{.ranks = 2, .transport = transport, .timeout_ms = kLongMs};
       ranks::Job job;
       job.ranks = 2;
-      job.watchdog_s = 30;
       job.body = [&](ranks::Process& process) {
         trestleComm_t comm = nullptr;
         ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
@@ -199,10 +197,9 @@ TEST(ApiDeadline, AbortEndsAWaitOfAnotherThread) {
 TEST(ApiDeadline, AbortEndsALargeTransfer) {
   for (const char* transport : kTransports) {
     SCOPED_TRACE(transport);
-    const ranks::Settings settings{.ranks = 3, .transport = transport};
+    const ranks::Settings settings{.ranks = 3, .transport = transport, .timeout_ms = kLongMs};
     ranks::Job job;
     job.ranks = 3;
-    job.watchdog_s = 30;
     job.body = [&](ranks::Process& process) {
       trestleComm_t comm = nullptr;
       ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
@@ -223,14 +220,13 @@ TEST(ApiDeadline, AbortEndsALargeTransfer) {
   }
 }
 
-// Other ranks cannot wait for a rank that has left in order. They fail well before the deadline of a minute.
+// Other ranks cannot wait for a rank that has left in order. They fail before their deadline.
 TEST(ApiDeadline, ARankThatLeftIsNamed) {
   for (const char* transport : kTransports) {
     SCOPED_TRACE(transport);
-    const ranks::Settings settings{.ranks = 3, .transport = transport};
+    const ranks::Settings settings{.ranks = 3, .transport = transport, .timeout_ms = kLongMs};
     ranks::Job job;
     job.ranks = 3;
-    job.watchdog_s = 30;
     job.body = [&](ranks::Process& process) {
       trestleComm_t comm = nullptr;
       ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));

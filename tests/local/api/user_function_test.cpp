@@ -20,6 +20,7 @@ constexpr int kRanks = 4;
 constexpr int kBlocked = 1;  // the rank whose function does not return
 constexpr int kCulprit = 2;
 constexpr size_t kCount = 300'000;
+constexpr int64_t kLongMs = 300'000;  // the watchdog ends a rank that waits for this deadline
 
 // Words on the board.
 enum Word { kInside, kReturn, kEnded };
@@ -106,7 +107,6 @@ void run_case(const Case& at, int64_t timeout_ms, const std::vector<std::string>
   SCOPED_TRACE(testing::Message() << at);
   ranks::Job job;
   job.ranks = kRanks;
-  job.watchdog_s = 40;
   // On a ring every element passes through the functions of all ranks but one. So no rank completes without the blocked
   // one.
   const ranks::Settings settings{.ranks = kRanks, .transport = at.transport, .algo = "ring", .timeout_ms = timeout_ms};
@@ -132,7 +132,7 @@ void run_case(const Case& at, int64_t timeout_ms, const std::vector<std::string>
 TEST(ApiUserFunction, ARankHearsOfADeathWhileItsFunctionRuns) {
   for (const char* transport : {"shm", "tcp"}) {
     for (const bool waited_for : {true, false}) {
-      run_case({transport, waited_for, trestleRemoteError, "rank 2"}, 120'000, {"rank 2"},
+      run_case({transport, waited_for, trestleRemoteError, "rank 2"}, kLongMs, {"rank 2"},
                [](ranks::Process&, trestleComm_t) { raise(SIGKILL); });
     }
   }
@@ -141,7 +141,7 @@ TEST(ApiUserFunction, ARankHearsOfADeathWhileItsFunctionRuns) {
 TEST(ApiUserFunction, ARankHearsOfAnAbortWhileItsFunctionRuns) {
   for (const char* transport : {"shm", "tcp"}) {
     for (const bool waited_for : {true, false}) {
-      run_case({transport, waited_for, trestleAborted, "rank 2"}, 120'000, {"rank 2"},
+      run_case({transport, waited_for, trestleAborted, "rank 2"}, kLongMs, {"rank 2"},
                [](ranks::Process&, trestleComm_t comm) { EXPECT_TRUE(succeeded(trestleCommAbort(comm))); });
     }
   }
@@ -151,7 +151,9 @@ TEST(ApiUserFunction, ARankHearsOfAnAbortWhileItsFunctionRuns) {
 TEST(ApiUserFunction, ARankAnswersWhileItsFunctionRuns) {
   for (const char* transport : {"shm", "tcp"}) {
     for (const bool waited_for : {true, false}) {
-      run_case({transport, waited_for, trestleTimeout, "rank 1"}, 1500,
+      // The blocked rank must have entered its function by then.
+      const int64_t timeout_ms = ranks::patient_ms(kRanks, 1500);
+      run_case({transport, waited_for, trestleTimeout, "rank 1"}, timeout_ms,
                {"rank 1 (", "inside its user-defined reduction function"}, nullptr);
     }
   }
