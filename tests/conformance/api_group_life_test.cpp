@@ -87,8 +87,9 @@ TEST(ApiGroupLife, NoCallFollowsAFinalizeOfItsGroup) {
 }
 
 TEST(ApiGroupLife, ALoneFinalizeIsBoundedAndSaysForWhomItWaited) {
-  ranks::isolated([] {
-    Held held({.ranks = 2, .timeout_ms = 3000});
+  const ranks::Settings settings = ranks::patient({.ranks = 2, .timeout_ms = 3000});
+  ranks::isolated([&] {
+    Held held(settings);
     EXPECT_TRUE(refused(trestleCommFinalize(held.comms[0]), trestleTimeout, {"CommFinalize", "rank 1"}));
     for (trestleComm_t comm : held.comms) EXPECT_TRUE(succeeded(trestleCommAbort(comm)));
   });

@@ -230,7 +230,8 @@ TEST(ApiNotify, AnAbortIsToldOnce) {
 }
 
 TEST(ApiNotify, AFailureIsToldWithItsSentence) {
-  ranks::on_threads({.ranks = 2, .transport = "tcp", .timeout_ms = 500}, [](int rank, trestleComm_t comm) {
+  const ranks::Settings settings = ranks::patient({.ranks = 2, .transport = "tcp", .timeout_ms = 500});
+  ranks::on_threads(settings, [](int rank, trestleComm_t comm) {
     std::vector<float> data(kLarge, 1);
     if (rank == 0) {
       trestleResult_t async = trestleSuccess;

@@ -382,7 +382,7 @@ TEST(ApiRegister, IsNotEndedUnderARunningOperation) {
 }
 
 TEST(ApiRegister, AFailedCommunicatorLetsGo) {
-  ranks::on_threads({.ranks = 2, .timeout_ms = 200}, [](int rank, trestleComm_t comm) {
+  ranks::on_threads(ranks::patient({.ranks = 2, .timeout_ms = 200}), [](int rank, trestleComm_t comm) {
     Memory memory;
     void* const handle = enter(comm, memory.at(), kMemory);
     const trestleResult_t result = trestleRecv(memory.at(), 1000, trestleInt8, 1 - rank, comm, nullptr);

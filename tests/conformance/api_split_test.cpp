@@ -161,7 +161,7 @@ TEST(ApiSplit, ARefusedGroupTakesNoNumber) {
       EXPECT_EQ(sum(comm, 1), 2);
       EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(made)));
     };
-    ranks::on_threads({.ranks = 2, .timeout_ms = 10'000}, body, {{"TRESTLE_CHECK", check}});
+    ranks::on_threads({.ranks = 2}, body, {{"TRESTLE_CHECK", check}});
   }
 }
 
@@ -212,10 +212,11 @@ TEST(ApiSplit, ARankThatDiesInsteadIsNamed) {
 }
 
 TEST(ApiSplit, ARankThatDoesNotCallInTimeIsNamed) {
-  ranks::isolated([] {
+  const int64_t timeout_ms = ranks::patient_ms(2, 200);  // the communicator must be made by then
+  ranks::isolated([timeout_ms] {
     trestleComm_t all[2] = {};
     trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
-    config.timeoutMs = 200;
+    config.timeoutMs = timeout_ms;
     ASSERT_TRUE(ranks::succeeded(trestleCommInitAllConfig(all, 2, &config)));
     trestleComm_t made = nullptr;
     EXPECT_TRUE(ranks::refused(trestleCommSplit(all[0], 0, 0, &made, nullptr), trestleTimeout,

@@ -372,7 +372,7 @@ TEST(ApiStats, CountsMappedMessagesAndSegmentsOfSharedMemory) {
 }
 
 TEST(ApiStats, AFailedCommunicatorStillAnswers) {
-  ranks::on_threads({.ranks = 2, .timeout_ms = 200}, [](int rank, trestleComm_t comm) {
+  ranks::on_threads(ranks::patient({.ranks = 2, .timeout_ms = 200}), [](int rank, trestleComm_t comm) {
     std::vector<char> data(1000);
     const trestleResult_t result = trestleRecv(data.data(), 1000, trestleInt8, 1 - rank, comm, nullptr);
     if (result == trestleSuccess) {
