@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "local/command.h"
+#include "support/ranks.h"
 
 namespace {
 
@@ -48,7 +49,9 @@ TEST(RunReal, SurvivorsNameTheRankThatWasKilled) {
 }
 
 TEST(RunReal, AFrozenRankIsNamedAndEnded) {
-  setenv("TRESTLE_TIMEOUT", "2s", 1);
+  // The all-reduces until the rank is frozen must succeed by the same deadline.
+  const std::string timeout = std::to_string(ranks::patient_ms(3, 2000)) + "ms";
+  setenv("TRESTLE_TIMEOUT", timeout.c_str(), 1);
   PerfJob job;
   unsetenv("TRESTLE_TIMEOUT");
   job.begin();

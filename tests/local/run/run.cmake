@@ -14,7 +14,7 @@ if(TARGET trestle_cli)
   add_dependencies(run_test trestle_cli)
 endif()
 if(TARGET trestle_cli AND TARGET trestle_perf AND SODIUM_FOUND)
-  trestle_test(NAME run_real_test LABEL local SOURCES
+  trestle_test(NAME run_real_test LABEL local LIBS trestle_api_calls SOURCES
     ${CMAKE_CURRENT_SOURCE_DIR}/local/command.cpp
     ${CMAKE_CURRENT_LIST_DIR}/real_test.cpp)
   target_compile_definitions(run_real_test PRIVATE TRESTLE_COMMAND="$<TARGET_FILE:trestle_cli>"
