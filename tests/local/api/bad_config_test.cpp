@@ -40,7 +40,6 @@ void expect_refused(int n, const ranks::Settings& settings, const std::function<
   ranks::Job job;
   job.ranks = n;
   job.env = env;
-  job.watchdog_s = 40;
   job.body = [&](ranks::Process& process) {
     trestleComm_t comm = nullptr;
     EXPECT_TRUE(refused(ranks::join(process, settings, &comm), code, facts)) << "rank " << process.rank;
@@ -218,14 +217,13 @@ TEST(ApiBadConfig, RanksThatDisagree) {
   for (const bool twice : {true, false}) {
     ranks::Job job;
     job.ranks = 3;
-    job.watchdog_s = 40;
     job.body = [&](ranks::Process& process) {
       if (process.rank == 0) {
         ASSERT_TRUE(succeeded(trestleGetUniqueId(&process.board.id)));
         process.board.id_written.store(1);
       }
       ranks::wait_until([&] { return process.board.id_written.load() != 0; });
-      const ranks::Settings settings{.ranks = 3, .timeout_ms = 10'000};
+      const ranks::Settings settings{.ranks = 3};
       const trestleConfig_t config = config_of(settings);
       trestleComm_t comm = nullptr;
       const int rank = twice && process.rank == 2 ? 1 : process.rank;

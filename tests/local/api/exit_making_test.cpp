@@ -61,7 +61,6 @@ TEST_P(ApiExitMaking, IsNoDeath) {
   const ranks::Settings settings{.ranks = kRanks, .transport = "tcp", .timeout_ms = 20'000};
   ranks::Job job;
   job.ranks = kRanks;
-  job.watchdog_s = 60;
   job.body = [&](ranks::Process& process) {
     if (process.rank == kVictim) exit_at_message(GetParam(), process, settings);
     process.result = survive(process, settings);

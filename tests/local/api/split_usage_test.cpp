@@ -193,9 +193,7 @@ TEST(ApiSplitUsage, WithoutAThreadItTakesNoNumber) {
       EXPECT_EQ(trestleCommGetAsyncError(comm, &state), trestleSuccess);
       EXPECT_EQ(state, trestleSuccess) << "nothing of what was refused is left";
     };
-    ranks::on_processes({.ranks = 2, .timeout_ms = 10'000}, body, [&](int) {
-      return ranks::Env{{"TRESTLE_CHECK", check}};
-    });
+    ranks::on_processes({.ranks = 2}, body, [&](int) { return ranks::Env{{"TRESTLE_CHECK", check}}; });
   }
 }
 

@@ -172,7 +172,6 @@ TEST(ApiStrangers, AreTurnedAwayAndTheJobGoesOn) {
   const Case at{free_port(), free_port(kPorts)};
   ranks::Job job;
   job.ranks = 3;
-  job.watchdog_s = 60;
   job.env = [&](int) { return at.env("127.0.0.1:" + std::to_string(at.rendezvous)); };
   job.body = run_rank;
   std::string overheard;
@@ -220,7 +219,6 @@ TEST(ApiStrangers, TwoJobsOnOnePort) {
   const std::string address = "127.0.0.1:" + std::to_string(rendezvous);
   ranks::Job job;
   job.ranks = 4;  // 0 and 1 of the first job, 2 and 3 of the second
-  job.watchdog_s = 60;
   job.env = [&](int rank) {
     return ranks::Env{{"TRESTLE_COMM_ID", address}, {"TRESTLE_SECRET", rank < 2 ? "of the first" : "of the second"}};
   };
