@@ -33,6 +33,7 @@ class RendezvousBoard {
   bool decided() const { return failure_.has_value() || complete(); }
   bool failed() const { return failure_.has_value(); }
   int32_t nranks() const { return nranks_; }  // 0 until the first rank comes
+  int32_t arrived() const { return static_cast<int32_t>(arrived_.size()); }
   // Only when decided().
   JoinAnswer answer_for(int32_t rank) const;
 

@@ -70,6 +70,7 @@ Status serve(const Root& root, const BootstrapConfig& config, bool loopback, con
   RendezvousOptions options;
   options.credentials = {root.secret, root.job, 0};
   options.place = root.place;
+  options.ranks = config.nranks;
   options.deadline_ns = config.deadline_ns;
   options.handshake_timeout_ns = config.handshake_timeout_ns;
   // The server of the previous communicator may be about to end.

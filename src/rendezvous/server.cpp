@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/rank_names.h"
 #include "rendezvous/server_impl.h"
 
 namespace trestle {
@@ -19,6 +20,8 @@ constexpr int64_t kLeastStayNs = 1'000 * kMs;
 constexpr int64_t kMostStayNs = 60'000 * kMs;
 // How long a failing process waits at most for connections that have not been answered.
 constexpr int64_t kShutdownNs = 900 * kMs;
+// How many connections are accepted in one turn. Those that are open already are served in between.
+constexpr int kMostAccepted = 64;
 
 }  // namespace
 
@@ -90,6 +93,7 @@ void RendezvousServer::turn(int timeout_ms) {
   for (size_t i = 0; i < order.size(); ++i) {
     if (fds[i + first].revents != 0) serve(*order[i], fds[i + first].revents, now);
   }
+  more_wait_ = false;
   if (fds[0].revents != 0) accept_clients(now);
   drop_late(now);
   take_given_up();
@@ -140,41 +144,55 @@ bool RendezvousServer::finished(int64_t now) const {
   return board_.failed() && now >= failed_at_ns_ + stay_ns() && all_gone;
 }
 
-// A rank that has proved itself and has not asked to join only claims to be one: nothing was promised to it yet.
-StrangerClaim RendezvousServer::claim_of_client(const Client& client) {
+// An empty secret proves nothing: anybody can claim to know it.
+StrangerClaim RendezvousServer::claim_of_client(const Client& client) const {
   if (client.rank >= 0) return StrangerClaim::kAdmitted;
   if (client.is(Stage::kClosed)) return StrangerClaim::kNone;
-  return std::min(claim_of(client.exchange.handshake()), StrangerClaim::kRank);
+  const StrangerClaim claim = claim_of(client.exchange.handshake());
+  return options_.credentials.secret.empty() ? std::min(claim, StrangerClaim::kRank) : claim;
+}
+
+size_t RendezvousServer::most_half_open() const {
+  int32_t ranks = options_.ranks > 0 ? options_.ranks : std::min(board_.nranks(), kMostRanks);
+  if (ranks <= 0) ranks = kUnknownRanks;
+  return kMoreHalfOpen + static_cast<size_t>(std::max(ranks - board_.arrived(), 0));
 }
 
 void RendezvousServer::accept_clients(int64_t now) {
-  while (true) {
+  for (int taken = 0; taken < kMostAccepted; ++taken) {
     Result<UniqueFd> accepted = accept_connection(listener_.fd.get());
     if (!accepted.ok()) {
       // No descriptors are left. Only those that strangers hold can be freed.
       LOG(kWarn, kBootstrap, "the rendezvous cannot accept a connection: %s", accepted.error().message.c_str());
       for (Client& client : clients_) {
-        if (client.rank < 0) client.stage = Stage::kClosed;
+        if (claim_of_client(client) < StrangerClaim::kPromised) client.stage = Stage::kClosed;
       }
       return;
     }
     if (!accepted.value()) return;
-    const auto last = find_stranger_to_drop(clients_, kMaxHalfOpen, claim_of_client);
-    if (last != clients_.end()) {
-      if (!last->is(Stage::kClosed)) refuse(*last, kNoRoomForStrangers);
-      clients_.erase(last);
-    }
-    clients_.emplace_back(std::move(accepted).value(), options_.credentials, now);
-    Client& client = clients_.back();
-    client.from = peer_address(client.socket.get());
+    admit(std::move(accepted).value(), now);
   }
+  more_wait_ = true;
+}
+
+// Many ranks may connect before the server runs. Their hellos lie there and distinguish them from silent strangers.
+void RendezvousServer::admit(UniqueFd socket, int64_t now) {
+  const auto last = find_stranger_to_drop(clients_, most_half_open(),
+                                          [this](const Client& client) { return claim_of_client(client); });
+  if (last != clients_.end()) {
+    if (!last->is(Stage::kClosed)) refuse(*last, kNoRoomForStrangers);
+    clients_.erase(last);
+  }
+  Client& client = clients_.emplace_back(std::move(socket), options_.credentials, now);
+  client.from = peer_address(client.socket.get());
+  serve(client, POLLIN, now);
 }
 
 // Whether a rank of another process is still to be answered.
 bool RendezvousServer::others_are_coming() const {
-  return std::any_of(clients_.begin(), clients_.end(), [](const Client& client) {
-    return !client.own && (client.is(Stage::kHandshake) || client.is(Stage::kRequest) || client.has_output());
-  });
+  return more_wait_ || std::any_of(clients_.begin(), clients_.end(), [](const Client& client) {
+           return !client.own && (client.is(Stage::kHandshake) || client.is(Stage::kRequest) || client.has_output());
+         });
 }
 
 // Answers the ranks of this process last: the process may end as soon as they have their answer. On a failure they also

@@ -8,9 +8,11 @@
 // failure, all ranks that are connected or in the listening queue are told before a rank of this process hears of it,
 // and before the process ends in order. Neither waits longer than a second for that.
 //
-// Strangers: a connection that has not proved itself and asked to join within the handshake time is dropped. At most
-// kMaxHalfOpen of them may exist; transport/auth/strangers.h says which one is dropped for the next. Each refused
-// address is logged once. None of them delays a rank.
+// Strangers: a connection that has not proved itself and asked to join within the handshake time is dropped. As many of
+// them are kept as ranks have not come yet, because those may all come at once, and kMoreHalfOpen more;
+// transport/auth/strangers.h says which one is dropped for the next. A connection is read before another one can take
+// its place. One that has proved to know a secret is never dropped for another. Each refused address is logged once.
+// None of them delays a rank.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +25,17 @@
 
 namespace trestle {
 
-inline constexpr size_t kMaxHalfOpen = 256;
+inline constexpr size_t kMoreHalfOpen = 256;
+// How many ranks are to come where nobody has said it yet. The first rank that comes does, a few milliseconds after it
+// connects. As many connections fit into the listening queue.
+inline constexpr int32_t kUnknownRanks = 512;
 
 struct RendezvousOptions {
   Credentials credentials;
   std::string place = "the rendezvous";  // for error messages, in the user's terms
   int64_t deadline_ns = kNever;          // of monotonic_clock()
   int64_t handshake_timeout_ns = 5'000'000'000;
+  int32_t ranks = 0;  // how many will come; 0: not known
 };
 
 Status start_rendezvous(Listener listener, const RendezvousOptions& options);

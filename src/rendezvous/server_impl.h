@@ -57,6 +57,8 @@ class RendezvousServer {
   // server.cpp
   void turn(int timeout_ms);
   void accept_clients(int64_t now);
+  void admit(UniqueFd socket, int64_t now);
+  size_t most_half_open() const;
   void decide(int64_t now);
   void answer_all(int64_t now);
   bool others_are_coming() const;
@@ -68,7 +70,7 @@ class RendezvousServer {
   bool finished(int64_t now) const;
   std::string refusals() const;
   static short events_of(const Client& client);
-  static StrangerClaim claim_of_client(const Client& client);
+  StrangerClaim claim_of_client(const Client& client) const;
 
   // server_client.cpp
   void serve(Client& client, short events, int64_t now);
@@ -91,6 +93,7 @@ class RendezvousServer {
   std::atomic<bool> stopped_{false};
   std::atomic<bool> failed_{false};
   std::list<Client> clients_;
+  bool more_wait_ = false;  // the listening queue may hold more than one turn accepts
   RendezvousBoard board_;
   OncePerKey refused_once_;
   size_t refused_ = 0;

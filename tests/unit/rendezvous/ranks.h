@@ -2,7 +2,9 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -72,6 +74,20 @@ inline Listener taken_port() {
   SocketAddress any = parse_address("127.0.0.1:1").value();
   any.set_port(0);
   return listen_tcp_at(any).value();
+}
+
+// Whether this process may have so many connections of which it holds both ends, and whether a listening queue holds
+// them before anybody accepts them.
+inline bool can_open(rlim_t connections) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  limit.rlim_cur = limit.rlim_max;
+  return setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= 2 * connections + 100;
+}
+inline bool can_queue(size_t connections) {
+  size_t most = 0;
+  std::ifstream("/proc/sys/net/core/somaxconn") >> most;
+  return most >= connections;
 }
 
 inline bool contains(const std::string& text, const std::string& part) {
