@@ -43,6 +43,10 @@ struct Attempt {
 Status connect_once(UniqueFd& socket, const SocketAddress& address, const WaitLimit& limit) {
   socket = TRY(start_connect(address));
   while (!TRY(finish_connect(socket.get()))) TRY(wait_before(socket.get(), POLLOUT, limit));
+  // The request follows the acknowledgement. Nothing answers that, so the system might hold the request for 40 ms.
+  TcpOptions options;
+  options.keepalive_idle_s = 0;
+  set_tcp_options(socket.get(), options);
   return {};
 }
 
@@ -57,7 +61,8 @@ Attempt attempt(const SocketAddress& address, const BootstrapConfig& config, con
     const int64_t give_up = monotonic_clock().now_ns() + std::min(patience_ns, config.handshake_timeout_ns);
     status = exchange.run_before(result.socket.get(), {std::min(limit.deadline_ns, give_up), limit.aborted});
     result.refused_secret = !status.ok() && exchange.handshake().secret_differs();
-    result.refused = !status.ok() && status.error().code == Code::kRemoteError;
+    // A lost connection says nothing about the root: it may have had no room at that moment.
+    result.refused = !status.ok() && status.error().code == Code::kRemoteError && !exchange.connection_lost();
     result.silent = !status.ok() && status.error().code == Code::kTimeout;
   }
   if (!status.ok()) {

@@ -210,5 +210,26 @@ TEST(CrowdTest, ARankThatHasProvedItselfMakesNoRoomForImpostors) {
   EXPECT_EQ(crowd.join_all(), 2);
 }
 
+// A server without room closes a connection and gives no reason.
+TEST(CrowdTest, ARankThatWasDroppedComesAgain) {
+  UniqueId id;
+  id.job = job_id("a closed door");
+  Listener door = taken_port();
+  id.ip = "127.0.0.1";
+  id.port = door.address.port();
+  std::vector<Joined> joined;
+  std::thread ranks([&] { joined = join_all(configs_for(2, encode(id).value())); });
+  for (int dropped = 0; dropped < 2; ++dropped) {
+    pollfd knock{door.fd.get(), POLLIN, 0};
+    ASSERT_EQ(::poll(&knock, 1, -1), 1);
+    ASSERT_TRUE(accept_connection(door.fd.get()).ok());
+  }
+  RendezvousOptions options;
+  options.credentials = {{id.secret.begin(), id.secret.end()}, id.job, 0};
+  ASSERT_TRUE(start_rendezvous(std::move(door), options).ok());
+  ranks.join();
+  EXPECT_EQ(all_of(std::move(joined)).size(), 2u);
+}
+
 }  // namespace
 }  // namespace trestle
