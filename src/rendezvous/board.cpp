@@ -26,11 +26,12 @@ void RendezvousBoard::arrive(const JoinRequest& request, const std::string& from
                                              first + " says " + std::to_string(nranks_)});
   if (request.rank < 0 || request.rank >= nranks_)
     return fail({Code::kInvalidArgument, who + " is out of range: there are " + std::to_string(nranks_) + " ranks"});
-  const auto [seat, free] = arrived_.try_emplace(request.rank, Arrival{request.address, from, request.name, holds});
+  const auto [seat, free] = arrived_.try_emplace(request.rank, Arrival{request.address, from, request.name});
   if (!free)
     return fail({Code::kInvalidArgument, "two processes joined as rank " + std::to_string(request.rank) + " of " +
                                              std::to_string(nranks_) + ": at " + seat->second.from + " and at " +
                                              from});
+  if (holds) holder_ = std::min(request.rank, holder_.value_or(request.rank));
 }
 
 void RendezvousBoard::leave(int32_t rank) {
@@ -81,9 +82,7 @@ JoinAnswer RendezvousBoard::answer_for(int32_t rank) const {
   for (int k = 0; k < steps; ++k) answer.addresses.push_back(arrived_.at(neighbour(k, 1)).address);
   for (int k = 0; k < steps; ++k) answer.names.push_back(arrived_.at(neighbour(k, 1)).name);
   for (int k = 0; k < steps; ++k) answer.names.push_back(arrived_.at(neighbour(k, -1)).name);
-  const auto holder =
-      std::find_if(arrived_.begin(), arrived_.end(), [](const auto& arrival) { return arrival.second.holds; });
-  if (holder != arrived_.end()) answer.holder = name(holder->first);
+  if (holder_) answer.holder = name(*holder_);
   return answer;
 }
 

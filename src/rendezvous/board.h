@@ -42,7 +42,6 @@ class RendezvousBoard {
     std::string address;
     std::string from;
     std::string name;
-    bool holds = false;
   };
   std::string name(int32_t rank) const;
   std::vector<int32_t> missing() const;
@@ -51,6 +50,7 @@ class RendezvousBoard {
   int32_t first_rank_ = 0;
   uint32_t version_ = 0;
   std::map<int32_t, Arrival> arrived_;
+  std::optional<int32_t> holder_;  // the lowest rank of the process that holds the rendezvous
   std::optional<Error> failure_;
 };
 
