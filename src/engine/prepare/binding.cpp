@@ -101,6 +101,14 @@ ByteDependency to_bytes(const PreparedPhase& phase, const Step& mine, const Depe
   result.my_begin = bytes_before(phase, mine, dependency.my_first);
   result.my_end = bytes_before(phase, mine, dependency.my_first + dependency.count);
   result.its_begin = bytes_before(phase, its, dependency.its_first);
+  result.its_end = bytes_before(phase, its, dependency.its_first + dependency.count);
+  const auto length = [&phase](const Step& step, uint32_t block) {
+    return bytes_before(phase, step, block + 1) - bytes_before(phase, step, block);
+  };
+  for (uint32_t i = 0; i < dependency.count && dependency.count > 1; ++i)
+    result.whole |= length(mine, dependency.my_first + i) != length(its, dependency.its_first + i);
+  // Empty blocks wait together with the byte before them.
+  if (result.my_begin == result.my_end && result.my_begin > 0) --result.my_begin;
   return result;
 }
 

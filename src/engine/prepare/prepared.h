@@ -6,6 +6,7 @@
 // thread may read it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -42,12 +43,23 @@ struct BlockTable {
 };
 
 // A dependency in bytes of the two steps' streams: bytes [my_begin, my_end) of this step must wait for as many bytes of
-// `step`, from its_begin on.
+// `step`, from its_begin on, and the last of them for all bytes up to its_end. The two have different lengths where
+// blocks of different lengths use the same memory one after the other. Without the rule for the last byte, a long block
+// could come while a long one is still being read: the short ones between them would order only their own bytes.
 struct ByteDependency {
   uint32_t step = 0;
   uint64_t my_begin = 0;
   uint64_t my_end = 0;
   uint64_t its_begin = 0;
+  uint64_t its_end = 0;
+  bool whole = false;  // several blocks whose lengths differ: the first byte waits for all of its bytes, too
+
+  // The bytes of `step` that must be done before bytes [0, upto) of this one. At least one: it is done only after what
+  // an empty block at its beginning waits for.
+  uint64_t needed(uint64_t upto) const {
+    if (whole || upto >= my_end) return std::max<uint64_t>(its_end, 1);
+    return std::clamp<uint64_t>(its_begin + upto - my_begin, 1, std::max<uint64_t>(its_end, 1));
+  }
 };
 
 // One phase of one chunk, bound to the symbolic buffers.

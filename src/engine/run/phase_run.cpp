@@ -150,8 +150,7 @@ bool PhaseRun::ready(uint32_t step, uint64_t upto) const {
     const bool no_bytes = phase_.step_bytes[step] == 0 || phase_.step_bytes[dependency.step] == 0;
     if (no_bytes) return false;
     if (upto <= dependency.my_begin) continue;
-    const uint64_t needed = dependency.its_begin + std::min(upto, dependency.my_end) - dependency.my_begin;
-    if ((in_order ? other.submitted_bytes : other.done_bytes) < needed) return false;
+    if ((in_order ? other.submitted_bytes : other.done_bytes) < dependency.needed(upto)) return false;
   }
   return true;
 }
