@@ -77,7 +77,7 @@ Result<std::shared_ptr<Communicator>> take(trestleComm_t comm, const char* funct
   }
   if (!end_handle(comm)) return dead_handle(false, function, "communicator", kEarlier);
   if (abort && communicator != nullptr) communicator->abort();
-  while (comm->users.load(std::memory_order_acquire) != 0) Progress::process().poke();
+  while (comm->users.load(std::memory_order_acquire) != 0) Progress::process().poke(nullptr);
   end_backgrounds(comm);
   comm->object.reset();
   forget_backgrounds(comm);

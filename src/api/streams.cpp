@@ -14,6 +14,11 @@ Status drive_until(const std::function<bool()>& done, const std::shared_ptr<Stre
   return {};
 }
 
+void test(const Recording& recording) {
+  const auto stream = recording.stream();
+  Progress::process().poke(stream != nullptr ? stream->head_engine() : nullptr);
+}
+
 Status check_begun(const char* function, const char* what, size_t calls) {
   if (calls == 0) return {};
   return invalid_usage(std::string(function) + ": " + std::to_string(calls) + (calls == 1 ? " call" : " calls") +
@@ -139,7 +144,7 @@ trestleResult_t trestleStreamQuery(trestleStream_t stream) {
   bool idle = true;
   const trestleResult_t result = with_handle(stream, "StreamQuery", "stream", [&](const auto& object) -> Status {
     TRY(check_begun("StreamQuery", "stream", Group::of_this_thread().calls_on(*object)));
-    if (!object->idle()) Progress::process().poke();
+    if (!object->idle()) Progress::process().poke(object->head_engine());
     idle = object->idle();
     if (!idle) return {};
     if (auto failure = object->tell_failure()) return *failure;
@@ -199,7 +204,7 @@ trestleResult_t trestleEventQuery(trestleEvent_t event) {
     const auto recording = object->last();
     if (recording == nullptr) return {};
     TRY(check_recorded("EventQuery", *recording));
-    if (!recording->complete()) Progress::process().poke();
+    if (!recording->complete()) test(*recording);
     complete = recording->complete();
     if (complete && recording->failure()) return *recording->failure();
     return {};

@@ -39,16 +39,24 @@ std::string contents(int fd) {
   return text;
 }
 
-void clear_variables() {
+// The ranks' environment has none of the variables of the present user. RANKS_TRESTLE_X, which a run of the tests may
+// set, becomes TRESTLE_X.
+void make_environment() {
+  constexpr std::string_view kForRanks = "RANKS_";
   std::vector<std::string> names;
+  Env for_ranks;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
-    if (text.starts_with("TRESTLE_")) names.push_back(text.substr(0, text.find('=')));
+    const size_t end = text.find('=');
+    if (text.starts_with("TRESTLE_")) names.push_back(text.substr(0, end));
+    if (text.starts_with(kForRanks))
+      for_ranks[text.substr(kForRanks.size(), end - kForRanks.size())] = text.substr(end + 1);
   }
   for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"}) names.push_back(name);
   for (const std::string& name : names) unsetenv(name.c_str());
   // An earlier calibration on this machine must not affect a test.
   setenv("TRESTLE_CALIBRATE", "off", 1);
+  for (const auto& [name, value] : for_ranks) setenv(name.c_str(), value.c_str(), 1);
 }
 
 int failures() {
@@ -69,7 +77,7 @@ struct Child {
   if (getppid() != parent) _exit(9);
   dup2(child.output, STDOUT_FILENO);
   dup2(child.output, STDERR_FILENO);
-  clear_variables();
+  make_environment();
   if (job.env) {
     for (const auto& [name, value] : job.env(rank)) setenv(name.c_str(), value.c_str(), 1);
   }

@@ -152,7 +152,7 @@ void CallWatch::describe_stream_head(Stream& stream, const OperationKey& key, An
 // What a thread of this rank waits for in another communicator, if that may be why a call was not made.
 void CallWatch::describe_wait_elsewhere(Answer& answer) {
   constexpr OperationKey kNone{~uint64_t{0}};  // matches no operation: so the oldest is reported
-  if (engine_.has_waiters()) return;
+  if (engine_.is_waited_for()) return;
   for (const auto& other : living_communicators()) {
     if (other->membership().root() != membership_.root() || !other->engine().is_waited_for()) continue;
     if (describe_wait_in(*other, other->engine().standing(kNone), answer)) return;
@@ -169,7 +169,7 @@ void CallWatch::describe_failure_elsewhere(Answer& answer) {
     if (!related || !other->engine().failed()) continue;
     const int64_t age_ns = monotonic_clock().now_ns() - other->engine().failed_ns();
     const std::optional<Error> failure = other->failure();
-    if (age_ns / 2 > timeout_ns || failure->code == Code::kAborted) continue;
+    if ((timeout_ns > 0 && age_ns / 2 > timeout_ns) || failure->code == Code::kAborted) continue;
     answer.failure = failure->message;
     return;
   }

@@ -2,7 +2,8 @@
 //
 // Immutable. Shared by the communicator that it belongs to, the calls that use it and the Prepareds made for them. So
 // it outlives its destruction by the caller as long as anything runs with it. Two operators are equal only if they are
-// the same object: a Prepared of a destroyed one is never found again. Used under the progress lock.
+// the same object: a Prepared of a destroyed one is never found again. The scalar is read under the progress
+// lock; `fold` runs where the lock is lent, or on a work queue's thread.
 #pragma once
 
 #include <array>

@@ -196,6 +196,8 @@ bool Engine::progress_locked() {
       moved |= result.value();
     }
     if (tick) check_deadlines(now);
+  } else if (suspicion_ && !failed() && config_.work != nullptr && config_.work->poll()) {
+    moved = true;  // its bell must not ring on while operations stand still
   } else if (suspicion_ && !failed() && config_.clock->now_ns() - suspected_ns_ > kSuspicionNs) {
     fail(with_leaver(*suspicion_));
   }

@@ -183,14 +183,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
     if (watched_.load(std::memory_order_seq_cst)) wake();
   }
   bool has_waiters() const { return waiters_.load(std::memory_order_seq_cst) != 0; }
-  // A thread has tested something, such as a stream, while this engine had work.
-  void tested(int64_t now_ns) { tested_ns_.store(now_ns, std::memory_order_relaxed); }
-  // Whether a thread waits here, or has tested lately: a program that tests in a loop waits too.
-  bool is_waited_for() const {
-    constexpr int64_t kLatelyNs = 1'000'000'000;
-    const int64_t tested_ns = tested_ns_.load(std::memory_order_relaxed);
-    return has_waiters() || (tested_ns != 0 && config_.clock->now_ns() - tested_ns < kLatelyNs);
-  }
+  // A thread has asked whether work of this engine is complete.
+  void was_tested() { last_tested_ns_.store(config_.clock->now_ns(), std::memory_order_relaxed); }
+  // Whether a thread waits here, or has tested in the last second: a program that tests in a loop waits too.
+  bool is_waited_for() const;
   int sleepers() const { return sleepers_.load(std::memory_order_acquire); }
 
   // Ends everything; afterwards no user memory is touched. Waits for the progress lock without end. With a `give_up_ns`
@@ -252,7 +248,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::atomic<size_t> pending_{0};
   std::atomic<int64_t> last_driven_ns_{0};
   std::atomic<int64_t> issued_ns_{0};
-  std::atomic<int64_t> tested_ns_{0};  // 0: never
+  std::atomic<int64_t> last_tested_ns_{0};  // 0: never
   int64_t helped_ns_ TRESTLE_GUARDED_BY(progress_) = 0;
   std::atomic<int> sleepers_{0};
   std::atomic<int> waiters_{0};

@@ -7,6 +7,13 @@
 
 namespace trestle {
 
+namespace {
+
+// Programs test many times a second, or do something else between.
+constexpr int64_t kTestedLatelyNs = 1'000'000'000;
+
+}  // namespace
+
 // The operation whose user-defined reduction runs, and so holds up all others; nullptr: none.
 const Operation* Engine::in_user_function() const {
   const auto found =
@@ -54,6 +61,11 @@ std::string Engine::first_queued() {
     if (bound && (first == nullptr || lent.first->number() < first->number())) first = lent.first;
   }
   return first == nullptr ? "an operation" : first->name();
+}
+
+bool Engine::is_waited_for() const {
+  const int64_t tested_ns = last_tested_ns_.load(std::memory_order_relaxed);
+  return has_waiters() || (tested_ns != 0 && config_.clock->now_ns() - tested_ns < kTestedLatelyNs);
 }
 
 // A thread that ends an operation holds the lock until the operation is counted.

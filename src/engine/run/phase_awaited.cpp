@@ -1,4 +1,6 @@
 // What a phase waits for, for error messages and inquiries.
+#include <algorithm>
+
 #include "engine/run/phase_run.h"
 
 namespace trestle {
@@ -21,13 +23,20 @@ int32_t PhaseRun::refused_by(uint32_t step) const {
   return phase_.peers[s.peer];
 }
 
-// A missing message tells more than one that was not taken, so missing messages come first, and work of this rank last.
+// The first step whose work was given away and is not done. Peers may wait for it, so it is told before the messages
+// that this rank awaits: those were posted ahead.
+const PhaseRun::StepRun* PhaseRun::first_at_work() const {
+  const auto found = std::find_if(active_.begin(), active_.end(), [this](uint32_t index) {
+    return !is_message(plan_.steps[index]) && steps_[index].finished != steps_[index].submitted;
+  });
+  return found == active_.end() ? nullptr : &steps_[*found];
+}
+
+// A missing message tells more than one that was not taken, so missing messages come first.
 PhaseRun::Awaited PhaseRun::first_awaited() const {
   Awaited untaken;
-  Awaited unworked;
   for (uint32_t index : active_) {
     const StepRun& run = steps_[index];
-    if (run.finished != run.submitted && unworked.run == nullptr) unworked.run = &run;
     if (run.finished != run.issued && plan_.steps[index].kind != StepKind::kCopy) {
       const bool sends = plan_.steps[index].kind == StepKind::kSend;
       const Slot& slot = slots_[run.first_slot + run.finished % run.slots];
@@ -40,27 +49,31 @@ PhaseRun::Awaited PhaseRun::first_awaited() const {
     const int32_t link = refused_by(index);
     if (link >= 0) untaken = {&run, nullptr, nullptr, link};
   }
-  return untaken.run != nullptr ? untaken : unworked;
+  return untaken;
 }
 
 int32_t PhaseRun::awaited_rank() const {
-  if (in_user_function()) return -1;
+  if (in_user_function() || part_ != Part::kSteps || first_at_work() != nullptr) return -1;
   const Awaited awaited = first_awaited();
   if (awaited.receive != nullptr) return awaited.receive->peer;
   return awaited.send != nullptr ? awaited.send->peer : awaited.link;
 }
 
 std::string PhaseRun::awaited() const {
+  const auto segment_of = [](const StepRun& run) {
+    return " (segment " + std::to_string(run.finished + 1) + " of " + std::to_string(run.segments) + ")";
+  };
+  if (part_ == Part::kScaling) return "its own multiplication of the input";
+  if (part_ == Part::kAveraging) return "its own division of the output";
+  if (const StepRun* const at_work = first_at_work()) return "its own copies and reductions" + segment_of(*at_work);
   const Awaited awaited = first_awaited();
   if (awaited.run == nullptr) return "its own steps";
-  const std::string segment =
-      " (segment " + std::to_string(awaited.run->finished + 1) + " of " + std::to_string(awaited.run->segments) + ")";
+  const std::string segment = segment_of(*awaited.run);
   if (awaited.link >= 0)
     return "the link with rank " + std::to_string(awaited.link) + ", which takes no message yet" + segment;
   if (awaited.send != nullptr)
     return "rank " + std::to_string(awaited.send->peer) + " to take message " +
            std::to_string(awaited.send->tag.message) + segment;
-  if (awaited.receive == nullptr) return "its own copies and reductions" + segment;
   return "message " + std::to_string(awaited.receive->tag.message) + " of rank " +
          std::to_string(awaited.receive->peer) + segment;
 }

@@ -87,7 +87,7 @@ Result<bool> PhaseRun::advance_part(Router router) {
   switch (part_) {
     case Part::kScaling:
       if (whole_.work.state == WorkState::kIdle) TRY(submit_scaling(router));
-      if (!TRY(ended(whole_.work))) return false;
+      if (!TRY(take_result(whole_.work))) return false;
       part_ = Part::kSteps;
       return true;
     case Part::kSteps: {
@@ -99,7 +99,7 @@ Result<bool> PhaseRun::advance_part(Router router) {
     }
     case Part::kAveraging:
       if (whole_.work.state == WorkState::kIdle) TRY(submit_averaging(router));
-      if (!TRY(ended(whole_.work))) return false;
+      if (!TRY(take_result(whole_.work))) return false;
       part_ = Part::kComplete;
       return true;
     case Part::kIdle:

@@ -1,8 +1,9 @@
 // PhaseRun: the step interpreter. Runs the plan of one phase of one started operation over the transports, in segments.
 //
-// Owned by an Operation, driven by the engine under the rank's progress lock. It allocates only when it is built; the
-// same run is started again and again. Steps follow their derived dependencies by byte counters. Every step keeps a few
-// segments in flight. Each segment is issued, polled and finished: as a message, or as work on data (engine/work).
+// Owned by an Operation, driven by the engine under the rank's progress lock. It allocates when it is built, and where
+// lists of pieces grow at first use; the same run is started again and again. Steps follow their derived dependencies
+// by byte counters. Every step keeps a few segments in flight. Each segment is issued, polled and finished: as a
+// message, or as work on data (engine/work).
 #pragma once
 
 #include <array>
@@ -87,7 +88,8 @@ class PhaseRun {
   struct StepRun {
     uint64_t segments = 1;
     uint64_t segment_bytes = 0;
-    // Segments. issued: messages posted; submitted: work given away, without messages issued by that; finished: done.
+    // Segments. issued: their messages are posted (copies: as submitted). submitted: their work was given away.
+    // finished: all of it is done.
     uint64_t issued = 0;
     uint64_t submitted = 0;
     uint64_t finished = 0;
@@ -99,7 +101,7 @@ class PhaseRun {
     uint32_t works = 0;
   };
 
-  // The receive that is not complete; if there is none, the send or the link; else work of this rank.
+  // The receive that is not complete; if there is none, the send or the link.
   struct Awaited {
     const StepRun* run = nullptr;
     const RecvRequest* receive = nullptr;
@@ -107,6 +109,7 @@ class PhaseRun {
     int32_t link = -1;  // the rank for which the transport takes no message yet
   };
   Awaited first_awaited() const;
+  const StepRun* first_at_work() const;
   int32_t refused_by(uint32_t step) const;
 
   bool is_complete(uint32_t step) const { return steps_[step].finished == steps_[step].segments; }
@@ -128,11 +131,11 @@ class PhaseRun {
   bool arrived(uint32_t step);
   Status submit_copy(uint32_t step, Router router);
   Status submit_reduce(uint32_t step, Router router);
-  void submitted_segment(uint32_t step);
+  void count_submitted(uint32_t step);
   Result<bool> finish_copied(uint32_t step);
   Result<bool> finish_reduced(uint32_t step, Router router);
   Status submit(WorkSlot& slot, Router router);
-  Result<bool> ended(Work& work);
+  Result<bool> take_result(Work& work);
   Status submit_scaling(Router router);
   Status submit_averaging(Router router);
 

@@ -90,14 +90,14 @@ Status PhaseRun::submit(WorkSlot& slot, Router router) {
 }
 
 // Whether the work is done. Its failure is an error.
-Result<bool> PhaseRun::ended(Work& work) {
+Result<bool> PhaseRun::take_result(Work& work) {
   if (work.state != WorkState::kDone) return false;
   if (work.kind == WorkKind::kFold && folds_ != 0) --folds_;
   if (!work.result.ok()) return std::exchange(work.result, Status{}).error();
   return true;
 }
 
-void PhaseRun::submitted_segment(uint32_t step) {
+void PhaseRun::count_submitted(uint32_t step) {
   StepRun& run = steps_[step];
   run.submitted_bytes += segment_size(step, run.submitted);
   ++run.submitted;
@@ -117,14 +117,14 @@ Status PhaseRun::submit_copy(uint32_t step, Router router) {
   }
   TRY(submit(slot, router));
   ++run.issued;
-  submitted_segment(step);
+  count_submitted(step);
   return {};
 }
 
 Result<bool> PhaseRun::finish_copied(uint32_t step) {
   StepRun& run = steps_[step];
   bool moved = false;
-  while (run.finished < run.submitted && TRY(ended(work_slot(run, run.finished).work))) {
+  while (run.finished < run.submitted && TRY(take_result(work_slot(run, run.finished).work))) {
     finish_segment(step);
     moved = true;
   }
@@ -218,7 +218,7 @@ Status PhaseRun::submit_reduce(uint32_t step, Router router) {
   }
   if (data_) collect_pieces(s.destination, s.logical_first, begin, segment.bytes, at.write);
   TRY(submit(at, router));
-  submitted_segment(step);
+  count_submitted(step);
   return {};
 }
 
@@ -226,7 +226,7 @@ Status PhaseRun::submit_reduce(uint32_t step, Router router) {
 Result<bool> PhaseRun::finish_reduced(uint32_t step, Router router) {
   StepRun& run = steps_[step];
   bool moved = false;
-  while (run.finished < run.submitted && TRY(ended(work_slot(run, run.finished).work))) {
+  while (run.finished < run.submitted && TRY(take_result(work_slot(run, run.finished).work))) {
     Slot& segment = slot(run, run.finished);
     for (RecvRequest& request : segment.receives) {
       router.statistics->received(request.peer, request.bytes);

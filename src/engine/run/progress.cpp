@@ -164,15 +164,12 @@ void Progress::waited_for(const Engine& engine) {
   if (soon) callers_do_not_wait_.store(false, std::memory_order_relaxed);
 }
 
-void Progress::poke() {
+void Progress::poke(const std::shared_ptr<Engine>& tested) {
   const auto all = engines();
-  const int64_t now_ns = monotonic_clock().now_ns();
   for (const auto& one : *all) {
-    const auto engine = one.lock();
-    if (engine == nullptr) continue;
-    engine->help();
-    if (engine->busy()) engine->tested(now_ns);
+    if (const auto engine = one.lock()) engine->help();
   }
+  if (tested != nullptr) tested->was_tested();
 }
 
 // Marks the engine that a waiting thread drives, so that the helper leaves it alone.

@@ -67,8 +67,9 @@ class Progress {
     IdleDrive(const IdleDrive&) = delete;
     IdleDrive& operator=(const IdleDrive&) = delete;
   };
-  // One round over all engines, for queries.
-  void poke();
+  // One round over all engines, for a thread that does not wait. `tested`: the engine whose work the thread asks about;
+  // nullptr: it asks about none.
+  void poke(const std::shared_ptr<Engine>& tested);
 
  private:
   // Weak: an engine whose communicator was destroyed is freed, even if a sleeping thread holds this list.

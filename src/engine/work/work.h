@@ -1,7 +1,7 @@
 // Work: one thing to be done to data in memory, such as folding what peers sent into this rank's block.
 //
-// A step of a phase fills it in. do_work() does it on the calling thread; a WorkQueue does it later. Until it is done
-// it must not move, and nobody may change what it points to. The owner reads and writes it under the progress lock.
+// A step of a phase fills it in under the progress lock. do_work() does it on the calling thread; a WorkQueue does it
+// later. Until it is done it must not move, and nobody may change what it points to.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,10 @@ struct Work {
   const CustomOp* user = nullptr;   // kFold
   const void* factor = nullptr;     // kScale: one element
 
-  // Set by whoever does it.
-  WorkState state = WorkState::kIdle;
-  Status result;            // of done work; only a user-defined function, or lack of memory, gives an error
+  WorkState state = WorkState::kIdle;  // written under the progress lock, by submit() and poll() of a queue
+  // Written by the thread that does it, before the state becomes kDone. Only a user-defined function, or lack of
+  // memory, gives an error.
+  Status result;
   bool* touched = nullptr;  // RecvRequest::touched
   Work* next = nullptr;     // in a queue's list
 };
