@@ -38,6 +38,7 @@ struct Attempt {
   bool refused = false;  // the peer answered and is not our root
   bool refused_secret = false;
   bool silent = false;  // the peer accepted the connection and did not answer
+  bool lost = false;    // the peer accepted the connection and closed it: it may have had no room at that moment
 };
 
 Status connect_once(UniqueFd& socket, const SocketAddress& address, const WaitLimit& limit) {
@@ -61,8 +62,8 @@ Attempt attempt(const SocketAddress& address, const BootstrapConfig& config, con
     const int64_t give_up = monotonic_clock().now_ns() + std::min(patience_ns, config.handshake_timeout_ns);
     status = exchange.run_before(result.socket.get(), {std::min(limit.deadline_ns, give_up), limit.aborted});
     result.refused_secret = !status.ok() && exchange.handshake().secret_differs();
-    // A lost connection says nothing about the root: it may have had no room at that moment.
-    result.refused = !status.ok() && status.error().code == Code::kRemoteError && !exchange.connection_lost();
+    result.lost = !status.ok() && exchange.connection_lost();
+    result.refused = !status.ok() && status.error().code == Code::kRemoteError && !result.lost;
     result.silent = !status.ok() && status.error().code == Code::kTimeout;
   }
   if (!status.ok()) {
@@ -76,6 +77,7 @@ Attempt attempt(const SocketAddress& address, const BootstrapConfig& config, con
 struct Seen {
   Error error{Code::kTimeout, "nothing was tried"};  // at the user's address, or at one that answered
   bool silent = false;
+  bool lost = false;  // in any round
 };
 
 Error not_reached(const Root& root, const Seen& seen, bool for_the_secret) {
@@ -83,6 +85,8 @@ Error not_reached(const Root& root, const Seen& seen, bool for_the_secret) {
   if (seen.silent) {
     text += " is frozen or very slow, or another program listens there: " + root.place +
             " takes connections and does not answer";
+  } else if (seen.lost) {
+    text += " takes connections at " + root.place + " and closes them: it may have no room, or no descriptors left";
   } else {
     text += (root.own_port ? " is not there: " : " did not come to ") + root.place;
     text += root.own_port ? " was not reached in time" : " in time";
@@ -109,10 +113,11 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
       Attempt made = attempt(candidate, config, root, patience, limit);
       if (made.socket) return std::move(made.socket);
       if (made.error.code == Code::kAborted) return made.error;
-      if (root.own_port && (made.refused || (round >= kMostRefusals && !made.silent)))
+      if (root.own_port && (made.refused || (round >= kMostRefusals && !made.silent && !made.lost)))
         return Error{made.error.code, std::string(root.holder()) + " ended, or all ranks have come to " + root.place +
                                           " already: " + made.error.message};
       const bool first = &candidate == &root.candidates.front();
+      seen.lost = seen.lost || made.lost;
       if (first || (!answered && (made.refused_secret || made.silent)))
         seen.error = {made.error.code, format_address(candidate) + ": " + made.error.message};
       answered = answered || made.refused_secret || made.silent;

@@ -20,6 +20,8 @@ constexpr int64_t kLeastStayNs = 1'000 * kMs;
 constexpr int64_t kMostStayNs = 60'000 * kMs;
 // How long a failing process waits at most for connections that have not been answered.
 constexpr int64_t kShutdownNs = 900 * kMs;
+// How long nothing is accepted after a failure.
+constexpr int64_t kAcceptPauseNs = 50 * kMs;
 // How many connections are accepted in one turn. Those that are open already are served in between.
 constexpr int kMostAccepted = 64;
 
@@ -76,7 +78,8 @@ void RendezvousServer::run() {
 }
 
 void RendezvousServer::turn(int timeout_ms) {
-  std::vector<pollfd> fds = {{listener_.fd.get(), POLLIN, 0}};
+  const bool pauses = monotonic_clock().now_ns() < accepts_from_ns_;
+  std::vector<pollfd> fds = {{listener_.fd.get(), static_cast<short>(pauses ? 0 : POLLIN), 0}};
   // After stop() the wake descriptor stays readable, so shut_down() does not poll it.
   if (!stopped_.load()) {
     const MutexLock lock(wake_mutex_);
@@ -129,6 +132,7 @@ int RendezvousServer::timeout_ms(int64_t now) const {
     if (!client.is(Stage::kWaiting) && !client.is(Stage::kConnecting))
       due = std::min(due, client.since_ns + options_.handshake_timeout_ns);
   }
+  if (now < accepts_from_ns_) due = std::min(due, accepts_from_ns_);
   if (due == kNever) return -1;
   return static_cast<int>(std::clamp<int64_t>((due - now) / kMs + 1, 0, 60'000));
 }
@@ -162,8 +166,12 @@ void RendezvousServer::accept_clients(int64_t now) {
   for (int taken = 0; taken < kMostAccepted; ++taken) {
     Result<UniqueFd> accepted = accept_connection(listener_.fd.get());
     if (!accepted.ok()) {
-      // No descriptors are left. Only those that strangers hold can be freed.
-      LOG(kWarn, kBootstrap, "the rendezvous cannot accept a connection: %s", accepted.error().message.c_str());
+      // No descriptors are left. Only those that strangers hold can be freed. The listener stays readable, so it is
+      // left alone for a moment.
+      if (accept_failure_.empty())
+        LOG(kWarn, kBootstrap, "the rendezvous cannot accept a connection: %s", accepted.error().message.c_str());
+      accept_failure_ = accepted.error().message;
+      accepts_from_ns_ = now + kAcceptPauseNs;
       for (Client& client : clients_) {
         if (claim_of_client(client) < StrangerClaim::kPromised) client.stage = Stage::kClosed;
       }
@@ -256,6 +264,7 @@ std::string RendezvousServer::refusals() const {
   }
   if (refused_ > secret_refusals_)
     text += counted(refused_ - secret_refusals_) + "of something else, the last: " + last_refusal_;
+  if (!accept_failure_.empty()) text += "; some connections could not be accepted: " + accept_failure_;
   return text;
 }
 

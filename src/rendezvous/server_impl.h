@@ -93,7 +93,9 @@ class RendezvousServer {
   std::atomic<bool> stopped_{false};
   std::atomic<bool> failed_{false};
   std::list<Client> clients_;
-  bool more_wait_ = false;  // the listening queue may hold more than one turn accepts
+  std::string accept_failure_;   // the last one; "": none
+  int64_t accepts_from_ns_ = 0;  // after a failure
+  bool more_wait_ = false;       // the listening queue may hold more than one turn accepts
   RendezvousBoard board_;
   OncePerKey refused_once_;
   size_t refused_ = 0;

@@ -33,7 +33,10 @@ class SimWorkQueue : public WorkQueue {
   int event_fd() const override { return -1; }
   bool prepare_sleep() override { return true; }
   void finish_sleep() override {}
-  void close() override { first_ = last_ = nullptr; }
+  bool close(int64_t) override {
+    first_ = last_ = nullptr;
+    return true;
+  }
 
   // The time of the oldest work has come. Called by the network.
   void end_first();

@@ -204,7 +204,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // True if anything ended.
   bool finish_all(const Error& error) TRESTLE_REQUIRES(progress_);
   bool cancel_queued(const Error& error) TRESTLE_REQUIRES(progress_);
-  void close_work() TRESTLE_REQUIRES(progress_);
+  bool close_work(int64_t give_up_ns) TRESTLE_REQUIRES(progress_);
   void close_transports(int linger_ms) TRESTLE_REQUIRES(progress_);
   void check_deadlines(int64_t now_ns) TRESTLE_REQUIRES(progress_);
   const Operation* active(const OperationKey& operation) const TRESTLE_REQUIRES(progress_);

@@ -125,7 +125,7 @@ void Engine::finish(Operation* operation, const Error* error) {
 bool Engine::finish_all(const Error& error) {
   if (!transports_closed_) {
     transports_closed_ = true;
-    close_work();
+    close_work(INT64_MAX);
     close_transports(0);
   }
   bool ended = false;
@@ -170,7 +170,7 @@ void Engine::retire(Operation* operation) {
 
 void Engine::close(int linger_ms, int64_t give_up_ns) {
   if (!lock_before(give_up_ns)) return;
-  if (!closed_) {
+  if (!closed_ && close_work(give_up_ns)) {
     // Operations that cannot be ended for want of memory end with the process.
     unless_out_of_memory(
         [this]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
@@ -180,7 +180,6 @@ void Engine::close(int linger_ms, int64_t give_up_ns) {
     closed_ = true;
     if (!transports_closed_) {
       transports_closed_ = true;
-      close_work();
       // This rank must be able to answer questions while the transports linger.
       const ProgressLock::Loan lent(progress_);
       close_transports(linger_ms);
@@ -190,10 +189,10 @@ void Engine::close(int linger_ms, int64_t give_up_ns) {
 }
 
 // Before the transports: work may read memory of peers. A user-defined function may take any time.
-void Engine::close_work() {
-  if (config_.work == nullptr) return;
+bool Engine::close_work(int64_t give_up_ns) {
+  if (config_.work == nullptr) return true;
   const ProgressLock::Loan lent(progress_);
-  config_.work->close();
+  return config_.work->close(give_up_ns);
 }
 
 void Engine::close_transports(int linger_ms) {

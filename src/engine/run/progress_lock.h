@@ -1,10 +1,10 @@
 // ProgressLock: gives one thread at a time the right to drive a rank's engine. Threads only ever try it: a thread that
 // does not get it has other things to do. Its holders never wait for anything, with one exception.
 //
-// The exception is work that may take any time: a user's reduction function, and transports that linger when they
-// close. While it runs, the holder lends the lock (Loan). The engine stands still, and other threads may look at it and
-// change it (PatientLock), one after the other, but none can drive it. So this rank can always answer questions about
-// itself.
+// The exception is work that may take any time: a user's reduction function, transports that linger when they close,
+// and a work queue that ends its last work. While it runs, the holder lends the lock (Loan). The engine stands still,
+// and other threads may look at it and change it (PatientLock), one after the other, but none can drive it. So this
+// rank can always answer questions about itself.
 //
 // Owned by the Engine; any thread.
 #pragma once

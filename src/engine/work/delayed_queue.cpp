@@ -54,7 +54,16 @@ Result<std::unique_ptr<DelayedQueue>> DelayedQueue::create(uint64_t seed, int64_
   std::unique_ptr<DelayedQueue> queue(new DelayedQueue(seed, most_delay_ns));
   if (!queue->submitted_bell_ || !queue->ended_bell_)
     return Error{Code::kSystemError, "no descriptors are left for a work queue (limit of open files: ulimit -n)"};
-  queue->thread_ = TRY(Thread::start([self = queue.get()] { self->serve(); }));
+  queue->serves_ = true;
+  auto started = Thread::start([self = queue.get()] {
+    self->serve();
+    self->serves_.store(false, std::memory_order_release);
+  });
+  if (!started.ok()) {
+    queue->serves_ = false;
+    return std::move(started).error();
+  }
+  queue->thread_ = std::move(started).value();
   return queue;
 }
 
@@ -126,10 +135,15 @@ void DelayedQueue::serve() {
   }
 }
 
-void DelayedQueue::close() {
+bool DelayedQueue::close(int64_t give_up_ns) {
   closed_.store(true, std::memory_order_release);
   ring(submitted_bell_);
+  while (serves_.load(std::memory_order_acquire)) {
+    if (monotonic_clock().now_ns() >= give_up_ns) return false;
+    ::poll(nullptr, 0, 1);
+  }
   thread_.join();
+  return true;
 }
 
 }  // namespace trestle

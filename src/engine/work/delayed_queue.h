@@ -22,14 +22,14 @@ class DelayedQueue : public WorkQueue {
   // Each piece of work begins 0 to most_delay_ns after the one before it has ended, or after its submission if that is
   // later. Error: no descriptors or no thread are left (kSystemError).
   static Result<std::unique_ptr<DelayedQueue>> create(uint64_t seed, int64_t most_delay_ns);
-  ~DelayedQueue() override { close(); }
+  ~DelayedQueue() override { close(INT64_MAX); }
 
   void submit(Work& work) override;
   bool poll() override;
   int event_fd() const override { return ended_bell_.get(); }
   bool prepare_sleep() override;
   void finish_sleep() override {}
-  void close() override;
+  bool close(int64_t give_up_ns) override;
 
  private:
   // First in, first out; linked by Work::next, so that nothing is allocated.
@@ -50,6 +50,7 @@ class DelayedQueue : public WorkQueue {
   const UniqueFd submitted_bell_;    // wakes the thread
   const UniqueFd ended_bell_;        // wakes the engine's sleeper
   std::atomic<bool> closed_{false};  // no work begins any more
+  std::atomic<bool> serves_{false};  // the thread has not ended
   Mutex mutex_;
   List waiting_ TRESTLE_GUARDED_BY(mutex_);
   List ended_ TRESTLE_GUARDED_BY(mutex_);

@@ -2,7 +2,8 @@
 // simulated time. The host's own work needs none: the driving thread does it at once, without a virtual call.
 //
 // One queue per engine, which owns it and calls it under the progress lock: one caller at a time, from changing
-// threads. Nothing here blocks but close().
+// threads. Nothing here blocks but close(). Work may read memory of peers that a transport has handed out as a view: a
+// peer must not free it before its own close() has waited for the readers.
 //
 // Order: work may follow other work of the queue as soon as that was *submitted*. Everything else, such as a message
 // that sends the result, must wait until the work is *done*.
@@ -28,8 +29,9 @@ class WorkQueue {
   virtual void finish_sleep() = 0;
 
   // Drops work that has not begun and waits for work that has, which may take as long as a user-defined function.
-  // Afterwards no memory is touched and nothing that was not done will be. Idempotent.
-  virtual void close() = 0;
+  // False: at `give_up_ns` (monotonic clock) it still ran. After true no memory is touched and nothing that was not
+  // done will be. Idempotent.
+  virtual bool close(int64_t give_up_ns) = 0;
 };
 
 }  // namespace trestle

@@ -15,7 +15,8 @@ namespace {
 using Kind = LoopbackNote::Kind;
 
 // How long close() waits for peers that still read this rank's memory through a view. They are told at once, and give
-// their views back when their communicator fails in turn; who is not driven at all does not read either.
+// their views back when their communicator fails in turn. A rank that nobody drives does not read, unless it has a work
+// queue: work that is late by more than this would read memory that the user has freed.
 constexpr int kMostReadersMs = 1000;
 
 class LoopbackTransport final : public Transport {

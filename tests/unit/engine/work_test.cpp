@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
-#include <numeric>
+#include <atomic>
+#include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "engine/work/delayed_queue.h"
 
@@ -158,10 +160,32 @@ TEST(DelayedQueue, TouchesNothingAfterItIsClosed) {
   auto queue = DelayedQueue::create(0, int64_t{1} << 60);  // begins in decades
   ASSERT_TRUE(queue.ok());
   queue.value()->submit(late.work);
-  queue.value()->close();
+  EXPECT_TRUE(queue.value()->close(INT64_MAX));
   EXPECT_EQ(late.to, Values(kElements));
   EXPECT_FALSE(queue.value()->poll());
   EXPECT_EQ(late.work.state, WorkState::kSubmitted);
+}
+
+TEST(DelayedQueue, ClosingGivesUpWhileAUsersFunctionRuns) {
+  Rng rng(5);
+  const std::vector<Values> from = {random_values(rng), random_values(rng)};
+  std::atomic<bool> begun{false};
+  std::atomic<bool> may_end{false};
+  CustomOp op;
+  op.fold = [&](std::byte*, std::span<const std::byte* const>, size_t, DataType) -> Status {
+    begun = true;
+    while (!may_end) std::this_thread::yield();
+    return {};
+  };
+  Case fold(WorkKind::kFold, from, rng);
+  fold.work.user = &op;
+  auto queue = DelayedQueue::create(0, 0);
+  ASSERT_TRUE(queue.ok());
+  queue.value()->submit(fold.work);
+  while (!begun) std::this_thread::yield();
+  EXPECT_FALSE(queue.value()->close(monotonic_clock().now_ns()));
+  may_end = true;
+  EXPECT_TRUE(queue.value()->close(INT64_MAX));
 }
 
 TEST(DelayedQueue, BringsTheFailureOfAUsersFunction) {
