@@ -93,7 +93,7 @@ TEST(ProgressHelper, LeavesTheWorkToCallersWhereItIsToldTo) {
   progress.work_started();
   wait_for(turns->count, 3);  // it still receives the news
   EXPECT_EQ(work.transport->driven.load(), 0);
-  progress.poke();
+  progress.poke(nullptr);
   EXPECT_EQ(work.transport->driven.load(), 1);
 }
 
