@@ -346,11 +346,11 @@ TEST(ApiDecomposed, PredictedTimesGrow) {
       ranks::on_threads(settings, [&](int, trestleComm_t comm) {
         for (int k = trestleCollAllReduce; k <= trestleCollAllToAll; ++k) {
           const auto collective = static_cast<trestleCollective_t>(k);
-          double last = 0;
+          double last = 1e-9;
           for (const size_t count : counts_around_the_express_path(collective, settings.ranks)) {
             double us = -1;
             ASSERT_TRUE(succeeded(trestlePredictTime(comm, collective, count, trestleFloat32, &us), comm));
-            EXPECT_GT(us, last) << k << " " << count << " " << settings;
+            EXPECT_GE(us, last) << k << " " << count << " " << settings;  // one element more may cost nothing
             EXPECT_LT(us, 1e9) << k << " " << count << " " << settings;
             last = us;
           }
