@@ -180,7 +180,7 @@ RunCommand::RunCommand(CLI::App& app) : options_(std::make_unique<RunCommandOpti
   o.run
       ->add_option("--output-dir", o.output_folder,
                    "Ranks write into files there and not to this command's output:\n"
-                   "rank.0.out, rank.0.err, ... (existing ones are replaced; numbers are padded)")
+                   "rank.0.out, rank.0.err, ... (replaces them; numbers are padded)")
       ->type_name("DIR");
   o.run->add_flag("--tag", o.tag,
                   "Begin each line with its rank, [3]: the default, except in the\n"
