@@ -9,19 +9,12 @@
 #include "base/rng.h"
 #include "sched/select/select.h"
 #include "sim/cluster.h"
+#include "tests/unit/engine/grids.h"
 
 namespace trestle {
 
 inline Topology grid(const std::vector<int32_t>& sizes) {
-  Topology topology;
-  for (int32_t size : sizes) {
-    Dimension dimension;
-    dimension.size = size;
-    dimension.bandwidth_mbps = 100'000;
-    dimension.latency_ns = 1000;
-    topology.dimensions.push_back(dimension);
-  }
-  return topology;
+  return engine_grid(sizes);
 }
 
 inline SimOptions options_for(const Topology& topology, uint64_t seed, uint64_t jitter_ns) {
