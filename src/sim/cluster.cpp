@@ -91,7 +91,7 @@ Status SimCluster::start_call(const SimCall& call, uint64_t number, int32_t rank
   Engine& engine = *engines_[rank];
   Operation* operation = engine.acquire(prepared);
   const SimBuffers buffers = call.buffers.empty() ? SimBuffers{} : call.buffers[rank];
-  operation->bind(buffers.send, buffers.recv, number, options_.timeout_ns);
+  operation->bind(private_region(buffers.send, 0), private_region(buffers.recv, 0), number, options_.timeout_ns);
   engine.count_pending(1);
   streams_[rank].push_back(std::make_shared<Stream>());
   streams_[rank].back()->enqueue({operation});

@@ -39,6 +39,7 @@
 
 #include "base/counter.h"
 #include "base/result.h"
+#include "memory/region.h"
 
 namespace trestle {
 
@@ -85,13 +86,17 @@ struct MessageTagHash {
   }
 };
 
+// Bytes of a region; `region` is nullptr for memory that only this rank reaches, and for views. The region outlives the
+// request.
 struct ConstPiece {
   const std::byte* data = nullptr;
   size_t bytes = 0;
+  const Region* region = nullptr;
 };
 struct Piece {
   std::byte* data = nullptr;
   size_t bytes = 0;
+  const Region* region = nullptr;
 };
 
 enum class RequestState : uint8_t { kIdle, kPending, kDone };

@@ -82,8 +82,9 @@ void victim(Meeting& meeting) {
   auto transport = meet(meeting, 1);
   constexpr size_t kBytes = 300'000;
   std::vector<std::byte> ordinary(kBytes);
-  const ConstPiece pieces[2] = {{ordinary.data(), kBytes},
-                                {static_cast<std::byte*>(mem_alloc(kBytes).value()), kBytes}};
+  auto* const allocated = static_cast<std::byte*>(mem_alloc(kBytes).value());
+  const Region shared = look_at(allocated, kBytes, nullptr);
+  const ConstPiece pieces[2] = {{ordinary.data(), kBytes}, {allocated, kBytes, &shared}};
   SendRequest requests[2];
   for (uint64_t i = 0; i < 2; ++i) {
     requests[i].tag.operation = i;

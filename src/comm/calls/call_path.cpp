@@ -93,9 +93,11 @@ bool CallPath::run_express(ExpressCall& express) {
 
 Operation* CallPath::bind(const Call& call, const std::shared_ptr<const Prepared>& prepared, bool over_board,
                           std::optional<uint64_t> ahead) {
-  if (memory_->bytes() != 0) check_memory(call);
+  const CallBytes reach = reach_of(call.request, call.sending, membership_.rank(), membership_.ranks());
+  if (memory_->bytes() != 0) drop_unmapped(call, reach);
   Operation* operation = engine_.acquire(prepared);
-  operation->bind(const_cast<void*>(call.send), call.recv, ahead ? *ahead : take_number(call),
+  operation->bind(look_at(call.send, reach.given, memory_.get()), look_at(call.recv, reach.taken, memory_.get()),
+                  ahead ? *ahead : take_number(call),
                   call.timeout_ns < 0 ? membership_.settings().config.timeout_ns : call.timeout_ns);
   engine_.statistics().submitted(call.request.collective,
                                  bytes_of(call.request, call.sending, membership_.rank(), membership_.ranks()),
@@ -223,8 +225,7 @@ Status CallPath::deregister_memory(uint64_t id) {
 }
 
 // Other memory may lie at the addresses now. Peers must not be told to read the old memory.
-void CallPath::check_memory(const Call& call) {
-  const CallBytes reach = reach_of(call.request, call.sending, membership_.rank(), membership_.ranks());
+void CallPath::drop_unmapped(const Call& call, const CallBytes& reach) {
   const int dropped = memory_->drop_unmapped(call.send, reach.given) + memory_->drop_unmapped(call.recv, reach.taken);
   if (dropped == 0) return;
   LOG(kWarn, kAlloc,

@@ -24,6 +24,7 @@
 #include "comm/calls/custom_ops.h"
 #include "comm/membership/membership.h"
 #include "control_mesh/control_mesh.h"
+#include "engine/prepare/call_bytes.h"
 #include "engine/run/engine.h"
 #include "memory/registrations.h"
 
@@ -83,7 +84,7 @@ class CallPath {
   Operation* bind(const Call& call, const std::shared_ptr<const Prepared>& prepared, bool over_board,
                   std::optional<uint64_t> ahead = {}) TRESTLE_REQUIRES(submit_mutex_);
   void enqueue(Operation* operation, Stream& stream);
-  void check_memory(const Call& call);
+  void drop_unmapped(const Call& call, const CallBytes& reach);
 
   uint64_t& next_number_of(int32_t peer, bool sending) TRESTLE_REQUIRES(submit_mutex_) {
     return peer < 0 ? next_number_ : (sending ? sent_ : received_)[static_cast<size_t>(peer)];

@@ -31,9 +31,9 @@ Operation::~Operation() {
   if (staging_) engine_.statistics().staging().subtract(prepared_->staging_bytes);
 }
 
-void Operation::bind(void* const send, void* recv, uint64_t number, int64_t timeout_ns) {
-  buffers_ = {static_cast<std::byte*>(send), static_cast<std::byte*>(recv), nullptr};
-  unscaled_ = static_cast<std::byte*>(send);
+void Operation::bind(const Region& send, const Region& recv, uint64_t number, int64_t timeout_ns) {
+  buffer(BufferId::kSend) = unscaled_ = send;
+  buffer(BufferId::kRecv) = recv;
   number_ = number;
   timeout_ns_ = timeout_ns;
   deadline_ns_ = 0;
@@ -49,11 +49,12 @@ void Operation::activate(int64_t now_ns) {
   }
   auto aligned = (reinterpret_cast<uintptr_t>(staging_.get()) + 63) & ~uintptr_t{63};
   auto* const staging = reinterpret_cast<std::byte*>(aligned);
-  buffers_[static_cast<size_t>(BufferId::kStaging)] = staging;
+  buffer(BufferId::kStaging) = private_region(staging, prepared_->staging_bytes);
   if (prepared_->scaled != Prepared::Scaled::kNo) {
     const bool staged = prepared_->scaled == Prepared::Scaled::kIntoStaging;
-    buffers_[static_cast<size_t>(BufferId::kSend)] =
-        staged ? staging + prepared_->scaled_offset : buffers_[static_cast<size_t>(BufferId::kRecv)];
+    buffer(BufferId::kSend) =
+        staged ? private_region(staging + prepared_->scaled_offset, prepared_->staging_bytes - prepared_->scaled_offset)
+               : buffer(BufferId::kRecv);
     std::memcpy(scalar_.data(), prepared_->custom->scalar(), size_of(prepared_->type));
   }
   std::fill(next_stage_.begin(), next_stage_.end(), 0);

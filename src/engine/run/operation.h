@@ -30,7 +30,7 @@ class Operation {
 
   Engine& engine() { return engine_; }
   const Prepared& prepared() const { return *prepared_; }
-  void bind(void* const send, void* recv, uint64_t number, int64_t timeout_ns);
+  void bind(const Region& send, const Region& recv, uint64_t number, int64_t timeout_ns);
 
   // Activation: the phases may start from now on.
   void activate(int64_t now_ns);
@@ -53,7 +53,6 @@ class Operation {
   uint64_t number() const { return number_; }
   OperationKey key() const;
   int64_t deadline_ns() const { return deadline_ns_; }  // 0: none
-  const Buffers& buffers() const { return buffers_; }
   // "operation 17 (all-reduce of 1024 float (sum)), chunk 2, phase 1 of 4: awaits message 3 of rank 5"
   std::string describe() const;
   std::string name() const;  // "operation 17 (all-reduce of 1024 float (sum))"
@@ -78,6 +77,7 @@ class Operation {
   };
   bool start_phases();
   void finish_phase(const InFlight& phase);
+  Region& buffer(BufferId id) { return buffers_[static_cast<size_t>(id)]; }
   PhaseRun& run_of(PhaseId id);
   // Of the phases in flight (at least one): the one in a user's function, else the oldest.
   const InFlight& foremost() const;
@@ -85,7 +85,7 @@ class Operation {
   Engine& engine_;
   std::shared_ptr<const Prepared> prepared_;
   Buffers buffers_{};
-  const std::byte* unscaled_ = nullptr;  // the original send buffer of a pre-multiplied sum
+  Region unscaled_;                      // the original send buffer of a pre-multiplied sum
   std::array<std::byte, 8> scalar_{};    // its scalar, as it was when the operation started
   std::unique_ptr<std::byte[]> staging_;
   uint64_t number_ = 0;

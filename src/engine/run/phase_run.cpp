@@ -53,7 +53,7 @@ void PhaseRun::add_step_slots(uint32_t step, uint32_t in_flight, bool queued) {
 }
 
 void PhaseRun::start(const Buffers& buffers, uint64_t number, uint32_t phase_number, uint32_t turn, bool* touched) {
-  buffers_ = buffers;
+  buffers_ = &buffers;
   number_ = number;
   phase_number_ = phase_number;
   turn_ = turn;
@@ -179,11 +179,12 @@ void PhaseRun::collect_pieces(const BlockRange& range, uint32_t logical_first, u
     if (bytes != 0) pieces.push_back({nullptr, bytes});
     return;
   }
-  const auto add = [&pieces](std::byte* data, uint64_t size) {
-    if (!pieces.empty() && pieces.back().data + pieces.back().bytes == data) {
+  const auto add = [&pieces](const Region& region, uint64_t offset, uint64_t size) {
+    std::byte* const data = region.base + offset;
+    if (!pieces.empty() && pieces.back().region == &region && pieces.back().data + pieces.back().bytes == data) {
       pieces.back().bytes += size;
     } else {
-      pieces.push_back({data, size});
+      pieces.push_back({data, size, &region});
     }
   };
   for (uint32_t i = 0; i < range.count && bytes != 0; ++i) {
@@ -196,9 +197,7 @@ void PhaseRun::collect_pieces(const BlockRange& range, uint32_t logical_first, u
     }
     if (range.space == Space::kScratch) {
       const uint64_t take = std::min(block_bytes - begin, bytes);
-      add(buffers_[static_cast<size_t>(BufferId::kStaging)] + phase_.scratch_offset +
-              (range.first + i) * phase_.scratch_stride + begin,
-          take);
+      add(region(BufferId::kStaging), phase_.scratch_offset + (range.first + i) * phase_.scratch_stride + begin, take);
       bytes -= take;
       begin = 0;
       continue;
@@ -211,7 +210,7 @@ void PhaseRun::collect_pieces(const BlockRange& range, uint32_t logical_first, u
         continue;
       }
       const uint64_t take = std::min(piece.bytes - begin, bytes);
-      add(buffers_[static_cast<size_t>(piece.buffer)] + piece.offset + begin, take);
+      add(region(piece.buffer), piece.offset + begin, take);
       bytes -= take;
       begin = 0;
     }

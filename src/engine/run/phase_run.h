@@ -18,12 +18,13 @@
 #include "engine/run/statistics.h"
 #include "engine/work/work_queue.h"
 #include "kernels/reduce.h"
+#include "memory/region.h"
 #include "transport/transport.h"
 
 namespace trestle {
 
 // The buffers of a started operation, indexed by BufferId. The send buffer is never written.
-using Buffers = std::array<std::byte*, 3>;
+using Buffers = std::array<Region, 3>;
 
 // The transport to each rank of the communicator (nullptr: none), the statistics that count the messages, the progress
 // lock under which all of this runs, and where work on data goes. Without a queue it is done at once; then the lock is
@@ -44,11 +45,11 @@ class PhaseRun {
   PhaseRun& operator=(const PhaseRun&) = delete;
 
   // number: the operation's, as in its messages. phase_number: chunk * stages + stage. turn: the phase's place in the
-  // order of its dimension. touched: RecvRequest::touched of its messages and Work::touched; must outlive the run.
+  // order of its dimension. buffers: outlive the run. touched: RecvRequest::touched of its messages and Work::touched; must outlive the run.
   void start(const Buffers& buffers, uint64_t number, uint32_t phase_number, uint32_t turn, bool* touched);
   // After start(): the phase begins by multiplying its input (pre-multiplied sum). `unscaled`: the user's send buffer;
   // the products go to the phase's own. factor: one element. Both outlive the run.
-  void scale_first(const std::byte* unscaled, const void* factor);
+  void scale_first(const Region& unscaled, const void* factor);
   // Does what can be done now. True if anything moved.
   Result<bool> advance(Router router);
   bool complete() const { return part_ == Part::kComplete; }
@@ -136,12 +137,14 @@ class PhaseRun {
   Result<bool> finish_reduced(uint32_t step, Router router);
   Status submit(WorkSlot& slot, Router router);
   Result<bool> take_result(Work& work);
+  void collect_whole(const BlockTable& table, const Region* from);
   Status submit_scaling(Router router);
   Status submit_averaging(Router router);
 
   template <class P>
   void collect_pieces(const BlockRange& range, uint32_t logical_first, uint64_t begin, uint64_t bytes,
                       std::vector<P>& pieces) const;
+  const Region& region(BufferId buffer) const { return (*buffers_)[static_cast<size_t>(buffer)]; }
   MessageTag tag(uint32_t step, uint32_t message, uint64_t offset) const;
 
   const PreparedPhase& phase_;
@@ -156,8 +159,8 @@ class PhaseRun {
   Part part_ = Part::kIdle;
   bool in_user_function_ = false;
   uint32_t folds_ = 0;  // submitted to the queue and not finished
-  Buffers buffers_{};
-  const std::byte* unscaled_ = nullptr;
+  const Buffers* buffers_ = nullptr;
+  const Region* unscaled_ = nullptr;
   const void* factor_ = nullptr;
   uint64_t number_ = 0;
   uint32_t phase_number_ = 0;

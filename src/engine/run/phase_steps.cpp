@@ -240,45 +240,41 @@ Result<bool> PhaseRun::finish_reduced(uint32_t step, Router router) {
   return moved;
 }
 
-void PhaseRun::scale_first(const std::byte* unscaled, const void* factor) {
-  unscaled_ = unscaled;
+void PhaseRun::scale_first(const Region& unscaled, const void* factor) {
+  unscaled_ = &unscaled;
   factor_ = factor;
   whole_.work.state = WorkState::kIdle;
   part_ = Part::kScaling;
 }
 
-Status PhaseRun::submit_scaling(Router router) {
-  std::byte* const scaled = buffers_[static_cast<size_t>(BufferId::kSend)];
+// The work of the whole phase, from pieces in `from` (nullptr: where they are themselves) to the same places.
+void PhaseRun::collect_whole(const BlockTable& table, const Region* from) {
   whole_.write.clear();
   whole_.read.resize(1);
   whole_.read[0].clear();
   whole_.work.bytes = 0;
-  for (const PieceRef& piece : phase_.input.pieces) {
-    whole_.write.push_back({scaled + piece.offset, piece.bytes});
-    whole_.read[0].push_back({unscaled_ + piece.offset, piece.bytes});
+  for (const PieceRef& piece : table.pieces) {
+    const Region& to = region(piece.buffer);
+    const Region& source = from != nullptr ? *from : to;
+    whole_.write.push_back({to.base + piece.offset, piece.bytes, &to});
+    whole_.read[0].push_back({source.base + piece.offset, piece.bytes, &source});
     whole_.work.bytes += piece.bytes;
   }
   whole_.sources.assign(1, whole_.read[0]);
-  whole_.work.kind = WorkKind::kScale;
   whole_.work.spec = spec_;
+}
+
+// The first phase of a pre-multiplied sum reads its send buffer only.
+Status PhaseRun::submit_scaling(Router router) {
+  collect_whole(phase_.input, unscaled_);
+  whole_.work.kind = WorkKind::kScale;
   whole_.work.factor = factor_;
   return submit(whole_, router);
 }
 
 Status PhaseRun::submit_averaging(Router router) {
-  whole_.write.clear();
-  whole_.read.resize(1);
-  whole_.read[0].clear();
-  whole_.work.bytes = 0;
-  for (const PieceRef& piece : phase_.output.pieces) {
-    std::byte* const data = buffers_[static_cast<size_t>(piece.buffer)] + piece.offset;
-    whole_.write.push_back({data, piece.bytes});
-    whole_.read[0].push_back({data, piece.bytes});
-    whole_.work.bytes += piece.bytes;
-  }
-  whole_.sources.assign(1, whole_.read[0]);
+  collect_whole(phase_.output, nullptr);
   whole_.work.kind = WorkKind::kReduce;
-  whole_.work.spec = spec_;
   whole_.work.spec.average_over = ranks_;
   whole_.work.reduce = reduce_;
   return submit(whole_, router);

@@ -166,12 +166,14 @@ Result<bool> Sender::make_data() {
   return data_told_;
 }
 
+namespace {
+
 // The place of a piece, if it lies in memory that peers can map.
-MemPlace Sender::place_of(const ConstPiece& piece) const {
-  const MemPlace place = mem_find(piece.data, piece.bytes);
-  if (place.id != 0 || options_.registrations == nullptr) return place;
-  return options_.registrations->find(piece.data, piece.bytes);
+MemPlace place_of(const ConstPiece& piece) {
+  return piece.region == nullptr ? MemPlace{} : piece.region->place_of(piece.data, piece.bytes);
 }
+
+}  // namespace
 
 // Fills in all pieces if every one lies in mappable memory. Neighbours are not joined: lists are short where it
 // matters.

@@ -82,7 +82,6 @@ class Sender {
   void push(Descriptor& descriptor);
   Result<bool> post_mapped(SendRequest& request, bool& mapped);
   Result<bool> share(uint64_t id);
-  MemPlace place_of(const ConstPiece& piece) const;
   bool fill_pieces(const SendRequest& request, MappedPiece* pieces) const;
   Result<bool> make_data();
   void push_small(SendRequest& request, uint8_t flags);

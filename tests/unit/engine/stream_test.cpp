@@ -169,7 +169,7 @@ TEST_F(Streams, AFailureNamesThePhaseThatIsNotDone) {
   ASSERT_TRUE(prepared.ok()) << prepared.error().message;
   std::vector<float> data(request.count);
   Operation* both = engine_->acquire(prepared.value());
-  both->bind(nullptr, data.data(), 1, 0);
+  both->bind({}, private_region(data.data(), data.size() * sizeof(float)), 1, 0);
   engine_->count_pending(1);
   a_->enqueue({both});
   ASSERT_EQ(posted().size(), 2u * kSegmentsInFlight);

@@ -98,7 +98,7 @@ class Streams : public testing::Test {
   }
   Operation* operation_of(Engine& engine, uint64_t number, int64_t timeout_ns = 0) {
     Operation* result = engine.acquire(prepared_);
-    result->bind(nullptr, data_, number, timeout_ns);
+    result->bind({}, private_region(data_, sizeof data_), number, timeout_ns);
     engine.count_pending(1);
     return result;
   }

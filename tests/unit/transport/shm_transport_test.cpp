@@ -27,6 +27,7 @@ class ShmTransportTest : public testing::Test {
  protected:
   struct Message {
     std::vector<std::byte> data;
+    Region region;
     ConstPiece piece;
     Piece target;
     SendRequest send;
@@ -70,6 +71,11 @@ class ShmTransportTest : public testing::Test {
     message.send.bytes = message.piece.bytes;
     message.send.pieces = {&message.piece, 1};
     until([&] { return ends_[from]->post_send(message.send).value(); });
+  }
+  // Memory that peers can map.
+  static void share(Message& message, std::byte* memory, size_t bytes) {
+    message.region = look_at(memory, bytes, nullptr);
+    message.piece = {memory, bytes, &message.region};
   }
   Message& send_new(int32_t from, int32_t to, uint64_t number, size_t bytes) {
     Message& message = messages_.emplace_back();
@@ -201,7 +207,7 @@ TEST_F(ShmTransportTest, ReadsMappedMemoryInPlace) {
   auto* const memory = static_cast<std::byte*>(mem_alloc(bytes).value());
   for (size_t i = 0; i < bytes; ++i) memory[i] = pattern(1, i);
   Message& out = messages_.emplace_back();
-  out.piece = {memory, bytes};
+  share(out, memory, bytes);
   send(out, 0, 1, 1);
   Message& in = receive(1, 0, 1, bytes, true);
   until([&] { return done(in); });
@@ -217,7 +223,7 @@ TEST_F(ShmTransportTest, ReadsMappedMemoryInPlace) {
   // Several pieces into a destination.
   memory[0] = pattern(1, 0);
   std::vector<ConstPiece> pieces;
-  for (size_t at = 0; at < bytes; at += 30'000) pieces.push_back({memory + at, 30'000});
+  for (size_t at = 0; at < bytes; at += 30'000) pieces.push_back({memory + at, 30'000, &out.region});
   Message& many = messages_.emplace_back();
   many.send.peer = 1;
   many.send.tag.operation = 2;
@@ -233,7 +239,7 @@ TEST_F(ShmTransportTest, ReadsMappedMemoryInPlace) {
   auto* const again = static_cast<std::byte*>(mem_alloc(bytes).value());
   for (size_t i = 0; i < bytes; ++i) again[i] = pattern(3, i);
   Message& third = messages_.emplace_back();
-  third.piece = {again, bytes};
+  share(third, again, bytes);
   send(third, 0, 1, 3);
   Message& third_in = receive(1, 0, 3, bytes, true);
   until([&] { return done(third_in); });
@@ -249,7 +255,7 @@ TEST_F(ShmTransportTest, CopiesMappedMemoryWhenToldTo) {
   auto* const memory = static_cast<std::byte*>(mem_alloc(bytes).value());
   for (size_t i = 0; i < bytes; ++i) memory[i] = pattern(1, i);
   Message& out = messages_.emplace_back();
-  out.piece = {memory, bytes};
+  share(out, memory, bytes);
   send(out, 0, 1, 1);
   Message& in = receive(1, 0, 1, bytes, true);
   until([&] { return done(in) && sent(out); });
@@ -317,7 +323,7 @@ TEST_F(ShmTransportTest, APeerThatReadEverythingAndLeftIsNoErrorForTheSender) {
     std::vector<Message*> out;
     for (uint64_t n = 1; n <= 3; ++n) {
       out.push_back(&messages_.emplace_back());
-      out.back()->piece = {memory, kBytes};
+      share(*out.back(), memory, kBytes);
       send(*out.back(), 0, 1, n);
     }
     for (uint64_t n = 1; n <= 3; ++n) {
@@ -351,7 +357,7 @@ TEST_F(ShmTransportTest, WhatWasReadIsSaidEvenWhereTheLaneIsFull) {
   std::vector<Message*> out;
   for (uint64_t n = 1; n <= kMessages; ++n) {
     Message& message = messages_.emplace_back();
-    message.piece = {memory, kBytes};
+    share(message, memory, kBytes);
     send(message, 0, 1, n);
     out.push_back(&message);
   }
