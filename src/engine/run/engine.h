@@ -99,6 +99,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Statistics& statistics() { return statistics_; }
   // Memory for data that the transports and the board hold. Any thread.
   uint64_t transport_bytes() const;
+  // Memory for the partial results of operations. Any thread.
+  StagingPool& staging() { return staging_; }
   bool has_work_queue() const { return config_.work != nullptr; }
   // The express path, or nullptr. The caller must hold the progress lock (try_lock) to use it.
   Express* express() { return express_.get(); }
@@ -232,6 +234,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const bool crowded_;  // ranks outnumber processors on this host
   Patience patience_;
   Statistics statistics_;  // outlives the operations, which count in it
+  StagingPool staging_{statistics_.staging()};  // the same
   Agreement agreement_ TRESTLE_GUARDED_BY(progress_);
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<Transport*> router_;

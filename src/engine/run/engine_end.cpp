@@ -117,6 +117,7 @@ void Engine::finish(Operation* operation, const Error* error) {
   CHECK(stream != nullptr, "an active operation without a stream");
   const auto keep = stream->shared_from_this();  // the last operation may be the stream's only owner
   if (error != nullptr) operation->abandon();
+  operation->free_staging();
   statistics_.ended(operation->prepared().collective, error != nullptr);
   stream->operation_done(*operation, error);
   retire(operation);

@@ -27,10 +27,6 @@ Operation::Operation(Engine& engine, std::shared_ptr<const Prepared> prepared)
   if (!prepared_->data) touched_ = std::make_unique<bool[]>(schedule.chunks.size() * prepared_->stages);
 }
 
-Operation::~Operation() {
-  if (staging_) engine_.statistics().staging().subtract(prepared_->staging_bytes);
-}
-
 void Operation::bind(const Region& send, const Region& recv, uint64_t number, int64_t timeout_ns) {
   buffer(BufferId::kSend) = unscaled_ = send;
   buffer(BufferId::kRecv) = recv;
@@ -43,18 +39,14 @@ void Operation::bind(const Region& send, const Region& recv, uint64_t number, in
 
 void Operation::activate(int64_t now_ns) {
   deadline_ns_ = timeout_ns_ > 0 ? now_ns + timeout_ns_ : 0;
-  if (prepared_->staging_bytes != 0 && !staging_) {
-    staging_.reset(new std::byte[prepared_->staging_bytes + 64]);
-    engine_.statistics().staging().add(prepared_->staging_bytes);
-  }
-  auto aligned = (reinterpret_cast<uintptr_t>(staging_.get()) + 63) & ~uintptr_t{63};
-  auto* const staging = reinterpret_cast<std::byte*>(aligned);
-  buffer(BufferId::kStaging) = private_region(staging, prepared_->staging_bytes);
+  if (prepared_->data && prepared_->staging_bytes != 0) staging_ = engine_.staging().take(prepared_->staging_bytes);
+  const Region& staging = staging_.region();
+  buffer(BufferId::kStaging) = staging;
   if (prepared_->scaled != Prepared::Scaled::kNo) {
     const bool staged = prepared_->scaled == Prepared::Scaled::kIntoStaging;
+    const uint64_t offset = prepared_->scaled_offset;
     buffer(BufferId::kSend) =
-        staged ? private_region(staging + prepared_->scaled_offset, prepared_->staging_bytes - prepared_->scaled_offset)
-               : buffer(BufferId::kRecv);
+        staged ? private_region(staging.base + offset, staging.bytes - offset) : buffer(BufferId::kRecv);
     std::memcpy(scalar_.data(), prepared_->custom->scalar(), size_of(prepared_->type));
   }
   std::fill(next_stage_.begin(), next_stage_.end(), 0);

@@ -16,6 +16,7 @@
 #include "engine/express/express.h"
 #include "engine/prepare/prepared.h"
 #include "engine/run/phase_run.h"
+#include "memory/staging.h"
 
 namespace trestle {
 
@@ -26,7 +27,6 @@ struct StreamItem;
 class Operation {
  public:
   Operation(Engine& engine, std::shared_ptr<const Prepared> prepared);
-  ~Operation();
 
   Engine& engine() { return engine_; }
   const Prepared& prepared() const { return *prepared_; }
@@ -49,6 +49,8 @@ class Operation {
   void finish_express() { phases_left_ = 0; }
   // The operation failed: none of its phases is in flight any more.
   void abandon();
+  // Nothing reads or writes its staging any more.
+  void free_staging() { staging_.give_back(); }
 
   uint64_t number() const { return number_; }
   OperationKey key() const;
@@ -87,7 +89,7 @@ class Operation {
   Buffers buffers_{};
   Region unscaled_;                      // the original send buffer of a pre-multiplied sum
   std::array<std::byte, 8> scalar_{};    // its scalar, as it was when the operation started
-  std::unique_ptr<std::byte[]> staging_;
+  Staging staging_;                    // while it is active
   uint64_t number_ = 0;
   int64_t timeout_ns_ = 0;
   int64_t deadline_ns_ = 0;
