@@ -233,7 +233,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const EngineConfig config_;
   const bool crowded_;  // ranks outnumber processors on this host
   Patience patience_;
-  Statistics statistics_;  // outlives the operations, which count in it
+  Statistics statistics_;                       // outlives the operations, which count in it
   StagingPool staging_{statistics_.staging()};  // the same
   Agreement agreement_ TRESTLE_GUARDED_BY(progress_);
   std::vector<std::unique_ptr<Transport>> transports_;

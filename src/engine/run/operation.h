@@ -87,8 +87,8 @@ class Operation {
   Engine& engine_;
   std::shared_ptr<const Prepared> prepared_;
   Buffers buffers_{};
-  Region unscaled_;                      // the original send buffer of a pre-multiplied sum
-  std::array<std::byte, 8> scalar_{};    // its scalar, as it was when the operation started
+  Region unscaled_;                    // the original send buffer of a pre-multiplied sum
+  std::array<std::byte, 8> scalar_{};  // its scalar, as it was when the operation started
   Staging staging_;                    // while it is active
   uint64_t number_ = 0;
   int64_t timeout_ns_ = 0;

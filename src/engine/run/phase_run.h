@@ -45,7 +45,8 @@ class PhaseRun {
   PhaseRun& operator=(const PhaseRun&) = delete;
 
   // number: the operation's, as in its messages. phase_number: chunk * stages + stage. turn: the phase's place in the
-  // order of its dimension. buffers: outlive the run. touched: RecvRequest::touched of its messages and Work::touched; must outlive the run.
+  // order of its dimension. buffers: outlive the run. touched: RecvRequest::touched of its messages and Work::touched;
+  // must outlive the run.
   void start(const Buffers& buffers, uint64_t number, uint32_t phase_number, uint32_t turn, bool* touched);
   // After start(): the phase begins by multiplying its input (pre-multiplied sum). `unscaled`: the user's send buffer;
   // the products go to the phase's own. factor: one element. Both outlive the run.
