@@ -70,7 +70,7 @@ extern "C" {
 typedef enum TRESTLE_ANY_INT {
   trestleSuccess = 0,
   trestleUnhandledDeviceError = 1,
-  trestleSystemError = 2,     /* an operating-system call failed */
+  trestleSystemError = 2,     /* an operating-system call failed, or there is no memory, here or on another rank */
   trestleInternalError = 3,   /* a bug of the library */
   trestleInvalidArgument = 4, /* a bad value */
   trestleInvalidUsage = 5,    /* a good value at the wrong moment, or in a wrong combination */

@@ -120,7 +120,7 @@ void expect_survived(const char* transport, long nth) {
           allocations_left.store(-1);
           together.arrive_and_wait();
           if (result == trestleSuccess) return;
-          EXPECT_TRUE(result == trestleSystemError || result == trestleRemoteError) << trestleGetErrorString(result);
+          EXPECT_EQ(result, trestleSystemError) << trestleGetErrorString(result) << ": " << trestleGetLastError(comm);
           EXPECT_TRUE(ranks::contains(trestleGetLastError(comm), "out of memory")) << trestleGetLastError(comm);
         });
   });
