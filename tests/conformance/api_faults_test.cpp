@@ -1,0 +1,175 @@
+// One request of the library for memory or for a descriptor fails while a job runs. A call that was refused for this
+// reason can be repeated. A communicator that ends for this reason says so, with trestleSystemError on every rank.
+// Nothing hangs, no process ends, and nothing is left behind.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <barrier>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "conformance/api_fault_job.h"
+#include "conformance/fault_points.h"
+#include "support/ranks.h"
+
+namespace api {
+namespace {
+
+using faults::Kind;
+
+const bool kFull = std::getenv("TRESTLE_TEST_FULL") != nullptr;
+
+// The first ones one by one, then ever fewer: what a job does first, it mostly does again.
+long next_after(long nth) {
+  return kFull ? nth + 1 : nth + 1 + nth / 8;
+}
+
+long open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return std::distance(begin(all), end(all));
+}
+
+// What the sentences of these faults say, each in its own words.
+bool names_the_resource(const std::string& sentence) {
+  for (const char* words : {"memory", "descriptor", "open files"}) {
+    if (ranks::contains(sentence, words)) return true;
+  }
+  return false;
+}
+
+void expect_explained(const JobResult& end, int rank) {
+  if (end.result == trestleSuccess) return;
+  EXPECT_EQ(end.result, trestleSystemError) << "rank " << rank << ", " << end.call << ": " << end.sentence;
+  EXPECT_TRUE(names_the_resource(end.sentence)) << "rank " << rank << ", " << end.call << ": " << end.sentence;
+}
+
+// A new communicator of the same process. Without a fault it must work.
+trestleResult_t make_comms(const ranks::Settings& settings, std::array<trestleComm_t, kFaultRanks>& comms) {
+  const trestleConfig_t config = ranks::config_of(settings);
+  return faults::counted([&] { return trestleCommInitAllConfig(comms.data(), kFaultRanks, &config); });
+}
+
+// Both ranks' parts at the same time, with a fault. Returns whether anything failed.
+bool run_with_fault(const std::array<trestleComm_t, kFaultRanks>& comms, Kind kind, long nth) {
+  std::array<JobResult, kFaultRanks> ends;
+  std::barrier<> together(kFaultRanks);
+  std::vector<std::thread> threads;
+  if (nth >= 0) faults::arm(kind, nth);
+  for (int rank = 0; rank < kFaultRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      faults::exempt_this_thread();
+      ends[rank] = run_fault_job(rank, comms[rank]);
+      // A rank that gave up while its communicator works must not leave the other one waiting.
+      trestleResult_t state = trestleSuccess;
+      trestleCommGetAsyncError(comms[rank], &state);
+      if (ends[rank].result != trestleSuccess && state == trestleSuccess) {
+        EXPECT_EQ(trestleCommAbort(comms[rank]), trestleSuccess);
+        together.arrive_and_wait();
+      } else {
+        together.arrive_and_wait();
+        EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(comms[rank])));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const bool failed = faults::disarm();
+  bool aborted = false;  // by a rank that was refused a call twice or could not split
+  for (const JobResult& end : ends) aborted |= end.result == trestleSystemError;
+  for (int rank = 0; rank < kFaultRanks; ++rank) {
+    if (!(aborted && ends[rank].result == trestleAborted)) expect_explained(ends[rank], rank);
+  }
+  return failed;
+}
+
+// Whether there were as many requests as that.
+bool survives(const ranks::Settings& settings, Kind kind, long nth) {
+  SCOPED_TRACE(testing::Message() << faults::name_of(kind) << " request " << nth << " over " << settings.transport);
+  std::array<trestleComm_t, kFaultRanks> comms{};
+  EXPECT_TRUE(ranks::succeeded(make_comms(settings, comms)));
+  if (testing::Test::HasFailure()) return false;
+  return run_with_fault(comms, kind, nth);
+}
+
+class ApiFaults : public testing::TestWithParam<std::tuple<const char*, Kind>> {
+ protected:
+  ranks::Settings settings() const {
+    return ranks::patient({.ranks = kFaultRanks, .transport = std::get<0>(GetParam()), .timeout_ms = 20'000});
+  }
+  static Kind kind() { return std::get<1>(GetParam()); }
+};
+
+// Each in a process of its own, so that every request that a job ever makes comes up, also what is made only once.
+TEST_P(ApiFaults, InAJobEndItEverywhereOrNowhere) {
+  const ranks::Settings at = settings();
+  const long most = kFull ? 100'000 : 2000;
+  bool more = true;
+  for (long nth = 0; nth < most && more && !HasFailure(); nth = next_after(nth)) {
+    ranks::Job job;
+    job.body = [&](ranks::Process& process) {
+      faults::exempt_this_thread();
+      if (survives(at, kind(), nth)) process.result = "more";
+    };
+    const std::vector<ranks::Outcome> outcomes = ranks::run(job);
+    ranks::expect_ended_well(outcomes);
+    more = outcomes[0].result == "more";
+  }
+}
+
+// One after the other in one process: what a fault leaves behind would be found by the next ones.
+TEST_P(ApiFaults, LeaveNothingBehind) {
+  const ranks::Settings at = settings();
+  ranks::isolated(
+      [&] {
+        faults::exempt_this_thread();
+        survives(at, kind(), -1);
+        const long before = open_descriptors();
+        const long step = kFull ? 1 : 37;
+        for (long nth = 0; !testing::Test::HasFailure() && survives(at, kind(), nth) && nth < 100 * step; nth += step) {
+        }
+        survives(at, kind(), -1);
+        EXPECT_EQ(open_descriptors(), before);
+      },
+      {}, 600);
+}
+
+// A communicator that cannot be made: the second attempt finds everything as it was.
+TEST_P(ApiFaults, InTheMakingOfACommunicatorCanBeTriedAgain) {
+  const ranks::Settings at = settings();
+  ranks::isolated(
+      [&] {
+        faults::exempt_this_thread();
+        survives(at, kind(), -1);
+        const long before = open_descriptors();
+        bool more = true;
+        for (long nth = 0; more && !testing::Test::HasFailure(); nth = next_after(nth)) {
+          SCOPED_TRACE(testing::Message() << faults::name_of(kind()) << " request " << nth << " over " << at.transport);
+          std::array<trestleComm_t, kFaultRanks> comms{};
+          faults::arm(kind(), nth);
+          const trestleResult_t first = make_comms(at, comms);
+          more = faults::disarm();
+          if (first != trestleSuccess) {
+            expect_explained({first, "CommInitAll", trestleGetLastError(nullptr)}, 0);
+            EXPECT_TRUE(ranks::succeeded(make_comms(at, comms)));
+          }
+          if (testing::Test::HasFailure()) return;
+          run_with_fault(comms, kind(), -1);
+        }
+        EXPECT_EQ(open_descriptors(), before);
+      },
+      {}, 600);
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, ApiFaults,
+                         testing::Combine(testing::Values("loopback", "shm", "tcp"), testing::ValuesIn(faults::kKinds)),
+                         [](const auto& info) {
+                           std::string kind = faults::name_of(std::get<1>(info.param));
+                           std::erase(kind, ' ');
+                           return std::get<0>(info.param) + ("_" + kind);
+                         });
+
+}  // namespace
+}  // namespace api
