@@ -82,7 +82,7 @@ struct CollectiveRow {
   PhaseKinds whole{};
   bool reduce_scatter_phases = false;
   bool all_gather_phases = false;
-  // Small calls may go over the board (engine/express/express.h), which puts results together by this row alone: sums
+  // Small calls may go over the board (express/express.h), which puts results together by this row alone: sums
   // of all ranks, or copies of blocks.
   bool over_board = false;
 };

@@ -63,7 +63,7 @@ ExpressCall CallPath::express_call(const Call& call, uint64_t number) {
   ExpressCall express;
   express.collective = r.collective;
   express.reduce = find_own_reduce(r.type, r.op);
-  express.scale = r.op == kPreMulSum ? r.custom.get() : nullptr;
+  express.factor = r.op == kPreMulSum ? r.custom->scalar() : nullptr;
   express.spec = {r.type, r.op, r.op == ReduceOp::kAvg ? static_cast<uint32_t>(membership_.ranks()) : 0, false};
   express.send = static_cast<const std::byte*>(call.send);
   express.recv = static_cast<std::byte*>(call.recv);

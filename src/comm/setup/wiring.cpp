@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "engine/work/delayed_queue.h"
 #include "transport/catalog.h"
-#include "transport/shm/board.h"
+#include "express/board.h"
 #include "trestle/trestle.h"
 
 namespace trestle {

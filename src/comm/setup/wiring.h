@@ -10,7 +10,7 @@
 #include "comm/setup/calibration.h"
 #include "comm/setup/routing.h"
 #include "comm/setup/settings.h"
-#include "engine/express/express.h"
+#include "express/express.h"
 #include "engine/work/work_queue.h"
 #include "memory/registrations.h"
 #include "rendezvous/bootstrap.h"

@@ -4,12 +4,6 @@
 
 namespace trestle {
 
-ElementRange nth_range(uint64_t elements, uint32_t n, uint32_t r) {
-  const uint64_t base = elements / n;
-  const uint64_t longer = elements % n;
-  return {r * base + std::min<uint64_t>(r, longer), base + (r < longer ? 1 : 0)};
-}
-
 std::vector<ElementRange> consecutive_ranges(const std::vector<uint64_t>& counts) {
   std::vector<ElementRange> ranges;
   uint64_t begin = 0;

@@ -18,18 +18,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/element_range.h"
 #include "sched/schedule.h"
 #include "topology/topology.h"
 
 namespace trestle {
-
-struct ElementRange {
-  uint64_t offset = 0;  // elements
-  uint64_t count = 0;
-};
-
-// The r-th of n equal ranges of `elements`.
-ElementRange nth_range(uint64_t elements, uint32_t n, uint32_t r);
 
 // Unequal shards, one after the other.
 std::vector<ElementRange> consecutive_ranges(const std::vector<uint64_t>& counts);

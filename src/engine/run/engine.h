@@ -19,7 +19,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "engine/express/express.h"
+#include "express/express.h"
 #include "engine/run/operation.h"
 #include "engine/run/patience.h"
 #include "engine/run/progress_lock.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/overdue.h"
-#include "engine/express/express.h"
+#include "express/express.h"
 #include "engine/prepare/prepared.h"
 #include "engine/run/phase_run.h"
 #include "memory/staging.h"

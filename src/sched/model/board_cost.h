@@ -1,4 +1,4 @@
-// The cost of a small collective over the board (engine/express/express.h), which has no schedule: every rank publishes
+// The cost of a small collective over the board (express/express.h), which has no schedule: every rank publishes
 // its slot, reads the slots of the others and combines them.
 //
 //   time = r * (call + (n - 1) * line) + turns + published * write + fetched * read + combined * add or copy

@@ -1,7 +1,5 @@
-# Shared memory: the express board and the transport. The memory itself is in src/memory.
+# Shared memory: the transport. The memory itself is in src/memory.
 target_sources(trestle_transport PRIVATE
-  ${CMAKE_CURRENT_LIST_DIR}/board.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/bells.cpp
   ${CMAKE_CURRENT_LIST_DIR}/lane.cpp
   ${CMAKE_CURRENT_LIST_DIR}/links.cpp
   ${CMAKE_CURRENT_LIST_DIR}/links_connect.cpp

@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/unique_fd.h"
 #include "transport/auth/handshake.h"
-#include "transport/shm/board.h"
+#include "express/board.h"
 #include "transport/shm/links.h"
 #include "transport/shm/shm.h"
 #include "transport/socket/socket.h"

@@ -1,4 +1,4 @@
-#include "transport/shm/board.h"
+#include "express/board.h"
 
 #include <poll.h>
 #include <unistd.h>

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "transport/shm/board.h"
+#include "express/board.h"
 
 namespace trestle {
 namespace {

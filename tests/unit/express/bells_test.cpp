@@ -1,5 +1,5 @@
 // Bells lose no wake-up, whether writer or sleeper is first, with and without the system's heavy fences.
-#include "transport/shm/bells.h"
+#include "express/bells.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

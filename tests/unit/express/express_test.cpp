@@ -1,6 +1,6 @@
 // The express path: right results in any order of publishing, looking and finishing, and no slot is written while a
 // rank may still read it.
-#include "engine/express/express.h"
+#include "express/express.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/express/express.h"
+#include "express/express.h"
 
 #include <algorithm>
 #include <cstring>
@@ -58,8 +58,8 @@ void Express::publish(ExpressCall& call) {
     bytes = shard(call, rank_).count * size_of(call.spec.type);
   }
   std::byte* const payload = board_->my_payload(call.sequence);
-  if (call.scale != nullptr) {
-    scale(payload, data, bytes / size_of(call.spec.type), call.spec.type, call.scale->scalar());
+  if (call.factor != nullptr) {
+    scale(payload, data, bytes / size_of(call.spec.type), call.spec.type, call.factor);
   } else if (bytes != 0) {
     std::memcpy(payload, data, bytes);
   }

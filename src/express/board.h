@@ -15,7 +15,7 @@
 // arrived(peer, s, stamp), read payload(peer, s); set_floor(s + 1) when all operations up to s are complete. A peer's
 // payload stays unchanged until this rank's floor is above s.
 //
-// A rank that has polled for long enough sleeps until a peer writes (transport/shm/bells.h).
+// A rank that has polled for long enough sleeps until a peer writes (express/bells.h).
 //
 // Owned by a communicator. create() and open() on one thread; the rest under the rank's progress lock. Only open()
 // blocks and, besides create(), can fail.
@@ -31,8 +31,8 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "express/bells.h"
 #include "memory/segment.h"
-#include "transport/shm/bells.h"
 #include "transport/transport.h"
 
 namespace trestle {

@@ -1,4 +1,4 @@
-#include "transport/shm/bells.h"
+#include "express/bells.h"
 
 #include "transport/socket/socket.h"
 

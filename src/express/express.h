@@ -12,9 +12,11 @@
 #include <memory>
 #include <vector>
 
-#include "engine/prepare/prepared.h"
+#include "base/collective.h"
+#include "base/element_range.h"
+#include "base/types.h"
+#include "express/board.h"
 #include "kernels/reduce.h"
-#include "transport/shm/board.h"
 
 namespace trestle {
 
@@ -23,7 +25,7 @@ struct ExpressCall {
   Collective collective = Collective::kAllReduce;
   ReduceFunction reduce = nullptr;
   ReduceSpec spec;
-  const CustomOp* scale = nullptr;  // of a pre-multiplied sum; outlives the call
+  const void* factor = nullptr;  // of a pre-multiplied sum: one element, read when the call publishes
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
   uint64_t elements = 0;  // of what `count` counts
