@@ -465,7 +465,7 @@ TRESTLE_API trestleResult_t trestleMemFree(void* ptr);
 
 /* Makes memory that the caller has mapped from a memfd like memory of MemAlloc for this communicator: ranks of the
  * same host read it, whole or in parts, in place. Other ranks, and communicators in which it is not registered,
- * treat it as ordinary memory.
+ * treat it as ordinary memory. So does a call whose buffer is only partly inside one registration.
  *
  * [buff, buff + size) must be inside one mapping made with MAP_SHARED and PROT_WRITE. A descriptor of the memfd must
  * be open. This call seals the memfd against shrinking if it is not sealed yet, and the memfd must allow that

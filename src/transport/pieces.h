@@ -18,7 +18,9 @@ class PieceCursor {
 
   bool at_end() const { return index_ == pieces_.size(); }
   // The rest of the current piece; only when not at_end().
-  PieceType rest() const { return {pieces_[index_].data + offset_, pieces_[index_].bytes - offset_, pieces_[index_].region}; }
+  PieceType rest() const {
+    return {pieces_[index_].data + offset_, pieces_[index_].bytes - offset_, pieces_[index_].region};
+  }
   // The piece `ahead` places after the current one, for gathering; empty beyond the end.
   PieceType peek(size_t ahead) const {
     if (ahead == 0) return at_end() ? PieceType{} : rest();

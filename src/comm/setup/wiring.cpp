@@ -8,8 +8,8 @@
 #include "base/host.h"
 #include "base/log.h"
 #include "engine/work/delayed_queue.h"
-#include "transport/catalog.h"
 #include "express/board.h"
+#include "transport/catalog.h"
 #include "trestle/trestle.h"
 
 namespace trestle {

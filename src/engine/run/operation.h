@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/overdue.h"
-#include "express/express.h"
 #include "engine/prepare/prepared.h"
 #include "engine/run/phase_run.h"
+#include "express/express.h"
 #include "memory/staging.h"
 
 namespace trestle {

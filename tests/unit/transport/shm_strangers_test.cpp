@@ -17,8 +17,8 @@
 
 #include "base/clock.h"
 #include "base/unique_fd.h"
-#include "transport/auth/handshake.h"
 #include "express/board.h"
+#include "transport/auth/handshake.h"
 #include "transport/shm/links.h"
 #include "transport/shm/shm.h"
 #include "transport/socket/socket.h"
