@@ -65,7 +65,7 @@ uint64_t SimCluster::segment_bytes(const void* self, const std::vector<int32_t>&
 
 namespace {
 
-// By phase number: the phase's position in the agreed order of its dimension.
+// For each phase number: the position of the phase in the agreed order of its dimension.
 std::vector<uint32_t> seniority_of(const Schedule& schedule) {
   size_t stages = 0;
   for (const ChunkSchedule& chunk : schedule.chunks) stages = std::max(stages, chunk.phases.size());
@@ -115,13 +115,14 @@ Status SimCluster::start(const std::vector<SimCall>& calls, const std::vector<st
   return {};
 }
 
-// Ranks that nothing has happened to cannot move: a thousand of them need not be asked. True if any moved.
+// Calls only the engines of ranks that had an event: the others cannot move, and there may be a thousand of them.
+// Returns true if there were any.
 bool SimCluster::drive_awake() {
   network_->take_awake(awake_);
   for (const int32_t rank : awake_) {
     Engine& engine = *engines_[rank];
     if (engine.pending() == 0) continue;
-    // One round does all there is to do, unless it ended an operation.
+    // One round is enough, unless it ended an operation: the next operation may then start.
     for (size_t before = engine.pending() + 1; engine.pending() != 0 && engine.pending() != before;) {
       before = engine.pending();
       engine.try_progress();
@@ -132,9 +133,9 @@ bool SimCluster::drive_awake() {
   return !awake_.empty();
 }
 
-// Nothing is going to happen any more but that deadlines pass. True if any rank ended by that.
+// No event is left. Moves time past all deadlines. Returns true if a rank failed by that.
 bool SimCluster::expire() {
-  static constexpr int kRounds = 1024;  // engines look at the clock once in a while
+  static constexpr int kRounds = 1024;  // engines do not read the clock in every round
   if (options_.timeout_ns == 0) return false;
   clock_.advance_to(clock_.now_ns() + options_.timeout_ns);
   bool any = false;

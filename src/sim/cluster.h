@@ -1,6 +1,6 @@
-// SimCluster: N ranks in one process: the real engine and the real plans over simulated links and a virtual clock.
+// SimCluster: N ranks in one process. The engine and the plans are real, the links and the clock are simulated.
 //
-// A seed makes a run repeat exactly. One thread. The cluster owns engines, network and clock; callers own buffers.
+// Runs with the same seed are equal. One thread. The cluster owns engines, network and clock; callers own the buffers.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,19 @@
 
 namespace trestle {
 
-// The links that a topology describes, nominal figures where it is silent. overheads: also what messages and reductions
-// cost (RailCost); false: links alone.
+// The links of a topology. Nominal figures replace what it does not state. overheads: links also take the time of
+// messages and reductions (RailCost).
 std::vector<SimLink> sim_links(const Topology& topology, bool overheads);
 
 struct SimOptions {
   std::vector<SimLink> links;  // one per dimension
   SimFaults faults;
-  SimWork work;  // with `mbps`: links' reduce_mbps should be 0, or reductions are counted twice
+  SimWork work;  // if its mbps is not 0, reduce_mbps of the links must be 0; else reductions count twice
   uint64_t segment_bytes = 256 * 1024;
   bool check_plans = false;
   uint32_t segments_per_message = 0;  // not 0: instead of segment_bytes
   uint32_t segments_in_flight = kSegmentsInFlight;
-  bool data = true;        // false: no buffer is touched, they may be null; for many ranks
+  bool data = true;        // false: buffers are not accessed and may be null; for many ranks
   int64_t timeout_ns = 0;  // of an operation, in virtual time; 0: none
 };
 
@@ -39,7 +39,7 @@ struct SimBuffers {
   void* recv = nullptr;
 };
 
-// One operation of all ranks; operations with different streams progress together.
+// One operation of all ranks.
 struct SimCall {
   PrepareRequest request;
   Schedule schedule;
@@ -50,14 +50,13 @@ class SimCluster {
  public:
   SimCluster(const Topology& topology, const SimOptions& options);
 
-  // Runs the calls, each on a stream of its own; rank r starts them in the order starts[r] (indices into calls, not
-  // necessarily all; without starts: 0, 1, ...). Returns the virtual time from now until the last rank is done,
-  // nanoseconds. An engine's failure, or a deadlock (nothing moves, nothing is going to happen), is an error that says
-  // what the stuck ranks await. Where operations have a timeout, those that cannot end do so by their deadline:
-  // outcomes() has every rank's.
+  // Runs the calls, each on its own stream, so they progress together. Rank r starts the calls starts[r] (indices) in
+  // that order; it may omit some. Without `starts` it starts all: 0, 1, ... Returns the virtual time in nanoseconds
+  // from now until the last rank is done. Errors: an engine fails, or a deadlock; its message says what the ranks wait
+  // for. With a timeout, operations that cannot finish fail at their deadline; outcomes() has the result of every rank.
   Result<int64_t> run(const std::vector<SimCall>& calls, const std::vector<std::vector<size_t>>& starts = {});
 
-  // Of the last run, by rank: nothing, or the error with which it ended.
+  // Results of the last run, by rank: the error, or nothing.
   const std::vector<std::optional<Error>>& outcomes() const { return outcomes_; }
   uint64_t last_run_ps() const { return last_run_ps_; }
   SimNetwork& network() { return *network_; }

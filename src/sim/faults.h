@@ -1,4 +1,4 @@
-// What goes wrong in a simulation. A value; the same seed and list give the same run.
+// SimFaults: the faults of a simulation. A value. The same seed and faults give the same run.
 #pragma once
 
 #include <cstdint>
@@ -6,20 +6,20 @@
 
 namespace trestle {
 
-// Everything that a rank sends and adds up takes percent / 100 times as long.
+// All sends and reductions of the rank take percent / 100 times as long.
 struct SlowRank {
   int32_t rank = 0;
   uint64_t percent = 100;
 };
 
-// The same for what a rank sends in one dimension.
+// All sends of the rank in one dimension take percent / 100 times as long.
 struct SlowLink {
   int32_t rank = 0;
   uint8_t dimension = 0;
   uint64_t percent = 100;
 };
 
-// From this time on nothing that the rank sends in this dimension arrives.
+// From this time on, no message of the rank in this dimension arrives.
 struct DeadLink {
   int32_t rank = 0;
   uint8_t dimension = 0;
@@ -28,7 +28,7 @@ struct DeadLink {
 
 struct SimFaults {
   uint64_t seed = 0;
-  uint64_t most_jitter_ns = 0;  // each arrival is late by 0..this
+  uint64_t most_jitter_ns = 0;  // each arrival is delayed by 0 to this, at random
   std::vector<SlowRank> slow_ranks = {};
   std::vector<SlowLink> slow_links = {};
   std::vector<DeadLink> dead_links = {};

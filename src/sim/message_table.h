@@ -1,5 +1,5 @@
-// MessageTable: messages that one side or both have posted, found by who sends what to whom. Open addressing over a
-// pool, so that after warm-up nothing is allocated per message. Owned by the SimNetwork; one thread.
+// MessageTable: the messages that at least one side has posted, by sender, receiver and tag. Open addressing over a
+// pool: after warm-up no message allocates memory. Owned by the SimNetwork; one thread.
 #pragma once
 
 #include <bit>
@@ -22,7 +22,7 @@ struct SimMessage {
 
 class MessageTable {
  public:
-  // The message of that name, made if it is not there. Its index stays valid until erase().
+  // Returns the index of the message, adds the message if it is new. The index stays valid until erase().
   uint32_t find_or_add(int32_t from, int32_t to, const MessageTag& tag) {
     if (2 * (used_ + 1) > slots_.size()) grow();
     size_t at = home(from, to, tag);
@@ -49,7 +49,7 @@ class MessageTable {
   void erase(uint32_t index) {
     size_t hole = home(index);
     while (slots_[hole] != index) hole = next(hole);
-    // Closes the gap: whatever would not be found across the hole moves into it (Knuth volume 3, 6.4, algorithm R).
+    // Moves entries into the hole that a search could not find across it (Knuth volume 3, 6.4, algorithm R).
     for (size_t at = next(hole); slots_[at] != kEmpty; at = next(at)) {
       const size_t wanted = home(slots_[at]);
       const bool stays = hole <= at ? hole < wanted && wanted <= at : hole < wanted || wanted <= at;

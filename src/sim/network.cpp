@@ -23,7 +23,7 @@ void complete(Request& request) {
 
 }  // namespace
 
-// The transport of one simulated rank: posts go to the network, nothing else.
+// The transport of one simulated rank. It passes posts on to the network.
 class SimTransport : public Transport {
  public:
   SimTransport(SimNetwork& network, int32_t rank) : network_(network), rank_(rank) {}
@@ -56,7 +56,7 @@ class SimTransport : public Transport {
   void finish_sleep() override {}
   void close(int) override {}
 
-  // The caller's mistake: told at the receiver.
+  // Sizes differ: a caller's mistake, which the receiver reports.
   void differ(const SendRequest& send, const RecvRequest& recv) {
     const auto name = [&](int32_t rank) {
       return agreement_ != nullptr ? agreement_->name(rank) : "rank " + std::to_string(rank);
@@ -66,7 +66,7 @@ class SimTransport : public Transport {
   }
 
  private:
-  // What a peer runs is heard as soon as it sends: a mistake needs no latency to be one. False: it is another thing.
+  // Compares the peer's operation with this rank's, without latency. Returns false if they differ.
   bool hear(int32_t from, const MessageTag& tag) {
     if (agreement_ == nullptr || agreement_->heard(from, tag)) return true;
     error_ = agreement_->error();
@@ -162,7 +162,7 @@ void SimNetwork::post(int32_t from, int32_t to, const MessageTag& tag, SendReque
   let_choose(link);
 }
 
-// Not at once: of all that is posted at this instant the oldest goes first.
+// The link chooses later: first all posts of this instant are made, and the oldest of them must go first.
 void SimNetwork::let_choose(uint32_t link) {
   if (links_[link].choosing || links_[link].busy) return;
   links_[link].choosing = true;

@@ -1,11 +1,11 @@
-// SimNetwork: links between simulated ranks, and the transports over them: the real contract of transport.h over a
-// virtual clock.
+// SimNetwork: links between simulated ranks, and the transports over them. They keep the contract of transport.h; time
+// is virtual.
 //
-// Each rank has one link out per dimension of the topology. A message starts when both sides have posted it, waits
-// until its sender's link is free (of the oldest operation the oldest phase in its agreed order, of that the first
-// step, of that the first segment), takes bytes / bandwidth of that link, and arrives one latency later. What becomes
-// free or arrives at an instant is looked at together, and ranks act on it, before links choose. Seeded jitter delays
-// arrivals and so reorders them; faults slow down and end links. Owned by the SimCluster; one thread.
+// Each rank has one outgoing link per dimension of the topology. A message starts when both sides have posted it and
+// its sender's link is free. It takes bytes / bandwidth on the link and arrives one latency later. A free link takes
+// the oldest operation first, in it the oldest phase of the agreed order, then the first step, then the first segment.
+// All events of one instant happen, and the ranks react to them, before links choose. Seeded jitter delays arrivals and
+// so reorders them. Faults slow down and end links. Owned by the SimCluster; one thread.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,13 @@ inline constexpr uint8_t kNoSimResource = 0xff;
 struct SimLink {
   uint64_t latency_ns = 0;
   uint64_t bandwidth_mbps = 1;        // 10^6 bit/s
-  uint64_t message_ns = 0;            // the sender's link is held for so long by every message besides
-  uint64_t reduce_mbps = 0;           // and by what its receiver adds up, at this speed; 0: in no time
-  uint8_t resource = kNoSimResource;  // of the sending rank; links of equal numbers share it
+  uint64_t message_ns = 0;            // every message occupies the sender's link for this time more
+  uint64_t reduce_mbps = 0;           // a message to be reduced occupies it more, at this speed; 0: takes no time
+  uint8_t resource = kNoSimResource;  // of the sending rank; links with equal numbers share it
   uint64_t resource_ps_per_byte = 0;
 };
 
-// When the messages of one phase of one operation left and reached one rank.
+// Send and arrival times of the messages of one phase of one operation, at one rank.
 struct SimPhaseTimes {
   bool any = false;
   uint64_t first_posted_ps = 0;  // by the rank
@@ -46,21 +46,21 @@ class SimWorkQueue;
 
 class SimNetwork {
  public:
-  // links[d]: of dimension d; a message between ranks that differ in several dimensions takes the outermost one's.
-  // data: false moves no bytes: requests are completed as if, buffers are never touched.
+  // links[d] belongs to dimension d. If two ranks differ in several dimensions, the outermost one's link is used.
+  // data: false: requests complete, but buffers are never accessed.
   SimNetwork(const Topology& topology, std::vector<SimLink> links, const SimFaults& faults, bool data,
              VirtualClock& clock);
 
   std::unique_ptr<Transport> make_transport(int32_t rank);
-  // seniority[p] of phase number p of an operation: lower ones go first. Without it phase numbers decide.
+  // seniority[p] belongs to phase number p of the operation. Lower values go first. Default: the phase number.
   void set_seniority(uint64_t operation, std::vector<uint32_t> seniority);
-  // Ranks to which something has happened since the last call.
+  // Ranks that had an event since the last call.
   void take_awake(std::vector<int32_t>& ranks);
-  // Lets free links choose, moves time to the next event and lets all of that instant happen. False: nothing is going
-  // to happen.
+  // Lets free links choose, moves time to the next event, and lets all events of that instant happen. Returns false if
+  // there is no event.
   bool step();
 
-  // Bytes that left ranks over links of a dimension, and for how long these were busy, all ranks together.
+  // Sums over all ranks: bytes sent on the links of a dimension, and the time that these links were busy.
   uint64_t bytes_sent(uint8_t dimension) const { return bytes_sent_[dimension]; }
   uint64_t busy_ps(uint8_t dimension) const { return busy_ps_[dimension]; }
   uint64_t messages() const { return messages_sent_; }
@@ -101,7 +101,7 @@ class SimNetwork {
   void wake(int32_t rank);
   uint64_t now_ps() const { return clock_.now_ps(); }
   void add_work_queue(int32_t rank, SimWorkQueue* queue) { work_queues_[static_cast<size_t>(rank)] = queue; }
-  // The oldest work of the rank's queue ends at that time.
+  // The oldest work in the rank's queue ends at this time.
   void schedule_work(int32_t rank, uint64_t time_ps);
   void choose(uint32_t link);
   void let_choose(uint32_t link);

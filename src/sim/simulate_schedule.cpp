@@ -31,7 +31,7 @@ void fill_in(SimReport& report, const Topology& topology) {
   if (report.time_ps != 0) report.utilization = report.ideal_time_ns * 1000 / static_cast<double>(report.time_ps);
 }
 
-// In ticks of `ticks_per_ns`, sizes in parts.
+// Times are in ticks, sizes in parts (ModelScale).
 Result<SimReport> run_phases(const Schedule& schedule, CostModel& model) {
   Simulation simulation;
   std::array<uint8_t, 256> links{};
@@ -68,7 +68,7 @@ Result<SimReport> run_phases(const Schedule& schedule, CostModel& model) {
   return report;
 }
 
-// Bytes that a rank sends do not depend on the model.
+// The model does not affect the bytes that a rank sends.
 void count_bytes(const Schedule& schedule, const Topology& topology, SimReport& report) {
   for (size_t l = 0; l < schedule.orders.size(); ++l) {
     unsigned __int128 bytes = 0;
@@ -135,7 +135,7 @@ void read_cluster(const Schedule& schedule, const Topology& topology, SimCluster
   report.messages = cluster.network().messages();
   for (const DimensionOrder& order : schedule.orders) {
     const uint8_t d = order.dimension;
-    if (d == kFlat) continue;  // its messages take the dimensions' links
+    if (d == kFlat) continue;  // its messages use the links of the dimensions
     report.links.push_back({d, cluster.network().busy_ps(d) / ranks, cluster.network().bytes_sent(d) / ranks, 0});
   }
   size_t stages = 0;

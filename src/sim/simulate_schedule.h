@@ -1,10 +1,10 @@
-// One schedule in any of the three models: what a command or a test asks for, with one kind of answer.
+// Simulates one schedule in any of three models. All of them give a SimReport.
 //
 //   paper   a phase is one piece (Themis, arXiv 2110.04478; sched/model/simulate.h)
 //   steps   messages and segments of one representative rank (sched/model/steps_model.h)
 //   engine  every rank, the real engine over simulated links (sim/cluster.h)
 //
-// Pure but for the memory it takes; any thread.
+// Pure functions, except that they allocate memory; any thread.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct SimulateOptions {
   bool intervals = false;  // steps: fill SimReportLink::intervals
   SimFaults faults = {};   // engine
   SimWork work = {};       // engine; instead of the time for reductions that `overheads` counts on links
-  int64_t timeout_ns = 0;  // engine, virtual: an operation that cannot end does so with an error; 0: at once
+  int64_t timeout_ns = 0;  // engine, virtual time: when an operation that cannot finish fails; 0: at once
 };
 
 struct SimReportLink {
@@ -42,24 +42,25 @@ struct SimReportLink {
   uint64_t busy_ps = 0;                    // of a rank (engine: mean)
   uint64_t bytes = 0;                      // sent by a rank (engine: mean)
   double utilization = 0;                  // busy / time
-  std::vector<StepsTimes> intervals = {};  // steps, where asked for: when it was busy, in order
+  std::vector<StepsTimes> intervals = {};  // steps, if SimulateOptions::intervals: busy times, in order
 };
 
 struct SimReport {
   uint64_t time_ps = 0;
   double utilization = 0;                       // bytes sent per rank / (time * sum of the bandwidths)
-  double ideal_time_ns = 0;                     // all links busy all the time
+  double ideal_time_ns = 0;                     // the time if all links were always busy
   std::vector<SimReportLink> links;             // as Schedule::orders
   std::vector<std::vector<StepsTimes>> phases;  // [chunk][stage]; engine: as rank 0 saw them
   uint64_t messages = 0;                        // engine: segments of all ranks
 };
 
-// The schedule's sizes are bytes; its orders must hold each phase once. Errors: orders that wait for each other, or a
-// fault: what was awaited; fewer bytes than the engine's ranks can share (kInvalidArgument).
+// The schedule's sizes are in bytes. Its orders must hold each phase once. Errors: the orders wait for each other, or a
+// fault stops an operation (the message says what ranks wait for); the engine has fewer bytes than ranks
+// (kInvalidArgument).
 Result<SimReport> simulate_schedule(SimModel model, const Schedule& schedule, const Topology& topology,
                                     const SimulateOptions& options);
 
-// What the model of steps is asked with: for planners that choose by it.
+// The same options for the model of steps alone: for planners that choose schedules with it.
 StepsOptions steps_options(const SimulateOptions& options);
 
 }  // namespace trestle

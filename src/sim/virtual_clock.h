@@ -1,5 +1,5 @@
-// VirtualClock: time that only moves when the simulator moves it. Picoseconds inside: at a terabit per second a segment
-// takes few nanoseconds. One thread.
+// VirtualClock: time that only the simulator moves. It counts picoseconds, because a segment takes only a few
+// nanoseconds at 1 Tbit/s. One thread.
 #pragma once
 
 #include "base/check.h"

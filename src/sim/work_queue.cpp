@@ -42,7 +42,7 @@ void SimWorkQueue::submit(Work& work) {
   network_.schedule_work(rank_, free_ps_);
 }
 
-// After close() nothing is left, but the time of what was dropped still comes.
+// close() drops the work, but not its events in the network: then the queue is empty here.
 void SimWorkQueue::end_first() {
   Work* const work = first_;
   if (work == nullptr) return;

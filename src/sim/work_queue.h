@@ -1,5 +1,5 @@
-// SimWorkQueue: a WorkQueue in simulated time. A rank does its work on data one piece after the other, and each takes
-// the time that SimWork says. Owned by an engine of the SimCluster; one thread.
+// SimWorkQueue: a WorkQueue in simulated time. A rank does one piece of work after the other. SimWork gives their
+// durations. Owned by an engine of the SimCluster; one thread.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace trestle {
 
 class SimNetwork;
 
-// How long work on data takes on a rank.
+// The duration of work on data.
 struct SimWork {
-  // 10^6 bit/s that are copied, multiplied, or folded into others: k sources of n bytes are (k - 1) * n. 0: work takes
-  // no time, and is done where it is submitted.
+  // Speed of copying, multiplying and folding in 10^6 bit/s. k sources of n bytes count as (k - 1) * n. 0: work takes
+  // no time and is done when it is submitted.
   uint64_t mbps = 0;
-  uint64_t launch_ns = 0;      // on top, for each piece of work
-  uint64_t most_delay_ns = 0;  // on top, 0 to this at random (SimFaults::seed)
+  uint64_t launch_ns = 0;      // added to each piece of work
+  uint64_t most_delay_ns = 0;  // 0 to this is added at random (SimFaults::seed)
 };
 
 class SimWorkQueue : public WorkQueue {
@@ -29,7 +29,7 @@ class SimWorkQueue : public WorkQueue {
   SimWorkQueue& operator=(const SimWorkQueue&) = delete;
 
   void submit(Work& work) override;
-  bool poll() override { return false; }  // the state changes when the time has come
+  bool poll() override { return false; }  // end_first() changes the state
   int event_fd() const override { return -1; }
   bool prepare_sleep() override { return true; }
   void finish_sleep() override {}
@@ -38,7 +38,7 @@ class SimWorkQueue : public WorkQueue {
     return true;
   }
 
-  // The time of the oldest work has come. Called by the network.
+  // Ends the oldest work. The network calls it when the work's time is over.
   void end_first();
 
  private:
@@ -49,7 +49,7 @@ class SimWorkQueue : public WorkQueue {
   const SimWork spec_;
   const uint64_t percent_;
   Rng rng_;
-  uint64_t free_ps_ = 0;  // when all that was submitted has ended
+  uint64_t free_ps_ = 0;  // when all submitted work has ended
   Work* first_ = nullptr;
   Work* last_ = nullptr;
 };

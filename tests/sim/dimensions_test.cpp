@@ -1,5 +1,5 @@
-// Every collective over every way through the dimensions, on the engine over simulated links: exact results for all
-// roots, sizes and buffer placements, and no writes outside the caller's result.
+// Every collective over every way through the dimensions, on the engine over simulated links. Results are exact for all
+// roots, sizes and buffer placements. Nothing is written outside the caller's result.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// The engine over simulated links: right data and the same bits with any delays, and no deadlock with any order of
-// starts.
+// The engine over simulated links. Delays do not change a bit of the data. No order of starts causes a deadlock.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Simulated jobs that tests share: topologies, inputs whose sums round, and what must come out.
+// Simulated jobs that tests share: topologies, inputs whose sums round, and the expected results.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Schedules of the policies themis and auto on the real engine over simulated links. The data is right to the last bit
-// with any delays, although every chunk may have another order of dimensions, and auto's chunks have unequal sizes.
+// Schedules of the policies themis and auto on the real engine over simulated links. Delays do not change a bit of the
+// data, although chunks may differ in their order of dimensions and auto's chunks in size.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -69,7 +69,7 @@ TEST(UnevenBlocks, ALongBlockWaitsForTheOneBeforeTheShortOnes) {
         SCOPED_TRACE(testing::Message() << algorithm << " seed " << seed << " first block " << counts[0]);
         ScatterJob job(topology, counts, algorithm);
         SimOptions options = options_for(topology, seed, 200'000);
-        // One rank is slow to read what it is sent, so its neighbour's memory stays in use for long.
+        // One rank reads slowly, so its neighbour's memory stays in use for long.
         options.work = {.mbps = 40'000, .launch_ns = 500, .most_delay_ns = 100'000};
         options.faults.slow_ranks = {{static_cast<int32_t>(seed % 8), 2000}};
         SimCluster cluster(topology, options);

@@ -1,4 +1,4 @@
-// Work on data that takes time in the simulator: right data whatever the delays, and the times that arithmetic gives.
+// Work on data takes time in the simulator. Delays do not change the data, and durations are as calculated.
 #include <gtest/gtest.h>
 
 #include "algorithms/catalog.h"
@@ -75,7 +75,7 @@ TEST(SimWork, TakesItsTimeBetweenTheMessages) {
   EXPECT_EQ(time_of({.mbps = 200'000, .launch_ns = 5000}), without_ps + 5'000'000 + half_bytes * 40);
 }
 
-// In segments, all work but the last segment's is done while later segments arrive.
+// With segments, work is done while later segments arrive. Only the last segment's work takes extra time.
 TEST(SimWork, HidesBehindTheMessagesOfOtherSegments) {
   const Topology topology = grid({2});
   const size_t count = 1 << 20;
@@ -88,8 +88,8 @@ TEST(SimWork, HidesBehindTheMessagesOfOtherSegments) {
   SimCluster cluster(topology, options);
   ASSERT_TRUE(cluster.run({job.call}).ok());
   expect_sums(job);
-  // The second half of the all-reduce follows by segments too: it begins while the first half is under way, and waits
-  // for the same link.
+  // The second half of the all-reduce is also sent in segments. It begins before the first half has ended, and both
+  // need the same link.
   EXPECT_LE(cluster.last_run_ps(), 2 * (1'000'000 + half_bytes * 80) + half_bytes / 16 * 40);
 }
 
