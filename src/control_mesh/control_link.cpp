@@ -13,28 +13,28 @@ constexpr size_t kHeaderBytes = 16;
 
 }  // namespace
 
-std::string encode(const ControlStory& story) {
+std::string encode(const FailureReport& failure) {
   return ByteWriter()
-      .integer(story.origin)
-      .integer(static_cast<int32_t>(story.error.code))
-      .text(story.error.message.substr(0, kMaxSentence))
+      .integer(failure.origin)
+      .integer(static_cast<int32_t>(failure.error.code))
+      .text(failure.error.message.substr(0, kMaxSentence))
       .take();
 }
 
-std::optional<ControlStory> decode_story(const std::string& payload, int32_t ranks) {
+std::optional<FailureReport> decode_failure_report(const std::string& payload, int32_t ranks) {
   ByteReader in(payload);
-  ControlStory story;
-  story.origin = in.integer<int32_t>();
+  FailureReport failure;
+  failure.origin = in.integer<int32_t>();
   const auto code = in.integer<int32_t>();
-  story.error.message = in.text(kMaxSentence);
-  if (!in.at_end() || story.origin < 0 || story.origin >= ranks) return std::nullopt;
+  failure.error.message = in.text(kMaxSentence);
+  if (!in.at_end() || failure.origin < 0 || failure.origin >= ranks) return std::nullopt;
   const bool known = code > static_cast<int>(Code::kSuccess) && code <= static_cast<int>(kLastCode);
-  story.error.code = known ? static_cast<Code>(code) : Code::kRemoteError;
-  return story;
+  failure.error.code = known ? static_cast<Code>(code) : Code::kRemoteError;
+  return failure;
 }
 
 void ControlLink::send(const ControlFrame& frame) {
-  if (!open() || deaf_) return;
+  if (!open() || send_failed_) return;
   ByteWriter bytes;
   bytes.integer(static_cast<uint32_t>(frame.payload.size())).integer(static_cast<uint8_t>(frame.kind));
   bytes.integer(frame.step).integer(uint16_t{0}).integer(frame.seq).raw(frame.payload);
@@ -43,12 +43,12 @@ void ControlLink::send(const ControlFrame& frame) {
 }
 
 void ControlLink::flush() {
-  while (open() && !deaf_ && has_output()) {
+  while (open() && !send_failed_ && has_output()) {
     const auto rest = std::as_bytes(std::span(out_)).subspan(out_at_);
     const Result<size_t> sent = send_bytes(fd(), rest);
     if (sent.ok() && sent.value() == 0) return;
     if (!sent.ok()) {
-      deaf_ = true;
+      send_failed_ = true;
       break;
     }
     out_at_ += sent.value();
@@ -71,7 +71,7 @@ ControlLink::Reading ControlLink::read(std::vector<ControlFrame>& frames, std::s
     }
     if (got.value() == 0) break;
     in_.append(reinterpret_cast<const char*>(buffer.data()), got.value());
-    if (!take_frames(frames)) return Reading::kNonsense;
+    if (!take_frames(frames)) return Reading::kMalformed;
     if (got.value() < buffer.size()) break;
   }
   return Reading::kOpen;

@@ -25,13 +25,13 @@ struct ControlFrame {
 };
 
 // Why the ranks stop: the payload of kError and kAbort frames.
-struct ControlStory {
+struct FailureReport {
   int32_t origin = 0;  // the rank that noticed the failure
   Error error;
 };
 inline constexpr size_t kMaxSentence = 16 * 1024;
-std::string encode(const ControlStory& story);
-std::optional<ControlStory> decode_story(const std::string& payload, int32_t ranks);
+std::string encode(const FailureReport& failure);
+std::optional<FailureReport> decode_failure_report(const std::string& payload, int32_t ranks);
 
 class ControlLink {
  public:
@@ -49,7 +49,7 @@ class ControlLink {
   void send(const ControlFrame& frame);
   void flush();
 
-  enum class Reading : uint8_t { kOpen, kEnded, kNonsense };
+  enum class Reading : uint8_t { kOpen, kEnded, kMalformed };
   // Appends all complete frames that have arrived. kEnded: the connection has ended, orderly or not; `reason` says
   // which.
   Reading read(std::vector<ControlFrame>& frames, std::string& reason);
@@ -66,7 +66,7 @@ class ControlLink {
   int32_t peer_;
   UniqueFd socket_;
   size_t most_payload_;
-  bool deaf_ = false;  // sending failed
+  bool send_failed_ = false;
   std::string out_;
   size_t out_at_ = 0;
   std::string in_;

@@ -35,10 +35,10 @@ void ControlMesh::set_names(std::vector<std::string> names) {
   CHECK(names.size() == impl_->names_.size(), "the control mesh needs a name for every rank");
   impl_->names_ = std::move(names);
   // The failure noticed so far was described with the old names.
-  if (!impl_->story_) return;
+  if (!impl_->failure_) return;
   const std::string own = impl_->name(impl_->settings_.rank);
-  if (auto told = in_numbers_of(impl_->names_, own, impl_->story_->error.message))
-    impl_->story_->error.message = std::move(*told);
+  if (auto told = in_numbers_of(impl_->names_, own, impl_->failure_->error.message))
+    impl_->failure_->error.message = std::move(*told);
 }
 
 int ControlMesh::event_fd() const {
@@ -48,7 +48,7 @@ int ControlMesh::event_fd() const {
 void ControlMesh::poll(int64_t now_ns) {
   std::deque<Impl::Event> events;
   ControlListener* listener = nullptr;
-  std::optional<Impl::Story> story;
+  std::optional<Impl::Failure> failure;
   {
     const MutexLock lock(impl_->mutex_);
     if (impl_->closed_) return;
@@ -57,17 +57,17 @@ void ControlMesh::poll(int64_t now_ns) {
     listener = impl_->listener_;
     if (listener == nullptr) return;
     events.swap(impl_->events_);
-    if (!events.empty()) story = impl_->story_;
+    if (!events.empty()) failure = impl_->failure_;
   }
   for (const Impl::Event& event : events) {
     if (event.kind == Impl::Event::Kind::kBye)
       listener->on_bye(event.rank, event.by_exit);
     else if (event.kind == Impl::Event::Kind::kLetter)
       listener->on_letter(event.rank, event.text);
-    else if (story->abort)
-      listener->on_abort(story->origin);
+    else if (failure->abort)
+      listener->on_abort(failure->origin);
     else
-      listener->on_error(story->error, story->origin);
+      listener->on_error(failure->error, failure->origin);
   }
 }
 
@@ -78,13 +78,13 @@ int64_t ControlMesh::next_due_ns() const {
 
 void ControlMesh::flood_error(const Error& error, int32_t failed_rank) {
   const MutexLock lock(impl_->mutex_);
-  impl_->tell({false, failed_rank, error}, true);
+  impl_->report({false, failed_rank, error}, true);
 }
 
 void ControlMesh::flood_abort() {
   const MutexLock lock(impl_->mutex_);
   const int32_t rank = impl_->settings_.rank;
-  impl_->tell({true, rank, {Code::kAborted, impl_->name(rank) + " aborted the communicator"}}, true);
+  impl_->report({true, rank, {Code::kAborted, impl_->name(rank) + " aborted the communicator"}}, true);
 }
 
 void ControlMesh::send_letter(int32_t to, const std::string& text) {
@@ -143,7 +143,7 @@ std::optional<bool> ControlMesh::host_answers(int32_t rank, int64_t within_ns) c
 
 Status ControlMesh::status() const {
   const MutexLock lock(impl_->mutex_);
-  if (impl_->story_) return impl_->story_->error;
+  if (impl_->failure_) return impl_->failure_->error;
   return {};
 }
 

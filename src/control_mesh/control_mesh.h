@@ -81,10 +81,10 @@ class ControlMesh {
   ControlMesh(const ControlMesh&) = delete;
   ControlMesh& operator=(const ControlMesh&) = delete;
 
-  // Starts the heartbeats; peers watch this rank from its first one on. What has happened so far is handed over at the
-  // next poll(). The listener must live until close() has returned and no poll() runs.
+  // Starts the heartbeats; peers watch this rank from its first one on. The next poll() passes earlier events to the
+  // listener. The listener must live until close() has returned and no poll() runs.
   void start(ControlListener* listener);
-  // "rank 3 (host a, pid 12)" for sentences; one per rank.
+  // "rank 3 (host a, pid 12)" for error messages; one per rank.
   void set_names(std::vector<std::string> names);
 
   int event_fd() const;         // an epoll descriptor: readable when poll() has something to do

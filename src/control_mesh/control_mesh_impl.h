@@ -24,14 +24,14 @@ class ControlMesh::Impl {
   Status add_links(std::vector<ControlConnection> out, std::vector<ControlConnection> in) TRESTLE_REQUIRES(mutex_);
 
   // The first failure that this rank learns of. Later ones are ignored.
-  struct Story {
+  struct Failure {
     bool abort = false;
     int32_t origin = 0;
     Error error;
   };
   struct Event {
-    enum class Kind : uint8_t { kStory, kBye, kLetter } kind;
-    int32_t rank = 0;       // whose goodbye or letter
+    enum class Kind : uint8_t { kFailure, kBye, kLetter } kind;
+    int32_t rank = 0;       // the sender of the goodbye or letter
     std::string text = {};  // of a letter
     bool by_exit = false;   // of a goodbye
   };
@@ -42,7 +42,7 @@ class ControlMesh::Impl {
   void beat(int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   int64_t next_due_ns() const TRESTLE_REQUIRES(mutex_);
 
-  void tell(Story story, bool own_call) TRESTLE_REQUIRES(mutex_);
+  void report(Failure failure, bool own_call) TRESTLE_REQUIRES(mutex_);
   void start_gather(const GatherKey& key, std::string mine) TRESTLE_REQUIRES(mutex_);
   Result<Dissemination*> gather_if_done(const GatherKey& key) TRESTLE_REQUIRES(mutex_);
   int32_t awaited(const GatherKey& key) const TRESTLE_REQUIRES(mutex_);
@@ -58,7 +58,7 @@ class ControlMesh::Impl {
   mutable Mutex mutex_;
   UniqueFd epoll_;
   ControlListener* listener_ TRESTLE_GUARDED_BY(mutex_) = nullptr;
-  std::optional<Story> story_ TRESTLE_GUARDED_BY(mutex_);
+  std::optional<Failure> failure_ TRESTLE_GUARDED_BY(mutex_);
   std::deque<Event> events_ TRESTLE_GUARDED_BY(mutex_);  // for the listener
   std::map<GatherKey, Dissemination> gathers_ TRESTLE_GUARDED_BY(mutex_);
   std::vector<std::string> names_ TRESTLE_GUARDED_BY(mutex_);
@@ -72,14 +72,14 @@ class ControlMesh::Impl {
   void read_link(size_t link, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   void take_frame(size_t link, ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
   void take_gather(size_t link, ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
-  void take_story(ControlFrame& frame, bool abort) TRESTLE_REQUIRES(mutex_);
+  void take_failure(ControlFrame& frame, bool abort) TRESTLE_REQUIRES(mutex_);
   void take_bye(ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
   void take_letter(size_t link, ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
   void pass_on(int32_t to, const ControlFrame& letter) TRESTLE_REQUIRES(mutex_);
   void link_ended(size_t link, const std::string& reason) TRESTLE_REQUIRES(mutex_);
   void look_for_silence(ControlLink& link, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   void advance(const GatherKey& key, Dissemination& gather) TRESTLE_REQUIRES(mutex_);
-  void nonsense(int32_t peer) TRESTLE_REQUIRES(mutex_);
+  void malformed(int32_t peer) TRESTLE_REQUIRES(mutex_);
   bool answers(const ControlLink& link, int64_t within_ns) const;
   int64_t beat_interval_ns() const { return settings_.heartbeat_ns / 3; }
 

@@ -15,7 +15,7 @@ constexpr size_t kLetterHeader = 2 * sizeof(int32_t);
 void ControlMesh::Impl::send_letter(int32_t to, const std::string& text) {
   CHECK(to >= 0 && to < settings_.ranks && to != settings_.rank, "a letter to nobody");
   CHECK(text.size() <= kMostLetterBytes, "a letter that is too long");
-  if (story_ || closed_) return;
+  if (failure_ || closed_) return;
   ControlFrame letter;
   letter.kind = ControlKind::kLetter;
   letter.payload = ByteWriter().integer(to).integer(settings_.rank).raw(text).take();
@@ -25,8 +25,8 @@ void ControlMesh::Impl::send_letter(int32_t to, const std::string& text) {
   }
 }
 
-// Greedy routing: goes to the farthest neighbour that is not beyond the receiver. Every hop at least halves the
-// remaining distance.
+// Greedy routing: sends the letter to the farthest neighbour that is not beyond the receiver. Every hop at least halves
+// the remaining distance.
 void ControlMesh::Impl::pass_on(int32_t to, const ControlFrame& letter) {
   const std::vector<size_t>& side = letter.step == kUp ? out_ : in_;
   const int64_t ahead = letter.step == kUp ? int64_t{to} - settings_.rank : int64_t{settings_.rank} - to;
@@ -44,8 +44,8 @@ void ControlMesh::Impl::take_letter(size_t link, ControlFrame& frame) {
   const auto known = [this](int32_t rank) { return rank >= 0 && rank < settings_.ranks; };
   if (!in.ok() || frame.payload.size() > kLetterHeader + kMostLetterBytes || frame.step > kDown || !known(to) ||
       !known(from) || from == settings_.rank)
-    return nonsense(links_[link].peer());
-  if (story_ || closed_) return;
+    return malformed(links_[link].peer());
+  if (failure_ || closed_) return;
   if (to != settings_.rank) return pass_on(to, frame);
   events_.push_back({Event::Kind::kLetter, from, frame.payload.substr(kLetterHeader)});
 }

@@ -22,7 +22,7 @@
 namespace trestle {
 namespace {
 
-// Returns true also where nothing can be known: over Unix sockets the peer shares the machine.
+// Returns true for Unix sockets, which have no such information: there the peer is on this machine.
 bool kernel_answers(int fd, int64_t within_ns) {
   tcp_info info{};
   socklen_t length = sizeof info;
@@ -127,7 +127,7 @@ void ControlMesh::Impl::read_link(size_t link, int64_t now_ns) {
   at.last_heard_ns = now_ns;
   at.silence_told = false;
   for (ControlFrame& frame : frames) take_frame(link, frame);
-  if (reading == ControlLink::Reading::kNonsense) nonsense(at.peer());
+  if (reading == ControlLink::Reading::kMalformed) malformed(at.peer());
   if (reading != ControlLink::Reading::kOpen) link_ended(link, reason);
 }
 
@@ -137,9 +137,9 @@ void ControlMesh::Impl::take_frame(size_t link, ControlFrame& frame) {
       links_[link].watched = true;
       return;
     case ControlKind::kError:
-      return take_story(frame, false);
+      return take_failure(frame, false);
     case ControlKind::kAbort:
-      return take_story(frame, true);
+      return take_failure(frame, true);
     case ControlKind::kBye:
       return take_bye(frame);
     case ControlKind::kLetter:
@@ -155,7 +155,7 @@ void ControlMesh::Impl::take_gather(size_t link, ControlFrame& frame) {
   const auto gather = gathers_.try_emplace(key, settings_.rank, settings_.ranks).first;
   const bool right_link = frame.step < in_.size() && in_[frame.step] == link;
   if (!right_link || !gather->second.receive(frame.step, std::move(frame.payload)))
-    return nonsense(links_[link].peer());
+    return malformed(links_[link].peer());
   advance(key, gather->second);
 }
 
@@ -169,7 +169,7 @@ void ControlMesh::Impl::advance(const GatherKey& key, Dissemination& gather) {
     frame.payload = std::move(message.payload);
     send(out_[static_cast<size_t>(message.step)], frame);
   }
-  if (!sane) nonsense(links_[in_[static_cast<size_t>(gather.awaited_step())]].peer());
+  if (!sane) malformed(links_[in_[static_cast<size_t>(gather.awaited_step())]].peer());
 }
 
 void ControlMesh::Impl::start_gather(const GatherKey& key, std::string mine) {
@@ -178,21 +178,21 @@ void ControlMesh::Impl::start_gather(const GatherKey& key, std::string mine) {
   advance(key, gather->second);
 }
 
-// The gather when it is done, nullptr while it is not; an error when it can never be done.
+// Returns the gather if it is done, nullptr while it is not, an error if it can never be done.
 Result<Dissemination*> ControlMesh::Impl::gather_if_done(const GatherKey& key) {
   const auto found = gathers_.find(key);
   CHECK(found != gathers_.end() && found->second.started(), "the result of a collective that was never started");
   Dissemination& gather = found->second;
   if (gather.done()) return &gather;
-  if (!story_) {
+  if (!failure_) {
     const ControlLink& awaited = links_[in_[static_cast<size_t>(gather.awaited_step())]];
     if (!awaited.open())
-      tell({false,
-            settings_.rank,
-            {Code::kRemoteError, name(awaited.peer()) + " left the communicator while other ranks waited for it"}},
-           true);
+      report({false,
+              settings_.rank,
+              {Code::kRemoteError, name(awaited.peer()) + " left the communicator while other ranks waited for it"}},
+             true);
   }
-  if (story_) return story_->error;
+  if (failure_) return failure_->error;
   return static_cast<Dissemination*>(nullptr);
 }
 
@@ -213,24 +213,24 @@ bool ControlMesh::Impl::answers(const ControlLink& link, int64_t within_ns) cons
   return (settings_.host_answers != nullptr ? settings_.host_answers : kernel_answers)(link.fd(), within_ns);
 }
 
-void ControlMesh::Impl::take_story(ControlFrame& frame, bool abort) {
-  if (auto told = decode_story(frame.payload, settings_.ranks)) {
+void ControlMesh::Impl::take_failure(ControlFrame& frame, bool abort) {
+  if (auto told = decode_failure_report(frame.payload, settings_.ranks)) {
     // A rank that is still creating another communicator uses that communicator's rank numbers.
     if (auto own = in_numbers_of(names_, name(settings_.rank), told->error.message))
       told->error.message = std::move(*own);
-    tell({abort, told->origin, std::move(told->error)}, false);
+    report({abort, told->origin, std::move(told->error)}, false);
   }
 }
 
-void ControlMesh::Impl::tell(Story story, bool own_call) {
-  if (story_) return;
-  story.error.message.resize(std::min(story.error.message.size(), kMaxSentence));
+void ControlMesh::Impl::report(Failure failure, bool own_call) {
+  if (failure_) return;
+  failure.error.message.resize(std::min(failure.error.message.size(), kMaxSentence));
   ControlFrame frame;
-  frame.kind = story.abort ? ControlKind::kAbort : ControlKind::kError;
-  frame.payload = encode(ControlStory{story.origin, story.error});
-  story_ = std::move(story);
+  frame.kind = failure.abort ? ControlKind::kAbort : ControlKind::kError;
+  frame.payload = encode(FailureReport{failure.origin, failure.error});
+  failure_ = std::move(failure);
   send_all(frame);
-  if (!own_call) events_.push_back({Event::Kind::kStory});
+  if (!own_call) events_.push_back({Event::Kind::kFailure});
 }
 
 void ControlMesh::Impl::take_bye(ControlFrame& frame) {
@@ -255,14 +255,15 @@ void ControlMesh::Impl::link_ended(size_t link, const std::string& reason) {
   if (at.open()) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, at.fd(), nullptr);
   at.end();
   if (left_.contains(at.peer()) || closed_) return;
-  tell({false,
-        settings_.rank,
-        {Code::kRemoteError, name(at.peer()) + " died: its connection ended without a goodbye (" + reason + ")"}},
-       false);
+  report({false,
+          settings_.rank,
+          {Code::kRemoteError, name(at.peer()) + " died: its connection ended without a goodbye (" + reason + ")"}},
+         false);
 }
 
-void ControlMesh::Impl::nonsense(int32_t peer) {
-  tell({false, settings_.rank, {Code::kRemoteError, name(peer) + " sent nonsense over its control connection"}}, false);
+void ControlMesh::Impl::malformed(int32_t peer) {
+  report({false, settings_.rank, {Code::kRemoteError, name(peer) + " sent malformed data over its control connection"}},
+         false);
 }
 
 void ControlMesh::Impl::begin(ControlListener* listener) {
@@ -290,11 +291,11 @@ void ControlMesh::Impl::beat(int64_t now_ns) {
 void ControlMesh::Impl::look_for_silence(ControlLink& link, int64_t now_ns) {
   if (!link.open() || !link.watched || now_ns - link.last_heard_ns < settings_.heartbeat_ns) return;
   if (!answers(link, settings_.heartbeat_ns)) {
-    tell({false,
-          settings_.rank,
-          {Code::kRemoteError, name(link.peer()) + " is lost: nothing was heard from its host for " +
-                                   duration_text(settings_.heartbeat_ns) + " (TRESTLE_HEARTBEAT)"}},
-         false);
+    report({false,
+            settings_.rank,
+            {Code::kRemoteError, name(link.peer()) + " is lost: nothing was heard from its host for " +
+                                     duration_text(settings_.heartbeat_ns) + " (TRESTLE_HEARTBEAT)"}},
+           false);
     return;
   }
   if (!link.silence_told && first_to_tell_silence(name(link.peer()), now_ns))

@@ -14,8 +14,8 @@ namespace trestle {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kLeastPatienceNs = 200 * kMs;
-constexpr int64_t kMostPatienceNs = 2000 * kMs;
+constexpr int64_t kLeastAnswerNs = 200 * kMs;
+constexpr int64_t kMostAnswerNs = 2000 * kMs;
 constexpr size_t kNamedLinks = 3;  // of a long chain: the first links are named, then the last
 
 void put(ByteWriter& out, const OperationKey& key) {
@@ -32,16 +32,16 @@ OperationKey take_key(ByteReader& in) {
   return key;
 }
 
-void put(ByteWriter& out, const std::optional<Elsewhere>& elsewhere) {
-  out.integer(static_cast<uint8_t>(elsewhere.has_value()));
-  const Elsewhere place = elsewhere.value_or(Elsewhere{});
+void put(ByteWriter& out, const std::optional<OtherCommRank>& other_comm) {
+  out.integer(static_cast<uint8_t>(other_comm.has_value()));
+  const OtherCommRank place = other_comm.value_or(OtherCommRank{});
   out.raw(std::string_view(reinterpret_cast<const char*>(place.communicator.data()), place.communicator.size()));
   out.integer(place.rank);
 }
 
-std::optional<Elsewhere> take_elsewhere(ByteReader& in) {
+std::optional<OtherCommRank> take_other_comm(ByteReader& in) {
   const bool is_there = in.integer<uint8_t>() != 0;
-  Elsewhere place;
+  OtherCommRank place;
   const std::string_view job = in.raw(place.communicator.size());
   if (job.size() == place.communicator.size()) std::memcpy(place.communicator.data(), job.data(), job.size());
   place.rank = in.integer<int32_t>();
@@ -72,7 +72,7 @@ std::string encode(const Question& question) {
   ByteWriter out;
   out.integer(static_cast<uint8_t>(LetterKind::kQuestion)).integer(question.id).integer(question.whose);
   put(out, question.operation);
-  put(out, question.elsewhere);
+  put(out, question.other_comm);
   return out.take();
 }
 
@@ -83,7 +83,7 @@ std::string encode(const Answer& answer) {
   put(out, answer.in.value_or(OperationKey{}));
   out.integer(answer.awaited).text(std::string_view(answer.description).substr(0, kMostDescription));
   out.text(std::string_view(answer.awaited_name).substr(0, kMostDescription));
-  put(out, answer.elsewhere);
+  put(out, answer.other_comm);
   out.text(std::string_view(answer.failure).substr(0, kMostDescription));
   return out.take();
 }
@@ -101,8 +101,8 @@ std::optional<Question> decode_question(const std::string& letter, int32_t ranks
   question.id = in.integer<uint32_t>();
   question.whose = in.integer<int32_t>();
   question.operation = take_key(in);
-  question.elsewhere = take_elsewhere(in);
-  if (question.elsewhere) ranks = kMostRanks;
+  question.other_comm = take_other_comm(in);
+  if (question.other_comm) ranks = kMostRanks;
   const bool sane = in.at_end() && question.whose >= 0 && question.whose < ranks && is_sane(question.operation, ranks);
   return sane ? std::optional(question) : std::nullopt;
 }
@@ -119,9 +119,9 @@ std::optional<Answer> decode_answer(const std::string& letter, int32_t ranks) {
   answer.awaited = in.integer<int32_t>();
   answer.description = in.text(kMostDescription);
   answer.awaited_name = in.text(kMostDescription);
-  answer.elsewhere = take_elsewhere(in);
+  answer.other_comm = take_other_comm(in);
   answer.failure = in.text(kMostDescription);
-  if (answer.elsewhere) ranks = kMostRanks;
+  if (answer.other_comm) ranks = kMostRanks;
   if (!in.at_end() || state > static_cast<uint8_t>(Answer::State::kDone)) return {};
   if (answer.awaited < -1 || answer.awaited >= ranks || !is_sane(key, ranks)) return {};
   answer.state = static_cast<Answer::State>(state);
@@ -134,11 +134,11 @@ Inquiry::Letter Inquiry::ask(const Asked& one, int32_t whose, int64_t now_ns) {
   asked_name_ = names_[static_cast<size_t>(one.rank)];
   asked_for_ = whose;
   asked_ns_ = now_ns;
-  answer_due_ns_ = std::min(now_ns + patience_ns_, end_ns_);
-  return {one.rank, {++id_, one.operation, whose, one.elsewhere}};
+  answer_due_ns_ = std::min(now_ns + answer_timeout_ns_, end_ns_);
+  return {one.rank, {++id_, one.operation, whose, one.other_comm}};
 }
 
-// A chain may meet a rank twice, for different calls. That is no circle.
+// A chain may contain a rank twice, for different calls. That is no circle.
 bool Inquiry::is_closed_by(const Answer& answer) const {
   if (answer.awaited == rank_ && *answer.in == overdue_->operation) return true;
   return was_asked({answer.awaited, {}, *answer.in});
@@ -165,17 +165,17 @@ Inquiry::Letter Inquiry::start(const Overdue& overdue, int64_t now_ns) {
   asked_.clear();
   circle_.clear();
   culprit_.clear();
-  patience_ns_ = std::clamp(overdue.timeout_ns / 2, kLeastPatienceNs, kMostPatienceNs);
+  answer_timeout_ns_ = std::clamp(overdue.timeout_ns / 2, kLeastAnswerNs, kMostAnswerNs);
   // A rank that has no mesh yet cannot answer. It knows which rank it waits for, and reports that soon.
-  if (overdue.operation.kind == CallKind::kCreation) patience_ns_ = kMostPatienceNs;
-  end_ns_ = now_ns + 2 * patience_ns_;
+  if (overdue.operation.kind == CallKind::kCreation) answer_timeout_ns_ = kMostAnswerNs;
+  end_ns_ = now_ns + 2 * answer_timeout_ns_;
   return ask({overdue.awaited, {}, overdue.operation}, rank_, now_ns);
 }
 
 std::optional<Inquiry::Letter> Inquiry::answered(int32_t from, const Answer& answer, int64_t now_ns) {
   const MutexLock lock(mutex_);
   if (!overdue_ || concluded_ || answer.id != id_ || from != asked_.back().rank) return {};
-  if (answer.elsewhere) return go_on_elsewhere(answer, now_ns);
+  if (answer.other_comm) return ask_in_other_comm(answer, now_ns);
   if (answer.awaited >= 0 && !answer.awaited_name.empty()) {
     std::string& name = names_[static_cast<size_t>(answer.awaited)];
     if (name == rank_text(answer.awaited)) name = answer.awaited_name;
@@ -207,12 +207,13 @@ std::optional<Inquiry::Letter> Inquiry::ask_another(int64_t now_ns) {
   return {};
 }
 
-// The rank numbers in the answer are those of the other communicator. Only the process is known here.
-std::optional<Inquiry::Letter> Inquiry::go_on_elsewhere(const Answer& answer, int64_t now_ns) {
+// The answer has the rank numbers of the other communicator. So the awaited rank is found here by its process.
+std::optional<Inquiry::Letter> Inquiry::ask_in_other_comm(const Answer& answer, int64_t now_ns) {
   const int32_t to = answer.in && answer.awaited >= 0 ? rank_of_process(answer.awaited_name) : -1;
-  const Asked next{to, Elsewhere{answer.elsewhere->communicator, answer.awaited}, answer.in.value_or(OperationKey{})};
+  const Asked next{to, OtherCommRank{answer.other_comm->communicator, answer.awaited},
+                   answer.in.value_or(OperationKey{})};
   if (to >= 0 && !was_asked(next)) {
-    const Letter letter = ask(next, answer.elsewhere->rank, now_ns);
+    const Letter letter = ask(next, answer.other_comm->rank, now_ns);
     const auto lives_there = [&](const auto& name) { return process_of(name) == process_of(answer.awaited_name); };
     // If several ranks of this communicator live in that process, it is unknown which one is meant.
     if (std::count_if(names_.begin(), names_.end(), lives_there) > 1)
@@ -299,8 +300,8 @@ std::string Inquiry::circle(int32_t from) const {
   return text + " wait for each other";
 }
 
-// What ended another communicator of the rank that has not called is probably why it has not. Then that rank is the
-// second to be named, not the culprit.
+// If another communicator of that rank has failed, that is probably why the rank has not called. Then the sentence
+// begins with the cause of that failure, and names this rank second.
 std::string Inquiry::not_called(const Answer& answer, const std::string& call, const std::string& busy) const {
   const OperationKey& about = asked_.back().operation;
   std::string fact = " has not called " + call;
@@ -324,9 +325,9 @@ std::string Inquiry::end_of_chain(const Answer& answer) const {
   std::string call = message ? std::string("the ") + (about.sending ? "Recv" : "Send") + " that matches " +
                                    text_of(about) + " of rank " + std::to_string(asked_for_)
                              : text_of(about);
-  if (asked_.back().elsewhere) call += " of another communicator";
+  if (asked_.back().other_comm) call += " of another communicator";
   const std::string busy =
-      answer.in ? "; it is in " + answer.description + (answer.elsewhere ? " of another communicator" : "") : "";
+      answer.in ? "; it is in " + answer.description + (answer.other_comm ? " of another communicator" : "") : "";
   switch (answer.state) {
     case Answer::State::kNotCalled:
       return not_called(answer, call, busy);

@@ -1,18 +1,19 @@
-// Inquiry: finds out which rank is to blame when a deadline has passed. The awaited rank may itself await another one
-// (in a ring every rank awaits its neighbour). So it is asked what it waits for, then that rank is asked, until one has
-// no such excuse. A call may also be held up behind a call of another communicator on the same stream. Then the inquiry
-// asks about that call, over this communicator's mesh: it asks a rank of the process that is awaited there, which it
-// recognises by its name.
+// Inquiry: finds the rank to blame when a deadline has passed. The awaited rank may itself await another one (in a ring
+// every rank awaits its neighbour). So the inquiry asks it what it waits for, then asks that rank, until one waits for
+// no other. A call may also be queued behind a call of another communicator on the same stream. Then the inquiry asks
+// about that call, over this communicator's mesh: it asks a rank of the process that is awaited there. The name shows
+// the process.
 //
 // A state machine without I/O or clock: it says which rank to ask next, is given the answers, and ends with a sentence.
 // Owned by the communicator's MeshPoller. Any thread (it has a mutex of its own, and calls nothing under it). One
 // inquiry at a time.
 //
-// Time: a rank has patience_ns to answer. The whole inquiry ends after twice that, however long the chain is. Patience
-// is half of the operation's timeout, between 0.2 and 2 s: a rank that is late for an operation mostly answers quickly.
+// Time: a rank has answer_timeout_ns to answer. The whole inquiry ends after twice that, however long the chain is. The
+// limit is half of the operation's timeout, between 0.2 and 2 s: a rank that is late for an operation mostly answers
+// quickly.
 //
 // The sentence begins with the rank to blame and what is known of it. Then come the overdue call, the chain of ranks
-// that led to the culprit, and what each rank adds of its own.
+// that led to the culprit, and what each rank adds.
 #pragma once
 
 #include <cstdint>
@@ -26,19 +27,19 @@
 
 namespace trestle {
 
-// A rank of another communicator than the one whose ranks ask. Calls of several communicators may share a stream.
-struct Elsewhere {
+// A rank of another communicator than the one that runs the inquiry. Calls of several communicators may share a stream.
+struct OtherCommRank {
   JobId communicator{};
   int32_t rank = 0;
-  bool operator==(const Elsewhere&) const = default;
+  bool operator==(const OtherCommRank&) const = default;
 };
 
-// "Where does this call stand on your side?", sent to the rank that `whose` awaits.
+// Asks the rank that `whose` awaits for the state of this call.
 struct Question {
   uint32_t id = 0;         // comes back in the answer
   OperationKey operation;  // numbered as `whose` calls it
   int32_t whose = 0;
-  std::optional<Elsewhere> elsewhere;  // the rank that is asked, where the call belongs to that communicator
+  std::optional<OtherCommRank> other_comm;  // the asked rank, if the call belongs to another communicator
 };
 
 struct Answer {
@@ -51,10 +52,10 @@ struct Answer {
   int32_t awaited = -1;            // the rank that `in` waits for
   std::string description;         // of `in`; cut at kMostDescription
   std::string awaited_name;        // of `awaited`, whose name the asker may not know yet; cut at kMostDescription
-  // The rank that answers, where `in` and `awaited` belong to that communicator.
-  std::optional<Elsewhere> elsewhere;
-  // Where the call was not made: why another communicator of that rank has failed lately, in the numbers of that
-  // communicator; "": none has. Cut at kMostDescription.
+  // The answering rank, if `in` and `awaited` belong to another communicator.
+  std::optional<OtherCommRank> other_comm;
+  // If the call was not made: why another communicator of that rank has failed lately, with that communicator's rank
+  // numbers; "": none has. Cut at kMostDescription.
   std::string failure;
 };
 inline constexpr size_t kMostDescription = 512;
@@ -113,7 +114,7 @@ class Inquiry {
   // A rank whose answer is or was awaited.
   struct Asked {
     int32_t rank = 0;
-    std::optional<Elsewhere> elsewhere;
+    std::optional<OtherCommRank> other_comm;
     OperationKey operation;  // numbered as the rank calls it that waits for this one
     bool operator==(const Asked&) const = default;
   };
@@ -121,7 +122,7 @@ class Inquiry {
   bool is_closed_by(const Answer& answer) const TRESTLE_REQUIRES(mutex_);
   bool was_asked(const Asked& one) const TRESTLE_REQUIRES(mutex_);
   Letter ask(const Asked& one, int32_t whose, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
-  std::optional<Letter> go_on_elsewhere(const Answer& answer, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  std::optional<Letter> ask_in_other_comm(const Answer& answer, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   int32_t rank_of_process(const std::string& name) const TRESTLE_REQUIRES(mutex_);
 
   const int32_t rank_;
@@ -138,7 +139,7 @@ class Inquiry {
   std::string asked_name_ TRESTLE_GUARDED_BY(mutex_);    // of the last one
   int32_t asked_for_ TRESTLE_GUARDED_BY(mutex_) = 0;
   int64_t asked_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
-  int64_t patience_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
+  int64_t answer_timeout_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
   int64_t answer_due_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
   int64_t end_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
 };

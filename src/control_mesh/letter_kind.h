@@ -9,7 +9,7 @@ enum class LetterKind : uint8_t {
   kQuestion = 1,  // inquiry.h
   kAnswer,        // inquiry.h
   kCall,          // call_check.h
-  kEndOfMaking,   // split_letters.h
+  kSplitFailure,  // split_letters.h
 };
 
 }  // namespace trestle

@@ -1,8 +1,8 @@
-// RendezvousBoard: which ranks have come to a rendezvous, and the answer for each. A state machine without I/O or
+// RendezvousBoard: the ranks that have come to a rendezvous, and the answer for each. A state machine without I/O or
 // clock.
 //
-// Owned by a RendezvousServer, used on its thread only. The first failure is every rank's answer, also of ranks that
-// come later.
+// Owned by a RendezvousServer, used on its thread only. After a failure, all ranks get the first failure as their
+// answer, also those that come later.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ namespace trestle {
 
 class RendezvousBoard {
  public:
-  // Takes a rank in. A bad request becomes the failure. `holds`: the rank belongs to the process that holds the
+  // Registers a rank. A bad request becomes the failure. `holds`: the rank belongs to the process that holds the
   // rendezvous.
   void arrive(const JoinRequest& request, const std::string& from, bool holds = false);
-  // A rank that had arrived is gone: before all ranks were there, or before it was connected with its neighbours.
+  // A rank that had arrived has left before all ranks arrived, or before it was connected with its neighbours.
   void leave(int32_t rank);
   void fail(Error error);
   // Fails with the ranks that did not come, and the place. `refused`: a sentence about refused connections, or "".
   void time_over(const std::string& place, const std::string& refused);
-  // The process that holds the rendezvous ends in order before all ranks were there.
+  // The process that holds the rendezvous ends in order before all ranks have arrived.
   void closes();
 
   bool complete() const { return nranks_ > 0 && static_cast<int32_t>(arrived_.size()) == nranks_; }

@@ -85,8 +85,8 @@ class Bootstrap::Impl {
   Error blame(int32_t rank_awaited, const Error& own);
   Error ask_around(int32_t rank_awaited, const Error& own);
   void post(const Inquiry::Letter& letter) { mesh->send_letter(letter.to, encode(letter.question)); }
-  // Waits for something to happen. Returns kAborted, or blame() at the second call after the deadline: what arrived
-  // while this rank had no processor still counts.
+  // Waits for an event. Returns kAborted, or blame() at the second call after the deadline: what arrived while this
+  // rank had no processor still counts.
   Status turn(int64_t until_ns, uint64_t seq, bool barrier, bool& late);
   Status aborted();
 };

@@ -34,7 +34,7 @@ inline constexpr int64_t kNoDeadline = std::numeric_limits<int64_t>::max();
 struct BootstrapConfig {
   int32_t nranks = 0;
   int32_t rank = 0;
-  // Zero: meets as communicator_id, store or launcher say, in this order; see join.
+  // Zero: communicator_id, store or launcher give the meeting point, in this order; see join.
   UniqueIdBytes id{};
   int64_t deadline_ns = kNoDeadline;  // of monotonic_clock(); for join()
   int64_t timeout_ns = 0;             // the timeout behind deadline_ns, for error messages; 0: none
@@ -50,8 +50,8 @@ struct BootstrapConfig {
   Launcher launcher;
   int64_t handshake_timeout_ns = 5'000'000'000;  // how long a stranger may keep a connection half open
 
-  // Both may be empty. The names of ranks that are known already, by rank, for error messages. And where to write the
-  // rank that this one waits for at the moment; -1: none.
+  // Names for error messages, by rank, if they are known already. And where to write the rank that this one waits for
+  // at the moment (-1: none). Both may be empty.
   std::vector<std::string> names;
   std::atomic<int32_t>* awaited = nullptr;
   // Returns the error to end with. Called when the deadline passes while this rank waits for rank `awaited` (-1: no
@@ -76,9 +76,9 @@ class Bootstrap {
  public:
   // Returns when this rank is connected to its neighbours. All ranks that reached the meeting point get the same
   // errors: duplicate ranks, ranks out of range, different numbers of ranks or versions, ranks that did not come
-  // (kTimeout, with their numbers). A single rank without an id meets nobody, whatever the configuration says.
+  // (kTimeout, with their numbers). A single rank without an id has no meeting point, whatever the configuration says.
   static Result<std::unique_ptr<Bootstrap>> join(const BootstrapConfig& config);
-  // As join(), for ranks that have already told each other where they listen.
+  // As join(), for ranks that already know each other's listening addresses.
   static Result<std::unique_ptr<Bootstrap>> join_at(const BootstrapConfig& config, Meeting meeting);
   // All ranks inside this process, connected by socket pairs: nothing listens, and no other process can join. Index =
   // rank. Ignores the configuration's rank, id and meeting point.
@@ -87,7 +87,7 @@ class Bootstrap {
   Bootstrap(const Bootstrap&) = delete;
   Bootstrap& operator=(const Bootstrap&) = delete;
 
-  // The deadline of the ranks: the earliest of them all, as far as it is known.
+  // The earliest deadline of all ranks, as far as it is known.
   int64_t deadline_ns() const;
   int32_t rank() const;
   int32_t nranks() const;
@@ -106,14 +106,14 @@ class Bootstrap {
   Status barrier(int64_t deadline_ns);
   // "rank 3 (host a, pid 12)", used in error messages from now on; one per rank.
   void set_names(std::vector<std::string> names);
-  // The failure of the communicator that this rank has heard of so far; success: none. For waits that are not an
-  // exchange. event_fd() becomes readable when there may be news.
+  // The failure of the communicator that is known here so far; success: none. For waits that are not an exchange.
+  // event_fd() becomes readable when this may have changed.
   Status heard();
-  // Names the rank that such a wait is for, which an inquiry then gets as the answer; -1: none.
+  // Sets the rank that such a wait is for; -1: none. Inquiries of other ranks get it as the answer.
   void waits_for(int32_t rank);
   int event_fd() const;
   // Returns the cause that other ranks report, if one arrives within a second, else `own`. A rank that fails because of
-  // another one closes its connections before the reason has travelled. Without this wait it would be blamed itself.
+  // another one closes its connections before the reason has arrived here. Without this wait it would be blamed.
   Error cause_of(const Error& own);
   // The deadline has passed while this rank waited for `awaited`. Finds out which rank is to blame, in at most a few
   // seconds, and tells all ranks.

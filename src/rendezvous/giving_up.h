@@ -1,5 +1,5 @@
-// What the other ranks hear when this rank gives up creating a communicator although nothing has failed: its user
-// aborts it, or its process exits.
+// The error that other ranks get when this rank stops creating a communicator without a failure: its user aborts it, or
+// its process exits.
 //
 // Any thread. A forked child does not exit with its parent.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace trestle {
 
-// This process ends by exit() or by returning from main: it creates no communicators any more.
+// This process ends by exit() or by returning from main. It creates no more communicators.
 void begin_exit();
 bool exits();
 

@@ -1,5 +1,5 @@
-// RendezvousLine: a rank's connection with the rendezvous while it connects to its neighbours. Through it the rank
-// hears of ranks that fail or die meanwhile and with which it has no connection yet. It also reports its own result.
+// RendezvousLine: a rank's connection with the rendezvous while it connects to its neighbours. Over it the rendezvous
+// reports ranks that fail or die before this rank has a connection with them. The rank reports its own result.
 //
 // Owned by the Meeting of join(), on its thread. Nothing blocks. To the rendezvous, a line that ends without report()
 // is a rank that died.
@@ -18,10 +18,10 @@ class RendezvousLine {
   // `socket`: the root's first answer has been read from it. `lost`: the failure if it closes without a message.
   RendezvousLine(UniqueFd socket, Error lost) : socket_(std::move(socket)), lost_(std::move(lost)) {}
 
-  // The failure that the rendezvous has reported, if any; the same from then on. A rendezvous that ended in order is no
-  // failure: the neighbours' connections suffice from then on.
+  // The failure that the rendezvous has reported, if any; later calls return the same. An orderly end of the rendezvous
+  // is no failure: the neighbours' connections suffice from then on.
   Status look();
-  // To be called once, as the last call.
+  // Must be the last call, made once.
   void report(const JoinReport& report);
 
  private:

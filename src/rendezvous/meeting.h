@@ -26,8 +26,8 @@ struct Meeting {
   std::string store;                   // directory to remove when all are connected; "": none
   int64_t deadline_ns = kNoDeadline;   // the earliest deadline of all ranks, where it is known
   std::shared_ptr<UniqueFd> held;      // this rank's file in the store, locked while its process lives
-  // All three may be empty. failure: whether another rank has failed (called while connecting). report: takes the
-  // result of this rank's connecting, once. name_of: "rank 3 (host a, pid 12)" of a neighbour, as far as it is known.
+  // All three may be empty. failure: returns another rank's failure (called while connecting). report: takes the result
+  // of connecting this rank, once. name_of: "rank 3 (host a, pid 12)" of a neighbour, as far as it is known.
   std::function<Status()> failure;
   std::function<void(const JoinReport&)> report;
   std::function<std::string(int32_t rank)> name_of;
@@ -47,7 +47,7 @@ struct Root {
   std::vector<std::byte> secret;
   bool own_port = false;  // made for this communicator: a refusal there is final
 
-  // Whose process holds the rendezvous, for error messages.
+  // The process that holds the rendezvous, for error messages.
   const char* holder() const {
     return own_port ? "the process that made the unique id (as a rule that of rank 0)" : "rank 0";
   }

@@ -1,4 +1,4 @@
-// What a rank does when it cannot be connected with its neighbours: finds the cause, tells it, and names who is absent.
+// A rank cannot be connected with its neighbours: it finds the cause, sends it to other ranks, and names absent ranks.
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -60,7 +60,7 @@ void NeighbourConnector::tell(UniqueFd& socket, int32_t rank, const Error& error
   if (!socket) return;
   ControlFrame frame;
   frame.kind = ControlKind::kError;
-  frame.payload = encode(ControlStory{config_.rank, error});
+  frame.payload = encode(FailureReport{config_.rank, error});
   ControlLink link(rank, std::move(socket), kMaxSentence * 2);
   link.send(frame);
   // Closing a socket with unread bytes resets the connection, and a reset overtakes the frame.
@@ -92,12 +92,12 @@ Status NeighbourConnector::failure_reported_by(const UniqueFd& socket, int32_t r
   std::string reason;
   (void)link.read(frames, reason);
   if (frames.empty()) return {};
-  const auto story = decode_story(frames.front().payload, config_.nranks);
-  if (!story) return {};
-  return story->error;
+  const auto report = decode_failure_report(frames.front().payload, config_.nranks);
+  if (!report) return {};
+  return report->error;
 }
 
-// The death of a neighbour must be noticed before the deadline while this rank still awaits others.
+// While this rank awaits other neighbours, it must notice the death of a connected one before the deadline.
 Status NeighbourConnector::watch_done() const {
   for (const Attempt& attempt : out_) {
     if (attempt.stage == Stage::kDone) TRY(still_alive(attempt.socket, peer(attempt.step, 1)));
@@ -129,7 +129,7 @@ std::vector<int32_t> NeighbourConnector::absent() const {
   return absent;
 }
 
-// Ranks that have come this far answer their neighbours, even if they are late themselves.
+// Ranks that have reached this point answer their neighbours, even if they are late themselves.
 Error NeighbourConnector::timed_out() const {
   const std::vector<int32_t> ranks = absent();
   std::string names;

@@ -14,8 +14,8 @@ namespace trestle {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
-// How long a failed rendezvous stays to tell late ranks, and how long a successful one waits for reports after the
-// ranks' own deadline. The time for which the ranks were ready to wait for each other, within these limits.
+// A failed rendezvous stays to answer late ranks; a successful one waits for reports after the ranks' deadline. Both do
+// so for the time that the ranks were ready to wait for each other, within these limits.
 constexpr int64_t kLeastStayNs = 1'000 * kMs;
 constexpr int64_t kMostStayNs = 60'000 * kMs;
 // How long a failing process waits at most for connections that have not been answered.
@@ -183,7 +183,7 @@ void RendezvousServer::accept_clients(int64_t now) {
   more_wait_ = true;
 }
 
-// Many ranks may connect before the server runs. Their hellos lie there and distinguish them from silent strangers.
+// Many ranks may connect before the server runs. Their hellos can be read already, and a silent stranger has sent none.
 void RendezvousServer::admit(UniqueFd socket, int64_t now) {
   const auto last = find_stranger_to_drop(clients_, most_half_open(),
                                           [this](const Client& client) { return claim_of_client(client); });
@@ -251,7 +251,7 @@ void RendezvousServer::shut_down() {
     turn(static_cast<int>((until - now) / kMs + 1));
 }
 
-// How refused strangers may explain ranks that did not come, as the end of a sentence.
+// The end of a sentence about missing ranks: refused connections that may have been theirs.
 std::string RendezvousServer::refusals() const {
   const auto counted = [](size_t count) {
     return "; " + std::to_string(count) + (count == 1 ? " connection was" : " connections were") + " refused because ";

@@ -73,8 +73,7 @@ void RendezvousServer::read_request(Client& client, int64_t now) {
   board_.arrive(request.value(), format_address(client.from), client.own);
 }
 
-// A waiting rank sends only the reason for which it gives up. Anything else that can be read is the end of its
-// connection.
+// A waiting rank sends only its reason to give up. Anything else that can be read is the end of its connection.
 void RendezvousServer::watch_waiting(Client& client) {
   const Result<bool> whole = read_message(client);
   if (whole.ok() && !whole.value()) return;

@@ -103,7 +103,7 @@ class RendezvousServer {
   size_t secret_refusals_ = 0;
   std::vector<std::string> secret_refused_;  // hosts and claimed ranks, each once
   int64_t ranks_deadline_ns_ = kNever;       // when the first waiting rank gives up
-  int64_t patience_ns_ = 0;                  // the longest time that any rank had left when it came
+  int64_t patience_ns_ = 0;                  // the longest time to its deadline that any rank had when it came
   int64_t failed_at_ns_ = kNever;
   std::vector<int32_t> answered_;  // answered or gone: these ranks do not wait any more
 };

@@ -1,4 +1,4 @@
-// UniqueId: where the ranks of one communicator meet, and the secret by which they recognise each other, in 128 bytes.
+// UniqueId: the meeting point of one communicator's ranks, and their common secret, in 128 bytes.
 //
 // Value types, any thread. The bytes travel over any channel that the user trusts. They hold a secret, so they are
 // never logged. Wire form, integers little-endian: magic u32, version u32, family u8 (4 or 6), 3 zero bytes, port u16,
@@ -16,7 +16,7 @@
 
 namespace trestle {
 
-using UniqueIdBytes = std::array<std::byte, 128>;  // all zero: no id; meet as the launcher's variables say
+using UniqueIdBytes = std::array<std::byte, 128>;  // all zero: no id; the launcher's variables say where to meet
 using JobSecret = std::array<std::byte, 32>;
 
 struct UniqueId {

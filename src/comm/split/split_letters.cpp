@@ -54,13 +54,13 @@ Result<SplitAddress> decode_split_address(const std::string& bytes, const std::s
 
 std::string encode(const SplitFailure& failure) {
   ByteWriter out;
-  out.integer(static_cast<uint8_t>(LetterKind::kEndOfMaking)).integer(failure.number);
+  out.integer(static_cast<uint8_t>(LetterKind::kSplitFailure)).integer(failure.number);
   out.integer(static_cast<int32_t>(failure.error.code)).text(failure.error.message.substr(0, kMostSentence));
   return out.take();
 }
 
 bool is_split_failure(const std::string& letter) {
-  return !letter.empty() && static_cast<LetterKind>(letter[0]) == LetterKind::kEndOfMaking;
+  return !letter.empty() && static_cast<LetterKind>(letter[0]) == LetterKind::kSplitFailure;
 }
 
 std::optional<SplitFailure> decode_split_failure(const std::string& letter) {

@@ -81,7 +81,7 @@ Answer CallWatch::answer(const Question& question) {
   Answer answer = question.operation.kind == CallKind::kOperation ? answer_for_operation(question)
                                                                   : answer_for_mesh_call(question.operation);
   answer.id = question.id;
-  if (answer.awaited >= 0 && !answer.elsewhere) answer.awaited_name = membership_.name_of(answer.awaited);
+  if (answer.awaited >= 0 && !answer.other_comm) answer.awaited_name = membership_.name_of(answer.awaited);
   return answer;
 }
 
@@ -106,7 +106,7 @@ Answer CallWatch::answer_for_operation(const Question& question) {
   }
   describe_own_wait(standing, answer);
   if (standing.stream != nullptr) describe_stream_head(*standing.stream, key, answer);
-  if (answer.state == Answer::State::kNotCalled) describe_wait_elsewhere(answer);
+  if (answer.state == Answer::State::kNotCalled) describe_wait_in_other_comm(answer);
   return answer;
 }
 
@@ -120,7 +120,7 @@ Answer CallWatch::answer_for_mesh_call(const OperationKey& key) {
   const bool called = key.kind == CallKind::kSplit ? calls_.has_called_split(key.number) : life_.finalizing.load();
   answer.state = called || key.kind == CallKind::kCreation ? Answer::State::kDone : Answer::State::kNotCalled;
   describe_own_wait(engine_.standing(key), answer);
-  if (answer.state == Answer::State::kNotCalled) describe_wait_elsewhere(answer);
+  if (answer.state == Answer::State::kNotCalled) describe_wait_in_other_comm(answer);
   return answer;
 }
 
@@ -164,19 +164,19 @@ void CallWatch::describe_stream_head(Stream& stream, const OperationKey& key, An
 }
 
 // What a thread of this rank waits for in another communicator, if that may be why a call was not made.
-void CallWatch::describe_wait_elsewhere(Answer& answer) {
+void CallWatch::describe_wait_in_other_comm(Answer& answer) {
   constexpr OperationKey kNone{~uint64_t{0}};  // matches no operation: so the oldest is reported
   if (engine_.is_waited_for()) return;
   for (const auto& other : living_communicators()) {
     if (other->membership().root() != membership_.root() || !other->engine().is_waited_for()) continue;
     if (describe_wait_in(*other, other->engine().standing(kNone), answer)) return;
   }
-  describe_failure_elsewhere(answer);
+  describe_failure_of_other_comm(answer);
 }
 
 // A program mostly stops making calls once one has failed. A failure that is older than the calls that are awaited here
 // explains nothing.
-void CallWatch::describe_failure_elsewhere(Answer& answer) {
+void CallWatch::describe_failure_of_other_comm(Answer& answer) {
   const int64_t timeout_ns = membership_.settings().config.timeout_ns;
   for (const auto& other : living_communicators()) {
     const bool related = other->membership().root() == membership_.root() && &other->membership() != &membership_;
@@ -197,7 +197,7 @@ bool CallWatch::describe_wait_in(const Communicator& other, const Standing& stan
   answer.awaited = standing.awaited;
   answer.description = standing.description;
   answer.awaited_name = there.name_of(standing.awaited);
-  if (&there != &membership_) answer.elsewhere = Elsewhere{there.job(), there.rank()};
+  if (&there != &membership_) answer.other_comm = OtherCommRank{there.job(), there.rank()};
   return true;
 }
 

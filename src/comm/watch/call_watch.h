@@ -70,8 +70,8 @@ class CallWatch {
   void describe_own_wait(const Standing& standing, Answer& answer);
   void describe_mesh_call(const OperationKey& key, Answer& answer);
   void describe_stream_head(Stream& stream, const OperationKey& key, Answer& answer);
-  void describe_wait_elsewhere(Answer& answer);
-  void describe_failure_elsewhere(Answer& answer);
+  void describe_wait_in_other_comm(Answer& answer);
+  void describe_failure_of_other_comm(Answer& answer);
   bool describe_wait_in(const Communicator& other, const Standing& standing, Answer& answer) const;
   bool waits_in(const OperationKey& key);
   std::optional<OperationKey> open_mesh_call();

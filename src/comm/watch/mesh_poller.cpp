@@ -56,13 +56,13 @@ void MeshPoller::go_on(Inquiry& inquiry, int32_t from, const Answer& answer) {
 std::optional<Answer> MeshPoller::answer_to(const Question& question) {
   const MutexLock lock(mutex_);
   if (watch_ == nullptr) return std::nullopt;
-  if (!question.elsewhere) return watch_->answer(question);
-  const std::shared_ptr<Communicator> there = living_communicator(*question.elsewhere);
+  if (!question.other_comm) return watch_->answer(question);
+  const std::shared_ptr<Communicator> there = living_communicator(*question.other_comm);
   Answer answer;
   answer.state = Answer::State::kDone;  // this rank has left that communicator
   if (there != nullptr && question.whose < there->ranks()) answer = there->watch().answer(question);
   answer.id = question.id;
-  if (!answer.elsewhere) answer.elsewhere = question.elsewhere;
+  if (!answer.other_comm) answer.other_comm = question.other_comm;
   return answer;
 }
 

@@ -103,7 +103,7 @@ std::vector<std::shared_ptr<Communicator>> living_communicators() {
   return leavers.get().all();
 }
 
-std::shared_ptr<Communicator> living_communicator(const Elsewhere& place) {
+std::shared_ptr<Communicator> living_communicator(const OtherCommRank& place) {
   const auto all = living_communicators();
   const auto found = std::find_if(all.begin(), all.end(), [&place](const auto& one) {
     return one->membership().job() == place.communicator && one->rank() == place.rank;

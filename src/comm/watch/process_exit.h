@@ -15,7 +15,7 @@
 namespace trestle {
 
 class Communicator;
-struct Elsewhere;
+struct OtherCommRank;
 
 // The exit says goodbye for the communicator, unless forget_at_exit() comes first.
 void leave_at_exit(const std::shared_ptr<Communicator>& communicator);
@@ -25,7 +25,7 @@ void forget_at_exit(const Communicator* communicator);
 // The communicators of this process that were created and not left yet.
 std::vector<std::shared_ptr<Communicator>> living_communicators();
 // The one that is that rank; nullptr: there is none.
-std::shared_ptr<Communicator> living_communicator(const Elsewhere& place);
+std::shared_ptr<Communicator> living_communicator(const OtherCommRank& place);
 
 // While one exists, a communicator is being created. At exit its flag is set, and the exit waits until the other ranks
 // have been told.

@@ -24,7 +24,7 @@ constexpr int64_t kGoodbyeNs = 1'000'000'000;
 
 using Answer = std::map<std::string, std::string, std::less<>>;
 
-// For error messages: values hold the secret of the job.
+// For error messages. A value may hold the secret of the job.
 std::string without_value(const std::string& line) {
   return line.substr(0, line.find(" value="));
 }

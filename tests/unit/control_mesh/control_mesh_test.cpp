@@ -163,7 +163,7 @@ TEST_P(MeshTest, AbortReachesAll) {
 }
 
 // While a split makes the communicator, its ranks still have their numbers in the parent.
-TEST(ControlMeshTest, AStoryIsToldInTheNumbersOfWhoHearsIt) {
+TEST(ControlMeshTest, AFailureIsReportedInTheReceiversRankNumbers) {
   for (const bool abort : {false, true}) {
     Meshes meshes(3);
     meshes.mesh[0]->set_names({"rank 0 (host a, pid 7)", "rank 1 (host a, pid 8)", "rank 2 (host b, pid 7)"});
@@ -177,7 +177,7 @@ TEST(ControlMeshTest, AStoryIsToldInTheNumbersOfWhoHearsIt) {
   }
 }
 
-TEST(ControlMeshTest, WhatWasNoticedUnderOldNamesIsToldUnderNewOnes) {
+TEST(ControlMeshTest, AFailureKnownUnderOldNamesIsReportedUnderNewOnes) {
   Meshes meshes(2);
   meshes.mesh[1]->set_names({"rank 5 (host a, pid 7)", "rank 3 (host a, pid 8)"});
   meshes.kill(0);
@@ -308,7 +308,7 @@ TEST(MeshFailureTest, NonsenseEndsTheCommunicator) {
   ASSERT_EQ(write(liar.get(), "nonsense nonsense", 17), 17);
   mesh.value()->poll(clock.now);
   ASSERT_EQ(heard.errors.size(), 1u);
-  EXPECT_TRUE(heard.errors[0].message.starts_with("rank 1 (b) sent nonsense"));
+  EXPECT_TRUE(heard.errors[0].message.starts_with("rank 1 (b) sent malformed data"));
 }
 
 TEST(ControlMeshLetters, ReachEveryRankBothWays) {

@@ -200,37 +200,37 @@ TEST(Inquiry, FollowsAStreamIntoAnotherCommunicator) {
   const JobId other{std::byte{7}};
   Inquiry inquiry(0, {"rank 0 (host h, pid 10)", "rank 1 (host h, pid 11)", "rank 2 (host h, pid 12)"});
   const auto first = inquiry.begin(overdue(1), 0);
-  EXPECT_FALSE(first.question.elsewhere.has_value());
+  EXPECT_FALSE(first.question.other_comm.has_value());
   Answer held = absent(first, 6);
   held.state = State::kQueued;
   held.in = OperationKey{70};
   held.awaited = 90;
   held.awaited_name = "rank 90 (host h, pid 12)";
-  held.elsewhere = Elsewhere{other, 91};
+  held.other_comm = OtherCommRank{other, 91};
   const auto second = inquiry.answered(1, held, 0);
   ASSERT_TRUE(second.has_value());
   EXPECT_EQ(second->to, 2);
   EXPECT_EQ(second->question.operation, OperationKey{70});
   EXPECT_EQ(second->question.whose, 91);
-  EXPECT_EQ(second->question.elsewhere, (Elsewhere{other, 90}));
+  EXPECT_EQ(second->question.other_comm, (OtherCommRank{other, 90}));
   const auto verdict = inquiry.take_verdict(1000 * kMs);
   ASSERT_TRUE(verdict.has_value());
   EXPECT_EQ(verdict->silent, 2);
   EXPECT_TRUE(verdict->sentence().starts_with("rank 2 (host h, pid 12) is frozen")) << verdict->sentence();
 }
 
-TEST(Inquiry, OfSeveralRanksInAProcessTheOneElsewhereIsNamedAsThere) {
+TEST(Inquiry, OfSeveralRanksInAProcessTheOtherCommunicatorsIsNamedAsThere) {
   Inquiry inquiry(0, {"rank 0 (host h, pid 10)", "rank 1 (host h, pid 11)", "rank 2 (host h, pid 11)"});
   Answer held = absent(inquiry.begin(overdue(1), 0), 6);
   held.state = State::kQueued;
   held.in = OperationKey{70};
   held.awaited = 90;
   held.awaited_name = "rank 90 (host h, pid 11)";
-  held.elsewhere = Elsewhere{JobId{std::byte{7}}, 91};
+  held.other_comm = OtherCommRank{JobId{std::byte{7}}, 91};
   const auto second = inquiry.answered(1, held, 0);
   ASSERT_TRUE(second.has_value());
   Answer last = absent(*second, 70);
-  last.elsewhere = second->question.elsewhere;
+  last.other_comm = second->question.other_comm;
   EXPECT_FALSE(inquiry.answered(second->to, last, 0).has_value());
   const std::string sentence = inquiry.take_verdict(1)->sentence();
   EXPECT_TRUE(sentence.starts_with("rank 90 (host h, pid 11) of another communicator has not called operation 70"))
@@ -264,7 +264,7 @@ TEST(Inquiry, EndsBeforeAProcessThatItDoesNotKnow) {
   held.awaited = 2;
   held.awaited_name = "rank 2 (host h, pid 12)";
   held.description = "operation 70, awaiting rank 2";
-  held.elsewhere = Elsewhere{JobId{std::byte{7}}, 1};
+  held.other_comm = OtherCommRank{JobId{std::byte{7}}, 1};
   EXPECT_FALSE(inquiry.answered(1, held, 0).has_value());
   const std::string sentence = inquiry.take_verdict(1)->sentence();
   EXPECT_TRUE(
@@ -346,9 +346,9 @@ TEST(Inquiry, LettersSurviveTheWire) {
   EXPECT_EQ(asked->id, 77u);
   EXPECT_EQ(asked->operation, question.operation);
   EXPECT_EQ(asked->whose, 1);
-  EXPECT_FALSE(asked->elsewhere.has_value());
-  const Question far{78, {kPointToPoint | 3, 90, true}, 91, Elsewhere{JobId{std::byte{7}}, 92}};
-  EXPECT_EQ(decode_question(encode(far), kRanks)->elsewhere, far.elsewhere);
+  EXPECT_FALSE(asked->other_comm.has_value());
+  const Question far{78, {kPointToPoint | 3, 90, true}, 91, OtherCommRank{JobId{std::byte{7}}, 92}};
+  EXPECT_EQ(decode_question(encode(far), kRanks)->other_comm, far.other_comm);
   EXPECT_EQ(decode_question(encode(far), kRanks)->whose, 91);
   Answer answer;
   answer.id = 5;

@@ -11,7 +11,7 @@
 namespace trestle {
 namespace {
 
-constexpr int64_t kStoryNs = 1'000'000'000;  // how long an engine waits for another rank's report
+constexpr int64_t kReportNs = 1'000'000'000;  // how long an engine waits for another rank's report
 
 // The test sets the results of its progress.
 class TellingTransport : public Transport {
@@ -88,7 +88,7 @@ TEST_F(EngineDisagreement, OfCallsIsLeftForAWhileToWhoComparesThem) {
   hear(1);
   hear(2);
   EXPECT_EQ(failure_after(0), Code::kSuccess);
-  EXPECT_EQ(failure_after(kStoryNs), Code::kSuccess);
+  EXPECT_EQ(failure_after(kReportNs), Code::kSuccess);
   EXPECT_EQ(failure_after(1), Code::kInvalidUsage);
 }
 

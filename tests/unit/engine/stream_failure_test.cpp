@@ -143,7 +143,7 @@ TEST_F(StreamFailures, WhatComesBehindAWaitForItDoesNotRun) {
 }
 
 // A rank that died for one communicator has also died for the other, which names it by its own numbers.
-TEST_F(StreamFailures, TheOwnStoryOfACommunicatorGoesBeforeThatOfItsStream) {
+TEST_F(StreamFailures, ACommunicatorReportsItsOwnFailureBeforeThatOfItsStream) {
   a_->enqueue({operation(1)});
   a_->enqueue({other(7)});
   fail();

@@ -142,7 +142,7 @@ TEST_P(DeathTest, AFailureIsToldInTheWordsOfWhoFailed) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, DeathTest, testing::Values(0, 3, 7));
 
-TEST(CauseTest, AnothersStoryIsPreferred) {
+TEST(CauseTest, TheCauseFromAnotherRankIsPreferred) {
   BootstrapConfig config;
   config.nranks = 5;
   auto ranks = Bootstrap::join_in_process(config).value();

@@ -17,19 +17,19 @@
 namespace trestle {
 namespace {
 
-const Error kStory{Code::kSystemError, "rank 7 has no memory"};
+const Error kFailure{Code::kSystemError, "rank 7 has no memory"};
 
 // Rank 0 of two on a separate thread. The test chooses the failure that its meeting place reports, and the error with
 // which it is stopped.
 class RankZero {
  public:
-  explicit RankZero(const Listener& neighbour, Error story = kStory, std::function<Error()> on_abort = {})
-      : story_(std::move(story)) {
+  explicit RankZero(const Listener& neighbour, Error failure = kFailure, std::function<Error()> on_abort = {})
+      : failure_(std::move(failure)) {
     meeting_.secret.assign(32, std::byte{5});
     meeting_.listener = taken_port();
     meeting_.addresses = {format_address(neighbour.address)};
     meeting_.failure = [this]() -> Status {
-      if (failed_.load()) return story_;
+      if (failed_.load()) return failure_;
       return {};
     };
     address_ = meeting_.listener.address;
@@ -51,7 +51,7 @@ class RankZero {
  private:
   Meeting meeting_;
   SocketAddress address_;
-  const Error story_;
+  const Error failure_;
   std::atomic<bool> failed_{false};
   std::atomic<bool> stopped_{false};
   std::optional<Result<Neighbours>> result_;
@@ -101,8 +101,8 @@ Error told_to_neighbour(RankZero& rank, const std::function<void()>& event) {
   std::string reason;
   while (link.read(frames, reason) == ControlLink::Reading::kOpen) {
   }
-  if (frames.size() != 1 || frames.front().kind != ControlKind::kError) return {Code::kInternalError, "no story"};
-  return decode_story(frames.front().payload, 2)->error;
+  if (frames.size() != 1 || frames.front().kind != ControlKind::kError) return {Code::kInternalError, "no failure"};
+  return decode_failure_report(frames.front().payload, 2)->error;
 }
 
 // The neighbour has proved itself and leaves before it has read rank 0's proof. Rank 0 must not become ready with it.
@@ -116,7 +116,7 @@ TEST(NeighboursTest, ARankThatGivesUpBeforeItHasReadTheProofIsNotCountedOn) {
   rank.hear_of_failure();
   const Result<Neighbours>& result = rank.result();
   ASSERT_FALSE(result.ok()) << "ready, with a neighbour that is gone";
-  EXPECT_EQ(result.error().message, kStory.message);
+  EXPECT_EQ(result.error().message, kFailure.message);
 }
 
 // The other direction: rank 0 gives up while the neighbour's acknowledgement is on its way.
@@ -124,24 +124,24 @@ TEST(NeighboursTest, WhoGivesUpSaysWhyToRanksThatMayCountOnIt) {
   const Listener listener = taken_port();
   RankZero rank(listener);
   const Error told = told_to_neighbour(rank, [&] { rank.hear_of_failure(); });
-  EXPECT_EQ(told.message, kStory.message);
+  EXPECT_EQ(told.message, kFailure.message);
 }
 
 TEST(NeighboursTest, WhoHearsOfAnothersAbortDoesNotCallItItsOwn) {
   const Listener listener = taken_port();
-  const Error story{Code::kAborted, "rank 7 aborted the communicator"};
-  RankZero rank(listener, story);
+  const Error failure{Code::kAborted, "rank 7 aborted the communicator"};
+  RankZero rank(listener, failure);
   const Error told = told_to_neighbour(rank, [&] { rank.hear_of_failure(); });
-  EXPECT_EQ(told.message, story.message);
+  EXPECT_EQ(told.message, failure.message);
 }
 
 // For example because the communicator that is split has failed.
 TEST(NeighboursTest, WhoIsStoppedBecauseOfAnotherRankNamesThatOne) {
   const Listener listener = taken_port();
-  RankZero rank(listener, kStory, [] { return kStory; });
+  RankZero rank(listener, kFailure, [] { return kFailure; });
   const Error told = told_to_neighbour(rank, [&] { rank.stop(); });
-  EXPECT_EQ(told.code, kStory.code);
-  EXPECT_EQ(told.message, kStory.message);
+  EXPECT_EQ(told.code, kFailure.code);
+  EXPECT_EQ(told.message, kFailure.message);
 }
 
 // The recorded bytes of one honest end of such a connection.
