@@ -318,7 +318,7 @@ ParsedOptions parse_options(int argc, char* const* argv) {
       parsed.error = apply(parsed.options, letter, optarg != nullptr ? optarg : "");
     }
   }
-  if (parsed.error.empty() && optind < argc) parsed.error = "there is no use for '" + std::string(argv[optind]) + "'";
+  if (parsed.error.empty() && optind < argc) parsed.error = "unexpected argument '" + std::string(argv[optind]) + "'";
   if (parsed.error.empty()) parsed.error = check_together(parsed.options);
   return parsed;
 }

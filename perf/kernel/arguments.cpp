@@ -39,7 +39,7 @@ constexpr Useless kUseless[] = {
      "-R (mapped memory) does nothing here: there are no ranks"},
     {[](const Options& o) { return o.null_stream; }, "-y (streams) does nothing here: a kernel's call ends with it"},
     {[](const Options& o) { return o.blocking != 0; }, "-z (waiting) does nothing here: a kernel's call ends with it"},
-    {[](const Options& o) { return o.timeout_s != 0; }, "-T (deadline) does nothing here: kernels wait for nobody"},
+    {[](const Options& o) { return o.timeout_s != 0; }, "-T (deadline) does nothing here: kernels do not wait"},
     {[](const Options& o) { return o.report_cpu_time; },
      "-C (time of the calls) does nothing here: a kernel's call ends with it"},
     {[](const Options& o) { return o.per_iteration || o.skipped_iterations != 0; },

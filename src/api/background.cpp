@@ -188,8 +188,8 @@ Status check_ready(const Use<trestleComm>& use, const char* function) {
   if (!use.busy()) return dead_handle(use, function, "communicator");
   if (const auto failure = background_failure(use.handle())) return *failure;
   return invalid_usage(std::string(function) +
-                       ": the communicator is in progress: ask trestleCommGetAsyncError until it says another thing "
-                       "than trestleInProgress");
+                       ": the communicator is in progress: ask trestleCommGetAsyncError until it returns something "
+                       "other than trestleInProgress");
 }
 
 std::optional<Error> background_failure(trestleComm_t comm) {

@@ -9,7 +9,7 @@ namespace {
 // Runs when the library is loaded, before it owns a descriptor.
 [[maybe_unused]] const bool kForksWatched = [] {
   const bool watched = watch_forks();
-  CHECK(watched, "no memory is left to register what happens at fork()");
+  CHECK(watched, "out of memory: handlers for fork() cannot be registered");
   return watched;
 }();
 

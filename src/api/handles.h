@@ -190,7 +190,7 @@ trestleResult_t caught(F&& body) noexcept {
   } catch (const std::bad_alloc&) {
     return report_constant(Code::kSystemError, "out of memory");
   } catch (const std::system_error&) {
-    return report_constant(Code::kSystemError, "the system refused what the standard library asked for");
+    return report_constant(Code::kSystemError, "a system call of the standard library failed");
   } catch (...) {
     return report_constant(Code::kInternalError, "unexpected exception");
   }

@@ -38,7 +38,7 @@ Status UserFunction::call(void* dst, std::span<const void* const> sources, size_
   } catch (const std::exception& exception) {
     return reduction_failed(std::string("threw an exception (") + exception.what() + ")");
   } catch (...) {
-    return reduction_failed("threw an exception that is no std::exception");
+    return reduction_failed("threw an exception that is not a std::exception");
   }
   if (result == 0) return {};
   return reduction_failed("gave up (it returned " + std::to_string(result) + ")");
@@ -91,8 +91,9 @@ std::string op_text(const char* function, int op) {
 
 Error unknown_op(const char* function, int op) {
   if (op < 0) return invalid_argument(std::string(function) + ": unknown operator " + std::to_string(op));
-  return invalid_argument(op_text(function, op) +
-                          " is none of this communicator's: it was destroyed, or made for another one, or never made");
+  return invalid_argument(
+      op_text(function, op) +
+      " does not belong to this communicator: it was destroyed, or made for another one, or never made");
 }
 
 // No number is used twice in a process, so that an operator of another communicator is recognised.

@@ -92,7 +92,7 @@ void call_notification(trestleNotifyFunction_t function, void* context, const st
   } catch (const std::exception& exception) {
     fail_for_notification(user, exception.what());
   } catch (...) {
-    fail_for_notification(user, "no std::exception");
+    fail_for_notification(user, "not a std::exception");
   }
 }
 

@@ -13,7 +13,7 @@ constexpr size_t kLetterHeader = 2 * sizeof(int32_t);
 }  // namespace
 
 void ControlMesh::Impl::send_letter(int32_t to, const std::string& text) {
-  CHECK(to >= 0 && to < settings_.ranks && to != settings_.rank, "a letter to nobody");
+  CHECK(to >= 0 && to < settings_.ranks && to != settings_.rank, "a letter to no other rank");
   CHECK(text.size() <= kMostLetterBytes, "a letter that is too long");
   if (failure_ || closed_) return;
   ControlFrame letter;

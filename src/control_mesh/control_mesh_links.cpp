@@ -293,7 +293,7 @@ void ControlMesh::Impl::look_for_silence(ControlLink& link, int64_t now_ns) {
   if (!answers(link, settings_.heartbeat_ns)) {
     report({false,
             settings_.rank,
-            {Code::kRemoteError, name(link.peer()) + " is lost: nothing was heard from its host for " +
+            {Code::kRemoteError, name(link.peer()) + " is lost: its host did not answer for " +
                                      duration_text(settings_.heartbeat_ns) + " (TRESTLE_HEARTBEAT)"}},
            false);
     return;

@@ -60,7 +60,7 @@ std::string rank_text(int32_t rank) {
 std::string text_of(const OperationKey& key) {
   if (key.kind == CallKind::kSplit) return "CommSplit";
   if (key.kind == CallKind::kFinalize) return "CommFinalize";
-  if (key.kind == CallKind::kCreation) return "the making of the communicator";
+  if (key.kind == CallKind::kCreation) return "the creation of the communicator";
   const std::string number = std::to_string(key.number & ~kPointToPoint);
   if (key.peer < 0) return "operation " + number;
   return "message " + number + (key.sending ? " to rank " : " from rank ") + std::to_string(key.peer);
@@ -262,7 +262,7 @@ std::optional<Inquiry::Verdict> Inquiry::take_verdict(int64_t now_ns) {
 std::string Inquiry::Verdict::sentence() const {
   if (silent < 0) return culprit + rest;
   std::string known = " is frozen or very slow: it does not answer on the control mesh";
-  if (host_answers) known += *host_answers ? ", its host does" : ", and neither does its host";
+  if (host_answers) known += *host_answers ? ", but its host does" : ", and neither does its host";
   return culprit + known + rest;
 }
 
@@ -271,7 +271,7 @@ void Inquiry::conclude(std::string culprit) {
   concluded_ = true;
 }
 
-// "; rank 3 awaits rank 2, that one rank 1"
+// "; rank 3 awaits rank 2, which awaits rank 1"
 std::string Inquiry::chain() const {
   const size_t asked = circle_.empty() ? asked_.size() : circle_end_;
   if (asked < 2) return "";
@@ -279,8 +279,8 @@ std::string Inquiry::chain() const {
   const size_t last = asked - 1;
   for (size_t i = 2; i < asked; ++i) {
     if (i >= kNamedLinks && i < last) continue;
-    if (i > kNamedLinks) text += ", and so on over " + std::to_string(i - kNamedLinks) + " more";
-    text += ", that one " + rank_text(asked_[i].rank);
+    if (i > kNamedLinks) text += ", and so on over " + std::to_string(i - kNamedLinks) + " more, the last of";
+    text += (i > kNamedLinks ? " which awaits " : ", which awaits ") + rank_text(asked_[i].rank);
   }
   return text;
 }
@@ -332,7 +332,7 @@ std::string Inquiry::end_of_chain(const Answer& answer) const {
     case Answer::State::kNotCalled:
       return not_called(answer, call, busy);
     case Answer::State::kQueued:
-      return name + " has called " + call + ", but its stream has not come to it" + busy;
+      return name + " has called " + call + ", but its stream has not reached it" + busy;
     case Answer::State::kActive:
       return name + " is in " + answer.description + (answer.awaited < 0 ? " and awaits no other rank" : "");
     case Answer::State::kDone:

@@ -331,7 +331,7 @@ Error Execution::stuck() const {
     const Step& step = plan.steps[nodes_[n].step];
     if (done_[n] || step.kind == StepKind::kSend) continue;
     return fault("deadlock: " + step_name(plan, nodes_[n].step) + " of logical block " +
-                 std::to_string(step.logical_first + nodes_[n].position) + " waits for ever for " +
+                 std::to_string(step.logical_first + nodes_[n].position) + " waits forever for " +
                  waits_for(nodes_[n]));
   }
   return fault("deadlock among sends");

@@ -37,13 +37,13 @@ void RendezvousBoard::arrive(const JoinRequest& request, const std::string& from
 void RendezvousBoard::leave(int32_t rank) {
   const std::string before =
       complete() ? " ended while the communicator was being made"
-                 : " went away before all " + std::to_string(nranks_) + " ranks had come to the rendezvous";
+                 : " disconnected before all " + std::to_string(nranks_) + " ranks had come to the rendezvous";
   fail({Code::kRemoteError, name(rank) + before});
 }
 
 void RendezvousBoard::closes() {
-  fail({Code::kRemoteError, "the process that holds the rendezvous ended before all had come; " +
-                                (nranks_ == 0 ? "nobody had" : rank_list(missing()) + " had not")});
+  fail({Code::kRemoteError, "the process that holds the rendezvous ended before all ranks had come; missing: " +
+                                (nranks_ == 0 ? "all ranks" : rank_list(missing()))});
 }
 
 std::string RendezvousBoard::name(int32_t rank) const {
@@ -64,7 +64,7 @@ std::vector<int32_t> RendezvousBoard::missing() const {
 }
 
 void RendezvousBoard::time_over(const std::string& place, const std::string& refused) {
-  const std::string who = nranks_ == 0 ? "nobody came to " : rank_list(missing()) + " did not come to ";
+  const std::string who = nranks_ == 0 ? "no rank came to " : rank_list(missing()) + " did not come to ";
   const std::string came = std::to_string(arrived_.size()) + " of " + std::to_string(nranks_) + " did";
   fail({Code::kTimeout, who + place + " in time" + (nranks_ == 0 ? "" : ", " + came) + refused});
 }

@@ -164,7 +164,7 @@ Answer Bootstrap::Impl::answer(const Question& question) const {
   if (question.operation.kind == CallKind::kCreation) answer.state = Answer::State::kActive;
   answer.in = OperationKey{0, -1, false, CallKind::kCreation};
   answer.awaited = *awaited;
-  answer.description = "the making of the communicator";
+  answer.description = "the creation of the communicator";
   if (answer.awaited >= 0) answer.awaited_name = names[static_cast<size_t>(answer.awaited)];
   return answer;
 }

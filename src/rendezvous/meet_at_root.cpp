@@ -75,7 +75,7 @@ Attempt attempt(const SocketAddress& address, const BootstrapConfig& config, con
 
 // What a rank has seen of the root in one round over the addresses.
 struct Seen {
-  Error error{Code::kTimeout, "nothing was tried"};  // at the user's address, or at one that answered
+  Error error{Code::kTimeout, "no connection was tried"};  // at the user's address, or at one that answered
   bool silent = false;
   bool lost = false;  // in any round
 };
@@ -84,16 +84,15 @@ Error not_reached(const Root& root, const Seen& seen, bool for_the_secret) {
   std::string text = root.holder();
   if (seen.silent) {
     text += " is frozen or very slow, or another program listens there: " + root.place +
-            " takes connections and does not answer";
+            " accepts connections but does not answer";
   } else if (seen.lost) {
-    text += " takes connections at " + root.place + " and closes them: it may have no room, or no descriptors left";
+    text += " accepts connections at " + root.place + " and closes them: it may have no room, or no descriptors left";
   } else {
-    text += (root.own_port ? " is not there: " : " did not come to ") + root.place;
-    text += root.own_port ? " was not reached in time" : " in time";
+    text += (root.own_port ? " was not reached at " : " did not come to ") + root.place + " in time";
   }
   text += " (" + seen.error.message;
   const size_t others = root.candidates.size() - 1;
-  if (others > 0 && !seen.silent) text += "; so at " + std::to_string(others) + " more addresses or ports";
+  if (others > 0 && !seen.silent) text += "; the same at " + std::to_string(others) + " more addresses or ports";
   return Error{Code::kTimeout, text + (for_the_secret ? "; is TRESTLE_SECRET the same on all ranks?)" : ")")};
 }
 
@@ -126,7 +125,7 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
     }
     if (refused_secret && ++secret_refusals >= kMostSecretRefusals)
       return Error{Code::kRemoteError, "the rendezvous at " + root.name +
-                                           " knows another secret: TRESTLE_SECRET differs, or another job uses this "
+                                           " has another secret: TRESTLE_SECRET differs, or another job uses this "
                                            "address (" +
                                            seen.error.message + ")"};
     const Status paused = pause_before(pause, limit);
@@ -198,7 +197,7 @@ Result<Listener> listen_for_neighbours(const BootstrapConfig& config, const Sock
 // Keeps the rendezvous's connection, whose first answer has been read, for the rest of join().
 void keep_line(Meeting& meeting, UniqueFd socket, const JoinAnswer& answer, const BootstrapConfig& config,
                const Root& root) {
-  const std::string holder = answer.holder.empty() ? "a process that is no rank" : answer.holder;
+  const std::string holder = answer.holder.empty() ? "a process that is not a rank" : answer.holder;
   const Error lost{Code::kRemoteError,
                    holder + " ended while the communicator was being made; it held the rendezvous " + root.name};
   const auto line = std::make_shared<RendezvousLine>(std::move(socket), lost);

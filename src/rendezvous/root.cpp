@@ -128,8 +128,8 @@ Error no_place(const BootstrapConfig& config, const Status& pmix) {
                                            : "the variables of " + source + " do not name the host of rank 0" +
                                                  (pmix.ok() ? std::string() : ", and " + pmix.error().message);
   return {Code::kInvalidUsage,
-          "nothing says where the " + std::to_string(config.nranks) + " ranks of a communicator without a unique id " +
-              "meet: " + cause +
+          "the " + std::to_string(config.nranks) + " ranks of this communicator have no meeting point: it has no " +
+              "unique id, and " + cause +
               "; start the ranks with trestle run, torchrun, mpirun or srun, or set on all of them MASTER_ADDR and "
               "MASTER_PORT, TRESTLE_COMM_ID=host:port or TRESTLE_STORE=file:PATH (docs/launching.md)"};
 }

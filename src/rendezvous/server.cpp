@@ -254,16 +254,17 @@ void RendezvousServer::shut_down() {
 // The end of a sentence about missing ranks: refused connections that may have been theirs.
 std::string RendezvousServer::refusals() const {
   const auto counted = [](size_t count) {
-    return "; " + std::to_string(count) + (count == 1 ? " connection was" : " connections were") + " refused because ";
+    return "; " + std::to_string(count) + (count == 1 ? " connection was" : " connections were") + " refused";
   };
   std::string text;
   if (secret_refusals_ > 0) {
-    text = counted(secret_refusals_) + (secret_refusals_ == 1 ? "it" : "they") + " did not know the secret, from ";
+    text = counted(secret_refusals_) + " because " + (secret_refusals_ == 1 ? "it" : "they") +
+           " did not know the secret, from ";
     for (size_t i = 0; i < secret_refused_.size(); ++i) text += (i == 0 ? "" : ", ") + secret_refused_[i];
     text += " (is TRESTLE_SECRET the same on all ranks?)";
   }
   if (refused_ > secret_refusals_)
-    text += counted(refused_ - secret_refusals_) + "of something else, the last: " + last_refusal_;
+    text += counted(refused_ - secret_refusals_) + " (last reason: " + last_refusal_ + ")";
   if (!accept_failure_.empty()) text += "; some connections could not be accepted: " + accept_failure_;
   return text;
 }

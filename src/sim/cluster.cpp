@@ -156,7 +156,7 @@ Status SimCluster::stuck() const {
             engine->oldest_operation();
   }
   if (text.empty()) return {};
-  return Error{Code::kInternalError, "nothing moves any more: " + text};
+  return Error{Code::kInternalError, "no rank can make progress: " + text};
 }
 
 Status SimCluster::collect() {

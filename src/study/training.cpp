@@ -158,7 +158,7 @@ Status check(const TrainingRequest& request) {
   if (!positive(accelerator.attained) || accelerator.attained > 1) {
     return refused("the part of the speed that is attained must be above 0 and at most 1");
   }
-  if (request.samples > 0 && request.workload.empty()) return refused("a batch is that of one workload: name it");
+  if (request.samples > 0 && request.workload.empty()) return refused("a batch size needs one workload: name it");
   for (const NamedTopology& system : request.systems) {
     for (const Dimension& dimension : system.topology.dimensions) {
       if (dimension.bandwidth_mbps == 0) return refused(system.name + ": every dimension needs a bandwidth");

@@ -144,7 +144,7 @@ Result<Dimension> read_dimension(const Place& place, const JsonValue& value) {
   for (size_t i = 0; i < value.keys.size(); ++i) TRY(set_field(place, value.keys[i], value.items[i], dimension));
   if (dimension.size == 0) return place.error(value, "size", "is missing");
   if (dimension.in_network_reduction && dimension.kind != DimensionKind::kSwitch) {
-    return place.error(value, "in_network_reduction", "is possible in a dimension of the kind switch only");
+    return place.error(value, "in_network_reduction", "is possible only in a dimension of kind switch");
   }
   return dimension;
 }

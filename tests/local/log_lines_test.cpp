@@ -161,8 +161,7 @@ TEST(LogSubsystem, GraphHasTheDimensionsAndEveryRanksPlace) {
   EXPECT_EQ(lines_with(texts[1], "; why: ").size(), 0u) << texts[1];
   for (int rank = 0; rank < kSettings.ranks; ++rank) {
     const std::string& text = texts[static_cast<size_t>(rank)];
-    const std::string place =
-        ": dimension 1: place " + std::to_string(rank) + " among ranks 0 1; selection reckons with ";
+    const std::string place = ": dimension 1: place " + std::to_string(rank) + " among ranks 0 1; selection assumes ";
     EXPECT_EQ(lines_with(text, place).size(), 1u) << text;
     EXPECT_EQ(lines_with(text, "small collectives go over a board").size(), 1u) << text;
   }

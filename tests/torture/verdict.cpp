@@ -69,7 +69,7 @@ void judge_failure(const JobPlan& plan, const Program& program, const Failure& f
   const Naming naming = naming_of(failure.sentence, victims, pid);
   ++verdict.naming[static_cast<int>(naming)];
   if (naming != Naming::kRight) out << who << " names " << kNamings[static_cast<int>(naming)] << "; ";
-  // If a rank dies before another one has met it, the making of a communicator fails only at the deadline.
+  // If a rank dies before another one has met it, the creation of a communicator fails only at the deadline.
   const bool joining = plan.fault.at < 0 && failure.action < 0 && failure.result == trestleTimeout;
   if (!is_right_code(plan.fault.kind, failure.result) && !joining) {
     ++verdict.codes;

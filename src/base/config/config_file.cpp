@@ -35,7 +35,7 @@ Error wrong(const std::string& place, const std::string& sentence) {
 Status read_line(std::string_view line, const std::string& place, FileValues& values) {
   const size_t equals = line.find('=');
   const std::string name(trimmed(line.substr(0, equals)));
-  if (equals == std::string_view::npos || name.empty()) return wrong(place, "this is no line NAME=value");
+  if (equals == std::string_view::npos || name.empty()) return wrong(place, "this line is not NAME=value");
   const Variable* row = find_variable(name);
   if (row == nullptr) return wrong(place, "there is no variable " + name + nearest_variable(name));
   if (row->member == ConfigMember(&Config::config_file)) return wrong(place, name + " cannot be set in a file");

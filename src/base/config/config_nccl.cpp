@@ -122,7 +122,7 @@ void translate_level(const std::string& text, Fallback& fallback) {
   if (parse_log_level(text).ok()) {
     fallback.text = text;
   } else {
-    fallback.warnings.push_back("NCCL_DEBUG: '" + text + "' is no level here; ignored");
+    fallback.warnings.push_back("NCCL_DEBUG: '" + text + "' is not a log level here; ignored");
   }
 }
 

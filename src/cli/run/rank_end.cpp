@@ -66,7 +66,7 @@ std::string end_text(const RankEnd& end) {
   if (end.signal == 0) return "ended with exit code " + std::to_string(end.code);
   const char* description = sigdescr_np(end.signal);
   return "was killed by signal " + std::to_string(end.signal) + " (" +
-         (description == nullptr ? "of no name" : description) + (end.core_dumped ? ", core dumped)" : ")");
+         (description == nullptr ? "unknown" : description) + (end.core_dumped ? ", core dumped)" : ")");
 }
 
 std::string names_text(const std::vector<RankName>& ranks) {

@@ -63,7 +63,7 @@ Status CallCheck::compare(const Key& key, int32_t other, const CallSummary& thei
   text += message ? " sends message " + number + " as " : " calls operation " + number + " as ";
   text += theirs.text + ", " + names_[static_cast<size_t>(rank_)];
   text += (message ? " receives it as " : " as ") + ours.text;
-  if (theirs.text == ours.text) text += ", which differ where they were cut short here";
+  if (theirs.text == ours.text) text += ", which differ in a part that is not shown here";
   return Error{Code::kInvalidUsage, text};
 }
 

@@ -56,7 +56,7 @@ Group& Group::of_this_thread() {
 Group::~Group() {
   if (!open()) return;
   LOG(kWarn, kColl,
-      "a thread ends in a group that it has not ended (GroupStart without GroupEnd): %zu calls were not made, %zu "
+      "a thread has ended inside an open group (GroupStart without GroupEnd): %zu calls were not made, %zu "
       "communicators not made, %zu not finalized, %zu not destroyed in order",
       work_.calls.size(), work_.creations.size() + work_.beginnings.size(), work_.finalizations.size(),
       work_.destructions.size());

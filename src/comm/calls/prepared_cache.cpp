@@ -44,7 +44,7 @@ Result<PreparedCache::Entry> PreparedCache::pin(const PreparedKey& key, const st
 void PreparedCache::unpin(const PreparedKey& key) {
   const MutexLock lock(mutex_);
   const auto found = slots_.find(key);
-  CHECK(found != slots_.end() && found->second.pins != 0, "a prepared call was unpinned that nobody holds");
+  CHECK(found != slots_.end() && found->second.pins != 0, "a prepared call was unpinned that is not pinned");
   if (--found->second.pins == 0) --pinned_;
 }
 

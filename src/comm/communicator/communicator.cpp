@@ -157,7 +157,7 @@ Status Communicator::synchronize(const std::atomic<bool>* stop) {
   const auto stopped = [stop] { return stop != nullptr && *stop; };
   Progress::process().wait([&] { return engine_->pending() == 0 || stopped(); }, [this] { return engine_; });
   if (engine_->failed()) return *failure();
-  if (stopped()) return Error{Code::kAborted, "the wait for communicator " + membership_.name() + " was ended"};
+  if (stopped()) return Error{Code::kAborted, "the wait for communicator " + membership_.name() + " was cancelled"};
   return {};
 }
 

@@ -57,7 +57,8 @@ struct Communicator::Finalization {
       communicator->watch_.remote_failure(done.error());
       status = *communicator->failure();
     } else if (stop != nullptr && *stop) {
-      status = Error{Code::kAborted, "CommFinalize of communicator " + communicator->membership_.name() + " was ended"};
+      status =
+          Error{Code::kAborted, "CommFinalize of communicator " + communicator->membership_.name() + " was cancelled"};
     } else {
       return communicator->watch_.look_at_deadline(wait);  // starts the inquiry when it is late
     }

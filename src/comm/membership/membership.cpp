@@ -53,11 +53,10 @@ void Membership::log_topology(bool has_board) const {
   if (!graph) return;
   for (uint8_t d = 0; ranks_ > 1 && d < topology_.dimensions.size(); ++d) {
     const RailCost cost = rail_cost(topology_, d);
-    log_message(LogLevel::kInfo,
-                "%s: dimension %d: place %d among ranks %s; selection reckons with %llu ns per step and %llu Mb/s",
-                own_name().c_str(), d + 1, topology_.coordinate(rank_, d),
-                ranks_text(topology_.group(rank_, d)).c_str(), static_cast<unsigned long long>(cost.latency_ns),
-                static_cast<unsigned long long>(cost.bandwidth_mbps));
+    log_message(
+        LogLevel::kInfo, "%s: dimension %d: place %d among ranks %s; selection assumes %llu ns per step and %llu Mb/s",
+        own_name().c_str(), d + 1, topology_.coordinate(rank_, d), ranks_text(topology_.group(rank_, d)).c_str(),
+        static_cast<unsigned long long>(cost.latency_ns), static_cast<unsigned long long>(cost.bandwidth_mbps));
   }
   log_message(LogLevel::kInfo, "%s: %s", own_name().c_str(),
               has_board ? "small collectives go over a board of memory that all ranks share"

@@ -13,7 +13,7 @@ Result<std::shared_ptr<Background>> Background::start(Body body) {
 
 void Background::run() {
   gate_.wait(kClosed);
-  status_ = gate_ == kBegin ? body_(stop_) : Error{Code::kAborted, "it was given up before it began"};
+  status_ = gate_ == kBegin ? body_(stop_) : Error{Code::kAborted, "it was cancelled before it began"};
   body_ = nullptr;  // frees what the body holds
   ended_.store(true, std::memory_order_release);
 }

@@ -35,7 +35,7 @@ namespace trestle {
 struct Standing {
   enum class State : uint8_t {
     kUnknown,  // not on any stream: not called yet, or done
-    kQueued,   // its stream has not come to it
+    kQueued,   // its stream has not reached it
     kActive,
   };
   State state = State::kUnknown;

@@ -14,7 +14,7 @@ namespace trestle {
 Recording::~Recording() {
   const MutexLock lock(mutex_);
   if (notifications_.empty()) return;
-  failure_ = Error{Code::kAborted, "the event's stream ended before it came to the event"};
+  failure_ = Error{Code::kAborted, "the event's stream was destroyed before it reached the event"};
   run(std::exchange(notifications_, {}));
 }
 
@@ -209,9 +209,9 @@ std::optional<Error> Stream::tell_failure() {
 Status Stream::refusal() const {
   const MutexLock lock(mutex_);
   if (!failure_) return {};
-  return Error{
-      failure_->code,
-      "the stream takes no calls until StreamSynchronize or StreamQuery has told its failure: " + failure_->message};
+  return Error{failure_->code,
+               "the stream takes no calls until StreamSynchronize or StreamQuery has returned its failure: " +
+                   failure_->message};
 }
 
 std::shared_ptr<Engine> Stream::head_engine() {

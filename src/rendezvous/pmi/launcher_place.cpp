@@ -37,10 +37,10 @@ Result<UniqueId> from_text(const std::string& text) {
     good = high >= 0 && low >= 0;
     bytes[i] = static_cast<std::byte>(good ? high * 16 + low : 0);
   }
-  Result<UniqueId> id = good ? decode(bytes) : Error{Code::kRemoteError, "it is no address"};
+  Result<UniqueId> id = good ? decode(bytes) : Error{Code::kRemoteError, "it is not an address"};
   if (id.ok()) return id;
   return Error{Code::kRemoteError,
-               "the launcher passed on something else than the address that its rank 0 has put there (" +
+               "the launcher returned something other than the address that its rank 0 stored there (" +
                    id.error().message + "): do all processes use the same version of Trestle?"};
 }
 
@@ -87,7 +87,7 @@ Result<UniqueId> launcher_place(const BootstrapConfig& config, const WaitLimit& 
   if (exchanged.inherited() != nullptr && exchanged.current() == nullptr)
     return Error{
         Code::kInvalidUsage,
-        "the launcher knows the process that forked this one, which has made the exchange: give the "
+        "this process was forked by one that has made the exchange, and the launcher knows only that one: give the "
         "communicators of a forked child a unique id (trestleGetUniqueId), or set MASTER_ADDR and MASTER_PORT"};
   Once& once = exchanged.get();
   while (!once.mutex.try_lock()) TRY(pause_before(5'000'000, limit));  // another thread does the exchange

@@ -156,8 +156,8 @@ Result<std::string> PmiConversation::exchange(const std::string& text, const Wai
   const Result<Answer> met = ask("cmd=barrier_in", "barrier_out", limit);
   if (!met.ok() && met.error().code == Code::kTimeout)
     return said({Code::kTimeout,
-                 "not all processes of the job came to its barrier in time, where the address of the rendezvous is "
-                 "exchanged: each must make a communicator of more than one rank; or set MASTER_ADDR and MASTER_PORT, "
+                 "not all processes of the job came to its barrier in time, which exchanges the address of the "
+                 "rendezvous: each must make a communicator of more than one rank; or set MASTER_ADDR and MASTER_PORT, "
                  "the same on all ranks, to meet without the launcher"});
   if (!met.ok()) return met.error();
   Answer got = TRY(ask("cmd=get" + where, "get_result", limit));

@@ -147,8 +147,8 @@ Result<std::string> exchange_over_pmix(const std::string& text, const WaitLimit&
   thread.detach();  // it stays inside PMIx, which cannot be interrupted, until the process ends
   if (waited.error().code != Code::kTimeout) return waited.error();
   return Error{Code::kTimeout,
-               "not all processes of the job came to PMIx's fence in time, where the address of the rendezvous is "
-               "exchanged: each must make a communicator of more than one rank; or set MASTER_ADDR and MASTER_PORT, "
+               "not all processes of the job came to PMIx's fence in time, which exchanges the address of the "
+               "rendezvous: each must make a communicator of more than one rank; or set MASTER_ADDR and MASTER_PORT, "
                "the same on all ranks, to meet without the launcher"};
 }
 

@@ -69,8 +69,8 @@ TEST(ConfigFile, ErrorsNameFileLineAndNearestMatch) {
   EXPECT_EQ(error_of("\n# c\nTRESTLE_CHNUKS=4\n"),
             "x.conf:3: there is no variable TRESTLE_CHNUKS; did you mean TRESTLE_CHUNKS?");
   EXPECT_EQ(error_of("NOTHING_LIKE_IT_AT_ALL=4"), "x.conf:1: there is no variable NOTHING_LIKE_IT_AT_ALL");
-  EXPECT_EQ(error_of("TRESTLE_CHUNKS"), "x.conf:1: this is no line NAME=value");
-  EXPECT_EQ(error_of("=4"), "x.conf:1: this is no line NAME=value");
+  EXPECT_EQ(error_of("TRESTLE_CHUNKS"), "x.conf:1: this line is not NAME=value");
+  EXPECT_EQ(error_of("=4"), "x.conf:1: this line is not NAME=value");
   EXPECT_EQ(error_of("TRESTLE_CHUNKS=1\nTRESTLE_CHUNKS=2"), "x.conf:2: TRESTLE_CHUNKS is set already at x.conf:1");
   EXPECT_EQ(error_of("TRESTLE_CONF_FILE=y"), "x.conf:1: TRESTLE_CONF_FILE cannot be set in a file");
   const Result<Config> config = parse_config({}, file_of("\nTRESTLE_CHUNKS=many"));
@@ -199,9 +199,9 @@ TEST(ConfigNccl, NamesAreVariablesOfOurs) {
 }
 
 TEST(ConfigStruct, HasAFieldForEveryVariableOfACommunicator) {
-  const std::vector<std::string_view> of_the_process = {"TRESTLE_CONF_FILE", "TRESTLE_DEBUG", "TRESTLE_DEBUG_SUBSYS",
-                                                        "TRESTLE_DEBUG_FILE", "TRESTLE_PROGRESS_THREAD",
-                                                        "TRESTLE_WORK_DELAY"};
+  const std::vector<std::string_view> of_the_process = {"TRESTLE_CONF_FILE",       "TRESTLE_DEBUG",
+                                                        "TRESTLE_DEBUG_SUBSYS",    "TRESTLE_DEBUG_FILE",
+                                                        "TRESTLE_PROGRESS_THREAD", "TRESTLE_WORK_DELAY"};
   for (const Variable& row : kVariables) {
     const bool process = std::ranges::find(of_the_process, row.name) != of_the_process.end();
     EXPECT_EQ(field_of(row.name).empty(), process)

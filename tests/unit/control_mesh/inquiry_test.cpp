@@ -139,7 +139,7 @@ TEST(Inquiry, SilenceEndsItAndIsNamed) {
   const std::string begin = "rank 2 (host h) is frozen or very slow: it does not answer on the control mesh";
   EXPECT_EQ(verdict->sentence(), begin + "; deadline passed; rank 1 awaits rank 2");
   verdict->host_answers = true;
-  EXPECT_TRUE(has(verdict->sentence(), "mesh, its host does; ")) << verdict->sentence();
+  EXPECT_TRUE(has(verdict->sentence(), "mesh, but its host does; ")) << verdict->sentence();
   verdict->host_answers = false;
   EXPECT_TRUE(has(verdict->sentence(), "mesh, and neither does its host; ")) << verdict->sentence();
 }
@@ -268,7 +268,7 @@ TEST(Inquiry, EndsBeforeAProcessThatItDoesNotKnow) {
   EXPECT_FALSE(inquiry.answered(1, held, 0).has_value());
   const std::string sentence = inquiry.take_verdict(1)->sentence();
   EXPECT_TRUE(
-      sentence.starts_with("rank 1 (host h, pid 11) has called operation 5, but its stream has not come to it; "
+      sentence.starts_with("rank 1 (host h, pid 11) has called operation 5, but its stream has not reached it; "
                            "it is in operation 70, awaiting rank 2 of another communicator"))
       << sentence;
 }

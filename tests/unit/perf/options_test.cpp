@@ -106,7 +106,7 @@ TEST(PerfOptions, RefusesWithASentence) {
       {{"-p", "yes"}, "-p takes 0 or 1"},
       {{"--predict", "8K,,1M"}, "--predict takes sizes"},
       {{"--bind", "socket"}, "--bind takes core or none, not 'socket'"},
-      {{"8"}, "no use for '8'"},
+      {{"8"}, "unexpected argument '8'"},
   };
   for (const auto& c : kCases) {
     EXPECT_NE(parse(c.words).error.find(c.part), std::string::npos) << c.words[0] << ": " << parse(c.words).error;

@@ -263,7 +263,7 @@ TEST(PlanChecker, FindsADeadlockOfMessages) {
   }
   expect_fault(
       plans,
-      "deadlock: rank 0, step 0 (recv from 1) of logical block 0 waits for ever for rank 1, step 1 (send to 0), "
+      "deadlock: rank 0, step 0 (recv from 1) of logical block 0 waits forever for rank 1, step 1 (send to 0), "
       "which waits for rank 1, step 0 (recv from 0)");
 }
 
@@ -277,7 +277,7 @@ TEST(PlanChecker, FindsADeadlockThatOnlyBufferingWouldHide) {
     plans.push_back(std::move(builder).finish());
   }
   expect_fault(plans,
-               "deadlock: rank 0, step 1 (reduce) of logical block 0 waits for ever for rank 0, step 0 (send to 1)");
+               "deadlock: rank 0, step 1 (reduce) of logical block 0 waits forever for rank 0, step 0 (send to 1)");
 }
 
 TEST(PlanChecker, FindsBrokenStructure) {

@@ -124,7 +124,7 @@ TEST_P(DeathTest, AtTheRendezvousIsToldToAll) {
     ghost.ask();
     ghost.die();
   });
-  expect_all_say(join_all(configs), Code::kRemoteError, ghost.name() + " went away");
+  expect_all_say(join_all(configs), Code::kRemoteError, ghost.name() + " disconnected before all ");
   haunting.join();
 }
 
@@ -209,7 +209,7 @@ TEST(EndTest, WhoDiedIsNotWaitedForByAFailedRendezvous) {
   ghost.die();
   auto configs = configs_for(3, id);
   configs.erase(configs.begin() + 1);
-  expect_all_say(join_all(configs), Code::kRemoteError, ghost.name() + " went away");
+  expect_all_say(join_all(configs), Code::kRemoteError, ghost.name() + " disconnected before all ");
   EXPECT_TRUE(ends_within(address_of(id), kStrangers));
 }
 

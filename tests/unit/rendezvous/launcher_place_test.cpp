@@ -43,7 +43,7 @@ TEST(LauncherPlace, AForkedChildIsNotTheProcessThatTheLauncherKnows) {
   ASSERT_TRUE(kWatched);
   (void)refusal(below_hydra(1, 1));
   const pid_t child = fork();
-  if (child == 0) _exit(contains(refusal(below_hydra(1, 1)), "knows the process that forked this one") ? 0 : 1);
+  if (child == 0) _exit(contains(refusal(below_hydra(1, 1)), "was forked by one that has made the exchange") ? 0 : 1);
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);

@@ -118,7 +118,7 @@ TEST_F(TopologyFile, BadOnesNameLineAndField) {
       {"{\"dimensions\":[{\"size\":2,\"in_network_reduction\":1}]}",
        "in_network_reduction: must be true or false, not a number"},
       {"{\"dimensions\":[{\"size\":2},\n{\"size\":2,\"kind\":\"ring\",\"in_network_reduction\":true}]}",
-       "t.json:2: dimension 2: in_network_reduction: is possible in a dimension of the kind switch only"},
+       "t.json:2: dimension 2: in_network_reduction: is possible only in a dimension of kind switch"},
       {"{\"dimensions\":[{\"size\":2,\"interface\":\"\"}]}", "interface: must be a name"},
       {"{\"dimensions\":[{\"size\":2,\"interface\":\"a b\"}]}", "interface: must be a name"},
       {"{\"dimensions\":[{\"size\":2,\"shared\":4}]}", "shared: must be an object, not a number"},
