@@ -51,7 +51,9 @@ int with_config(Describe describe) {
 void add_topology(CLI::App* command, Arguments& arguments) {
   auto* dims = command->add_option("--dims", arguments.topology.dims, "Sizes of the dimensions, innermost first: 4x2");
   command->add_option("--topo,--file", arguments.topology.file, "JSON topology file")->excludes(dims);
-  command->add_option("-n,--ranks", arguments.topology.ranks, "Number of ranks; alone: all in one dimension")
+  command
+      ->add_option("-n,--ranks", arguments.topology.ranks,
+                   "Number of ranks; without --dims or --topo: all in one dimension")
       ->check(CLI::Range(1, 1 << 20));
 }
 
@@ -74,7 +76,7 @@ int main(int argc, char** argv) {
   CLI::App* plan = app.add_subcommand("plan", "Explain which schedule is chosen, from which candidates, and why");
   plan->add_option("collective", arguments.collective, "allreduce, allgather, ...")->required();
   plan->add_option("bytes", arguments.bytes,
-                   "Size of the buffer: 64M; for v-variants whose blocks all ranks know also one per rank: 1M,4K,4K,0")
+                   "Size of the buffer: 64M; or, for all-gather-v and reduce-scatter-v, one per rank: 1M,4K,4K,0")
       ->required();
   plan->add_option("--type", arguments.type, "Element type (float)");
   add_topology(plan, arguments);

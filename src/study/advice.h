@@ -1,7 +1,6 @@
-// Advice for designers of networks: whether the bandwidths of neighbouring dimensions fit each other, how much
-// bandwidth the baseline wastes, how much of it better schedules recover, and where one more Gb/s helps most (Themis,
-// arXiv 2110.04478, section 6.3). Holds for an all-reduce in the paper's model. Pure, any thread; equal requests give
-// equal advice.
+// Advice for network designers, for an all-reduce in the paper's model: whether the bandwidths of neighbouring
+// dimensions fit, how much bandwidth the baseline wastes, how much of it better schedules recover, and where one more
+// Gb/s helps most (Themis, arXiv 2110.04478, section 6.3). Pure, any thread; equal requests give equal advice.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +53,7 @@ struct MarginalAdvice {
   // The same for the best policy: the better of planning again and of not using the additional bandwidth.
   double best_saved_ns = 0;
   // The same for the fluid bound (sched/model/fluid_bound.h): the gain of a schedule that fills every link.
-  // best_saved_ns differs from this only by the luck of the search.
+  // best_saved_ns differs from this only because the search is not exhaustive.
   double bound_saved_ns = 0;
 };
 

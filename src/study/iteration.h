@@ -60,8 +60,8 @@ struct IterationTime {
 IterationTime replay(std::span<const TrainingStep> steps, std::span<const double> communication_ns,
                      double compute_scale = 1);
 
-// The inner `model_ranks` ranks, and the other ranks seen from one of them. A dimension may be cut in two. Each may
-// have no dimensions: one rank. An error if the sizes cannot be cut so.
+// The inner `model_ranks` ranks, and the other ranks as one of them sees them. A dimension may be cut in two. Each part
+// may have no dimensions: one rank. An error if the sizes cannot be cut like this.
 struct ModelSplit {
   Topology model;
   Topology data;

@@ -170,12 +170,12 @@ PolicyRequest request_for(const PaperCase& paper_case, AlgorithmChoice& algorith
   return request;
 }
 
-// The multiple at which chunks may end: every rank's share is a whole number of elements, of 4 bytes each.
+// Chunks end at multiples of this, so that every rank's share is a whole number of elements of 4 bytes.
 uint64_t granule_in_bytes(const Topology& topology) {
   return 4 * static_cast<uint64_t>(topology.ranks());
 }
 
-// The bound from bytes alone, because a fluid has no latency.
+// The bound from bytes alone, without latencies.
 double fluid_bound_ns(const PaperCase& paper_case, const PaperResult& result, uint64_t whole_bytes) {
   Topology topology = result.topology;
   for (Dimension& dimension : topology.dimensions) dimension.latency_ns = 0;

@@ -156,7 +156,7 @@ Status check(const TrainingRequest& request) {
   if (!positive(accelerator.peak_tflops)) return refused("an accelerator's speed must be above 0");
   if (!positive(accelerator.memory_gbytes)) return refused("an accelerator's memory bandwidth must be above 0");
   if (!positive(accelerator.attained) || accelerator.attained > 1) {
-    return refused("the part of the speed that is attained must be above 0 and at most 1");
+    return refused("the attained fraction of the speed must be above 0 and at most 1");
   }
   if (request.samples > 0 && request.workload.empty()) return refused("a batch size needs one workload: name it");
   for (const NamedTopology& system : request.systems) {

@@ -54,9 +54,8 @@ struct WorkloadTraining {
   double compute_ns = 0;
   std::vector<SystemTraining> systems;
   std::vector<TrainingMean> means;  // per variant
-  // Only with the paper's systems: the factor by which all compute is scaled so that the mean ideal speed-up is the
-  // paper's. This takes the compute times, which the paper does not give, out of the comparison. Nothing if no factor
-  // achieves it.
+  // Only with the paper's systems: scaling all compute by this factor gives the paper's mean ideal speed-up. So the
+  // comparison does not depend on the compute times, which the paper does not give. Nothing if no factor achieves it.
   std::optional<double> fitted_scale;
   std::vector<TrainingMean> fitted;  // `means` with that factor
 };

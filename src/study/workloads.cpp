@@ -59,47 +59,44 @@ constexpr WorkloadLayer kTransformer1T[] = {
 };
 
 constexpr std::string_view kResNetAssumptions[] = {
-    "batch 1 per rank (1024 on 1024 ranks): ours, the whole number with which communication is about as large a part "
-    "of "
-    "an iteration as the paper's ideal speed-up says",
-    "activations: each convolution reads its input and writes its output once, norms and activations are fused into "
-    "them: ours",
+    "batch 1 per rank (1024 on 1024 ranks): our choice, the whole number whose share of communication is closest to "
+    "that of the paper's ideal speed-up",
+    "each convolution reads its input and writes its output once; norms and activations are fused into it: our "
+    "assumption",
 };
 constexpr std::string_view kGnmtAssumptions[] = {
-    "which GNMT: ours: 4 encoder and 4 decoder layers, width 1024, 32320 words, embedding shared by both languages",
-    "batch 32 sentence pairs per rank, 30 tokens each: ours, the power of two with which communication is about as "
-    "large a part of an iteration as the paper's ideal speed-up says",
-    "recurrent weights are read from memory once per pass: ours",
+    "the variant of GNMT: 4 encoder and 4 decoder layers, width 1024, 32320 words, embedding shared by both "
+    "languages: our choice",
+    "batch 32 sentence pairs per rank, 30 tokens each: our choice, the power of two whose share of communication is "
+    "closest to that of the paper's ideal speed-up",
+    "recurrent weights are read from memory once per pass: our assumption",
 };
 constexpr std::string_view kDlrmAssumptions[] = {
-    "layer sizes: read back from a public table of the paper's authors for another study, which gives 114,823,168 "
-    "bytes "
-    "of gradients and 4 MiB per all-to-all; 512 samples per rank and 64 tables of width 64 follow from it",
-    "100 lookups per table and sample, read at the speed of memory; their update belongs to the optimiser: ours",
-    "the all-to-all forward overlaps the bottom layers, the one backward their backward pass: ours",
-    "the all-to-all takes the same time under every policy and in the ideal network: ours; per dimension a rank sends "
-    "(P-1)/P of its data (ring: floor(P^2/4)/P, it forwards), all dimensions at the same time",
+    "layer sizes: derived from a public table of the paper's authors for another study, which gives 114,823,168 "
+    "bytes of gradients and 4 MiB per all-to-all; 512 samples per rank and 64 tables of width 64 follow from it",
+    "100 lookups per table and sample, at the speed of memory; their update belongs to the optimiser: our assumption",
+    "the forward all-to-all overlaps the bottom layers, the backward one their backward pass: our assumption",
+    "the all-to-all takes the same time under every policy and in the ideal network: our assumption; per dimension a "
+    "rank sends (P-1)/P of its data (ring: floor(P^2/4)/P, it forwards), all dimensions at the same time",
 };
 constexpr std::string_view kTransformerAssumptions[] = {
-    "which model: ours: 128 layers of width 25600, sequences of 2048 tokens, 51200 words",
+    "the variant of the model: 128 layers of width 25600, sequences of 2048 tokens, 51200 words: our choice",
     "the inner 128 ranks share a model, as in a public table of the paper's authors for another study; a dimension "
-    "that "
-    "they fill in part is cut in two of the same bandwidth",
-    "16 sequences per model: ours, and without much influence, because activations and compute grow alike",
+    "that they fill only in part is cut in two of the same bandwidth",
+    "16 sequences per model: our choice, with little effect, because activations and compute grow alike",
     "two all-reduces of activations per layer and pass, nothing overlaps them; activations are kept, not computed "
-    "again; "
-    "no pipeline: ours",
-    "gradients: one all-reduce per model part over the other ranks: ours",
+    "again; no pipeline: our assumption",
+    "gradients: one all-reduce per model part over the other ranks: our assumption",
 };
 constexpr std::string_view kCommonAssumptions[] = {
-    "half precision: 2 bytes per weight, activation and gradient: ours",
-    "compute: per layer the longer of operations / speed and bytes / memory bandwidth (roofline); backward is twice "
-    "forward in both: ours",
-    "gradients are all-reduced as one piece after the backward pass, unless overlap is asked for: ours (the paper's "
-    "speed-ups are too large for an overlap of all of it)",
-    "no optimiser, no input, no stragglers: ours",
+    "half precision, 2 bytes per weight, activation and gradient: our assumption",
+    "compute: per layer the longer of operations / speed and bytes / memory bandwidth (roofline); backward takes twice "
+    "of both: our assumption",
+    "gradients are all-reduced as one piece after the backward pass, unless --overlap is given: our assumption (the "
+    "paper's speed-ups are too large for an overlap of all of it)",
+    "no optimiser, no input, no stragglers: our assumption",
     "collectives in the paper's model, 64 chunks, links serve the smallest chunk first (baseline: first in, first out)",
-    "ideal: every link of the ranks that take part is busy always, no latency",
+    "ideal: every link of the participating ranks is always busy, no latency",
 };
 
 constexpr Workload kWorkloads[] = {

@@ -124,7 +124,7 @@ void LocalJob::show(const Rank& rank) {
 // Kills the ranks that were started before another one failed to start.
 void LocalJob::kill_started() {
   ranks_.tell(SIGKILL);
-  while (ranks_.any_running()) turn_deaf(kNever);
+  while (ranks_.any_running()) turn_without_signals(kNever);
   end_leftovers();
   drain();
   flush();
@@ -179,8 +179,8 @@ void LocalJob::turn() {
   ending_.on_time();
 }
 
-// One turn after everything has got SIGKILL: the user's signals change nothing any more.
-void LocalJob::turn_deaf(int64_t until_ns) {
+// One turn after all processes have got SIGKILL. The user's signals have no effect any more.
+void LocalJob::turn_without_signals(int64_t until_ns) {
   wait(until_ns);
   parts_.outputs.write_some();
   pass_on_output();
@@ -208,7 +208,7 @@ void LocalJob::take_signals() {
   }
 }
 
-// Stops together with all ranks. Their time stands still meanwhile.
+// Stops together with all ranks. Time limits do not run meanwhile.
 void LocalJob::stop() {
   ranks_.signal(SIGTSTP);
   const int64_t before_ns = monotonic_clock().now_ns();
@@ -216,11 +216,11 @@ void LocalJob::stop() {
   ending_.shift(monotonic_clock().now_ns() - before_ns);
 }
 
-// Each process that ends may leave others behind. One that even SIGKILL does not end is given up.
+// Each process that ends may leave others behind. A process that does not end after SIGKILL is given up.
 void LocalJob::end_leftovers() {
   const int64_t until_ns = monotonic_clock().now_ns() + kKillNs;
   while (parts_.leftovers.kill(parts_.guard.pid()) && monotonic_clock().now_ns() < until_ns) {
-    turn_deaf(until_ns);
+    turn_without_signals(until_ns);
   }
 }
 

@@ -40,7 +40,7 @@ class LocalJob {
 
   // `environment` is the environment of all ranks, without their numbers. `options` outlive this.
   LocalJob(const RunOptions& options, Environment environment, Parts parts);
-  // Returns the exit status of the job. Error: the system lacks something, which is no rank's fault; no rank is left.
+  // Returns the exit status of the job. Error: the system lacks a resource, which no rank has caused; no rank is left.
   Result<int> run();
 
  private:
@@ -50,7 +50,7 @@ class LocalJob {
   void kill_started();
   void show(const Rank& rank);
   void turn();
-  void turn_deaf(int64_t until_ns);
+  void turn_without_signals(int64_t until_ns);
   void wait(int64_t until_ns);
   void pass_on_output();
   void take_signals();

@@ -59,7 +59,7 @@ bool Outlet::full() const {
   return queue_.size() - written_ >= kMostKept;
 }
 
-// Whole lines, if one fits.
+// The length of the next write: whole lines, if one fits.
 size_t Outlet::next_piece() const {
   const std::string_view rest = std::string_view(queue_).substr(written_);
   if (rest.size() <= PIPE_BUF) return rest.size();

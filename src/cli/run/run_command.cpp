@@ -50,7 +50,7 @@ void add_program_options(CLI::App& app, ProgramText& program) {
   app.add_option("-n,--ranks", program.ranks, "Number of ranks of this program")->type_name("N");
   app.add_option("--env", program.environment,
                  "Set a variable for this program's ranks; may be repeated\n"
-                 "(NAME alone: the value that it has here)")
+                 "(NAME alone: its value in this command's environment)")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
 }
@@ -64,39 +64,39 @@ class RunFormatter : public CLI::Formatter {
 };
 
 constexpr const char* kFooter = R"(
-Programs: PROGRAM ends the options; what follows is its own, up to the next ':'.
-Behind a ':' come -n and --env of another program, all other options are said
-once, in front. Ranks are numbered through:
+Programs: options come before PROGRAM. What follows it, up to the next ':', are
+its arguments. After a ':' comes another program, with its own -n and --env. All
+other options are given once, for all programs. Numbers of ranks continue:
   trestle run -n 1 ./server : -n 7 --env THREADS=1 -- ./worker --verbose
 
 What a rank gets: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR,
 MASTER_PORT, TRESTLE_SECRET, and the variables of this command. Rank 0 gets this
-command's standard input, the others none. Lines are passed on whole.
+command's standard input, the others none. Output is passed on in whole lines.
 
-Binding: by default to a core each, where there are enough cores that this
-command may use (affinity mask, cpuset) and that no other trestle run has bound
-ranks to; otherwise nowhere. Ranks with several busy threads are better off with
---bind socket or --bind none.
+Binding: by default each rank is bound to one core, if there are enough cores
+that this command may use (affinity mask, cpuset) and that no other trestle run
+has bound ranks to. Otherwise no rank is bound. For ranks with several busy
+threads use --bind socket or --bind none.
 
 Ends: when a rank ends with an exit code other than 0, or is killed, the others
-have the grace to notice, say so and end. Those that still run get SIGTERM, and
-after another grace SIGKILL. SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT are
-passed on at once, SIGKILL follows after the grace or with a second signal.
-SIGTSTP (Ctrl-Z) and SIGCONT stop and continue the ranks. SIGUSR1 and SIGUSR2
-are passed on. Who reads the output slowly is waited for; after --timeout only
-until nothing has been read for the grace.
+have the time of --grace to notice, report it and end. Those that still run get
+SIGTERM, and after the same time again SIGKILL. SIGINT (Ctrl-C), SIGTERM, SIGHUP
+and SIGQUIT are passed on at once; SIGKILL follows after the time of --grace or
+at a second signal. SIGTSTP (Ctrl-Z) and SIGCONT stop and continue the ranks.
+SIGUSR1 and SIGUSR2 are passed on. This command waits for a slow reader of its
+output; after --timeout only until nothing was read for the time of --grace.
 
-Processes that ranks start: a rank is a process group. All of it gets these
+Processes that ranks start: a rank is a process group. The whole group gets these
 signals, and is killed when the rank fails or this command is killed. A process
-that has left the group (setsid, as daemons do) gets no signal; it is killed at
-the end of a job that has failed or was ended, but not when this command is
-killed. When all ranks end well, what they leave running is left alone.
+that has left the group (setsid, as daemons do) gets no signal. It is killed at
+the end of a job that failed or was ended by a signal or --timeout, but not when
+this command is killed. If all ranks succeed, remaining processes keep running.
 
-Exit status: 0 when all ranks have ended with 0. Else what happened first counts:
-of a rank that failed its exit code, or 128 + the signal that killed it; 128 + the
-signal that ended the job; 124 when the time of --timeout was over. 127: there is
-no such program; 126: it cannot be run; 2: an option is wrong, or the system
-refused what the job needs; 1: the output could not be written.)";
+Exit status: 0 if all ranks end with 0. Otherwise the first event counts: the
+exit code of a rank that failed, or 128 + the signal that killed it; 128 + the
+signal that ended the job; 124 if --timeout passed. 127: the program does not
+exist; 126: it cannot be run; 2: an option is wrong, or the system refused what
+the job needs; 1: the output could not be written.)";
 
 Result<int> ranks_of(const ProgramText& text) {
   const auto ranks = parse_integer(text.ranks);

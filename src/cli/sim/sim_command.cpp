@@ -173,18 +173,19 @@ SimCommand::SimCommand(CLI::App& app) : options_(std::make_unique<SimCommandOpti
   add_shared(o.sim);
   o.sim->add_option("--bytes", o.bytes, "Bytes per rank before the operation (256M)");
   o.sim->add_option("--sched", o.sched, "Policy: baseline, themis, ... (TRESTLE_SCHED)");
-  o.sim->add_option("--intra", o.intra, "Rule by which links choose, for policy themis: fifo or scf (TRESTLE_INTRA)");
+  o.sim->add_option("--intra", o.intra,
+                    "How links choose the next phase, for policy themis: fifo or scf (TRESTLE_INTRA)");
   o.sim->add_option("--model", o.model,
                     "paper: whole phases; steps: messages and segments; engine: the engine of every rank (steps)");
   o.sim->add_option("--work-gbps", o.work_gbps,
-                    "engine: reductions and copies take time, at this speed (10^9 bit/s), one after the other, as on "
-                    "a device");
-  o.sim->add_option("--work-launch", o.work_launch, "engine: and this time for each of them (5us)");
+                    "engine: speed of reductions and copies (10^9 bit/s), which run one after the other, as on a "
+                    "device; default: they take no time");
+  o.sim->add_option("--work-launch", o.work_launch, "engine: additional time of each reduction or copy: 5us (0)");
   o.sim->add_option("--trace", o.trace_file, "Write a Chrome trace to this file");
   o.paper = o.sim->add_subcommand("paper", "Repeat the study of the Themis paper, with all policies");
   add_shared(o.paper);
   o.paper->add_option("--model", o.model,
-                      "Model to compare the paper's with: steps, or engine, which takes minutes (steps)");
+                      "Model to compare with the paper's: steps, or engine, which takes minutes (steps)");
   o.paper->add_flag("--reducing-switches", o.reducing_switches, "Switches add and multicast (section 4.5)");
   o.design = std::make_unique<DesignCommands>(*o.sim);
 }

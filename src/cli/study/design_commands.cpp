@@ -96,7 +96,7 @@ DesignCommands::DesignCommands(CLI::App& sim) : options_(std::make_unique<Design
     command->add_option("--chunks", o.chunks, "Number of chunks (64)");
     command->add_flag("--json", o.json, "Print one JSON object");
   };
-  o.advise = sim.add_subcommand("advise", "Show whether the dimensions' bandwidths fit and where more helps");
+  o.advise = sim.add_subcommand("advise", "Show whether the dimensions' bandwidths fit, and where more would help");
   add_shared(o.advise);
   o.advise->add_option("--bytes", o.bytes, "Bytes per rank of the all-reduce (256M)");
   o.train = sim.add_subcommand("train", "Predict training iterations of four networks under every policy");
@@ -107,7 +107,7 @@ DesignCommands::DesignCommands(CLI::App& sim) : options_(std::make_unique<Design
   o.train->add_option("--overlap", o.overlap,
                       "Overlap gradients with the backward pass: none, or buckets of 25 MiB (none)");
   o.train->add_option("--tflops", o.accelerator.peak_tflops, "Speed of a rank, 10^12 operations per second (312)");
-  o.train->add_option("--attained", o.accelerator.attained, "Fraction of it that layers reach, 0 to 1 (0.75)");
+  o.train->add_option("--attained", o.accelerator.attained, "Fraction of that speed that layers reach, 0 to 1 (0.75)");
   o.train->add_option("--memory", o.accelerator.memory_gbytes, "Memory bandwidth of a rank, GB/s (2039)");
 }
 

@@ -132,7 +132,7 @@ std::string training_text(const TrainingStudy& study) {
   std::string text = "Training iterations (Themis, arXiv 2110.04478, section 6.2). Assumptions:\n";
   for (const std::string& assumption : assumptions(study)) text += "  " + assumption + "\n";
   if (study.papers_systems)
-    text += "\"compute x\": all compute scaled by one factor, such that the mean ideal speed-up is the paper's\n";
+    text += "\"compute x\": all compute is scaled by one factor so that the mean ideal speed-up equals the paper's\n";
   for (const WorkloadTraining& training : study.workloads) text += workload_text(study, training);
   return text;
 }
