@@ -161,8 +161,8 @@ typedef struct {
  * Every variable that can differ between the communicators of a process has a field. There is no text of NAME=value
  * for them: the compiler knows a field's name and type, and `size` lets later variables get fields. TRESTLE_DEBUG,
  * _DEBUG_SUBSYS, _DEBUG_FILE, _PROGRESS_THREAD and _CONF_FILE have none: a process has one log, one helper thread
- * and one such file. _WORK_DELAY, which is for tests, has none either. The fields from hostId on accept and refuse the same values as their variables. Undefined is
- * NULL or "", <0 (int64_t), TRESTLE_CONFIG_UNDEF_INT (int). */
+ * and one such file. _WORK_DELAY, which is for tests, has none either. The fields from hostId on accept and refuse
+ * the same values as their variables. Undefined is NULL or "", <0 (int64_t), TRESTLE_CONFIG_UNDEF_INT (int). */
 typedef struct {
   size_t size;           /* sizeof(trestleConfig_t) */
   unsigned magic;        /* TRESTLE_CONFIG_MAGIC */

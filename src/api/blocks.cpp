@@ -1,4 +1,4 @@
-// The C API: what the callers of v-variants say about their blocks, and whether it can be.
+// The C API: reads and checks the blocks that the callers of v-variants describe.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -9,7 +9,7 @@ namespace trestle {
 
 namespace {
 
-// Two arrays of a caller, and what they are called.
+// Two arrays of a caller, with their names.
 struct Given {
   const char* counts_name;
   const size_t* counts;
@@ -18,7 +18,7 @@ struct Given {
 };
 
 std::string element(const char* name, size_t index, uint64_t value) {
-  // Whoever subtracted too much sees the number that was meant.
+  // Signed, so that a caller who subtracted too much recognises the number.
   return std::string(name) + "[" + std::to_string(index) + "] is " + std::to_string(static_cast<int64_t>(value));
 }
 
@@ -31,7 +31,7 @@ Result<BlockList> read_list(const std::string& in, const Given& given, size_t ra
     const uint64_t count = given.counts[r];
     const uint64_t start = given.displs != nullptr ? given.displs[r] : packed;
     if (count > SIZE_MAX / 2) return invalid_argument(in + element(given.counts_name, r, count) + ": negative");
-    // Of a block without elements the displacement means nothing.
+    // The displacement of a block without elements is ignored.
     if (count != 0 && start > SIZE_MAX / 2)
       return invalid_argument(in + element(given.displs_name, r, start) + ": negative");
     if (count > most || packed > most - count || (count != 0 && start > most - count)) {
@@ -50,7 +50,7 @@ std::string block_text(const BlockList& list, size_t r) {
          std::to_string(list.starts[r] + list.counts[r] - 1) + ")";
 }
 
-// Where two would be written to the same place, which came last is chance.
+// If two blocks overlapped, the result would depend on which of them arrives last.
 Status check_disjoint(const std::string& in, const BlockList& list) {
   std::vector<size_t> order;
   for (size_t r = 0; r < list.counts.size(); ++r) {
@@ -187,7 +187,7 @@ Error overlap(const char* function, const Call& call, const CallElements& extent
                           " overlap, and not as a call in place has them: " + in_place_text(call.request));
 }
 
-// Of unequal blocks, which may have gaps between them.
+// For unequal blocks, which may have gaps between them.
 bool blocks_overlap(const Call& call, const CallElements& extent) {
   const PrepareRequest& r = call.request;
   std::vector<Span> from;

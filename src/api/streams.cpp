@@ -77,7 +77,7 @@ void fail_for_notification(const std::weak_ptr<Engine>& user, const std::string&
   if (const auto engine = user.lock()) engine->fail_of_user({Code::kInvalidUsage, sentence});
 }
 
-// The function runs also where there is no memory for the sentence.
+// The function also runs if there is no memory for the sentence.
 trestleResult_t told(const Error& failure) {
   return unless_out_of_memory([&] { return report(failure); }, [] { return trestleSystemError; });
 }

@@ -43,7 +43,7 @@ std::span<const TransportFacts> transport_kinds();
 // Of kAuto, which stands for pairs of several kinds: the facts of the slowest that is chosen by itself.
 const TransportFacts& facts_of(TransportKind kind);
 
-// The kind that joins ranks which are so far apart, where nobody has said another one: the first row that reaches.
+// The kind that connects ranks at this distance if none is configured: the first row that reaches that far.
 TransportKind automatic_transport(Reach reach);
 
 // "auto", the row's name, or "invalid".

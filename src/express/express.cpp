@@ -10,11 +10,10 @@ namespace trestle {
 
 namespace {
 
-// Everybody reads everybody's slot: beyond this a rank reads more than a plan would send.
+// Every rank reads the slots of all ranks: beyond this size it reads more than a plan would send.
 constexpr uint64_t kMostBytesRead = 64 * 1024;
 
-// What a slot says of its operation: the check and the end of the number, which tells apart equal calls that follow one
-// another.
+// The stamp of an operation: its check and the low bits of its number, which distinguish equal calls in a row.
 constexpr int kNumberBits = 12;
 static_assert(kCheckBits + kNumberBits <= kStampBits);
 constexpr uint64_t kNumberMask = (uint64_t{1} << kNumberBits) - 1;
@@ -131,7 +130,7 @@ void Express::combine(const ExpressCall& call) {
   }
 }
 
-// Everything, or of a block per rank this rank's.
+// Combines all elements or, if there is a block per rank, this rank's block.
 void Express::combine_sums(const ExpressCall& call) {
   if (row_of(call.collective).sent.extent != BufferExtent::kCountPerRank) {
     return reduce(call, 0, call.elements, call.recv);
@@ -141,7 +140,7 @@ void Express::combine_sums(const ExpressCall& call) {
   reduce(call, offset, mine.count, call.recv + (call.half ? offset : 0));
 }
 
-// What the root has for this rank, or what every rank has.
+// Copies the root's part for this rank, or the parts of all ranks.
 void Express::combine_copies(const ExpressCall& call) {
   const CallBuffer& sent = row_of(call.collective).sent;
   const uint64_t mine = sent.extent == BufferExtent::kCountPerRank ? rank_ * call.bytes : 0;

@@ -1,11 +1,11 @@
-// Express: small collectives over a board of slots that all ranks share (one host, or one process), run by the calling
-// thread itself.
+// Express: small collectives over a board of slots that all ranks share (one host, or one process). The calling thread
+// runs them.
 //
-// Its plan is the direct algorithm's: everybody publishes, everybody reads all slots and adds them in rank order.
-// Sequence numbers are given in call order, so they agree on all ranks; operations on several streams may still run out
-// of order, so every rank tells its floor (how many express operations it has completed in order), and a slot is reused
-// only when every rank's floor says that it was read. Owned by the engine. next_sequence() under the communicator's
-// call order; poll() under the rank's progress lock.
+// The plan is that of the direct algorithm: all ranks publish, then each rank reads all slots and adds them in rank
+// order. Sequence numbers are given in call order, so they agree on all ranks. Operations on several streams may still
+// run out of order. So every rank publishes its floor (the number of express operations that it has completed in
+// order), and a slot is reused only when every rank's floor shows that it was read. Owned by the engine.
+// next_sequence() under the communicator's call order; poll() under the rank's progress lock.
 #pragma once
 
 #include <cstdint>
@@ -28,35 +28,35 @@ struct ExpressCall {
   const void* factor = nullptr;  // of a pre-multiplied sum: one element, read when the call publishes
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
-  uint64_t elements = 0;  // of what `count` counts
-  uint64_t bytes = 0;     // of it
+  uint64_t elements = 0;  // `count` of the call
+  uint64_t bytes = 0;     // of these elements
   int32_t root = 0;
   bool half = false;  // of a separated all-reduce: elements and bytes are of the whole vector
   uint64_t sequence = 0;
   int32_t arrived = 0;  // ranks seen so far
   bool published = false;
   uint64_t number = 0;     // of the operation
-  uint64_t check = 0;      // of it (transport/agreement.h)
-  int32_t dissenter = -1;  // the rank that published something else in its place: it will never be complete
+  uint64_t check = 0;      // of the operation (transport/agreement.h)
+  int32_t dissenter = -1;  // a rank that published another operation here: this one will never be complete
 };
 
 class Express {
  public:
   Express(std::unique_ptr<Board> board, int32_t rank, int32_t ranks, uint64_t most_bytes);
 
-  // Whether a collective goes over the board: agreed, a function of its arguments only.
+  // Whether a collective goes over the board. Depends only on its arguments, so all ranks agree.
   // half: of a separated all-reduce; count_bytes is then of the whole vector, cut into shards that may differ by an
   // element.
   bool serves(Collective collective, uint64_t count_bytes, bool half = false) const;
   uint64_t next_sequence() { return next_sequence_++; }
-  // Of the board, at the rank that counts it. Any thread.
+  // Memory of the board, at the rank that counts it. Any thread.
   uint64_t memory_bytes() const { return board_->memory_bytes(); }
-  // Publishes and looks for the others. True when the collective is complete.
+  // Publishes this rank's part and looks for the others' parts. True: the collective is complete.
   bool poll(ExpressCall& call);
   // The rank that an incomplete call waits for: its part is not here, or it has not read the slot that is to be used
   // again. -1: none.
   int32_t awaited_rank(const ExpressCall& call) const;
-  // What the dissenter of a call runs; its number is right within 2^11 of ours.
+  // The operation that the dissenter of a call runs. Its number is right within 2^11 of ours.
   struct Other {
     uint64_t number = 0;
     uint64_t check = 0;

@@ -1,14 +1,14 @@
-// Agreement: whether all ranks run the same thing under the same operation number.
+// Agreement: checks that all ranks run the same operation under the same number.
 //
 // Owned by a rank's engine, used by it and by the rank's transports under the progress lock. Every message carries a
-// check of the operation that its sender runs (MessageTag::check); the engine announces the check of an operation when
-// it starts it, and transports tell of every message as it arrives, whether anybody has posted for it or not. The first
-// check that is known for an operation, whoever's it is, is what all later ones are compared with: so it does not
-// matter who starts first, and two peers that differ are found before this rank starts.
+// check of the operation that its sender runs (MessageTag::check). The engine announces an operation's check when it
+// starts the operation. Transports report every message when it arrives, even if no request is posted for it. All later
+// checks of an operation are compared with the first one, whichever rank it came from. So the order of starts does not
+// matter, and two peers that differ are found before this rank starts.
 //
-// Bounded: it remembers kRemembered operations. What is that far behind the newest one heard of is no longer compared;
-// never is there a false alarm. Point-to-point messages (highest bit of the number) do not take part: their numbers
-// count per pair, and their two ends run different things.
+// Bounded: it remembers kRemembered operations. Operations that far behind the newest known one are no longer compared;
+// there is never a false alarm. Point-to-point messages (highest bit of the number) are not compared: their numbers
+// count per pair, and their two ends run different operations.
 #pragma once
 
 #include <array>
@@ -23,13 +23,13 @@ namespace trestle {
 
 // The check of an operation. The same calls and schedules have the same check on every host. From its lowest bit on:
 //
-//   collective 8 | half 1 | type 7 | operator 8   what it is, so that a sentence can say it
+//   collective 8 | half 1 | type 7 | operator 8   the call, in a form that an error message can name
 //   hash 24                                       of everything else that all ranks share: count, root, schedule
 //
-// 48 bits, because every message carries them and that many cost nothing: the header over tcp stays as long as it was,
-// the line of a descriptor in shared memory keeps 20 bytes for the smallest messages, and a stamp of the board holds
-// the check beside the end of the operation's number. 64 bits would lengthen all three for nothing but more of a hash,
-// and 24 bits of that miss one mistake in 16 million.
+// Every message carries these 48 bits, and they cost nothing: the header over tcp needs no more bytes, the line of a
+// descriptor in shared memory keeps 20 bytes for the smallest messages, and a stamp of the board holds the check beside
+// the low bits of the operation's number. 64 bits would lengthen all three only for a longer hash, and a hash of 24
+// bits misses only one mistake in 16 million.
 constexpr uint64_t operation_check(Collective collective, bool half, DataType type, ReduceOp op, uint64_t hash) {
   return static_cast<uint64_t>(collective) | static_cast<uint64_t>(half) << 8 | static_cast<uint64_t>(type) << 9 |
          static_cast<uint64_t>(op) << 16 | (hash >> 40) << 24;
@@ -44,8 +44,8 @@ struct OperationRun {
 };
 std::string disagreement(const OperationRun& theirs, const OperationRun& ours);
 
-// "rank 1 (b) sends 4096 bytes to rank 0 (a), which expects 2048, in operation 17": kInvalidUsage, for who finds that
-// the ends of a message do not mean the same (sizes_differ). `bytes` are those of the segment at either end.
+// "rank 1 (b) sends 4096 bytes to rank 0 (a), which expects 2048, in operation 17": kInvalidUsage, for a rank that
+// finds that the two ends of a message differ in size (sizes_differ). `bytes` are those of the segment at either end.
 Error different_sizes(const std::string& sender, const std::string& receiver, const MessageTag& sent,
                       uint64_t sent_bytes, const MessageTag& expected, uint64_t expected_bytes);
 
@@ -53,12 +53,12 @@ class Agreement {
  public:
   static constexpr uint64_t kRemembered = 256;  // operations
 
-  // names: of the ranks, for sentences; missing ones are called by their numbers.
+  // names: of the ranks, for error messages; ranks without a name are called by their numbers.
   Agreement(int32_t rank, std::vector<std::string> names);
 
-  // This rank starts an operation. False: another one runs it differently, error() says who and how.
+  // This rank starts an operation. False: another rank runs it differently; error() names that rank and the difference.
   bool announce(uint64_t operation, uint64_t check) { return same(rank_, operation, check); }
-  // Something of the peer is here. False: it runs the operation differently from whoever was first.
+  // A message of the peer has arrived. False: the peer runs the operation differently from the first known rank.
   bool heard(int32_t peer, const MessageTag& tag) {
     const Told& first = first_[tag.operation % kRemembered];
     if (first.operation == tag.operation && first.check == tag.check) return true;
@@ -66,12 +66,12 @@ class Agreement {
   }
   // After a false: kInvalidUsage.
   Error error() const { return {Code::kInvalidUsage, sentence_}; }
-  // A difference that was found elsewhere than here; its error.
+  // Records a difference that another part has found; returns its error.
   Error found(const OperationRun& theirs, const OperationRun& ours) {
     sentence_ = disagreement(theirs, ours);
     return error();
   }
-  // Whether two ranks were found to run an operation differently.
+  // Whether a difference was found.
   bool broken() const { return !sentence_.empty(); }
   std::string name(int32_t rank) const;
   int32_t rank() const { return rank_; }
@@ -87,7 +87,7 @@ class Agreement {
 
   const int32_t rank_;
   const std::vector<std::string> names_;
-  std::array<Told, kRemembered> first_{};  // by number modulo kRemembered: whoever was first
+  std::array<Told, kRemembered> first_{};  // by number modulo kRemembered: the first known check
   std::string sentence_;
 };
 

@@ -1,6 +1,6 @@
 // BufferPool: memory for data that arrived before its receive, and for views. Owned by one transport, used under its
-// rank's progress lock. What was given back last is taken first, while it is still in the cache. What was never given
-// back (views of a communicator that failed) ends with the pool.
+// rank's progress lock. The buffer that was given back last is taken first, because it is still in the cache. The pool
+// frees buffers that were never given back (views of a communicator that failed).
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ class BufferPool {
 
   // At least `bytes` (1 or more), aligned to a cache line; null when there is no memory.
   std::byte* take(size_t bytes);
-  // `bytes` as it was taken.
+  // `bytes`: the same as in take().
   void give(std::byte* buffer, size_t bytes);
 
  private:

@@ -1,5 +1,5 @@
-// The list of all transports: one row each, of the same names and in the same order as in base/transport_kinds.h, which
-// has the facts that other folders need.
+// The list of all transports: one row each, with the same names and in the same order as in base/transport_kinds.h,
+// which has the facts that other folders need.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace trestle {
 
-// The options of every transport that has some. Each factory is handed its own.
+// The options of all transports that have some. Each factory gets its own.
 struct TransportOptions {
   ShmTransportOptions shm;
   TcpTransportOptions tcp;

@@ -106,7 +106,7 @@ Operation* CallPath::bind(const Call& call, const std::shared_ptr<const Prepared
   return operation;
 }
 
-// The call has its number: the other ranks count on it, so it cannot be refused any more.
+// The call has its number and the other ranks expect it, so it cannot be refused any more.
 void CallPath::enqueue(Operation* operation, Stream& stream) {
   unless_out_of_memory([&] { stream.enqueue({operation}); },
                        [&] {

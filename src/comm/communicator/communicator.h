@@ -1,5 +1,5 @@
 // Communicator: one rank of a communicator: how it is made, split and ended. It owns the parts that do the work:
-// Membership (who the ranks are), CallPath (their calls), CallWatch (what other ranks tell and ask), SplitsInProgress,
+// Membership (the ranks), CallPath (their calls), CallWatch (reports and questions of other ranks), SplitsInProgress,
 // the engine, and the control mesh.
 //
 // Shared by its C handle and the calls under way. Any thread. The first failure is sticky: later calls return it.

@@ -48,7 +48,7 @@ struct Communicator::Finalization {
     if (ended) return;
     const Result<bool> done = communicator->mesh_->mesh().barrier_done(kFinalizeBarrier);
     if (done.ok() && done.value()) {
-      // All ranks are finalized. What happens to one of them now is no failure of this one.
+      // All ranks are finalized. The end of another rank is now no failure of this one.
       communicator->life_.finalized = true;
     } else if (communicator->engine_->failed()) {
       status = *communicator->failure();

@@ -1,5 +1,5 @@
-// Membership: who this rank is in a communicator, who the other ranks are, and how they are reached: settings, names,
-// keys, dimensions and routes.
+// Membership: this rank's place in a communicator, the other ranks, and how to reach them: settings, names, keys,
+// dimensions and routes.
 //
 // Owned by the communicator, which outlives every user. Immutable but for set_measured(), which is called at most once,
 // before the communicator is given to its user. After that any thread may read everything.

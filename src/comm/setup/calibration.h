@@ -1,5 +1,5 @@
-// Measured link speeds of a communicator: the file they come from, how all ranks get the same ones, and the measuring
-// where there is no file (TRESTLE_CALIBRATE=full).
+// Measured link speeds of a communicator: the file that they come from, how all ranks get the same ones, and the
+// measurement if there is no file (TRESTLE_CALIBRATE=full).
 //
 // Used while a communicator is created, on the creating thread. Only rank 0 reads files. Its result travels with the
 // exchange that compares the topologies, so that ranks cannot differ.

@@ -60,8 +60,8 @@ uint64_t Routing::group_segment_bytes(const std::vector<int32_t>& group) const {
   return smallest == UINT64_MAX ? SegmentRule{}.bytes : smallest;
 }
 
-// One look at every rank per dimension stands for all its pairs. Where nobody has said a transport, ranks of one host
-// share memory (base/transport_kinds.cpp asserts it), so only ranks on two hosts may not.
+// Looks at every rank once per dimension, not at every pair. If no transport is configured, ranks of one host share
+// memory (base/transport_kinds.cpp asserts it), so only ranks on two hosts may not.
 bool Routing::all_share_memory() const {
   const bool apart_share = facts_of(automatic_transport(Reach::kAnywhere)).shares_memory;
   int32_t span = 1;
@@ -73,9 +73,9 @@ bool Routing::all_share_memory() const {
   return topology_.ranks() > 1;
 }
 
-// Whether some ranks whose outermost difference is the dimension that ends a block of `span` ranks are on two hosts. It
-// is so if not all ranks of a block are on one: of two on different hosts that only inner dimensions part, one is on
-// another host than the first rank of any other inner block.
+// Whether two ranks are on different hosts, and their outermost difference is the dimension whose blocks have `span`
+// ranks. That is so if a block has ranks on several hosts: if two of them differ only in inner dimensions, one of the
+// two is on another host than the first rank of any other inner block.
 bool Routing::has_hosts_apart(int32_t span) const {
   for (size_t rank = 0; rank < at_.host.size(); ++rank) {
     if (at_.host[rank] != at_.host[rank - rank % static_cast<size_t>(span)]) return true;

@@ -52,8 +52,8 @@ std::vector<RankPlace> places_of(const std::vector<RankInfo>& infos) {
   return places;
 }
 
-// Files may differ between hosts: what they mean must not. Rank 0 appends its calibration, behind a zero byte; it is
-// everybody's.
+// Files may differ between hosts, but their meaning must not. Rank 0 appends its calibration, behind a zero byte; all
+// ranks use it.
 Status agree_on_topology(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring& wiring,
                          int64_t deadline_ns) {
   wiring.calibration = calibration_place(settings, wiring.topology, wiring.infos);
@@ -73,7 +73,8 @@ Status agree_on_topology(Bootstrap& bootstrap, const CommunicatorSettings& setti
   return apply_calibration(calibration, wiring.topology);
 }
 
-// What the kernel holds goes before anything of an older phase: about a millisecond's worth, where the rate is known.
+// Bytes in the kernel cannot be overtaken by an older phase. So it holds about a millisecond's worth, if the rate is
+// known.
 uint64_t unsent_bytes(const Wiring& wiring, const Rail& rail) {
   static constexpr uint64_t kFewest = 16 * 1024;
   static constexpr uint64_t kBytesPerMbpsMs = 125;
@@ -111,7 +112,7 @@ TransportOptions transport_options(const Bootstrap& bootstrap, const Config& con
   return options;
 }
 
-// What the user has asked for, in whole cache lines; 0: nothing.
+// The segment size that the user has set, in whole cache lines; 0: none.
 uint64_t asked_segment_bytes(const Config& config) {
   return config.segment_bytes > 0 ? std::max<uint64_t>(64, config.segment_bytes / 64 * 64) : 0;
 }
@@ -162,7 +163,7 @@ class Wirer {
   }
 
   Status make_board(RankInfo& mine, bool one_process) {
-    // The board has one way to do things: who names algorithms gets those.
+    // The board has no algorithms. If the user names some, there is no board.
     if (!settings_.config.express || !settings_.config.algorithm.empty()) return {};
     if (!wiring_.routing->all_share_memory()) return {};
     board_ = TRY(Board::create(endpoint_config(bootstrap_, settings_, wiring_), one_process));
@@ -185,7 +186,7 @@ class Wirer {
 
   Status open_board() {
     if (!board_) return {};
-    // Who dies now is known to the control mesh only; who gave up because of that is missed here.
+    // Only the control mesh notices a rank that dies now. Here, ranks that gave up because of that only seem late.
     int32_t awaited = -1;
     const BoardWatch watch{bootstrap_.event_fd(), [this] { return bootstrap_.heard(); },
                            [&](int32_t rank) { bootstrap_.waits_for(awaited = rank); }};

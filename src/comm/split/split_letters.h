@@ -1,6 +1,6 @@
-// What the ranks of a split tell each other: blobs of two all-gathers over the parent's control mesh, and a letter of a
-// rank that gives up. Values; pure; any thread. Texts of other ranks are not trusted: sizes are bounded, and whatever
-// does not decode is an error or ignored.
+// The messages between the ranks of a split: blobs of two all-gathers over the parent's control mesh, and a letter of a
+// rank that gives up. Values; pure; any thread. Texts of other ranks are not trusted: sizes are bounded, and malformed
+// ones are errors or ignored.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,7 @@ class CallWatch {
   // Another rank failed: so does this communicator.
   void remote_failure(const Error& error);
   void remote_abort(int32_t rank);
-  // This rank waits in vain for anything of that rank that has not arrived.
+  // That rank will send nothing more: calls that wait for it fail.
   void peer_left(int32_t rank, bool by_exit);
   // A letter about a call of another rank (TRESTLE_CHECK), or about a split that fails. Others are ignored.
   void take_letter(int32_t from, const std::string& letter);

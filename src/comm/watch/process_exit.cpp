@@ -21,7 +21,7 @@ namespace trestle {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
-constexpr int kPatienceMs = 2 * kGoodbyeMs;  // for all goodbyes together
+constexpr int kAllGoodbyesMs = 2 * kGoodbyeMs;
 
 class Leavers {
  public:
@@ -83,7 +83,7 @@ __attribute__((destructor)) void leave_when_the_process_exits() {
     done.store(true, std::memory_order_release);
   });
   if (!started.ok()) return;
-  const int64_t give_up_ns = now_ns + kPatienceMs * kMs;
+  const int64_t give_up_ns = now_ns + kAllGoodbyesMs * kMs;
   while (!done.load(std::memory_order_acquire) && monotonic_clock().now_ns() < give_up_ns) ::poll(nullptr, 0, 1);
   Thread thread = std::move(started).value();
   if (done.load(std::memory_order_acquire)) {

@@ -97,7 +97,7 @@ Operation* Engine::acquire(const std::shared_ptr<const Prepared>& prepared) {
   }
   Operation* result = operation.get();
   lent_.emplace(result, std::move(operation));
-  // Here a caller can still be told that there is no memory. Its operation comes to the inbox when nobody can.
+  // Here the caller can still get an error if there is no memory, but not when its operation comes to the inbox.
   const MutexLock inbox_lock(inbox_mutex_);
   inbox_.reserve(lent_.size());
   return result;

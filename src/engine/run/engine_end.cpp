@@ -78,11 +78,11 @@ std::optional<Error> Engine::failure() const {
 // cause, and gets a moment to do so. The same holds for calls that differ, where calls are compared. But no other
 // source reports lengths that only two ranks know.
 void Engine::transports_failed(Error error, int64_t now_ns) {
-  const bool told_elsewhere = error.code == Code::kRemoteError ||
-                              (error.code == Code::kInvalidUsage && config_.calls_checked && agreement_.broken());
+  const bool mesh_reports = error.code == Code::kRemoteError ||
+                            (error.code == Code::kInvalidUsage && config_.calls_checked && agreement_.broken());
   if (error.code == Code::kInvalidUsage && agreement_.broken() && !config_.calls_checked)
     error.message += "; TRESTLE_CHECK=1 shows both calls";
-  if (!told_elsewhere) {
+  if (!mesh_reports) {
     fail(std::move(error));
     return;
   }

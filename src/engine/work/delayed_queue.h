@@ -1,5 +1,5 @@
-// DelayedQueue: a WorkQueue whose work is done by a thread of its own, each piece after a random delay. It stands for a
-// device where there is none: tests run with it, and find what follows work that is not done yet (TRESTLE_WORK_DELAY).
+// DelayedQueue: a WorkQueue with its own thread, which does each piece of work after a random delay. Tests use it in
+// place of a device: they find code that does not wait for the end of work (TRESTLE_WORK_DELAY).
 //
 // Owned by an engine. The delays repeat with the seed. Threads: see WorkQueue; its own thread ends in close().
 #pragma once

@@ -1,7 +1,7 @@
-// Work: one thing to be done to data in memory, such as folding what peers sent into this rank's block.
+// Work: one task on data in memory, such as folding received data into this rank's block.
 //
 // A step of a phase fills it in under the progress lock. do_work() does it on the calling thread; a WorkQueue does it
-// later. Until it is done it must not move, and nobody may change what it points to.
+// later. Until it is done it must not move, and the data that it points to must not change.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ static_assert(kMacAt + sizeof(Hash32) == kProofBytes);
 // An acknowledgement: refusal, then these bytes.
 constexpr std::array<char, kAcknowledgementBytes - 1> kAcknowledged = {'c', 'o', 'u', 'n', 't', 'e', 'd'};
 
-// Why the peer was refused: a hint for the peer's error message, trusted for nothing else.
+// Why the peer was refused: a hint for the peer's error message. It must not be used for anything else.
 enum Refusal : uint8_t { kNone, kVersion, kPurpose, kJob, kRank, kSecret };
 
 const char* refusal_sentence(uint8_t refusal) {

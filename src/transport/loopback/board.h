@@ -1,7 +1,7 @@
-// Where the loopback endpoints of a process find each other, and the mailbox that each of them has there.
+// The board where the loopback endpoints of a process find each other, and the mailbox that each of them has there.
 //
-// The board is process-wide, which is otherwise avoided: threads of one process have nothing else in common. It holds
-// live endpoints only, weakly: it decides nothing, keeps nothing alive and is empty when the last endpoint is closed.
+// The board is process-wide, which is otherwise avoided: threads of one process share no other object. It holds weak
+// references to open endpoints. It decides nothing, keeps nothing alive and is empty when the last endpoint is closed.
 #pragma once
 
 #include <atomic>
@@ -23,9 +23,9 @@ struct LoopbackNote {
     kHello,    // first contact: tell me when you close
     kMessage,  // `send` may be read until kTaken is answered
     kTaken,    // `send`, yours, has been read
-    kNotice,   // says what its sender runs: only `tag`
-    kGoodbye,  // closed in peace: nothing more comes, everything that was done has been delivered
-    kGone,     // closed in the middle
+    kNotice,   // states the operation that its sender runs: only `tag`
+    kGoodbye,  // closed in order: nothing more comes, and all completed messages have been delivered
+    kGone,     // closed with messages open
   };
   Kind kind = Kind::kHello;
   int32_t from = 0;
@@ -33,25 +33,25 @@ struct LoopbackNote {
   MessageTag tag;               // of kMessage and kNotice
 };
 
-// Shared by its owner and everybody who writes to it; any thread.
+// Shared by its owner and all endpoints that write to it; any thread.
 class Mailbox {
  public:
   static Result<std::shared_ptr<Mailbox>> create();
 
   // Wakes the owner if it sleeps.
   void put(const LoopbackNote& note);
-  // Moves all notes to `notes`, which must be empty; its capacity is kept in the box. False when there are none, for
-  // the price of one load.
+  // Moves all notes to `notes`, which must be empty; its capacity is kept in the box. False: there are none, which
+  // costs one load.
   bool take(std::vector<LoopbackNote>& notes);
 
   int event_fd() const { return bell_.get(); }
   bool prepare_sleep();
   void finish_sleep();
 
-  // Reading the owner's memory. begin_reading() is false once the owner has closed, then it must not be touched.
+  // Reading the owner's memory. begin_reading() is false once the owner has closed: then the memory must not be read.
   bool begin_reading();
   void end_reading() { readers_.fetch_sub(1, std::memory_order_release); }
-  // No new readers; waits until the present ones have finished, at most `most_ms`. False: some have not.
+  // Admits no new readers and waits at most `most_ms` until the present ones have finished. False: some have not.
   bool shut(int most_ms);
 
  private:
@@ -64,7 +64,7 @@ class Mailbox {
   UniqueFd bell_;
 };
 
-// False when the place is taken by a living mailbox.
+// False: an open mailbox has the place.
 bool pin_mailbox(const std::string& job, int32_t rank, const std::shared_ptr<Mailbox>& mailbox);
 void unpin_mailbox(const std::string& job, int32_t rank, const Mailbox* mailbox);
 // Null when the rank has no open endpoint in this process.

@@ -15,8 +15,8 @@ namespace {
 using Kind = LoopbackNote::Kind;
 
 // How long close() waits for peers that still read this rank's memory through a view. They are told at once, and give
-// their views back when their communicator fails in turn. A rank that nobody drives does not read, unless it has a work
-// queue: work that is late by more than this would read memory that the user has freed.
+// their views back when their communicator fails in turn. A rank that no thread drives does not read, unless it has a
+// work queue: work that is late by more than this would read memory that the user has freed.
 constexpr int kMostReadersMs = 1000;
 
 class LoopbackTransport final : public Transport {
@@ -147,8 +147,8 @@ Status LoopbackTransport::deliver(Peer& peer, SendRequest& send, RecvRequest& re
   return {};
 }
 
-// The order matters: an owner that waits in shut() returns once nobody reads, and must not be sent a note about its
-// request after that, which take() would never see anyway.
+// The order matters: an owner that waits in shut() returns when there is no reader left. After that it must not be sent
+// a note about its request, which take() would not see.
 void LoopbackTransport::put_back(Peer& peer, SendRequest* send) {
   peer.mailbox->put({Kind::kTaken, rank_, send, {}});
   peer.mailbox->end_reading();

@@ -3,8 +3,8 @@
 // 48 bytes, little-endian: type u8, flags u8, high part of the check of the operation u16, check of the connection u32,
 // credit u32, low part of the check of the operation u32, operation u64, phase u32, message u32 (flag 1: instead of
 // both the bytes of the whole message u64, high half first), offset u64, bytes u64. kEager and kData are followed by
-// `bytes` bytes of payload, the others by the next header. There is no magic number: the check of the connection does
-// all that one would, and the check of the operation has its place.
+// `bytes` bytes of payload, the others by the next header. There is no magic number: the check of the connection serves
+// the same purpose, and the check of the operation takes its place.
 #pragma once
 
 #include <cstddef>
