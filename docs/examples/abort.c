@@ -1,4 +1,4 @@
-/* When a rank cannot go on it aborts, and the others learn of it instead of waiting for ever: their calls return a code
+/* When a rank cannot go on it aborts, and the others learn of it instead of waiting forever: their calls return a code
  * and a sentence.
  *
  *   trestle run -n 3 -- ./abort

@@ -1,5 +1,5 @@
 /* Messages between neighbours in a ring. A send waits for its receive, so calls that must overlap stand in a group:
- * without it all ranks would send first, and wait for ever.
+ * without it all ranks would send first, and wait forever.
  *
  *   trestle run -n 3 -- ./ring
  */

@@ -152,7 +152,7 @@ Status SimCluster::stuck() const {
   std::string text;
   for (const auto& engine : engines_) {
     if (engine->pending() == 0) continue;
-    text += (text.empty() ? "" : " | rank " + std::to_string(&engine - engines_.data()) + ": ") +
+    text += (text.empty() ? "rank " : " | rank ") + std::to_string(&engine - engines_.data()) + ": " +
             engine->oldest_operation();
   }
   if (text.empty()) return {};

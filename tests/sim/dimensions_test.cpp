@@ -271,7 +271,7 @@ TEST_P(Ways, BarrierHoldsAllRanks) {
       SimCluster others(topology, options_for(topology, 1));
       const auto result = others.run({call}, starts);
       ASSERT_FALSE(result.ok()) << "without rank " << missing;
-      const std::string& stuck = result.error().message;  // "... | rank 1: ... | rank 2: ..."
+      const std::string& stuck = result.error().message;  // "...: rank 0: ... | rank 1: ... | rank 2: ..."
       EXPECT_EQ(std::count(stuck.begin(), stuck.end(), '|'), topology.ranks() - 2) << stuck;
     }
   }

@@ -65,7 +65,7 @@ void choose_ways(JobPlan& plan, Random& random) {
 }
 
 // Copies and reductions that are done late, as a device would. Its numbers are its own, so that known seeds still give
-// the same programs. Many tiny segments would take for ever.
+// the same programs. Many tiny segments would take forever.
 void choose_work(JobPlan& plan) {
   Random random(~plan.seed);
   if (plan.environment.contains("TRESTLE_SEGMENT") || !random.one_in(4)) return;
