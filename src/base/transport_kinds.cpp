@@ -76,7 +76,7 @@ static_assert(first_that_reaches(Reach::kAnywhere) < std::size(kRows), "every pa
 // comm/setup/routing.cpp counts on it.
 static_assert(kRows[first_that_reaches(Reach::kProcess)].shares_memory &&
                   kRows[first_that_reaches(Reach::kHost)].shares_memory,
-              "ranks of one host share memory unless somebody says otherwise");
+              "ranks of one host share memory by default");
 
 }  // namespace
 

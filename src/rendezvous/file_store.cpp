@@ -247,8 +247,8 @@ Result<UniqueFd> publish(const Store& store, const Card& card) {
   }
   return store.fail({Code::kInvalidArgument,
                      "two processes joined as rank " + std::to_string(card.request.rank) + ": " + store.path(name) +
-                         " was written by pid " + std::to_string(there.pid) + " and is wanted by pid " +
-                         std::to_string(card.pid) + " (or a crashed job left it: then remove the directory)"});
+                         " was written by pid " + std::to_string(there.pid) + ", and pid " + std::to_string(card.pid) +
+                         " has the same rank (or a crashed job left the file: then remove the directory)"});
 }
 
 // Writes this rank's file into a directory of this job; returns it locked.

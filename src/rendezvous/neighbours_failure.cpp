@@ -137,7 +137,7 @@ Error NeighbourConnector::timed_out() const {
   const bool one = ranks.size() == 1;
   const Error own{Code::kTimeout, names + (one ? " is" : " are") + " frozen or very slow: no connection with " +
                                       (one ? "it" : "them") +
-                                      " came about in time while the communicator was being made"};
+                                      " was established in time while the communicator was being made"};
   return config_.on_overdue ? config_.on_overdue(ranks.front(), own) : own;
 }
 

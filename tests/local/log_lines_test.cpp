@@ -163,7 +163,7 @@ TEST(LogSubsystem, GraphHasTheDimensionsAndEveryRanksPlace) {
     const std::string& text = texts[static_cast<size_t>(rank)];
     const std::string place = ": dimension 1: place " + std::to_string(rank) + " among ranks 0 1; selection assumes ";
     EXPECT_EQ(lines_with(text, place).size(), 1u) << text;
-    EXPECT_EQ(lines_with(text, "small collectives go over a board").size(), 1u) << text;
+    EXPECT_EQ(lines_with(text, "small collectives use a board").size(), 1u) << text;
   }
   const std::vector<std::string> others = logs_of("^GRAPH,INIT");
   EXPECT_EQ(lines_with(others[0], "; why: ").size(), 0u);

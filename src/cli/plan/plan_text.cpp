@@ -30,7 +30,7 @@ std::string phases_text(const Schedule& schedule) {
   const std::vector<PhaseChoice>& phases = schedule.chunks.front().phases;
   const bool alike = std::ranges::all_of(
       schedule.chunks, [&](const ChunkSchedule& chunk) { return std::ranges::equal(chunk.phases, phases); });
-  if (!alike) return "an order of its own per chunk";
+  if (!alike) return "each chunk has its own order";
   std::string text;
   for (const PhaseChoice& phase : phases) {
     const std::string where = phase.dimension == kFlat ? " over all ranks" : std::to_string(phase.dimension + 1);

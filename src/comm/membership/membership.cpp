@@ -59,8 +59,8 @@ void Membership::log_topology(bool has_board) const {
         static_cast<unsigned long long>(cost.latency_ns), static_cast<unsigned long long>(cost.bandwidth_mbps));
   }
   log_message(LogLevel::kInfo, "%s: %s", own_name().c_str(),
-              has_board ? "small collectives go over a board of memory that all ranks share"
-                        : "small collectives go as all others: there is no board of memory that all ranks share");
+              has_board ? "small collectives use a board of memory that all ranks share"
+                        : "small collectives use no board of memory and run as all others");
 }
 
 }  // namespace trestle

@@ -57,7 +57,7 @@ class Membership {
   // Uses measured link speeds from now on, where none were configured. No other thread may read the topology meanwhile.
   void set_measured(const Topology& measured);
 
-  // Logs the dimensions at INFO. has_board: small collectives go over a board of memory.
+  // Logs the dimensions at INFO. has_board: small collectives use a board of memory.
   void log_topology(bool has_board) const;
 
  private:

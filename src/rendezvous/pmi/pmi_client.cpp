@@ -84,10 +84,11 @@ Result<PmiConversation> PmiConversation::open(const LauncherSpace& space, const 
   made.fd_ = static_cast<int>(*space.pmi_fd);
   made.name_ = "PMI of the launcher (PMI_FD=" + std::to_string(made.fd_) + ")";
   if (fstat(made.fd_, &made.socket_) != 0 || !S_ISSOCK(made.socket_.st_mode))
-    return made.said({Code::kInvalidUsage,
-                      "this descriptor is no connection to the launcher; a program between the launcher and this one "
-                      "may have closed it (Python's subprocess does), or MPI_Finalize: set MASTER_ADDR and "
-                      "MASTER_PORT, the same on all ranks, to meet without it"});
+    return made.said(
+        {Code::kInvalidUsage,
+         "this descriptor is not a connection to the launcher; a program between the launcher and this one "
+         "may have closed it (Python's subprocess does), or MPI_Finalize: set MASTER_ADDR and "
+         "MASTER_PORT, the same on all ranks, to meet without it"});
   return made;
 }
 

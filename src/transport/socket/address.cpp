@@ -53,7 +53,8 @@ Result<AddressFamily> parse_family(std::string_view text) {
   if (text.empty() || text == "auto") return AddressFamily::kAny;
   if (text == "AF_INET") return AddressFamily::kIpv4;
   if (text == "AF_INET6") return AddressFamily::kIpv6;
-  return Error{Code::kInvalidArgument, "'" + std::string(text) + "' is no address family: auto, AF_INET or AF_INET6"};
+  return Error{Code::kInvalidArgument,
+               "'" + std::string(text) + "' is not an address family: it must be auto, AF_INET or AF_INET6"};
 }
 
 AddressFamily SocketAddress::family() const {

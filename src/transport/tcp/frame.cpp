@@ -55,7 +55,7 @@ void encode_frame(const Frame& frame, uint32_t check, std::byte* out) {
 Result<Frame> decode_frame(const std::byte* in, uint32_t check) {
   Wire wire;
   std::memcpy(&wire, in, sizeof wire);
-  if (wire.check != check) return Error{Code::kRemoteError, "sent something that is no frame of this connection"};
+  if (wire.check != check) return Error{Code::kRemoteError, "sent data that is not a frame of this connection"};
   if ((wire.flags & ~kWhole) != 0) return Error{Code::kRemoteError, "sent a frame with unknown flags"};
   if (wire.type < static_cast<uint8_t>(FrameType::kEager) || wire.type > static_cast<uint8_t>(FrameType::kNotice))
     return Error{Code::kRemoteError, "sent a frame of the unknown type " + std::to_string(wire.type)};
