@@ -38,13 +38,15 @@ struct Registry {
   std::atomic<uint64_t> frees{0};
   ByteMeter meter;
 
-  void publish() TRESTLE_REQUIRES(mutex) {
-    std::vector<MemIndex::Entry> entries;
-    entries.reserve(allocations.size());
+  // For the index, of all allocations, with room for one more.
+  std::vector<MemIndex::Entry> entries() TRESTLE_REQUIRES(mutex) {
+    std::vector<MemIndex::Entry> all;
+    all.reserve(allocations.size() + 1);
     for (const auto& [begin, allocation] : allocations) {
-      entries.push_back({begin, begin + allocation.segment.bytes(), allocation.id, 0});
+      all.push_back({begin, begin + allocation.segment.bytes(), allocation.id, 0});
     }
-    index.replace(entries);
+    index.reserve(all.size() + 1);
+    return all;
   }
 };
 
@@ -72,11 +74,18 @@ Result<void*> mem_alloc(size_t bytes) {
   TRY(allocation.segment.keep_in_children());
   void* const data = allocation.segment.data();
   Registry& r = registry();
+  const auto begin = reinterpret_cast<uintptr_t>(data);
+  const size_t segment_bytes = allocation.segment.bytes();
   const MutexLock lock(r.mutex);
   allocation.id = ++r.last_id;
-  r.meter.add(allocation.segment.bytes());
-  r.allocations.emplace(reinterpret_cast<uintptr_t>(data), std::move(allocation));
-  r.publish();
+  // Whatever needs memory comes before the first change.
+  std::vector<MemIndex::Entry> entries = r.entries();
+  const auto place =
+      std::find_if(entries.begin(), entries.end(), [&](const auto& other) { return begin < other.begin; });
+  entries.insert(place, {begin, begin + segment_bytes, allocation.id, 0});
+  r.allocations.emplace(begin, std::move(allocation));
+  r.index.replace(entries);
+  r.meter.add(segment_bytes);
   return data;
 }
 
@@ -95,10 +104,12 @@ Status mem_free(void* pointer) {
     return Error{Code::kInvalidArgument,
                  "the pointer to free was not returned by trestleMemAlloc, or was freed before"};
   }
+  std::vector<MemIndex::Entry> entries = r.entries();  // before the first change: there may be no memory for it
+  std::erase_if(entries, [&](const MemIndex::Entry& entry) { return entry.id == found->second.id; });
   const Segment gone = std::move(found->second.segment);  // unmapped after no lookup can find it any more
   r.allocations.erase(found);
   r.meter.subtract(gone.bytes());
-  r.publish();
+  r.index.replace(entries);
   r.frees.fetch_add(1, std::memory_order_release);
   return {};
 }

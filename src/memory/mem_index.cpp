@@ -2,12 +2,23 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace trestle {
 
-void MemIndex::replace(const std::vector<Entry>& entries) {
+// A new table is empty until replace(). A reader that finds it with the old count would read zeros, so both change
+// inside one version.
+void MemIndex::reserve(size_t entries) {
+  const Table* table = table_.load(std::memory_order_relaxed);
+  if (table != nullptr && table->capacity >= entries) return;
+  tables_.push_back(std::make_unique<Table>(std::max<size_t>(16, entries * 2)));
+}
+
+void MemIndex::replace(const std::vector<Entry>& entries) noexcept {
   version_.fetch_add(1, std::memory_order_acq_rel);
-  Table* table = table_.load(std::memory_order_relaxed);
-  if (table == nullptr || table->capacity < entries.size()) table = grow(entries.size());
+  Table* const table = tables_.empty() ? nullptr : tables_.back().get();  // the newest is the largest
+  CHECK(entries.empty() || (table != nullptr && table->capacity >= entries.size()), "an index without room");
+  table_.store(table, std::memory_order_release);
   for (size_t i = 0; i < entries.size(); ++i) {
     std::atomic<uint64_t>* const words = &table->words[i * kWords];
     words[0].store(entries[i].begin, std::memory_order_release);
@@ -41,13 +52,6 @@ MemPlace MemIndex::look(uintptr_t begin, size_t bytes) const {
   const uint64_t offset = entry[3].load(std::memory_order_acquire);
   if (begin >= end || bytes > end - begin) return {};
   return {id, offset + (begin - first)};
-}
-
-// Old tables are kept, since a reader may still use one. Together they are smaller than the current one.
-MemIndex::Table* MemIndex::grow(size_t entries) {
-  tables_.push_back(std::make_unique<Table>(std::max<size_t>(16, entries * 2)));
-  table_.store(tables_.back().get(), std::memory_order_release);
-  return tables_.back().get();
 }
 
 }  // namespace trestle

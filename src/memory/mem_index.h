@@ -48,8 +48,11 @@ class MemIndex {
   // The same for one byte, without waiting for a writer. For an index inherited through a fork, whose writer may be
   // gone in the middle of its work. Then the result may be wrong.
   MemPlace peek(const void* pointer) const { return look(reinterpret_cast<uintptr_t>(pointer), 1); }
-  // The entries must be sorted by address and must not overlap.
-  void replace(const std::vector<Entry>& entries);
+  // Makes room for so many entries. std::bad_alloc: nothing changed.
+  void reserve(size_t entries);
+  // The entries must be sorted by address, must not overlap, and must have room: so an owner can change its own lists
+  // and this one together, or not at all.
+  void replace(const std::vector<Entry>& entries) noexcept;
 
  private:
   static constexpr size_t kWords = 4;  // per entry
@@ -59,11 +62,11 @@ class MemIndex {
     const std::unique_ptr<std::atomic<uint64_t>[]> words;
   };
   MemPlace look(uintptr_t begin, size_t bytes) const;
-  Table* grow(size_t entries);
 
   std::atomic<uint64_t> version_{0};
   std::atomic<Table*> table_{nullptr};
   std::atomic<size_t> count_{0};
+  // Old tables are kept, since a reader may still use one. Together they are smaller than the newest one.
   std::vector<std::unique_ptr<Table>> tables_;
 };
 

@@ -101,18 +101,29 @@ Result<uint64_t> MemRegistrations::add(const void* pointer, size_t bytes) {
   const uint64_t id = made.id;
   const auto place = std::upper_bound(all_.begin(), all_.end(), begin,
                                       [](uintptr_t at, const Registration& other) { return at < other.begin; });
-  all_.insert(place, std::move(made));
-  publish();
+  // Whatever needs memory comes before the first change.
+  const auto index = static_cast<std::ptrdiff_t>(place - all_.begin());
+  std::vector<MemIndex::Entry> entries = entries_but([](const Registration&) { return false; });
+  const auto entry =
+      std::find_if(entries.begin(), entries.end(), [&](const auto& other) { return begin < other.begin; });
+  entries.insert(entry, {made.begin, made.end, id, made.offset});
+  all_.reserve(all_.size() + 1);
+  all_.insert(all_.begin() + index, std::move(made));
+  index_.replace(entries);
   meter_.add(bytes);
   return id;
 }
 
-void MemRegistrations::publish() {
+// For the index, with room for one more: of the registrations that can be found, except some.
+template <class F>
+std::vector<MemIndex::Entry> MemRegistrations::entries_but(F&& gone) {
   std::vector<MemIndex::Entry> entries;
+  entries.reserve(all_.size() + 1);
   for (const Registration& one : all_) {
-    if (!one.dropped) entries.push_back({one.begin, one.end, one.id, one.offset});
+    if (!one.dropped && !gone(one)) entries.push_back({one.begin, one.end, one.id, one.offset});
   }
-  index_.replace(entries);
+  index_.reserve(all_.size() + 1);
+  return entries;
 }
 
 Status MemRegistrations::remove(uint64_t id) {
@@ -123,9 +134,10 @@ Status MemRegistrations::remove(uint64_t id) {
         "the handle is of no registration with this communicator: it was deregistered before, or it is another "
         "communicator's");
   }
+  const auto entries = entries_but([id](const Registration& one) { return one.id == id; });
   meter_.subtract(found->end - found->begin);
   all_.erase(found);
-  publish();
+  index_.replace(entries);
   removals_.fetch_add(1, std::memory_order_release);
   return {};
 }
@@ -135,7 +147,7 @@ void MemRegistrations::clear() {
   for (const Registration& one : all_) meter_.subtract(one.end - one.begin);
   removals_.fetch_add(all_.size(), std::memory_order_release);
   all_.clear();
-  publish();
+  index_.replace({});
 }
 
 bool MemRegistrations::alive(uint64_t id) {
@@ -172,14 +184,21 @@ bool MemRegistrations::is_mapped(const Registration& registration) {
 int MemRegistrations::drop_unmapped(const void* pointer, size_t bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(pointer);
   const MutexLock lock(mutex_);
-  int dropped = 0;
-  for (Registration& one : all_) {
-    if (one.dropped || one.begin >= begin + bytes || begin >= one.end || is_mapped(one)) continue;
-    one.dropped = true;
-    ++dropped;
+  const auto is_gone = [&](const Registration& one) TRESTLE_REQUIRES(mutex_) {
+    return !one.dropped && one.begin < begin + bytes && begin < one.end && !is_mapped(one);
+  };
+  std::vector<uint64_t> gone;
+  for (const Registration& one : all_) {
+    if (is_gone(one)) gone.push_back(one.id);
   }
-  if (dropped != 0) publish();
-  return dropped;
+  if (gone.empty()) return 0;
+  const auto is_dropped = [&](const Registration& one) {
+    return std::find(gone.begin(), gone.end(), one.id) != gone.end();
+  };
+  const auto entries = entries_but(is_dropped);
+  for (Registration& one : all_) one.dropped |= is_dropped(one);
+  index_.replace(entries);
+  return static_cast<int>(gone.size());
 }
 
 }  // namespace trestle

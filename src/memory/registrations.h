@@ -54,7 +54,8 @@ class MemRegistrations {
   };
   Status check_free(uintptr_t begin, size_t bytes) TRESTLE_REQUIRES(mutex_);
   bool is_mapped(const Registration& registration) TRESTLE_REQUIRES(mutex_);
-  void publish() TRESTLE_REQUIRES(mutex_);
+  template <class F>
+  std::vector<MemIndex::Entry> entries_but(F&& gone) TRESTLE_REQUIRES(mutex_);
 
   Mutex mutex_;
   std::vector<Registration> all_ TRESTLE_GUARDED_BY(mutex_);  // by address
