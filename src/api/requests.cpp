@@ -1,5 +1,6 @@
 // The C API: the separated all-reduce and its requests.
 #include "api/calls.h"
+#include "base/out_of_memory.h"
 
 using namespace trestle;
 
@@ -66,8 +67,13 @@ Status run_half(const std::shared_ptr<Request>& request, const Call& call, const
     if (after) stream->wait_for(after);
     if (empty) request->communicator->calls().skip(call, *stream);
     if (!empty) TRY(request->communicator->submit(call, stream));
-    record_half(*request, stream, state);
-    return {};
+    // The other ranks count on the call from here on.
+    return unless_out_of_memory(
+        [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
+          record_half(*request, stream, state);
+          return Status();
+        },
+        [&] { return Status(request->communicator->calls().fail_without_memory()); });
   }
   const State before = std::exchange(request->state, State::kGrouped);
   const auto settled = [=](bool enqueued) {

@@ -19,7 +19,7 @@ namespace trestle {
 enum class Code : int {
   kSuccess = 0,
   kUnhandledDeviceError = 1,
-  kSystemError = 2,       // an operating-system call failed
+  kSystemError = 2,       // an operating-system call failed, or there is no memory
   kInternalError = 3,     // our own bug
   kInvalidArgument = 4,   // a bad value of an argument or a variable
   kInvalidUsage = 5,      // good values, wrong moment or combination
@@ -32,6 +32,14 @@ enum class Code : int {
 inline constexpr Code kLastCode = Code::kReductionFailed;
 
 const char* to_string(Code code);
+
+// Whether a failure of one rank has the same code on all ranks. A program can do something about these, whichever rank
+// found them: a call that differs, a deadline, a system without memory or descriptors. The sentence names the rank. The
+// other failures are kRemoteError elsewhere.
+constexpr bool is_everybodys(Code code) {
+  return code == Code::kAborted || code == Code::kTimeout || code == Code::kInvalidUsage ||
+         code == Code::kReductionFailed || code == Code::kSystemError;
+}
 
 struct [[nodiscard]] Error {
   Code code = Code::kInternalError;

@@ -24,7 +24,7 @@ Result<void*> mem_alloc(size_t bytes);
 Status mem_free(void* pointer);
 
 // Where [pointer, pointer + bytes) lies, if it lies in one allocation. Takes no lock: it is on the path of every
-// message.
+// call.
 MemPlace mem_find(const void* pointer, size_t bytes);
 
 // kInvalidArgument when the allocation is gone.

@@ -38,32 +38,42 @@ void StagingPool::Free::operator()(std::byte* data) const {
 }
 
 void StagingPool::reserve(uint64_t bytes) {
+  if (bytes == 0 || has(bytes)) return;
+  Memory memory = allocate(bytes);  // a thread that needs the mutex holds the progress lock, and must not wait for this
   const MutexLock lock(mutex_);
-  const auto fits = [&](const Block& block) { return block.bytes >= bytes; };
-  if (bytes == 0 || std::any_of(blocks_.begin(), blocks_.end(), fits)) return;
-  add(bytes);
+  add(std::move(memory), bytes);
+}
+
+bool StagingPool::has(uint64_t bytes) {
+  const MutexLock lock(mutex_);
+  return std::any_of(blocks_.begin(), blocks_.end(), [&](const Block& block) { return block.bytes >= bytes; });
 }
 
 Staging StagingPool::take(uint64_t bytes) {
   const MutexLock lock(mutex_);
   Block* block = smallest_free(bytes);
-  if (block == nullptr) block = &add(bytes);
+  if (block == nullptr) block = &add(allocate(bytes), bytes);
   block->lent = true;
   most_lent_ = std::max(most_lent_, ++lent_);
-  return Staging(*this, private_region(block->data.get(), block->bytes));
+  return Staging(*this, private_region(block->memory.get(), block->bytes));
 }
 
 void StagingPool::give(const std::byte* data) {
+  Memory gone;  // freed after the mutex
   const MutexLock lock(mutex_);
-  const auto block = std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& b) { return b.data.get() == data; });
+  const auto block =
+      std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& b) { return b.memory.get() == data; });
   block->lent = false;
   --lent_;
-  trim();
+  gone = trim();
 }
 
-StagingPool::Block& StagingPool::add(uint64_t bytes) {
-  std::unique_ptr<std::byte, Free> data(static_cast<std::byte*>(::operator new(bytes, kAlignment)));
-  blocks_.push_back({std::move(data), bytes});
+StagingPool::Memory StagingPool::allocate(uint64_t bytes) {
+  return Memory(static_cast<std::byte*>(::operator new(bytes, kAlignment)));
+}
+
+StagingPool::Block& StagingPool::add(Memory memory, uint64_t bytes) {
+  blocks_.push_back({std::move(memory), bytes});
   meter_.add(bytes);
   return blocks_.back();
 }
@@ -76,15 +86,15 @@ StagingPool::Block* StagingPool::smallest_free(uint64_t bytes) {
   return found;
 }
 
-// Frees the smallest blocks, as long as there are more than operations ever ran at once. Not in reserve(): all others
-// may be lent, and what it has just added would go.
-void StagingPool::trim() {
-  while (blocks_.size() > most_lent_) {
-    const Block* const smallest = smallest_free(0);
-    if (smallest == nullptr) return;
-    meter_.subtract(smallest->bytes);
-    blocks_.erase(blocks_.begin() + (smallest - blocks_.data()));
-  }
+// Takes out the smallest free block if there are more blocks than operations ever ran at once. Not in reserve(): all
+// others may be lent, and what it has just added would go.
+StagingPool::Memory StagingPool::trim() {
+  Block* const smallest = blocks_.size() > most_lent_ ? smallest_free(0) : nullptr;
+  if (smallest == nullptr) return nullptr;
+  meter_.subtract(smallest->bytes);
+  Memory memory = std::move(smallest->memory);
+  blocks_.erase(blocks_.begin() + (smallest - blocks_.data()));
+  return memory;
 }
 
 }  // namespace trestle

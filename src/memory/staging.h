@@ -55,15 +55,18 @@ class StagingPool {
   struct Free {
     void operator()(std::byte* data) const;
   };
+  using Memory = std::unique_ptr<std::byte, Free>;
   struct Block {
-    std::unique_ptr<std::byte, Free> data;
+    Memory memory;
     uint64_t bytes = 0;
     bool lent = false;
   };
-  Block& add(uint64_t bytes) TRESTLE_REQUIRES(mutex_);
+  static Memory allocate(uint64_t bytes);
+  bool has(uint64_t bytes);
+  Block& add(Memory memory, uint64_t bytes) TRESTLE_REQUIRES(mutex_);
   Block* smallest_free(uint64_t bytes) TRESTLE_REQUIRES(mutex_);
   void give(const std::byte* data);
-  void trim() TRESTLE_REQUIRES(mutex_);
+  Memory trim() TRESTLE_REQUIRES(mutex_);
 
   ByteMeter& meter_;
   Mutex mutex_;

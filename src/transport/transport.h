@@ -39,9 +39,10 @@
 
 #include "base/counter.h"
 #include "base/result.h"
-#include "memory/region.h"
 
 namespace trestle {
+
+struct Region;  // memory/region.h
 
 // Numbers of messages between two ranks have this bit: they count per pair and direction.
 inline constexpr uint64_t kPointToPoint = uint64_t{1} << 63;

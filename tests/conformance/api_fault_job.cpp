@@ -1,5 +1,6 @@
 #include "conformance/api_fault_job.h"
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <vector>
@@ -65,7 +66,7 @@ class Job {
     }
   }
   // The calls of a group; a group that was refused is made again as a whole.
-  static trestleResult_t group(const std::vector<Calls>& calls) {
+  static trestleResult_t group(const std::array<Calls, 2>& calls) {
     trestleResult_t first = trestleGroupStart();
     if (first != trestleSuccess) return first;
     for (const Calls& call : calls) {
@@ -109,18 +110,23 @@ class Job {
   void messages(size_t n) {
     const Calls send = [this, n] { return trestleSend(in_.data(), n, kType, 1 - rank_, comm_, nullptr); };
     const Calls receive = [this, n] { return trestleRecv(out_.data(), n, kType, 1 - rank_, comm_, nullptr); };
-    check("Send and Recv", n, 1, [&] { return group({send, receive}); });
+    const std::array<Calls, 2> calls{send, receive};
+    check("Send and Recv", n, 1, [&] { return group(calls); });
   }
 
   void requests(size_t n) {
     float* const in = in_.data();
     float* const out = out_.data();
     trestleRequest_t request = nullptr;
+    const auto free = [&] {
+      make("RequestWait", [&] { return trestleRequestWait(request); });
+      make("RequestFree", [&] { return trestleRequestFree(request); });
+      if (!working()) trestleRequestFree(request);
+    };
     const auto use = [&](const char* name, size_t received, float value, const Calls& init) {
       if (!make(name, init)) return;
       check(name, received, value, [&] { return trestleRequestStart(request); });
-      make("RequestWait", [&] { return trestleRequestWait(request); });
-      make("RequestFree", [&] { return trestleRequestFree(request); });
+      free();
     };
     use("AllReduceInit", n, 2,
         [&] { return trestleAllReduceInit(in, out, n, kType, trestleSum, comm_, nullptr, &request); });
@@ -129,8 +135,7 @@ class Job {
               [&] { return trestleAllReduceStart(in, out, n, kType, trestleSum, comm_, nullptr, &request); }))
       return;
     make("AllReduceFinish", [&] { return trestleAllReduceFinish(request, nullptr); });
-    make("RequestWait", [&] { return trestleRequestWait(request); });
-    make("RequestFree", [&] { return trestleRequestFree(request); });
+    free();
   }
 
   void operators(size_t n) {
@@ -159,15 +164,19 @@ class Job {
     std::atomic<bool> notified{false};
     make("EventNotify", [&] {
       return trestleEventNotify(
-          event, [](void* flag, trestleResult_t) { static_cast<std::atomic<bool>*>(flag)->store(true); }, &notified);
+          event,
+          [](void* flag, trestleResult_t) {
+            auto* const it = static_cast<std::atomic<bool>*>(flag);
+            it->store(true);
+            it->notify_one();
+          },
+          &notified);
     });
-    while (working() && !notified.load()) {
-    }
-    check("a group", 10, 2, [&] {
-      return group(
-          {[&] { return trestleAllReduce(in_.data(), out_.data(), 5, kType, trestleSum, comm_, streams[0]); },
-           [&] { return trestleAllReduce(in_.data(), out_.data() + 5, 5, kType, trestleSum, comm_, streams[1]); }});
-    });
+    if (working()) notified.wait(false);
+    const std::array<Calls, 2> calls{
+        [&] { return trestleAllReduce(in_.data(), out_.data(), 5, kType, trestleSum, comm_, streams[0]); },
+        [&] { return trestleAllReduce(in_.data(), out_.data() + 5, 5, kType, trestleSum, comm_, streams[1]); }};
+    check("a group", 10, 2, [&] { return group(calls); });
     make("EventSynchronize", [&] { return trestleEventSynchronize(event); });
     if (event != nullptr) trestleEventDestroy(event);
     for (const trestleStream_t stream : streams) {
@@ -185,7 +194,8 @@ class Job {
           [&] { return trestleAllReduce(in, out_.data(), kMost, kType, trestleSum, comm_, nullptr); });
     make("Barrier", [&] { return trestleBarrier(comm_, nullptr); });
     make("CommSynchronize", [&] { return trestleCommSynchronize(comm_); });
-    if (working()) make("MemFree", [&] { return trestleMemFree(allocated); });
+    make("MemFree", [&] { return trestleMemFree(allocated); });
+    if (!working()) trestleMemFree(allocated);  // the communicator has failed: nothing uses it
   }
 
   void queries() {

@@ -1,5 +1,6 @@
 #include "conformance/fault_points.h"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -9,6 +10,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdarg>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -132,6 +134,14 @@ int socket(int family, int type, int protocol) noexcept {
 }
 int accept4(int fd, sockaddr* address, socklen_t* bytes, int flags) {
   return no_descriptor() ? -1 : static_cast<int>(syscall(SYS_accept4, fd, address, bytes, flags));
+}
+int fcntl(int fd, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  if (command == F_DUPFD_CLOEXEC && no_descriptor()) return -1;
+  return static_cast<int>(syscall(SYS_fcntl, fd, command, argument));
 }
 int dup(int fd) noexcept {
   return no_descriptor() ? -1 : static_cast<int>(syscall(SYS_dup, fd));

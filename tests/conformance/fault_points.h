@@ -1,4 +1,5 @@
-// Resources that cannot be had, one at a time: memory of the heap, memory that processes share, descriptors.
+// Resources that cannot be had, one at a time: memory of the heap, memory that processes share, and descriptors (of
+// sockets, events, shared memory, and copies).
 //
 // fault_points.cpp replaces the functions of the whole program, the library's included, that get them. Only threads and
 // calls of the library count: a thread of the test is exempt except inside counted().

@@ -52,10 +52,15 @@ Status CallPath::submit_express(const Call& call, const std::shared_ptr<Stream>&
                                      bytes_of(call.request, false, membership_.rank(), membership_.ranks()));
     return {};
   }
-  Operation* operation = bind(call, TRY(planner_.prepare(call)), true);
-  operation->make_express(express);
-  enqueue(operation, *stream);
-  return {};
+  return unless_out_of_memory(
+      [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS -> Status {
+        Operation* operation = bind(call, TRY(planner_.prepare(call)), true);
+        operation->make_express(express);
+        enqueue(operation, *stream);
+        return {};
+      },
+      // Peers may have read this rank's part, so the call cannot be refused any more.
+      [&] { return Status(fail_without_memory()); });
 }
 
 ExpressCall CallPath::express_call(const Call& call, uint64_t number) {
@@ -95,9 +100,10 @@ Operation* CallPath::bind(const Call& call, const std::shared_ptr<const Prepared
                           std::optional<uint64_t> ahead) {
   const CallBytes reach = reach_of(call.request, call.sending, membership_.rank(), membership_.ranks());
   if (memory_->bytes() != 0) drop_unmapped(call, reach);
-  Operation* operation = engine_.acquire(prepared);
-  operation->bind(look_at(call.send, reach.given, memory_.get()), look_at(call.recv, reach.taken, memory_.get()),
-                  ahead ? *ahead : take_number(call),
+  const Region send = look_at(call.send, reach.given, memory_.get());
+  const Region recv = look_at(call.recv, reach.taken, memory_.get());
+  Operation* operation = engine_.acquire(prepared);  // the last step at which the call can be refused
+  operation->bind(send, recv, ahead ? *ahead : take_number(call),
                   call.timeout_ns < 0 ? membership_.settings().config.timeout_ns : call.timeout_ns);
   engine_.statistics().submitted(call.request.collective,
                                  bytes_of(call.request, call.sending, membership_.rank(), membership_.ranks()),
@@ -113,6 +119,11 @@ void CallPath::enqueue(Operation* operation, Stream& stream) {
                          engine_.fail_without_memory();
                          engine_.retire(operation);
                        });
+}
+
+Error CallPath::fail_without_memory() {
+  engine_.fail_without_memory();
+  return *engine_.failure();
 }
 
 // ---- calls of a group
@@ -154,9 +165,13 @@ uint64_t CallPath::take_number(const Call& call) {
   uint64_t number = next_number_of(peer, call.sending)++;
   if (peer >= 0) {
     number |= kPointToPoint;
-    if (log_enabled(LogLevel::kInfo, Subsystem::kP2p)) log_if_first(call);
   }
-  if (call_check_ != nullptr) announce_call({number, peer, call.sending}, summary_of(call.request));
+  unless_out_of_memory(
+      [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
+        if (peer >= 0 && log_enabled(LogLevel::kInfo, Subsystem::kP2p)) log_if_first(call);
+        if (call_check_ != nullptr) announce_call({number, peer, call.sending}, summary_of(call.request));
+      },
+      [&] { engine_.fail_without_memory(); });
   return number;
 }
 

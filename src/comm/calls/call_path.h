@@ -53,6 +53,8 @@ class CallPath {
   Operation* commit(const Call& call, const std::shared_ptr<const Prepared>& prepared, Stream& stream,
                     std::optional<uint64_t> ahead);
   void committed();  // to be called after the operations were put on streams
+  // The call, which has its number, finds no memory any more: the communicator fails. Returns that failure.
+  Error fail_without_memory();
   // The number that a call must take before it is committed, because a split that takes a number comes after it. Only
   // where calls are checked.
   std::optional<uint64_t> number_ahead(const Call& call);

@@ -84,7 +84,9 @@ Result<std::shared_ptr<const Prepared>> CallPlanner::build(const Call& call) {
 }
 
 Result<std::shared_ptr<const Prepared>> CallPlanner::prepare(const Call& call) {
-  return cache_.get({call.request, call.sending}, [&] { return build(call); });
+  auto prepared = TRY(cache_.get({call.request, call.sending}, [&] { return build(call); }));
+  engine_.staging().reserve(prepared->staging_bytes);
+  return prepared;
 }
 
 Status CallPlanner::hold(const Call& call) {

@@ -32,7 +32,7 @@ class CallPlanner {
     return engine_.express()->serves(r.collective, r.count * size_of(r.type), r.half);
   }
 
-  // From the cache, or built now. Errors: the call's options fit no schedule.
+  // From the cache, or built now. The engine has staging for it. Errors: the call's options fit no schedule.
   Result<std::shared_ptr<const Prepared>> prepare(const Call& call);
   // As prepare(), for a call that will be made again: its plans stay until release(), whatever else is prepared.
   Status hold(const Call& call);

@@ -6,6 +6,7 @@
 
 #include "base/fork.h"
 #include "base/log.h"
+#include "base/out_of_memory.h"
 #include "comm/setup/together.h"
 
 namespace trestle {
@@ -131,7 +132,7 @@ Status Group::Work::run() {
   const auto prepared = TRY(prepare_all());
   TRY(begin_all());
   TRY(create_all());
-  enqueue_all(prepared);
+  TRY(enqueue_all(prepared));
   TRY(finalize_all());
   if (goes_on) return Error{Code::kInProgress, ""};
   return {};
@@ -219,23 +220,43 @@ Result<Group::Work::PreparedCalls> Group::Work::prepare_all() const {
   return prepared;
 }
 
-// Nothing fails here. One item per stream, in the order of the calls.
-void Group::Work::enqueue_all(const PreparedCalls& prepared) {
-  std::vector<std::pair<std::shared_ptr<Stream>, std::vector<Operation*>>> items;
+// Calls have their numbers from here on, and other ranks count on them. So where memory runs out, all communicators of
+// the group fail.
+Status Group::Work::enqueue_all(const PreparedCalls& prepared) {
+  Items items;
+  size_t enqueued = 0;
+  return unless_out_of_memory(
+      [&] {
+        commit_all(prepared, items);
+        for (; enqueued < items.size(); ++enqueued) items[enqueued].first->enqueue(items[enqueued].second);
+        for (GroupedCall& call : calls) {
+          if (auto settled = std::exchange(call.settled, nullptr)) settled(true);
+        }
+        for (const GroupedCall& call : calls) call.communicator->calls().committed();
+        return Status();
+      },
+      [&]() -> Status {
+        for (const GroupedCall& call : calls) call.communicator->engine().fail_without_memory();
+        for (; enqueued < items.size(); ++enqueued) {
+          for (Operation* operation : items[enqueued].second) operation->engine().retire(operation);
+        }
+        return *calls.front().communicator->failure();
+      });
+}
+
+// One item per stream, in the order of the calls.
+void Group::Work::commit_all(const PreparedCalls& prepared, Items& items) const {
   for (size_t i = 0; i < calls.size(); ++i) {
     const GroupedCall& call = calls[i];
+    CallPath& path = call.communicator->calls();
     if (call.after) call.stream->wait_for(call.after);
-    if (call.empty) call.communicator->calls().skip(call.call, *call.stream, call.number);
+    if (call.empty) path.skip(call.call, *call.stream, call.number);
     if (call.empty) continue;
     auto item = std::find_if(items.begin(), items.end(), [&](const auto& it) { return it.first == call.stream; });
     if (item == items.end()) item = items.insert(items.end(), {call.stream, {}});
-    item->second.push_back(call.communicator->calls().commit(call.call, prepared[i], *call.stream, call.number));
+    item->second.reserve(item->second.size() + 1);  // ahead: a committed operation must not get lost
+    item->second.push_back(path.commit(call.call, prepared[i], *call.stream, call.number));
   }
-  for (auto& [stream, operations] : items) stream->enqueue(std::move(operations));
-  for (GroupedCall& call : calls) {
-    if (auto settled = std::exchange(call.settled, nullptr)) settled(true);
-  }
-  for (const GroupedCall& call : calls) call.communicator->calls().committed();
 }
 
 }  // namespace trestle

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "comm/communicator/communicator.h"
@@ -118,7 +119,9 @@ class Group {
     Status finalize_all();
     using PreparedCalls = std::vector<std::shared_ptr<const Prepared>>;  // parallel to calls; nullptr: an empty call
     Result<PreparedCalls> prepare_all() const;
-    void enqueue_all(const PreparedCalls& prepared);
+    using Items = std::vector<std::pair<std::shared_ptr<Stream>, std::vector<Operation*>>>;
+    Status enqueue_all(const PreparedCalls& prepared);
+    void commit_all(const PreparedCalls& prepared, Items& items) const;
     bool finalizes(const std::shared_ptr<Communicator>& communicator) const;
   };
 

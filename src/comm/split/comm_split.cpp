@@ -123,8 +123,8 @@ Status CommSplit::exchange_addresses() {
     const std::string& name = membership_.name_of(r);
     SplitAddress theirs = TRY(decode_split_address(blobs[static_cast<size_t>(r)], name));
     if (theirs.code != Code::kSuccess) {
-      return Error{r == membership_.rank() ? theirs.code : Code::kRemoteError,
-                   "CommSplit: " + name + ": " + theirs.sentence};
+      const bool keeps_code = r == membership_.rank() || is_everybodys(theirs.code);
+      return Error{keeps_code ? theirs.code : Code::kRemoteError, "CommSplit: " + name + ": " + theirs.sentence};
     }
     addresses.push_back(std::move(theirs.address));
   }

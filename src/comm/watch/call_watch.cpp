@@ -26,32 +26,13 @@ CallWatch::CallWatch(const CommunicatorParts& parts)
       splits_(parts.splits),
       life_(parts.life) {}
 
-namespace {
-
-// Whether a failure has the same code on all ranks. A program can do something about these whichever rank found them:
-// a call that differs, a deadline, a system without memory or descriptors. Its sentence names the rank.
-bool keeps_code(Code code) {
-  switch (code) {
-    case Code::kAborted:
-    case Code::kTimeout:
-    case Code::kInvalidUsage:
-    case Code::kReductionFailed:
-    case Code::kSystemError:
-      return true;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
-
 // ---- what other ranks tell and ask
 
 void CallWatch::remote_failure(const Error& error) {
   std::string text = error.message;
   const std::string own = engine_.oldest_operation();
   if (!own.empty()) text += "; on " + membership_.own_name() + " " + own;
-  engine_.fail({keeps_code(error.code) ? error.code : Code::kRemoteError, std::move(text)});
+  engine_.fail({is_everybodys(error.code) ? error.code : Code::kRemoteError, std::move(text)});
 }
 
 void CallWatch::remote_abort(int32_t rank) {

@@ -85,7 +85,6 @@ Engine::~Engine() {
 // ---- submit side
 
 Operation* Engine::acquire(const std::shared_ptr<const Prepared>& prepared) {
-  if (prepared->data) staging_.reserve(prepared->staging_bytes);
   const MutexLock lock(pool_mutex_);
   const auto idle = idle_.find(prepared.get());
   std::unique_ptr<Operation> operation;

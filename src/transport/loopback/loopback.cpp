@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "transport/agreement.h"
 #include "transport/loopback/board.h"
 #include "transport/pieces.h"
@@ -223,8 +224,9 @@ void LoopbackTransport::close(int linger_ms) {
   unpin_mailbox(job_, rank_, mailbox_.get());
   const Kind last = linger_ms > 0 && !error_.has_value() ? Kind::kGoodbye : Kind::kGone;
   for (size_t r = 0; r < peers_.size(); ++r) {
-    Peer& peer = peers_[r];
-    if (peer.mailbox != nullptr && static_cast<int32_t>(r) != rank_) peer.mailbox->put({last, rank_, nullptr, {}});
+    const std::shared_ptr<Mailbox>& mailbox = peers_[r].mailbox;
+    if (mailbox == nullptr || static_cast<int32_t>(r) == rank_) continue;
+    unless_out_of_memory([&] { mailbox->put({last, rank_, nullptr, {}}); }, [] {});  // readers must be awaited
   }
   (void)mailbox_->shut(std::max(linger_ms, kMostReadersMs));
   peers_.clear();

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "kernels/copy.h"
 #include "memory/mem_alloc.h"
+#include "memory/region.h"
 
 namespace trestle {
 

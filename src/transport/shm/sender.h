@@ -18,7 +18,6 @@
 
 #include "base/counter.h"
 #include "base/result.h"
-#include "memory/mem_index.h"
 #include "memory/registrations.h"
 #include "transport/shm/lane.h"
 #include "transport/shm/links.h"

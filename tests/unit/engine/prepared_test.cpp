@@ -1,5 +1,6 @@
 // Prepared operations: their pieces cover the data that the collective reads and writes, their dependencies stay inside
 // their steps, staging memory is used once, and both ends cut every message alike.
+#include "engine/prepare/call_bytes.h"
 #include "engine/prepare/prepared.h"
 
 #include <gtest/gtest.h>
@@ -188,6 +189,23 @@ void check_phases(const Prepared& prepared, bool alike = true) {
   check_staging(prepared);
 }
 
+// Every piece of the two buffers lies inside what the call says it may touch there.
+void check_reach(const Prepared& prepared, const PrepareRequest& request, bool sending, int32_t rank) {
+  const CallBytes reach = reach_of(request, sending, rank, prepared.ranks);
+  const auto check = [&](const BlockTable& table) {
+    for (const PieceRef& piece : table.pieces) {
+      if (piece.buffer == BufferId::kStaging) continue;
+      EXPECT_LE(piece.offset + piece.bytes, piece.buffer == BufferId::kSend ? reach.given : reach.taken);
+    }
+  };
+  for (const auto& chunk : prepared.phases) {
+    for (const PreparedPhase& phase : chunk) {
+      check(phase.input);
+      check(phase.output);
+    }
+  }
+}
+
 struct Sides {
   uint64_t reads = 0;
   uint64_t writes = 0;
@@ -283,6 +301,7 @@ void check_everywhere(const PrepareRequest& request, const Topology& topology, u
     EXPECT_TRUE(exactly(pieces_of(*prepared, true), sides.reads));
     EXPECT_TRUE(exactly(pieces_of(*prepared, false), sides.writes));
     check_phases(*prepared);
+    check_reach(*prepared, request, false, rank);
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -322,6 +341,7 @@ TEST(Prepared, CoversBlocksOfUnequalLengths) {
         EXPECT_TRUE(exactly(pieces_of(*prepared, true), sides.reads));
         EXPECT_TRUE(exactly(pieces_of(*prepared, false), sides.writes));
         check_phases(*prepared, false);
+        check_reach(*prepared, request, false, rank);
         if (rank == 0) check = prepared->check;
         EXPECT_EQ(prepared->check, check) << "what only two ranks know must not be compared by all";
         ASSERT_FALSE(HasFailure()) << "seed " << seed;
@@ -372,6 +392,7 @@ TEST(Prepared, HalvesMeetInTheShardOfTheReceiveBuffer) {
       EXPECT_TRUE(exactly(pieces_of(*first, true), scatter.count * 4));
       EXPECT_TRUE(exactly(shifted(pieces_of(*first, false)), shard.count * 4)) << "seed " << seed << " rank " << rank;
       check_phases(*first);
+      check_reach(*first, scatter, false, rank);
       const auto second = prepare_on(gather, gather_schedule, topology, rank);
       EXPECT_TRUE(exactly(pieces_of(*second, false), scatter.count * 4));
       std::vector<Interval> inputs;
@@ -383,6 +404,7 @@ TEST(Prepared, HalvesMeetInTheShardOfTheReceiveBuffer) {
       }
       EXPECT_TRUE(exactly(shifted(inputs), shard.count * 4)) << "seed " << seed << " rank " << rank;
       check_phases(*second);
+      check_reach(*second, gather, false, rank);
       ASSERT_FALSE(HasFailure()) << "seed " << seed << " rank " << rank;
     }
   }
@@ -429,6 +451,7 @@ TEST(Prepared, PointToPointIsOnePhaseOfBothEnds) {
     const auto& operation = *prepared.value();
     EXPECT_TRUE(exactly(pieces_of(operation, sending), 4004));
     check_phases(operation);
+    check_reach(operation, request, sending, 1);
     const std::vector<int32_t> peers = sending ? std::vector<int32_t>{1, 2} : std::vector<int32_t>{2, 1};
     EXPECT_EQ(operation.phases[0][0].peers, peers);
   }

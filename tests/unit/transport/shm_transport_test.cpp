@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "memory/mem_alloc.h"
+#include "memory/region.h"
 #include "transport/shm/shm.h"
 
 namespace trestle {
