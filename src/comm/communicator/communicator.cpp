@@ -42,6 +42,25 @@ std::shared_ptr<Engine> make_engine(const Membership& membership, Wiring& wiring
                                   std::move(wiring.express));
 }
 
+// Ends a communicator that no caller gets. The watch thread may look at it, and hold it, at that moment. It must not be
+// the last to let go, because the end of a communicator waits for that thread.
+class Undelivered {
+ public:
+  Undelivered() = default;
+  explicit Undelivered(std::shared_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {}
+  ~Undelivered() {
+    if (communicator_ != nullptr) communicator_->destroy(0);
+  }
+  Undelivered(const Undelivered&) = delete;
+  Undelivered& operator=(const Undelivered&) = delete;
+  Communicator* operator->() const { return communicator_.get(); }
+  void hold(std::shared_ptr<Communicator> communicator) { communicator_ = std::move(communicator); }
+  std::shared_ptr<Communicator> deliver() { return std::exchange(communicator_, nullptr); }
+
+ private:
+  std::shared_ptr<Communicator> communicator_;
+};
+
 }  // namespace
 
 // ---- creation
@@ -77,11 +96,12 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
   if (!together.ok()) return fail(std::move(together).error());
   const CalibrationPlace calibration = wiring.value().calibration;
   const bool measure = wiring.value().measure;
-  std::shared_ptr<Communicator> communicator(new Communicator(bootstrap, settings, std::move(wiring).value(), root));
+  Undelivered communicator(
+      std::shared_ptr<Communicator>(new Communicator(bootstrap, settings, std::move(wiring).value(), root)));
   TRY(communicator->start());
   if (measure) TRY(communicator->calibrate(calibration, stop));
   communicator->membership_.log_topology(communicator->engine_->express() != nullptr);
-  return communicator;
+  return communicator.deliver();
 }
 
 Status Communicator::start() {
@@ -117,12 +137,15 @@ Result<std::vector<std::shared_ptr<Communicator>>> Communicator::create_all(int3
   BootstrapConfig config = bootstrap_config(settings.config, nranks, 0, UniqueIdBytes{});
   config.deadline_ns = deadline;
   auto bootstraps = TRY(Bootstrap::join_in_process(config));
-  std::vector<std::shared_ptr<Communicator>> made(nranks);
+  std::vector<Undelivered> made(nranks);
+  std::vector<std::shared_ptr<Communicator>> delivered(nranks);
   TRY(run_together(made.size(), [&](size_t r) -> Status {
-    made[r] = TRY(assemble(*bootstraps[r], settings, deadline, nullptr, {bootstraps[r]->job(), bootstraps[r]->rank()}));
+    const RootIdentity root{bootstraps[r]->job(), bootstraps[r]->rank()};
+    made[r].hold(TRY(assemble(*bootstraps[r], settings, deadline, nullptr, root)));
     return {};
   }));
-  return made;
+  for (size_t r = 0; r < made.size(); ++r) delivered[r] = made[r].deliver();
+  return delivered;
 }
 
 Communicator::~Communicator() {
