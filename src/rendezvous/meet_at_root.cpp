@@ -26,9 +26,9 @@ constexpr int64_t kAttemptNs = 2'000 * kMs;
 // The root decides at the deadline which ranks are missing. Its answer must still arrive after that.
 constexpr int64_t kAnswerGraceNs = 2'000 * kMs;
 constexpr int64_t kFirstLookNs = 1000 * kMs;
-// The limit of rounds in which the root knows another secret and no other root answers. It will not become the right
-// one.
-constexpr int kMostSecretRefusals = 20;
+// The limit of rounds in which the root knows another secret, or speaks another version of the protocol, and no other
+// root answers. It will not become the right one.
+constexpr int kMostWrongRoots = 20;
 // The same for a port that was made for this communicator: its server is there before the id is.
 constexpr int kMostRefusals = 30;
 
@@ -37,8 +37,9 @@ struct Attempt {
   Error error{Code::kSuccess, {}};
   bool refused = false;  // the peer answered and is not our root
   bool refused_secret = false;
-  bool silent = false;  // the peer accepted the connection and did not answer
-  bool lost = false;    // the peer accepted the connection and closed it: it may have had no room at that moment
+  bool other_version = false;  // the peer speaks another version of the protocol
+  bool silent = false;         // the peer accepted the connection and did not answer
+  bool lost = false;           // the peer accepted the connection and closed it: it may have had no room at that moment
 };
 
 Status connect_once(UniqueFd& socket, const SocketAddress& address, const WaitLimit& limit) {
@@ -62,6 +63,7 @@ Attempt attempt(const SocketAddress& address, const BootstrapConfig& config, con
     const int64_t give_up = monotonic_clock().now_ns() + std::min(patience_ns, config.handshake_timeout_ns);
     status = exchange.run_before(result.socket.get(), {std::min(limit.deadline_ns, give_up), limit.aborted});
     result.refused_secret = !status.ok() && exchange.handshake().secret_differs();
+    result.other_version = exchange.handshake().version_differs();
     result.lost = !status.ok() && exchange.connection_lost();
     result.refused = !status.ok() && status.error().code == Code::kRemoteError && !result.lost;
     result.silent = !status.ok() && status.error().code == Code::kTimeout;
@@ -96,9 +98,15 @@ Error not_reached(const Root& root, const Seen& seen, bool for_the_secret) {
   return Error{Code::kTimeout, text + (for_the_secret ? "; is TRESTLE_SECRET the same on all ranks?)" : ")")};
 }
 
+Error another_version(const Root& root, const Error& error) {
+  return {Code::kRemoteError, "the rendezvous at " + root.name + " is of another version of Trestle: " + error.message +
+                                  "; all ranks need the same version"};
+}
+
 Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
   Seen seen;
   int secret_refusals = 0;
+  int other_versions = 0;
   int64_t pause = 5 * kMs;
   // Where several ports are possible, one may belong to a program that accepts the connection and stays silent. So the
   // first rounds wait briefly.
@@ -106,24 +114,29 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
   for (int round = 0;; ++round, pause = std::min(pause * 2, 100 * kMs),
            patience = std::min(patience * 2, config.handshake_timeout_ns)) {
     bool refused_secret = false;
+    bool other_version = false;
     bool answered = false;
     bool silent = false;
     for (const SocketAddress& candidate : root.candidates) {
       Attempt made = attempt(candidate, config, root, patience, limit);
       if (made.socket) return std::move(made.socket);
       if (made.error.code == Code::kAborted) return made.error;
+      if (root.own_port && made.other_version) return another_version(root, made.error);
       if (root.own_port && (made.refused || (round >= kMostRefusals && !made.silent && !made.lost)))
         return Error{made.error.code, std::string(root.holder()) + " ended, or all ranks have come to " + root.place +
                                           " already: " + made.error.message};
+      const bool wrong = made.refused_secret || made.other_version;
       const bool first = &candidate == &root.candidates.front();
       seen.lost = seen.lost || made.lost;
-      if (first || (!answered && (made.refused_secret || made.silent)))
+      if (first || (!answered && (wrong || made.silent)))
         seen.error = {made.error.code, format_address(candidate) + ": " + made.error.message};
-      answered = answered || made.refused_secret || made.silent;
+      answered = answered || wrong || made.silent;
       silent = silent || made.silent;
       refused_secret = refused_secret || made.refused_secret;
+      other_version = other_version || made.other_version;
     }
-    if (refused_secret && ++secret_refusals >= kMostSecretRefusals)
+    if (other_version && ++other_versions >= kMostWrongRoots) return another_version(root, seen.error);
+    if (refused_secret && ++secret_refusals >= kMostWrongRoots)
       return Error{Code::kRemoteError, "the rendezvous at " + root.name +
                                            " has another secret: TRESTLE_SECRET differs, or another job uses this "
                                            "address (" +

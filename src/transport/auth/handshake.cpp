@@ -125,7 +125,8 @@ Status Handshake::take_hello() {
   in_bytes_ = 0;
   theirs_ = in_;
   const uint16_t version = take<uint16_t>(&in_[kVersionAt]);
-  if (version != kHandshakeVersion)
+  version_differs_ = version != kHandshakeVersion;
+  if (version_differs_)
     return fail("the peer speaks version " + std::to_string(version) + " of the protocol, this side version " +
                     std::to_string(kHandshakeVersion),
                 kVersion);

@@ -60,8 +60,8 @@ enum class Role : uint8_t { kInitiator = 1, kAcceptor = 2 };
 Status handshake_probe();
 
 // Also of what travels behind it. 2: messages carry the check of their operation; 3: the acknowledgement; 4: that check
-// has 48 bits.
-inline constexpr uint16_t kHandshakeVersion = 4;
+// has 48 bits; 5: a rank that is asked about a call also tells of another communicator's failure.
+inline constexpr uint16_t kHandshakeVersion = 5;
 inline constexpr size_t kHelloBytes = 72;
 inline constexpr size_t kProofBytes = 40;
 inline constexpr size_t kAcknowledgementBytes = 8;
@@ -96,6 +96,8 @@ class Handshake {
   // After a failure: one side's proof was wrong. The secrets differ, and trying again will not help. Only a hint if the
   // peer reported it.
   bool secret_differs() const { return secret_differs_; }
+  // After a failure: the peer speaks another version of the protocol.
+  bool version_differs() const { return version_differs_; }
 
  private:
   // The message that is awaited. An initiator goes from kProof to kDone.
@@ -119,6 +121,7 @@ class Handshake {
   State state_ = State::kHello;
   int32_t peer_rank_ = -1;
   bool secret_differs_ = false;
+  bool version_differs_ = false;
   std::array<std::byte, kHandshakeNonceBytes> nonce_{};
   std::array<std::byte, kHelloBytes> mine_{};  // hellos as they were on the wire
   std::array<std::byte, kHelloBytes> theirs_{};

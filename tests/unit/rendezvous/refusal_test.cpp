@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <limits>
 
@@ -92,6 +93,49 @@ TEST(RefusalTest, AnotherJobsIdIsRefused) {
   UniqueId other = decode(loopback_id()).value();
   other.job[0] ^= std::byte{1};
   expect_all(join_all({loopback_config(2, 1, encode(other).value())}), Code::kRemoteError, {"another job"});
+}
+
+// Turns away all that connect, as a root of another version of Trestle does.
+class RootOfAnotherVersion {
+ public:
+  RootOfAnotherVersion() : door_(taken_port()), thread_([this] { turn_away(); }) {}
+  ~RootOfAnotherVersion() {
+    over_ = true;
+    thread_.join();
+  }
+  std::string address() const { return format_address(door_.address); }
+
+ private:
+  void turn_away() {
+    while (!over_) {
+      const Result<UniqueFd> rank = accept_before(door_.fd.get(), {kNever, &over_});
+      if (!rank.ok()) continue;
+      Handshake handshake(Role::kInitiator, Purpose::kRendezvous, {});
+      std::vector<std::byte> hello(handshake.outgoing().begin(), handshake.outgoing().end());
+      hello[8] ^= std::byte{64};  // the version
+      EXPECT_TRUE(send_all_before(rank.value().get(), hello, {}).ok());
+      std::array<std::byte, kHelloBytes> theirs;
+      (void)receive_all_before(rank.value().get(), theirs, {});  // what lies there unread would reset the connection
+    }
+  }
+
+  const Listener door_;
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+TEST(RefusalTest, AnotherVersionIsSaid) {
+  const RootOfAnotherVersion root;
+  UniqueId id;
+  id.ip = "127.0.0.1";
+  id.port = parse_address(root.address()).value().port();
+  auto named = loopback_config(2, 1, {});
+  named.communicator_id = root.address();
+  for (const BootstrapConfig& config : {loopback_config(2, 1, encode(id).value()), named}) {
+    expect_all(join_all({config}), Code::kRemoteError,
+               {"another version of Trestle: the peer speaks version " + std::to_string(kHandshakeVersion ^ 64),
+                "all ranks need the same version"});
+  }
 }
 
 // Joins with another secret than the root's. The root stays until this rank has its answer.

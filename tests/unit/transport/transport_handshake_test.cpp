@@ -203,7 +203,7 @@ TEST(Handshake, TheAcceptorIsDoneWithTheAcknowledgement) {
 }
 
 TEST(Handshake, AnOlderVersionIsRefused) {
-  for (const int version : {2, 3}) {
+  for (const int version : {2, 3, 4}) {
     Handshake initiator(Role::kInitiator, Purpose::kTcp, credentials(0), 1);
     Handshake acceptor(Role::kAcceptor, Purpose::kTcp, credentials(1));
     const Outcome outcome = converse(initiator, acceptor, [version](int number, Bytes& data) {
@@ -213,7 +213,30 @@ TEST(Handshake, AnOlderVersionIsRefused) {
     EXPECT_EQ(outcome.acceptor.error().message, "the peer speaks version " + std::to_string(version) +
                                                     " of the protocol, this side version " +
                                                     std::to_string(kHandshakeVersion));
+    EXPECT_TRUE(acceptor.version_differs());
   }
+}
+
+// The side that is refused reads the other version in the acceptor's hello, whose beginning means the same in all
+// versions.
+TEST(Handshake, BothSidesSayWhichVersionsMet) {
+  Handshake initiator(Role::kInitiator, Purpose::kRendezvous, credentials(0));
+  Handshake acceptor(Role::kAcceptor, Purpose::kRendezvous, credentials(1));
+  const std::string sentence =
+      "the peer speaks version 9 of the protocol, this side version " + std::to_string(kHandshakeVersion);
+  const auto of_version_9 = [](Handshake& side) {
+    Bytes hello = said(side);
+    EXPECT_EQ(hello.at(8), static_cast<std::byte>(kHandshakeVersion));
+    hello.at(8) = std::byte{9};
+    return hello;
+  };
+  const Status refused = hear(acceptor, of_version_9(initiator));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message, sentence);
+  const Status told = hear(initiator, of_version_9(acceptor));
+  ASSERT_FALSE(told.ok());
+  EXPECT_EQ(told.error().message, sentence);
+  EXPECT_TRUE(initiator.version_differs());
 }
 
 // If there is no acknowledgement, its message carries the reason.
