@@ -7,7 +7,9 @@ namespace {
 
 const TransportRow kRows[] = {
     {"loopback", "ranks of one process: copies, or reads in place", loopback_probe,
-     [](const EndpointConfig& config, const TransportOptions&) { return make_loopback_transport(config); }},
+     [](const EndpointConfig& config, const TransportOptions& all) {
+       return make_loopback_transport(config, all.loopback);
+     }},
     {"shm", "ranks of one host: shared memory", shm_probe,
      [](const EndpointConfig& config, const TransportOptions& all) { return make_shm_transport(config, all.shm); }},
     {"tcp", "sockets over IPv4 or IPv6, authenticated", tcp_probe,

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "transport/loopback/loopback.h"
 #include "transport/shm/shm.h"
 #include "transport/tcp/tcp.h"
 #include "transport/transport.h"
@@ -14,6 +15,7 @@ namespace trestle {
 
 // The options of all transports that have some. Each factory gets its own.
 struct TransportOptions {
+  LoopbackTransportOptions loopback;
   ShmTransportOptions shm;
   TcpTransportOptions tcp;
 };

@@ -7,8 +7,10 @@
 #include "base/hash.h"
 #include "base/host.h"
 #include "base/log.h"
+#include "engine/run/progress.h"
 #include "engine/work/delayed_queue.h"
 #include "express/board.h"
+#include "rendezvous/giving_up.h"
 #include "transport/catalog.h"
 #include "trestle/trestle.h"
 
@@ -97,9 +99,17 @@ EndpointConfig endpoint_config(const Bootstrap& bootstrap, const CommunicatorSet
   return endpoint;
 }
 
+// As a thread that waits does. What this process's exit ends is not freed, so nobody waits then.
+bool drive_all_ranks() {
+  if (exits()) return false;
+  Progress::process().poke(nullptr);
+  return true;
+}
+
 TransportOptions transport_options(const Bootstrap& bootstrap, const Config& config, const Wiring& wiring,
                                    const Rail& rail) {
   TransportOptions options;
+  options.loopback.drive_peers = drive_all_ranks;
   options.shm.map_memory = config.map_shared_memory;
   options.shm.registrations = wiring.memory;
   options.tcp.local_ip = bootstrap.local_ip();

@@ -180,8 +180,6 @@ void Engine::close(int linger_ms, int64_t give_up_ns) {
     closed_ = true;
     if (!transports_closed_) {
       transports_closed_ = true;
-      // This rank must be able to answer questions while the transports linger.
-      const ProgressLock::Loan lent(progress_);
       close_transports(linger_ms);
     }
   }
@@ -195,7 +193,9 @@ bool Engine::close_work(int64_t give_up_ns) {
   return config_.work->close(give_up_ns);
 }
 
+// This rank must be able to answer questions while the transports linger, or wait for those that read its memory.
 void Engine::close_transports(int linger_ms) {
+  const ProgressLock::Loan lent(progress_);
   for (const auto& transport : transports_) unless_out_of_memory([&] { transport->close(linger_ms); }, [] {});
 }
 

@@ -1,6 +1,5 @@
 #include "transport/loopback/board.h"
 
-#include <sched.h>
 #include <sys/eventfd.h>
 
 #include <cerrno>
@@ -9,7 +8,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/clock.h"
 #include "base/fork.h"
 #include "base/mutex.h"
 
@@ -73,21 +71,11 @@ void Mailbox::finish_sleep() {
 }
 
 bool Mailbox::begin_reading() {
-  // Counted before looking, shut() the other way round: one of the two sees the other.
+  // Counted before looking. An owner shuts before it looks for readers. One of the two sees the other.
   readers_.fetch_add(1, std::memory_order_seq_cst);
   if (!shut_.load(std::memory_order_seq_cst)) return true;
   end_reading();
   return false;
-}
-
-bool Mailbox::shut(int most_ms) {
-  shut_.store(true, std::memory_order_seq_cst);
-  const int64_t deadline_ns = monotonic_clock().now_ns() + int64_t{most_ms} * 1'000'000;
-  while (readers_.load(std::memory_order_seq_cst) != 0) {
-    if (monotonic_clock().now_ns() > deadline_ns) return false;
-    ::sched_yield();
-  }
-  return true;
 }
 
 bool pin_mailbox(const std::string& job, int32_t rank, const std::shared_ptr<Mailbox>& mailbox) {

@@ -51,8 +51,10 @@ class Mailbox {
   // Reading the owner's memory. begin_reading() is false once the owner has closed: then the memory must not be read.
   bool begin_reading();
   void end_reading() { readers_.fetch_sub(1, std::memory_order_release); }
-  // Admits no new readers and waits at most `most_ms` until the present ones have finished. False: some have not.
-  bool shut(int most_ms);
+  // No new readers.
+  void shut() { shut_.store(true, std::memory_order_seq_cst); }
+  // Whether the present ones have not finished yet.
+  bool is_read() const { return readers_.load(std::memory_order_seq_cst) != 0; }
 
  private:
   Mutex mutex_;  // held for a push or a swap only

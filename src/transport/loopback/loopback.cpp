@@ -1,9 +1,13 @@
 #include "transport/loopback/loopback.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/out_of_memory.h"
 #include "transport/agreement.h"
 #include "transport/loopback/board.h"
@@ -15,15 +19,15 @@ namespace {
 
 using Kind = LoopbackNote::Kind;
 
-// How long close() waits for peers that still read this rank's memory through a view. They are told at once, and give
-// their views back when their communicator fails in turn. A rank that no thread drives does not read, unless it has a
-// work queue: work that is late by more than this would read memory that the user has freed.
-constexpr int kMostReadersMs = 1000;
+// How long close() waits at least for peers that still read this rank's memory through a view. They are told at once,
+// and give their views back when their communicator fails in turn.
+constexpr int kLeastReadersMs = 1000;
 
 class LoopbackTransport final : public Transport {
  public:
-  LoopbackTransport(const EndpointConfig& config, std::shared_ptr<Mailbox> mailbox)
-      : rank_(config.rank),
+  LoopbackTransport(const EndpointConfig& config, LoopbackTransportOptions options, std::shared_ptr<Mailbox> mailbox)
+      : options_(std::move(options)),
+        rank_(config.rank),
         job_(config.job),
         names_(config.peer_names),
         mailbox_(std::move(mailbox)),
@@ -71,7 +75,9 @@ class LoopbackTransport final : public Transport {
   Status handle(const LoopbackNote& note);
   Status deliver(Peer& peer, SendRequest& send, RecvRequest& receive);
   void put_back(Peer& peer, SendRequest* send);
+  void wait_for_readers(int linger_ms);
 
+  const LoopbackTransportOptions options_;
   const int32_t rank_;
   const std::string job_;
   std::vector<std::string> names_;
@@ -148,8 +154,8 @@ Status LoopbackTransport::deliver(Peer& peer, SendRequest& send, RecvRequest& re
   return {};
 }
 
-// The order matters: an owner that waits in shut() returns when there is no reader left. After that it must not be sent
-// a note about its request, which take() would not see.
+// The order matters: an owner that waits for its readers returns once nobody reads, and must not be sent a note about
+// its request after that, which take() would never see anyway.
 void LoopbackTransport::put_back(Peer& peer, SendRequest* send) {
   peer.mailbox->put({Kind::kTaken, rank_, send, {}});
   peer.mailbox->end_reading();
@@ -217,6 +223,18 @@ Result<bool> LoopbackTransport::progress() {
   return true;
 }
 
+// The user frees the memory afterwards. A peer may read it for any time: its user-defined function runs, or its work
+// queue is late. So this waits without end, but only while somebody drives that peer: one that nobody drives keeps its
+// views, and does not read.
+void LoopbackTransport::wait_for_readers(int linger_ms) {
+  const int64_t until_ns = monotonic_clock().now_ns() + int64_t{std::max(linger_ms, kLeastReadersMs)} * 1'000'000;
+  while (mailbox_->is_read()) {
+    const bool driven = options_.drive_peers && options_.drive_peers();
+    if (!driven && monotonic_clock().now_ns() > until_ns) return;
+    ::sched_yield();
+  }
+}
+
 void LoopbackTransport::close(int linger_ms) {
   if (closed_) return;
   closed_ = true;
@@ -228,7 +246,8 @@ void LoopbackTransport::close(int linger_ms) {
     if (mailbox == nullptr || static_cast<int32_t>(r) == rank_) continue;
     unless_out_of_memory([&] { mailbox->put({last, rank_, nullptr, {}}); }, [] {});  // readers must be awaited
   }
-  (void)mailbox_->shut(std::max(linger_ms, kMostReadersMs));
+  mailbox_->shut();
+  wait_for_readers(linger_ms);
   peers_.clear();
 }
 
@@ -238,12 +257,14 @@ Status loopback_probe() {
   return {};
 }
 
-Result<std::unique_ptr<Transport>> make_loopback_transport(const EndpointConfig& config) {
+Result<std::unique_ptr<Transport>> make_loopback_transport(const EndpointConfig& config,
+                                                           LoopbackTransportOptions options) {
   std::shared_ptr<Mailbox> mailbox = TRY(Mailbox::create());
   if (!pin_mailbox(config.job, config.rank, mailbox))
     return Error{Code::kInvalidUsage,
                  "rank " + std::to_string(config.rank) + " of this job already has an endpoint in this process"};
-  return std::unique_ptr<Transport>(std::make_unique<LoopbackTransport>(config, std::move(mailbox)));
+  return std::unique_ptr<Transport>(
+      std::make_unique<LoopbackTransport>(config, std::move(options), std::move(mailbox)));
 }
 
 }  // namespace trestle

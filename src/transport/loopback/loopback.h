@@ -5,14 +5,23 @@
 // Ranks find each other on a board (board.h). Both functions may be called from any thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "transport/transport.h"
 
 namespace trestle {
 
+struct LoopbackTransportOptions {
+  // close() calls it again and again while peers still read this rank's memory through views. It drives them, so that
+  // they hear of the end and give their views back. False: they are not to be waited for any longer. Empty: nobody
+  // drives them, and close() waits for a second at most.
+  std::function<bool()> drive_peers;
+};
+
 Status loopback_probe();
 // kInvalidUsage when this process already has an open endpoint of the same job and rank.
-Result<std::unique_ptr<Transport>> make_loopback_transport(const EndpointConfig& config);
+Result<std::unique_ptr<Transport>> make_loopback_transport(const EndpointConfig& config,
+                                                           LoopbackTransportOptions options = {});
 
 }  // namespace trestle

@@ -1,5 +1,6 @@
 trestle_test(NAME transport_test LABEL unit LIBS trestle_transport SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/transport_agreement_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/transport_loopback_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/transport_socket_test.cpp)
 if(SODIUM_FOUND)
   target_sources(transport_test PRIVATE
