@@ -150,23 +150,44 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
   }
 }
 
-Result<JoinAnswer> ask(int fd, const JoinRequest& request, const Root& root, const WaitLimit& limit) {
+// Reaches a root again that has ended the connection before it answered. Without a secret nothing distinguishes a rank
+// from a stranger before it has asked, so the root may have made room for the next one. kRemoteError: the root is gone.
+Result<UniqueFd> reach_again(const BootstrapConfig& config, const Root& root, const SocketAddress& address,
+                             const WaitLimit& limit) {
+  for (int64_t pause = 5 * kMs;; pause = std::min(pause * 2, 100 * kMs)) {
+    Attempt made = attempt(address, config, root, config.handshake_timeout_ns, limit);
+    if (made.socket) return std::move(made.socket);
+    if (made.silent) return not_reached(root, {made.error, true, false}, false);
+    if (!made.lost) return made.error;
+    const Status paused = pause_before(pause, limit);
+    if (!paused.ok() && paused.error().code == Code::kAborted) return paused.error();
+    if (!paused.ok()) return not_reached(root, {made.error, false, true}, false);
+  }
+}
+
+struct Asked {
+  Result<JoinAnswer> answer;
+  bool unheard = false;  // the connection ended before the root had answered
+};
+
+Asked ask(int fd, const JoinRequest& request, const Root& root, const WaitLimit& limit) {
   const std::string message = framed(encode(request));
   WaitLimit answer_limit = limit;
   if (limit.deadline_ns != kNever) answer_limit.deadline_ns += kAnswerGraceNs;
-  const auto explain = [&](const Error& error) {
+  const auto explain = [&](const Error& error) -> Asked {
     const std::string who = root.holder();
     if (error.code == Code::kAborted) {
       const std::string report = framed(encode(JoinReport{giving_up(request.name)}));
       (void)send_bytes(fd, std::as_bytes(std::span(report)));
     }
     if (error.code == Code::kRemoteError)
-      return Error{error.code, who + " ended or is lost: it held " + root.place +
-                                   ", where this rank waited for others (" + error.message + ")"};
+      return {Error{error.code, who + " ended or is lost: it held " + root.place +
+                                    ", where this rank waited for others (" + error.message + ")"},
+              true};
     if (error.code == Code::kTimeout)
-      return Error{error.code, who + " is frozen or very slow: it holds " + root.place +
-                                   ", where this rank waited for others, and does not answer any more"};
-    return Error{error.code, "waiting for the other ranks at " + root.place + ": " + error.message};
+      return {Error{error.code, who + " is frozen or very slow: it holds " + root.place +
+                                    ", where this rank waited for others, and does not answer any more"}};
+    return {Error{error.code, "waiting for the other ranks at " + root.place + ": " + error.message}};
   };
   Status status = send_all_before(fd, std::as_bytes(std::span(message)), answer_limit);
   if (!status.ok()) return explain(status.error());
@@ -178,7 +199,33 @@ Result<JoinAnswer> ask(int fd, const JoinRequest& request, const Root& root, con
   std::string body(length, '\0');
   if (length > 0) status = receive_all_before(fd, std::as_writable_bytes(std::span(body)), answer_limit);
   if (!status.ok()) return explain(status.error());
-  return decode_join_answer(body);
+  return {decode_join_answer(body)};
+}
+
+JoinRequest request_of(const BootstrapConfig& config, const Listener& listener, const WaitLimit& limit) {
+  JoinRequest request;
+  request.version = TRESTLE_VERSION_CODE;
+  request.nranks = config.nranks;
+  request.rank = config.rank;
+  if (limit.deadline_ns != kNever)
+    request.time_left_ns = std::max<int64_t>(limit.deadline_ns - monotonic_clock().now_ns(), 1);
+  request.address = format_address(listener.address);
+  request.name = own_rank_name(config.rank);
+  request.process = process_token();
+  return request;
+}
+
+// Asks to join. A rank that was taken for a stranger comes again, as one does that was closed in the handshake.
+Result<JoinAnswer> ask_until_heard(UniqueFd& socket, const BootstrapConfig& config, const Listener& listener,
+                                   const Root& root, const WaitLimit& limit) {
+  const SocketAddress address = peer_address(socket.get());
+  while (true) {
+    Asked asked = ask(socket.get(), request_of(config, listener, limit), root, limit);
+    if (!asked.unheard || !root.secret.empty() || address.length == 0) return std::move(asked.answer);
+    Result<UniqueFd> again = reach_again(config, root, address, limit);
+    if (!again.ok()) return again.error().code == Code::kRemoteError ? asked.answer.error() : again.error();
+    socket = std::move(again).value();
+  }
 }
 
 }  // namespace
@@ -238,16 +285,7 @@ Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, co
   meeting.secret = root.secret;
   // Other ranks can reach this rank at the address by which this rank reaches the root.
   meeting.listener = TRY(listen_for_neighbours(config, local_address(socket.get())));
-  JoinRequest request;
-  request.version = TRESTLE_VERSION_CODE;
-  request.nranks = config.nranks;
-  request.rank = config.rank;
-  if (limit.deadline_ns != kNever)
-    request.time_left_ns = std::max<int64_t>(limit.deadline_ns - monotonic_clock().now_ns(), 1);
-  request.address = format_address(meeting.listener.address);
-  request.name = own_rank_name(config.rank);
-  request.process = process_token();
-  JoinAnswer answer = TRY(ask(socket.get(), request, root, limit));
+  JoinAnswer answer = TRY(ask_until_heard(socket, config, meeting.listener, root, limit));
   if (answer.error.code != Code::kSuccess) return answer.error;
   if (answer.addresses.size() != static_cast<size_t>(dissemination_steps(config.nranks)))
     return Error{Code::kRemoteError, "the rendezvous " + root.name + " gave a wrong number of addresses"};

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <list>
+#include <optional>
+#include <span>
+#include <thread>
 
 #include "rendezvous/message.h"
 #include "rendezvous/server.h"
@@ -230,6 +233,61 @@ TEST(CrowdTest, ARankThatWasDroppedComesAgain) {
   ASSERT_TRUE(start_rendezvous(std::move(door), options).ok());
   ranks.join();
   EXPECT_EQ(all_of(std::move(joined)).size(), 2u);
+}
+
+// A rank without a secret, and its root, which the test plays.
+class OpenDoor {
+ public:
+  // `ranks`: no other test uses this number, so that the rank's first communicator of that size is this one.
+  explicit OpenDoor(int32_t ranks) : door_(taken_port()), ranks_(ranks), address_(format_address(door_->address)) {
+    rank_ = std::thread([this] {
+      BootstrapConfig config = loopback_config(ranks_, 1, {});
+      config.communicator_id = address_;
+      joined_.emplace(Bootstrap::join(config));
+    });
+  }
+  // The next connection of the rank, after the handshake.
+  UniqueFd let_in() const {
+    UniqueFd rank = accept_before(door_->fd.get(), {}).value();
+    HandshakeExchange exchange(Role::kAcceptor, Purpose::kRendezvous, {{}, job_id(address_ + "  0"), 0});
+    const Status done = exchange.run_before(rank.get(), {});
+    EXPECT_TRUE(done.ok()) << done.error().message;
+    return rank;
+  }
+  void remove() { door_.reset(); }
+  // Why it did not join.
+  Error error() {
+    rank_.join();
+    EXPECT_FALSE(joined_->ok());
+    return joined_->error();
+  }
+
+ private:
+  std::optional<Listener> door_;
+  const int32_t ranks_;
+  const std::string address_;
+  std::optional<Joined> joined_;
+  std::thread rank_;
+};
+
+// Nothing distinguishes it from a stranger before it has asked, so the server may drop it even after the handshake.
+TEST(CrowdTest, ARankWithoutASecretThatWasDroppedComesAgain) {
+  OpenDoor door(77);
+  for (int dropped = 0; dropped < 2; ++dropped) door.let_in().reset();
+  const UniqueFd rank = door.let_in();
+  JoinAnswer answer;
+  answer.error = {Code::kSystemError, "it was heard"};
+  const std::string message = framed(encode(answer));
+  EXPECT_TRUE(send_all_before(rank.get(), std::as_bytes(std::span(message)), {}).ok());
+  EXPECT_EQ(door.error().message, "it was heard");
+}
+
+TEST(CrowdTest, ARankWithoutASecretSaysAtOnceThatItsRootIsGone) {
+  OpenDoor door(78);
+  UniqueFd rank = door.let_in();
+  door.remove();
+  rank.reset();
+  EXPECT_TRUE(contains(door.error().message, "rank 0 ended or is lost")) << door.error().message;
 }
 
 }  // namespace
