@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <list>
 #include <map>
 #include <new>
@@ -14,6 +15,7 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "transport/auth/admission.h"
 #include "transport/auth/handshake_exchange.h"
 #include "transport/auth/strangers.h"
 #include "transport/shm/links.h"
@@ -90,6 +92,7 @@ struct Board::Serving {
   }
   std::list<PendingPeer> pending;  // oldest first
   std::vector<bool> has;           // the ranks that have the memory
+  Admission admission;
   OncePerKey warned;
 };
 
@@ -204,16 +207,20 @@ Status Board::serve(int64_t deadline_ns, const BoardWatch& watch) {
       return Error{Code::kTimeout, name(missing) + " did not come for the board of small collectives in time"};
     }
     TRY(waited);
-    while (UniqueFd fd = TRY(accept_connection(listener_.get()))) admit(serving, std::move(fd));
     TRY(step_pending(serving));
+    Status admitted;
+    TRY(serving.admission.take(listener_.get(), monotonic_clock().now_ns(), [&](UniqueFd fd) {
+      if (admitted.ok()) admitted = admit(serving, std::move(fd));
+    }));
+    TRY(admitted);
   }
   return {};
 }
 
-void Board::admit(Serving& serving, UniqueFd fd) const {
+Status Board::admit(Serving& serving, UniqueFd fd) const {
   if (!peer_has_same_user(fd.get())) {
     serving.warn_once("it belongs to a process of another user");
-    return;
+    return {};
   }
   const auto last = find_stranger_to_drop(serving.pending, static_cast<size_t>(ranks_) + kMoreStrangers,
                                           [](const PendingPeer& p) { return claim_of(p.exchange.handshake()); });
@@ -221,19 +228,23 @@ void Board::admit(Serving& serving, UniqueFd fd) const {
     serving.warn_once(kNoRoomForStrangers);
     serving.pending.erase(last);
   }
-  serving.pending.emplace_back(std::move(fd), credentials(config_));
+  PendingPeer& peer = serving.pending.emplace_back(std::move(fd), credentials(config_));
+  if (TRY(step(serving, peer))) serving.pending.pop_back();
+  return {};
+}
+
+// True when the connection is over: it has the memory, or was refused.
+Result<bool> Board::step(Serving& serving, PendingPeer& peer) const {
+  const Result<bool> done = peer.exchange.step(peer.fd.get());
+  if (done.ok() && !done.value()) return false;
+  if (done.ok()) TRY(hand_out(peer, serving.has));
+  if (!done.ok()) serving.warn_once(done.error().message);
+  return true;
 }
 
 Status Board::step_pending(Serving& serving) const {
   for (auto peer = serving.pending.begin(); peer != serving.pending.end();) {
-    const Result<bool> done = peer->exchange.step(peer->fd.get());
-    if (done.ok() && !done.value()) {
-      ++peer;
-      continue;
-    }
-    if (done.ok()) TRY(hand_out(*peer, serving.has));
-    if (!done.ok()) serving.warn_once(done.error().message);
-    peer = serving.pending.erase(peer);
+    peer = TRY(step(serving, *peer)) ? serving.pending.erase(peer) : std::next(peer);
   }
   return {};
 }

@@ -141,7 +141,8 @@ class Board {
   Status make();
   Status fetch(const std::string& address, int64_t deadline_ns, const BoardWatch& watch);
   Status serve(int64_t deadline_ns, const BoardWatch& watch);
-  void admit(Serving& serving, UniqueFd fd) const;
+  Status admit(Serving& serving, UniqueFd fd) const;
+  Result<bool> step(Serving& serving, PendingPeer& peer) const;
   Status step_pending(Serving& serving) const;
   Status hand_out(const PendingPeer& pending, std::vector<bool>& has) const;
   std::string name(int32_t rank) const;

@@ -49,7 +49,7 @@ Result<Neighbours> NeighbourConnector::connect_all() {
   for (int k = 0; k < steps_; ++k) out_.emplace_back(k);
   while (true) {
     const int64_t now = monotonic_clock().now_ns();
-    accept_all(now);
+    accept_some(now);
     for (Attempt& attempt : out_) TRY(move_out(attempt, now));
     for (Attempt& attempt : in_) move_in(attempt, now);
     in_.remove_if([](const Attempt& attempt) { return !attempt.socket; });
@@ -76,7 +76,8 @@ Status NeighbourConnector::wait() {
   const int64_t left_ns = std::min(limit_.deadline_ns, meeting_.deadline_ns) - monotonic_clock().now_ns();
   if (left_ns <= 0) return timed_out();
   if (config_.awaited != nullptr) *config_.awaited = absent().front();
-  std::vector<pollfd> fds = {{meeting_.listener.fd.get(), POLLIN, 0}};
+  std::vector<pollfd> fds;
+  if (!admission_.pauses(monotonic_clock().now_ns())) fds.push_back({meeting_.listener.fd.get(), POLLIN, 0});
   const auto add = [&fds](const Attempt& attempt) {
     if (!attempt.socket || attempt.stage == Stage::kDone) return;
     const short event = attempt.stage == Stage::kConnecting ? POLLOUT : attempt.exchange->awaited_event();
@@ -127,24 +128,32 @@ Status NeighbourConnector::retry(Attempt& attempt, int64_t now, const Error& err
                                        " cannot be reached: " + error.message};
 }
 
-void NeighbourConnector::accept_all(int64_t now) {
-  while (true) {
-    Result<UniqueFd> accepted = accept_connection(meeting_.listener.fd.get());
-    if (!accepted.ok() || !accepted.value()) return;
-    const auto last =
-        find_stranger_to_drop(in_, kMostStrangers, [](const Attempt& a) { return claim_of(a.handshake()); });
-    if (last != in_.end()) {
-      refuse(*last, kNoRoomForStrangers);
-      in_.erase(last);
-    }
-    in_.emplace_back(-1);
-    Attempt& attempt = in_.back();
-    attempt.socket = std::move(accepted).value();
-    attempt.from = peer_address(attempt.socket.get());
-    attempt.exchange.emplace(Role::kAcceptor, Purpose::kControl, credentials());
-    attempt.stage = Stage::kHandshake;
-    attempt.since_ns = now;
+void NeighbourConnector::accept_some(int64_t now) {
+  if (admission_.pauses(now)) return;
+  const Status taken =
+      admission_.take(meeting_.listener.fd.get(), now, [&](UniqueFd fd) { admit(std::move(fd), now); });
+  if (taken.ok()) return;
+  if (accept_failure_.empty())
+    LOG(kWarn, kBootstrap, "rank %d cannot accept a connection: %s", config_.rank, taken.error().message.c_str());
+  accept_failure_ = taken.error().message;
+}
+
+void NeighbourConnector::admit(UniqueFd socket, int64_t now) {
+  const auto last =
+      find_stranger_to_drop(in_, kMostStrangers, [](const Attempt& a) { return claim_of(a.handshake()); });
+  if (last != in_.end()) {
+    refuse(*last, kNoRoomForStrangers);
+    in_.erase(last);
   }
+  in_.emplace_back(-1);
+  Attempt& attempt = in_.back();
+  attempt.socket = std::move(socket);
+  attempt.from = peer_address(attempt.socket.get());
+  attempt.exchange.emplace(Role::kAcceptor, Purpose::kControl, credentials());
+  attempt.stage = Stage::kHandshake;
+  attempt.since_ns = now;
+  move_in(attempt, now);
+  if (!attempt.socket) in_.pop_back();
 }
 
 // A rank that has proved itself gets more time for the acknowledgement: it counts on this connection already.

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "control_mesh/dissemination.h"
 #include "rendezvous/neighbours.h"
+#include "transport/auth/admission.h"
 #include "transport/auth/handshake_exchange.h"
 
 namespace trestle {
@@ -52,7 +53,8 @@ class NeighbourConnector {
   Status move_out(Attempt& attempt, int64_t now);
   Status begin(Attempt& attempt);
   Status retry(Attempt& attempt, int64_t now, const Error& error);
-  void accept_all(int64_t now);
+  void accept_some(int64_t now);
+  void admit(UniqueFd socket, int64_t now);
   void move_in(Attempt& attempt, int64_t now);
   void refuse(Attempt& attempt, const std::string& reason);
 
@@ -72,7 +74,9 @@ class NeighbourConnector {
   const WaitLimit& limit_;
   const int steps_;
   std::vector<Attempt> out_;
-  std::list<Attempt> in_;         // accepted connections that are not acknowledged yet
+  std::list<Attempt> in_;  // accepted connections that are not acknowledged yet
+  Admission admission_;
+  std::string accept_failure_;    // the last one; "": none
   std::vector<UniqueFd> proved_;  // acknowledged connections of rank - 2^k
   bool told_ = false;             // the error came from another rank
   OncePerKey refused_once_;

@@ -20,10 +20,6 @@ constexpr int64_t kLeastStayNs = 1'000 * kMs;
 constexpr int64_t kMostStayNs = 60'000 * kMs;
 // How long a failing process waits at most for connections that have not been answered.
 constexpr int64_t kShutdownNs = 900 * kMs;
-// How long nothing is accepted after a failure.
-constexpr int64_t kAcceptPauseNs = 50 * kMs;
-// How many connections are accepted in one turn. Those that are open already are served in between.
-constexpr int kMostAccepted = 64;
 
 }  // namespace
 
@@ -78,7 +74,7 @@ void RendezvousServer::run() {
 }
 
 void RendezvousServer::turn(int timeout_ms) {
-  const bool pauses = monotonic_clock().now_ns() < accepts_from_ns_;
+  const bool pauses = admission_.pauses(monotonic_clock().now_ns());
   std::vector<pollfd> fds = {{listener_.fd.get(), static_cast<short>(pauses ? 0 : POLLIN), 0}};
   // After stop() the wake descriptor stays readable, so shut_down() does not poll it.
   if (!stopped_.load()) {
@@ -96,8 +92,7 @@ void RendezvousServer::turn(int timeout_ms) {
   for (size_t i = 0; i < order.size(); ++i) {
     if (fds[i + first].revents != 0) serve(*order[i], fds[i + first].revents, now);
   }
-  more_wait_ = false;
-  if (fds[0].revents != 0) accept_clients(now);
+  if (fds[0].revents != 0 || admission_.more_wait()) accept_clients(now);
   drop_late(now);
   take_given_up();
   decide(now);
@@ -132,7 +127,7 @@ int RendezvousServer::timeout_ms(int64_t now) const {
     if (!client.is(Stage::kWaiting) && !client.is(Stage::kConnecting))
       due = std::min(due, client.since_ns + options_.handshake_timeout_ns);
   }
-  if (now < accepts_from_ns_) due = std::min(due, accepts_from_ns_);
+  if (admission_.pauses(now)) due = std::min(due, admission_.resumes_ns());
   if (due == kNever) return -1;
   return static_cast<int>(std::clamp<int64_t>((due - now) / kMs + 1, 0, 60'000));
 }
@@ -162,25 +157,16 @@ size_t RendezvousServer::most_half_open() const {
   return kMoreHalfOpen + static_cast<size_t>(std::max(ranks - board_.arrived(), 0));
 }
 
+// Where no descriptors are left, only those that strangers hold can be freed.
 void RendezvousServer::accept_clients(int64_t now) {
-  for (int taken = 0; taken < kMostAccepted; ++taken) {
-    Result<UniqueFd> accepted = accept_connection(listener_.fd.get());
-    if (!accepted.ok()) {
-      // No descriptors are left. Only those that strangers hold can be freed. The listener stays readable, so it is
-      // left alone for a moment.
-      if (accept_failure_.empty())
-        LOG(kWarn, kBootstrap, "the rendezvous cannot accept a connection: %s", accepted.error().message.c_str());
-      accept_failure_ = accepted.error().message;
-      accepts_from_ns_ = now + kAcceptPauseNs;
-      for (Client& client : clients_) {
-        if (claim_of_client(client) < StrangerClaim::kPromised) client.stage = Stage::kClosed;
-      }
-      return;
-    }
-    if (!accepted.value()) return;
-    admit(std::move(accepted).value(), now);
+  const Status taken = admission_.take(listener_.fd.get(), now, [&](UniqueFd fd) { admit(std::move(fd), now); });
+  if (taken.ok()) return;
+  if (accept_failure_.empty())
+    LOG(kWarn, kBootstrap, "the rendezvous cannot accept a connection: %s", taken.error().message.c_str());
+  accept_failure_ = taken.error().message;
+  for (Client& client : clients_) {
+    if (claim_of_client(client) < StrangerClaim::kPromised) client.stage = Stage::kClosed;
   }
-  more_wait_ = true;
 }
 
 // Many ranks may connect before the server runs. Their hellos can be read already, and a silent stranger has sent none.
@@ -198,7 +184,7 @@ void RendezvousServer::admit(UniqueFd socket, int64_t now) {
 
 // Whether a rank of another process is still to be answered.
 bool RendezvousServer::others_are_coming() const {
-  return more_wait_ || std::any_of(clients_.begin(), clients_.end(), [](const Client& client) {
+  return admission_.more_wait() || std::any_of(clients_.begin(), clients_.end(), [](const Client& client) {
            return !client.own && (client.is(Stage::kHandshake) || client.is(Stage::kRequest) || client.has_output());
          });
 }

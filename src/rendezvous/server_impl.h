@@ -15,6 +15,7 @@
 #include "base/mutex.h"
 #include "rendezvous/board.h"
 #include "rendezvous/server.h"
+#include "transport/auth/admission.h"
 #include "transport/auth/handshake_exchange.h"
 #include "transport/auth/strangers.h"
 
@@ -93,9 +94,8 @@ class RendezvousServer {
   std::atomic<bool> stopped_{false};
   std::atomic<bool> failed_{false};
   std::list<Client> clients_;
-  std::string accept_failure_;   // the last one; "": none
-  int64_t accepts_from_ns_ = 0;  // after a failure
-  bool more_wait_ = false;       // the listening queue may hold more than one turn accepts
+  Admission admission_;
+  std::string accept_failure_;  // the last one; "": none
   RendezvousBoard board_;
   OncePerKey refused_once_;
   size_t refused_ = 0;

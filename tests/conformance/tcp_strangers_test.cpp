@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "conformance/transport_conformance.h"
-#include "transport/auth/handshake.h"
+#include "transport/auth/handshake_exchange.h"
 #include "transport/socket/socket.h"
 
 namespace trestle {
@@ -201,6 +201,28 @@ TEST_F(TcpStrangers, AreBoundedInNumber) {
   }
   expect_traffic(endpoints, 1);
   (void)until_closed(endpoints, silent.front());  // the oldest connection was dropped
+}
+
+// All wait in the listening queue, the rank first. Its hello is there.
+TEST_F(TcpStrangers, ACrowdBehindARankDoesNotTakeItsPlace) {
+  const std::string job = fresh_job();
+  const EndpointConfig config = test_config(0, 2, job);
+  const auto endpoint =
+      std::move(find_transport("tcp").value()->create(test_config(1, 2, job), test_options())).value();
+  ASSERT_TRUE(endpoint->set_peers({"", endpoint->address()}, config.peer_names).ok());
+  const UniqueFd rank = connect_to(*endpoint);
+  HandshakeExchange exchange(Role::kInitiator, Purpose::kTcp, {config.secret, job_id(job), 0}, 1);
+  ASSERT_TRUE(exchange.step(rank.get()).ok());
+  std::deque<UniqueFd> crowd;
+  for (int i = 0; i < 300; ++i) crowd.push_back(connect_to(*endpoint));
+  bool proved = false;
+  EXPECT_TRUE(drive_until(
+      [&]() -> Status {
+        TRY(endpoint->progress());
+        proved = TRY(exchange.step_to_proof(rank.get()));
+        return {};
+      },
+      [&] { return proved; }));
 }
 
 TEST_F(TcpStrangers, AnotherSecretIsSaidOnTheSideThatConnects) {

@@ -161,6 +161,7 @@ void Links::wake(int32_t peer) {
 
 Result<bool> Links::poll() {
   bool any = false;
+  if (pauses_) TRY(watch_listener_again());
   // Strangers may have more to say than peers.
   for (int turn = 0; turn < kMostTurns; ++turn) {
     const int count = TRY(poll_once());
@@ -182,7 +183,7 @@ Result<int> Links::poll_once() {
     const auto index = static_cast<uint32_t>(events[i].data.u64);
     switch (static_cast<Source>(events[i].data.u64 >> 32)) {
       case Source::kListener:
-        TRY(accept_all());
+        TRY(accept_some());
         break;
       case Source::kStranger:
         TRY(step_stranger(index));

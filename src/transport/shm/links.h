@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "transport/auth/admission.h"
 #include "transport/auth/handshake_exchange.h"
 #include "transport/transport.h"
 
@@ -121,7 +122,8 @@ class Links {
   // True: the handshake is done. False: more is awaited.
   static Result<bool> step_handshake(Stream& stream);
   Status step_out(int32_t peer);
-  Status accept_all();
+  Status accept_some();
+  Status watch_listener_again();
   Status admit(UniqueFd fd);
   void refuse(const Stream& stranger, const Error& error);
   void warn_once(const std::string& reason);
@@ -145,6 +147,8 @@ class Links {
   std::vector<Peer> peers_;
   std::map<uint32_t, Stream> strangers_;  // accepted, not proved yet; by serial number: the oldest first
   uint32_t next_serial_ = 0;
+  Admission admission_;
+  bool pauses_ = false;  // after a failure: the listener is not watched
   uint32_t connecting_ = 0;
   OncePerKey warned_;
 };

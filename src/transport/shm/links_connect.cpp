@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/clock.h"
 #include "transport/auth/strangers.h"
 #include "transport/shm/links.h"
 #include "transport/socket/socket.h"
@@ -91,16 +92,23 @@ Status Links::step_out(int32_t peer) {
   return {};
 }
 
-Status Links::accept_all() {
-  while (true) {
-    Result<UniqueFd> fd = accept_connection(listener_.get());
-    if (!fd.ok()) {
-      if (warned_.first("accept")) LOG(kWarn, kShm, "shared memory: %s", fd.error().message.c_str());
-      return {};
-    }
-    if (!fd.value()) return {};
-    TRY(admit(std::move(fd).value()));
-  }
+// After a failure the listener stays readable, and would wake a sleeping thread again and again.
+Status Links::accept_some() {
+  Status admitted;
+  const Status taken = admission_.take(listener_.get(), monotonic_clock().now_ns(), [&](UniqueFd fd) {
+    if (admitted.ok()) admitted = admit(std::move(fd));
+  });
+  if (taken.ok()) return admitted;
+  if (warned_.first("accept")) LOG(kWarn, kShm, "shared memory: %s", taken.error().message.c_str());
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
+  pauses_ = true;
+  return admitted;
+}
+
+Status Links::watch_listener_again() {
+  if (admission_.pauses(monotonic_clock().now_ns())) return {};
+  pauses_ = false;
+  return watch(listener_.get(), Source::kListener, 0);
 }
 
 Status Links::admit(UniqueFd fd) {

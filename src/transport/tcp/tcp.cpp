@@ -313,7 +313,7 @@ Status TcpTransport::peer_ended(int32_t rank) {
 
 bool TcpTransport::prepare_sleep() {
   poll_now_ = true;
-  if (error_.has_value()) return false;
+  if (error_.has_value() || admission_.more_wait()) return false;
   for (const int32_t rank : connected_) {
     const Peer& peer = peers_[rank];
     if (peer.readable || (peer.writable && peer.link->has_output())) return false;

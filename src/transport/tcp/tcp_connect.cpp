@@ -182,28 +182,27 @@ void TcpTransport::drive_stranger(uint32_t serial) {
   }
 }
 
+// A failure does not affect the other connections. Connections that wait in the queue raise no new edge.
 void TcpTransport::accept_strangers() {
-  accept_again_ = false;
-  for (;;) {
-    Result<UniqueFd> fd = accept_connection(listener_.fd.get());
-    if (!fd.ok()) {
-      // The other connections are not affected. Connections that wait in the queue raise no new edge.
-      accept_again_ = true;
-      if (logged_.first(fd.error().message)) LOG(kWarn, kNet, "tcp: %s", fd.error().message.c_str());
-      return;
-    }
-    if (!fd.value()) return;
-    const auto last = find_stranger_to_drop(strangers_, peers_.size() + kMoreStrangers,
-                                            [](const Stranger& s) { return s.attempt->claim(); });
-    if (last != strangers_.end()) {
-      refuse(*last->attempt, kNoRoomForStrangers);
-      strangers_.erase(last);
-    }
-    const uint32_t serial = next_serial_++;
-    if (!watch(fd.value().get(), epoll_key(EpollKind::kStranger, serial)).ok()) continue;
-    const int64_t deadline_ns = monotonic_clock().now_ns() + kStrangerNs;
-    strangers_.push_back({serial, std::make_unique<Attempt>(context_, std::move(fd).value(), deadline_ns)});
+  const int64_t now_ns = monotonic_clock().now_ns();
+  accept_again_ = true;
+  if (admission_.pauses(now_ns)) return;
+  const Status taken = admission_.take(listener_.fd.get(), now_ns, [&](UniqueFd fd) { admit(std::move(fd), now_ns); });
+  accept_again_ = !taken.ok() || admission_.more_wait();
+  if (!taken.ok() && logged_.first(taken.error().message)) LOG(kWarn, kNet, "tcp: %s", taken.error().message.c_str());
+}
+
+void TcpTransport::admit(UniqueFd fd, int64_t now_ns) {
+  const auto last = find_stranger_to_drop(strangers_, peers_.size() + kMoreStrangers,
+                                          [](const Stranger& s) { return s.attempt->claim(); });
+  if (last != strangers_.end()) {
+    refuse(*last->attempt, kNoRoomForStrangers);
+    strangers_.erase(last);
   }
+  const uint32_t serial = next_serial_++;
+  if (!watch(fd.get(), epoll_key(EpollKind::kStranger, serial)).ok()) return;
+  strangers_.push_back({serial, std::make_unique<Attempt>(context_, std::move(fd), now_ns + kStrangerNs)});
+  drive_stranger(serial);
 }
 
 void TcpTransport::drop_late_strangers() {

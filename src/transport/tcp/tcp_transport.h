@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "transport/auth/admission.h"
 #include "transport/tcp/attempt.h"
 #include "transport/tcp/link.h"
 #include "transport/tcp/tcp.h"
@@ -73,6 +74,7 @@ class TcpTransport final : public Transport {
   Status drive_outgoing(int32_t rank);
   void drive_stranger(uint32_t serial);
   void accept_strangers();
+  void admit(UniqueFd fd, int64_t now_ns);
   void drop_late_strangers();
   void refuse(const Attempt& attempt, const std::string& reason);
   void lose(const Attempt& attempt, const std::string& reason);
@@ -117,6 +119,7 @@ class TcpTransport final : public Transport {
   static bool is_stranger(const Stranger& s) { return !s.attempt->promised(); }
   std::vector<Stranger> strangers_;  // oldest first
   uint32_t next_serial_ = 0;
+  Admission admission_;
   bool accept_again_ = false;  // the listener's queue may hold connections without a new edge
   OncePerKey logged_;
   std::vector<iovec> vectors_;

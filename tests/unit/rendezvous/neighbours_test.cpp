@@ -23,7 +23,8 @@ const Error kFailure{Code::kSystemError, "rank 7 has no memory"};
 // which it is stopped.
 class RankZero {
  public:
-  explicit RankZero(const Listener& neighbour, Error failure = kFailure, std::function<Error()> on_abort = {})
+  explicit RankZero(const Listener& neighbour, Error failure = kFailure, std::function<Error()> on_abort = {},
+                    const std::function<void(const SocketAddress&)>& before_it_runs = {})
       : failure_(std::move(failure)) {
     meeting_.secret.assign(32, std::byte{5});
     meeting_.listener = taken_port();
@@ -33,13 +34,14 @@ class RankZero {
       return {};
     };
     address_ = meeting_.listener.address;
+    if (before_it_runs) before_it_runs(address_);
     thread_ = std::thread([this, on_abort] {
       BootstrapConfig config = loopback_config(2, 0, {});
       config.on_abort = on_abort;
       result_.emplace(connect_neighbours(config, meeting_, {config.deadline_ns, &stopped_}));
     });
   }
-  Credentials of_neighbour() const { return {std::vector<std::byte>(32, std::byte{5}), JobId{}, 1}; }
+  static Credentials of_neighbour() { return {std::vector<std::byte>(32, std::byte{5}), JobId{}, 1}; }
   const SocketAddress& address() const { return address_; }
   void hear_of_failure() { failed_.store(true); }
   void stop() { stopped_.store(true); }
@@ -142,6 +144,26 @@ TEST(NeighboursTest, WhoIsStoppedBecauseOfAnotherRankNamesThatOne) {
   const Error told = told_to_neighbour(rank, [&] { rank.stop(); });
   EXPECT_EQ(told.code, kFailure.code);
   EXPECT_EQ(told.message, kFailure.message);
+}
+
+// All wait in the listening queue, the neighbour first. Its hello is there.
+TEST(NeighboursTest, ACrowdBehindTheNeighbourDoesNotTakeItsPlace) {
+  constexpr int kCrowd = 200;
+  if (!can_open(kCrowd) || !can_queue(kCrowd)) GTEST_SKIP() << "the system allows fewer connections";
+  const Listener listener = taken_port();
+  UniqueFd in;
+  HandshakeExchange exchange(Role::kInitiator, Purpose::kControl, RankZero::of_neighbour(), 0);
+  std::vector<UniqueFd> crowd;
+  RankZero rank(listener, kFailure, {}, [&](const SocketAddress& address) {
+    in = connect_before({&address, 1}, {}).value();
+    EXPECT_TRUE(exchange.step(in.get()).ok());
+    for (int i = 0; i < kCrowd; ++i) crowd.push_back(connect_before({&address, 1}, {}).value());
+  });
+  const UniqueFd out = accepted(listener, rank);
+  const Status done = exchange.run_before(in.get(), {});
+  EXPECT_TRUE(done.ok()) << done.error().message;
+  if (!done.ok()) rank.stop();
+  EXPECT_EQ(rank.result().ok(), done.ok());
 }
 
 // The recorded bytes of one honest end of such a connection.

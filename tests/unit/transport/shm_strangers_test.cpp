@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/unique_fd.h"
 #include "express/board.h"
-#include "transport/auth/handshake.h"
+#include "transport/auth/handshake_exchange.h"
 #include "transport/shm/links.h"
 #include "transport/shm/shm.h"
 #include "transport/socket/socket.h"
@@ -293,6 +293,24 @@ TEST_F(ShmStrangers, AFloodOfSilentConnectionsKeepsNobodyFromTheBoard) {
   rank_0.join();
   EXPECT_TRUE(served.ok()) << served.error().message;
   EXPECT_TRUE(opened.ok()) << opened.error().message;
+}
+
+// All wait in the listening queue, rank 1 first. Its hello is there.
+TEST_F(ShmStrangers, ACrowdBehindARankKeepsItNotFromTheBoard) {
+  const auto board = Board::create(config_of(0, 2), false).value();
+  const EndpointConfig config = config_of(1, 2);
+  const UniqueFd rank_1 = connect_unix(board->address()).value();
+  HandshakeExchange exchange(Role::kInitiator, Purpose::kShm, {config.secret, job_id(config.job + "/board"), 1}, 0);
+  ASSERT_TRUE(exchange.step(rank_1.get()).ok());
+  std::vector<UniqueFd> crowd;
+  for (int i = 0; i < 300; ++i) crowd.push_back(connect_unix(board->address()).value());
+  const int64_t deadline_ns = monotonic_clock().now_ns() + kGenerousNs;
+  Status served;
+  std::thread rank_0([&] { served = board->open("", deadline_ns); });
+  const Status done = exchange.run_before(rank_1.get(), {deadline_ns, nullptr});
+  rank_0.join();
+  EXPECT_TRUE(done.ok()) << done.error().message;
+  EXPECT_TRUE(served.ok()) << served.error().message;
 }
 
 // The same rule applies to the board of small collectives, on both sides.

@@ -1,4 +1,5 @@
 trestle_test(NAME transport_test LABEL unit LIBS trestle_transport SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/transport_admission_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/transport_agreement_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/transport_loopback_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/transport_socket_test.cpp)
