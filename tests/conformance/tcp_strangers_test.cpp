@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "conformance/transport_conformance.h"
+#include "support/no_descriptors.h"
 #include "transport/auth/handshake_exchange.h"
 #include "transport/socket/socket.h"
 
@@ -203,26 +204,56 @@ TEST_F(TcpStrangers, AreBoundedInNumber) {
   (void)until_closed(endpoints, silent.front());  // the oldest connection was dropped
 }
 
+// Rank 1 of two, and the handshake of a rank 0 with it, which the test makes.
+struct Visit {
+  explicit Visit(const std::string& job)
+      : config(test_config(0, 2, job)),
+        endpoint(std::move(find_transport("tcp").value()->create(test_config(1, 2, job), test_options())).value()),
+        exchange(Role::kInitiator, Purpose::kTcp, {config.secret, job_id(job), 0}, 1) {
+    EXPECT_TRUE(endpoint->set_peers({"", endpoint->address()}, config.peer_names).ok());
+  }
+  void expect_proof(const UniqueFd& rank) {
+    bool proved = false;
+    EXPECT_TRUE(drive_until(
+        [&]() -> Status {
+          TRY(endpoint->progress());
+          proved = TRY(exchange.step_to_proof(rank.get()));
+          return {};
+        },
+        [&] { return proved; }));
+  }
+  const EndpointConfig config;
+  const std::unique_ptr<Transport> endpoint;
+  HandshakeExchange exchange;
+};
+
 // All wait in the listening queue, the rank first. Its hello is there.
 TEST_F(TcpStrangers, ACrowdBehindARankDoesNotTakeItsPlace) {
-  const std::string job = fresh_job();
-  const EndpointConfig config = test_config(0, 2, job);
-  const auto endpoint =
-      std::move(find_transport("tcp").value()->create(test_config(1, 2, job), test_options())).value();
-  ASSERT_TRUE(endpoint->set_peers({"", endpoint->address()}, config.peer_names).ok());
-  const UniqueFd rank = connect_to(*endpoint);
-  HandshakeExchange exchange(Role::kInitiator, Purpose::kTcp, {config.secret, job_id(job), 0}, 1);
-  ASSERT_TRUE(exchange.step(rank.get()).ok());
+  Visit visit(fresh_job());
+  const UniqueFd rank = connect_to(*visit.endpoint);
+  ASSERT_TRUE(visit.exchange.step(rank.get()).ok());
   std::deque<UniqueFd> crowd;
-  for (int i = 0; i < 300; ++i) crowd.push_back(connect_to(*endpoint));
-  bool proved = false;
-  EXPECT_TRUE(drive_until(
+  for (int i = 0; i < 300; ++i) crowd.push_back(connect_to(*visit.endpoint));
+  visit.expect_proof(rank);
+}
+
+// The rank's connection waits in the listening queue until the endpoint has a descriptor for it.
+TEST_F(TcpStrangers, WithoutDescriptorsARankIsTakenLater) {
+  const std::string sentence = "tcp: accept: ";
+  const Warnings warnings;
+  Visit visit(fresh_job());
+  NoDescriptorsLeft none;
+  none.leave_one();
+  const UniqueFd rank = connect_to(*visit.endpoint);
+  ASSERT_TRUE(drive_until(
       [&]() -> Status {
-        TRY(endpoint->progress());
-        proved = TRY(exchange.step_to_proof(rank.get()));
+        TRY(visit.endpoint->progress());
         return {};
       },
-      [&] { return proved; }));
+      [&] { return warnings.count(sentence) != 0; }));
+  none.leave_all();
+  visit.expect_proof(rank);
+  EXPECT_EQ(warnings.count(sentence), 1u) << "once";
 }
 
 TEST_F(TcpStrangers, AnotherSecretIsSaidOnTheSideThatConnects) {

@@ -11,6 +11,7 @@
 
 #include "rendezvous/message.h"
 #include "rendezvous/server.h"
+#include "support/no_descriptors.h"
 #include "transport/auth/handshake_exchange.h"
 #include "trestle/trestle.h"
 #include "unit/rendezvous/ranks.h"
@@ -212,6 +213,21 @@ TEST(CrowdTest, ARankThatHasProvedItselfMakesNoRoomForImpostors) {
   crowd.authenticate(1);
   crowd.send_impostors(kImpostors);
   EXPECT_EQ(crowd.join_all(), 2);
+}
+
+// The rank's connection waits in the listening queue until the server has a descriptor for it.
+TEST(CrowdTest, AServerWithoutDescriptorsSaysSoAndTakesTheRankLater) {
+  const std::string sentence = "the rendezvous cannot accept a connection: accept: ";
+  const Warnings warnings;
+  Crowd crowd(1);
+  crowd.start_server();
+  NoDescriptorsLeft none;
+  none.leave_one();
+  crowd.connect(0, 1);
+  warnings.wait_for(sentence);
+  none.leave_all();
+  EXPECT_EQ(crowd.join_all(), 1);
+  EXPECT_EQ(warnings.count(sentence), 1u) << "once";
 }
 
 // A server without room closes a connection and gives no reason.

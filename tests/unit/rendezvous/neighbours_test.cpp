@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "control_mesh/control_link.h"
 #include "rendezvous/neighbours.h"
+#include "support/no_descriptors.h"
 #include "transport/auth/handshake_exchange.h"
 #include "unit/rendezvous/ranks.h"
 
@@ -144,6 +145,24 @@ TEST(NeighboursTest, WhoIsStoppedBecauseOfAnotherRankNamesThatOne) {
   const Error told = told_to_neighbour(rank, [&] { rank.stop(); });
   EXPECT_EQ(told.code, kFailure.code);
   EXPECT_EQ(told.message, kFailure.message);
+}
+
+// The neighbour's connection waits in the listening queue until the rank has a descriptor for it.
+TEST(NeighboursTest, WithoutDescriptorsARankSaysSoAndTakesItsNeighbourLater) {
+  const std::string sentence = "rank 0 cannot accept a connection: accept: ";
+  const Warnings warnings;
+  const Listener listener = taken_port();
+  RankZero rank(listener);
+  const UniqueFd out = accepted(listener, rank);
+  NoDescriptorsLeft none;
+  none.leave_one();
+  const UniqueFd in = connect_before({&rank.address(), 1}, {}).value();
+  warnings.wait_for(sentence);
+  none.leave_all();
+  HandshakeExchange exchange(Role::kInitiator, Purpose::kControl, RankZero::of_neighbour(), 0);
+  EXPECT_TRUE(exchange.run_before(in.get(), {}).ok());
+  EXPECT_TRUE(rank.result().ok());
+  EXPECT_EQ(warnings.count(sentence), 1u) << "once";
 }
 
 // All wait in the listening queue, the neighbour first. Its hello is there.

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/unique_fd.h"
 #include "express/board.h"
+#include "support/no_descriptors.h"
 #include "transport/auth/handshake_exchange.h"
 #include "transport/shm/links.h"
 #include "transport/shm/shm.h"
@@ -280,6 +281,31 @@ TEST_F(ShmStrangers, AListenerOfAnotherUserIsNotTalkedTo) {
   const int code = exit_code_of(child);
   if (code == kCannotBecome) GTEST_SKIP() << "there is no other user to become here";
   EXPECT_EQ(code, 0) << "1: it was told something";
+}
+
+// A rank's connection waits in the listening queue until there is a descriptor for it. A thread that sleeps must not be
+// woken again and again meanwhile.
+TEST_F(ShmStrangers, WithoutDescriptorsARankSleepsAndTakesItsPeerLater) {
+  const std::string sentence = "shared memory: accept: ";
+  const Warnings warnings;
+  const EndpointConfig config = config_of(1, 2);
+  make({config_of(0, 2), config});  // the test speaks for rank 1
+  Transport& end = *ends_[0];
+  NoDescriptorsLeft none;
+  none.leave_one();
+  const UniqueFd peer = connect_unix(addresses_[0]).value();
+  while (warnings.count(sentence) == 0) ASSERT_TRUE(end.progress().ok());
+  pollfd bell{end.event_fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&bell, 1, 0), 0);
+  none.leave_all();
+  HandshakeExchange exchange(Role::kInitiator, Purpose::kShm, {config.secret, job_id(config.job), 1}, 0);
+  for (bool done = false; !done;) {
+    ASSERT_TRUE(end.progress().ok());
+    const Result<bool> stepped = exchange.step(peer.get());
+    ASSERT_TRUE(stepped.ok()) << stepped.error().message;
+    done = stepped.value();
+  }
+  EXPECT_EQ(warnings.count(sentence), 1u) << "once";
 }
 
 TEST_F(ShmStrangers, AFloodOfSilentConnectionsKeepsNobodyFromTheBoard) {
