@@ -63,6 +63,7 @@ void RendezvousServer::take_given_up() {
 }
 
 void RendezvousServer::run() {
+  make_room_for(options_.ranks);
   while (!stopped_.load() && !finished(monotonic_clock().now_ns())) turn(timeout_ms(monotonic_clock().now_ns()));
   shut_down();
   // A forked child may hold a copy of the descriptor. The port must not look open because of it.
@@ -155,6 +156,15 @@ size_t RendezvousServer::most_half_open() const {
   int32_t ranks = options_.ranks > 0 ? options_.ranks : std::min(board_.nranks(), kMostRanks);
   if (ranks <= 0) ranks = kUnknownRanks;
   return kMoreHalfOpen + static_cast<size_t>(std::max(ranks - board_.arrived(), 0));
+}
+
+// All ranks stay connected until they are connected with each other.
+void RendezvousServer::make_room_for(int32_t ranks) {
+  if (ranks > kMostRanks || ranks <= static_cast<int32_t>(room_.count())) return;
+  room_ = DescriptorRoom(static_cast<size_t>(ranks));
+  if (!room_.shortage().empty())
+    LOG(kWarn, kBootstrap, "%s may have no place for all of its %d ranks: %s", options_.place.c_str(), ranks,
+        room_.shortage().c_str());
 }
 
 // Where no descriptors are left, only those that strangers hold can be freed.

@@ -71,6 +71,7 @@ void RendezvousServer::read_request(Client& client, int64_t now) {
   if (request.value().time_left_ns > 0)
     ranks_deadline_ns_ = std::min(ranks_deadline_ns_, now + std::min(request.value().time_left_ns, kNever / 2 - now));
   board_.arrive(request.value(), format_address(client.from), client.own);
+  make_room_for(board_.nranks());
 }
 
 // A waiting rank sends only its reason to give up. Anything else that can be read is the end of its connection.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor_room.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "rendezvous/board.h"
@@ -60,6 +61,7 @@ class RendezvousServer {
   void accept_clients(int64_t now);
   void admit(UniqueFd socket, int64_t now);
   size_t most_half_open() const;
+  void make_room_for(int32_t ranks);
   void decide(int64_t now);
   void answer_all(int64_t now);
   bool others_are_coming() const;
@@ -95,6 +97,7 @@ class RendezvousServer {
   std::atomic<bool> failed_{false};
   std::list<Client> clients_;
   Admission admission_;
+  DescriptorRoom room_;
   std::string accept_failure_;  // the last one; "": none
   RendezvousBoard board_;
   OncePerKey refused_once_;

@@ -122,7 +122,18 @@ Status TcpTransport::set_peers(const std::vector<std::string>& addresses, const 
     if (addresses[rank].empty() || static_cast<int32_t>(rank) == context_.rank) continue;
     peers_[rank].address = TRY(parse_address(addresses[rank]));
   }
+  make_room();
   return {};
+}
+
+// Two ranks may connect to each other at the same time.
+void TcpTransport::make_room() {
+  const auto reachable = static_cast<size_t>(
+      std::count_if(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.address.length != 0; }));
+  room_ = DescriptorRoom(2 * reachable);
+  if (!room_.shortage().empty())
+    LOG(kWarn, kNet, "rank %d may not reach all of its %zu peers over tcp: %s", context_.rank, reachable,
+        room_.shortage().c_str());
 }
 
 Error TcpTransport::fail(Code code, std::string sentence) {

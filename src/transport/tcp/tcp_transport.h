@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor_room.h"
 #include "base/log.h"
 #include "transport/auth/admission.h"
 #include "transport/tcp/attempt.h"
@@ -66,6 +67,7 @@ class TcpTransport final : public Transport {
   Error link_error(int32_t rank, const Error& error);
   Error peer_error(int32_t rank, const Error& error);
   const std::string& name(int32_t rank) const { return names_[rank]; }
+  void make_room();
 
   // tcp_connect.cpp
   Result<Peer*> reach(int32_t rank);
@@ -109,6 +111,7 @@ class TcpTransport final : public Transport {
   std::string address_;
   std::vector<std::string> names_;
   BufferPool pool_;
+  DescriptorRoom room_;  // for the connections with them
   std::vector<Peer> peers_;
   std::vector<int32_t> connected_;  // ranks with an fd
   struct Stranger {
