@@ -30,10 +30,10 @@ void ControlMesh::start(ControlListener* listener) {
   impl_->begin(listener);
 }
 
-void ControlMesh::set_names(std::vector<std::string> names) {
+void ControlMesh::set_names(const RankNames& names) {
   const MutexLock lock(impl_->mutex_);
   CHECK(names.size() == impl_->names_.size(), "the control mesh needs a name for every rank");
-  impl_->names_ = std::move(names);
+  impl_->names_ = names;
   // The failure noticed so far was described with the old names.
   if (!impl_->failure_) return;
   const std::string own = impl_->name(impl_->settings_.rank);

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/rank_names.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 
@@ -85,7 +86,7 @@ class ControlMesh {
   // listener. The listener must live until close() has returned and no poll() runs.
   void start(ControlListener* listener);
   // "rank 3 (host a, pid 12)" for error messages; one per rank.
-  void set_names(std::vector<std::string> names);
+  void set_names(const RankNames& names);
 
   int event_fd() const;         // an epoll descriptor: readable when poll() has something to do
   void poll(int64_t now_ns);    // reads, writes, sends due heartbeats, looks for silent peers, calls the listener

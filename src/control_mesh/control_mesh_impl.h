@@ -61,7 +61,7 @@ class ControlMesh::Impl {
   std::optional<Failure> failure_ TRESTLE_GUARDED_BY(mutex_);
   std::deque<Event> events_ TRESTLE_GUARDED_BY(mutex_);  // for the listener
   std::map<GatherKey, Dissemination> gathers_ TRESTLE_GUARDED_BY(mutex_);
-  std::vector<std::string> names_ TRESTLE_GUARDED_BY(mutex_);
+  RankNames names_ TRESTLE_GUARDED_BY(mutex_);
   bool closed_ TRESTLE_GUARDED_BY(mutex_) = false;
 
  private:

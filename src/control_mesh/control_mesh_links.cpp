@@ -59,7 +59,9 @@ ControlMesh::Impl::Impl(const ControlSettings& settings)
       clock_(settings.clock != nullptr ? *settings.clock : monotonic_clock()),
       epoll_(UniqueFd::open([] { return epoll_create1(EPOLL_CLOEXEC); })),
       last_poll_ns_(clock_.now_ns()) {
-  for (int32_t r = 0; r < settings.ranks; ++r) names_.push_back("rank " + std::to_string(r));
+  std::vector<std::string> names;
+  for (int32_t r = 0; r < settings.ranks; ++r) names.push_back("rank " + std::to_string(r));
+  names_ = std::move(names);
 }
 
 Status ControlMesh::Impl::add_links(std::vector<ControlConnection> out, std::vector<ControlConnection> in) {

@@ -177,8 +177,8 @@ std::optional<Inquiry::Letter> Inquiry::answered(int32_t from, const Answer& ans
   if (!overdue_ || concluded_ || answer.id != id_ || from != asked_.back().rank) return {};
   if (answer.other_comm) return ask_in_other_comm(answer, now_ns);
   if (answer.awaited >= 0 && !answer.awaited_name.empty()) {
-    std::string& name = names_[static_cast<size_t>(answer.awaited)];
-    if (name == rank_text(answer.awaited)) name = answer.awaited_name;
+    const auto rank = static_cast<size_t>(answer.awaited);
+    if (names_[rank] == rank_text(answer.awaited)) names_ = names_.with(rank, answer.awaited_name);
   }
   // A rank that is in a call of its own and awaits another rank is not the end of the chain, unless it closes a circle.
   const bool awaits = answer.in && answer.awaited >= 0 && answer.awaited != from;

@@ -24,6 +24,7 @@
 #include "base/job_id.h"
 #include "base/mutex.h"
 #include "base/overdue.h"
+#include "base/rank_names.h"
 
 namespace trestle {
 
@@ -71,8 +72,7 @@ bool is_of_inquiry(const std::string& letter);
 class Inquiry {
  public:
   // first_id: of its questions. Inquiries of one rank that are open at the same time start with ids far apart.
-  Inquiry(int32_t rank, std::vector<std::string> names, uint32_t first_id = 0)
-      : rank_(rank), names_(std::move(names)), id_(first_id) {}
+  Inquiry(int32_t rank, const RankNames& names, uint32_t first_id = 0) : rank_(rank), names_(names), id_(first_id) {}
   bool open() const;
 
   struct Letter {
@@ -127,7 +127,7 @@ class Inquiry {
 
   const int32_t rank_;
   mutable Mutex mutex_;
-  std::vector<std::string> names_ TRESTLE_GUARDED_BY(mutex_);
+  RankNames names_ TRESTLE_GUARDED_BY(mutex_);
   std::optional<Overdue> overdue_ TRESTLE_GUARDED_BY(mutex_);  // while the inquiry is open
   bool concluded_ TRESTLE_GUARDED_BY(mutex_) = false;
   std::string culprit_ TRESTLE_GUARDED_BY(mutex_);  // the conclusion

@@ -68,8 +68,8 @@ class Bootstrap::Impl {
   const std::atomic<bool>* abort = nullptr;
   std::unique_ptr<ControlMesh> mesh;
   uint64_t next_seq = kFirstSeq;
-  std::vector<std::string> names;  // by rank
-  bool named = false;              // the names were known before, from the configuration
+  RankNames names;
+  bool named = false;  // the names were known before, from the configuration
   std::atomic<int32_t> own_awaited{-1};
   std::atomic<int32_t>* awaited = &own_awaited;
   std::function<Error(int32_t awaited, const Error& own)> on_overdue;
@@ -77,7 +77,7 @@ class Bootstrap::Impl {
   std::unique_ptr<Inquiry> inquiry;  // while an inquiry finds out which rank is to blame
 
   void configure(const BootstrapConfig& config);
-  void set_names(std::vector<std::string> given);
+  void set_names(const RankNames& given);
   Status assemble(Neighbours neighbours, int64_t heartbeat_ns);
   // Reads what the mesh brings, and answers questions.
   void hear();
@@ -110,12 +110,13 @@ void Bootstrap::Impl::configure(const BootstrapConfig& config) {
   on_overdue = config.on_overdue;
   on_abort = config.on_abort;
   named = !config.names.empty();
-  names = config.names;
-  for (int32_t r = 0; !named && r < nranks; ++r) names.push_back("rank " + std::to_string(r));
+  std::vector<std::string> known = config.names;
+  for (int32_t r = 0; !named && r < nranks; ++r) known.push_back("rank " + std::to_string(r));
+  names = std::move(known);
 }
 
-void Bootstrap::Impl::set_names(std::vector<std::string> given) {
-  if (!named) names = std::move(given);
+void Bootstrap::Impl::set_names(const RankNames& given) {
+  if (!named) names = given;
   mesh->set_names(names);
 }
 
@@ -342,8 +343,8 @@ Status Bootstrap::barrier(int64_t deadline_ns) {
   return {};
 }
 
-void Bootstrap::set_names(std::vector<std::string> names) {
-  if (impl_->mesh) impl_->set_names(std::move(names));
+void Bootstrap::set_names(const RankNames& names) {
+  if (impl_->mesh) impl_->set_names(names);
 }
 
 Status Bootstrap::heard() {

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/config/config.h"
+#include "base/rank_names.h"
 #include "base/result.h"
 #include "control_mesh/control_mesh.h"
 #include "rendezvous/rank_info.h"
@@ -105,7 +106,7 @@ class Bootstrap {
   Result<std::vector<std::string>> all_gather(const std::string& mine, int64_t deadline_ns);
   Status barrier(int64_t deadline_ns);
   // "rank 3 (host a, pid 12)", used in error messages from now on; one per rank.
-  void set_names(std::vector<std::string> names);
+  void set_names(const RankNames& names);
   // The failure of the communicator that is known here so far; success: none. For waits that are not an exchange.
   // event_fd() becomes readable when this may have changed.
   Status heard();

@@ -49,7 +49,7 @@ Error different_sizes(const std::string& sender, const std::string& receiver, co
                                    std::to_string(sent.operation & ~kPointToPoint) + (pair ? " between them" : "")};
 }
 
-Agreement::Agreement(int32_t rank, std::vector<std::string> names) : rank_(rank), names_(std::move(names)) {}
+Agreement::Agreement(int32_t rank, const RankNames& names) : rank_(rank), names_(names) {}
 
 std::string Agreement::name(int32_t rank) const {
   const auto i = static_cast<size_t>(rank);

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rank_names.h"
 #include "base/types.h"
 #include "transport/transport.h"
 
@@ -54,7 +55,7 @@ class Agreement {
   static constexpr uint64_t kRemembered = 256;  // operations
 
   // names: of the ranks, for error messages; ranks without a name are called by their numbers.
-  Agreement(int32_t rank, std::vector<std::string> names);
+  Agreement(int32_t rank, const RankNames& names);
 
   // This rank starts an operation. False: another rank runs it differently; error() names that rank and the difference.
   bool announce(uint64_t operation, uint64_t check) { return same(rank_, operation, check); }
@@ -86,7 +87,7 @@ class Agreement {
   bool same(int32_t rank, uint64_t operation, uint64_t check);
 
   const int32_t rank_;
-  const std::vector<std::string> names_;
+  const RankNames names_;
   std::array<Told, kRemembered> first_{};  // by number modulo kRemembered: the first known check
   std::string sentence_;
 };

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/rank_names.h"
 #include "base/result.h"
 #include "engine/prepare/prepared.h"
 #include "engine/run/operation.h"
@@ -44,7 +45,7 @@ class CallCheck {
  public:
   static constexpr size_t kRemembered = 4096;
 
-  CallCheck(int32_t rank, std::vector<std::string> names) : rank_(rank), names_(std::move(names)) {}
+  CallCheck(int32_t rank, const RankNames& names) : rank_(rank), names_(names) {}
 
   struct Letter {
     int32_t to = 0;
@@ -68,7 +69,7 @@ class CallCheck {
   Status compare(const Key& key, int32_t other, const CallSummary& theirs, const CallSummary& ours) const;
 
   const int32_t rank_;
-  const std::vector<std::string> names_;
+  const RankNames names_;
   Mutex mutex_;
   Book own_ TRESTLE_GUARDED_BY(mutex_);
   Book theirs_ TRESTLE_GUARDED_BY(mutex_);

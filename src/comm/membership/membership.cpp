@@ -37,7 +37,7 @@ Membership::Membership(const Bootstrap& bootstrap, const CommunicatorSettings& s
       local_ip_(bootstrap.local_ip()),
       topology_(std::move(wiring.topology)),
       nominal_(std::move(wiring.nominal)),
-      names_(std::move(wiring.names)),
+      names_(wiring.names),
       routing_(*std::move(wiring.routing)) {}
 
 void Membership::set_measured(const Topology& measured) {

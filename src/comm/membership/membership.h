@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/job_id.h"
+#include "base/rank_names.h"
 #include "comm/setup/routing.h"
 #include "comm/setup/settings.h"
 #include "comm/setup/wiring.h"
@@ -45,7 +46,7 @@ class Membership {
   const std::string& local_ip() const { return local_ip_; }
 
   // "rank 3 (host a, pid 12)", for sentences.
-  const std::vector<std::string>& names() const { return names_; }
+  const RankNames& names() const { return names_; }
   const std::string& name_of(int32_t rank) const { return names_[static_cast<size_t>(rank)]; }
   const std::string& own_name() const { return name_of(rank_); }
 
@@ -72,7 +73,7 @@ class Membership {
   const std::string local_ip_;
   Topology topology_;
   const Topology nominal_;
-  const std::vector<std::string> names_;
+  const RankNames names_;
   const Routing routing_;
 };
 

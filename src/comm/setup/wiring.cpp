@@ -135,7 +135,9 @@ class Wirer {
   Result<Wiring> run() {
     RankInfo mine = own_info(bootstrap_, settings_);
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));
-    for (const RankInfo& info : wiring_.infos) wiring_.names.push_back(rank_name(info));
+    std::vector<std::string> names;
+    for (const RankInfo& info : wiring_.infos) names.push_back(rank_name(info));
+    wiring_.names = std::move(names);
     bootstrap_.set_names(wiring_.names);
     TRY(compare_configuration(wiring_.infos));
     const std::vector<RankPlace> places = places_of(wiring_.infos);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rank_names.h"
 #include "comm/setup/calibration.h"
 #include "comm/setup/routing.h"
 #include "comm/setup/settings.h"
@@ -23,9 +24,9 @@ struct Wiring {
   Topology topology;
   Topology nominal;  // before anything measured came in
   CalibrationPlace calibration;
-  bool measure = false;            // link speeds are wanted, and nobody has measured them yet
-  std::vector<RankInfo> infos;     // by rank
-  std::vector<std::string> names;  // by rank, for sentences
+  bool measure = false;         // link speeds are wanted, and nobody has measured them yet
+  std::vector<RankInfo> infos;  // by rank
+  RankNames names;              // for sentences
   std::vector<std::unique_ptr<Transport>> transports;
   std::optional<Routing> routing;    // set by wire()
   std::vector<Transport*> router;    // by rank, this one included

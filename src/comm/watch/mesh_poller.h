@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/rank_names.h"
 #include "control_mesh/control_mesh.h"
 #include "control_mesh/inquiry.h"
 #include "engine/run/progress.h"
@@ -23,12 +24,12 @@ class CallWatch;
 
 class MeshPoller : public Pollable, public ControlListener {
  public:
-  MeshPoller(std::unique_ptr<ControlMesh> mesh, int32_t rank, std::vector<std::string> names)
+  MeshPoller(std::unique_ptr<ControlMesh> mesh, int32_t rank, const RankNames& names)
       : rank_(rank),
         ranks_(static_cast<int32_t>(names.size())),
         mesh_(std::move(mesh)),
         operations_(rank, names),
-        calls_(rank, std::move(names), kFirstIdOfCalls) {}
+        calls_(rank, names, kFirstIdOfCalls) {}
 
   ControlMesh& mesh() { return *mesh_; }
   // From now on it may be polled. The watch must live until leave().

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/rank_names.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "engine/run/operation.h"
@@ -51,7 +52,7 @@ struct EngineConfig {
   int32_t rank = 0;
   int32_t ranks = 1;
   std::string name;  // of the rank, for sentences
-  std::vector<std::string> peer_names;
+  RankNames peer_names;
   Clock* clock = nullptr;
   std::vector<uint8_t> dimension_of;  // by rank: see Statistics
   bool crowded = false;               // ranks of this communicator share processors, by their masks

@@ -112,7 +112,11 @@ class Links {
   };
   enum class Source : uint32_t { kListener, kOut, kIn, kStranger };
 
-  Links(const EndpointConfig& config, LinkEvents& events) : config_(config), events_(events) {}
+  Links(const EndpointConfig& config, LinkEvents& events) : config_(without_names(config)), events_(events) {}
+  static EndpointConfig without_names(EndpointConfig config) {
+    std::vector<std::string>().swap(config.peer_names);
+    return config;
+  }
   Credentials credentials() const;
   bool is_other_rank(int32_t rank) const { return rank >= 0 && rank < config_.ranks && rank != config_.rank; }
 

@@ -38,6 +38,7 @@ uint64_t ShmTransport::frees() const {
 Status ShmTransport::start() {
   links_ = TRY(Links::create(config_, *this));
   links_->set_peers({}, config_.peer_names);
+  std::vector<std::string>().swap(config_.peer_names);
   frees_seen_ = frees();
   return {};
 }

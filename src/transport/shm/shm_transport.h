@@ -55,7 +55,7 @@ class ShmTransport final : public Transport, private LinkEvents {
   void wake(Pair& pair);
   uint64_t frees() const;
 
-  const EndpointConfig config_;
+  EndpointConfig config_;  // without the names once the links have them
   const std::shared_ptr<MemRegistrations> registrations_;
   SenderOptions options_;
   std::unique_ptr<Links> links_;

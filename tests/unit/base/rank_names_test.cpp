@@ -31,5 +31,22 @@ TEST(RankNames, WhatIsNotKnownIsSaid) {
   }
 }
 
+// Several parts of a communicator of thousands of ranks keep them.
+TEST(RankNames, CopiesShareOneList) {
+  const RankNames names = kNames;
+  const RankNames copy = names;
+  RankNames assigned = {"rank 0"};
+  assigned = copy;
+  EXPECT_EQ(assigned.all(), kNames);
+  EXPECT_EQ(&assigned.all(), &names.all());
+  EXPECT_EQ(&assigned[2], &names[2]);
+  EXPECT_EQ(assigned.size(), kNames.size());
+  const RankNames changed = copy.with(1, "rank 1 (host d, pid 9)");
+  EXPECT_EQ(changed[1], "rank 1 (host d, pid 9)");
+  EXPECT_EQ(changed[2], kNames[2]);
+  EXPECT_EQ(names.all(), kNames) << "the others keep theirs";
+  EXPECT_EQ(RankNames().size(), 0u);
+}
+
 }  // namespace
 }  // namespace trestle
