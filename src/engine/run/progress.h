@@ -1,17 +1,13 @@
 // Progress: which threads drive the engines of this process. It has the process's registry of engines, the waiting loop
-// and one helper thread.
+// and one helper thread (engine/run/progress_thread.h).
 //
 // A thread that waits drives the engine it waits for, then helps the others. It polls, yields, then sleeps in one place
-// (Engine::sleep). The helper thread sleeps while callers drive. It drives engines that have work and no other driver
-// (unless TRESTLE_PROGRESS_THREAD=0). Like a waiter it polls, yields and then sleeps until one of them can go on. It
-// first gives a caller some time to come and wait. It does not if a notification is expected: then no thread waits, and
-// the helper runs the notification. The control meshes must be heard when no thread waits. They have a thread of their
-// own (engine/run/watch.h), because the helper may be in a user's reduction function. One object per process, made at
-// first use; any thread.
+// (Engine::sleep). The helper drives what no thread waits for (unless TRESTLE_PROGRESS_THREAD=0), and runs
+// notifications. The control meshes must be heard when no thread waits. They have a thread of their own
+// (engine/run/watch.h), because the helper may be in a user's reduction function. One object per process, made at first
+// use; any thread.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -19,9 +15,8 @@
 
 #include "base/mutex.h"
 #include "base/result.h"
-#include "base/thread.h"
-#include "base/unique_fd.h"
 #include "engine/run/engine.h"
+#include "engine/run/progress_thread.h"
 #include "engine/run/watch.h"
 
 namespace trestle {
@@ -31,13 +26,12 @@ class Progress {
   static Progress& process();
   // Without `helper_drives` work goes on only while a thread waits for it or tests it, or while an IdleDrive or an
   // expected notification exists.
-  explicit Progress(bool helper_drives) : helper_drives_(helper_drives) {}
-  ~Progress();
+  explicit Progress(bool helper_drives) : duties_(helper_drives) {}
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   // Errors: the helper thread could not be started; nothing was added.
-  Status add(std::shared_ptr<Engine> engine);
+  Status add(const std::shared_ptr<Engine>& engine);
   // Afterwards the helper and new waits do not touch the engine; current waits may for one more round.
   void remove(const Engine* engine);
   // The watch thread polls it, also where the helper drives nothing.
@@ -47,7 +41,7 @@ class Progress {
   void due_earlier() { watch_.ring(); }
 
   // Work was started for which no thread may wait. Drives nothing.
-  void work_started();
+  void work_started() { helper_.work_started(); }
   // A notification is a user function that runs when something is complete. While one is expected, the helper drives at
   // once what no thread waits for, even if it is configured to drive nothing. Each expect_notification() is followed by
   // one run_notification(), from any thread and under any lock of the library. The helper runs the function, one at a
@@ -74,47 +68,15 @@ class Progress {
  private:
   // Weak: an engine whose communicator was destroyed is freed, even if a sleeping thread holds this list.
   using Engines = std::vector<std::weak_ptr<Engine>>;
-  std::shared_ptr<const Engines> engines() const;
-  Status start_helper() TRESTLE_REQUIRES(mutex_);
-  void helper_loop();
-  void helper_turn(class Pause& pause, std::vector<std::shared_ptr<Engine>>& driven);
-  using Driven = std::vector<std::shared_ptr<Engine>>;
-  // Drives the engines that no other thread drives, and those that it drove in the round before (`driven`, replaced).
-  // True if anything moved.
-  bool helper_round(int64_t now_ns, Driven& driven);
-  bool drives() const;
-  bool drives_at_once() const;
   class WaiterMark;
-  void waited_for(const Engine& engine);
-  bool anything_to_drive(const Driven& but_these) const;
-  // Notes when calls were issued last. Returns how long the helper leaves an engine to its callers.
-  int64_t note_last_issue();
-  int64_t helper_timeout_ns(const Driven& driven, int64_t now_ns);
+  std::shared_ptr<const Engines> engines() const;
   int sleep_ms(const Engines& engines, const Engine* own) const;
-  void helper_sleep(const Driven& driven, int64_t timeout_ns);
-  void run_notifications();
-  void ring();
-  void ring_sleeper();
 
-  const bool helper_drives_;
+  ProgressDuties duties_;
   mutable Mutex mutex_;
   std::shared_ptr<const Engines> engines_ TRESTLE_GUARDED_BY(mutex_) = std::make_shared<Engines>();
-  std::atomic<bool> helper_asleep_{false};
-  std::atomic<bool> helper_deep_asleep_{false};  // and looks at nothing before the bell rings
-  std::atomic<int> idle_drives_{0};
-  std::atomic<int> expected_notifications_{0};
-  std::atomic<bool> notifications_wait_{false};  // notifications_ is not empty
-  std::atomic<bool> exits_{false};
-  // The helper had to drive recent calls: callers do not wait for them.
-  std::atomic<bool> callers_do_not_wait_{false};
-  int64_t last_work_ns_ = 0;  // used by the helper thread only, like the next
-  int64_t watch_ns_ = 0;
-  Mutex notifications_mutex_;
-  std::vector<std::function<void()>> notifications_ TRESTLE_GUARDED_BY(notifications_mutex_);  // to be run
-  std::atomic<bool> stop_{false};
-  UniqueFd bell_;
-  Thread helper_;
   Watch watch_;
+  ProgressThread helper_{duties_};
 };
 
 }  // namespace trestle

@@ -1,0 +1,29 @@
+#include "engine/run/notifications.h"
+
+#include <utility>
+
+#include "base/out_of_memory.h"
+
+namespace trestle {
+
+void Notifications::add(std::function<void()> notification) {
+  const MutexLock lock(mutex_);
+  to_run_.push_back(std::move(notification));
+  due_.store(true, std::memory_order_relaxed);
+}
+
+void Notifications::run() {
+  std::vector<std::function<void()>> notifications;
+  {
+    const MutexLock lock(mutex_);
+    notifications.swap(to_run_);
+    due_.store(false, std::memory_order_relaxed);
+  }
+  for (const auto& notification : notifications) {
+    // One that finds no memory keeps no other one from running.
+    if (!exits_.load(std::memory_order_acquire)) unless_out_of_memory(notification, [] {});
+    expected_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+}
+
+}  // namespace trestle

@@ -1,0 +1,85 @@
+// ProgressThread: a helper thread of Progress, which drives engines that have work and no other driver.
+//
+// It sleeps while callers drive. Like a waiter it polls, yields and then sleeps until one of its engines can go on. It
+// first gives a caller some time to come and wait. It does not if a notification is expected: then no thread waits.
+// Owned by Progress; any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/thread.h"
+#include "base/unique_fd.h"
+#include "engine/run/engine.h"
+#include "engine/run/notifications.h"
+
+namespace trestle {
+
+// What Progress tells its helper.
+struct ProgressDuties {
+  explicit ProgressDuties(bool drive) : always(drive) {}
+  bool drive() const { return always || idle_drives.load(std::memory_order_seq_cst) != 0 || notifications.expected(); }
+
+  const bool always;                // false: it drives only while the next is not 0, or a notification is expected
+  std::atomic<int> idle_drives{0};  // while it is not 0, idle engines are driven too
+  Notifications notifications;
+};
+
+class ProgressThread {
+ public:
+  explicit ProgressThread(ProgressDuties& duties) : duties_(duties) {}
+  ~ProgressThread();
+  ProgressThread(const ProgressThread&) = delete;
+  ProgressThread& operator=(const ProgressThread&) = delete;
+
+  // Does nothing if it runs already. Errors: the system's limits.
+  Status start();
+  void add(const std::shared_ptr<Engine>& engine);
+  // Afterwards it does not touch the engine, but for the round that may be running.
+  void remove(const Engine* engine);
+
+  // Work was started for which no thread may wait. Drives nothing.
+  void work_started();
+  // A thread has come to wait for this engine.
+  void waited_for(const Engine& engine);
+  // It sees everything done before this call, even if it sleeps.
+  void ring_sleeper();
+
+ private:
+  // Weak: an engine whose communicator was destroyed is freed, even if the sleeping thread holds this list.
+  using Engines = std::vector<std::weak_ptr<Engine>>;
+  using Driven = std::vector<std::shared_ptr<Engine>>;
+  std::shared_ptr<const Engines> engines() const;
+  void loop();
+  void turn(class Pause& pause, Driven& driven);
+  // Drives the engines that no other thread drives, and those that it drove in the round before (`driven`, replaced).
+  // True if anything moved.
+  bool round(int64_t now_ns, Driven& driven);
+  bool drives_at_once() const;
+  bool anything_to_drive(const Driven& but_these) const;
+  // Notes when calls were issued last. Returns how long an engine is left to its callers.
+  int64_t note_last_issue();
+  int64_t timeout_ns(const Driven& driven, int64_t now_ns);
+  void sleep(const Driven& driven, int64_t timeout_ns);
+  void ring();
+
+  ProgressDuties& duties_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const Engines> engines_ TRESTLE_GUARDED_BY(mutex_) = std::make_shared<Engines>();
+  bool started_ TRESTLE_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> asleep_{false};
+  std::atomic<bool> deep_asleep_{false};  // and looks at nothing before the bell rings
+  // It had to drive recent calls: callers do not wait for them.
+  std::atomic<bool> callers_do_not_wait_{false};
+  int64_t last_work_ns_ = 0;  // used by the thread only, like the next
+  int64_t watch_ns_ = 0;
+  std::atomic<bool> stop_{false};
+  UniqueFd bell_;
+  Thread thread_;
+};
+
+}  // namespace trestle
