@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/config/value_text.h"
+#include "base/cpu/numa.h"
 #include "base/host.h"
 #include "cli/run/cores/cores.h"
 
@@ -27,14 +28,7 @@ Result<int64_t> first_number(const std::string& path) {
 }  // namespace
 
 std::vector<int> usable_processors() {
-  std::vector<int> processors;
-  const std::vector<uint64_t> mask = usable_cpu_mask();
-  for (size_t word = 0; word < mask.size(); ++word) {
-    for (size_t bit = 0; bit < 64; ++bit) {
-      if ((mask[word] >> bit & 1) != 0) processors.push_back(static_cast<int>(64 * word + bit));
-    }
-  }
-  return processors;
+  return processors_of(usable_cpu_mask());
 }
 
 Result<std::vector<Core>> cores_from_files(const std::string& folder, const std::vector<int>& processors) {
