@@ -141,7 +141,7 @@ Operation* CallPath::commit(const Call& call, const std::shared_ptr<const Prepar
 
 void CallPath::committed() {
   engine_.issued();
-  Progress::process().work_started();
+  Progress::work_started(engine_);
 }
 
 std::optional<uint64_t> CallPath::number_ahead(const Call& call) {

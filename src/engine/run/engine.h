@@ -68,6 +68,8 @@ struct EngineConfig {
   std::function<bool(const Overdue&)> on_overdue;
 };
 
+class ProgressThread;
+
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
   // transports: owned; router[rank] points into them (nullptr: none).
@@ -152,6 +154,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
     // Consecutive calls do not postpone the helper.
     if (pending() <= 1) last_driven_ns_.store(now_ns, std::memory_order_relaxed);
   }
+  // The thread that drives it when no thread waits; nullptr: none does. Progress sets it.
+  ProgressThread* helper() const { return helper_.load(std::memory_order_acquire); }
+  void set_helper(ProgressThread* helper) { helper_.store(helper, std::memory_order_release); }
   int64_t issued_ns() const { return issued_ns_.load(std::memory_order_relaxed); }
   int64_t last_driven_ns() const { return last_driven_ns_.load(std::memory_order_relaxed); }
 
@@ -249,6 +254,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::optional<Error> failure_ TRESTLE_GUARDED_BY(failure_mutex_);
   std::optional<Error> held_back_ TRESTLE_GUARDED_BY(failure_mutex_);  // from hold_back(), not suspected yet
   std::atomic<bool> holds_back_{false};
+  std::atomic<ProgressThread*> helper_{nullptr};
   std::atomic<size_t> pending_{0};
   std::atomic<int64_t> last_driven_ns_{0};
   std::atomic<int64_t> issued_ns_{0};

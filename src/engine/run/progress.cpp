@@ -1,8 +1,10 @@
 #include "engine/run/progress.h"
 
 #include <poll.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <string>
 
 #include "base/config/config.h"
 #include "base/fork.h"
@@ -30,6 +32,20 @@ Progress& Progress::process() {
   return process_progress.get([] { return Progress(process_config().progress_thread); });
 }
 
+Progress::Progress(bool helpers_drive, const ProgressPlaces& places) : duties_(helpers_drive) {
+  const size_t count = places.processors.size();
+  const std::string of =
+      std::to_string(count) + (count == 1 ? " helper thread at most: " : " helper threads at most: ") + places.why;
+  for (size_t i = 0; i < count; ++i) {
+    helpers_.push_back(std::make_unique<ProgressThread>(duties_, ProgressThread::Place{i, places.processors[i], of}));
+  }
+}
+
+// All stop before one is gone: the last round of one may ring another.
+Progress::~Progress() {
+  for (const auto& thread : helpers_) thread->stop();
+}
+
 std::shared_ptr<const Progress::Engines> Progress::engines() const {
   const MutexLock lock(mutex_);
   return engines_;
@@ -37,15 +53,26 @@ std::shared_ptr<const Progress::Engines> Progress::engines() const {
 
 Status Progress::add(const std::shared_ptr<Engine>& engine) {
   const MutexLock lock(mutex_);
-  TRY(helper_.start());
+  ProgressThread& helper = helper_here();
+  TRY(helper.start());
   auto next = std::make_shared<Engines>(*engines_);
   next->push_back(engine);
-  helper_.add(engine);
+  helper.add(engine);
+  engine->set_helper(&helper);
   engines_ = std::move(next);
   return {};
 }
 
-void Progress::remove(const Engine* engine) {
+ProgressThread& Progress::helper_here() {
+  const int processor = ::sched_getcpu();
+  for (const auto& thread : helpers_) {
+    if (thread->is_at(processor)) return *thread;
+  }
+  return **std::min_element(helpers_.begin(), helpers_.end(),
+                            [](const auto& a, const auto& b) { return a->engine_count() < b->engine_count(); });
+}
+
+void Progress::remove(Engine* engine) {
   const MutexLock lock(mutex_);
   auto next = std::make_shared<Engines>(*engines_);
   std::erase_if(*next, [engine](const auto& one) {
@@ -53,24 +80,29 @@ void Progress::remove(const Engine* engine) {
     return other == nullptr || other.get() == engine;
   });
   engines_ = std::move(next);
-  helper_.remove(engine);
+  if (ProgressThread* thread = engine->helper()) thread->remove(engine);
+  engine->set_helper(nullptr);
+}
+
+void Progress::ring_sleepers() {
+  for (const auto& thread : helpers_) thread->ring_sleeper();
 }
 
 Status Progress::expect_notification() {
-  TRY(helper_.start());
+  TRY(helpers_.front()->start());
   duties_.notifications.expect();
-  helper_.ring_sleeper();
+  ring_sleepers();
   return {};
 }
 
 void Progress::run_notification(std::function<void()> notification) {
   duties_.notifications.add(std::move(notification));
-  helper_.ring_sleeper();
+  helpers_.front()->ring_sleeper();
 }
 
 Progress::IdleDrive::IdleDrive() {
   process().duties_.idle_drives.fetch_add(1, std::memory_order_seq_cst);
-  process().helper_.ring_sleeper();
+  process().ring_sleepers();
 }
 
 Progress::IdleDrive::~IdleDrive() {
@@ -85,28 +117,28 @@ void Progress::poke(const std::shared_ptr<Engine>& tested) {
   if (tested != nullptr) tested->was_tested();
 }
 
-// Marks the engine that a waiting thread drives, so that the helper leaves it alone.
+// Marks the engine that a waiting thread drives, so that its helper leaves it alone.
 class Progress::WaiterMark {
  public:
-  explicit WaiterMark(Progress& progress) : progress_(progress) {}
+  WaiterMark() = default;
   ~WaiterMark() { move_to(nullptr); }
   WaiterMark(const WaiterMark&) = delete;
   WaiterMark& operator=(const WaiterMark&) = delete;
   void move_to(const std::shared_ptr<Engine>& engine) {
     if (engine == engine_) return;
     if (engine_ != nullptr) engine_->add_waiters(-1);
-    if (engine_ != nullptr && engine_->busy()) progress_.helper_.work_started();
+    if (engine_ != nullptr && engine_->busy()) work_started(*engine_);
     if (engine != nullptr) engine->add_waiters(1);
-    if (engine != nullptr) progress_.helper_.waited_for(*engine);
+    ProgressThread* thread = engine != nullptr ? engine->helper() : nullptr;
+    if (thread != nullptr) thread->waited_for(*engine);
     engine_ = engine;
   }
 
  private:
-  Progress& progress_;
   std::shared_ptr<Engine> engine_;
 };
 
-// Where the helper drives nothing, a thread that sleeps at its own engine must look after the others too: its own may
+// Where helpers drive nothing, a thread that sleeps at its own engine must look after the others too: its own may
 // wait for them.
 int Progress::sleep_ms(const Engines& engines, const Engine* own) const {
   const bool others = !duties_.always && std::any_of(engines.begin(), engines.end(), [own](const auto& one) {
@@ -119,7 +151,7 @@ int Progress::sleep_ms(const Engines& engines, const Engine* own) const {
 void Progress::wait(const std::function<bool()>& done, const std::function<std::shared_ptr<Engine>()>& own) {
   auto all = engines();
   Pause pause(common_patience());
-  WaiterMark mark(*this);
+  WaiterMark mark;
   while (!done()) {
     const std::shared_ptr<Engine> mine = own();
     mark.move_to(mine);

@@ -1,11 +1,11 @@
 // Progress: which threads drive the engines of this process. It has the process's registry of engines, the waiting loop
-// and one helper thread (engine/run/progress_thread.h).
+// and the helper threads (engine/run/progress_thread.h).
 //
 // A thread that waits drives the engine it waits for, then helps the others. It polls, yields, then sleeps in one place
-// (Engine::sleep). The helper drives what no thread waits for (unless TRESTLE_PROGRESS_THREAD=0), and runs
-// notifications. The control meshes must be heard when no thread waits. They have a thread of their own
-// (engine/run/watch.h), because the helper may be in a user's reduction function. One object per process, made at first
-// use; any thread.
+// (Engine::sleep). The helpers drive what no thread waits for (unless TRESTLE_PROGRESS_THREAD=0). Each engine belongs
+// to one of them. The first one runs the notifications. A helper starts with its first engine. The control meshes must
+// be heard when no thread waits. They have a thread of their own (engine/run/watch.h), because a helper may be in a
+// user's reduction function. One object per process, made at first use; any thread.
 #pragma once
 
 #include <functional>
@@ -16,6 +16,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "engine/run/engine.h"
+#include "engine/run/progress_places.h"
 #include "engine/run/progress_thread.h"
 #include "engine/run/watch.h"
 
@@ -24,35 +25,39 @@ namespace trestle {
 class Progress {
  public:
   static Progress& process();
-  // Without `helper_drives` work goes on only while a thread waits for it or tests it, or while an IdleDrive or an
+  // Without `helpers_drive` work goes on only while a thread waits for it or tests it, or while an IdleDrive or an
   // expected notification exists.
-  explicit Progress(bool helper_drives) : duties_(helper_drives) {}
+  explicit Progress(bool helpers_drive, const ProgressPlaces& places = {});
+  ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Errors: the helper thread could not be started; nothing was added.
+  // Gives the engine to the helper that is bound where the calling thread runs, else to the one with the fewest.
+  // Errors: the helper could not be started; nothing was added.
   Status add(const std::shared_ptr<Engine>& engine);
-  // Afterwards the helper and new waits do not touch the engine; current waits may for one more round.
-  void remove(const Engine* engine);
+  // Afterwards helpers and new waits do not touch the engine; current rounds and waits may for one more round.
+  void remove(Engine* engine);
   // The watch thread polls it, also where the helper drives nothing.
   Status add(std::shared_ptr<Pollable> pollable) { return watch_.add(std::move(pollable)); }
   void remove(const Pollable* pollable) { watch_.remove(pollable); }  // returns when no poll() of it runs
   // A pollable is now due earlier than it said when it was polled last.
   void due_earlier() { watch_.ring(); }
 
-  // Work was started for which no thread may wait. Drives nothing.
-  void work_started() { helper_.work_started(); }
-  // A notification is a user function that runs when something is complete. While one is expected, the helper drives at
-  // once what no thread waits for, even if it is configured to drive nothing. Each expect_notification() is followed by
-  // one run_notification(), from any thread and under any lock of the library. The helper runs the function, one at a
-  // time and under no lock.
+  // Work of the engine was started for which no thread may wait. Drives nothing, and touches no other helper.
+  static void work_started(const Engine& engine) {
+    if (ProgressThread* thread = engine.helper()) thread->work_started();
+  }
+  // A notification is a user function that runs when something is complete. While one is expected, the helpers drive at
+  // once what no thread waits for, even if they are configured to drive nothing. Each expect_notification() is followed
+  // by one run_notification(), from any thread and under any lock of the library. The first helper runs the function,
+  // one at a time and under no lock.
   Status expect_notification();
   void run_notification(std::function<void()> notification);
   // From now on no notification starts; one that runs already continues.
   static void process_exits();
   // Drives until done() is true. `own` returns the engine to drive first; nullptr: all engines are driven alike.
   void wait(const std::function<bool()>& done, const std::function<std::shared_ptr<Engine>()>& own);
-  // While an IdleDrive exists, the helper drives idle engines too. Their owner may be the very thread that waits here
+  // While an IdleDrive exists, the helpers drive idle engines too. Their owner may be the very thread that waits here
   // until their transports have answered a goodbye.
   class IdleDrive {
    public:
@@ -70,13 +75,15 @@ class Progress {
   using Engines = std::vector<std::weak_ptr<Engine>>;
   class WaiterMark;
   std::shared_ptr<const Engines> engines() const;
+  ProgressThread& helper_here();
+  void ring_sleepers();
   int sleep_ms(const Engines& engines, const Engine* own) const;
 
   ProgressDuties duties_;
   mutable Mutex mutex_;
   std::shared_ptr<const Engines> engines_ TRESTLE_GUARDED_BY(mutex_) = std::make_shared<Engines>();
   Watch watch_;
-  ProgressThread helper_{duties_};
+  std::vector<std::unique_ptr<ProgressThread>> helpers_;  // at least one; constant
 };
 
 }  // namespace trestle

@@ -11,6 +11,9 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/cpu/numa.h"
+#include "base/host.h"
+#include "base/log.h"
 #include "base/out_of_memory.h"
 #include "engine/run/patience.h"
 
@@ -48,7 +51,7 @@ int looks_of(Engine& engine) {
 
 }  // namespace
 
-ProgressThread::~ProgressThread() {
+void ProgressThread::stop() {
   stop_.store(true);
   if (thread_.joinable()) {
     ring();
@@ -64,6 +67,10 @@ Status ProgressThread::start() {
   thread_ = TRY(Thread::start([this] { loop(); }));
   started_ = true;
   return {};
+}
+
+bool ProgressThread::is_at(int processor) const {
+  return std::binary_search(place_.processors.begin(), place_.processors.end(), processor);
 }
 
 std::shared_ptr<const ProgressThread::Engines> ProgressThread::engines() const {
@@ -145,7 +152,7 @@ bool ProgressThread::round(int64_t now_ns, Driven& driven) {
     bool went_on = false;
     for (bool goes_on = mine ? engine->try_progress() : engine->help(); goes_on; goes_on = engine->try_progress()) {
       went_on = true;
-      if (engine->has_waiters() || duties_.notifications.due()) break;
+      if (engine->has_waiters() || notifications_due()) break;
     }
     moved |= went_on;
     if (busy || went_on) driven.push_back(std::move(engine));
@@ -182,7 +189,7 @@ int64_t ProgressThread::note_last_issue() {
 int64_t ProgressThread::timeout_ns(const Driven& driven, int64_t now_ns) {
   asleep_.store(true, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (duties_.notifications.due() || stop_.load()) return 0;
+  if (notifications_due() || stop_.load()) return 0;
   const bool others = anything_to_drive(driven);
   if (others && drives_at_once() && duties_.idle_drives.load() == 0) return 0;
   const int64_t undriven = note_last_issue();
@@ -222,9 +229,18 @@ void ProgressThread::sleep(const Driven& driven, int64_t timeout_ns) {
   }
 }
 
+// Goes to its processors, and tells the log where it runs.
+void ProgressThread::settle() {
+  if (!place_.processors.empty()) (void)bind_thread(place_.processors);
+  if (!log_enabled(LogLevel::kInfo, Subsystem::kInit)) return;
+  const std::string processors = processors_text(processors_of(usable_cpu_mask()));
+  LOG(kInfo, kInit, "helper thread %zu on processors %s; %s", place_.number, processors.c_str(), place_.of.c_str());
+}
+
 // The thread has a Patience of its own. On a processor that it shares with a computing thread its yields take long, and
 // waiters should not learn from that.
 void ProgressThread::loop() {
+  unless_out_of_memory([this] { settle(); }, [] {});
   Patience patience({.learns = false});
   Pause pause(patience);
   Driven driven;
@@ -247,7 +263,7 @@ void ProgressThread::turn(Pause& pause, Driven& driven) {
   if (!driven.empty()) last_work_ns_ = now;
   if (moved && !at_once && duties_.idle_drives.load(std::memory_order_relaxed) == 0)
     callers_do_not_wait_.store(true, std::memory_order_relaxed);
-  if (duties_.notifications.due()) {
+  if (notifications_due()) {
     driven.clear();  // their engines may end while the functions run
     return duties_.notifications.run();
   }

@@ -1,13 +1,16 @@
-// ProgressThread: a helper thread of Progress, which drives engines that have work and no other driver.
+// ProgressThread: a helper thread of Progress. It drives those of its engines that have work and no other driver.
 //
-// It sleeps while callers drive. Like a waiter it polls, yields and then sleeps until one of its engines can go on. It
-// first gives a caller some time to come and wait. It does not if a notification is expected: then no thread waits.
-// Owned by Progress; any thread.
+// A process may have several. Each has engines of its own, so that none waits for a user's function that another one
+// runs, and each node's memory is moved by that node's processors. A thread sleeps while callers drive. Like a waiter
+// it polls, yields and then sleeps until one of its engines can go on. It first gives a caller some time to come and
+// wait. It does not if a notification is expected: then no thread waits. Owned by Progress; any thread.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -19,7 +22,7 @@
 
 namespace trestle {
 
-// What Progress tells its helper.
+// What Progress tells all its helpers.
 struct ProgressDuties {
   explicit ProgressDuties(bool drive) : always(drive) {}
   bool drive() const { return always || idle_drives.load(std::memory_order_seq_cst) != 0 || notifications.expected(); }
@@ -31,14 +34,23 @@ struct ProgressDuties {
 
 class ProgressThread {
  public:
-  explicit ProgressThread(ProgressDuties& duties) : duties_(duties) {}
-  ~ProgressThread();
+  struct Place {
+    size_t number = 0;            // among the helpers. The first one runs the notifications
+    std::vector<int> processors;  // ascending. Empty: the thread is not bound
+    std::string of;               // for the log: how many there are at most, and why
+  };
+  ProgressThread(ProgressDuties& duties, Place place) : duties_(duties), place_(std::move(place)) {}
+  ~ProgressThread() { stop(); }
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
 
   // Does nothing if it runs already. Errors: the system's limits.
   Status start();
+  void stop();  // and waits for its end
   void add(const std::shared_ptr<Engine>& engine);
+  size_t engine_count() const { return engines()->size(); }
+  // Whether it is bound to this processor, and perhaps others.
+  bool is_at(int processor) const;
   // Afterwards it does not touch the engine, but for the round that may be running.
   void remove(const Engine* engine);
 
@@ -54,6 +66,8 @@ class ProgressThread {
   using Engines = std::vector<std::weak_ptr<Engine>>;
   using Driven = std::vector<std::shared_ptr<Engine>>;
   std::shared_ptr<const Engines> engines() const;
+  bool notifications_due() const { return place_.number == 0 && duties_.notifications.due(); }
+  void settle();
   void loop();
   void turn(class Pause& pause, Driven& driven);
   // Drives the engines that no other thread drives, and those that it drove in the round before (`driven`, replaced).
@@ -68,6 +82,7 @@ class ProgressThread {
   void ring();
 
   ProgressDuties& duties_;
+  const Place place_;
   mutable Mutex mutex_;
   std::shared_ptr<const Engines> engines_ TRESTLE_GUARDED_BY(mutex_) = std::make_shared<Engines>();
   bool started_ TRESTLE_GUARDED_BY(mutex_) = false;

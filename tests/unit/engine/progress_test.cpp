@@ -2,44 +2,14 @@
 #include "engine/run/progress.h"
 
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <atomic>
-#include <functional>
+#include <memory>
 
-#include "sim/virtual_clock.h"
+#include "unit/engine/unattended.h"
 
 namespace trestle {
 namespace {
-
-// Counts how often it is driven.
-class CountingTransport : public Transport {
- public:
-  std::string address() const override { return ""; }
-  Status set_peers(const std::vector<std::string>&, const std::vector<std::string>&) override { return {}; }
-  Result<bool> post_send(SendRequest&) override { return Error{Code::kInternalError, "nobody sends here"}; }
-  Result<bool> post_recv(RecvRequest&) override { return Error{Code::kInternalError, "nobody receives here"}; }
-  void release(RecvRequest&) override {}
-  Result<bool> progress() override {
-    driven.fetch_add(1);
-    if (while_driven) while_driven();
-    return false;
-  }
-  int event_fd() const override { return -1; }
-  bool prepare_sleep() override {
-    if (before_sleep) before_sleep();
-    return true;
-  }
-  void finish_sleep() override {}
-  void close(int) override {
-    if (while_lingering) while_lingering();
-  }
-
-  std::atomic<int> driven{0};
-  std::function<void()> while_lingering;
-  std::function<void()> while_driven;
-  std::function<void()> before_sleep;
-};
 
 // Always due, so that the watch runs without pause.
 class Turns : public Pollable {
@@ -51,36 +21,11 @@ class Turns : public Pollable {
   std::atomic<int> count{0};
 };
 
-// An engine with work that no thread waits for.
-struct Unattended {
-  Unattended() {
-    auto owned = std::make_unique<CountingTransport>();
-    transport = owned.get();
-    std::vector<std::unique_ptr<Transport>> transports;
-    transports.push_back(std::move(owned));
-    EngineConfig config;
-    config.ranks = 2;
-    config.name = "rank 0";
-    config.clock = &clock;
-    engine = std::make_shared<Engine>(std::move(config), std::move(transports),
-                                      std::vector<Transport*>{transport, transport}, nullptr);
-    engine->count_pending(1);
-  }
-
-  VirtualClock clock;
-  CountingTransport* transport = nullptr;
-  std::shared_ptr<Engine> engine;
-};
-
-void wait_for(const std::atomic<int>& count, int least) {
-  while (count.load() < least) sched_yield();
-}
-
 TEST(ProgressHelper, DrivesWhatNobodyWaitsFor) {
   Unattended work;
   Progress progress(true);
   ASSERT_TRUE(progress.add(work.engine).ok());
-  progress.work_started();
+  Progress::work_started(*work.engine);
   wait_for(work.transport->driven, 1);
 }
 
@@ -90,7 +35,7 @@ TEST(ProgressHelper, LeavesTheWorkToCallersWhereItIsToldTo) {
   Progress progress(false);
   ASSERT_TRUE(progress.add(work.engine).ok());
   ASSERT_TRUE(progress.add(std::static_pointer_cast<Pollable>(turns)).ok());
-  progress.work_started();
+  Progress::work_started(*work.engine);
   wait_for(turns->count, 3);  // it still receives the news
   EXPECT_EQ(work.transport->driven.load(), 0);
   progress.poke(nullptr);
@@ -111,7 +56,7 @@ TEST(ProgressHelper, HearsTheNewsWhileAnEngineHoldsItUp) {
   Progress progress(true);
   ASSERT_TRUE(progress.add(work.engine).ok());
   ASSERT_TRUE(progress.add(std::static_pointer_cast<Pollable>(turns)).ok());
-  progress.work_started();
+  Progress::work_started(*work.engine);
   wait_for(heard, 1);
 }
 

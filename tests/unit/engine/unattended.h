@@ -1,0 +1,72 @@
+// Engines whose work no thread waits for, for tests of the threads that drive them.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/run/engine.h"
+#include "sim/virtual_clock.h"
+
+namespace trestle {
+
+// Counts how often it is driven.
+class CountingTransport : public Transport {
+ public:
+  std::string address() const override { return ""; }
+  Status set_peers(const std::vector<std::string>&, const std::vector<std::string>&) override { return {}; }
+  Result<bool> post_send(SendRequest&) override { return Error{Code::kInternalError, "nobody sends here"}; }
+  Result<bool> post_recv(RecvRequest&) override { return Error{Code::kInternalError, "nobody receives here"}; }
+  void release(RecvRequest&) override {}
+  Result<bool> progress() override {
+    driven.fetch_add(1);
+    if (while_driven) while_driven();
+    return false;
+  }
+  int event_fd() const override { return -1; }
+  bool prepare_sleep() override {
+    if (before_sleep) before_sleep();
+    return true;
+  }
+  void finish_sleep() override {}
+  void close(int) override {
+    if (while_lingering) while_lingering();
+  }
+
+  std::atomic<int> driven{0};
+  std::function<void()> while_lingering;
+  std::function<void()> while_driven;
+  std::function<void()> before_sleep;
+};
+
+// An engine with work that no thread waits for.
+struct Unattended {
+  Unattended() {
+    auto owned = std::make_unique<CountingTransport>();
+    transport = owned.get();
+    std::vector<std::unique_ptr<Transport>> transports;
+    transports.push_back(std::move(owned));
+    EngineConfig config;
+    config.ranks = 2;
+    config.name = "rank 0";
+    config.clock = &clock;
+    engine = std::make_shared<Engine>(std::move(config), std::move(transports),
+                                      std::vector<Transport*>{transport, transport}, nullptr);
+    engine->count_pending(1);
+  }
+
+  VirtualClock clock;
+  CountingTransport* transport = nullptr;
+  std::shared_ptr<Engine> engine;
+};
+
+inline void wait_for(const std::atomic<int>& count, int least) {
+  while (count.load() < least) sched_yield();
+}
+
+}  // namespace trestle
