@@ -160,9 +160,10 @@ typedef struct {
  *
  * Every variable that can differ between the communicators of a process has a field. There is no text of NAME=value
  * for them: the compiler knows a field's name and type, and `size` lets later variables get fields. TRESTLE_DEBUG,
- * _DEBUG_SUBSYS, _DEBUG_FILE, _PROGRESS_THREAD and _CONF_FILE have none: a process has one log, one helper thread
- * and one such file. _WORK_DELAY, which is for tests, has none either. The fields from hostId on accept and refuse
- * the same values as their variables. Undefined is NULL or "", <0 (int64_t), TRESTLE_CONFIG_UNDEF_INT (int). */
+ * _DEBUG_SUBSYS, _DEBUG_FILE, _PROGRESS_THREAD, _PROGRESS_THREADS and _CONF_FILE have none: a process has one log, one
+ * set of helper threads and one such file. _WORK_DELAY, which is for tests, has none either. The fields from hostId on
+ * accept and refuse the same values as their variables. Undefined is NULL or "", <0 (int64_t),
+ * TRESTLE_CONFIG_UNDEF_INT (int). */
 typedef struct {
   size_t size;           /* sizeof(trestleConfig_t) */
   unsigned magic;        /* TRESTLE_CONFIG_MAGIC */
@@ -319,13 +320,13 @@ TRESTLE_API trestleResult_t trestleEventQuery(trestleEvent_t event);
 typedef void (*trestleNotifyFunction_t)(void* context, trestleResult_t result);
 /* Makes the library call `function` once when the event (as last recorded before this call) is complete, with what
  * EventSynchronize would return. For an event that was never recorded or is complete, that happens at once. So no
- * thread needs to wait: the library's helper thread drives the work, whatever TRESTLE_PROGRESS_THREAD says, and
- * calls the functions one at a time, perhaps before EventNotify returns. The event may be recorded again or
- * destroyed meanwhile, and an abort completes it too. A forked child, and a process from its exit on, call nothing.
- * All signals are blocked on the thread that calls the function, and so on threads that the function starts.
+ * thread needs to wait: helper threads of the library drive the work, whatever TRESTLE_PROGRESS_THREAD says. One of
+ * them calls the functions one at a time, perhaps before EventNotify returns. It blocks all signals, and may be bound
+ * to a NUMA node; threads that the function starts inherit both. The event may be recorded again or destroyed
+ * meanwhile, and an abort completes it too. A forked child, and a process from its exit on, call nothing.
  *
  * Two calls of EventNotify are two calls of the function. It must return soon, because other work that no thread
- * waits for stands still meanwhile. It may call only trestleGetVersion, trestleGetErrorString and
+ * waits for may stand still meanwhile. It may call only trestleGetVersion, trestleGetErrorString and
  * trestleGetLastError (NULL: the sentence of `result`); other functions return trestleInvalidUsage to it. An
  * exception that it throws fails the communicator that had used the event's stream last. */
 TRESTLE_API trestleResult_t trestleEventNotify(trestleEvent_t event, trestleNotifyFunction_t function, void* context);

@@ -61,12 +61,12 @@ std::string host_identity() {
   return host_name() + "/" + boot_id() + "/" + std::to_string(network_namespace());
 }
 
-std::vector<uint64_t> usable_cpu_mask() {
+std::vector<uint64_t> usable_cpu_mask(pid_t thread) {
   // The fixed cpu_set_t holds 1024 CPUs; on larger machines the kernel answers EINVAL until the mask is large enough.
   for (size_t sets = 1; sets <= 64; sets *= 2) {
     std::vector<cpu_set_t> mask(sets);
     const size_t mask_bytes = sets * sizeof(cpu_set_t);
-    if (sched_getaffinity(0, mask_bytes, mask.data()) == 0) {
+    if (sched_getaffinity(thread, mask_bytes, mask.data()) == 0) {
       std::vector<uint64_t> words;
       for (size_t cpu = 0; cpu < mask_bytes * 8; ++cpu) {
         if (!CPU_ISSET_S(cpu, mask_bytes, mask.data())) continue;

@@ -52,7 +52,7 @@ std::string config_markdown() {
       "variable "
       "that can differ between the communicators of a process has a field in that struct; those marked *(process)* "
       "have "
-      "none, because there is one log, one helper thread and one configuration file per process.\n\n"
+      "none, because there is one log, one set of helper threads and one configuration file per process.\n\n"
       "A configuration file has lines `NAME=value`; `#` at the beginning of a line or after a blank begins a comment. "
       "A "
       "name that does not exist, a line that is none of these, a name that is set twice and a value that cannot be "

@@ -2,12 +2,14 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string>
 
 #include "base/config/config.h"
 #include "base/fork.h"
+#include "base/host.h"
 #include "engine/run/patience.h"
 
 namespace trestle {
@@ -27,9 +29,14 @@ constinit PerProcess<Progress> process_progress;
 
 }  // namespace
 
-// Never destroyed: other threads may wait in it while the process exits, and goodbyes are heard until the end.
+// Never destroyed: other threads may wait in it while the process exits, and goodbyes are heard until the end. A thread
+// that makes a communicator may be bound more narrowly than the process, whose mask is the first thread's.
 Progress& Progress::process() {
-  return process_progress.get([] { return Progress(process_config().progress_thread); });
+  return process_progress.get([] {
+    const Config& config = process_config();
+    return Progress(config.progress_thread, choose_progress_places(config.progress_threads, "/sys/devices/system/node",
+                                                                   usable_cpu_mask(getpid())));
+  });
 }
 
 Progress::Progress(bool helpers_drive, const ProgressPlaces& places) : duties_(helpers_drive) {

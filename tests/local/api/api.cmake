@@ -15,6 +15,8 @@ if(TARGET trestle AND SODIUM_FOUND)
     ${CMAKE_CURRENT_LIST_DIR}/open_group_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/overlap_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/split_usage_test.cpp)
+  trestle_test(NAME api_progress_threads_test LABEL local LIBS trestle_api_calls SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/progress_threads_test.cpp)
   trestle_test(NAME api_config_test LABEL local LIBS trestle_api_calls trestle_api_sockets SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/config_effects_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/config_file_test.cpp)
