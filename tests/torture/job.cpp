@@ -72,6 +72,12 @@ void choose_work(JobPlan& plan) {
   set(plan, "WORK_DELAY", random.of<std::string>({"1us", "50us", "500us"}));
 }
 
+// Several helper threads, for the ranks and communicators of a process. Its numbers are its own, too.
+void choose_helpers(JobPlan& plan) {
+  Random random(plan.seed ^ 0x9e3779b97f4a7c15);
+  if (random.one_in(3)) set(plan, "PROGRESS_THREADS", random.of<std::string>({"1", "2", "3", "64"}));
+}
+
 void choose_ends(JobPlan& plan, Random& random) {
   plan.blocking = !random.one_in(4);
   plan.init_all = plan.per_process >= plan.ranks && plan.layout.hosts.empty() && random.one_in(2);
@@ -159,6 +165,7 @@ JobPlan plan_job(uint64_t seed, const Fixed& fixed) {
   choose_sizes(plan, random);
   choose_ways(plan, random);
   choose_work(plan);
+  choose_helpers(plan);
   choose_ends(plan, random);
   choose_fault(plan, fixed, random);
   return plan;
