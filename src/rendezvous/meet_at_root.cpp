@@ -151,14 +151,15 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
 }
 
 // Reaches a root again that has ended the connection before it answered. Without a secret nothing distinguishes a rank
-// from a stranger before it has asked, so the root may have made room for the next one. kRemoteError: the root is gone.
-Result<UniqueFd> reach_again(const BootstrapConfig& config, const Root& root, const SocketAddress& address,
+// from a stranger before it has asked, so the root may have made room for the next one. `gone`: the error where no root
+// is there any more. The root has one address.
+Result<UniqueFd> reach_again(const BootstrapConfig& config, const Root& root, const Error& gone,
                              const WaitLimit& limit) {
   for (int64_t pause = 5 * kMs;; pause = std::min(pause * 2, 100 * kMs)) {
-    Attempt made = attempt(address, config, root, config.handshake_timeout_ns, limit);
+    Attempt made = attempt(root.candidates.front(), config, root, config.handshake_timeout_ns, limit);
     if (made.socket) return std::move(made.socket);
     if (made.silent) return not_reached(root, {made.error, true, false}, false);
-    if (!made.lost) return made.error;
+    if (!made.lost) return made.error.code == Code::kAborted ? made.error : gone;
     const Status paused = pause_before(pause, limit);
     if (!paused.ok() && paused.error().code == Code::kAborted) return paused.error();
     if (!paused.ok()) return not_reached(root, {made.error, false, true}, false);
@@ -174,31 +175,29 @@ Asked ask(int fd, const JoinRequest& request, const Root& root, const WaitLimit&
   const std::string message = framed(encode(request));
   WaitLimit answer_limit = limit;
   if (limit.deadline_ns != kNever) answer_limit.deadline_ns += kAnswerGraceNs;
-  const auto explain = [&](const Error& error) -> Asked {
+  const auto explain = [&](const Error& error) {
     const std::string who = root.holder();
     if (error.code == Code::kAborted) {
       const std::string report = framed(encode(JoinReport{giving_up(request.name)}));
       (void)send_bytes(fd, std::as_bytes(std::span(report)));
     }
     if (error.code == Code::kRemoteError)
-      return {Error{error.code, who + " ended or is lost: it held " + root.place +
-                                    ", where this rank waited for others (" + error.message + ")"},
-              true};
+      return Error{error.code, who + " ended or is lost: it held " + root.place +
+                                   ", where this rank waited for others (" + error.message + ")"};
     if (error.code == Code::kTimeout)
-      return {Error{error.code, who + " is frozen or very slow: it holds " + root.place +
-                                    ", where this rank waited for others, and does not answer any more"}};
-    return {Error{error.code, "waiting for the other ranks at " + root.place + ": " + error.message}};
+      return Error{error.code, who + " is frozen or very slow: it holds " + root.place +
+                                   ", where this rank waited for others, and does not answer any more"};
+    return Error{error.code, "waiting for the other ranks at " + root.place + ": " + error.message};
   };
-  Status status = send_all_before(fd, std::as_bytes(std::span(message)), answer_limit);
-  if (!status.ok()) return explain(status.error());
   std::string header(4, '\0');
-  status = receive_all_before(fd, std::as_writable_bytes(std::span(header)), answer_limit);
-  if (!status.ok()) return explain(status.error());
+  Status status = send_all_before(fd, std::as_bytes(std::span(message)), answer_limit);
+  if (status.ok()) status = receive_all_before(fd, std::as_writable_bytes(std::span(header)), answer_limit);
+  if (!status.ok()) return {explain(status.error()), status.error().code == Code::kRemoteError};
   const auto length = ByteReader(header).integer<uint32_t>();
-  if (length > kMaxJoinBytes) return explain({Code::kRemoteError, "the answer is too long"});
+  if (length > kMaxJoinBytes) return {explain({Code::kRemoteError, "the answer is too long"})};
   std::string body(length, '\0');
   if (length > 0) status = receive_all_before(fd, std::as_writable_bytes(std::span(body)), answer_limit);
-  if (!status.ok()) return explain(status.error());
+  if (!status.ok()) return {explain(status.error())};
   return {decode_join_answer(body)};
 }
 
@@ -218,13 +217,12 @@ JoinRequest request_of(const BootstrapConfig& config, const Listener& listener, 
 // Asks to join. A rank that was taken for a stranger comes again, as one does that was closed in the handshake.
 Result<JoinAnswer> ask_until_heard(UniqueFd& socket, const BootstrapConfig& config, const Listener& listener,
                                    const Root& root, const WaitLimit& limit) {
-  const SocketAddress address = peer_address(socket.get());
+  Root reached = root;
+  reached.candidates = {peer_address(socket.get())};
   while (true) {
     Asked asked = ask(socket.get(), request_of(config, listener, limit), root, limit);
-    if (!asked.unheard || !root.secret.empty() || address.length == 0) return std::move(asked.answer);
-    Result<UniqueFd> again = reach_again(config, root, address, limit);
-    if (!again.ok()) return again.error().code == Code::kRemoteError ? asked.answer.error() : again.error();
-    socket = std::move(again).value();
+    if (!asked.unheard || !root.secret.empty()) return std::move(asked.answer);
+    socket = TRY(reach_again(config, reached, asked.answer.error(), limit));
   }
 }
 
