@@ -107,6 +107,7 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
 }
 
 // The program's definitions come before those of the C library, also for calls from a shared library.
+#pragma GCC visibility push(default)
 extern "C" {
 
 int memfd_create(const char* name, unsigned flags) noexcept {
@@ -148,3 +149,4 @@ int dup(int fd) noexcept {
 }
 
 }  // extern "C"
+#pragma GCC visibility pop

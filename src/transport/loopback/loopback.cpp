@@ -74,7 +74,7 @@ class LoopbackTransport final : public Transport {
   Status hear(const LoopbackNote& note);
   Status handle(const LoopbackNote& note);
   Status deliver(Peer& peer, SendRequest& send, RecvRequest& receive);
-  void put_back(Peer& peer, SendRequest* send);
+  void tell_taken(Peer& peer, SendRequest* send);
   void wait_for_readers(int linger_ms);
 
   const LoopbackTransportOptions options_;
@@ -133,32 +133,47 @@ Result<bool> LoopbackTransport::post_recv(RecvRequest& request) {
   return true;
 }
 
+// Ends the reading of a peer's memory, whatever happens: its owner waits for that.
+class Reading {
+ public:
+  explicit Reading(Mailbox& mailbox) : mailbox_(&mailbox) {}
+  ~Reading() {
+    if (mailbox_ != nullptr) mailbox_->end_reading();
+  }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+  void goes_on() { mailbox_ = nullptr; }
+
+ private:
+  Mailbox* mailbox_;
+};
+
 Status LoopbackTransport::deliver(Peer& peer, SendRequest& send, RecvRequest& receive) {
   if (!peer.mailbox->begin_reading()) return left_error(receive.peer);
+  Reading reading(*peer.mailbox);
   if (sizes_differ(send.tag, send.bytes, receive.tag, receive.bytes)) {
     const Error error =
         different_sizes(name(receive.peer), name(rank_), send.tag, send.bytes, receive.tag, receive.bytes);
-    peer.mailbox->end_reading();
     return fail(error.code, error.message);
   }
   if (receive.pieces.empty() && receive.bytes > 0) {
     receive.view.assign(send.pieces.begin(), send.pieces.end());
     receive.transport.pointer[0] = &send;
     views_.push_back(&receive);
+    reading.goes_on();
   } else {
     copy_pieces(send.pieces, receive.pieces);
     receive.transport.pointer[0] = nullptr;
-    put_back(peer, &send);
+    tell_taken(peer, &send);
   }
   receive.state = RequestState::kDone;
   return {};
 }
 
-// The order matters: an owner that waits for its readers returns once nobody reads, and must not be sent a note about
-// its request after that, which take() would never see anyway.
-void LoopbackTransport::put_back(Peer& peer, SendRequest* send) {
+// To be called while the memory is being read: an owner that waits for its readers returns once nobody reads, and must
+// not be sent a note about its request after that, which take() would never see anyway.
+void LoopbackTransport::tell_taken(Peer& peer, SendRequest* send) {
   peer.mailbox->put({Kind::kTaken, rank_, send, {}});
-  peer.mailbox->end_reading();
 }
 
 void LoopbackTransport::release(RecvRequest& request) {
@@ -166,8 +181,9 @@ void LoopbackTransport::release(RecvRequest& request) {
   if (at == views_.end()) return;
   *at = views_.back();
   views_.pop_back();
-  put_back(peers_[request.peer], static_cast<SendRequest*>(request.transport.pointer[0]));
-  request.transport.pointer[0] = nullptr;
+  Peer& peer = peers_[request.peer];
+  const Reading reading(*peer.mailbox);
+  tell_taken(peer, static_cast<SendRequest*>(std::exchange(request.transport.pointer[0], nullptr)));
 }
 
 Status LoopbackTransport::hear(const LoopbackNote& note) {
@@ -238,7 +254,7 @@ void LoopbackTransport::wait_for_readers(int linger_ms) {
 void LoopbackTransport::close(int linger_ms) {
   if (closed_) return;
   closed_ = true;
-  while (!views_.empty()) release(*views_.back());
+  while (!views_.empty()) unless_out_of_memory([this] { release(*views_.back()); }, [] {});
   unpin_mailbox(job_, rank_, mailbox_.get());
   const Kind last = linger_ms > 0 && !error_.has_value() ? Kind::kGoodbye : Kind::kGone;
   for (size_t r = 0; r < peers_.size(); ++r) {

@@ -77,7 +77,10 @@ class DelayedWork : public Streams {
     auto prepared = prepare(request, schedule, context);
     ASSERT_TRUE(prepared.ok()) << prepared.error().message;
     Operation* const operation = engine_->acquire(prepared.value());
-    operation->bind(send_.data(), recv_.data(), kNumber, 0);
+    const auto region = [](std::vector<float>& data) {
+      return private_region(data.data(), data.size() * sizeof(float));
+    };
+    operation->bind(region(send_), region(recv_), kNumber, 0);
     engine_->count_pending(1);
     a_->enqueue({operation});
     end_ = a_->record();
