@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/out_of_memory.h"
 #include "comm/setup/together.h"
 #include "comm/setup/version_line.h"
 #include "comm/split/comm_split.h"
@@ -77,9 +78,24 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
   mesh_->mesh().set_names(membership_.names());
 }
 
+// A rank that finds no memory tells the others, which would wait for it.
 Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
                                                              int64_t deadline_ns, const std::atomic<bool>* stop,
                                                              const RootIdentity& root) {
+  using Made = Result<std::shared_ptr<Communicator>>;
+  return unless_out_of_memory(
+      [&]() -> Made { return wire_and_start(bootstrap, settings, deadline_ns, stop, root); },
+      [&]() -> Made {
+        Error error{Code::kSystemError, "rank " + std::to_string(bootstrap.rank()) + " is out of memory"};
+        bootstrap.fail(error);
+        return error;
+      });
+}
+
+Result<std::shared_ptr<Communicator>> Communicator::wire_and_start(Bootstrap& bootstrap,
+                                                                   const CommunicatorSettings& settings,
+                                                                   int64_t deadline_ns, const std::atomic<bool>* stop,
+                                                                   const RootIdentity& root) {
   const auto fail = [&bootstrap](Error error) {
     bootstrap.fail(error);
     return error;
@@ -98,9 +114,13 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
   const bool measure = wiring.value().measure;
   Undelivered communicator(
       std::shared_ptr<Communicator>(new Communicator(bootstrap, settings, std::move(wiring).value(), root)));
-  TRY(communicator->start());
-  if (measure) TRY(communicator->calibrate(calibration, stop));
-  communicator->membership_.log_topology(communicator->engine_->express() != nullptr);
+  const auto start = [&]() -> Status {
+    TRY(communicator->start());
+    if (measure) TRY(communicator->calibrate(calibration, stop));
+    communicator->membership_.log_topology(communicator->engine_->express() != nullptr);
+    return {};
+  };
+  TRY(unless_out_of_memory(start, [&] { return Status(communicator->calls_.fail_without_memory()); }));
   return communicator.deliver();
 }
 

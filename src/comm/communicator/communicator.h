@@ -108,6 +108,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   static Result<std::shared_ptr<Communicator>> assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
                                                         int64_t deadline_ns, const std::atomic<bool>* stop,
                                                         const RootIdentity& root);
+  static Result<std::shared_ptr<Communicator>> wire_and_start(Bootstrap& bootstrap,
+                                                              const CommunicatorSettings& settings, int64_t deadline_ns,
+                                                              const std::atomic<bool>* stop, const RootIdentity& root);
   // From now on threads of the process drive it, and their exit says goodbye for it.
   Status start();
   // Measures the links and uses the results. All ranks, before the first call. An error fails the communicator.

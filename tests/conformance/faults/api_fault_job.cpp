@@ -1,11 +1,11 @@
-#include "conformance/api_fault_job.h"
+#include "conformance/faults/api_fault_job.h"
 
 #include <array>
 #include <atomic>
 #include <functional>
 #include <vector>
 
-#include "conformance/fault_points.h"
+#include "conformance/faults/fault_points.h"
 
 namespace api {
 

@@ -12,8 +12,8 @@
 #include <tuple>
 #include <vector>
 
-#include "conformance/api_fault_job.h"
-#include "conformance/fault_points.h"
+#include "conformance/faults/api_fault_job.h"
+#include "conformance/faults/fault_points.h"
 #include "support/ranks.h"
 
 namespace api {

@@ -1,4 +1,4 @@
-#include "conformance/fault_points.h"
+#include "conformance/faults/fault_points.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
