@@ -60,7 +60,8 @@ Status Links::out_failed(int32_t peer, const Error& error) {
   drop(p.out);
   TRY(read_final_frames(peer));
   if (p.left) return {};
-  return Error{Code::kRemoteError, p.name + " cannot be reached over shared memory: " + error.message};
+  const Code code = error.code == Code::kSystemError ? error.code : Code::kRemoteError;
+  return Error{code, p.name + " cannot be reached over shared memory: " + error.message};
 }
 
 Result<bool> Links::step_handshake(Stream& stream) {
