@@ -57,4 +57,7 @@ if(TARGET trestle)
     trestle_test_run(NAME ${name}_delayed_test OF ${name}_test LABEL conformance TIMEOUT 900
                      ENVIRONMENT RANKS_TRESTLE_WORK_DELAY=100us RANKS_TRESTLE_EXPRESS=${express})
   endforeach()
+  # With several helper threads, as on a machine with several NUMA nodes.
+  trestle_test_run(NAME api_order_helpers_test OF api_order_test LABEL conformance TIMEOUT 600
+                   ENVIRONMENT RANKS_TRESTLE_PROGRESS_THREADS=3)
 endif()

@@ -69,7 +69,7 @@ TEST(ProgressThreads, GetTheEngineWhereTheFewestAre) {
 }
 
 TEST(ProgressThreads, LetGoOfAnEngineThatIsRemovedWhileTheySleep) {
-  Unattended gone, next;
+  Unattended gone(0), next;
   std::atomic<int> sleeps{0};
   gone.transport->before_sleep = [&] { sleeps.fetch_add(1); };
   Progress progress(true, anywhere(2));
@@ -126,7 +126,7 @@ TEST(ProgressThreads, ThatCannotStartGetNothing) {
 // ---- notifications
 
 TEST(ProgressThreads, RunOneNotificationAtATime) {
-  constexpr int kEach = 40;
+  constexpr int kEach = 10;
   Unattended works[3];
   std::atomic<int> inside{0}, run{0};
   std::atomic<pid_t> runner{0};

@@ -46,7 +46,8 @@ class CountingTransport : public Transport {
 
 // An engine with work that no thread waits for.
 struct Unattended {
-  Unattended() {
+  // spin_us: how long its threads look before they sleep, as TRESTLE_SPIN.
+  explicit Unattended(int64_t spin_us = -1) {
     auto owned = std::make_unique<CountingTransport>();
     transport = owned.get();
     std::vector<std::unique_ptr<Transport>> transports;
@@ -55,6 +56,7 @@ struct Unattended {
     config.ranks = 2;
     config.name = "rank 0";
     config.clock = &clock;
+    config.spin_us = spin_us;
     engine = std::make_shared<Engine>(std::move(config), std::move(transports),
                                       std::vector<Transport*>{transport, transport}, nullptr);
     engine->count_pending(1);
