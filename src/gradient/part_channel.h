@@ -1,0 +1,57 @@
+// PartChannel: tensors cut into equal parts on one channel, lowest tensor first, and the next forward pass behind them
+// (ByteScheduler: Peng et al., SOSP 2019, section 3). One part at a time is on the channel.
+//
+// Value type, one thread. Copies are cheap enough to try a choice. Times are seconds from the beginning of the backward
+// pass.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gradient/plan.h"
+#include "gradient/timeline.h"
+#include "gradient/workload.h"
+
+namespace trestle {
+
+class PartChannel {
+ public:
+  // part_bytes: most bytes of a part, at least 1. Tensors of no bytes have no parts. The workload must live longer.
+  PartChannel(const GradientWorkload& workload, MessageCost cost, uint64_t part_bytes);
+
+  bool all_sent() const { return parts_left_ == 0; }
+  uint64_t parts_left() const { return parts_left_; }
+  // Advances to the time at which a part is ready and the channel free.
+  void wait();
+  // The same for all parts of a run.
+  void wait_for(const PartRun& run);
+  // After wait(): up to `most` consecutive ready parts, from the first unsent part of the lowest ready tensor.
+  PartRun next_run(uint64_t most) const;
+  // Parts of a run that next_run returned, or that continues what has been sent of its tensors.
+  uint64_t parts_of(const PartRun& run) const;
+  MessageTime send(const PartRun& run);
+  // When the next forward pass ends, of what has been sent so far. Call it after all parts have been sent.
+  double forward_end_s() const;
+  // The same if each remaining part travels alone, lowest ready tensor first.
+  double forward_end_alone_s() const;
+
+ private:
+  struct Tensor {
+    uint64_t parts = 0;
+    uint64_t sent = 0;
+    double ready_s = 0;
+    double end_s = 0;  // of its last part so far
+  };
+  double bytes_of(const PartRun& run) const;
+  void release();
+
+  const GradientWorkload* workload_;
+  MessageCost cost_;
+  std::vector<Tensor> tensors_;
+  uint64_t parts_left_ = 0;
+  double now_s_ = 0;
+  size_t released_ = 0;            // tensors from here on are ready
+  std::vector<uint32_t> waiting_;  // ready tensors, the lowest at the back; perhaps some that are sent
+};
+
+}  // namespace trestle
