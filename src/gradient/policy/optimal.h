@@ -1,0 +1,20 @@
+// The exact optimum over all groupings of all-reduces behind the backward pass. Pure, any thread.
+//
+// No paper has it; it replaces Algorithm 1 of MG-WFBP (arXiv 1912.09268). With f[l] the time at which the messages of
+// the tensors l .. L-1 are complete:
+//   f[L] = 0;  f[l] = the least over k >= l of  max(f[k+1], ready[l]) + cost(bytes of l .. k)
+// On one channel with release times, the order of the releases ends earliest. So no plan of whole messages is faster.
+// O(L^2), and less where the messages are long.
+#pragma once
+
+#include "gradient/plan.h"
+
+namespace trestle {
+
+// ready_s falls with the number of the tensor, from any origin. Of equal plans, the messages of the lower tensors have
+// fewer tensors.
+std::vector<TensorGroup> optimal_groups(const std::vector<double>& ready_s, const std::vector<uint64_t>& bytes,
+                                        const MessageCost& cost);
+GradientPlan plan_optimal(const GradientWorkload& workload, const MessageCost& cost);
+
+}  // namespace trestle

@@ -1,0 +1,18 @@
+// Messages of unequal numbers of parts: a greedy stand-in for US-Byte. Pure, any thread.
+//
+// US-Byte (Gao et al., IEEE TPDS 2023) cuts and merges tensors into blocks of unequal sizes. Its text is not at hand.
+// So this is a greedy of one step: whenever the channel is free, it takes 1, 2, 4, ... consecutive ready parts from the
+// lowest ready tensor, or all of them: the number with which the next forward pass would end first if each of the other
+// parts travelled alone. Of equal ends it takes the fewest parts.
+#pragma once
+
+#include "gradient/plan.h"
+
+namespace trestle {
+
+inline constexpr uint64_t kMostTriedParts = 8192;  // of a workload: the greedy takes time with their square
+
+// Errors (kInvalidArgument): more than kMostTriedParts.
+Result<GradientPlan> plan_us_byte(const GradientWorkload& workload, const MessageCost& cost, uint64_t part_bytes);
+
+}  // namespace trestle
