@@ -1,0 +1,77 @@
+#include "gradient/policy/arguments.h"
+
+#include "base/config/value_text.h"
+#include "gradient/policy/buffer_tuner.h"
+#include "gradient/policy/dear.h"
+
+namespace trestle {
+namespace {
+
+Error bad(const std::string& what) {
+  return Error{Code::kInvalidArgument, what};
+}
+
+Error unexpected(const std::string& word) {
+  return bad("\"" + word + "\" is one word too many");
+}
+
+Result<uint64_t> bytes_of(const std::string& word) {
+  const int64_t bytes = TRY(parse_bytes(word));
+  if (bytes < 1) return bad("\"" + word + "\" is not at least one byte");
+  return static_cast<uint64_t>(bytes);
+}
+
+}  // namespace
+
+Result<PolicyArguments> no_words(PolicyWords words) {
+  if (!words.empty()) return unexpected(words[0]);
+  return PolicyArguments{};
+}
+
+Result<PolicyArguments> bytes_word(PolicyWords words, uint64_t otherwise) {
+  if (words.size() > 1) return unexpected(words[1]);
+  PolicyArguments arguments;
+  arguments.bytes = words.empty() ? otherwise : TRY(bytes_of(words[0]));
+  return arguments;
+}
+
+Result<PolicyArguments> count_word(PolicyWords words, uint32_t otherwise, uint32_t most) {
+  if (words.size() > 1) return unexpected(words[1]);
+  PolicyArguments arguments;
+  arguments.count = otherwise;
+  if (words.empty()) return arguments;
+  const int64_t count = TRY(parse_integer(words[0]));
+  if (count < 1 || count > most) return bad(words[0] + " is not from 1 to " + std::to_string(most));
+  arguments.count = static_cast<uint32_t>(count);
+  return arguments;
+}
+
+Result<PolicyArguments> dear_words(PolicyWords words) {
+  PolicyArguments arguments;
+  arguments.bytes = kDearBytes;
+  arguments.count = kTuningTrials;
+  size_t next = 0;
+  const auto is_gather = [&](size_t i) { return words[i] == "eager" || words[i] == "lookahead"; };
+  if (next < words.size() && !is_gather(next)) {
+    arguments.tuned = words[next] == "tuned";
+    if (!arguments.tuned) arguments.bytes = TRY(bytes_of(words[next]));
+    ++next;
+  }
+  if (next < words.size()) {
+    if (!is_gather(next)) return bad("\"" + words[next] + "\" is neither eager nor lookahead");
+    if (words[next] == "lookahead") arguments.gather = GatherIssue::kOneAhead;
+    ++next;
+  }
+  if (next < words.size()) return unexpected(words[next]);
+  return arguments;
+}
+
+Result<PolicyArguments> split_words(PolicyWords words) {
+  if (words.size() > 1) return unexpected(words[1]);
+  PolicyArguments arguments;
+  arguments.shared = words.empty() || words[0] == "shared";
+  if (!arguments.shared && words[0] != "free") return bad("\"" + words[0] + "\" is neither shared nor free");
+  return arguments;
+}
+
+}  // namespace trestle

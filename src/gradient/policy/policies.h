@@ -1,0 +1,35 @@
+// All policies of the training step, one row each, from the least to the most that they change. Pure, any thread.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gradient/policy/policy.h"
+
+namespace trestle {
+
+std::span<const GradientPolicy> gradient_policies();
+
+// A row with arguments.
+struct ChosenPolicy {
+  const GradientPolicy* policy = nullptr;
+  PolicyArguments arguments;
+  std::string text;  // as written: "dear:25M:eager"
+};
+
+// Errors (kInvalidArgument): an unknown name, with the list of names; wrong words behind it.
+Result<ChosenPolicy> parse_gradient_policy(std::string_view text);
+// The variants of all rows that take no other liberties, in their order.
+std::vector<ChosenPolicy> allowed_policies(uint32_t liberties);
+
+// Errors: those of the policy; kInvalidArgument without tensors; kInternalError for a plan against its rules.
+Result<PlannedStep> plan_step(const ChosenPolicy& chosen, const GradientWorkload& workload, const GradientLink& link,
+                              uint32_t liberties = kLibertyNone);
+
+// The fastest by its predicted time of all variants that the request's liberties allow. Of equal ones, the one with
+// fewer liberties, then the one whose gradients are less old, then the first row.
+Result<PlannedStep> plan_fastest(const PolicyRequest& request);
+
+}  // namespace trestle

@@ -1,0 +1,66 @@
+// What a policy of the training step is: a row with a pure planner. Value types, any thread.
+//
+// To add a policy, add its file and its row in policies.cpp. The command, `auto` and the tests follow from the row.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "gradient/plan.h"
+#include "gradient/timeline.h"
+#include "gradient/workload.h"
+
+namespace trestle {
+
+// What a policy may do to the training itself, beyond the order of messages. Bits.
+enum GradientLiberty : uint32_t {
+  kLibertyNone = 0,
+  kLibertyStale = 1,  // an update may use gradients of earlier steps
+};
+
+// What the words behind a policy's name say. Each policy reads its own members.
+struct PolicyArguments {
+  uint64_t bytes = 0;                        // of a buffer or a part
+  uint32_t count = 0;                        // of tensors or of trials
+  bool tuned = false;                        // dear: search for the bytes
+  bool shared = false;                       // split_optimal: the same groups in both passes
+  GatherIssue gather = GatherIssue::kEager;  // dear
+};
+
+struct PolicyRequest {
+  const GradientWorkload& workload;  // at least one tensor
+  const GradientLink& link;
+  PolicyArguments arguments;
+  uint32_t liberties = kLibertyNone;  // that auto may take
+};
+
+// A plan with what it is predicted to do.
+struct PlannedStep {
+  std::string policy;  // the name with its arguments; of auto: of the policy it took
+  GradientPlan plan;
+  StepTime time;
+  double updates_per_iteration = 1;
+  uint32_t age = 0;                     // steps by which the gradients of an update are old
+  std::vector<uint32_t> batches = {1};  // gradients summed per update, repeating
+};
+
+struct GradientPolicy {
+  std::string_view name;
+  std::string_view syntax;   // of the words behind it, for people: "[:BYTES]"
+  std::string_view summary;  // one line, with the source
+  // Reads the words behind the name, without colons. Errors (kInvalidArgument) are a sentence without the name.
+  Result<PolicyArguments> (*parse)(std::span<const std::string> words);
+  Result<PlannedStep> (*plan)(const PolicyRequest& request);
+  uint32_t liberties = kLibertyNone;  // that it takes
+  // Variants that `all` and `auto` try: words with colons; "": the defaults.
+  std::span<const std::string_view> variants;
+};
+
+// A plan with its time.
+PlannedStep timed(GradientPlan plan, const PolicyRequest& request);
+
+}  // namespace trestle
