@@ -1,5 +1,6 @@
 #include "cli/json_writer.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 
@@ -27,6 +28,13 @@ std::string number(double value) {
   all.erase(all.find_last_not_of('0') + 1);
   if (all.back() == '.') all.pop_back();
   return all == "-0" ? "0" : all;
+}
+
+std::string exact(double value) {
+  if (!std::isfinite(value)) return "null";
+  char digits[32];
+  const auto written = std::to_chars(digits, digits + sizeof digits, value);
+  return {digits, written.ptr};
 }
 
 std::string text(std::string_view value) {

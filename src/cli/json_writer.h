@@ -10,6 +10,8 @@ namespace trestle::json {
 
 // At most three digits after the point (six for values below 1000), none for a whole number; null if it is not finite.
 std::string number(double value);
+// The shortest text that reads back as the same number; null if it is not finite.
+std::string exact(double value);
 std::string text(std::string_view value);
 // The values must be JSON already.
 std::string array(const std::vector<std::string>& values);

@@ -10,6 +10,7 @@
 #include "cli/plan/info.h"
 #include "cli/run/run_command.h"
 #include "cli/sim/sim_command.h"
+#include "cli/train/train_command.h"
 #include "trestle/trestle.h"
 
 namespace {
@@ -82,6 +83,7 @@ int main(int argc, char** argv) {
   add_topology(plan, arguments);
 
   const trestle::SimCommand sim(app);
+  const trestle::TrainCommand train(app);
 
   CLI::App* calibrate = app.add_subcommand(
       "calibrate", "Measure the links between the ranks of a job: trestle run -n 8 -- trestle calibrate");
@@ -102,6 +104,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (sim.parsed()) return with_config([&](const auto& config) { return sim.run(config); });
+  if (train.parsed()) return say(train.run());
   if (env->parsed() && arguments.markdown) return say(trestle::config_markdown());
   if (env->parsed()) return with_config([](const auto& config) { return trestle::config_text(config); });
   if (calibrate->parsed())

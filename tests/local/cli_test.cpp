@@ -290,6 +290,26 @@ TEST(SimTest, SaysInOneSentenceWhatIsWrong) {
   }
 }
 
+TEST(TrainTest, PredictsAStepAndSaysInOneSentenceWhatIsWrong) {
+  Command text({"train", "--workload", "resnet50", "--network", "26e-6,0.8e-9,0,64,ring"});
+  EXPECT_EQ(text.finish(), 0) << text.output();
+  EXPECT_NE(text.output().find("split_optimal:free"), std::string::npos) << text.output();
+  const TopologyFile tensors(R"({"tensors": [{"bytes": 4, "forward_s": 1, "backward_s": 2}]})");
+  Command json({"train", "--workload", tensors.path(), "--cost", "1,0.5", "--policy", "optimal,auto", "--json"});
+  EXPECT_EQ(json.finish(), 0) << json.output();
+  EXPECT_TRUE(json.output().starts_with("{\"workload\":")) << json.output();
+  EXPECT_EQ(json.lines().size(), 1u);
+  const std::vector<std::vector<std::string>> wrong = {{"train"},
+                                                       {"train", "--workload", "resnet50"},
+                                                       {"train", "--workload", "/nowhere.json", "--cost", "1,1"},
+                                                       {"train", "--workload", "resnet50", "--cost", "1"}};
+  for (const std::vector<std::string>& arguments : wrong) {
+    Command command(arguments);
+    EXPECT_EQ(command.finish(), 2) << command.output();
+    EXPECT_EQ(command.lines().size(), 1u) << command.output();
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {

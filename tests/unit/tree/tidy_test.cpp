@@ -72,7 +72,7 @@ const std::map<std::string, std::set<std::string>>& allowed_includes() {
         "kernels", "memory", "trestle"}},
       {"api", {"comm", "memory", "trestle"}},
       {"sim", {"engine", "sched", "topology", "transport"}},
-      {"cli", {"study", "sched", "topology", "sim", "trestle"}},
+      {"cli", {"study", "sched", "topology", "sim", "gradient", "trestle"}},
       {"gradient", {"kernels", "trestle"}},
       {"compress", {"kernels", "trestle"}},
       {"perf", {"perf_launch", "trestle"}},

@@ -1,0 +1,50 @@
+// `trestle train` without its command line: predicts a training step under the policies of src/gradient. Reads the
+// workload file that the options name; else pure. Any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "gradient/policy/policies.h"
+#include "gradient/workload.h"
+
+namespace trestle {
+
+// As on the command line; "" if not given.
+struct TrainOptions {
+  std::string workload;
+  std::string compute;    // forward,backward in seconds
+  std::string cost;       // a,b of an all-reduce: seconds, seconds per byte
+  std::string cost_half;  // the same of a reduce-scatter or an all-gather; else half of `cost`
+  std::string network;    // alpha,beta,gamma,workers,algorithm
+  std::string policies = "all";
+  std::string allow;  // liberties, by commas
+  bool compact = false;
+  bool json = false;
+  bool list = false;
+};
+
+struct RefusedPolicy {
+  std::string policy;
+  std::string why;
+};
+
+struct TrainReport {
+  std::string workload;  // its name
+  GradientWorkload tensors;
+  GradientLink link;
+  double wfbp_s = 0;               // what speed-ups are over
+  std::vector<std::string> asked;  // per entry of `steps`: as on the command line
+  std::vector<PlannedStep> steps;
+  std::vector<RefusedPolicy> refused;  // only if all policies were asked for
+};
+
+// Of the i-th step over wfbp; 1 if neither takes any time.
+double speedup(const TrainReport& report, size_t i);
+// Errors (kInvalidArgument) are one sentence that begins with the option.
+Result<TrainReport> predict_training(const TrainOptions& options);
+// What the command prints: the report, or with `list` the built-in workloads.
+Result<std::string> train(const TrainOptions& options);
+
+}  // namespace trestle

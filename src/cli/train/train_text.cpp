@@ -1,0 +1,92 @@
+#include "cli/train/train_text.h"
+
+#include "cli/json_writer.h"
+#include "cli/text_line.h"
+#include "gradient/networks.h"
+
+namespace trestle {
+namespace {
+
+std::string cost_text(const char* name, const MessageCost& cost) {
+  return line("  %-14s %12.3f us + %.6g ns per byte\n", name, 1e6 * cost.startup_s, 1e9 * cost.per_byte_s);
+}
+
+std::string groups_json(const std::vector<TensorGroup>& groups) {
+  return json::array(groups, [](const TensorGroup& group) {
+    return json::array({std::to_string(group.first), std::to_string(group.last)});
+  });
+}
+
+std::string step_json(const TrainReport& report, size_t i) {
+  const PlannedStep& step = report.steps[i];
+  std::vector<std::pair<std::string, std::string>> members = {{"policy", json::text(report.asked[i])}};
+  if (step.policy != report.asked[i]) members.emplace_back("chosen", json::text(step.policy));
+  members.insert(members.end(),
+                 {{"iteration_s", json::exact(step.time.iteration_s)},
+                  {"exposed_s", json::exact(step.time.exposed_s)},
+                  {"speedup_over_wfbp", json::exact(speedup(report, i))},
+                  {"messages", std::to_string(step.time.messages.size())},
+                  {"updates_per_iteration", json::exact(step.updates_per_iteration)},
+                  {"age", std::to_string(step.age)},
+                  {"groups", groups_json(step.plan.groups)},
+                  {"gather_groups", groups_json(step.plan.gather_groups)},
+                  {"batches", json::array(step.batches, [](uint32_t count) { return std::to_string(count); })}});
+  return json::object(members);
+}
+
+}  // namespace
+
+std::string train_text(const TrainReport& report) {
+  const GradientWorkload& workload = report.tensors;
+  std::string text =
+      line("%s: %zu tensors, %.3f MB of gradients, forward %.3f ms, backward %.3f ms\n", report.workload.c_str(),
+           workload.tensors.size(), 1e-6 * static_cast<double>(workload.bytes()), 1e3 * workload.forward_s(),
+           1e3 * workload.backward_s());
+  text += cost_text("all-reduce", report.link.all_reduce) + cost_text("reduce-scatter", report.link.reduce_scatter) +
+          cost_text("all-gather", report.link.all_gather);
+  text += line("\n%-24s %14s %14s %10s %9s\n", "policy", "iteration, ms", "exposed, ms", "over wfbp", "messages");
+  for (size_t i = 0; i < report.steps.size(); ++i) {
+    const StepTime& time = report.steps[i].time;
+    text += line("%-24s %14.3f %14.3f %9.3fx %9zu", report.asked[i].c_str(), 1e3 * time.iteration_s,
+                 1e3 * time.exposed_s, speedup(report, i), time.messages.size());
+    if (report.steps[i].policy != report.asked[i]) text += "  " + report.steps[i].policy;
+    text += '\n';
+  }
+  for (const RefusedPolicy& refused : report.refused)
+    text += refused.policy + " is not possible: " + refused.why + "\n";
+  return text;
+}
+
+std::string train_json(const TrainReport& report) {
+  const GradientWorkload& workload = report.tensors;
+  std::vector<std::string> steps;
+  for (size_t i = 0; i < report.steps.size(); ++i) steps.push_back(step_json(report, i));
+  const auto refused = [](const RefusedPolicy& each) {
+    return json::object({{"policy", json::text(each.policy)}, {"why", json::text(each.why)}});
+  };
+  return json::object({{"workload", json::text(report.workload)},
+                       {"tensors", std::to_string(workload.tensors.size())},
+                       {"bytes", std::to_string(workload.bytes())},
+                       {"forward_s", json::exact(workload.forward_s())},
+                       {"backward_s", json::exact(workload.backward_s())},
+                       {"policies", json::array(steps)},
+                       {"refused", json::array(report.refused, refused)}}) +
+         "\n";
+}
+
+std::string train_list() {
+  std::string text = line("%-15s %7s %12s  %s\n", "network", "tensors", "parameters", "what it is");
+  for (const std::string_view name : network_names()) {
+    const Network network = find_network(name).value();
+    text += line("%-15s %7zu %12llu  %s\n", network.name.c_str(), network.tensors.size(),
+                 static_cast<unsigned long long>(network.parameters()), network.title.c_str());
+  }
+  text += line("\n%-21s %11s %12s  %s\n", "with compute time", "forward, ms", "backward, ms", "source");
+  for (const NamedComputeTime& each : compute_times()) {
+    text += line("%-21s %11.3f %12.3f  %s\n", std::string(each.name).c_str(), 1e3 * each.time.forward_s,
+                 1e3 * each.time.backward_s, std::string(each.source).c_str());
+  }
+  return text;
+}
+
+}  // namespace trestle

@@ -1,0 +1,18 @@
+// A report of `trestle train` as text and as JSON. Pure, any thread.
+#pragma once
+
+#include <string>
+
+#include "cli/train/train.h"
+
+namespace trestle {
+
+std::string train_text(const TrainReport& report);
+// One object: workload, tensors, bytes, forward_s, backward_s, policies (list of policy, iteration_s, exposed_s,
+// speedup_over_wfbp, messages, updates_per_iteration, age, groups, gather_groups, batches; of auto also chosen),
+// refused. Groups are the first and the last tensor, from 0 in forward order.
+std::string train_json(const TrainReport& report);
+// The built-in networks, with their compute times and the sources of these.
+std::string train_list();
+
+}  // namespace trestle
