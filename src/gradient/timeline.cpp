@@ -80,7 +80,9 @@ void split_step(const GradientPlan& plan, const GradientWorkload& workload, cons
 
 void priority_step(const GradientPlan& plan, const GradientWorkload& workload, const GradientLink& link,
                    StepTime& step) {
-  PartChannel channel(workload, link.all_reduce, plan.part_bytes);
+  MessageCost cost = link.all_reduce;
+  cost.startup_s += plan.negotiation_s;
+  PartChannel channel(workload, cost, plan.part_bytes);
   for (const PartRun& run : plan.runs) {
     channel.wait_for(run);
     step.messages.push_back(channel.send(run));

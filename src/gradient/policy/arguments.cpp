@@ -1,5 +1,7 @@
 #include "gradient/policy/arguments.h"
 
+#include <algorithm>
+
 #include "base/config/value_text.h"
 #include "gradient/policy/buffer_tuner.h"
 #include "gradient/policy/dear.h"
@@ -32,6 +34,15 @@ Result<PolicyArguments> bytes_word(PolicyWords words, uint64_t otherwise) {
   if (words.size() > 1) return unexpected(words[1]);
   PolicyArguments arguments;
   arguments.bytes = words.empty() ? otherwise : TRY(bytes_of(words[0]));
+  return arguments;
+}
+
+Result<PolicyArguments> part_words(PolicyWords words, uint64_t otherwise) {
+  if (words.size() > 2) return unexpected(words[2]);
+  PolicyArguments arguments = TRY(bytes_word(words.first(std::min<size_t>(words.size(), 1)), otherwise));
+  if (words.size() < 2) return arguments;
+  arguments.negotiation_s = 1e-9 * static_cast<double>(TRY(parse_duration_ns(words[1])));
+  if (arguments.negotiation_s < 0) return bad("\"" + words[1] + "\" is negative");
   return arguments;
 }
 

@@ -63,7 +63,7 @@ constexpr GradientPolicy kPolicies[] = {
      [](Words words) { return bytes_word(words, kThresholdBytes); },
      [](const Request& r) -> Planned { return timed(plan_threshold(r.workload, r.arguments.bytes), r); }, kLibertyNone,
      kThreshold},
-    {"nearby", "[:N]", "N tensors in a row (DeAR, section IV)",
+    {"nearby", "[:N]", "N tensors in a row (DeAR)",
      [](Words words) { return count_word(words, kNearbyTensors, kMostNearby); },
      [](const Request& r) -> Planned { return timed(plan_nearby(tensors_of(r), r.arguments.count), r); }, kLibertyNone,
      kNearby},
@@ -77,9 +77,11 @@ constexpr GradientPolicy kPolicies[] = {
      plan_dear_row, kLibertyNone, kDear},
     {"split_optimal", "[:shared|free]", "the same with the best groups, exactly", split_words, plan_split_row,
      kLibertyNone, kSplit},
-    {"priority", "[:BYTES]", "parts of tensors, the lowest first (ByteScheduler)",
-     [](Words words) { return bytes_word(words, kPartBytes); },
-     [](const Request& r) -> Planned { return timed(TRY(plan_priority(r.workload, r.arguments.bytes)), r); },
+    {"priority", "[:BYTES[:NEGOTIATION]]", "parts of tensors, the lowest first (ByteScheduler)",
+     [](Words words) { return part_words(words, kPartBytes); },
+     [](const Request& r) -> Planned {
+       return timed(TRY(plan_priority(r.workload, r.arguments.bytes, r.arguments.negotiation_s)), r);
+     },
      kLibertyNone, kDefault},
     {"us_byte", "[:BYTES]", "parts merged greedily, the lowest first (stand-in for US-Byte)",
      [](Words words) { return bytes_word(words, kPartBytes); },

@@ -26,6 +26,7 @@ enum GradientLiberty : uint32_t {
 struct PolicyArguments {
   uint64_t bytes = 0;                        // of a buffer or a part
   uint32_t count = 0;                        // of tensors or of trials
+  double negotiation_s = 0;                  // priority: per part
   bool tuned = false;                        // dear: search for the bytes
   bool shared = false;                       // split_optimal: the same groups in both passes
   GatherIssue gather = GatherIssue::kEager;  // dear

@@ -86,6 +86,15 @@ TEST(TrainText, ShowsEveryPolicyBesideWfbp) {
   EXPECT_NE(train(options).value().find("107 tensors"), std::string::npos);
 }
 
+TEST(TrainText, KnowsStepsThatTakeNoTime) {
+  const WorkloadFile file(R"({"tensors": [{"bytes": 4, "forward_s": 0, "backward_s": 0}]})");
+  TrainOptions options;
+  options.workload = file.path();
+  options.cost = "0,0";
+  EXPECT_NE(train(options).value().find("1.000x"), std::string::npos);
+  EXPECT_EQ(train(options).value().find("nan"), std::string::npos);
+}
+
 TEST(TrainText, SaysWhichPoliciesAreNotPossible) {
   const WorkloadFile file(R"({"tensors": [{"bytes": 1e15, "forward_s": 1, "backward_s": 1}]})");
   TrainOptions options;

@@ -88,6 +88,15 @@ TEST(Priority, SendsTheLowestReadyTensorFirst) {
   EXPECT_EQ(step.time.iteration_s, 11);
 }
 
+TEST(Priority, AddsTheNegotiationToEachPart) {
+  const GradientWorkload workload = workload_from({4}, {1}, {1});
+  EXPECT_EQ(planned("priority:2:500ms", workload, halved_link({1, 1})).time.iteration_s, 1 + 2 * (1 + 2 + 0.5) + 1);
+  EXPECT_NE(refusal("priority:2:soon"), "accepted");
+  EXPECT_NE(refusal("priority:2:-1s"), "accepted");
+  EXPECT_EQ(refusal("priority:2:1s:3"),
+            "priority:2:1s:3: \"3\" is one word too many; write priority[:BYTES[:NEGOTIATION]]");
+}
+
 TEST(Priority, RefusesTooManyParts) {
   const GradientWorkload workload = workload_from({uint64_t{1} << 40}, {1}, {1});
   const Result<PlannedStep> step = plan_step(parse_gradient_policy("priority:1").value(), workload, {});
