@@ -1,4 +1,4 @@
-// What DeAR can gain at best: its equations 3 to 9 (arXiv 2302.12445, section III). Pure, any thread. Times are
+// What DeAR can gain at best: its equations 3 to 9 (arXiv 2302.12445). Pure, any thread. Times are
 // seconds.
 //
 // They assume that fusion is ideal, and the saving also that the backward pass takes twice as long as the forward pass.

@@ -1,5 +1,5 @@
 // PartChannel: tensors cut into equal parts on one channel, lowest tensor first, and the next forward pass behind them
-// (ByteScheduler: Peng et al., SOSP 2019, section 3). One part at a time is on the channel.
+// (ByteScheduler: Peng et al., SOSP 2019). One part at a time is on the channel.
 //
 // Value type, one thread. Copies are cheap enough to try a choice. Times are seconds from the beginning of the backward
 // pass.

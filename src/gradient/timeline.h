@@ -1,8 +1,8 @@
 // When each message of a plan travels, and how long a training step takes.
 //
-// Sources: MG-WFBP (arXiv 1912.09268), equations 3 and 7 to 9; DeAR (arXiv 2302.12445), section III, for split steps.
-// Pure functions, any thread. Times are seconds from the beginning of the step. One channel carries one message at a
-// time; it is not interrupted, and compute goes on beside it.
+// Sources: MG-WFBP (arXiv 1912.09268), equations 3 and 7 to 9; DeAR (arXiv 2302.12445), equations 3 to 9, for split
+// steps. Pure functions, any thread. Times are seconds from the beginning of the step. One channel carries one message
+// at a time; it is not interrupted, and compute goes on beside it.
 #pragma once
 
 #include <vector>

@@ -1,9 +1,9 @@
 // Chooses DeAR's buffer size by trials: Bayesian optimisation on a grid of 1 to 100 MiB. Pure, any thread; equal trials
 // give equal choices, so no seed is needed.
 //
-// DeAR (arXiv 2302.12445), section IV-B. Gaussian process: Matern 5/2 on standardised times, noise 1e-4, the length
-// scale by marginal likelihood. Expected improvement with xi = 0.1 in standardised units. The authors' code applies xi
-// to seconds; that exceeds any improvement of a short step, so that it only explores.
+// DeAR (arXiv 2302.12445), its tuned tensor fusion. Gaussian process: Matern 5/2 on standardised times, noise 1e-4, the
+// length scale by marginal likelihood. Expected improvement with xi = 0.1 in standardised units. The authors' code
+// applies xi to seconds; that exceeds any improvement of a short step, so that it only explores.
 #pragma once
 
 #include <cstdint>

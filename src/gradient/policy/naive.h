@@ -1,6 +1,6 @@
 // Every tensor alone, once the backward pass is complete. Pure, any thread.
 //
-// MG-WFBP (arXiv 1912.09268), section 3, equation 3: T = T_f + T_b + the sum of all costs.
+// MG-WFBP (arXiv 1912.09268), equation 3: T = T_f + T_b + the sum of all costs.
 #pragma once
 
 #include "gradient/plan.h"

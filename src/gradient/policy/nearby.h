@@ -1,6 +1,6 @@
 // So many tensors in a row as one message, counted in the order of the backward pass. Pure, any thread.
 //
-// DeAR (arXiv 2302.12445), section IV: "nearby layers", by default four.
+// DeAR (arXiv 2302.12445), tensor fusion: "nearby layers", by default four.
 #pragma once
 
 #include "gradient/plan.h"

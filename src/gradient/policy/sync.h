@@ -1,6 +1,6 @@
 // All gradients as one message behind the backward pass (SyncEASGD). Pure, any thread.
 //
-// MG-WFBP (arXiv 1912.09268), section 3, equation 9: T = T_f + T_b + a + b * all bytes.
+// MG-WFBP (arXiv 1912.09268), equation 9: T = T_f + T_b + a + b * all bytes.
 #pragma once
 
 #include "gradient/plan.h"

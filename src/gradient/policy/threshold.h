@@ -1,8 +1,8 @@
 // Buffers of at most so many bytes, filled in the order of the backward pass, as Horovod and PyTorch's DDP fill them.
 // Pure, any thread.
 //
-// DeAR (arXiv 2302.12445), section IV, describes both. A tensor joins while the total stays within the buffer. A larger
-// tensor travels alone.
+// DeAR (arXiv 2302.12445) describes both beside its own tensor fusion. A tensor joins while the total stays within the
+// buffer. A larger tensor travels alone.
 #pragma once
 
 #include "gradient/plan.h"
