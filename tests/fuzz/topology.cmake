@@ -1,6 +1,7 @@
-# Texts written by users: topology files, dimensions, rules for algorithms, environment variables.
+# Texts written by users: topology and workload files, dimensions, rules for algorithms, environment variables.
 if(nlohmann_json_FOUND)
   trestle_fuzz(NAME topology_fuzz RUNS 10000 SOURCES ${CMAKE_CURRENT_LIST_DIR}/topology_fuzz.cpp LIBS trestle_topology)
+  trestle_fuzz(NAME training_fuzz RUNS 5000 SOURCES ${CMAKE_CURRENT_LIST_DIR}/training_fuzz.cpp LIBS trestle_cli_views)
 endif()
 trestle_fuzz(NAME dims_fuzz SOURCES ${CMAKE_CURRENT_LIST_DIR}/dims_fuzz.cpp LIBS trestle_topology)
 trestle_fuzz(NAME algo_rules_fuzz RUNS 5000 SOURCES ${CMAKE_CURRENT_LIST_DIR}/algo_rules_fuzz.cpp LIBS trestle_sched)
