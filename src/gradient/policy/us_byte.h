@@ -10,7 +10,7 @@
 
 namespace trestle {
 
-inline constexpr uint64_t kMostTriedParts = 8192;  // of a workload: the greedy takes time with their square
+inline constexpr uint64_t kMostTriedParts = 2048;  // of a workload: the greedy takes time with their square
 
 // Errors (kInvalidArgument): more than kMostTriedParts.
 Result<GradientPlan> plan_us_byte(const GradientWorkload& workload, const MessageCost& cost, uint64_t part_bytes);
