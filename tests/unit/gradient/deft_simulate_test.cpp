@@ -1,0 +1,144 @@
+// Runs under DeFT: the paper's three models beside DDP and ByteScheduler, and times that follow from the queues.
+#include "gradient/deft/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "gradient/deft/baselines.h"
+#include "unit/gradient/deft_systems.h"
+#include "unit/gradient/deft_vectors.h"
+
+namespace trestle {
+namespace {
+
+// Totals of Table I, in equal buckets.
+std::vector<DeftBucket> resnet101() {
+  return equal_buckets(8, {59'000, 118'000, 242'000});
+}
+
+// The split of GPT-2's 550 ms and its communication are those that give both comparisons of section 5.
+std::vector<DeftBucket> gpt2() {
+  return equal_buckets(13, {169'400, 380'600, 546'000});
+}
+
+TEST(DeftVgg19, IsTheWorkedCase) {
+  const DeftVggVector expected;
+  const DeftRun run = expect_value(simulate_deft({vgg19_buckets(), two_links()}, 40));
+  EXPECT_EQ(run.update_batches, expected.updates);
+  std::vector<uint32_t> batches;
+  for (const DeftUpdate& update : run.updates) batches.push_back(update.batches);
+  EXPECT_EQ(batches, expected.batches);
+  EXPECT_EQ(run.iteration_us(), expected.deft_us);
+  EXPECT_EQ(ddp_iteration_us(vgg19_buckets()), expected.ddp_us);
+  EXPECT_EQ(byte_scheduler_iteration_us(vgg19_buckets(), 0), expected.byte_scheduler_us);
+  EXPECT_NEAR(byte_scheduler_iteration_us(vgg19_buckets(), 13031), expected.byte_scheduler_cut_us, 1e-9 * 258'316);
+}
+
+TEST(DeftVgg19, UpdatesInThreeOfFourIterations) {
+  const DeftSystem two{vgg19_buckets(), two_links()};
+  EXPECT_NEAR(expect_value(simulate_deft(two, 400)).updates_per_iteration(), 0.748, 0.0006);
+  EXPECT_EQ(expect_value(deft_cycle(two)), (std::vector<uint32_t>{1, 1, 2}));
+  const DeftSystem one{vgg19_buckets(), one_link()};
+  const DeftRun run = expect_value(simulate_deft(one, 400));
+  EXPECT_NEAR(run.updates_per_iteration(), 0.43, 0.005);
+  EXPECT_EQ(run.iteration_us(), 130'285) << "no bubble with one link either";
+  EXPECT_EQ(expect_value(deft_cycle(one)), (std::vector<uint32_t>{2, 2, 3}));
+}
+
+TEST(DeftVgg19, IsAsMuchFasterAsExpected) {
+  const auto speedups = [](Vgg19Table table) {
+    const std::vector<DeftBucket> buckets = vgg19_buckets(table);
+    const double deft = expect_value(simulate_deft({buckets, two_links()}, 400)).iteration_us();
+    return std::make_pair(ddp_iteration_us(buckets) / deft, byte_scheduler_iteration_us(buckets, 13031) / deft);
+  };
+  EXPECT_NEAR(speedups(Vgg19Table::kCorrected).first, 2.26, 0.005);
+  EXPECT_NEAR(speedups(Vgg19Table::kCorrected).second, 1.98, 0.005);
+  EXPECT_NEAR(speedups(Vgg19Table::kPrinted).first, 2.19, 0.005);
+  EXPECT_NEAR(speedups(Vgg19Table::kPrinted).second, 1.91, 0.005);
+}
+
+TEST(DeftResNet101, IsAsMuchFasterAsExpected) {
+  const DeftRun run = expect_value(simulate_deft({resnet101(), two_links()}, 400));
+  EXPECT_EQ(run.iteration_us(), 177'000);
+  EXPECT_NEAR(run.updates_per_iteration(), 0.83, 0.005);
+  EXPECT_NEAR(ddp_iteration_us(resnet101()), 315'800, 60);
+  EXPECT_NEAR(byte_scheduler_iteration_us(resnet101(), 20'000), 264'100, 60);
+}
+
+TEST(DeftGpt2, IsAsMuchFasterAsExpected) {
+  const DeftRun run = expect_value(simulate_deft({gpt2(), two_links()}, 400));
+  EXPECT_EQ(run.iteration_us(), 550'000);
+  EXPECT_NEAR(run.updates_per_iteration(), 1.0, 0.005);
+  EXPECT_NEAR(ddp_iteration_us(gpt2()), 744'700, 60);
+  EXPECT_NEAR(byte_scheduler_iteration_us(gpt2(), 14'500), 605'600, 60);
+}
+
+TEST(DeftSimulation, CountsEveryBatchAndItsAge) {
+  Rng rng(6);
+  for (int round = 0; round < 200; ++round) {
+    const DeftSystem system = random_deft_system(rng);
+    const DeftRun run = expect_value(simulate_deft(system, 50));
+    uint64_t batches = 0;
+    for (const DeftUpdate& update : run.updates) {
+      EXPECT_GE(update.newest_age, 1u);
+      EXPECT_EQ(update.oldest_age - update.newest_age + 1, update.batches);
+      EXPECT_EQ(update.iteration - update.oldest_age, batches);
+      batches += update.batches;
+    }
+    EXPECT_EQ(batches + run.pending, 50u);
+  }
+}
+
+// Placed messages fit into their pass, so nothing ever waits for them.
+TEST(DeftSimulation, NeverWaitsWithKnapsacksOfThePass) {
+  Rng rng(7);
+  for (int round = 0; round < 200; ++round) {
+    const DeftSystem system = random_deft_system(rng);
+    const DeftRun run = expect_value(simulate_deft(system, 50));
+    EXPECT_EQ(run.ends_ns.back(), 50'000 * (forward_us(system.buckets) + backward_us(system.buckets)));
+  }
+}
+
+TEST(DeftSimulation, WaitsForLargerKnapsacksAtUpdatesOnly) {
+  const DeftSystem system{vgg19_buckets(), two_links()};
+  const DeftRun run = expect_value(simulate_deft(system, 400, 1300));
+  EXPECT_GT(run.updates_per_iteration(), 0.99);
+  uint64_t waits = 0;
+  for (size_t i = 0; i < run.waits_ns.size(); ++i) {
+    EXPECT_TRUE(run.update_batches[i] != 0 || run.waits_ns[i] == 0) << i;
+    waits += run.waits_ns[i];
+  }
+  EXPECT_EQ(run.ends_ns.back(), 400 * 130'285'000ull + waits);
+  // The two links carry everything in 257725 / (1 + 1 / 1.65), and no schedule is faster.
+  EXPECT_GT(run.iteration_us(), 257'725 / (1 + 1 / 1.65));
+  EXPECT_LT(run.iteration_us(), ddp_iteration_us(system.buckets));
+}
+
+TEST(DeftSimulation, RepeatsItsCycle) {
+  Rng rng(8);
+  for (int round = 0; round < 100; ++round) {
+    const DeftSystem system = random_deft_system(rng);
+    const std::vector<uint32_t> cycle = expect_value(deft_cycle(system));
+    ASSERT_FALSE(cycle.empty());
+    const double per_iteration = static_cast<double>(cycle.size()) / std::accumulate(cycle.begin(), cycle.end(), 0.0);
+    EXPECT_NEAR(expect_value(simulate_deft(system, 2000)).updates_per_iteration(), per_iteration, 0.02);
+  }
+}
+
+TEST(DeftSimulation, RefusesAnEmptyRun) {
+  EXPECT_FALSE(simulate_deft({vgg19_buckets(), two_links()}, 0).ok());
+  EXPECT_FALSE(simulate_deft({{}, two_links()}, 1).ok());
+}
+
+TEST(Baselines, OfOneBucketAreSerial) {
+  const std::vector<DeftBucket> one = {{10, 20, 30}};
+  EXPECT_EQ(ddp_iteration_us(one), 60);
+  EXPECT_EQ(byte_scheduler_iteration_us(one, 0), 60);
+  const std::vector<DeftBucket> silent = {{10, 20, 0}};
+  EXPECT_EQ(ddp_iteration_us(silent), 30);
+  EXPECT_EQ(byte_scheduler_iteration_us(silent, 5), 30);
+}
+
+}  // namespace
+}  // namespace trestle
