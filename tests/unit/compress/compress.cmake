@@ -1,0 +1,2 @@
+trestle_test(NAME compress_test LABEL unit LIBS trestle_compress SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/choice_test.cpp)
