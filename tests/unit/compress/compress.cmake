@@ -1,2 +1,3 @@
 trestle_test(NAME compress_test LABEL unit LIBS trestle_compress SOURCES
-  ${CMAKE_CURRENT_LIST_DIR}/choice_test.cpp)
+  ${CMAKE_CURRENT_LIST_DIR}/choice_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/topk_test.cpp)

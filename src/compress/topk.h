@@ -1,0 +1,46 @@
+// The largest gradients of a vector: exact top-k, and MSTopk, which finds them with few passes but not exactly. Pure,
+// any thread. Equal input gives equal output on every host.
+//
+// Magnitudes are compared. Ties go to the lower index. A NaN counts as larger than all numbers, like in a plain
+// all-reduce, where it spoils the sum: it is sent and not hidden in a residual. It is counted, so that the caller can
+// leave the step out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace trestle {
+
+struct SparseVector {
+  std::vector<uint32_t> indices;  // ascending
+  std::vector<float> values;      // of these indices
+  size_t nans = 0;                // in the whole vector
+};
+
+// How many of n elements are sent: ceil(ratio * n), at least 1 and at most n; none of none. A ratio that is not a
+// number counts as 0.
+size_t top_k_count(double ratio, size_t elements);
+
+// |values|^2, added in doubles.
+double square_norm(std::span<const float> values);
+
+// Of two square norms, |sent|^2 / |gradient|^2; 1 for a gradient of zeros, of which nothing is lost.
+double compression_gain(double sent, double gradient);
+
+// Exactly the k elements of the largest magnitudes; all of them if there are fewer. At most 2^32 elements (CHECKed).
+SparseVector top_k(std::span<const float> vector, size_t k);
+
+// LWTopk: the top k of each layer, k from the layer's length. Indices count in the whole vector. lengths: of the layers
+// in order, whose sum is the vector's length (CHECKed).
+SparseVector layerwise_top_k(std::span<const float> vector, std::span<const size_t> lengths, double ratio);
+
+// MSTopk (Shi et al., "Towards Scalable Distributed Training of Deep Learning on Public Cloud Clusters", MLSys 2021):
+// 25 bisections of the threshold between the mean magnitude and the largest. Keeps all above the lowest threshold that
+// at most k elements reach. Fills up to k with elements between it and the highest threshold that more than k reach, in
+// the order of indices (the authors: a random slice). Infinities count like NaN, because no threshold divides them.
+// Made for accelerators: a CPU is four times as fast with top_k, which reads the vector five times and not 28 times.
+SparseVector ms_top_k(std::span<const float> vector, size_t k);
+
+}  // namespace trestle
