@@ -6,6 +6,11 @@
 #include "base/check.h"
 
 namespace trestle {
+namespace {
+
+constexpr size_t kMostSelections = 256;  // of a cycle that is too long, some are made again
+
+}  // namespace
 
 Result<DeftQueues> DeftQueues::make(DeftSystem system, uint32_t capacity_permille) {
   std::vector<DeftItem> items = TRY(deft_partition(system));
@@ -44,12 +49,19 @@ DeftPass DeftQueues::forward() {
   return pass;
 }
 
+const DeftSends& DeftQueues::select(const std::vector<uint64_t>& left_us) {
+  if (selections_.size() == kMostSelections) selections_.clear();
+  const auto [place, is_new] = selections_.try_emplace(left_us);
+  if (is_new) place->second = deft_select(system_, items_, left_us);
+  return place->second;
+}
+
 // The current set has left: updates, and makes the future set the current one.
 void DeftQueues::next_set(DeftPass& pass, const std::vector<uint64_t>& left_us) {
   pass.update_batches = state_.current_batches;
   updated_batches_ += pass.update_batches;
   pass.next_batches = state_.future_batches;
-  pass.next_sends = deft_select(system_, items_, left_us);
+  pass.next_sends = select(left_us);
   state_.current.resize(items_.size());
   std::iota(state_.current.begin(), state_.current.end(), 0);
   remove_from_current(pass.next_sends);

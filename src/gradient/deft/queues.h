@@ -11,6 +11,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -29,8 +30,9 @@ struct DeftPass {
   std::optional<DeftCase> which;  // nothing: a forward pass with an empty current set
   DeftSends sends;                // of the current set; its gradients are ready when the pass begins
   DeftSends next_sends;           // of the set that becomes the current one, in order of release; behind `sends`
-  // Batches of the update at the end of a backward pass: the set that was current when the pass began. All its messages
-  // must be complete by then. 0: no update. The optimiser divides the sum over ranks by ranks and batches.
+  // Batches of the update at the end of a backward pass: of the set that was current when the pass began. All its
+  // messages must be complete by then. 0: no update. Whether the batches' sum or their mean is applied is the caller's
+  // choice (MergedUpdate, gradient/preserver.h).
   uint32_t update_batches = 0;
   // Batches of the set that becomes the current one. This iteration's gradients are among them in case 4 and in
   // case 3. 0: the current set stays, and this iteration's gradients are added to the future set.
@@ -64,11 +66,14 @@ class DeftQueues {
   std::vector<uint64_t> capacities(uint64_t pass_us) const;
   void remove_from_current(const DeftSends& sends);
   void next_set(DeftPass& pass, const std::vector<uint64_t>& left_us);
+  const DeftSends& select(const std::vector<uint64_t>& left_us);
 
   DeftSystem system_;
   std::vector<DeftItem> items_;
   std::vector<uint64_t> forward_capacities_us_;
   std::vector<uint64_t> backward_capacities_us_;
+  // Selections by what was left per link. The sequence repeats, so after its first cycle none is made again.
+  std::map<std::vector<uint64_t>, DeftSends> selections_;
   DeftState state_;
   bool in_iteration_ = false;
   uint64_t iterations_ = 0;
