@@ -92,6 +92,26 @@ TEST(Ratio, HasAKneeFarthestFromTheLineBetweenTheExtremes) {
   EXPECT_NEAR(std::log(ratio_of(search) / knee), 0, 0.02) << "a finer scan finds the same";
 }
 
+// Why a scan is enough: with one variable, no ratio is better in both objectives than another one.
+TEST(Ratio, IsNeverDominated) {
+  const RatioSearch search = some_search();
+  std::vector<RatioSample> samples(search.samples.rbegin(), search.samples.rend());
+  double time = 0;
+  double loss = INFINITY;
+  int not_dominated = 0;
+  for (int i = 0; i <= 400; ++i) {  // from the least ratio to the largest
+    SparseExchange exchange = search.exchange;
+    exchange.ratio = 0.001 * std::pow(100, i / 400.0);
+    const SparseCosts costs = sparse_costs(exchange);
+    const double next_time = costs.of(cheapest(costs));
+    const double next_loss = 1 / interpolate(samples, exchange.ratio).gain;
+    not_dominated += next_time > time && next_loss < loss;
+    time = next_time;
+    loss = next_loss;
+  }
+  EXPECT_EQ(not_dominated, 401);
+}
+
 TEST(Ratio, IsTheSampleIfThereIsOne) {
   RatioSearch search = some_search();
   search.samples = {{0.02, 0.5, 0}};
