@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "transport/tcp/link.h"
+#include "transport/message/link.h"
 
 namespace trestle {
 namespace {

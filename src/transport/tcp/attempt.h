@@ -19,7 +19,7 @@
 #include "transport/auth/handshake_exchange.h"
 #include "transport/auth/strangers.h"
 #include "transport/socket/socket.h"
-#include "transport/tcp/frame.h"
+#include "transport/message/frame.h"
 
 namespace trestle {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/tcp/tcp_rail.h"
 
 namespace trestle {
 

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "transport/auth/strangers.h"
 #include "transport/tcp/epoll_key.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/tcp/tcp_rail.h"
 
 namespace trestle {
 namespace {

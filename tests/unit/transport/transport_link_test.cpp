@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "transport/tcp/link.h"
+#include "transport/message/link.h"
 
 namespace trestle {
 namespace {

@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "transport/auth/admission.h"
 #include "transport/tcp/attempt.h"
-#include "transport/tcp/link.h"
+#include "transport/message/link.h"
 #include "transport/tcp/tcp.h"
 
 namespace trestle {

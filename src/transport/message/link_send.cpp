@@ -3,7 +3,7 @@
 #include <tuple>
 
 #include "base/check.h"
-#include "transport/tcp/link.h"
+#include "transport/message/link.h"
 
 namespace trestle {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/config/value_text.h"
 #include "transport/tcp/epoll_key.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/tcp/tcp_rail.h"
 
 namespace trestle {
 namespace {

@@ -24,7 +24,7 @@
 #include "transport/buffer_pool.h"
 #include "transport/pieces.h"
 #include "transport/tag_map.h"
-#include "transport/tcp/frame.h"
+#include "transport/message/frame.h"
 #include "transport/transport.h"
 
 namespace trestle {

@@ -1,4 +1,4 @@
-#include "transport/tcp/frame.h"
+#include "transport/message/frame.h"
 
 #include <bit>
 #include <cstring>
