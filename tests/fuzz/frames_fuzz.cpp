@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "transport/message/link.h"
+#include "support/link_end.h"
 
 namespace trestle {
 namespace {
@@ -104,12 +104,12 @@ class Play {
       request.send.tag = tag();
       request.send.pieces = {&request.from, 1};
       request.send.bytes = bytes;
-      fine_ = link_.post_send(request.send).ok();
+      fine_ = link_->post_send(request.send).ok();
     } else {
       request.recv.tag = tag();
       request.recv.bytes = bytes;
       if (byte() % 2 == 0) request.recv.pieces = {&request.to, 1};
-      fine_ = link_.post_recv(request.recv).ok();
+      fine_ = link_->post_recv(request.recv).ok();
     }
   }
 
@@ -134,7 +134,7 @@ class Play {
       std::fill_n(static_cast<std::byte*>(vectors[i].iov_base), step, std::byte{5});
       left -= step;
     }
-    fine_ = link_.filled(filled).ok();
+    link_.filled(filled);
   }
 
   void release() {
@@ -143,7 +143,7 @@ class Play {
       size_t bytes = 0;
       for (const ConstPiece& piece : request.recv.view) bytes += piece.bytes;
       CHECK(bytes == request.recv.bytes, "a view has other bytes than its request");
-      link_.release(request.recv);
+      link_->release(request.recv);
       request.recv.view.clear();
     }
   }
@@ -152,7 +152,7 @@ class Play {
   BufferPool pool_{4096};
   Agreement agreement_{0, {}};
   std::deque<Request> requests_;
-  Link link_{kLimits, kIn, kOut, pool_, &agreement_, 1};
+  LinkEnd link_{kLimits, kIn, kOut, pool_, &agreement_, 1};
   bool fine_ = true;
 };
 

@@ -1,4 +1,4 @@
-// The header in front of everything that travels on a tcp connection. Pure functions, any thread.
+// The header in front of everything that travels over a rail. Pure functions, any thread.
 //
 // 48 bytes, little-endian: type u8, flags u8, high part of the check of the operation u16, check of the connection u32,
 // credit u32, low part of the check of the operation u32, operation u64, phase u32, message u32 (flag 1: instead of
@@ -29,6 +29,10 @@ enum class FrameType : uint8_t {
   kYield = 9,        // use my connection to you instead; the acceptor's first frame
   kNotice = 10,      // only states what its sender runs
 };
+
+constexpr bool has_payload(FrameType type) {
+  return type == FrameType::kEager || type == FrameType::kData;
+}
 
 struct Frame {
   FrameType type = FrameType::kCredit;

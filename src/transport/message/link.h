@@ -1,9 +1,9 @@
-// Link: the open messages between a rank and one peer, and the protocol between the two, without I/O. Received bytes
-// are passed in, and bytes to send are taken out. So tests and fuzzers can drive two of them against each other without
-// a socket.
+// Link: the open messages between a rank and one peer, and the protocol between the two, above the rails that carry it.
+// Headers that arrive are passed in, and what to send next is taken out. So tests and fuzzers can drive two of them
+// against each other without a connection.
 //
-// Owned by the tcp transport, which also owns the buffer pool; used under the rank's progress lock. Error messages
-// about input continue the peer's name ("sent ..."). Those of the Agreement (kInvalidUsage) are whole sentences.
+// Owned by a RailTransport, which also owns the buffer pool; used under the rank's progress lock. Error messages about
+// input continue the peer's name ("sent ..."). Those of the Agreement (kInvalidUsage) are whole sentences.
 //
 // Flow. A message up to the eager limit is sent at once, if there is credit for it. The receiver keeps at most
 // `credit_bytes` of messages that have no receive yet, and returns credit as they are matched. Without credit the
@@ -12,19 +12,16 @@
 // operations, turns and tags.
 #pragma once
 
-#include <sys/uio.h>
-
-#include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "transport/agreement.h"
 #include "transport/buffer_pool.h"
-#include "transport/pieces.h"
-#include "transport/tag_map.h"
 #include "transport/message/frame.h"
+#include "transport/tag_map.h"
 #include "transport/transport.h"
 
 namespace trestle {
@@ -39,15 +36,8 @@ inline constexpr uint64_t kEagerOverhead = 256;
 class Link {
  public:
   // agreement: checks everything that `peer` sends; null: nothing is compared.
-  Link(const LinkLimits& limits, uint32_t check_in, uint32_t check_out, BufferPool& pool,
-       Agreement* agreement = nullptr, int32_t peer = 0)
-      : limits_(limits),
-        check_in_(check_in),
-        check_out_(check_out),
-        pool_(pool),
-        agreement_(agreement),
-        peer_(peer),
-        credit_(limits.credit_bytes) {}
+  explicit Link(const LinkLimits& limits, BufferPool& pool, Agreement* agreement = nullptr, int32_t peer = 0)
+      : limits_(limits), pool_(pool), agreement_(agreement), peer_(peer), credit_(limits.credit_bytes) {}
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
@@ -57,46 +47,40 @@ class Link {
   void release(RecvRequest& request);
 
   // ---- Input
-  // The destination of the payload in progress: fills `vectors` and returns how many; 0 when a header comes next.
-  size_t target(std::span<iovec> vectors) const;
-  // The first `bytes` of target() were filled.
-  Status filled(size_t bytes);
-  // Takes bytes that were received behind the target, or without one.
-  Status take(std::span<const std::byte> data);
+  // A header has arrived. Returns where its payload goes: valid until end(), or close(). No pieces: it is dropped, or
+  // there is none.
+  Result<std::span<const Piece>> begin(const Frame& frame);
+  // The payload of the last header is complete.
+  void end();
   bool large_expected() const { return cleared_receives_ > 0; }
 
   // ---- Output
-  bool has_output() const { return control_.size() > control_at_ || out_count_ > 0 || !ready_.empty(); }
-  // Fills `vectors` with what to write next, in order, and returns how many. Call wrote() before anything else.
-  size_t fill_output(std::span<iovec> vectors);
-  void wrote(size_t bytes);
+  bool has_output() const { return control_at_ < control_.size() || !ready_.empty(); }
+  // Takes the next header without payload; these go first. False: there is none.
+  bool next_control(Frame& header);
+  // Takes the oldest message that may go; nullptr: there is none. written() must follow.
+  SendRequest* next_message(Frame& header);
+  void written(SendRequest& request);
 
   // ---- Life cycle
   // This rank waits for the peer: for data, or for permission to send.
-  bool awaiting() const { return receives_.size() + waiting_.size() > 0 || (in_.left > 0 && in_.receive != nullptr); }
-  bool sending() const { return out_count_ > 0 || !ready_.empty(); }
+  bool awaiting() const { return receives_.size() + waiting_.size() > 0 || in_.receive != nullptr; }
+  // Messages may go, or are on their way.
+  bool sending() const { return on_their_way_ > 0 || !ready_.empty(); }
   bool peer_left() const { return goodbye_received_; }
   // Whether this message, or its beginning, arrived before its receive was posted.
   bool has_early(const MessageTag& tag) { return early_.find(tag) != nullptr; }
   bool goodbye_answered() const { return goodbye_received_ || goodbye_seen_; }
-  // Drops all requests except a frame that is partly sent. Data that arrives from now on is discarded. With `goodbye`,
-  // a goodbye is the last frame.
+  // Drops all requests. Data that arrives from now on is dropped. With `goodbye`, a goodbye is the last frame. A rail
+  // still finishes a message that it has partly sent.
   void close(bool goodbye);
 
  private:
-  struct OutFrame {
-    std::array<std::byte, kFrameBytes> header;
-    size_t header_at = 0;
-    SendRequest* send = nullptr;
-    PieceCursor<ConstPiece> rest;
-  };
-  struct Incoming {
-    RecvRequest* receive = nullptr;  // null: no receive is posted yet
+  struct Incoming {                  // the message whose payload arrives
+    RecvRequest* receive = nullptr;  // null: no receive was posted when it began
     MessageTag tag;
-    uint64_t bytes = 0;
-    uint64_t left = 0;
-    Piece buffer;  // from the pool; unused where the data goes straight into the receive's pieces
-    PieceCursor<Piece> rest;
+    Piece buffer;         // from the pool; unused where the data goes straight into the receive's pieces
+    bool active = false;  // end() must do something
   };
   struct Early {  // arrived before its receive
     std::byte* buffer = nullptr;
@@ -109,15 +93,13 @@ class Link {
     uint64_t bytes = 0;
   };
 
-  Status handle(const Frame& frame);
-  Status handle_message(const Frame& frame);
-  Status begin_eager(const Frame& frame);
-  Status begin_data(const Frame& frame);
+  using Payload = std::span<const Piece>;
+  Result<Payload> handle_message(const Frame& frame);
+  Result<Payload> begin_eager(const Frame& frame);
+  Result<Payload> begin_data(const Frame& frame);
   Status cleared(const Frame& frame);
   Status requested(const Frame& frame);
-  Status begin_payload(const Frame& frame, RecvRequest* receive);
-  Status took(uint64_t bytes);
-  Status end_payload();
+  Result<Payload> begin_payload(const Frame& frame, RecvRequest* receive);
   // `sent`: this rank sends. `received`: the peer sends.
   Error sent_differs(const SendRequest& request, const MessageTag& expected, uint64_t bytes) const;
   Error received_differs(const MessageTag& sent, uint64_t bytes, const RecvRequest& request) const;
@@ -130,11 +112,8 @@ class Link {
   void make_ready(SendRequest& request);
   void give_credit_back(uint64_t bytes);
   uint32_t take_owed_credit();
-  void commit_frames();
 
   const LinkLimits limits_;
-  const uint32_t check_in_;
-  const uint32_t check_out_;
   BufferPool& pool_;
   Agreement* const agreement_;
   const int32_t peer_;
@@ -146,19 +125,14 @@ class Link {
   uint64_t owed_ = 0;           // credit to give back
   size_t cleared_receives_ = 0;
   Incoming in_;
-  std::array<std::byte, kFrameBytes> header_{};
-  size_t header_bytes_ = 0;
 
   TagMap<SendRequest*> waiting_;     // sends that wait for kClear
   TagMap<Announced> clears_;         // kClears without a send
   std::vector<SendRequest*> ready_;  // a heap: oldest tag first
   uint64_t credit_;
-  std::vector<std::byte> control_;
-  size_t control_at_ = 0;
-  static constexpr size_t kMostOutFrames = 8;
-  std::array<OutFrame, kMostOutFrames> out_;  // a ring of frames, committed to the stream in this order
-  size_t out_first_ = 0;
-  size_t out_count_ = 0;
+  std::vector<Frame> control_;
+  size_t control_at_ = 0;    // those before it were taken
+  size_t on_their_way_ = 0;  // messages taken and not written
 
   bool closed_ = false;
   bool goodbye_received_ = false;

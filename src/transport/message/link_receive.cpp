@@ -1,24 +1,15 @@
-// The receiving half of Link: takes frames in and puts data into its place.
-#include <algorithm>
-#include <cstring>
+// The receiving half of Link: takes headers in and says where data goes.
+#include <string>
+#include <utility>
 
 #include "base/check.h"
 #include "transport/message/link.h"
+#include "transport/pieces.h"
 
 namespace trestle {
 namespace {
 
 constexpr size_t kMostOpen = 16 * 1024;  // as in link_send.cpp
-
-void copy_into(PieceCursor<Piece>& to, std::span<const std::byte> data) {
-  while (!data.empty()) {
-    const Piece piece = to.rest();
-    const size_t step = std::min(piece.bytes, data.size());
-    std::memcpy(piece.data, data.data(), step);
-    to.advance(step);
-    data = data.subspan(step);
-  }
-}
 
 constexpr uint64_t kCleared = 1;  // in a receive's word[0]
 
@@ -98,61 +89,12 @@ void Link::complete(RecvRequest& request, std::byte* buffer) {
   request.state = RequestState::kDone;
 }
 
-size_t Link::target(std::span<iovec> vectors) const {
-  size_t used = 0;
-  if (closed_ || in_.left == 0) return 0;
-  for (size_t ahead = 0; ahead < in_.rest.pieces_left() && used < vectors.size(); ++ahead) {
-    const Piece piece = in_.rest.peek(ahead);
-    if (piece.bytes > 0) vectors[used++] = {piece.data, piece.bytes};
-  }
-  return used;
-}
-
-Status Link::filled(size_t bytes) {
-  CHECK(bytes <= in_.left, "more was received than was asked for");
-  in_.rest.advance(bytes);
-  return bytes == 0 ? Status() : took(bytes);
-}
-
-Status Link::took(uint64_t bytes) {
-  in_.left -= bytes;
-  return in_.left == 0 ? end_payload() : Status();
-}
-
-Status Link::take(std::span<const std::byte> data) {
-  while (!data.empty()) {
-    if (in_.left > 0) {
-      const size_t bytes = std::min<uint64_t>(data.size(), in_.left);
-      if (closed_) {
-        in_.left -= bytes;
-      } else {
-        copy_into(in_.rest, data.first(bytes));
-        TRY(took(bytes));
-      }
-      data = data.subspan(bytes);
-      continue;
-    }
-    const size_t bytes = std::min(data.size(), kFrameBytes - header_bytes_);
-    std::memcpy(&header_[header_bytes_], data.data(), bytes);
-    header_bytes_ += bytes;
-    data = data.subspan(bytes);
-    if (header_bytes_ < kFrameBytes) break;
-    header_bytes_ = 0;
-    TRY(handle(TRY(decode_frame(header_.data(), check_in_))));
-  }
-  return {};
-}
-
-Status Link::handle(const Frame& frame) {
+Result<std::span<const Piece>> Link::begin(const Frame& frame) {
   if (goodbye_received_) return Error{Code::kRemoteError, "sent something after its goodbye"};
   if (frame.credit > limits_.credit_bytes - credit_)
     return Error{Code::kRemoteError, "gave back more credit than there was"};
   credit_ += frame.credit;
-  if (closed_ && frame.type != FrameType::kGoodbye && frame.type != FrameType::kGoodbyeSeen) {
-    const bool payload = frame.type == FrameType::kEager || frame.type == FrameType::kData;
-    in_.left = payload ? frame.bytes : 0;
-    return {};
-  }
+  if (closed_ && frame.type != FrameType::kGoodbye && frame.type != FrameType::kGoodbyeSeen) return Payload{};
   switch (frame.type) {
     case FrameType::kEager:
     case FrameType::kData:
@@ -161,15 +103,15 @@ Status Link::handle(const Frame& frame) {
     case FrameType::kNotice:
       return handle_message(frame);
     case FrameType::kCredit:
-      return {};
+      return Payload{};
     case FrameType::kGoodbye:
       goodbye_received_ = true;
       if (!closed_) put_control(FrameType::kGoodbyeSeen, {}, 0);
-      return {};
+      return Payload{};
     case FrameType::kGoodbyeSeen:
       if (!closed_) return Error{Code::kRemoteError, "answered a goodbye that was not said"};
       goodbye_seen_ = true;
-      return {};
+      return Payload{};
     case FrameType::kWelcome:
     case FrameType::kYield:
       break;
@@ -179,7 +121,7 @@ Status Link::handle(const Frame& frame) {
 
 // Frames about a message. Checks first which call the peer runs, because any other error follows from a difference
 // there.
-Status Link::handle_message(const Frame& frame) {
+Result<Link::Payload> Link::handle_message(const Frame& frame) {
   if (agreement_ != nullptr && !agreement_->heard(peer_, frame.tag)) return agreement_->error();
   switch (frame.type) {
     case FrameType::kEager:
@@ -187,11 +129,13 @@ Status Link::handle_message(const Frame& frame) {
     case FrameType::kData:
       return begin_data(frame);
     case FrameType::kClear:
-      return cleared(frame);
+      TRY(cleared(frame));
+      return Payload{};
     case FrameType::kRequest:
-      return requested(frame);
+      TRY(requested(frame));
+      return Payload{};
     default:
-      return {};
+      return Payload{};
   }
 }
 
@@ -214,7 +158,7 @@ Status Link::requested(const Frame& frame) {
   return {};
 }
 
-Status Link::begin_eager(const Frame& frame) {
+Result<Link::Payload> Link::begin_eager(const Frame& frame) {
   if (frame.bytes > limits_.eager_bytes)
     return Error{Code::kRemoteError, "sent a message above the eager limit without being asked"};
   const uint64_t cost = frame.bytes + kEagerOverhead;
@@ -231,7 +175,7 @@ Status Link::begin_eager(const Frame& frame) {
   return begin_payload(frame, receive);
 }
 
-Status Link::begin_data(const Frame& frame) {
+Result<Link::Payload> Link::begin_data(const Frame& frame) {
   RecvRequest* receive = nullptr;
   if (!receives_.take(frame.tag, receive) || receive->transport.word[0] != kCleared)
     return Error{Code::kRemoteError, "sent a message that was not cleared"};
@@ -241,36 +185,29 @@ Status Link::begin_data(const Frame& frame) {
   return begin_payload(frame, receive);
 }
 
-Status Link::begin_payload(const Frame& frame, RecvRequest* receive) {
-  in_ = {};
-  in_.receive = receive;
-  in_.tag = frame.tag;
-  in_.bytes = in_.left = frame.bytes;
+Result<Link::Payload> Link::begin_payload(const Frame& frame, RecvRequest* receive) {
+  in_ = {receive, frame.tag, {}, true};
+  Payload place;
   if (frame.bytes > 0 && (receive == nullptr || receive->pieces.empty())) {
     in_.buffer = {pool_.take(frame.bytes), frame.bytes};
     if (in_.buffer.data == nullptr)
       return Error{Code::kSystemError, "sent " + std::to_string(frame.bytes) + " bytes for which there is no memory"};
-    in_.rest = PieceCursor<Piece>(std::span<const Piece>(&in_.buffer, 1));
+    place = {&in_.buffer, 1};
   } else if (frame.bytes > 0) {
-    in_.rest = PieceCursor<Piece>(receive->pieces);
+    place = receive->pieces;
   }
   if (receive == nullptr && !early_.insert(frame.tag, {in_.buffer.data, frame.tag, frame.bytes, false}))
     return Error{Code::kRemoteError, "sent two messages with the same tag"};
-  return frame.bytes == 0 ? end_payload() : Status();
+  return place;
 }
 
-Status Link::end_payload() {
-  std::byte* const buffer = in_.buffer.data;
-  in_.buffer = {};
-  if (in_.receive != nullptr) {
-    complete(*in_.receive, buffer);
-    in_.receive = nullptr;
-    return {};
-  }
-  Early* const early = early_.find(in_.tag);
+void Link::end() {
+  if (!in_.active) return;
+  const Incoming message = std::exchange(in_, {});
+  if (message.receive != nullptr) return complete(*message.receive, message.buffer.data);
+  Early* const early = early_.find(message.tag);
   CHECK(early != nullptr, "a message that arrived early was lost");
   early->complete = true;
-  return {};
 }
 
 }  // namespace trestle

@@ -2,12 +2,9 @@
 if(SODIUM_FOUND)
   target_sources(trestle_transport PRIVATE
     ${CMAKE_CURRENT_LIST_DIR}/attempt.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/../message/frame.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/../message/link_receive.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/../message/link_send.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/tcp_rail.cpp
     ${CMAKE_CURRENT_LIST_DIR}/tcp_close.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/tcp_connect.cpp)
+    ${CMAKE_CURRENT_LIST_DIR}/tcp_connect.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/tcp_rail.cpp)
 else()
   target_sources(trestle_transport PRIVATE ${CMAKE_CURRENT_LIST_DIR}/tcp_not_built.cpp)
 endif()

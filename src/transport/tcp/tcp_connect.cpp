@@ -19,7 +19,7 @@ constexpr int64_t kStrangerNs = 10'000'000'000;
 
 }  // namespace
 
-Status TcpTransport::watch(int fd, uint64_t key) {
+Status TcpRail::watch(int fd, uint64_t key) {
   epoll_event event{};
   event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
   event.data.u64 = key;
@@ -30,30 +30,14 @@ Status TcpTransport::watch(int fd, uint64_t key) {
   return Error{Code::kSystemError, "a connection could not be added to epoll"};
 }
 
-Link& TcpTransport::link_of(int32_t rank) {
-  Peer& peer = peers_[rank];
-  if (peer.link == nullptr) {
-    peer.link = std::make_unique<Link>(limits_, frame_check(context_.job, rank, context_.rank),
-                                       frame_check(context_.job, context_.rank, rank), pool_, agreement_, rank);
-  }
-  return *peer.link;
-}
-
-// For a post: the peer, whose connection exists or is being made.
-Result<TcpTransport::Peer*> TcpTransport::reach(int32_t rank) {
+Status TcpRail::reach(int32_t rank) {
   if (error_.has_value()) return *error_;
-  if (closed_) return Error{Code::kInvalidUsage, "the tcp transport is closed"};
-  CHECK(rank >= 0 && static_cast<size_t>(rank) < peers_.size() && rank != context_.rank,
-        "a message's peer is not another rank of the communicator");
-  Peer& peer = peers_[rank];
-  if (peer.left || (peer.link != nullptr && peer.link->peer_left()))
-    return fail(Code::kRemoteError, name(rank) + " has left the communicator");
-  link_of(rank);
-  if (!peer.fd && peer.attempt == nullptr && !peer.yielded) TRY(connect_to(rank));
-  return &peer;
+  const Peer& peer = peers_[rank];
+  if (peer.fd || peer.attempt != nullptr || peer.yielded) return {};
+  return connect_to(rank);
 }
 
-Status TcpTransport::connect_to(int32_t rank) {
+Status TcpRail::connect_to(int32_t rank) {
   Peer& peer = peers_[rank];
   if (peer.address.length == 0) return fail(Code::kInvalidUsage, name(rank) + " has no tcp address");
   ++peer.attempts;
@@ -67,7 +51,7 @@ Status TcpTransport::connect_to(int32_t rank) {
   return {};
 }
 
-Status TcpTransport::drive_outgoing(int32_t rank) {
+Status TcpRail::drive_outgoing(int32_t rank) {
   Peer& peer = peers_[rank];
   if (peer.attempt == nullptr) return {};
   const Status status = peer.attempt->drive();
@@ -88,13 +72,15 @@ Status TcpTransport::drive_outgoing(int32_t rank) {
   return {};
 }
 
-void TcpTransport::adopt(int32_t rank, Attempt& attempt) {
+void TcpRail::adopt(int32_t rank, Attempt& attempt) {
   Peer& peer = peers_[rank];
   peer.attempt.reset();
   peer.yielded = false;
   peer.ours = attempt.outgoing();
-  link_of(rank);
   peer.fd = attempt.take_fd();
+  peer.stream = std::make_unique<FrameStream>(frame_check(context_.job, rank, context_.rank),
+                                              frame_check(context_.job, context_.rank, rank));
+  events_->connected(rank);
   // Data that arrived behind the handshake may raise no new edge, so both directions are tried at once.
   peer.readable = peer.writable = true;
   connected_.push_back(rank);
@@ -106,7 +92,7 @@ void TcpTransport::adopt(int32_t rank, Attempt& attempt) {
 
 // Whether the connection of a peer that has just proved itself becomes the pair's. False if the pair has one: then the
 // peer began this one before it knew of the other, which is no error.
-Result<bool> TcpTransport::decide(int32_t rank) {
+Result<bool> TcpRail::decide(int32_t rank) {
   if (static_cast<size_t>(rank) >= peers_.size() || rank == context_.rank)
     return Error{Code::kRemoteError,
                  "it proved to be rank " + std::to_string(rank) + ", which is not another rank of this job"};
@@ -114,7 +100,7 @@ Result<bool> TcpTransport::decide(int32_t rank) {
   return !peer.fd && !peer.left && (peer.attempt == nullptr || rank < context_.rank);
 }
 
-Status TcpTransport::settle(Attempt& attempt) {
+Status TcpRail::settle(Attempt& attempt) {
   const bool wanted = TRY(decide(attempt.peer()));
   Peer& peer = peers_[attempt.peer()];
   attempt.judge(wanted);
@@ -128,16 +114,16 @@ Status TcpTransport::settle(Attempt& attempt) {
 }
 
 // The peer has given up a connection after the welcome and before it counted on it.
-void TcpTransport::withdraw(int32_t rank) {
+void TcpRail::withdraw(int32_t rank) {
   const auto promised = [rank](const Stranger& s) { return s.attempt->promised() && s.attempt->peer() == rank; };
   if (std::any_of(strangers_.begin(), strangers_.end(), promised)) return;
   Peer& peer = peers_[rank];
   peer.yielded = false;
-  const bool open = peer.link != nullptr && (peer.link->awaiting() || peer.link->sending());
-  if (open && !peer.fd && peer.attempt == nullptr) (void)connect_to(rank);
+  const RailPeer wants = events_->peer(rank);
+  if ((wants.awaited || wants.sending) && !peer.fd && peer.attempt == nullptr) (void)connect_to(rank);
 }
 
-void TcpTransport::refuse(const Attempt& attempt, const std::string& reason) {
+void TcpRail::refuse(const Attempt& attempt, const std::string& reason) {
   if (logged_.first(format_host(attempt.from()) + reason))
     LOG(kWarn, kNet, "tcp: refused a connection from %s to %s: %s", format_address(attempt.from()).c_str(),
         address_.c_str(), reason.c_str());
@@ -145,7 +131,7 @@ void TcpTransport::refuse(const Attempt& attempt, const std::string& reason) {
 
 // A connection ended without an error in what it sent. A peer does that with its own connection when it has accepted
 // this rank's meanwhile: once, with a whole hello or none. (A connection without any data may also be a port scan.)
-void TcpTransport::lose(const Attempt& attempt, const std::string& reason) {
+void TcpRail::lose(const Attempt& attempt, const std::string& reason) {
   const int32_t claimed = attempt.peer();
   if (attempt.half() && claimed >= 0 && static_cast<size_t>(claimed) < peers_.size()) {
     Peer& peer = peers_[claimed];
@@ -158,7 +144,7 @@ void TcpTransport::lose(const Attempt& attempt, const std::string& reason) {
   LOG(kInfo, kNet, "tcp: a connection ended before its handshake: %s", reason.c_str());
 }
 
-void TcpTransport::drive_stranger(uint32_t serial) {
+void TcpRail::drive_stranger(uint32_t serial) {
   const auto stranger =
       std::find_if(strangers_.begin(), strangers_.end(), [serial](const Stranger& s) { return s.serial == serial; });
   if (stranger == strangers_.end()) return;  // dropped meanwhile
@@ -183,7 +169,7 @@ void TcpTransport::drive_stranger(uint32_t serial) {
 }
 
 // A failure does not affect the other connections. Connections that wait in the queue raise no new edge.
-void TcpTransport::accept_strangers() {
+void TcpRail::accept_strangers() {
   const int64_t now_ns = monotonic_clock().now_ns();
   accept_again_ = true;
   if (admission_.pauses(now_ns)) return;
@@ -192,7 +178,7 @@ void TcpTransport::accept_strangers() {
   if (!taken.ok() && logged_.first(taken.error().message)) LOG(kWarn, kNet, "tcp: %s", taken.error().message.c_str());
 }
 
-void TcpTransport::admit(UniqueFd fd, int64_t now_ns) {
+void TcpRail::admit(UniqueFd fd, int64_t now_ns) {
   const auto last = find_stranger_to_drop(strangers_, peers_.size() + kMoreStrangers,
                                           [](const Stranger& s) { return s.attempt->claim(); });
   if (last != strangers_.end()) {
@@ -205,7 +191,7 @@ void TcpTransport::admit(UniqueFd fd, int64_t now_ns) {
   drive_stranger(serial);
 }
 
-void TcpTransport::drop_late_strangers() {
+void TcpRail::drop_late_strangers() {
   if (strangers_.empty()) return;
   const int64_t now_ns = monotonic_clock().now_ns();
   for (;;) {

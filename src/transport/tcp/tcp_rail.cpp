@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/config/value_text.h"
+#include "transport/message/rail_transport.h"
 #include "transport/tcp/epoll_key.h"
 #include "transport/tcp/tcp_rail.h"
 
@@ -28,13 +29,6 @@ constexpr size_t kMostDirect = 2;
 constexpr uint32_t kDirectPollEvery = 8;
 constexpr uint32_t kIdlePollEvery = 32;
 constexpr int kEventsAtOnce = 64;
-
-LinkLimits limits_of(const EndpointConfig& config) {
-  LinkLimits limits;
-  limits.eager_bytes = config.eager_bytes.value_or(limits.eager_bytes);
-  limits.credit_bytes = std::max(limits.credit_bytes, 8 * (limits.eager_bytes + kEagerOverhead));
-  return limits;
-}
 
 AttemptContext context_of(const EndpointConfig& config, const TcpTransportOptions& options) {
   AttemptContext context;
@@ -60,24 +54,18 @@ Status tcp_probe() {
 
 Result<std::unique_ptr<Transport>> make_tcp_transport(const EndpointConfig& config,
                                                       const TcpTransportOptions& options) {
-  return TcpTransport::create(config, options);
+  std::unique_ptr<Rail> rail = TRY(TcpRail::create(config, options));
+  return std::unique_ptr<Transport>(std::make_unique<RailTransport>(config, "tcp", std::move(rail)));
 }
 
-TcpTransport::TcpTransport(const EndpointConfig& config, const TcpTransportOptions& options, Listener listener,
-                           UniqueFd epoll)
+TcpRail::TcpRail(const EndpointConfig& config, const TcpTransportOptions& options, Listener listener, UniqueFd epoll)
     : context_(context_of(config, options)),
-      limits_(limits_of(config)),
       listener_(std::move(listener)),
       epoll_(std::move(epoll)),
       address_(format_address(listener_.address)),
-      names_(config.peer_names),
-      pool_(memory_),
       peers_(config.ranks),
       vectors_(kMostVectorsAtOnce),
-      read_buffer_(kReadBufferBytes) {
-  memory_.add(read_buffer_.size());
-  for (size_t rank = names_.size(); rank < peers_.size(); ++rank) names_.push_back("rank " + std::to_string(rank));
-}
+      read_buffer_(kReadBufferBytes) {}
 
 namespace {
 
@@ -95,8 +83,7 @@ Status prefer_address(const std::string& ip, ListenOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<Transport>> TcpTransport::create(const EndpointConfig& config,
-                                                        const TcpTransportOptions& options) {
+Result<std::unique_ptr<Rail>> TcpRail::create(const EndpointConfig& config, const TcpTransportOptions& options) {
   TRY(tcp_probe());
   const PortRange ports = TRY(parse_port_range(options.port_range));
   ListenOptions at;
@@ -109,16 +96,13 @@ Result<std::unique_ptr<Transport>> TcpTransport::create(const EndpointConfig& co
   Listener listener = TRY(listen_tcp(at));
   UniqueFd epoll = UniqueFd::open([] { return ::epoll_create1(EPOLL_CLOEXEC); });
   if (!epoll) return Error{Code::kSystemError, "epoll_create: " + std::generic_category().message(errno)};
-  std::unique_ptr<TcpTransport> transport(new TcpTransport(config, options, std::move(listener), std::move(epoll)));
-  TRY(transport->watch(transport->listener_.fd.get(), epoll_key(EpollKind::kListener, 0)));
-  return std::unique_ptr<Transport>(std::move(transport));
+  std::unique_ptr<TcpRail> rail(new TcpRail(config, options, std::move(listener), std::move(epoll)));
+  TRY(rail->watch(rail->listener_.fd.get(), epoll_key(EpollKind::kListener, 0)));
+  return std::unique_ptr<Rail>(std::move(rail));
 }
 
-Status TcpTransport::set_peers(const std::vector<std::string>& addresses, const std::vector<std::string>& peer_names) {
-  if (addresses.size() != peers_.size())
-    return Error{Code::kInternalError, "the number of tcp addresses is not the number of ranks"};
+Status TcpRail::set_peers(const std::vector<std::string>& addresses) {
   for (size_t rank = 0; rank < addresses.size(); ++rank) {
-    if (rank < peer_names.size()) names_[rank] = peer_names[rank];
     if (addresses[rank].empty() || static_cast<int32_t>(rank) == context_.rank) continue;
     peers_[rank].address = TRY(parse_address(addresses[rank]));
   }
@@ -127,7 +111,7 @@ Status TcpTransport::set_peers(const std::vector<std::string>& addresses, const 
 }
 
 // Two ranks may connect to each other at the same time.
-void TcpTransport::make_room() {
+void TcpRail::make_room() {
   const auto reachable = static_cast<size_t>(
       std::count_if(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.address.length != 0; }));
   room_ = DescriptorRoom(2 * reachable);
@@ -136,57 +120,38 @@ void TcpTransport::make_room() {
         room_.shortage().c_str());
 }
 
-Error TcpTransport::fail(Code code, std::string sentence) {
+Error TcpRail::fail(Code code, std::string sentence) {
   if (!error_.has_value()) error_ = Error{code, std::move(sentence)};
   return *error_;
 }
 
-Error TcpTransport::peer_error(int32_t rank, const Error& error) {
+Error TcpRail::peer_error(int32_t rank, const Error& error) {
   return fail(error.code, "tcp connection with " + name(rank) + ": " + error.message);
 }
 
-// Most error messages of a link continue the peer's name. Those about both ranks are whole sentences.
-Error TcpTransport::link_error(int32_t rank, const Error& error) {
+// Of the events, and of what the stream cannot read. Most of them continue the peer's name. Those about both ranks are
+// whole sentences.
+Error TcpRail::event_error(int32_t rank, const Error& error) {
   const bool whole = error.code == Code::kInvalidUsage;
   return fail(error.code, whole ? error.message : name(rank) + " " + error.message);
 }
 
-Result<bool> TcpTransport::post_send(SendRequest& request) {
-  if (is_notice(request.tag) && !closed_ && !error_.has_value()) {
-    const Peer& peer = peers_[request.peer];
-    request.state = RequestState::kDone;
-    if (peer.left || (peer.link != nullptr && peer.link->peer_left())) return true;
-  }
-  Peer* peer = TRY(reach(request.peer));
-  const bool idle = !peer->link->has_output();
-  Result<bool> posted = peer->link->post_send(request);
-  if (!posted.ok()) return link_error(request.peer, posted.error());
-  // A message that may go and has nothing before it is sent now; everything else at the next progress().
-  if (posted.value() && idle && peer->fd && peer->writable && peer->link->sending()) TRY(write_to(request.peer));
-  return posted;
+bool TcpRail::has_output(int32_t rank) const {
+  const Peer& peer = peers_[rank];
+  return (peer.stream != nullptr && peer.stream->has_output()) || events_->peer(rank).has_output;
 }
 
-Result<bool> TcpTransport::post_recv(RecvRequest& request) {
-  // Messages that a rank sent before it left are still valid.
-  Link* const link = peers_[request.peer].link.get();
-  const bool here = !closed_ && !error_.has_value() && link != nullptr && link->has_early(request.tag);
-  Peer* peer = here ? &peers_[request.peer] : TRY(reach(request.peer));
-  Result<bool> posted = peer->link->post_recv(request);
-  if (!posted.ok()) return link_error(request.peer, posted.error());
-  return posted;
+bool TcpRail::is_idle(int32_t rank) const {
+  const Peer& peer = peers_[rank];
+  return peer.fd && peer.writable && !peer.stream->has_output();
 }
 
-void TcpTransport::release(RecvRequest& request) {
-  Peer& peer = peers_[request.peer];
-  if (peer.link != nullptr) peer.link->release(request);
-}
-
-bool TcpTransport::should_poll() {
+bool TcpRail::should_poll() {
   if (poll_now_ || unsettled_ || !strangers_.empty() || accept_again_ || awaiting_ > kMostDirect) return true;
   return ++polls_skipped_ >= (awaiting_ > 0 ? kDirectPollEvery : kIdlePollEvery);
 }
 
-Result<bool> TcpTransport::progress() {
+Result<bool> TcpRail::progress() {
   if (error_.has_value()) return *error_;
   if (closed_) return false;
   bool moved = should_poll() && TRY(poll_events());
@@ -194,8 +159,8 @@ Result<bool> TcpTransport::progress() {
   for (size_t i = 0; i < connected_.size();) {
     const int32_t rank = connected_[i];
     Peer& peer = peers_[rank];
-    if (peer.readable || (direct && peer.link->awaiting())) moved = TRY(read_from(rank)) || moved;
-    if (peer.fd && peer.writable && peer.link->has_output()) moved = TRY(write_to(rank)) || moved;
+    if (peer.readable || (direct && events_->peer(rank).awaited)) moved = TRY(read_from(rank)) || moved;
+    if (peer.fd && peer.writable && has_output(rank)) moved = TRY(write(rank)) || moved;
     if (peer.fd) ++i;  // else it was removed from connected_
   }
   take_stock();
@@ -203,19 +168,19 @@ Result<bool> TcpTransport::progress() {
   return moved;
 }
 
-void TcpTransport::take_stock() {
+void TcpRail::take_stock() {
   awaiting_ = 0;
   unsettled_ = false;
   for (const int32_t rank : connected_) {
     const Peer& peer = peers_[rank];
-    awaiting_ += peer.link->awaiting() ? 1 : 0;
-    unsettled_ = unsettled_ || (!peer.writable && peer.link->has_output());
+    awaiting_ += events_->peer(rank).awaited ? 1 : 0;
+    unsettled_ = unsettled_ || (!peer.writable && has_output(rank));
   }
   if (connected_.size() + 1 == peers_.size()) return;
   for (const Peer& peer : peers_) unsettled_ = unsettled_ || (!peer.fd && (peer.attempt != nullptr || peer.yielded));
 }
 
-Result<bool> TcpTransport::poll_events() {
+Result<bool> TcpRail::poll_events() {
   poll_now_ = false;
   polls_skipped_ = 0;
   epoll_event events[kEventsAtOnce];
@@ -248,27 +213,26 @@ Result<bool> TcpTransport::poll_events() {
   return count > 0;
 }
 
-Result<bool> TcpTransport::read_from(int32_t rank) {
+Result<bool> TcpRail::read_from(int32_t rank) {
   Peer& peer = peers_[rank];
-  Link& link = *peer.link;
+  FrameStream& stream = *peer.stream;
   bool moved = false;
   for (size_t budget = kReadBudgetBytes;;) {
-    size_t used = link.target(std::span(vectors_).first(kMaxPieces));
+    size_t used = stream.target(std::span(vectors_).first(kMaxPieces));
     const size_t target = total(std::span(vectors_).first(used));
-    const size_t behind = used > 0 || link.large_expected() ? kHeaderReadBytes : kReadBufferBytes;
+    const size_t behind = used > 0 || events_->peer(rank).expects_large ? kHeaderReadBytes : kReadBufferBytes;
     vectors_[used++] = {read_buffer_.data(), behind};
     Result<size_t> got = receive_vectors(peer.fd.get(), std::span(vectors_).first(used));
-    if (!got.ok() && !link.peer_left()) return peer_error(rank, got.error());
+    if (!got.ok() && !events_->peer(rank).left) return peer_error(rank, got.error());
     if (!got.ok() || got.value() == kEndOfStream) {
       TRY(peer_ended(rank));
       return true;
     }
     const size_t direct = std::min(got.value(), target);
-    Status status = link.filled(direct);
-    if (status.ok()) status = link.take(std::span(read_buffer_).first(got.value() - direct));
-    if (!status.ok()) return link_error(rank, status.error());
+    stream.filled(direct, rank, *events_);
+    const Status status = stream.take(std::span(read_buffer_).first(got.value() - direct), rank, *events_);
+    if (!status.ok()) return event_error(rank, status.error());
     moved = moved || got.value() > 0;
-    if (link.peer_left()) TRY(check_left(rank));
     // A short read: the socket is empty, and epoll reports when more arrives.
     peer.readable = got.value() > 0 && (got.value() == target + behind || peer.hangup);
     if (!peer.readable || got.value() >= budget) return moved;
@@ -276,24 +240,24 @@ Result<bool> TcpTransport::read_from(int32_t rank) {
   }
 }
 
-Result<bool> TcpTransport::write_to(int32_t rank) {
+Result<bool> TcpRail::write(int32_t rank) {
   Peer& peer = peers_[rank];
   bool moved = false;
   for (int calls = 0; calls < kWriteBudget; ++calls) {
-    const size_t used = peer.link->fill_output(vectors_);
+    const size_t used = peer.stream->fill_output(vectors_, rank, *events_);
     if (used == 0) break;
     const size_t wanted = total(std::span(vectors_).first(used));
     Result<size_t> sent = send_vectors(peer.fd.get(), std::span(vectors_).first(used));
     if (!sent.ok()) {
       // A goodbye may lie here unread, behind other data.
-      for (peer.readable = true; peer.readable && !peer.link->peer_left();) TRY(read_from(rank));
+      for (peer.readable = true; peer.readable && !events_->peer(rank).left;) TRY(read_from(rank));
       if (!peer.fd) return true;
-      if (!peer.link->peer_left()) return peer_error(rank, sent.error());
+      if (!events_->peer(rank).left) return peer_error(rank, sent.error());
       // The peer has said goodbye and closed. Our answer is lost, which does not matter unless a message is open.
       TRY(peer_ended(rank));
       return true;
     }
-    peer.link->wrote(sent.value());
+    peer.stream->wrote(sent.value(), rank, *events_);
     moved = moved || sent.value() > 0;
     if (sent.value() < wanted) {
       peer.writable = false;
@@ -303,31 +267,22 @@ Result<bool> TcpTransport::write_to(int32_t rank) {
   return moved;
 }
 
-// The peer said goodbye. That is an error only if a message with it is open.
-Status TcpTransport::check_left(int32_t rank) {
-  const Link& link = *peers_[rank].link;
-  if (!link.awaiting() && !link.sending()) return {};
-  return fail(Code::kRemoteError, name(rank) + " has left the communicator while messages with it were open");
-}
-
-Status TcpTransport::peer_ended(int32_t rank) {
+Status TcpRail::peer_ended(int32_t rank) {
   Peer& peer = peers_[rank];
-  if (!peer.link->peer_left())
-    return fail(Code::kRemoteError,
-                name(rank) + " closed its tcp connection without a goodbye: it failed or was killed");
-  TRY(check_left(rank));
+  const Status ended = events_->ended(rank);
+  if (!ended.ok()) return event_error(rank, ended.error());
   peer.left = true;
   peer.fd.reset();
   connected_.erase(std::remove(connected_.begin(), connected_.end(), rank), connected_.end());
   return {};
 }
 
-bool TcpTransport::prepare_sleep() {
+bool TcpRail::prepare_sleep() {
   poll_now_ = true;
   if (error_.has_value() || admission_.more_wait()) return false;
   for (const int32_t rank : connected_) {
     const Peer& peer = peers_[rank];
-    if (peer.readable || (peer.writable && peer.link->has_output())) return false;
+    if (peer.readable || (peer.writable && has_output(rank))) return false;
   }
   return true;
 }

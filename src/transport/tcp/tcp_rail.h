@@ -1,8 +1,8 @@
-// TcpTransport: the tcp transport's state. Internal to src/transport/tcp. Owned by the rank's engine, used under its
-// progress lock.
+// TcpRail: authenticated connections over TCP, one per pair of ranks, as a rail. Internal to src/transport/tcp. Owned
+// by a RailTransport, used under the rank's progress lock.
 //
 // Three parts: which peers are connected and how connections are made (tcp_connect.cpp), moving bytes between sockets
-// and Links (tcp.cpp), and the end (tcp_close.cpp).
+// and FrameStreams (tcp_rail.cpp), and the end (tcp_close.cpp).
 //
 // Connections. At the first post to a peer this rank connects to it; the peer may do so at the same time. The acceptor
 // decides when the peer has proved itself. It welcomes the connection, unless it is itself connecting to the same peer
@@ -20,22 +20,24 @@
 #include "base/descriptor_room.h"
 #include "base/log.h"
 #include "transport/auth/admission.h"
+#include "transport/message/frame_stream.h"
+#include "transport/rail.h"
 #include "transport/tcp/attempt.h"
-#include "transport/message/link.h"
 #include "transport/tcp/tcp.h"
 
 namespace trestle {
 
-class TcpTransport final : public Transport {
+class TcpRail final : public Rail {
  public:
-  static Result<std::unique_ptr<Transport>> create(const EndpointConfig& config, const TcpTransportOptions& options);
-  ~TcpTransport() override { close(0); }
+  static Result<std::unique_ptr<Rail>> create(const EndpointConfig& config, const TcpTransportOptions& options);
+  ~TcpRail() override { close(0); }
 
   std::string address() const override { return address_; }
-  Status set_peers(const std::vector<std::string>& addresses, const std::vector<std::string>& peer_names) override;
-  Result<bool> post_send(SendRequest& request) override;
-  Result<bool> post_recv(RecvRequest& request) override;
-  void release(RecvRequest& request) override;
+  Status set_peers(const std::vector<std::string>& addresses) override;
+  uint64_t memory_bytes() const override { return read_buffer_.size(); }
+  Status reach(int32_t rank) override;
+  bool is_idle(int32_t rank) const override;
+  Result<bool> write(int32_t rank) override;
   Result<bool> progress() override;
   int event_fd() const override { return epoll_.get(); }
   void look_everywhere() override { poll_now_ = true; }
@@ -45,9 +47,9 @@ class TcpTransport final : public Transport {
 
  private:
   struct Peer {
-    std::unique_ptr<Link> link;  // exists from the first post or connection on
-    UniqueFd fd;                 // the pair's connection, once it is agreed on
-    SocketAddress address;       // length 0: not reachable through this transport
+    std::unique_ptr<FrameStream> stream;  // of the connection
+    UniqueFd fd;                          // the pair's connection, once it is agreed on
+    SocketAddress address;                // length 0: not reachable through this transport
     std::unique_ptr<Attempt> attempt;
     int attempts = 0;
     bool yielded = false;  // waits for the peer's connection, or for its acknowledgement
@@ -61,17 +63,16 @@ class TcpTransport final : public Transport {
     bool hangup = false;
   };
 
-  TcpTransport(const EndpointConfig& config, const TcpTransportOptions& options, Listener listener, UniqueFd epoll);
+  TcpRail(const EndpointConfig& config, const TcpTransportOptions& options, Listener listener, UniqueFd epoll);
 
   Error fail(Code code, std::string sentence);
-  Error link_error(int32_t rank, const Error& error);
+  Error event_error(int32_t rank, const Error& error);
   Error peer_error(int32_t rank, const Error& error);
-  const std::string& name(int32_t rank) const { return names_[rank]; }
+  const std::string& name(int32_t rank) const { return events_->name(rank); }
+  bool has_output(int32_t rank) const;
   void make_room();
 
   // tcp_connect.cpp
-  Result<Peer*> reach(int32_t rank);
-  Link& link_of(int32_t rank);
   Status connect_to(int32_t rank);
   Status drive_outgoing(int32_t rank);
   void drive_stranger(uint32_t serial);
@@ -91,9 +92,7 @@ class TcpTransport final : public Transport {
   bool should_poll();
   void take_stock();
   Result<bool> read_from(int32_t rank);
-  Result<bool> write_to(int32_t rank);
   Status peer_ended(int32_t rank);
-  Status check_left(int32_t rank);
 
   // tcp_close.cpp
   struct ClosingPeer {
@@ -105,13 +104,10 @@ class TcpTransport final : public Transport {
   void linger(int64_t deadline_ns);
 
   const AttemptContext context_;
-  const LinkLimits limits_;
   Listener listener_;
   UniqueFd epoll_;
   std::string address_;
-  std::vector<std::string> names_;
-  BufferPool pool_;
-  DescriptorRoom room_;  // for the connections with them
+  DescriptorRoom room_;  // for the connections with the peers
   std::vector<Peer> peers_;
   std::vector<int32_t> connected_;  // ranks with an fd
   struct Stranger {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "transport/message/link.h"
+#include "support/link_end.h"
 
 namespace trestle {
 namespace {
@@ -21,11 +21,11 @@ constexpr uint32_t kBa = 222;
 
 struct Pair {
   BufferPool pool;
-  Link a{kLimits, kBa, kAb, pool};
-  Link b{kLimits, kAb, kBa, pool};
+  LinkEnd a{kLimits, kBa, kAb, pool};
+  LinkEnd b{kLimits, kAb, kBa, pool};
 
   // Carries at most `most` bytes from one to the other. Returns the number of carried bytes.
-  static size_t carry(Link& from, Link& to, size_t most, Status& status) {
+  static size_t carry(LinkEnd& from, LinkEnd& to, size_t most, Status& status) {
     std::vector<iovec> vectors(64);
     vectors.resize(from.fill_output(vectors));
     std::vector<std::byte> wire;
@@ -84,27 +84,27 @@ TEST(Link, MessagesCutAnywhereArrive) {
       const size_t bytes = rng.below(3000);
       sends.emplace_back(n, bytes, static_cast<std::byte>(n));
       recvs.emplace_back(n, bytes);
-      ASSERT_TRUE(pair.a.post_send(sends.back().request).value());
+      ASSERT_TRUE(pair.a->post_send(sends.back().request).value());
       if (n % 2 == 0) {
-        ASSERT_TRUE(pair.b.post_recv(recvs.back().request).value());
+        ASSERT_TRUE(pair.b->post_recv(recvs.back().request).value());
       }
     }
     ASSERT_TRUE(pair.settle(seed).ok());
-    for (uint64_t n = 1; n < 60; n += 2) ASSERT_TRUE(pair.b.post_recv(recvs[n].request).value());
+    for (uint64_t n = 1; n < 60; n += 2) ASSERT_TRUE(pair.b->post_recv(recvs[n].request).value());
     ASSERT_TRUE(pair.settle(seed).ok());
     for (uint64_t n = 0; n < 60; ++n) {
       EXPECT_EQ(recvs[n].request.state, RequestState::kDone);
       EXPECT_EQ(sends[n].request.state, RequestState::kDone);
       EXPECT_EQ(recvs[n].data, sends[n].data);
     }
-    EXPECT_FALSE(pair.a.awaiting() || pair.b.awaiting());
+    EXPECT_FALSE(pair.a->awaiting() || pair.b->awaiting());
   }
 }
 
 TEST(Link, WithoutCreditASmallMessageAsksAndPassesTheOthers) {
   Pair pair;
   std::deque<Send> sends;
-  for (uint64_t n = 0; n < 100; ++n) ASSERT_TRUE(pair.a.post_send(sends.emplace_back(n, 1000).request).value());
+  for (uint64_t n = 0; n < 100; ++n) ASSERT_TRUE(pair.a->post_send(sends.emplace_back(n, 1000).request).value());
   ASSERT_TRUE(pair.settle().ok());
   const auto done = [&] {
     return std::count_if(sends.begin(), sends.end(), [](Send& s) { return s.request.state == RequestState::kDone; });
@@ -112,16 +112,16 @@ TEST(Link, WithoutCreditASmallMessageAsksAndPassesTheOthers) {
   EXPECT_GT(done(), 0);
   EXPECT_LT(done(), 20) << "the receiver keeps no more than the credit";
   Recv last(99, 1000);
-  ASSERT_TRUE(pair.b.post_recv(last.request).value());
+  ASSERT_TRUE(pair.b->post_recv(last.request).value());
   ASSERT_TRUE(pair.settle().ok());
   EXPECT_EQ(last.request.state, RequestState::kDone);
   std::deque<Recv> recvs;
-  for (uint64_t n = 0; n < 99; ++n) ASSERT_TRUE(pair.b.post_recv(recvs.emplace_back(n, 1000).request).value());
+  for (uint64_t n = 0; n < 99; ++n) ASSERT_TRUE(pair.b->post_recv(recvs.emplace_back(n, 1000).request).value());
   ASSERT_TRUE(pair.settle().ok());
   EXPECT_EQ(done(), 100);
   // Credit has returned, so the next message is sent at once.
   Send next(1000, 1000);
-  ASSERT_TRUE(pair.a.post_send(next.request).value());
+  ASSERT_TRUE(pair.a->post_send(next.request).value());
   ASSERT_TRUE(pair.settle().ok());
   EXPECT_EQ(next.request.state, RequestState::kDone);
 }
@@ -131,8 +131,8 @@ TEST(Link, TheOldestClearedMessageGoesFirst) {
   std::deque<Send> sends;
   std::deque<Recv> recvs;
   for (const uint64_t n : {5, 3, 9, 1}) {
-    ASSERT_TRUE(pair.b.post_recv(recvs.emplace_back(n, 100'000).request).value());
-    ASSERT_TRUE(pair.a.post_send(sends.emplace_back(n, 100'000).request).value());
+    ASSERT_TRUE(pair.b->post_recv(recvs.emplace_back(n, 100'000).request).value());
+    ASSERT_TRUE(pair.a->post_send(sends.emplace_back(n, 100'000).request).value());
   }
   Status status;
   Pair::carry(pair.b, pair.a, 1 << 30, status);
@@ -171,7 +171,7 @@ TEST(Link, LiesAreErrors) {
   };
   for (const Lie& lie : kLies) {
     BufferPool pool;
-    Link link(kLimits, kAb, kBa, pool);
+    LinkEnd link(kLimits, kAb, kBa, pool);
     Status status;
     for (const Frame& frame : lie.frames) {
       std::array<std::byte, kFrameBytes> wire;
@@ -182,7 +182,7 @@ TEST(Link, LiesAreErrors) {
   }
   // A peer that ignores the limits is stopped when the credit is used up.
   BufferPool pool;
-  Link link(kLimits, kAb, kBa, pool);
+  LinkEnd link(kLimits, kAb, kBa, pool);
   uint64_t accepted = 0;
   for (;; ++accepted) {
     std::array<std::byte, kFrameBytes> wire;

@@ -1,0 +1,47 @@
+// LinkEnd: one end of a connection without a socket: a Link and the FrameStream that carries it. Tests and fuzzers pass
+// bytes between two of them.
+#pragma once
+
+#include <string>
+
+#include "transport/message/frame_stream.h"
+#include "transport/message/link.h"
+
+namespace trestle {
+
+class LinkEnd : private RailEvents {
+ public:
+  LinkEnd(const LinkLimits& limits, uint32_t check_in, uint32_t check_out, BufferPool& pool,
+          Agreement* agreement = nullptr, int32_t peer = 0)
+      : link_(limits, pool, agreement, peer), stream_(check_in, check_out) {}
+
+  Link* operator->() { return &link_; }
+
+  size_t target(std::span<iovec> vectors) const { return stream_.target(vectors); }
+  void filled(size_t bytes) { stream_.filled(bytes, 0, *this); }
+  Status take(std::span<const std::byte> data) { return stream_.take(data, 0, *this); }
+  bool has_output() const { return stream_.has_output() || link_.has_output(); }
+  size_t fill_output(std::span<iovec> vectors) { return stream_.fill_output(vectors, 0, *this); }
+  void wrote(size_t bytes) { stream_.wrote(bytes, 0, *this); }
+  void close(bool goodbye) {
+    link_.close(goodbye);
+    stream_.close();
+  }
+
+ private:
+  RailPeer peer(int32_t) const override { return {}; }
+  const std::string& name(int32_t) const override { return name_; }
+  void connected(int32_t) override {}
+  Status ended(int32_t) override { return {}; }
+  bool next_control(int32_t, Frame& header) override { return link_.next_control(header); }
+  SendRequest* next_message(int32_t, Frame& header) override { return link_.next_message(header); }
+  void written(int32_t, SendRequest& request) override { link_.written(request); }
+  Result<std::span<const Piece>> begin(int32_t, const Frame& header) override { return link_.begin(header); }
+  void end(int32_t) override { link_.end(); }
+
+  const std::string name_ = "rank 0";
+  Link link_;
+  FrameStream stream_;
+};
+
+}  // namespace trestle
