@@ -137,9 +137,9 @@ Error NeighbourConnector::timed_out() const {
   const bool one = ranks.size() == 1;
   const std::string refused_by_system =
       accept_failure_.empty() ? "" : "; some connections could not be accepted: " + accept_failure_;
-  const Error own{Code::kTimeout, names + (one ? " is" : " are") + " frozen or very slow: no connection with " +
-                                      (one ? "it" : "them") +
-                                      " was established in time while the communicator was being made" + refused_by_system};
+  const Error own{Code::kTimeout,
+                  names + (one ? " is" : " are") + " frozen or very slow: no connection with " + (one ? "it" : "them") +
+                      " was established in time while the communicator was being made" + refused_by_system};
   return config_.on_overdue ? config_.on_overdue(ranks.front(), own) : own;
 }
 

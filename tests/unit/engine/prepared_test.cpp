@@ -1,7 +1,7 @@
 // Prepared operations: their pieces cover the data that the collective reads and writes, their dependencies stay inside
 // their steps, staging memory is used once, and both ends cut every message alike.
-#include "engine/prepare/call_bytes.h"
 #include "engine/prepare/prepared.h"
+#include "engine/prepare/call_bytes.h"
 
 #include <gtest/gtest.h>
 
