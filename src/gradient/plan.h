@@ -20,6 +20,9 @@ enum class StepShape : uint8_t {
   // All-reduces of parts of tensors, the lowest ready tensor first. The next forward pass of a tensor waits for its
   // parts.
   kByPriority,
+  // All-reduces of the groups, cut into parts, in the passes that DeftQueues chooses, up to several steps later. It has
+  // no fixed timeline: time_step() does not take it.
+  kDelayed,
 };
 
 // When an all-gather is handed to the channel.

@@ -1,4 +1,5 @@
 #include "gradient/timeline.h"
+#include "base/check.h"
 
 #include <algorithm>
 
@@ -112,6 +113,8 @@ StepTime time_step(const GradientPlan& plan, const GradientWorkload& workload, c
     case StepShape::kByPriority:
       priority_step(plan, workload, link, step);
       break;
+    case StepShape::kDelayed:
+      CHECK(false, "a step whose messages are delayed has no timeline of its own");
   }
   step.exposed_s = std::max(step.iteration_s - compute_s, 0.0);
   return step;

@@ -17,6 +17,11 @@ std::string groups_json(const std::vector<TensorGroup>& groups) {
   });
 }
 
+// Delayed messages differ from step to step.
+std::string messages_of(const PlannedStep& step, const char* unknown) {
+  return step.plan.shape == StepShape::kDelayed ? unknown : std::to_string(step.time.messages.size());
+}
+
 std::string step_json(const TrainReport& report, size_t i) {
   const PlannedStep& step = report.steps[i];
   std::vector<std::pair<std::string, std::string>> members = {{"policy", json::text(report.asked[i])}};
@@ -25,7 +30,7 @@ std::string step_json(const TrainReport& report, size_t i) {
                  {{"iteration_s", json::exact(step.time.iteration_s)},
                   {"exposed_s", json::exact(step.time.exposed_s)},
                   {"speedup_over_wfbp", json::exact(speedup(report, i))},
-                  {"messages", std::to_string(step.time.messages.size())},
+                  {"messages", messages_of(step, "null")},
                   {"updates_per_iteration", json::exact(step.updates_per_iteration)},
                   {"age", std::to_string(step.age)},
                   {"groups", groups_json(step.plan.groups)},
@@ -47,8 +52,11 @@ std::string train_text(const TrainReport& report) {
   text += line("\n%-24s %14s %14s %10s %9s\n", "policy", "iteration, ms", "exposed, ms", "over wfbp", "messages");
   for (size_t i = 0; i < report.steps.size(); ++i) {
     const StepTime& time = report.steps[i].time;
-    text += line("%-24s %14.3f %14.3f %9.3fx %9zu", report.asked[i].c_str(), 1e3 * time.iteration_s,
-                 1e3 * time.exposed_s, speedup(report, i), time.messages.size());
+    text += line("%-24s %14.3f %14.3f %9.3fx %9s", report.asked[i].c_str(), 1e3 * time.iteration_s,
+                 1e3 * time.exposed_s, speedup(report, i), messages_of(report.steps[i], "-").c_str());
+    if (report.steps[i].age != 0)
+      text += line("  %.3f updates per iteration, gradients up to %u iterations old",
+                   report.steps[i].updates_per_iteration, report.steps[i].age);
     if (report.steps[i].policy != report.asked[i]) text += "  " + report.steps[i].policy;
     text += '\n';
   }

@@ -6,6 +6,7 @@
 #include "gradient/policy/arguments.h"
 #include "gradient/policy/buffer_tuner.h"
 #include "gradient/policy/dear.h"
+#include "gradient/policy/deft.h"
 #include "gradient/policy/mgwfbp_paper.h"
 #include "gradient/policy/naive.h"
 #include "gradient/policy/nearby.h"
@@ -89,6 +90,8 @@ constexpr GradientPolicy kPolicies[] = {
        return timed(TRY(plan_us_byte(r.workload, r.link.all_reduce, r.arguments.bytes)), r);
      },
      kLibertyNone, kDefault},
+    {"deft", "[:BYTES]", "buffers that may travel steps later, as knapsacks (DeFT)",
+     [](Words words) { return bytes_word(words, kThresholdBytes); }, plan_deft, kLibertyStale, kThreshold},
     {"auto", "", "the fastest of all others by its predicted time", no_words, plan_fastest, kLibertyNone, {}},
 };
 

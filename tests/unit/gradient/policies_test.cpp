@@ -1,6 +1,8 @@
 // The table of policies: names, words behind them, plans within the rules, and the choice of auto.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "gradient/policy/policies.h"
 #include "gradient/policy/us_byte.h"
 #include "unit/gradient/workloads_for_tests.h"
@@ -71,6 +73,26 @@ TEST(Auto, TakesTheFastestPolicy) {
     EXPECT_LE(chosen.time.iteration_s, plan_step(other, workload, ethernet_64()).value().time.iteration_s)
         << other.text;
   }
+}
+
+// One bucket with the communication of two iterations: every second update is applied, of two batches.
+TEST(Deft, UpdatesLessOftenInsteadOfWaiting) {
+  const GradientWorkload workload = workload_from({4}, {1}, {1});
+  const PlannedStep step = planned("deft", workload, halved_link({0, 1}));
+  EXPECT_NEAR(step.time.iteration_s, 2, 1e-9) << "compute never waits";
+  EXPECT_EQ(step.time.exposed_s, 0);
+  EXPECT_LT(step.updates_per_iteration, 1);
+  EXPECT_GE(step.age, 1u);
+  EXPECT_GT(*std::max_element(step.batches.begin(), step.batches.end()), 1u);
+}
+
+TEST(Deft, IsTriedOnlyWhereUpdatesMayBeStale) {
+  const auto has_deft = [](uint32_t liberties) {
+    const auto allowed = allowed_policies(liberties);
+    return std::any_of(allowed.begin(), allowed.end(), [](const auto& each) { return each.policy->name == "deft"; });
+  };
+  EXPECT_FALSE(has_deft(kLibertyNone));
+  EXPECT_TRUE(has_deft(kLibertyStale));
 }
 
 TEST(Auto, TakesTheFirstOfEqualPolicies) {
