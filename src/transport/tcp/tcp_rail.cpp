@@ -156,28 +156,39 @@ Result<bool> TcpRail::progress() {
   if (closed_) return false;
   bool moved = should_poll() && TRY(poll_events());
   const bool direct = awaiting_ <= kMostDirect;
+  awaiting_ = 0;
+  unsettled_ = false;
   for (size_t i = 0; i < connected_.size();) {
     const int32_t rank = connected_[i];
-    Peer& peer = peers_[rank];
-    if (peer.readable || (direct && events_->peer(rank).awaited)) moved = TRY(read_from(rank)) || moved;
-    if (peer.fd && peer.writable && has_output(rank)) moved = TRY(write(rank)) || moved;
-    if (peer.fd) ++i;  // else it was removed from connected_
+    moved = TRY(serve(rank, direct)) || moved;
+    if (peers_[rank].fd) ++i;  // else it was removed from connected_
   }
-  take_stock();
+  if (connected_.size() + 1 != peers_.size()) {
+    for (const Peer& peer : peers_) unsettled_ = unsettled_ || (!peer.fd && (peer.attempt != nullptr || peer.yielded));
+  }
   if (error_.has_value()) return *error_;
   return moved;
 }
 
-void TcpRail::take_stock() {
-  awaiting_ = 0;
-  unsettled_ = false;
-  for (const int32_t rank : connected_) {
-    const Peer& peer = peers_[rank];
-    awaiting_ += events_->peer(rank).awaited ? 1 : 0;
-    unsettled_ = unsettled_ || (!peer.writable && has_output(rank));
+// Reads and writes what can move, and counts what is left. Asks what the peer is about as rarely as possible: this is
+// most of the time of a small message that is not the kernel's.
+Result<bool> TcpRail::serve(int32_t rank, bool direct) {
+  Peer& peer = peers_[rank];
+  RailPeer wants = events_->peer(rank);
+  bool moved = false;
+  if (peer.readable || (direct && wants.awaited)) {
+    moved = TRY(read_from(rank));
+    if (!peer.fd) return true;
+    if (moved) wants = events_->peer(rank);
   }
-  if (connected_.size() + 1 == peers_.size()) return;
-  for (const Peer& peer : peers_) unsettled_ = unsettled_ || (!peer.fd && (peer.attempt != nullptr || peer.yielded));
+  if (peer.writable && (wants.has_output || peer.stream->has_output())) {
+    moved = TRY(write(rank)) || moved;
+    if (!peer.fd) return true;
+    wants = events_->peer(rank);
+  }
+  awaiting_ += wants.awaited ? 1 : 0;
+  unsettled_ = unsettled_ || (!peer.writable && (wants.has_output || peer.stream->has_output()));
+  return moved;
 }
 
 Result<bool> TcpRail::poll_events() {

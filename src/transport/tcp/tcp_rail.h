@@ -90,7 +90,7 @@ class TcpRail final : public Rail {
   // tcp.cpp
   Result<bool> poll_events();
   bool should_poll();
-  void take_stock();
+  Result<bool> serve(int32_t rank, bool direct);
   Result<bool> read_from(int32_t rank);
   Status peer_ended(int32_t rank);
 
