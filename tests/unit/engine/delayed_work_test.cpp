@@ -123,15 +123,9 @@ class DelayedWork : public Streams {
   void use(std::unique_ptr<WorkQueue> queue) {
     auto transport = std::make_unique<GatedTransport>();
     gate_ = transport.get();
-    std::vector<std::unique_ptr<Transport>> transports;
-    transports.push_back(std::move(transport));
-    EngineConfig config;
-    config.ranks = 2;
-    config.name = "rank 0";
-    config.clock = &clock_;
+    EngineConfig config = config_of_two(clock_);
     config.work = std::move(queue);
-    engine_ = std::make_shared<Engine>(std::move(config), std::move(transports), std::vector<Transport*>{gate_, gate_},
-                                       nullptr);
+    engine_ = engine_of_two(std::move(config), std::move(transport));
   }
 };
 

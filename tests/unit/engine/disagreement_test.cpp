@@ -7,6 +7,7 @@
 #include "engine/run/engine.h"
 #include "sim/virtual_clock.h"
 #include "transport/agreement.h"
+#include "unit/engine/engine_of_two.h"
 
 namespace trestle {
 namespace {
@@ -40,15 +41,9 @@ class EngineDisagreement : public testing::Test {
   void make(bool calls_checked) {
     auto transport = std::make_unique<TellingTransport>();
     transport_ = transport.get();
-    std::vector<std::unique_ptr<Transport>> transports;
-    transports.push_back(std::move(transport));
-    EngineConfig config;
-    config.ranks = 2;
-    config.name = "rank 0";
-    config.clock = &clock_;
+    EngineConfig config = config_of_two(clock_);
     config.calls_checked = calls_checked;
-    engine_ = std::make_shared<Engine>(std::move(config), std::move(transports),
-                                       std::vector<Transport*>{transport_, transport_}, nullptr);
+    engine_ = engine_of_two(std::move(config), std::move(transport));
   }
   // Drives the engine `later_ns` from now. Returns the code of its failure.
   Code failure_after(int64_t later_ns) {

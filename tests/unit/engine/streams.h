@@ -14,6 +14,7 @@
 #include "engine/run/operation.h"
 #include "engine/stream/stream.h"
 #include "sim/virtual_clock.h"
+#include "unit/engine/engine_of_two.h"
 
 namespace trestle {
 
@@ -97,14 +98,7 @@ class Streams : public testing::Test {
   std::shared_ptr<Engine> make_engine(GatedTransport*& gate) {
     auto transport = std::make_unique<GatedTransport>();
     gate = transport.get();
-    std::vector<std::unique_ptr<Transport>> transports;
-    transports.push_back(std::move(transport));
-    EngineConfig config;
-    config.ranks = 2;
-    config.name = "rank 0";
-    config.clock = &clock_;
-    return std::make_shared<Engine>(std::move(config), std::move(transports), std::vector<Transport*>{gate, gate},
-                                    nullptr);
+    return engine_of_two(config_of_two(clock_), std::move(transport));
   }
   Operation* operation_of(Engine& engine, uint64_t number, int64_t timeout_ns = 0) {
     Operation* result = engine.acquire(prepared_);

@@ -12,6 +12,7 @@
 
 #include "engine/run/engine.h"
 #include "sim/virtual_clock.h"
+#include "unit/engine/engine_of_two.h"
 
 namespace trestle {
 
@@ -50,15 +51,9 @@ struct Unattended {
   explicit Unattended(int64_t spin_us = -1) {
     auto owned = std::make_unique<CountingTransport>();
     transport = owned.get();
-    std::vector<std::unique_ptr<Transport>> transports;
-    transports.push_back(std::move(owned));
-    EngineConfig config;
-    config.ranks = 2;
-    config.name = "rank 0";
-    config.clock = &clock;
+    EngineConfig config = config_of_two(clock);
     config.spin_us = spin_us;
-    engine = std::make_shared<Engine>(std::move(config), std::move(transports),
-                                      std::vector<Transport*>{transport, transport}, nullptr);
+    engine = engine_of_two(std::move(config), std::move(owned));
     engine->count_pending(1);
   }
 
