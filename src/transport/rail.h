@@ -24,7 +24,7 @@
 
 namespace trestle {
 
-// What a rail wants to know of a peer, and the message layer knows.
+// What the message layer tells a rail about a peer.
 struct RailPeer {
   bool has_output = false;        // there is something to send
   bool sending = false;           // messages may go, or are on their way

@@ -170,8 +170,8 @@ Result<bool> TcpRail::progress() {
   return moved;
 }
 
-// Reads and writes what can move, and counts what is left. Asks what the peer is about as rarely as possible: this is
-// most of the time of a small message that is not the kernel's.
+// Reads and writes what can move, and counts what is left. Queries of the events take much of a small message's time
+// outside the kernel, so it makes few.
 Result<bool> TcpRail::serve(int32_t rank, bool direct) {
   Peer& peer = peers_[rank];
   RailPeer wants = events_->peer(rank);

@@ -103,7 +103,7 @@ class ApiFaults : public testing::TestWithParam<std::tuple<const char*, Kind>> {
   static Kind kind() { return std::get<1>(GetParam()); }
 };
 
-// Each in a process of its own, so that every request that a job ever makes comes up, also what is made only once.
+// Each job runs in a new process, so that requests that a process makes only once can fail, too.
 TEST_P(ApiFaults, InAJobEndItEverywhereOrNowhere) {
   const ranks::Settings at = settings();
   const long most = kFull ? 100'000 : 2000;
@@ -121,7 +121,7 @@ TEST_P(ApiFaults, InAJobEndItEverywhereOrNowhere) {
   }
 }
 
-// One after the other in one process: what a fault leaves behind would be found by the next ones.
+// All jobs run in one process, so that later ones find what a fault leaves behind.
 TEST_P(ApiFaults, LeaveNothingBehind) {
   const ranks::Settings at = settings();
   ranks::isolated(
