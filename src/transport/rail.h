@@ -1,16 +1,18 @@
 // The contract of rails: what carries messages between this rank and its peers, below the message layer
 // (transport/message/). One object per rail of a rank: for tcp the connections over one interface.
 //
-// Division of work. The message layer knows requests: it matches, gives credit, clears, and decides what goes next. A
-// rail knows connections: it makes them, moves bytes, and notices their end. A rail never keeps a message waiting in a
-// queue of its own. When it can write, it asks what to send next (RailEvents), so an older message always overtakes
-// those that no rail has begun, and a rail that writes faster takes more.
+// Division of work. The message layer knows requests: it matches, gives credit, clears, cuts messages into fragments,
+// and decides what goes next over which rail. A rail knows connections: it makes them, moves bytes, and notices their
+// end. A rail never keeps a message waiting in a queue of its own. When it can write, it asks what to send next
+// (RailEvents), so an older message always overtakes those that no rail has begun, and a rail that writes faster takes
+// more. What a rail was given leaves in that order.
 //
 // Ownership and threads: a RailTransport owns its rails and calls them under the rank's progress lock. A rail calls its
 // events only from inside such a call. Nothing blocks except close().
 //
 // Errors. Those of the events continue the peer's name ("sent ..."), but for those of kInvalidUsage, which are whole
-// sentences. The rail adds the name, and returns whole sentences only. Any error ends the transport.
+// sentences. The rail adds the name, and returns whole sentences only. An error that a rail returns ends the transport.
+// What only ends a connection with one peer is an event.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +28,22 @@ namespace trestle {
 
 // What the message layer tells a rail about a peer.
 struct RailPeer {
-  bool has_output = false;        // there is something to send
+  bool has_output = false;        // there is something that this rail is to send
   bool sending = false;           // messages may go, or are on their way
   bool awaited = false;           // this rank waits for the peer: for data, or for permission to send
   bool expects_large = false;     // a large message is about to come
-  bool left = false;              // said goodbye
+  bool left = false;              // said goodbye over this rail
   bool goodbye_answered = false;  // it has said goodbye too, or has read this rank's
+  bool unsettled = false;         // the end of the last connection is not agreed on: no other one may begin
+};
+
+// What a rail sends next: a message, or a part of one.
+struct Fragment {
+  Frame header;
+  // header.length bytes of them, after the first `skip`. Valid until written(), or until the connection has ended.
+  std::span<const ConstPiece> pieces;
+  uint64_t skip = 0;
+  SendRequest* request = nullptr;  // for the message layer
 };
 
 class RailEvents {
@@ -44,22 +56,26 @@ class RailEvents {
 
   // A connection is made. What may go is asked for from now on.
   virtual void connected(int32_t rank) = 0;
-  // The connection has ended. Success: the peer has left in order.
+  // The peer has ended the connection. Success: in order, or other rails go on.
   virtual Status ended(int32_t rank) = 0;
+  // The connection has failed, or none could be made. `why` is a whole sentence. Success: other rails go on. Otherwise
+  // an error for the rail to return.
+  virtual Status lost(int32_t rank, const Error& why) = 0;
 
   // ---- what to send: the rail can write to the peer
   // A header without payload. False: there is none. Such headers go before all messages that are not begun.
   virtual bool next_control(int32_t rank, Frame& header) = 0;
-  // The message that goes next; nullptr: none may go. Its pieces stay until written().
-  virtual SendRequest* next_message(int32_t rank, Frame& header) = 0;
-  // All bytes of the message are on their way.
-  virtual void written(int32_t rank, SendRequest& request) = 0;
+  // False: nothing may go over this rail now.
+  virtual bool next_fragment(int32_t rank, Fragment& fragment) = 0;
+  // All its bytes are on their way.
+  virtual void written(int32_t rank, const Fragment& fragment) = 0;
 
   // ---- what has come, in the order in which the peer sent it over this rail
-  // A header. Returns where the header.bytes bytes of its payload go, valid until end(). No pieces: they are dropped.
+  // A header. Returns where the header.length bytes of its payload go, valid until end() or until the connection has
+  // ended. No pieces: they are dropped.
   virtual Result<std::span<const Piece>> begin(int32_t rank, const Frame& header) = 0;
   // The payload of the last header is complete. Also called where there is none.
-  virtual void end(int32_t rank) = 0;
+  virtual Status end(int32_t rank) = 0;
 };
 
 class Rail {
@@ -75,9 +91,14 @@ class Rail {
   virtual Status set_peers(const std::vector<std::string>& addresses) = 0;
   // Of its buffers for data.
   virtual uint64_t memory_bytes() const = 0;
+  // Why it carries nothing now, whatever the peers do ("eth1 is down"); "": it may. Takes a system call.
+  virtual std::string fault() const { return {}; }
 
   // Begins a connection, unless there is one or one is being made.
   virtual Status reach(int32_t rank) = 0;
+  // Ends the connection with the peer, and attempts to make one, at once and without an event. What was asked for and
+  // is not written is forgotten, and nothing that comes later over the old connection is read.
+  virtual void drop(int32_t rank) = 0;
   // Whether the peer takes data at once: it is connected, and nothing that was begun is unfinished.
   virtual bool is_idle(int32_t rank) const = 0;
   // Writes to a connected peer as far as it takes data now. True if anything moved.

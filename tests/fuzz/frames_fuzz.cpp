@@ -81,14 +81,17 @@ class Play {
   // A well-formed header with its whole payload or a part of it.
   void frame() {
     Frame frame;
-    frame.type = static_cast<FrameType>(1 + byte() % 10);
+    frame.type = static_cast<FrameType>(1 + byte() % 13);
     frame.credit = byte() % 8 == 0 ? byte() * 8u : 0;
     frame.tag = tag();
     frame.bytes = byte() % (kMostBytes + 1);
+    // Most frames carry the whole message; some a part of it, or lie.
+    const bool part = byte() % 3 == 0;
+    frame.at = part ? byte() : 0;
+    frame.length = part ? byte() % (kMostBytes + 1) : frame.bytes;
     std::array<std::byte, kFrameBytes + kMostBytes> wire{};
     encode_frame(frame, kIn, wire.data());
-    const bool payload = frame.type == FrameType::kEager || frame.type == FrameType::kData;
-    const size_t bytes = payload && byte() % 4 != 0 ? frame.bytes : 0;
+    const size_t bytes = has_payload(frame.type) && byte() % 4 != 0 ? frame.length : 0;
     fine_ = link_.take(std::span(wire).first(kFrameBytes + bytes)).ok();
   }
 
@@ -134,7 +137,7 @@ class Play {
       std::fill_n(static_cast<std::byte*>(vectors[i].iov_base), step, std::byte{5});
       left -= step;
     }
-    link_.filled(filled);
+    fine_ = link_.filled(filled).ok();
   }
 
   void release() {

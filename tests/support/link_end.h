@@ -18,7 +18,7 @@ class LinkEnd : private RailEvents {
   Link* operator->() { return &link_; }
 
   size_t target(std::span<iovec> vectors) const { return stream_.target(vectors); }
-  void filled(size_t bytes) { stream_.filled(bytes, 0, *this); }
+  Status filled(size_t bytes) { return stream_.filled(bytes, 0, *this); }
   Status take(std::span<const std::byte> data) { return stream_.take(data, 0, *this); }
   bool has_output() const { return stream_.has_output() || link_.has_output(); }
   size_t fill_output(std::span<iovec> vectors) { return stream_.fill_output(vectors, 0, *this); }
@@ -33,11 +33,17 @@ class LinkEnd : private RailEvents {
   const std::string& name(int32_t) const override { return name_; }
   void connected(int32_t) override {}
   Status ended(int32_t) override { return {}; }
-  bool next_control(int32_t, Frame& header) override { return link_.next_control(header); }
-  SendRequest* next_message(int32_t, Frame& header) override { return link_.next_message(header); }
-  void written(int32_t, SendRequest& request) override { link_.written(request); }
+  Status lost(int32_t, const Error& why) override { return why; }
+  bool next_control(int32_t, Frame& header) override {
+    return link_.next_control(header) || link_.next_goodbye(0, header);
+  }
+  bool next_fragment(int32_t, Fragment& fragment) override { return link_.next_fragment(UINT64_MAX, fragment); }
+  void written(int32_t, const Fragment& fragment) override { link_.arrived(fragment); }
   Result<std::span<const Piece>> begin(int32_t, const Frame& header) override { return link_.begin(header); }
-  void end(int32_t) override { link_.end(); }
+  Status end(int32_t) override {
+    link_.end();
+    return {};
+  }
 
   const std::string name_ = "rank 0";
   Link link_;

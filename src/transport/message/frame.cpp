@@ -23,6 +23,8 @@ struct Wire {
   uint32_t message;
   uint64_t offset;
   uint64_t bytes;
+  uint64_t at;
+  uint64_t length;
 };
 static_assert(sizeof(Wire) == kFrameBytes);
 static_assert(std::endian::native == std::endian::little,
@@ -48,7 +50,9 @@ void encode_frame(const Frame& frame, uint32_t check, std::byte* out) {
                   whole != 0 ? static_cast<uint32_t>(whole >> 32) : frame.tag.phase,
                   whole != 0 ? static_cast<uint32_t>(whole) : frame.tag.message,
                   frame.tag.offset,
-                  frame.bytes};
+                  frame.bytes,
+                  frame.at,
+                  frame.length};
   std::memcpy(out, &wire, sizeof wire);
 }
 
@@ -57,7 +61,7 @@ Result<Frame> decode_frame(const std::byte* in, uint32_t check) {
   std::memcpy(&wire, in, sizeof wire);
   if (wire.check != check) return Error{Code::kRemoteError, "sent data that is not a frame of this connection"};
   if ((wire.flags & ~kWhole) != 0) return Error{Code::kRemoteError, "sent a frame with unknown flags"};
-  if (wire.type < static_cast<uint8_t>(FrameType::kEager) || wire.type > static_cast<uint8_t>(FrameType::kNotice))
+  if (wire.type < static_cast<uint8_t>(FrameType::kEager) || wire.type > static_cast<uint8_t>(FrameType::kProbe))
     return Error{Code::kRemoteError, "sent a frame of the unknown type " + std::to_string(wire.type)};
   Frame frame;
   frame.type = static_cast<FrameType>(wire.type);
@@ -69,6 +73,8 @@ Result<Frame> decode_frame(const std::byte* in, uint32_t check) {
     frame.tag.phase = frame.tag.message = 0;
   }
   frame.bytes = wire.bytes;
+  frame.at = wire.at;
+  frame.length = wire.length;
   return frame;
 }
 

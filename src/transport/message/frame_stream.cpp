@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 
@@ -40,16 +41,16 @@ size_t FrameStream::target(std::span<iovec> vectors) const {
   return used;
 }
 
-void FrameStream::filled(size_t bytes, int32_t rank, RailEvents& events) {
+Status FrameStream::filled(size_t bytes, int32_t rank, RailEvents& events) {
   CHECK(bytes <= left_, "more was received than was asked for");
-  if (bytes == 0) return;
+  if (bytes == 0) return {};
   rest_.advance(bytes);
-  took(bytes, rank, events);
+  return took(bytes, rank, events);
 }
 
-void FrameStream::took(uint64_t bytes, int32_t rank, RailEvents& events) {
+Status FrameStream::took(uint64_t bytes, int32_t rank, RailEvents& events) {
   left_ -= bytes;
-  if (left_ == 0) events.end(rank);
+  return left_ == 0 ? events.end(rank) : Status{};
 }
 
 Status FrameStream::take(std::span<const std::byte> data, int32_t rank, RailEvents& events) {
@@ -57,7 +58,7 @@ Status FrameStream::take(std::span<const std::byte> data, int32_t rank, RailEven
     if (left_ > 0) {
       const size_t bytes = std::min<uint64_t>(data.size(), left_);
       if (!dropped_) copy_into(rest_, data.first(bytes));
-      took(bytes, rank, events);
+      TRY(took(bytes, rank, events));
       data = data.subspan(bytes);
       continue;
     }
@@ -75,94 +76,117 @@ Status FrameStream::take(std::span<const std::byte> data, int32_t rank, RailEven
 Status FrameStream::handle(int32_t rank, RailEvents& events) {
   const Frame frame = TRY(decode_frame(header_.data(), check_in_));
   const std::span<const Piece> pieces = TRY(events.begin(rank, frame));
-  left_ = has_payload(frame.type) ? frame.bytes : 0;
+  left_ = has_payload(frame.type) ? frame.length : 0;
   dropped_ = pieces.empty();
   rest_ = PieceCursor<Piece>(pieces);
-  if (left_ == 0) events.end(rank);
-  return {};
+  return left_ == 0 ? events.end(rank) : Status{};
 }
 
 // ---- output
 
-void FrameStream::commit_frames(int32_t rank, RailEvents& events) {
-  for (Frame header; events.next_control(rank, header);) {
-    const size_t at = control_.size();
-    control_.resize(at + kFrameBytes);
-    encode_frame(header, check_out_, &control_[at]);
-  }
-  size_t bytes = 0;
-  for (size_t i = 0; i < out_count_; ++i) bytes += out(i).send->bytes;
-  while (out_count_ < kMostOutFrames && bytes < kMostCommittedBytes) {
-    Frame header;
-    SendRequest* const send = events.next_message(rank, header);
-    if (send == nullptr) return;
-    OutFrame& frame = out(out_count_++);
-    encode_frame(header, check_out_, frame.header.data());
-    frame.header_at = 0;
-    frame.send = send;
-    frame.rest = PieceCursor<ConstPiece>(send->pieces);
-    bytes += send->bytes;
+FrameStream::Entry& FrameStream::add_entry() {
+  Entry& added = entry(count_++);
+  added.heads.clear();
+  added.heads_at = 0;
+  added.has_fragment = false;
+  added.left = 0;
+  return added;
+}
+
+// Headers without payload go behind what is committed already: the order of a rail's frames is the order in which the
+// message layer handed them out, so that both ends can count them.
+void FrameStream::commit_control(int32_t rank, RailEvents& events) {
+  Entry* last = count_ > 0 && !entry(count_ - 1).has_fragment ? &entry(count_ - 1) : nullptr;
+  Frame header;
+  while ((last != nullptr || count_ < kMostEntries) && events.next_control(rank, header)) {
+    if (last == nullptr) last = &add_entry();
+    const size_t at = last->heads.size();
+    last->heads.resize(at + kFrameBytes);
+    encode_frame(header, check_out_, &last->heads[at]);
   }
 }
 
-// First a frame that is partly sent, then the control frames, then the other committed frames.
+void FrameStream::commit(int32_t rank, RailEvents& events) {
+  commit_control(rank, events);
+  size_t bytes = 0;
+  for (size_t i = 0; i < count_; ++i) bytes += entry(i).left;
+  while (bytes < kMostCommittedBytes) {
+    const bool joins = count_ > 0 && !entry(count_ - 1).has_fragment;
+    Fragment fragment;
+    if ((!joins && count_ == kMostEntries) || !events.next_fragment(rank, fragment)) return;
+    Entry& last = joins ? entry(count_ - 1) : add_entry();
+    const size_t at = last.heads.size();
+    last.heads.resize(at + kFrameBytes);
+    encode_frame(fragment.header, check_out_, &last.heads[at]);
+    last.has_fragment = true;
+    last.fragment = fragment;
+    last.rest = PieceCursor<ConstPiece>(fragment.pieces);
+    last.rest.advance(fragment.skip);
+    last.left = fragment.header.length;
+    bytes += last.left;
+  }
+}
+
 size_t FrameStream::fill_output(std::span<iovec> vectors, int32_t rank, RailEvents& events) {
-  commit_frames(rank, events);
+  commit(rank, events);
   size_t used = 0;
-  const auto add_frame = [&](const OutFrame& frame) {
-    if (frame.header_at < kFrameBytes && used < vectors.size())
-      vectors[used++] = vector_of(frame.header.data() + frame.header_at, kFrameBytes - frame.header_at);
-    for (size_t ahead = 0; ahead < frame.rest.pieces_left() && used < vectors.size(); ++ahead) {
-      const ConstPiece piece = frame.rest.peek(ahead);
-      if (piece.bytes > 0) vectors[used++] = vector_of(piece.data, piece.bytes);
+  for (size_t i = 0; i < count_ && used < vectors.size(); ++i) {
+    const Entry& next = entry(i);
+    if (next.heads_at < next.heads.size())
+      vectors[used++] = vector_of(&next.heads[next.heads_at], next.heads.size() - next.heads_at);
+    uint64_t left = next.left;
+    for (size_t ahead = 0; left > 0 && used < vectors.size(); ++ahead) {
+      const ConstPiece piece = next.rest.peek(ahead);
+      const size_t bytes = std::min<uint64_t>(piece.bytes, left);
+      if (bytes > 0) vectors[used++] = vector_of(piece.data, bytes);
+      left -= bytes;
     }
-  };
-  const bool begun = out_count_ > 0 && out(0).header_at > 0;
-  if (begun) add_frame(out(0));
-  // Only behind the complete begun frame: nothing may be inserted into it.
-  if (used < vectors.size() && control_at_ < control_.size())
-    vectors[used++] = vector_of(&control_[control_at_], control_.size() - control_at_);
-  for (size_t i = begun ? 1 : 0; i < out_count_ && used < vectors.size(); ++i) add_frame(out(i));
+    // Nothing may follow a payload that found no room.
+    if (left > 0) break;
+  }
   return used;
 }
 
-// Counts up to `bytes` for the oldest frame, and takes them off. True if the frame is complete.
-bool FrameStream::wrote_frame(size_t& bytes, int32_t rank, RailEvents& events) {
-  OutFrame& frame = out(0);
-  const size_t header = std::min(bytes, kFrameBytes - frame.header_at);
-  frame.header_at += header;
-  bytes -= header;
-  while (bytes > 0 && !frame.rest.at_end()) {
-    const size_t step = std::min(bytes, frame.rest.rest().bytes);
-    frame.rest.advance(step);
-    bytes -= step;
-  }
-  if (frame.header_at < kFrameBytes || !frame.rest.at_end()) return false;
-  events.written(rank, *frame.send);
-  out_first_ = (out_first_ + 1) % kMostOutFrames;
-  --out_count_;
+// Counts up to `bytes` for the oldest entry, and takes them off. True if the entry is complete.
+bool FrameStream::wrote_entry(size_t& bytes, int32_t rank, RailEvents& events) {
+  Entry& oldest = entry(0);
+  const size_t heads = std::min(bytes, oldest.heads.size() - oldest.heads_at);
+  oldest.heads_at += heads;
+  bytes -= heads;
+  const size_t payload = std::min<uint64_t>(bytes, oldest.left);
+  oldest.rest.advance(payload);
+  oldest.left -= payload;
+  bytes -= payload;
+  if (oldest.heads_at < oldest.heads.size() || oldest.left > 0) return false;
+  if (oldest.has_fragment) events.written(rank, oldest.fragment);
+  first_ = (first_ + 1) % kMostEntries;
+  --count_;
   return true;
 }
 
 void FrameStream::wrote(size_t bytes, int32_t rank, RailEvents& events) {
-  if (out_count_ > 0 && out(0).header_at > 0 && !wrote_frame(bytes, rank, events)) return;
-  const size_t control = std::min(bytes, control_.size() - control_at_);
-  control_at_ += control;
-  bytes -= control;
-  if (control_at_ == control_.size()) {
-    control_.clear();
-    control_at_ = 0;
-  }
   while (bytes > 0) {
-    CHECK(out_count_ > 0, "more was written than was gathered");
-    if (!wrote_frame(bytes, rank, events)) return;
+    CHECK(count_ > 0, "more was written than was gathered");
+    if (!wrote_entry(bytes, rank, events)) return;
   }
 }
 
-// A frame that is partly sent must be finished, so that the goodbye behind it can be read.
+// A fragment that is partly sent must be finished, so that the goodbye behind it can be read.
 void FrameStream::close() {
   dropped_ = true;
-  out_count_ = out_count_ > 0 && out(0).header_at > 0 ? 1 : 0;
+  size_t kept = 0;
+  for (size_t i = 0; i < count_; ++i) {
+    Entry& old = entry(i);
+    if (old.has_fragment && !old.fragment_begun()) {
+      old.heads.resize(old.heads.size() - kFrameBytes);
+      old.has_fragment = false;
+      old.left = 0;
+    }
+    if (old.heads.empty()) continue;
+    if (kept != i) std::swap(entry(kept), old);
+    ++kept;
+  }
+  count_ = kept;
 }
 
 }  // namespace trestle

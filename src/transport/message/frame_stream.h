@@ -27,34 +27,39 @@ class FrameStream {
   // The destination of the payload in progress: fills `vectors` and returns how many; 0 when a header comes next.
   size_t target(std::span<iovec> vectors) const;
   // The first `bytes` of target() were filled.
-  void filled(size_t bytes, int32_t rank, RailEvents& events);
+  Status filled(size_t bytes, int32_t rank, RailEvents& events);
   // Takes bytes that were received behind the target, or without one.
   Status take(std::span<const std::byte> data, int32_t rank, RailEvents& events);
 
   // ---- Output
   // Whether something of an earlier fill_output() is not written yet.
-  bool has_output() const { return control_.size() > control_at_ || out_count_ > 0; }
+  bool has_output() const { return count_ > 0; }
   // Fills `vectors` with what to write next, in order, and returns how many. Call wrote() before anything else.
   size_t fill_output(std::span<iovec> vectors, int32_t rank, RailEvents& events);
   void wrote(size_t bytes, int32_t rank, RailEvents& events);
 
-  // Drops the rest of the payload in progress, and messages of which nothing is written.
+  // Drops the rest of the payload in progress, and messages of which nothing is written. Headers without payload stay.
   void close();
 
  private:
-  struct OutFrame {
-    std::array<std::byte, kFrameBytes> header;
-    size_t header_at = 0;
-    SendRequest* send = nullptr;
+  struct Entry {                   // headers without payload, and the fragment that was asked for behind them
+    std::vector<std::byte> heads;  // with the fragment's
+    size_t heads_at = 0;           // those before it are written
+    bool has_fragment = false;
+    Fragment fragment;
     PieceCursor<ConstPiece> rest;
+    uint64_t left = 0;  // of the payload
+    bool fragment_begun() const { return has_fragment && heads_at + kFrameBytes > heads.size(); }
   };
-  static constexpr size_t kMostOutFrames = 8;
-  OutFrame& out(size_t i) { return out_[(out_first_ + i) % kMostOutFrames]; }
+  static constexpr size_t kMostEntries = 8;
+  Entry& entry(size_t i) { return entries_[(first_ + i) % kMostEntries]; }
+  Entry& add_entry();
 
   Status handle(int32_t rank, RailEvents& events);
-  void took(uint64_t bytes, int32_t rank, RailEvents& events);
-  void commit_frames(int32_t rank, RailEvents& events);
-  bool wrote_frame(size_t& bytes, int32_t rank, RailEvents& events);
+  Status took(uint64_t bytes, int32_t rank, RailEvents& events);
+  void commit(int32_t rank, RailEvents& events);
+  void commit_control(int32_t rank, RailEvents& events);
+  bool wrote_entry(size_t& bytes, int32_t rank, RailEvents& events);
 
   const uint32_t check_in_;
   const uint32_t check_out_;
@@ -65,11 +70,9 @@ class FrameStream {
   bool dropped_ = false;
   PieceCursor<Piece> rest_;
 
-  std::vector<std::byte> control_;
-  size_t control_at_ = 0;
-  std::array<OutFrame, kMostOutFrames> out_;  // a ring of frames, committed to the stream in this order
-  size_t out_first_ = 0;
-  size_t out_count_ = 0;
+  std::array<Entry, kMostEntries> entries_;  // a ring, committed to the stream in this order
+  size_t first_ = 0;
+  size_t count_ = 0;
 };
 
 }  // namespace trestle

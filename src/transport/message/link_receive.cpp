@@ -1,4 +1,5 @@
 // The receiving half of Link: takes headers in and says where data goes.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -30,7 +31,7 @@ Result<bool> Link::post_recv(RecvRequest& request) {
   if (receives_.size() >= kMostOpen) return false;
   request.state = RequestState::kPending;
   request.view.clear();
-  request.transport.pointer[0] = nullptr;
+  request.transport.pointer[0] = request.transport.pointer[1] = nullptr;
   request.transport.word[0] = 0;
   Early early;
   if (early_.take(request.tag, early)) {
@@ -47,14 +48,20 @@ Result<bool> Link::post_recv(RecvRequest& request) {
   return true;
 }
 
-Status Link::accept_early(Early early, RecvRequest& request) {
+Status Link::accept_early(const Early& early, RecvRequest& request) {
   if (sizes_differ(early.tag, early.bytes, request.tag, request.bytes))
     return received_differs(early.tag, early.bytes, request);
-  give_credit_back(early.bytes + kEagerOverhead);
-  if (early.complete)
+  if (early.complete) {
+    give_credit_back(early.bytes + kEagerOverhead);
     complete(request, early.buffer);
-  else
-    in_.receive = &request;  // the rest goes to the buffer too
+    return {};
+  }
+  const auto coming = std::find_if(in_.begin(), in_.end(), [&](const Incoming& in) {
+    return in.active && in.receive == nullptr && in.frame.tag == request.tag;
+  });
+  CHECK(coming != in_.end(), "the beginning of a message has come, and nothing brings the rest");
+  coming->receive = &request;  // the rest goes to the buffer too
+  ++arriving_;
   return {};
 }
 
@@ -89,8 +96,9 @@ void Link::complete(RecvRequest& request, std::byte* buffer) {
   request.state = RequestState::kDone;
 }
 
-Result<std::span<const Piece>> Link::begin(const Frame& frame) {
-  if (goodbye_received_) return Error{Code::kRemoteError, "sent something after its goodbye"};
+Result<std::span<const Piece>> Link::begin(const Frame& frame, size_t rail) {
+  Incoming& in = in_[rail];
+  if (in.goodbye_received) return Error{Code::kRemoteError, "sent something after its goodbye"};
   if (frame.credit > limits_.credit_bytes - credit_)
     return Error{Code::kRemoteError, "gave back more credit than there was"};
   credit_ += frame.credit;
@@ -101,33 +109,43 @@ Result<std::span<const Piece>> Link::begin(const Frame& frame) {
     case FrameType::kClear:
     case FrameType::kRequest:
     case FrameType::kNotice:
-      return handle_message(frame);
+      return handle_message(frame, in);
     case FrameType::kCredit:
       return Payload{};
     case FrameType::kGoodbye:
-      goodbye_received_ = true;
-      if (!closed_) put_control(FrameType::kGoodbyeSeen, {}, 0);
-      return Payload{};
     case FrameType::kGoodbyeSeen:
-      if (!closed_) return Error{Code::kRemoteError, "answered a goodbye that was not said"};
-      goodbye_seen_ = true;
-      return Payload{};
+      return goodbye(frame, in);
     case FrameType::kWelcome:
     case FrameType::kYield:
       break;
+    case FrameType::kAck:
+    case FrameType::kRailEnd:
+    case FrameType::kProbe:
+      return Error{Code::kRemoteError, "sent a frame that belongs to ranks with several rails"};
   }
   return Error{Code::kRemoteError, "sent a frame that belongs to the beginning of a connection"};
 }
 
+Result<Link::Payload> Link::goodbye(const Frame& frame, Incoming& in) {
+  if (frame.type == FrameType::kGoodbye) {
+    in.goodbye_received = peer_left_ = true;
+    in.owes_answer = !closed_;
+    return Payload{};
+  }
+  if (!closed_) return Error{Code::kRemoteError, "answered a goodbye that was not said"};
+  in.goodbye_seen = true;
+  return Payload{};
+}
+
 // Frames about a message. Checks first which call the peer runs, because any other error follows from a difference
 // there.
-Result<Link::Payload> Link::handle_message(const Frame& frame) {
+Result<Link::Payload> Link::handle_message(const Frame& frame, Incoming& in) {
   if (agreement_ != nullptr && !agreement_->heard(peer_, frame.tag)) return agreement_->error();
   switch (frame.type) {
     case FrameType::kEager:
-      return begin_eager(frame);
+      return begin_eager(frame, in);
     case FrameType::kData:
-      return begin_data(frame);
+      return begin_data(frame, in);
     case FrameType::kClear:
       TRY(cleared(frame));
       return Payload{};
@@ -158,9 +176,11 @@ Status Link::requested(const Frame& frame) {
   return {};
 }
 
-Result<Link::Payload> Link::begin_eager(const Frame& frame) {
+Result<Link::Payload> Link::begin_eager(const Frame& frame, Incoming& in) {
   if (frame.bytes > limits_.eager_bytes)
     return Error{Code::kRemoteError, "sent a message above the eager limit without being asked"};
+  if (frame.at != 0 || frame.length != frame.bytes)
+    return Error{Code::kRemoteError, "sent a part of a message that must stay whole"};
   const uint64_t cost = frame.bytes + kEagerOverhead;
   if (cost > limits_.credit_bytes - early_cost_) return Error{Code::kRemoteError, "sent more than it had credit for"};
   early_cost_ += cost;
@@ -170,44 +190,130 @@ Result<Link::Payload> Link::begin_eager(const Frame& frame) {
       return received_differs(frame.tag, frame.bytes, *receive);
     if (receive->transport.word[0] == kCleared)
       return Error{Code::kRemoteError, "sent a cleared message as an eager one"};
-    give_credit_back(cost);
   }
-  return begin_payload(frame, receive);
+  return begin_payload(frame, in, receive);
 }
 
-Result<Link::Payload> Link::begin_data(const Frame& frame) {
-  RecvRequest* receive = nullptr;
-  if (!receives_.take(frame.tag, receive) || receive->transport.word[0] != kCleared)
+Result<Link::Payload> Link::begin_data(const Frame& frame, Incoming& in) {
+  RecvRequest** const found = receives_.find(frame.tag);
+  if (found == nullptr || (*found)->transport.word[0] != kCleared)
     return Error{Code::kRemoteError, "sent a message that was not cleared"};
-  --cleared_receives_;
+  RecvRequest* const receive = *found;
   if (sizes_differ(frame.tag, frame.bytes, receive->tag, receive->bytes))
     return received_differs(frame.tag, frame.bytes, *receive);
-  return begin_payload(frame, receive);
+  const bool whole = frame.at == 0 && frame.length == frame.bytes;
+  if (!whole || receive->transport.pointer[1] != nullptr) return begin_part(frame, in, *receive);
+  receives_.erase(frame.tag);
+  --cleared_receives_;
+  return begin_payload(frame, in, receive);
 }
 
-Result<Link::Payload> Link::begin_payload(const Frame& frame, RecvRequest* receive) {
-  in_ = {receive, frame.tag, {}, true};
+Result<std::byte*> Link::take_buffer(uint64_t bytes) {
+  std::byte* const buffer = pool_.take(bytes);
+  if (buffer != nullptr) return buffer;
+  return Error{Code::kSystemError, "sent " + std::to_string(bytes) + " bytes for which there is no memory"};
+}
+
+void Link::set_active(Incoming& in, const Frame& frame, RecvRequest* receive) {
+  in.active = true;
+  in.receive = receive;
+  in.frame = frame;
+  in.buffer = {};
+}
+
+Result<Link::Payload> Link::begin_payload(const Frame& frame, Incoming& in, RecvRequest* receive) {
+  set_active(in, frame, receive);
+  if (receive != nullptr) ++arriving_;
   Payload place;
   if (frame.bytes > 0 && (receive == nullptr || receive->pieces.empty())) {
-    in_.buffer = {pool_.take(frame.bytes), frame.bytes};
-    if (in_.buffer.data == nullptr)
-      return Error{Code::kSystemError, "sent " + std::to_string(frame.bytes) + " bytes for which there is no memory"};
-    place = {&in_.buffer, 1};
+    in.buffer = {TRY(take_buffer(frame.bytes)), frame.bytes};
+    place = {&in.buffer, 1};
   } else if (frame.bytes > 0) {
     place = receive->pieces;
   }
-  if (receive == nullptr && !early_.insert(frame.tag, {in_.buffer.data, frame.tag, frame.bytes, false}))
+  if (receive == nullptr && !early_.insert(frame.tag, {in.buffer.data, frame.tag, frame.bytes, false}))
     return Error{Code::kRemoteError, "sent two messages with the same tag"};
   return place;
 }
 
-void Link::end() {
-  if (!in_.active) return;
-  const Incoming message = std::exchange(in_, {});
-  if (message.receive != nullptr) return complete(*message.receive, message.buffer.data);
-  Early* const early = early_.find(message.tag);
+// ---- messages that come in fragments. Their receive stays in `receives_` until all of it is there.
+
+Assembly& Link::assembly_of(RecvRequest& receive) {
+  if (receive.transport.pointer[1] == nullptr) {
+    if (free_assemblies_.empty()) free_assemblies_.push_back(&assemblies_.emplace_back());
+    receive.transport.pointer[1] = free_assemblies_.back();
+    free_assemblies_.pop_back();
+    assembly_of(receive).reset();
+  }
+  return *static_cast<Assembly*>(receive.transport.pointer[1]);
+}
+
+Result<Link::Payload> Link::begin_part(const Frame& frame, Incoming& in, RecvRequest& receive) {
+  Assembly& assembly = assembly_of(receive);
+  if (!assembly.claim(frame.at, frame.length, frame.bytes))
+    return Error{Code::kRemoteError, "sent a part of a message twice, or one that is not in it"};
+  set_active(in, frame, &receive);
+  in.pieces.clear();
+  if (receive.pieces.empty()) {
+    if (assembly.buffer == nullptr) assembly.buffer = TRY(take_buffer(frame.bytes));
+    in.pieces.push_back({assembly.buffer + frame.at, frame.length});
+    return Payload(in.pieces);
+  }
+  PieceCursor<Piece> from(receive.pieces);
+  from.advance(frame.at);
+  for (uint64_t left = frame.length; left > 0;) {
+    Piece piece = from.rest();
+    piece.bytes = std::min<uint64_t>(piece.bytes, left);
+    in.pieces.push_back(piece);
+    from.advance(piece.bytes);
+    left -= piece.bytes;
+  }
+  return Payload(in.pieces);
+}
+
+void Link::end_part(const Incoming& in) {
+  RecvRequest& receive = *in.receive;
+  Assembly& assembly = assembly_of(receive);
+  assembly.arrived(in.frame.length);
+  if (assembly.arrived_bytes() < receive.bytes) return;
+  receives_.erase(receive.tag);
+  --cleared_receives_;
+  receive.transport.pointer[1] = nullptr;
+  free_assemblies_.push_back(&assembly);
+  complete(receive, assembly.buffer);
+}
+
+void Link::end(size_t rail) {
+  Incoming& in = in_[rail];
+  if (!in.active) return;
+  in.active = false;
+  if (in.frame.type == FrameType::kData && in.receive->transport.pointer[1] != nullptr) return end_part(in);
+  if (in.receive != nullptr) {
+    --arriving_;
+    if (in.frame.type == FrameType::kEager) give_credit_back(in.frame.bytes + kEagerOverhead);
+    return complete(*in.receive, in.buffer.data);
+  }
+  Early* const early = early_.find(in.frame.tag);
   CHECK(early != nullptr, "a message that arrived early was lost");
   early->complete = true;
+}
+
+void Link::take_back(RecvRequest& receive) {
+  --arriving_;
+  if (receive.transport.word[0] == kCleared) ++cleared_receives_;
+  CHECK(receives_.insert(receive.tag, &receive), "two receives have the same tag");
+}
+
+void Link::interrupted(size_t rail) {
+  Incoming& in = in_[rail];
+  if (!std::exchange(in.active, false)) return;
+  const Frame& frame = in.frame;
+  if (frame.type == FrameType::kData && in.receive->transport.pointer[1] != nullptr)
+    return assembly_of(*in.receive).give_up(frame.at, frame.length);
+  if (in.buffer.data != nullptr) pool_.give(in.buffer.data, in.buffer.bytes);
+  if (frame.type == FrameType::kEager) early_cost_ -= frame.bytes + kEagerOverhead;
+  if (early_.find(frame.tag) != nullptr) early_.erase(frame.tag);
+  if (in.receive != nullptr) take_back(*in.receive);
 }
 
 }  // namespace trestle

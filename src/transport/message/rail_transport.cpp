@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/log.h"
 
 namespace trestle {
 namespace {
@@ -17,24 +18,93 @@ LinkLimits limits_of(const EndpointConfig& config) {
 
 }  // namespace
 
-RailTransport::RailTransport(const EndpointConfig& config, std::string kind, std::unique_ptr<Rail> rail)
+RailSet single_rail(std::unique_ptr<Rail> rail) {
+  RailSet set;
+  set.address = rail->address();
+  set.rails.push_back(std::move(rail));
+  return set;
+}
+
+class RailTransport::Port final : public RailEvents {
+ public:
+  Port(RailTransport& owner, size_t rail) : owner_(owner), rail_(rail) {}
+
+  RailPeer peer(int32_t rank) const override { return owner_.peer(rail_, rank); }
+  const std::string& name(int32_t rank) const override { return owner_.name(rank); }
+  void connected(int32_t rank) override {
+    owner_.link_of(rank);
+    Peer& peer = owner_.at(rank);
+    if (peer.rails != nullptr) peer.rails->connected(peer.path_of(rail_), owner_.now());
+  }
+  Status ended(int32_t rank) override { return owner_.ended(rail_, rank); }
+  Status lost(int32_t rank, const Error& why) override { return owner_.lost(rail_, rank, why); }
+  bool next_control(int32_t rank, Frame& header) override { return owner_.next_control(rail_, rank, header); }
+  bool next_fragment(int32_t rank, Fragment& fragment) override {
+    Peer& peer = owner_.at(rank);
+    if (peer.rails == nullptr) return owner_.link_of(rank).next_fragment(UINT64_MAX, fragment);
+    return peer.rails->next_fragment(peer.path_of(rail_), fragment, owner_.now());
+  }
+  void written(int32_t rank, const Fragment& fragment) override {
+    if (owner_.at(rank).rails == nullptr) owner_.link_of(rank).arrived(fragment);
+  }
+  Result<std::span<const Piece>> begin(int32_t rank, const Frame& header) override {
+    return owner_.begin(rail_, rank, header);
+  }
+  Status end(int32_t rank) override {
+    Peer& peer = owner_.at(rank);
+    if (peer.rails != nullptr) return peer.rails->end(peer.path_of(rail_), owner_.now());
+    peer.link->end();
+    return {};
+  }
+
+ private:
+  RailTransport& owner_;
+  const size_t rail_;
+};
+
+size_t RailTransport::Peer::path_of(size_t rail) const {
+  for (size_t path = 0; path < paths.size(); ++path) {
+    if (paths[path].rail == rail) return path;
+  }
+  CHECK(paths.empty(), "a rail has an event of a peer that it does not reach");
+  return 0;
+}
+
+RailTransport::RailTransport(const EndpointConfig& config, std::string kind, RailSet set)
     : rank_(config.rank),
       kind_(std::move(kind)),
       limits_(limits_of(config)),
       names_(config.peer_names),
       pool_(memory_),
       peers_(static_cast<size_t>(config.ranks)),
-      rail_(std::move(rail)) {
+      set_(std::move(set)) {
   for (size_t rank = names_.size(); rank < peers_.size(); ++rank) names_.push_back("rank " + std::to_string(rank));
-  memory_.add(rail_->memory_bytes());
-  rail_->set_events(this);
+  for (size_t rail = 0; rail < set_.rails.size(); ++rail) {
+    memory_.add(set_.rails[rail]->memory_bytes());
+    set_.rails[rail]->set_events(ports_.emplace_back(std::make_unique<Port>(*this, rail)).get());
+  }
+}
+
+RailTransport::~RailTransport() {
+  close(0);
 }
 
 Status RailTransport::set_peers(const std::vector<std::string>& addresses, const std::vector<std::string>& peer_names) {
   if (addresses.size() != peers_.size())
     return Error{Code::kInternalError, "the number of " + kind_ + " addresses is not the number of ranks"};
   std::copy_n(peer_names.begin(), std::min(peer_names.size(), names_.size()), names_.begin());
-  return rail_->set_peers(addresses);
+  if (!set_.paths) return set_.rails[0]->set_peers(addresses);
+  std::vector<std::vector<std::string>> by_rail(set_.rails.size(), std::vector<std::string>(addresses.size()));
+  for (int32_t rank = 0; rank < static_cast<int32_t>(peers_.size()); ++rank) {
+    const std::string& address = addresses[static_cast<size_t>(rank)];
+    if (address.empty() || rank == rank_) continue;
+    std::vector<RailPath> paths = TRY(set_.paths(rank, address));
+    for (const RailPath& path : paths) by_rail[path.rail][static_cast<size_t>(rank)] = path.address;
+    at(rank).rail = static_cast<uint8_t>(paths[0].rail);
+    if (paths.size() > 1) at(rank).paths = std::move(paths);
+  }
+  for (size_t rail = 0; rail < by_rail.size(); ++rail) TRY(set_.rails[rail]->set_peers(by_rail[rail]));
+  return watch_rails();
 }
 
 Error RailTransport::fail(Error error) {
@@ -49,23 +119,44 @@ Error RailTransport::link_error(int32_t rank, const Error& error) {
 }
 
 Link& RailTransport::link_of(int32_t rank) {
-  std::unique_ptr<Link>& link = at(rank).link;
-  if (link == nullptr) {
-    link = std::make_unique<Link>(limits_, pool_, agreement_, rank);
-    if (closed_) link->close(says_goodbye_);
+  Peer& peer = at(rank);
+  if (peer.link == nullptr) {
+    const size_t rails = std::max<size_t>(1, peer.paths.size());
+    peer.link = std::make_unique<Link>(limits_, pool_, agreement_, rank, rails);
+    if (rails > 1) add_rails(rank);
+    if (closed_) peer.link->close(says_goodbye_);
   }
-  return *link;
+  return *peer.link;
 }
 
-// For a post: the link of a peer whose connection exists or is being made.
+void RailTransport::add_rails(int32_t rank) {
+  Peer& peer = at(rank);
+  std::vector<double> rates;
+  for (const RailPath& path : peer.paths) rates.push_back(path.rate);
+  const auto rail_of = [this, rank](size_t path) -> Rail& { return *set_.rails[at(rank).paths[path].rail]; };
+  PeerRails::Hooks hooks{[=](size_t path) { rail_of(path).drop(rank); },
+                         [=](size_t path) { return rail_of(path).reach(rank); }};
+  peer.rails = std::make_unique<PeerRails>(*peer.link, pool_, rates, set_.options, std::move(hooks));
+  several_.push_back(rank);
+}
+
+// For a post: the link of a peer whose connection exists or is being made. Rails that failed are tried again by tick().
 Result<Link*> RailTransport::reach(int32_t rank) {
   if (error_) return *error_;
   if (closed_) return Error{Code::kInvalidUsage, "the " + kind_ + " transport is closed"};
   CHECK(rank >= 0 && static_cast<size_t>(rank) < peers_.size() && rank != rank_,
         "a message's peer is not another rank of the communicator");
-  if (at(rank).has_left()) return fail({Code::kRemoteError, name(rank) + " has left the communicator"});
+  Peer& peer = at(rank);
+  if (peer.has_left()) return fail({Code::kRemoteError, name(rank) + " has left the communicator"});
+  const bool first = peer.link == nullptr;
   Link& link = link_of(rank);
-  if (Status reached = rail_->reach(rank); !reached.ok()) return fail(std::move(reached).error());
+  if (peer.rails == nullptr) {
+    if (Status reached = set_.rails[peer.rail]->reach(rank); !reached.ok()) return fail(std::move(reached).error());
+  } else if (first) {
+    for (const RailPath& path : peer.paths) {
+      if (Status reached = set_.rails[path.rail]->reach(rank); !reached.ok()) return fail(std::move(reached).error());
+    }
+  }
   return &link;
 }
 
@@ -75,12 +166,18 @@ Result<bool> RailTransport::post_send(SendRequest& request) {
     if (at(request.peer).has_left()) return true;
   }
   Link* const link = TRY(reach(request.peer));
-  const bool idle = !link->has_output() && rail_->is_idle(request.peer);
+  const Peer& peer = at(request.peer);
+  size_t rail = peer.rail;
+  if (peer.rails != nullptr) {
+    const size_t path = peer.rails->fastest(request.bytes);
+    rail = path < peer.paths.size() ? peer.paths[path].rail : peer.paths[0].rail;
+  }
+  const bool idle = !link->has_control() && !link->has_messages() && set_.rails[rail]->is_idle(request.peer);
   Result<bool> posted = link->post_send(request);
   if (!posted.ok()) return link_error(request.peer, posted.error());
   // A message that may go and has nothing before it is sent now; everything else at the next progress().
   if (posted.value() && idle && link->sending()) {
-    const Result<bool> written = rail_->write(request.peer);
+    const Result<bool> written = set_.rails[rail]->write(request.peer);
     if (!written.ok()) return fail(written.error());
   }
   return posted;
@@ -100,26 +197,36 @@ void RailTransport::release(RecvRequest& request) {
   if (Link* const link = at(request.peer).link.get()) link->release(request);
 }
 
-Result<bool> RailTransport::progress() {
-  if (error_) return *error_;
-  if (closed_) return false;
-  Result<bool> moved = rail_->progress();
-  if (!moved.ok()) return fail(std::move(moved).error());
-  return moved;
-}
-
 // ---- events
 
-RailPeer RailTransport::peer(int32_t rank) const {
-  const Peer& at = peers_[static_cast<size_t>(rank)];
+RailPeer RailTransport::peer(size_t rail, int32_t rank) const {
+  const Peer& at = this->at(rank);
   if (at.link == nullptr) return {};
   const Link& link = *at.link;
-  return {link.has_output(),     link.sending(),   link.awaiting(),
-          link.large_expected(), link.peer_left(), link.goodbye_answered()};
+  const size_t path = at.path_of(rail);
+  RailPeer all;
+  all.has_output = at.rails != nullptr ? at.rails->has_output(path) : link.has_output();
+  all.sending = link.sending();
+  all.awaited = link.awaiting() || (at.rails != nullptr && !at.rails->all_arrived());
+  all.expects_large = link.large_expected();
+  all.left = link.peer_left(path);
+  all.goodbye_answered = link.goodbye_answered(path);
+  all.unsettled = at.rails != nullptr && at.rails->unsettled(path);
+  return all;
 }
 
-Result<std::span<const Piece>> RailTransport::begin(int32_t rank, const Frame& header) {
-  const std::span<const Piece> payload = TRY(link_of(rank).begin(header));
+bool RailTransport::next_control(size_t rail, int32_t rank, Frame& header) {
+  Link& link = link_of(rank);
+  Peer& peer = at(rank);
+  if (peer.rails != nullptr) return peer.rails->next_control(peer.path_of(rail), header, now());
+  return link.next_control(header) || link.next_goodbye(0, header);
+}
+
+Result<std::span<const Piece>> RailTransport::begin(size_t rail, int32_t rank, const Frame& header) {
+  Link& link = link_of(rank);
+  Peer& peer = at(rank);
+  const std::span<const Piece> payload =
+      TRY(peer.rails != nullptr ? peer.rails->begin(peer.path_of(rail), header, now()) : link.begin(header));
   if (header.type == FrameType::kGoodbye && !closed_) TRY(check_left(rank));
   return payload;
 }
@@ -131,22 +238,36 @@ Status RailTransport::check_left(int32_t rank) {
   return Error{Code::kRemoteError, "has left the communicator while messages with it were open"};
 }
 
-Status RailTransport::ended(int32_t rank) {
-  if (!link_of(rank).peer_left())
-    return Error{Code::kRemoteError, "closed its " + kind_ + " connection without a goodbye: it failed or was killed"};
-  TRY(check_left(rank));
-  at(rank).left = true;
-  return {};
+Status RailTransport::ended(size_t rail, int32_t rank) {
+  Peer& peer = at(rank);
+  const std::string how = "closed its " + kind_ + " connection without a goodbye: it failed or was killed";
+  if (link_of(rank).peer_left()) {
+    TRY(check_left(rank));
+    peer.left = true;
+    if (peer.rails != nullptr) peer.rails->closed(peer.path_of(rail));
+    return {};
+  }
+  if (peer.rails == nullptr) return Error{Code::kRemoteError, how};
+  const size_t path = peer.path_of(rail);
+  if (peer.rails->lost(path, "the other side has closed the connection", now())) {
+    LOG(kWarn, kNet, "%s: rail %s to %s is lost: the other side has closed the connection; the other rails go on",
+        kind_.c_str(), set_.names[rail].c_str(), name(rank).c_str());
+    return {};
+  }
+  return Error{Code::kRemoteError, how + " (" + peer.rails->story() + ")"};
 }
 
-void RailTransport::close(int linger_ms) {
-  if (closed_) return;
-  closed_ = true;
-  says_goodbye_ = linger_ms > 0 && !error_;
-  for (Peer& peer : peers_) {
-    if (peer.link != nullptr) peer.link->close(says_goodbye_);
-  }
-  rail_->close(says_goodbye_ ? linger_ms : 0);
+Status RailTransport::lost(size_t rail, int32_t rank, const Error& why) {
+  Peer& peer = at(rank);
+  if (peer.rails == nullptr) return why;
+  if (peer.has_left()) return {};
+  const size_t path = peer.path_of(rail);
+  const bool was_up = peer.rails->is_up(path);
+  if (!peer.rails->lost(path, why.message, now())) return gone(rank);
+  if (was_up)
+    LOG(kWarn, kNet, "%s: rail %s to %s is lost: %s; the other rails go on", kind_.c_str(), set_.names[rail].c_str(),
+        name(rank).c_str(), why.message.c_str());
+  return {};
 }
 
 }  // namespace trestle

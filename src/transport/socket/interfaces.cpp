@@ -52,6 +52,27 @@ Result<std::vector<Interface>> local_interfaces() {
   return found;
 }
 
+std::string interface_fault(const std::string& interface, const SocketAddress& address) {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, &freeifaddrs);
+  SocketAddress wanted = address;
+  wanted.set_port(0);
+  std::string why = interface + " is gone, or its address has changed";
+  for (const ifaddrs* item = list; item != nullptr; item = item->ifa_next) {
+    if (item->ifa_name != interface) continue;
+    if ((item->ifa_flags & IFF_UP) == 0) return interface + " is down";
+    if ((item->ifa_flags & IFF_RUNNING) == 0) return interface + " has no carrier";
+    if (item->ifa_addr == nullptr || item->ifa_addr->sa_family != wanted.storage.ss_family) continue;
+    SocketAddress has;
+    has.length = wanted.length;
+    std::memcpy(&has.storage, item->ifa_addr, has.length);
+    has.set_port(0);
+    if (format_host(has) == format_host(wanted)) why.clear();
+  }
+  return why;
+}
+
 bool interface_matches(std::string_view filter, std::string_view name) {
   bool negated = false;
   bool whole = false;

@@ -74,6 +74,9 @@ struct Interface {
 // All interfaces that are up, one entry per address, in the kernel's order.
 Result<std::vector<Interface>> local_interfaces();
 
+// Why nothing can leave from this address of the interface: "eth1 is down"; "": it can, as far as is known.
+std::string interface_fault(const std::string& interface, const SocketAddress& address);
+
 // NCCL's syntax: a comma-separated list of name prefixes; a leading "=" whole names; a leading "^" all but these ("^="
 // too).
 bool interface_matches(std::string_view filter, std::string_view name);
@@ -104,8 +107,16 @@ Result<Listener> listen_tcp(const ListenOptions& options);
 // Listens on exactly this address; the wildcard address is allowed, port 0 is any.
 Result<Listener> listen_tcp_at(const SocketAddress& address, int backlog = 512);
 
+// Where a connection leaves this host. Empty: the kernel's choice.
+struct ConnectFrom {
+  SocketAddress address;  // its port does not count
+  std::string interface;  // not for connections within this host, which use no interface
+};
 // A connecting socket. When it polls writable, finish_connect tells whether it is connected or has failed.
-Result<UniqueFd> start_connect(const SocketAddress& address);
+Result<UniqueFd> start_connect(const SocketAddress& address, const ConnectFrom& from = {});
+// All data of a connection leaves over this interface, and only what comes over it is taken. False: the system forbids
+// it, or there is no such interface.
+bool bind_to_interface(int fd, const std::string& interface);
 // true: connected; false: not yet. kRemoteError: refused, unreachable.
 Result<bool> finish_connect(int fd);
 // The next waiting connection; an empty UniqueFd when there is none. Skips connections that died in the queue. Running

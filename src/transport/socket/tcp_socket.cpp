@@ -74,8 +74,20 @@ Result<Listener> listen_tcp(const ListenOptions& options) {
   return last;
 }
 
-Result<UniqueFd> start_connect(const SocketAddress& address) {
+bool bind_to_interface(int fd, const std::string& interface) {
+  const auto length = static_cast<socklen_t>(interface.size());
+  return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface.data(), length) == 0;
+}
+
+Result<UniqueFd> start_connect(const SocketAddress& address, const ConnectFrom& from) {
   UniqueFd fd = TRY(tcp_socket(address));
+  if (from.address.length != 0) {
+    SocketAddress local = from.address;
+    local.set_port(0);
+    if (::bind(fd.get(), local.get(), local.length) != 0)
+      return socket_error(("bind to " + format_address(local)).c_str());
+  }
+  if (!from.interface.empty()) (void)bind_to_interface(fd.get(), from.interface);
   if (::connect(fd.get(), address.get(), address.length) != 0 && errno != EINPROGRESS && errno != EINTR)
     return socket_error(("connect to " + format_address(address)).c_str());
   return fd;

@@ -37,13 +37,18 @@ Status TcpRail::reach(int32_t rank) {
   return connect_to(rank);
 }
 
+ConnectFrom TcpRail::from_here(const SocketAddress& to) const {
+  if (bound_to_.empty() || to.family() != listener_.address.family()) return {};
+  return {listener_.address, is_here(to) ? std::string() : bound_to_};
+}
+
 Status TcpRail::connect_to(int32_t rank) {
   Peer& peer = peers_[rank];
   if (peer.address.length == 0) return fail(Code::kInvalidUsage, name(rank) + " has no tcp address");
   ++peer.attempts;
   poll_now_ = true;
-  Result<UniqueFd> fd = start_connect(peer.address);
-  if (!fd.ok()) return peer_error(rank, fd.error());
+  Result<UniqueFd> fd = start_connect(peer.address, from_here(peer.address));
+  if (!fd.ok()) return connection_lost(rank, fd.error());
   const int raw = fd.value().get();
   peer.attempt = std::make_unique<Attempt>(context_, std::move(fd).value(), rank);
   if (Status watched = watch(raw, epoll_key(EpollKind::kOutgoing, rank)); !watched.ok())
@@ -59,8 +64,9 @@ Status TcpRail::drive_outgoing(int32_t rank) {
     const bool again = peer.attempt->lost() && peer.attempts < kMostAttempts;
     peer.attempt.reset();
     if (again) return connect_to(rank);
-    return fail(status.error().code, "connecting to " + name(rank) + " at " + format_address(peer.address) +
-                                         " failed: " + status.error().message);
+    const std::string why =
+        "connecting to " + name(rank) + " at " + format_address(peer.address) + " failed: " + status.error().message;
+    return lose(rank, Error{status.error().code, why});
   }
   if (peer.attempt->stage() == Attempt::Stage::kWelcomed) {
     const std::unique_ptr<Attempt> attempt = std::move(peer.attempt);
@@ -87,6 +93,7 @@ void TcpRail::adopt(int32_t rank, Attempt& attempt) {
   poll_now_ = true;
   if (Status watched = watch(peer.fd.get(), epoll_key(EpollKind::kConnected, rank)); !watched.ok())
     (void)fail(Code::kSystemError, watched.error().message);
+  if (!bound_to_.empty() && !is_here(peer_address(peer.fd.get()))) (void)bind_to_interface(peer.fd.get(), bound_to_);
   LOG(kInfo, kNet, "tcp: connected with %s", name(rank).c_str());
 }
 
@@ -97,7 +104,7 @@ Result<bool> TcpRail::decide(int32_t rank) {
     return Error{Code::kRemoteError,
                  "it proved to be rank " + std::to_string(rank) + ", which is not another rank of this job"};
   const Peer& peer = peers_[rank];
-  return !peer.fd && !peer.left && (peer.attempt == nullptr || rank < context_.rank);
+  return !peer.fd && !peer.left && !events_->peer(rank).unsettled && (peer.attempt == nullptr || rank < context_.rank);
 }
 
 Status TcpRail::settle(Attempt& attempt) {
@@ -131,7 +138,7 @@ void TcpRail::refuse(const Attempt& attempt, const std::string& reason) {
 
 // A connection ended without an error in what it sent. A peer does that with its own connection when it has accepted
 // this rank's meanwhile: once, with a whole hello or none. (A connection without any data may also be a port scan.)
-void TcpRail::lose(const Attempt& attempt, const std::string& reason) {
+void TcpRail::lose_stranger(const Attempt& attempt, const std::string& reason) {
   const int32_t claimed = attempt.peer();
   if (attempt.half() && claimed >= 0 && static_cast<size_t>(claimed) < peers_.size()) {
     Peer& peer = peers_[claimed];
@@ -154,7 +161,7 @@ void TcpRail::drive_stranger(uint32_t serial) {
   if (!status.ok()) {
     const int32_t promised = attempt.promised() ? attempt.peer() : -1;
     if (attempt.lost()) {
-      lose(attempt, status.error().message);
+      lose_stranger(attempt, status.error().message);
     } else {
       refuse(attempt, status.error().message);
     }

@@ -54,12 +54,14 @@ Status tcp_probe() {
 
 Result<std::unique_ptr<Transport>> make_tcp_transport(const EndpointConfig& config,
                                                       const TcpTransportOptions& options) {
-  std::unique_ptr<Rail> rail = TRY(TcpRail::create(config, options));
-  return std::unique_ptr<Transport>(std::make_unique<RailTransport>(config, "tcp", std::move(rail)));
+  return std::unique_ptr<Transport>(
+      std::make_unique<RailTransport>(config, "tcp", TRY(make_tcp_rails(config, options))));
 }
 
-TcpRail::TcpRail(const EndpointConfig& config, const TcpTransportOptions& options, Listener listener, UniqueFd epoll)
+TcpRail::TcpRail(const EndpointConfig& config, const TcpTransportOptions& options, Listener listener, UniqueFd epoll,
+                 const std::string& bound_to)
     : context_(context_of(config, options)),
+      bound_to_(bound_to),
       listener_(std::move(listener)),
       epoll_(std::move(epoll)),
       address_(format_address(listener_.address)),
@@ -83,7 +85,8 @@ Status prefer_address(const std::string& ip, ListenOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<Rail>> TcpRail::create(const EndpointConfig& config, const TcpTransportOptions& options) {
+Result<std::unique_ptr<TcpRail>> TcpRail::create(const EndpointConfig& config, const TcpTransportOptions& options,
+                                                 const std::string& bound_to) {
   TRY(tcp_probe());
   const PortRange ports = TRY(parse_port_range(options.port_range));
   ListenOptions at;
@@ -96,9 +99,19 @@ Result<std::unique_ptr<Rail>> TcpRail::create(const EndpointConfig& config, cons
   Listener listener = TRY(listen_tcp(at));
   UniqueFd epoll = UniqueFd::open([] { return ::epoll_create1(EPOLL_CLOEXEC); });
   if (!epoll) return Error{Code::kSystemError, "epoll_create: " + std::generic_category().message(errno)};
-  std::unique_ptr<TcpRail> rail(new TcpRail(config, options, std::move(listener), std::move(epoll)));
+  std::unique_ptr<TcpRail> rail(new TcpRail(config, options, std::move(listener), std::move(epoll), bound_to));
   TRY(rail->watch(rail->listener_.fd.get(), epoll_key(EpollKind::kListener, 0)));
-  return std::unique_ptr<Rail>(std::move(rail));
+  if (bound_to.empty()) return rail;
+  for (const Interface& here : TRY(local_interfaces())) rail->hosts_here_.push_back(format_host(here.address));
+  return rail;
+}
+
+bool TcpRail::is_here(const SocketAddress& address) const {
+  return std::find(hosts_here_.begin(), hosts_here_.end(), format_host(address)) != hosts_here_.end();
+}
+
+std::string TcpRail::fault() const {
+  return bound_to_.empty() ? std::string() : interface_fault(bound_to_, listener_.address);
 }
 
 Status TcpRail::set_peers(const std::vector<std::string>& addresses) {
@@ -125,8 +138,26 @@ Error TcpRail::fail(Code code, std::string sentence) {
   return *error_;
 }
 
-Error TcpRail::peer_error(int32_t rank, const Error& error) {
-  return fail(error.code, "tcp connection with " + name(rank) + ": " + error.message);
+Status TcpRail::connection_lost(int32_t rank, const Error& error) {
+  return lose(rank, Error{error.code, "tcp connection with " + name(rank) + ": " + error.message});
+}
+
+// `why` is a whole sentence.
+Status TcpRail::lose(int32_t rank, const Error& why) {
+  const Status lost = events_->lost(rank, why);
+  if (!lost.ok()) return fail(lost.error().code, lost.error().message);
+  drop(rank);
+  return {};
+}
+
+void TcpRail::drop(int32_t rank) {
+  Peer& peer = peers_[static_cast<size_t>(rank)];
+  const SocketAddress address = peer.address;
+  if (peer.fd) connected_.erase(std::remove(connected_.begin(), connected_.end(), rank), connected_.end());
+  const auto promised = [rank](const Stranger& s) { return s.attempt->promised() && s.attempt->peer() == rank; };
+  strangers_.erase(std::remove_if(strangers_.begin(), strangers_.end(), promised), strangers_.end());
+  peer = Peer();
+  peer.address = address;
 }
 
 // Of the events, and of what the stream cannot read. Most of them continue the peer's name. Those about both ranks are
@@ -234,14 +265,17 @@ Result<bool> TcpRail::read_from(int32_t rank) {
     const size_t behind = used > 0 || events_->peer(rank).expects_large ? kHeaderReadBytes : kReadBufferBytes;
     vectors_[used++] = {read_buffer_.data(), behind};
     Result<size_t> got = receive_vectors(peer.fd.get(), std::span(vectors_).first(used));
-    if (!got.ok() && !events_->peer(rank).left) return peer_error(rank, got.error());
+    if (!got.ok() && !events_->peer(rank).left) {
+      TRY(connection_lost(rank, got.error()));
+      return true;
+    }
     if (!got.ok() || got.value() == kEndOfStream) {
       TRY(peer_ended(rank));
       return true;
     }
     const size_t direct = std::min(got.value(), target);
-    stream.filled(direct, rank, *events_);
-    const Status status = stream.take(std::span(read_buffer_).first(got.value() - direct), rank, *events_);
+    Status status = stream.filled(direct, rank, *events_);
+    if (status.ok()) status = stream.take(std::span(read_buffer_).first(got.value() - direct), rank, *events_);
     if (!status.ok()) return event_error(rank, status.error());
     moved = moved || got.value() > 0;
     // A short read: the socket is empty, and epoll reports when more arrives.
@@ -263,7 +297,10 @@ Result<bool> TcpRail::write(int32_t rank) {
       // A goodbye may lie here unread, behind other data.
       for (peer.readable = true; peer.readable && !events_->peer(rank).left;) TRY(read_from(rank));
       if (!peer.fd) return true;
-      if (!events_->peer(rank).left) return peer_error(rank, sent.error());
+      if (!events_->peer(rank).left) {
+        TRY(connection_lost(rank, sent.error()));
+        return true;
+      }
       // The peer has said goodbye and closed. Our answer is lost, which does not matter unless a message is open.
       TRY(peer_ended(rank));
       return true;
@@ -282,6 +319,10 @@ Status TcpRail::peer_ended(int32_t rank) {
   Peer& peer = peers_[rank];
   const Status ended = events_->ended(rank);
   if (!ended.ok()) return event_error(rank, ended.error());
+  if (!events_->peer(rank).left) {  // other rails go on
+    drop(rank);
+    return {};
+  }
   peer.left = true;
   peer.fd.reset();
   connected_.erase(std::remove(connected_.begin(), connected_.end(), rank), connected_.end());

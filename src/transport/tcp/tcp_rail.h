@@ -21,21 +21,30 @@
 #include "base/log.h"
 #include "transport/auth/admission.h"
 #include "transport/message/frame_stream.h"
+#include "transport/message/rail_transport.h"
 #include "transport/rail.h"
 #include "transport/tcp/attempt.h"
 #include "transport/tcp/tcp.h"
 
 namespace trestle {
 
+// The rails of this rank, as the options say (tcp_rails.cpp).
+Result<RailSet> make_tcp_rails(const EndpointConfig& config, const TcpTransportOptions& options);
+
 class TcpRail final : public Rail {
  public:
-  static Result<std::unique_ptr<Rail>> create(const EndpointConfig& config, const TcpTransportOptions& options);
+  // bound_to: the interface that all connections with other hosts use; "": the kernel's choice.
+  static Result<std::unique_ptr<TcpRail>> create(const EndpointConfig& config, const TcpTransportOptions& options,
+                                                 const std::string& bound_to = "");
   ~TcpRail() override { close(0); }
 
   std::string address() const override { return address_; }
+  const SocketAddress& listens_at() const { return listener_.address; }
   Status set_peers(const std::vector<std::string>& addresses) override;
   uint64_t memory_bytes() const override { return read_buffer_.size(); }
+  std::string fault() const override;
   Status reach(int32_t rank) override;
+  void drop(int32_t rank) override;
   bool is_idle(int32_t rank) const override;
   Result<bool> write(int32_t rank) override;
   Result<bool> progress() override;
@@ -63,11 +72,16 @@ class TcpRail final : public Rail {
     bool hangup = false;
   };
 
-  TcpRail(const EndpointConfig& config, const TcpTransportOptions& options, Listener listener, UniqueFd epoll);
+  TcpRail(const EndpointConfig& config, const TcpTransportOptions& options, Listener listener, UniqueFd epoll,
+          const std::string& bound_to);
+
+  bool is_here(const SocketAddress& address) const;
+  ConnectFrom from_here(const SocketAddress& to) const;
 
   Error fail(Code code, std::string sentence);
   Error event_error(int32_t rank, const Error& error);
-  Error peer_error(int32_t rank, const Error& error);
+  Status connection_lost(int32_t rank, const Error& error);
+  Status lose(int32_t rank, const Error& why);
   const std::string& name(int32_t rank) const { return events_->name(rank); }
   bool has_output(int32_t rank) const;
   void make_room();
@@ -80,7 +94,7 @@ class TcpRail final : public Rail {
   void admit(UniqueFd fd, int64_t now_ns);
   void drop_late_strangers();
   void refuse(const Attempt& attempt, const std::string& reason);
-  void lose(const Attempt& attempt, const std::string& reason);
+  void lose_stranger(const Attempt& attempt, const std::string& reason);
   Result<bool> decide(int32_t rank);
   Status settle(Attempt& attempt);
   void withdraw(int32_t rank);
@@ -104,6 +118,8 @@ class TcpRail final : public Rail {
   void linger(int64_t deadline_ns);
 
   const AttemptContext context_;
+  const std::string bound_to_;
+  std::vector<std::string> hosts_here_;  // the addresses of this host, where bound_to_ says something
   Listener listener_;
   UniqueFd epoll_;
   std::string address_;

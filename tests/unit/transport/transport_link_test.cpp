@@ -159,8 +159,9 @@ TEST(Link, LiesAreErrors) {
   const MessageTag tag{1, 0, 0, 0};
   const Lie kLies[] = {
       {"data that was not cleared", {{FrameType::kData, 0, tag, 0}}},
-      {"eager above the limit", {{FrameType::kEager, 0, tag, 1025}}},
+      {"eager above the limit", {{FrameType::kEager, 0, tag, 1025, 0, 1025}}},
       {"two with one tag", {{FrameType::kEager, 0, tag, 0}, {FrameType::kEager, 0, tag, 0}}},
+      {"a part of what must stay whole", {{FrameType::kEager, 0, tag, 10, 0, 5}}},
       {"credit from nowhere", {{FrameType::kCredit, 1, {}, 0}}},
       {"asking for a large one", {{FrameType::kRequest, 0, tag, 5000}}},
       {"asking twice", {{FrameType::kRequest, 0, tag, 5}, {FrameType::kRequest, 0, tag, 5}}},

@@ -1,0 +1,314 @@
+// What goes over which rail.
+#include "transport/message/peer_rails.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/check.h"
+#include "transport/pieces.h"
+
+namespace trestle {
+namespace {
+
+constexpr uint64_t kLeastBytes = 8 * 1024;    // of a fragment that is not the end of its message
+constexpr uint64_t kMostBytes = 1024 * 1024;  // of a fragment
+constexpr double kFragmentNs = 2e6;           // of a fragment's time on its rail
+constexpr double kAheadNs = 8e6;              // of data under way, beyond two round trips
+constexpr uint64_t kProbeBytes = 16 * 1024;
+
+constexpr std::array<std::byte, kProbeBytes> kProbe{};
+constexpr ConstPiece kProbePiece{kProbe.data(), kProbe.size(), nullptr};
+
+// Acknowledgements and goodbyes are not counted: they are never sent again.
+bool counts(FrameType type) {
+  return type != FrameType::kAck && type != FrameType::kGoodbye && type != FrameType::kGoodbyeSeen;
+}
+
+}  // namespace
+
+PeerRails::PeerRails(Link& link, BufferPool& pool, std::span<const double> rates, const Options& options, Hooks hooks)
+    : link_(link), pool_(pool), options_(options), hooks_(std::move(hooks)), ways_(rates.size()), loads_(rates.size()) {
+  for (size_t i = 0; i < rates.size(); ++i) ways_[i].stated_rate = rates[i] * 1e-9;
+}
+
+PeerRails::~PeerRails() {
+  const auto free_copies = [this](std::deque<Sent>& all) {
+    for (Sent& sent : all) {
+      if (sent.copy != nullptr) pool_.give(sent.copy, sent.fragment.header.length);
+    }
+  };
+  for (Way& way : ways_) free_copies(way.sent);
+  free_copies(again_);
+}
+
+// ---- shares
+
+bool PeerRails::any_measured() const {
+  return std::any_of(ways_.begin(), ways_.end(), [](const Way& way) {
+    return way.state == RailState::kUp && (way.goodput.rate() > 0 || way.stated_rate > 0);
+  });
+}
+
+RailLoad PeerRails::load_of(const Way& way) const {
+  if (way.state != RailState::kUp) return {};
+  const double rate = way.goodput.rate() > 0 ? way.goodput.rate() : way.stated_rate;
+  return {rate, static_cast<double>(way.goodput.round_trip_ns()), static_cast<double>(way.goodput.queued())};
+}
+
+// Before anything is measured, the first rail that is connected carries everything.
+void PeerRails::update_loads() const {
+  for (size_t i = 0; i < ways_.size(); ++i) loads_[i] = load_of(ways_[i]);
+  if (any_measured()) return;
+  for (size_t i = 0; i < ways_.size(); ++i) {
+    if (ways_[i].state != RailState::kUp) continue;
+    loads_[i].rate = 1;
+    return;
+  }
+}
+
+uint64_t PeerRails::window(const Way& way) const {
+  const RailLoad load = load_of(way);
+  const double ahead = load.rate * (2 * load.latency_ns + kAheadNs);
+  return std::max<uint64_t>(4 * kLeastBytes, static_cast<uint64_t>(ahead));
+}
+
+size_t PeerRails::fastest(uint64_t bytes) const {
+  update_loads();
+  return fastest_rail(loads_, static_cast<double>(bytes));
+}
+
+// Bytes of the next message that the rail may carry now; of messages that stay whole all or nothing. A message without
+// bytes is 1.
+uint64_t PeerRails::may_take(size_t rail) const {
+  const Way& way = ways_[rail];
+  if (way.state != RailState::kUp || (again_.empty() && !link_.has_messages())) return 0;
+  const bool again = !again_.empty();
+  const bool whole = again ? again_.front().whole() : link_.front_is_whole();
+  const uint64_t front = std::max<uint64_t>(1, again ? again_.front().fragment.header.length : link_.front_bytes());
+  const uint64_t queued = way.goodput.queued();
+  const uint64_t most = window(way);
+  if (queued > 0 && queued + std::min(front, kLeastBytes) > most) return 0;
+  const size_t best = fastest(whole ? front : std::min(front, kLeastBytes));
+  if (whole) return best == rail ? front : 0;
+  const auto waiting = static_cast<double>(std::max(front, waiting_bytes()));
+  const auto share = static_cast<uint64_t>(share_until(loads_[rail], finish_ns(loads_, waiting)));
+  if (share < kLeastBytes) return best == rail ? std::min(front, kLeastBytes) : 0;
+  // Fragments become shorter towards the end, so that a wrong estimate matters less.
+  const auto timely = static_cast<uint64_t>(loads_[rail].rate * kFragmentNs);
+  uint64_t length = share <= 2 * kLeastBytes ? share : std::max(kLeastBytes, share / 2);
+  length = std::min(length, std::clamp(timely, kLeastBytes, kMostBytes));
+  length = std::min(length, std::max(kLeastBytes, most - std::min(most, queued)));
+  return std::min(front, length);
+}
+
+// ---- output
+
+bool PeerRails::carries_control(size_t rail) const {
+  return ways_[rail].state == RailState::kUp && fastest(kFrameBytes) == rail;
+}
+
+bool PeerRails::has_output(size_t rail) const {
+  const Way& way = ways_[rail];
+  if (way.state != RailState::kUp) return false;
+  if (way.told < way.received || way.owes_probe || may_take(rail) > 0) return true;
+  if (link_.has_goodbye(rail) && all_arrived()) return true;
+  const bool own =
+      !again_control_.empty() || std::any_of(ways_.begin(), ways_.end(), [](const Way& w) { return w.owes_end; });
+  return (own || link_.has_control()) && carries_control(rail);
+}
+
+// Ends of rails, and headers that did not come over another rail.
+bool PeerRails::next_own_control(Frame& header) {
+  for (size_t i = 0; i < ways_.size(); ++i) {
+    if (!std::exchange(ways_[i].owes_end, false)) continue;
+    header = {};
+    header.type = FrameType::kRailEnd;
+    header.tag.operation = ways_[i].epoch;
+    header.tag.phase = static_cast<uint32_t>(i);
+    header.bytes = ways_[i].received;
+    return true;
+  }
+  if (again_control_.empty()) return false;
+  header = again_control_.front();
+  again_control_.pop_front();
+  return true;
+}
+
+void PeerRails::remember_control(Way& way, const Frame& header, int64_t now_ns) {
+  Sent& sent = way.sent.emplace_back();
+  sent.control = true;
+  sent.fragment.header = header;
+  sent.mark = way.goodput.send(0, now_ns, true);
+  if (way.sent.size() == 1) way.confirmed_ns = now_ns;
+}
+
+bool PeerRails::next_control(size_t rail, Frame& header, int64_t now_ns) {
+  Way& way = ways_[rail];
+  if (way.state != RailState::kUp) return false;
+  if (way.told < way.received) {
+    way.told = way.received;
+    header = {};
+    header.type = FrameType::kAck;
+    header.bytes = way.received;
+    return true;
+  }
+  if (carries_control(rail) && (next_own_control(header) || link_.next_control(header))) {
+    remember_control(way, header, now_ns);
+    return true;
+  }
+  // The goodbye is the last frame over every rail. What it follows has come.
+  return link_.has_goodbye(rail) && all_arrived() && link_.next_goodbye(rail, header);
+}
+
+bool PeerRails::all_arrived() const {
+  const auto settled = [](const Way& way) { return way.sent.empty() && !way.owes_end; };
+  return again_.empty() && again_control_.empty() && !link_.has_control() &&
+         std::all_of(ways_.begin(), ways_.end(), settled);
+}
+
+bool PeerRails::take_probe(size_t rail, Fragment& fragment, int64_t now_ns) {
+  Way& way = ways_[rail];
+  if (!std::exchange(way.owes_probe, false)) return false;
+  Sent taken;
+  taken.fragment.header.type = FrameType::kProbe;
+  taken.fragment.header.bytes = taken.fragment.header.length = kProbeBytes;
+  taken.fragment.pieces = {&kProbePiece, 1};
+  give(way, std::move(taken), fragment, now_ns);
+  return true;
+}
+
+void PeerRails::take_again(uint64_t most, Sent& taken) {
+  Sent& front = again_.front();
+  Frame& rest = front.fragment.header;
+  taken = front;
+  const uint64_t length = front.whole() ? rest.length : std::min(rest.length, most);
+  taken.fragment.header.length = length;
+  again_bytes_ -= length;
+  if (length == rest.length) {
+    again_.pop_front();
+    return;
+  }
+  rest.credit = 0;
+  rest.at += length;
+  rest.length -= length;
+  front.fragment.skip += length;
+}
+
+// The request of a message that stays whole is done at once. What is kept of it is a copy.
+void PeerRails::keep_copy(Sent& taken) {
+  const Fragment& fragment = taken.fragment;
+  const uint64_t bytes = fragment.header.length;
+  if (bytes > 0) {
+    taken.copy = pool_.take(bytes);
+    if (taken.copy == nullptr) return;  // without memory the request is done when the message has come
+    const Piece to{taken.copy, bytes, nullptr};
+    copy_pieces(fragment.pieces, {&to, 1});
+  }
+  link_.arrived(fragment);
+  taken.fragment.request = nullptr;
+  taken.fragment.pieces = {};
+}
+
+void PeerRails::give(Way& way, Sent&& taken, Fragment& fragment, int64_t now_ns) {
+  const uint64_t bytes = taken.fragment.header.length;
+  const bool starved = waiting_bytes() == 0 && way.goodput.queued() + bytes < window(way) / 2;
+  if (way.sent.empty()) way.confirmed_ns = now_ns;
+  Sent& kept = way.sent.emplace_back(std::move(taken));
+  kept.mark = way.goodput.send(bytes, now_ns, starved);
+  if (kept.copy != nullptr) {
+    kept.piece = {kept.copy, bytes, nullptr};
+    kept.fragment.pieces = {&kept.piece, 1};
+    kept.fragment.skip = 0;
+  }
+  way.used_ns = now_ns;
+  way.sent_bytes += bytes;
+  fragment = kept.fragment;
+}
+
+bool PeerRails::next_fragment(size_t rail, Fragment& fragment, int64_t now_ns) {
+  Way& way = ways_[rail];
+  if (way.state != RailState::kUp) return false;
+  if (take_probe(rail, fragment, now_ns)) return true;
+  const uint64_t most = may_take(rail);
+  if (most == 0) return false;
+  Sent taken;
+  if (!again_.empty()) {
+    take_again(most, taken);
+  } else {
+    const bool whole = link_.front_is_whole();
+    CHECK(link_.next_fragment(most, taken.fragment), "a message that may go is not there");
+    if (whole) keep_copy(taken);
+  }
+  give(way, std::move(taken), fragment, now_ns);
+  return true;
+}
+
+// ---- input
+
+Result<std::span<const Piece>> PeerRails::begin(size_t rail, const Frame& header, int64_t now_ns) {
+  Way& way = ways_[rail];
+  way.incoming = header;
+  way.heard_ns = now_ns;
+  switch (header.type) {
+    case FrameType::kAck:
+      TRY(confirm(way, header.bytes, now_ns));
+      return std::span<const Piece>{};
+    case FrameType::kRailEnd:
+      TRY(peer_ended(rail, header, now_ns));
+      return std::span<const Piece>{};
+    case FrameType::kProbe:
+      return std::span<const Piece>{};
+    default:
+      return link_.begin(header, rail);
+  }
+}
+
+Status PeerRails::end(size_t rail, int64_t now_ns) {
+  Way& way = ways_[rail];
+  way.heard_ns = now_ns;
+  const Frame& header = way.incoming;
+  if (header.type != FrameType::kAck && header.type != FrameType::kRailEnd && header.type != FrameType::kProbe)
+    link_.end(rail);
+  if (counts(header.type)) ++way.received;
+  way.received_bytes += header.length;
+  return {};
+}
+
+Status PeerRails::confirm(Way& way, uint64_t count, int64_t now_ns) {
+  if (count < way.confirmed || count - way.confirmed > way.sent.size())
+    return Error{Code::kRemoteError, "acknowledged what was not sent"};
+  if (count == way.confirmed) return {};
+  way.confirmed_ns = now_ns;
+  const Goodput::Mark newest = way.sent[count - way.confirmed - 1].mark;
+  for (; way.confirmed < count; ++way.confirmed) {
+    Sent& sent = way.sent.front();
+    way.goodput.deliver(sent.mark);
+    if (sent.control) {
+      link_.control_arrived(sent.fragment.header);
+    } else {
+      link_.arrived(sent.fragment);
+    }
+    if (sent.copy != nullptr) pool_.give(sent.copy, sent.fragment.header.length);
+    way.sent.pop_front();
+  }
+  way.goodput.sample(newest, now_ns);
+  return {};
+}
+
+RailStatistics PeerRails::statistics(size_t rail) const {
+  const Way& way = ways_[rail];
+  RailStatistics all;
+  all.state = way.state;
+  all.sent_bytes = way.sent_bytes;
+  all.acknowledged_bytes = way.goodput.delivered();
+  all.received_bytes = way.received_bytes;
+  all.again_frames = way.again_frames;
+  all.queued_bytes = way.goodput.queued();
+  all.goodput = way.goodput.rate() * 1e9;
+  all.connections = way.epoch;
+  all.why = way.why;
+  return all;
+}
+
+}  // namespace trestle

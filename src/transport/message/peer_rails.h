@@ -1,0 +1,172 @@
+// PeerRails: several rails between this rank and one peer: what goes over which, what has arrived, and what happens
+// when a rail fails. A pair of ranks with one rail has none of this: its Link is asked directly.
+//
+// Counting. Both ends count the frames of every connection but kAck and goodbyes, in the order in which they were
+// handed to the rail. The receiver acknowledges with kAck how many have come, over the rail itself. So every header
+// and fragment is kept until it is known to have come.
+//
+// A rail that fails. Whoever notices that a connection has ended, or decides to end it, stops reading it, and says over
+// another rail how many frames of it have come (kRailEnd). The other side does the same. When both have said so, each
+// knows exactly which of its frames did not come, and sends these again over the other rails. So nothing comes twice,
+// and a late fragment never overwrites memory that is used for something else.
+//
+// Shares. What waits is divided so that all rails end together (shares.h), by measured goodput (goodput.h). Messages
+// that stay whole, and headers, take the rail over which they arrive first. A rail has about kAheadNs of data under
+// way at most, so that a rail that becomes slow delays little. A rail of unknown goodput carries nothing but a probe
+// while the goodput of another one is known.
+//
+// Owned by a RailTransport, used under the rank's progress lock. `rail` counts the rails that both ranks have, in an
+// order that both know. Times are those of the transport's clock.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "transport/message/goodput.h"
+#include "transport/message/link.h"
+#include "transport/message/shares.h"
+#include "transport/rail.h"
+
+namespace trestle {
+
+enum class RailState : uint8_t {
+  kConnecting,  // not connected so far, or again after it was down
+  kUp,
+  kEnding,  // ended here; the peer has not said yet what has come
+  kDown,    // will be tried again
+};
+
+struct RailStatistics {
+  RailState state = RailState::kConnecting;
+  uint64_t sent_bytes = 0;          // payloads given to the rail
+  uint64_t acknowledged_bytes = 0;  // of them
+  uint64_t received_bytes = 0;
+  uint64_t again_frames = 0;  // that did not come over this rail and were sent again
+  uint64_t queued_bytes = 0;  // under way
+  double goodput = 0;         // bytes per second; 0: unknown
+  uint32_t connections = 0;   // made so far
+  std::string why;            // it is down
+};
+
+class PeerRails {
+ public:
+  struct Options {
+    int64_t silence_ns = 3'000'000'000;  // a rail without acknowledgement for so long has failed, if others answer
+  };
+  // What a PeerRails asks of the rails themselves.
+  struct Hooks {
+    std::function<void(size_t rail)> drop;     // as Rail::drop
+    std::function<Status(size_t rail)> reach;  // as Rail::reach
+  };
+  // rates: bytes per second that each rail is said to have; 0: not known.
+  PeerRails(Link& link, BufferPool& pool, std::span<const double> rates, const Options& options, Hooks hooks);
+  ~PeerRails();
+  PeerRails(const PeerRails&) = delete;
+  PeerRails& operator=(const PeerRails&) = delete;
+
+  size_t count() const { return ways_.size(); }
+
+  // ---- Output: as the events of rail.h
+  bool has_output(size_t rail) const;
+  bool next_control(size_t rail, Frame& header, int64_t now_ns);
+  bool next_fragment(size_t rail, Fragment& fragment, int64_t now_ns);
+  // Nothing is under way that the peer has not acknowledged.
+  bool all_arrived() const;
+  // For a message of `bytes` that waits alone; count() if no rail is connected.
+  size_t fastest(uint64_t bytes) const;
+
+  // ---- Input
+  Result<std::span<const Piece>> begin(size_t rail, const Frame& header, int64_t now_ns);
+  Status end(size_t rail, int64_t now_ns);
+
+  // ---- Life of rails
+  void connected(size_t rail, int64_t now_ns);
+  // The connection has ended, or could not be made. False: no other rail is left.
+  bool lost(size_t rail, const std::string& why, int64_t now_ns);
+  // The connection has ended behind a goodbye: no other one follows.
+  void closed(size_t rail);
+  bool is_up(size_t rail) const { return ways_[rail].state == RailState::kUp; }
+  bool unsettled(size_t rail) const { return ways_[rail].state == RailState::kEnding; }
+  // Tries rails again, and gives up those that have been silent for too long. False: no rail is left.
+  bool tick(int64_t now_ns);
+  // Whether tick() has something to watch.
+  bool needs_ticks() const;
+  // What happened to each rail, for the sentence when the last one is lost.
+  std::string story() const;
+  RailStatistics statistics(size_t rail) const;
+
+ private:
+  struct Sent {
+    Fragment fragment;          // of a header without payload only the header
+    bool control = false;       // header.type has no payload
+    std::byte* copy = nullptr;  // from the pool, of messages that stay whole: their request is done already
+    ConstPiece piece;           // the copy
+    Goodput::Mark mark;
+    bool whole() const { return fragment.header.type == FrameType::kEager; }
+  };
+  struct Way {
+    RailState state = RailState::kConnecting;
+    bool was_up = false;
+    uint32_t epoch = 0;  // connections so far; the same on both sides
+    Goodput goodput;
+    double stated_rate = 0;  // bytes per nanosecond
+
+    std::deque<Sent> sent;   // not acknowledged
+    uint64_t confirmed = 0;  // frames of this connection that are
+    uint64_t received = 0;   // frames of this connection that have come whole
+    uint64_t told = 0;       // of them, acknowledged
+    Frame incoming;          // the last header
+
+    bool owes_probe = false;
+    bool owes_end = false;
+    std::optional<uint64_t> peers_count;  // of the peer's kRailEnd, until it is settled
+    int64_t heard_ns = 0;                 // when something came last
+    int64_t confirmed_ns = 0;             // when something was acknowledged last
+    int64_t used_ns = 0;                  // when it carried a fragment last
+    int64_t retry_ns = 0;
+    int64_t backoff_ns = 0;
+    std::string why;
+    uint64_t sent_bytes = 0;
+    uint64_t received_bytes = 0;
+    uint64_t again_frames = 0;
+  };
+
+  RailLoad load_of(const Way& way) const;
+  void update_loads() const;
+  bool any_measured() const;
+  uint64_t window(const Way& way) const;
+  uint64_t waiting_bytes() const { return again_bytes_ + link_.ready_bytes(); }
+  uint64_t may_take(size_t rail) const;
+  bool carries_control(size_t rail) const;
+  bool next_own_control(Frame& header);
+  void remember_control(Way& way, const Frame& header, int64_t now_ns);
+  bool take_probe(size_t rail, Fragment& fragment, int64_t now_ns);
+  void take_again(uint64_t most, Sent& taken);
+  void keep_copy(Sent& taken);
+  void give(Way& way, Sent&& taken, Fragment& fragment, int64_t now_ns);
+  Status confirm(Way& way, uint64_t count, int64_t now_ns);
+  Status peer_ended(size_t rail, const Frame& header, int64_t now_ns);
+  void end_here(size_t rail, const std::string& why, int64_t now_ns);
+  Status settle(Way& way, int64_t now_ns);
+  void send_again(Way& way);
+  bool others_carry(size_t rail) const;
+  bool silent(size_t rail, int64_t now_ns);
+  void try_again(size_t rail, int64_t now_ns);
+
+  Link& link_;
+  BufferPool& pool_;
+  const Options options_;
+  const Hooks hooks_;
+  std::vector<Way> ways_;
+  mutable std::vector<RailLoad> loads_;  // kept for its capacity
+  std::deque<Frame> again_control_;
+  std::deque<Sent> again_;
+  uint64_t again_bytes_ = 0;
+};
+
+}  // namespace trestle

@@ -1,0 +1,181 @@
+// What happens when rails fail, and how they come back.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "transport/message/peer_rails.h"
+
+namespace trestle {
+namespace {
+
+constexpr int64_t kFirstBackoffNs = 100'000'000;
+constexpr int64_t kMostBackoffNs = 5'000'000'000;
+constexpr int64_t kConnectNs = 2'000'000'000;     // for an attempt to make a connection again
+constexpr int64_t kProbeEveryNs = 1'000'000'000;  // of a rail that is up and carries nothing
+
+}  // namespace
+
+bool PeerRails::others_carry(size_t rail) const {
+  for (size_t i = 0; i < ways_.size(); ++i) {
+    const bool coming = ways_[i].state == RailState::kConnecting && !ways_[i].was_up && ways_[i].why.empty();
+    if (i != rail && (ways_[i].state == RailState::kUp || coming)) return true;
+  }
+  return false;
+}
+
+void PeerRails::connected(size_t rail, int64_t now_ns) {
+  Way& way = ways_[rail];
+  CHECK(way.sent.empty(), "a connection begins before the end of the last one is settled");
+  way.state = RailState::kUp;
+  way.was_up = true;
+  ++way.epoch;
+  way.confirmed = way.received = way.told = 0;
+  way.goodput = {};
+  way.owes_probe = true;
+  way.heard_ns = way.confirmed_ns = way.used_ns = now_ns;
+  way.backoff_ns = 0;
+  way.why.clear();
+}
+
+bool PeerRails::lost(size_t rail, const std::string& why, int64_t now_ns) {
+  Way& way = ways_[rail];
+  if (way.state == RailState::kUp) {
+    end_here(rail, why, now_ns);
+  } else if (way.state == RailState::kConnecting) {
+    way.state = RailState::kDown;
+    way.why = why;
+    way.backoff_ns = std::clamp(2 * way.backoff_ns, kFirstBackoffNs, kMostBackoffNs);
+    way.retry_ns = now_ns + way.backoff_ns;
+  }
+  return others_carry(rail);
+}
+
+void PeerRails::closed(size_t rail) {
+  Way& way = ways_[rail];
+  way.state = RailState::kDown;
+  way.retry_ns = INT64_MAX;
+  send_again(way);
+}
+
+// Nothing of the connection is read any more, so the count that is told to the peer is final.
+void PeerRails::end_here(size_t rail, const std::string& why, int64_t now_ns) {
+  Way& way = ways_[rail];
+  link_.interrupted(rail);
+  way.state = RailState::kEnding;
+  way.why = why;
+  way.owes_end = true;
+  way.owes_probe = false;
+  way.goodput.forget_under_way();
+  way.backoff_ns = kFirstBackoffNs;
+  way.retry_ns = now_ns + way.backoff_ns;
+}
+
+// The peer has ended its side of a connection over another rail than this frame came over.
+Status PeerRails::peer_ended(size_t rail, const Frame& header, int64_t now_ns) {
+  const size_t ended = header.tag.phase;
+  if (ended >= ways_.size() || ended == rail)
+    return Error{Code::kRemoteError, "ended a rail that it does not have, or the one over which it says so"};
+  Way& way = ways_[ended];
+  // The peer may have had a connection that never became one on this side.
+  const bool unseen =
+      header.tag.operation == way.epoch + uint64_t{1} && way.state != RailState::kUp && way.state != RailState::kEnding;
+  if (header.tag.operation != way.epoch && !unseen)
+    return Error{Code::kRemoteError, "ended a connection that was not its last one"};
+  if (way.peers_count.has_value() || (way.state != RailState::kUp && way.state != RailState::kEnding && !unseen))
+    return Error{Code::kRemoteError, "ended a connection twice"};
+  if (way.state != RailState::kEnding) hooks_.drop(ended);
+  if (unseen) {
+    ++way.epoch;
+    way.confirmed = way.received = way.told = 0;
+  }
+  if (way.state != RailState::kEnding) end_here(ended, "the other side has ended it", now_ns);
+  way.peers_count = header.bytes;
+  return settle(way, now_ns);
+}
+
+// Both sides have ended the connection, and this rank knows what has come.
+Status PeerRails::settle(Way& way, int64_t now_ns) {
+  TRY(confirm(way, *way.peers_count, now_ns));
+  way.peers_count.reset();
+  send_again(way);
+  way.state = RailState::kDown;
+  return {};
+}
+
+void PeerRails::send_again(Way& way) {
+  // The oldest first, and before those of a rail that failed earlier: the order matters for speed alone.
+  for (Sent& sent : way.sent) {
+    if (sent.fragment.header.type == FrameType::kProbe) continue;
+    ++way.again_frames;
+    if (sent.control) {
+      again_control_.push_back(sent.fragment.header);
+      continue;
+    }
+    again_bytes_ += sent.fragment.header.length;
+    again_.push_back(sent);
+  }
+  way.sent.clear();
+  way.goodput.forget_under_way();
+}
+
+// Only what comes over other rails proves that the peer is there and answers. If all are silent it may be frozen.
+bool PeerRails::silent(size_t rail, int64_t now_ns) {
+  const Way& way = ways_[rail];
+  if (way.state != RailState::kUp || way.sent.empty()) return false;
+  const int64_t since = std::max(way.confirmed_ns, way.sent.front().mark.sent_ns);
+  if (now_ns - since < options_.silence_ns / 4) return false;
+  bool answered = false;
+  for (size_t i = 0; i < ways_.size(); ++i) {
+    Way& other = ways_[i];
+    if (i == rail || other.state != RailState::kUp) continue;
+    answered = answered || other.confirmed_ns > now_ns - options_.silence_ns / 2;
+    if (other.sent.empty()) other.owes_probe = true;
+  }
+  return answered && now_ns - since >= options_.silence_ns;
+}
+
+void PeerRails::try_again(size_t rail, int64_t now_ns) {
+  Way& way = ways_[rail];
+  way.state = RailState::kConnecting;
+  way.retry_ns = now_ns + kConnectNs;
+  if (const Status reached = hooks_.reach(rail); !reached.ok()) lost(rail, reached.error().message, now_ns);
+}
+
+bool PeerRails::tick(int64_t now_ns) {
+  const bool busy =
+      std::any_of(ways_.begin(), ways_.end(), [&](const Way& way) { return now_ns - way.used_ns < kProbeEveryNs; });
+  for (size_t i = 0; i < ways_.size(); ++i) {
+    Way& way = ways_[i];
+    if (silent(i, now_ns)) {
+      hooks_.drop(i);
+      if (!lost(i, "nothing was acknowledged for " + std::to_string(options_.silence_ns / 1'000'000) + " ms", now_ns))
+        return false;
+    }
+    const bool again = way.was_up || !way.why.empty();
+    if (way.state == RailState::kDown && now_ns >= way.retry_ns) {
+      try_again(i, now_ns);
+    } else if (way.state == RailState::kConnecting && again && now_ns >= way.retry_ns) {
+      hooks_.drop(i);
+      lost(i, "no answer to an attempt to connect", now_ns);
+    }
+    if (way.state == RailState::kUp && busy && now_ns - way.used_ns >= kProbeEveryNs) way.owes_probe = true;
+  }
+  return true;
+}
+
+bool PeerRails::needs_ticks() const {
+  return std::any_of(ways_.begin(), ways_.end(),
+                     [](const Way& way) { return way.state != RailState::kUp || !way.sent.empty(); });
+}
+
+std::string PeerRails::story() const {
+  std::string text;
+  for (size_t i = 0; i < ways_.size(); ++i) {
+    if (ways_[i].why.empty()) continue;
+    text += (text.empty() ? "rail " : "; rail ") + std::to_string(i + 1) + ": " + ways_[i].why;
+  }
+  return text;
+}
+
+}  // namespace trestle

@@ -1,0 +1,178 @@
+// Several rails in one transport: driving them, sleeping on all of them, noticing those that fail, and the end.
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "base/log.h"
+#include "transport/message/rail_transport.h"
+
+namespace trestle {
+namespace {
+
+constexpr uint32_t kTickEveryRounds = 64;
+constexpr int64_t kTickNs = 50'000'000;     // while this rank sleeps and something is to be watched
+constexpr int64_t kFaultsNs = 200'000'000;  // between two looks at the interfaces
+
+}  // namespace
+
+Status RailTransport::watch_rails() {
+  if (set_.rails.size() < 2) return {};
+  epoll_ = UniqueFd::open([] { return ::epoll_create1(EPOLL_CLOEXEC); });
+  timer_ = UniqueFd::open([] { return ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC); });
+  bool watched = epoll_ && timer_;
+  const auto add = [&](int fd) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    watched = watched && (fd < 0 || ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0);
+  };
+  add(timer_.get());
+  for (const std::unique_ptr<Rail>& rail : set_.rails) add(rail->event_fd());
+  if (watched) return {};
+  return Error{Code::kSystemError, "the rails cannot be watched: " + std::generic_category().message(errno)};
+}
+
+Result<bool> RailTransport::drive_rails() {
+  bool moved = false;
+  for (const std::unique_ptr<Rail>& rail : set_.rails) moved = TRY(rail->progress()) || moved;
+  return moved;
+}
+
+Result<bool> RailTransport::progress() {
+  if (error_) return *error_;
+  if (closed_) return false;
+  Result<bool> moved = drive_rails();
+  if (!moved.ok()) return fail(std::move(moved).error());
+  if (!several_.empty() && ++rounds_ % kTickEveryRounds == 0) {
+    if (Status ticked = tick(); !ticked.ok()) return fail(std::move(ticked).error());
+  }
+  return moved;
+}
+
+Status RailTransport::gone(int32_t rank) {
+  return Error{Code::kRemoteError, name(rank) + " cannot be reached over any rail: " + at(rank).rails->story()};
+}
+
+Status RailTransport::tick() {
+  const int64_t now_ns = now();
+  if (now_ns - faults_seen_ns_ >= kFaultsNs) {
+    faults_seen_ns_ = now_ns;
+    for (size_t rail = 0; rail < set_.rails.size(); ++rail) {
+      const std::string why = set_.rails[rail]->fault();
+      if (!why.empty()) TRY(fault(rail, why));
+    }
+  }
+  for (const int32_t rank : several_) {
+    Peer& peer = at(rank);
+    if (!peer.has_left() && !peer.rails->tick(now_ns)) return gone(rank);
+  }
+  return {};
+}
+
+Status RailTransport::fault(size_t rail, const std::string& why) {
+  for (const int32_t rank : several_) {
+    Peer& peer = at(rank);
+    const auto path =
+        std::find_if(peer.paths.begin(), peer.paths.end(), [=](const RailPath& p) { return p.rail == rail; });
+    if (path == peer.paths.end() || peer.has_left()) continue;
+    if (!peer.rails->is_up(static_cast<size_t>(path - peer.paths.begin()))) continue;
+    set_.rails[rail]->drop(rank);
+    TRY(lost(rail, rank, Error{Code::kSystemError, why}));
+  }
+  return {};
+}
+
+void RailTransport::look_everywhere() {
+  for (const std::unique_ptr<Rail>& rail : set_.rails) rail->look_everywhere();
+  rounds_ = kTickEveryRounds - 1;
+}
+
+int RailTransport::event_fd() const {
+  return epoll_ ? epoll_.get() : set_.rails[0]->event_fd();
+}
+
+bool RailTransport::needs_ticks() const {
+  return std::any_of(several_.begin(), several_.end(), [this](int32_t rank) {
+    const Peer& peer = at(rank);
+    return !peer.has_left() && peer.rails->needs_ticks();
+  });
+}
+
+void RailTransport::arm_timer(bool on) {
+  if (on == timer_on_) return;
+  timer_on_ = on;
+  itimerspec when{};
+  if (on) when.it_value.tv_nsec = when.it_interval.tv_nsec = kTickNs;
+  (void)::timerfd_settime(timer_.get(), 0, &when, nullptr);
+}
+
+bool RailTransport::prepare_sleep() {
+  if (error_) return false;
+  for (size_t rail = 0; rail < set_.rails.size(); ++rail) {
+    if (set_.rails[rail]->prepare_sleep()) continue;
+    for (size_t before = 0; before < rail; ++before) set_.rails[before]->finish_sleep();
+    return false;
+  }
+  if (!several_.empty()) arm_timer(needs_ticks());
+  return true;
+}
+
+void RailTransport::finish_sleep() {
+  for (const std::unique_ptr<Rail>& rail : set_.rails) rail->finish_sleep();
+  if (!timer_on_) return;
+  uint64_t expirations = 0;
+  if (::read(timer_.get(), &expirations, sizeof expirations) > 0) rounds_ = kTickEveryRounds - 1;
+}
+
+// ---- the end
+
+// With peers that are reached over several rails, everything is acknowledged before the goodbye, and the goodbyes of
+// all rails are answered before any rail ends: two ranks may end their rails in different orders.
+void RailTransport::close_several(int64_t deadline_ns) {
+  drive_until(deadline_ns, [](const Peer& peer) { return peer.has_left() || peer.rails->all_arrived(); });
+  closed_ = true;
+  for (Peer& peer : peers_) {
+    if (peer.link != nullptr) peer.link->close(true);
+  }
+  drive_until(deadline_ns, [](const Peer& peer) {
+    for (size_t path = 0; path < peer.rails->count(); ++path) {
+      if (peer.rails->is_up(path) && !peer.link->goodbye_answered(path)) return false;
+    }
+    return true;
+  });
+}
+
+void RailTransport::drive_until(int64_t deadline_ns, const std::function<bool(const Peer&)>& done) {
+  const auto over = [&](int32_t rank) { return done(at(rank)); };
+  while (!std::all_of(several_.begin(), several_.end(), over)) {
+    const Result<bool> moved = drive_rails();
+    if (!moved.ok() || !tick().ok()) return;
+    const int64_t left_ns = deadline_ns - now();
+    if (left_ns <= 0) return;
+    if (moved.value() || !prepare_sleep()) continue;
+    pollfd wait{event_fd(), POLLIN, 0};
+    (void)::poll(&wait, 1, static_cast<int>(left_ns / 1'000'000 + 1));
+    finish_sleep();
+  }
+}
+
+void RailTransport::close(int linger_ms) {
+  if (closed_) return;
+  says_goodbye_ = linger_ms > 0 && !error_;
+  const int64_t deadline_ns = now() + int64_t{linger_ms} * 1'000'000;
+  if (says_goodbye_ && !several_.empty()) close_several(deadline_ns);
+  closed_ = true;
+  for (Peer& peer : peers_) {
+    if (peer.link != nullptr) peer.link->close(says_goodbye_);
+  }
+  for (const std::unique_ptr<Rail>& rail : set_.rails) {
+    const int64_t left_ms = (deadline_ns - now()) / 1'000'000;
+    rail->close(says_goodbye_ ? static_cast<int>(std::clamp<int64_t>(left_ms, 1, linger_ms)) : 0);
+  }
+}
+
+}  // namespace trestle
