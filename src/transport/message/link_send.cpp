@@ -143,8 +143,9 @@ bool Link::next_fragment(uint64_t most, Fragment& fragment) {
   const uint64_t left = send.bytes - taken;
   const uint64_t length = front_is_whole() ? left : std::min(left, most);
   if (taken == 0) ++on_their_way_;
-  fragment.header = {
-      static_cast<FrameType>(send.transport.word[kType]), take_owed_credit(), send.tag, send.bytes, taken, length};
+  // Over several rails a frame may be interrupted and come again; its credit must not. Headers alone come once.
+  const uint32_t credit = in_.size() == 1 ? take_owed_credit() : 0;
+  fragment.header = {static_cast<FrameType>(send.transport.word[kType]), credit, send.tag, send.bytes, taken, length};
   fragment.pieces = send.pieces;
   fragment.skip = taken;
   fragment.request = &send;

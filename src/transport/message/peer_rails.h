@@ -91,7 +91,8 @@ class PeerRails {
   // The connection has ended behind a goodbye: no other one follows.
   void closed(size_t rail);
   bool is_up(size_t rail) const { return ways_[rail].state == RailState::kUp; }
-  bool unsettled(size_t rail) const { return ways_[rail].state == RailState::kEnding; }
+  // The two ranks have not told each other yet how the last connection ended.
+  bool unsettled(size_t rail) const { return ways_[rail].state == RailState::kEnding || ways_[rail].owes_end; }
   // Tries rails again, and gives up those that have been silent for too long. False: no rail is left.
   bool tick(int64_t now_ns);
   // Whether tick() has something to watch.

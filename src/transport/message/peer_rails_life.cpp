@@ -26,7 +26,7 @@ bool PeerRails::others_carry(size_t rail) const {
 
 void PeerRails::connected(size_t rail, int64_t now_ns) {
   Way& way = ways_[rail];
-  CHECK(way.sent.empty(), "a connection begins before the end of the last one is settled");
+  CHECK(way.sent.empty() && !unsettled(rail), "a connection begins before the end of the last one is settled");
   way.state = RailState::kUp;
   way.was_up = true;
   ++way.epoch;
@@ -153,7 +153,7 @@ bool PeerRails::tick(int64_t now_ns) {
         return false;
     }
     const bool again = way.was_up || !way.why.empty();
-    if (way.state == RailState::kDown && now_ns >= way.retry_ns) {
+    if (way.state == RailState::kDown && !unsettled(i) && now_ns >= way.retry_ns) {
       try_again(i, now_ns);
     } else if (way.state == RailState::kConnecting && again && now_ns >= way.retry_ns) {
       hooks_.drop(i);

@@ -160,6 +160,15 @@ Result<Link*> RailTransport::reach(int32_t rank) {
   return &link;
 }
 
+std::vector<RailTransport::PathStatistics> RailTransport::statistics(int32_t rank) const {
+  const Peer& peer = at(rank);
+  std::vector<PathStatistics> all;
+  if (peer.rails == nullptr) return all;
+  for (size_t path = 0; path < peer.paths.size(); ++path)
+    all.push_back({set_.names[peer.paths[path].rail], peer.rails->statistics(path)});
+  return all;
+}
+
 Result<bool> RailTransport::post_send(SendRequest& request) {
   if (is_notice(request.tag) && !closed_ && !error_) {
     request.state = RequestState::kDone;
