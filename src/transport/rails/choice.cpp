@@ -1,0 +1,175 @@
+#include "transport/rails/choice.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace trestle {
+namespace {
+
+// What engines of containers and virtual machines call the interfaces that they make.
+constexpr std::string_view kContainerNames[] = {"docker", "br-",    "virbr", "cni",  "flannel", "cali",   "weave",
+                                                "cilium", "podman", "lxcbr", "lxdbr", "vnet",   "kube-"};
+
+bool starts_with_any(std::string_view name) {
+  return std::ranges::any_of(kContainerNames, [&](std::string_view start) { return name.starts_with(start); });
+}
+
+std::string listed(const std::vector<HostInterface>& interfaces) {
+  std::string list;
+  for (const HostInterface& interface : interfaces) {
+    list += (list.empty() ? "" : ", ") + interface.name;
+    if (!interface.addresses.empty()) list += " (" + format_host(interface.addresses.front().address) + ")";
+  }
+  return list.empty() ? "none" : list;
+}
+
+const InterfaceAddress* usable_address(const HostInterface& interface, AddressFamily family) {
+  for (const AddressFamily wanted : {AddressFamily::kIpv4, AddressFamily::kIpv6}) {
+    if (family != AddressFamily::kAny && family != wanted) continue;
+    for (const InterfaceAddress& one : interface.addresses) {
+      if (one.address.family() == wanted && !is_link_local_v6(one.address)) return &one;
+    }
+  }
+  return nullptr;
+}
+
+std::string why_no_address(const HostInterface& interface, AddressFamily family) {
+  if (interface.addresses.empty()) return "has no address";
+  const auto wanted = [&](const InterfaceAddress& one) {
+    return family == AddressFamily::kAny || one.address.family() == family;
+  };
+  if (std::ranges::any_of(interface.addresses, wanted)) return "has only link-local addresses";
+  return family == AddressFamily::kIpv4 ? "has no IPv4 address" : "has no IPv6 address";
+}
+
+// Of an interface that nobody has named; "": nothing.
+std::string why_not_by_itself(const HostInterface& interface) {
+  const InterfaceFacts& facts = interface.facts;
+  if (interface.loopback) return "loopback";
+  if (!facts.bridge_of.empty()) return "a port of the bridge " + facts.bridge_of;
+  if (facts.bridge && !facts.hardware_port) return "a bridge of containers";
+  if (!facts.hardware && !facts.hardware_port && starts_with_any(interface.name))
+    return facts.bridge ? "a bridge of containers" : "belongs to containers, by its name";
+  if (facts.tunnel) return "a tunnel";
+  return "";
+}
+
+class Chooser {
+ public:
+  Chooser(const std::vector<HostInterface>& interfaces, const RailRequest& request)
+      : interfaces_(interfaces), request_(request) {}
+
+  Result<RailChoice> run() {
+    TRY(check_names());
+    for (const HostInterface& interface : interfaces_) judge(interface, false);
+    if (choice_.rails.empty() && request_.interfaces.empty()) take_loopback();
+    if (choice_.rails.empty()) return nothing_left();
+    if (!request_.interfaces.empty()) sort_as_named();
+    number_places();
+    return std::move(choice_);
+  }
+
+ private:
+  const NamedInterface* named(const std::string& name) const {
+    const auto found = std::ranges::find(request_.interfaces, name, &NamedInterface::name);
+    return found == request_.interfaces.end() ? nullptr : &*found;
+  }
+  bool passes_filter(const HostInterface& interface) const {
+    return interface_matches(request_.filter, interface.name);
+  }
+  bool filter_asks() const {
+    return request_.filter.find_first_not_of("=") != std::string::npos && !request_.filter.starts_with('^');
+  }
+
+  Status check_names() const {
+    for (const NamedInterface& wanted : request_.interfaces) {
+      if (std::ranges::find(interfaces_, wanted.name, &HostInterface::name) != interfaces_.end()) continue;
+      return Error{Code::kInvalidArgument, request_.named_by + " names '" + wanted.name +
+                                               "', which is no interface of this host; there are: " +
+                                               listed(interfaces_)};
+    }
+    const auto passes = [this](const HostInterface& interface) { return passes_filter(interface); };
+    if (!request_.interfaces.empty() || std::ranges::any_of(interfaces_, passes)) return {};
+    return Error{Code::kInvalidArgument, "no network interface matches TRESTLE_SOCKET_IFNAME '" + request_.filter +
+                                             "'; there are: " + listed(interfaces_)};
+  }
+
+  // "": it is a rail.
+  std::string why_not(const HostInterface& interface, bool loopback_counts) const {
+    bool asked = named(interface.name) != nullptr;
+    if (!asked && !request_.interfaces.empty()) return "not in " + request_.named_by;
+    if (!asked && !passes_filter(interface)) return "TRESTLE_SOCKET_IFNAME '" + request_.filter + "' leaves it out";
+    asked = asked || filter_asks() || (loopback_counts && interface.loopback);
+    if (!interface.up) return "down";
+    if (!interface.running) return "up, but without a carrier";
+    if (const std::string reason = asked ? "" : why_not_by_itself(interface); !reason.empty()) return reason;
+    return usable_address(interface, request_.family) == nullptr ? why_no_address(interface, request_.family) : "";
+  }
+
+  void judge(const HostInterface& interface, bool loopback_counts) {
+    if (std::string reason = why_not(interface, loopback_counts); !reason.empty()) {
+      choice_.left_out.push_back({interface.name, std::move(reason)});
+      return;
+    }
+    const InterfaceAddress& at = *usable_address(interface, request_.family);
+    const NamedInterface* said = named(interface.name);
+    LocalRail rail{interface.name, at.address, fabric_of(at.address, at.prefix), interface.facts.rate_bps, false,
+                   interface.facts.numa_node};
+    if (said != nullptr && said->rate_bps != 0) {
+      rail.rate_bps = said->rate_bps;
+      rail.stated = true;
+    }
+    choice_.rails.push_back(std::move(rail));
+  }
+
+  void take_loopback() {
+    choice_.left_out.clear();
+    for (const HostInterface& interface : interfaces_) judge(interface, true);
+  }
+
+  Error nothing_left() const {
+    std::string reasons;
+    for (const LeftOutInterface& one : choice_.left_out) {
+      // Those that nobody named are no news where some are named.
+      if (!request_.interfaces.empty() && named(one.interface) == nullptr) continue;
+      reasons += (reasons.empty() ? "" : "; ") + one.text();
+    }
+    const std::string which = request_.interfaces.empty() ? "interface of this host" : "interface of " + request_.named_by;
+    return Error{Code::kSystemError, "no " + which + " can be a rail: " + (reasons.empty() ? "there is none" : reasons)};
+  }
+
+  void sort_as_named() {
+    std::ranges::stable_sort(choice_.rails, {}, [this](const LocalRail& rail) { return named(rail.interface); });
+  }
+
+  // Of several in one subnet, by name, so that all hosts number them alike.
+  void number_places() {
+    std::vector<LocalRail*> by_name;
+    for (LocalRail& rail : choice_.rails) by_name.push_back(&rail);
+    std::ranges::sort(by_name, {}, [](const LocalRail* rail) { return std::string_view(rail->interface); });
+    for (size_t i = 0; i < by_name.size(); ++i) {
+      for (size_t before = i; before-- > 0;) {
+        Fabric next = by_name[before]->fabric;
+        const int place = next.place + 1;
+        next.place = by_name[i]->fabric.place;
+        if (next != by_name[i]->fabric) continue;
+        by_name[i]->fabric.place = place;
+        break;
+      }
+    }
+  }
+
+  const std::vector<HostInterface>& interfaces_;
+  const RailRequest& request_;
+  RailChoice choice_;
+};
+
+}  // namespace
+
+Result<RailChoice> choose_rails(const std::vector<HostInterface>& interfaces, const RailRequest& request) {
+  return Chooser(interfaces, request).run();
+}
+
+}  // namespace trestle

@@ -1,0 +1,53 @@
+// Which interfaces of this host are rails of a dimension, and why the others are not.
+//
+// A pure function of what inventory.h has read and of what the user has said; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "transport/rails/fabric.h"
+#include "transport/rails/inventory.h"
+#include "transport/rails/rails_text.h"
+
+namespace trestle {
+
+struct RailRequest {
+  std::vector<NamedInterface> interfaces;     // of TRESTLE_RAILS or of the topology file; empty: found out
+  std::string named_by = "TRESTLE_RAILS";     // where they come from, for sentences
+  std::string filter = {};                    // TRESTLE_SOCKET_IFNAME; counts only where no interface is named
+  AddressFamily family = AddressFamily::kAny; // TRESTLE_SOCKET_FAMILY
+};
+
+struct LocalRail {
+  std::string interface;
+  SocketAddress address;   // port 0
+  Fabric fabric;
+  uint64_t rate_bps = 0;   // as stated, else as the kernel knows it; 0: not known
+  bool stated = false;     // the user has said the rate
+  int numa_node = -1;      // -1: not known
+};
+
+struct LeftOutInterface {
+  std::string interface;
+  std::string reason;
+  std::string text() const { return interface + ": " + reason; }  // "docker0: a bridge of containers"
+};
+
+struct RailChoice {
+  std::vector<LocalRail> rails;             // at least one; as named, else in the kernel's order
+  std::vector<LeftOutInterface> left_out;   // in the kernel's order
+};
+
+// Named interfaces are rails if they are up and have an address; so are those that a TRESTLE_SOCKET_IFNAME without "^"
+// matches. Of the others, all that lead out of this host: no bridge unless one of its ports is hardware, no port of a
+// bridge, no tunnel, nothing with a name that engines of containers give. Loopback is a rail if it is named, or if
+// there is nothing else; it reaches this host alone, which peers cannot see in its fabric.
+// Of an interface's addresses the first IPv4 one counts, else the first IPv6 one that is not link-local.
+// Errors. kInvalidArgument: a named interface does not exist, or the filter matches none; with those that exist.
+// kSystemError: nothing is left; with the reasons.
+Result<RailChoice> choose_rails(const std::vector<HostInterface>& interfaces, const RailRequest& request);
+
+}  // namespace trestle

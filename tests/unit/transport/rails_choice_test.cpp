@@ -1,0 +1,271 @@
+// Which interfaces of invented hosts are rails, and the reasons of those that are not.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "transport/rails/choice.h"
+
+namespace trestle {
+namespace {
+
+// "10.0.0.1/24", "[fd00::1]/64", several with blanks between them.
+std::vector<InterfaceAddress> addresses_of(const std::string& texts) {
+  std::vector<InterfaceAddress> addresses;
+  for (size_t begin = 0; begin < texts.size();) {
+    const size_t end = std::min(texts.find(' ', begin), texts.size());
+    const std::string text = texts.substr(begin, end - begin);
+    const size_t slash = text.find('/');
+    InterfaceAddress one{parse_address(text.substr(0, slash) + ":1").value(), std::stoi(text.substr(slash + 1))};
+    one.address.set_port(0);
+    addresses.push_back(one);
+    begin = end + 1;
+  }
+  return addresses;
+}
+
+HostInterface card(const std::string& name, const std::string& addresses, uint64_t rate_bps = 0) {
+  HostInterface interface;
+  interface.name = name;
+  interface.addresses = addresses_of(addresses);
+  interface.up = interface.running = true;
+  interface.facts.hardware = true;
+  interface.facts.rate_bps = rate_bps;
+  return interface;
+}
+
+HostInterface software(const std::string& name, const std::string& addresses) {
+  HostInterface interface = card(name, addresses);
+  interface.facts.hardware = false;
+  return interface;
+}
+
+HostInterface loopback() {
+  HostInterface lo = software("lo", "127.0.0.1/8 [::1]/128");
+  lo.loopback = true;
+  return lo;
+}
+
+HostInterface down(HostInterface interface) {
+  interface.up = interface.running = false;
+  return interface;
+}
+
+HostInterface bridge(HostInterface interface, bool hardware_port) {
+  interface.facts.bridge = true;
+  interface.facts.hardware_port = hardware_port;
+  return interface;
+}
+
+RailRequest naming(std::vector<NamedInterface> names) {
+  RailRequest request;
+  request.interfaces = std::move(names);
+  return request;
+}
+
+RailRequest filtered(const std::string& filter, AddressFamily family = AddressFamily::kAny) {
+  RailRequest request;
+  request.filter = filter;
+  request.family = family;
+  return request;
+}
+
+// "eth0 10.0.0.1 10.0.0.0/24": interface, address, fabric.
+std::vector<std::string> rails_text(const RailChoice& choice) {
+  std::vector<std::string> texts;
+  for (const LocalRail& rail : choice.rails)
+    texts.push_back(rail.interface + " " + format_host(rail.address) + " " + rail.fabric.text());
+  return texts;
+}
+
+std::vector<std::string> left_out_text(const RailChoice& choice) {
+  std::vector<std::string> texts;
+  for (const LeftOutInterface& one : choice.left_out) texts.push_back(one.text());
+  return texts;
+}
+
+using Texts = std::vector<std::string>;
+
+// A host with everything that is no rail, and three that are.
+std::vector<HostInterface> full_host() {
+  HostInterface port = card("eth8", "10.0.8.1/24");
+  port.facts.bridge_of = "br0";
+  HostInterface tunnel = software("wg0", "10.9.0.1/24");
+  tunnel.facts.tunnel = true;
+  HostInterface unplugged = card("eth4", "10.0.4.1/24");
+  unplugged.running = false;
+  return {loopback(),
+          card("eth0", "10.0.0.1/24 [fd00::1]/64", 25'000'000'000),
+          card("eth1", "[fe80::1]/64 [fd00:1::1]/64"),
+          down(card("eth2", "10.0.2.1/24")),
+          card("eth3", ""),
+          unplugged,
+          card("eth5", "[fe80::5]/64"),
+          bridge(software("docker0", "172.17.0.1/16"), false),
+          bridge(software("lan", "192.168.7.1/24"), false),
+          bridge(software("br0", "10.0.6.1/24"), true),
+          port,
+          software("cali12", "169.254.1.1/32"),
+          tunnel};
+}
+
+TEST(Choice, TakesWhatLeadsOutOfTheHostAndSaysWhyNotTheRest) {
+  const auto choice = choose_rails(full_host(), {});
+  ASSERT_TRUE(choice.ok()) << choice.error().message;
+  EXPECT_EQ(rails_text(choice.value()),
+            (Texts{"eth0 10.0.0.1 10.0.0.0/24", "eth1 [fd00:1::1] fd00:1::/64", "br0 10.0.6.1 10.0.6.0/24"}));
+  EXPECT_EQ(left_out_text(choice.value()),
+            (Texts{"lo: loopback", "eth2: down", "eth3: has no address", "eth4: up, but without a carrier",
+                   "eth5: has only link-local addresses", "docker0: a bridge of containers",
+                   "lan: a bridge of containers", "eth8: a port of the bridge br0",
+                   "cali12: belongs to containers, by its name", "wg0: a tunnel"}));
+  EXPECT_EQ(choice.value().rails[0].rate_bps, 25'000'000'000u);
+  EXPECT_FALSE(choice.value().rails[0].stated);
+}
+
+TEST(Choice, EveryInterfaceIsEitherARailOrLeftOut) {
+  const std::vector<HostInterface> host = full_host();
+  for (const RailRequest& request : {RailRequest{}, naming({{"eth1"}, {"eth2"}}), filtered("^eth0"), filtered("=br0,lo"),
+                                     filtered("", AddressFamily::kIpv6)}) {
+    const auto choice = choose_rails(host, request);
+    ASSERT_TRUE(choice.ok()) << choice.error().message;
+    std::map<std::string, int> seen;
+    for (const LocalRail& rail : choice.value().rails) ++seen[rail.interface];
+    for (const LeftOutInterface& one : choice.value().left_out) ++seen[one.interface];
+    EXPECT_EQ(seen.size(), host.size());
+    for (const auto& [name, times] : seen) EXPECT_EQ(times, 1) << name;
+  }
+}
+
+TEST(Choice, NamedOnesAreTakenAsNamedWithTheirRates) {
+  const auto choice = choose_rails(full_host(), naming({{"docker0"}, {"eth0", 10'000'000'000}, {"wg0"}, {"lo"}}));
+  ASSERT_TRUE(choice.ok()) << choice.error().message;
+  EXPECT_EQ(rails_text(choice.value()), (Texts{"docker0 172.17.0.1 172.17.0.0/16", "eth0 10.0.0.1 10.0.0.0/24",
+                                               "wg0 10.9.0.1 10.9.0.0/24", "lo 127.0.0.1 127.0.0.0/8"}));
+  EXPECT_EQ(choice.value().rails[1].rate_bps, 10'000'000'000u);
+  EXPECT_TRUE(choice.value().rails[1].stated);
+  EXPECT_EQ(choice.value().rails[0].rate_bps, 0u);
+  EXPECT_EQ(choice.value().left_out[0].text(), "eth1: not in TRESTLE_RAILS");
+}
+
+TEST(Choice, NamedOnesThatAreDownAreLeftOut) {
+  const auto choice = choose_rails(full_host(), naming({{"eth2"}, {"eth0"}}));
+  ASSERT_TRUE(choice.ok()) << choice.error().message;
+  EXPECT_EQ(rails_text(choice.value()), (Texts{"eth0 10.0.0.1 10.0.0.0/24"}));
+  EXPECT_EQ(choice.value().left_out[2].text(), "eth2: down");
+}
+
+// The variable of sockets says where bootstrap goes; data may go elsewhere.
+TEST(Choice, TheFilterDoesNotCountForNamedOnes) {
+  RailRequest request = naming({{"eth0"}});
+  request.filter = "=br0";
+  const auto choice = choose_rails(full_host(), request);
+  ASSERT_TRUE(choice.ok()) << choice.error().message;
+  EXPECT_EQ(rails_text(choice.value()), (Texts{"eth0 10.0.0.1 10.0.0.0/24"}));
+}
+
+TEST(Choice, TheFilterIsThatOfSockets) {
+  struct Case {
+    const char* filter;
+    Texts rails;
+  };
+  const Case kCases[] = {
+      {"eth0", {"eth0 10.0.0.1 10.0.0.0/24"}},
+      {"^eth", {"br0 10.0.6.1 10.0.6.0/24"}},
+      {"^=eth0,br0", {"eth1 [fd00:1::1] fd00:1::/64"}},
+      {"=docker0", {"docker0 172.17.0.1 172.17.0.0/16"}},  // it is asked for
+      {"lo", {"lo 127.0.0.1 127.0.0.0/8"}},
+      {"=", {"eth0 10.0.0.1 10.0.0.0/24", "eth1 [fd00:1::1] fd00:1::/64", "br0 10.0.6.1 10.0.6.0/24"}},
+  };
+  for (const Case& c : kCases) {
+    const auto choice = choose_rails(full_host(), filtered(c.filter));
+    ASSERT_TRUE(choice.ok()) << c.filter << ": " << choice.error().message;
+    EXPECT_EQ(rails_text(choice.value()), c.rails) << c.filter;
+  }
+  const auto choice = choose_rails(full_host(), filtered("^eth0"));
+  EXPECT_EQ(choice.value().left_out[1].text(), "eth0: TRESTLE_SOCKET_IFNAME '^eth0' leaves it out");
+}
+
+TEST(Choice, TheFamilyChoosesTheAddress) {
+  const auto v6 = choose_rails(full_host(), filtered("", AddressFamily::kIpv6));
+  ASSERT_TRUE(v6.ok()) << v6.error().message;
+  EXPECT_EQ(rails_text(v6.value()), (Texts{"eth0 [fd00::1] fd00::/64", "eth1 [fd00:1::1] fd00:1::/64"}));
+  const auto v4 = choose_rails(full_host(), filtered("", AddressFamily::kIpv4));
+  ASSERT_TRUE(v4.ok()) << v4.error().message;
+  EXPECT_EQ(rails_text(v4.value()), (Texts{"eth0 10.0.0.1 10.0.0.0/24", "br0 10.0.6.1 10.0.6.0/24"}));
+  EXPECT_EQ(v4.value().left_out[1].text(), "eth1: has no IPv4 address");
+}
+
+TEST(Choice, LoopbackIsTakenIfThereIsNothingElse) {
+  const std::vector<HostInterface> host = {loopback(), down(card("eth0", "10.0.0.1/24")),
+                                           bridge(software("docker0", "172.17.0.1/16"), false)};
+  const auto choice = choose_rails(host, {});
+  ASSERT_TRUE(choice.ok()) << choice.error().message;
+  EXPECT_EQ(rails_text(choice.value()), (Texts{"lo 127.0.0.1 127.0.0.0/8"}));
+  EXPECT_EQ(left_out_text(choice.value()), (Texts{"eth0: down", "docker0: a bridge of containers"}));
+}
+
+TEST(Choice, LoopbackDoesNotStandInForNamedOnes) {
+  const std::vector<HostInterface> host = {loopback(), down(card("eth0", "10.0.0.1/24")), card("eth1", "")};
+  const auto choice = choose_rails(host, naming({{"eth0"}, {"eth1"}}));
+  ASSERT_FALSE(choice.ok());
+  EXPECT_EQ(choice.error().code, Code::kSystemError);
+  EXPECT_EQ(choice.error().message,
+            "no interface of TRESTLE_RAILS can be a rail: eth0: down; eth1: has no address");
+}
+
+TEST(Choice, NamesThatDoNotExistGetThoseThatDo) {
+  RailRequest request = naming({{"eth0"}, {"eth7"}});
+  request.named_by = "dimension 2 of a.json";
+  const auto choice = choose_rails({loopback(), card("eth0", "10.0.0.1/24"), card("eth3", "")}, request);
+  ASSERT_FALSE(choice.ok());
+  EXPECT_EQ(choice.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(choice.error().message,
+            "dimension 2 of a.json names 'eth7', which is no interface of this host; there are: lo (127.0.0.1), eth0 "
+            "(10.0.0.1), eth3");
+}
+
+TEST(Choice, AFilterThatMatchesNothingGetsTheList) {
+  const auto choice = choose_rails({loopback(), card("eth0", "10.0.0.1/24")}, filtered("ib"));
+  ASSERT_FALSE(choice.ok());
+  EXPECT_EQ(choice.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(choice.error().message,
+            "no network interface matches TRESTLE_SOCKET_IFNAME 'ib'; there are: lo (127.0.0.1), eth0 (10.0.0.1)");
+}
+
+TEST(Choice, NothingAtAllIsAnErrorWithTheReasons) {
+  const auto choice = choose_rails({down(card("eth0", "10.0.0.1/24")), down(loopback())}, {});
+  ASSERT_FALSE(choice.ok());
+  EXPECT_EQ(choice.error().code, Code::kSystemError);
+  EXPECT_EQ(choice.error().message, "no interface of this host can be a rail: eth0: down; lo: down");
+}
+
+TEST(Choice, SeveralInOneSubnetAreNumberedByName) {
+  const std::vector<HostInterface> host = {card("eth2", "10.0.0.3/16"), card("eth0", "10.0.9.1/16"),
+                                           card("eth3", "10.1.0.4/16"), card("eth1", "10.0.7.2/16")};
+  const auto all = choose_rails(host, {});
+  ASSERT_TRUE(all.ok()) << all.error().message;
+  EXPECT_EQ(rails_text(all.value()), (Texts{"eth2 10.0.0.3 10.0.0.0/16#3", "eth0 10.0.9.1 10.0.0.0/16",
+                                            "eth3 10.1.0.4 10.1.0.0/16", "eth1 10.0.7.2 10.0.0.0/16#2"}));
+  const auto two = choose_rails(host, naming({{"eth2"}, {"eth1"}}));
+  ASSERT_TRUE(two.ok()) << two.error().message;
+  EXPECT_EQ(rails_text(two.value()), (Texts{"eth2 10.0.0.3 10.0.0.0/16#2", "eth1 10.0.7.2 10.0.0.0/16"}));
+}
+
+TEST(Fabric, IsTheNetworkOfTheAddress) {
+  struct Case {
+    const char* address;
+    int prefix;
+    const char* fabric;
+  };
+  const Case kCases[] = {{"10.77.21.3:1", 24, "10.77.21.0/24"},   {"10.77.21.3:1", 32, "10.77.21.3/32"},
+                         {"10.77.21.3:1", 0, "0.0.0.0/0"},        {"10.77.255.3:1", 20, "10.77.240.0/20"},
+                         {"10.77.21.3:1", 31, "10.77.21.2/31"},   {"[fd00:1:2:3:4::9]:1", 64, "fd00:1:2:3::/64"},
+                         {"[fd00::1]:1", 128, "fd00::1/128"},     {"[fd00:1:2:3ff::]:1", 57, "fd00:1:2:380::/57"}};
+  for (const Case& c : kCases)
+    EXPECT_EQ(fabric_of(parse_address(c.address).value(), c.prefix).text(), c.fabric) << c.address;
+  EXPECT_FALSE(Fabric{}.is_known());
+  EXPECT_EQ(Fabric{}.text(), "an unnamed network");
+}
+
+}  // namespace
+}  // namespace trestle

@@ -1,0 +1,158 @@
+// The interfaces of this host, and what a made-up sysfs says of some.
+#include <gtest/gtest.h>
+#include <net/if.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "transport/rails/inventory.h"
+
+namespace trestle {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder like /sys with invented interfaces.
+class Sysfs {
+ public:
+  Sysfs() { EXPECT_NE(mkdtemp(folder_), nullptr); }
+  ~Sysfs() { fs::remove_all(folder_); }
+  Sysfs(const Sysfs&) = delete;
+  Sysfs& operator=(const Sysfs&) = delete;
+
+  std::string path() const { return folder_; }
+  // `file` below class/net.
+  void write(const std::string& file, const std::string& text) const {
+    fs::create_directories(net(file).parent_path());
+    std::ofstream(net(file)) << text << "\n";
+  }
+  void folder(const std::string& name) const { fs::create_directories(net(name)); }
+  void link(const std::string& name, const std::string& target) const {
+    fs::create_directories(net(name).parent_path());
+    fs::create_symlink(target, net(name));
+  }
+
+ private:
+  fs::path net(const std::string& name) const { return fs::path(folder_) / "class/net" / name; }
+  char folder_[40] = "/tmp/trestle_sysfs_XXXXXX";
+};
+
+TEST(Inventory, SpeedAndNodeOfHardwareAreRead) {
+  struct Case {
+    const char* speed;
+    const char* node;
+    uint64_t rate_bps;
+    int numa_node;
+  };
+  const Case kCases[] = {{"25000", "1", 25'000'000'000, 1}, {"10", "0", 10'000'000, 0},
+                         {"-1", "-1", 0, -1},               {"4294967295", "-7", 0, -1},
+                         {"0", "1", 0, 1},                  {"fast", "here", 0, -1},
+                         {"", "", 0, -1},                   {"1000000000", "3", 1'000'000'000'000'000, 3}};
+  for (const Case& c : kCases) {
+    const Sysfs sysfs;
+    sysfs.write("eth0/speed", c.speed);
+    sysfs.write("eth0/device/numa_node", c.node);
+    const InterfaceFacts facts = read_facts(sysfs.path(), "eth0");
+    EXPECT_TRUE(facts.hardware);
+    EXPECT_EQ(facts.rate_bps, c.rate_bps) << c.speed;
+    EXPECT_EQ(facts.numa_node, c.numa_node) << c.node;
+  }
+}
+
+TEST(Inventory, MissingFilesAreUnknown) {
+  const Sysfs sysfs;
+  sysfs.folder("eth0/device");
+  InterfaceFacts hardware;
+  hardware.hardware = true;
+  EXPECT_EQ(read_facts(sysfs.path(), "eth0"), hardware);
+  EXPECT_EQ(read_facts(sysfs.path(), "eth1"), InterfaceFacts{});
+  EXPECT_EQ(read_facts("/nonexistent", "eth0"), InterfaceFacts{});
+}
+
+// A veth says 10000, which is nobody's speed.
+TEST(Inventory, WhatSoftwareClaimsIsUnknown) {
+  const Sysfs sysfs;
+  sysfs.write("eth0/speed", "10000");
+  const InterfaceFacts facts = read_facts(sysfs.path(), "eth0");
+  EXPECT_FALSE(facts.hardware);
+  EXPECT_EQ(facts.rate_bps, 0u);
+  sysfs.folder("eth0/device");
+  EXPECT_EQ(read_facts(sysfs.path(), "eth0").rate_bps, 10'000'000'000u);
+}
+
+TEST(Inventory, BridgesAndTheirPortsAreSeen) {
+  const Sysfs sysfs;
+  for (const char* name : {"br0", "docker0"}) sysfs.folder(std::string(name) + "/bridge");
+  sysfs.folder("eth0/device");
+  sysfs.link("br0/brif/eth0", "../../eth0/brport");
+  sysfs.link("eth0/brport/bridge", "../../br0");
+  sysfs.link("docker0/brif/veth7", "../../veth7/brport");
+  sysfs.link("veth7/brport/bridge", "../../docker0");
+  const InterfaceFacts outer = read_facts(sysfs.path(), "br0");
+  EXPECT_TRUE(outer.bridge);
+  EXPECT_TRUE(outer.hardware_port);
+  EXPECT_EQ(outer.bridge_of, "");
+  const InterfaceFacts inner = read_facts(sysfs.path(), "docker0");
+  EXPECT_TRUE(inner.bridge);
+  EXPECT_FALSE(inner.hardware_port);
+  EXPECT_EQ(read_facts(sysfs.path(), "eth0").bridge_of, "br0");
+  EXPECT_EQ(read_facts(sysfs.path(), "veth7").bridge_of, "docker0");
+}
+
+TEST(Inventory, TunnelsAreSeen) {
+  const Sysfs sysfs;
+  sysfs.write("tap0/tun_flags", "0x1002");
+  sysfs.write("tap0/type", "1");
+  sysfs.write("wg0/type", "65534");
+  sysfs.write("gre0/type", "778");
+  sysfs.write("ib0/type", "32");
+  sysfs.write("eth0/type", "1");
+  for (const char* name : {"tap0", "wg0", "gre0"}) EXPECT_TRUE(read_facts(sysfs.path(), name).tunnel) << name;
+  for (const char* name : {"ib0", "eth0"}) EXPECT_FALSE(read_facts(sysfs.path(), name).tunnel) << name;
+}
+
+// sysfs shows the network namespace that it was mounted in.
+TEST(Inventory, AnInterfaceOfAnotherNamespaceIsNotTakenForThisOne) {
+  const Sysfs sysfs;
+  sysfs.write("eth0/ifindex", "7");
+  sysfs.write("eth0/speed", "1000");
+  sysfs.folder("eth0/device");
+  EXPECT_EQ(read_facts(sysfs.path(), "eth0", 7).rate_bps, 1'000'000'000u);
+  EXPECT_EQ(read_facts(sysfs.path(), "eth0", 8), InterfaceFacts{});
+}
+
+TEST(Inventory, ThisHostHasLoopback) {
+  const auto all = read_interfaces();
+  ASSERT_TRUE(all.ok()) << all.error().message;
+  const auto lo = std::ranges::find(all.value(), "lo", &HostInterface::name);
+  ASSERT_NE(lo, all.value().end());
+  EXPECT_TRUE(lo->up && lo->running && lo->loopback);
+  EXPECT_EQ(lo->index, if_nametoindex("lo"));
+  const auto v4 = std::ranges::find(lo->addresses, parse_address("127.0.0.1:1").value(), [](InterfaceAddress one) {
+    one.address.set_port(1);
+    return one.address;
+  });
+  ASSERT_NE(v4, lo->addresses.end());
+  EXPECT_EQ(v4->prefix, 8);
+  EXPECT_EQ(v4->address.port(), 0);
+  for (size_t i = 0; i < all.value().size(); ++i) {
+    for (size_t j = 0; j < i; ++j) EXPECT_NE(all.value()[i].name, all.value()[j].name) << "an interface is there twice";
+  }
+}
+
+TEST(Inventory, TheRootOfSysfsIsTheOneThatIsGiven) {
+  const Sysfs sysfs;
+  sysfs.write("lo/ifindex", std::to_string(if_nametoindex("lo")));
+  sysfs.write("lo/speed", "123");
+  sysfs.folder("lo/device");
+  const auto all = read_interfaces(sysfs.path());
+  ASSERT_TRUE(all.ok()) << all.error().message;
+  const auto lo = std::ranges::find(all.value(), "lo", &HostInterface::name);
+  ASSERT_NE(lo, all.value().end());
+  EXPECT_EQ(lo->facts.rate_bps, 123'000'000u);
+}
+
+}  // namespace
+}  // namespace trestle
