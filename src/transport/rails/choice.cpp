@@ -9,8 +9,8 @@ namespace trestle {
 namespace {
 
 // What engines of containers and virtual machines call the interfaces that they make.
-constexpr std::string_view kContainerNames[] = {"docker", "br-",    "virbr", "cni",  "flannel", "cali",   "weave",
-                                                "cilium", "podman", "lxcbr", "lxdbr", "vnet",   "kube-"};
+constexpr std::string_view kContainerNames[] = {"docker", "br-",    "virbr", "cni",   "flannel", "cali", "weave",
+                                                "cilium", "podman", "lxcbr", "lxdbr", "vnet",    "kube-"};
 
 bool starts_with_any(std::string_view name) {
   return std::ranges::any_of(kContainerNames, [&](std::string_view start) { return name.starts_with(start); });
@@ -86,9 +86,9 @@ class Chooser {
   Status check_names() const {
     for (const NamedInterface& wanted : request_.interfaces) {
       if (std::ranges::find(interfaces_, wanted.name, &HostInterface::name) != interfaces_.end()) continue;
-      return Error{Code::kInvalidArgument, request_.named_by + " names '" + wanted.name +
-                                               "', which is no interface of this host; there are: " +
-                                               listed(interfaces_)};
+      return Error{Code::kInvalidArgument,
+                   request_.named_by + " names '" + wanted.name +
+                       "', which is no interface of this host; there are: " + listed(interfaces_)};
     }
     const auto passes = [this](const HostInterface& interface) { return passes_filter(interface); };
     if (!request_.interfaces.empty() || std::ranges::any_of(interfaces_, passes)) return {};
@@ -115,8 +115,8 @@ class Chooser {
     }
     const InterfaceAddress& at = *usable_address(interface, request_.family);
     const NamedInterface* said = named(interface.name);
-    LocalRail rail{interface.name, at.address, fabric_of(at.address, at.prefix), interface.facts.rate_bps, false,
-                   interface.facts.numa_node};
+    LocalRail rail{interface.name,           at.address, fabric_of(at.address, at.prefix),
+                   interface.facts.rate_bps, false,      interface.facts.numa_node};
     if (said != nullptr && said->rate_bps != 0) {
       rail.rate_bps = said->rate_bps;
       rail.stated = true;
@@ -136,8 +136,10 @@ class Chooser {
       if (!request_.interfaces.empty() && named(one.interface) == nullptr) continue;
       reasons += (reasons.empty() ? "" : "; ") + one.text();
     }
-    const std::string which = request_.interfaces.empty() ? "interface of this host" : "interface of " + request_.named_by;
-    return Error{Code::kSystemError, "no " + which + " can be a rail: " + (reasons.empty() ? "there is none" : reasons)};
+    const std::string which =
+        request_.interfaces.empty() ? "interface of this host" : "interface of " + request_.named_by;
+    return Error{Code::kSystemError,
+                 "no " + which + " can be a rail: " + (reasons.empty() ? "there is none" : reasons)};
   }
 
   void sort_as_named() {

@@ -15,19 +15,19 @@
 namespace trestle {
 
 struct RailRequest {
-  std::vector<NamedInterface> interfaces;     // of TRESTLE_RAILS or of the topology file; empty: found out
-  std::string named_by = "TRESTLE_RAILS";     // where they come from, for sentences
-  std::string filter = {};                    // TRESTLE_SOCKET_IFNAME; counts only where no interface is named
-  AddressFamily family = AddressFamily::kAny; // TRESTLE_SOCKET_FAMILY
+  std::vector<NamedInterface> interfaces;      // of TRESTLE_RAILS or of the topology file; empty: found out
+  std::string named_by = "TRESTLE_RAILS";      // where they come from, for sentences
+  std::string filter = {};                     // TRESTLE_SOCKET_IFNAME; counts only where no interface is named
+  AddressFamily family = AddressFamily::kAny;  // TRESTLE_SOCKET_FAMILY
 };
 
 struct LocalRail {
   std::string interface;
-  SocketAddress address;   // port 0
+  SocketAddress address;  // port 0
   Fabric fabric;
-  uint64_t rate_bps = 0;   // as stated, else as the kernel knows it; 0: not known
-  bool stated = false;     // the user has said the rate
-  int numa_node = -1;      // -1: not known
+  uint64_t rate_bps = 0;  // as stated, else as the kernel knows it; 0: not known
+  bool stated = false;    // the user has said the rate
+  int numa_node = -1;     // -1: not known
 };
 
 struct LeftOutInterface {
@@ -37,8 +37,8 @@ struct LeftOutInterface {
 };
 
 struct RailChoice {
-  std::vector<LocalRail> rails;             // at least one; as named, else in the kernel's order
-  std::vector<LeftOutInterface> left_out;   // in the kernel's order
+  std::vector<LocalRail> rails;            // at least one; as named, else in the kernel's order
+  std::vector<LeftOutInterface> left_out;  // in the kernel's order
 };
 
 // Named interfaces are rails if they are up and have an address; so are those that a TRESTLE_SOCKET_IFNAME without "^"

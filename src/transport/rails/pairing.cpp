@@ -46,8 +46,8 @@ Result<RailPairs> pair_rails(const RailOwner& mine, const RailOwner& theirs) {
     }
   }
   if (result.pairs.empty())
-    return Error{Code::kInvalidUsage, mine.name + " and " + theirs.name + " have no rail in common: " +
-                                          inventory(mine) + "; " + inventory(theirs)};
+    return Error{Code::kInvalidUsage, mine.name + " and " + theirs.name +
+                                          " have no rail in common: " + inventory(mine) + "; " + inventory(theirs)};
   std::ranges::sort(result.pairs, {}, [&](const RailPair& pair) { return mine.rails[pair.mine].fabric; });
   add_unpaired(mine, theirs, true, mine_paired, result);
   add_unpaired(theirs, mine, false, theirs_paired, result);

@@ -14,7 +14,7 @@
 namespace trestle {
 
 struct RailPair {
-  size_t mine = 0;        // places in the published lists
+  size_t mine = 0;  // places in the published lists
   size_t theirs = 0;
   uint64_t rate_bps = 0;  // the lesser of those that are known; 0: neither is
   bool operator==(const RailPair&) const = default;

@@ -87,22 +87,23 @@ Result<std::string> publish(const std::vector<PublishedRail>& rails) {
     if (rail.rate_bps != 0) text += "@" + rate_text(rail.rate_bps);
   }
   if (rails.size() <= kMostRails && text.size() <= kMostPublishedBytes) return text;
-  return Error{Code::kInvalidArgument, std::to_string(rails.size()) + " rails need " + std::to_string(text.size()) +
-                                           " bytes to tell other ranks of; there can be at most " +
-                                           std::to_string(kMostRails) + " rails and " +
-                                           std::to_string(kMostPublishedBytes) +
-                                           " bytes: please name fewer interfaces in TRESTLE_RAILS"};
+  return Error{Code::kInvalidArgument,
+               std::to_string(rails.size()) + " rails need " + std::to_string(text.size()) +
+                   " bytes to tell other ranks of; there can be at most " + std::to_string(kMostRails) + " rails and " +
+                   std::to_string(kMostPublishedBytes) + " bytes: please name fewer interfaces in TRESTLE_RAILS"};
 }
 
 Result<std::vector<PublishedRail>> parse_published(std::string_view text) {
   if (text.empty()) return bad(text, "it is empty");
-  if (text.size() > kMostPublishedBytes) return bad(text, "it is longer than " + std::to_string(kMostPublishedBytes) + " bytes");
+  if (text.size() > kMostPublishedBytes)
+    return bad(text, "it is longer than " + std::to_string(kMostPublishedBytes) + " bytes");
   const std::vector<std::string> items = split(text, ',');
   if (items.size() > kMostRails) return bad(text, "it has more than " + std::to_string(kMostRails) + " rails");
   std::vector<PublishedRail> rails;
   for (const std::string& item : items) {
     PublishedRail rail = TRY(parse_rail(item));
-    if (!rail.fabric.is_known() && items.size() > 1) return bad(item, "its fabric is missing, and it is not the only one");
+    if (!rail.fabric.is_known() && items.size() > 1)
+      return bad(item, "its fabric is missing, and it is not the only one");
     TRY(check_new(rails, rail, item));
     rails.push_back(rail);
   }

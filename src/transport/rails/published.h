@@ -36,8 +36,8 @@ struct PublishedRail {
 // fabric has the single form.
 Result<std::string> publish(const std::vector<PublishedRail>& rails);
 
-// At least one rail. Bounded, whatever a peer sends. kRemoteError with a sentence that quotes the wrong part; callers add
-// the peer's name.
+// At least one rail. Bounded, whatever a peer sends. kRemoteError with a sentence that quotes the wrong part; callers
+// add the peer's name.
 Result<std::vector<PublishedRail>> parse_published(std::string_view text);
 
 }  // namespace trestle

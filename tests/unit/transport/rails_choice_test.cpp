@@ -113,19 +113,19 @@ TEST(Choice, TakesWhatLeadsOutOfTheHostAndSaysWhyNotTheRest) {
   ASSERT_TRUE(choice.ok()) << choice.error().message;
   EXPECT_EQ(rails_text(choice.value()),
             (Texts{"eth0 10.0.0.1 10.0.0.0/24", "eth1 [fd00:1::1] fd00:1::/64", "br0 10.0.6.1 10.0.6.0/24"}));
-  EXPECT_EQ(left_out_text(choice.value()),
-            (Texts{"lo: loopback", "eth2: down", "eth3: has no address", "eth4: up, but without a carrier",
-                   "eth5: has only link-local addresses", "docker0: a bridge of containers",
-                   "lan: a bridge of containers", "eth8: a port of the bridge br0",
-                   "cali12: belongs to containers, by its name", "wg0: a tunnel"}));
+  EXPECT_EQ(
+      left_out_text(choice.value()),
+      (Texts{"lo: loopback", "eth2: down", "eth3: has no address", "eth4: up, but without a carrier",
+             "eth5: has only link-local addresses", "docker0: a bridge of containers", "lan: a bridge of containers",
+             "eth8: a port of the bridge br0", "cali12: belongs to containers, by its name", "wg0: a tunnel"}));
   EXPECT_EQ(choice.value().rails[0].rate_bps, 25'000'000'000u);
   EXPECT_FALSE(choice.value().rails[0].stated);
 }
 
 TEST(Choice, EveryInterfaceIsEitherARailOrLeftOut) {
   const std::vector<HostInterface> host = full_host();
-  for (const RailRequest& request : {RailRequest{}, naming({{"eth1"}, {"eth2"}}), filtered("^eth0"), filtered("=br0,lo"),
-                                     filtered("", AddressFamily::kIpv6)}) {
+  for (const RailRequest& request : {RailRequest{}, naming({{"eth1"}, {"eth2"}}), filtered("^eth0"),
+                                     filtered("=br0,lo"), filtered("", AddressFamily::kIpv6)}) {
     const auto choice = choose_rails(host, request);
     ASSERT_TRUE(choice.ok()) << choice.error().message;
     std::map<std::string, int> seen;
@@ -209,8 +209,7 @@ TEST(Choice, LoopbackDoesNotStandInForNamedOnes) {
   const auto choice = choose_rails(host, naming({{"eth0"}, {"eth1"}}));
   ASSERT_FALSE(choice.ok());
   EXPECT_EQ(choice.error().code, Code::kSystemError);
-  EXPECT_EQ(choice.error().message,
-            "no interface of TRESTLE_RAILS can be a rail: eth0: down; eth1: has no address");
+  EXPECT_EQ(choice.error().message, "no interface of TRESTLE_RAILS can be a rail: eth0: down; eth1: has no address");
 }
 
 TEST(Choice, NamesThatDoNotExistGetThoseThatDo) {
@@ -257,10 +256,10 @@ TEST(Fabric, IsTheNetworkOfTheAddress) {
     int prefix;
     const char* fabric;
   };
-  const Case kCases[] = {{"10.77.21.3:1", 24, "10.77.21.0/24"},   {"10.77.21.3:1", 32, "10.77.21.3/32"},
-                         {"10.77.21.3:1", 0, "0.0.0.0/0"},        {"10.77.255.3:1", 20, "10.77.240.0/20"},
-                         {"10.77.21.3:1", 31, "10.77.21.2/31"},   {"[fd00:1:2:3:4::9]:1", 64, "fd00:1:2:3::/64"},
-                         {"[fd00::1]:1", 128, "fd00::1/128"},     {"[fd00:1:2:3ff::]:1", 57, "fd00:1:2:380::/57"}};
+  const Case kCases[] = {{"10.77.21.3:1", 24, "10.77.21.0/24"}, {"10.77.21.3:1", 32, "10.77.21.3/32"},
+                         {"10.77.21.3:1", 0, "0.0.0.0/0"},      {"10.77.255.3:1", 20, "10.77.240.0/20"},
+                         {"10.77.21.3:1", 31, "10.77.21.2/31"}, {"[fd00:1:2:3:4::9]:1", 64, "fd00:1:2:3::/64"},
+                         {"[fd00::1]:1", 128, "fd00::1/128"},   {"[fd00:1:2:3ff::]:1", 57, "fd00:1:2:380::/57"}};
   for (const Case& c : kCases)
     EXPECT_EQ(fabric_of(parse_address(c.address).value(), c.prefix).text(), c.fabric) << c.address;
   EXPECT_FALSE(Fabric{}.is_known());
