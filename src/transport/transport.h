@@ -146,7 +146,8 @@ struct EndpointConfig {
   std::string job;                // the communicator's id, hexadecimal: names in-process boards, appears in messages
   std::vector<std::byte> secret;  // key for the mutual proof; empty: none (a warning was given where that matters)
   std::vector<std::string> peer_names;  // "rank 3 (host a, pid 12)", for sentences; filled before set_peers
-  std::string interface;                // of kinds that have interfaces: the one to use; "" : the transport's choice
+  std::string
+      interface;  // of kinds that have interfaces: those to use, as in TRESTLE_RAILS; "" : the transport's choice
   std::optional<uint64_t> eager_bytes;  // TRESTLE_EAGER: 0 is nothing but empty messages; unset: the transport's choice
 };
 

@@ -50,6 +50,8 @@ struct Config {
   std::string store;
   std::string socket_interfaces;
   std::string socket_family;
+  std::string rails;
+  int64_t rail_timeout_ns = 0;
   PortRange port_range;
   std::string congestion_control;
 

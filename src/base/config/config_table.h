@@ -91,6 +91,8 @@ inline constexpr Variable kVariables[] = {
   {"TRESTLE_STORE",           K::kText,       &C::store,             "",         0, 0, "", kLocal, "Rendezvous through a file that all ranks can reach: file:PATH."},
   {"TRESTLE_SOCKET_IFNAME",   K::kText,       &C::socket_interfaces, "",         0, 0, "", kLocal, "Network interfaces for bootstrap and TCP: a comma list of name prefixes; a leading = means whole names, a leading ^ all but these."},
   {"TRESTLE_SOCKET_FAMILY",   K::kChoice,     &C::socket_family,     "auto",     0, 0, "auto,AF_INET,AF_INET6", kLocal, "Address family of sockets."},
+  {"TRESTLE_RAILS",           K::kText,       &C::rails,             "",         0, 0, "", kLocal, "Interfaces that carry the data of tcp, all at once, each with its speed if it is to be told: eth0,eth1@25g. Dimensions are separated by semicolons; one without interfaces has its transport's name instead: shm;eth0,eth1. Empty: all interfaces that lead to the other hosts, see docs/rails.md."},
+  {"TRESTLE_RAIL_TIMEOUT",    K::kDuration,   &C::rail_timeout_ns,   "3s",       10 * kMs, kHour, "", kLocal, "How long one of several rails to a rank may acknowledge nothing, while others do, before its data goes over the others."},
   {"TRESTLE_PORT_RANGE",      K::kPortRange,  &C::port_range,        "",         0, 0, "", kLocal, "Ports to listen on, low-high. Empty: the system chooses."},
   {"TRESTLE_CONGESTION",      K::kText,       &C::congestion_control, "cubic",   0, 0, "", kLocal, "TCP congestion control of data connections. Empty: the system's."},
   {"TRESTLE_EXPRESS",         K::kBoolean,    &C::express,           "1",        0, 0, "", kAgreed, "Use the express path for small operations."},

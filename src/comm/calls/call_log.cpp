@@ -55,7 +55,7 @@ void log_first_message(const Membership& membership, const Call& call) {
   const Routing& routing = membership.routing();
   log_message(LogLevel::kInfo, "%s: first message %s %s goes over %s, long blocks in segments of %llu bytes",
               membership.own_name().c_str(), call.sending ? "to" : "from", membership.name_of(peer).c_str(),
-              routing.rail(membership.rank(), peer).text().c_str(),
+              routing.carrier(membership.rank(), peer).text().c_str(),
               static_cast<unsigned long long>(routing.segment_bytes(membership.rank(), peer)));
 }
 

@@ -7,7 +7,7 @@
 
 namespace trestle {
 
-std::string Rail::text() const {
+std::string Carrier::text() const {
   return interface.empty() ? to_string(kind) : std::string(to_string(kind)) + "@" + interface;
 }
 
@@ -23,7 +23,7 @@ TransportKind Routing::transport(int32_t a, int32_t b) const {
   return kind != TransportKind::kAuto ? kind : automatic_transport(at_.apart(a, b));
 }
 
-Rail Routing::rail(int32_t a, int32_t b) const {
+Carrier Routing::carrier(int32_t a, int32_t b) const {
   const TransportKind kind = transport(a, b);
   if (a == b || !facts_of(kind).has_interfaces) return {kind};
   return {kind, topology_.dimensions[topology_.outermost_difference(a, b)].interface};
@@ -31,18 +31,19 @@ Rail Routing::rail(int32_t a, int32_t b) const {
 
 RankRoutes Routing::routes(int32_t rank) const {
   RankRoutes result;
-  std::map<Rail, uint16_t> rails;  // with their numbers in order of appearance
+  std::map<Carrier, uint16_t> carriers;  // with their numbers in order of appearance
   const int32_t ranks = topology_.ranks();
-  result.rail_of.reserve(static_cast<size_t>(ranks));
+  result.carrier_of.reserve(static_cast<size_t>(ranks));
   for (int32_t peer = 0; peer < ranks; ++peer) {
-    result.rail_of.push_back(rails.emplace(rail(rank, peer), static_cast<uint16_t>(rails.size())).first->second);
+    result.carrier_of.push_back(
+        carriers.emplace(carrier(rank, peer), static_cast<uint16_t>(carriers.size())).first->second);
   }
-  std::vector<uint16_t> place(rails.size());
-  for (const auto& [rail, number] : rails) {
-    place[number] = static_cast<uint16_t>(result.rails.size());
-    result.rails.push_back(rail);
+  std::vector<uint16_t> place(carriers.size());
+  for (const auto& [carrier, number] : carriers) {
+    place[number] = static_cast<uint16_t>(result.carriers.size());
+    result.carriers.push_back(carrier);
   }
-  for (uint16_t& number : result.rail_of) number = place[number];
+  for (uint16_t& number : result.carrier_of) number = place[number];
   return result;
 }
 

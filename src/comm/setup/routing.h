@@ -15,18 +15,18 @@
 
 namespace trestle {
 
-// A kind of transport on one interface: a dimension may have an interface of its own.
-struct Rail {
+// What a transport is made for: a kind, and the interfaces that a dimension may have of its own.
+struct Carrier {
   TransportKind kind = TransportKind::kAuto;
-  std::string interface = {};  // "" : any
-  auto operator<=>(const Rail&) const = default;
+  std::string interface = {};  // one or several, as in TRESTLE_RAILS; "" : any
+  auto operator<=>(const Carrier&) const = default;
   std::string text() const;  // "shm", "tcp@eth1"
 };
 
 // What one rank needs to reach all others.
 struct RankRoutes {
-  std::vector<Rail> rails;        // each once, in order
-  std::vector<uint16_t> rail_of;  // by rank: its place in `rails`
+  std::vector<Carrier> carriers;     // each once, in order
+  std::vector<uint16_t> carrier_of;  // by rank: its place in `carriers`
 };
 
 class Routing {
@@ -38,7 +38,7 @@ class Routing {
 
   // As the topology says, or chosen by where the two ranks are. A rank reaches itself within its process.
   TransportKind transport(int32_t a, int32_t b) const;
-  Rail rail(int32_t a, int32_t b) const;
+  Carrier carrier(int32_t a, int32_t b) const;
   RankRoutes routes(int32_t rank) const;
   // Preferred bytes of messages of long blocks.
   uint64_t segment_bytes(int32_t a, int32_t b) const;

@@ -12,6 +12,7 @@
 #include "express/board.h"
 #include "rendezvous/giving_up.h"
 #include "transport/catalog.h"
+#include "transport/rails/rails_text.h"
 #include "trestle/trestle.h"
 
 namespace trestle {
@@ -77,13 +78,13 @@ Status agree_on_topology(Bootstrap& bootstrap, const CommunicatorSettings& setti
 
 // Bytes in the kernel cannot be overtaken by an older phase. So it holds about a millisecond's worth, if the rate is
 // known.
-uint64_t unsent_bytes(const Wiring& wiring, const Rail& rail) {
+uint64_t unsent_bytes(const Wiring& wiring, const Carrier& carrier) {
   static constexpr uint64_t kFewest = 16 * 1024;
   static constexpr uint64_t kBytesPerMbpsMs = 125;
-  if (rail.interface.empty()) return 0;
+  if (carrier.interface.empty()) return 0;
   uint64_t fastest_mbps = 0;
   for (const Dimension& dimension : wiring.topology.dimensions) {
-    if (dimension.interface == rail.interface) fastest_mbps = std::max(fastest_mbps, dimension.bandwidth_mbps);
+    if (dimension.interface == carrier.interface) fastest_mbps = std::max(fastest_mbps, dimension.bandwidth_mbps);
   }
   return fastest_mbps == 0 ? 0 : std::max(kFewest, fastest_mbps * kBytesPerMbpsMs);
 }
@@ -107,7 +108,7 @@ bool drive_all_ranks() {
 }
 
 TransportOptions transport_options(const Bootstrap& bootstrap, const Config& config, const Wiring& wiring,
-                                   const Rail& rail) {
+                                   const Carrier& carrier) {
   TransportOptions options;
   options.loopback.drive_peers = drive_all_ranks;
   options.shm.map_memory = config.map_shared_memory;
@@ -118,8 +119,24 @@ TransportOptions transport_options(const Bootstrap& bootstrap, const Config& con
   const PortRange ports = config.port_range;
   if (ports.low != 0) options.tcp.port_range = std::to_string(ports.low) + "-" + std::to_string(ports.high);
   options.tcp.congestion = config.congestion_control;
-  options.tcp.unsent_bytes = unsent_bytes(wiring, rail);
+  options.tcp.rails = config.rails;
+  options.tcp.rail_timeout_ns = config.rail_timeout_ns;
+  options.tcp.unsent_bytes = unsent_bytes(wiring, carrier);
   return options;
+}
+
+// TRESTLE_RAILS may name a dimension's transport instead of interfaces. It chooses nothing, but must not be wrong.
+Status check_rails(const std::string& text, const Topology& topology) {
+  const std::vector<DimensionRails> said = TRY(parse_rails(text));
+  for (size_t d = 0; d < topology.dimensions.size(); ++d) {
+    const TransportKind kind = rails_of_dimension(said, d).kind;
+    const TransportKind has = topology.dimensions[d].transport;
+    if (kind == TransportKind::kAuto || has == TransportKind::kAuto || kind == has) continue;
+    return Error{Code::kInvalidArgument, "TRESTLE_RAILS '" + text + "' says " + to_string(kind) + " for dimension " +
+                                             std::to_string(d + 1) + ", which uses " + to_string(has) +
+                                             "; TRESTLE_TRANSPORT chooses transports"};
+  }
+  return {};
 }
 
 // The segment size that the user has set, in whole cache lines; 0: none.
@@ -143,6 +160,7 @@ class Wirer {
     const std::vector<RankPlace> places = places_of(wiring_.infos);
     const TopologyRequest request{settings_.dims, settings_.config.topology_file, settings_.transport};
     wiring_.topology = TRY(choose_topology(request, places));
+    TRY(check_rails(settings_.config.rails, wiring_.topology));
     wiring_.nominal = wiring_.topology;
     TRY(agree_on_topology(bootstrap_, settings_, wiring_, deadline_ns_));
     if (!wiring_.measure) share_processors(places, wiring_.topology);
@@ -161,15 +179,16 @@ class Wirer {
  private:
   Status make_transports(RankInfo& mine) {
     routes_ = wiring_.routing->routes(bootstrap_.rank());
-    for (const Rail& rail : routes_.rails) {
-      const TransportRow* row = TRY(find_transport(to_string(rail.kind)));
+    for (const Carrier& carrier : routes_.carriers) {
+      const TransportRow* row = TRY(find_transport(to_string(carrier.kind)));
       TRY(row->probe());
       EndpointConfig endpoint = endpoint_config(bootstrap_, settings_, wiring_);
-      if (!facts_of(rail.kind).authenticated) endpoint.secret.clear();  // a transport that proves nothing needs no key
-      endpoint.interface = rail.interface;
-      const TransportOptions options = transport_options(bootstrap_, settings_.config, wiring_, rail);
+      if (!facts_of(carrier.kind).authenticated)
+        endpoint.secret.clear();  // a transport that proves nothing needs no key
+      endpoint.interface = carrier.interface;
+      const TransportOptions options = transport_options(bootstrap_, settings_.config, wiring_, carrier);
       wiring_.transports.push_back(TRY(row->create(endpoint, options)));
-      mine.addresses[rail.text()] = wiring_.transports.back()->address();
+      mine.addresses[carrier.text()] = wiring_.transports.back()->address();
     }
     return {};
   }
@@ -184,12 +203,12 @@ class Wirer {
   }
 
   Status connect() {
-    for (const uint16_t rail : routes_.rail_of) wiring_.router.push_back(wiring_.transports[rail].get());
-    for (size_t t = 0; t < routes_.rails.size(); ++t) {
-      const std::string name = routes_.rails[t].text();
+    for (const uint16_t carrier : routes_.carrier_of) wiring_.router.push_back(wiring_.transports[carrier].get());
+    for (size_t t = 0; t < routes_.carriers.size(); ++t) {
+      const std::string name = routes_.carriers[t].text();
       std::vector<std::string> addresses(bootstrap_.nranks());
       for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
-        if (routes_.rail_of[r] == t) addresses[r] = wiring_.infos[r].addresses[name];
+        if (routes_.carrier_of[r] == t) addresses[r] = wiring_.infos[r].addresses[name];
       }
       TRY(wiring_.transports[t]->set_peers(addresses, wiring_.names));
     }
@@ -223,7 +242,7 @@ class Wirer {
   const CommunicatorSettings& settings_;
   const int64_t deadline_ns_;
   Wiring wiring_;
-  RankRoutes routes_;  // of this rank; its rails are parallel to wiring_.transports
+  RankRoutes routes_;  // of this rank; its carriers are parallel to wiring_.transports
   std::unique_ptr<Board> board_;
 };
 

@@ -61,7 +61,7 @@ Status handshake_probe();
 
 // Also of what travels behind it. 2: messages carry the check of their operation; 3: the acknowledgement; 4: that check
 // has 48 bits; 5: a rank that is asked about a call also tells of another communicator's failure.
-inline constexpr uint16_t kHandshakeVersion = 5;
+inline constexpr uint16_t kHandshakeVersion = 6;
 inline constexpr size_t kHelloBytes = 72;
 inline constexpr size_t kProofBytes = 40;
 inline constexpr size_t kAcknowledgementBytes = 8;

@@ -1,10 +1,147 @@
 // Which tcp rails a rank has, and which of them lead to which peer.
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "transport/rails/choice.h"
+#include "transport/rails/pairing.h"
 #include "transport/tcp/tcp_rail.h"
 
 namespace trestle {
+namespace {
+
+// What a rank knows of its rails when it reads what a peer has published.
+struct OwnRails {
+  std::vector<PublishedRail> published;
+  std::string name;  // "rank 3"
+  OncePerKey logged;
+
+  bool is_this_host(const PublishedRail& rail) const {
+    return std::any_of(published.begin(), published.end(), [&](const PublishedRail& mine) {
+      return format_host(mine.address) == format_host(rail.address);
+    });
+  }
+};
+
+void log_unpaired(OwnRails& own, const std::vector<PublishedRail>& theirs, const RailPairs& pairs) {
+  for (const UnpairedRail& rail : pairs.unpaired) {
+    const SocketAddress& address = (rail.is_mine ? own.published : theirs)[rail.place].address;
+    const std::string text = format_host(address) + ": " + rail.reason;
+    if (own.logged.first(text)) LOG(kInfo, kNet, "tcp: a rail is left out: %s", text.c_str());
+  }
+}
+
+Result<std::vector<RailPath>> paths_to(OwnRails& own, int32_t rank, const std::string& text) {
+  const std::string name = "rank " + std::to_string(rank);
+  Result<std::vector<PublishedRail>> read = parse_published(text);
+  if (!read.ok()) return Error{read.error().code, name + " " + read.error().message};
+  const std::vector<PublishedRail>& theirs = read.value();
+  // Between single rails there is nothing to agree on. Within a host all rails lead over the same memory.
+  if ((own.published.size() == 1 && theirs.size() == 1) || own.is_this_host(theirs[0]))
+    return std::vector<RailPath>{{0, format_address(theirs[0].address), 0}};
+  const RailPairs pairs = TRY(pair_rails({own.name, own.published}, {name, theirs}));
+  log_unpaired(own, theirs, pairs);
+  std::vector<RailPath> paths;
+  for (const RailPair& pair : pairs.pairs)
+    paths.push_back({pair.mine, format_address(theirs[pair.theirs].address), static_cast<double>(pair.rate_bps) / 8});
+  return paths;
+}
+
+Result<std::vector<NamedInterface>> named_rails(const EndpointConfig& config, const TcpTransportOptions& options) {
+  const std::string& text = config.interface.empty() ? options.rails : config.interface;
+  std::vector<NamedInterface> named;
+  for (const DimensionRails& dimension : TRY(parse_rails(text))) {
+    if (dimension.interfaces.empty() || dimension.interfaces == named) continue;
+    if (!named.empty())
+      return Error{Code::kInvalidArgument, "'" + text +
+                                               "' names different interfaces for two dimensions; a topology file can "
+                                               "give each dimension its own (\"interface\")"};
+    named = dimension.interfaces;
+  }
+  return named;
+}
+
+// The rails to use; empty: one, as the kernel and TcpRail::create() choose it. Without names several are used only if
+// the ranks have met over one of them: what they met over is known to reach them.
+Result<std::vector<LocalRail>> choose(const EndpointConfig& config, const TcpTransportOptions& options) {
+  RailRequest request;
+  request.interfaces = TRY(named_rails(config, options));
+  if (!config.interface.empty()) request.named_by = "the topology's interface";
+  const bool named = !request.interfaces.empty();
+  if (named && request.interfaces.size() == 1) return std::vector<LocalRail>{};
+  request.filter = options.socket_ifname;
+  request.family = TRY(parse_family(options.socket_family));
+  Result<RailChoice> choice = choose_rails(TRY(read_interfaces()), request);
+  if (!choice.ok()) {
+    if (named) return choice.error();
+    return std::vector<LocalRail>{};
+  }
+  std::vector<LocalRail>& rails = choice.value().rails;
+  const auto met = [&](const LocalRail& rail) { return format_host(rail.address) == options.local_ip; };
+  if (rails.size() < 2 || (!named && std::none_of(rails.begin(), rails.end(), met))) return std::vector<LocalRail>{};
+  for (const LeftOutInterface& out : choice.value().left_out) LOG(kInfo, kNet, "tcp: no rail: %s", out.text().c_str());
+  return std::move(rails);
+}
+
+// What can be said of the interface that a single rail listens at. Loopback is on no fabric.
+PublishedRail describe(const SocketAddress& address) {
+  PublishedRail rail;
+  rail.address = address;
+  const Result<std::vector<HostInterface>> interfaces = read_interfaces();
+  if (address.is_loopback() || !interfaces.ok()) return rail;
+  for (const HostInterface& interface : interfaces.value()) {
+    for (const InterfaceAddress& one : interface.addresses) {
+      if (format_host(one.address) != format_host(address)) continue;
+      rail.fabric = fabric_of(address, one.prefix);
+      rail.rate_bps = interface.facts.rate_bps;
+    }
+  }
+  return rail;
+}
+
+Result<RailSet> single(const EndpointConfig& config, const TcpTransportOptions& options, OwnRails& own) {
+  EndpointConfig at = config;
+  const std::vector<NamedInterface> named = TRY(named_rails(config, options));
+  if (named.size() == 1) at.interface = named[0].name;
+  std::unique_ptr<TcpRail> rail = TRY(TcpRail::create(at, options));
+  own.published.push_back(describe(rail->listens_at()));
+  if (named.size() == 1 && named[0].rate_bps != 0) own.published[0].rate_bps = named[0].rate_bps;
+  RailSet set;
+  set.names.push_back(at.interface.empty() ? format_host(rail->listens_at()) : at.interface);
+  set.rails.push_back(std::move(rail));
+  return set;
+}
+
+Result<RailSet> several(const EndpointConfig& config, const TcpTransportOptions& options,
+                        const std::vector<LocalRail>& rails, OwnRails& own) {
+  RailSet set;
+  for (const LocalRail& local : rails) {
+    EndpointConfig at = config;
+    at.interface = local.interface;
+    TcpTransportOptions its = options;
+    its.socket_family = local.address.family() == AddressFamily::kIpv6 ? "AF_INET6" : "AF_INET";
+    std::unique_ptr<TcpRail> rail = TRY(TcpRail::create(at, its, local.interface));
+    own.published.push_back({rail->listens_at(), local.fabric, local.rate_bps});
+    LOG(kInfo, kNet, "tcp: rail %s at %s on %s", local.interface.c_str(), format_address(rail->listens_at()).c_str(),
+        local.fabric.text().c_str());
+    set.names.push_back(local.interface);
+    set.rails.push_back(std::move(rail));
+  }
+  return set;
+}
+
+}  // namespace
 
 Result<RailSet> make_tcp_rails(const EndpointConfig& config, const TcpTransportOptions& options) {
-  return single_rail(TRY(TcpRail::create(config, options)));
+  TRY(tcp_probe());
+  const auto own = std::make_shared<OwnRails>();
+  own->name = "rank " + std::to_string(config.rank);
+  const std::vector<LocalRail> rails = TRY(choose(config, options));
+  RailSet set = TRY(rails.empty() ? single(config, options, *own) : several(config, options, rails, *own));
+  set.address = TRY(publish(own->published));
+  set.paths = [own](int32_t rank, const std::string& address) { return paths_to(*own, rank, address); };
+  set.options.silence_ns = options.rail_timeout_ns;
+  return set;
 }
 
 }  // namespace trestle

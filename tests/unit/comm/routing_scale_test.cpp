@@ -74,7 +74,7 @@ struct Made {
       : routing(topology, whereabouts(places), 0) {
     routing.count_pairs(pairs);
     routes = routing.routes(rank);
-    router.assign(routes.rail_of.size(), nullptr);
+    router.assign(routes.carrier_of.size(), nullptr);
     shares = routing.all_share_memory();
   }
   Routing routing;
@@ -95,7 +95,7 @@ TEST(RoutingScale, OneRankOf4096TakesLessThanAMebibyte) {
     EXPECT_LT(held - before, kMiB / 4) << shape.name;
     EXPECT_LT(peak - before, kMiB) << shape.name << ", while it is made";
     EXPECT_EQ(made.shares, std::string_view(shape.name) == "one host");
-    EXPECT_EQ(made.routes.rail_of.size(), size_t{kRanks});
+    EXPECT_EQ(made.routes.carrier_of.size(), size_t{kRanks});
   }
 }
 

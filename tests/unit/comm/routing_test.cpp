@@ -75,11 +75,11 @@ TEST(Routing, ARankHasOneRailPerKindAndInterface) {
   for (const size_t d : {0, 1, 2}) topology.dimensions[d].interface = "eth" + std::to_string(d);
   const Routing routing(topology, whereabouts(places), 0);
   const RankRoutes routes = routing.routes(2);
-  std::string rails;
-  for (const Rail& rail : routes.rails) rails += rail.text() + " ";
-  EXPECT_EQ(rails, "loopback shm tcp@eth1 tcp@eth2 ");
-  EXPECT_EQ(routes.rail_of, (std::vector<uint16_t>{2, 2, 0, 1, 3, 3, 3, 3}));
-  for (int32_t r = 0; r < 8; ++r) EXPECT_EQ(routes.rails[routes.rail_of[r]], routing.rail(2, r)) << r;
+  std::string text;
+  for (const Carrier& carrier : routes.carriers) text += carrier.text() + " ";
+  EXPECT_EQ(text, "loopback shm tcp@eth1 tcp@eth2 ");
+  EXPECT_EQ(routes.carrier_of, (std::vector<uint16_t>{2, 2, 0, 1, 3, 3, 3, 3}));
+  for (int32_t r = 0; r < 8; ++r) EXPECT_EQ(routes.carriers[routes.carrier_of[r]], routing.carrier(2, r)) << r;
 }
 
 TEST(Routing, SegmentsFollowTheRateOfTheDimension) {

@@ -13,10 +13,3 @@ endif()
 if(TRESTLE_WITH_TCP)
   target_sources(transport_test PRIVATE ${CMAKE_CURRENT_LIST_DIR}/tcp_descriptors_test.cpp)
 endif()
-
-if(SODIUM_FOUND)
-  trestle_test(NAME rails_test LABEL unit LIBS trestle_transport SOURCES
-    ${PROJECT_SOURCE_DIR}/tests/support/sim_rails.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/rails_faults_test.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/rails_shares_test.cpp)
-endif()
