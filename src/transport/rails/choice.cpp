@@ -80,7 +80,7 @@ class Chooser {
     return interface_matches(request_.filter, interface.name);
   }
   bool filter_asks() const {
-    return request_.filter.find_first_not_of("=") != std::string::npos && !request_.filter.starts_with('^');
+    return request_.filter.find_first_not_of('=') != std::string::npos && !request_.filter.starts_with('^');
   }
 
   Status check_names() const {
