@@ -242,9 +242,10 @@ TEST_F(TcpStrangers, WithoutDescriptorsARankIsTakenLater) {
   const std::string sentence = "tcp: accept: ";
   const Warnings warnings;
   Visit visit(fresh_job());
+  const SocketAddress address = parse_address(visit.endpoint->address()).value();
+  EarlySocket early(address.storage.ss_family);
   NoDescriptorsLeft none;
-  none.leave_one();
-  const UniqueFd rank = connect_to(*visit.endpoint);
+  const UniqueFd rank = early.connect(address.get(), address.length);
   ASSERT_TRUE(drive_until(
       [&]() -> Status {
         TRY(visit.endpoint->progress());

@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -18,26 +20,53 @@
 
 namespace trestle {
 
-// Takes all descriptors that this process may open, until it ends.
+// This process may open no descriptors, until it ends.
+//
+// It lowers the limit of open files instead of using all up: another thread may close some at any time, for example a
+// server of an earlier test that ends late. Below this limit are only the standard streams, which nobody closes. poll()
+// fails for more entries than the limit.
 class NoDescriptorsLeft {
  public:
   NoDescriptorsLeft() {
+    UniqueFd fd = open();
+    for (; fd && fd.get() < kStandardStreams; fd = open()) streams_.push_back(std::move(fd));
+    fd.reset();
     EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
-    rlimit few = before_;
-    few.rlim_cur = std::min<rlim_t>(before_.rlim_cur, 1024);
-    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-    while (UniqueFd fd = UniqueFd::open([] { return eventfd(0, EFD_CLOEXEC); })) taken_.push_back(std::move(fd));
-    EXPECT_FALSE(taken_.empty());
+    const rlimit none{kStandardStreams, before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    EXPECT_FALSE(open());
   }
-  ~NoDescriptorsLeft() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0); }
+  ~NoDescriptorsLeft() { leave_all(); }
   NoDescriptorsLeft(const NoDescriptorsLeft&) = delete;
   NoDescriptorsLeft& operator=(const NoDescriptorsLeft&) = delete;
-  void leave_one() { taken_.pop_back(); }
-  void leave_all() { taken_.clear(); }
+  void leave_all() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0); }
 
  private:
+  static constexpr int kStandardStreams = 3;
+  static UniqueFd open() {
+    return UniqueFd::open([] { return eventfd(0, EFD_CLOEXEC); });
+  }
+
   rlimit before_{};
-  std::vector<UniqueFd> taken_;
+  std::vector<UniqueFd> streams_;  // those that this process was started without
+};
+
+// A stream socket that connects when no descriptors are left. It is made before.
+class EarlySocket {
+ public:
+  explicit EarlySocket(int family)
+      : socket_(UniqueFd::open([family] { return ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0); })) {
+    EXPECT_TRUE(socket_);
+  }
+  // Returns it connected and nonblocking. The listener is on this host and has room in its queue.
+  UniqueFd connect(const sockaddr* to, socklen_t length) {
+    EXPECT_EQ(::connect(socket_.get(), to, length), 0);
+    EXPECT_EQ(::fcntl(socket_.get(), F_SETFL, O_NONBLOCK), 0);
+    return std::move(socket_);
+  }
+
+ private:
+  UniqueFd socket_;
 };
 
 // What this process logs at WARN while it exists. Reading it needs no descriptor.

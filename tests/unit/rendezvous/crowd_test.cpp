@@ -1,6 +1,7 @@
 // More ranks than a rendezvous server keeps strangers come at once. All of them are taken in.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <array>
@@ -32,6 +33,9 @@ class Crowd {
   // Their connections wait in the listening queue.
   void connect(int32_t first, int32_t end) {
     for (int32_t rank = first; rank < end; ++rank) guests_.emplace_back(connected(), credentials(rank), rank);
+  }
+  void connect(int32_t rank, EarlySocket& early) {
+    guests_.emplace_back(early.connect(address_.get(), address_.length), credentials(rank), rank);
   }
   void say_hello() {
     for (Guest& guest : guests_) EXPECT_TRUE(guest.exchange.step(guest.socket.get()).ok());
@@ -215,15 +219,26 @@ TEST(CrowdTest, ARankThatHasProvedItselfMakesNoRoomForImpostors) {
   EXPECT_EQ(crowd.join_all(), 2);
 }
 
+// Servers of earlier tests may end meanwhile and close their descriptors.
+TEST(NoDescriptorsLeftTest, WhatOthersCloseMeanwhileLeavesNone) {
+  const auto open = [] { return UniqueFd::open([] { return eventfd(0, EFD_CLOEXEC); }); };
+  UniqueFd of_others = open();
+  NoDescriptorsLeft none;
+  of_others.reset();
+  EXPECT_FALSE(open());
+  none.leave_all();
+  EXPECT_TRUE(open());
+}
+
 // The rank's connection waits in the listening queue until the server has a descriptor for it.
 TEST(CrowdTest, AServerWithoutDescriptorsSaysSoAndTakesTheRankLater) {
   const std::string sentence = "the rendezvous cannot accept a connection: accept: ";
   const Warnings warnings;
   Crowd crowd(1);
   crowd.start_server();
+  EarlySocket rank(AF_INET);
   NoDescriptorsLeft none;
-  none.leave_one();
-  crowd.connect(0, 1);
+  crowd.connect(0, rank);
   warnings.wait_for(sentence);
   none.leave_all();
   EXPECT_EQ(crowd.join_all(), 1);

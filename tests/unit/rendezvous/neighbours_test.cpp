@@ -154,9 +154,9 @@ TEST(NeighboursTest, WithoutDescriptorsARankSaysSoAndTakesItsNeighbourLater) {
   const Listener listener = taken_port();
   RankZero rank(listener);
   const UniqueFd out = accepted(listener, rank);
+  EarlySocket neighbour(AF_INET);
   NoDescriptorsLeft none;
-  none.leave_one();
-  const UniqueFd in = connect_before({&rank.address(), 1}, {}).value();
+  const UniqueFd in = neighbour.connect(rank.address().get(), rank.address().length);
   warnings.wait_for(sentence);
   none.leave_all();
   HandshakeExchange exchange(Role::kInitiator, Purpose::kControl, RankZero::of_neighbour(), 0);

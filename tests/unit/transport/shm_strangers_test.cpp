@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -283,6 +285,15 @@ TEST_F(ShmStrangers, AListenerOfAnotherUserIsNotTalkedTo) {
   EXPECT_EQ(code, 0) << "1: it was told something";
 }
 
+// connect_unix() with a socket that is there.
+UniqueFd connected(EarlySocket& early, const std::string& name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+  const size_t length = offsetof(sockaddr_un, sun_path) + 1 + name.size();
+  return early.connect(reinterpret_cast<const sockaddr*>(&address), static_cast<socklen_t>(length));
+}
+
 // A rank's connection waits in the listening queue until there is a descriptor for it. A thread that sleeps must not be
 // woken again and again meanwhile.
 TEST_F(ShmStrangers, WithoutDescriptorsARankSleepsAndTakesItsPeerLater) {
@@ -291,9 +302,9 @@ TEST_F(ShmStrangers, WithoutDescriptorsARankSleepsAndTakesItsPeerLater) {
   const EndpointConfig config = config_of(1, 2);
   make({config_of(0, 2), config});  // the test speaks for rank 1
   Transport& end = *ends_[0];
+  EarlySocket early(AF_UNIX);
   NoDescriptorsLeft none;
-  none.leave_one();
-  const UniqueFd peer = connect_unix(addresses_[0]).value();
+  const UniqueFd peer = connected(early, addresses_[0]);
   while (warnings.count(sentence) == 0) ASSERT_TRUE(end.progress().ok());
   pollfd bell{end.event_fd(), POLLIN, 0};
   EXPECT_EQ(::poll(&bell, 1, 0), 0);
