@@ -62,6 +62,8 @@ class PeerRails {
   struct Hooks {
     std::function<void(size_t rail)> drop;     // as Rail::drop
     std::function<Status(size_t rail)> reach;  // as Rail::reach
+    // A rail that was up is not any more, or one that was down is up again. `why` as in RailStatistics.
+    std::function<void(size_t rail, bool up, const std::string& why)> changed;
   };
   // rates: bytes per second that each rail is said to have; 0: not known.
   PeerRails(Link& link, BufferPool& pool, std::span<const double> rates, const Options& options, Hooks hooks);

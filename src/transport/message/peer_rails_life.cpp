@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/log.h"
 #include "transport/message/peer_rails.h"
 
 namespace trestle {
@@ -35,6 +34,7 @@ void PeerRails::connected(size_t rail, int64_t now_ns) {
   way.owes_probe = true;
   way.heard_ns = way.confirmed_ns = way.used_ns = now_ns;
   way.backoff_ns = 0;
+  if (!way.why.empty()) hooks_.changed(rail, true, way.why);
   way.why.clear();
 }
 
@@ -69,6 +69,7 @@ void PeerRails::end_here(size_t rail, const std::string& why, int64_t now_ns) {
   way.goodput.forget_under_way();
   way.backoff_ns = kFirstBackoffNs;
   way.retry_ns = now_ns + way.backoff_ns;
+  if (others_carry(rail)) hooks_.changed(rail, false, why);
 }
 
 // The peer has ended its side of a connection over another rail than this frame came over.

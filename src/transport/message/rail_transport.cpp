@@ -135,9 +135,20 @@ void RailTransport::add_rails(int32_t rank) {
   for (const RailPath& path : peer.paths) rates.push_back(path.rate);
   const auto rail_of = [this, rank](size_t path) -> Rail& { return *set_.rails[at(rank).paths[path].rail]; };
   PeerRails::Hooks hooks{[=](size_t path) { rail_of(path).drop(rank); },
-                         [=](size_t path) { return rail_of(path).reach(rank); }};
+                         [=](size_t path) { return rail_of(path).reach(rank); },
+                         [=, this](size_t path, bool up, const std::string& why) { log_change(rank, path, up, why); }};
   peer.rails = std::make_unique<PeerRails>(*peer.link, pool_, rates, set_.options, std::move(hooks));
   several_.push_back(rank);
+}
+
+void RailTransport::log_change(int32_t rank, size_t path, bool up, const std::string& why) const {
+  const char* const rail = set_.names[at(rank).paths[path].rail].c_str();
+  if (up)
+    LOG(kWarn, kNet, "%s: rail %s to %s is back (it was lost: %s)", kind_.c_str(), rail, name(rank).c_str(),
+        why.c_str());
+  else
+    LOG(kWarn, kNet, "%s: rail %s to %s is lost: %s; the other rails go on", kind_.c_str(), rail, name(rank).c_str(),
+        why.c_str());
 }
 
 // For a post: the link of a peer whose connection exists or is being made. Rails that failed are tried again by tick().
@@ -257,12 +268,7 @@ Status RailTransport::ended(size_t rail, int32_t rank) {
     return {};
   }
   if (peer.rails == nullptr) return Error{Code::kRemoteError, how};
-  const size_t path = peer.path_of(rail);
-  if (peer.rails->lost(path, "the other side has closed the connection", now())) {
-    LOG(kWarn, kNet, "%s: rail %s to %s is lost: the other side has closed the connection; the other rails go on",
-        kind_.c_str(), set_.names[rail].c_str(), name(rank).c_str());
-    return {};
-  }
+  if (peer.rails->lost(peer.path_of(rail), "the other side has closed the connection", now())) return {};
   return Error{Code::kRemoteError, how + " (" + peer.rails->story() + ")"};
 }
 
@@ -270,12 +276,7 @@ Status RailTransport::lost(size_t rail, int32_t rank, const Error& why) {
   Peer& peer = at(rank);
   if (peer.rails == nullptr) return why;
   if (peer.has_left()) return {};
-  const size_t path = peer.path_of(rail);
-  const bool was_up = peer.rails->is_up(path);
-  if (!peer.rails->lost(path, why.message, now())) return gone(rank);
-  if (was_up)
-    LOG(kWarn, kNet, "%s: rail %s to %s is lost: %s; the other rails go on", kind_.c_str(), set_.names[rail].c_str(),
-        name(rank).c_str(), why.message.c_str());
+  if (!peer.rails->lost(peer.path_of(rail), why.message, now())) return gone(rank);
   return {};
 }
 

@@ -82,6 +82,7 @@ class RailTransport final : public Transport {
   const std::string& name(int32_t rank) const { return names_[static_cast<size_t>(rank)]; }
   Link& link_of(int32_t rank);
   void add_rails(int32_t rank);
+  void log_change(int32_t rank, size_t path, bool up, const std::string& why) const;
   Result<Link*> reach(int32_t rank);
   Status check_left(int32_t rank);
   Error fail(Error error);

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <system_error>
 
-#include "base/log.h"
 #include "transport/message/rail_transport.h"
 
 namespace trestle {

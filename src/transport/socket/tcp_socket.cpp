@@ -1,4 +1,7 @@
 #include <netinet/tcp.h>
+#include <poll.h>
+
+#include <cerrno>
 
 #include "transport/socket/socket.h"
 #include "transport/socket/system_error.h"
@@ -15,6 +18,15 @@ Result<UniqueFd> tcp_socket(const SocketAddress& address) {
   UniqueFd fd = UniqueFd::open([=] { return ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
   if (!fd) return socket_error("socket");
   return fd;
+}
+
+// Whether a connection waits at the listener. Needs no descriptor.
+bool has_waiting(int listener_fd) {
+  const int error = errno;
+  pollfd listener{listener_fd, POLLIN, 0};
+  const bool waits = ::poll(&listener, 1, 0) != 0;
+  errno = error;
+  return waits;
 }
 
 // An empty descriptor: the port is in use.
@@ -117,6 +129,11 @@ Result<UniqueFd> accept_connection(int listener_fd) {
       case ECONNABORTED:
       case EPROTO:
         continue;
+      case EMFILE:
+      case ENFILE:
+        // The kernel takes a descriptor before it looks at the queue.
+        if (!has_waiting(listener_fd)) return UniqueFd();
+        return socket_error("accept");
       default:
         return socket_error("accept");
     }

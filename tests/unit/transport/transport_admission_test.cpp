@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "support/no_descriptors.h"
 #include "transport/auth/admission.h"
 
 namespace trestle {
@@ -45,6 +46,20 @@ TEST(Admission, PausesAfterAFailure) {
   EXPECT_TRUE(admission.pauses(kNow));
   EXPECT_TRUE(admission.pauses(admission.resumes_ns() - 1));
   EXPECT_FALSE(admission.pauses(admission.resumes_ns()));
+}
+
+// accept() fails without descriptors even if nobody waits. That is no failure: a place would pause, warn, and drop
+// strangers to make room.
+TEST(Admission, WithoutDescriptorsAndWithoutAQueueNothingFails) {
+  const Listener listener = some_port();
+  Admission admission;
+  Status taken;
+  {
+    const NoDescriptorsLeft none;
+    taken = admission.take(listener.fd.get(), 0, [](UniqueFd) { ADD_FAILURE(); });
+  }
+  EXPECT_TRUE(taken.ok()) << taken.error().message;
+  EXPECT_FALSE(admission.pauses(0));
 }
 
 }  // namespace
