@@ -29,6 +29,8 @@ class PartChannel {
   PartRun next_run(uint64_t most) const;
   // Parts of a run that next_run returned, or that continues what has been sent of its tensors.
   uint64_t parts_of(const PartRun& run) const;
+  uint64_t parts_of_tensor(uint32_t tensor) const { return tensors_[tensor].parts; }
+  double bytes_of(const PartRun& run) const;  // equal parts may have fractions of bytes
   MessageTime send(const PartRun& run);
   // When the next forward pass ends, of what has been sent so far. Call it after all parts have been sent.
   double forward_end_s() const;
@@ -42,7 +44,6 @@ class PartChannel {
     double ready_s = 0;
     double end_s = 0;  // of its last part so far
   };
-  double bytes_of(const PartRun& run) const;
   void release();
 
   const GradientWorkload* workload_;
