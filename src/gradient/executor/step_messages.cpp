@@ -77,14 +77,15 @@ StepMessages step_messages(const GradientPlan& plan, const GradientWorkload& wor
   StepMessages step;
   step.tensors = static_cast<uint32_t>(workload.tensors.size());
   step.after_backward = plan.shape == StepShape::kAfterBackward;
-  if (plan.shape == StepShape::kByPriority) {
+  step.by_parts = plan.shape == StepShape::kByPriority;
+  if (step.by_parts) {
     add_runs(plan, workload, step);
   } else {
     const bool split = plan.shape == StepShape::kSplit;
     add_backward(plan, workload, split ? MessageKind::kReduceScatter : MessageKind::kAllReduce, step);
     if (split) add_gathers(plan, workload, step);
   }
-  find_results(step, plan.shape != StepShape::kByPriority);
+  find_results(step, !step.by_parts);
   return step;
 }
 

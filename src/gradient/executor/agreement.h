@@ -1,0 +1,49 @@
+// Collective exchanges of a scheduler's ranks: whether they make the same call with the same tensors, and rank 0's plan.
+//
+// Used by the executor's thread, while nothing else is on the communicator. A rank that cannot go on takes part all the
+// same, so that all of them end with a sentence.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "gradient/executor/core_calls.h"
+#include "gradient/executor/tensor_table.h"
+
+namespace trestle {
+
+class RankAgreement {
+ public:
+  // The communicator must outlive it. Errors: the communicator's.
+  static Result<RankAgreement> make(trestleComm_t comm);
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+
+  // All ranks make the same call: `function` with the same text, the same settings and tensors. `own` is why this rank
+  // cannot make it; then all ranks get its code. Errors name the rank that differs from rank 0.
+  Status compare(const char* function, const std::string& text, const GradientSettings& settings,
+                 const std::vector<TensorEntry>& tensors, const Status& own) const;
+  // Whether all ranks could do `what`.
+  Status all_could(const char* what, const Status& own) const;
+  // Rank 0's bytes, checked with their checksum; or its error with its sentence. Others' argument is not looked at.
+  Result<std::vector<std::byte>> from_rank_0(const Result<std::vector<std::byte>>& mine) const;
+  // Means over the ranks.
+  Result<std::vector<double>> means(std::vector<double> values) const;
+
+ private:
+  explicit RankAgreement(trestleComm_t comm) : comm_(comm) {}
+  Status checked(trestleResult_t result) const { return core_status(result, comm_); }
+  // Every rank's words, rank by rank. All must give the same number.
+  Result<std::vector<uint64_t>> gather(const std::vector<uint64_t>& words) const;
+  Status broadcast(void* data, size_t bytes) const;
+  Status difference(size_t most_tensors, const std::vector<TensorEntry>& tensors) const;
+
+  trestleComm_t comm_;
+  CoreStream stream_;
+  int ranks_ = 1;
+  int rank_ = 0;
+};
+
+}  // namespace trestle

@@ -1,0 +1,40 @@
+// The objects of the public header that the executor uses, with owners that free them, and its results as Status. Each
+// object belongs to one thread at a time.
+#pragma once
+
+#include <utility>
+
+#include "base/result.h"
+#include "trestle/trestle.h"
+
+namespace trestle {
+
+// The sentence is the communicator's if it has failed, else that of the calling thread's last refused call.
+Status core_status(trestleResult_t result, trestleComm_t comm);
+
+template <class T, trestleResult_t (*End)(T)>
+class CoreOwner {
+ public:
+  CoreOwner() = default;
+  explicit CoreOwner(T object) : object_(object) {}
+  CoreOwner(CoreOwner&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  CoreOwner& operator=(CoreOwner&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~CoreOwner() {
+    if (object_ != nullptr) End(object_);
+  }
+  T get() const { return object_; }
+  T* out() { return &object_; }
+
+ private:
+  T object_ = nullptr;
+};
+
+using CoreStream = CoreOwner<trestleStream_t, trestleStreamDestroy>;
+using CoreEvent = CoreOwner<trestleEvent_t, trestleEventDestroy>;
+using CoreRequest = CoreOwner<trestleRequest_t, trestleRequestFree>;
+using CoreMemory = CoreOwner<void*, trestleMemFree>;
+
+}  // namespace trestle

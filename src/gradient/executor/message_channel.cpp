@@ -1,0 +1,117 @@
+#include "gradient/executor/message_channel.h"
+
+#include <cstring>
+
+namespace trestle {
+
+Result<std::unique_ptr<MessageChannel>> MessageChannel::make(const ChannelUse& use, const StepMessages& list) {
+  std::unique_ptr<MessageChannel> channel(new MessageChannel(use, list));
+  TRY(channel->build());
+  return channel;
+}
+
+MessageChannel::~MessageChannel() {
+  // Buffers are in use until the library has told the end of each message, which it does whatever happens.
+  while (!started_.empty()) {
+    const uint32_t before = use_.bell->count();
+    if (!poll()) use_.bell->wait(before);
+  }
+}
+
+// ---- running
+
+void MessageChannel::tell(void* context, trestleResult_t result) {
+  Notice& notice = *static_cast<Notice*>(context);
+  const std::shared_ptr<Bell> bell = notice.bell;  // the notice may be gone as soon as its result is there
+  notice.result.store(result, std::memory_order_release);
+  bell->ring();
+}
+
+Status MessageChannel::start(uint32_t number) {
+  Message& message = messages_[number];
+  for (const Transfer& transfer : message.transfers) {
+    if (transfer.packed != kNone) pack(buffers_[transfer.packed]);
+    const trestleRequest_t request = requests_[transfer.request].get();
+    TRY(checked(transfer.second_half ? trestleAllReduceFinish(request, stream_.get()) : trestleRequestStart(request)));
+    use_.counts.bytes.fetch_add(transfer.bytes, std::memory_order_relaxed);
+  }
+  TRY(checked(trestleEventRecord(message.event.get(), stream_.get())));
+  message.notice->result.store(kPending, std::memory_order_relaxed);
+  TRY(checked(trestleEventNotify(message.event.get(), tell, message.notice.get())));
+  started_.push_back(number);
+  use_.counts.messages.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+std::optional<Status> MessageChannel::poll() {
+  if (started_.empty()) return std::nullopt;
+  const int result = messages_[started_.front()].notice->result.load(std::memory_order_acquire);
+  if (result == kPending) return std::nullopt;
+  started_.pop_front();
+  return checked(static_cast<trestleResult_t>(result));
+}
+
+Status MessageChannel::finish(uint32_t number) {
+  const Message& message = messages_[number];
+  const bool updates = static_cast<bool>(use_.settings.update);
+  for (const Shard& shard : message.shards) {
+    if (updates) TRY(update_shard(shard));
+  }
+  for (const Transfer& transfer : message.transfers) {
+    if (transfer.unpacked == kNone) continue;
+    const Buffer& buffer = buffers_[transfer.unpacked];
+    if (updates && message.kind == MessageKind::kAllReduce) {
+      TRY(update_whole(buffer));
+    } else {
+      unpack(buffer);
+    }
+  }
+  return {};
+}
+
+// Where a step's gradient lies.
+std::byte* MessageChannel::memory_of(uint32_t tensor) const {
+  std::byte* const given = use_.board.gradient(tensor);
+  return given != nullptr ? given : use_.tensors[tensor].gradient;
+}
+
+void MessageChannel::pack(const Buffer& buffer) {
+  if (buffer.own_memory) return;
+  const size_t size = size_of(buffer.layout.type);
+  for (const FusedSpan& span : buffer.layout.spans) {
+    std::memcpy(buffer.data + span.in_buffer * size, memory_of(span.tensor) + span.in_tensor * size, span.count * size);
+    use_.counts.copied_bytes.fetch_add(span.count * size, std::memory_order_relaxed);
+  }
+}
+
+void MessageChannel::unpack(const Buffer& buffer) {
+  const bool to_parameters = static_cast<bool>(use_.settings.update);
+  if (buffer.own_memory && !to_parameters) return;
+  const size_t size = size_of(buffer.layout.type);
+  for (const FusedSpan& span : buffer.layout.spans) {
+    std::byte* const to = to_parameters ? use_.tensors[span.tensor].parameter : memory_of(span.tensor);
+    std::memcpy(to + span.in_tensor * size, buffer.data + span.in_buffer * size, span.count * size);
+    use_.counts.copied_bytes.fetch_add(span.count * size, std::memory_order_relaxed);
+  }
+}
+
+Status MessageChannel::update_whole(const Buffer& buffer) {
+  const size_t size = size_of(buffer.layout.type);
+  for (const FusedSpan& span : buffer.layout.spans) {
+    std::byte* const parameter = use_.tensors[span.tensor].parameter + span.in_tensor * size;
+    TRY(use_.settings.update(span.tensor, span.in_tensor, span.count, buffer.data + span.in_buffer * size, parameter));
+  }
+  return {};
+}
+
+// The updated parameters take the gradients' place, and the second half gathers them.
+Status MessageChannel::update_shard(const Shard& shard) {
+  const size_t size = size_of(shard.type);
+  const FusedSpan& span = shard.span;
+  std::byte* const parameter = use_.tensors[span.tensor].parameter + span.in_tensor * size;
+  TRY(use_.settings.update(span.tensor, span.in_tensor, span.count, shard.data, parameter));
+  std::memcpy(shard.data, parameter, span.count * size);
+  return {};
+}
+
+}  // namespace trestle

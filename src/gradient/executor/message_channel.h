@@ -1,0 +1,122 @@
+// MessageChannel: the messages of a plan as persistent requests of a communicator, on one stream, with their buffers.
+//
+// Used by the executor's thread only. The requests are made once; each step starts them again. A message whose tensors
+// lie together in memory travels from there, others from a buffer of trestleMemAlloc. Neighbours of different types are
+// several requests of one message.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "gradient/executor/bell.h"
+#include "gradient/executor/core_calls.h"
+#include "gradient/executor/fused_buffer.h"
+#include "gradient/executor/step_board.h"
+#include "gradient/executor/step_messages.h"
+#include "gradient/executor/tensor_table.h"
+
+namespace trestle {
+
+// Counters of a scheduler. Any thread.
+struct TrafficCounts {
+  std::atomic<uint64_t> messages{0};
+  std::atomic<uint64_t> bytes{0};
+  std::atomic<uint64_t> copied_bytes{0};
+};
+
+// Everything must live longer than the channel, except the bell.
+struct ChannelUse {
+  trestleComm_t comm = nullptr;
+  const std::vector<TensorEntry>& tensors;
+  const GradientSettings& settings;
+  const StepBoard& board;
+  TrafficCounts& counts;
+  std::shared_ptr<Bell> bell;  // rings when a message is complete
+};
+
+class MessageChannel {
+ public:
+  // Not collective. Errors: those of trestleMemAlloc and of the Init calls.
+  static Result<std::unique_ptr<MessageChannel>> make(const ChannelUse& use, const StepMessages& list);
+  // Waits for messages that are on their way.
+  ~MessageChannel();
+  MessageChannel(const MessageChannel&) = delete;
+  MessageChannel& operator=(const MessageChannel&) = delete;
+
+  // Packs and issues a message.
+  Status start(uint32_t message);
+  // The oldest message that was started, if it is complete; then it no longer counts as started.
+  std::optional<Status> poll();
+  bool idle() const { return started_.empty(); }
+  // Behind a complete message: updates what is to be updated, and copies results to where they belong.
+  Status finish(uint32_t message);
+
+ private:
+  struct Buffer {
+    FusedLayout layout;
+    std::byte* data = nullptr;
+    bool own_memory = false;  // the tensors', so nothing is copied
+  };
+  struct Transfer {
+    size_t packed = kNone;    // the buffer to fill before
+    size_t unpacked = kNone;  // the buffer to empty behind it
+    size_t request = 0;
+    bool second_half = false;
+    uint64_t bytes = 0;
+  };
+  // Shards of this rank, which are updated between the halves.
+  struct Shard {
+    FusedSpan span;
+    DataType type = DataType::kFloat32;
+    std::byte* data = nullptr;
+  };
+  // Called by the library when the message is complete.
+  struct Notice {
+    std::atomic<int> result{kPending};
+    std::shared_ptr<Bell> bell;
+  };
+  struct Message {
+    MessageKind kind = MessageKind::kAllReduce;
+    std::vector<Transfer> transfers;
+    std::vector<Shard> shards;
+    CoreEvent event;
+    std::unique_ptr<Notice> notice;
+  };
+  static constexpr size_t kNone = SIZE_MAX;
+  static constexpr int kPending = -1;
+
+  MessageChannel(const ChannelUse& use, const StepMessages& list) : use_(use), list_(list) {}
+  Status build();
+  Status build_whole(const StepMessage& planned, Message& message);
+  Status build_shared(size_t index);
+  Status build_sharded(const StepMessage& planned, Message& message);
+  Status lay_out_shards();
+  Status add_shards(const FusedLayout& layout, std::byte* data, Message& message);
+  Result<size_t> add_buffer(FusedLayout layout, bool may_use_own_memory);
+  Result<std::byte*> allocate(uint64_t bytes);
+  Status checked(trestleResult_t result) const { return core_status(result, use_.comm); }
+  static void tell(void* notice, trestleResult_t result);
+
+  std::byte* memory_of(uint32_t tensor) const;
+  void pack(const Buffer& buffer);
+  void unpack(const Buffer& buffer);
+  Status update_whole(const Buffer& buffer);
+  Status update_shard(const Shard& shard);
+
+  const ChannelUse use_;
+  const StepMessages& list_;
+  int ranks_ = 1;
+  int rank_ = 0;
+  std::vector<CoreMemory> arenas_;
+  std::vector<Buffer> buffers_;
+  std::vector<std::byte*> shard_of_;  // by tensor, if the halves have groups of their own
+  CoreStream stream_;
+  std::vector<CoreRequest> requests_;  // freed before the stream and the memory
+  std::vector<Message> messages_;
+  std::deque<uint32_t> started_;
+};
+
+}  // namespace trestle

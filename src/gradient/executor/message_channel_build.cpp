@@ -1,0 +1,156 @@
+// MessageChannel: makes buffers and requests of a plan's messages.
+#include <algorithm>
+
+#include "gradient/executor/message_channel.h"
+
+namespace trestle {
+namespace {
+
+trestleDataType_t type_of(DataType type) {
+  return static_cast<trestleDataType_t>(type);
+}
+
+}  // namespace
+
+Status MessageChannel::build() {
+  TRY(checked(trestleCommCount(use_.comm, &ranks_)));
+  TRY(checked(trestleCommUserRank(use_.comm, &rank_)));
+  TRY(checked(trestleStreamCreate(stream_.out())));
+  const bool halves = list_.scatters > 0;
+  if (halves && !list_.shared_groups) TRY(lay_out_shards());
+  messages_.resize(list_.messages.size());
+  for (size_t m = 0; m < messages_.size(); ++m) {
+    Message& message = messages_[m];
+    message.kind = list_.messages[m].kind;
+    message.notice = std::make_unique<Notice>();
+    message.notice->bell = use_.bell;
+    TRY(checked(trestleEventCreate(message.event.out())));
+    if (!halves) {
+      TRY(build_whole(list_.messages[m], message));
+    } else if (list_.shared_groups) {
+      TRY(build_shared(m));
+    } else {
+      TRY(build_sharded(list_.messages[m], message));
+    }
+  }
+  return {};
+}
+
+Result<std::byte*> MessageChannel::allocate(uint64_t bytes) {
+  CoreMemory memory;
+  TRY(checked(trestleMemAlloc(memory.out(), bytes)));
+  arenas_.push_back(std::move(memory));
+  return static_cast<std::byte*>(arenas_.back().get());
+}
+
+Result<size_t> MessageChannel::add_buffer(FusedLayout layout, bool may_use_own_memory) {
+  Buffer buffer;
+  if (may_use_own_memory) buffer.data = own_memory(use_.tensors, layout);
+  buffer.own_memory = buffer.data != nullptr;
+  if (!buffer.own_memory) buffer.data = TRY(allocate(layout.count * size_of(layout.type)));
+  buffer.layout = std::move(layout);
+  buffers_.push_back(std::move(buffer));
+  return buffers_.size() - 1;
+}
+
+Status MessageChannel::build_whole(const StepMessage& planned, Message& message) {
+  for (FusedLayout& layout : whole_layouts(use_.tensors, planned.pieces)) {
+    const size_t index = TRY(add_buffer(std::move(layout), true));
+    const Buffer& buffer = buffers_[index];
+    const trestleDataType_t type = type_of(buffer.layout.type);
+    CoreRequest request;
+    TRY(checked(trestleAllReduceInit(buffer.data, buffer.data, buffer.layout.count, type,
+                                     static_cast<trestleRedOp_t>(use_.settings.op), use_.comm, stream_.get(),
+                                     request.out())));
+    requests_.push_back(std::move(request));
+    const uint64_t bytes = buffer.layout.count * size_of(buffer.layout.type);
+    message.transfers.push_back({index, index, requests_.size() - 1, false, bytes});
+  }
+  return {};
+}
+
+// Both halves are of one request. The reduce-scatters come first, L-1's group first; the all-gathers in the other order.
+Status MessageChannel::build_shared(size_t index) {
+  Message& message = messages_[index];
+  if (index >= list_.scatters) {
+    const Message& first_half = messages_[messages_.size() - 1 - index];
+    for (const Transfer& transfer : first_half.transfers) {
+      message.transfers.push_back({kNone, transfer.packed, transfer.request, true, transfer.bytes});
+    }
+    return {};
+  }
+  for (FusedLayout& layout : whole_layouts(use_.tensors, list_.messages[index].pieces)) {
+    const size_t at = TRY(add_buffer(std::move(layout), true));
+    const Buffer& buffer = buffers_[at];
+    CoreRequest request;
+    TRY(checked(trestleAllReduceStartInit(buffer.data, buffer.data, buffer.layout.count, type_of(buffer.layout.type),
+                                          static_cast<trestleRedOp_t>(use_.settings.op), use_.comm, stream_.get(),
+                                          request.out())));
+    requests_.push_back(std::move(request));
+    const uint64_t bytes = buffer.layout.count * size_of(buffer.layout.type);
+    message.transfers.push_back({at, kNone, requests_.size() - 1, false, bytes});
+    TRY(add_shards(buffer.layout, buffer.data, message));
+  }
+  return {};
+}
+
+Status MessageChannel::add_shards(const FusedLayout& layout, std::byte* data, Message& message) {
+  int count = 0;
+  TRY(checked(trestleShardRanges(use_.comm, rank_, layout.count, type_of(layout.type), nullptr, &count)));
+  std::vector<trestleRange_t> ranges(static_cast<size_t>(count));
+  TRY(checked(trestleShardRanges(use_.comm, rank_, layout.count, type_of(layout.type), ranges.data(), &count)));
+  for (const trestleRange_t& range : ranges) {
+    for (const FusedSpan& span : clipped(layout.spans, range.offset, range.offset + range.count)) {
+      message.shards.push_back({span, layout.type, data + span.in_buffer * size_of(layout.type)});
+    }
+  }
+  return {};
+}
+
+// The shards of all tensors of one type lie together, so those of any run of tensors do.
+Status MessageChannel::lay_out_shards() {
+  const auto ranks = static_cast<uint32_t>(ranks_);
+  shard_of_.resize(use_.tensors.size());
+  for (size_t t = 0; t < kDataTypes; ++t) {
+    const auto type = static_cast<DataType>(t);
+    uint64_t elements = 0;
+    for (const TensorEntry& tensor : use_.tensors) {
+      if (tensor.type == type) elements += shard_length(tensor.count, ranks);
+    }
+    if (elements == 0) continue;
+    std::byte* at = TRY(allocate(elements * size_of(type)));
+    for (size_t i = 0; i < use_.tensors.size(); ++i) {
+      if (use_.tensors[i].type != type) continue;
+      shard_of_[i] = at;
+      at += shard_length(use_.tensors[i].count, ranks) * size_of(type);
+    }
+  }
+  return {};
+}
+
+Status MessageChannel::build_sharded(const StepMessage& planned, Message& message) {
+  const bool scatter = planned.kind == MessageKind::kReduceScatter;
+  for (ShardedLayout& layout :
+       sharded_layouts(use_.tensors, planned.pieces, static_cast<uint32_t>(ranks_), static_cast<uint32_t>(rank_))) {
+    const size_t size = size_of(layout.whole.type);
+    std::byte* const shard = shard_of_[layout.first_tensor];
+    for (const FusedSpan& span : layout.own) {
+      if (scatter) message.shards.push_back({span, layout.whole.type, shard + span.in_buffer * size});
+    }
+    const size_t at = TRY(add_buffer(std::move(layout.whole), false));
+    const Buffer& buffer = buffers_[at];
+    const trestleDataType_t type = type_of(buffer.layout.type);
+    CoreRequest request;
+    TRY(checked(scatter ? trestleReduceScatterInit(buffer.data, shard, layout.block, type,
+                                                   static_cast<trestleRedOp_t>(use_.settings.op), use_.comm,
+                                                   stream_.get(), request.out())
+                        : trestleAllGatherInit(shard, buffer.data, layout.block, type, use_.comm, stream_.get(),
+                                               request.out())));
+    requests_.push_back(std::move(request));
+    const uint64_t bytes = layout.block * size * static_cast<uint64_t>(ranks_);
+    message.transfers.push_back({scatter ? at : kNone, scatter ? kNone : at, requests_.size() - 1, false, bytes});
+  }
+  return {};
+}
+
+}  // namespace trestle

@@ -1,0 +1,181 @@
+#include "gradient/executor/plan_bytes.h"
+
+#include <bit>
+#include <cstdio>
+
+#include "base/hash.h"
+
+namespace trestle {
+namespace {
+
+constexpr uint64_t kFormat = 0x7472706c616e0001;  // "trplan", version 1
+
+class Writer {
+ public:
+  void word(uint64_t value) {
+    for (int shift = 0; shift < 64; shift += 8) bytes.push_back(static_cast<std::byte>(value >> shift));
+  }
+  void real(double value) { word(std::bit_cast<uint64_t>(value)); }
+  void groups(const std::vector<TensorGroup>& all) {
+    word(all.size());
+    for (const TensorGroup& group : all) word(uint64_t{group.first} << 32 | group.last);
+  }
+  std::vector<std::byte> bytes;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  uint64_t word() {
+    uint64_t value = 0;
+    if (bytes_.size() - at_ < 8) {
+      broken_ = true;
+      return 0;
+    }
+    for (int shift = 0; shift < 64; shift += 8) value |= std::to_integer<uint64_t>(bytes_[at_++]) << shift;
+    return value;
+  }
+  double real() { return std::bit_cast<double>(word()); }
+  // Of items that take at least a word each.
+  size_t length() {
+    const uint64_t length = word();
+    if (length > (bytes_.size() - at_) / 8) broken_ = true;
+    return broken_ ? 0 : length;
+  }
+  std::vector<TensorGroup> groups() {
+    std::vector<TensorGroup> all(length());
+    for (TensorGroup& group : all) {
+      const uint64_t both = word();
+      group = {static_cast<uint32_t>(both >> 32), static_cast<uint32_t>(both)};
+    }
+    return all;
+  }
+  bool at_end() const { return !broken_ && at_ == bytes_.size(); }
+
+ private:
+  std::span<const std::byte> bytes_;
+  size_t at_ = 0;
+  bool broken_ = false;
+};
+
+template <class Items, class Write>
+std::string list(const Items& items, Write write) {
+  std::string text = "[";
+  for (const auto& item : items) text.append(text.size() == 1 ? "" : ",").append(write(item));
+  return text + "]";
+}
+
+// The shortest text that reads back as the same number.
+std::string number(double value) {
+  char text[40];
+  for (int digits = 1; digits <= 17; ++digits) {
+    std::snprintf(text, sizeof text, "%.*g", digits, value);
+    if (std::stod(text) == value) break;
+  }
+  return text;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    char escaped[8];
+    if (c == '"' || c == '\\') {
+      out.append({'\\', c});
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c));
+      out.append(escaped);
+    } else {
+      out.push_back(c);
+    }
+  }
+  return out + "\"";
+}
+
+}  // namespace
+
+std::vector<std::byte> plan_bytes(const PlannedStep& step) {
+  Writer writer;
+  writer.word(kFormat);
+  writer.word(step.policy.size());
+  for (const char c : step.policy) writer.word(static_cast<unsigned char>(c));
+  const GradientPlan& plan = step.plan;
+  writer.word(static_cast<uint64_t>(plan.shape));
+  writer.word(static_cast<uint64_t>(plan.gather));
+  writer.word(plan.part_bytes);
+  writer.real(plan.negotiation_s);
+  writer.groups(plan.groups);
+  writer.groups(plan.gather_groups);
+  writer.word(plan.runs.size());
+  for (const PartRun& run : plan.runs) {
+    for (const uint64_t value : {uint64_t{run.first_tensor}, run.first_part, uint64_t{run.last_tensor}, run.last_part})
+      writer.word(value);
+  }
+  writer.real(step.time.iteration_s);
+  writer.real(step.time.exposed_s);
+  writer.real(step.time.backward_start_s);
+  writer.real(step.updates_per_iteration);
+  writer.word(step.age);
+  writer.word(step.batches.size());
+  for (const uint32_t batches : step.batches) writer.word(batches);
+  return std::move(writer.bytes);
+}
+
+Result<PlannedStep> plan_from_bytes(std::span<const std::byte> bytes) {
+  Reader reader(bytes);
+  PlannedStep step;
+  const bool format = reader.word() == kFormat;
+  step.policy.resize(reader.length());
+  for (char& c : step.policy) c = static_cast<char>(reader.word());
+  GradientPlan& plan = step.plan;
+  const uint64_t shape = reader.word();
+  const uint64_t gather = reader.word();
+  plan.shape = static_cast<StepShape>(shape);
+  plan.gather = static_cast<GatherIssue>(gather);
+  plan.part_bytes = reader.word();
+  plan.negotiation_s = reader.real();
+  plan.groups = reader.groups();
+  plan.gather_groups = reader.groups();
+  plan.runs.resize(reader.length());
+  for (PartRun& run : plan.runs) {
+    run.first_tensor = static_cast<uint32_t>(reader.word());
+    run.first_part = reader.word();
+    run.last_tensor = static_cast<uint32_t>(reader.word());
+    run.last_part = reader.word();
+  }
+  step.time.iteration_s = reader.real();
+  step.time.exposed_s = reader.real();
+  step.time.backward_start_s = reader.real();
+  step.updates_per_iteration = reader.real();
+  step.age = static_cast<uint32_t>(reader.word());
+  step.batches.resize(reader.length());
+  for (uint32_t& batches : step.batches) batches = static_cast<uint32_t>(reader.word());
+  const bool known = shape <= static_cast<uint64_t>(StepShape::kDelayed) &&
+                     gather <= static_cast<uint64_t>(GatherIssue::kOneAhead);
+  if (format && known && reader.at_end()) return step;
+  return Error{Code::kInternalError, "what rank 0 sent is not a plan"};
+}
+
+uint64_t checksum(std::span<const std::byte> bytes) {
+  return Hasher().bytes(bytes).digest();
+}
+
+std::string plan_json(const PlannedStep& step) {
+  const auto group = [](const TensorGroup& one) {
+    return "[" + std::to_string(one.first) + "," + std::to_string(one.last) + "]";
+  };
+  const auto count = [](uint32_t one) { return std::to_string(one); };
+  return "{\"policy\":" + quoted(step.policy) + ",\"iteration_s\":" + number(step.time.iteration_s) +
+         ",\"exposed_s\":" + number(step.time.exposed_s) +
+         ",\"updates_per_iteration\":" + number(step.updates_per_iteration) + ",\"age\":" + std::to_string(step.age) +
+         ",\"groups\":" + list(step.plan.groups, group) + ",\"gather_groups\":" + list(step.plan.gather_groups, group) +
+         ",\"batches\":" + list(step.batches, count) + "}";
+}
+
+std::string workload_json(const GradientWorkload& workload) {
+  return "{\"tensors\":" + list(workload.tensors, [](const GradientTensor& tensor) {
+           return "{\"name\":" + quoted(tensor.name) + ",\"bytes\":" + std::to_string(tensor.bytes) +
+                  ",\"forward_s\":" + number(tensor.forward_s) + ",\"backward_s\":" + number(tensor.backward_s) + "}";
+         }) + "}";
+}
+
+}  // namespace trestle

@@ -1,0 +1,131 @@
+#include "gradient/executor/step_board.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace trestle {
+
+StepBoard::StepBoard(uint32_t tensors)
+    : count_(tensors), tensors_(new Tensor[tensors]), marks_(new std::atomic<uint32_t>[2 * size_t{tensors}]) {
+  for (size_t i = 0; i < 2 * size_t{tensors}; ++i) marks_[i].store(0, std::memory_order_relaxed);
+}
+
+StepBoard::Mark StepBoard::mark(uint32_t tensor, std::byte* gradient) {
+  Tensor& at = tensors_[tensor];
+  uint64_t step = ended();
+  if (at.ready.load(std::memory_order_acquire) == step && at.waited.load(std::memory_order_acquire) < step) {
+    return {Marked::kNotWaited};
+  }
+  if (!at.ready.compare_exchange_strong(step, step + 1, std::memory_order_acq_rel)) return {Marked::kTwice};
+  at.gradient.store(gradient, std::memory_order_release);
+  if (!followed_ || !at.travels) at.complete.store(step + 1, std::memory_order_release);
+  if (!followed_) return {};
+  const uint64_t place = marked_.fetch_add(1, std::memory_order_acq_rel);
+  marks_[place % (2 * size_t{count_})].store(tensor + 1, std::memory_order_release);
+  Group& group = groups_[at.group];
+  return {Marked::kYes, (group.ready.fetch_add(1, std::memory_order_acq_rel) + 1) % group.tensors == 0};
+}
+
+std::vector<uint32_t> StepBoard::missing() const {
+  std::vector<uint32_t> missing;
+  for (uint32_t i = 0; i < count_; ++i) {
+    if (!is_ready(i)) missing.push_back(i);
+  }
+  return missing;
+}
+
+bool StepBoard::between_steps() const {
+  for (uint32_t i = 0; i < count_; ++i) {
+    if (is_ready(i)) return false;
+  }
+  return true;
+}
+
+Status StepBoard::wait(uint32_t tensor) {
+  Tensor& at = tensors_[tensor];
+  const uint64_t step = ended();
+  while (at.complete.load(std::memory_order_acquire) < step) {
+    const uint32_t before = news_.count();
+    if (at.complete.load(std::memory_order_acquire) >= step) break;
+    if (auto why = failure()) return *std::move(why);
+    news_.wait(before);
+  }
+  at.waited.store(step, std::memory_order_release);
+  return {};
+}
+
+bool StepBoard::advance(uint64_t place) {
+  uint64_t before = forward_.load(std::memory_order_acquire);
+  while (before < place) {
+    if (forward_.compare_exchange_weak(before, place, std::memory_order_acq_rel)) return true;
+  }
+  return false;
+}
+
+bool StepBoard::forward_at(uint32_t tensor) {
+  return late_gathers_ && advance(ended() * (count_ + uint64_t{1}) + tensor + 1);
+}
+
+bool StepBoard::forward_needs(uint32_t tensor) {
+  return late_gathers_ && tensors_[tensor].travels &&
+         advance(ended() * (count_ + uint64_t{1}) + tensors_[tensor].forward_at + 1);
+}
+
+void StepBoard::follow(const StepMessages& list) {
+  followed_ = true;
+  late_gathers_ = false;
+  // A group's last gradient wakes the executor. Group 0: tensors that no message waits for.
+  std::vector<uint32_t> group_of(count_, 0);
+  uint32_t groups = 1;
+  for (const StepMessage& message : list.messages) {
+    if (message.kind == MessageKind::kAllGather || list.after_backward) continue;
+    for (uint32_t i = message.tensors.first; i <= message.tensors.last; ++i) group_of[i] = groups;
+    ++groups;
+  }
+  // Messages of parts may share tensors. Then every gradient wakes it.
+  if (list.by_parts) std::iota(group_of.begin(), group_of.end(), 0);
+  groups_.reset(new Group[std::max(groups, count_)]);
+  for (uint32_t i = 0; i < count_; ++i) {
+    tensors_[i].group = group_of[i];
+    tensors_[i].travels = list.waits[i];
+    tensors_[i].forward_at = 0;
+    ++groups_[group_of[i]].tensors;
+  }
+  for (const StepMessage& message : list.messages) {
+    if (!message.forward_at) continue;
+    late_gathers_ = true;
+    for (const uint32_t i : message.results) tensors_[i].forward_at = *message.forward_at;
+  }
+}
+
+std::optional<uint32_t> StepBoard::take_mark() {
+  std::atomic<uint32_t>& slot = marks_[taken_ % (2 * size_t{count_})];
+  const uint32_t mark = slot.load(std::memory_order_acquire);
+  if (mark == 0) return std::nullopt;
+  slot.store(0, std::memory_order_release);
+  ++taken_;
+  return mark - 1;
+}
+
+std::optional<StepBoard::Forward> StepBoard::forward() const {
+  const uint64_t place = forward_.load(std::memory_order_acquire);
+  if (place == 0) return std::nullopt;
+  return Forward{(place - 1) / (count_ + uint64_t{1}), static_cast<uint32_t>((place - 1) % (count_ + uint64_t{1}))};
+}
+
+void StepBoard::fail(Error error) {
+  {
+    const MutexLock lock(mutex_);
+    if (!failure_) failure_ = std::move(error);
+  }
+  failed_.store(true, std::memory_order_release);
+  news_.ring();
+}
+
+std::optional<Error> StepBoard::failure() const {
+  if (!failed_.load(std::memory_order_acquire)) return std::nullopt;
+  const MutexLock lock(mutex_);
+  return failure_;
+}
+
+}  // namespace trestle

@@ -1,0 +1,96 @@
+// StepBoard: what the program's threads and the executor's thread tell each other about the gradients of a step.
+//
+// Any thread. The executor calls the functions that say so; the others are the program's. Marking a gradient takes no
+// lock and makes no system call. Steps count from 1: the first step that ends is step 1.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "gradient/executor/bell.h"
+#include "gradient/executor/step_messages.h"
+
+namespace trestle {
+
+class StepBoard {
+ public:
+  explicit StepBoard(uint32_t tensors);
+
+  // ---- the program
+  enum class Marked : uint8_t { kYes, kTwice, kNotWaited };
+  struct Mark {
+    Marked marked = Marked::kYes;
+    bool wake = false;  // the executor may have something to issue
+  };
+  // gradient: where it lies; nullptr: in the registered memory.
+  Mark mark(uint32_t tensor, std::byte* gradient);
+  uint64_t ended() const { return ended_.load(std::memory_order_acquire); }
+  // Whether the tensor is ready in the step that has not ended.
+  bool is_ready(uint32_t tensor) const { return ready_in(tensor) > ended(); }
+  std::vector<uint32_t> missing() const;
+  bool between_steps() const;
+  void end_step() { ended_.fetch_add(1, std::memory_order_acq_rel); }
+  // Waits until the tensor's result of the last ended step is in place. Error: the failure.
+  Status wait(uint32_t tensor);
+  // The forward pass has come to this tensor. True if the executor may have something to issue.
+  bool forward_at(uint32_t tensor);
+  bool forward_needs(uint32_t tensor);  // it is about to wait for this tensor
+
+  // ---- the executor
+  // Between steps: which messages follow the marks.
+  void follow(const StepMessages& list);
+  std::optional<uint32_t> take_mark();
+  struct Forward {
+    uint64_t ended_steps = 0;
+    uint32_t tensor = 0;
+  };
+  std::optional<Forward> forward() const;
+  std::byte* gradient(uint32_t tensor) const { return tensors_[tensor].gradient.load(std::memory_order_acquire); }
+  void complete(uint32_t tensor, uint64_t step) { tensors_[tensor].complete.store(step, std::memory_order_release); }
+  void tell() { news_.ring(); }  // after complete()
+  void fail(Error error);        // the first failure stays
+  std::optional<Error> failure() const;
+
+ private:
+  struct alignas(64) Tensor {
+    std::atomic<uint64_t> ready{0};  // steps in which it was ready
+    std::atomic<uint64_t> waited{0};
+    std::atomic<uint64_t> complete{0};
+    std::atomic<std::byte*> gradient{nullptr};
+    // Written by follow().
+    bool travels = false;
+    uint32_t group = 0;  // whose last gradient wakes the executor
+    uint32_t forward_at = 0;
+  };
+  struct alignas(64) Group {
+    std::atomic<uint64_t> ready{0};
+    uint32_t tensors = 0;
+  };
+  uint64_t ready_in(uint32_t tensor) const { return tensors_[tensor].ready.load(std::memory_order_acquire); }
+  bool advance(uint64_t place);
+
+  const uint32_t count_;
+  const std::unique_ptr<Tensor[]> tensors_;
+  std::unique_ptr<Group[]> groups_;
+  bool followed_ = false;
+  bool late_gathers_ = false;
+  std::atomic<uint64_t> ended_{0};
+  std::atomic<uint64_t> forward_{0};  // ended steps * (tensors + 1) + tensor + 1
+  // The marks in the order of time: tensor + 1. A mark waits for the result of the step before, so at most two steps'
+  // marks are here.
+  const std::unique_ptr<std::atomic<uint32_t>[]> marks_;
+  std::atomic<uint64_t> marked_{0};
+  uint64_t taken_ = 0;
+  Bell news_;
+  std::atomic<bool> failed_{false};
+  mutable Mutex mutex_;
+  std::optional<Error> failure_ TRESTLE_GUARDED_BY(mutex_);
+};
+
+}  // namespace trestle

@@ -1,0 +1,34 @@
+// The tensors of a scheduler, as the program registered them. Value types; not changed after the first plan.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/types.h"
+
+namespace trestle {
+
+struct TensorEntry {
+  std::string name;
+  uint64_t count = 0;  // elements
+  DataType type = DataType::kFloat32;
+  std::byte* gradient = nullptr;   // nullptr: each step says where
+  std::byte* parameter = nullptr;  // with an update function
+  uint64_t bytes() const { return count * size_of(type); }
+};
+
+// Updates `count` elements of a tensor from its element `offset` on.
+using UpdateFunction = std::function<Status(uint32_t tensor, uint64_t offset, uint64_t count, const std::byte* gradient,
+                                            std::byte* parameter)>;
+
+struct GradientSettings {
+  int op = 0;  // trestleRedOp_t
+  uint32_t liberties = 0;
+  UpdateFunction update;  // may be empty
+};
+
+}  // namespace trestle
