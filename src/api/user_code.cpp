@@ -33,6 +33,12 @@ trestleResult_t refuse_in_user_code() noexcept {
         "the library was called from inside a function given to trestleEventNotify, which holds up its progress: only "
         "trestleGetVersion, trestleGetErrorString and trestleGetLastError may be called there");
   }
+  if (running == UserCode::kUpdate) {
+    return report_constant(
+        Code::kInvalidUsage,
+        "the library was called from inside the update function of a trestleGradConfig_t, which the scheduler waits "
+        "for: only trestleGetVersion, trestleGetErrorString and trestleGetLastError may be called there");
+  }
   return report_constant(
       Code::kInvalidUsage,
       "the library was called from inside a reduction function (trestleRedOpCreate), which it waits "

@@ -1,4 +1,4 @@
-// User functions that the library calls (reductions, notifications), and which calls of the library they may make.
+// User functions that the library calls (reductions, notifications, updates of parameters), and which calls of the library they may make.
 //
 // Such a function holds up its caller, so a call of the library inside it would wait for itself. Any thread.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace trestle {
 
-enum class UserCode : uint8_t { kNone, kReduction, kNotification };
+enum class UserCode : uint8_t { kNone, kReduction, kNotification, kUpdate };
 
 // While it lives, the calling thread is in a user function. Not nested: a user function cannot reach another one.
 class InUserCode {

@@ -41,6 +41,10 @@ bool StepBoard::between_steps() const {
   return true;
 }
 
+bool StepBoard::is_complete(uint32_t tensor) const {
+  return tensors_[tensor].complete.load(std::memory_order_acquire) >= ended();
+}
+
 Status StepBoard::wait(uint32_t tensor) {
   Tensor& at = tensors_[tensor];
   const uint64_t step = ended();
@@ -71,6 +75,10 @@ bool StepBoard::forward_needs(uint32_t tensor) {
          advance(ended() * (count_ + uint64_t{1}) + tensors_[tensor].forward_at + 1);
 }
 
+bool StepBoard::forward_over() {
+  return late_gathers_ && advance((ended() + 1) * (count_ + uint64_t{1}));
+}
+
 void StepBoard::follow(const StepMessages& list) {
   followed_ = true;
   late_gathers_ = false;
@@ -99,6 +107,7 @@ void StepBoard::follow(const StepMessages& list) {
 }
 
 std::optional<uint32_t> StepBoard::take_mark() {
+  if (count_ == 0) return std::nullopt;
   std::atomic<uint32_t>& slot = marks_[taken_ % (2 * size_t{count_})];
   const uint32_t mark = slot.load(std::memory_order_acquire);
   if (mark == 0) return std::nullopt;

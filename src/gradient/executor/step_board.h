@@ -38,9 +38,11 @@ class StepBoard {
   void end_step() { ended_.fetch_add(1, std::memory_order_acq_rel); }
   // Waits until the tensor's result of the last ended step is in place. Error: the failure.
   Status wait(uint32_t tensor);
+  bool is_complete(uint32_t tensor) const;  // wait() returns at once
   // The forward pass has come to this tensor. True if the executor may have something to issue.
   bool forward_at(uint32_t tensor);
   bool forward_needs(uint32_t tensor);  // it is about to wait for this tensor
+  bool forward_over();                  // nobody will say where it is
 
   // ---- the executor
   // Between steps: which messages follow the marks.

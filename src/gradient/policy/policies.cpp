@@ -55,19 +55,19 @@ constexpr std::string_view kSplit[] = {"shared", "free"};
 
 constexpr GradientPolicy kPolicies[] = {
     {"naive", "", "each tensor alone, after the backward pass", no_words,
-     [](const Request& r) -> Planned { return timed(plan_naive(tensors_of(r)), r); }, kLibertyNone, kDefault},
+     [](const Request& r) -> Planned { return timed(plan_naive(tensors_of(r)), r); }, kLibertyNone, kDefault, true},
     {"wfbp", "", "each tensor alone, as soon as it is ready (Poseidon)", no_words,
-     [](const Request& r) -> Planned { return timed(plan_wfbp(tensors_of(r)), r); }, kLibertyNone, kDefault},
+     [](const Request& r) -> Planned { return timed(plan_wfbp(tensors_of(r)), r); }, kLibertyNone, kDefault, true},
     {"sync", "", "all tensors as one message (SyncEASGD)", no_words,
-     [](const Request& r) -> Planned { return timed(plan_sync(tensors_of(r)), r); }, kLibertyNone, kDefault},
+     [](const Request& r) -> Planned { return timed(plan_sync(tensors_of(r)), r); }, kLibertyNone, kDefault, true},
     {"threshold", "[:BYTES]", "buffers of at most so many bytes (Horovod, DDP)",
      [](Words words) { return bytes_word(words, kThresholdBytes); },
      [](const Request& r) -> Planned { return timed(plan_threshold(r.workload, r.arguments.bytes), r); }, kLibertyNone,
-     kThreshold},
+     kThreshold, true},
     {"nearby", "[:N]", "N tensors in a row (DeAR)",
      [](Words words) { return count_word(words, kNearbyTensors, kMostNearby); },
      [](const Request& r) -> Planned { return timed(plan_nearby(tensors_of(r), r.arguments.count), r); }, kLibertyNone,
-     kNearby},
+     kNearby, true},
     {"mgwfbp_paper", "", "merged by Algorithm 1 as printed (MG-WFBP)", no_words,
      [](const Request& r) -> Planned { return timed(plan_mgwfbp_paper(r.workload, r.link.all_reduce), r); },
      kLibertyNone, kDefault},
@@ -75,7 +75,7 @@ constexpr GradientPolicy kPolicies[] = {
      [](const Request& r) -> Planned { return timed(plan_optimal(r.workload, r.link.all_reduce), r); }, kLibertyNone,
      kDefault},
     {"dear", "[:BYTES|tuned][:eager|lookahead]", "reduce-scatters backward, all-gathers forward (DeAR)", dear_words,
-     plan_dear_row, kLibertyNone, kDear},
+     plan_dear_row, kLibertyNone, kDear, true},
     {"split_optimal", "[:shared|free]", "the same with the best groups, exactly", split_words, plan_split_row,
      kLibertyNone, kSplit},
     {"priority", "[:BYTES[:NEGOTIATION]]", "parts of tensors, the lowest first (ByteScheduler)",
@@ -119,6 +119,10 @@ Result<ChosenPolicy> parse_gradient_policy(std::string_view text) {
     known.append(known.empty() ? "" : ", ").append(policy.name);
   }
   return Error{Code::kInvalidArgument, "\"" + std::string(text) + "\" is no policy; there are " + known};
+}
+
+bool reads_times(const ChosenPolicy& chosen) {
+  return !chosen.policy->by_sizes || chosen.arguments.tuned;
 }
 
 std::vector<ChosenPolicy> allowed_policies(uint32_t liberties) {

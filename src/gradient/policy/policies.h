@@ -24,6 +24,9 @@ Result<ChosenPolicy> parse_gradient_policy(std::string_view text);
 // The variants of all rows that take no other liberties, in their order.
 std::vector<ChosenPolicy> allowed_policies(uint32_t liberties);
 
+// Whether its plan follows from compute times and the link's costs too, and not from sizes alone.
+bool reads_times(const ChosenPolicy& chosen);
+
 // Errors: those of the policy; kInvalidArgument without tensors; kInternalError for a plan against its rules.
 Result<PlannedStep> plan_step(const ChosenPolicy& chosen, const GradientWorkload& workload, const GradientLink& link,
                               uint32_t liberties = kLibertyNone);

@@ -59,6 +59,7 @@ struct GradientPolicy {
   uint32_t liberties = kLibertyNone;  // that it takes
   // Variants that `all` and `auto` try: words with colons; "": the defaults.
   std::span<const std::string_view> variants;
+  bool by_sizes = false;  // its plan follows from the tensors' sizes alone
 };
 
 // A plan with its time.

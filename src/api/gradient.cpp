@@ -1,0 +1,259 @@
+// The C API: schedulers of gradients (include/trestle/gradient.h).
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+
+#include "api/handles.h"
+#include "gradient/executor/scheduler.h"
+#include "trestle/gradient.h"
+
+using namespace trestle;
+
+struct trestleGrad : trestle::Handle<trestle::GradientScheduler> {};
+
+static_assert(trestleGradAllowStale == static_cast<int>(kLibertyStale));
+
+namespace {
+
+constexpr size_t kMostSize = 4096;  // of a caller's struct
+constexpr uint64_t kMostTensorBytes = uint64_t{1} << 62;
+
+template <class T, class F>
+bool covers(const T& object, const F& field) {
+  return reinterpret_cast<const char*>(&field) + sizeof field <= reinterpret_cast<const char*>(&object) + object.size;
+}
+
+// Puts the function's name in front of a sentence; a failure of the communicator keeps its own.
+Status in_function(const char* function, const GradientScheduler& scheduler, Status status) {
+  if (status.ok() || scheduler.has_failed()) return status;
+  const std::string in = std::string(function) + ": ";
+  if (status.error().message.starts_with(in)) return status;
+  return Error{status.error().code, in + status.error().message};
+}
+
+template <class F>
+trestleResult_t with_scheduler(trestleGrad_t grad, const char* function, F&& body) {
+  return guarded([&]() -> Status {
+    if (grad == nullptr) return invalid_argument(std::string(function) + ": grad is NULL");
+    Use use(grad);
+    if (!use.alive()) return dead_handle(use, function, "scheduler");
+    return in_function(function, *use.object(), body(*use.object()));
+  });
+}
+
+// ---- the config
+
+// The program's update, as it may fail the scheduler.
+UpdateFunction contained(trestleGradUpdate_t update, void* context) {
+  const auto thrown = [](const std::string& what) {
+    return Error{Code::kInvalidUsage, "the update function of a trestleGradConfig_t threw an exception (" + what + ")"};
+  };
+  return [=](uint32_t tensor, uint64_t offset, uint64_t count, const std::byte* gradient,
+             std::byte* parameter) -> Status {
+    try {
+      const InUserCode now(UserCode::kUpdate);
+      update(context, static_cast<int>(tensor), offset, count, gradient, parameter);
+      return {};
+    } catch (const std::exception& exception) {
+      return thrown(exception.what());
+    } catch (...) {
+      return thrown("not a std::exception");
+    }
+  };
+}
+
+Result<GradientSettings> read_config(const trestleGradConfig_t* config) {
+  GradientSettings settings;
+  settings.op = trestleSum;
+  if (config == nullptr) return settings;
+  if (config->size < offsetof(trestleGradConfig_t, op) || config->size > kMostSize) {
+    return invalid_argument("GradCreate: the config's size is " + std::to_string(config->size) +
+                            ": start from TRESTLE_GRAD_CONFIG_INITIALIZER, which sets size, magic and version");
+  }
+  if (config->magic != TRESTLE_GRAD_CONFIG_MAGIC)
+    return invalid_argument("GradCreate: the config's magic is wrong: start from TRESTLE_GRAD_CONFIG_INITIALIZER");
+  if (covers(*config, config->op)) settings.op = config->op;
+  if (settings.op != trestleSum && settings.op != trestleAvg)
+    return invalid_argument("GradCreate: op is " + std::to_string(settings.op) + ": trestleSum or trestleAvg");
+  if (covers(*config, config->allow)) settings.liberties = config->allow;
+  if ((settings.liberties & ~static_cast<uint32_t>(trestleGradAllowStale)) != 0)
+    return invalid_argument("GradCreate: allow has bits that are not of trestleGradAllow_t");
+  if (covers(*config, config->updateContext) && config->update != nullptr)
+    settings.update = contained(config->update, config->updateContext);
+  return settings;
+}
+
+Result<TensorEntry> read_tensor(const char* name, size_t count, int type, void* gradient, void* parameter,
+                                bool updates) {
+  TensorEntry tensor;
+  if (name == nullptr) return invalid_argument("GradRegister: name is NULL");
+  tensor.name = name;
+  tensor.type = TRY(checked_type("GradRegister", type));
+  tensor.count = count;
+  if (count > kMostTensorBytes / size_of(tensor.type))
+    return invalid_argument("GradRegister: count is " + std::to_string(count) + ", more than any memory holds");
+  tensor.gradient = static_cast<std::byte*>(gradient);
+  if (updates) tensor.parameter = static_cast<std::byte*>(parameter);
+  if (updates && parameter == nullptr && count != 0)
+    return invalid_argument("GradRegister: parameter is NULL, and the config has an update function that writes it");
+  return tensor;
+}
+
+// The convention of the functions that write a text.
+Status write_text(const std::string& value, char* text, size_t* size) {
+  const size_t room = *size;
+  *size = value.size() + 1;
+  if (text == nullptr) return {};
+  if (room < *size) {
+    return invalid_argument("the text needs " + std::to_string(*size) + " bytes, and there is room for " +
+                            std::to_string(room));
+  }
+  std::memcpy(text, value.c_str(), *size);
+  return {};
+}
+
+MessageCost cost_of(const trestleGradCost_t& cost) {
+  return {cost.startup, cost.perByte};
+}
+
+template <class T>
+Status check_head(const T* object, size_t head, unsigned magic, const char* initializer) {
+  const std::string from = std::string(": start from ") + initializer + ", which sets size, magic and version";
+  if (object == nullptr) return invalid_argument("stats is NULL");
+  if (object->size < head || object->size > kMostSize)
+    return invalid_argument("size is " + std::to_string(object->size) + from);
+  if (object->magic != magic) return invalid_argument("magic is wrong" + from);
+  return {};
+}
+
+}  // namespace
+
+extern "C" {
+
+trestleResult_t trestleGradCreate(trestleGrad_t* grad, const trestleComm_t* comms, int links,
+                                  const trestleGradConfig_t* config) {
+  return guarded([&]() -> Status {
+    if (grad == nullptr) return invalid_argument("GradCreate: grad is NULL");
+    if (comms == nullptr || links < 1) return invalid_argument("GradCreate: at least one communicator is needed");
+    if (links > 1) {
+      return invalid_argument("GradCreate: " + std::to_string(links) +
+                              " links: a scheduler carries out plans of one link, so links must be 1");
+    }
+    if (comms[0] == nullptr) return invalid_argument("GradCreate: the communicator is NULL");
+    GradientSettings settings = TRY(read_config(config));
+    ReservedHandle<trestleGrad> handle;
+    *grad = handle.take(TRY(GradientScheduler::make(comms[0], std::move(settings))));
+    return {};
+  });
+}
+
+trestleResult_t trestleGradDestroy(trestleGrad_t grad) {
+  const trestleResult_t result = with_scheduler(grad, "GradDestroy", [](GradientScheduler&) { return Status(); });
+  if (result == trestleSuccess && end_handle(grad)) {
+    grad->object.reset();
+    HandlePool<trestleGrad>::process().bury(grad);
+  }
+  return result;
+}
+
+trestleResult_t trestleGradRegister(trestleGrad_t grad, const char* name, size_t count, trestleDataType_t type,
+                                    void* gradient, void* parameter, int* tensor) {
+  return with_scheduler(grad, "GradRegister", [&](GradientScheduler& scheduler) -> Status {
+    if (tensor == nullptr) return invalid_argument("tensor is NULL");
+    TensorEntry entry =
+        TRY(read_tensor(name, count, static_cast<int>(type), gradient, parameter, scheduler.updates()));
+    *tensor = static_cast<int>(TRY(scheduler.add(std::move(entry))));
+    return {};
+  });
+}
+
+trestleResult_t trestleGradProfileBegin(trestleGrad_t grad) {
+  return with_scheduler(grad, "GradProfileBegin", [](GradientScheduler& scheduler) { return scheduler.profile_begin(); });
+}
+
+trestleResult_t trestleGradProfileEnd(trestleGrad_t grad) {
+  return with_scheduler(grad, "GradProfileEnd", [](GradientScheduler& scheduler) { return scheduler.profile_end(); });
+}
+
+trestleResult_t trestleGradSetTimes(trestleGrad_t grad, const double* forward, const double* backward,
+                                    const trestleGradCost_t* allReduce, const trestleGradCost_t* reduceScatter,
+                                    const trestleGradCost_t* allGather) {
+  return with_scheduler(grad, "GradSetTimes", [&](GradientScheduler& scheduler) -> Status {
+    const size_t tensors = scheduler.tensors();
+    if (allReduce == nullptr || reduceScatter == nullptr || allGather == nullptr)
+      return invalid_argument("a cost is NULL");
+    if (tensors != 0 && (forward == nullptr || backward == nullptr)) return invalid_argument("the times are NULL");
+    return scheduler.set_times(std::vector<double>(forward, forward + tensors),
+                               std::vector<double>(backward, backward + tensors),
+                               {cost_of(*allReduce), cost_of(*reduceScatter), cost_of(*allGather)});
+  });
+}
+
+trestleResult_t trestleGradProfileJson(trestleGrad_t grad, char* text, size_t* size) {
+  return with_scheduler(grad, "GradProfileJson", [&](GradientScheduler& scheduler) -> Status {
+    if (size == nullptr) return invalid_argument("size is NULL");
+    return write_text(TRY(scheduler.profile_json()), text, size);
+  });
+}
+
+trestleResult_t trestleGradPlan(trestleGrad_t grad, const char* policy) {
+  return with_scheduler(grad, "GradPlan", [&](GradientScheduler& scheduler) { return scheduler.plan(policy); });
+}
+
+trestleResult_t trestleGradPlanJson(trestleGrad_t grad, char* text, size_t* size) {
+  return with_scheduler(grad, "GradPlanJson", [&](GradientScheduler& scheduler) -> Status {
+    if (size == nullptr) return invalid_argument("size is NULL");
+    return write_text(TRY(scheduler.plan_json()), text, size);
+  });
+}
+
+trestleResult_t trestleGradSimulate(trestleGrad_t grad, const char* policy, double* seconds) {
+  return with_scheduler(grad, "GradSimulate", [&](GradientScheduler& scheduler) -> Status {
+    if (policy == nullptr) return invalid_argument("policy is NULL");
+    if (seconds == nullptr) return invalid_argument("seconds is NULL");
+    *seconds = TRY(scheduler.simulate(policy));
+    return {};
+  });
+}
+
+trestleResult_t trestleGradReady(trestleGrad_t grad, int tensor, void* gradient) {
+  return with_scheduler(grad, "GradReady", [&](GradientScheduler& scheduler) {
+    return scheduler.ready(tensor, static_cast<std::byte*>(gradient));
+  });
+}
+
+trestleResult_t trestleGradWaitParam(trestleGrad_t grad, int tensor) {
+  return with_scheduler(grad, "GradWaitParam", [&](GradientScheduler& scheduler) { return scheduler.wait(tensor); });
+}
+
+trestleResult_t trestleGradStepEnd(trestleGrad_t grad) {
+  return with_scheduler(grad, "GradStepEnd", [](GradientScheduler& scheduler) { return scheduler.end_step(); });
+}
+
+trestleResult_t trestleGradSynchronize(trestleGrad_t grad) {
+  return with_scheduler(grad, "GradSynchronize", [](GradientScheduler& scheduler) { return scheduler.synchronize(); });
+}
+
+trestleResult_t trestleGradGetStats(trestleGrad_t grad, trestleGradStats_t* stats) {
+  return with_scheduler(grad, "GradGetStats", [&](GradientScheduler& scheduler) -> Status {
+    constexpr size_t kHead = offsetof(trestleGradStats_t, steps);
+    TRY(check_head(stats, kHead, TRESTLE_GRAD_STATS_MAGIC, "TRESTLE_GRAD_STATS_INITIALIZER"));
+    const SchedulerStatistics now = scheduler.statistics();
+    trestleGradStats_t all = TRESTLE_GRAD_STATS_INITIALIZER;
+    all.steps = now.steps;
+    all.messages = now.messages;
+    all.bytes = now.bytes;
+    all.copiedBytes = now.copied_bytes;
+    all.waitNs = now.wait_ns;
+    all.lastStepNs = now.last_step_ns;
+    all.plannedNs = now.planned_ns;
+    all.plans = now.plans;
+    all.age = now.age;
+    const size_t known = std::min(stats->size, sizeof all);
+    std::memcpy(reinterpret_cast<char*>(stats) + kHead, reinterpret_cast<const char*>(&all) + kHead, known - kHead);
+    return {};
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,85 @@
+// Executor: the thread of a scheduler. It makes all calls on the communicator, in the order of the plan.
+//
+// It sleeps until a message is complete (trestleEventNotify), a gradient completes a group, or there is a job. Any
+// thread may call wake() and run(); the other functions are for jobs.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "base/mutex.h"
+#include "base/thread.h"
+#include "gradient/executor/bell.h"
+#include "gradient/executor/message_channel.h"
+#include "gradient/executor/step_board.h"
+#include "gradient/executor/step_machine.h"
+
+namespace trestle {
+
+class Executor {
+ public:
+  // Everything must live longer. Error: no thread can be started.
+  static Result<std::unique_ptr<Executor>> start(trestleComm_t comm, const std::vector<TensorEntry>& tensors,
+                                                 const GradientSettings& settings, StepBoard& board,
+                                                 TrafficCounts& counts);
+  // Waits for messages that are on their way.
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  void wake() { bell_->ring(); }
+  // Calls it on the thread when all steps that have ended are complete, and waits for its end. Between steps only. A
+  // failure of the communicator in it is the scheduler's. Error: its own, or the failure before it.
+  Status run(std::function<Status()> job);
+
+  // ---- for jobs
+  struct Prepared {
+    StepMessages list;
+    std::unique_ptr<StepMachine> machine;
+    std::unique_ptr<MessageChannel> channel;
+  };
+  // Errors: those of MessageChannel::make.
+  Result<std::unique_ptr<Prepared>> prepare(const GradientPlan& plan, const GradientWorkload& workload) const;
+  // From the next step on.
+  void install(std::unique_ptr<Prepared> prepared);
+
+ private:
+  struct Job {
+    std::function<Status()> body;
+    Status status;
+    std::atomic<bool> done{false};
+    Bell told;
+  };
+
+  Executor(trestleComm_t comm, const std::vector<TensorEntry>& tensors, const GradientSettings& settings,
+           StepBoard& board, TrafficCounts& counts);
+  void loop();
+  // True if something changed.
+  bool turn();
+  bool collect();
+  bool take_events();
+  bool issue();
+  bool run_jobs();
+  Status finish_oldest();
+  std::shared_ptr<Job> next_job();
+  Status run_body(Job& job);
+  bool drained() const;
+
+  const trestleComm_t comm_;
+  const std::vector<TensorEntry>& tensors_;
+  const GradientSettings& settings_;
+  StepBoard& board_;
+  TrafficCounts& counts_;
+  const std::shared_ptr<Bell> bell_;
+  std::atomic<bool> stop_{false};
+  Mutex mutex_;
+  std::deque<std::shared_ptr<Job>> jobs_ TRESTLE_GUARDED_BY(mutex_);
+  // Of the thread:
+  std::unique_ptr<Prepared> plan_;
+  uint64_t steps_before_ = 0;  // steps that had ended when the plan was installed
+  Thread thread_;
+};
+
+}  // namespace trestle

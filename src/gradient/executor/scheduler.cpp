@@ -1,0 +1,179 @@
+#include "gradient/executor/scheduler.h"
+
+#include "base/clock.h"
+
+namespace trestle {
+namespace {
+
+Error usage(std::string sentence) {
+  return {Code::kInvalidUsage, std::move(sentence)};
+}
+Error argument(std::string sentence) {
+  return {Code::kInvalidArgument, std::move(sentence)};
+}
+
+constexpr size_t kMostTensors = 1 << 20;
+constexpr size_t kMostNamed = 8;  // tensors in a sentence
+
+}  // namespace
+
+Result<std::shared_ptr<GradientScheduler>> GradientScheduler::make(trestleComm_t comm, GradientSettings settings) {
+  int ranks = 0;
+  TRY(core_status(trestleCommCount(comm, &ranks), comm));
+  return std::shared_ptr<GradientScheduler>(new GradientScheduler(comm, std::move(settings)));
+}
+
+GradientScheduler::~GradientScheduler() = default;
+
+// ---- registration
+
+Result<uint32_t> GradientScheduler::add(TensorEntry tensor) {
+  const MutexLock lock(mutex_);
+  if (running() != nullptr) return usage("tensors are registered before the first plan or profile");
+  if (registered_.size() == kMostTensors) return argument("there are " + std::to_string(kMostTensors) + " tensors already");
+  registered_.push_back(std::move(tensor));
+  return static_cast<uint32_t>(registered_.size() - 1);
+}
+
+size_t GradientScheduler::tensors() const {
+  const MutexLock lock(mutex_);
+  return registered_.size();
+}
+
+Result<GradientScheduler::Running*> GradientScheduler::candidate(std::unique_ptr<Running>& fresh) {
+  if (running() != nullptr) return running();
+  {
+    const MutexLock lock(mutex_);
+    fresh = std::make_unique<Running>(registered_);
+  }
+  fresh->executor = TRY(Executor::start(comm_, fresh->tensors, settings_, fresh->board, fresh->counts));
+  return fresh.get();
+}
+
+void GradientScheduler::publish(std::unique_ptr<Running> fresh) {
+  if (fresh == nullptr) return;
+  const MutexLock lock(mutex_);
+  owned_ = std::move(fresh);
+  running_.store(owned_.get(), std::memory_order_release);
+}
+
+// ---- checks of the step's calls
+
+std::string GradientScheduler::named(const Running& running, uint32_t tensor) const {
+  return "tensor " + std::to_string(tensor) + " (\"" + running.tensors[tensor].name + "\")";
+}
+
+Result<uint32_t> GradientScheduler::checked_tensor(const Running& running, int tensor) const {
+  const size_t count = running.tensors.size();
+  if (tensor >= 0 && static_cast<size_t>(tensor) < count) return static_cast<uint32_t>(tensor);
+  return argument("there is no tensor " + std::to_string(tensor) + ": " + std::to_string(count) + " are registered, from 0");
+}
+
+// What the calls of a step work on; or why there is no step, or the failure that ended it.
+Result<GradientScheduler::Running*> GradientScheduler::running_step(const char* verb) const {
+  Running* const now = running();
+  if (now == nullptr) return usage(std::string("there is no plan yet, so there is nothing to ") + verb + ": GradPlan comes first");
+  if (auto failure = now->board.failure()) return *std::move(failure);
+  return now;
+}
+
+Status GradientScheduler::communicator_failure() const {
+  trestleResult_t failure = trestleSuccess;
+  TRY(core_status(trestleCommGetAsyncError(comm_, &failure), comm_));
+  return core_status(failure, comm_);
+}
+
+// ---- a step
+
+Status GradientScheduler::ready(int number, std::byte* gradient) {
+  Running& step = *TRY(running_step("make ready"));
+  const uint32_t tensor = TRY(checked_tensor(step, number));
+  StepProfile* const profile = step.measuring.load(std::memory_order_acquire);
+  if (profile == nullptr && !has_plan_.load(std::memory_order_acquire))
+    return usage("there is no plan, and no times are measured: GradPlan comes first");
+  const TensorEntry& entry = step.tensors[tensor];
+  if (gradient != nullptr && entry.gradient != nullptr && gradient != entry.gradient)
+    return argument(named(step, tensor) + " was registered with its memory, and this is another one: give NULL");
+  if (gradient == nullptr && entry.gradient == nullptr && entry.count != 0)
+    return argument(named(step, tensor) + " was registered without memory: say where its gradient lies");
+  const StepBoard::Mark mark = step.board.mark(tensor, gradient);
+  if (mark.marked == StepBoard::Marked::kTwice) return usage(named(step, tensor) + " is ready already in this step");
+  if (mark.marked == StepBoard::Marked::kNotWaited) {
+    return usage("the result of " + named(step, tensor) +
+                 " of the step before was not waited for: GradWaitParam or GradSynchronize comes first");
+  }
+  if (mark.wake) step.executor->wake();
+  if (profile != nullptr) profile->ready(tensor, monotonic_clock().now_ns());
+  return {};
+}
+
+Status GradientScheduler::wait(int number) {
+  Running& step = *TRY(running_step("wait for"));
+  const uint32_t tensor = TRY(checked_tensor(step, number));
+  StepProfile* const profile = step.measuring.load(std::memory_order_acquire);
+  if (step.board.is_ready(tensor))
+    return usage(named(step, tensor) + " is ready in a step that has not ended: GradStepEnd comes first");
+  if (step.board.ended() == 0 && profile == nullptr)
+    return usage("no step has ended yet, so there is no result of " + named(step, tensor) + " to wait for");
+  const int64_t called = monotonic_clock().now_ns();
+  if (step.board.forward_needs(tensor)) step.executor->wake();
+  if (!step.board.is_complete(tensor)) TRY(communicator_failure());
+  TRY(step.board.wait(tensor));
+  const int64_t returned = monotonic_clock().now_ns();
+  wait_ns_.fetch_add(static_cast<uint64_t>(returned - called), std::memory_order_relaxed);
+  if (step.board.forward_at(tensor)) step.executor->wake();
+  if (profile != nullptr) profile->waited(tensor, called, returned);
+  return {};
+}
+
+Status GradientScheduler::end_step() {
+  Running& step = *TRY(running_step("end"));
+  if (step.measuring.load(std::memory_order_acquire) == nullptr && !has_plan_.load(std::memory_order_acquire))
+    return usage("there is no plan, and no times are measured, so there is no step to end");
+  const std::vector<uint32_t> missing = step.board.missing();
+  if (!missing.empty()) {
+    std::string sentence = "no gradient of ";
+    for (size_t i = 0; i < std::min(missing.size(), kMostNamed); ++i)
+      sentence.append(i == 0 ? "" : ", ").append(named(step, missing[i]));
+    if (missing.size() > kMostNamed) sentence += " and of " + std::to_string(missing.size() - kMostNamed) + " more";
+    return usage(sentence + " is ready in this step");
+  }
+  TRY(communicator_failure());
+  const int64_t now = monotonic_clock().now_ns();
+  if (StepProfile* const profile = step.measuring.load(std::memory_order_acquire)) profile->end_step(now);
+  step.board.end_step();
+  const int64_t before = last_end_ns_.exchange(now, std::memory_order_relaxed);
+  if (before != 0) last_step_ns_.store(static_cast<uint64_t>(now - before), std::memory_order_relaxed);
+  return {};
+}
+
+Status GradientScheduler::synchronize() {
+  Running& step = *TRY(running_step("wait for"));
+  const int64_t called = monotonic_clock().now_ns();
+  if (step.board.forward_over()) step.executor->wake();
+  TRY(communicator_failure());
+  for (uint32_t i = 0; i < step.tensors.size(); ++i) {
+    if (!step.board.is_ready(i)) TRY(step.board.wait(i));
+  }
+  wait_ns_.fetch_add(static_cast<uint64_t>(monotonic_clock().now_ns() - called), std::memory_order_relaxed);
+  return {};
+}
+
+SchedulerStatistics GradientScheduler::statistics() const {
+  SchedulerStatistics all;
+  all.wait_ns = wait_ns_.load(std::memory_order_relaxed);
+  all.last_step_ns = last_step_ns_.load(std::memory_order_relaxed);
+  all.plans = plans_.load(std::memory_order_relaxed);
+  if (const Running* const now = running()) {
+    all.steps = now->board.ended();
+    all.messages = now->counts.messages.load(std::memory_order_relaxed);
+    all.bytes = now->counts.bytes.load(std::memory_order_relaxed);
+    all.copied_bytes = now->counts.copied_bytes.load(std::memory_order_relaxed);
+  }
+  const MutexLock lock(mutex_);
+  if (planned_) all.age = planned_->age;
+  if (planned_) all.planned_ns = static_cast<uint64_t>(planned_->time.iteration_s * 1e9);
+  return all;
+}
+
+}  // namespace trestle

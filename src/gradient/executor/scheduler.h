@@ -1,0 +1,115 @@
+// GradientScheduler: what a trestleGrad_t stands for. Checks the calls of a training step and gives them to the
+// executor.
+//
+// Any thread, as include/trestle/gradient.h says. The sentences of its errors have no function's name in front; the C
+// layer adds it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "gradient/executor/executor.h"
+#include "gradient/executor/step_profile.h"
+#include "gradient/policy/policies.h"
+
+namespace trestle {
+
+struct SchedulerStatistics {
+  uint64_t steps = 0;
+  uint64_t messages = 0;
+  uint64_t bytes = 0;
+  uint64_t copied_bytes = 0;
+  uint64_t wait_ns = 0;
+  uint64_t last_step_ns = 0;
+  uint64_t planned_ns = 0;
+  uint64_t plans = 0;
+  uint64_t age = 0;
+};
+
+class RankAgreement;
+
+class GradientScheduler {
+ public:
+  // The communicator must live longer. Error: it takes no calls.
+  static Result<std::shared_ptr<GradientScheduler>> make(trestleComm_t comm, GradientSettings settings);
+  ~GradientScheduler();
+  GradientScheduler(const GradientScheduler&) = delete;
+  GradientScheduler& operator=(const GradientScheduler&) = delete;
+
+  // The communicator's failure, or one of an update, has ended it.
+  bool has_failed() const {
+    const Running* const now = running();
+    return now != nullptr && now->board.failure().has_value();
+  }
+  bool updates() const { return static_cast<bool>(settings_.update); }
+  Result<uint32_t> add(TensorEntry tensor);
+
+  Status profile_begin();
+  Status profile_end();  // collective
+  // Rank 0's count. By tensor.
+  Status set_times(std::vector<double> forward_s, std::vector<double> backward_s, const GradientLink& link);
+  size_t tensors() const;
+  Result<std::string> profile_json() const;
+
+  // Collective. policy: nullptr is refused on all ranks.
+  Status plan(const char* policy);
+  Result<std::string> plan_json() const;
+  Result<double> simulate(const std::string& policy) const;
+
+  Status ready(int tensor, std::byte* gradient);
+  Status wait(int tensor);
+  Status end_step();
+  Status synchronize();
+  SchedulerStatistics statistics() const;
+
+ private:
+  struct Times {
+    std::vector<double> forward_s, backward_s;
+    GradientLink link;
+  };
+  // Made for the tensors that were registered, and used from the first plan or profile on.
+  struct Running {
+    explicit Running(std::vector<TensorEntry> all) : tensors(std::move(all)), board(static_cast<uint32_t>(tensors.size())) {}
+    const std::vector<TensorEntry> tensors;
+    StepBoard board;
+    TrafficCounts counts;
+    std::unique_ptr<StepProfile> profile;          // of the thread that begins and ends it
+    std::atomic<StepProfile*> measuring{nullptr};  // the same, while it is measured
+    std::unique_ptr<Executor> executor;            // its thread ends before the others do
+  };
+
+  GradientScheduler(trestleComm_t comm, GradientSettings settings) : comm_(comm), settings_(std::move(settings)) {}
+  Running* running() const { return running_.load(std::memory_order_acquire); }
+  Result<Running*> running_step(const char* verb) const;
+  // The running one, or a new one that is not published yet.
+  Result<Running*> candidate(std::unique_ptr<Running>& fresh);
+  void publish(std::unique_ptr<Running> fresh);
+  Result<uint32_t> checked_tensor(const Running& running, int tensor) const;
+  std::string named(const Running& running, uint32_t tensor) const;
+  Status communicator_failure() const;
+
+  GradientWorkload workload(const std::vector<TensorEntry>& tensors) const;
+  Result<PlannedStep> planned(const std::string& policy, const std::vector<TensorEntry>& tensors) const;
+  Status plan_on_thread(Running& running, const std::string& policy, const Status& own);
+  Status profile_on_thread(Running& running, const Status& own);
+
+  const trestleComm_t comm_;
+  const GradientSettings settings_;
+  mutable Mutex mutex_;
+  std::vector<TensorEntry> registered_ TRESTLE_GUARDED_BY(mutex_);
+  std::optional<Times> times_ TRESTLE_GUARDED_BY(mutex_);
+  std::optional<PlannedStep> planned_ TRESTLE_GUARDED_BY(mutex_);
+  std::unique_ptr<Running> owned_ TRESTLE_GUARDED_BY(mutex_);
+  std::atomic<Running*> running_{nullptr};
+  std::atomic<bool> has_plan_{false};
+  std::atomic<uint64_t> plans_{0};
+  std::atomic<uint64_t> wait_ns_{0};
+  std::atomic<int64_t> last_end_ns_{0};
+  std::atomic<uint64_t> last_step_ns_{0};
+};
+
+}  // namespace trestle

@@ -1,0 +1,190 @@
+// GradientScheduler: measures times and makes plans.
+#include <cmath>
+
+#include "base/clock.h"
+#include "gradient/executor/agreement.h"
+#include "gradient/executor/link_measure.h"
+#include "gradient/executor/plan_bytes.h"
+#include "gradient/executor/scheduler.h"
+
+namespace trestle {
+namespace {
+
+Error usage(std::string sentence) {
+  return {Code::kInvalidUsage, std::move(sentence)};
+}
+
+const char* const kStepUnderWay =
+    "a step is under way, because gradients are ready: GradStepEnd comes first";
+
+}  // namespace
+
+// ---- times
+
+Status GradientScheduler::profile_begin() {
+  std::unique_ptr<Running> fresh;
+  Running& now = *TRY(candidate(fresh));
+  if (auto failure = now.board.failure()) return *std::move(failure);
+  if (now.tensors.empty()) return usage("no tensor is registered");
+  if (now.profile != nullptr) return usage("times are measured already: GradProfileEnd comes first");
+  if (!now.board.between_steps()) return usage(kStepUnderWay);
+  now.profile = std::make_unique<StepProfile>(static_cast<uint32_t>(now.tensors.size()), monotonic_clock().now_ns());
+  now.measuring.store(now.profile.get(), std::memory_order_release);
+  publish(std::move(fresh));
+  return {};
+}
+
+Status GradientScheduler::profile_end() {
+  Running* const now = running();
+  if (now == nullptr || now->profile == nullptr) return usage("no times are measured: GradProfileBegin comes first");
+  if (auto failure = now->board.failure()) return *std::move(failure);
+  if (!now->board.between_steps()) return usage(kStepUnderWay);
+  if (now->profile->steps() == 0) return usage("no step has ended since GradProfileBegin");
+  if (now->board.forward_over()) now->executor->wake();
+  TRY(now->executor->run([this, now] { return profile_on_thread(*now, {}); }));
+  now->measuring.store(nullptr, std::memory_order_release);
+  now->profile.reset();
+  return {};
+}
+
+Status GradientScheduler::profile_on_thread(Running& now, const Status& own) {
+  const RankAgreement agreement = TRY(RankAgreement::make(comm_));
+  TRY(agreement.compare("GradProfileEnd", "", settings_, now.tensors, own));
+  std::vector<double> both = now.profile->forward_s();
+  const std::vector<double> backward = now.profile->backward_s();
+  both.insert(both.end(), backward.begin(), backward.end());
+  both = TRY(agreement.means(std::move(both)));
+  Times times;
+  const auto middle = both.begin() + static_cast<std::ptrdiff_t>(now.tensors.size());
+  times.forward_s.assign(both.begin(), middle);
+  times.backward_s.assign(middle, both.end());
+  times.link = TRY(measure_link(comm_, agreement));
+  const MutexLock lock(mutex_);
+  times_ = std::move(times);
+  return {};
+}
+
+Status GradientScheduler::set_times(std::vector<double> forward_s, std::vector<double> backward_s,
+                                    const GradientLink& link) {
+  const auto wrong = [](double value) { return !std::isfinite(value) || value < 0; };
+  const auto refused = [](const std::string& what, double value) {
+    return Error{Code::kInvalidArgument, what + " is " + std::to_string(value) + ": finite and not negative"};
+  };
+  for (size_t i = 0; i < forward_s.size(); ++i) {
+    if (wrong(forward_s[i])) return refused("the forward time of tensor " + std::to_string(i), forward_s[i]);
+    if (wrong(backward_s[i])) return refused("the backward time of tensor " + std::to_string(i), backward_s[i]);
+  }
+  for (const MessageCost& cost : {link.all_reduce, link.reduce_scatter, link.all_gather}) {
+    if (wrong(cost.startup_s)) return refused("a startup", cost.startup_s);
+    if (wrong(cost.per_byte_s)) return refused("a time per byte", cost.per_byte_s);
+  }
+  const MutexLock lock(mutex_);
+  times_ = Times{std::move(forward_s), std::move(backward_s), link};
+  return {};
+}
+
+GradientWorkload GradientScheduler::workload(const std::vector<TensorEntry>& tensors) const {
+  const MutexLock lock(mutex_);
+  GradientWorkload workload;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    GradientTensor tensor{tensors[i].name, tensors[i].bytes(), 0, 0};
+    // Tensors that were registered after the times were supplied have none.
+    if (times_ && i < times_->forward_s.size()) tensor.forward_s = times_->forward_s[i];
+    if (times_ && i < times_->backward_s.size()) tensor.backward_s = times_->backward_s[i];
+    workload.tensors.push_back(std::move(tensor));
+  }
+  return workload;
+}
+
+Result<std::string> GradientScheduler::profile_json() const {
+  std::vector<TensorEntry> tensors;
+  {
+    const MutexLock lock(mutex_);
+    if (!times_) return usage("there are no times: GradProfileEnd or GradSetTimes comes first");
+    tensors = registered_;
+  }
+  return workload_json(workload(tensors));
+}
+
+// ---- plans
+
+Result<PlannedStep> GradientScheduler::planned(const std::string& policy, const std::vector<TensorEntry>& tensors) const {
+  const ChosenPolicy chosen = TRY(parse_gradient_policy(policy));
+  if ((chosen.policy->liberties & ~settings_.liberties) != 0) {
+    return usage(chosen.text + " uses gradients of earlier steps, which the config's `allow` does not permit "
+                               "(trestleGradAllowStale)");
+  }
+  if (chosen.policy->liberties != kLibertyNone)
+    return usage(chosen.text + " delays gradients by steps; the scheduler does not carry that out, only the command "
+                               "`trestle train` predicts it");
+  GradientLink link;
+  {
+    const MutexLock lock(mutex_);
+    if (!times_ && reads_times(chosen))
+      return usage(chosen.text + " needs the tensors' times and the link's costs: GradProfileBegin and GradProfileEnd, "
+                                 "or GradSetTimes, come first");
+    if (times_) link = times_->link;
+  }
+  const GradientWorkload work = workload(tensors);
+  PlannedStep step = TRY(plan_step(chosen, work, link));
+  fix_order(step.plan, work, link.all_reduce);
+  step.time.messages.clear();
+  return step;
+}
+
+Status GradientScheduler::plan(const char* policy) {
+  std::unique_ptr<Running> fresh;
+  Running& now = *TRY(candidate(fresh));
+  if (auto failure = now.board.failure()) return *std::move(failure);
+  if (!now.board.between_steps()) return usage(kStepUnderWay);
+  Status own;
+  if (policy == nullptr) own = Error{Code::kInvalidArgument, "policy is NULL"};
+  if (now.tensors.empty()) own = usage("no tensor is registered");
+  if (now.board.forward_over()) now.executor->wake();
+  const std::string text = policy == nullptr ? "" : policy;
+  TRY(now.executor->run([&] { return plan_on_thread(now, text, own); }));
+  publish(std::move(fresh));
+  has_plan_.store(true, std::memory_order_release);
+  plans_.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+Status GradientScheduler::plan_on_thread(Running& now, const std::string& policy, const Status& own) {
+  const RankAgreement agreement = TRY(RankAgreement::make(comm_));
+  TRY(agreement.compare("GradPlan", policy, settings_, now.tensors, own));
+  Result<std::vector<std::byte>> mine = std::vector<std::byte>();
+  if (agreement.rank() == 0) {
+    const Result<PlannedStep> step = planned(policy, now.tensors);
+    mine = step.ok() ? Result<std::vector<std::byte>>(plan_bytes(step.value())) : step.error();
+  }
+  const std::vector<std::byte> bytes = TRY(agreement.from_rank_0(mine));
+  PlannedStep step = TRY(plan_from_bytes(bytes));
+  TRY(check_plan(step.plan, now.tensors.size()));
+  Result<std::unique_ptr<Executor::Prepared>> prepared = now.executor->prepare(step.plan, workload(now.tensors));
+  TRY(agreement.all_could("GradPlan", prepared.ok() ? Status() : prepared.error()));
+  now.executor->install(std::move(prepared).value());
+  const MutexLock lock(mutex_);
+  planned_ = std::move(step);
+  return {};
+}
+
+Result<std::string> GradientScheduler::plan_json() const {
+  const MutexLock lock(mutex_);
+  if (!planned_) return usage("there is no plan: GradPlan comes first");
+  return trestle::plan_json(*planned_);
+}
+
+Result<double> GradientScheduler::simulate(const std::string& policy) const {
+  std::vector<TensorEntry> tensors;
+  GradientLink link;
+  {
+    const MutexLock lock(mutex_);
+    if (!times_) return usage("there are no times: GradProfileEnd or GradSetTimes comes first");
+    tensors = registered_;
+    link = times_->link;
+  }
+  const ChosenPolicy chosen = TRY(parse_gradient_policy(policy));
+  return TRY(plan_step(chosen, workload(tensors), link, settings_.liberties)).time.iteration_s;
+}
+
+}  // namespace trestle
