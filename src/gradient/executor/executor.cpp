@@ -93,7 +93,10 @@ bool Executor::take_events() {
   while (const auto tensor = board_.take_mark()) {
     plan_->machine->ready(*tensor);
     changed = true;
+    // No message brings its result.
+    if (!plan_->list.waits[*tensor]) board_.complete(*tensor, steps_before_ + plan_->machine->ready_in(*tensor));
   }
+  if (changed) board_.tell();
   if (const auto forward = board_.forward(); forward && forward->ended_steps >= steps_before_) {
     plan_->machine->forward_at(forward->ended_steps - steps_before_, forward->tensor);
   }

@@ -18,8 +18,10 @@ StepBoard::Mark StepBoard::mark(uint32_t tensor, std::byte* gradient) {
   }
   if (!at.ready.compare_exchange_strong(step, step + 1, std::memory_order_acq_rel)) return {Marked::kTwice};
   at.gradient.store(gradient, std::memory_order_release);
-  if (!followed_ || !at.travels) at.complete.store(step + 1, std::memory_order_release);
-  if (!followed_) return {};
+  if (!followed_) {
+    at.complete.store(step + 1, std::memory_order_release);
+    return {};
+  }
   const uint64_t place = marked_.fetch_add(1, std::memory_order_acq_rel);
   marks_[place % (2 * size_t{count_})].store(tensor + 1, std::memory_order_release);
   Group& group = groups_[at.group];

@@ -84,8 +84,8 @@ class StepBoard {
   bool late_gathers_ = false;
   std::atomic<uint64_t> ended_{0};
   std::atomic<uint64_t> forward_{0};  // ended steps * (tensors + 1) + tensor + 1
-  // The marks in the order of time: tensor + 1. A mark waits for the result of the step before, so at most two steps'
-  // marks are here.
+  // The marks in the order of time: tensor + 1. A gradient is marked when the executor has taken its mark of the step
+  // before, because it has completed that. So at most two steps' marks are here.
   const std::unique_ptr<std::atomic<uint32_t>[]> marks_;
   std::atomic<uint64_t> marked_{0};
   uint64_t taken_ = 0;

@@ -39,6 +39,7 @@ class StepMachine {
   std::optional<Issue> next();
   // The message that complete() will complete.
   Issue oldest() const;
+  uint64_t ready_in(uint32_t tensor) const { return ready_[tensor]; }  // steps
   bool idle() const { return issued_ == completed_; }
   // Everything that so many steps need was issued and is complete.
   bool finished(uint64_t steps) const;
