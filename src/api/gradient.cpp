@@ -24,9 +24,10 @@ bool covers(const T& object, const F& field) {
   return reinterpret_cast<const char*>(&field) + sizeof field <= reinterpret_cast<const char*>(&object) + object.size;
 }
 
-// Puts the function's name in front of a sentence; a failure of the communicator keeps its own.
-Status in_function(const char* function, const GradientScheduler& scheduler, Status status) {
-  if (status.ok() || scheduler.has_failed()) return status;
+// Puts the function's name in front of a sentence. But if the scheduler has failed, that is why the call fails.
+Status in_function(const char* function, GradientScheduler& scheduler, Status status) {
+  if (status.ok()) return status;
+  if (auto failure = scheduler.failure()) return *std::move(failure);
   const std::string in = std::string(function) + ": ";
   if (status.error().message.starts_with(in)) return status;
   return Error{status.error().code, in + status.error().message};
@@ -49,18 +50,18 @@ UpdateFunction contained(trestleGradUpdate_t update, void* context) {
   const auto thrown = [](const std::string& what) {
     return Error{Code::kInvalidUsage, "the update function of a trestleGradConfig_t threw an exception (" + what + ")"};
   };
-  return [=](uint32_t tensor, uint64_t offset, uint64_t count, const std::byte* gradient,
-             std::byte* parameter) -> Status {
-    try {
-      const InUserCode now(UserCode::kUpdate);
-      update(context, static_cast<int>(tensor), offset, count, gradient, parameter);
-      return {};
-    } catch (const std::exception& exception) {
-      return thrown(exception.what());
-    } catch (...) {
-      return thrown("not a std::exception");
-    }
-  };
+  return
+      [=](uint32_t tensor, uint64_t offset, uint64_t count, const std::byte* gradient, std::byte* parameter) -> Status {
+        try {
+          const InUserCode now(UserCode::kUpdate);
+          update(context, static_cast<int>(tensor), offset, count, gradient, parameter);
+          return {};
+        } catch (const std::exception& exception) {
+          return thrown(exception.what());
+        } catch (...) {
+          return thrown("not a std::exception");
+        }
+      };
 }
 
 Result<GradientSettings> read_config(const trestleGradConfig_t* config) {
@@ -161,15 +162,15 @@ trestleResult_t trestleGradRegister(trestleGrad_t grad, const char* name, size_t
                                     void* gradient, void* parameter, int* tensor) {
   return with_scheduler(grad, "GradRegister", [&](GradientScheduler& scheduler) -> Status {
     if (tensor == nullptr) return invalid_argument("tensor is NULL");
-    TensorEntry entry =
-        TRY(read_tensor(name, count, static_cast<int>(type), gradient, parameter, scheduler.updates()));
+    TensorEntry entry = TRY(read_tensor(name, count, static_cast<int>(type), gradient, parameter, scheduler.updates()));
     *tensor = static_cast<int>(TRY(scheduler.add(std::move(entry))));
     return {};
   });
 }
 
 trestleResult_t trestleGradProfileBegin(trestleGrad_t grad) {
-  return with_scheduler(grad, "GradProfileBegin", [](GradientScheduler& scheduler) { return scheduler.profile_begin(); });
+  return with_scheduler(grad, "GradProfileBegin",
+                        [](GradientScheduler& scheduler) { return scheduler.profile_begin(); });
 }
 
 trestleResult_t trestleGradProfileEnd(trestleGrad_t grad) {

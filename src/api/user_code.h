@@ -1,4 +1,5 @@
-// User functions that the library calls (reductions, notifications, updates of parameters), and which calls of the library they may make.
+// User functions that the library calls (reductions, notifications, updates of parameters), and which calls of the
+// library they may make.
 //
 // Such a function holds up its caller, so a call of the library inside it would wait for itself. Any thread.
 #pragma once

@@ -159,8 +159,8 @@ Result<std::vector<std::byte>> RankAgreement::from_rank_0(const Result<std::vect
 }
 
 Result<std::vector<double>> RankAgreement::means(std::vector<double> values) const {
-  TRY(checked(trestleAllReduce(values.data(), values.data(), values.size(), trestleFloat64, trestleAvg, comm_,
-                               stream_.get())));
+  TRY(checked(
+      trestleAllReduce(values.data(), values.data(), values.size(), trestleFloat64, trestleAvg, comm_, stream_.get())));
   TRY(checked(trestleStreamSynchronize(stream_.get())));
   return values;
 }

@@ -1,4 +1,5 @@
-// Collective exchanges of a scheduler's ranks: whether they make the same call with the same tensors, and rank 0's plan.
+// Collective exchanges of a scheduler's ranks: whether they make the same call with the same tensors, and rank 0's
+// plan.
 //
 // Used by the executor's thread, while nothing else is on the communicator. A rank that cannot go on takes part all the
 // same, so that all of them end with a sentence.

@@ -133,7 +133,9 @@ bool Executor::run_jobs() {
   const std::shared_ptr<Job> job = next_job();
   if (job == nullptr) return false;
   job->status = unless_out_of_memory([&] { return run_body(*job); },
-                                     [] { return Status(Error{Code::kSystemError, "out of memory"}); });
+                                     [] {
+                                       return Status(Error{Code::kSystemError, "out of memory"});
+                                     });
   job->body = nullptr;
   job->done.store(true, std::memory_order_release);
   job->told.ring();
@@ -155,8 +157,7 @@ Result<std::unique_ptr<Executor::Prepared>> Executor::prepare(const GradientPlan
   auto prepared = std::make_unique<Prepared>();
   prepared->list = step_messages(plan, workload);
   prepared->machine = std::make_unique<StepMachine>(prepared->list, static_cast<bool>(settings_.update));
-  prepared->channel =
-      TRY(MessageChannel::make({comm_, tensors_, settings_, board_, counts_, bell_}, prepared->list));
+  prepared->channel = TRY(MessageChannel::make({comm_, tensors_, settings_, board_, counts_, bell_}, prepared->list));
   return prepared;
 }
 

@@ -25,7 +25,8 @@ Layout& layout_of(std::vector<Layout>& layouts, DataType type, TypeOf type_of) {
 
 }  // namespace
 
-std::vector<FusedLayout> whole_layouts(const std::vector<TensorEntry>& tensors, const std::vector<TensorParts>& pieces) {
+std::vector<FusedLayout> whole_layouts(const std::vector<TensorEntry>& tensors,
+                                       const std::vector<TensorParts>& pieces) {
   std::vector<FusedLayout> layouts;
   for (const TensorParts& piece : pieces) {
     const TensorEntry& tensor = tensors[piece.tensor];
@@ -43,8 +44,8 @@ uint64_t shard_length(uint64_t count, uint32_t ranks) {
   return count / ranks + (count % ranks != 0 ? 1 : 0);
 }
 
-std::vector<ShardedLayout> sharded_layouts(const std::vector<TensorEntry>& tensors, const std::vector<TensorParts>& pieces,
-                                           uint32_t ranks, uint32_t rank) {
+std::vector<ShardedLayout> sharded_layouts(const std::vector<TensorEntry>& tensors,
+                                           const std::vector<TensorParts>& pieces, uint32_t ranks, uint32_t rank) {
   std::vector<ShardedLayout> layouts;
   for (const TensorParts& piece : pieces) {
     const TensorEntry& tensor = tensors[piece.tensor];

@@ -33,14 +33,14 @@ std::vector<FusedLayout> whole_layouts(const std::vector<TensorEntry>& tensors, 
 // Every tensor is cut into `ranks` shards of equal length, the last ones perhaps shorter. So any run of tensors can
 // travel as one reduce-scatter or all-gather: the block of a rank has its shards of the run, one after the other.
 struct ShardedLayout {
-  FusedLayout whole;          // the blocks of all ranks
-  uint64_t block = 0;         // elements of a block
-  uint32_t first_tensor = 0;  // its shard is the first one of each block
+  FusedLayout whole;           // the blocks of all ranks
+  uint64_t block = 0;          // elements of a block
+  uint32_t first_tensor = 0;   // its shard is the first one of each block
   std::vector<FusedSpan> own;  // this rank's shards; in_buffer counts from the beginning of its block
 };
 uint64_t shard_length(uint64_t count, uint32_t ranks);
-std::vector<ShardedLayout> sharded_layouts(const std::vector<TensorEntry>& tensors, const std::vector<TensorParts>& pieces,
-                                           uint32_t ranks, uint32_t rank);
+std::vector<ShardedLayout> sharded_layouts(const std::vector<TensorEntry>& tensors,
+                                           const std::vector<TensorParts>& pieces, uint32_t ranks, uint32_t rank);
 
 // Where all spans lie together in the tensors' own memory, in the order of the buffer; else nullptr.
 std::byte* own_memory(const std::vector<TensorEntry>& tensors, const FusedLayout& layout);

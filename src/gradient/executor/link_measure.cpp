@@ -69,7 +69,8 @@ Result<GradientLink> measure_link(trestleComm_t comm, const RankAgreement& agree
   for (size_t i = 0; i < kSizes; ++i, bytes *= kFactor) {
     Rounds rounds{};
     TRY(measure(comm, memory, stream, bytes, rounds));
-    for (const auto& one : {rounds.all_reduce, rounds.reduce_scatter, rounds.all_gather}) seconds.push_back(median(one));
+    for (const auto& one : {rounds.all_reduce, rounds.reduce_scatter, rounds.all_gather})
+      seconds.push_back(median(one));
   }
   const std::vector<double> means = TRY(agreement.means(std::move(seconds)));
   std::array<std::array<MeasuredMessage, kSizes>, 3> points;

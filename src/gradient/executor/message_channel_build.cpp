@@ -69,7 +69,8 @@ Status MessageChannel::build_whole(const StepMessage& planned, Message& message)
   return {};
 }
 
-// Both halves are of one request. The reduce-scatters come first, L-1's group first; the all-gathers in the other order.
+// Both halves are of one request. The reduce-scatters come first, L-1's group first; the all-gathers in the other
+// order.
 Status MessageChannel::build_shared(size_t index) {
   Message& message = messages_[index];
   if (index >= list_.scatters) {

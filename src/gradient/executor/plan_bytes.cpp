@@ -149,8 +149,8 @@ Result<PlannedStep> plan_from_bytes(std::span<const std::byte> bytes) {
   step.age = static_cast<uint32_t>(reader.word());
   step.batches.resize(reader.length());
   for (uint32_t& batches : step.batches) batches = static_cast<uint32_t>(reader.word());
-  const bool known = shape <= static_cast<uint64_t>(StepShape::kDelayed) &&
-                     gather <= static_cast<uint64_t>(GatherIssue::kOneAhead);
+  const bool known =
+      shape <= static_cast<uint64_t>(StepShape::kDelayed) && gather <= static_cast<uint64_t>(GatherIssue::kOneAhead);
   if (format && known && reader.at_end()) return step;
   return Error{Code::kInternalError, "what rank 0 sent is not a plan"};
 }
@@ -172,10 +172,14 @@ std::string plan_json(const PlannedStep& step) {
 }
 
 std::string workload_json(const GradientWorkload& workload) {
-  return "{\"tensors\":" + list(workload.tensors, [](const GradientTensor& tensor) {
-           return "{\"name\":" + quoted(tensor.name) + ",\"bytes\":" + std::to_string(tensor.bytes) +
-                  ",\"forward_s\":" + number(tensor.forward_s) + ",\"backward_s\":" + number(tensor.backward_s) + "}";
-         }) + "}";
+  return "{\"tensors\":" +
+         list(workload.tensors,
+              [](const GradientTensor& tensor) {
+                return "{\"name\":" + quoted(tensor.name) + ",\"bytes\":" + std::to_string(tensor.bytes) +
+                       ",\"forward_s\":" + number(tensor.forward_s) + ",\"backward_s\":" + number(tensor.backward_s) +
+                       "}";
+              }) +
+         "}";
 }
 
 }  // namespace trestle

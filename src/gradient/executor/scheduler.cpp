@@ -30,7 +30,8 @@ GradientScheduler::~GradientScheduler() = default;
 Result<uint32_t> GradientScheduler::add(TensorEntry tensor) {
   const MutexLock lock(mutex_);
   if (running() != nullptr) return usage("tensors are registered before the first plan or profile");
-  if (registered_.size() == kMostTensors) return argument("there are " + std::to_string(kMostTensors) + " tensors already");
+  if (registered_.size() == kMostTensors)
+    return argument("there are " + std::to_string(kMostTensors) + " tensors already");
   registered_.push_back(std::move(tensor));
   return static_cast<uint32_t>(registered_.size() - 1);
 }
@@ -66,18 +67,30 @@ std::string GradientScheduler::named(const Running& running, uint32_t tensor) co
 Result<uint32_t> GradientScheduler::checked_tensor(const Running& running, int tensor) const {
   const size_t count = running.tensors.size();
   if (tensor >= 0 && static_cast<size_t>(tensor) < count) return static_cast<uint32_t>(tensor);
-  return argument("there is no tensor " + std::to_string(tensor) + ": " + std::to_string(count) + " are registered, from 0");
+  return argument("there is no tensor " + std::to_string(tensor) + ": " + std::to_string(count) +
+                  " are registered, from 0");
 }
 
 // What the calls of a step work on; or why there is no step, or the failure that ended it.
 Result<GradientScheduler::Running*> GradientScheduler::running_step(const char* verb) const {
   Running* const now = running();
-  if (now == nullptr) return usage(std::string("there is no plan yet, so there is nothing to ") + verb + ": GradPlan comes first");
+  if (now == nullptr)
+    return usage(std::string("there is no plan yet, so there is nothing to ") + verb + ": GradPlan comes first");
   if (auto failure = now->board.failure()) return *std::move(failure);
   return now;
 }
 
-Status GradientScheduler::communicator_failure() const {
+std::optional<Error> GradientScheduler::failure() {
+  Running* const now = running();
+  if (now == nullptr) return std::nullopt;
+  if (!now->board.failure()) {
+    Status status = check_communicator();
+    if (!status.ok()) now->board.fail(std::move(status).error());
+  }
+  return now->board.failure();
+}
+
+Status GradientScheduler::check_communicator() const {
   trestleResult_t failure = trestleSuccess;
   TRY(core_status(trestleCommGetAsyncError(comm_, &failure), comm_));
   return core_status(failure, comm_);
@@ -117,7 +130,7 @@ Status GradientScheduler::wait(int number) {
     return usage("no step has ended yet, so there is no result of " + named(step, tensor) + " to wait for");
   const int64_t called = monotonic_clock().now_ns();
   if (step.board.forward_needs(tensor)) step.executor->wake();
-  if (!step.board.is_complete(tensor)) TRY(communicator_failure());
+  if (!step.board.is_complete(tensor)) TRY(check_communicator());
   TRY(step.board.wait(tensor));
   const int64_t returned = monotonic_clock().now_ns();
   wait_ns_.fetch_add(static_cast<uint64_t>(returned - called), std::memory_order_relaxed);
@@ -138,7 +151,7 @@ Status GradientScheduler::end_step() {
     if (missing.size() > kMostNamed) sentence += " and of " + std::to_string(missing.size() - kMostNamed) + " more";
     return usage(sentence + " is ready in this step");
   }
-  TRY(communicator_failure());
+  TRY(check_communicator());
   const int64_t now = monotonic_clock().now_ns();
   if (StepProfile* const profile = step.measuring.load(std::memory_order_acquire)) profile->end_step(now);
   step.board.end_step();
@@ -151,7 +164,7 @@ Status GradientScheduler::synchronize() {
   Running& step = *TRY(running_step("wait for"));
   const int64_t called = monotonic_clock().now_ns();
   if (step.board.forward_over()) step.executor->wake();
-  TRY(communicator_failure());
+  TRY(check_communicator());
   for (uint32_t i = 0; i < step.tensors.size(); ++i) {
     if (!step.board.is_ready(i)) TRY(step.board.wait(i));
   }

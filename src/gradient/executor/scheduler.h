@@ -40,11 +40,9 @@ class GradientScheduler {
   GradientScheduler(const GradientScheduler&) = delete;
   GradientScheduler& operator=(const GradientScheduler&) = delete;
 
-  // The communicator's failure, or one of an update, has ended it.
-  bool has_failed() const {
-    const Running* const now = running();
-    return now != nullptr && now->board.failure().has_value();
-  }
+  // The failure that has ended it, of the communicator or of an update. Also finds a failure of the communicator that
+  // the executor has not met yet.
+  std::optional<Error> failure();
   bool updates() const { return static_cast<bool>(settings_.update); }
   Result<uint32_t> add(TensorEntry tensor);
 
@@ -73,7 +71,8 @@ class GradientScheduler {
   };
   // Made for the tensors that were registered, and used from the first plan or profile on.
   struct Running {
-    explicit Running(std::vector<TensorEntry> all) : tensors(std::move(all)), board(static_cast<uint32_t>(tensors.size())) {}
+    explicit Running(std::vector<TensorEntry> all)
+        : tensors(std::move(all)), board(static_cast<uint32_t>(tensors.size())) {}
     const std::vector<TensorEntry> tensors;
     StepBoard board;
     TrafficCounts counts;
@@ -90,7 +89,7 @@ class GradientScheduler {
   void publish(std::unique_ptr<Running> fresh);
   Result<uint32_t> checked_tensor(const Running& running, int tensor) const;
   std::string named(const Running& running, uint32_t tensor) const;
-  Status communicator_failure() const;
+  Status check_communicator() const;
 
   GradientWorkload workload(const std::vector<TensorEntry>& tensors) const;
   Result<PlannedStep> planned(const std::string& policy, const std::vector<TensorEntry>& tensors) const;

@@ -14,8 +14,7 @@ Error usage(std::string sentence) {
   return {Code::kInvalidUsage, std::move(sentence)};
 }
 
-const char* const kStepUnderWay =
-    "a step is under way, because gradients are ready: GradStepEnd comes first";
+const char* const kStepUnderWay = "a step is under way, because gradients are ready: GradStepEnd comes first";
 
 }  // namespace
 
@@ -108,21 +107,25 @@ Result<std::string> GradientScheduler::profile_json() const {
 
 // ---- plans
 
-Result<PlannedStep> GradientScheduler::planned(const std::string& policy, const std::vector<TensorEntry>& tensors) const {
+Result<PlannedStep> GradientScheduler::planned(const std::string& policy,
+                                               const std::vector<TensorEntry>& tensors) const {
   const ChosenPolicy chosen = TRY(parse_gradient_policy(policy));
   if ((chosen.policy->liberties & ~settings_.liberties) != 0) {
-    return usage(chosen.text + " uses gradients of earlier steps, which the config's `allow` does not permit "
-                               "(trestleGradAllowStale)");
+    return usage(chosen.text +
+                 " uses gradients of earlier steps, which the config's `allow` does not permit "
+                 "(trestleGradAllowStale)");
   }
   if (chosen.policy->liberties != kLibertyNone)
-    return usage(chosen.text + " delays gradients by steps; the scheduler does not carry that out, only the command "
-                               "`trestle train` predicts it");
+    return usage(chosen.text +
+                 " delays gradients by steps; the scheduler does not carry that out, only the command "
+                 "`trestle train` predicts it");
   GradientLink link;
   {
     const MutexLock lock(mutex_);
     if (!times_ && reads_times(chosen))
-      return usage(chosen.text + " needs the tensors' times and the link's costs: GradProfileBegin and GradProfileEnd, "
-                                 "or GradSetTimes, come first");
+      return usage(chosen.text +
+                   " needs the tensors' times and the link's costs: GradProfileBegin and GradProfileEnd, "
+                   "or GradSetTimes, come first");
     if (times_) link = times_->link;
   }
   const GradientWorkload work = workload(tensors);

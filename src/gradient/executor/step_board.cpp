@@ -20,6 +20,7 @@ StepBoard::Mark StepBoard::mark(uint32_t tensor, std::byte* gradient) {
   at.gradient.store(gradient, std::memory_order_release);
   if (!followed_) {
     at.complete.store(step + 1, std::memory_order_release);
+    at.waited.store(step + 1, std::memory_order_release);
     return {};
   }
   const uint64_t place = marked_.fetch_add(1, std::memory_order_acq_rel);

@@ -1,9 +1,9 @@
 // StepMachine: decides which message is handed to the channel, and when. A pure state machine without a clock: the
 // scheduler's thread feeds it with real events, and tests with those of a virtual clock.
 //
-// One thread at a time. Messages are issued in the order of the plan, and complete in that order, because the channel is
-// one stream. Steps are counted from 0, from the creation of the machine. Gradients of the next step may become ready
-// while all-gathers of this one are still on their way.
+// One thread at a time. Messages are issued in the order of the plan, and complete in that order, because the channel
+// is one stream. Steps are counted from 0, from the creation of the machine. Gradients of the next step may become
+// ready while all-gathers of this one are still on their way.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class StepMachine {
     bool operator==(const Issue&) const = default;
   };
 
-  // gathers_wait: the all-gathers are issued when the reduce-scatters are complete and not when they are issued, because
-  // an update comes between them. The list must live longer.
+  // gathers_wait: the all-gathers are issued when the reduce-scatters are complete and not when they are issued,
+  // because an update comes between them. The list must live longer.
   StepMachine(const StepMessages& list, bool gathers_wait);
 
   // ---- events

@@ -55,8 +55,8 @@ void add_runs(const GradientPlan& plan, const GradientWorkload& workload, StepMe
   }
 }
 
-// A tensor's result is complete with the last message that has it. Messages complete in their order. As in the timeline,
-// a group is complete as a whole: a tensor of no bytes is complete with the others.
+// A tensor's result is complete with the last message that has it. Messages complete in their order. As in the
+// timeline, a group is complete as a whole: a tensor of no bytes is complete with the others.
 void find_results(StepMessages& step, bool groups) {
   step.waits.resize(step.tensors);
   const auto add = [&step](StepMessage& message, uint32_t tensor) {

@@ -35,10 +35,10 @@ struct StepMessage {
 
 struct StepMessages {
   uint32_t tensors = 0;
-  bool after_backward = false;  // none is issued before all gradients are ready
-  uint32_t scatters = 0;        // the first so many are reduce-scatters; the others are their all-gathers
-  bool by_parts = false;        // messages may share tensors
-  bool shared_groups = false;   // the all-gathers have the groups of the reduce-scatters
+  bool after_backward = false;        // none is issued before all gradients are ready
+  uint32_t scatters = 0;              // the first so many are reduce-scatters; the others are their all-gathers
+  bool by_parts = false;              // messages may share tensors
+  bool shared_groups = false;         // the all-gathers have the groups of the reduce-scatters
   std::vector<StepMessage> messages;  // those without bytes are left out
   std::vector<bool> waits;            // by tensor: whether its result comes with a message
 };

@@ -5,11 +5,7 @@
 namespace trestle {
 
 StepProfile::StepProfile(uint32_t tensors, int64_t now_ns)
-    : tensors_(tensors),
-      stamps_(new Stamps[tensors]),
-      forward_ns_(tensors),
-      backward_ns_(tensors),
-      begin_ns_(now_ns) {}
+    : tensors_(tensors), stamps_(new Stamps[tensors]), forward_ns_(tensors), backward_ns_(tensors), begin_ns_(now_ns) {}
 
 void StepProfile::ready(uint32_t tensor, int64_t now_ns) {
   stamps_[tensor].ready.store(now_ns, std::memory_order_relaxed);
@@ -26,15 +22,16 @@ std::vector<uint32_t> StepProfile::by_time(std::atomic<int64_t> Stamps::*stamp) 
   for (uint32_t i = 0; i < tensors_; ++i) {
     if ((stamps_[i].*stamp).load(std::memory_order_relaxed) != 0) order.push_back(i);
   }
-  std::ranges::stable_sort(order, {},
-                           [&](uint32_t i) { return (stamps_[i].*stamp).load(std::memory_order_relaxed); });
+  std::ranges::stable_sort(order, {}, [&](uint32_t i) { return (stamps_[i].*stamp).load(std::memory_order_relaxed); });
   return order;
 }
 
 void StepProfile::end_step(int64_t now_ns) {
   const std::vector<uint32_t> forward = by_time(&Stamps::returned);
   const std::vector<uint32_t> backward = by_time(&Stamps::ready);
-  const auto add = [](double& sum, int64_t from, int64_t to) { sum += static_cast<double>(std::max(to - from, int64_t{0})); };
+  const auto add = [](double& sum, int64_t from, int64_t to) {
+    sum += static_cast<double>(std::max(to - from, int64_t{0}));
+  };
   for (size_t i = 0; i + 1 < forward.size(); ++i) {
     add(forward_ns_[forward[i]], stamps_[forward[i]].returned, stamps_[forward[i + 1]].called);
   }

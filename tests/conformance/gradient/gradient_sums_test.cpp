@@ -11,13 +11,25 @@ namespace {
 using ranks::Settings;
 using ranks::succeeded;
 
-const std::vector<Tensor> kMixed = {{1000}, {0}, {7}, {30'000}, {1}, {500, trestleInt32}, {3}, {9000, trestleFloat64},
+const std::vector<Tensor> kMixed = {{1000}, {0}, {7},  {30'000}, {1}, {500, trestleInt32}, {3}, {9000, trestleFloat64},
                                     {4097}, {0}, {64}, {2048}};
 
-const char* const kPolicies[] = {
-    "naive",          "wfbp",        "sync",      "threshold:16K",      "threshold",         "nearby:3",
-    "mgwfbp_paper",   "optimal",     "dear:16K",  "dear:16K:lookahead", "dear:tuned",        "split_optimal:shared",
-    "split_optimal:free", "priority:4K", "us_byte:8K", "auto"};
+const char* const kPolicies[] = {"naive",
+                                 "wfbp",
+                                 "sync",
+                                 "threshold:16K",
+                                 "threshold",
+                                 "nearby:3",
+                                 "mgwfbp_paper",
+                                 "optimal",
+                                 "dear:16K",
+                                 "dear:16K:lookahead",
+                                 "dear:tuned",
+                                 "split_optimal:shared",
+                                 "split_optimal:free",
+                                 "priority:4K",
+                                 "us_byte:8K",
+                                 "auto"};
 
 struct Case {
   Settings settings;
@@ -78,9 +90,9 @@ void train(const Case& what, int rank, trestleComm_t comm) {
 }
 
 TEST(GradientSums, EveryPolicyOnEveryTransport) {
-  for (const Settings& settings : {Settings{.ranks = 1}, Settings{.ranks = 2, .transport = "loopback"},
-                                   Settings{.ranks = 3, .transport = "shm"}, Settings{.ranks = 3, .transport = "tcp"},
-                                   Settings{.ranks = 4, .dims = "2x2", .transport = "shm,tcp"}}) {
+  for (const Settings& settings :
+       {Settings{.ranks = 1}, Settings{.ranks = 2, .transport = "loopback"}, Settings{.ranks = 3, .transport = "shm"},
+        Settings{.ranks = 3, .transport = "tcp"}, Settings{.ranks = 4, .dims = "2x2", .transport = "shm,tcp"}}) {
     for (const Memory memory : {Memory::kTogether, Memory::kApart, Memory::kMoving}) {
       SCOPED_TRACE(testing::Message() << settings << ", memory " << static_cast<int>(memory));
       ranks::on_threads(settings, [&](int rank, trestleComm_t comm) { train({settings, memory}, rank, comm); });

@@ -210,7 +210,9 @@ TEST(GradientProfile, MeasuresPlansAndTrains) {
     EXPECT_EQ(stats.steps, 2U);
     // Measured while a plan is carried out, and planned again.
     for (uint64_t step = 3; step <= 6; ++step) {
-      if (step == 4) ASSERT_TRUE(succeeded(trestleGradProfileBegin(grad)));
+      if (step == 4) {
+        ASSERT_TRUE(succeeded(trestleGradProfileBegin(grad)));
+      }
       model.fill(step);
       model.make_ready(grad, step);
       ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));

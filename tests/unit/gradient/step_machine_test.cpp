@@ -38,7 +38,8 @@ GradientLink dyadic_link(Rng& rng) {
 // Every variant that is carried out, and some with smaller buffers: of several messages also for small workloads.
 std::vector<ChosenPolicy> policies_to_try() {
   std::vector<ChosenPolicy> all = allowed_policies(kLibertyNone);
-  for (const char* text : {"threshold:1M", "nearby:2", "dear:1M:lookahead", "dear:1M:eager", "priority:64K", "us_byte:64K"}) {
+  for (const char* text :
+       {"threshold:1M", "nearby:2", "dear:1M:lookahead", "dear:1M:eager", "priority:64K", "us_byte:64K"}) {
     all.push_back(parse_gradient_policy(text).value());
   }
   return all;
@@ -100,9 +101,9 @@ TEST(StepMachine, SendsEachMessageWhenPredicted) {
       const VirtualRun run = virtual_step.run(2);
       // The prediction begins with the all-gathers of the step before.
       const size_t messages = predicted.messages.size();
-      const size_t first = virtual_step.list().messages.size() == 0       ? 0
-                           : plan.shape == StepShape::kSplit ? virtual_step.list().scatters
-                                                                          : messages;
+      const size_t first = virtual_step.list().messages.size() == 0 ? 0
+                           : plan.shape == StepShape::kSplit        ? virtual_step.list().scatters
+                                                                    : messages;
       for (size_t m = 0; m < messages; ++m) {
         const VirtualMessage& sent = run.messages[first + m];
         ASSERT_EQ(sent.start_s - run.ends_s[0], predicted.messages[m].start_s) << m;
@@ -218,8 +219,7 @@ TEST(StepMachine, EveryTensorTravelsOnce) {
 // An update comes between the halves, so all-gathers must not be issued before the reduce-scatters are complete.
 TEST(StepMachine, GathersWaitForScattersIfTheyMust) {
   const GradientWorkload workload = workload_from({4, 4}, {1, 1}, {1, 1});
-  const GradientPlan plan =
-      plan_of(parse_gradient_policy("dear:4").value(), workload, {{1, 0}, {1, 0}, {1, 0}});
+  const GradientPlan plan = plan_of(parse_gradient_policy("dear:4").value(), workload, {{1, 0}, {1, 0}, {1, 0}});
   const StepMessages list = step_messages(plan, workload);
   ASSERT_EQ(list.scatters, 2U);
   StepMachine machine(list, true);

@@ -1,5 +1,5 @@
-// The executor's state machine on a virtual clock: a compute thread with the workload's times, and a serial channel with
-// the link's costs. One thread.
+// The executor's state machine on a virtual clock: a compute thread with the workload's times, and a serial channel
+// with the link's costs. One thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -62,9 +62,7 @@ class VirtualStep {
  private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
-  size_t before_barrier() const {
-    return plan_.shape == StepShape::kSplit ? list_.scatters : list_.messages.size();
-  }
+  size_t before_barrier() const { return plan_.shape == StepShape::kSplit ? list_.scatters : list_.messages.size(); }
   double cost_of(const StepMessage& message) const {
     MessageCost cost = message.kind == MessageKind::kAllReduce       ? link_.all_reduce
                        : message.kind == MessageKind::kReduceScatter ? link_.reduce_scatter
