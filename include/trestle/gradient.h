@@ -39,8 +39,8 @@ typedef enum TRESTLE_ANY_INT {
 
 /* Applies an update to `count` elements of a tensor, from its element `offset` on. `gradient` has the reduced values,
  * `parameter` is the memory given to trestleGradRegister. It runs on the scheduler's thread, between the
- * reduce-scatter and the all-gather: each rank updates its own shard, and the updated parameters are gathered (ZeRO,
- * Rajbhandari et al., SC 2020, stage 1). Under a policy without halves every rank updates whole tensors. It may call
+ * reduce-scatter and the all-gather: each rank updates its own shard, and the updated parameters are gathered
+ * (Rajbhandari et al., SC 2020, section 5, stage 1). Under a policy without halves every rank updates whole tensors. It may call
  * only trestleGetVersion, trestleGetErrorString and trestleGetLastError. An exception that it throws ends the
  * scheduler. */
 typedef void (*trestleGradUpdate_t)(void* context, int tensor, size_t offset, size_t count, const void* gradient,
@@ -63,8 +63,8 @@ typedef struct {
 #define TRESTLE_GRAD_CONFIG_INITIALIZER \
   { sizeof(trestleGradConfig_t), TRESTLE_GRAD_CONFIG_MAGIC, TRESTLE_VERSION_CODE, trestleSum, 0, NULL, NULL }
 
-/* Makes a scheduler on comms[0 .. links-1], one communicator for each link. Now links must be 1. Not collective. config
- * may be NULL; it is read before the call returns. The communicator must outlive the scheduler. */
+/* Makes a scheduler on comms[0 .. links-1], one communicator for each link. At present links must be 1. Not collective.
+ * config may be NULL; it is read before the call returns. The communicator must outlive the scheduler. */
 TRESTLE_API trestleResult_t trestleGradCreate(trestleGrad_t* grad, const trestleComm_t* comms, int links,
                                               const trestleGradConfig_t* config);
 /* Waits for messages that are on their way, then frees. Not collective. Gradients of a step that was not ended are
@@ -87,8 +87,8 @@ TRESTLE_API trestleResult_t trestleGradRegister(trestleGrad_t grad, const char* 
 /* From the next step on the scheduler measures each tensor's times:
  * - backward: from the trestleGradReady before it in time;
  * - forward: from the return of its trestleGradWaitParam to the next such call. For the tensor waited for last: a third
- *   of the time to the first trestleGradReady, because the rest is backward (as in the papers, backward takes twice
- *   as long as forward). Tensors that are not waited for have none.
+ *   of the time to the first trestleGradReady, because its backward pass takes twice as long (arXiv 2302.12445, section
+ *   2). Tensors that are not waited for have none.
  * Without a plan these steps compute only: gradients stay where they are, and waits return at once. */
 TRESTLE_API trestleResult_t trestleGradProfileBegin(trestleGrad_t grad);
 /* Collective, after at least one whole step. Averages the times over steps and ranks. Measures all-reduces of at least
@@ -121,7 +121,8 @@ TRESTLE_API trestleResult_t trestleGradProfileJson(trestleGrad_t grad, char* tex
  * both sizes. Rank 0 plans. All ranks get its plan byte for byte and verify its checksum. If one rank cannot take it,
  * no rank does, and the plan before it stays.
  *
- * Some policies need times and costs. Without them they are trestleInvalidUsage. "auto" takes the policy with the least
+ * The predicted time of a step is that of MG-WFBP (arXiv 1912.09268, equations 3 and 7 to 9), for reduce-scatters and
+ * all-gathers that of arXiv 2302.12445 (equations 3 to 9). Some policies need times and costs. Without them they are trestleInvalidUsage. "auto" takes the policy with the least
  * predicted time among those that `allow` permits. Policies that delay gradients ("deft") are not carried out. */
 TRESTLE_API trestleResult_t trestleGradPlan(trestleGrad_t grad, const char* policy);
 /* Writes the plan as JSON: policy, iteration_s and exposed_s as predicted (0 without times), updates_per_iteration, age,

@@ -1,5 +1,6 @@
 /* Compiles the header as C99 and takes the address of every function that it declares. */
 #include <stdio.h>
+#include <trestle/gradient.h>
 #include <trestle/trestle.h>
 
 typedef void (*function_t)(void);
@@ -40,6 +41,21 @@ int main(void) {
       (function_t)trestleGetLastError,
       (function_t)trestleGetUniqueId,
       (function_t)trestleGetVersion,
+      (function_t)trestleGradCreate,
+      (function_t)trestleGradDestroy,
+      (function_t)trestleGradGetStats,
+      (function_t)trestleGradPlan,
+      (function_t)trestleGradPlanJson,
+      (function_t)trestleGradProfileBegin,
+      (function_t)trestleGradProfileEnd,
+      (function_t)trestleGradProfileJson,
+      (function_t)trestleGradReady,
+      (function_t)trestleGradRegister,
+      (function_t)trestleGradSetTimes,
+      (function_t)trestleGradSimulate,
+      (function_t)trestleGradStepEnd,
+      (function_t)trestleGradSynchronize,
+      (function_t)trestleGradWaitParam,
       (function_t)trestleGroupEnd,
       (function_t)trestleGroupStart,
       (function_t)trestleLauncherInfo,
@@ -66,6 +82,8 @@ int main(void) {
   };
   trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
   trestleCommStats_t stats = TRESTLE_COMM_STATS_INITIALIZER;
+  trestleGradConfig_t grad_config = TRESTLE_GRAD_CONFIG_INITIALIZER;
+  trestleGradStats_t grad_stats = TRESTLE_GRAD_STATS_INITIALIZER;
   trestleUniqueId id = {{0}};
   int version = 0;
   size_t i = 0;
@@ -75,6 +93,8 @@ int main(void) {
   if (config.size != sizeof config || config.magic != TRESTLE_CONFIG_MAGIC || sizeof id != TRESTLE_UNIQUE_ID_BYTES)
     return 1;
   if (stats.size != sizeof stats || stats.magic != TRESTLE_COMM_STATS_MAGIC) return 1;
+  if (grad_config.size != sizeof grad_config || grad_config.magic != TRESTLE_GRAD_CONFIG_MAGIC) return 1;
+  if (grad_stats.size != sizeof grad_stats || grad_stats.magic != TRESTLE_GRAD_STATS_MAGIC) return 1;
   if (trestleGetVersion(&version) != trestleSuccess || version != TRESTLE_VERSION_CODE) return 1;
   for (i = 0; i <= trestleNumResults; ++i) {
     if (trestleGetErrorString((trestleResult_t)i) == NULL) return 1;

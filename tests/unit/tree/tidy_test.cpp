@@ -70,7 +70,7 @@ const std::map<std::string, std::set<std::string>>& allowed_includes() {
       {"comm",
        {"rendezvous", "control_mesh", "engine", "express", "sched", "algorithms", "plan", "topology", "transport",
         "kernels", "memory", "trestle"}},
-      {"api", {"comm", "memory", "trestle"}},
+      {"api", {"comm", "memory", "gradient", "trestle"}},
       {"sim", {"engine", "sched", "topology", "transport"}},
       {"cli", {"study", "sched", "topology", "sim", "gradient", "trestle"}},
       {"gradient", {"kernels", "trestle"}},

@@ -1,0 +1,315 @@
+// The parts of the executor that need no communicator: layouts of buffers, plans as bytes, fits, profiles, and the marks
+// of gradients.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <set>
+#include <thread>
+
+#include "gradient/executor/fused_buffer.h"
+#include "gradient/executor/link_fit.h"
+#include "gradient/executor/plan_bytes.h"
+#include "gradient/executor/step_board.h"
+#include "gradient/executor/step_profile.h"
+#include "gradient/policy/policies.h"
+#include "unit/gradient/workloads_for_tests.h"
+
+namespace trestle {
+namespace {
+
+// ---- layouts
+
+std::vector<TensorEntry> entries(const std::vector<uint64_t>& counts) {
+  std::vector<TensorEntry> all;
+  for (const uint64_t count : counts) {
+    all.push_back({"w" + std::to_string(all.size()), count, DataType::kFloat32, nullptr, nullptr});
+  }
+  return all;
+}
+
+std::vector<TensorParts> whole_pieces(const std::vector<TensorEntry>& tensors) {
+  std::vector<TensorParts> pieces;
+  for (uint32_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].count > 0) pieces.push_back({i});
+  }
+  return pieces;
+}
+
+// Every element of every tensor is in the spans once, and no two spans share elements of the buffer.
+void expect_cover(const std::vector<TensorEntry>& tensors, const std::vector<FusedSpan>& spans, uint64_t room) {
+  std::set<std::pair<uint32_t, uint64_t>> elements;
+  std::set<uint64_t> places;
+  for (const FusedSpan& span : spans) {
+    for (uint64_t k = 0; k < span.count; ++k) {
+      ASSERT_LT(span.in_tensor + k, tensors[span.tensor].count);
+      ASSERT_LT(span.in_buffer + k, room);
+      ASSERT_TRUE(elements.insert({span.tensor, span.in_tensor + k}).second);
+      ASSERT_TRUE(places.insert(span.in_buffer + k).second);
+    }
+  }
+  size_t all = 0;
+  for (const TensorEntry& tensor : tensors) all += tensor.count;
+  ASSERT_EQ(elements.size(), all);
+}
+
+TEST(FusedBuffer, HoldsEveryElementOnce) {
+  Rng rng(21);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<uint64_t> counts(1 + rng.below(8));
+    for (uint64_t& count : counts) count = rng.below(4) == 0 ? 0 : rng.below(40);
+    const std::vector<TensorEntry> tensors = entries(counts);
+    const std::vector<TensorParts> pieces = whole_pieces(tensors);
+    for (const FusedLayout& layout : whole_layouts(tensors, pieces)) expect_cover(tensors, layout.spans, layout.count);
+    const auto ranks = static_cast<uint32_t>(1 + rng.below(6));
+    std::vector<FusedSpan> shards;
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      for (const ShardedLayout& layout : sharded_layouts(tensors, pieces, ranks, rank)) {
+        EXPECT_EQ(layout.whole.count, layout.block * ranks);
+        expect_cover(tensors, layout.whole.spans, layout.whole.count);
+        for (FusedSpan span : layout.own) {
+          ASSERT_LE(span.in_buffer + span.count, layout.block);
+          span.in_buffer += rank * layout.block;
+          EXPECT_NE(std::ranges::find(layout.whole.spans, span), layout.whole.spans.end());
+          shards.push_back(span);
+        }
+      }
+    }
+    if (!pieces.empty()) expect_cover(tensors, shards, UINT64_MAX);
+  }
+}
+
+TEST(FusedBuffer, PartsOfATensorMeet) {
+  const std::vector<TensorEntry> tensors = entries({10});
+  uint64_t next = 0;
+  for (uint64_t part = 0; part < 3; ++part) {
+    const auto layouts = whole_layouts(tensors, {{0, part, part + 1, 3}});
+    ASSERT_EQ(layouts.size(), 1U);
+    EXPECT_EQ(layouts[0].spans[0].in_tensor, next);
+    next += layouts[0].spans[0].count;
+  }
+  EXPECT_EQ(next, 10U);
+}
+
+TEST(FusedBuffer, TypesHaveBuffersOfTheirOwn) {
+  std::vector<TensorEntry> tensors = entries({3, 4, 5});
+  tensors[1].type = DataType::kFloat64;
+  const auto layouts = whole_layouts(tensors, whole_pieces(tensors));
+  ASSERT_EQ(layouts.size(), 2U);
+  EXPECT_EQ(layouts[0].spans, (std::vector<FusedSpan>{{0, 0, 0, 3}, {2, 0, 3, 5}}));
+  EXPECT_EQ(layouts[1].type, DataType::kFloat64);
+  EXPECT_EQ(layouts[1].spans, (std::vector<FusedSpan>{{1, 0, 0, 4}}));
+}
+
+TEST(FusedBuffer, UsesTheTensorsMemoryIfTheyLieTogether) {
+  std::vector<float> memory(100);
+  auto* const begin = reinterpret_cast<std::byte*>(memory.data());
+  std::vector<TensorEntry> tensors = entries({3, 0, 5});
+  const FusedLayout layout = whole_layouts(tensors, whole_pieces(tensors))[0];
+  EXPECT_EQ(own_memory(tensors, layout), nullptr);
+  tensors[0].gradient = begin;
+  tensors[2].gradient = begin + 3 * sizeof(float);
+  EXPECT_EQ(own_memory(tensors, layout), begin);
+  tensors[2].gradient += sizeof(float);
+  EXPECT_EQ(own_memory(tensors, layout), nullptr);
+}
+
+TEST(FusedBuffer, ClippedSpansAreThePartInside) {
+  const std::vector<FusedSpan> spans = {{0, 0, 0, 4}, {1, 2, 4, 4}};
+  EXPECT_EQ(clipped(spans, 2, 6), (std::vector<FusedSpan>{{0, 2, 2, 2}, {1, 2, 4, 2}}));
+  EXPECT_EQ(clipped(spans, 8, 9), std::vector<FusedSpan>{});
+}
+
+// ---- plans as bytes
+
+TEST(PlanBytes, ComeBackAsTheSamePlan) {
+  Rng rng(22);
+  for (int round = 0; round < 60; ++round) {
+    const GradientWorkload workload = random_workload(rng, 10);
+    const GradientLink link = random_link(rng);
+    for (const ChosenPolicy& chosen : allowed_policies(kLibertyStale)) {
+      const Result<PlannedStep> planned = plan_step(chosen, workload, link, kLibertyStale);
+      if (!planned.ok()) continue;  // too many parts
+      const std::vector<std::byte> bytes = plan_bytes(planned.value());
+      const Result<PlannedStep> back = plan_from_bytes(bytes);
+      ASSERT_TRUE(back.ok()) << chosen.text;
+      EXPECT_EQ(back.value().plan, planned.value().plan) << chosen.text;
+      EXPECT_EQ(back.value().policy, planned.value().policy);
+      EXPECT_EQ(back.value().batches, planned.value().batches);
+      EXPECT_EQ(back.value().time.iteration_s, planned.value().time.iteration_s);
+      EXPECT_EQ(plan_bytes(back.value()), bytes);
+    }
+  }
+}
+
+TEST(PlanBytes, OtherBytesAreRefused) {
+  Rng rng(23);
+  const GradientWorkload workload = workload_from({1, 2, 3}, {1, 1, 1}, {1, 1, 1});
+  const std::vector<std::byte> bytes =
+      plan_bytes(plan_step(parse_gradient_policy("optimal").value(), workload, {}).value());
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(plan_from_bytes(std::span(bytes).first(length)).ok()) << length;
+  }
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::vector<std::byte> other = bytes;
+    other[i] ^= static_cast<std::byte>(1 + rng.below(255));
+    EXPECT_NE(checksum(other), checksum(bytes)) << i;
+    (void)plan_from_bytes(other);  // refused or another plan, but it reads nothing outside
+  }
+}
+
+TEST(PlanBytes, JsonHasTheNumbers) {
+  PlannedStep step;
+  step.policy = "optimal";
+  step.plan.groups = {{0, 1}, {2, 2}};
+  step.time.iteration_s = 0.1;
+  EXPECT_EQ(plan_json(step),
+            "{\"policy\":\"optimal\",\"iteration_s\":0.1,\"exposed_s\":0,\"updates_per_iteration\":1,\"age\":0,"
+            "\"groups\":[[0,1],[2,2]],\"gather_groups\":[],\"batches\":[1]}");
+  GradientWorkload workload = workload_from({4}, {1.5}, {2});
+  workload.tensors[0].name = "a\"b\n";
+  EXPECT_EQ(workload_json(workload),
+            "{\"tensors\":[{\"name\":\"a\\\"b\\u000a\",\"bytes\":4,\"forward_s\":1.5,\"backward_s\":2}]}");
+}
+
+// ---- fits
+
+std::vector<MeasuredMessage> points_of(const MessageCost& cost) {
+  std::vector<MeasuredMessage> points;
+  for (double bytes = 1024; bytes <= 1 << 22; bytes *= 4) {
+    points.push_back({bytes, cost.startup_s + cost.per_byte_s * bytes});
+  }
+  return points;
+}
+
+TEST(LinkFit, FindsTheCostOfExactPoints) {
+  for (const MessageCost cost : {MessageCost{1e-5, 1e-9}, {1e-3, 1e-10}, {0, 1e-9}, {1e-5, 0}}) {
+    const MessageCost found = fit_cost(points_of(cost));
+    EXPECT_NEAR(found.startup_s, cost.startup_s, 1e-6 * (cost.startup_s + 1e-9));
+    EXPECT_NEAR(found.per_byte_s, cost.per_byte_s, 1e-6 * (cost.per_byte_s + 1e-12));
+  }
+}
+
+TEST(LinkFit, NeverFindsNegativeCosts) {
+  Rng rng(24);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<MeasuredMessage> points = points_of({1e-6 * rng.uniform(), 1e-10 * rng.uniform()});
+    for (MeasuredMessage& point : points) point.seconds = (point.seconds + 1e-9) * std::exp2(4 * rng.uniform() - 2);
+    const MessageCost found = fit_cost(points);
+    EXPECT_GE(found.startup_s, 0);
+    EXPECT_GE(found.per_byte_s, 0);
+    EXPECT_GT(found.of(1 << 20), 0);
+    // No other cost that is not negative has a smaller error.
+    const auto error = [&](const MessageCost& cost) {
+      double sum = 0;
+      for (const MeasuredMessage& point : points) {
+        sum += std::pow((cost.startup_s + cost.per_byte_s * point.bytes) / point.seconds - 1, 2);
+      }
+      return sum;
+    };
+    for (int other = 0; other < 20; ++other) {
+      const MessageCost near{found.startup_s * (0.5 + rng.uniform()), found.per_byte_s * (0.5 + rng.uniform())};
+      EXPECT_LE(error(found), error(near) * (1 + 1e-9));
+    }
+  }
+}
+
+// ---- profiles
+
+TEST(StepProfile, TakesTimesFromTheStamps) {
+  StepProfile profile(3, 1000);
+  for (int64_t step = 0; step < 2; ++step) {
+    const int64_t t = 1000 + 100'000 * step;
+    profile.waited(0, t + 100, t + 200);  // blocked for 100
+    profile.waited(1, t + 500, t + 500);
+    profile.waited(2, t + 1500, t + 2000);
+    profile.ready(2, t + 5000);
+    profile.ready(1, t + 5400);
+    profile.ready(0, t + 6000);
+    profile.end_step(t + 7000);
+  }
+  EXPECT_EQ(profile.steps(), 2U);
+  const std::vector<double> forward = profile.forward_s(), backward = profile.backward_s();
+  const std::vector<double> expected_forward = {300e-9, 1000e-9, 1000e-9}, expected_backward = {600e-9, 400e-9, 2000e-9};
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(forward[i], expected_forward[i], 1e-15) << i;
+    EXPECT_NEAR(backward[i], expected_backward[i], 1e-15) << i;
+  }
+}
+
+TEST(StepProfile, WithoutWaitsTheFirstGradientHasTheForwardPass) {
+  StepProfile profile(2, 1000);
+  profile.ready(0, 4000);
+  profile.ready(1, 4500);
+  profile.end_step(5000);
+  EXPECT_EQ(profile.forward_s(), (std::vector<double>{0, 0}));
+  EXPECT_NEAR(profile.backward_s()[0], 3e-6, 1e-15);
+  EXPECT_NEAR(profile.backward_s()[1], 5e-7, 1e-15);
+}
+
+// ---- marks
+
+TEST(StepBoard, TakesEachMarkOnceFromManyThreads) {
+  constexpr uint32_t kTensors = 64;
+  std::vector<uint64_t> bytes(kTensors, 4);
+  const std::vector<double> times(kTensors, 1);
+  const GradientWorkload workload = workload_from(bytes, times, times);
+  const GradientPlan plan = plan_step(parse_gradient_policy("nearby:8").value(), workload, {}).value().plan;
+  StepBoard board(kTensors);
+  const StepMessages list = step_messages(plan, workload);
+  board.follow(list);
+  for (uint64_t step = 1; step <= 50; ++step) {
+    std::atomic<int> wakes{0};
+    std::vector<std::thread> threads;
+    for (uint32_t t = 0; t < 4; ++t) {
+      threads.emplace_back([&, t] {
+        for (uint32_t i = t; i < kTensors; i += 4) {
+          const StepBoard::Mark mark = board.mark(i, nullptr);
+          EXPECT_EQ(mark.marked, StepBoard::Marked::kYes);
+          wakes += mark.wake;
+          EXPECT_EQ(board.mark(i, nullptr).marked, StepBoard::Marked::kTwice);
+        }
+      });
+    }
+    std::set<uint32_t> taken;
+    while (taken.size() < kTensors) {
+      if (const auto mark = board.take_mark()) {
+        ASSERT_TRUE(taken.insert(*mark).second);
+      }
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_FALSE(board.take_mark().has_value());
+    EXPECT_EQ(wakes.load(), 8) << "one for each group";
+    EXPECT_TRUE(board.missing().empty());
+    board.end_step();
+    EXPECT_EQ(board.mark(0, nullptr).marked, StepBoard::Marked::kNotWaited);
+    for (uint32_t i = 0; i < kTensors; ++i) {
+      EXPECT_FALSE(board.is_complete(i));
+      board.complete(i, step);
+      EXPECT_TRUE(board.wait(i).ok());
+    }
+  }
+}
+
+TEST(StepBoard, AFailureEndsWaits) {
+  const GradientWorkload workload = workload_from({4}, {1}, {1});
+  StepBoard board(1);
+  const GradientPlan plan = plan_step(parse_gradient_policy("wfbp").value(), workload, {}).value().plan;
+  const StepMessages list = step_messages(plan, workload);
+  board.follow(list);
+  board.mark(0, nullptr);
+  board.end_step();
+  std::thread waits([&] {
+    const Status status = board.wait(0);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().message, "the first");
+  });
+  board.fail({Code::kRemoteError, "the first"});
+  board.fail({Code::kTimeout, "the second"});
+  waits.join();
+  EXPECT_EQ(board.failure()->code, Code::kRemoteError);
+}
+
+}  // namespace
+}  // namespace trestle
