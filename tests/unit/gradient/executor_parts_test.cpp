@@ -1,5 +1,5 @@
-// The parts of the executor that need no communicator: layouts of buffers, plans as bytes, fits, profiles, and the marks
-// of gradients.
+// The parts of the executor that need no communicator: layouts of buffers, plans as bytes, fits, profiles, and the
+// marks of gradients.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -231,7 +231,8 @@ TEST(StepProfile, TakesTimesFromTheStamps) {
   }
   EXPECT_EQ(profile.steps(), 2U);
   const std::vector<double> forward = profile.forward_s(), backward = profile.backward_s();
-  const std::vector<double> expected_forward = {300e-9, 1000e-9, 1000e-9}, expected_backward = {600e-9, 400e-9, 2000e-9};
+  const std::vector<double> expected_forward = {300e-9, 1000e-9, 1000e-9},
+                            expected_backward = {600e-9, 400e-9, 2000e-9};
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_NEAR(forward[i], expected_forward[i], 1e-15) << i;
     EXPECT_NEAR(backward[i], expected_backward[i], 1e-15) << i;
