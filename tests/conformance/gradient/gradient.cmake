@@ -1,8 +1,11 @@
 # Tests of include/trestle/gradient.h over communicators of this process and of several.
 if(TARGET trestle)
   trestle_test(NAME gradient_api_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
-    ${CMAKE_CURRENT_LIST_DIR}/gradient_model.cpp
     ${CMAKE_CURRENT_LIST_DIR}/gradient_misuse_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/gradient_model.cpp
     ${CMAKE_CURRENT_LIST_DIR}/gradient_sums_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/gradient_update_test.cpp)
+  # On a work queue that stands for a device, without the express path, and with several helper threads.
+  trestle_test_run(NAME gradient_api_delayed_test OF gradient_api_test LABEL conformance TIMEOUT 900
+                   ENVIRONMENT RANKS_TRESTLE_WORK_DELAY=100us RANKS_TRESTLE_EXPRESS=0 RANKS_TRESTLE_PROGRESS_THREADS=3)
 endif()
