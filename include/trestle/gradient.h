@@ -58,10 +58,12 @@ typedef struct {
   unsigned allow;             /* of trestleGradAllow_t */
   trestleGradUpdate_t update; /* NULL: the sums come back in the gradients' memory, and the program updates */
   void* updateContext;
+  int countNans;              /* 1: each rank counts elements of its gradients that are not a number, which takes another
+                                 pass over them. Such elements travel and spread as others do */
 } trestleGradConfig_t;
 
 #define TRESTLE_GRAD_CONFIG_INITIALIZER \
-  { sizeof(trestleGradConfig_t), TRESTLE_GRAD_CONFIG_MAGIC, TRESTLE_VERSION_CODE, trestleSum, 0, NULL, NULL }
+  { sizeof(trestleGradConfig_t), TRESTLE_GRAD_CONFIG_MAGIC, TRESTLE_VERSION_CODE, trestleSum, 0, NULL, NULL, 0 }
 
 /* Makes a scheduler on comms[0 .. links-1], one communicator for each link. At present links must be 1. Not collective.
  * config may be NULL; it is read before the call returns. The communicator must outlive the scheduler. */
@@ -167,10 +169,11 @@ typedef struct {
   uint64_t plannedNs;    /* predicted time of a step under the plan; 0: without times */
   uint64_t plans;        /* plans that were taken */
   uint64_t age;          /* steps by which the gradients of an update are old */
+  uint64_t nans;         /* elements of this rank's gradients that were not a number, if countNans is 1 */
 } trestleGradStats_t;
 
 #define TRESTLE_GRAD_STATS_INITIALIZER \
-  { sizeof(trestleGradStats_t), TRESTLE_GRAD_STATS_MAGIC, TRESTLE_VERSION_CODE, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(trestleGradStats_t), TRESTLE_GRAD_STATS_MAGIC, TRESTLE_VERSION_CODE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Fills in as much of *stats as its size says. Never waits. */
 TRESTLE_API trestleResult_t trestleGradGetStats(trestleGrad_t grad, trestleGradStats_t* stats);

@@ -82,6 +82,10 @@ Result<GradientSettings> read_config(const trestleGradConfig_t* config) {
     return invalid_argument("GradCreate: allow has bits that are not of trestleGradAllow_t");
   if (covers(*config, config->updateContext) && config->update != nullptr)
     settings.update = contained(config->update, config->updateContext);
+  const int count_nans = covers(*config, config->countNans) ? config->countNans : 0;
+  if (count_nans != 0 && count_nans != 1)
+    return invalid_argument("GradCreate: countNans is " + std::to_string(count_nans) + ": 0 or 1");
+  settings.count_nans = count_nans == 1;
   return settings;
 }
 
@@ -251,6 +255,7 @@ trestleResult_t trestleGradGetStats(trestleGrad_t grad, trestleGradStats_t* stat
     all.plannedNs = now.planned_ns;
     all.plans = now.plans;
     all.age = now.age;
+    all.nans = now.nans;
     const size_t known = std::min(stats->size, sizeof all);
     std::memcpy(reinterpret_cast<char*>(stats) + kHead, reinterpret_cast<const char*>(&all) + kHead, known - kHead);
     return {};

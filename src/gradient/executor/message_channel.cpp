@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "gradient/executor/nan_count.h"
+
 namespace trestle {
 
 Result<std::unique_ptr<MessageChannel>> MessageChannel::make(const ChannelUse& use, const StepMessages& list) {
@@ -30,6 +32,7 @@ void MessageChannel::tell(void* context, trestleResult_t result) {
 Status MessageChannel::start(uint32_t number) {
   Message& message = messages_[number];
   for (const Transfer& transfer : message.transfers) {
+    if (transfer.packed != kNone && use_.settings.count_nans) count_nans_in(buffers_[transfer.packed]);
     if (transfer.packed != kNone) pack(buffers_[transfer.packed]);
     const trestleRequest_t request = requests_[transfer.request].get();
     TRY(checked(transfer.second_half ? trestleAllReduceFinish(request, stream_.get()) : trestleRequestStart(request)));
@@ -73,6 +76,14 @@ Status MessageChannel::finish(uint32_t number) {
 std::byte* MessageChannel::memory_of(uint32_t tensor) const {
   std::byte* const given = use_.board.gradient(tensor);
   return given != nullptr ? given : use_.tensors[tensor].gradient;
+}
+
+void MessageChannel::count_nans_in(const Buffer& buffer) {
+  const size_t size = size_of(buffer.layout.type);
+  for (const FusedSpan& span : buffer.layout.spans) {
+    const uint64_t nans = count_nans(memory_of(span.tensor) + span.in_tensor * size, span.count, buffer.layout.type);
+    use_.counts.nans.fetch_add(nans, std::memory_order_relaxed);
+  }
 }
 
 void MessageChannel::pack(const Buffer& buffer) {

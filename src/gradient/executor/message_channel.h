@@ -25,6 +25,7 @@ struct TrafficCounts {
   std::atomic<uint64_t> messages{0};
   std::atomic<uint64_t> bytes{0};
   std::atomic<uint64_t> copied_bytes{0};
+  std::atomic<uint64_t> nans{0};
 };
 
 // Everything must live longer than the channel, except the bell.
@@ -101,6 +102,7 @@ class MessageChannel {
   static void tell(void* notice, trestleResult_t result);
 
   std::byte* memory_of(uint32_t tensor) const;
+  void count_nans_in(const Buffer& buffer);
   void pack(const Buffer& buffer);
   void unpack(const Buffer& buffer);
   Status update_whole(const Buffer& buffer);

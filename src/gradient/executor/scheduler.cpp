@@ -181,6 +181,7 @@ SchedulerStatistics GradientScheduler::statistics() const {
     all.steps = now->board.ended();
     all.messages = now->counts.messages.load(std::memory_order_relaxed);
     all.bytes = now->counts.bytes.load(std::memory_order_relaxed);
+    all.nans = now->counts.nans.load(std::memory_order_relaxed);
     all.copied_bytes = now->counts.copied_bytes.load(std::memory_order_relaxed);
   }
   const MutexLock lock(mutex_);

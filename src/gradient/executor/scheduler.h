@@ -28,6 +28,7 @@ struct SchedulerStatistics {
   uint64_t planned_ns = 0;
   uint64_t plans = 0;
   uint64_t age = 0;
+  uint64_t nans = 0;
 };
 
 class RankAgreement;

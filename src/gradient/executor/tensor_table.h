@@ -28,6 +28,7 @@ using UpdateFunction = std::function<Status(uint32_t tensor, uint64_t offset, ui
 struct GradientSettings {
   int op = 0;  // trestleRedOp_t
   uint32_t liberties = 0;
+  bool count_nans = false;
   UpdateFunction update;  // may be empty
 };
 

@@ -92,6 +92,9 @@ TEST(GradientMisuse, WrongArguments) {
     config.op = trestleSum;
     config.allow = 2;
     EXPECT_TRUE(refused(trestleGradCreate(&grad, &comm, 1, &config), trestleInvalidArgument, {"allow"}));
+    config.allow = 0;
+    config.countNans = 2;
+    EXPECT_TRUE(refused(trestleGradCreate(&grad, &comm, 1, &config), trestleInvalidArgument, {"countNans is 2"}));
     config.magic = 1;
     EXPECT_TRUE(refused(trestleGradCreate(&grad, &comm, 1, &config), trestleInvalidArgument, {"magic"}));
     config.size = 3;

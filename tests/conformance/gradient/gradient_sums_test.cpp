@@ -1,5 +1,7 @@
 // Every policy adds every gradient once per step, whatever the order in which gradients become ready on each rank: the
 // sums are those of the program's own collectives, bit by bit where these have the same buffers.
+#include <cmath>
+#include <cstring>
 #include <iterator>
 #include <thread>
 
@@ -137,6 +139,38 @@ TEST(GradientSums, CopiesOnlyWhatLiesApart) {
       EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
     }
   });
+}
+
+// NaNs are counted where they come from, and spread over the ranks as sums have it.
+TEST(GradientSums, CountsWhatIsNotANumber) {
+  for (const char* policy : {"threshold:1K", "split_optimal:free"}) {
+    ranks::on_threads({.ranks = 3, .transport = "shm"}, [&](int rank, trestleComm_t comm) {
+      trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
+      config.countNans = 1;
+      trestleGrad_t grad = nullptr;
+      ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+      Model model({{100}, {200}, {300}}, Memory::kTogether, rank);
+      model.register_in(grad);
+      set_times(grad, model.tensors());
+      ASSERT_TRUE(succeeded(trestleGradPlan(grad, policy)));
+      for (uint64_t step = 1; step <= 2; ++step) {
+        model.fill(step);
+        const float nan = std::nanf("");
+        if (rank == 1) std::memcpy(model.gradient(1) + 7 * sizeof nan, &nan, sizeof nan);
+        model.make_ready(grad, step);
+        ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+        ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
+        float value[2];
+        std::memcpy(value, model.gradient(1) + 7 * sizeof nan, sizeof value);
+        EXPECT_TRUE(std::isnan(value[0]));
+        EXPECT_FALSE(std::isnan(value[1]));
+      }
+      trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
+      EXPECT_TRUE(succeeded(trestleGradGetStats(grad, &stats)));
+      EXPECT_EQ(stats.nans, rank == 1 ? 2U : 0U);
+      EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
+    });
+  }
 }
 
 // Threads of the backward pass mark different tensors at the same time.

@@ -10,6 +10,7 @@
 
 #include "gradient/executor/fused_buffer.h"
 #include "gradient/executor/link_fit.h"
+#include "gradient/executor/nan_count.h"
 #include "gradient/executor/plan_bytes.h"
 #include "gradient/executor/step_board.h"
 #include "gradient/executor/step_profile.h"
@@ -171,6 +172,25 @@ TEST(PlanBytes, JsonHasTheNumbers) {
   workload.tensors[0].name = "a\"b\n";
   EXPECT_EQ(workload_json(workload),
             "{\"tensors\":[{\"name\":\"a\\\"b\\u000a\",\"bytes\":4,\"forward_s\":1.5,\"backward_s\":2}]}");
+}
+
+// ---- NaNs
+
+TEST(NanCount, KnowsEveryFloat) {
+  const auto nans = [](DataType type, std::vector<uint64_t> elements) {
+    std::vector<std::byte> bytes;
+    for (const uint64_t element : elements) {
+      for (size_t i = 0; i < size_of(type); ++i) bytes.push_back(static_cast<std::byte>(element >> 8 * i));
+    }
+    return count_nans(bytes.data(), elements.size(), type);
+  };
+  EXPECT_EQ(nans(DataType::kFloat32, {0x7fc00000, 0xffc00001, 0x7f800000, 0xff800000, 0, 0x3f800000}), 2U);
+  EXPECT_EQ(nans(DataType::kFloat64, {0x7ff8000000000000, 0x7ff0000000000000, 0xfff0000000000001, 1}), 2U);
+  EXPECT_EQ(nans(DataType::kFloat16, {0x7e00, 0x7c00, 0xfc00, 0xfc01, 0x3c00}), 2U);
+  EXPECT_EQ(nans(DataType::kBfloat16, {0x7fc0, 0x7f80, 0xff81, 0x3f80}), 2U);
+  EXPECT_EQ(nans(DataType::kFloat8e4m3, {0x7f, 0xff, 0x7e, 0xfe, 0x38}), 2U);
+  EXPECT_EQ(nans(DataType::kFloat8e5m2, {0x7d, 0x7e, 0xff, 0x7c, 0xfc, 0x3c}), 3U);
+  EXPECT_EQ(nans(DataType::kInt32, {0x7fc00000, 0xffffffff}), 0U);
 }
 
 // ---- fits
