@@ -40,9 +40,9 @@ typedef enum TRESTLE_ANY_INT {
 /* Applies an update to `count` elements of a tensor, from its element `offset` on. `gradient` has the reduced values,
  * `parameter` is the memory given to trestleGradRegister. It runs on the scheduler's thread, between the
  * reduce-scatter and the all-gather: each rank updates its own shard, and the updated parameters are gathered
- * (Rajbhandari et al., SC 2020, section 5, stage 1). Under a policy without halves every rank updates whole tensors. It may call
- * only trestleGetVersion, trestleGetErrorString and trestleGetLastError. An exception that it throws ends the
- * scheduler. */
+ * (Rajbhandari et al., SC 2020, section 5, stage 1). Under a policy without halves every rank updates whole tensors.
+ * It may call only trestleGetVersion, trestleGetErrorString and trestleGetLastError. An exception that it throws ends
+ * the scheduler. */
 typedef void (*trestleGradUpdate_t)(void* context, int tensor, size_t offset, size_t count, const void* gradient,
                                     void* parameter);
 
@@ -119,13 +119,14 @@ TRESTLE_API trestleResult_t trestleGradProfileJson(trestleGrad_t grad, char* tex
 /* Collective, between steps. Waits for what is under way. policy: as `trestle train --policy` takes it, for example
  * "wfbp", "threshold:25M", "optimal", "dear:25M:eager", "split_optimal:shared" or "auto". The same on all ranks.
  *
- * Compares what the ranks registered: if that differs, all ranks get trestleInvalidUsage, with the rank, the tensor and
- * both sizes. Rank 0 plans. All ranks get its plan byte for byte and verify its checksum. If one rank cannot take it,
- * no rank does, and the plan before it stays.
+ * Compares what the ranks registered: if that differs, all ranks get trestleInvalidUsage, with the rank, the tensor
+ * and both sizes. Rank 0 plans. All ranks get its plan byte for byte and verify its checksum. If one rank cannot take
+ * it, no rank does, and the plan before it stays.
  *
  * The predicted time of a step is that of MG-WFBP (arXiv 1912.09268, equations 3 and 7 to 9), for reduce-scatters and
- * all-gathers that of arXiv 2302.12445 (equations 3 to 9). Some policies need times and costs. Without them they are trestleInvalidUsage. "auto" takes the policy with the least
- * predicted time among those that `allow` permits. Policies that delay gradients ("deft") are not carried out. */
+ * all-gathers that of arXiv 2302.12445 (equations 3 to 9). Some policies need times and costs. Without them they are
+ * trestleInvalidUsage. "auto" takes the policy with the least predicted time among those that `allow` permits.
+ * Policies that delay gradients ("deft") are not carried out. */
 TRESTLE_API trestleResult_t trestleGradPlan(trestleGrad_t grad, const char* policy);
 /* Writes the plan as JSON: policy, iteration_s and exposed_s as predicted (0 without times), updates_per_iteration, age,
  * batches, groups and gather_groups. A group is its first and its last tensor. */
