@@ -42,7 +42,7 @@ typedef enum TRESTLE_ANY_INT {
  * reduce-scatter and the all-gather: each rank updates its own shard, and the updated parameters are gathered
  * (Rajbhandari et al., SC 2020, section 5, stage 1). Under a policy without halves every rank updates whole tensors.
  * It may call only trestleGetVersion, trestleGetErrorString and trestleGetLastError. An exception that it throws ends
- * the scheduler. */
+ * the scheduler, and the other ranks' calls end at the communicator's deadline. */
 typedef void (*trestleGradUpdate_t)(void* context, int tensor, size_t offset, size_t count, const void* gradient,
                                     void* parameter);
 
