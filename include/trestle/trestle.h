@@ -201,15 +201,15 @@ typedef struct {
   int checkPlans;             /* as TRESTLE_CHECK_PLANS: 0 or 1 */
   int check;                  /* as TRESTLE_CHECK: 0 or 1 */
   int spinUs;                 /* as TRESTLE_SPIN, microseconds; -1: auto */
+  const char* rails;          /* as TRESTLE_RAILS */
+  int64_t railTimeoutMs;      /* as TRESTLE_RAIL_TIMEOUT, milliseconds */
 } trestleConfig_t;
 
 #define TRESTLE_CONFIG_INITIALIZER                                                                                        \
-  {                                                                                                                       \
-    sizeof(trestleConfig_t), TRESTLE_CONFIG_MAGIC, TRESTLE_VERSION_CODE, TRESTLE_CONFIG_UNDEF_INT, -1, NULL, NULL, NULL, \
-        NULL, NULL, TRESTLE_CONFIG_UNDEF_INT, NULL,                                                                       \
-        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, -1, -1, -1, -1, -1,                             \
-        TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT,           \
-        TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT                                                                \
+  { sizeof(trestleConfig_t), TRESTLE_CONFIG_MAGIC, TRESTLE_VERSION_CODE, TRESTLE_CONFIG_UNDEF_INT, -1, NULL, NULL, NULL,  \
+        NULL, NULL, TRESTLE_CONFIG_UNDEF_INT, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,     \
+        -1, -1, -1, -1, -1, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT,                 \
+        TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, NULL, -1                            \
   }
 
 /* Makes an id and starts to listen for its ranks in this process. The id holds an address and a secret: send it over

@@ -28,6 +28,7 @@ constexpr TextField kTexts[] = {
     {&trestleConfig_t::socketFamily, "TRESTLE_SOCKET_FAMILY"},
     {&trestleConfig_t::portRange, "TRESTLE_PORT_RANGE"},
     {&trestleConfig_t::congestion, "TRESTLE_CONGESTION"},
+    {&trestleConfig_t::rails, "TRESTLE_RAILS"},
 };
 
 struct SizeField {
@@ -41,6 +42,7 @@ constexpr SizeField kSizes[] = {
     {&trestleConfig_t::expressBytes, "TRESTLE_EXPRESS_BYTES", ""},
     {&trestleConfig_t::eagerBytes, "TRESTLE_EAGER", ""},
     {&trestleConfig_t::stagingBytes, "TRESTLE_STAGING", ""},
+    {&trestleConfig_t::railTimeoutMs, "TRESTLE_RAIL_TIMEOUT", "ms"},
 };
 
 struct NumberField {

@@ -42,6 +42,8 @@ inline constexpr std::array kConfigFields = std::to_array<ConfigField>({
     {"TRESTLE_CHECK_PLANS", "checkPlans"},
     {"TRESTLE_CHECK", "check"},
     {"TRESTLE_SPIN", "spinUs"},
+    {"TRESTLE_RAILS", "rails"},
+    {"TRESTLE_RAIL_TIMEOUT", "railTimeoutMs"},
 });
 
 // "": the variable is the process's, not a communicator's.
