@@ -61,7 +61,7 @@ Result<std::vector<NamedInterface>> named_rails(const EndpointConfig& config, co
   return named;
 }
 
-// The rails to use; empty: one, as the kernel and TcpRail::create() choose it. Without names several are used only if
+// The rails to use; empty: one, as its name, the kernel and TcpRail::create() choose it. Without names several are used only if
 // the ranks have met over one of them: what they met over is known to reach them.
 Result<std::vector<LocalRail>> choose(const EndpointConfig& config, const TcpTransportOptions& options) {
   RailRequest request;
@@ -78,7 +78,7 @@ Result<std::vector<LocalRail>> choose(const EndpointConfig& config, const TcpTra
   }
   std::vector<LocalRail>& rails = choice.value().rails;
   const auto met = [&](const LocalRail& rail) { return format_host(rail.address) == options.local_ip; };
-  if (rails.size() < 2 || (!named && std::none_of(rails.begin(), rails.end(), met))) return std::vector<LocalRail>{};
+  if (!named && (rails.size() < 2 || std::none_of(rails.begin(), rails.end(), met))) return std::vector<LocalRail>{};
   for (const LeftOutInterface& out : choice.value().left_out) LOG(kInfo, kNet, "tcp: no rail: %s", out.text().c_str());
   return std::move(rails);
 }
@@ -99,10 +99,13 @@ PublishedRail describe(const SocketAddress& address) {
   return rail;
 }
 
-Result<RailSet> single(const EndpointConfig& config, const TcpTransportOptions& options, OwnRails& own) {
+// `chosen`: the only usable one of several that are named, or none.
+Result<RailSet> single(const EndpointConfig& config, const TcpTransportOptions& options,
+                       const std::vector<LocalRail>& chosen, OwnRails& own) {
   EndpointConfig at = config;
   const std::vector<NamedInterface> named = TRY(named_rails(config, options));
   if (named.size() == 1) at.interface = named[0].name;
+  if (!chosen.empty()) at.interface = chosen[0].interface;
   std::unique_ptr<TcpRail> rail = TRY(TcpRail::create(at, options));
   own.published.push_back(describe(rail->listens_at()));
   if (named.size() == 1 && named[0].rate_bps != 0) own.published[0].rate_bps = named[0].rate_bps;
@@ -137,7 +140,7 @@ Result<RailSet> make_tcp_rails(const EndpointConfig& config, const TcpTransportO
   const auto own = std::make_shared<OwnRails>();
   own->name = "rank " + std::to_string(config.rank);
   const std::vector<LocalRail> rails = TRY(choose(config, options));
-  RailSet set = TRY(rails.empty() ? single(config, options, *own) : several(config, options, rails, *own));
+  RailSet set = TRY(rails.size() < 2 ? single(config, options, rails, *own) : several(config, options, rails, *own));
   set.address = TRY(publish(own->published));
   set.paths = [own](int32_t rank, const std::string& address) { return paths_to(*own, rank, address); };
   set.options.silence_ns = options.rail_timeout_ns;
