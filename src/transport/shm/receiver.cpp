@@ -422,6 +422,10 @@ void Receiver::spill(Incoming& message) {
   give_back(message);
 }
 
+void Receiver::expect_rare_calls() {
+  if (deferred_first_ != nullptr || arriving_view_ != nullptr) stuck_ += kStuckCalls / 2;
+}
+
 void Receiver::spill_if_stuck() {
   hand_over_deferred();
   if (++stuck_ < kStuckCalls) return;

@@ -38,6 +38,8 @@ class Receiver {
   void release(RecvRequest& request);
   // Takes what the lane has, at most a few dozen descriptors. True if anything moved.
   Result<bool> progress();
+  // A thread that calls progress() rarely is about to: what waits for many calls must not wait for many of these.
+  void expect_rare_calls();
 
   InLane& lane() { return lane_; }
   // Slots or ring places were given back since the last call: the peer must be woken if it sleeps and waits for them.

@@ -192,6 +192,11 @@ Result<bool> ShmTransport::progress_all() {
   return moved;
 }
 
+void ShmTransport::look_everywhere() {
+  calls_until_poll_ = 0;
+  for (Pair* p : active_) p->receiver.expect_rare_calls();
+}
+
 bool ShmTransport::prepare_sleep() {
   calls_until_poll_ = 0;
   for (Pair* p : active_) p->sender.lane().set_asleep(true);

@@ -25,7 +25,7 @@ class ShmTransport final : public Transport, private LinkEvents {
   void release(RecvRequest& request) override;
   Result<bool> progress() override;
   int event_fd() const override { return links_->event_fd(); }
-  void look_everywhere() override { calls_until_poll_ = 0; }
+  void look_everywhere() override;
   bool prepare_sleep() override;
   void finish_sleep() override;
   void close(int linger_ms) override;

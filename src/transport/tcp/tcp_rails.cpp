@@ -61,8 +61,8 @@ Result<std::vector<NamedInterface>> named_rails(const EndpointConfig& config, co
   return named;
 }
 
-// The rails to use; empty: one, as its name, the kernel and TcpRail::create() choose it. Without names several are used only if
-// the ranks have met over one of them: what they met over is known to reach them.
+// The rails to use; empty: one, as its name, the kernel and TcpRail::create() choose it. Without names several are used
+// only if the ranks have met over one of them: what they met over is known to reach them.
 Result<std::vector<LocalRail>> choose(const EndpointConfig& config, const TcpTransportOptions& options) {
   RailRequest request;
   request.interfaces = TRY(named_rails(config, options));
