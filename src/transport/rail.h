@@ -5,7 +5,7 @@
 // and decides what goes next over which rail. A rail knows connections: it makes them, moves bytes, and notices their
 // end. A rail never keeps a message waiting in a queue of its own. When it can write, it asks what to send next
 // (RailEvents), so an older message always overtakes those that no rail has begun, and a rail that writes faster takes
-// more. What a rail was given leaves in that order.
+// more. What a rail was given leaves in that order where the message layer says so.
 //
 // Ownership and threads: a RailTransport owns its rails and calls them under the rank's progress lock. A rail calls its
 // events only from inside such a call. Nothing blocks except close().
@@ -34,6 +34,7 @@ struct RailPeer {
   bool expects_large = false;     // a large message is about to come
   bool left = false;              // said goodbye over this rail
   bool goodbye_answered = false;  // it has said goodbye too, or has read this rank's
+  bool in_order = false;          // its frames must leave in the order in which they were asked for
   bool unsettled = false;         // the end of the last connection is not agreed on: no other one may begin
 };
 
@@ -63,7 +64,8 @@ class RailEvents {
   virtual Status lost(int32_t rank, const Error& why) = 0;
 
   // ---- what to send: the rail can write to the peer
-  // A header without payload. False: there is none. Such headers go before all messages that are not begun.
+  // A header without payload. False: there is none. Such headers go before all messages that are not begun, unless
+  // frames must leave in order.
   virtual bool next_control(int32_t rank, Frame& header) = 0;
   // False: nothing may go over this rail now.
   virtual bool next_fragment(int32_t rank, Fragment& fragment) = 0;

@@ -235,10 +235,11 @@ void SimRails::reset(size_t rail) {
   }
 }
 
-Status SimRails::step() {
+Status SimRails::step(int32_t frozen) {
   bool moved = false;
-  for (auto& transport : transports_) {
-    Result<bool> result = transport->progress();
+  for (int32_t rank = 0; rank < ranks_; ++rank) {
+    if (rank == frozen) continue;
+    Result<bool> result = (*this)[rank].progress();
     if (!result.ok()) return std::move(result).error();
     moved = moved || result.value();
   }
@@ -254,7 +255,10 @@ void SimRails::pass_time() {
     if (connection->made_ns > now_ns_) next = std::min(next, connection->made_ns);
     for (const Pipe& pipe : connection->to) {
       if (pipe.chunks.empty()) continue;
-      next = std::min(next, std::max(now_ns_ + 1, pipe.chunks.front().arrives_ns));
+      // What has arrived waits for a rank that is not driven.
+      const auto comes = std::find_if(pipe.chunks.begin(), pipe.chunks.end(),
+                                      [this](const Chunk& chunk) { return chunk.arrives_ns > now_ns_; });
+      if (comes != pipe.chunks.end()) next = std::min(next, comes->arrives_ns);
       const auto waits = std::find_if(pipe.chunks.begin(), pipe.chunks.end(),
                                       [this](const Chunk& chunk) { return chunk.leaves_ns > now_ns_; });
       if (waits != pipe.chunks.end()) next = std::min(next, waits->leaves_ns);

@@ -33,8 +33,8 @@ class SimRails final : public Clock {
   int64_t now_ns() override { return now_ns_; }
   RailTransport& operator[](int32_t rank) { return *transports_[static_cast<size_t>(rank)]; }
 
-  // Drives all ranks once. If nothing moved, time passes. An error of any rank ends it.
-  Status step();
+  // Drives all ranks once, but for `frozen`. If nothing moved, time passes. An error of any rank ends it.
+  Status step(int32_t frozen = -1);
 
   void set_rate(size_t rail, double rate) { specs_[rail].rate = rate; }
   // Everything that is under way is lost; both ends hear of it.

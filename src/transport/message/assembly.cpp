@@ -5,6 +5,11 @@
 #include "base/check.h"
 
 namespace trestle {
+namespace {
+
+constexpr size_t kMostRanges = 4096;  // honest fragments leave few gaps
+
+}  // namespace
 
 void Assembly::reset() {
   claimed_.clear();
@@ -13,7 +18,7 @@ void Assembly::reset() {
 }
 
 bool Assembly::claim(uint64_t at, uint64_t length, uint64_t bytes) {
-  if (length == 0 || at > bytes || length > bytes - at) return false;
+  if (length == 0 || at > bytes || length > bytes - at || claimed_.size() >= kMostRanges) return false;
   const Range added{at, at + length};
   // The first range that ends at or behind the new one's beginning.
   const auto next = std::lower_bound(claimed_.begin(), claimed_.end(), added.from,

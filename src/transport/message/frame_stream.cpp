@@ -93,16 +93,25 @@ FrameStream::Entry& FrameStream::add_entry() {
   return added;
 }
 
-// Headers without payload go behind what is committed already: the order of a rail's frames is the order in which the
-// message layer handed them out, so that both ends can count them.
+// Where order counts, headers without payload go behind what is committed already, so that both ends can count frames.
+// Else they go before the first fragment that is not begun. Null: nowhere now.
+FrameStream::Entry* FrameStream::entry_for_control() {
+  for (size_t i = 0; i < count_; ++i) {
+    const bool last = i + 1 == count_;
+    if (in_order_ ? last && !entry(i).has_fragment : !entry(i).fragment_begun()) return &entry(i);
+  }
+  return count_ < kMostEntries ? &add_entry() : nullptr;
+}
+
 void FrameStream::commit_control(int32_t rank, RailEvents& events) {
-  Entry* last = count_ > 0 && !entry(count_ - 1).has_fragment ? &entry(count_ - 1) : nullptr;
+  Entry* place = nullptr;
   Frame header;
-  while ((last != nullptr || count_ < kMostEntries) && events.next_control(rank, header)) {
-    if (last == nullptr) last = &add_entry();
-    const size_t at = last->heads.size();
-    last->heads.resize(at + kFrameBytes);
-    encode_frame(header, check_out_, &last->heads[at]);
+  while ((place != nullptr || count_ < kMostEntries || !in_order_) && events.next_control(rank, header)) {
+    if (place == nullptr) place = entry_for_control();
+    std::array<std::byte, kFrameBytes> wire;
+    encode_frame(header, check_out_, wire.data());
+    const auto at = place->heads.end() - (place->has_fragment ? static_cast<std::ptrdiff_t>(kFrameBytes) : 0);
+    place->heads.insert(at, wire.begin(), wire.end());
   }
 }
 

@@ -19,7 +19,9 @@ namespace trestle {
 
 class FrameStream {
  public:
-  FrameStream(uint32_t check_in, uint32_t check_out) : check_in_(check_in), check_out_(check_out) {}
+  // in_order: as RailPeer::in_order.
+  FrameStream(uint32_t check_in, uint32_t check_out, bool in_order = true)
+      : check_in_(check_in), check_out_(check_out), in_order_(in_order) {}
   FrameStream(const FrameStream&) = delete;
   FrameStream& operator=(const FrameStream&) = delete;
 
@@ -54,6 +56,7 @@ class FrameStream {
   static constexpr size_t kMostEntries = 8;
   Entry& entry(size_t i) { return entries_[(first_ + i) % kMostEntries]; }
   Entry& add_entry();
+  Entry* entry_for_control();
 
   Status handle(int32_t rank, RailEvents& events);
   Status took(uint64_t bytes, int32_t rank, RailEvents& events);
@@ -63,6 +66,7 @@ class FrameStream {
 
   const uint32_t check_in_;
   const uint32_t check_out_;
+  const bool in_order_;
 
   std::array<std::byte, kFrameBytes> header_{};
   size_t header_bytes_ = 0;

@@ -91,6 +91,7 @@ class Link {
   bool sending() const { return on_their_way_ > 0 || !ready_.empty(); }
   // Over any rail, or over this one.
   bool peer_left() const { return peer_left_; }
+  bool is_closed() const { return closed_; }
   bool peer_left(size_t rail) const { return in_[rail].goodbye_received; }
   bool goodbye_answered(size_t rail) const { return in_[rail].goodbye_received || in_[rail].goodbye_seen; }
   // Whether this message, or its beginning, arrived before its receive was posted.

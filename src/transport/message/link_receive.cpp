@@ -312,8 +312,8 @@ void Link::interrupted(size_t rail) {
     return assembly_of(*in.receive).give_up(frame.at, frame.length);
   if (in.buffer.data != nullptr) pool_.give(in.buffer.data, in.buffer.bytes);
   if (frame.type == FrameType::kEager) early_cost_ -= frame.bytes + kEagerOverhead;
-  if (early_.find(frame.tag) != nullptr) early_.erase(frame.tag);
-  if (in.receive != nullptr) take_back(*in.receive);
+  if (in.receive == nullptr) return early_.erase(frame.tag);
+  take_back(*in.receive);
 }
 
 }  // namespace trestle

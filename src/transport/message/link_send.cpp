@@ -186,6 +186,7 @@ void Link::close(bool goodbye) {
   closed_ = true;
   ready_.clear();
   ready_bytes_ = 0;
+  on_their_way_ = 0;
   waiting_.clear();
   receives_.clear();
   arriving_ = 0;

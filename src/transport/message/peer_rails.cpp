@@ -112,7 +112,7 @@ bool PeerRails::has_output(size_t rail) const {
   const Way& way = ways_[rail];
   if (way.state != RailState::kUp) return false;
   if (way.told < way.received || way.owes_probe || may_take(rail) > 0) return true;
-  if (link_.has_goodbye(rail) && all_arrived()) return true;
+  if (link_.has_goodbye(rail) && goodbye_may_go()) return true;
   const bool own =
       !again_control_.empty() || std::any_of(ways_.begin(), ways_.end(), [](const Way& w) { return w.owes_end; });
   return (own || link_.has_control()) && carries_control(rail);
@@ -158,7 +158,11 @@ bool PeerRails::next_control(size_t rail, Frame& header, int64_t now_ns) {
     return true;
   }
   // The goodbye is the last frame over every rail. What it follows has come.
-  return link_.has_goodbye(rail) && all_arrived() && link_.next_goodbye(rail, header);
+  return link_.has_goodbye(rail) && goodbye_may_go() && link_.next_goodbye(rail, header);
+}
+
+bool PeerRails::goodbye_may_go() const {
+  return all_arrived() || (hurry_ && again_.empty() && again_control_.empty() && !link_.has_control());
 }
 
 bool PeerRails::all_arrived() const {
@@ -216,6 +220,7 @@ void PeerRails::give(Way& way, Sent&& taken, Fragment& fragment, int64_t now_ns)
   if (way.sent.empty()) way.confirmed_ns = now_ns;
   Sent& kept = way.sent.emplace_back(std::move(taken));
   kept.mark = way.goodput.send(bytes, now_ns, starved);
+  kept.order = ++way.given;
   if (kept.copy != nullptr) {
     kept.piece = {kept.copy, bytes, nullptr};
     kept.fragment.pieces = {&kept.piece, 1};
@@ -279,6 +284,12 @@ Status PeerRails::confirm(Way& way, uint64_t count, int64_t now_ns) {
   if (count < way.confirmed || count - way.confirmed > way.sent.size())
     return Error{Code::kRemoteError, "acknowledged what was not sent"};
   if (count == way.confirmed) return {};
+  // The rail still holds what it has not written. After the end of a connection it holds nothing.
+  for (size_t i = count - way.confirmed; i-- > 0 && way.state == RailState::kUp;) {
+    if (way.sent[i].control) continue;
+    if (way.sent[i].order > way.written) return Error{Code::kRemoteError, "acknowledged what was not sent"};
+    break;
+  }
   way.confirmed_ns = now_ns;
   const Goodput::Mark newest = way.sent[count - way.confirmed - 1].mark;
   for (; way.confirmed < count; ++way.confirmed) {

@@ -77,6 +77,10 @@ class PeerRails {
   bool has_output(size_t rail) const;
   bool next_control(size_t rail, Frame& header, int64_t now_ns);
   bool next_fragment(size_t rail, Fragment& fragment, int64_t now_ns);
+  // A fragment has left; they leave in the order of next_fragment().
+  void written(size_t rail) { ++ways_[rail].written; }
+  // The goodbye may go before everything is acknowledged, behind what every rail carries.
+  void hurry() { hurry_ = true; }
   // Nothing is under way that the peer has not acknowledged.
   bool all_arrived() const;
   // For a message of `bytes` that waits alone; count() if no rail is connected.
@@ -110,6 +114,7 @@ class PeerRails {
     std::byte* copy = nullptr;  // from the pool, of messages that stay whole: their request is done already
     ConstPiece piece;           // the copy
     Goodput::Mark mark;
+    uint64_t order = 0;  // of the fragments given to the rail, from 1
     bool whole() const { return fragment.header.type == FrameType::kEager; }
   };
   struct Way {
@@ -123,6 +128,8 @@ class PeerRails {
     uint64_t confirmed = 0;  // frames of this connection that are
     uint64_t received = 0;   // frames of this connection that have come whole
     uint64_t told = 0;       // of them, acknowledged
+    uint64_t given = 0;      // fragments
+    uint64_t written = 0;    // of them
     Frame incoming;          // the last header
 
     bool owes_probe = false;
@@ -131,6 +138,7 @@ class PeerRails {
     int64_t heard_ns = 0;                 // when something came last
     int64_t confirmed_ns = 0;             // when something was acknowledged last
     int64_t used_ns = 0;                  // when it carried a fragment last
+    int64_t doubted_ns = 0;               // since when others have answered and it has not
     int64_t retry_ns = 0;
     int64_t backoff_ns = 0;
     std::string why;
@@ -157,6 +165,10 @@ class PeerRails {
   void end_here(size_t rail, const std::string& why, int64_t now_ns);
   Status settle(Way& way, int64_t now_ns);
   void send_again(Way& way);
+  bool goodbye_may_go() const;
+  void begin_counts(Way& way);
+  void expect_first_connection(size_t rail, int64_t now_ns);
+  bool others_up(size_t rail) const;
   bool others_carry(size_t rail) const;
   bool silent(size_t rail, int64_t now_ns);
   void try_again(size_t rail, int64_t now_ns);
@@ -170,6 +182,8 @@ class PeerRails {
   std::deque<Frame> again_control_;
   std::deque<Sent> again_;
   uint64_t again_bytes_ = 0;
+  bool hurry_ = false;
+  int64_t ticked_ns_ = 0;
 };
 
 }  // namespace trestle

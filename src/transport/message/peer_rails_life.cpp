@@ -10,10 +10,19 @@ namespace {
 
 constexpr int64_t kFirstBackoffNs = 100'000'000;
 constexpr int64_t kMostBackoffNs = 5'000'000'000;
+constexpr int64_t kAwayNs = 200'000'000;  // without a tick: this rank was not driven
+constexpr int64_t kFirstConnectNs = 10'000'000'000;
 constexpr int64_t kConnectNs = 2'000'000'000;     // for an attempt to make a connection again
 constexpr int64_t kProbeEveryNs = 1'000'000'000;  // of a rail that is up and carries nothing
 
 }  // namespace
+
+bool PeerRails::others_up(size_t rail) const {
+  for (size_t i = 0; i < ways_.size(); ++i) {
+    if (i != rail && ways_[i].state == RailState::kUp) return true;
+  }
+  return false;
+}
 
 bool PeerRails::others_carry(size_t rail) const {
   for (size_t i = 0; i < ways_.size(); ++i) {
@@ -29,13 +38,18 @@ void PeerRails::connected(size_t rail, int64_t now_ns) {
   way.state = RailState::kUp;
   way.was_up = true;
   ++way.epoch;
-  way.confirmed = way.received = way.told = 0;
+  begin_counts(way);
   way.goodput = {};
   way.owes_probe = true;
   way.heard_ns = way.confirmed_ns = way.used_ns = now_ns;
   way.backoff_ns = 0;
   if (!way.why.empty()) hooks_.changed(rail, true, way.why);
   way.why.clear();
+}
+
+void PeerRails::begin_counts(Way& way) {
+  way.confirmed = way.received = way.told = way.given = way.written = 0;
+  way.doubted_ns = way.retry_ns = 0;
 }
 
 bool PeerRails::lost(size_t rail, const std::string& why, int64_t now_ns) {
@@ -88,7 +102,7 @@ Status PeerRails::peer_ended(size_t rail, const Frame& header, int64_t now_ns) {
   if (way.state != RailState::kEnding) hooks_.drop(ended);
   if (unseen) {
     ++way.epoch;
-    way.confirmed = way.received = way.told = 0;
+    begin_counts(way);
   }
   if (way.state != RailState::kEnding) end_here(ended, "the other side has ended it", now_ns);
   way.peers_count = header.bytes;
@@ -120,12 +134,16 @@ void PeerRails::send_again(Way& way) {
   way.goodput.forget_under_way();
 }
 
-// Only what comes over other rails proves that the peer is there and answers. If all are silent it may be frozen.
+// Only what comes over other rails proves that the peer is there and answers. If all are silent it may be frozen. When
+// it, or this rank, comes back, one rail answers first: the others get a moment to do so too.
 bool PeerRails::silent(size_t rail, int64_t now_ns) {
-  const Way& way = ways_[rail];
+  Way& way = ways_[rail];
   if (way.state != RailState::kUp || way.sent.empty()) return false;
   const int64_t since = std::max(way.confirmed_ns, way.sent.front().mark.sent_ns);
-  if (now_ns - since < options_.silence_ns / 4) return false;
+  if (now_ns - since < options_.silence_ns / 4 || now_ns - ticked_ns_ > std::max(options_.silence_ns / 8, kAwayNs)) {
+    way.doubted_ns = 0;
+    return false;
+  }
   bool answered = false;
   for (size_t i = 0; i < ways_.size(); ++i) {
     Way& other = ways_[i];
@@ -133,7 +151,21 @@ bool PeerRails::silent(size_t rail, int64_t now_ns) {
     answered = answered || other.confirmed_ns > now_ns - options_.silence_ns / 2;
     if (other.sent.empty()) other.owes_probe = true;
   }
-  return answered && now_ns - since >= options_.silence_ns;
+  if (!answered) way.doubted_ns = 0;
+  if (!answered) return false;
+  if (way.doubted_ns == 0) way.doubted_ns = now_ns;
+  return now_ns - since >= options_.silence_ns && now_ns - way.doubted_ns >= options_.silence_ns / 4;
+}
+
+// A first attempt has no limit as long as it is the only one. With another rail up it must not count as a rail for
+// ever.
+void PeerRails::expect_first_connection(size_t rail, int64_t now_ns) {
+  Way& way = ways_[rail];
+  if (way.state != RailState::kConnecting || way.was_up || !way.why.empty() || !others_up(rail)) return;
+  if (way.retry_ns == 0) way.retry_ns = now_ns + kFirstConnectNs;
+  if (now_ns < way.retry_ns) return;
+  hooks_.drop(rail);
+  lost(rail, "no connection was made", now_ns);
 }
 
 void PeerRails::try_again(size_t rail, int64_t now_ns) {
@@ -148,6 +180,7 @@ bool PeerRails::tick(int64_t now_ns) {
       std::any_of(ways_.begin(), ways_.end(), [&](const Way& way) { return now_ns - way.used_ns < kProbeEveryNs; });
   for (size_t i = 0; i < ways_.size(); ++i) {
     Way& way = ways_[i];
+    expect_first_connection(i, now_ns);
     if (silent(i, now_ns)) {
       hooks_.drop(i);
       if (!lost(i, "nothing was acknowledged for " + std::to_string(options_.silence_ns / 1'000'000) + " ms", now_ns))
@@ -162,6 +195,7 @@ bool PeerRails::tick(int64_t now_ns) {
     }
     if (way.state == RailState::kUp && busy && now_ns - way.used_ns >= kProbeEveryNs) way.owes_probe = true;
   }
+  ticked_ns_ = now_ns;
   return true;
 }
 

@@ -31,11 +31,7 @@ class RailTransport::Port final : public RailEvents {
 
   RailPeer peer(int32_t rank) const override { return owner_.peer(rail_, rank); }
   const std::string& name(int32_t rank) const override { return owner_.name(rank); }
-  void connected(int32_t rank) override {
-    owner_.link_of(rank);
-    Peer& peer = owner_.at(rank);
-    if (peer.rails != nullptr) peer.rails->connected(peer.path_of(rail_), owner_.now());
-  }
+  void connected(int32_t rank) override { owner_.connected(rail_, rank); }
   Status ended(int32_t rank) override { return owner_.ended(rail_, rank); }
   Status lost(int32_t rank, const Error& why) override { return owner_.lost(rail_, rank, why); }
   bool next_control(int32_t rank, Frame& header) override { return owner_.next_control(rail_, rank, header); }
@@ -45,7 +41,9 @@ class RailTransport::Port final : public RailEvents {
     return peer.rails->next_fragment(peer.path_of(rail_), fragment, owner_.now());
   }
   void written(int32_t rank, const Fragment& fragment) override {
-    if (owner_.at(rank).rails == nullptr) owner_.link_of(rank).arrived(fragment);
+    Peer& peer = owner_.at(rank);
+    if (peer.rails == nullptr) return peer.link->arrived(fragment);
+    peer.rails->written(peer.path_of(rail_));
   }
   Result<std::span<const Piece>> begin(int32_t rank, const Frame& header) override {
     return owner_.begin(rail_, rank, header);
@@ -221,6 +219,12 @@ void RailTransport::release(RecvRequest& request) {
 
 RailPeer RailTransport::peer(size_t rail, int32_t rank) const {
   const Peer& at = this->at(rank);
+  const auto leads_here = [rail](const RailPath& path) { return path.rail == rail; };
+  if (!at.paths.empty() && std::none_of(at.paths.begin(), at.paths.end(), leads_here)) {
+    RailPeer none;  // it may know this rail's address, but the rail is none of the pair's
+    none.unsettled = true;
+    return none;
+  }
   if (at.link == nullptr) return {};
   const Link& link = *at.link;
   const size_t path = at.path_of(rail);
@@ -231,8 +235,21 @@ RailPeer RailTransport::peer(size_t rail, int32_t rank) const {
   all.expects_large = link.large_expected();
   all.left = link.peer_left(path);
   all.goodbye_answered = link.goodbye_answered(path);
+  all.in_order = at.rails != nullptr;
   all.unsettled = at.rails != nullptr && at.rails->unsettled(path);
   return all;
+}
+
+// A rank that has heard of a peer over one rail makes its own attempts over the others: the peer's may fail.
+void RailTransport::connected(size_t rail, int32_t rank) {
+  Peer& peer = at(rank);
+  const bool first = peer.link == nullptr;
+  link_of(rank);
+  if (peer.rails == nullptr) return;
+  peer.rails->connected(peer.path_of(rail), now());
+  for (const RailPath& path : peer.paths) {
+    if (first && !closed_ && path.rail != rail) (void)set_.rails[path.rail]->reach(rank);
+  }
 }
 
 bool RailTransport::next_control(size_t rail, int32_t rank, Frame& header) {
@@ -247,37 +264,68 @@ Result<std::span<const Piece>> RailTransport::begin(size_t rail, int32_t rank, c
   Peer& peer = at(rank);
   const std::span<const Piece> payload =
       TRY(peer.rails != nullptr ? peer.rails->begin(peer.path_of(rail), header, now()) : link.begin(header));
-  if (header.type == FrameType::kGoodbye && !closed_) TRY(check_left(rank));
+  if (header.type == FrameType::kGoodbye) TRY(check_gone(rank));
   return payload;
 }
 
 // The peer said goodbye. That is an error only if a message with it is open.
 Status RailTransport::check_left(int32_t rank) {
   const Link& link = link_of(rank);
-  if (!link.awaiting() && !link.sending()) return {};
+  if (closed_ || (!link.awaiting() && !link.sending())) return {};
   return Error{Code::kRemoteError, "has left the communicator while messages with it were open"};
+}
+
+bool RailTransport::nothing_up(const Peer& peer) const {
+  for (size_t path = 0; path < peer.rails->count(); ++path) {
+    if (peer.rails->is_up(path)) return false;
+  }
+  return true;
+}
+
+// Over each rail acknowledgements come before the goodbye. So a goodbye counts only when no rail can bring more.
+bool RailTransport::said_on_all(const Peer& peer) const {
+  if (peer.rails == nullptr || nothing_up(peer)) return true;
+  for (size_t path = 0; path < peer.rails->count(); ++path) {
+    const bool open = peer.rails->is_up(path) || peer.rails->unsettled(path);
+    if (open && !peer.link->peer_left(path)) return false;
+  }
+  return true;
+}
+
+// After a goodbye, and when a rail has ended behind one.
+Status RailTransport::check_gone(int32_t rank) {
+  Peer& peer = at(rank);
+  if (!peer.has_left() || !said_on_all(peer)) return {};
+  TRY(check_left(rank));
+  if (peer.rails != nullptr && nothing_up(peer)) peer.left = true;
+  return {};
 }
 
 Status RailTransport::ended(size_t rail, int32_t rank) {
   Peer& peer = at(rank);
   const std::string how = "closed its " + kind_ + " connection without a goodbye: it failed or was killed";
-  if (link_of(rank).peer_left()) {
+  if (peer.rails == nullptr) {
+    if (!link_of(rank).peer_left()) return Error{Code::kRemoteError, how};
     TRY(check_left(rank));
     peer.left = true;
-    if (peer.rails != nullptr) peer.rails->closed(peer.path_of(rail));
     return {};
   }
-  if (peer.rails == nullptr) return Error{Code::kRemoteError, how};
-  if (peer.rails->lost(peer.path_of(rail), "the other side has closed the connection", now())) return {};
-  return Error{Code::kRemoteError, how + " (" + peer.rails->story() + ")"};
+  const size_t path = peer.path_of(rail);
+  if (peer.link->peer_left(path)) {
+    peer.rails->closed(path);
+  } else if (!peer.rails->lost(path, "the other side has closed the connection", now()) && !peer.has_left()) {
+    return Error{Code::kRemoteError, how + " (" + peer.rails->story() + ")"};
+  }
+  return check_gone(rank);
 }
 
 Status RailTransport::lost(size_t rail, int32_t rank, const Error& why) {
   Peer& peer = at(rank);
   if (peer.rails == nullptr) return why;
-  if (peer.has_left()) return {};
-  if (!peer.rails->lost(peer.path_of(rail), why.message, now())) return gone(rank);
-  return {};
+  const bool others = peer.rails->lost(peer.path_of(rail), why.message, now());
+  if (!others && !peer.has_left() && !closed_) return gone(rank);
+  const Status left = check_gone(rank);
+  return left.ok() ? left : link_error(rank, left.error());
 }
 
 }  // namespace trestle

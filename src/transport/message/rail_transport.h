@@ -85,11 +85,14 @@ class RailTransport final : public Transport {
   void log_change(int32_t rank, size_t path, bool up, const std::string& why) const;
   Result<Link*> reach(int32_t rank);
   Status check_left(int32_t rank);
+  Status check_gone(int32_t rank);
+  bool said_on_all(const Peer& peer) const;
   Error fail(Error error);
   Error link_error(int32_t rank, const Error& error);
   int64_t now() const { return set_.clock->now_ns(); }
 
   // The events of rail `rail`.
+  void connected(size_t rail, int32_t rank);
   RailPeer peer(size_t rail, int32_t rank) const;
   Status ended(size_t rail, int32_t rank);
   Status lost(size_t rail, int32_t rank, const Error& why);
@@ -105,7 +108,8 @@ class RailTransport final : public Transport {
   bool needs_ticks() const;
   void arm_timer(bool on);
   void close_several(int64_t deadline_ns);
-  void drive_until(int64_t deadline_ns, const std::function<bool(const Peer&)>& done);
+  bool close_peer(Peer& peer, bool hurry);
+  bool nothing_up(const Peer& peer) const;
 
   const int32_t rank_;
   const std::string kind_;

@@ -67,7 +67,7 @@ Status RailTransport::tick() {
   }
   for (const int32_t rank : several_) {
     Peer& peer = at(rank);
-    if (!peer.has_left() && !peer.rails->tick(now_ns)) return gone(rank);
+    if (!peer.left && !peer.rails->tick(now_ns) && !peer.has_left() && !closed_) return gone(rank);
   }
   return {};
 }
@@ -77,7 +77,7 @@ Status RailTransport::fault(size_t rail, const std::string& why) {
     Peer& peer = at(rank);
     const auto path =
         std::find_if(peer.paths.begin(), peer.paths.end(), [=](const RailPath& p) { return p.rail == rail; });
-    if (path == peer.paths.end() || peer.has_left()) continue;
+    if (path == peer.paths.end() || peer.left) continue;
     if (!peer.rails->is_up(static_cast<size_t>(path - peer.paths.begin()))) continue;
     set_.rails[rail]->drop(rank);
     TRY(lost(rail, rank, Error{Code::kSystemError, why}));
@@ -97,7 +97,7 @@ int RailTransport::event_fd() const {
 bool RailTransport::needs_ticks() const {
   return std::any_of(several_.begin(), several_.end(), [this](int32_t rank) {
     const Peer& peer = at(rank);
-    return !peer.has_left() && peer.rails->needs_ticks();
+    return !peer.left && peer.rails->needs_ticks();
   });
 }
 
@@ -129,42 +129,45 @@ void RailTransport::finish_sleep() {
 
 // ---- the end
 
-// With peers that are reached over several rails, everything is acknowledged before the goodbye, and the goodbyes of
-// all rails are answered before any rail ends: two ranks may end their rails in different orders.
+// With a peer that is reached over several rails, everything is acknowledged before the goodbye, and the goodbyes of
+// all rails are answered before any rail ends: two ranks may end their rails in different orders. A peer that is not
+// driven acknowledges nothing. It finds the goodbye behind the data, if the data needs no other rail.
 void RailTransport::close_several(int64_t deadline_ns) {
-  drive_until(deadline_ns, [](const Peer& peer) { return peer.has_left() || peer.rails->all_arrived(); });
-  closed_ = true;
-  for (Peer& peer : peers_) {
-    if (peer.link != nullptr) peer.link->close(true);
-  }
-  drive_until(deadline_ns, [](const Peer& peer) {
-    for (size_t path = 0; path < peer.rails->count(); ++path) {
-      if (peer.rails->is_up(path) && !peer.link->goodbye_answered(path)) return false;
-    }
-    return true;
-  });
-}
-
-void RailTransport::drive_until(int64_t deadline_ns, const std::function<bool(const Peer&)>& done) {
-  const auto over = [&](int32_t rank) { return done(at(rank)); };
-  while (!std::all_of(several_.begin(), several_.end(), over)) {
+  const int64_t hurry_ns = now() + (deadline_ns - now()) / 4 * 3;
+  for (;;) {
+    const bool hurry = now() >= hurry_ns;
+    bool over = true;
+    for (const int32_t rank : several_) over = close_peer(at(rank), hurry) && over;
+    if (over) return;
     const Result<bool> moved = drive_rails();
     if (!moved.ok() || !tick().ok()) return;
-    const int64_t left_ns = deadline_ns - now();
-    if (left_ns <= 0) return;
+    const int64_t left_ns = (hurry ? deadline_ns : hurry_ns) - now();
+    if (hurry && left_ns <= 0) return;
     if (moved.value() || !prepare_sleep()) continue;
     pollfd wait{event_fd(), POLLIN, 0};
-    (void)::poll(&wait, 1, static_cast<int>(left_ns / 1'000'000 + 1));
+    (void)::poll(&wait, 1, static_cast<int>(std::max<int64_t>(0, left_ns) / 1'000'000 + 1));
     finish_sleep();
   }
+}
+
+// True: the peer has answered, or nothing leads to it.
+bool RailTransport::close_peer(Peer& peer, bool hurry) {
+  if (hurry) peer.rails->hurry();
+  if (hurry || peer.has_left() || peer.rails->all_arrived()) peer.link->close(true);
+  if (nothing_up(peer)) return true;
+  if (!peer.link->is_closed()) return false;
+  for (size_t path = 0; path < peer.rails->count(); ++path) {
+    if (peer.rails->is_up(path) && !peer.link->goodbye_answered(path)) return false;
+  }
+  return true;
 }
 
 void RailTransport::close(int linger_ms) {
   if (closed_) return;
   says_goodbye_ = linger_ms > 0 && !error_;
   const int64_t deadline_ns = now() + int64_t{linger_ms} * 1'000'000;
-  if (says_goodbye_ && !several_.empty()) close_several(deadline_ns);
   closed_ = true;
+  if (says_goodbye_ && !several_.empty()) close_several(deadline_ns);
   for (Peer& peer : peers_) {
     if (peer.link != nullptr) peer.link->close(says_goodbye_);
   }

@@ -53,6 +53,8 @@ std::string why_not_by_itself(const HostInterface& interface) {
   if (!facts.hardware && !facts.hardware_port && starts_with_any(interface.name))
     return facts.bridge ? "a bridge of containers" : "belongs to containers, by its name";
   if (facts.tunnel) return "a tunnel";
+  if (!interface.addresses.empty() && format_host(interface.addresses.front().address).starts_with("169.254."))
+    return "has a link-local address";
   return "";
 }
 

@@ -96,6 +96,8 @@ Result<UniqueFd> start_connect(const SocketAddress& address, const ConnectFrom& 
   if (from.address.length != 0) {
     SocketAddress local = from.address;
     local.set_port(0);
+    // The kernel chooses the port when it knows the other end, so that one port serves many.
+    set_int(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
     if (::bind(fd.get(), local.get(), local.length) != 0)
       return socket_error(("bind to " + format_address(local)).c_str());
   }

@@ -84,9 +84,10 @@ void TcpRail::adopt(int32_t rank, Attempt& attempt) {
   peer.yielded = false;
   peer.ours = attempt.outgoing();
   peer.fd = attempt.take_fd();
-  peer.stream = std::make_unique<FrameStream>(frame_check(context_.job, rank, context_.rank),
-                                              frame_check(context_.job, context_.rank, rank));
   events_->connected(rank);
+  peer.stream =
+      std::make_unique<FrameStream>(frame_check(context_.job, rank, context_.rank),
+                                    frame_check(context_.job, context_.rank, rank), events_->peer(rank).in_order);
   // Data that arrived behind the handshake may raise no new edge, so both directions are tried at once.
   peer.readable = peer.writable = true;
   connected_.push_back(rank);

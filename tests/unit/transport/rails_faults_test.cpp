@@ -195,7 +195,7 @@ TEST(RailsFaults, TheLastRailsEndIsAnErrorThatNamesAllOfThem) {
 }
 
 TEST(RailsFaults, ARailThatHealsCarriesAgain) {
-  SimRails net({{}, {}}, 2, 1, {.silence_ns = 20'000'000});
+  SimRails net({{}, {}}, 2, 1, {.silence_ns = 60'000'000});
   const auto exchange = [&] {
     static uint64_t number = 1 << 20;
     for (int i = 0; i < 20; ++i) {
@@ -219,6 +219,42 @@ TEST(RailsFaults, ARailThatHealsCarriesAgain) {
   exchange();
   EXPECT_GT(net.carried(1), before + (size_t{10} << 20)) << "half of the bytes go over it again";
   EXPECT_EQ(net[0].statistics(1)[1].values.connections, 2u);
+}
+
+// A rank that computes for long, without a helper thread, answers over one rail first when it comes back.
+TEST(RailsFaults, ARankThatWasAwayCostsNoRail) {
+  SimRails net({{0.1, 20'000}, {0.05, 400'000}}, 2, 1, {.silence_ns = 50'000'000});
+  Traffic before(net, 2, 1, 20);
+  ASSERT_TRUE(before.run([](Rng&) {}).ok());
+  for (const int32_t away : {0, 1, 0, 1}) {
+    static uint64_t number = 1 << 20;
+    Message message(1 - away, away, ++number, 4 << 20, false);
+    ASSERT_TRUE(net[message.to].post_recv(message.recv).value());
+    ASSERT_TRUE(net[message.from].post_send(message.send).value());
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(net.step().ok());
+    for (const int64_t begin = net.now_ns(); net.now_ns() - begin < 1'000'000'000;) ASSERT_TRUE(net.step(away).ok());
+    while (!message.done()) ASSERT_TRUE(net.step().ok());
+    EXPECT_TRUE(message.right());
+  }
+  for (const int32_t rank : {0, 1}) {
+    for (const auto& path : net[rank].statistics(1 - rank)) EXPECT_EQ(path.values.connections, 1u) << path.values.why;
+  }
+}
+
+// A rail over which no connection was ever made is none: the end of the other one is the end.
+TEST(RailsFaults, ARailThatWasNeverThereKeepsNobodyWaiting) {
+  SimRails net({{}, {}}, 2);
+  net.silence(1);
+  Traffic before(net, 2, 1, 10);
+  ASSERT_TRUE(before.run([](Rng&) {}).ok());
+  for (const int64_t begin = net.now_ns(); net.now_ns() - begin < 20'000'000'000;) ASSERT_TRUE(net.step().ok());
+  Message message(0, 1, 1000, 1 << 20, false);
+  ASSERT_TRUE(net[1].post_recv(message.recv).value());
+  net.reset(0);
+  Status status;
+  for (int i = 0; i < 1000 && status.ok(); ++i) status = net.step();
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find("rail 2: no "), std::string::npos) << status.error().message;
 }
 
 }  // namespace
