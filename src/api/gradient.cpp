@@ -154,7 +154,10 @@ trestleResult_t trestleGradCreate(trestleGrad_t* grad, const trestleComm_t* comm
 }
 
 trestleResult_t trestleGradDestroy(trestleGrad_t grad) {
-  const trestleResult_t result = with_scheduler(grad, "GradDestroy", [](GradientScheduler&) { return Status(); });
+  const trestleResult_t result = with_scheduler(grad, "GradDestroy", [](GradientScheduler& scheduler) {
+    scheduler.drain();
+    return Status();
+  });
   if (result == trestleSuccess && end_handle(grad)) {
     grad->object.reset();
     HandlePool<trestleGrad>::process().bury(grad);

@@ -172,6 +172,13 @@ Status GradientScheduler::synchronize() {
   return {};
 }
 
+void GradientScheduler::drain() {
+  Running* const now = running();
+  if (now == nullptr) return;
+  if (now->board.forward_over()) now->executor->wake();
+  (void)now->executor->run([] { return Status(); });  // a failure has ended the steps too
+}
+
 SchedulerStatistics GradientScheduler::statistics() const {
   SchedulerStatistics all;
   all.wait_ns = wait_ns_.load(std::memory_order_relaxed);

@@ -63,6 +63,8 @@ class GradientScheduler {
   Status wait(int tensor);
   Status end_step();
   Status synchronize();
+  // Waits until the steps that have ended are complete on this rank, or have failed. So other ranks get its part.
+  void drain();
   SchedulerStatistics statistics() const;
 
  private:
