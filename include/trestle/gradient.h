@@ -69,9 +69,9 @@ typedef struct {
  * config may be NULL; it is read before the call returns. The communicator must outlive the scheduler. */
 TRESTLE_API trestleResult_t trestleGradCreate(trestleGrad_t* grad, const trestleComm_t* comms, int links,
                                               const trestleGradConfig_t* config);
-/* Waits until the steps that have ended are complete, as trestleGradSynchronize does, then frees. Not collective.
- * Gradients of a step that was not ended are dropped. If other ranks will not take part any more, abort the communicator
- * first. */
+/* Takes no new calls, waits for those of other threads, and until the steps that have ended are complete, then frees.
+ * Not collective. Gradients of a step that was not ended are dropped. If other ranks will not take part any more, abort
+ * the communicator first. */
 TRESTLE_API trestleResult_t trestleGradDestroy(trestleGrad_t grad);
 
 /* Adds a tensor and writes its number: 0, 1, ... in the order of the calls, which is the order of the forward pass.

@@ -154,15 +154,20 @@ trestleResult_t trestleGradCreate(trestleGrad_t* grad, const trestleComm_t* comm
 }
 
 trestleResult_t trestleGradDestroy(trestleGrad_t grad) {
-  const trestleResult_t result = with_scheduler(grad, "GradDestroy", [](GradientScheduler& scheduler) {
-    scheduler.drain();
-    return Status();
-  });
-  if (result == trestleSuccess && end_handle(grad)) {
-    grad->object.reset();
+  return guarded([&]() -> Status {
+    if (grad == nullptr) return invalid_argument("GradDestroy: grad is NULL");
+    {
+      const Use use(grad);
+      if (!use.alive()) return dead_handle(use, "GradDestroy", "scheduler");
+      if (!end_handle(grad)) return dead_handle(false, "GradDestroy", "scheduler", "destroyed");
+    }
+    // Calls that have begun go on. The scheduler's thread still works for those that wait.
+    while (grad->users.load(std::memory_order_acquire) != 0) Progress::process().poke(nullptr);
+    const std::shared_ptr<GradientScheduler> scheduler = std::move(grad->object);
     HandlePool<trestleGrad>::process().bury(grad);
-  }
-  return result;
+    scheduler->drain();
+    return {};
+  });
 }
 
 trestleResult_t trestleGradRegister(trestleGrad_t grad, const char* name, size_t count, trestleDataType_t type,

@@ -54,5 +54,49 @@ TEST(GradientEnd, AnEndedStepIsCompleteBehindDestroy) {
   }
 }
 
+// The other rank's part comes when the handle takes no calls any more. So the wait ends while Destroy waits for it.
+TEST(GradientEnd, DestroyWaitsForCallsOfOtherThreads) {
+  ranks::Job job{.ranks = 2};
+  job.body = [](ranks::Process& process) {
+    trestleComm_t comm = nullptr;
+    ASSERT_TRUE(succeeded(ranks::join(process, {.ranks = 2, .transport = "shm"}, &comm)));
+    trestleGrad_t grad = make(comm);
+    Model model({{1000}, {2000}}, Memory::kTogether, process.rank);
+    model.register_in(grad);
+    ASSERT_TRUE(succeeded(trestleGradPlan(grad, "wfbp")));
+    model.fill(1);
+    if (process.rank == 0) {
+      model.make_ready(grad, 0);
+      ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+      std::atomic<int> waiting{0};
+      std::vector<std::thread> threads;
+      for (int i = 0; i < 2; ++i) {
+        threads.emplace_back([&, i] {
+          ++waiting;
+          // Whether it came before the end of the handle, only the machine knows.
+          if (trestleGradWaitParam(grad, i) != trestleSuccess) {
+            EXPECT_TRUE(ranks::contains(trestleGetLastError(nullptr), "destroyed"));
+          }
+        });
+      }
+      ranks::wait_until([&] { return waiting == 2; });
+      for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+      threads.emplace_back([&] { EXPECT_TRUE(succeeded(trestleGradDestroy(grad))); });
+      trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
+      ranks::wait_until([&] { return trestleGradGetStats(grad, &stats) == trestleInvalidUsage; });
+      ranks::meet(process.board, 2);
+      for (std::thread& thread : threads) thread.join();
+    } else {
+      ranks::meet(process.board, 2);
+      model.make_ready(grad, 0);
+      ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+      EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
+    }
+    EXPECT_EQ(model.compare(model.sums(comm, 1, {{0, 0}, {1, 1}}, false), true), "");
+    EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+  };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
 }  // namespace
 }  // namespace gradients
