@@ -27,7 +27,8 @@ extern "C" {
  *
  * Any thread may call. One scheduler takes calls of several threads, where different threads use different tensors.
  * trestleGradRegister, trestleGradPlan, the profile calls, trestleGradStepEnd and trestleGradSynchronize are for one
- * thread at a time. A failure of the communicator ends every call with the communicator's code and sentence, also calls
+ * thread at a time. While trestleGradPlan or a profile call runs, no other thread may call trestleGradReady,
+ * trestleGradWaitParam, trestleGradStepEnd or trestleGradSynchronize. A failure of the communicator ends every call with the communicator's code and sentence, also calls
  * that wait. trestleGetLastError(NULL) has the sentence of a call that was refused. */
 typedef struct trestleGrad* trestleGrad_t;
 

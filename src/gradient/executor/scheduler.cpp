@@ -109,14 +109,14 @@ Status GradientScheduler::ready(int number, std::byte* gradient) {
     return argument(named(step, tensor) + " was registered with its memory, and this is another one: give NULL");
   if (gradient == nullptr && entry.gradient == nullptr && entry.count != 0)
     return argument(named(step, tensor) + " was registered without memory: say where its gradient lies");
-  const StepBoard::Mark mark = step.board.mark(tensor, gradient);
-  if (mark.marked == StepBoard::Marked::kTwice) return usage(named(step, tensor) + " is ready already in this step");
-  if (mark.marked == StepBoard::Marked::kNotWaited) {
+  const StepBoard::Marked marked = step.board.claim(tensor);
+  if (marked == StepBoard::Marked::kTwice) return usage(named(step, tensor) + " is ready already in this step");
+  if (marked == StepBoard::Marked::kNotWaited) {
     return usage("the result of " + named(step, tensor) +
                  " of the step before was not waited for: GradWaitParam or GradSynchronize comes first");
   }
-  if (mark.wake) step.executor->wake();
   if (profile != nullptr) profile->ready(tensor, monotonic_clock().now_ns());
+  if (step.board.settle(tensor, gradient)) step.executor->wake();
   return {};
 }
 

@@ -11,22 +11,37 @@ StepBoard::StepBoard(uint32_t tensors)
 }
 
 StepBoard::Mark StepBoard::mark(uint32_t tensor, std::byte* gradient) {
+  const Marked marked = claim(tensor);
+  return {marked, marked == Marked::kYes && settle(tensor, gradient)};
+}
+
+StepBoard::Marked StepBoard::claim(uint32_t tensor) {
   Tensor& at = tensors_[tensor];
   uint64_t step = ended();
-  if (at.ready.load(std::memory_order_acquire) == step && at.waited.load(std::memory_order_acquire) < step) {
-    return {Marked::kNotWaited};
+  if (at.claimed.load(std::memory_order_acquire) == step && at.waited.load(std::memory_order_acquire) < step) {
+    return Marked::kNotWaited;
   }
-  if (!at.ready.compare_exchange_strong(step, step + 1, std::memory_order_acq_rel)) return {Marked::kTwice};
+  const bool first = at.claimed.compare_exchange_strong(step, step + 1, std::memory_order_acq_rel);
+  return first ? Marked::kYes : Marked::kTwice;
+}
+
+bool StepBoard::settle(uint32_t tensor, std::byte* gradient) {
+  Tensor& at = tensors_[tensor];
+  const uint64_t step = at.claimed.load(std::memory_order_relaxed);
   at.gradient.store(gradient, std::memory_order_release);
-  if (!followed_) {
-    at.complete.store(step + 1, std::memory_order_release);
-    at.waited.store(step + 1, std::memory_order_release);
-    return {};
+  bool wake = false;
+  if (followed_) {
+    const uint64_t place = marked_.fetch_add(1, std::memory_order_acq_rel);
+    marks_[place % (2 * size_t{count_})].store(tensor + 1, std::memory_order_release);
+    Group& group = groups_[at.group];
+    wake = (group.ready.fetch_add(1, std::memory_order_acq_rel) + 1) % group.tensors == 0;
+  } else {
+    // Nobody waits for it: it is complete before its step can end.
+    at.complete.store(step, std::memory_order_release);
+    at.waited.store(step, std::memory_order_release);
   }
-  const uint64_t place = marked_.fetch_add(1, std::memory_order_acq_rel);
-  marks_[place % (2 * size_t{count_})].store(tensor + 1, std::memory_order_release);
-  Group& group = groups_[at.group];
-  return {Marked::kYes, (group.ready.fetch_add(1, std::memory_order_acq_rel) + 1) % group.tensors == 0};
+  at.ready.store(step, std::memory_order_release);
+  return wake;
 }
 
 std::vector<uint32_t> StepBoard::missing() const {

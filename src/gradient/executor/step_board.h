@@ -28,8 +28,12 @@ class StepBoard {
     Marked marked = Marked::kYes;
     bool wake = false;  // the executor may have something to issue
   };
-  // gradient: where it lies; nullptr: in the registered memory.
+  // Both halves of a mark. gradient: where it lies; nullptr: in the registered memory.
   Mark mark(uint32_t tensor, std::byte* gradient);
+  // The first half keeps others from marking it, the second one makes it ready, which others see last of all. So the
+  // step cannot end between them, nor before everything of the mark is in place.
+  Marked claim(uint32_t tensor);
+  bool settle(uint32_t tensor, std::byte* gradient);  // true: as `wake` of a mark
   uint64_t ended() const { return ended_.load(std::memory_order_acquire); }
   // Whether the tensor is ready in the step that has not ended.
   bool is_ready(uint32_t tensor) const { return ready_in(tensor) > ended(); }
@@ -61,7 +65,8 @@ class StepBoard {
 
  private:
   struct alignas(64) Tensor {
-    std::atomic<uint64_t> ready{0};  // steps in which it was ready
+    std::atomic<uint64_t> claimed{0};  // steps in which its mark has begun
+    std::atomic<uint64_t> ready{0};    // steps in which it was ready
     std::atomic<uint64_t> waited{0};
     std::atomic<uint64_t> complete{0};
     std::atomic<std::byte*> gradient{nullptr};

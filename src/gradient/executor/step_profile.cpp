@@ -36,7 +36,7 @@ void StepProfile::end_step(int64_t now_ns) {
     add(forward_ns_[forward[i]], stamps_[forward[i]].returned, stamps_[forward[i + 1]].called);
   }
   int64_t before = begin_ns_;
-  if (!forward.empty()) {
+  if (!forward.empty() && !backward.empty()) {
     const int64_t last = stamps_[forward.back()].returned;
     before = last + (stamps_[backward.front()].ready - last) / 3;
     add(forward_ns_[forward.back()], last, before);

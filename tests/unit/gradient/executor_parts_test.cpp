@@ -269,7 +269,41 @@ TEST(StepProfile, WithoutWaitsTheFirstGradientHasTheForwardPass) {
   EXPECT_NEAR(profile.backward_s()[1], 5e-7, 1e-15);
 }
 
+TEST(StepProfile, AStepWithoutGradientsHasNoTimes) {
+  StepProfile profile(2, 1000);
+  profile.waited(0, 1100, 1200);
+  profile.waited(1, 1500, 1500);
+  profile.end_step(5000);
+  EXPECT_NEAR(profile.forward_s()[0], 3e-7, 1e-15);
+  EXPECT_EQ(profile.backward_s(), (std::vector<double>{0, 0}));
+}
+
 // ---- marks
+
+// Another thread may end the step as soon as it sees the last gradient. Then everything of its mark must be in place.
+TEST(StepBoard, AGradientIsReadyWhenItsMarkIsComplete) {
+  const GradientWorkload workload = workload_from({4, 4}, {1, 1}, {1, 1});
+  const GradientPlan plan = plan_step(parse_gradient_policy("sync").value(), workload, {}).value().plan;
+  const StepMessages list = step_messages(plan, workload);
+  for (const bool followed : {false, true}) {
+    StepBoard board(2);
+    if (followed) board.follow(list);
+    ASSERT_EQ(board.claim(0), StepBoard::Marked::kYes);
+    EXPECT_EQ(board.claim(0), StepBoard::Marked::kTwice);
+    EXPECT_FALSE(board.is_ready(0));
+    EXPECT_FALSE(board.take_mark().has_value());
+    EXPECT_FALSE(board.settle(0, nullptr));
+    EXPECT_TRUE(board.is_ready(0));
+    ASSERT_EQ(board.claim(1), StepBoard::Marked::kYes);
+    EXPECT_EQ(board.missing(), std::vector<uint32_t>{1});
+    EXPECT_EQ(board.settle(1, nullptr), followed);
+    EXPECT_TRUE(board.missing().empty());
+    EXPECT_EQ(board.take_mark().has_value(), followed);
+    board.end_step();
+    EXPECT_EQ(board.is_complete(1), !followed);
+    EXPECT_EQ(board.claim(1), followed ? StepBoard::Marked::kNotWaited : StepBoard::Marked::kYes);
+  }
+}
 
 TEST(StepBoard, TakesEachMarkOnceFromManyThreads) {
   constexpr uint32_t kTensors = 64;
