@@ -140,7 +140,8 @@ TRESTLE_API trestleResult_t trestleGradSimulate(trestleGrad_t grad, const char* 
 
 /* The gradient of the tensor is complete. Only marks it and wakes the scheduler's thread; never waits, never sends.
  * gradient: where it lies, NULL for the registered memory. That memory is in use until trestleGradWaitParam or
- * trestleGradSynchronize. With an `update`, its content is unspecified afterwards.
+ * trestleGradSynchronize. With an `update`, its content is unspecified afterwards. And the parameter is in use as long:
+ * it may be updated before the step ends. So call it when nothing in this backward pass reads the parameter any more.
  *
  * trestleInvalidUsage: the tensor is ready already in this step; its result of the step before was not waited for; there
  * is no plan and no profile. */
