@@ -97,7 +97,8 @@ TRESTLE_API trestleResult_t trestleGradRegister(trestleGrad_t grad, const char* 
 TRESTLE_API trestleResult_t trestleGradProfileBegin(trestleGrad_t grad);
 /* Collective, after at least one whole step. Averages the times over steps and ranks. Measures all-reduces of at least
  * six sizes, whole and in halves, and fits a startup and a time per byte to each by least squares of the relative
- * errors. */
+ * errors. If one rank cannot, no rank does. But a rank with a step under way is refused by itself, and the others wait
+ * until it makes the call again, as for trestleGradPlan. */
 TRESTLE_API trestleResult_t trestleGradProfileEnd(trestleGrad_t grad);
 
 /* The time of a message of s bytes is startup + s * perByte, and 0 for none. Seconds. */
@@ -124,6 +125,9 @@ TRESTLE_API trestleResult_t trestleGradProfileJson(trestleGrad_t grad, char* tex
  * Compares what the ranks registered: if that differs, all ranks get trestleInvalidUsage, with the rank, the tensor
  * and both sizes. Rank 0 plans. All ranks get its plan byte for byte and verify its checksum. If one rank cannot take
  * it, no rank does, and the plan before it stays.
+ *
+ * A rank on which a step is under way is refused by itself (trestleInvalidUsage), because its messages are not complete
+ * without the other ranks. They wait until it ends the step and makes the call again.
  *
  * The predicted time of a step is that of MG-WFBP (arXiv 1912.09268, equations 3 and 7 to 9), for reduce-scatters and
  * all-gathers that of arXiv 2302.12445 (equations 3 to 9). Some policies need times and costs. Without them they are

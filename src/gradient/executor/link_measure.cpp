@@ -29,14 +29,41 @@ double since(int64_t& last_ns) {
   return static_cast<double>(now - std::exchange(last_ns, now)) / 1e9;
 }
 
-Status measure(trestleComm_t comm, const CoreMemory& memory, const CoreStream& stream, size_t bytes, Rounds& rounds) {
+// All that a rank may fail to get by itself.
+struct Equipment {
+  CoreMemory memory;
+  CoreStream stream;
+  struct Requests {
+    CoreRequest whole, halves;
+  };
+  std::array<Requests, kSizes> requests;
+};
+
+size_t bytes_of(size_t size) {
+  size_t bytes = kSmallest;
+  for (size_t i = 0; i < size; ++i) bytes *= kFactor;
+  return bytes;
+}
+
+Status equip(trestleComm_t comm, Equipment& all) {
   const auto checked = [comm](trestleResult_t result) { return core_status(result, comm); };
-  CoreRequest whole, halves;
-  const size_t count = bytes / sizeof(float);
-  TRY(checked(trestleAllReduceInit(memory.get(), memory.get(), count, trestleFloat32, trestleSum, comm, stream.get(),
-                                   whole.out())));
-  TRY(checked(trestleAllReduceStartInit(memory.get(), memory.get(), count, trestleFloat32, trestleSum, comm,
-                                        stream.get(), halves.out())));
+  TRY(checked(trestleMemAlloc(all.memory.out(), bytes_of(kSizes - 1))));
+  TRY(checked(trestleStreamCreate(all.stream.out())));
+  for (size_t i = 0; i < kSizes; ++i) {
+    const size_t count = bytes_of(i) / sizeof(float);
+    void* const data = all.memory.get();
+    TRY(checked(trestleAllReduceInit(data, data, count, trestleFloat32, trestleSum, comm, all.stream.get(),
+                                     all.requests[i].whole.out())));
+    TRY(checked(trestleAllReduceStartInit(data, data, count, trestleFloat32, trestleSum, comm, all.stream.get(),
+                                          all.requests[i].halves.out())));
+  }
+  return {};
+}
+
+Status measure(trestleComm_t comm, const Equipment& all, size_t size, Rounds& rounds) {
+  const auto checked = [comm](trestleResult_t result) { return core_status(result, comm); };
+  const CoreStream& stream = all.stream;
+  const auto& [whole, halves] = all.requests[size];
   for (size_t round = 0; round < kRounds; ++round) {
     // All ranks begin together.
     TRY(checked(trestleBarrier(comm, stream.get())));
@@ -58,25 +85,19 @@ Status measure(trestleComm_t comm, const CoreMemory& memory, const CoreStream& s
 }  // namespace
 
 Result<GradientLink> measure_link(trestleComm_t comm, const RankAgreement& agreement) {
-  CoreMemory memory;
-  CoreStream stream;
-  size_t bytes = kSmallest;
-  for (size_t i = 1; i < kSizes; ++i) bytes *= kFactor;
-  TRY(core_status(trestleMemAlloc(memory.out(), bytes), comm));
-  TRY(core_status(trestleStreamCreate(stream.out()), comm));
+  Equipment all;
+  TRY(agreement.all_could("GradProfileEnd", equip(comm, all)));
   std::vector<double> seconds;
-  bytes = kSmallest;
-  for (size_t i = 0; i < kSizes; ++i, bytes *= kFactor) {
+  for (size_t i = 0; i < kSizes; ++i) {
     Rounds rounds{};
-    TRY(measure(comm, memory, stream, bytes, rounds));
+    TRY(measure(comm, all, i, rounds));
     for (const auto& one : {rounds.all_reduce, rounds.reduce_scatter, rounds.all_gather})
       seconds.push_back(median(one));
   }
   const std::vector<double> means = TRY(agreement.means(std::move(seconds)));
   std::array<std::array<MeasuredMessage, kSizes>, 3> points;
-  bytes = kSmallest;
-  for (size_t i = 0; i < kSizes; ++i, bytes *= kFactor) {
-    for (size_t kind = 0; kind < 3; ++kind) points[kind][i] = {static_cast<double>(bytes), means[3 * i + kind]};
+  for (size_t i = 0; i < kSizes; ++i) {
+    for (size_t kind = 0; kind < 3; ++kind) points[kind][i] = {static_cast<double>(bytes_of(i)), means[3 * i + kind]};
   }
   return GradientLink{fit_cost(points[0]), fit_cost(points[1]), fit_cost(points[2])};
 }

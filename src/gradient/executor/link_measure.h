@@ -9,7 +9,7 @@
 namespace trestle {
 
 // Seven sizes from 1 KiB to 4 MiB, several rounds each; of these the median, averaged over the ranks. So all ranks get
-// the same numbers. Errors: the communicator's, trestleMemAlloc's.
+// the same numbers. If one rank lacks memory for it, no rank measures. Errors: the communicator's, trestleMemAlloc's.
 Result<GradientLink> measure_link(trestleComm_t comm, const RankAgreement& agreement);
 
 }  // namespace trestle

@@ -34,15 +34,20 @@ Status GradientScheduler::profile_begin() {
 }
 
 Status GradientScheduler::profile_end() {
-  Running* const now = running();
-  if (now == nullptr || now->profile == nullptr) return usage("no times are measured: GradProfileBegin comes first");
-  if (auto failure = now->board.failure()) return *std::move(failure);
-  if (!now->board.between_steps()) return usage(kStepUnderWay);
-  if (now->profile->steps() == 0) return usage("no step has ended since GradProfileBegin");
-  if (now->board.forward_over()) now->executor->wake();
-  TRY(now->executor->run([this, now] { return profile_on_thread(*now, {}); }));
-  now->measuring.store(nullptr, std::memory_order_release);
-  now->profile.reset();
+  std::unique_ptr<Running> fresh;
+  Running& now = *TRY(candidate(fresh));
+  if (auto failure = now.board.failure()) return *std::move(failure);
+  if (!now.board.between_steps()) return usage(kStepUnderWay);
+  Status own;
+  if (now.profile == nullptr) {
+    own = usage("no times are measured: GradProfileBegin comes first");
+  } else if (now.profile->steps() == 0) {
+    own = usage("no step has ended since GradProfileBegin");
+  }
+  if (now.board.forward_over()) now.executor->wake();
+  TRY(now.executor->run([&] { return profile_on_thread(now, own); }));
+  now.measuring.store(nullptr, std::memory_order_release);
+  now.profile.reset();
   return {};
 }
 

@@ -98,5 +98,32 @@ TEST(GradientEnd, DestroyWaitsForCallsOfOtherThreads) {
   ranks::expect_ended_well(ranks::run(job));
 }
 
+// A rank that refuses a collective call takes part in the comparison, so the others do not wait for it.
+TEST(GradientEnd, ARefusalReachesTheOtherRanks) {
+  ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int rank, trestleComm_t comm) {
+    trestleGrad_t grad = make(comm);
+    Model model({{1000}, {2000}}, Memory::kTogether, rank);
+    model.register_in(grad);
+    if (rank == 0) {
+      ASSERT_TRUE(succeeded(trestleGradProfileBegin(grad)));
+      model.fill(1);
+      model.make_ready(grad, 0);
+      ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+      EXPECT_TRUE(refused(trestleGradProfileEnd(grad), trestleInvalidUsage, {"GradProfileEnd", "rank 1 refused"}));
+    } else {
+      EXPECT_TRUE(refused(trestleGradProfileEnd(grad), trestleInvalidUsage, {"GradProfileBegin"}));
+      ASSERT_TRUE(succeeded(trestleGradProfileBegin(grad)));
+    }
+    // No step on rank 1, then one.
+    EXPECT_TRUE(refused(trestleGradProfileEnd(grad), trestleInvalidUsage, {rank == 1 ? "no step" : "rank 1 refused"}));
+    model.fill(2);
+    model.make_ready(grad, 0);
+    ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+    EXPECT_TRUE(succeeded(trestleGradProfileEnd(grad)));
+    EXPECT_TRUE(succeeded(trestleGradPlan(grad, "optimal")));
+    EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
+  });
+}
+
 }  // namespace
 }  // namespace gradients
