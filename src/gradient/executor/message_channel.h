@@ -94,10 +94,14 @@ class MessageChannel {
   Status build_whole(const StepMessage& planned, Message& message);
   Status build_shared(size_t index);
   Status build_sharded(const StepMessage& planned, Message& message);
-  Status lay_out_shards();
+  void lay_out_shards();
   Status add_shards(const FusedLayout& layout, std::byte* data, Message& message);
-  Result<size_t> add_buffer(FusedLayout layout, bool may_use_own_memory);
-  Result<std::byte*> allocate(uint64_t bytes);
+  // The bytes of all buffers that are not the tensors' own memory.
+  uint64_t room() const;
+  uint64_t room_of(const StepMessage& planned) const;
+  uint64_t shard_elements(DataType type) const;
+  size_t add_buffer(FusedLayout layout, bool may_use_own_memory);
+  std::byte* slice(uint64_t bytes);
   Status checked(trestleResult_t result) const { return core_status(result, use_.comm); }
   static void tell(void* notice, trestleResult_t result);
 
@@ -112,7 +116,9 @@ class MessageChannel {
   const StepMessages& list_;
   int ranks_ = 1;
   int rank_ = 0;
-  std::vector<CoreMemory> arenas_;
+  CoreMemory arena_;
+  uint64_t arena_bytes_ = 0;
+  uint64_t used_ = 0;  // of those
   std::vector<Buffer> buffers_;
   std::vector<std::byte*> shard_of_;  // by tensor, if the halves have groups of their own
   CoreStream stream_;

@@ -1,6 +1,7 @@
 // MessageChannel: makes buffers and requests of a plan's messages.
 #include <algorithm>
 
+#include "base/check.h"
 #include "gradient/executor/message_channel.h"
 
 namespace trestle {
@@ -10,6 +11,12 @@ trestleDataType_t type_of(DataType type) {
   return static_cast<trestleDataType_t>(type);
 }
 
+// Buffers share no cache line.
+uint64_t rounded(uint64_t bytes) {
+  constexpr uint64_t kLine = 64;
+  return (bytes + kLine - 1) / kLine * kLine;
+}
+
 }  // namespace
 
 Status MessageChannel::build() {
@@ -17,7 +24,9 @@ Status MessageChannel::build() {
   TRY(checked(trestleCommUserRank(use_.comm, &rank_)));
   TRY(checked(trestleStreamCreate(stream_.out())));
   const bool halves = list_.scatters > 0;
-  if (halves && !list_.shared_groups) TRY(lay_out_shards());
+  arena_bytes_ = room();
+  if (arena_bytes_ > 0) TRY(checked(trestleMemAlloc(arena_.out(), arena_bytes_)));
+  if (halves && !list_.shared_groups) lay_out_shards();
   messages_.resize(list_.messages.size());
   for (size_t m = 0; m < messages_.size(); ++m) {
     Message& message = messages_[m];
@@ -36,18 +45,56 @@ Status MessageChannel::build() {
   return {};
 }
 
-Result<std::byte*> MessageChannel::allocate(uint64_t bytes) {
-  CoreMemory memory;
-  TRY(checked(trestleMemAlloc(memory.out(), bytes)));
-  arenas_.push_back(std::move(memory));
-  return static_cast<std::byte*>(arenas_.back().get());
+uint64_t MessageChannel::room() const {
+  const bool sharded = list_.scatters > 0 && !list_.shared_groups;
+  uint64_t bytes = 0;
+  for (size_t m = 0; m < list_.messages.size(); ++m) {
+    const bool second_half = list_.shared_groups && list_.scatters > 0 && m >= list_.scatters;
+    if (!second_half) bytes += room_of(list_.messages[m]);
+  }
+  for (size_t t = 0; sharded && t < kDataTypes; ++t) {
+    const auto type = static_cast<DataType>(t);
+    bytes += rounded(shard_elements(type) * size_of(type));
+  }
+  return bytes;
 }
 
-Result<size_t> MessageChannel::add_buffer(FusedLayout layout, bool may_use_own_memory) {
+uint64_t MessageChannel::room_of(const StepMessage& planned) const {
+  uint64_t bytes = 0;
+  if (list_.scatters > 0 && !list_.shared_groups) {
+    const auto ranks = static_cast<uint32_t>(ranks_);
+    for (const ShardedLayout& layout :
+         sharded_layouts(use_.tensors, planned.pieces, ranks, static_cast<uint32_t>(rank_))) {
+      bytes += rounded(layout.whole.count * size_of(layout.whole.type));
+    }
+    return bytes;
+  }
+  for (const FusedLayout& layout : whole_layouts(use_.tensors, planned.pieces)) {
+    if (own_memory(use_.tensors, layout) == nullptr) bytes += rounded(layout.count * size_of(layout.type));
+  }
+  return bytes;
+}
+
+uint64_t MessageChannel::shard_elements(DataType type) const {
+  uint64_t elements = 0;
+  for (const TensorEntry& tensor : use_.tensors) {
+    if (tensor.type == type) elements += shard_length(tensor.count, static_cast<uint32_t>(ranks_));
+  }
+  return elements;
+}
+
+std::byte* MessageChannel::slice(uint64_t bytes) {
+  std::byte* const data = static_cast<std::byte*>(arena_.get()) + used_;
+  used_ += rounded(bytes);
+  CHECK(used_ <= arena_bytes_, "a plan's buffers take more than room() has counted");
+  return data;
+}
+
+size_t MessageChannel::add_buffer(FusedLayout layout, bool may_use_own_memory) {
   Buffer buffer;
   if (may_use_own_memory) buffer.data = own_memory(use_.tensors, layout);
   buffer.own_memory = buffer.data != nullptr;
-  if (!buffer.own_memory) buffer.data = TRY(allocate(layout.count * size_of(layout.type)));
+  if (!buffer.own_memory) buffer.data = slice(layout.count * size_of(layout.type));
   buffer.layout = std::move(layout);
   buffers_.push_back(std::move(buffer));
   return buffers_.size() - 1;
@@ -55,7 +102,7 @@ Result<size_t> MessageChannel::add_buffer(FusedLayout layout, bool may_use_own_m
 
 Status MessageChannel::build_whole(const StepMessage& planned, Message& message) {
   for (FusedLayout& layout : whole_layouts(use_.tensors, planned.pieces)) {
-    const size_t index = TRY(add_buffer(std::move(layout), true));
+    const size_t index = add_buffer(std::move(layout), true);
     const Buffer& buffer = buffers_[index];
     const trestleDataType_t type = type_of(buffer.layout.type);
     CoreRequest request;
@@ -81,7 +128,7 @@ Status MessageChannel::build_shared(size_t index) {
     return {};
   }
   for (FusedLayout& layout : whole_layouts(use_.tensors, list_.messages[index].pieces)) {
-    const size_t at = TRY(add_buffer(std::move(layout), true));
+    const size_t at = add_buffer(std::move(layout), true);
     const Buffer& buffer = buffers_[at];
     CoreRequest request;
     TRY(checked(trestleAllReduceStartInit(buffer.data, buffer.data, buffer.layout.count, type_of(buffer.layout.type),
@@ -109,24 +156,20 @@ Status MessageChannel::add_shards(const FusedLayout& layout, std::byte* data, Me
 }
 
 // The shards of all tensors of one type lie together, so those of any run of tensors do.
-Status MessageChannel::lay_out_shards() {
+void MessageChannel::lay_out_shards() {
   const auto ranks = static_cast<uint32_t>(ranks_);
   shard_of_.resize(use_.tensors.size());
   for (size_t t = 0; t < kDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
-    uint64_t elements = 0;
-    for (const TensorEntry& tensor : use_.tensors) {
-      if (tensor.type == type) elements += shard_length(tensor.count, ranks);
-    }
+    const uint64_t elements = shard_elements(type);
     if (elements == 0) continue;
-    std::byte* at = TRY(allocate(elements * size_of(type)));
+    std::byte* at = slice(elements * size_of(type));
     for (size_t i = 0; i < use_.tensors.size(); ++i) {
       if (use_.tensors[i].type != type) continue;
       shard_of_[i] = at;
       at += shard_length(use_.tensors[i].count, ranks) * size_of(type);
     }
   }
-  return {};
 }
 
 Status MessageChannel::build_sharded(const StepMessage& planned, Message& message) {
@@ -138,7 +181,7 @@ Status MessageChannel::build_sharded(const StepMessage& planned, Message& messag
     for (const FusedSpan& span : layout.own) {
       if (scatter) message.shards.push_back({span, layout.whole.type, shard + span.in_buffer * size});
     }
-    const size_t at = TRY(add_buffer(std::move(layout.whole), false));
+    const size_t at = add_buffer(std::move(layout.whole), false);
     const Buffer& buffer = buffers_[at];
     const trestleDataType_t type = type_of(buffer.layout.type);
     CoreRequest request;

@@ -13,6 +13,7 @@ Error argument(std::string sentence) {
 }
 
 constexpr size_t kMostTensors = 1 << 20;
+constexpr uint64_t kMostBytes = uint64_t{1} << 62;
 constexpr size_t kMostNamed = 8;  // tensors in a sentence
 
 }  // namespace
@@ -32,6 +33,11 @@ Result<uint32_t> GradientScheduler::add(TensorEntry tensor) {
   if (running() != nullptr) return usage("tensors are registered before the first plan or profile");
   if (registered_.size() == kMostTensors)
     return argument("there are " + std::to_string(kMostTensors) + " tensors already");
+  // So sums of bytes never overflow.
+  if (tensor.bytes() > kMostBytes - registered_bytes_)
+    return argument("with " + std::to_string(registered_bytes_) +
+                    " bytes of other tensors, count is more than any memory holds");
+  registered_bytes_ += tensor.bytes();
   registered_.push_back(std::move(tensor));
   return static_cast<uint32_t>(registered_.size() - 1);
 }

@@ -103,6 +103,7 @@ class GradientScheduler {
   const GradientSettings settings_;
   mutable Mutex mutex_;
   std::vector<TensorEntry> registered_ TRESTLE_GUARDED_BY(mutex_);
+  uint64_t registered_bytes_ TRESTLE_GUARDED_BY(mutex_) = 0;
   std::optional<Times> times_ TRESTLE_GUARDED_BY(mutex_);
   std::optional<PlannedStep> planned_ TRESTLE_GUARDED_BY(mutex_);
   std::unique_ptr<Running> owned_ TRESTLE_GUARDED_BY(mutex_);

@@ -125,5 +125,49 @@ TEST(GradientEnd, ARefusalReachesTheOtherRanks) {
   });
 }
 
+// As many tensors as DenseNet-201 has, each with a buffer of its own, in a process that may open few files.
+TEST(GradientEnd, ManyBuffersNeedFewFiles) {
+  for (const char* policy : {"wfbp", "split_optimal:free"}) {
+    SCOPED_TRACE(policy);
+    ranks::on_threads({.ranks = 2, .transport = "shm"}, [&](int rank, trestleComm_t comm) {
+      rlimit files{};
+      ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+      files.rlim_cur = std::min<rlim_t>(files.rlim_max, 256);
+      ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+      trestleGrad_t grad = make(comm);
+      Model model(std::vector<Tensor>(604, Tensor{33}), Memory::kMoving, rank);
+      model.register_in(grad);
+      const std::vector<double> times(604, 1e-3);
+      const trestleGradCost_t whole{2e-5, 1e-8}, half{1e-5, 5e-9};
+      ASSERT_TRUE(succeeded(trestleGradSetTimes(grad, times.data(), times.data(), &whole, &half, &half)));
+      ASSERT_TRUE(succeeded(trestleGradPlan(grad, policy)));
+      const auto groups = groups_of(plan_json(grad), "groups");
+      EXPECT_GT(groups.size(), 256U);
+      for (uint64_t step = 1; step <= 2; ++step) {
+        model.fill(step);
+        model.make_ready(grad, step);
+        ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+        ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
+        EXPECT_EQ(model.compare(model.sums(comm, step, groups, false), false), "");
+      }
+      EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
+    });
+  }
+}
+
+TEST(GradientEnd, AllTensorsTogetherFitAnAddressSpace) {
+  ranks::on_threads({.ranks = 1}, [](int, trestleComm_t comm) {
+    trestleGrad_t grad = make(comm);
+    int tensor = 0;
+    const auto add = [&](size_t count) {
+      return trestleGradRegister(grad, "w", count, trestleFloat32, nullptr, nullptr, &tensor);
+    };
+    ASSERT_TRUE(succeeded(add(size_t{1} << 60)));
+    EXPECT_TRUE(refused(add(1), trestleInvalidArgument, {"GradRegister", "more than any memory holds"}));
+    EXPECT_EQ(trestleGradPlan(grad, "wfbp"), trestleSystemError);
+    EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
+  });
+}
+
 }  // namespace
 }  // namespace gradients
