@@ -2,6 +2,7 @@
 // object belongs to one thread at a time.
 #pragma once
 
+#include <string>
 #include <utility>
 
 #include "base/result.h"
@@ -11,6 +12,8 @@ namespace trestle {
 
 // The sentence is the communicator's if it has failed, else that of the calling thread's last refused call.
 Status core_status(trestleResult_t result, trestleComm_t comm);
+// The same with a sentence that was asked for earlier. An aborted communicator has none any more.
+Error core_failure(trestleResult_t result, std::string sentence);
 
 template <class T, trestleResult_t (*End)(T)>
 class CoreOwner {

@@ -1,7 +1,9 @@
 #include "gradient/executor/message_channel.h"
 
 #include <cstring>
+#include <utility>
 
+#include "base/out_of_memory.h"
 #include "gradient/executor/nan_count.h"
 
 namespace trestle {
@@ -25,6 +27,10 @@ MessageChannel::~MessageChannel() {
 void MessageChannel::tell(void* context, trestleResult_t result) {
   Notice& notice = *static_cast<Notice*>(context);
   const std::shared_ptr<Bell> bell = notice.bell;  // the notice may be gone as soon as its result is there
+  if (result != trestleSuccess) {
+    // Now, because the program may end a communicator that has failed. Out of memory: without its sentence.
+    unless_out_of_memory([&] { notice.sentence = trestleGetLastError(notice.comm); }, [] {});
+  }
   notice.result.store(result, std::memory_order_release);
   bell->ring();
 }
@@ -48,10 +54,12 @@ Status MessageChannel::start(uint32_t number) {
 
 std::optional<Status> MessageChannel::poll() {
   if (started_.empty()) return std::nullopt;
-  const int result = messages_[started_.front()].notice->result.load(std::memory_order_acquire);
+  Notice& notice = *messages_[started_.front()].notice;
+  const int result = notice.result.load(std::memory_order_acquire);
   if (result == kPending) return std::nullopt;
   started_.pop_front();
-  return checked(static_cast<trestleResult_t>(result));
+  if (result == trestleSuccess) return Status();
+  return core_failure(static_cast<trestleResult_t>(result), std::exchange(notice.sentence, {}));
 }
 
 Status MessageChannel::finish(uint32_t number) {

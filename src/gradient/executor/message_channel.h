@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "gradient/executor/bell.h"
@@ -77,6 +78,8 @@ class MessageChannel {
   // Called by the library when the message is complete.
   struct Notice {
     std::atomic<int> result{kPending};
+    std::string sentence;  // of a failure; written before the result
+    trestleComm_t comm = nullptr;
     std::shared_ptr<Bell> bell;
   };
   struct Message {

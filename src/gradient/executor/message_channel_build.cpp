@@ -32,6 +32,7 @@ Status MessageChannel::build() {
     Message& message = messages_[m];
     message.kind = list_.messages[m].kind;
     message.notice = std::make_unique<Notice>();
+    message.notice->comm = use_.comm;
     message.notice->bell = use_.bell;
     TRY(checked(trestleEventCreate(message.event.out())));
     if (!halves) {

@@ -169,5 +169,39 @@ TEST(GradientEnd, AllTensorsTogetherFitAnAddressSpace) {
   });
 }
 
+// The communicator is gone when the scheduler meets the abort. The failure has a sentence all the same.
+TEST(GradientEnd, AnAbortOfTheOwnCommunicatorHasASentence) {
+  ranks::Job job{.ranks = 2};
+  job.body = [](ranks::Process& process) {
+    trestleComm_t comm = nullptr;
+    ASSERT_TRUE(succeeded(ranks::join(process, {.ranks = 2, .transport = "shm"}, &comm)));
+    trestleGrad_t grad = make(comm);
+    Model model({{100'000}}, Memory::kTogether, process.rank);
+    model.register_in(grad);
+    ASSERT_TRUE(succeeded(trestleGradPlan(grad, "wfbp")));
+    if (process.rank == 0) {
+      model.fill(1);
+      model.make_ready(grad, 0);
+      ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+      std::atomic<bool> waiting{false};
+      std::thread waits([&] {
+        waiting = true;
+        EXPECT_NE(trestleGradWaitParam(grad, 0), trestleSuccess);
+        EXPECT_TRUE(ranks::contains(trestleGetLastError(nullptr), "communicator")) << trestleGetLastError(nullptr);
+      });
+      ranks::wait_until([&] { return waiting.load(); });
+      for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+      EXPECT_TRUE(succeeded(trestleCommAbort(comm)));
+      waits.join();
+    }
+    ranks::meet(process.board, 2);
+    EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
+    if (process.rank == 1) {
+      EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+    }
+  };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
 }  // namespace
 }  // namespace gradients
