@@ -82,7 +82,8 @@ TRESTLE_API trestleResult_t trestleGradDestroy(trestleGrad_t grad);
  * gradient: `count` elements where each step's gradient lies and its sum is returned; or NULL if trestleGradReady says
  * where. Neighbouring tensors of one type that lie together in memory travel from there. Others are copied into a
  * buffer. parameter: `count` elements of the same type, needed if the config has an `update`, else ignored. Both must
- * stay until the scheduler is destroyed. */
+ * stay until the scheduler is destroyed. Gradients of two tensors must not overlap in memory, nor parameters:
+ * trestleGradPlan refuses that (trestleInvalidArgument). */
 TRESTLE_API trestleResult_t trestleGradRegister(trestleGrad_t grad, const char* name, size_t count, trestleDataType_t type,
                                                 void* gradient, void* parameter, int* tensor);
 

@@ -67,7 +67,7 @@ void GradientScheduler::publish(std::unique_ptr<Running> fresh) {
 // ---- checks of the step's calls
 
 std::string GradientScheduler::named(const Running& running, uint32_t tensor) const {
-  return "tensor " + std::to_string(tensor) + " (\"" + running.tensors[tensor].name + "\")";
+  return trestle::named(running.tensors, tensor);
 }
 
 Result<uint32_t> GradientScheduler::checked_tensor(const Running& running, int tensor) const {

@@ -145,7 +145,7 @@ Status GradientScheduler::plan(const char* policy) {
   Running& now = *TRY(candidate(fresh));
   if (auto failure = now.board.failure()) return *std::move(failure);
   if (!now.board.between_steps()) return usage(kStepUnderWay);
-  Status own;
+  Status own = check_apart(now.tensors);
   if (policy == nullptr) own = Error{Code::kInvalidArgument, "policy is NULL"};
   if (now.tensors.empty()) own = usage("no tensor is registered");
   if (now.board.forward_over()) now.executor->wake();

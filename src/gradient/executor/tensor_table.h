@@ -1,4 +1,5 @@
-// The tensors of a scheduler, as the program registered them. Value types; not changed after the first plan.
+// The tensors of a scheduler, as the program registered them. Value types and pure functions. Not changed after the
+// first plan.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,11 @@ struct TensorEntry {
   std::byte* parameter = nullptr;  // with an update function
   uint64_t bytes() const { return count * size_of(type); }
 };
+
+// For sentences: its number and its name.
+std::string named(const std::vector<TensorEntry>& tensors, size_t tensor);
+// Elements that two tensors share would be added or updated twice. Error: names the two.
+Status check_apart(const std::vector<TensorEntry>& tensors);
 
 // Updates `count` elements of a tensor from its element `offset` on.
 using UpdateFunction = std::function<Status(uint32_t tensor, uint64_t offset, uint64_t count, const std::byte* gradient,

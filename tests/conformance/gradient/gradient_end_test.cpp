@@ -203,5 +203,29 @@ TEST(GradientEnd, AnAbortOfTheOwnCommunicatorHasASentence) {
   ranks::expect_ended_well(ranks::run(job));
 }
 
+// Elements that two tensors share would be added twice.
+TEST(GradientEnd, TensorsThatOverlapAreRefused) {
+  ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int rank, trestleComm_t comm) {
+    for (const bool parameters : {false, true}) {
+      trestleGrad_t grad = make(comm, parameters ? add_to_parameter : nullptr);
+      float apart[40] = {}, shared[19] = {};
+      float* const second = rank == 1 ? shared + 9 : apart;
+      const auto add = [&](const char* name, float* memory, float* other) {
+        int tensor = 0;
+        EXPECT_TRUE(succeeded(trestleGradRegister(grad, name, 10, trestleFloat32, parameters ? other : memory,
+                                                  parameters ? memory : other, &tensor)));
+      };
+      add("first", second, apart + 10);
+      add("second", shared, apart + 20);
+      const std::vector<std::string> facts =
+          rank == 0 ? std::vector<std::string>{"rank 1 refused"}
+                    : std::vector<std::string>{"tensor 0 (\"first\")", "tensor 1 (\"second\")",
+                                               parameters ? "parameters" : "gradients"};
+      EXPECT_TRUE(refused(trestleGradPlan(grad, "wfbp"), trestleInvalidArgument, facts));
+      EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
+    }
+  });
+}
+
 }  // namespace
 }  // namespace gradients
