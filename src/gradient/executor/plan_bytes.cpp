@@ -1,6 +1,7 @@
 #include "gradient/executor/plan_bytes.h"
 
 #include <bit>
+#include <charconv>
 #include <cstdio>
 
 #include "base/hash.h"
@@ -65,14 +66,10 @@ std::string list(const Items& items, Write write) {
   return text + "]";
 }
 
-// The shortest text that reads back as the same number.
+// The shortest text that reads back as the same number, with a point in every locale.
 std::string number(double value) {
   char text[40];
-  for (int digits = 1; digits <= 17; ++digits) {
-    std::snprintf(text, sizeof text, "%.*g", digits, value);
-    if (std::stod(text) == value) break;
-  }
-  return text;
+  return {text, std::to_chars(text, text + sizeof text, value, std::chars_format::general).ptr};
 }
 
 std::string quoted(const std::string& text) {

@@ -12,6 +12,13 @@ Error argument(std::string sentence) {
   return {Code::kInvalidArgument, std::move(sentence)};
 }
 
+// Supplied times may be longer than the type holds.
+uint64_t nanoseconds(double seconds) {
+  constexpr double kMost = 18446744073709551616.0;  // 2^64
+  const double ns = seconds * 1e9;
+  return ns < kMost ? static_cast<uint64_t>(ns) : UINT64_MAX;
+}
+
 constexpr size_t kMostTensors = 1 << 20;
 constexpr uint64_t kMostBytes = uint64_t{1} << 62;
 constexpr size_t kMostNamed = 8;  // tensors in a sentence
@@ -199,7 +206,7 @@ SchedulerStatistics GradientScheduler::statistics() const {
   }
   const MutexLock lock(mutex_);
   if (planned_) all.age = planned_->age;
-  if (planned_) all.planned_ns = static_cast<uint64_t>(planned_->time.iteration_s * 1e9);
+  if (planned_) all.planned_ns = nanoseconds(planned_->time.iteration_s);
   return all;
 }
 

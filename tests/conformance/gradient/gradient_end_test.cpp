@@ -227,5 +227,22 @@ TEST(GradientEnd, TensorsThatOverlapAreRefused) {
   });
 }
 
+// A predicted time that nanoseconds cannot hold.
+TEST(GradientEnd, APlannedTimeOfAgesIsTheLargestNumber) {
+  ranks::on_threads({.ranks = 1}, [](int rank, trestleComm_t comm) {
+    trestleGrad_t grad = make(comm);
+    Model model({{10}}, Memory::kTogether, rank);
+    model.register_in(grad);
+    const double time = 1e300;
+    const trestleGradCost_t cost{1, 1};
+    ASSERT_TRUE(succeeded(trestleGradSetTimes(grad, &time, &time, &cost, &cost, &cost)));
+    ASSERT_TRUE(succeeded(trestleGradPlan(grad, "wfbp")));
+    trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
+    ASSERT_TRUE(succeeded(trestleGradGetStats(grad, &stats)));
+    EXPECT_EQ(stats.plannedNs, UINT64_MAX);
+    EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
+  });
+}
+
 }  // namespace
 }  // namespace gradients

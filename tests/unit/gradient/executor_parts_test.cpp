@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <clocale>
 #include <cmath>
 #include <set>
 #include <thread>
@@ -172,6 +173,21 @@ TEST(PlanBytes, JsonHasTheNumbers) {
   workload.tensors[0].name = "a\"b\n";
   EXPECT_EQ(workload_json(workload),
             "{\"tensors\":[{\"name\":\"a\\\"b\\u000a\",\"bytes\":4,\"forward_s\":1.5,\"backward_s\":2}]}");
+}
+
+TEST(PlanBytes, JsonHasAPointInEveryLocale) {
+  const std::string before = std::setlocale(LC_ALL, nullptr);
+  for (const char* locale : {"C", "de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"}) {
+    if (std::setlocale(LC_ALL, locale) == nullptr) continue;  // not on this machine
+    PlannedStep step;
+    step.time.iteration_s = 1.5e-7;
+    step.time.exposed_s = 1 / 3.0;
+    step.updates_per_iteration = 1e300;
+    const std::string json = plan_json(step);
+    EXPECT_NE(json.find("\"iteration_s\":1.5e-07,\"exposed_s\":0.3333333333333333,"), std::string::npos) << json;
+    EXPECT_NE(json.find("\"updates_per_iteration\":1e+300,"), std::string::npos) << json;
+  }
+  std::setlocale(LC_ALL, before.c_str());
 }
 
 // ---- NaNs
