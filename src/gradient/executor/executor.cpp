@@ -50,7 +50,7 @@ void Executor::loop() {
     const bool changed = unless_out_of_memory([this] { return turn(); },
                                               [this] {
                                                 board_.fail({Code::kSystemError, "out of memory"});
-                                                return false;
+                                                return true;  // jobs that wait for a turn end now
                                               });
     if (stop_.load(std::memory_order_acquire)) break;
     if (!changed) bell_->wait(before);
