@@ -1,6 +1,5 @@
-// The end of a scheduler, calls that one rank refuses, and limits of the process.
-#include <sys/resource.h>
-
+// The end of a scheduler and of its communicator, and steps that several threads work on.
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -9,7 +8,6 @@
 namespace gradients {
 namespace {
 
-using ranks::refused;
 using ranks::succeeded;
 
 // parameter += gradient
@@ -98,73 +96,31 @@ TEST(GradientEnd, DestroyWaitsForCallsOfOtherThreads) {
   ranks::expect_ended_well(ranks::run(job));
 }
 
-// A rank that refuses a collective call takes part in the comparison, so the others do not wait for it.
-TEST(GradientEnd, ARefusalReachesTheOtherRanks) {
+// A thread that ends the step as soon as it can comes right behind the last gradient of another thread.
+TEST(GradientEnd, AnotherThreadEndsTheStep) {
   ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int rank, trestleComm_t comm) {
     trestleGrad_t grad = make(comm);
-    Model model({{1000}, {2000}}, Memory::kTogether, rank);
+    Model model(std::vector<Tensor>(6, Tensor{50}), Memory::kTogether, rank);
     model.register_in(grad);
-    if (rank == 0) {
-      ASSERT_TRUE(succeeded(trestleGradProfileBegin(grad)));
-      model.fill(1);
-      model.make_ready(grad, 0);
-      ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
-      EXPECT_TRUE(refused(trestleGradProfileEnd(grad), trestleInvalidUsage, {"GradProfileEnd", "rank 1 refused"}));
-    } else {
-      EXPECT_TRUE(refused(trestleGradProfileEnd(grad), trestleInvalidUsage, {"GradProfileBegin"}));
-      ASSERT_TRUE(succeeded(trestleGradProfileBegin(grad)));
-    }
-    // No step on rank 1, then one.
-    EXPECT_TRUE(refused(trestleGradProfileEnd(grad), trestleInvalidUsage, {rank == 1 ? "no step" : "rank 1 refused"}));
-    model.fill(2);
-    model.make_ready(grad, 0);
-    ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
-    EXPECT_TRUE(succeeded(trestleGradProfileEnd(grad)));
-    EXPECT_TRUE(succeeded(trestleGradPlan(grad, "optimal")));
-    EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
-  });
-}
-
-// As many tensors as DenseNet-201 has, each with a buffer of its own, in a process that may open few files.
-TEST(GradientEnd, ManyBuffersNeedFewFiles) {
-  for (const char* policy : {"wfbp", "split_optimal:free"}) {
-    SCOPED_TRACE(policy);
-    ranks::on_threads({.ranks = 2, .transport = "shm"}, [&](int rank, trestleComm_t comm) {
-      rlimit files{};
-      ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
-      files.rlim_cur = std::min<rlim_t>(files.rlim_max, 256);
-      ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
-      trestleGrad_t grad = make(comm);
-      Model model(std::vector<Tensor>(604, Tensor{33}), Memory::kMoving, rank);
-      model.register_in(grad);
-      const std::vector<double> times(604, 1e-3);
-      const trestleGradCost_t whole{2e-5, 1e-8}, half{1e-5, 5e-9};
-      ASSERT_TRUE(succeeded(trestleGradSetTimes(grad, times.data(), times.data(), &whole, &half, &half)));
-      ASSERT_TRUE(succeeded(trestleGradPlan(grad, policy)));
-      const auto groups = groups_of(plan_json(grad), "groups");
-      EXPECT_GT(groups.size(), 256U);
-      for (uint64_t step = 1; step <= 2; ++step) {
-        model.fill(step);
-        model.make_ready(grad, step);
-        ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
-        ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
-        EXPECT_EQ(model.compare(model.sums(comm, step, groups, false), false), "");
+    ASSERT_TRUE(succeeded(trestleGradProfileBegin(grad)));
+    for (uint64_t step = 1; step <= 60; ++step) {
+      if (step == 30) {
+        ASSERT_TRUE(succeeded(trestleGradProfileEnd(grad)));
       }
-      EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
-    });
-  }
-}
-
-TEST(GradientEnd, AllTensorsTogetherFitAnAddressSpace) {
-  ranks::on_threads({.ranks = 1}, [](int, trestleComm_t comm) {
-    trestleGrad_t grad = make(comm);
-    int tensor = 0;
-    const auto add = [&](size_t count) {
-      return trestleGradRegister(grad, "w", count, trestleFloat32, nullptr, nullptr, &tensor);
-    };
-    ASSERT_TRUE(succeeded(add(size_t{1} << 60)));
-    EXPECT_TRUE(refused(add(1), trestleInvalidArgument, {"GradRegister", "more than any memory holds"}));
-    EXPECT_EQ(trestleGradPlan(grad, "wfbp"), trestleSystemError);
+      if (step == 30 || step == 45) {
+        ASSERT_TRUE(succeeded(trestleGradPlan(grad, step == 30 ? "wfbp" : "dear:256")));
+      }
+      model.fill(step);
+      std::thread ends([&] {
+        ranks::wait_until([&] { return trestleGradStepEnd(grad) == trestleSuccess; });
+        for (int i = 0; i < model.tensors(); ++i) EXPECT_TRUE(succeeded(trestleGradWaitParam(grad, i)));
+      });
+      model.make_ready(grad, step);
+      ends.join();
+      if (step < 30) continue;
+      const auto groups = groups_of(plan_json(grad), "groups");
+      ASSERT_EQ(model.compare(model.sums(comm, step, groups, step >= 45), true), "");
+    }
     EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
   });
 }
@@ -201,47 +157,6 @@ TEST(GradientEnd, AnAbortOfTheOwnCommunicatorHasASentence) {
     }
   };
   ranks::expect_ended_well(ranks::run(job));
-}
-
-// Elements that two tensors share would be added twice.
-TEST(GradientEnd, TensorsThatOverlapAreRefused) {
-  ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int rank, trestleComm_t comm) {
-    for (const bool parameters : {false, true}) {
-      trestleGrad_t grad = make(comm, parameters ? add_to_parameter : nullptr);
-      float apart[40] = {}, shared[19] = {};
-      float* const second = rank == 1 ? shared + 9 : apart;
-      const auto add = [&](const char* name, float* memory, float* other) {
-        int tensor = 0;
-        EXPECT_TRUE(succeeded(trestleGradRegister(grad, name, 10, trestleFloat32, parameters ? other : memory,
-                                                  parameters ? memory : other, &tensor)));
-      };
-      add("first", second, apart + 10);
-      add("second", shared, apart + 20);
-      const std::vector<std::string> facts =
-          rank == 0 ? std::vector<std::string>{"rank 1 refused"}
-                    : std::vector<std::string>{"tensor 0 (\"first\")", "tensor 1 (\"second\")",
-                                               parameters ? "parameters" : "gradients"};
-      EXPECT_TRUE(refused(trestleGradPlan(grad, "wfbp"), trestleInvalidArgument, facts));
-      EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
-    }
-  });
-}
-
-// A predicted time that nanoseconds cannot hold.
-TEST(GradientEnd, APlannedTimeOfAgesIsTheLargestNumber) {
-  ranks::on_threads({.ranks = 1}, [](int rank, trestleComm_t comm) {
-    trestleGrad_t grad = make(comm);
-    Model model({{10}}, Memory::kTogether, rank);
-    model.register_in(grad);
-    const double time = 1e300;
-    const trestleGradCost_t cost{1, 1};
-    ASSERT_TRUE(succeeded(trestleGradSetTimes(grad, &time, &time, &cost, &cost, &cost)));
-    ASSERT_TRUE(succeeded(trestleGradPlan(grad, "wfbp")));
-    trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
-    ASSERT_TRUE(succeeded(trestleGradGetStats(grad, &stats)));
-    EXPECT_EQ(stats.plannedNs, UINT64_MAX);
-    EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
-  });
 }
 
 }  // namespace
