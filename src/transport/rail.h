@@ -12,7 +12,7 @@
 //
 // Errors. Those of the events continue the peer's name ("sent ..."), but for those of kInvalidUsage, which are whole
 // sentences. The rail adds the name, and returns whole sentences only. An error that a rail returns ends the transport.
-// What only ends a connection with one peer is an event.
+// The end of a connection with one peer is an event, and no error of the rail.
 #pragma once
 
 #include <cstdint>

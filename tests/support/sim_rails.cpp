@@ -255,7 +255,7 @@ void SimRails::pass_time() {
     if (connection->made_ns > now_ns_) next = std::min(next, connection->made_ns);
     for (const Pipe& pipe : connection->to) {
       if (pipe.chunks.empty()) continue;
-      // What has arrived waits for a rank that is not driven.
+      // Data that has arrived already waits for a rank that is not driven.
       const auto comes = std::find_if(pipe.chunks.begin(), pipe.chunks.end(),
                                       [this](const Chunk& chunk) { return chunk.arrives_ns > now_ns_; });
       if (comes != pipe.chunks.end()) next = std::min(next, comes->arrives_ns);

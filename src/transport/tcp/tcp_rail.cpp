@@ -211,7 +211,7 @@ Result<bool> TcpRail::serve(int32_t rank, bool direct) {
     moved = TRY(read_from(rank));
     if (!peer.fd) return true;
     if (moved) wants = events_->peer(rank);
-    // What the read has left owing must not wait for an edge: this may be the last round for long.
+    // An acknowledgement must not wait for an edge: this may be the last round for long.
     if (moved && wants.in_order && wants.has_output) peer.writable = true;
   }
   if (peer.writable && (wants.has_output || peer.stream->has_output())) {
