@@ -192,9 +192,9 @@ SimulatedPhase CostModel::phase(const PhaseChoice& choice, PhaseBytes bytes) {
   SimulatedPhase result;
   result.resource = where.resource;
   result.kind = choice.kind;
-  result.link_ticks = ticks(bytes, cost.sent_num, cost.sent_den, where.link);
+  const uint64_t lost_permille = cost.converges && !paper_ ? where.rail.converging_permille : 0;
+  result.link_ticks = with_losses(ticks(bytes, cost.sent_num, cost.sent_den, where.link), lost_permille);
   if (!paper_) {
-    if (cost.converges) result.link_ticks += result.link_ticks / 1000 * where.rail.converging_permille;
     if (regroups(choice)) {
       result.link_ticks += ticks(bytes, 1, static_cast<uint64_t>(group_size(topology_, choice)), where.reduction);
     }
@@ -203,7 +203,7 @@ SimulatedPhase CostModel::phase(const PhaseChoice& choice, PhaseBytes bytes) {
   }
   result.delay_ticks = cost.steps * where.rail.latency_ns * scale_.ticks_per_ns;
   if (where.resource != kNoResource) {
-    result.resource_ticks = ticks(bytes, cost.sent_num, cost.sent_den, where.shared);
+    result.resource_ticks = with_losses(ticks(bytes, cost.sent_num, cost.sent_den, where.shared), lost_permille);
   }
   // The bytes of a phase are those of its larger side.
   PhaseBytes other = bytes;

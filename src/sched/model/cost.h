@@ -5,6 +5,8 @@
 // from the catalog:
 //   link time = sent bytes / bandwidth + messages * overhead / 2 + reduced bytes / speed of reduction
 //   delay     = steps * latency
+// Where several senders meet at one port, some of what they send is lost, sent again and read again. So the sent bytes
+// cost more there (RailCost::converging_permille), on the link and on a resource that the dimension shares.
 // Copies within a rank cost nothing, with one exception. In an all-to-all over the dimensions the n-th part of each
 // phase's data stays on the rank. It is copied to the place where the next phase reads it, at the speed of reductions.
 //
@@ -118,6 +120,10 @@ class PhaseWalk {
 
 // The number of ranks that take part in a phase.
 int32_t group_size(const Topology& topology, const PhaseChoice& choice);
+// The time of sent bytes, on a link or on a shared resource, with what is lost and sent again.
+constexpr uint64_t with_losses(uint64_t ticks, uint64_t permille) {
+  return ticks + ticks / 1000 * permille;
+}
 // Whether a phase copies its own block to the place where the next phase reads it.
 bool regroups(const PhaseChoice& choice);
 

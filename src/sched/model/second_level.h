@@ -1,5 +1,6 @@
 // SecondLevel: predicts the time of a schedule by the model of steps (sched/model/steps_model.h), with the engine's
-// segments, window, overheads per message and reductions. Selection compares these times, and predict_ns returns them.
+// segments, window, overheads per message, reductions and losses. Selection compares these times, and predict_ns
+// returns them.
 //
 // Only the operation's bytes decide which model predicts, so all figures of one operation come from one model. Below
 // kSecondLevelBytes it is the model of whole phases (sched/model/simulate.h): there chunks hardly help, latency

@@ -159,14 +159,18 @@ StepsMessage StepsModel::message(const Rail& rail, const PhaseShape& shape, cons
   if (result.bytes <= segment * (result.segments - 1)) {  // rounding left no bytes for the last one
     result.segments = static_cast<uint32_t>(segments_of(result.bytes, segment));
   }
-  uint64_t link_ps = scaled(bytes, what.blocks * count, shape.blocks, kPsPerByteAtOneMbps, rail.cost.bandwidth_mbps);
+  const uint64_t lost_permille = options_.losses && shape.converges ? rail.cost.converging_permille : 0;
+  uint64_t link_ps =
+      with_losses(scaled(bytes, what.blocks * count, shape.blocks, kPsPerByteAtOneMbps, rail.cost.bandwidth_mbps),
+                  lost_permille);
   if (options_.overheads) {
     link_ps += real_segments * count * rail.cost.message_ns * kPsPerNs;
     link_ps += scaled(bytes, what.reduced_blocks, shape.blocks, kPsPerByteAtOneMbps, rail.cost.reduce_mbps);
   }
   split(link_ps, result.bytes, segment, result.segments, result.segment_ps, result.last_ps);
   const uint64_t shared_ps =
-      scaled(bytes, what.blocks * count, shape.blocks, std::max<uint64_t>(rail.shared_ps_per_byte, 1), 1);
+      with_losses(scaled(bytes, what.blocks * count, shape.blocks, std::max<uint64_t>(rail.shared_ps_per_byte, 1), 1),
+                  lost_permille);
   split(rail.resource == kNoResource || rail.shared_ps_per_byte == 0 ? 0 : shared_ps, result.bytes, segment,
         result.segments, result.resource_segment_ps, result.resource_last_ps);
   const uint64_t latency_ps = rail.cost.latency_ns * kPsPerNs;

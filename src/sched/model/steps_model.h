@@ -37,6 +37,7 @@ struct StepsOptions {
   bool rail_segments = false;  // cut as the engine does on rails of known rates (segment_bytes_at)
   uint32_t window = 0;         // segments of a message that may be sent and not arrived; 0: any number
   bool overheads = true;       // per message and for reductions (RailCost); false: links alone
+  bool losses = false;         // where several senders meet at one port (with_losses); simulated links have none
   // Coarser, for planners: further segments of a message, or further messages of a chain, are merged.
   uint32_t most_segments = 1024;
   uint32_t most_messages = 64;

@@ -244,10 +244,14 @@ PhaseShape phase_shape(const Algorithm& algorithm, PhaseKind kind, int32_t group
   if (group_size == 1) return {};
   const bool rooted = has_root(kind) || kind == PhaseKind::kSend || kind == PhaseKind::kRecv;
   PhaseShape shape;
-  if (rooted || !representative(algorithm, kind, group_size, cost, shape)) return pipeline(cost);
-  scale_to(shape, cost);
-  join_copies(shape);
-  shorten_chain(shape, std::max(most_messages, 2u));
+  if (rooted || !representative(algorithm, kind, group_size, cost, shape)) {
+    shape = pipeline(cost);
+  } else {
+    scale_to(shape, cost);
+    join_copies(shape);
+    shorten_chain(shape, std::max(most_messages, 2u));
+  }
+  shape.converges = cost.converges;
   return shape;
 }
 

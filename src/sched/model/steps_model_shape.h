@@ -35,6 +35,7 @@ struct ShapeMessage {
 
 struct PhaseShape {
   uint64_t blocks = 1;                 // the phase's bytes (see AlgorithmCost) are cut into these
+  bool converges = false;              // AlgorithmCost::converges
   std::vector<ShapeMessage> messages;  // in the order in which a link prefers them
   std::vector<ShapeDependency> dependencies;
 };

@@ -170,7 +170,7 @@ TEST(SelectByRule, UsesWhatIsAskedFor) {
       {{4, 2}, Collective::kReduce, 8, false, "reduce:chain,direct", "reduce1:chain reduce2:direct"},
       {{4, 2}, Collective::kReduce, 1 << 20, false, "reduce:*dbtree", "reduce*:dbtree"},
       {{4, 2}, Collective::kReduce, 8, false, "reduce:tree,direct", "reduce1:tree reduce2:direct"},
-      {{4, 2}, Collective::kAllToAll, 1 << 20, false, "", "all-to-all*:direct"},
+      {{4, 2}, Collective::kAllToAll, 1 << 19, false, "", "all-to-all*:direct"},
       {{4, 2}, Collective::kAllToAll, 1 << 20, false, "direct,bruck", "all-to-all1:direct all-to-all2:bruck"},
       {{4, 2}, Collective::kAllToAll, 8, false, "alltoall:bruck,direct", "all-to-all1:bruck all-to-all2:direct"},
       {{4, 2}, Collective::kAllToAll, 8, false, "*direct", "all-to-all*:direct"},

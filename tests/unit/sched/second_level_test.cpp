@@ -83,9 +83,11 @@ TEST(SecondLevel, SmallOperationsAreOfTheFirst) {
   Rng rng(32);
   const Topology topology = random_topology(rng, 3, 3);
   SelectionRequest request;
+  SelectionConfig config;
+  config.algo = "ring";  // its steps wait for each other, which only the second level knows
   for (const uint64_t bytes : {kSecondLevelBytes - 4, kSecondLevelBytes}) {
     request.bytes = bytes;
-    const Schedule schedule = select_schedule(request, topology, {}).value();
+    const Schedule schedule = select_schedule(request, topology, config).value();
     const uint64_t first_ps = predict_by_phases_ps(schedule, topology);
     const uint64_t second_ps = SecondLevel(topology).time_ps(schedule);
     EXPECT_NE(first_ps, second_ps);

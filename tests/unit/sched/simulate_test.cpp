@@ -239,6 +239,31 @@ TEST(Predict, SharedResourceLimitsDimensionsThatNameIt) {
   EXPECT_EQ(phases_ns(schedule, topology), 5 * (3u << 20) + 3000);
 }
 
+// What several senders lose at a port is sent and read again: it costs the shared resource as much as the link.
+TEST(Predict, LossesOfConvergingSendersCostTheSharedResource) {
+  Topology topology;
+  Dimension& dimension = topology.dimensions.emplace_back();
+  dimension.size = 4;
+  dimension.transport = TransportKind::kTcp;
+  dimension.latency_ns = 0;
+  dimension.shared_resource = "cpu";
+  dimension.shared_ps_per_byte = 5000;
+  const uint64_t permille = rail_cost(topology, 0).converging_permille;
+  ASSERT_GT(permille, 0u);
+  constexpr uint64_t kSent_ps = uint64_t{5000} * (3 << 20);  // three quarters
+  for (const std::string_view name : {"ring", "direct", "hd"}) {
+    const uint16_t algorithm = index_of(name);
+    const bool converges = algorithms()[algorithm].cost(PhaseKind::kAllGather, 4).converges;
+    EXPECT_EQ(converges, name != "ring");
+    Schedule schedule;
+    schedule.bytes = 4 << 20;
+    schedule.chunks = {{4 << 20, {{0, PhaseKind::kAllGather, algorithm}}}};
+    schedule.orders = {{0, 1, {{0, 0}}}};
+    const uint64_t expected_ps = kSent_ps + (converges ? kSent_ps / 1000 * permille : 0);
+    EXPECT_EQ(phases_ns(schedule, topology), (expected_ps + 999) / 1000) << name;
+  }
+}
+
 TEST(PredictDeathTest, RefusesSchedulesThatCannotRun) {
   const Topology topology = grid_4x2();
   Schedule schedule;

@@ -101,9 +101,9 @@ struct Skewed {
 TEST(UnevenChoice, DiffersForOneLongBlock) {
   const Topology topology = grid({8}, TransportKind::kTcp);
   for (const Skewed& at : std::vector<Skewed>{{Collective::kAllGatherV, uint64_t{512} << 10, "direct", "ring"},
-                                              {Collective::kAllGatherV, uint64_t{16} << 20, "hd", "ring"},
+                                              {Collective::kAllGatherV, uint64_t{2} << 20, "hd", "ring"},
                                               {Collective::kReduceScatterV, uint64_t{512} << 10, "direct", "ring"},
-                                              {Collective::kReduceScatterV, uint64_t{16} << 20, "hd", "ring"}}) {
+                                              {Collective::kReduceScatterV, uint64_t{2} << 20, "hd", "ring"}}) {
     SCOPED_TRACE(testing::Message() << to_string(at.collective) << " " << at.bytes);
     SelectionRequest request{.collective = at.collective, .bytes = at.bytes + 7 * 64};
     const Schedule before = select_schedule(request, topology, {}).value();
