@@ -82,7 +82,7 @@ uint64_t calibration_key(const Topology& topology, const std::vector<RankPlace>&
   hasher.integer(version).integer(topology.dimensions.size());
   for (const Dimension& dimension : topology.dimensions) {
     hasher.integer(static_cast<uint64_t>(dimension.size)).integer(static_cast<uint64_t>(dimension.kind));
-    hasher.integer(static_cast<uint64_t>(dimension.transport)).string(dimension.interface);
+    hasher.integer(static_cast<uint64_t>(dimension.transport)).string(interfaces_text(dimension));
   }
   for (const RankPlace& place : places) hasher.string(place.host_id);
   return hasher.digest();

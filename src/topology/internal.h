@@ -13,6 +13,9 @@ namespace trestle {
 // nlohmann-json was not found, json_dimensions_absent.cpp replaces this function; it always fails and says why.
 Result<std::vector<Dimension>> parse_json_dimensions(const std::string& json, const std::string& source);
 
+// "25", "2.5": what a topology file says as bandwidth_gbps.
+std::string gbps_text(uint64_t mbps);
+
 // Reads at most 1 MiB of a file.
 Result<std::string> read_topology_text(const std::string& path);
 

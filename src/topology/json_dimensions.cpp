@@ -13,6 +13,8 @@ namespace {
 
 using Kind = JsonValue::Kind;
 
+constexpr uint64_t kMostMbps = 1'000'000'000;
+
 // The reader's position, for error messages.
 struct Place {
   const std::string& source;
@@ -68,9 +70,8 @@ Result<std::string> name(const Place& place, const JsonValue& value, const std::
 }
 
 Result<uint64_t> bandwidth_mbps(const Place& place, const JsonValue& value, const std::string& field) {
-  static constexpr double kMostGbps = 1e6;
   if (value.kind != Kind::kWhole && value.kind != Kind::kReal) return place.wrong_type(value, field, "a number");
-  if (!(value.number >= 0.001 && value.number <= kMostGbps)) {
+  if (!(value.number >= 0.001 && value.number * 1000 <= static_cast<double>(kMostMbps))) {
     return place.error(value, field, "must be above 0 (from 0.001 to 1000000 Gb/s)");
   }
   return static_cast<uint64_t>(std::llround(value.number * 1000));
@@ -111,9 +112,92 @@ Status shared(const Place& place, const JsonValue& value, Dimension& dimension) 
   return {};
 }
 
+// A name that stands for itself in the grammar of TRESTLE_RAILS, by which it reaches the transport.
+Result<std::string> rail_name(const Place& place, const JsonValue& value) {
+  std::string text = TRY(name(place, value, "interface"));
+  if (text.find_first_of(",;@") != std::string::npos || parse_transport(text).ok()) {
+    return place.error(value, "interface",
+                       "'" + text +
+                           "' is not the name of one interface; every further rail is an item of its own, and "
+                           "its rate is bandwidth_gbps");
+  }
+  return text;
+}
+
+Result<DimensionRail> rail(const Place& place, const JsonValue& value) {
+  static constexpr const char* kKeys[] = {"interface", "bandwidth_gbps"};
+  if (value.kind != Kind::kObject) return place.wrong_type(value, "", "an object");
+  DimensionRail found;
+  for (size_t i = 0; i < value.keys.size(); ++i) {
+    if (value.keys[i] == "interface") {
+      found.interface = TRY(rail_name(place, value.items[i]));
+    } else if (value.keys[i] == "bandwidth_gbps") {
+      found.bandwidth_mbps = TRY(bandwidth_mbps(place, value.items[i], value.keys[i]));
+    } else {
+      return unknown_key(place, value.items[i], value.keys[i], kKeys);
+    }
+  }
+  if (found.interface.empty()) return place.error(value, "interface", "is missing");
+  return found;
+}
+
+Result<std::vector<DimensionRail>> rails(const Place& place, const JsonValue& value) {
+  if (value.kind != Kind::kArray) return place.wrong_type(value, "rails", "a list");
+  if (value.items.empty()) return place.error(value, "rails", "must not be empty");
+  std::vector<DimensionRail> found;
+  for (size_t i = 0; i < value.items.size(); ++i) {
+    const Place at{place.source, place.where + "rail " + std::to_string(i + 1) + ": "};
+    const DimensionRail next = TRY(rail(at, value.items[i]));
+    if (std::ranges::find(found, next.interface, &DimensionRail::interface) != found.end())
+      return at.error(value.items[i], "interface", "'" + next.interface + "' is there twice");
+    found.push_back(next);
+  }
+  return found;
+}
+
+std::string transports_with_interfaces() {
+  std::string names;
+  for (const TransportFacts& row : transport_kinds()) {
+    if (row.has_interfaces) names.append(names.empty() ? "" : ", ").append(row.name);
+  }
+  return names;
+}
+
+// The value of a field that the object has.
+const JsonValue& member(const JsonValue& object, std::string_view key) {
+  const auto found = std::ranges::find(object.keys, key);
+  CHECK(found != object.keys.end(), "a field that is not there");
+  return object.items[static_cast<size_t>(found - object.keys.begin())];
+}
+
+// What the rails have to do with the other fields of the dimension, which is `object`.
+Status settle_rails(const Place& place, const JsonValue& object, Dimension& dimension) {
+  if (dimension.rails.empty()) return {};
+  const JsonValue& value = member(object, "rails");
+  if (!dimension.interface.empty())
+    return place.error(value, "rails", "cannot stand beside interface; please leave one of the two out");
+  if (dimension.transport != TransportKind::kAuto && !facts_of(dimension.transport).has_interfaces) {
+    return place.error(value, "rails",
+                       "are possible only with a transport that has interfaces (" + transports_with_interfaces() +
+                           "), not with " + to_string(dimension.transport));
+  }
+  uint64_t sum_mbps = 0;
+  for (const DimensionRail& rail : dimension.rails) {
+    if (rail.bandwidth_mbps == 0) return {};
+    sum_mbps += rail.bandwidth_mbps;
+  }
+  if (sum_mbps > kMostMbps)
+    return place.error(value, "rails", "carry " + gbps_text(sum_mbps) + " Gb/s together, more than 1000000");
+  if (dimension.bandwidth_mbps == 0) dimension.bandwidth_mbps = sum_mbps;
+  if (dimension.bandwidth_mbps == sum_mbps) return {};
+  return place.error(member(object, "bandwidth_gbps"), "bandwidth_gbps",
+                     "is " + gbps_text(dimension.bandwidth_mbps) + ", but the rails carry " + gbps_text(sum_mbps) +
+                         " Gb/s together; please leave it out, or correct one of them");
+}
+
 Status set_field(const Place& place, const std::string& key, const JsonValue& value, Dimension& dimension) {
-  static constexpr const char* kKeys[] = {"size",      "kind",      "bandwidth_gbps", "latency_ns",
-                                          "transport", "interface", "shared",         "in_network_reduction"};
+  static constexpr const char* kKeys[] = {"size",      "kind",   "bandwidth_gbps",       "latency_ns", "transport",
+                                          "interface", "shared", "in_network_reduction", "rails"};
   static constexpr uint64_t kMostLatency_ns = 1'000'000'000;
   if (key == "size") {
     dimension.size = static_cast<int32_t>(TRY(whole(place, value, key, 1, std::numeric_limits<int32_t>::max())));
@@ -127,6 +211,8 @@ Status set_field(const Place& place, const std::string& key, const JsonValue& va
     dimension.transport = TRY(transport(place, value, key));
   } else if (key == "interface") {
     dimension.interface = TRY(name(place, value, key));
+  } else if (key == "rails") {
+    dimension.rails = TRY(rails(place, value));
   } else if (key == "shared") {
     TRY(shared(place, value, dimension));
   } else if (key == "in_network_reduction") {
@@ -143,6 +229,7 @@ Result<Dimension> read_dimension(const Place& place, const JsonValue& value) {
   dimension.size = 0;
   for (size_t i = 0; i < value.keys.size(); ++i) TRY(set_field(place, value.keys[i], value.items[i], dimension));
   if (dimension.size == 0) return place.error(value, "size", "is missing");
+  TRY(settle_rails(place, value, dimension));
   if (dimension.in_network_reduction && dimension.kind != DimensionKind::kSwitch) {
     return place.error(value, "in_network_reduction", "is possible only in a dimension of kind switch");
   }

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <array>
 
+#include "topology/internal.h"
 #include "topology/topology.h"
 
 namespace trestle {
-namespace {
 
 std::string gbps_text(uint64_t mbps) {
   std::string text = std::to_string(mbps / 1000);
@@ -14,6 +14,8 @@ std::string gbps_text(uint64_t mbps) {
   while (decimals.ends_with('0')) decimals.pop_back();
   return text + "." + decimals;
 }
+
+namespace {
 
 // Escapes names, because a Topology that was not read from a file may have any characters in them.
 std::string quoted(const std::string& text) {
@@ -36,17 +38,42 @@ using Row = std::array<std::string, kColumns>;
 
 Row row_of(size_t index, const Dimension& dimension) {
   const bool shares = !dimension.shared_resource.empty();
+  const std::string interfaces = interfaces_text(dimension);
   return {std::to_string(index + 1),
           std::to_string(dimension.size),
           std::string(to_string(dimension.kind)) + (dimension.in_network_reduction ? " that reduces" : ""),
           to_string(dimension.transport),
           dimension.bandwidth_mbps == 0 ? "nominal" : gbps_text(dimension.bandwidth_mbps) + " Gb/s",
           dimension.latency_ns == kNominalLatency ? "nominal" : std::to_string(dimension.latency_ns) + " ns",
-          dimension.interface.empty() ? "any" : dimension.interface,
+          interfaces.empty() ? "any" : interfaces,
           shares ? dimension.shared_resource + " " + std::to_string(dimension.shared_ps_per_byte) + " ps/B" : "-"};
 }
 
+std::string rails_json(const std::vector<DimensionRail>& rails) {
+  std::string text;
+  for (const DimensionRail& rail : rails) {
+    text += (text.empty() ? "{\"interface\":" : ",{\"interface\":") + quoted(rail.interface);
+    if (rail.bandwidth_mbps != 0) text += ",\"bandwidth_gbps\":" + gbps_text(rail.bandwidth_mbps);
+    text += "}";
+  }
+  return "[" + text + "]";
+}
+
+// As the grammar of TRESTLE_RAILS has it.
+std::string rate_text(uint64_t mbps) {
+  return mbps % 1000 == 0 ? std::to_string(mbps / 1000) + "g" : std::to_string(mbps) + "m";
+}
+
 }  // namespace
+
+std::string interfaces_text(const Dimension& dimension) {
+  std::string text = dimension.interface;
+  for (const DimensionRail& rail : dimension.rails) {
+    text += (text.empty() ? "" : ",") + rail.interface;
+    if (rail.bandwidth_mbps != 0) text += "@" + rate_text(rail.bandwidth_mbps);
+  }
+  return text;
+}
 
 std::string to_text(const Topology& topology) {
   std::vector<Row> rows = {{"dimension", "size", "kind", "transport", "bandwidth", "latency", "interface", "shared"}};
@@ -81,6 +108,7 @@ std::string to_json(const Topology& topology) {
       text += std::string(",\"transport\":\"") + to_string(dimension.transport) + "\"";
     }
     if (!dimension.interface.empty()) text += ",\"interface\":" + quoted(dimension.interface);
+    if (!dimension.rails.empty()) text += ",\"rails\":" + rails_json(dimension.rails);
     if (!dimension.shared_resource.empty()) {
       text += ",\"shared\":{\"resource\":" + quoted(dimension.shared_resource) +
               ",\"ps_per_byte\":" + std::to_string(dimension.shared_ps_per_byte) + "}";

@@ -75,7 +75,7 @@ uint64_t hash(const Topology& topology) {
   for (const Dimension& dimension : topology.dimensions) {
     hasher.integer(static_cast<uint64_t>(dimension.size)).integer(static_cast<uint64_t>(dimension.kind));
     hasher.integer(dimension.bandwidth_mbps).integer(dimension.latency_ns);
-    hasher.integer(static_cast<uint64_t>(dimension.transport)).string(dimension.interface);
+    hasher.integer(static_cast<uint64_t>(dimension.transport)).string(interfaces_text(dimension));
     hasher.string(dimension.shared_resource).integer(dimension.shared_ps_per_byte);
     hasher.integer(dimension.in_network_reduction ? 1 : 0);
   }

@@ -18,18 +18,28 @@ const char* to_string(DimensionKind kind);
 
 inline constexpr uint64_t kNominalLatency = UINT64_MAX;  // not given: the transport's nominal latency
 
+// One of several network interfaces that carry a dimension together.
+struct DimensionRail {
+  std::string interface;        // a whole name, as in `ip link`; the same on every host
+  uint64_t bandwidth_mbps = 0;  // one way, 10^6 bit/s; 0: not given
+  bool operator==(const DimensionRail&) const = default;
+};
+
 struct Dimension {
   int32_t size = 1;
   DimensionKind kind = DimensionKind::kSwitch;
-  uint64_t bandwidth_mbps = 0;            // per rank, one way, 10^6 bit/s; 0: the transport's nominal bandwidth
+  // Per rank, one way, 10^6 bit/s: of all rails together. 0: the transport's nominal bandwidth.
+  uint64_t bandwidth_mbps = 0;
   uint64_t latency_ns = kNominalLatency;  // of one step
   TransportKind transport = TransportKind::kAuto;
-  std::string interface;            // "" : any
+  std::string interface;            // "" : any, or `rails`
   std::string shared_resource;      // "" : none; dimensions that name the same resource share it
   uint64_t shared_ps_per_byte = 0;  // cost per byte on that resource, in picoseconds
   // Its switches add and multicast. Only models of a design use this (formula in sched/model/cost.h); the engine does
   // not.
   bool in_network_reduction = false;
+  // If all have a bandwidth, their sum is the dimension's. Empty: `interface`.
+  std::vector<DimensionRail> rails = {};
   bool operator==(const Dimension&) const = default;
 };
 
@@ -52,6 +62,11 @@ struct Topology {
   // The transport between two ranks: that of the outermost dimension in which they differ.
   TransportKind transport_between(int32_t a, int32_t b) const;
 };
+
+// The interfaces that the topology names for a dimension, in the grammar of TRESTLE_RAILS: "eth1",
+// "eth1@25g,eth2@800m".
+// "": none.
+std::string interfaces_text(const Dimension& dimension);
 
 uint64_t hash(const Topology& topology);
 // A small table, and the JSON form of a topology file (parse_topology() reads it back).

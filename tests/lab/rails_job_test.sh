@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A job over two unequal rails, nothing told but their names: both carry data, and while one is set down, loses
-# everything silently, and is healed, every sum is right. Usage: rails_job_test.sh SOURCE_DIR BUILD_DIR. Exits with 77 and
-# a reason if no lab is possible.
+# A job over two unequal rails: both carry data as the lab's topology file tells them, and with nothing told but their
+# names. While one is set down, loses everything silently, and is healed, every sum is right. Usage: rails_job_test.sh
+# SOURCE_DIR BUILD_DIR. Exits with 77 and a reason if no lab is possible.
 set -euo pipefail
 source_dir=$1
 export LAB_BUILD=$2
@@ -22,9 +22,13 @@ until_said() {
 
 if [[ "${3:-}" == --inside ]]; then
   files=$4
-  # Without an interface in the topology file the rails are those of TRESTLE_RAILS.
-  echo '{"dimensions": [{"size": 2, "kind": "switch", "transport": "tcp"}]}' >"$files/topology"
-  export TRESTLE_TOPO_FILE=$files/topology TRESTLE_RAILS=d1r1,d1r2 TRESTLE_RAIL_TIMEOUT=500ms TRESTLE_DEBUG=WARN
+  # The lab's topology file names both rails, with their rates.
+  "$lab" ranks -- "$LAB_BUILD/perf/all_reduce_perf" -b 1M -e 1M -w 1 -n 2 -c 1 >"$files/out" 2>&1 || fail "the file's rails fail"
+  while read -r name sent; do
+    ((sent > 500000)) || fail "of the rails in the topology file $name carried only $sent bytes"
+  done < <("$lab" counters)
+  # Without a topology file the rails are those of TRESTLE_RAILS.
+  export TRESTLE_TOPO_FILE='' TRESTLE_RAILS=d1r1,d1r2 TRESTLE_RAIL_TIMEOUT=500ms TRESTLE_DEBUG=WARN
   "$lab" ranks -- "$LAB_BUILD/perf/all_reduce_perf" -b 4M -e 4M -w 2 -n 20 -N 8 -c 1 >"$files/out" 2>&1 &
   job=$!
   until_said '^\[0\] *4194304' 1

@@ -26,7 +26,7 @@ TransportKind Routing::transport(int32_t a, int32_t b) const {
 Carrier Routing::carrier(int32_t a, int32_t b) const {
   const TransportKind kind = transport(a, b);
   if (a == b || !facts_of(kind).has_interfaces) return {kind};
-  return {kind, topology_.dimensions[topology_.outermost_difference(a, b)].interface};
+  return {kind, interfaces_text(topology_.dimensions[topology_.outermost_difference(a, b)])};
 }
 
 RankRoutes Routing::routes(int32_t rank) const {

@@ -84,7 +84,8 @@ uint64_t unsent_bytes(const Wiring& wiring, const Carrier& carrier) {
   if (carrier.interface.empty()) return 0;
   uint64_t fastest_mbps = 0;
   for (const Dimension& dimension : wiring.topology.dimensions) {
-    if (dimension.interface == carrier.interface) fastest_mbps = std::max(fastest_mbps, dimension.bandwidth_mbps);
+    if (interfaces_text(dimension) == carrier.interface)
+      fastest_mbps = std::max(fastest_mbps, dimension.bandwidth_mbps);
   }
   return fastest_mbps == 0 ? 0 : std::max(kFewest, fastest_mbps * kBytesPerMbpsMs);
 }

@@ -160,9 +160,8 @@ StepsMessage StepsModel::message(const Rail& rail, const PhaseShape& shape, cons
     result.segments = static_cast<uint32_t>(segments_of(result.bytes, segment));
   }
   const uint64_t lost_permille = options_.losses && shape.converges ? rail.cost.converging_permille : 0;
-  uint64_t link_ps =
-      with_losses(scaled(bytes, what.blocks * count, shape.blocks, kPsPerByteAtOneMbps, rail.cost.bandwidth_mbps),
-                  lost_permille);
+  uint64_t link_ps = with_losses(
+      scaled(bytes, what.blocks * count, shape.blocks, kPsPerByteAtOneMbps, rail.cost.bandwidth_mbps), lost_permille);
   if (options_.overheads) {
     link_ps += real_segments * count * rail.cost.message_ns * kPsPerNs;
     link_ps += scaled(bytes, what.reduced_blocks, shape.blocks, kPsPerByteAtOneMbps, rail.cost.reduce_mbps);

@@ -89,6 +89,7 @@ TEST(CalibrationKey, IsOfHostsInOrderAndOfDimensions) {
   differs([](auto& dimensions) { std::swap(dimensions[0], dimensions[1]); });
   differs([](auto& dimensions) { dimensions[0].transport = TransportKind::kTcp; });
   differs([](auto& dimensions) { dimensions[1].interface = "eth2"; });
+  differs([](auto& dimensions) { dimensions[0].rails = {{"eth2", 0}}; });
   differs([](auto& dimensions) { dimensions[1].kind = DimensionKind::kRing; });
 }
 

@@ -198,5 +198,18 @@ TEST(Calibration, MeasuringIsShort) {
   }
 }
 
+// What two rails carry together was measured, so their given rates may contradict it.
+TEST(Calibration, KeepsTheNamesOfRailsButNotTheirRates) {
+  Topology asked = grid({2});
+  asked.dimensions[0].rails = {{"eth1", 100}, {"eth2", 100}};
+  asked.dimensions[0].bandwidth_mbps = 200;
+  Calibration calibration;
+  calibration.dimensions = {{1000, 1 << 20, 1'000'000}};
+  calibration.together_ns = 1'000'000;
+  const Topology fitted = fit_calibration(calibration, asked).value();
+  EXPECT_NE(fitted.dimensions[0].bandwidth_mbps, 200u);
+  EXPECT_EQ(fitted.dimensions[0].rails, (std::vector<DimensionRail>{{"eth1", 0}, {"eth2", 0}}));
+}
+
 }  // namespace
 }  // namespace trestle

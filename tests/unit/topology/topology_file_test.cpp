@@ -44,12 +44,51 @@ TEST_F(TopologyFile, NothingSaidIsNominalAndZeroLatencyIsZero) {
   EXPECT_FALSE(topology.dimensions[2].in_network_reduction);
 }
 
+Dimension only_dimension(const std::string& fields) {
+  return parse_topology("{\"dimensions\":[{\"size\":2," + fields + "}]}", "t.json").value().dimensions.at(0);
+}
+
+TEST_F(TopologyFile, RailsWithRatesGiveTheDimensionTheirSum) {
+  const std::string both =
+      R"("rails":[{"interface":"eth1","bandwidth_gbps":25},{"interface":"eth2","bandwidth_gbps":0.001}])";
+  for (const std::string& fields : {both, both + R"(,"bandwidth_gbps":25.001)", R"("bandwidth_gbps":25.001,)" + both}) {
+    const Dimension dimension = only_dimension(fields);
+    EXPECT_EQ(dimension.rails, (std::vector<DimensionRail>{{"eth1", 25'000}, {"eth2", 1}})) << fields;
+    EXPECT_EQ(dimension.bandwidth_mbps, 25'001u) << fields;
+    EXPECT_EQ(interfaces_text(dimension), "eth1@25g,eth2@1m") << fields;
+  }
+}
+
+// If the rate of a rail is not given, nothing follows from the others.
+TEST_F(TopologyFile, RailsWithoutRatesSayNothingOfTheDimension) {
+  const std::string one = R"("rails":[{"interface":"eth1","bandwidth_gbps":25},{"interface":"eth2"}])";
+  EXPECT_EQ(only_dimension(one).bandwidth_mbps, 0u);
+  EXPECT_EQ(only_dimension(one + R"(,"bandwidth_gbps":3)").bandwidth_mbps, 3000u);
+  EXPECT_EQ(interfaces_text(only_dimension(one)), "eth1@25g,eth2");
+  EXPECT_EQ(interfaces_text(only_dimension(R"("interface":"eth7")")), "eth7");
+  EXPECT_EQ(interfaces_text(only_dimension(R"("kind":"ring")")), "");
+}
+
 TEST_F(TopologyFile, DropsSizeOneAndSaysSo) {
   const auto topology = parse_topology(R"({"dimensions":[{"size":1},{"size":3},{"size":1}]})", "t.json").value();
   ASSERT_EQ(topology.dimensions.size(), 1u);
   EXPECT_EQ(topology.dimensions[0].size, 3);
   EXPECT_EQ(topology.reason, "topology file t.json; dropped, because of size 1: dimension 1, 3");
   EXPECT_EQ(parse_topology(R"({"dimensions":[{"size":1},{"size":1}]})", "t.json").value().dimensions.size(), 1u);
+}
+
+void add_rails(Rng& rng, Dimension& dimension) {
+  if (dimension.transport != TransportKind::kAuto) dimension.transport = TransportKind::kTcp;
+  uint64_t sum_mbps = 0;
+  bool complete = true;
+  for (uint64_t k = 0, n = 1 + rng.below(4); k < n; ++k) {
+    DimensionRail& rail = dimension.rails.emplace_back();
+    rail.interface = "e\"" + std::to_string(k);
+    if (rng.below(3) != 0) rail.bandwidth_mbps = 1 + rng.below(1'000'000);
+    complete = complete && rail.bandwidth_mbps != 0;
+    sum_mbps += rail.bandwidth_mbps;
+  }
+  if (complete) dimension.bandwidth_mbps = sum_mbps;
 }
 
 TEST_F(TopologyFile, RoundTrips) {
@@ -65,6 +104,7 @@ TEST_F(TopologyFile, RoundTrips) {
       if (rng.below(2) != 0) dimension.latency_ns = rng.below(1'000'000'000);
       dimension.in_network_reduction = dimension.kind == DimensionKind::kSwitch && rng.below(2) != 0;
       if (rng.below(2) != 0) dimension.interface = "e\"\\" + std::to_string(rng.below(9));
+      if (dimension.interface.empty() && rng.below(2) != 0) add_rails(rng, dimension);
       if (rng.below(2) != 0) {
         dimension.shared_resource = "pci:0";
         dimension.shared_ps_per_byte = 1 + rng.below(1000);
@@ -125,6 +165,34 @@ TEST_F(TopologyFile, BadOnesNameLineAndField) {
       {"{\"dimensions\":[{\"size\":2,\"shared\":{\"resource\":\"cpu\"}}]}", "shared.ps_per_byte: is missing"},
       {"{\"dimensions\":[{\"size\":2,\"shared\":{\"ps_per_byte\":4}}]}", "shared.resource: is missing"},
       {"{\"dimensions\":[{\"size\":2,\"shared\":{\"name\":\"cpu\"}}]}", "shared: name: unknown field; did you mean"},
+      {"{\"dimensions\":[{\"size\":2,\"rails\":\"eth1\"}]}", "dimension 1: rails: must be a list, not a string"},
+      {"{\"dimensions\":[{\"size\":2,\"rails\":[]}]}", "dimension 1: rails: must not be empty"},
+      {"{\"dimensions\":[{\"size\":2,\"rails\":[\"eth1\"]}]}", "dimension 1: rail 1: must be an object, not a string"},
+      {"{\"dimensions\":[{\"size\":2,\"rails\":[{\"bandwidth_gbps\":1}]}]}", "rail 1: interface: is missing"},
+      {"{\"dimensions\":[{\"size\":2,\"rails\":[{\"interface\":\"a\"},\n{\"interface\":7}]}]}",
+       "t.json:2: dimension 1: rail 2: interface: must be a string, not a number"},
+      {"{\"dimensions\":[{\"size\":2,\"rails\":[{\"interface\":\"a\",\"rate\":7}]}]}",
+       "rail 1: rate: unknown field; did you mean interface? Known are interface bandwidth_gbps"},
+      {"{\"dimensions\":[{\"size\":2,\"rails\":[{\"interface\":\"a\",\"bandwidth_gbps\":0}]}]}",
+       "rail 1: bandwidth_gbps: must be above 0"},
+      {"{\"dimensions\":[{\"size\":2,\"rails\":[{\"interface\":\"eth1,eth2\"}]}]}",
+       "rail 1: interface: 'eth1,eth2' is not the name of one interface"},
+      {"{\"dimensions\":[{\"size\":2,\"rails\":[{\"interface\":\"eth1@25g\"}]}]}",
+       "'eth1@25g' is not the name of one interface"},
+      {"{\"dimensions\":[{\"size\":2,\"rails\":[{\"interface\":\"shm\"}]}]}", "'shm' is not the name of one interface"},
+      {"{\"dimensions\":[{\"size\":2,\"rails\":[{\"interface\":\"a\"},\n{\"interface\":\"a\"}]}]}",
+       "t.json:2: dimension 1: rail 2: interface: 'a' is there twice"},
+      {"{\"dimensions\":[{\"size\":2,\"interface\":\"a\",\n\"rails\":[{\"interface\":\"b\"}]}]}",
+       "t.json:2: dimension 1: rails: cannot stand beside interface; please leave one of the two out"},
+      {"{\"dimensions\":[{\"size\":2,\n\"rails\":[{\"interface\":\"b\"}],\n\"transport\":\"shm\"}]}",
+       "t.json:2: dimension 1: rails: are possible only with a transport that has interfaces (tcp), not with shm"},
+      {"{\"dimensions\":[{\"size\":2,\"rails\":[{\"interface\":\"a\",\"bandwidth_gbps\":25},"
+       "{\"interface\":\"b\",\"bandwidth_gbps\":10}],\n\"bandwidth_gbps\":30.5}]}",
+       "t.json:2: dimension 1: bandwidth_gbps: is 30.5, but the rails carry 35 Gb/s together; please leave it out, or "
+       "correct one of them"},
+      {"{\"dimensions\":[{\"size\":2,\"rails\":[{\"interface\":\"a\",\"bandwidth_gbps\":1e6},"
+       "{\"interface\":\"b\",\"bandwidth_gbps\":0.001}]}]}",
+       "rails: carry 1000000.001 Gb/s together, more than 1000000"},
       {"{\"dimensions\":[{\"size\":2}]} x", "t.json:1: bad syntax at 'x'"},
       {"{\"dimensions\":[{\"size\":2},]}", "bad syntax"},
       {"{\"dimensions\":[[[[[[[[[[[]]]]]]]]]]]}", "has more than 8 levels"},

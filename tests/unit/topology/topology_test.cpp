@@ -83,6 +83,9 @@ TEST(Topology, HashSeesEveryFieldButNotTheReason) {
   changed([](Dimension& d) { d.latency_ns = 1; });
   changed([](Dimension& d) { d.transport = TransportKind::kTcp; });
   changed([](Dimension& d) { d.interface = "eth1"; });
+  changed([](Dimension& d) { d.rails = {{"eth2", 0}}; });
+  changed([](Dimension& d) { d.rails = {{"eth2", 25'000}}; });
+  changed([](Dimension& d) { d.rails = {{"eth2", 25'000}, {"eth3", 0}}; });
   changed([](Dimension& d) { d.shared_resource = "cpu"; });
   changed([](Dimension& d) { d.shared_ps_per_byte = 1; });
   EXPECT_TRUE(hashes.insert(hash(grid({8}))).second);
@@ -134,6 +137,10 @@ TEST(Topology, PrintsATable) {
             "1          4     switch  shm        nominal    nominal  any        -\n"
             "2          2     ring    tcp        12.5 Gb/s  5000 ns  eth1       cpu 40 ps/B\n"
             "8 ranks; why: dimensions 4x2 as configured\n");
+  topology.dimensions[1].interface.clear();
+  topology.dimensions[1].rails = {{"eth1", 10'000}, {"eth2", 2'500}};
+  EXPECT_NE(to_text(topology).find("12.5 Gb/s  5000 ns  eth1@10g,eth2@2500m  cpu 40 ps/B\n"), std::string::npos)
+      << to_text(topology);
 }
 
 }  // namespace
