@@ -8,11 +8,12 @@
 #include "base/host.h"
 #include "control_mesh/byte_text.h"
 #include "transport/auth/crypto.h"
+#include "transport/rails/rails_text.h"
 
 namespace trestle {
 namespace {
 
-constexpr uint32_t kFormat = 2;
+constexpr uint32_t kFormat = 3;
 constexpr size_t kMaxText = 4096;
 
 std::string version_text(uint32_t code) {
@@ -29,6 +30,21 @@ std::string shown(const std::string& value) {
   return value.empty() ? "(empty)" : value;
 }
 
+Result<std::string> shape_of_rails(const RankInfo& info) {
+  const auto rails = parse_rails(info.rails);
+  if (rails.ok()) return rails_shape(rails.value());
+  return Error{rails.error().code, rank_name(info) + " has TRESTLE_RAILS=" + info.rails + ": " + rails.error().message};
+}
+
+// Interfaces and rates may differ, because hosts do.
+Status compare_rails(const RankInfo& info, const RankInfo& first) {
+  if (info.rails == first.rails || TRY(shape_of_rails(info)) == TRY(shape_of_rails(first))) return {};
+  return Error{Code::kInvalidUsage, rank_name(info) + " has TRESTLE_RAILS=" + shown(info.rails) + ", " +
+                                        rank_name(first) + " has TRESTLE_RAILS=" + shown(first.rails) +
+                                        "; interfaces may differ, but for which dimensions there are some, and the "
+                                        "transports of the others, must be the same on all ranks"};
+}
+
 Status compare(const RankInfo& info, const RankInfo& first) {
   if (info.version != first.version)
     return difference(info, first, "Trestle version ", version_text(info.version), version_text(first.version));
@@ -42,6 +58,7 @@ Status compare(const RankInfo& info, const RankInfo& first) {
   for (const auto& [name, value] : mine) {
     if (!theirs.contains(name)) return difference(info, first, name, "=" + shown(value), " unset");
   }
+  TRY(compare_rails(info, first));
   if (info.topology_hash != first.topology_hash)
     return difference(info, first, "a topology (TRESTLE_TOPO_FILE, TRESTLE_DIMS) with hash ",
                       std::to_string(info.topology_hash), std::to_string(first.topology_hash));
@@ -71,7 +88,7 @@ std::string encode(const RankInfo& info) {
   out.text(info.place.hostname).text(info.place.host_id).integer(info.place.process_id);
   out.text(info.place.machine).integer(static_cast<uint32_t>(info.place.processors.size()));
   for (const uint64_t word : info.place.processors) out.integer(word);
-  out.integer(info.configuration_hash).integer(info.topology_hash);
+  out.integer(info.configuration_hash).integer(info.topology_hash).text(info.rails);
   out.integer(static_cast<uint32_t>(info.addresses.size()));
   for (const auto& [name, address] : info.addresses) out.text(name).text(address);
   out.integer(static_cast<uint32_t>(info.agreed.size()));
@@ -99,6 +116,7 @@ Result<RankInfo> decode_rank_info(const std::string& bytes) {
   }
   info.configuration_hash = in.integer<uint64_t>();
   info.topology_hash = in.integer<uint64_t>();
+  info.rails = in.text(kMaxText);
   for (uint32_t left = in.count(8); left > 0 && in.ok(); --left) {
     std::string name(in.text(kMaxText));
     info.addresses[std::move(name)] = in.text(kMaxText);

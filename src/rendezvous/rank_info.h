@@ -24,6 +24,7 @@ struct RankInfo {
   std::map<std::string, std::string> addresses;             // transport's name -> Transport::address()
   uint64_t configuration_hash = 0;                          // config_hash()
   std::vector<std::pair<std::string, std::string>> agreed;  // name and text of the variables that must be equal
+  std::string rails;                                        // TRESTLE_RAILS
   uint64_t topology_hash = 0;  // of the topology file's contents and the requested dims; 0: none
 };
 
@@ -41,7 +42,8 @@ std::string rank_name(const RankInfo& info);
 std::string own_rank_name(int32_t rank);
 
 // infos[r] is rank r's. Success, or kInvalidUsage with the same sentence on all ranks: the lowest rank that differs
-// from rank 0, what differs (version, variable, topology), and both values.
+// from rank 0, what differs (version, variable, topology, which dimensions TRESTLE_RAILS names interfaces for), and
+// both values. kInvalidArgument if a rank's TRESTLE_RAILS cannot be read.
 Status compare_configuration(const std::vector<RankInfo>& infos);
 
 }  // namespace trestle

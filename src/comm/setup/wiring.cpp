@@ -31,7 +31,7 @@ RankInfo own_info(const Bootstrap& bootstrap, const CommunicatorSettings& settin
   info.place.machine = boot_id();
   info.place.processors = usable_cpu_mask();
   info.pid = static_cast<uint32_t>(::getpid());
-  info.configuration_hash = 0;
+  info.rails = settings.config.rails;
   Hasher hasher;
   for (const Config::Value& value : agreed_values(settings.config)) {
     info.agreed.emplace_back(value.name, value.text);

@@ -30,6 +30,7 @@ RankInfo sample_info(int32_t rank) {
   info.addresses = {{"tcp", "10.0.0.1:5000"}, {"shm", std::string("\0name", 5)}};
   info.configuration_hash = 42;
   info.agreed = {{"TRESTLE_ALGO", ""}, {"TRESTLE_EAGER", "16K"}};
+  info.rails = "eth0@25g,eth1";
   info.topology_hash = 7;
   return info;
 }
@@ -63,6 +64,7 @@ TEST(RankInfoTest, RoundTrip) {
   EXPECT_EQ(encode(decoded.value()), encode(sample_info(3)));
   EXPECT_EQ(decoded.value().addresses, sample_info(3).addresses);
   EXPECT_EQ(decoded.value().agreed, sample_info(3).agreed);
+  EXPECT_EQ(decoded.value().rails, sample_info(3).rails);
   EXPECT_EQ(rank_name(decoded.value()), "rank 3 (host node3, pid 4321)");
 }
 
@@ -116,6 +118,35 @@ TEST(CompareTest, DifferencesAreNamed) {
   changed = infos;
   changed[1].agreed.pop_back();
   EXPECT_FALSE(compare_configuration(changed).ok());
+}
+
+TEST(CompareTest, RailsMayHaveOtherNamesButNotOtherDimensions) {
+  const std::vector<RankInfo> infos = {sample_info(0), sample_info(1), sample_info(2)};
+  const auto with = [&](const char* first, const char* third) {
+    std::vector<RankInfo> changed = infos;
+    changed[0].rails = changed[1].rails = first;
+    changed[2].rails = third;
+    return compare_configuration(changed);
+  };
+  EXPECT_TRUE(with("eth0@25g,eth1", "p1").ok());
+  EXPECT_TRUE(with("shm;eth0", " shm ; p1@1g , p2").ok());
+  EXPECT_TRUE(with("", " ").ok());
+  const Status differ = with("shm;eth0", "p1");
+  ASSERT_FALSE(differ.ok());
+  EXPECT_EQ(differ.error().code, Code::kInvalidUsage);
+  EXPECT_EQ(
+      differ.error().message,
+      "rank 2 (host node2, pid 4321) has TRESTLE_RAILS=p1, rank 0 (host node0, pid 4321) has "
+      "TRESTLE_RAILS=shm;eth0; interfaces may differ, but for which dimensions there are some, and the transports "
+      "of the others, must be the same on all ranks");
+  EXPECT_FALSE(with("eth0", "").ok());
+  EXPECT_FALSE(with("eth0", "eth0;eth0").ok());
+  const Status unreadable = with("eth0", "eth0@fast");
+  ASSERT_FALSE(unreadable.ok());
+  EXPECT_EQ(unreadable.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(unreadable.error().message.find("rank 2 (host node2, pid 4321) has TRESTLE_RAILS=eth0@fast: 'eth0@fast'"),
+            0u)
+      << unreadable.error().message;
 }
 
 TEST(JoinMessageTest, LongSentencesAreCutAndStillRead) {
