@@ -78,12 +78,7 @@ Status set_transports(const std::string& text, Topology& topology) {
   return {};
 }
 
-// The pairs of ranks whose outermost difference is dimension d: they are in different blocks of `stride` ranks inside
-// one block of `span` = stride * P_d ranks. The checks below look at every rank only once.
-struct Level {
-  int32_t stride;
-  int32_t span;
-};
+// The checks below look at every rank only once.
 
 // The first rank that is not at the same place (`at`: hosts or processes) as the first rank of its block; -1: there is
 // none.
@@ -93,19 +88,6 @@ int32_t first_elsewhere(const Level& level, const std::vector<int32_t>& at) {
     if (at[rank] != at[first]) return static_cast<int32_t>(rank);
   }
   return -1;
-}
-
-// Whether no two ranks that differ outermost in this dimension share a host.
-bool all_apart(const Level& level, const Whereabouts& at) {
-  std::vector<int32_t> last_block(static_cast<size_t>(at.hosts), -1);
-  for (size_t rank = 0; rank < at.host.size(); ++rank) {
-    const auto block = static_cast<int32_t>(rank) / level.stride;
-    int32_t& seen = last_block[static_cast<size_t>(at.host[rank])];
-    const int32_t per_span = level.span / level.stride;
-    if (seen >= 0 && seen != block && seen / per_span == block / per_span) return false;
-    seen = block;
-  }
-  return true;
 }
 
 TransportKind best_transport(const Level& level, const Whereabouts& at) {
@@ -159,10 +141,9 @@ Result<Topology> choose_topology(const TopologyRequest& request, const std::vect
                                              std::to_string(topology.ranks()) + " ranks, but the communicator has " +
                                              std::to_string(ranks)};
   }
-  Level level{1, 1};
   for (size_t d = 0; d < topology.dimensions.size(); ++d) {
     Dimension& dimension = topology.dimensions[d];
-    level = {level.span, level.span * dimension.size};
+    const Level level = level_of(topology, d);
     if (dimension.transport == TransportKind::kAuto) dimension.transport = best_transport(level, at);
     TRY(check_transport(level, d, dimension.transport, at, places));
   }

@@ -144,6 +144,11 @@ Result<DimensionRail> rail(const Place& place, const JsonValue& value) {
 Result<std::vector<DimensionRail>> rails(const Place& place, const JsonValue& value) {
   if (value.kind != Kind::kArray) return place.wrong_type(value, "rails", "a list");
   if (value.items.empty()) return place.error(value, "rails", "must not be empty");
+  if (value.items.size() > kMaxRailsOfDimension) {
+    return place.error(value, "rails",
+                       std::to_string(value.items.size()) + " rails, at most " + std::to_string(kMaxRailsOfDimension) +
+                           " are possible");
+  }
   std::vector<DimensionRail> found;
   for (size_t i = 0; i < value.items.size(); ++i) {
     const Place at{place.source, place.where + "rail " + std::to_string(i + 1) + ": "};

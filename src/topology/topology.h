@@ -44,6 +44,7 @@ struct Dimension {
 };
 
 inline constexpr int kMaxDimensions = 8;
+inline constexpr size_t kMaxRailsOfDimension = 16;  // as many as a rank can publish (transport/rails/published.h)
 // Stands for "all ranks in one group" where a dimension index is expected (one flat phase).
 inline constexpr uint8_t kFlat = 0xff;
 
@@ -107,6 +108,12 @@ Result<Topology> choose_topology(const TopologyRequest& request, const std::vect
 // says so. base/transport_kinds.cpp and shared_processors.cpp have the figures. Nothing changes if every rank has a
 // processor or if the processors are not known.
 void share_processors(const std::vector<RankPlace>& places, Topology& topology);
+// What a rank knows of its rails, by dimension: their bandwidths as far as they are known. Empty: nothing.
+using RankRails = std::vector<std::vector<DimensionRail>>;
+// Fills in bandwidths that neither a file nor a measurement gives. If every rank knows all its rails of a dimension
+// that joins different hosts, the bandwidth is the sum of a rank's rails, where it is least. Ranks of a host that use
+// the same interface in a dimension have equal parts of it. `reason` says so. rails[r] is rank r's.
+void use_known_rates(const std::vector<RankPlace>& places, const std::vector<RankRails>& rails, Topology& topology);
 // The number of ranks per processor, rounded up, on the machine where it is largest. 1 if every rank has a processor or
 // if the processors are not known.
 int32_t ranks_per_processor(const std::vector<RankPlace>& places);

@@ -27,4 +27,22 @@ Whereabouts whereabouts(const std::vector<RankPlace>& places) {
   return result;
 }
 
+Level level_of(const Topology& topology, size_t d) {
+  Level level;
+  for (size_t i = 0; i <= d; ++i) level = {level.span, level.span * topology.dimensions[i].size};
+  return level;
+}
+
+bool all_apart(const Level& level, const Whereabouts& at) {
+  std::vector<int32_t> last_block(static_cast<size_t>(at.hosts), -1);
+  for (size_t rank = 0; rank < at.host.size(); ++rank) {
+    const auto block = static_cast<int32_t>(rank) / level.stride;
+    int32_t& seen = last_block[static_cast<size_t>(at.host[rank])];
+    const int32_t per_span = level.span / level.stride;
+    if (seen >= 0 && seen != block && seen / per_span == block / per_span) return false;
+    seen = block;
+  }
+  return true;
+}
+
 }  // namespace trestle

@@ -25,4 +25,14 @@ struct Whereabouts {
 // places[r] is rank r's.
 Whereabouts whereabouts(const std::vector<RankPlace>& places);
 
+// The pairs of ranks whose outermost difference is dimension d: they are in different blocks of `stride` ranks inside
+// one block of `span` = stride * P_d ranks.
+struct Level {
+  int32_t stride = 1;
+  int32_t span = 1;
+};
+Level level_of(const Topology& topology, size_t d);
+// Whether no two ranks that differ outermost in this dimension share a host. Looks at every rank once.
+bool all_apart(const Level& level, const Whereabouts& at);
+
 }  // namespace trestle

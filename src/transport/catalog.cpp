@@ -13,7 +13,8 @@ const TransportRow kRows[] = {
     {"shm", "ranks of one host: shared memory", shm_probe,
      [](const EndpointConfig& config, const TransportOptions& all) { return make_shm_transport(config, all.shm); }},
     {"tcp", "sockets over IPv4 or IPv6, authenticated", tcp_probe,
-     [](const EndpointConfig& config, const TransportOptions& all) { return make_tcp_transport(config, all.tcp); }},
+     [](const EndpointConfig& config, const TransportOptions& all) { return make_tcp_transport(config, all.tcp); },
+     [](const EndpointConfig& config, const TransportOptions& all) { return tcp_interfaces(config, all.tcp); }},
 };
 
 }  // namespace

@@ -5,8 +5,10 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "transport/loopback/loopback.h"
+#include "transport/rails/rails_text.h"
 #include "transport/shm/shm.h"
 #include "transport/tcp/tcp.h"
 #include "transport/transport.h"
@@ -26,6 +28,9 @@ struct TransportRow {
   // Success, or why it cannot be used here ("not built: libsodium was not found").
   Status (*probe)();
   Result<std::unique_ptr<Transport>> (*create)(const EndpointConfig& config, const TransportOptions& options);
+  // The interfaces that the transport would use, with the rates that are known (0: not known). nullptr: it has none.
+  Result<std::vector<NamedInterface>> (*interfaces)(const EndpointConfig& config,
+                                                    const TransportOptions& options) = nullptr;
 };
 
 std::span<const TransportRow> transports();

@@ -124,6 +124,15 @@ DimensionRails rails_of_dimension(const std::vector<DimensionRails>& rails, size
   return rails.empty() ? DimensionRails{} : rails[std::min(d, rails.size() - 1)];
 }
 
+std::string interfaces_text(const std::vector<NamedInterface>& interfaces) {
+  std::string text;
+  for (const NamedInterface& one : interfaces) {
+    text += (text.empty() ? "" : ",") + one.name;
+    if (one.rate_bps != 0) text += "@" + rate_text(one.rate_bps);
+  }
+  return text;
+}
+
 std::string rails_shape(const std::vector<DimensionRails>& rails) {
   std::string shape;
   for (const DimensionRails& dimension : rails) {

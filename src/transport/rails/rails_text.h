@@ -42,6 +42,9 @@ Result<std::vector<DimensionRails>> parse_rails(std::string_view text);
 // What counts for dimension `d`, from 0.
 DimensionRails rails_of_dimension(const std::vector<DimensionRails>& rails, size_t d);
 
+// The text of one dimension's interfaces, which parse_rails reads back; "": none.
+std::string interfaces_text(const std::vector<NamedInterface>& interfaces);
+
 // What all ranks must have said alike: "shm;interfaces". Names and rates may differ between hosts. "": nothing said.
 std::string rails_shape(const std::vector<DimensionRails>& rails);
 

@@ -1,13 +1,15 @@
 // The tcp transport: one authenticated connection per pair of ranks, made at first use. See transport.h for the
 // contract.
 //
-// Both functions may be called from any thread. make_tcp_transport opens the listening socket and the epoll descriptor.
+// All functions may be called from any thread. make_tcp_transport opens the listening socket and the epoll descriptor.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "transport/rails/rails_text.h"
 #include "transport/transport.h"
 
 namespace trestle {
@@ -23,6 +25,9 @@ struct TcpTransportOptions {
   uint64_t unsent_bytes = 0;  // that the kernel may hold and not have sent, per connection; 0: the system's choice
 };
 
+// The interfaces that make_tcp_transport would use now, with their rates: as stated, else as the kernel knows them; 0:
+// not known. Opens nothing. Errors: as make_tcp_transport's about names.
+Result<std::vector<NamedInterface>> tcp_interfaces(const EndpointConfig& config, const TcpTransportOptions& options);
 // Success, or why tcp cannot be used here: libsodium was not found.
 Status tcp_probe();
 // kInvalidArgument: no such interface, family or port range; kSystemError: no free port, no descriptors.

@@ -8,6 +8,10 @@ Status tcp_probe() {
   return handshake_probe();
 }
 
+Result<std::vector<NamedInterface>> tcp_interfaces(const EndpointConfig&, const TcpTransportOptions&) {
+  return handshake_probe().error();
+}
+
 Result<std::unique_ptr<Transport>> make_tcp_transport(const EndpointConfig&, const TcpTransportOptions&) {
   return handshake_probe().error();
 }

@@ -85,9 +85,7 @@ Status prefer_address(const std::string& ip, ListenOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<TcpRail>> TcpRail::create(const EndpointConfig& config, const TcpTransportOptions& options,
-                                                 const std::string& bound_to) {
-  TRY(tcp_probe());
+Result<ListenOptions> listen_options(const EndpointConfig& config, const TcpTransportOptions& options) {
   const PortRange ports = TRY(parse_port_range(options.port_range));
   ListenOptions at;
   at.interface_filter = config.interface.empty() ? options.socket_ifname : "=" + config.interface;
@@ -96,7 +94,13 @@ Result<std::unique_ptr<TcpRail>> TcpRail::create(const EndpointConfig& config, c
   TRY(prefer_address(options.local_ip, at));
   at.port_low = ports.low;
   at.port_high = ports.high;
-  Listener listener = TRY(listen_tcp(at));
+  return at;
+}
+
+Result<std::unique_ptr<TcpRail>> TcpRail::create(const EndpointConfig& config, const TcpTransportOptions& options,
+                                                 const std::string& bound_to) {
+  TRY(tcp_probe());
+  Listener listener = TRY(listen_tcp(TRY(listen_options(config, options))));
   UniqueFd epoll = UniqueFd::open([] { return ::epoll_create1(EPOLL_CLOEXEC); });
   if (!epoll) return Error{Code::kSystemError, "epoll_create: " + std::generic_category().message(errno)};
   std::unique_ptr<TcpRail> rail(new TcpRail(config, options, std::move(listener), std::move(epoll), bound_to));

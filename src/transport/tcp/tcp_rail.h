@@ -31,6 +31,9 @@ namespace trestle {
 // The rails of this rank, as the options say (tcp_rails.cpp).
 Result<RailSet> make_tcp_rails(const EndpointConfig& config, const TcpTransportOptions& options);
 
+// Where a rail listens: on the interface that is named, else at the address that reaches the other ranks.
+Result<ListenOptions> listen_options(const EndpointConfig& config, const TcpTransportOptions& options);
+
 class TcpRail final : public Rail {
  public:
   // bound_to: the interface that all connections with other hosts use; "": the kernel's choice.

@@ -66,26 +66,25 @@ Result<std::vector<NamedInterface>> named_rails(const EndpointConfig& config, co
   return named;
 }
 
-// The rails to use; empty: one, as its name, the kernel and TcpRail::create() choose it. Without names several are used
+// The rails to use; none: one, as its name, the kernel and TcpRail::create() choose it. Without names several are used
 // only if the ranks have met over one of them: what they met over is known to reach them.
-Result<std::vector<LocalRail>> choose(const EndpointConfig& config, const TcpTransportOptions& options) {
+Result<RailChoice> choose(const EndpointConfig& config, const TcpTransportOptions& options) {
   RailRequest request;
   request.interfaces = TRY(named_rails(config, options));
   if (!config.interface.empty()) request.named_by = "the topology's interface";
   const bool named = !request.interfaces.empty();
-  if (named && request.interfaces.size() == 1) return std::vector<LocalRail>{};
+  if (named && request.interfaces.size() == 1) return RailChoice{};
   request.filter = options.socket_ifname;
   request.family = TRY(parse_family(options.socket_family));
   Result<RailChoice> choice = choose_rails(TRY(read_interfaces()), request);
   if (!choice.ok()) {
     if (named) return choice.error();
-    return std::vector<LocalRail>{};
+    return RailChoice{};
   }
-  std::vector<LocalRail>& rails = choice.value().rails;
+  const std::vector<LocalRail>& rails = choice.value().rails;
   const auto met = [&](const LocalRail& rail) { return format_host(rail.address) == options.local_ip; };
-  if (!named && (rails.size() < 2 || std::none_of(rails.begin(), rails.end(), met))) return std::vector<LocalRail>{};
-  for (const LeftOutInterface& out : choice.value().left_out) LOG(kInfo, kNet, "tcp: no rail: %s", out.text().c_str());
-  return std::move(rails);
+  if (!named && (rails.size() < 2 || std::none_of(rails.begin(), rails.end(), met))) return RailChoice{};
+  return choice;
 }
 
 // What can be said of the interface that a single rail listens at. Loopback is on no fabric.
@@ -104,13 +103,19 @@ PublishedRail describe(const SocketAddress& address) {
   return rail;
 }
 
-// `chosen`: the only usable one of several that are named, or none.
-Result<RailSet> single(const EndpointConfig& config, const TcpTransportOptions& options,
-                       const std::vector<LocalRail>& chosen, OwnRails& own) {
+// Of a single rail. `chosen`: the only usable one of several that are named, or none.
+EndpointConfig at_single(const EndpointConfig& config, const std::vector<NamedInterface>& named,
+                         const std::vector<LocalRail>& chosen) {
   EndpointConfig at = config;
-  const std::vector<NamedInterface> named = TRY(named_rails(config, options));
   if (named.size() == 1) at.interface = named[0].name;
   if (!chosen.empty()) at.interface = chosen[0].interface;
+  return at;
+}
+
+Result<RailSet> single(const EndpointConfig& config, const TcpTransportOptions& options,
+                       const std::vector<LocalRail>& chosen, OwnRails& own) {
+  const std::vector<NamedInterface> named = TRY(named_rails(config, options));
+  const EndpointConfig at = at_single(config, named, chosen);
   std::unique_ptr<TcpRail> rail = TRY(TcpRail::create(at, options));
   own.published.push_back(describe(rail->listens_at()));
   if (named.size() == 1 && named[0].rate_bps != 0) own.published[0].rate_bps = named[0].rate_bps;
@@ -138,13 +143,37 @@ Result<RailSet> several(const EndpointConfig& config, const TcpTransportOptions&
   return set;
 }
 
+// What is known of the interface that a single rail would listen at.
+Result<NamedInterface> single_interface(const EndpointConfig& config, const TcpTransportOptions& options) {
+  const std::vector<NamedInterface> named = TRY(named_rails(config, options));
+  const ListenOptions at = TRY(listen_options(at_single(config, named, {}), options));
+  NamedInterface found;
+  found.name = TRY(choose_interfaces(at.interface_filter, at.family)).front().name;
+  if (named.size() == 1) found.rate_bps = named[0].rate_bps;
+  if (found.rate_bps != 0) return found;
+  for (const HostInterface& interface : TRY(read_interfaces())) {
+    if (interface.name == found.name) found.rate_bps = interface.facts.rate_bps;
+  }
+  return found;
+}
+
 }  // namespace
+
+Result<std::vector<NamedInterface>> tcp_interfaces(const EndpointConfig& config, const TcpTransportOptions& options) {
+  std::vector<NamedInterface> interfaces;
+  const RailChoice choice = TRY(choose(config, options));
+  for (const LocalRail& rail : choice.rails) interfaces.push_back({rail.interface, rail.rate_bps});
+  if (interfaces.empty()) interfaces.push_back(TRY(single_interface(config, options)));
+  return interfaces;
+}
 
 Result<RailSet> make_tcp_rails(const EndpointConfig& config, const TcpTransportOptions& options) {
   TRY(tcp_probe());
   const auto own = std::make_shared<OwnRails>();
   own->name = "rank " + std::to_string(config.rank);
-  const std::vector<LocalRail> rails = TRY(choose(config, options));
+  const RailChoice choice = TRY(choose(config, options));
+  for (const LeftOutInterface& out : choice.left_out) LOG(kInfo, kNet, "tcp: no rail: %s", out.text().c_str());
+  const std::vector<LocalRail>& rails = choice.rails;
   RailSet set = TRY(rails.size() < 2 ? single(config, options, rails, *own) : several(config, options, rails, *own));
   set.address = TRY(publish(own->published));
   set.paths = [own](int32_t rank, const std::string& address) { return paths_to(*own, rank, address); };

@@ -205,6 +205,10 @@ TEST_F(TopologyFile, BadOnesNameLineAndField) {
     EXPECT_EQ(parsed.error().code, Code::kInvalidArgument);
     EXPECT_NE(parsed.error().message.find(c.said), std::string::npos) << c.json << "\n" << parsed.error().message;
   }
+  std::string many = "{\"dimensions\":[{\"size\":2,\"rails\":[{\"interface\":\"e0\"}";
+  for (int k = 1; k < 17; ++k) many += ",{\"interface\":\"e" + std::to_string(k) + "\"}";
+  EXPECT_NE(parse_topology(many + "]}]}", "t.json").error().message.find("rails: 17 rails, at most 16 are possible"),
+            std::string::npos);
   std::string nine = "{\"dimensions\":[{\"size\":2}";
   for (int d = 0; d < 8; ++d) nine += ",{\"size\":2}";
   EXPECT_NE(parse_topology(nine + "]}", "t.json").error().message.find("9 dimensions, at most 8"), std::string::npos);

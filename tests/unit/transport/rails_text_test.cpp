@@ -46,6 +46,12 @@ TEST(RailsText, SaysInterfacesRatesAndKinds) {
   }
 }
 
+TEST(RailsText, InterfacesCanBeReadBack) {
+  for (const char* text : {"", "eth0", "eth0,eth1@25g", "eth0@2500m,eth1@800m,eth2@1g"}) {
+    EXPECT_EQ(interfaces_text(rails_of_dimension(parse_rails(text).value(), 0).interfaces), text);
+  }
+}
+
 TEST(RailsText, NonsenseIsRefusedWithTheItem) {
   struct Case {
     const char* text;
