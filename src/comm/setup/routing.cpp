@@ -8,11 +8,13 @@
 namespace trestle {
 
 std::string Carrier::text() const {
-  return interface.empty() ? to_string(kind) : std::string(to_string(kind)) + "@" + interface;
+  return rails.empty() ? to_string(kind) : std::string(to_string(kind)) + "@" + rails;
 }
 
-Routing::Routing(Topology topology, Whereabouts at, uint64_t segment_bytes)
+Routing::Routing(Topology topology, Whereabouts at, uint64_t segment_bytes, const std::vector<NamedRails>& rails)
     : topology_(std::move(topology)), at_(std::move(at)), segment_bytes_(segment_bytes) {
+  for (const NamedRails& each : rails.empty() ? named_rails(topology_, {}) : rails) rails_.push_back(each.name);
+  CHECK(rails_.size() == topology_.dimensions.size(), "the rails of other dimensions than the topology's");
   CHECK(at_.host.size() == static_cast<size_t>(topology_.ranks()), "the routing of other ranks than the topology's");
 }
 
@@ -26,7 +28,7 @@ TransportKind Routing::transport(int32_t a, int32_t b) const {
 Carrier Routing::carrier(int32_t a, int32_t b) const {
   const TransportKind kind = transport(a, b);
   if (a == b || !facts_of(kind).has_interfaces) return {kind};
-  return {kind, interfaces_text(topology_.dimensions[topology_.outermost_difference(a, b)])};
+  return {kind, rails_[topology_.outermost_difference(a, b)]};
 }
 
 RankRoutes Routing::routes(int32_t rank) const {

@@ -10,17 +10,18 @@
 #include <vector>
 
 #include "base/transport_kinds.h"
+#include "comm/setup/named_rails.h"
 #include "topology/topology.h"
 #include "topology/whereabouts.h"
 
 namespace trestle {
 
-// What a transport is made for: a kind, and the interfaces that a dimension may have of its own.
+// What a transport is made for: a kind, and the rails that a dimension may have of its own. Equal on all ranks.
 struct Carrier {
   TransportKind kind = TransportKind::kAuto;
-  std::string interface = {};  // one or several, as in TRESTLE_RAILS; "" : any
+  std::string rails = {};  // NamedRails::name
   auto operator<=>(const Carrier&) const = default;
-  std::string text() const;  // "shm", "tcp@eth1"
+  std::string text() const;  // "shm", "tcp@eth1", "tcp@TRESTLE_RAILS:2"
 };
 
 // What one rank needs to reach all others.
@@ -33,8 +34,8 @@ class Routing {
  public:
   // From agreed facts, so that all ranks get the same answers. The topology as it was when the communicator was made:
   // link speeds that are measured afterwards do not change the segments. segment_bytes: of every message; 0: by kind
-  // and bandwidth.
-  Routing(Topology topology, Whereabouts at, uint64_t segment_bytes);
+  // and bandwidth. rails: of every dimension; empty: those that the topology names.
+  Routing(Topology topology, Whereabouts at, uint64_t segment_bytes, const std::vector<NamedRails>& rails = {});
 
   // As the topology says, or chosen by where the two ranks are. A rank reaches itself within its process.
   TransportKind transport(int32_t a, int32_t b) const;
@@ -56,6 +57,7 @@ class Routing {
   Topology topology_;
   Whereabouts at_;
   uint64_t segment_bytes_;
+  std::vector<std::string> rails_;  // by dimension: NamedRails::name
   uint64_t* pairs_ = nullptr;
 };
 

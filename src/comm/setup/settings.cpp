@@ -6,6 +6,7 @@
 #include "rendezvous/bootstrap.h"
 #include "sched/select/algo_rules.h"
 #include "topology/topology.h"
+#include "transport/rails/rails_text.h"
 
 namespace trestle {
 
@@ -33,6 +34,19 @@ bool names_dimensions(const std::string& algorithms) {
   return rules.ok() && std::ranges::any_of(rules.value().entries(), [](const AlgorithmRules::Entry& entry) {
            return !entry.rule.exclude && entry.rule.algorithms.size() > 1;
          });
+}
+
+// TRESTLE_RAILS without its dimensions: the interfaces of all of them, each once. A single dimension fits any shape.
+std::string rails_of_any_shape(const std::string& text) {
+  const auto said = parse_rails(text);
+  if (!said.ok() || said.value().size() < 2) return text;
+  std::vector<NamedInterface> all;
+  for (const DimensionRails& dimension : said.value()) {
+    for (const NamedInterface& one : dimension.interfaces) {
+      if (std::ranges::find(all, one.name, &NamedInterface::name) == all.end()) all.push_back(one);
+    }
+  }
+  return interfaces_text(all);
 }
 
 }  // namespace
@@ -78,7 +92,9 @@ Result<CommunicatorSettings> make_child_settings(const CommunicatorSettings& par
   config.topology_file.clear();
   config.transports = {is_list(parent.transport) ? "auto" : parent.transport};
   if (names_dimensions(config.algorithm)) config.algorithm.clear();
+  config.rails = rails_of_any_shape(parent.config.rails);
   set_value(config, "TRESTLE_DIMS", "");
+  set_value(config, "TRESTLE_RAILS", config.rails);
   set_value(config, "TRESTLE_TRANSPORT", config.transports[0]);
   set_value(config, "TRESTLE_ALGO", config.algorithm);
   CommunicatorSettings settings = TRY(make_settings(config, overrides));

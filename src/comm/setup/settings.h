@@ -43,6 +43,7 @@ Result<CommunicatorSettings> make_settings(const Result<Config>& config, const S
 
 // Settings of a communicator split from one with settings `parent`. Values that list dimensions one by one (dims,
 // topology file, lists of transports or algorithms) do not fit another shape. They are chosen anew, unless overridden.
+// Where TRESTLE_RAILS lists dimensions, the interfaces of all of them count for each.
 Result<CommunicatorSettings> make_child_settings(const CommunicatorSettings& parent, const SettingsOverride& overrides);
 
 // The end of a wait that begins now, by the monotonic clock; kNoDeadline: never.

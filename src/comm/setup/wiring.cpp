@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/host.h"
 #include "base/log.h"
+#include "comm/setup/topology_agreement.h"
 #include "engine/run/progress.h"
 #include "engine/work/delayed_queue.h"
 #include "express/board.h"
@@ -55,37 +56,15 @@ std::vector<RankPlace> places_of(const std::vector<RankInfo>& infos) {
   return places;
 }
 
-// Files may differ between hosts, but their meaning must not. Rank 0 appends its calibration, behind a zero byte; all
-// ranks use it.
-Status agree_on_topology(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring& wiring,
-                         int64_t deadline_ns) {
-  wiring.calibration = calibration_place(settings, wiring.topology, wiring.infos);
-  std::string mine = to_json(wiring.topology);
-  if (bootstrap.rank() == 0) mine += '\0' + kept_calibration(wiring.calibration, wiring.topology);
-  auto texts = TRY(bootstrap.all_gather(mine, deadline_ns));
-  const size_t end = texts[0].find('\0');
-  if (end == std::string::npos) return Error{Code::kRemoteError, "the topology of " + wiring.names[0] + " is cut off"};
-  const std::string calibration = texts[0].substr(end + 1);
-  texts[0].resize(end);
-  for (size_t r = 1; r < texts.size(); ++r) {
-    if (texts[r] == texts[0]) continue;
-    return Error{Code::kInvalidUsage, "the topologies of the ranks differ: " + wiring.names[0] + " has " + texts[0] +
-                                          ", " + wiring.names[r] + " has " + texts[r]};
-  }
-  wiring.measure = wiring.calibration.wanted && calibration.empty() && settings.config.calibrate == "full";
-  return apply_calibration(calibration, wiring.topology);
-}
-
 // Bytes in the kernel cannot be overtaken by an older phase. So it holds about a millisecond's worth, if the rate is
 // known.
-uint64_t unsent_bytes(const Wiring& wiring, const Carrier& carrier) {
+uint64_t unsent_bytes(const Topology& topology, const NamedRails& rails) {
   static constexpr uint64_t kFewest = 16 * 1024;
   static constexpr uint64_t kBytesPerMbpsMs = 125;
-  if (carrier.interface.empty()) return 0;
+  if (!rails.by_topology) return 0;
   uint64_t fastest_mbps = 0;
-  for (const Dimension& dimension : wiring.topology.dimensions) {
-    if (interfaces_text(dimension) == carrier.interface)
-      fastest_mbps = std::max(fastest_mbps, dimension.bandwidth_mbps);
+  for (const Dimension& dimension : topology.dimensions) {
+    if (interfaces_text(dimension) == rails.name) fastest_mbps = std::max(fastest_mbps, dimension.bandwidth_mbps);
   }
   return fastest_mbps == 0 ? 0 : std::max(kFewest, fastest_mbps * kBytesPerMbpsMs);
 }
@@ -109,7 +88,7 @@ bool drive_all_ranks() {
 }
 
 TransportOptions transport_options(const Bootstrap& bootstrap, const Config& config, const Wiring& wiring,
-                                   const Carrier& carrier) {
+                                   const NamedRails& rails) {
   TransportOptions options;
   options.loopback.drive_peers = drive_all_ranks;
   options.shm.map_memory = config.map_shared_memory;
@@ -120,15 +99,14 @@ TransportOptions transport_options(const Bootstrap& bootstrap, const Config& con
   const PortRange ports = config.port_range;
   if (ports.low != 0) options.tcp.port_range = std::to_string(ports.low) + "-" + std::to_string(ports.high);
   options.tcp.congestion = config.congestion_control;
-  options.tcp.rails = config.rails;
+  if (!rails.by_topology) options.tcp.rails = rails.interfaces;
   options.tcp.rail_timeout_ns = config.rail_timeout_ns;
-  options.tcp.unsent_bytes = unsent_bytes(wiring, carrier);
+  options.tcp.unsent_bytes = unsent_bytes(wiring.topology, rails);
   return options;
 }
 
 // TRESTLE_RAILS may name a dimension's transport instead of interfaces. It chooses nothing, but must not be wrong.
-Status check_rails(const std::string& text, const Topology& topology) {
-  const std::vector<DimensionRails> said = TRY(parse_rails(text));
+Status check_rails(const std::string& text, const std::vector<DimensionRails>& said, const Topology& topology) {
   for (size_t d = 0; d < topology.dimensions.size(); ++d) {
     const TransportKind kind = rails_of_dimension(said, d).kind;
     const TransportKind has = topology.dimensions[d].transport;
@@ -161,13 +139,15 @@ class Wirer {
     const std::vector<RankPlace> places = places_of(wiring_.infos);
     const TopologyRequest request{settings_.dims, settings_.config.topology_file, settings_.transport};
     wiring_.topology = TRY(choose_topology(request, places));
-    TRY(check_rails(settings_.config.rails, wiring_.topology));
+    const std::vector<DimensionRails> said = TRY(parse_rails(settings_.config.rails));
+    TRY(check_rails(settings_.config.rails, said, wiring_.topology));
+    rails_ = named_rails(wiring_.topology, said);
     wiring_.nominal = wiring_.topology;
-    TRY(agree_on_topology(bootstrap_, settings_, wiring_, deadline_ns_));
-    if (!wiring_.measure) share_processors(places, wiring_.topology);
-    wiring_.ranks_per_processor = ranks_per_processor(places);
     const Whereabouts at = whereabouts(places);
-    wiring_.routing.emplace(wiring_.topology, at, asked_segment_bytes(settings_.config));
+    RankRails known = at.hosts > 1 ? known_rails() : RankRails{};
+    TRY(agree_on_topology(bootstrap_, settings_, std::move(known), wiring_, deadline_ns_));
+    wiring_.ranks_per_processor = ranks_per_processor(places);
+    wiring_.routing.emplace(wiring_.topology, at, asked_segment_bytes(settings_.config), rails_);
     TRY(make_transports(mine));
     TRY(make_board(mine, at.processes == 1));
     TRY(make_work_queue());
@@ -178,17 +158,51 @@ class Wirer {
   }
 
  private:
+  // The options of a transport over these rails.
+  struct Choice {
+    EndpointConfig endpoint;
+    TransportOptions options;
+  };
+  Choice choice(TransportKind kind, const NamedRails& rails) const {
+    Choice chosen{endpoint_config(bootstrap_, settings_, wiring_),
+                  transport_options(bootstrap_, settings_.config, wiring_, rails)};
+    // A transport that proves nothing needs no key.
+    if (!facts_of(kind).authenticated) chosen.endpoint.secret.clear();
+    if (rails.by_topology) chosen.endpoint.interface = rails.interfaces;
+    return chosen;
+  }
+
+  // What this rank knows of its rails in dimensions whose bandwidth nothing says. Wrong names show when the transport
+  // is made.
+  RankRails known_rails() const {
+    RankRails known;
+    for (size_t d = 0; d < rails_.size(); ++d) {
+      std::vector<DimensionRail>& rails = known.emplace_back();
+      const Dimension& dimension = wiring_.topology.dimensions[d];
+      if (dimension.bandwidth_mbps != 0) continue;
+      const auto row = find_transport(to_string(dimension.transport));
+      if (!row.ok() || row.value()->interfaces == nullptr) continue;
+      const Choice chosen = choice(dimension.transport, rails_[d]);
+      const auto found = row.value()->interfaces(chosen.endpoint, chosen.options);
+      if (!found.ok()) continue;
+      for (const NamedInterface& one : found.value()) rails.push_back({one.name, one.rate_bps / 1'000'000});
+    }
+    return known;
+  }
+
+  // Of this rank. Carriers without rails of their own use whatever leads there.
+  NamedRails rails_of(const Carrier& carrier) const {
+    const auto found = std::ranges::find(rails_, carrier.rails, &NamedRails::name);
+    return found == rails_.end() ? NamedRails{} : *found;
+  }
+
   Status make_transports(RankInfo& mine) {
     routes_ = wiring_.routing->routes(bootstrap_.rank());
     for (const Carrier& carrier : routes_.carriers) {
       const TransportRow* row = TRY(find_transport(to_string(carrier.kind)));
       TRY(row->probe());
-      EndpointConfig endpoint = endpoint_config(bootstrap_, settings_, wiring_);
-      if (!facts_of(carrier.kind).authenticated)
-        endpoint.secret.clear();  // a transport that proves nothing needs no key
-      endpoint.interface = carrier.interface;
-      const TransportOptions options = transport_options(bootstrap_, settings_.config, wiring_, carrier);
-      wiring_.transports.push_back(TRY(row->create(endpoint, options)));
+      const Choice chosen = choice(carrier.kind, rails_of(carrier));
+      wiring_.transports.push_back(TRY(row->create(chosen.endpoint, chosen.options)));
       mine.addresses[carrier.text()] = wiring_.transports.back()->address();
     }
     return {};
@@ -243,7 +257,8 @@ class Wirer {
   const CommunicatorSettings& settings_;
   const int64_t deadline_ns_;
   Wiring wiring_;
-  RankRoutes routes_;  // of this rank; its carriers are parallel to wiring_.transports
+  std::vector<NamedRails> rails_;  // by dimension
+  RankRoutes routes_;              // of this rank; its carriers are parallel to wiring_.transports
   std::unique_ptr<Board> board_;
 };
 

@@ -30,5 +30,19 @@ TEST(ChildSettings, AlgorithmsOfDimensionsDoNotFitAndOthersDo) {
   }
 }
 
+TEST(ChildSettings, RailsOfDimensionsBecomeThoseOfAny) {
+  const struct {
+    const char* parent;
+    const char* child;
+  } cases[] = {
+      {"", ""},        {"eth0,eth1@25g", "eth0,eth1@25g"},     {"shm", "shm"},
+      {"shm;tcp", ""}, {"shm;eth0@25g,eth1", "eth0@25g,eth1"}, {"eth0@2.5g;eth1,eth0@1g;eth2", "eth0@2500m,eth1,eth2"}};
+  for (const auto& c : cases) {
+    const auto parent = make_settings(parse_config({{"TRESTLE_RAILS", c.parent}}), {});
+    ASSERT_TRUE(parent.ok());
+    EXPECT_EQ(make_child_settings(parent.value(), {}).value().config.rails, c.child) << c.parent;
+  }
+}
+
 }  // namespace
 }  // namespace trestle

@@ -1,0 +1,93 @@
+#include "comm/setup/topology_agreement.h"
+
+#include <algorithm>
+
+#include "comm/setup/wiring.h"
+#include "control_mesh/byte_text.h"
+
+namespace trestle {
+namespace {
+
+constexpr size_t kMostJsonBytes = size_t{64} << 10;
+constexpr size_t kMostNameBytes = 64;
+constexpr uint64_t kMostMbps = 1'000'000'000;  // as a topology file may say
+
+std::vector<DimensionRail> read_rails(ByteReader& in, bool& sane) {
+  std::vector<DimensionRail> rails;
+  for (uint32_t left = in.count(12); left > 0 && in.ok(); --left) {
+    DimensionRail& rail = rails.emplace_back();
+    rail.interface = in.text(kMostNameBytes);
+    rail.bandwidth_mbps = in.integer<uint64_t>();
+    sane = sane && rail.bandwidth_mbps <= kMostMbps;
+  }
+  sane = sane && rails.size() <= kMaxRailsOfDimension;
+  return rails;
+}
+
+Result<std::vector<TopologyOffer>> exchange(Bootstrap& bootstrap, const TopologyOffer& mine, const RankNames& names,
+                                            int64_t deadline_ns) {
+  const auto blobs = TRY(bootstrap.all_gather(encode(mine), deadline_ns));
+  std::vector<TopologyOffer> offers;
+  for (size_t r = 0; r < blobs.size(); ++r) {
+    auto offer = decode_topology_offer(blobs[r]);
+    if (!offer.ok()) return Error{offer.error().code, names[r] + ": " + offer.error().message};
+    offers.push_back(std::move(offer).value());
+  }
+  return offers;
+}
+
+Status compare(const std::vector<TopologyOffer>& offers, const RankNames& names) {
+  for (size_t r = 1; r < offers.size(); ++r) {
+    if (offers[r].topology == offers[0].topology) continue;
+    return Error{Code::kInvalidUsage, "the topologies of the ranks differ: " + names[0] + " has " + offers[0].topology +
+                                          ", " + names[r] + " has " + offers[r].topology};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string encode(const TopologyOffer& offer) {
+  ByteWriter out;
+  out.text(offer.topology).text(offer.calibration).integer(static_cast<uint32_t>(offer.rails.size()));
+  for (const std::vector<DimensionRail>& dimension : offer.rails) {
+    out.integer(static_cast<uint32_t>(dimension.size()));
+    for (const DimensionRail& rail : dimension) out.text(rail.interface).integer(rail.bandwidth_mbps);
+  }
+  return out.take();
+}
+
+Result<TopologyOffer> decode_topology_offer(const std::string& bytes) {
+  ByteReader in(bytes);
+  TopologyOffer offer;
+  bool sane = true;
+  offer.topology = in.text(kMostJsonBytes);
+  offer.calibration = in.text(kMostJsonBytes);
+  for (uint32_t left = in.count(4); left > 0 && in.ok(); --left) offer.rails.push_back(read_rails(in, sane));
+  if (sane && in.at_end()) return offer;
+  return Error{Code::kRemoteError,
+               "the topology that it sent cannot be read (" + std::to_string(bytes.size()) + " bytes)"};
+}
+
+Status agree_on_topology(Bootstrap& bootstrap, const CommunicatorSettings& settings, RankRails rails, Wiring& wiring,
+                         int64_t deadline_ns) {
+  wiring.calibration = calibration_place(settings, wiring.topology, wiring.infos);
+  TopologyOffer mine{to_json(wiring.topology), "", std::move(rails)};
+  if (bootstrap.rank() == 0) mine.calibration = kept_calibration(wiring.calibration, wiring.topology);
+  std::vector<TopologyOffer> offers = TRY(exchange(bootstrap, mine, wiring.names, deadline_ns));
+  TRY(compare(offers, wiring.names));
+  const std::string& calibration = offers[0].calibration;
+  wiring.measure = wiring.calibration.wanted && calibration.empty() && settings.config.calibrate == "full";
+  TRY(apply_calibration(calibration, wiring.topology));
+  if (wiring.measure) return {};
+  std::vector<RankPlace> places;
+  for (const RankInfo& info : wiring.infos) places.push_back(info.place);
+  std::vector<RankRails> known;
+  for (TopologyOffer& offer : offers) known.push_back(std::move(offer.rails));
+  // In this order: data over a rail whose rate is known costs processors all the same.
+  share_processors(places, wiring.topology);
+  use_known_rates(places, known, wiring.topology);
+  return {};
+}
+
+}  // namespace trestle
