@@ -20,7 +20,7 @@ struct TcpTransportOptions {
   std::string socket_family;  // TRESTLE_SOCKET_FAMILY
   std::string port_range;     // TRESTLE_PORT_RANGE
   std::string congestion;     // TRESTLE_CONGESTION
-  std::string rails;          // TRESTLE_RAILS: counts where the endpoint has no interface
+  std::string rails;          // what TRESTLE_RAILS says of one dimension: counts where the endpoint has no interface
   int64_t rail_timeout_ns = 3'000'000'000;  // TRESTLE_RAIL_TIMEOUT
   uint64_t unsent_bytes = 0;  // that the kernel may hold and not have sent, per connection; 0: the system's choice
 };

@@ -54,16 +54,11 @@ Result<std::vector<RailPath>> paths_to(OwnRails& own, int32_t rank, const std::s
 
 Result<std::vector<NamedInterface>> named_rails(const EndpointConfig& config, const TcpTransportOptions& options) {
   const std::string& text = config.interface.empty() ? options.rails : config.interface;
-  std::vector<NamedInterface> named;
-  for (const DimensionRails& dimension : TRY(parse_rails(text))) {
-    if (dimension.interfaces.empty() || dimension.interfaces == named) continue;
-    if (!named.empty())
-      return Error{Code::kInvalidArgument, "'" + text +
-                                               "' names different interfaces for two dimensions; a topology file can "
-                                               "give each dimension its own (\"interface\")"};
-    named = dimension.interfaces;
-  }
-  return named;
+  const std::vector<DimensionRails> said = TRY(parse_rails(text));
+  if (said.size() > 1)
+    return Error{Code::kInvalidArgument, "'" + text + "' names the rails of " + std::to_string(said.size()) +
+                                             " dimensions where those of one are expected"};
+  return rails_of_dimension(said, 0).interfaces;
 }
 
 // The rails to use; none: one, as its name, the kernel and TcpRail::create() choose it. Without names several are used
