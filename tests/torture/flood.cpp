@@ -31,8 +31,11 @@ struct Target {
 std::set<std::string> sockets_of(pid_t pid) {
   std::set<std::string> inodes;
   std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd", failed)) {
-    const std::string is = std::filesystem::read_symlink(entry.path(), failed).string();
+  // The process may end meanwhile.
+  std::filesystem::directory_iterator at("/proc/" + std::to_string(pid) + "/fd", failed);
+  for (; !failed && at != std::filesystem::directory_iterator(); at.increment(failed)) {
+    std::error_code closed;
+    const std::string is = std::filesystem::read_symlink(at->path(), closed).string();
     if (is.rfind("socket:[", 0) == 0) inodes.insert(is.substr(8, is.size() - 9));
   }
   return inodes;

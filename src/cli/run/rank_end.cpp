@@ -4,7 +4,6 @@
 
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 namespace trestle {
@@ -15,7 +14,9 @@ constexpr size_t kMostWithProcessIds = 4;
 // The part of /proc/PID/stat ("4711 (name) T 1 2 ...") behind the name, which may contain anything, also parentheses.
 std::istringstream status_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream all;
+  all << file.rdbuf();  // unlike an iterator, it does not throw if the process ends meanwhile
+  const std::string text = all.str();
   const size_t end = text.rfind(") ");
   return std::istringstream(end == std::string::npos ? "" : text.substr(end + 2));
 }

@@ -247,7 +247,8 @@ pid_t pid_of(const Command& command, int rank) {
 
 char state_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  std::getline(file, text);  // unlike an iterator, it does not throw if the process ends meanwhile
   const size_t end = text.rfind(") ");
   return end == std::string::npos || end + 2 >= text.size() ? '\0' : text[end + 2];
 }
