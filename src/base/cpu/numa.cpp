@@ -1,43 +1,25 @@
 #include "base/cpu/numa.h"
 
-#include <fcntl.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/config/value_text.h"
-#include "base/unique_fd.h"
+#include "base/files/kernel_file.h"
 
 namespace trestle {
 
 namespace {
 
 constexpr int kMost = 65'535;  // the highest number: a mistaken range must not fill the memory
-constexpr size_t kMostBytes = 1 << 20;
 
-// The first line of a file. An empty file has an empty one.
-Result<std::string> first_line(const std::string& path) {
-  const Error unreadable{Code::kSystemError, path + " cannot be read"};
-  const UniqueFd file = UniqueFd::open([&path] { return open(path.c_str(), O_RDONLY | O_CLOEXEC); });
-  if (!file) return unreadable;
-  std::string text;
-  std::array<char, 4096> piece{};
-  ssize_t length = 0;
-  while ((length = read(file.get(), piece.data(), piece.size())) > 0 && text.size() < kMostBytes)
-    text.append(piece.data(), static_cast<size_t>(length));
-  if (length != 0) return unreadable;
-  return text.substr(0, text.find('\n'));
-}
+}  // namespace
 
-Result<std::vector<int>> numbers_in(const std::string& path) {
+Result<std::vector<int>> read_processors(const std::string& path) {
   auto numbers = parse_processors(TRY(first_line(path)));
   if (!numbers.ok()) return Error{Code::kSystemError, path + ": " + numbers.error().message};
   return numbers;
 }
-
-}  // namespace
 
 Result<std::vector<int>> parse_processors(std::string_view text) {
   std::vector<int> numbers;
@@ -72,16 +54,19 @@ std::vector<int> processors_of(const std::vector<uint64_t>& mask) {
   return processors;
 }
 
+Result<std::vector<NumaNode>> all_numa_nodes(const std::string& folder) {
+  std::vector<NumaNode> nodes;
+  for (const int number : TRY(read_processors(folder + "/online")))
+    nodes.push_back({number, TRY(read_processors(folder + "/node" + std::to_string(number) + "/cpulist"))});
+  return nodes;
+}
+
 Result<std::vector<NumaNode>> numa_nodes(const std::string& folder, const std::vector<uint64_t>& mask) {
-  const std::vector<int> online = TRY(numbers_in(folder + "/online"));
+  std::vector<NumaNode> nodes = TRY(all_numa_nodes(folder));
   const std::vector<int> usable = processors_of(mask);
   const auto is_usable = [&](int one) { return std::binary_search(usable.begin(), usable.end(), one); };
-  std::vector<NumaNode> nodes;
-  for (const int number : online) {
-    NumaNode node{number, TRY(numbers_in(folder + "/node" + std::to_string(number) + "/cpulist"))};
-    std::erase_if(node.processors, [&](int one) { return !is_usable(one); });
-    if (!node.processors.empty()) nodes.push_back(std::move(node));
-  }
+  for (NumaNode& node : nodes) std::erase_if(node.processors, [&](int one) { return !is_usable(one); });
+  std::erase_if(nodes, [](const NumaNode& node) { return node.processors.empty(); });
   return nodes;
 }
 

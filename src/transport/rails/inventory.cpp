@@ -1,7 +1,6 @@
 #include "transport/rails/inventory.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <net/if_arp.h>
@@ -15,8 +14,8 @@
 #include <cstring>
 #include <memory>
 
-#include "base/config/value_text.h"
-#include "base/unique_fd.h"
+#include "base/files/kernel_file.h"
+#include "transport/rails/pci.h"
 
 namespace trestle {
 namespace {
@@ -24,19 +23,6 @@ namespace {
 bool exists(const std::string& path) {
   struct stat found {};
   return ::stat(path.c_str(), &found) == 0;
-}
-
-// The number in a file of sysfs; `unknown` if there is none. Some drivers answer with an error.
-int64_t number_in(const std::string& path, int64_t unknown) {
-  const UniqueFd file = UniqueFd::open([&path] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
-  if (!file) return unknown;
-  std::array<char, 64> text{};
-  const ssize_t length = ::read(file.get(), text.data(), text.size());
-  if (length <= 0) return unknown;
-  std::string_view line(text.data(), static_cast<size_t>(length));
-  line = line.substr(0, line.find('\n'));
-  const auto number = parse_integer(line);
-  return number.ok() ? number.value() : unknown;
 }
 
 // The last part of what a link points to; "": there is no link.
@@ -118,7 +104,10 @@ InterfaceFacts read_facts(const std::string& sysfs, const std::string& name, uin
   facts.tunnel = is_tunnel(folder);
   if (!facts.hardware) return facts;
   facts.rate_bps = speed_bps(folder);
-  facts.numa_node = static_cast<int>(std::max<int64_t>(-1, number_in(folder + "/device/numa_node", -1)));
+  const PciDevice pci = read_pci(folder + "/device");
+  facts.numa_node = static_cast<int>(std::max<int64_t>(-1, number_in(folder + "/device/numa_node", pci.numa_node)));
+  facts.pci = pci.address;
+  facts.pci_bps = pci.rate_bps;
   return facts;
 }
 

@@ -27,17 +27,19 @@ struct InterfaceFacts {
   bool tunnel = false;         // tun, tap, GRE, WireGuard and the like
   uint64_t rate_bps = 0;       // 0: not known. What software claims about itself is not known
   int numa_node = -1;          // -1: not known
+  std::string pci = {};        // the address of its PCI device: "0000:3b:00.0"; "": it has none
+  uint64_t pci_bps = 0;        // what the lanes of that device carry, one way; 0: not known
   bool operator==(const InterfaceFacts&) const = default;
 };
 
 struct HostInterface {
   std::string name;
   uint32_t index = 0;
-  std::vector<InterfaceAddress> addresses;  // in the kernel's order
+  std::vector<InterfaceAddress> addresses = {};  // in the kernel's order
   bool up = false;
   bool running = false;  // up, and has a carrier
   bool loopback = false;
-  InterfaceFacts facts;
+  InterfaceFacts facts = {};
 };
 
 // All interfaces of this network namespace, those without an address and those that are down too, in the kernel's

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "transport/rails/inventory.h"
+#include "transport/rails/pci.h"
 
 namespace trestle {
 namespace {
@@ -63,6 +64,34 @@ TEST(Inventory, SpeedAndNodeOfHardwareAreRead) {
     EXPECT_EQ(facts.rate_bps, c.rate_bps) << c.speed;
     EXPECT_EQ(facts.numa_node, c.numa_node) << c.node;
   }
+}
+
+// A virtio device is a part of its PCI device, which has the node.
+TEST(Inventory, ThePciDeviceIsFoundBehindItsParts) {
+  const Sysfs sysfs;
+  sysfs.folder("usb0/device");
+  const std::string card = "../../devices/pci0000:3a/0000:3b:00.1";
+  sysfs.write(card + "/numa_node", "1");
+  sysfs.write(card + "/current_link_speed", "8.0 GT/s PCIe");
+  sysfs.write(card + "/current_link_width", "16");
+  sysfs.folder(card + "/virtio2");
+  sysfs.link("eth0/device", "../../../devices/pci0000:3a/0000:3b:00.1");
+  sysfs.link("eth1/device", "../../../devices/pci0000:3a/0000:3b:00.1/virtio2");
+  for (const char* name : {"eth0", "eth1"}) {
+    const InterfaceFacts facts = read_facts(sysfs.path(), name);
+    EXPECT_EQ(facts.pci, "0000:3b:00.1") << name;
+    EXPECT_EQ(facts.numa_node, 1) << name;
+    EXPECT_EQ(facts.pci_bps, 126'030'769'230u) << name;
+  }
+  EXPECT_EQ(read_facts(sysfs.path(), "usb0").pci, "");
+}
+
+TEST(Inventory, TheRateOfLanesIsWithoutTheirCode) {
+  EXPECT_EQ(pci_rate_bps("2.5 GT/s PCIe", 4), 8'000'000'000u);
+  EXPECT_EQ(pci_rate_bps("16.0 GT/s PCIe", 8), 126'030'769'230u);
+  EXPECT_EQ(pci_rate_bps("64.0 GT/s PCIe", 1), 64'000'000'000u);
+  for (const char* text : {"", "Unknown", "-1 GT/s", "0"}) EXPECT_EQ(pci_rate_bps(text, 8), 0u) << text;
+  for (const int64_t lanes : {0, -1, 255}) EXPECT_EQ(pci_rate_bps("16.0 GT/s PCIe", lanes), 0u) << lanes;
 }
 
 TEST(Inventory, MissingFilesAreUnknown) {

@@ -1,0 +1,24 @@
+// The PCI device behind a network interface, as sysfs describes it. A value; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace trestle {
+
+struct PciDevice {
+  std::string address;    // "0000:3b:00.0"; "": there is none
+  int numa_node = -1;     // -1: not known
+  uint64_t rate_bps = 0;  // what its lanes carry, one way, without the code of the line; 0: not known
+  bool operator==(const PciDevice&) const = default;
+};
+
+// The device that `device` ("/sys/class/net/eth0/device") points to, or the one that it is a part of: a virtio device
+// is a part of its PCI device.
+PciDevice read_pci(const std::string& device);
+
+// "16.0 GT/s PCIe" and 8 lanes are 126 Gb/s; 0: the text says no speed.
+uint64_t pci_rate_bps(std::string_view speed, int64_t lanes);
+
+}  // namespace trestle
