@@ -163,6 +163,9 @@ class Transport {
   // Memory for data that it holds: what it shares with peers and what it keeps for early messages. Any thread.
   const ByteMeter& memory() const { return memory_; }
 
+  // The NUMA node that its hardware is at; -1: not known, or it uses none. Any thread.
+  int numa_node() const { return numa_node_; }
+
   // What peers need to reach this rank; valid after creation. May be empty. At most 512 bytes.
   virtual std::string address() const = 0;
   // Addresses of all ranks (own one included; "" for ranks this transport will not be asked to reach). Connections are
@@ -195,6 +198,7 @@ class Transport {
  protected:
   Agreement* agreement_ = nullptr;
   ByteMeter memory_;
+  int numa_node_ = -1;  // constant once it is made
 };
 
 }  // namespace trestle

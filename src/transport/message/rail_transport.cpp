@@ -76,6 +76,7 @@ RailTransport::RailTransport(const EndpointConfig& config, std::string kind, Rai
       pool_(memory_),
       peers_(static_cast<size_t>(config.ranks)),
       set_(std::move(set)) {
+  numa_node_ = set_.numa_node;
   for (size_t rank = names_.size(); rank < peers_.size(); ++rank) names_.push_back("rank " + std::to_string(rank));
   for (size_t rail = 0; rail < set_.rails.size(); ++rail) {
     memory_.add(set_.rails[rail]->memory_bytes());

@@ -35,6 +35,7 @@ struct RailSet {
   // From a peer's address to the common rails, at least one, in an order that both ranks compute alike. Missing: there
   // is one rail, and the peer's address is its address.
   std::function<Result<std::vector<RailPath>>(int32_t rank, const std::string& address)> paths;
+  int numa_node = -1;  // the one that the interfaces are at; -1: not known
   PeerRails::Options options;
   Clock* clock = &monotonic_clock();
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <string_view>
 
@@ -174,6 +175,15 @@ class Chooser {
 
 Result<RailChoice> choose_rails(const std::vector<HostInterface>& interfaces, const RailRequest& request) {
   return Chooser(interfaces, request).run();
+}
+
+int numa_node_of(const std::vector<LocalRail>& rails) {
+  std::map<int, uint64_t> rates;
+  for (const LocalRail& rail : rails) {
+    if (rail.numa_node >= 0) rates[rail.numa_node] += std::max<uint64_t>(1, rail.rate_bps);
+  }
+  const auto nearest = std::ranges::max_element(rates, {}, [](const auto& node) { return node.second; });
+  return nearest == rates.end() ? -1 : nearest->first;
 }
 
 }  // namespace trestle

@@ -50,4 +50,8 @@ struct RailChoice {
 // kSystemError: nothing is left; with the reasons.
 Result<RailChoice> choose_rails(const std::vector<HostInterface>& interfaces, const RailRequest& request);
 
+// The NUMA node that these rails are nearest to: the one whose rails have the greatest rate together, where an unknown
+// rate counts as the least; of equal ones the lowest. Rails whose node is not known do not count. -1: none is known.
+int numa_node_of(const std::vector<LocalRail>& rails);
+
 }  // namespace trestle

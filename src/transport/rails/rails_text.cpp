@@ -120,6 +120,17 @@ Result<std::vector<DimensionRails>> parse_rails(std::string_view text) {
   return rails;
 }
 
+Result<std::vector<NamedInterface>> interfaces_of_all_dimensions(std::string_view text) {
+  std::vector<NamedInterface> named;
+  for (const DimensionRails& dimension : TRY(parse_rails(text))) {
+    for (const NamedInterface& one : dimension.interfaces) {
+      const bool known = std::any_of(named.begin(), named.end(), [&](const auto& n) { return n.name == one.name; });
+      if (!known) named.push_back(one);
+    }
+  }
+  return named;
+}
+
 DimensionRails rails_of_dimension(const std::vector<DimensionRails>& rails, size_t d) {
   return rails.empty() ? DimensionRails{} : rails[std::min(d, rails.size() - 1)];
 }

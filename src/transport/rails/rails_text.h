@@ -45,6 +45,9 @@ DimensionRails rails_of_dimension(const std::vector<DimensionRails>& rails, size
 // The text of one dimension's interfaces, which parse_rails reads back; "": none.
 std::string interfaces_text(const std::vector<NamedInterface>& interfaces);
 
+// The interfaces of all dimensions that name some, each once, as it is named first; empty: none does.
+Result<std::vector<NamedInterface>> interfaces_of_all_dimensions(std::string_view text);
+
 // What all ranks must have said alike: "shm;interfaces". Names and rates may differ between hosts. "": nothing said.
 std::string rails_shape(const std::vector<DimensionRails>& rails);
 

@@ -82,17 +82,23 @@ Result<RailChoice> choose(const EndpointConfig& config, const TcpTransportOption
   return choice;
 }
 
+struct SingleRail {
+  PublishedRail published;
+  int numa_node = -1;
+};
+
 // What can be said of the interface that a single rail listens at. Loopback is on no fabric.
-PublishedRail describe(const SocketAddress& address) {
-  PublishedRail rail;
-  rail.address = address;
+SingleRail describe(const SocketAddress& address) {
+  SingleRail rail;
+  rail.published.address = address;
   const Result<std::vector<HostInterface>> interfaces = read_interfaces();
   if (address.is_loopback() || !interfaces.ok()) return rail;
   for (const HostInterface& interface : interfaces.value()) {
     for (const InterfaceAddress& one : interface.addresses) {
       if (format_host(one.address) != format_host(address)) continue;
-      rail.fabric = fabric_of(address, one.prefix);
-      rail.rate_bps = interface.facts.rate_bps;
+      rail.published.fabric = fabric_of(address, one.prefix);
+      rail.published.rate_bps = interface.facts.rate_bps;
+      rail.numa_node = interface.facts.numa_node;
     }
   }
   return rail;
@@ -112,9 +118,11 @@ Result<RailSet> single(const EndpointConfig& config, const TcpTransportOptions& 
   const std::vector<NamedInterface> named = TRY(named_rails(config, options));
   const EndpointConfig at = at_single(config, named, chosen);
   std::unique_ptr<TcpRail> rail = TRY(TcpRail::create(at, options));
-  own.published.push_back(describe(rail->listens_at()));
+  const SingleRail found = describe(rail->listens_at());
+  own.published.push_back(found.published);
   if (named.size() == 1 && named[0].rate_bps != 0) own.published[0].rate_bps = named[0].rate_bps;
   RailSet set;
+  set.numa_node = found.numa_node;
   set.names.push_back(at.interface.empty() ? format_host(rail->listens_at()) : at.interface);
   set.rails.push_back(std::move(rail));
   return set;
@@ -123,6 +131,7 @@ Result<RailSet> single(const EndpointConfig& config, const TcpTransportOptions& 
 Result<RailSet> several(const EndpointConfig& config, const TcpTransportOptions& options,
                         const std::vector<LocalRail>& rails, OwnRails& own) {
   RailSet set;
+  set.numa_node = numa_node_of(rails);
   for (const LocalRail& local : rails) {
     EndpointConfig at = config;
     at.interface = local.interface;

@@ -11,10 +11,10 @@
 #include <set>
 #include <sstream>
 
-#include "cli/run/cores/cores.h"
 #include "local/command.h"
 #include "local/run/parts.h"
 #include "local/temporary_folder.h"
+#include "machine/cores.h"
 
 namespace {
 

@@ -1,10 +1,8 @@
-// The binding of ranks by `trestle run`: processors that form a core, the ranks' cores, and cores of other jobs.
+// The binding of ranks by `trestle run`: the ranks' cores, and cores of other jobs.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -12,67 +10,6 @@
 
 namespace trestle {
 namespace {
-
-namespace fs = std::filesystem;
-
-// Invented kernel files about processors.
-class ProcessorFiles : public testing::Test {
- protected:
-  void SetUp() override { ASSERT_NE(mkdtemp(folder_), nullptr); }
-  void TearDown() override { fs::remove_all(folder_); }
-  void add(int processor, const std::string& socket, const std::string& siblings) const {
-    const fs::path place = fs::path(folder_) / ("cpu" + std::to_string(processor)) / "topology";
-    fs::create_directories(place);
-    std::ofstream(place / "physical_package_id") << socket << "\n";
-    std::ofstream(place / "thread_siblings_list") << siblings << "\n";
-  }
-  char folder_[40] = "/tmp/trestle_processors_XXXXXX";
-};
-
-TEST_F(ProcessorFiles, MakeCoresOfHardwareThreads) {
-  for (const auto& [processor, siblings] : {std::pair(0, "0,4"), {4, "0,4"}, {1, "1,5"}, {5, "1,5"}}) {
-    add(processor, "1", siblings);
-  }
-  for (const auto& [processor, siblings] : {std::pair(2, "2-3"), {3, "2-3"}}) add(processor, "0", siblings);
-  const auto all = cores_from_files(folder_, {0, 1, 2, 3, 4, 5});
-  ASSERT_TRUE(all.ok()) << all.error().message;
-  EXPECT_EQ(all.value(), (std::vector<Core>{{0, {2, 3}}, {1, {0, 4}}, {1, {1, 5}}}));
-  const auto some = cores_from_files(folder_, {3, 4});
-  ASSERT_TRUE(some.ok());
-  EXPECT_EQ(some.value(), (std::vector<Core>{{0, {3}}, {1, {4}}})) << "processors that may not be used are left out";
-}
-
-TEST_F(ProcessorFiles, OfMachinesWithoutSockets) {
-  add(0, "-1", "0");
-  const auto cores = cores_from_files(folder_, {0});
-  ASSERT_TRUE(cores.ok());
-  EXPECT_EQ(cores.value(), (std::vector<Core>{{0, {0}}}));
-}
-
-TEST_F(ProcessorFiles, ThatAreMissingOrNonsenseAreSaid) {
-  EXPECT_FALSE(cores_from_files(folder_, {0}).ok());
-  add(0, "zero", "0");
-  EXPECT_FALSE(cores_from_files(folder_, {0}).ok());
-  add(0, "0", "");
-  const auto cores = cores_from_files(folder_, {0});
-  ASSERT_FALSE(cores.ok());
-  EXPECT_NE(cores.error().message.find("cpu0/topology/thread_siblings_list"), std::string::npos);
-}
-
-// However this test was built, both sources describe this machine with the same sets of processors.
-TEST(Cores, OfThisMachineAreTheSameByEveryWay) {
-  const std::vector<int> usable = usable_processors();
-  ASSERT_FALSE(usable.empty());
-  const auto files = cores_from_files("/sys/devices/system/cpu", usable);
-  if (!files.ok()) GTEST_SKIP() << files.error().message;
-  const auto cores = usable_cores();
-  ASSERT_TRUE(cores.ok()) << cores.error().message;
-  EXPECT_EQ(cores.value().size(), files.value().size());
-  for (const Core& core : cores.value()) {
-    const auto same = [&](const Core& other) { return other.processors == core.processors; };
-    EXPECT_EQ(std::count_if(files.value().begin(), files.value().end(), same), 1);
-  }
-}
 
 class Claims : public testing::Test {
  protected:

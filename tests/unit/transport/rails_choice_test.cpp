@@ -266,5 +266,25 @@ TEST(Fabric, IsTheNetworkOfTheAddress) {
   EXPECT_EQ(Fabric{}.text(), "an unnamed network");
 }
 
+// ---- where they are
+
+LocalRail rail_at(int numa_node, uint64_t rate_bps) {
+  LocalRail rail;
+  rail.numa_node = numa_node;
+  rail.rate_bps = rate_bps;
+  return rail;
+}
+
+TEST(RailNodes, TheFastestNodeCounts) {
+  constexpr uint64_t kSlow = 10'000'000'000, kFast = 25'000'000'000;
+  EXPECT_EQ(numa_node_of({}), -1);
+  EXPECT_EQ(numa_node_of({rail_at(-1, kFast)}), -1);
+  EXPECT_EQ(numa_node_of({rail_at(-1, kFast), rail_at(3, 0)}), 3) << "the only one that is known";
+  EXPECT_EQ(numa_node_of({rail_at(0, kSlow), rail_at(1, kFast)}), 1);
+  EXPECT_EQ(numa_node_of({rail_at(0, kSlow), rail_at(1, kFast), rail_at(0, kFast)}), 0) << "together they are faster";
+  EXPECT_EQ(numa_node_of({rail_at(1, kFast), rail_at(0, kFast)}), 0) << "the lower of equal ones";
+  EXPECT_EQ(numa_node_of({rail_at(2, 0), rail_at(1, 0), rail_at(2, 0)}), 2) << "unknown rates count alike";
+}
+
 }  // namespace
 }  // namespace trestle

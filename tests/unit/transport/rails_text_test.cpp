@@ -118,6 +118,16 @@ TEST(RailsText, TheLastDimensionCountsForAllFurtherOnes) {
   EXPECT_EQ(rails_of_dimension({}, 3), DimensionRails{});
 }
 
+TEST(RailsText, AllDimensionsTogetherNameEachInterfaceOnce) {
+  using Names = std::vector<NamedInterface>;
+  EXPECT_EQ(interfaces_of_all_dimensions("shm;eth0@25g,eth1;auto").value(),
+            (Names{{"eth0", 25'000'000'000}, {"eth1"}}));
+  EXPECT_EQ(interfaces_of_all_dimensions("eth0;eth0").value(), Names{{"eth0"}});
+  EXPECT_EQ(interfaces_of_all_dimensions("shm").value(), Names{});
+  EXPECT_EQ(interfaces_of_all_dimensions("").value(), Names{});
+  EXPECT_EQ(interfaces_of_all_dimensions("eth0@25g;eth1,eth0").value(), (Names{{"eth0", 25'000'000'000}, {"eth1"}}));
+}
+
 TEST(RailsText, TheShapeIsWhatAllRanksShare) {
   const auto shape = [](const char* text) { return rails_shape(parse_rails(text).value()); };
   EXPECT_EQ(shape(""), "");

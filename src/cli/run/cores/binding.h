@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "cli/run/cores/core_claims.h"
-#include "cli/run/cores/cores.h"
+#include "machine/cores.h"
 
 namespace trestle {
 

@@ -1,12 +1,12 @@
 // The cores of this machine that this process may use, as its affinity mask and its cpuset allow.
 //
-// Read at each call: with hwloc if it was found at build time, else from the kernel's files. Any thread.
+// Read at each call; any thread.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "machine/layout.h"
 
 namespace trestle {
 
@@ -20,8 +20,8 @@ struct Core {
 // Neighbours in the list are neighbours on the machine. Error: the machine does not tell which processors form a core.
 Result<std::vector<Core>> usable_cores();
 
-// From the kernel's files below `folder` ("/sys/devices/system/cpu"), for these processors; by socket, then by number.
-Result<std::vector<Core>> cores_from_files(const std::string& folder, const std::vector<int>& processors);
+// The same of a layout, for these processors, which ascend.
+Result<std::vector<Core>> cores_of(const MachineLayout& layout, const std::vector<int>& usable);
 
 // The processors of this process's affinity mask, ascending.
 std::vector<int> usable_processors();
