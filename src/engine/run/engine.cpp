@@ -140,6 +140,13 @@ uint64_t Engine::transport_bytes() const {
   return bytes;
 }
 
+int Engine::rails_node() const {
+  for (const auto& transport : transports_) {
+    if (transport->numa_node() >= 0) return transport->numa_node();
+  }
+  return -1;
+}
+
 // ---- drive side
 
 bool Engine::try_progress() {

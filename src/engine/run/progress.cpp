@@ -8,8 +8,10 @@
 #include <string>
 
 #include "base/config/config.h"
+#include "base/cpu/numa.h"
 #include "base/fork.h"
 #include "base/host.h"
+#include "base/log.h"
 #include "engine/run/patience.h"
 
 namespace trestle {
@@ -39,12 +41,14 @@ Progress& Progress::process() {
   });
 }
 
-Progress::Progress(bool helpers_drive, const ProgressPlaces& places) : duties_(helpers_drive) {
+Progress::Progress(bool helpers_drive, const ProgressPlaces& places) : places_(places), duties_(helpers_drive) {
   const size_t count = places.processors.size();
   const std::string of =
       std::to_string(count) + (count == 1 ? " helper thread at most: " : " helper threads at most: ") + places.why;
   for (size_t i = 0; i < count; ++i) {
-    helpers_.push_back(std::make_unique<ProgressThread>(duties_, ProgressThread::Place{i, places.processors[i], of}));
+    const std::vector<int> nodes = places.nodes.empty() ? std::vector<int>{} : places.nodes[i];
+    helpers_.push_back(
+        std::make_unique<ProgressThread>(duties_, ProgressThread::Place{i, places.processors[i], nodes, of}));
   }
 }
 
@@ -60,7 +64,7 @@ std::shared_ptr<const Progress::Engines> Progress::engines() const {
 
 Status Progress::add(const std::shared_ptr<Engine>& engine) {
   const MutexLock lock(mutex_);
-  ProgressThread& helper = helper_here();
+  ProgressThread& helper = *helpers_[helper_for(*engine)];
   TRY(helper.start());
   auto next = std::make_shared<Engines>(*engines_);
   next->push_back(engine);
@@ -70,13 +74,16 @@ Status Progress::add(const std::shared_ptr<Engine>& engine) {
   return {};
 }
 
-ProgressThread& Progress::helper_here() {
-  const int processor = ::sched_getcpu();
-  for (const auto& thread : helpers_) {
-    if (thread->is_at(processor)) return *thread;
+size_t Progress::helper_for(const Engine& engine) const {
+  HelperChoice choice =
+      choose_helper(places_, {::sched_getcpu(), processors_of(usable_cpu_mask()), engine.rails_node()});
+  if (!choice.helper) {
+    const auto fewest = std::ranges::min_element(helpers_, {}, [](const auto& one) { return one->engine_count(); });
+    choice.helper = static_cast<size_t>(fewest - helpers_.begin());
   }
-  return **std::min_element(helpers_.begin(), helpers_.end(),
-                            [](const auto& a, const auto& b) { return a->engine_count() < b->engine_count(); });
+  if (!choice.why.empty())
+    LOG(kInfo, kInit, "helper thread %zu drives this rank; %s", *choice.helper, choice.why.c_str());
+  return *choice.helper;
 }
 
 void Progress::remove(Engine* engine) {

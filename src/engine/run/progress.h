@@ -32,7 +32,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Gives the engine to the helper that is bound where the calling thread runs, else to the one with the fewest.
+  // Gives the engine to the helper that choose_helper() finds for the calling thread, else to the one with the fewest.
   // Errors: the helper could not be started; nothing was added.
   Status add(const std::shared_ptr<Engine>& engine);
   // Afterwards helpers and new waits do not touch the engine; current rounds and waits may for one more round.
@@ -75,10 +75,11 @@ class Progress {
   using Engines = std::vector<std::weak_ptr<Engine>>;
   class WaiterMark;
   std::shared_ptr<const Engines> engines() const;
-  ProgressThread& helper_here();
+  size_t helper_for(const Engine& engine) const;
   void ring_sleepers();
   int sleep_ms(const Engines& engines, const Engine* own) const;
 
+  const ProgressPlaces places_;
   ProgressDuties duties_;
   mutable Mutex mutex_;
   std::shared_ptr<const Engines> engines_ TRESTLE_GUARDED_BY(mutex_) = std::make_shared<Engines>();

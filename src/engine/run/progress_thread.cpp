@@ -69,10 +69,6 @@ Status ProgressThread::start() {
   return {};
 }
 
-bool ProgressThread::is_at(int processor) const {
-  return std::binary_search(place_.processors.begin(), place_.processors.end(), processor);
-}
-
 std::shared_ptr<const ProgressThread::Engines> ProgressThread::engines() const {
   const MutexLock lock(mutex_);
   return engines_;
@@ -234,7 +230,11 @@ void ProgressThread::settle() {
   if (!place_.processors.empty()) (void)bind_thread(place_.processors);
   if (!log_enabled(LogLevel::kInfo, Subsystem::kInit)) return;
   const std::string processors = processors_text(processors_of(usable_cpu_mask()));
-  LOG(kInfo, kInit, "helper thread %zu on processors %s; %s", place_.number, processors.c_str(), place_.of.c_str());
+  const std::string node = place_.nodes.empty() ? ""
+                                                : (place_.nodes.size() == 1 ? " of NUMA node " : " of NUMA nodes ") +
+                                                      processors_text(place_.nodes);
+  LOG(kInfo, kInit, "helper thread %zu on processors %s%s; %s", place_.number, processors.c_str(), node.c_str(),
+      place_.of.c_str());
 }
 
 // The thread has a Patience of its own. On a processor that it shares with a computing thread its yields take long, and

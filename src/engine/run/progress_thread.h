@@ -37,6 +37,7 @@ class ProgressThread {
   struct Place {
     size_t number = 0;            // among the helpers. The first one runs the notifications
     std::vector<int> processors;  // ascending. Empty: the thread is not bound
+    std::vector<int> nodes;       // the NUMA nodes of these processors, ascending; empty: not chosen by node
     std::string of;               // for the log: how many there are at most, and why
   };
   ProgressThread(ProgressDuties& duties, Place place) : duties_(duties), place_(std::move(place)) {}
@@ -49,8 +50,6 @@ class ProgressThread {
   void stop();  // and waits for its end
   void add(const std::shared_ptr<Engine>& engine);
   size_t engine_count() const { return engines()->size(); }
-  // Whether it is bound to this processor, and perhaps others.
-  bool is_at(int processor) const;
   // Afterwards it does not touch the engine, but for the round that may be running.
   void remove(const Engine* engine);
 

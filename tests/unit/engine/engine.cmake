@@ -7,6 +7,7 @@ trestle_test(NAME engine_test LABEL unit LIBS trestle_engine trestle_sim SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/stream_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/patience_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/stream_failure_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/progress_places_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/progress_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/progress_threads_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/work_test.cpp)

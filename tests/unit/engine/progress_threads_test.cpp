@@ -1,4 +1,4 @@
-// Several helper threads: which engines each of them has, where they run, and how many there are.
+// Several helper threads: which engines each of them has, and where they run.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -203,14 +203,53 @@ TEST(ProgressThreads, RunOnTheNodeOfTheThreadThatAdds) {
   }
 }
 
-TEST(ProgressThreads, SayHowManyAndWhereWhenTheyStart) {
-  const std::string path = testing::TempDir() + "trestle_helpers_" + std::to_string(getpid());
-  const auto lines = [&path] {
+// The lines at INFO while this object lives.
+class LogLines {
+ public:
+  LogLines() { EXPECT_TRUE(configure_log({LogLevel::kInfo, static_cast<uint32_t>(Subsystem::kInit), path_}).ok()); }
+  ~LogLines() {
+    EXPECT_TRUE(configure_log({LogLevel::kNone, 0, ""}).ok());
+    std::remove(path_.c_str());
+  }
+  LogLines(const LogLines&) = delete;
+  LogLines& operator=(const LogLines&) = delete;
+  std::string operator()() const {
     std::ostringstream text;
-    text << std::ifstream(path).rdbuf();
+    text << std::ifstream(path_).rdbuf();
     return text.str();
-  };
-  ASSERT_TRUE(configure_log({LogLevel::kInfo, static_cast<uint32_t>(Subsystem::kInit), path}).ok());
+  }
+
+ private:
+  const std::string path_ = testing::TempDir() + "trestle_helpers_" + std::to_string(getpid());
+};
+
+// The node has all processors, so that no thread is bound more narrowly.
+TEST(ProgressThreads, SayWhatTheRailsHadToDoWithIt) {
+  const LogLines lines;
+  const std::vector<int> usable = processors_of(usable_cpu_mask());
+  ProgressPlaces places{{{}, usable}, "as the test wants", {{0}, {1}}};
+  if (usable.size() > 1) places.processors = {{usable.front()}, {usable.begin() + 1, usable.end()}};
+  Unattended near, far, none;
+  near.transport->put_at(1);
+  far.transport->put_at(7);
+  Progress progress(true, places);
+  const std::string start = "helper thread 1 on processors " + processors_text(places.processors[1]) +
+                            " of NUMA node 1; 2 helper threads at most: as the test wants\n";
+  ASSERT_TRUE(progress.add(near.engine).ok());
+  EXPECT_NE(lines().find("helper thread 1 drives this rank; its rails are at NUMA node 1\n"), std::string::npos)
+      << lines();
+  wait_until([&] { return lines().find(start) != std::string::npos; });
+  ASSERT_TRUE(progress.add(far.engine).ok());
+  EXPECT_NE(lines().find("drives this rank; its rails are at NUMA node 7, where this process may not run\n"),
+            std::string::npos)
+      << lines();
+  ASSERT_TRUE(progress.add(none.engine).ok());
+  EXPECT_EQ(lines().find(" drives this rank", lines().find("node 7")), std::string::npos)
+      << "nothing is known of rails";
+}
+
+TEST(ProgressThreads, SayHowManyAndWhereWhenTheyStart) {
+  const LogLines lines;
   {
     Unattended one, other;
     Progress progress(true, anywhere(2));
@@ -222,52 +261,6 @@ TEST(ProgressThreads, SayHowManyAndWhereWhenTheyStart) {
       wait_until([&, text = name + line] { return lines().find(text) != std::string::npos; });
     }
   }
-  EXPECT_TRUE(configure_log({LogLevel::kNone, 0, ""}).ok());
-  std::remove(path.c_str());
-}
-
-// ---- how many there are
-
-constexpr uint64_t kAll = ~uint64_t{0};
-
-ProgressPlaces places_of(const std::vector<std::string>& nodes, uint64_t mask = kAll, int64_t wanted = 0) {
-  const NodeFiles files(nodes);
-  return choose_progress_places(wanted, files.folder(), {mask});
-}
-
-TEST(ProgressPlaces, AreOnePerNodeOfTheProcess) {
-  EXPECT_EQ(places_of({"0-3"}).processors, Lists{{}});
-  const ProgressPlaces two = places_of({"0-1,4", "2-3"});
-  EXPECT_EQ(two.processors, (Lists{{0, 1, 4}, {2, 3}}));
-  EXPECT_EQ(two.why, "one for each NUMA node");
-  EXPECT_EQ(places_of({"0-3", "4-7"}, 0x42).processors, (Lists{{1}, {6}}));
-  EXPECT_EQ(places_of({"0-3", "4-7"}, 0xf0).processors, Lists{{}}) << "its mask has one of two";
-  EXPECT_EQ(places_of({"0-1", "", "2-3"}).processors, (Lists{{0, 1}, {2, 3}})) << "one has memory only";
-}
-
-TEST(ProgressPlaces, AreOneWhereTheNodesAreNotKnown) {
-  for (const ProgressPlaces& places :
-       {places_of({}), places_of({"0-1", "2-"}), places_of({"0-1", "2-3"}, 0), places_of({"", ""})}) {
-    EXPECT_EQ(places.processors, Lists{{}});
-    EXPECT_NE(places.why.find("known"), std::string::npos) << places.why;
-  }
-}
-
-TEST(ProgressPlaces, AreAtMostEight) {
-  std::vector<std::string> nodes;
-  for (int node = 0; node < 12; ++node) nodes.push_back(std::to_string(node));
-  const ProgressPlaces places = places_of(nodes);
-  EXPECT_EQ(places.processors, (Lists{{0, 1}, {2}, {3, 4}, {5}, {6, 7}, {8}, {9, 10}, {11}}));
-  EXPECT_EQ(places.why, "they share 12 NUMA nodes");
-}
-
-TEST(ProgressPlaces, AreAsManyAsTheVariableSays) {
-  for (const std::vector<std::string>& nodes : {std::vector<std::string>{}, {"0-1", "2-3"}}) {
-    const ProgressPlaces places = places_of(nodes, kAll, 3);
-    EXPECT_EQ(places.processors, Lists(3)) << "not bound";
-    EXPECT_EQ(places.why, "TRESTLE_PROGRESS_THREADS");
-  }
-  EXPECT_EQ(places_of({"0-1", "2-3"}, kAll, 1).processors, Lists(1));
 }
 
 }  // namespace

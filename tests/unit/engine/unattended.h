@@ -39,6 +39,8 @@ class CountingTransport : public Transport {
     if (while_lingering) while_lingering();
   }
 
+  void put_at(int numa_node) { numa_node_ = numa_node; }
+
   std::atomic<int> driven{0};
   std::function<void()> while_lingering;
   std::function<void()> while_driven;
