@@ -23,6 +23,15 @@ Result<UniqueFd> memory_file(const std::string& text) {
 
 }  // namespace
 
+Topology flat_topology(int ranks) {
+  Topology topology;
+  Dimension& all = topology.dimensions.emplace_back();
+  all.size = ranks;
+  all.bandwidth_mbps = 1000;
+  all.latency_ns = 0;
+  return topology;
+}
+
 Status said(trestleResult_t result, trestleComm_t comm) {
   if (result == trestleSuccess) return {};
   const std::string sentence = trestleGetLastError(comm);

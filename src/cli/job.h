@@ -14,6 +14,9 @@
 
 namespace trestle {
 
+// All ranks in one dimension, for jobs that only exchange a few bytes.
+Topology flat_topology(int ranks);
+
 // The library's error code and sentence if the call failed.
 Status said(trestleResult_t result, trestleComm_t comm);
 

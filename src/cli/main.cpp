@@ -8,8 +8,10 @@
 #include "base/config/value_text.h"
 #include "cli/calibrate/calibrate.h"
 #include "cli/plan/info.h"
+#include "cli/plan/topology_options.h"
 #include "cli/run/run_command.h"
 #include "cli/sim/sim_command.h"
+#include "cli/topo/topo_command.h"
 #include "cli/train/train_command.h"
 #include "trestle/trestle.h"
 
@@ -28,7 +30,6 @@ int say(const trestle::Result<std::string>& text) {
 
 struct Arguments {
   trestle::TopologyOptions topology;
-  bool json = false;
   bool markdown = false;
   std::string collective;
   std::string bytes;
@@ -49,15 +50,6 @@ int with_config(Describe describe) {
   return say(describe(config.value()));
 }
 
-void add_topology(CLI::App* command, Arguments& arguments) {
-  auto* dims = command->add_option("--dims", arguments.topology.dims, "Sizes of the dimensions, innermost first: 4x2");
-  command->add_option("--topo,--file", arguments.topology.file, "JSON topology file")->excludes(dims);
-  command
-      ->add_option("-n,--ranks", arguments.topology.ranks,
-                   "Number of ranks; without --dims or --topo: all in one dimension")
-      ->check(CLI::Range(1, 1 << 20));
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -70,9 +62,7 @@ int main(int argc, char** argv) {
   CLI::App* env = app.add_subcommand("env", "Print the environment variables with their values");
   env->add_flag("--markdown", arguments.markdown, "Print docs/environment.md instead");
 
-  CLI::App* topo = app.add_subcommand("topo", "Print the dimensions");
-  add_topology(topo, arguments);
-  topo->add_flag("--json", arguments.json, "Print a topology file");
+  const trestle::TopoCommand topo(app);
 
   CLI::App* plan = app.add_subcommand("plan", "Explain which schedule is chosen, from which candidates, and why");
   plan->add_option("collective", arguments.collective, "allreduce, allgather, ...")->required();
@@ -80,7 +70,7 @@ int main(int argc, char** argv) {
                    "Size of the buffer: 64M; or, for all-gather-v and reduce-scatter-v, one per rank: 1M,4K,4K,0")
       ->required();
   plan->add_option("--type", arguments.type, "Element type (float)");
-  add_topology(plan, arguments);
+  trestle::add_topology_options(*plan, arguments.topology);
 
   const trestle::SimCommand sim(app);
   const trestle::TrainCommand train(app);
@@ -109,9 +99,7 @@ int main(int argc, char** argv) {
   if (env->parsed()) return with_config([](const auto& config) { return trestle::config_text(config); });
   if (calibrate->parsed())
     return with_config([&](const auto& config) { return trestle::calibrate(config, arguments.out); });
-  if (topo->parsed())
-    return with_config(
-        [&](const auto& config) { return describe_topology(arguments.topology, config, arguments.json); });
+  if (topo.parsed()) return with_config([&](const auto& config) { return topo.run(config); });
   return with_config([&](const auto& config) {
     return describe_plan(arguments.topology, config, arguments.collective, arguments.bytes, arguments.type);
   });

@@ -244,13 +244,16 @@ Result<Dimension> read_dimension(const Place& place, const JsonValue& value) {
 }  // namespace
 
 Result<std::vector<Dimension>> parse_json_dimensions(const std::string& json, const std::string& source) {
-  static constexpr const char* kKeys[] = {"dimensions"};
+  // `trestle topo --json` writes all four. Of a host and its ranks nothing is read.
+  static constexpr const char* kKeys[] = {"dimensions", "host", "hosts", "ranks"};
   const JsonValue root = TRY(parse_json(json, source));
   const Place place{source, ""};
   if (root.kind != Kind::kObject) return place.wrong_type(root, "", "an object with the field dimensions");
   std::vector<Dimension> dimensions;
   for (size_t i = 0; i < root.keys.size(); ++i) {
-    if (root.keys[i] != "dimensions") return unknown_key(place, root.items[i], root.keys[i], kKeys);
+    if (std::ranges::find(kKeys, root.keys[i]) == std::end(kKeys))
+      return unknown_key(place, root.items[i], root.keys[i], kKeys);
+    if (root.keys[i] != kKeys[0]) continue;
     const JsonValue& list = root.items[i];
     if (list.kind != Kind::kArray) return place.wrong_type(list, "dimensions", "a list");
     if (list.items.empty()) return place.error(list, "dimensions", "must not be empty");

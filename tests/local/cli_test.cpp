@@ -200,17 +200,12 @@ TEST(InfoTest, VersionAndVariables) {
   EXPECT_TRUE(markdown.output().starts_with("# Environment variables"));
 }
 
-TEST(InfoTest, DimensionsAndPlans) {
-  Command text({"topo", "--dims", "4x2"});
-  EXPECT_EQ(text.finish(), 0) << text.output();
-  Command json({"topo", "--dims", "4x2", "--json"});
-  EXPECT_EQ(json.finish(), 0) << json.output();
-  EXPECT_NE(json.output().find("\"dimensions\""), std::string::npos);
+TEST(InfoTest, Plans) {
   Command plan({"plan", "allreduce", "64M", "--dims", "4x2"});
   EXPECT_EQ(plan.finish(), 0) << plan.output();
   for (const char* part : {"predicted time: ", "candidates", "themis+fifo", "busy"})
     EXPECT_NE(plan.output().find(part), std::string::npos) << part;
-  Command none({"topo"});
+  Command none({"plan", "allreduce", "64M"});
   EXPECT_EQ(none.finish(), 2);
   Command wrong({"plan", "allreduce", "64M", "--dims", "4y2"});
   EXPECT_EQ(wrong.finish(), 2);
@@ -238,6 +233,72 @@ class TopologyFile {
 constexpr const char* kGrid =
     R"({"dimensions": [{"size": 4, "bandwidth_gbps": 200, "latency_ns": 700},
                        {"size": 4, "bandwidth_gbps": 100, "latency_ns": 1700}]})";
+
+std::string start_of(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "r");
+  EXPECT_NE(file, nullptr) << path;
+  if (file == nullptr) return "";
+  char head[64] = {};
+  EXPECT_GT(std::fread(head, 1, sizeof head - 1, file), 0u);
+  std::fclose(file);
+  return head;
+}
+
+TEST(TopoTest, DrawsThisHostAndItsDimensions) {
+  Command host({"topo"});
+  EXPECT_EQ(host.finish(), 0) << host.output();
+  for (const char* part : {"host ", "\nread from ", "+- package ", "  lo "})
+    EXPECT_NE(host.output().find(part), std::string::npos) << part << " in\n" << host.output();
+  EXPECT_EQ(host.output().find("dimension"), std::string::npos) << "none are known";
+  const TopologyFile topology(kGrid), picture("");
+  Command with_file({"topo", "--topo", topology.path(), "--svg", picture.path()});
+  EXPECT_EQ(with_file.finish(), 0) << with_file.output();
+  EXPECT_NE(with_file.output().find("\n16 ranks; why: topology file "), std::string::npos) << with_file.output();
+  EXPECT_TRUE(start_of(picture.path()).starts_with("<svg "));
+  Command json({"topo", "--dims", "4x2", "--json"});
+  EXPECT_EQ(json.finish(), 0) << json.output();
+  EXPECT_TRUE(json.output().starts_with("{\"host\":{\"name\":")) << json.output();
+  EXPECT_NE(json.output().find("\n\"dimensions\":["), std::string::npos) << json.output();
+  const TopologyFile written(json.output());
+  Command again({"topo", "--topo", written.path()});
+  EXPECT_EQ(again.finish(), 0) << again.output();
+  EXPECT_NE(again.output().find("\n8 ranks; why: topology file "), std::string::npos) << "it is a topology file too";
+}
+
+TEST(TopoTest, VariablesGiveTheDimensions) {
+  const TopologyFile topology(kGrid);
+  Command file({"topo"}, [path = topology.path()] { setenv("TRESTLE_TOPO_FILE", path.c_str(), 1); });
+  EXPECT_EQ(file.finish(), 0) << file.output();
+  EXPECT_NE(file.output().find("\n16 ranks; "), std::string::npos) << file.output();
+  Command rails({"topo"}, [] { setenv("TRESTLE_RAILS", "lo@10g", 1); });
+  EXPECT_EQ(rails.finish(), 0) << rails.output();
+  EXPECT_NE(rails.output().find("10 Gb/s"), std::string::npos) << rails.output();
+  EXPECT_NE(rails.output().find("rail, 127.0.0.0/8"), std::string::npos) << rails.output();
+}
+
+TEST(TopoTest, SaysInOneSentenceWhatIsWrong) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--topo", "/nowhere.json"}, "topology file /nowhere.json: cannot be opened"},
+      {{"--dims", "4y2"}, "'4y2'"},
+      {{"--svg", "/nowhere/picture.svg"}, "/nowhere/picture.svg: cannot be written"},
+  };
+  for (const auto& [options, expected] : cases) {
+    std::vector<std::string> arguments = {"topo"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    Command command(arguments);
+    EXPECT_EQ(command.finish(), 2) << expected;
+    EXPECT_EQ(command.lines().size(), 1u) << command.output();
+    EXPECT_NE(command.output().find(expected), std::string::npos) << command.output();
+  }
+  Command unknown({"topo", "--colour"});
+  EXPECT_EQ(unknown.finish(), 2);
+  EXPECT_NE(unknown.output().find("--colour"), std::string::npos) << unknown.output();
+  Command rails({"topo"}, [] { setenv("TRESTLE_RAILS", "eth77", 1); });
+  EXPECT_EQ(rails.finish(), 2);
+  EXPECT_NE(rails.output().find("TRESTLE_RAILS names 'eth77', which is no interface of this host; there are: "),
+            std::string::npos)
+      << rails.output();
+}
 
 TEST(SimTest, SimulatesAndWritesFiles) {
   const TopologyFile topology(kGrid);

@@ -54,15 +54,6 @@ class JobProbe : public CalibrationProbe {
   std::vector<std::vector<std::byte>> received_;  // by dimension
 };
 
-Topology flat_topology(int ranks) {
-  Topology topology;
-  Dimension& all = topology.dimensions.emplace_back();
-  all.size = ranks;
-  all.bandwidth_mbps = 1000;
-  all.latency_ns = 0;
-  return topology;
-}
-
 // The places of the ranks, with the same contents that the library exchanges when it makes a communicator. Each process
 // is one rank of the job.
 Result<std::vector<RankPlace>> gather_places(const Config& config) {

@@ -36,6 +36,8 @@ std::vector<RankPlace> places(size_t ranks, size_t per_host) {
   return places;
 }
 
+}  // namespace
+
 Result<Topology> topology_of(const TopologyOptions& options, const Config& config) {
   TopologyRequest request = topology_request(config);
   if (!options.dims.empty() || !options.file.empty()) {
@@ -73,21 +75,12 @@ Result<Topology> topology_of(const TopologyOptions& options, const Config& confi
   return topology;
 }
 
-}  // namespace
-
 TopologyRequest topology_request(const Config& config) {
   TopologyRequest request;
   request.dims = join(config.dimensions, "x", [](uint32_t size) { return std::to_string(size); });
   request.topo_file = config.topology_file;
   request.transport = join(config.transports, ",", [](const std::string& name) { return name; });
   return request;
-}
-
-Result<std::string> describe_topology(const TopologyOptions& options, const Config& config, bool json) {
-  const Topology topology = TRY(topology_of(options, config));
-  std::string text = json ? to_json(topology) : to_text(topology);
-  if (!text.ends_with('\n')) text += '\n';
-  return text;
 }
 
 namespace {

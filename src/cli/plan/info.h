@@ -1,4 +1,5 @@
-// `trestle topo` and `trestle plan`: print the library's decisions. Pure, except that they read a topology file.
+// The dimensions that the command line and the variables give, and `trestle plan`, which prints the library's
+// decisions. Pure, except that they read a topology file.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,9 @@ struct TopologyOptions {
 // The request that the variables make.
 TopologyRequest topology_request(const Config& config);
 
-Result<std::string> describe_topology(const TopologyOptions& options, const Config& config, bool json);
+// Those dimensions, for ranks of which nobody knows where they are. Error: none are given, or wrong ones.
+Result<Topology> topology_of(const TopologyOptions& options, const Config& config);
+
 // The chosen schedule, the candidates, and a picture. `bytes`: of one rank's whole buffer. For all-gather-v and
 // reduce-scatter-v it may be a block per rank, separated by commas.
 Result<std::string> describe_plan(const TopologyOptions& options, const Config& config, const std::string& collective,
