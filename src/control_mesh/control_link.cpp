@@ -9,7 +9,16 @@
 namespace trestle {
 namespace {
 
-constexpr size_t kHeaderBytes = 16;
+constexpr size_t kHeaderBytes = 24;
+constexpr size_t kCameAt = 16;  // in the header
+// A peer need not keep more than about this.
+constexpr uint64_t kMostUntold = 64;
+constexpr size_t kMostUntoldBytes = size_t{256} << 10;
+
+// These say how things are now. They are never sent again.
+bool counts(ControlKind kind) {
+  return kind != ControlKind::kHeartbeat && kind != ControlKind::kAck;
+}
 
 }  // namespace
 
@@ -33,12 +42,30 @@ std::optional<FailureReport> decode_failure_report(const std::string& payload, i
   return failure;
 }
 
+void ControlLink::end() {
+  socket_.reset();
+  away_ = false;
+  keep_no_frames();
+  drop_output();
+}
+
+void ControlLink::drop_output() {
+  out_.clear();
+  out_at_ = 0;
+}
+
 void ControlLink::send(const ControlFrame& frame) {
+  if (ended()) return;
+  ByteWriter writer;
+  writer.integer(static_cast<uint32_t>(frame.payload.size())).integer(static_cast<uint8_t>(frame.kind));
+  writer.integer(frame.step).integer(uint16_t{0}).integer(frame.seq).integer(came_).raw(frame.payload);
+  const std::string bytes = writer.take();
+  if (counts(frame.kind)) keep(bytes);
   if (!open() || send_failed_) return;
-  ByteWriter bytes;
-  bytes.integer(static_cast<uint32_t>(frame.payload.size())).integer(static_cast<uint8_t>(frame.kind));
-  bytes.integer(frame.step).integer(uint16_t{0}).integer(frame.seq).raw(frame.payload);
-  out_ += bytes.take();
+  told_ = came_;
+  untold_bytes_ = 0;
+  owes_bye_ = false;
+  out_ += bytes;
   flush();
 }
 
@@ -53,8 +80,62 @@ void ControlLink::flush() {
     }
     out_at_ += sent.value();
   }
-  out_.clear();
-  out_at_ = 0;
+  drop_output();
+}
+
+void ControlLink::keep(const std::string& bytes) {
+  ++sent_;
+  if (!keeps_) return;
+  kept_bytes_ += bytes.size();
+  kept_.push_back(bytes);
+  if (kept_bytes_ > kMostKeptBytes) keep_no_frames();
+}
+
+void ControlLink::keep_no_frames() {
+  keeps_ = false;
+  kept_.clear();
+  kept_bytes_ = 0;
+}
+
+// An older number says nothing new: frames that are sent again have the number that they had. False: the peer cannot
+// have so many.
+bool ControlLink::confirm(uint64_t came) {
+  if (came > sent_) return false;
+  while (sent_ - kept_.size() < came && !kept_.empty()) {
+    kept_bytes_ -= kept_.front().size();
+    kept_.pop_front();
+  }
+  return true;
+}
+
+void ControlLink::part() {
+  socket_.reset();
+  away_ = true;
+  wants_writable = false;
+  send_failed_ = false;
+  in_.clear();  // what has not come whole comes again
+  drop_output();
+}
+
+bool ControlLink::resume(UniqueFd socket, uint64_t came) {
+  CHECK(away_, "a new connection for a link that is not away");
+  if (came > sent_ || came < sent_ - kept_.size()) return false;
+  if (!confirm(came)) return false;
+  socket_ = std::move(socket);
+  away_ = false;
+  told_ = came_;
+  untold_bytes_ = 0;
+  owes_bye_ = false;
+  for (std::string& frame : kept_) {
+    frame.replace(kCameAt, sizeof came_, ByteWriter().integer(came_).take());
+    out_ += frame;
+  }
+  flush();
+  return true;
+}
+
+bool ControlLink::owes_ack() const {
+  return open() && keeps_ && (came_ - told_ >= kMostUntold || untold_bytes_ >= kMostUntoldBytes || owes_bye_);
 }
 
 ControlLink::Reading ControlLink::read(std::vector<ControlFrame>& frames, std::string& reason) {
@@ -87,12 +168,18 @@ bool ControlLink::take_frames(std::vector<ControlFrame>& frames) {
     frame.step = header.integer<uint8_t>();
     header.raw(2);
     frame.seq = header.integer<uint64_t>();
+    const auto came = header.integer<uint64_t>();
     if (bytes > most_payload_ || kind < static_cast<uint8_t>(ControlKind::kHeartbeat) ||
-        kind > static_cast<uint8_t>(ControlKind::kLetter))
+        kind > static_cast<uint8_t>(ControlKind::kAck) || !confirm(came))
       return false;
     if (in_.size() - at - kHeaderBytes < bytes) break;
     frame.kind = static_cast<ControlKind>(kind);
     frame.payload = in_.substr(at + kHeaderBytes, bytes);
+    if (counts(frame.kind)) {
+      ++came_;
+      untold_bytes_ += kHeaderBytes + bytes;
+      owes_bye_ = owes_bye_ || frame.kind == ControlKind::kBye;
+    }
     frames.push_back(std::move(frame));
     at += kHeaderBytes + bytes;
   }

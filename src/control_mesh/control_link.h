@@ -1,11 +1,17 @@
-// ControlLink: one connection of a control mesh. It sends and receives frames over a nonblocking stream. ControlFrame:
-// one such frame.
+// ControlLink: one link of a control mesh. It sends and receives frames over a nonblocking stream. ControlFrame: one
+// such frame.
+//
+// A link may outlive its connection: where two ranks have several rails, the mesh makes the connection anew over
+// another one (link_moves.h). Both ends count the frames of each direction, but for heartbeats and acknowledgements.
+// Every frame tells how many of the other direction have come whole; those that have not are kept. So over a new
+// connection each end sends again exactly what the other one lacks: no frame is lost, and none comes twice.
 //
 // Owned by a ControlMesh and used under its mutex. On the wire a frame is: payload length u32, kind u8, step u8, zero
-// u16, seq u64, payload.
+// u16, seq u64, frames that have come u64, payload.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +21,8 @@
 
 namespace trestle {
 
-enum class ControlKind : uint8_t { kHeartbeat = 1, kError, kAbort, kBye, kGather, kBarrier, kLetter };
+// kAck: nothing but the count of frames that have come.
+enum class ControlKind : uint8_t { kHeartbeat = 1, kError, kAbort, kBye, kGather, kBarrier, kLetter, kAck };
 
 struct ControlFrame {
   ControlKind kind = ControlKind::kHeartbeat;
@@ -33,19 +40,24 @@ inline constexpr size_t kMaxSentence = 16 * 1024;
 std::string encode(const FailureReport& failure);
 std::optional<FailureReport> decode_failure_report(const std::string& payload, int32_t ranks);
 
+// Open: it has a connection. Away: it has none, but may get another one. Ended: neither.
 class ControlLink {
  public:
+  // Frames are kept only after keep_frames().
   ControlLink(int32_t peer, UniqueFd socket, size_t most_payload)
       : peer_(peer), socket_(std::move(socket)), most_payload_(most_payload) {}
 
   int32_t peer() const { return peer_; }
   int fd() const { return socket_.get(); }
   bool open() const { return static_cast<bool>(socket_); }
+  bool away() const { return away_; }
+  bool ended() const { return !open() && !away_; }
   bool has_output() const { return out_at_ < out_.size(); }
-  void end() { socket_.reset(); }
+  void end();
 
-  // Queues a frame and sends what the kernel takes. After a send has failed, frames are dropped without an error: the
-  // end of the connection is noticed by reading, after everything that the peer sent before it.
+  // Queues a frame and sends what the kernel takes. While the link is away, frames are kept. After a send has failed,
+  // frames that are not kept are dropped without an error: the end of the connection is noticed by reading, after
+  // everything that the peer sent before it.
   void send(const ControlFrame& frame);
   void flush();
 
@@ -54,22 +66,55 @@ class ControlLink {
   // which.
   Reading read(std::vector<ControlFrame>& frames, std::string& reason);
 
+  // From now on frames are kept until the peer has them. Before the first frame.
+  void keep_frames() { keeps_ = true; }
+  // The link ends with its connection. Nothing is kept any more.
+  void keep_no_frames();
+  // Ends the connection, if there is one: nothing of it is read any more, so came() is final. The link is away.
+  void part();
+  // How many counted frames of the peer have come whole.
+  uint64_t came() const { return came_; }
+  // A new connection for a link that is away. `came`: how many frames of this side the peer has. Sends again the rest.
+  // False, and nothing is changed: no such number can be, or what the peer lacks is not kept any more.
+  bool resume(UniqueFd socket, uint64_t came);
+  // The peer has not acknowledged all that was sent.
+  bool keeps_any() const { return !kept_.empty(); }
+  // The peer keeps much, or what it must know soon to have come: an acknowledgement is due.
+  bool owes_ack() const;
+
+  // A peer that acknowledges nothing may have so much kept for it. With more, the link ends with its connection.
+  static constexpr size_t kMostKeptBytes = size_t{64} << 20;
+
   int64_t last_heard_ns = 0;
   // The peer has sent a heartbeat, so its silence means something from now on.
   bool watched = false;
   bool silence_told = false;
   bool wants_writable = false;  // EPOLLOUT is asked for
+  bool moved = false;           // this is not its first connection
 
  private:
   bool take_frames(std::vector<ControlFrame>& frames);
+  void keep(const std::string& bytes);
+  bool confirm(uint64_t came);
+  void drop_output();
 
   int32_t peer_;
   UniqueFd socket_;
   size_t most_payload_;
+  bool away_ = false;
   bool send_failed_ = false;
   std::string out_;
   size_t out_at_ = 0;
   std::string in_;
+
+  uint64_t sent_ = 0;        // counted frames, from the beginning
+  uint64_t came_ = 0;        // the same, of the peer
+  uint64_t told_ = 0;        // of them, acknowledged
+  size_t untold_bytes_ = 0;  // of the frames that are not
+  bool owes_bye_ = false;    // a goodbye is among them
+  bool keeps_ = false;
+  std::deque<std::string> kept_;  // the last of the counted frames, as sent
+  size_t kept_bytes_ = 0;
 };
 
 }  // namespace trestle

@@ -149,6 +149,8 @@ void ControlMesh::Impl::take_frame(size_t link, ControlFrame& frame) {
     case ControlKind::kGather:
     case ControlKind::kBarrier:
       return take_gather(link, frame);
+    case ControlKind::kAck:
+      return;
   }
 }
 

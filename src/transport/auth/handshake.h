@@ -53,15 +53,16 @@ struct Credentials {
 };
 
 // What the connection is for. A proof for one purpose is not valid for another.
-enum class Purpose : uint8_t { kRendezvous = 1, kControl = 2, kTcp = 3, kShm = 4 };
+enum class Purpose : uint8_t { kRendezvous = 1, kControl = 2, kTcp = 3, kShm = 4, kControlMove = 5 };
 enum class Role : uint8_t { kInitiator = 1, kAcceptor = 2 };
 
 // Success, or kInvalidUsage "not built: libsodium was not found".
 Status handshake_probe();
 
 // Also of what travels behind it. 2: messages carry the check of their operation; 3: the acknowledgement; 4: that check
-// has 48 bits; 5: a rank that is asked about a call also tells of another communicator's failure.
-inline constexpr uint16_t kHandshakeVersion = 6;
+// has 48 bits; 5: a rank that is asked about a call also tells of another communicator's failure; 7: frames of the
+// control mesh are acknowledged.
+inline constexpr uint16_t kHandshakeVersion = 7;
 inline constexpr size_t kHelloBytes = 72;
 inline constexpr size_t kProofBytes = 40;
 inline constexpr size_t kAcknowledgementBytes = 8;

@@ -305,7 +305,7 @@ TEST(MeshFailureTest, NonsenseEndsTheCommunicator) {
   ASSERT_TRUE(mesh.ok());
   mesh.value()->set_names({"rank 0 (a)", "rank 1 (b)"});
   mesh.value()->start(&heard);
-  ASSERT_EQ(write(liar.get(), "nonsense nonsense", 17), 17);
+  ASSERT_EQ(write(liar.get(), "nonsense nonsense nonsense", 26), 26);
   mesh.value()->poll(clock.now);
   ASSERT_EQ(heard.errors.size(), 1u);
   EXPECT_TRUE(heard.errors[0].message.starts_with("rank 1 (b) sent malformed data"));
