@@ -30,6 +30,11 @@ void ControlMesh::start(ControlListener* listener) {
   impl_->begin(listener);
 }
 
+Status ControlMesh::use_rails(std::unique_ptr<ControlRails> rails, int64_t silence_ns) {
+  const MutexLock lock(impl_->mutex_);
+  return impl_->use_rails(std::move(rails), silence_ns);
+}
+
 void ControlMesh::set_names(const RankNames& names) {
   const MutexLock lock(impl_->mutex_);
   CHECK(names.size() == impl_->names_.size(), "the control mesh needs a name for every rank");

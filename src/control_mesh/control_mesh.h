@@ -13,6 +13,11 @@
 // deadlines.) Error messages name the rank that failed, not the one that noticed, so that all ranks report the same
 // failure.
 //
+// Rails. Where two ranks have several rails in common, neither an ended connection nor a silent host is the end: the
+// connection moves to another rail, and nothing is lost or comes twice (control_link.h, link_moves.h). The neighbour
+// has died when its rails refuse connections, and is lost when none has answered for the heartbeat time. Ranks with one
+// rail in common have none of this.
+//
 // All-gather: dissemination, ceil(log2 N) steps; in step k a rank sends all that it holds to r + 2^k (Bruck et al.,
 // "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997, section 4,
 // mirrored).
@@ -32,6 +37,7 @@
 #include "base/rank_names.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "control_mesh/control_rails.h"
 
 namespace trestle {
 
@@ -64,6 +70,8 @@ struct ControlSettings {
   // Whether the kernel at the other end of a connection acknowledged anything in the last `within_ns`. nullptr: uses
   // TCP_INFO.
   bool (*host_answers)(int fd, int64_t within_ns) = nullptr;
+  // use_rails() will be called, so frames are kept until then.
+  bool keeps_frames = false;
 };
 
 // One authenticated, connected, nonblocking stream socket to `peer`.
@@ -85,6 +93,10 @@ class ControlMesh {
   // Starts the heartbeats; peers watch this rank from its first one on. The next poll() passes earlier events to the
   // listener. The listener must live until close() has returned and no poll() runs.
   void start(ControlListener* listener);
+  // From now on connections move between these rails; nullptr: each stays where it is. At most once, before or after
+  // start(). silence_ns: how long a neighbour's host may acknowledge nothing before its connection moves, if that is
+  // shorter than the heartbeat time.
+  Status use_rails(std::unique_ptr<ControlRails> rails, int64_t silence_ns);
   // "rank 3 (host a, pid 12)" for error messages; one per rank.
   void set_names(const RankNames& names);
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,10 +16,11 @@
 #include "control_mesh/control_link.h"
 #include "control_mesh/control_mesh.h"
 #include "control_mesh/dissemination.h"
+#include "control_mesh/link_moves.h"
 
 namespace trestle {
 
-class ControlMesh::Impl {
+class ControlMesh::Impl : private LinkMoves::Links {
  public:
   explicit Impl(const ControlSettings& settings);
   Status add_links(std::vector<ControlConnection> out, std::vector<ControlConnection> in) TRESTLE_REQUIRES(mutex_);
@@ -38,6 +40,7 @@ class ControlMesh::Impl {
   using GatherKey = std::pair<bool, uint64_t>;  // barrier?, seq
 
   void begin(ControlListener* listener) TRESTLE_REQUIRES(mutex_);
+  Status use_rails(std::unique_ptr<ControlRails> rails, int64_t silence_ns) TRESTLE_REQUIRES(mutex_);
   void poll_links(int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   void beat(int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   int64_t next_due_ns() const TRESTLE_REQUIRES(mutex_);
@@ -76,12 +79,26 @@ class ControlMesh::Impl {
   void take_bye(ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
   void take_letter(size_t link, ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
   void pass_on(int32_t to, const ControlFrame& letter) TRESTLE_REQUIRES(mutex_);
-  void link_ended(size_t link, const std::string& reason) TRESTLE_REQUIRES(mutex_);
-  void look_for_silence(ControlLink& link, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  void link_ended(size_t link, const std::string& reason, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  void end_link(size_t link) TRESTLE_REQUIRES(mutex_);
+  void look_for_silence(size_t link, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  void tell_silence(ControlLink& link, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  bool link_drained(size_t link, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   void advance(const GatherKey& key, Dissemination& gather) TRESTLE_REQUIRES(mutex_);
   void malformed(int32_t peer) TRESTLE_REQUIRES(mutex_);
   bool answers(const ControlLink& link, int64_t within_ns) const;
-  int64_t beat_interval_ns() const { return settings_.heartbeat_ns / 3; }
+  int64_t beat_interval_ns() const TRESTLE_REQUIRES(mutex_) { return shortest_silence_ns() / 3; }
+  int64_t silence_ns(size_t link) const TRESTLE_REQUIRES(mutex_);
+  int64_t shortest_silence_ns() const TRESTLE_REQUIRES(mutex_);
+
+  // control_mesh_moves.cpp
+  bool can_move(size_t link) const TRESTLE_REQUIRES(mutex_);
+  void move(size_t link, const std::string& why, int64_t heard_ns, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  void tend_moves(bool wanted, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  uint64_t part(size_t link) override TRESTLE_REQUIRES(mutex_);
+  bool resume(size_t link, UniqueFd socket, uint64_t came, const LinkMoves::Move& move) override
+      TRESTLE_REQUIRES(mutex_);
+  void give_up(size_t link, const std::string& what) override TRESTLE_REQUIRES(mutex_);
 
   std::vector<ControlLink> links_ TRESTLE_GUARDED_BY(mutex_);
   std::vector<size_t> out_ TRESTLE_GUARDED_BY(mutex_);  // out_[k], in_[k]: index into links_
@@ -89,6 +106,9 @@ class ControlMesh::Impl {
   std::set<int32_t> left_ TRESTLE_GUARDED_BY(mutex_);  // said goodbye
   int64_t next_beat_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
   int64_t last_poll_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
+  std::unique_ptr<LinkMoves> moves_ TRESTLE_GUARDED_BY(mutex_);  // nullptr: connections stay where they are
+  int64_t rail_silence_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
+  int64_t closing_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;  // when drained() was called first
 };
 
 }  // namespace trestle

@@ -26,14 +26,17 @@ void ControlMesh::Impl::send_letter(int32_t to, const std::string& text) {
 }
 
 // Greedy routing: sends the letter to the farthest neighbour that is not beyond the receiver. Every hop at least halves
-// the remaining distance.
+// the remaining distance. A neighbour whose connection is moving gets it only if there is no other.
 void ControlMesh::Impl::pass_on(int32_t to, const ControlFrame& letter) {
   const std::vector<size_t>& side = letter.step == kUp ? out_ : in_;
   const int64_t ahead = letter.step == kUp ? int64_t{to} - settings_.rank : int64_t{settings_.rank} - to;
   const int64_t distance = (ahead + settings_.ranks) % settings_.ranks;
-  for (size_t k = side.size(); k-- > 0;) {
-    if ((int64_t{1} << k) > distance || !links_[side[k]].open()) continue;
-    return send(side[k], letter);
+  for (const bool moving : {false, true}) {
+    for (size_t k = side.size(); k-- > 0;) {
+      const ControlLink& link = links_[side[k]];
+      if ((int64_t{1} << k) > distance || !(moving ? link.away() : link.open())) continue;
+      return send(side[k], letter);
+    }
   }
 }
 

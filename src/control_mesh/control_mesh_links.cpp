@@ -1,9 +1,6 @@
 // The connections of a control mesh: reading, frames, disconnects, heartbeats.
-#include <linux/sockios.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -17,7 +14,6 @@
 #include "base/rank_names.h"
 #include "control_mesh/byte_text.h"
 #include "control_mesh/control_mesh_impl.h"
-#include "transport/socket/socket.h"
 
 namespace trestle {
 namespace {
@@ -78,6 +74,7 @@ Status ControlMesh::Impl::add_link(ControlConnection connection, std::vector<siz
   const size_t index = links_.size();
   const size_t most = static_cast<size_t>(settings_.ranks) * (kMaxBlobBytes + 4) + kMaxSentence;
   links_.emplace_back(connection.peer, std::move(connection.socket), most);
+  if (settings_.keeps_frames) links_[index].keep_frames();
   side.push_back(index);
   epoll_event event{};
   event.events = EPOLLIN;
@@ -109,8 +106,11 @@ void ControlMesh::Impl::send_all(const ControlFrame& frame) {
 void ControlMesh::Impl::poll_links(int64_t now_ns) {
   std::array<epoll_event, 64> ready;
   const int count = epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), 0);
+  bool of_moves = false;
   for (int i = 0; i < count; ++i) {
     const size_t link = ready[static_cast<size_t>(i)].data.u64;
+    of_moves = of_moves || link == LinkMoves::kKey;
+    if (link == LinkMoves::kKey) continue;
     const uint32_t events = ready[static_cast<size_t>(i)].events;
     if ((events & EPOLLOUT) != 0) {
       links_[link].flush();
@@ -118,6 +118,7 @@ void ControlMesh::Impl::poll_links(int64_t now_ns) {
     }
     if ((events & ~static_cast<uint32_t>(EPOLLOUT)) != 0) read_link(link, now_ns);
   }
+  tend_moves(of_moves, now_ns);
 }
 
 void ControlMesh::Impl::read_link(size_t link, int64_t now_ns) {
@@ -129,8 +130,12 @@ void ControlMesh::Impl::read_link(size_t link, int64_t now_ns) {
   at.last_heard_ns = now_ns;
   at.silence_told = false;
   for (ControlFrame& frame : frames) take_frame(link, frame);
-  if (reading == ControlLink::Reading::kMalformed) malformed(at.peer());
-  if (reading != ControlLink::Reading::kOpen) link_ended(link, reason);
+  if (reading == ControlLink::Reading::kMalformed) {
+    malformed(at.peer());
+    end_link(link);
+  }
+  if (reading == ControlLink::Reading::kEnded) link_ended(link, reason, now_ns);
+  if (at.owes_ack()) send(link, {ControlKind::kAck, 0, 0, ""});
 }
 
 void ControlMesh::Impl::take_frame(size_t link, ControlFrame& frame) {
@@ -190,7 +195,7 @@ Result<Dissemination*> ControlMesh::Impl::gather_if_done(const GatherKey& key) {
   if (gather.done()) return &gather;
   if (!failure_) {
     const ControlLink& awaited = links_[in_[static_cast<size_t>(gather.awaited_step())]];
-    if (!awaited.open())
+    if (awaited.ended())
       report({false,
               settings_.rank,
               {Code::kRemoteError, name(awaited.peer()) + " left the communicator while other ranks waited for it"}},
@@ -207,8 +212,9 @@ int32_t ControlMesh::Impl::awaited(const GatherKey& key) const {
 }
 
 std::optional<bool> ControlMesh::Impl::host_answers(int32_t rank, int64_t within_ns) const {
-  for (const ControlLink& link : links_) {
-    if (link.peer() == rank && link.open()) return answers(link, within_ns);
+  for (size_t i = 0; i < links_.size(); ++i) {
+    if (links_[i].peer() != rank || links_[i].ended()) continue;
+    return links_[i].open() ? answers(links_[i], within_ns) : moves_->answers(i, within_ns, clock_.now_ns());
   }
   return std::nullopt;
 }
@@ -245,6 +251,9 @@ void ControlMesh::Impl::take_bye(ControlFrame& frame) {
   if (!left_.insert(rank).second) return;
   send_all(frame);
   events_.push_back({Event::Kind::kBye, rank, "", by_exit});
+  for (size_t i = 0; i < links_.size(); ++i) {
+    if (links_[i].peer() == rank && links_[i].away()) end_link(i);
+  }
 }
 
 void ControlMesh::Impl::say_bye(bool by_exit) {
@@ -254,10 +263,17 @@ void ControlMesh::Impl::say_bye(bool by_exit) {
   send_all(frame);
 }
 
-void ControlMesh::Impl::link_ended(size_t link, const std::string& reason) {
+void ControlMesh::Impl::end_link(size_t link) {
   ControlLink& at = links_[link];
   if (at.open()) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, at.fd(), nullptr);
   at.end();
+  if (moves_) moves_->forget(link);
+}
+
+void ControlMesh::Impl::link_ended(size_t link, const std::string& reason, int64_t now_ns) {
+  const ControlLink& at = links_[link];
+  if (can_move(link) && !left_.contains(at.peer())) return move(link, reason, now_ns, now_ns);
+  end_link(link);
   if (left_.contains(at.peer()) || closed_) return;
   report({false,
           settings_.rank,
@@ -278,7 +294,7 @@ void ControlMesh::Impl::begin(ControlListener* listener) {
 
 void ControlMesh::Impl::beat(int64_t now_ns) {
   if (listener_ == nullptr || settings_.heartbeat_ns == 0 || closed_) return;
-  if (now_ns - last_poll_ns_ > settings_.heartbeat_ns / 2) {
+  if (now_ns - last_poll_ns_ > shortest_silence_ns() / 2) {
     // This process was stopped or starved. What it did not read in that time says nothing about the peers.
     for (ControlLink& link : links_) link.last_heard_ns = now_ns;
   }
@@ -289,12 +305,30 @@ void ControlMesh::Impl::beat(int64_t now_ns) {
     }
     next_beat_ns_ = now_ns + beat_interval_ns();
   }
-  for (ControlLink& link : links_) look_for_silence(link, now_ns);
+  for (size_t i = 0; i < links_.size(); ++i) look_for_silence(i, now_ns);
 }
 
-void ControlMesh::Impl::look_for_silence(ControlLink& link, int64_t now_ns) {
-  if (!link.open() || !link.watched || now_ns - link.last_heard_ns < settings_.heartbeat_ns) return;
-  if (!answers(link, settings_.heartbeat_ns)) {
+// How long a neighbour may be silent before its kernel is asked.
+int64_t ControlMesh::Impl::silence_ns(size_t link) const {
+  return can_move(link) ? std::min(settings_.heartbeat_ns, rail_silence_ns_) : settings_.heartbeat_ns;
+}
+
+int64_t ControlMesh::Impl::shortest_silence_ns() const {
+  return moves_ ? std::min(settings_.heartbeat_ns, rail_silence_ns_) : settings_.heartbeat_ns;
+}
+
+void ControlMesh::Impl::look_for_silence(size_t index, int64_t now_ns) {
+  ControlLink& link = links_[index];
+  const int64_t silent_ns = now_ns - link.last_heard_ns;
+  if (link.ended() || !link.watched || silent_ns < silence_ns(index)) return;
+  if (link.away()) {
+    if (moves_->answers(index, settings_.heartbeat_ns, now_ns)) tell_silence(link, now_ns);
+    return;
+  }
+  const bool answers_now = answers(link, silence_ns(index));
+  if (!answers_now && can_move(index))
+    return move(index, "its host did not answer for " + duration_text(silence_ns(index)), link.last_heard_ns, now_ns);
+  if (!answers_now) {
     report({false,
             settings_.rank,
             {Code::kRemoteError, name(link.peer()) + " is lost: its host did not answer for " +
@@ -302,6 +336,11 @@ void ControlMesh::Impl::look_for_silence(ControlLink& link, int64_t now_ns) {
            false);
     return;
   }
+  tell_silence(link, now_ns);
+}
+
+void ControlMesh::Impl::tell_silence(ControlLink& link, int64_t now_ns) {
+  if (now_ns - link.last_heard_ns < settings_.heartbeat_ns) return;
   if (!link.silence_told && first_to_tell_silence(name(link.peer()), now_ns))
     LOG(kWarn, kBootstrap, "%s has been silent for %s but its host answers: the process is stopped or very busy",
         name(link.peer()).c_str(), duration_text(settings_.heartbeat_ns).c_str());
@@ -310,49 +349,16 @@ void ControlMesh::Impl::look_for_silence(ControlLink& link, int64_t now_ns) {
 
 int64_t ControlMesh::Impl::next_due_ns() const {
   if (!events_.empty() && listener_ != nullptr) return 0;
-  if (listener_ == nullptr || settings_.heartbeat_ns == 0 || closed_ || links_.empty())
-    return std::numeric_limits<int64_t>::max();
-  int64_t due = next_beat_ns_;
-  for (const ControlLink& link : links_) {
-    if (link.open() && link.watched && !link.silence_told)
-      due = std::min(due, link.last_heard_ns + settings_.heartbeat_ns);
+  const int64_t moves_due = moves_ ? moves_->next_due_ns() : std::numeric_limits<int64_t>::max();
+  if (listener_ == nullptr || settings_.heartbeat_ns == 0 || closed_ || links_.empty()) return moves_due;
+  int64_t due = std::min(next_beat_ns_, moves_due);
+  for (size_t i = 0; i < links_.size(); ++i) {
+    const ControlLink& link = links_[i];
+    const int64_t silent = link.last_heard_ns + silence_ns(i);
+    // What was silent at the last look is looked at again with the next beat.
+    if (link.open() && link.watched && !link.silence_told && silent > last_poll_ns_) due = std::min(due, silent);
   }
   return due;
-}
-
-bool ControlMesh::Impl::drained() {
-  // Every link is read, also those behind one that is not drained.
-  bool all = true;
-  for (ControlLink& link : links_) {
-    if (!link.open()) continue;
-    // A peer that closes at the same time waits for this rank to read its goodbye, just as this rank waits for the
-    // peer.
-    std::vector<ControlFrame> ignored;
-    std::string reason;
-    if (link.read(ignored, reason) != ControlLink::Reading::kOpen) continue;
-    link.flush();
-    // A peer that has closed already acknowledges nothing any more, so the kernel's count of unsent bytes stands still.
-    pollfd state{link.fd(), 0, 0};
-    if (::poll(&state, 1, 0) == 1 && (state.revents & (POLLERR | POLLHUP)) != 0) continue;
-    int unsent = 0;
-    if (ioctl(link.fd(), SIOCOUTQ, &unsent) != 0) unsent = 0;
-    all = all && !link.has_output() && unsent == 0;
-  }
-  return all;
-}
-
-// Reads what the peers still send to the end first: closing a socket with unread bytes resets the connection, and a
-// reset overtakes the goodbye.
-void ControlMesh::Impl::end_links() {
-  for (ControlLink& link : links_) {
-    if (!link.open()) continue;
-    end_sending(link.fd());
-    std::vector<ControlFrame> ignored;
-    std::string reason;
-    link.read(ignored, reason);
-    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link.fd(), nullptr);
-    link.end();
-  }
 }
 
 std::string ControlMesh::Impl::name(int32_t rank) const {

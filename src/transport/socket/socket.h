@@ -119,6 +119,8 @@ Result<UniqueFd> start_connect(const SocketAddress& address, const ConnectFrom& 
 bool bind_to_interface(int fd, const std::string& interface);
 // true: connected; false: not yet. kRemoteError: refused, unreachable.
 Result<bool> finish_connect(int fd);
+// Of an error of the two above: nobody listens there, and the host said so.
+bool is_refusal(const Error& error);
 // The next waiting connection; an empty UniqueFd when there is none. Skips connections that died in the queue. Running
 // out of descriptors or memory is an error, but the listener stays usable.
 Result<UniqueFd> accept_connection(int listener_fd);

@@ -119,6 +119,10 @@ Result<bool> finish_connect(int fd) {
   return socket_error("connect");
 }
 
+bool is_refusal(const Error& error) {
+  return error.message.ends_with(std::generic_category().message(ECONNREFUSED));
+}
+
 Result<UniqueFd> accept_connection(int listener_fd) {
   for (;;) {
     UniqueFd fd =

@@ -3,6 +3,8 @@ trestle_test(NAME bootstrap_test LABEL unit LIBS trestle_rendezvous SOURCES
   ${CMAKE_CURRENT_SOURCE_DIR}/unit/control_mesh/control_link_test.cpp
   ${CMAKE_CURRENT_SOURCE_DIR}/unit/control_mesh/control_mesh_test.cpp)
 if(SODIUM_FOUND)
+  trestle_test(NAME control_mesh_rails_test LABEL unit LIBS trestle_rendezvous SOURCES
+    ${CMAKE_CURRENT_SOURCE_DIR}/unit/control_mesh/control_mesh_rails_test.cpp)
   trestle_test(NAME bootstrap_join_test LABEL unit LIBS trestle_rendezvous SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/crowd_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/failure_test.cpp

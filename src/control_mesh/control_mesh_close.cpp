@@ -1,0 +1,85 @@
+// The end of a control mesh: waits until the goodbyes have left this machine, and ends the connections.
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+
+#include "control_mesh/byte_text.h"
+#include "control_mesh/control_mesh_impl.h"
+#include "transport/socket/socket.h"
+
+namespace trestle {
+namespace {
+
+// A goodbye that is not acknowledged for so long takes another rail.
+constexpr int64_t kClosingSilenceNs = 250'000'000;
+
+bool is_broken(int fd) {
+  pollfd state{fd, 0, 0};
+  return ::poll(&state, 1, 0) == 1 && (state.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+// That the peer's kernel has not acknowledged.
+int unsent_bytes(int fd) {
+  int unsent = 0;
+  return ioctl(fd, SIOCOUTQ, &unsent) == 0 ? unsent : 0;
+}
+
+}  // namespace
+
+// Every link is looked at, also those behind one that is not drained.
+bool ControlMesh::Impl::drained() {
+  const int64_t now_ns = clock_.now_ns();
+  if (closing_ns_ == 0) closing_ns_ = now_ns;
+  tend_moves(true, now_ns);
+  bool all = true;
+  for (size_t i = 0; i < links_.size(); ++i) all = link_drained(i, now_ns) && all;
+  return all;
+}
+
+bool ControlMesh::Impl::link_drained(size_t index, int64_t now_ns) {
+  ControlLink& link = links_[index];
+  if (!link.open()) return link.ended();
+  // A peer that closes at the same time waits for this rank to read its goodbye, just as this rank waits for the peer.
+  std::vector<ControlFrame> frames;
+  std::string reason;
+  const ControlLink::Reading reading = link.read(frames, reason);
+  for (const ControlFrame& frame : frames) {
+    if (frame.kind == ControlKind::kBye && ByteReader(frame.payload).integer<int32_t>() == link.peer())
+      left_.insert(link.peer());
+  }
+  if (reading != ControlLink::Reading::kOpen) {
+    // The goodbye may not have come.
+    const bool goes_on = reading == ControlLink::Reading::kEnded && can_move(index) && !left_.contains(link.peer());
+    if (goes_on) move(index, reason, now_ns, now_ns);
+    return !goes_on;
+  }
+  link.flush();
+  if (link.owes_ack()) send(index, {ControlKind::kAck, 0, 0, ""});
+  const bool moves = can_move(index) && !left_.contains(link.peer());
+  // A peer that has closed already acknowledges nothing any more, so the kernel's count of unsent bytes stands still.
+  if (is_broken(link.fd())) return !moves;
+  // The peer's kernel may acknowledge a connection that the peer gives up in the same moment.
+  if (!link.has_output() && unsent_bytes(link.fd()) == 0) return !link.moved || !link.keeps_any();
+  if (moves && now_ns - closing_ns_ > kClosingSilenceNs && !answers(link, kClosingSilenceNs))
+    move(index, "its host did not answer the goodbye", now_ns, now_ns);
+  return false;
+}
+
+// Reads what the peers still send to the end first: closing a socket with unread bytes resets the connection, and a
+// reset overtakes the goodbye.
+void ControlMesh::Impl::end_links() {
+  moves_.reset();
+  for (ControlLink& link : links_) {
+    if (link.away()) link.end();
+    if (!link.open()) continue;
+    end_sending(link.fd());
+    std::vector<ControlFrame> ignored;
+    std::string reason;
+    link.read(ignored, reason);
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link.fd(), nullptr);
+    link.end();
+  }
+}
+
+}  // namespace trestle

@@ -1,0 +1,90 @@
+// ControlMesh::Impl: links that move to another rail.
+#include <sys/epoll.h>
+
+#include "base/log.h"
+#include "control_mesh/control_mesh_impl.h"
+
+namespace trestle {
+namespace {
+
+constexpr int64_t kGiveUpNs = 5'000'000'000;  // where there is no heartbeat time
+
+}  // namespace
+
+Status ControlMesh::Impl::use_rails(std::unique_ptr<ControlRails> rails, int64_t silence_ns) {
+  CHECK(!moves_, "a control mesh gets rails only once");
+  std::vector<LinkMoves::Name> names(links_.size());
+  for (const bool out : {true, false}) {
+    const std::vector<size_t>& side = out ? out_ : in_;
+    for (size_t k = 0; k < side.size(); ++k) {
+      const ControlLink& link = links_[side[k]];
+      names[side[k]] = {link.peer(), out, static_cast<uint8_t>(k), link.fd()};
+    }
+  }
+  const int64_t give_up_ns = settings_.heartbeat_ns > 0 ? settings_.heartbeat_ns : kGiveUpNs;
+  LinkMoves::Links& links = *this;
+  if (rails != nullptr)
+    moves_ = std::make_unique<LinkMoves>(links, std::move(rails), names,
+                                         LinkMoves::Options{settings_.rank, epoll_.get(), give_up_ns});
+  rail_silence_ns_ = silence_ns;
+  bool any = false;
+  for (size_t i = 0; i < links_.size(); ++i) {
+    any = any || can_move(i);
+    if (!can_move(i)) links_[i].keep_no_frames();
+  }
+  if (any) return moves_->listen();
+  moves_.reset();
+  return {};
+}
+
+bool ControlMesh::Impl::can_move(size_t link) const {
+  return moves_ != nullptr && moves_->can_move(link);
+}
+
+void ControlMesh::Impl::move(size_t link, const std::string& why, int64_t heard_ns, int64_t now_ns) {
+  (void)part(link);
+  moves_->begin(link, why, heard_ns, now_ns);
+}
+
+void ControlMesh::Impl::tend_moves(bool wanted, int64_t now_ns) {
+  if (moves_ && (wanted || now_ns >= moves_->next_due_ns())) moves_->tend(now_ns);
+}
+
+uint64_t ControlMesh::Impl::part(size_t link) {
+  ControlLink& at = links_[link];
+  if (at.open()) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, at.fd(), nullptr);
+  if (!at.away()) at.part();
+  return at.came();
+}
+
+bool ControlMesh::Impl::resume(size_t link, UniqueFd socket, uint64_t came, const LinkMoves::Move& move) {
+  ControlLink& at = links_[link];
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = link;
+  const bool watched = epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket.get(), &event) == 0;
+  if (!watched || !at.resume(std::move(socket), came)) {
+    at.end();
+    report({false,
+            settings_.rank,
+            {Code::kRemoteError, "the control connection with " + name(at.peer()) + " cannot be continued on " +
+                                     move.to + (watched ? ": what was lost is not kept" : ": epoll_ctl failed")}},
+           false);
+    return false;
+  }
+  watch_writable(link);
+  at.last_heard_ns = clock_.now_ns();
+  at.silence_told = false;
+  at.moved = true;
+  LOG(kWarn, kBootstrap, "control: connection with %s moved from %s to %s: %s", name(at.peer()).c_str(),
+      move.from.c_str(), move.to.c_str(), move.why.c_str());
+  return true;
+}
+
+void ControlMesh::Impl::give_up(size_t link, const std::string& what) {
+  links_[link].end();
+  if (left_.contains(links_[link].peer()) || closed_) return;
+  report({false, settings_.rank, {Code::kRemoteError, name(links_[link].peer()) + " " + what}}, false);
+}
+
+}  // namespace trestle

@@ -1,0 +1,306 @@
+// Links that are away: attempts to reach the peer over its rails, and when they are given up.
+#include "control_mesh/link_moves.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <span>
+
+#include "base/config/value_text.h"
+
+namespace trestle {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kConnectNs = 500 * kMs;
+constexpr int64_t kAnswerNs = 1'000 * kMs;
+// A stopped process leaves handshakes without an answer. Each attempt stays in its queue, so they become rare.
+constexpr int64_t kFirstPatienceNs = 2'000 * kMs;
+constexpr int64_t kMostPatienceNs = 30'000 * kMs;
+constexpr int64_t kFirstPauseNs = 20 * kMs;
+constexpr int64_t kMostPauseNs = 1'000 * kMs;
+constexpr int64_t kLateNs = 1'000 * kMs;
+
+std::string ago(int64_t time_ns) {
+  const int64_t tenths = std::max<int64_t>(time_ns, 0) / (100 * kMs);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s ago";
+}
+
+}  // namespace
+
+LinkMoves::LinkMoves(Links& links, std::unique_ptr<ControlRails> rails, const std::vector<Name>& names,
+                     const Options& options)
+    : links_(links), rails_(std::move(rails)), options_(options), ends_(names.size()), admissions_(rails_->count()) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    End& end = ends_[i];
+    end.name = names[i];
+    if (names[i].fd < 0) continue;
+    for (const size_t rail : rails_->rails_to(names[i].peer)) end.ways.push_back({rail, "", 0});
+    end.on = rails_->rail_of(names[i].fd);
+  }
+}
+
+// Edge-triggered: a listener that is not served for a moment must not wake the thread all the time.
+Status LinkMoves::listen() {
+  for (size_t rail = 0; rail < rails_->count(); ++rail) {
+    if (!watch(rails_->listener(rail), EPOLLIN | EPOLLET))
+      return Error{Code::kSystemError, std::string("epoll_ctl: ") + std::strerror(errno)};
+  }
+  return {};
+}
+
+bool LinkMoves::watch(int fd, uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = kKey;
+  if (epoll_ctl(options_.epoll_fd, EPOLL_CTL_MOD, fd, &event) == 0) return true;
+  return epoll_ctl(options_.epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void LinkMoves::note(End& end, const std::string& what, int64_t now_ns) {
+  end.ways[end.way].what = what;
+  end.ways[end.way].at_ns = now_ns;
+}
+
+void LinkMoves::begin(size_t link, const std::string& why, int64_t heard_ns, int64_t now_ns) {
+  End& end = ends_[link];
+  if (end.away || end.gone) return;
+  end.away = true;
+  end.why = why;
+  end.answered_ns = heard_ns;
+  end.next_ns = now_ns;
+  end.pause_ns = kFirstPauseNs;
+  end.patience_ns = kFirstPatienceNs;
+  end.all_tried = end.answered = false;
+  end.tried = end.refused = end.way = 0;
+  for (size_t i = 0; i < end.ways.size(); ++i) {
+    if (rails_->name(end.ways[i].rail) != end.on) continue;
+    end.way = i;
+    note(end, why, now_ns);
+    end.way = (i + 1) % end.ways.size();
+    break;
+  }
+}
+
+void LinkMoves::drop_attempt(End& end) {
+  end.socket.reset();
+  end.exchange.reset();
+  end.answer.clear();
+  end.stage = Stage::kIdle;
+}
+
+void LinkMoves::forget(size_t link) {
+  drop_attempt(ends_[link]);
+  ends_[link].away = false;
+  ends_[link].gone = true;
+}
+
+bool LinkMoves::answers(size_t link, int64_t within_ns, int64_t now_ns) const {
+  const End& end = ends_[link];
+  return end.stage >= Stage::kHandshake || now_ns - end.answered_ns < within_ns;
+}
+
+void LinkMoves::tend(int64_t now_ns) {
+  count_own_absence(now_ns);
+  accept_some(now_ns);
+  for (auto one = strangers_.begin(); one != strangers_.end();)
+    one = drive_stranger(*one, now_ns) ? std::next(one) : strangers_.erase(one);
+  for (size_t i = 0; i < ends_.size(); ++i) {
+    if (ends_[i].away) drive(i, now_ns);
+  }
+  tended_ns_ = now_ns;
+  expected_ns_ = next_due_ns();
+}
+
+// This process was stopped or starved. That rails did not answer in that time says nothing about them.
+void LinkMoves::count_own_absence(int64_t now_ns) {
+  if (expected_ns_ == 0 || now_ns < expected_ns_ || now_ns - expected_ns_ < kLateNs) return;
+  for (End& end : ends_) {
+    end.answered_ns = now_ns;
+    end.all_tried = false;
+  }
+}
+
+int64_t LinkMoves::next_due_ns() const {
+  int64_t due = std::numeric_limits<int64_t>::max();
+  for (const End& end : ends_) {
+    if (!end.away) continue;
+    due = std::min(due, end.stage == Stage::kIdle ? end.next_ns : end.until_ns);
+    if (end.all_tried && end.stage < Stage::kHandshake) due = std::min(due, end.answered_ns + options_.give_up_ns);
+  }
+  for (const Stranger& one : strangers_) due = std::min(due, one.since_ns + kStrangerNs);
+  for (const Admission& one : admissions_) {
+    if (one.more_wait()) due = std::min(due, tended_ns_);
+    if (one.pauses(tended_ns_)) due = std::min(due, one.resumes_ns());
+  }
+  return due;
+}
+
+void LinkMoves::drive(size_t link, int64_t now_ns) {
+  End& end = ends_[link];
+  while (end.away && step(link, now_ns)) {
+    if (end.tried == end.ways.size()) end_round(link, now_ns);
+  }
+  const bool late = now_ns - end.answered_ns >= options_.give_up_ns;
+  if (end.away && end.all_tried && late && end.stage < Stage::kHandshake)
+    give_up(link, "is lost: none of its rails has answered for " + duration_text(options_.give_up_ns) + ": " +
+                      story(end, now_ns));
+}
+
+// False: there is nothing to do before something comes, or a time is reached.
+bool LinkMoves::step(size_t link, int64_t now_ns) {
+  End& end = ends_[link];
+  switch (end.stage) {
+    case Stage::kIdle:
+      return now_ns >= end.next_ns && dial(end, now_ns);
+    case Stage::kConnecting:
+      return step_connecting(end, now_ns);
+    case Stage::kHandshake:
+      return step_handshake(link, now_ns);
+    case Stage::kAnswer:
+      return step_answer(link, now_ns);
+  }
+  return false;
+}
+
+bool LinkMoves::dial(End& end, int64_t now_ns) {
+  Result<UniqueFd> socket = rails_->dial(end.name.peer, end.ways[end.way].rail);
+  if (!socket.ok()) return failed(end, socket.error().message, is_refusal(socket.error()), now_ns);
+  end.socket = std::move(socket).value();
+  if (!watch(end.socket.get(), EPOLLIN | EPOLLOUT)) return failed(end, "epoll_ctl failed", false, now_ns);
+  end.exchange.emplace(Role::kInitiator, Purpose::kControlMove, rails_->credentials(), end.name.peer);
+  end.stage = Stage::kConnecting;
+  end.until_ns = now_ns + kConnectNs;
+  return true;
+}
+
+bool LinkMoves::step_connecting(End& end, int64_t now_ns) {
+  const Result<bool> connected = finish_connect(end.socket.get());
+  if (!connected.ok()) return failed(end, connected.error().message, is_refusal(connected.error()), now_ns);
+  if (!connected.value()) {
+    if (now_ns < end.until_ns) return false;
+    return failed(end, "no answer to a connection", false, now_ns);
+  }
+  end.answered_ns = now_ns;
+  end.answered = true;
+  end.all_tried = false;
+  end.stage = Stage::kHandshake;
+  end.until_ns = now_ns + end.patience_ns;
+  (void)watch(end.socket.get(), EPOLLIN);
+  return true;
+}
+
+// An end that lacks the secret, or belongs to another job, is another program in the place of the rank.
+bool LinkMoves::step_handshake(size_t link, int64_t now_ns) {
+  End& end = ends_[link];
+  const Result<bool> done = end.exchange->step(end.socket.get());
+  if (!done.ok()) {
+    const bool lost = end.exchange->connection_lost();
+    if (!lost) end.answered = false;
+    return failed(end, done.error().message, !lost, now_ns);
+  }
+  if (!done.value()) {
+    if (now_ns < end.until_ns) return false;
+    end.patience_ns = std::min(2 * end.patience_ns, kMostPatienceNs);
+    end.answered_ns = now_ns;
+    return failed(end, "its host answers, its process does not", false, now_ns);
+  }
+  MoveRecord ask;
+  ask.out = end.name.out;
+  ask.step = end.name.step;
+  ask.number = end.asked = std::max(end.asked, end.taken) + 1;
+  ask.came = links_.part(link);
+  const std::string bytes = encode(ask);
+  const Result<size_t> sent = send_bytes(end.socket.get(), std::as_bytes(std::span(bytes)));
+  if (!sent.ok()) return failed(end, sent.error().message, false, now_ns);
+  if (sent.value() != bytes.size()) return failed(end, "a new connection takes no data", false, now_ns);
+  end.stage = Stage::kAnswer;
+  end.until_ns = now_ns + kAnswerNs;
+  return true;
+}
+
+bool LinkMoves::step_answer(size_t link, int64_t now_ns) {
+  End& end = ends_[link];
+  std::array<std::byte, kMoveRecordBytes> buffer;
+  const auto room = std::span(buffer).first(kMoveRecordBytes - end.answer.size());
+  const Result<size_t> got = receive_bytes(end.socket.get(), room);
+  if (!got.ok()) return failed(end, got.error().message, false, now_ns);
+  if (got.value() == kEndOfStream) return failed(end, "the peer closed the connection", false, now_ns);
+  end.answer.append(reinterpret_cast<const char*>(buffer.data()), got.value());
+  if (end.answer.size() < kMoveRecordBytes) {
+    if (now_ns < end.until_ns) return got.value() > 0;
+    return failed(end, "no answer behind the handshake", false, now_ns);
+  }
+  const auto answer = decode_move_record(end.answer);
+  if (!answer || answer->kind == MoveRecord::Kind::kAsk) return failed(end, "answered nonsense", true, now_ns);
+  take_answer(link, *answer, now_ns);
+  return end.away;
+}
+
+void LinkMoves::take_answer(size_t link, const MoveRecord& answer, int64_t now_ns) {
+  End& end = ends_[link];
+  if (answer.kind == MoveRecord::Kind::kGone) return give_up(link, "has given up its connection with this rank");
+  if (answer.kind == MoveRecord::Kind::kYield) {
+    drop_attempt(end);
+    end.next_ns = now_ns + end.pause_ns;
+    return;
+  }
+  end.taken = std::max(end.taken, answer.number);
+  const size_t rail = end.ways[end.way].rail;
+  settle(link, std::move(end.socket), rail, answer.came, end.why);
+}
+
+// The attempt over the present way has failed. Always true.
+bool LinkMoves::failed(End& end, const std::string& what, bool refused, int64_t now_ns) {
+  drop_attempt(end);
+  note(end, what, now_ns);
+  end.way = (end.way + 1) % end.ways.size();
+  ++end.tried;
+  end.refused += refused ? 1 : 0;
+  return true;
+}
+
+void LinkMoves::end_round(size_t link, int64_t now_ns) {
+  End& end = ends_[link];
+  const bool gone = end.refused > 0 && !end.answered;
+  end.tried = end.refused = 0;
+  end.answered = false;
+  end.all_tried = true;
+  end.next_ns = now_ns + end.pause_ns;
+  end.pause_ns = std::min(2 * end.pause_ns, kMostPauseNs);
+  if (gone)
+    give_up(link, "died: its connection ended without a goodbye (" + end.why +
+                      "), and no connection with it can be made: " + story(end, now_ns));
+}
+
+void LinkMoves::give_up(size_t link, const std::string& what) {
+  forget(link);
+  links_.give_up(link, what);
+}
+
+std::string LinkMoves::story(const End& end, int64_t now_ns) const {
+  std::string text;
+  for (const Way& way : end.ways) {
+    text += (text.empty() ? "" : "; ") + rails_->name(way.rail) + ": ";
+    text += way.what.empty() ? "was not tried" : way.what + ", " + ago(now_ns - way.at_ns);
+  }
+  return text;
+}
+
+// The link goes on over this connection.
+void LinkMoves::settle(size_t link, UniqueFd socket, size_t rail, uint64_t came, const std::string& why) {
+  End& end = ends_[link];
+  drop_attempt(end);
+  end.away = false;
+  epoll_ctl(options_.epoll_fd, EPOLL_CTL_DEL, socket.get(), nullptr);
+  rails_->adopt(socket.get(), rail);
+  const Move move{end.on, rails_->name(rail), why};
+  end.on = move.to;
+  if (!links_.resume(link, std::move(socket), came, move)) forget(link);
+}
+
+}  // namespace trestle

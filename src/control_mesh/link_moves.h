@@ -1,0 +1,185 @@
+// LinkMoves: makes connections of a control mesh anew, over another rail, when one has ended or its peer's host has
+// become silent. So a lost rail is not taken for a dead rank.
+//
+// Both ends connect, each to the other one's rails in turn, beginning with the rail behind the one that failed: a rank
+// whose process is gone refuses, and each end learns that at once. Behind the handshake of every connection
+// (Purpose::kControlMove) the side that has connected asks for a link and says how many frames of it have come. The
+// other side ends its old connection, if it still has one, and answers with its own count; then both go on.
+//
+//   connects                              accepts
+//   handshake                      <--->
+//   MoveRecord kAsk: link, number, came  ---->
+//                                  <----  kTaken: number, came | kYield | kGone
+//
+// If both ask at the same time, the connection of the lower rank counts: that rank yields the other one's while it
+// awaits its own answer; the higher rank always takes one. An attempt that its maker has given up may come late.
+// Therefore attempts are numbered, and none is taken whose number is not above all earlier ones.
+//
+// A rank is dead when a rail refuses the connection and no other rail answers: a process that lives listens at all its
+// rails. It is lost when no rail has answered for give_up_ns, and each was tried. A rail answers when a connection
+// comes about: the kernel of a stopped process does that, so a stopped process is not lost, however long it says
+// nothing.
+//
+// Strangers at the listeners are bounded in number and time, as everywhere (transport/auth/strangers.h).
+//
+// Owned by the mesh and used under its mutex. Nothing blocks. The mesh calls tend() when its epoll reports kKey, and at
+// next_due_ns().
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "control_mesh/control_rails.h"
+#include "control_mesh/move_record.h"
+#include "transport/auth/admission.h"
+#include "transport/auth/handshake_exchange.h"
+#include "transport/auth/strangers.h"
+#include "transport/socket/socket.h"
+
+namespace trestle {
+
+class LinkMoves {
+ public:
+  static constexpr uint64_t kKey = UINT64_MAX;           // of its descriptors in the mesh's epoll
+  static constexpr int64_t kStrangerNs = 5'000'000'000;  // how long a stranger may prove nothing
+
+  // From where to where a link has moved.
+  struct Move {
+    std::string from;
+    std::string to;
+    std::string why;
+  };
+  // What it asks of the mesh. A link is a place in the mesh's list.
+  class Links {
+   public:
+    virtual ~Links() = default;
+    // Ends the link's connection, if it has one: from now on it is away. How many frames of the peer have come.
+    virtual uint64_t part(size_t link) = 0;
+    // The link has a new connection. The peer has got `came` frames. False: it cannot be continued.
+    virtual bool resume(size_t link, UniqueFd socket, uint64_t came, const Move& move) = 0;
+    // There will be none. `what`: "died: ..." or "is lost: ...", to follow the peer's name.
+    virtual void give_up(size_t link, const std::string& what) = 0;
+  };
+  // One link, by its place: to rank + 2^step (out) or rank - 2^step. fd: its present connection.
+  struct Name {
+    int32_t peer = 0;
+    bool out = false;
+    uint8_t step = 0;
+    int fd = -1;
+  };
+  struct Options {
+    int32_t rank = 0;
+    int epoll_fd = -1;
+    int64_t give_up_ns = 5'000'000'000;
+  };
+  LinkMoves(Links& links, std::unique_ptr<ControlRails> rails, const std::vector<Name>& names, const Options& options);
+  LinkMoves(const LinkMoves&) = delete;
+  LinkMoves& operator=(const LinkMoves&) = delete;
+
+  // Watches the listeners. Once, before anything else.
+  Status listen();
+  // Whether the link may get another connection.
+  bool can_move(size_t link) const { return ends_[link].ways.size() > 1; }
+  // The link is away: its connection has ended, or was ended, for this reason. heard_ns: when something came over it.
+  void begin(size_t link, const std::string& why, int64_t heard_ns, int64_t now_ns);
+  // The link has ended for good.
+  void forget(size_t link);
+  // A host has answered within that time to the attempts to reach the peer of a link that is away.
+  bool answers(size_t link, int64_t within_ns, int64_t now_ns) const;
+  // Goes on with all attempts and strangers.
+  void tend(int64_t now_ns);
+  int64_t next_due_ns() const;
+
+ private:
+  enum class Stage : uint8_t { kIdle, kConnecting, kHandshake, kAnswer };
+  // One rail to a peer, and what happened to it last.
+  struct Way {
+    size_t rail = 0;
+    std::string what;
+    int64_t at_ns = 0;
+  };
+  // This side's end of a link.
+  struct End {
+    Name name;
+    std::vector<Way> ways;
+    std::string on;  // the rail of the present or last connection
+    bool away = false;
+    bool gone = false;   // ended for good
+    uint32_t taken = 0;  // the highest number of a connection that was taken
+    uint32_t asked = 0;  // the highest number that this side has asked with
+
+    // While it is away
+    std::string why;
+    int64_t answered_ns = 0;  // when a rail answered last
+    bool all_tried = false;   // since then
+    size_t way = 0;           // that is tried, or is next
+    size_t tried = 0;         // of this round over all ways
+    size_t refused = 0;
+    bool answered = false;
+    int64_t next_ns = 0;
+    int64_t pause_ns = 0;     // behind the next round
+    int64_t patience_ns = 0;  // for the next handshake
+    // The attempt
+    Stage stage = Stage::kIdle;
+    int64_t until_ns = 0;
+    UniqueFd socket;
+    std::optional<HandshakeExchange> exchange;
+    std::string answer;  // what has come of it
+  };
+  struct Stranger {
+    UniqueFd socket;
+    SocketAddress from;
+    size_t rail = 0;
+    int64_t since_ns = 0;
+    HandshakeExchange exchange;
+    std::string ask;
+  };
+
+  // link_moves.cpp
+  void drive(size_t link, int64_t now_ns);
+  bool step(size_t link, int64_t now_ns);
+  bool dial(End& end, int64_t now_ns);
+  bool step_connecting(End& end, int64_t now_ns);
+  bool step_handshake(size_t link, int64_t now_ns);
+  bool step_answer(size_t link, int64_t now_ns);
+  void take_answer(size_t link, const MoveRecord& answer, int64_t now_ns);
+  bool failed(End& end, const std::string& what, bool refused, int64_t now_ns);
+  void end_round(size_t link, int64_t now_ns);
+  void drop_attempt(End& end);
+  void count_own_absence(int64_t now_ns);
+  bool watch(int fd, uint32_t events);
+  void settle(size_t link, UniqueFd socket, size_t rail, uint64_t came, const std::string& why);
+  void give_up(size_t link, const std::string& what);
+  static void note(End& end, const std::string& what, int64_t now_ns);
+  std::string story(const End& end, int64_t now_ns) const;
+
+  // link_moves_accept.cpp
+  void accept_some(int64_t now_ns);
+  void admit(size_t rail, UniqueFd socket, int64_t now_ns);
+  bool drive_stranger(Stranger& stranger, int64_t now_ns);
+  bool read_ask(Stranger& stranger);
+  void judge(Stranger& stranger, int64_t now_ns);
+  std::optional<size_t> find(int32_t peer, const MoveRecord& ask) const;
+  void take(size_t link, Stranger& stranger, const MoveRecord& ask, int64_t now_ns);
+  void refuse(const Stranger& stranger, const std::string& reason);
+
+  Links& links_;
+  const std::unique_ptr<ControlRails> rails_;
+  const Options options_;
+  std::vector<End> ends_;              // by link
+  std::list<Stranger> strangers_;      // the oldest first
+  std::vector<Admission> admissions_;  // by rail
+  OncePerKey refused_once_;
+  int64_t tended_ns_ = 0;
+  int64_t expected_ns_ = 0;  // when tend() was to be called again
+};
+
+}  // namespace trestle
