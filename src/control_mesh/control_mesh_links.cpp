@@ -349,7 +349,7 @@ void ControlMesh::Impl::tell_silence(ControlLink& link, int64_t now_ns) {
 
 int64_t ControlMesh::Impl::next_due_ns() const {
   if (!events_.empty() && listener_ != nullptr) return 0;
-  const int64_t moves_due = moves_ ? moves_->next_due_ns() : std::numeric_limits<int64_t>::max();
+  const int64_t moves_due = moves_ && !closed_ ? moves_->next_due_ns() : std::numeric_limits<int64_t>::max();
   if (listener_ == nullptr || settings_.heartbeat_ns == 0 || closed_ || links_.empty()) return moves_due;
   int64_t due = std::min(next_beat_ns_, moves_due);
   for (size_t i = 0; i < links_.size(); ++i) {

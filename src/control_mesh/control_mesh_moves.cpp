@@ -1,6 +1,8 @@
 // ControlMesh::Impl: links that move to another rail.
 #include <sys/epoll.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "control_mesh/control_mesh_impl.h"
 
@@ -8,6 +10,8 @@ namespace trestle {
 namespace {
 
 constexpr int64_t kGiveUpNs = 5'000'000'000;  // where there is no heartbeat time
+// A host may be busy for so long. Data can return to a rail that it left too early, and is measured all the time.
+constexpr int64_t kLeastSilenceNs = 200'000'000;
 
 }  // namespace
 
@@ -26,7 +30,7 @@ Status ControlMesh::Impl::use_rails(std::unique_ptr<ControlRails> rails, int64_t
   if (rails != nullptr)
     moves_ = std::make_unique<LinkMoves>(links, std::move(rails), names,
                                          LinkMoves::Options{settings_.rank, epoll_.get(), give_up_ns});
-  rail_silence_ns_ = silence_ns;
+  rail_silence_ns_ = std::max(silence_ns, kLeastSilenceNs);
   bool any = false;
   for (size_t i = 0; i < links_.size(); ++i) {
     any = any || can_move(i);

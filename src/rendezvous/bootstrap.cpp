@@ -78,7 +78,7 @@ class Bootstrap::Impl {
 
   void configure(const BootstrapConfig& config);
   void set_names(const RankNames& given);
-  Status assemble(Neighbours neighbours, int64_t heartbeat_ns);
+  Status assemble(Neighbours neighbours, int64_t heartbeat_ns, bool in_process);
   // Reads what the mesh brings, and answers questions.
   void hear();
   Answer answer(const Question& question) const;
@@ -91,11 +91,12 @@ class Bootstrap::Impl {
   Status aborted();
 };
 
-Status Bootstrap::Impl::assemble(Neighbours neighbours, int64_t heartbeat_ns) {
+Status Bootstrap::Impl::assemble(Neighbours neighbours, int64_t heartbeat_ns, bool in_process) {
   ControlSettings settings;
   settings.rank = rank;
   settings.ranks = nranks;
   settings.heartbeat_ns = heartbeat_ns;
+  settings.keeps_frames = !in_process;
   mesh = TRY(ControlMesh::create(settings, std::move(neighbours.out), std::move(neighbours.in)));
   return {};
 }
@@ -258,7 +259,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join_at(const BootstrapConfig& con
   impl->secret = meeting.secret;
   impl->local_ip = ip_of(meeting.listener.address);
   const WaitLimit limit{impl->deadline_ns, config.abort};
-  TRY(impl->assemble(TRY(connect_neighbours(config, meeting, limit)), config.heartbeat_ns));
+  TRY(impl->assemble(TRY(connect_neighbours(config, meeting, limit)), config.heartbeat_ns, false));
   std::vector<std::string> names;
   for (int32_t r = 0; r < config.nranks; ++r) names.push_back(meeting.name(r));
   names[static_cast<size_t>(config.rank)] = own_rank_name(config.rank);
@@ -293,7 +294,7 @@ Result<std::vector<std::unique_ptr<Bootstrap>>> Bootstrap::join_in_process(const
     impl->rank = r;
     impl->job = job;
     impl->secret = secret;
-    TRY(impl->assemble(std::move(all[static_cast<size_t>(r)]), config.heartbeat_ns));
+    TRY(impl->assemble(std::move(all[static_cast<size_t>(r)]), config.heartbeat_ns, true));
     ranks.push_back(std::unique_ptr<Bootstrap>(new Bootstrap(std::move(impl))));
   }
   return ranks;
@@ -341,6 +342,10 @@ Status Bootstrap::barrier(int64_t deadline_ns) {
   bool late = false;
   while (!TRY(impl_->mesh->barrier_done(seq))) TRY(impl_->turn(deadline_ns, seq, true, late));
   return {};
+}
+
+Status Bootstrap::use_rails(std::unique_ptr<ControlRails> rails, int64_t silence_ns) {
+  return impl_->mesh->use_rails(std::move(rails), silence_ns);
 }
 
 void Bootstrap::set_names(const RankNames& names) {

@@ -105,6 +105,9 @@ class Bootstrap {
   // times, in the same order on all ranks.
   Result<std::vector<std::string>> all_gather(const std::string& mine, int64_t deadline_ns);
   Status barrier(int64_t deadline_ns);
+  // From now on connections of the mesh move between these rails (ControlMesh::use_rails); nullptr: they stay where
+  // they are. Once. A rank that does it must have been told how to reach all others.
+  Status use_rails(std::unique_ptr<ControlRails> rails, int64_t silence_ns);
   // "rank 3 (host a, pid 12)", used in error messages from now on; one per rank.
   void set_names(const RankNames& names);
   // The failure of the communicator that is known here so far; success: none. For waits that are not an exchange.

@@ -12,6 +12,7 @@
 #include "engine/work/delayed_queue.h"
 #include "express/board.h"
 #include "rendezvous/giving_up.h"
+#include "rendezvous/mesh_rails.h"
 #include "transport/catalog.h"
 #include "transport/rails/rails_text.h"
 #include "trestle/trestle.h"
@@ -21,6 +22,7 @@ namespace trestle {
 namespace {
 
 constexpr const char* kBoardAddress = "board";
+constexpr const char* kMeshAddress = "control";
 
 RankInfo own_info(const Bootstrap& bootstrap, const CommunicatorSettings& settings) {
   RankInfo info;
@@ -151,7 +153,9 @@ class Wirer {
     TRY(make_transports(mine));
     TRY(make_board(mine, at.processes == 1));
     TRY(make_work_queue());
+    make_mesh_rails(mine);
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));
+    TRY(use_mesh_rails());
     TRY(connect());
     TRY(open_board());
     return std::move(wiring_);
@@ -217,6 +221,30 @@ class Wirer {
     return {};
   }
 
+  // Ranks of one host have no use for rails.
+  void make_mesh_rails(RankInfo& mine) {
+    const auto elsewhere = [&mine](const RankInfo& info) { return info.place.host_id != mine.place.host_id; };
+    if (std::none_of(wiring_.infos.begin(), wiring_.infos.end(), elsewhere)) return;
+    const Config& config = settings_.config;
+    mesh_rails_ = MeshRails::create({{bootstrap_.secret(), bootstrap_.job(), bootstrap_.rank()},
+                                     config.rails,
+                                     config.socket_interfaces,
+                                     config.socket_family,
+                                     config.port_range,
+                                     bootstrap_.local_ip()});
+    if (mesh_rails_) mine.addresses[kMeshAddress] = mesh_rails_->address();
+  }
+
+  Status use_mesh_rails() {
+    std::vector<std::string> addresses;
+    for (const RankInfo& info : wiring_.infos) {
+      const auto found = info.addresses.find(kMeshAddress);
+      addresses.push_back(found == info.addresses.end() ? "" : found->second);
+    }
+    if (mesh_rails_ && !mesh_rails_->set_peers(addresses)) mesh_rails_.reset();
+    return bootstrap_.use_rails(std::move(mesh_rails_), settings_.config.rail_timeout_ns);
+  }
+
   Status connect() {
     for (const uint16_t carrier : routes_.carrier_of) wiring_.router.push_back(wiring_.transports[carrier].get());
     for (size_t t = 0; t < routes_.carriers.size(); ++t) {
@@ -260,6 +288,7 @@ class Wirer {
   std::vector<NamedRails> rails_;  // by dimension
   RankRoutes routes_;              // of this rank; its carriers are parallel to wiring_.transports
   std::unique_ptr<Board> board_;
+  std::unique_ptr<MeshRails> mesh_rails_;  // nullptr: the mesh has no use for rails
 };
 
 }  // namespace

@@ -42,4 +42,9 @@ struct RailOwner {
 // kInvalidUsage, with both names and what each has: there is no pair.
 Result<RailPairs> pair_rails(const RailOwner& mine, const RailOwner& theirs);
 
+// Both lists are of one host, within which all rails lead over the same memory. A host's addresses are those of its
+// interfaces, which both ranks may have chosen from. One address in common is not enough, since some interfaces have
+// the same one on every host.
+bool are_of_one_host(const std::vector<PublishedRail>& mine, const std::vector<PublishedRail>& theirs);
+
 }  // namespace trestle

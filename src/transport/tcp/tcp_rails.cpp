@@ -15,17 +15,6 @@ struct OwnRails {
   std::vector<PublishedRail> published;
   std::string name;  // "rank 3"
   OncePerKey logged;
-
-  // Both ranks compute the same: a host's addresses are those of its interfaces, which both may have chosen from. One
-  // address in common is not enough, since some interfaces have the same one on every host.
-  bool are_of_this_host(const std::vector<PublishedRail>& theirs) const {
-    const auto common = std::count_if(published.begin(), published.end(), [&](const PublishedRail& mine) {
-      return std::any_of(theirs.begin(), theirs.end(), [&](const PublishedRail& rail) {
-        return format_host(mine.address) == format_host(rail.address);
-      });
-    });
-    return static_cast<size_t>(common) == std::min(published.size(), theirs.size());
-  }
 };
 
 void log_unpaired(OwnRails& own, const std::vector<PublishedRail>& theirs, const RailPairs& pairs) {
@@ -42,7 +31,7 @@ Result<std::vector<RailPath>> paths_to(OwnRails& own, int32_t rank, const std::s
   if (!read.ok()) return Error{read.error().code, name + " " + read.error().message};
   const std::vector<PublishedRail>& theirs = read.value();
   // Between single rails there is nothing to agree on. Within a host all rails lead over the same memory.
-  if ((own.published.size() == 1 && theirs.size() == 1) || own.are_of_this_host(theirs))
+  if ((own.published.size() == 1 && theirs.size() == 1) || are_of_one_host(own.published, theirs))
     return std::vector<RailPath>{{0, format_address(theirs[0].address), 0}};
   const RailPairs pairs = TRY(pair_rails({own.name, own.published}, {name, theirs}));
   log_unpaired(own, theirs, pairs);

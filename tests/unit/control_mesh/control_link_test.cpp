@@ -6,6 +6,7 @@
 #include <random>
 
 #include "control_mesh/control_link.h"
+#include "control_mesh/move_record.h"
 #include "transport/socket/socket.h"
 
 namespace trestle {
@@ -215,6 +216,20 @@ TEST(ControlLink, IsMalformedWhereMoreIsAcknowledgedThanWasSent) {
   std::vector<ControlFrame> frames;
   std::string reason;
   EXPECT_EQ(link.read(frames, reason), ControlLink::Reading::kMalformed);
+}
+
+TEST(MoveRecord, IsReadBackAndNothingElseIsRead) {
+  const MoveRecord record{MoveRecord::Kind::kAsk, true, 5, 77, uint64_t{1} << 40};
+  const std::string bytes = encode(record);
+  ASSERT_EQ(bytes.size(), kMoveRecordBytes);
+  EXPECT_EQ(decode_move_record(bytes), record);
+  EXPECT_EQ(decode_move_record(bytes.substr(1)), std::nullopt);
+  EXPECT_EQ(decode_move_record(bytes + "x"), std::nullopt);
+  for (const size_t at : {size_t{0}, size_t{1}, size_t{3}}) {  // kind, out, zero
+    std::string wrong = bytes;
+    wrong[at] = 9;
+    EXPECT_EQ(decode_move_record(wrong), std::nullopt) << at;
+  }
 }
 
 }  // namespace

@@ -274,5 +274,16 @@ TEST(Pairing, BothRanksComputeTheSame) {
   EXPECT_GT(unequal, 500);
 }
 
+TEST(Pairing, AHostIsKnownByAllItsAddresses) {
+  const auto one_host = [](const std::string& mine, const std::string& theirs) {
+    EXPECT_EQ(are_of_one_host(list(mine), list(theirs)), are_of_one_host(list(theirs), list(mine)));
+    return are_of_one_host(list(mine), list(theirs));
+  };
+  EXPECT_TRUE(one_host("10.0.0.1:5/24,10.0.1.1:5/24", "10.0.1.1:7/24,10.0.0.1:8/24"));
+  EXPECT_TRUE(one_host("10.0.0.1:5/24,10.0.1.1:5/24", "10.0.1.1:7/24")) << "it may use fewer of them";
+  EXPECT_FALSE(one_host("10.0.0.1:5/24,10.0.1.1:5/24", "10.0.0.1:5/24,10.0.1.2:5/24")) << "one may be everywhere alike";
+  EXPECT_FALSE(one_host("10.0.0.1:5/24", "10.0.0.2:5/24"));
+}
+
 }  // namespace
 }  // namespace trestle
