@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# The rendezvous and the control mesh run over the rails. The first rail, over which they began, is set down and loses
+# everything silently while a job runs: the job goes on, and its sums are right. When the last rail is gone, or a rank is
+# killed, the job ends with the sentence that says so. Usage: control_rails_test.sh SOURCE_DIR BUILD_DIR. Exits with 77
+# and a reason if no lab is possible.
+set -euo pipefail
+source_dir=$1
+export LAB_BUILD=$2
+lab=$source_dir/scripts/lab
+
+fail() {
+  echo "control_rails_test: $*" >&2
+  sed 's/^/  /' "$files/out" >&2
+  exit 1
+}
+
+# until_said TEXT COUNT: waits until the job has written lines with TEXT that often.
+until_said() {
+  until (($(grep -c "$1" "$files/out") >= $2)); do
+    kill -0 "$job" 2>/dev/null || fail "the job ended before it said '$1' $2 times"
+  done
+}
+
+# start ARGUMENTS...: a job that reduces 1 MiB again and again.
+start() {
+  "$lab" ranks -- "$LAB_BUILD/perf/all_reduce_perf" -b 1M -e 1M -w 2 "$@" >"$files/out" 2>&1 &
+  job=$!
+}
+
+# Each of four ranks has four ends of links: two to the ranks above it, two to those below.
+survives() {
+  start -n 20 -N 12 -c 1
+  until_said '^\[0\] *1048576' 1
+  "$lab" rail 1 down
+  until_said 'control: connection with rank .* moved from d1r1 to d1r2' 16
+  "$lab" rail 1 up
+  until_said 'rail d1r1 .* is back' 4
+  "$lab" rail 2 drop
+  until_said 'control: connection with rank .* moved from d1r2 to d1r1' 16
+  "$lab" rail 2 pass
+  wait "$job" || fail "the job failed"
+  grep -q '# Out of bounds values : 0 OK' "$files/out" || fail "a sum is wrong"
+}
+
+sent() {
+  "$lab" counters | awk '{ sum += $2 } END { print sum }'
+}
+
+# ends_by COMMAND: does that to a running job, which fails then.
+ends_by() {
+  local before
+  before=$(sent)
+  start -n 1000000
+  until (($(sent) > before + 20000000)); do
+    kill -0 "$job" 2>/dev/null || fail "the job ended too early"
+  done
+  "$@"
+  if wait "$job"; then fail "the job did not fail"; fi
+}
+
+lose_all_rails() {
+  "$lab" rail 1 down 1 2
+  "$lab" rail 2 down 1 2
+}
+
+# The only program of that name in the host's network namespace.
+kill_rank_2() {
+  "$lab" exec 2 -- bash -c '
+    for process in /proc/[0-9]*; do
+      [[ "$(readlink "$process/ns/net")" == "$(readlink /proc/self/ns/net)" ]] || continue
+      [[ "$(<"$process/comm")" != all_reduce_perf ]] || kill -KILL "${process#/proc/}"
+    done' 2>/dev/null
+}
+
+if [[ "${3:-}" == --inside ]]; then
+  files=$4
+  # Without an interface in the topology file the rails are those of TRESTLE_RAILS.
+  echo '{"dimensions": [{"size": 4, "kind": "switch", "transport": "tcp"}]}' >"$files/topology"
+  export LAB_CONTROL=rails TRESTLE_TOPO_FILE=$files/topology TRESTLE_RAILS=d1r1,d1r2 TRESTLE_RAIL_TIMEOUT=500ms
+  export TRESTLE_HEARTBEAT=3s TRESTLE_DEBUG=WARN
+  survives
+  ends_by kill_rank_2
+  grep -q 'rank 2 (host lab-h2, pid [0-9]*) died' "$files/out" || fail "the killed rank is not named"
+  ends_by lose_all_rails
+  grep -q 'd1r1: .* ago; d1r2: .* ago' "$files/out" || fail "the lost rails are not named"
+  exit 0
+fi
+
+if ((EUID != 0)); then
+  echo "control_rails_test: skipped: network namespaces and shaping need root"
+  exit 77
+fi
+if ! "$lab" run 2@100 -- true; then
+  echo "control_rails_test: skipped: there can be no lab here"
+  exit 77
+fi
+files=$(mktemp -d)
+trap 'rm -rf "$files"' EXIT
+"$lab" inside 4@200+100 -- "$0" "$1" "$2" --inside "$files"
+echo "control_rails_test: passed"
