@@ -39,6 +39,7 @@
 
 #include "base/counter.h"
 #include "base/result.h"
+#include "transport/rail_report.h"
 
 namespace trestle {
 
@@ -165,6 +166,10 @@ class Transport {
 
   // The NUMA node that its hardware is at; -1: not known, or it uses none. Any thread.
   int numa_node() const { return numa_node_; }
+
+  // How the rails to each peer fare: by peer, then by rail. Only of peers that it has had to do with, and of transports
+  // that have rails. Any thread, also after close(); waits for nothing.
+  virtual std::vector<RailReport> rail_reports() const { return {}; }
 
   // What peers need to reach this rank; valid after creation. May be empty. At most 512 bytes.
   virtual std::string address() const = 0;

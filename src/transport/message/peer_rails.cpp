@@ -27,9 +27,12 @@ bool counts(FrameType type) {
 
 }  // namespace
 
-PeerRails::PeerRails(Link& link, BufferPool& pool, std::span<const double> rates, const Options& options, Hooks hooks)
-    : link_(link), pool_(pool), options_(options), hooks_(std::move(hooks)), ways_(rates.size()), loads_(rates.size()) {
-  for (size_t i = 0; i < rates.size(); ++i) ways_[i].stated_rate = rates[i] * 1e-9;
+PeerRails::PeerRails(Link& link, BufferPool& pool, std::span<const Given> rails, const Options& options, Hooks hooks)
+    : link_(link), pool_(pool), options_(options), hooks_(std::move(hooks)), ways_(rails.size()), loads_(rails.size()) {
+  for (size_t i = 0; i < rails.size(); ++i) {
+    ways_[i].stated_rate = rails[i].rate * 1e-9;
+    ways_[i].record = rails[i].record;
+  }
 }
 
 PeerRails::~PeerRails() {
@@ -40,6 +43,10 @@ PeerRails::~PeerRails() {
   };
   for (Way& way : ways_) free_copies(way.sent);
   free_copies(again_);
+}
+
+void PeerRails::tell_load(const Way& way) const {
+  way.record->load(way.goodput.queued(), way.state == RailState::kUp ? way.goodput.rate() * 1e9 : 0);
 }
 
 // ---- shares
@@ -227,7 +234,8 @@ void PeerRails::give(Way& way, Sent&& taken, Fragment& fragment, int64_t now_ns)
     kept.fragment.skip = 0;
   }
   way.used_ns = now_ns;
-  way.sent_bytes += bytes;
+  way.record->sent(bytes);
+  tell_load(way);
   fragment = kept.fragment;
 }
 
@@ -276,7 +284,7 @@ Status PeerRails::end(size_t rail, int64_t now_ns) {
   if (header.type != FrameType::kAck && header.type != FrameType::kRailEnd && header.type != FrameType::kProbe)
     link_.end(rail);
   if (counts(header.type)) ++way.received;
-  way.received_bytes += header.length;
+  if (has_payload(header.type)) way.record->received(header.length);
   return {};
 }
 
@@ -295,6 +303,7 @@ Status PeerRails::confirm(Way& way, uint64_t count, int64_t now_ns) {
   for (; way.confirmed < count; ++way.confirmed) {
     Sent& sent = way.sent.front();
     way.goodput.deliver(sent.mark);
+    way.record->acknowledged(sent.mark.bytes);
     if (sent.control) {
       link_.control_arrived(sent.fragment.header);
     } else {
@@ -304,22 +313,8 @@ Status PeerRails::confirm(Way& way, uint64_t count, int64_t now_ns) {
     way.sent.pop_front();
   }
   way.goodput.sample(newest, now_ns);
+  tell_load(way);
   return {};
-}
-
-RailStatistics PeerRails::statistics(size_t rail) const {
-  const Way& way = ways_[rail];
-  RailStatistics all;
-  all.state = way.state;
-  all.sent_bytes = way.sent_bytes;
-  all.acknowledged_bytes = way.goodput.delivered();
-  all.received_bytes = way.received_bytes;
-  all.again_frames = way.again_frames;
-  all.queued_bytes = way.goodput.queued();
-  all.goodput = way.goodput.rate() * 1e9;
-  all.connections = way.epoch;
-  all.why = way.why;
-  return all;
 }
 
 }  // namespace trestle

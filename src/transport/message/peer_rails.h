@@ -29,32 +29,18 @@
 
 #include "transport/message/goodput.h"
 #include "transport/message/link.h"
+#include "transport/message/rail_book.h"
 #include "transport/message/shares.h"
 #include "transport/rail.h"
 
 namespace trestle {
 
-enum class RailState : uint8_t {
-  kConnecting,  // not connected so far, or again after it was down
-  kUp,
-  kEnding,  // ended here; the peer has not said yet what has come
-  kDown,    // will be tried again
-};
-
-struct RailStatistics {
-  RailState state = RailState::kConnecting;
-  uint64_t sent_bytes = 0;          // payloads given to the rail
-  uint64_t acknowledged_bytes = 0;  // of them
-  uint64_t received_bytes = 0;
-  uint64_t again_frames = 0;  // that did not come over this rail and were sent again
-  uint64_t queued_bytes = 0;  // under way
-  double goodput = 0;         // bytes per second; 0: unknown
-  uint32_t connections = 0;   // made so far
-  std::string why;            // it is down
-};
-
 class PeerRails {
  public:
+  struct Given {
+    double rate = 0;               // bytes per second that the rail is said to have; 0: not known
+    RailRecord* record = nullptr;  // where it is counted; outlives this object
+  };
   struct Options {
     int64_t silence_ns = 3'000'000'000;  // a rail without acknowledgement for so long has failed, if others answer
   };
@@ -62,11 +48,10 @@ class PeerRails {
   struct Hooks {
     std::function<void(size_t rail)> drop;     // as Rail::drop
     std::function<Status(size_t rail)> reach;  // as Rail::reach
-    // A rail that was up is not any more, or one that was down is up again. `why` as in RailStatistics.
+    // A rail that was up is not any more, or one that was down is up again. `why` it is, or was, down.
     std::function<void(size_t rail, bool up, const std::string& why)> changed;
   };
-  // rates: bytes per second that each rail is said to have; 0: not known.
-  PeerRails(Link& link, BufferPool& pool, std::span<const double> rates, const Options& options, Hooks hooks);
+  PeerRails(Link& link, BufferPool& pool, std::span<const Given> rails, const Options& options, Hooks hooks);
   ~PeerRails();
   PeerRails(const PeerRails&) = delete;
   PeerRails& operator=(const PeerRails&) = delete;
@@ -95,7 +80,7 @@ class PeerRails {
   // The connection has ended, or could not be made. False: no other rail is left.
   bool lost(size_t rail, const std::string& why, int64_t now_ns);
   // The connection has ended behind a goodbye: no other one follows.
-  void closed(size_t rail);
+  void closed(size_t rail, int64_t now_ns);
   bool is_up(size_t rail) const { return ways_[rail].state == RailState::kUp; }
   // The two ranks have not told each other yet how the last connection ended.
   bool unsettled(size_t rail) const { return ways_[rail].state == RailState::kEnding || ways_[rail].owes_end; }
@@ -105,7 +90,6 @@ class PeerRails {
   bool needs_ticks() const;
   // What happened to each rail, for the sentence when the last one is lost.
   std::string story() const;
-  RailStatistics statistics(size_t rail) const;
 
  private:
   struct Sent {
@@ -118,7 +102,8 @@ class PeerRails {
     bool whole() const { return fragment.header.type == FrameType::kEager; }
   };
   struct Way {
-    RailState state = RailState::kConnecting;
+    RailState state = RailState::kConnecting;  // also while a rail that was down is tried again
+    RailRecord* record = nullptr;
     bool was_up = false;
     uint32_t epoch = 0;  // connections so far; the same on both sides
     Goodput goodput;
@@ -142,11 +127,9 @@ class PeerRails {
     int64_t retry_ns = 0;
     int64_t backoff_ns = 0;
     std::string why;
-    uint64_t sent_bytes = 0;
-    uint64_t received_bytes = 0;
-    uint64_t again_frames = 0;
   };
 
+  void tell_load(const Way& way) const;
   RailLoad load_of(const Way& way) const;
   void update_loads() const;
   bool any_measured() const;

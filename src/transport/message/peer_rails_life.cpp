@@ -40,6 +40,8 @@ void PeerRails::connected(size_t rail, int64_t now_ns) {
   ++way.epoch;
   begin_counts(way);
   way.goodput = {};
+  way.record->connected(now_ns);
+  tell_load(way);
   way.owes_probe = true;
   way.heard_ns = way.confirmed_ns = way.used_ns = now_ns;
   way.backoff_ns = 0;
@@ -59,15 +61,17 @@ bool PeerRails::lost(size_t rail, const std::string& why, int64_t now_ns) {
   } else if (way.state == RailState::kConnecting) {
     way.state = RailState::kDown;
     way.why = why;
+    way.record->down(why, now_ns);
     way.backoff_ns = std::clamp(2 * way.backoff_ns, kFirstBackoffNs, kMostBackoffNs);
     way.retry_ns = now_ns + way.backoff_ns;
   }
   return others_carry(rail);
 }
 
-void PeerRails::closed(size_t rail) {
+void PeerRails::closed(size_t rail, int64_t now_ns) {
   Way& way = ways_[rail];
   way.state = RailState::kDown;
+  way.record->down("the other rank has left in order", now_ns);
   way.retry_ns = INT64_MAX;
   send_again(way);
 }
@@ -81,6 +85,8 @@ void PeerRails::end_here(size_t rail, const std::string& why, int64_t now_ns) {
   way.owes_end = true;
   way.owes_probe = false;
   way.goodput.forget_under_way();
+  way.record->lost(RailState::kEnding, why, now_ns);
+  tell_load(way);
   way.backoff_ns = kFirstBackoffNs;
   way.retry_ns = now_ns + way.backoff_ns;
   if (others_carry(rail)) hooks_.changed(rail, false, why);
@@ -102,6 +108,7 @@ Status PeerRails::peer_ended(size_t rail, const Frame& header, int64_t now_ns) {
   if (way.state != RailState::kEnding) hooks_.drop(ended);
   if (unseen) {
     ++way.epoch;
+    way.record->connected(now_ns);
     begin_counts(way);
   }
   if (way.state != RailState::kEnding) end_here(ended, "the other side has ended it", now_ns);
@@ -115,6 +122,7 @@ Status PeerRails::settle(Way& way, int64_t now_ns) {
   way.peers_count.reset();
   send_again(way);
   way.state = RailState::kDown;
+  way.record->down(way.why, now_ns);
   return {};
 }
 
@@ -122,7 +130,7 @@ void PeerRails::send_again(Way& way) {
   // The oldest first, and before those of a rail that failed earlier: the order matters for speed alone.
   for (Sent& sent : way.sent) {
     if (sent.fragment.header.type == FrameType::kProbe) continue;
-    ++way.again_frames;
+    way.record->sent_again();
     if (sent.control) {
       again_control_.push_back(sent.fragment.header);
       continue;
@@ -132,6 +140,7 @@ void PeerRails::send_again(Way& way) {
   }
   way.sent.clear();
   way.goodput.forget_under_way();
+  tell_load(way);
 }
 
 // Only what comes over other rails proves that the peer is there and answers. If all are silent it may be frozen. When

@@ -42,8 +42,9 @@ class RailTransport::Port final : public RailEvents {
   }
   void written(int32_t rank, const Fragment& fragment) override {
     Peer& peer = owner_.at(rank);
-    if (peer.rails == nullptr) return peer.link->arrived(fragment);
-    peer.rails->written(peer.path_of(rail_));
+    if (peer.rails != nullptr) return peer.rails->written(peer.path_of(rail_));
+    peer.record->sent(fragment.header.length);
+    peer.link->arrived(fragment);
   }
   Result<std::span<const Piece>> begin(int32_t rank, const Frame& header) override {
     return owner_.begin(rail_, rank, header);
@@ -51,6 +52,7 @@ class RailTransport::Port final : public RailEvents {
   Status end(int32_t rank) override {
     Peer& peer = owner_.at(rank);
     if (peer.rails != nullptr) return peer.rails->end(peer.path_of(rail_), owner_.now());
+    peer.record->received(std::exchange(peer.incoming, 0));
     peer.link->end();
     return {};
   }
@@ -117,26 +119,37 @@ Error RailTransport::link_error(int32_t rank, const Error& error) {
   return fail({error.code, whole ? error.message : name(rank) + " " + error.message});
 }
 
+// Where memory cannot be had, the peer gets neither a link nor rails, and stays usable.
 Link& RailTransport::link_of(int32_t rank) {
   Peer& peer = at(rank);
   if (peer.link == nullptr) {
     const size_t rails = std::max<size_t>(1, peer.paths.size());
-    peer.link = std::make_unique<Link>(limits_, pool_, agreement_, rank, rails);
-    if (rails > 1) add_rails(rank);
+    auto link = std::make_unique<Link>(limits_, pool_, agreement_, rank, rails);
+    if (rails > 1) {
+      add_rails(rank, *link);
+    } else {
+      peer.record = &add_record(rank, peer.rail, 1);
+    }
+    peer.link = std::move(link);
     if (closed_) peer.link->close(says_goodbye_);
   }
   return *peer.link;
 }
 
-void RailTransport::add_rails(int32_t rank) {
+RailRecord& RailTransport::add_record(int32_t rank, size_t rail, size_t rails) {
+  return book_.add(rank, rail < set_.names.size() ? set_.names[rail] : "", static_cast<uint32_t>(rails), now());
+}
+
+void RailTransport::add_rails(int32_t rank, Link& link) {
   Peer& peer = at(rank);
-  std::vector<double> rates;
-  for (const RailPath& path : peer.paths) rates.push_back(path.rate);
+  several_.reserve(peers_.size());
+  std::vector<PeerRails::Given> rails;
+  for (const RailPath& path : peer.paths) rails.push_back({path.rate, &add_record(rank, path.rail, peer.paths.size())});
   const auto rail_of = [this, rank](size_t path) -> Rail& { return *set_.rails[at(rank).paths[path].rail]; };
   PeerRails::Hooks hooks{[=](size_t path) { rail_of(path).drop(rank); },
                          [=](size_t path) { return rail_of(path).reach(rank); },
                          [=, this](size_t path, bool up, const std::string& why) { log_change(rank, path, up, why); }};
-  peer.rails = std::make_unique<PeerRails>(*peer.link, pool_, rates, set_.options, std::move(hooks));
+  peer.rails = std::make_unique<PeerRails>(link, pool_, rails, set_.options, std::move(hooks));
   several_.push_back(rank);
 }
 
@@ -168,15 +181,6 @@ Result<Link*> RailTransport::reach(int32_t rank) {
     }
   }
   return &link;
-}
-
-std::vector<RailTransport::PathStatistics> RailTransport::statistics(int32_t rank) const {
-  const Peer& peer = at(rank);
-  std::vector<PathStatistics> all;
-  if (peer.rails == nullptr) return all;
-  for (size_t path = 0; path < peer.paths.size(); ++path)
-    all.push_back({set_.names[peer.paths[path].rail], peer.rails->statistics(path)});
-  return all;
 }
 
 Result<bool> RailTransport::post_send(SendRequest& request) {
@@ -246,7 +250,7 @@ void RailTransport::connected(size_t rail, int32_t rank) {
   Peer& peer = at(rank);
   const bool first = peer.link == nullptr;
   link_of(rank);
-  if (peer.rails == nullptr) return;
+  if (peer.rails == nullptr) return peer.record->connected(now());
   peer.rails->connected(peer.path_of(rail), now());
   for (const RailPath& path : peer.paths) {
     if (first && !closed_ && path.rail != rail) (void)set_.rails[path.rail]->reach(rank);
@@ -265,6 +269,7 @@ Result<std::span<const Piece>> RailTransport::begin(size_t rail, int32_t rank, c
   Peer& peer = at(rank);
   const std::span<const Piece> payload =
       TRY(peer.rails != nullptr ? peer.rails->begin(peer.path_of(rail), header, now()) : link.begin(header));
+  if (has_payload(header.type)) peer.incoming = header.length;
   if (header.type == FrameType::kGoodbye) TRY(check_gone(rank));
   return payload;
 }
@@ -306,14 +311,18 @@ Status RailTransport::ended(size_t rail, int32_t rank) {
   Peer& peer = at(rank);
   const std::string how = "closed its " + kind_ + " connection without a goodbye: it failed or was killed";
   if (peer.rails == nullptr) {
-    if (!link_of(rank).peer_left()) return Error{Code::kRemoteError, how};
+    if (!link_of(rank).peer_left()) {
+      peer.record->lost(RailState::kDown, "the other side has closed the connection", now());
+      return Error{Code::kRemoteError, how};
+    }
+    peer.record->down("the other rank has left in order", now());
     TRY(check_left(rank));
     peer.left = true;
     return {};
   }
   const size_t path = peer.path_of(rail);
   if (peer.link->peer_left(path)) {
-    peer.rails->closed(path);
+    peer.rails->closed(path, now());
   } else if (!peer.rails->lost(path, "the other side has closed the connection", now()) && !peer.has_left()) {
     return Error{Code::kRemoteError, how + " (" + peer.rails->story() + ")"};
   }
@@ -322,7 +331,11 @@ Status RailTransport::ended(size_t rail, int32_t rank) {
 
 Status RailTransport::lost(size_t rail, int32_t rank, const Error& why) {
   Peer& peer = at(rank);
-  if (peer.rails == nullptr) return why;
+  if (peer.rails == nullptr) {
+    link_of(rank);
+    peer.record->lost(RailState::kDown, why.message, now());
+    return why;
+  }
   const bool others = peer.rails->lost(peer.path_of(rail), why.message, now());
   if (!others && !peer.has_left() && !closed_) return gone(rank);
   const Status left = check_gone(rank);

@@ -16,6 +16,7 @@
 #include "base/unique_fd.h"
 #include "transport/message/link.h"
 #include "transport/message/peer_rails.h"
+#include "transport/message/rail_book.h"
 #include "transport/rail.h"
 #include "transport/transport.h"
 
@@ -59,13 +60,8 @@ class RailTransport final : public Transport {
   void finish_sleep() override;
   void close(int linger_ms) override;
 
-  // Of the rails to a peer, in the order of both ranks; empty: nothing was sent to it or came from it, or there is one
-  // rail only.
-  struct PathStatistics {
-    std::string name;
-    RailStatistics values;
-  };
-  std::vector<PathStatistics> statistics(int32_t rank) const;
+  // The rails to a peer are in the order of both ranks.
+  std::vector<RailReport> rail_reports() const override { return book_.read(); }
 
  private:
   class Port;  // the events of one rail
@@ -74,6 +70,8 @@ class RailTransport final : public Transport {
     std::unique_ptr<PeerRails> rails;  // with the link, where there are several
     std::vector<RailPath> paths;       // where there are several
     uint8_t rail = 0;                  // where there is one
+    RailRecord* record = nullptr;      // with the link, where there is one
+    uint64_t incoming = 0;             // bytes of the last header's payload, where there is one
     bool left = false;                 // said goodbye and closed
     bool has_left() const { return left || (link != nullptr && link->peer_left()); }
     size_t path_of(size_t rail) const;
@@ -82,7 +80,8 @@ class RailTransport final : public Transport {
   const Peer& at(int32_t rank) const { return peers_[static_cast<size_t>(rank)]; }
   const std::string& name(int32_t rank) const { return names_[static_cast<size_t>(rank)]; }
   Link& link_of(int32_t rank);
-  void add_rails(int32_t rank);
+  void add_rails(int32_t rank, Link& link);
+  RailRecord& add_record(int32_t rank, size_t rail, size_t rails);
   void log_change(int32_t rank, size_t path, bool up, const std::string& why) const;
   Result<Link*> reach(int32_t rank);
   Status check_left(int32_t rank);
@@ -117,6 +116,7 @@ class RailTransport final : public Transport {
   const LinkLimits limits_;
   std::vector<std::string> names_;
   BufferPool pool_;
+  RailBook book_;
   std::vector<Peer> peers_;
   std::vector<int32_t> several_;  // peers with several rails, and a link
   RailSet set_;

@@ -175,6 +175,7 @@ void RailTransport::close(int linger_ms) {
     const int64_t left_ms = (deadline_ns - now()) / 1'000'000;
     rail->close(says_goodbye_ ? static_cast<int>(std::clamp<int64_t>(left_ms, 1, linger_ms)) : 0);
   }
+  book_.close(now());
 }
 
 }  // namespace trestle

@@ -169,7 +169,7 @@ TEST(RailsFaults, OneRailThatIsLeftCarriesEverything) {
     });
     ASSERT_TRUE(status.ok()) << seed << ": " << status.error().message;
     for (int32_t rank : {0, 1}) {
-      for (const auto& path : net[rank].statistics(1 - rank)) again += path.values.again_frames;
+      for (const RailReport& rail : net[rank].rail_reports()) again += rail.frames_sent_again;
     }
   }
   EXPECT_GT(again, 100u) << "the faults must have hit something";
@@ -209,16 +209,16 @@ TEST(RailsFaults, ARailThatHealsCarriesAgain) {
   exchange();
   net.silence(1);
   exchange();
-  ASSERT_NE(net[0].statistics(1)[1].values.state, RailState::kUp);
+  ASSERT_NE(net[0].rail_reports()[1].now().state, RailState::kUp);
   const uint64_t before = net.carried(1);
   exchange();
   EXPECT_EQ(net.carried(1), before) << "a rail that is silent carries nothing";
   net.heal(1);
-  while (net[0].statistics(1)[1].values.state != RailState::kUp) ASSERT_TRUE(net.step().ok());
+  while (net[0].rail_reports()[1].now().state != RailState::kUp) ASSERT_TRUE(net.step().ok());
   exchange();
   exchange();
   EXPECT_GT(net.carried(1), before + (size_t{10} << 20)) << "half of the bytes go over it again";
-  EXPECT_EQ(net[0].statistics(1)[1].values.connections, 2u);
+  EXPECT_EQ(net[0].rail_reports()[1].connections, 2u);
 }
 
 // A rank that computes for long, without a helper thread, answers over one rail first when it comes back.
@@ -237,7 +237,7 @@ TEST(RailsFaults, ARankThatWasAwayCostsNoRail) {
     EXPECT_TRUE(message.right());
   }
   for (const int32_t rank : {0, 1}) {
-    for (const auto& path : net[rank].statistics(1 - rank)) EXPECT_EQ(path.values.connections, 1u) << path.values.why;
+    for (const RailReport& rail : net[rank].rail_reports()) EXPECT_EQ(rail.connections, 1u) << rail.history[2].why;
   }
 }
 
