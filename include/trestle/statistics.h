@@ -90,4 +90,6 @@ TRESTLE_API trestleResult_t trestleCommMemStats(trestleComm_t comm, trestleMemSt
 }
 #endif
 
+#include "trestle/rails.h" /* trestleCommGetRailStats */
+
 #endif /* TRESTLE_STATISTICS_H_ */

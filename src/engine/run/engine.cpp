@@ -147,6 +147,15 @@ int Engine::rails_node() const {
   return -1;
 }
 
+std::vector<RailReport> Engine::rail_reports() const {
+  std::vector<RailReport> all;
+  for (const auto& transport : transports_) {
+    for (RailReport& report : transport->rail_reports()) all.push_back(std::move(report));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const RailReport& a, const RailReport& b) { return a.peer < b.peer; });
+  return all;
+}
+
 // ---- drive side
 
 bool Engine::try_progress() {

@@ -104,6 +104,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   uint64_t transport_bytes() const;
   // The NUMA node that its rails are at, of those whose node is known the first; -1: none is. Until free_transports().
   int rails_node() const;
+  // As Transport::rail_reports(), over all transports. Any thread, until free_transports().
+  std::vector<RailReport> rail_reports() const;
   // Memory for the partial results of operations. Any thread.
   StagingPool& staging() { return staging_; }
   bool has_work_queue() const { return config_.work != nullptr; }

@@ -140,6 +140,7 @@ std::vector<NamedCall> memory_and_planning(const Things& t) {
   static double microseconds;
   static float two = 2;
   static trestleCommStats_t stats = TRESTLE_COMM_STATS_INITIALIZER;
+  static trestleCommRailStats_t rails = TRESTLE_RAIL_STATS_INITIALIZER;
   static uint64_t value;
   return {
       {"MemFree", [=] { return trestleMemFree(t.memory); }},
@@ -152,6 +153,7 @@ std::vector<NamedCall> memory_and_planning(const Things& t) {
       {"RedOpCreate", [=] { return trestleRedOpCreate(&made_op, add, nullptr, 1, t.comm); }},
       {"RedOpDestroy", [=] { return trestleRedOpDestroy(t.op, t.comm); }},
       {"CommGetStats", [=] { return trestleCommGetStats(t.comm, &stats); }},
+      {"CommGetRailStats", [=] { return trestleCommGetRailStats(t.comm, &rails); }},
       {"CommMemStats", [=] { return trestleCommMemStats(t.comm, trestleMemTotal, &value); }},
   };
 }
@@ -222,7 +224,7 @@ std::vector<std::string> queries() {
 
 std::vector<std::string> functions_of_the_header() {
   std::vector<std::string> names;
-  for (const char* file : {"trestle.h", "call_config.h", "operators.h", "persistent.h", "statistics.h"}) {
+  for (const char* file : {"trestle.h", "call_config.h", "operators.h", "persistent.h", "rails.h", "statistics.h"}) {
     std::ifstream in(std::string(TRESTLE_SOURCE_DIR "/include/trestle/") + file);
     const std::string text((std::istreambuf_iterator<char>(in)), {});
     const std::regex declaration("TRESTLE_API\\s[^(;]*[\\s*]trestle(\\w+)\\(");
