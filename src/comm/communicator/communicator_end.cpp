@@ -104,6 +104,8 @@ void Communicator::destroy(int linger_ms) {
   if (log_enabled(LogLevel::kInfo, Subsystem::kInit)) {
     LOG(kInfo, kInit, "%s: %s", membership_.own_name().c_str(),
         to_text(engine_->statistics().read(), membership_.topology()).c_str());
+    for (const std::string& rail : rail_texts(engine_->rail_reports()))
+      LOG(kInfo, kInit, "%s: %s", membership_.own_name().c_str(), rail.c_str());
   }
   leave(linger_ms, kNoDeadline, false);
   calls_.memory().clear();

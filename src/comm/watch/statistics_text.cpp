@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 namespace trestle {
@@ -46,6 +47,32 @@ std::string to_text(const StatisticsReading& reading, const Topology& topology) 
             std::to_string(counts.busy_ns * 100 / std::max<uint64_t>(1, reading.elapsed_ns)) + " %";
   }
   return text;
+}
+
+std::vector<std::string> rail_texts(std::span<const RailReport> reports) {
+  struct Rail {
+    std::string name;
+    uint64_t sent = 0;
+    uint64_t losses = 0;
+  };
+  std::vector<Rail> rails;
+  uint64_t all = 0;
+  for (const RailReport& report : reports) {
+    if (report.rails < 2) continue;
+    const auto known = std::find_if(rails.begin(), rails.end(), [&](const Rail& r) { return r.name == report.name; });
+    Rail& rail = known != rails.end() ? *known : rails.emplace_back(Rail{report.name});
+    rail.sent += report.sent_bytes;
+    rail.losses += report.losses;
+    all += report.sent_bytes;
+  }
+  std::vector<std::string> texts;
+  for (const Rail& rail : rails) {
+    const double percent = 100.0 * static_cast<double>(rail.sent) / static_cast<double>(std::max<uint64_t>(1, all));
+    texts.push_back("rail " + rail.name + ": " + bytes(rail.sent) + " sent, " + std::to_string(std::lround(percent)) +
+                    " %, " + std::to_string(rail.losses) + (rail.losses == 1 ? " connection" : " connections") +
+                    " lost");
+  }
+  return texts;
 }
 
 }  // namespace trestle

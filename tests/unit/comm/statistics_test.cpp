@@ -96,6 +96,26 @@ TEST_F(StatisticsOfAGrid, CallsAddUpAndMakeALine) {
             "dimension 2: 0 B sent, busy 100 %");
 }
 
+TEST(RailTexts, AreOneForEachRailOfThisRank) {
+  const auto report = [](int32_t peer, const char* name, uint32_t rails, uint64_t sent, uint64_t losses) {
+    RailReport one;
+    one.peer = peer;
+    one.name = name;
+    one.rails = rails;
+    one.sent_bytes = sent;
+    one.losses = losses;
+    return one;
+  };
+  const std::vector<RailReport> reports = {report(1, "eth0", 2, 3 << 20, 0), report(1, "eth1", 2, 1 << 20, 1),
+                                           report(2, "eth0", 1, 1 << 30, 0), report(3, "eth0", 2, 3 << 20, 1),
+                                           report(3, "eth1", 2, 1 << 20, 0)};
+  EXPECT_EQ(rail_texts(reports), (std::vector<std::string>{"rail eth0: 6.0 MiB sent, 75 %, 1 connection lost",
+                                                           "rail eth1: 2.0 MiB sent, 25 %, 1 connection lost"}));
+  EXPECT_TRUE(rail_texts(std::span(reports).subspan(2, 1)).empty()) << "no peer with several rails";
+  EXPECT_EQ(rail_texts(std::vector{report(1, "a", 2, 0, 0)}),
+            std::vector<std::string>{"rail a: 0 B sent, 0 %, 0 connections lost"});
+}
+
 TEST(ByteMeter, KeepsItsPeak) {
   ByteMeter meter;
   meter.add(10);
