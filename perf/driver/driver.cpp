@@ -137,7 +137,9 @@ int run_thread(const Job& job, int thread) {
   report_beginning(world, job.options, job.program, job.split.color(job.layout.process), made.init_seconds, job.report);
   const Options options = fit_memory(world, job);
   const std::unique_ptr<Ranks> group = job.split.op != 0 ? split_ranks(world, job, thread) : nullptr;
-  const Tally tally = run_sweep(group ? *group : world, job, options);
+  Ranks& measuring = group ? *group : world;
+  const Tally tally = run_sweep(measuring, job, options);
+  report_rails(measuring, options, job.report);
   const uint64_t failed = static_cast<uint64_t>(world.combine(static_cast<double>(tally.failed_checks), Combine::kSum));
   const std::optional<double> min_busbw = tally.halves > 0 ? job.min_busbw : std::nullopt;
   report_end(world, job.program, failed, tally.mean_busbw(), min_busbw, job.report);

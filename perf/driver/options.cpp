@@ -46,6 +46,8 @@ constexpr Flag kNumbers[] = {
      "(0)"},
     {'K', "per_iter_skip", 0, INT_MAX, &Options::skipped_iterations,
      "first iterations that the statistics of -I leave out (0)"},
+    {'X', "rail_stats", 0, 2, &Options::rail_stats,
+     "after the table, what each rail has carried to each peer: 1 of rank 0, 2 of all ranks (0)"},
     {'u', "unalign", 0, 1 << 20, &Options::unalign, "shift both buffers by that many elements (0)"},
 };
 

@@ -40,6 +40,7 @@ struct Options {
   int unalign = 0;             // elements
   bool per_iteration = false;  // -I
   int skipped_iterations = 0;  // -K: iterations that the statistics of -I leave out
+  int rail_stats = 0;          // -X: 1 of rank 0, 2 of all ranks
   std::string json_path;       // -J
   bool bind = true;            // --bind: one core per local process, if enough are not claimed
   bool help = false;

@@ -66,7 +66,7 @@ class Ranks {
   std::vector<RankState>& states() { return states_; }
   const Layout& layout() const { return layout_; }
   bool prints() const { return prints_; }
-  static constexpr size_t kTextBytes = 192;
+  static constexpr size_t kTextBytes = 448;
 
  private:
   // Calls `call` for every rank, in a group if there are several. Ignores the user's choice of algorithm.

@@ -137,6 +137,13 @@ void JsonReport::row(const RowHead& head, const Half& out_of_place, const Half* 
   begun_ = has_rows_ = true;
 }
 
+void JsonReport::rails(const std::vector<RailRow>& rows) {
+  Json json;
+  write_rails(json, rows);
+  const std::lock_guard lock(mutex_);
+  rails_ = json.str();
+}
+
 std::string JsonReport::finish(const End& end) {
   const std::lock_guard lock(mutex_);
   if (finished_) return "";
@@ -150,6 +157,7 @@ std::string JsonReport::finish(const End& end) {
   bandwidth.open('{').key("bandwidth").number(end.mean_busbw);
   bandwidth.key("okay").truth(!busbw_fails(end.mean_busbw, end.min_busbw)).close('}');
   tail += ",\n\"average_bus_bandwidth\":" + bandwidth.str();
+  if (!rails_.empty()) tail += ",\n\"rails\":" + rails_;
   Json errors;
   errors.open('[');
   if (!end.error.empty()) errors.text(end.error);

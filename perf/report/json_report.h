@@ -14,6 +14,7 @@
 
 #include "perf/driver/options.h"
 #include "perf/report/json_file.h"
+#include "perf/report/rails.h"
 #include "perf/report/table.h"
 
 namespace trestle::perf {
@@ -32,6 +33,9 @@ class JsonReport {
   // in_place may be null: the collective has none.
   void row(const RowHead& head, const Half& out_of_place, const Half* in_place, const Options& options);
 
+  // How the rails fared; "rails" of the finished report.
+  void rails(const std::vector<RailRow>& rows);
+
   struct End {
     uint64_t failed_checks = 0;
     double mean_busbw = 0;
@@ -47,6 +51,7 @@ class JsonReport {
   std::mutex mutex_;
   const std::string program_;
   JsonFile file_;
+  std::string rails_;    // as JSON; "": not asked for
   std::string problem_;  // of the first write that failed: nothing follows it
   bool begun_ = false;
   bool has_rows_ = false;

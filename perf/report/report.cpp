@@ -8,6 +8,7 @@
 
 #include "perf/driver/ending.h"
 #include "perf/driver/measure.h"
+#include "perf/report/rails.h"
 #include "perf/report/table.h"
 
 namespace trestle::perf {
@@ -52,6 +53,38 @@ void report_settings(const Options& options, const std::string& program, const C
   print_line(creation_line(creation));
   print_line("#");
   print_line("# Using devices");
+}
+
+// Up to now. Another thread of the library may add rails between the two calls.
+std::vector<RailRow> rails_of(const RankState& state) {
+  trestleCommRailStats_t stats = TRESTLE_RAIL_STATS_INITIALIZER;
+  require(trestleCommGetRailStats(state.comm, &stats), state.comm);
+  std::vector<trestleRailStats_t> rows(static_cast<size_t>(stats.count));
+  stats.rows = rows.data();
+  stats.capacity = stats.count;
+  require(trestleCommGetRailStats(state.comm, &stats), state.comm);
+  std::vector<RailRow> rails;
+  for (const trestleRailStats_t& row : rows) rails.push_back(rail_row(state.rank, row));
+  return rails;
+}
+
+// Of all ranks, in their order: as many gathers as the rank with the most rows has.
+std::vector<RailRow> rails_of_all(Ranks& ranks) {
+  std::vector<std::vector<RailRow>> mine;
+  size_t most = 0;
+  for (const RankState& state : ranks.states()) most = std::max(most, mine.emplace_back(rails_of(state)).size());
+  most = static_cast<size_t>(ranks.combine(static_cast<double>(most), Combine::kMax));
+  std::vector<RailRow> all;
+  for (size_t at = 0; at < most; ++at) {
+    std::vector<std::string> lines;
+    for (const auto& rows : mine) lines.push_back(at < rows.size() ? encode(rows[at]) : "");
+    for (const std::string& line : ranks.gather(lines)) {
+      RailRow row;
+      if (decode(line, row)) all.push_back(row);
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [](const RailRow& a, const RailRow& b) { return a.rank < b.rank; });
+  return all;
 }
 
 }  // namespace
@@ -108,6 +141,20 @@ void report_predictions(Ranks& ranks, const Collective& collective, const Option
                   predicted_us > 0 ? measured_us / predicted_us : 0);
     print_line(line);
   }
+}
+
+void report_rails(Ranks& ranks, const Options& options, JsonReport* report) {
+  if (options.rail_stats == 0) return;
+  std::vector<RailRow> rows;
+  if (options.rail_stats == 2) {
+    rows = rails_of_all(ranks);
+  } else if (ranks.prints()) {
+    rows = rails_of(ranks.states().front());
+  }
+  if (!ranks.prints()) return;
+  print_line("#");
+  for (const std::string& line : rail_lines(rows)) print_line(line);
+  if (report != nullptr) report->rails(rows);
 }
 
 void report_end(Ranks& ranks, const std::string& program, uint64_t failed_checks, double mean_busbw,

@@ -22,6 +22,8 @@ void print_line(const std::string& text);
 void report_beginning(Ranks& ranks, const Options& options, const std::string& program, int color, double init_seconds,
                       JsonReport* report);
 void report_predictions(Ranks& ranks, const Collective& collective, const Options& options, size_t buffer_bytes);
+// Prints how the rails fared, if -X asks for it. ranks: those that have measured. report may be null.
+void report_rails(Ranks& ranks, const Options& options, JsonReport* report);
 // Prints the footer. failed_checks: of all ranks. report may be null.
 void report_end(Ranks& ranks, const std::string& program, uint64_t failed_checks, double mean_busbw,
                 std::optional<double> min_busbw, JsonReport* report);

@@ -79,6 +79,8 @@ TEST(PerfOptions, TailsAndReports) {
   EXPECT_TRUE(options.per_iteration);
   EXPECT_EQ(options.skipped_iterations, 3);
   EXPECT_EQ(options.json_path, "out.JSON");
+  EXPECT_EQ(options.rail_stats, 0);
+  EXPECT_EQ(parse({"--rail_stats", "2"}).options.rail_stats, 2);
 }
 
 TEST(PerfOptions, RefusesWithASentence) {
@@ -101,6 +103,7 @@ TEST(PerfOptions, RefusesWithASentence) {
       {{"-n", "0"}, "-n takes a whole number from 1"},
       {{"-n", "3x"}, "-n takes a whole number"},
       {{"-z", "4"}, "0 to 3"},
+      {{"-X", "3"}, "-X takes a whole number 0 to 2, not '3'"},
       {{"-r", "first"}, "-r takes a rank"},
       {{"-i", "0"}, "-i must be at least 1"},
       {{"-p", "yes"}, "-p takes 0 or 1"},
@@ -121,7 +124,7 @@ TEST(PerfOptions, UsageNamesEveryFlag) {
     EXPECT_NE(usage.find("  " + text), std::string::npos) << text;
     if (flag.letter != 0) letters += flag.letter;
   }
-  for (const char flag : std::string("tgbeifnwmNpcodrzyTGCSJaRxDVMuIKhP")) {
+  for (const char flag : std::string("tgbeifnwmNpcodrzyTGCSJaRxDVMuIKhPX")) {
     EXPECT_NE(letters.find(flag), std::string::npos) << flag;
   }
 }
