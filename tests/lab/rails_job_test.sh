@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A job over two unequal rails: both carry data as the lab's topology file tells them, and with nothing told but their
-# names. While one is set down, loses everything silently, and is healed, every sum is right. Usage: rails_job_test.sh
-# SOURCE_DIR BUILD_DIR. Exits with 77 and a reason if no lab is possible.
+# names. While one is set down, loses everything silently, and is healed, every sum is right. What the job tells of its
+# rails agrees with that. Usage: rails_job_test.sh SOURCE_DIR BUILD_DIR. Exits with 77 and a reason if no lab is possible.
 set -euo pipefail
 source_dir=$1
 export LAB_BUILD=$2
@@ -20,6 +20,39 @@ until_said() {
   done
 }
 
+# row RANK RAIL FIELD: a field of the row that -X 2 prints, counted from the rank's number.
+row() {
+  awk -v rank="$1" -v rail="$2" -v field="$3" '$2 == "#" && $3 == rank && $5 == rail { print $(field + 2) }' "$files/out"
+}
+
+check_rows() {
+  local rank rail
+  for rank in 0 1; do
+    for rail in d1r1 d1r2; do
+      [[ "$(row $rank $rail 2)" == $((1 - rank)) ]] || fail "there is not one row of rail $rail of rank $rank"
+      awk -v sent="$(row $rank $rail 5)" 'BEGIN { exit !(sent > 1) }' || fail "rail $rail of rank $rank carried nothing"
+    done
+    (($(row $rank d1r2 10) >= 2)) || fail "rail d1r2 of rank $rank was lost '$(row $rank d1r2 10)' times"
+    [[ "$(row $rank d1r1 4)" == up ]] || fail "rail d1r1 of rank $rank is '$(row $rank d1r1 4)'"
+  done
+}
+
+# The same as a report, and as lines of the log when the communicator is destroyed.
+check_report() {
+  TRESTLE_DEBUG=INFO "$lab" ranks -- "$LAB_BUILD/perf/all_reduce_perf" -b 4M -e 4M -w 1 -n 2 -X 1 -J "$files/report.json" \
+    >"$files/out" 2>&1 || fail "a job without faults failed"
+  python3 - "$files/report.json" <<'END' || fail "the report's rails are wrong: $(cat "$files/report.json")"
+import json, sys
+rails = json.load(open(sys.argv[1]))["rails"]
+assert [(r["rank"], r["peer"], r["rail"]) for r in rails] == [(0, 1, "d1r1"), (0, 1, "d1r2")]
+assert all(r["sent_bytes"] >= r["acknowledged_bytes"] > 0 and r["received_bytes"] > 0 for r in rails)
+assert 99.8 < sum(r["share_pct"] for r in rails) < 100.2
+END
+  for rail in d1r1 d1r2; do
+    (($(grep -c "rail $rail: .* sent, .* %, [0-9]* connections* lost" "$files/out") == 2)) || fail "the log does not tell of rail $rail"
+  done
+}
+
 if [[ "${3:-}" == --inside ]]; then
   files=$4
   # The lab's topology file names both rails, with their rates.
@@ -29,7 +62,7 @@ if [[ "${3:-}" == --inside ]]; then
   done < <("$lab" counters)
   # Without a topology file the rails are those of TRESTLE_RAILS.
   export TRESTLE_TOPO_FILE='' TRESTLE_RAILS=d1r1,d1r2 TRESTLE_RAIL_TIMEOUT=500ms TRESTLE_DEBUG=WARN
-  "$lab" ranks -- "$LAB_BUILD/perf/all_reduce_perf" -b 4M -e 4M -w 2 -n 20 -N 8 -c 1 >"$files/out" 2>&1 &
+  "$lab" ranks -- "$LAB_BUILD/perf/all_reduce_perf" -b 4M -e 4M -w 2 -n 20 -N 8 -c 1 -X 2 >"$files/out" 2>&1 &
   job=$!
   until_said '^\[0\] *4194304' 1
   "$lab" rail 2 down
@@ -46,6 +79,8 @@ if [[ "${3:-}" == --inside ]]; then
   ((${#carried[@]} == 2)) || fail "there are no two rails"
   # The second rail has half the rate and was away for a while.
   ((carried[1] > carried[0] / 8)) || fail "the second rail carried ${carried[1]} bytes, the first ${carried[0]}"
+  check_rows
+  check_report
   exit 0
 fi
 
@@ -57,6 +92,7 @@ if ! "$lab" run 2@100 -- true; then
   echo "rails_job_test: skipped: there can be no lab here"
   exit 77
 fi
+command -v python3 >/dev/null || fail "reading a report needs python3"
 files=$(mktemp -d)
 trap 'rm -rf "$files"' EXIT
 "$lab" inside 2@200+100 -- "$0" "$1" "$2" --inside "$files"
