@@ -62,6 +62,7 @@ if [[ "${3:-}" == --inside ]]; then
   done < <("$lab" counters)
   # Without a topology file the rails are those of TRESTLE_RAILS.
   export TRESTLE_TOPO_FILE='' TRESTLE_RAILS=d1r1,d1r2 TRESTLE_RAIL_TIMEOUT=500ms TRESTLE_DEBUG=WARN
+  : >"$files/out"
   "$lab" ranks -- "$LAB_BUILD/perf/all_reduce_perf" -b 4M -e 4M -w 2 -n 20 -N 8 -c 1 -X 2 >"$files/out" 2>&1 &
   job=$!
   until_said '^\[0\] *4194304' 1
