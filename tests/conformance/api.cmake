@@ -36,7 +36,6 @@ if(TARGET trestle)
     ${CMAKE_CURRENT_LIST_DIR}/api_call_config_test.cpp)
   trestle_test(NAME api_stats_test LABEL conformance LIBS trestle_api_calls SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_hugetlb_test.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/api_rails_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_register_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_stats_test.cpp)
   if(NOT TRESTLE_SANITIZE)  # sanitizers have allocation functions of their own
