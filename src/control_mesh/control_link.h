@@ -91,6 +91,7 @@ class ControlLink {
   bool silence_told = false;
   bool wants_writable = false;  // EPOLLOUT is asked for
   bool moved = false;           // this is not its first connection
+  bool bye_came = false;        // the peer's own goodbye: nothing of it is missing
 
  private:
   bool take_frames(std::vector<ControlFrame>& frames);

@@ -45,18 +45,19 @@ bool ControlMesh::Impl::link_drained(size_t index, int64_t now_ns) {
   std::string reason;
   const ControlLink::Reading reading = link.read(frames, reason);
   for (const ControlFrame& frame : frames) {
-    if (frame.kind == ControlKind::kBye && ByteReader(frame.payload).integer<int32_t>() == link.peer())
-      left_.insert(link.peer());
+    if (frame.kind != ControlKind::kBye || ByteReader(frame.payload).integer<int32_t>() != link.peer()) continue;
+    link.bye_came = true;
+    left_.insert(link.peer());
   }
   if (reading != ControlLink::Reading::kOpen) {
     // The goodbye may not have come.
-    const bool goes_on = reading == ControlLink::Reading::kEnded && can_move(index) && !left_.contains(link.peer());
+    const bool goes_on = reading == ControlLink::Reading::kEnded && can_move(index) && !link.bye_came;
     if (goes_on) move(index, reason, now_ns, now_ns);
     return !goes_on;
   }
   link.flush();
   if (link.owes_ack()) send(index, {ControlKind::kAck, 0, 0, ""});
-  const bool moves = can_move(index) && !left_.contains(link.peer());
+  const bool moves = can_move(index) && !link.bye_came;
   // A peer that has closed already acknowledges nothing any more, so the kernel's count of unsent bytes stands still.
   if (is_broken(link.fd())) return !moves;
   // The peer's kernel may acknowledge a connection that the peer gives up in the same moment.

@@ -76,7 +76,7 @@ class ControlMesh::Impl : private LinkMoves::Links {
   void take_frame(size_t link, ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
   void take_gather(size_t link, ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
   void take_failure(ControlFrame& frame, bool abort) TRESTLE_REQUIRES(mutex_);
-  void take_bye(ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
+  void take_bye(size_t link, ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
   void take_letter(size_t link, ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
   void pass_on(int32_t to, const ControlFrame& letter) TRESTLE_REQUIRES(mutex_);
   void link_ended(size_t link, const std::string& reason, int64_t now_ns) TRESTLE_REQUIRES(mutex_);

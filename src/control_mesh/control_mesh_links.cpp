@@ -148,7 +148,7 @@ void ControlMesh::Impl::take_frame(size_t link, ControlFrame& frame) {
     case ControlKind::kAbort:
       return take_failure(frame, true);
     case ControlKind::kBye:
-      return take_bye(frame);
+      return take_bye(link, frame);
     case ControlKind::kLetter:
       return take_letter(link, frame);
     case ControlKind::kGather:
@@ -243,17 +243,17 @@ void ControlMesh::Impl::report(Failure failure, bool own_call) {
   if (!own_call) events_.push_back({Event::Kind::kFailure});
 }
 
-void ControlMesh::Impl::take_bye(ControlFrame& frame) {
+// A rank's own goodbye is the last frame of each of its links. It may come over one link while another one is moving
+// and still has earlier frames to send again, so each link ends with its own.
+void ControlMesh::Impl::take_bye(size_t link, ControlFrame& frame) {
   ByteReader in(frame.payload);
   const auto rank = in.integer<int32_t>();
   const bool by_exit = in.integer<uint8_t>() != 0;
   if (!in.at_end() || rank < 0 || rank >= settings_.ranks || rank == settings_.rank) return;
+  if (rank == links_[link].peer()) links_[link].bye_came = true;
   if (!left_.insert(rank).second) return;
   send_all(frame);
   events_.push_back({Event::Kind::kBye, rank, "", by_exit});
-  for (size_t i = 0; i < links_.size(); ++i) {
-    if (links_[i].peer() == rank && links_[i].away()) end_link(i);
-  }
 }
 
 void ControlMesh::Impl::say_bye(bool by_exit) {
@@ -272,7 +272,7 @@ void ControlMesh::Impl::end_link(size_t link) {
 
 void ControlMesh::Impl::link_ended(size_t link, const std::string& reason, int64_t now_ns) {
   const ControlLink& at = links_[link];
-  if (can_move(link) && !left_.contains(at.peer())) return move(link, reason, now_ns, now_ns);
+  if (can_move(link) && !at.bye_came) return move(link, reason, now_ns, now_ns);
   end_link(link);
   if (left_.contains(at.peer()) || closed_) return;
   report({false,

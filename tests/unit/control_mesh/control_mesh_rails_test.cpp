@@ -206,6 +206,38 @@ TEST(RailMesh, AGoodbyeTakesTheOtherRail) {
   }
 }
 
+// What a rank has sent over one link comes, even if its goodbye comes earlier over another one.
+TEST(RailMesh, AGoodbyeByAnotherLinkDropsNothing) {
+  RailMeshes meshes(2);
+  meshes.poll_all();
+  for (const size_t rail : {0u, 1u}) meshes.net.block(rail);
+  meshes.end_out_link(1);
+  for (int turn = 0; turn < 5; ++turn) meshes.poll_all();
+  for (const auto& mesh : meshes.mesh) mesh->start_barrier(1);
+  meshes.until([&] { return meshes.mesh[1]->barrier_done(1).value(); });
+  std::unique_ptr<ControlMesh> leaver = std::move(meshes.mesh[1]);
+  std::atomic<bool> left = false;
+  std::thread leaves([&] {
+    leaver->close(20'000);
+    left = true;
+  });
+  meshes.until([&] { return !meshes.heard[0].byes.empty(); });
+  const Result<bool> before = meshes.mesh[0]->barrier_done(1);
+  EXPECT_TRUE(before.ok() && !before.value());
+  for (const size_t rail : {0u, 1u}) meshes.net.mend(rail);
+  bool done = false;
+  meshes.until([&] {
+    const Result<bool> now = meshes.mesh[0]->barrier_done(1);
+    EXPECT_TRUE(now.ok());
+    done = now.ok() && now.value();
+    return done || !now.ok();
+  });
+  meshes.until([&] { return left.load(); });
+  leaves.join();
+  EXPECT_TRUE(done);
+  meshes.expect_no_error();
+}
+
 TEST(RailMesh, RanksWithOneRailInCommonAreAsBefore) {
   RailMeshes::Options options;
   options.leading = 1;

@@ -54,6 +54,11 @@ class RailNet {
     for (const UniqueFd& one : connections_[rail]) shutdown(one.get(), SHUT_RDWR);
     connections_[rail].clear();
   }
+  // Lets no connection be made over the rail until mend().
+  void block(size_t rail) {
+    const MutexLock lock(mutex_);
+    cut_.insert(rail);
+  }
   void mend(size_t rail) {
     const MutexLock lock(mutex_);
     cut_.erase(rail);
@@ -190,6 +195,8 @@ class RailMeshes {
       poll_all();
     }
   }
+  // Ends the first connection of a rank's link to the rank behind it. There are two ranks.
+  void end_out_link(int32_t rank) { shutdown(wires_[static_cast<size_t>(rank)][rank == 0 ? 0 : 1].get(), SHUT_RDWR); }
   // The rank's process is gone.
   void kill(int32_t rank) {
     net.kill(rank);
