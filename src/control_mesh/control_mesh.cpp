@@ -2,6 +2,8 @@
 
 #include <poll.h>
 
+#include <algorithm>
+
 #include "base/rank_names.h"
 #include "control_mesh/control_mesh_impl.h"
 #include "transport/socket/socket.h"
@@ -153,7 +155,7 @@ Status ControlMesh::status() const {
 }
 
 void ControlMesh::close(int linger_ms, bool by_exit) {
-  const int64_t until = monotonic_clock().now_ns() + int64_t{linger_ms} * 1'000'000;
+  const int64_t begun = monotonic_clock().now_ns();
   {
     const MutexLock lock(impl_->mutex_);
     if (impl_->closed_) return;
@@ -164,7 +166,9 @@ void ControlMesh::close(int linger_ms, bool by_exit) {
   while (true) {
     {
       const MutexLock lock(impl_->mutex_);
-      if (impl_->drained() || monotonic_clock().now_ns() >= until) return impl_->end_links();
+      if (impl_->drained()) return impl_->end_links();
+      const int64_t linger_ns = std::max(int64_t{linger_ms} * 1'000'000, impl_->least_linger_ns());
+      if (monotonic_clock().now_ns() - begun >= linger_ns) return impl_->end_links();
     }
     ::poll(nullptr, 0, 1);  // acknowledgements raise no event
   }

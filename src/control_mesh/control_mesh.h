@@ -133,7 +133,8 @@ class ControlMesh {
   // The first error or abort known here (kAborted), or success.
   Status status() const;
   // Says goodbye (once; by_exit: see on_bye), waits at most linger_ms until the goodbye has left this machine, and ends
-  // the connections. Idempotent. Never calls the listener.
+  // the connections. At least 250 ms count if a failure is known here and a connection is moving, so that the failure
+  // goes with it. Idempotent. Never calls the listener.
   void close(int linger_ms, bool by_exit = false);
 
  private:

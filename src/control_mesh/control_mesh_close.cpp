@@ -4,6 +4,8 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 
+#include <algorithm>
+
 #include "control_mesh/byte_text.h"
 #include "control_mesh/control_mesh_impl.h"
 #include "transport/socket/socket.h"
@@ -13,6 +15,9 @@ namespace {
 
 // A goodbye that is not acknowledged for so long takes another rail.
 constexpr int64_t kClosingSilenceNs = 250'000'000;
+
+// For a failure that waits for another rail.
+constexpr int64_t kFailureLingerNs = 250'000'000;
 
 bool is_broken(int fd) {
   pollfd state{fd, 0, 0};
@@ -26,6 +31,12 @@ int unsent_bytes(int fd) {
 }
 
 }  // namespace
+
+// A link that is away keeps the failure, and the peer would take this rank for dead instead.
+int64_t ControlMesh::Impl::least_linger_ns() const {
+  const auto away = [](const ControlLink& link) { return link.away(); };
+  return failure_ && std::any_of(links_.begin(), links_.end(), away) ? kFailureLingerNs : 0;
+}
 
 // Every link is looked at, also those behind one that is not drained.
 bool ControlMesh::Impl::drained() {

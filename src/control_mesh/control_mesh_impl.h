@@ -52,6 +52,7 @@ class ControlMesh::Impl : private LinkMoves::Links {
   std::optional<bool> host_answers(int32_t rank, int64_t within_ns) const TRESTLE_REQUIRES(mutex_);
   void say_bye(bool by_exit) TRESTLE_REQUIRES(mutex_);
   void send_letter(int32_t to, const std::string& text) TRESTLE_REQUIRES(mutex_);
+  int64_t least_linger_ns() const TRESTLE_REQUIRES(mutex_);
   bool drained() TRESTLE_REQUIRES(mutex_);
   void end_links() TRESTLE_REQUIRES(mutex_);
   std::string name(int32_t rank) const TRESTLE_REQUIRES(mutex_);

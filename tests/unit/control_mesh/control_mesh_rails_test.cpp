@@ -238,6 +238,26 @@ TEST(RailMesh, AGoodbyeByAnotherLinkDropsNothing) {
   meshes.expect_no_error();
 }
 
+// A rank that aborts destroys the mesh at once, without waiting for goodbyes.
+TEST(RailMesh, AnAbortTakesTheOtherRail) {
+  RailMeshes meshes(2);
+  meshes.poll_all();
+  meshes.net.cut(0);
+  meshes.still.insert(1);
+  meshes.poll_all();
+  meshes.mesh[0]->flood_abort();
+  meshes.still.clear();
+  std::unique_ptr<ControlMesh> aborts = std::move(meshes.mesh[0]);
+  std::thread closes([&] {
+    aborts->close(0);
+    meshes.net.kill(0);
+  });
+  meshes.until([&] { return !meshes.heard[1].aborts.empty() || !meshes.heard[1].errors.empty(); });
+  closes.join();
+  EXPECT_EQ(meshes.heard[1].aborts, std::vector<int32_t>{0});
+  meshes.expect_no_error();
+}
+
 TEST(RailMesh, RanksWithOneRailInCommonAreAsBefore) {
   RailMeshes::Options options;
   options.leading = 1;
