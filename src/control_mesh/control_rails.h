@@ -2,7 +2,7 @@
 //
 // Made by the code that knows the rails; owned by the mesh and used under its mutex, on any thread. Nothing here
 // blocks. `rail` counts this rank's own rails. The listeners are open as long as the object lives: a rank whose process
-// lives can be reached at all of them, so a refused connection says that the process is gone.
+// lives listens at all of them. So where connections were possible before, a refused one says that the process is gone.
 #pragma once
 
 #include <cstddef>

@@ -39,9 +39,23 @@ LinkMoves::LinkMoves(Links& links, std::unique_ptr<ControlRails> rails, const st
     End& end = ends_[i];
     end.name = names[i];
     if (names[i].fd < 0) continue;
-    for (const size_t rail : rails_->rails_to(names[i].peer)) end.ways.push_back({rail, "", 0});
     end.on = rails_->rail_of(names[i].fd);
+    for (const size_t rail : rails_->rails_to(names[i].peer))
+      end.ways.push_back({rail, "", 0, rails_->name(rail) == end.on});
   }
+}
+
+// All links with a peer lead to the same listeners.
+void LinkMoves::prove(int32_t peer, size_t rail) {
+  for (End& end : ends_) {
+    if (end.name.peer != peer) continue;
+    for (Way& way : end.ways) way.proven = way.proven || way.rail == rail;
+  }
+}
+
+// A firewall between the ranks may refuse connections as well.
+bool LinkMoves::is_gone(const End& end, const Error& error) {
+  return is_refusal(error) && end.ways[end.way].proven;
 }
 
 // Edge-triggered: a listener that is not served for a moment must not wake the thread all the time.
@@ -169,7 +183,7 @@ bool LinkMoves::step(size_t link, int64_t now_ns) {
 
 bool LinkMoves::dial(End& end, int64_t now_ns) {
   Result<UniqueFd> socket = rails_->dial(end.name.peer, end.ways[end.way].rail);
-  if (!socket.ok()) return failed(end, socket.error().message, is_refusal(socket.error()), now_ns);
+  if (!socket.ok()) return failed(end, socket.error().message, is_gone(end, socket.error()), now_ns);
   end.socket = std::move(socket).value();
   if (!watch(end.socket.get(), EPOLLIN | EPOLLOUT)) return failed(end, "epoll_ctl failed", false, now_ns);
   end.exchange.emplace(Role::kInitiator, Purpose::kControlMove, rails_->credentials(), end.name.peer);
@@ -180,7 +194,7 @@ bool LinkMoves::dial(End& end, int64_t now_ns) {
 
 bool LinkMoves::step_connecting(End& end, int64_t now_ns) {
   const Result<bool> connected = finish_connect(end.socket.get());
-  if (!connected.ok()) return failed(end, connected.error().message, is_refusal(connected.error()), now_ns);
+  if (!connected.ok()) return failed(end, connected.error().message, is_gone(end, connected.error()), now_ns);
   if (!connected.value()) {
     if (now_ns < end.until_ns) return false;
     return failed(end, "no answer to a connection", false, now_ns);
@@ -296,6 +310,7 @@ void LinkMoves::settle(size_t link, UniqueFd socket, size_t rail, uint64_t came,
   End& end = ends_[link];
   drop_attempt(end);
   end.away = false;
+  prove(end.name.peer, rail);
   epoll_ctl(options_.epoll_fd, EPOLL_CTL_DEL, socket.get(), nullptr);
   rails_->adopt(socket.get(), rail);
   const Move move{end.on, rails_->name(rail), why};

@@ -16,9 +16,10 @@
 // Therefore attempts are numbered, and none is taken whose number is not above all earlier ones.
 //
 // A rank is dead when a rail refuses the connection and no other rail answers: a process that lives listens at all its
-// rails. It is lost when no rail has answered for give_up_ns, and each was tried. A rail answers when a connection
-// comes about: the kernel of a stopped process does that, so a stopped process is not lost, however long it says
-// nothing.
+// rails. A firewall may refuse connections, too. So a refusal counts only from a rail over which the two ranks have had
+// a connection. A rank is lost when no rail has answered for give_up_ns, and each was tried. A rail answers when a
+// connection comes about: the kernel of a stopped process does that, so a stopped process is not lost, however long it
+// says nothing.
 //
 // Strangers at the listeners are bounded in number and time, as everywhere (transport/auth/strangers.h).
 //
@@ -105,6 +106,7 @@ class LinkMoves {
     size_t rail = 0;
     std::string what;
     int64_t at_ns = 0;
+    bool proven = false;  // a connection with the peer was there once
   };
   // This side's end of a link.
   struct End {
@@ -158,6 +160,8 @@ class LinkMoves {
   bool watch(int fd, uint32_t events);
   void settle(size_t link, UniqueFd socket, size_t rail, uint64_t came, const std::string& why);
   void give_up(size_t link, const std::string& what);
+  void prove(int32_t peer, size_t rail);
+  static bool is_gone(const End& end, const Error& error);
   static void note(End& end, const std::string& what, int64_t now_ns);
   std::string story(const End& end, int64_t now_ns) const;
 

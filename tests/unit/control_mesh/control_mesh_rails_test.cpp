@@ -183,6 +183,19 @@ TEST(RailMesh, ASilentRailIsLeft) {
   EXPECT_NE(log.find("moved from eth0 to eth1: its host did not answer for 1s"), std::string::npos) << log;
 }
 
+// A second network whose firewall refuses connections says nothing about the peer's process.
+TEST(RailMesh, AFirewallIsNoDeath) {
+  RailMeshes meshes(3);
+  meshes.net.refuse(1);
+  meshes.net.cut(0);
+  meshes.start_gather(1);
+  meshes.pass(5000 * kTestMs);
+  meshes.expect_no_error();
+  meshes.net.mend(0);
+  meshes.finish_gather(1);
+  meshes.expect_no_error();
+}
+
 // A rank leaves while its connections move: nobody takes it for dead.
 TEST(RailMesh, AGoodbyeTakesTheOtherRail) {
   for (int round = 0; round < 10; ++round) {

@@ -63,6 +63,11 @@ class RailNet {
     const MutexLock lock(mutex_);
     cut_.erase(rail);
   }
+  // A firewall refuses the connections that are made over the rail from now on.
+  void refuse(size_t rail) {
+    const MutexLock lock(mutex_);
+    refusing_.insert(rail);
+  }
   // Nothing comes from that rank's host any more.
   void lose_host(int32_t rank) {
     const MutexLock lock(mutex_);
@@ -89,6 +94,7 @@ class RailNet {
     {
       const MutexLock lock(mutex_);
       if (cut_.contains(rail)) return Error{Code::kRemoteError, "connect: Network is unreachable"};
+      if (refusing_.contains(rail)) return Error{Code::kRemoteError, "connect: Connection refused"};
       if (lost_hosts_.contains(rank))  // a socket that never becomes connected
         return UniqueFd::open([] { return ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
     }
@@ -99,6 +105,7 @@ class RailNet {
   std::vector<std::array<Listener, kRails>> listeners_;
   Mutex mutex_;
   std::set<size_t> cut_ TRESTLE_GUARDED_BY(mutex_);
+  std::set<size_t> refusing_ TRESTLE_GUARDED_BY(mutex_);
   std::set<int32_t> lost_hosts_ TRESTLE_GUARDED_BY(mutex_);
   std::array<std::vector<UniqueFd>, kRails> connections_ TRESTLE_GUARDED_BY(mutex_);
 };
