@@ -74,7 +74,7 @@ bool ControlMesh::Impl::link_drained(size_t index, int64_t now_ns) {
   // The peer's kernel may acknowledge a connection that the peer gives up in the same moment.
   if (!link.has_output() && unsent_bytes(link.fd()) == 0) return !link.moved || !link.keeps_any();
   if (moves && now_ns - closing_ns_ > kClosingSilenceNs && !answers(link, kClosingSilenceNs))
-    move(index, "its host did not answer the goodbye", now_ns, now_ns);
+    move(index, "its host did not answer the goodbye", closing_ns_, now_ns);
   return false;
 }
 

@@ -41,7 +41,7 @@ LinkMoves::LinkMoves(Links& links, std::unique_ptr<ControlRails> rails, const st
     if (names[i].fd < 0) continue;
     end.on = rails_->rail_of(names[i].fd);
     for (const size_t rail : rails_->rails_to(names[i].peer))
-      end.ways.push_back({rail, "", 0, rails_->name(rail) == end.on});
+      end.ways.push_back({rail, Last::kUnknown, "", 0, rails_->name(rail) == end.on});
   }
 }
 
@@ -54,8 +54,10 @@ void LinkMoves::prove(int32_t peer, size_t rail) {
 }
 
 // A firewall between the ranks may refuse connections as well.
-bool LinkMoves::is_gone(const End& end, const Error& error) {
-  return is_refusal(error) && end.ways[end.way].proven;
+bool LinkMoves::not_connected(End& end, const Error& error, int64_t now_ns) {
+  Way& way = end.ways[end.way];
+  way.last = Last::kUnknown;
+  return failed(end, error.message, is_refusal(error) && way.proven, now_ns);
 }
 
 // Edge-triggered: a listener that is not served for a moment must not wake the thread all the time.
@@ -89,15 +91,28 @@ void LinkMoves::begin(size_t link, const std::string& why, int64_t heard_ns, int
   end.next_ns = now_ns;
   end.pause_ns = kFirstPauseNs;
   end.patience_ns = kFirstPatienceNs;
-  end.all_tried = end.answered = false;
-  end.tried = end.refused = end.way = 0;
-  for (size_t i = 0; i < end.ways.size(); ++i) {
-    if (rails_->name(end.ways[i].rail) != end.on) continue;
-    end.way = i;
-    note(end, why, now_ns);
-    end.way = (i + 1) % end.ways.size();
-    break;
+  end.all_tried = false;
+  for (Way& way : end.ways) {
+    if (rails_->name(way.rail) != end.on) continue;
+    way.what = why;
+    way.at_ns = now_ns;
+    way.last = heard_ns < now_ns ? Last::kSilence : Last::kAnswer;
   }
+  begin_round(end);
+}
+
+void LinkMoves::begin_round(End& end) {
+  const auto earlier = [](const Way& a, const Way& b) { return a.last < b.last; };
+  std::stable_sort(end.ways.begin(), end.ways.end(), earlier);
+  end.way = end.refused = 0;
+  end.answered = false;
+}
+
+// After a refusal nothing is expected of rails that did not answer last.
+bool LinkMoves::is_round_over(const End& end) {
+  const auto silent = [](const Way& way) { return way.last == Last::kSilence; };
+  const auto next = end.ways.begin() + static_cast<std::ptrdiff_t>(end.way);
+  return next == end.ways.end() || (end.refused > 0 && !end.answered && std::all_of(next, end.ways.end(), silent));
 }
 
 void LinkMoves::drop_attempt(End& end) {
@@ -157,7 +172,7 @@ int64_t LinkMoves::next_due_ns() const {
 void LinkMoves::drive(size_t link, int64_t now_ns) {
   End& end = ends_[link];
   while (end.away && step(link, now_ns)) {
-    if (end.tried == end.ways.size()) end_round(link, now_ns);
+    if (is_round_over(end)) end_round(link, now_ns);
   }
   const bool late = now_ns - end.answered_ns >= options_.give_up_ns;
   if (end.away && end.all_tried && late && end.stage < Stage::kHandshake)
@@ -183,7 +198,7 @@ bool LinkMoves::step(size_t link, int64_t now_ns) {
 
 bool LinkMoves::dial(End& end, int64_t now_ns) {
   Result<UniqueFd> socket = rails_->dial(end.name.peer, end.ways[end.way].rail);
-  if (!socket.ok()) return failed(end, socket.error().message, is_gone(end, socket.error()), now_ns);
+  if (!socket.ok()) return not_connected(end, socket.error(), now_ns);
   end.socket = std::move(socket).value();
   if (!watch(end.socket.get(), EPOLLIN | EPOLLOUT)) return failed(end, "epoll_ctl failed", false, now_ns);
   end.exchange.emplace(Role::kInitiator, Purpose::kControlMove, rails_->credentials(), end.name.peer);
@@ -194,11 +209,13 @@ bool LinkMoves::dial(End& end, int64_t now_ns) {
 
 bool LinkMoves::step_connecting(End& end, int64_t now_ns) {
   const Result<bool> connected = finish_connect(end.socket.get());
-  if (!connected.ok()) return failed(end, connected.error().message, is_gone(end, connected.error()), now_ns);
+  if (!connected.ok()) return not_connected(end, connected.error(), now_ns);
   if (!connected.value()) {
     if (now_ns < end.until_ns) return false;
+    end.ways[end.way].last = Last::kSilence;
     return failed(end, "no answer to a connection", false, now_ns);
   }
+  end.ways[end.way].last = Last::kAnswer;
   end.answered_ns = now_ns;
   end.answered = true;
   end.all_tried = false;
@@ -272,8 +289,7 @@ void LinkMoves::take_answer(size_t link, const MoveRecord& answer, int64_t now_n
 bool LinkMoves::failed(End& end, const std::string& what, bool refused, int64_t now_ns) {
   drop_attempt(end);
   note(end, what, now_ns);
-  end.way = (end.way + 1) % end.ways.size();
-  ++end.tried;
+  ++end.way;
   end.refused += refused ? 1 : 0;
   return true;
 }
@@ -281,8 +297,7 @@ bool LinkMoves::failed(End& end, const std::string& what, bool refused, int64_t 
 void LinkMoves::end_round(size_t link, int64_t now_ns) {
   End& end = ends_[link];
   const bool gone = end.refused > 0 && !end.answered;
-  end.tried = end.refused = 0;
-  end.answered = false;
+  begin_round(end);
   end.all_tried = true;
   end.next_ns = now_ns + end.pause_ns;
   end.pause_ns = std::min(2 * end.pause_ns, kMostPauseNs);
@@ -298,7 +313,9 @@ void LinkMoves::give_up(size_t link, const std::string& what) {
 
 std::string LinkMoves::story(const End& end, int64_t now_ns) const {
   std::string text;
-  for (const Way& way : end.ways) {
+  std::vector<Way> ways = end.ways;
+  std::ranges::sort(ways, {}, &Way::rail);
+  for (const Way& way : ways) {
     text += (text.empty() ? "" : "; ") + rails_->name(way.rail) + ": ";
     text += way.what.empty() ? "was not tried" : way.what + ", " + ago(now_ns - way.at_ns);
   }
@@ -311,6 +328,9 @@ void LinkMoves::settle(size_t link, UniqueFd socket, size_t rail, uint64_t came,
   drop_attempt(end);
   end.away = false;
   prove(end.name.peer, rail);
+  for (Way& way : end.ways) {
+    if (way.rail == rail) way.last = Last::kAnswer;
+  }
   epoll_ctl(options_.epoll_fd, EPOLL_CTL_DEL, socket.get(), nullptr);
   rails_->adopt(socket.get(), rail);
   const Move move{end.on, rails_->name(rail), why};

@@ -1,10 +1,11 @@
 // LinkMoves: makes connections of a control mesh anew, over another rail, when one has ended or its peer's host has
 // become silent. So a lost rail is not taken for a dead rank.
 //
-// Both ends connect, each to the other one's rails in turn, beginning with the rail behind the one that failed: a rank
-// whose process is gone refuses, and each end learns that at once. Behind the handshake of every connection
-// (Purpose::kControlMove) the side that has connected asks for a link and says how many frames of it have come. The
-// other side ends its old connection, if it still has one, and answers with its own count; then both go on.
+// Both ends connect, each to the other one's rails in turn. Rails that answered last come first, those without an
+// answer last. If a connection has ended, its own rail is tried first: a rank whose process is gone refuses there, and
+// each end learns that at once. Behind the handshake of every connection (Purpose::kControlMove) the side that has
+// connected asks for a link and says how many frames of it have come. The other side ends its old connection, if it
+// still has one, and answers with its own count; then both go on.
 //
 //   connects                              accepts
 //   handshake                      <--->
@@ -17,9 +18,9 @@
 //
 // A rank is dead when a rail refuses the connection and no other rail answers: a process that lives listens at all its
 // rails. A firewall may refuse connections, too. So a refusal counts only from a rail over which the two ranks have had
-// a connection. A rank is lost when no rail has answered for give_up_ns, and each was tried. A rail answers when a
-// connection comes about: the kernel of a stopped process does that, so a stopped process is not lost, however long it
-// says nothing.
+// a connection; with it, those that did not answer last are not waited for again. A rank is lost when no rail has
+// answered for give_up_ns, and each was tried. A rail answers when a connection comes about: the kernel of a stopped
+// process does that, so a stopped process is not lost, however long it says nothing.
 //
 // Strangers at the listeners are bounded in number and time, as everywhere (transport/auth/strangers.h).
 //
@@ -89,7 +90,8 @@ class LinkMoves {
   Status listen();
   // Whether the link may get another connection.
   bool can_move(size_t link) const { return ends_[link].ways.size() > 1; }
-  // The link is away: its connection has ended, or was ended, for this reason. heard_ns: when something came over it.
+  // The link is away: its connection has ended, or was ended, for this reason. heard_ns: when something came over it;
+  // now_ns: its end came.
   void begin(size_t link, const std::string& why, int64_t heard_ns, int64_t now_ns);
   // The link has ended for good.
   void forget(size_t link);
@@ -101,9 +103,12 @@ class LinkMoves {
 
  private:
   enum class Stage : uint8_t { kIdle, kConnecting, kHandshake, kAnswer };
+  // In the order in which ways are tried.
+  enum class Last : uint8_t { kAnswer, kUnknown, kSilence };
   // One rail to a peer, and what happened to it last.
   struct Way {
     size_t rail = 0;
+    Last last = Last::kUnknown;
     std::string what;
     int64_t at_ns = 0;
     bool proven = false;  // a connection with the peer was there once
@@ -111,8 +116,8 @@ class LinkMoves {
   // This side's end of a link.
   struct End {
     Name name;
-    std::vector<Way> ways;
-    std::string on;  // the rail of the present or last connection
+    std::vector<Way> ways;  // as they are tried in this round
+    std::string on;         // the rail of the present or last connection
     bool away = false;
     bool gone = false;   // ended for good
     uint32_t taken = 0;  // the highest number of a connection that was taken
@@ -122,8 +127,7 @@ class LinkMoves {
     std::string why;
     int64_t answered_ns = 0;  // when a rail answered last
     bool all_tried = false;   // since then
-    size_t way = 0;           // that is tried, or is next
-    size_t tried = 0;         // of this round over all ways
+    size_t way = 0;           // that is tried, or is next; those before it were tried in this round
     size_t refused = 0;
     bool answered = false;
     int64_t next_ns = 0;
@@ -154,6 +158,8 @@ class LinkMoves {
   bool step_answer(size_t link, int64_t now_ns);
   void take_answer(size_t link, const MoveRecord& answer, int64_t now_ns);
   bool failed(End& end, const std::string& what, bool refused, int64_t now_ns);
+  static void begin_round(End& end);
+  static bool is_round_over(const End& end);
   void end_round(size_t link, int64_t now_ns);
   void drop_attempt(End& end);
   void count_own_absence(int64_t now_ns);
@@ -161,7 +167,7 @@ class LinkMoves {
   void settle(size_t link, UniqueFd socket, size_t rail, uint64_t came, const std::string& why);
   void give_up(size_t link, const std::string& what);
   void prove(int32_t peer, size_t rail);
-  static bool is_gone(const End& end, const Error& error);
+  bool not_connected(End& end, const Error& error, int64_t now_ns);
   static void note(End& end, const std::string& what, int64_t now_ns);
   std::string story(const End& end, int64_t now_ns) const;
 

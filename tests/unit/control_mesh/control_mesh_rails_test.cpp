@@ -84,6 +84,25 @@ TEST_P(RailMeshTest, AProcessThatIsGoneIsNotedAtOnce) {
   }
 }
 
+// That a rank is dead is known without another look at a rail that has been silent before.
+TEST(RailMesh, ADeathIsNotedWithoutTheSilentRail) {
+  RailMeshes meshes(2);
+  meshes.net.silence(1);
+  meshes.net.cut(0);
+  meshes.pass(1000 * kTestMs);
+  EXPECT_GT(meshes.net.dials(1), 0);
+  meshes.net.mend(0);
+  meshes.start_gather(1);
+  meshes.finish_gather(1);
+  const int before = meshes.net.dials(1);
+  meshes.kill(1);
+  meshes.net.cut(0);
+  meshes.net.mend(0);
+  meshes.until([&] { return meshes.all_heard_an_error(); });
+  EXPECT_TRUE(meshes.heard[0].errors.at(0).starts_with("rank 1 died: ")) << meshes.heard[0].errors.at(0);
+  EXPECT_EQ(meshes.net.dials(1), before);
+}
+
 TEST_P(RailMeshTest, AFailureReachesAllOverWhatIsLeft) {
   RailMeshes meshes(GetParam());
   meshes.net.cut(0);

@@ -68,6 +68,16 @@ class RailNet {
     const MutexLock lock(mutex_);
     refusing_.insert(rail);
   }
+  // Connections over the rail are not answered from now on.
+  void silence(size_t rail) {
+    const MutexLock lock(mutex_);
+    silent_.insert(rail);
+  }
+  // How many connections were tried over it.
+  int dials(size_t rail) {
+    const MutexLock lock(mutex_);
+    return dials_[rail];
+  }
   // Nothing comes from that rank's host any more.
   void lose_host(int32_t rank) {
     const MutexLock lock(mutex_);
@@ -93,9 +103,10 @@ class RailNet {
   Result<UniqueFd> dial(int32_t rank, size_t rail) {
     {
       const MutexLock lock(mutex_);
+      ++dials_[rail];
       if (cut_.contains(rail)) return Error{Code::kRemoteError, "connect: Network is unreachable"};
       if (refusing_.contains(rail)) return Error{Code::kRemoteError, "connect: Connection refused"};
-      if (lost_hosts_.contains(rank))  // a socket that never becomes connected
+      if (lost_hosts_.contains(rank) || silent_.contains(rail))  // a socket that never becomes connected
         return UniqueFd::open([] { return ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
     }
     return start_connect(address(rank, rail));
@@ -105,6 +116,8 @@ class RailNet {
   std::vector<std::array<Listener, kRails>> listeners_;
   Mutex mutex_;
   std::set<size_t> cut_ TRESTLE_GUARDED_BY(mutex_);
+  std::set<size_t> silent_ TRESTLE_GUARDED_BY(mutex_);
+  std::array<int, kRails> dials_ TRESTLE_GUARDED_BY(mutex_) = {};
   std::set<size_t> refusing_ TRESTLE_GUARDED_BY(mutex_);
   std::set<int32_t> lost_hosts_ TRESTLE_GUARDED_BY(mutex_);
   std::array<std::vector<UniqueFd>, kRails> connections_ TRESTLE_GUARDED_BY(mutex_);
