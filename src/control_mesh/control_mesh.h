@@ -94,8 +94,9 @@ class ControlMesh {
   // listener. The listener must live until close() has returned and no poll() runs.
   void start(ControlListener* listener);
   // From now on connections move between these rails; nullptr: each stays where it is. At most once, before or after
-  // start(). silence_ns: how long a neighbour's host may acknowledge nothing before its connection moves, if that is
-  // shorter than the heartbeat time.
+  // start(). With several rails the heartbeats start here already, so that a silent rail is noticed. silence_ns: how
+  // long a neighbour's host may acknowledge nothing before its connection moves, if that is shorter than the heartbeat
+  // time.
   Status use_rails(std::unique_ptr<ControlRails> rails, int64_t silence_ns);
   // "rank 3 (host a, pid 12)" for error messages; one per rank.
   void set_names(const RankNames& names);

@@ -87,6 +87,8 @@ class ControlMesh::Impl : private LinkMoves::Links {
   bool link_drained(size_t link, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   void advance(const GatherKey& key, Dissemination& gather) TRESTLE_REQUIRES(mutex_);
   void malformed(int32_t peer) TRESTLE_REQUIRES(mutex_);
+  bool beats() const TRESTLE_REQUIRES(mutex_);
+  void begin_beats() TRESTLE_REQUIRES(mutex_);
   bool answers(const ControlLink& link, int64_t within_ns) const;
   int64_t beat_interval_ns() const TRESTLE_REQUIRES(mutex_) { return shortest_silence_ns() / 3; }
   int64_t silence_ns(size_t link) const TRESTLE_REQUIRES(mutex_);

@@ -288,12 +288,20 @@ void ControlMesh::Impl::malformed(int32_t peer) {
 
 void ControlMesh::Impl::begin(ControlListener* listener) {
   listener_ = listener;
+  begin_beats();
+}
+
+bool ControlMesh::Impl::beats() const {
+  return (listener_ != nullptr || moves_) && settings_.heartbeat_ns > 0 && !closed_;
+}
+
+void ControlMesh::Impl::begin_beats() {
   next_beat_ns_ = last_poll_ns_ = clock_.now_ns();
   for (ControlLink& link : links_) link.last_heard_ns = last_poll_ns_;
 }
 
 void ControlMesh::Impl::beat(int64_t now_ns) {
-  if (listener_ == nullptr || settings_.heartbeat_ns == 0 || closed_) return;
+  if (!beats()) return;
   if (now_ns - last_poll_ns_ > shortest_silence_ns() / 2) {
     // This process was stopped or starved. What it did not read in that time says nothing about the peers.
     for (ControlLink& link : links_) link.last_heard_ns = now_ns;
@@ -350,7 +358,7 @@ void ControlMesh::Impl::tell_silence(ControlLink& link, int64_t now_ns) {
 int64_t ControlMesh::Impl::next_due_ns() const {
   if (!events_.empty() && listener_ != nullptr) return 0;
   const int64_t moves_due = moves_ && !closed_ ? moves_->next_due_ns() : std::numeric_limits<int64_t>::max();
-  if (listener_ == nullptr || settings_.heartbeat_ns == 0 || closed_ || links_.empty()) return moves_due;
+  if (!beats() || links_.empty()) return moves_due;
   int64_t due = std::min(next_beat_ns_, moves_due);
   for (size_t i = 0; i < links_.size(); ++i) {
     const ControlLink& link = links_[i];

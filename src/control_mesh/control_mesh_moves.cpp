@@ -36,9 +36,12 @@ Status ControlMesh::Impl::use_rails(std::unique_ptr<ControlRails> rails, int64_t
     any = any || can_move(i);
     if (!can_move(i)) links_[i].keep_no_frames();
   }
-  if (any) return moves_->listen();
-  moves_.reset();
-  return {};
+  if (!any) {
+    moves_.reset();
+    return {};
+  }
+  if (listener_ == nullptr) begin_beats();
+  return moves_->listen();
 }
 
 bool ControlMesh::Impl::can_move(size_t link) const {

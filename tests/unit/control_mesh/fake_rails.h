@@ -166,6 +166,7 @@ class RailMeshes {
     int64_t silence_ns = 3'000 * kTestMs;
     bool (*host_answers)(int, int64_t) = nullptr;
     size_t leading = 2;  // rails between the ranks
+    bool starts = true;  // the meshes have listeners
   };
   explicit RailMeshes(int32_t ranks) : RailMeshes(ranks, Options()) {}
   RailMeshes(int32_t ranks, const Options& options) : net(ranks), heard(static_cast<size_t>(ranks)) {
@@ -190,7 +191,7 @@ class RailMeshes {
       mesh.push_back(ControlMesh::create(settings, std::move(out[at]), std::move(in[at])).value());
       EXPECT_TRUE(
           mesh.back()->use_rails(std::make_unique<FakeRails>(net, r, options.leading), options.silence_ns).ok());
-      mesh.back()->start(&heard[at]);
+      if (options.starts) mesh.back()->start(&heard[at]);
     }
   }
 
