@@ -85,14 +85,19 @@ void ControlLink::flush() {
 
 void ControlLink::keep(const std::string& bytes) {
   ++sent_;
-  if (!keeps_) return;
+  if (!keeps_ || too_much_) return;
   kept_bytes_ += bytes.size();
   kept_.push_back(bytes);
-  if (kept_bytes_ > kMostKeptBytes) keep_no_frames();
+  too_much_ = kept_bytes_ > kMostKeptBytes;
+  if (too_much_) drop_kept();
 }
 
 void ControlLink::keep_no_frames() {
   keeps_ = false;
+  drop_kept();
+}
+
+void ControlLink::drop_kept() {
   kept_.clear();
   kept_bytes_ = 0;
 }
@@ -101,6 +106,7 @@ void ControlLink::keep_no_frames() {
 // have so many.
 bool ControlLink::confirm(uint64_t came) {
   if (came > sent_) return false;
+  if (came == sent_) too_much_ = false;
   while (sent_ - kept_.size() < came && !kept_.empty()) {
     kept_bytes_ -= kept_.front().size();
     kept_.pop_front();

@@ -82,7 +82,8 @@ class ControlLink {
   // The peer keeps much, or what it must know soon to have come: an acknowledgement is due.
   bool owes_ack() const;
 
-  // A peer that acknowledges nothing may have so much kept for it. With more, the link ends with its connection.
+  // A peer that acknowledges nothing may have so much kept for it. With more, the link ends with its connection, until
+  // the peer has acknowledged all.
   static constexpr size_t kMostKeptBytes = size_t{64} << 20;
 
   int64_t last_heard_ns = 0;
@@ -98,6 +99,7 @@ class ControlLink {
   void keep(const std::string& bytes);
   bool confirm(uint64_t came);
   void drop_output();
+  void drop_kept();
 
   int32_t peer_;
   UniqueFd socket_;
@@ -114,6 +116,7 @@ class ControlLink {
   size_t untold_bytes_ = 0;  // of the frames that are not
   bool owes_bye_ = false;    // a goodbye is among them
   bool keeps_ = false;
+  bool too_much_ = false;         // nothing is kept until the peer has all
   std::deque<std::string> kept_;  // the last of the counted frames, as sent
   size_t kept_bytes_ = 0;
 };

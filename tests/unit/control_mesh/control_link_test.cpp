@@ -196,6 +196,24 @@ TEST(ControlLink, RefusesCountsThatCannotBe) {
   EXPECT_TRUE(ends.end[0].resume(Pair().near, 2));
 }
 
+TEST(ControlLink, KeepsAgainOnceThePeerHasAll) {
+  Ends ends;
+  constexpr size_t kFrame = size_t{1} << 20;
+  for (size_t bytes = 0; bytes <= ControlLink::kMostKeptBytes; bytes += kFrame) ends.send(0, kFrame);
+  EXPECT_FALSE(ends.end[0].keeps_any());
+  (void)ends.carry(0, kAll);
+  ends.send(0);
+  EXPECT_FALSE(ends.end[0].keeps_any());
+  (void)ends.carry(0, kAll);
+  ends.end[1].send(ControlFrame{});  // acknowledges all
+  (void)ends.carry(1, kAll);
+  ends.send(0);
+  ends.cut();
+  ends.connect();
+  (void)ends.carry(0, kAll);
+  ends.expect_all_came();
+}
+
 TEST(ControlLink, KeepsNothingWhereItMayNotMove) {
   Pair pair;
   ControlLink link(1, std::move(pair.near), 1 << 20);
