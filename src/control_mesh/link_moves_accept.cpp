@@ -108,9 +108,11 @@ void LinkMoves::take(size_t link, Stranger& stranger, const MoveRecord& ask, int
   settle(link, std::move(stranger.socket), stranger.rail, ask.came, why);
 }
 
-// A rank of this job gives up its own connection when it takes the other one's meanwhile.
+// A rank of this job gives up its own connection when it takes the other one's meanwhile, perhaps before a byte of it
+// has come.
 void LinkMoves::refuse(const Stranger& stranger, const std::string& reason) {
-  if (stranger.exchange.connection_lost() && stranger.exchange.handshake().peer_rank() >= 0)
+  const bool maybe_ours = stranger.exchange.handshake().peer_rank() >= 0 || !stranger.exchange.heard();
+  if (stranger.exchange.connection_lost() && maybe_ours)
     LOG(kInfo, kBootstrap, "control: a connection ended before its handshake: %s", reason.c_str());
   else if (refused_once_.first(format_host(stranger.from) + reason))
     LOG(kWarn, kBootstrap, "control: rank %d refused a connection from %s: %s", options_.rank,
