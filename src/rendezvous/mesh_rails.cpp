@@ -102,7 +102,10 @@ std::vector<size_t> MeshRails::rails_to(int32_t rank) const {
 
 Result<UniqueFd> MeshRails::dial(int32_t rank, size_t rail) {
   for (const Way& way : ways_[static_cast<size_t>(rank)]) {
-    if (way.rail == rail) return start_connect(way.to, {rails_[rail].listener.address, rails_[rail].name});
+    if (way.rail != rail) continue;
+    UniqueFd socket = TRY(start_connect(way.to, {rails_[rail].listener.address, rails_[rail].name}));
+    (void)set_tcp_options(socket.get(), {});  // the handshake is small messages as well
+    return socket;
   }
   return Error{Code::kInternalError, "a rail that does not lead to rank " + std::to_string(rank)};
 }
