@@ -21,24 +21,13 @@ std::string interface_at(const std::vector<HostInterface>& interfaces, const std
   return "";
 }
 
-// The names of all dimensions. Nobody says that a mesh needs the rails of one dimension rather than another one's.
-Result<std::vector<NamedInterface>> named_rails(const std::string& text) {
-  std::vector<NamedInterface> named;
-  for (const DimensionRails& dimension : TRY(parse_rails(text))) {
-    for (const NamedInterface& one : dimension.interfaces) {
-      const auto same = [&one](const NamedInterface& other) { return other.name == one.name; };
-      if (std::none_of(named.begin(), named.end(), same)) named.push_back({one.name, 0});
-    }
-  }
-  return named;
-}
-
 Result<std::vector<LocalRail>> choose(const MeshRails::Options& options) {
   const std::vector<HostInterface> interfaces = TRY(read_interfaces());
   const std::string met = interface_at(interfaces, options.met_at);
   if (met.empty()) return std::vector<LocalRail>{};
   RailRequest request;
-  request.interfaces = TRY(named_rails(options.rails));
+  // Nobody says that a mesh needs the rails of one dimension rather than another one's.
+  request.interfaces = TRY(interfaces_of_all_dimensions(options.rails));
   request.filter = options.interfaces;
   request.family = TRY(parse_family(options.family));
   const auto is_met = [&met](const NamedInterface& one) { return one.name == met; };

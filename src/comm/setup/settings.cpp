@@ -39,14 +39,8 @@ bool names_dimensions(const std::string& algorithms) {
 // TRESTLE_RAILS without its dimensions: the interfaces of all of them, each once. A single dimension fits any shape.
 std::string rails_of_any_shape(const std::string& text) {
   const auto said = parse_rails(text);
-  if (!said.ok() || said.value().size() < 2) return text;
-  std::vector<NamedInterface> all;
-  for (const DimensionRails& dimension : said.value()) {
-    for (const NamedInterface& one : dimension.interfaces) {
-      if (std::ranges::find(all, one.name, &NamedInterface::name) == all.end()) all.push_back(one);
-    }
-  }
-  return interfaces_text(all);
+  const auto all = interfaces_of_all_dimensions(text);
+  return said.ok() && said.value().size() > 1 && all.ok() ? interfaces_text(all.value()) : text;
 }
 
 }  // namespace
