@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "topology/topology.h"
+#include "topology/whereabouts.h"
 #include "transport/rails/rails_text.h"
 
 namespace trestle {
@@ -24,7 +26,15 @@ struct NamedRails {
   bool operator==(const NamedRails&) const = default;
 };
 
-// By dimension of the topology. `said`: this rank's TRESTLE_RAILS.
-std::vector<NamedRails> named_rails(const Topology& topology, const std::vector<DimensionRails>& said);
+// Which entry of TRESTLE_RAILS speaks of the innermost dimension; the next ones speak of the next dimensions. The first
+// entry does, with one exception: a transport that joins only ranks of one host, in front of others, is skipped where
+// the innermost dimension joins hosts. So "shm;eth0" is right with one rank per host, too. Equal on all ranks.
+size_t first_entry(const Topology& topology, const Whereabouts& at, const std::vector<DimensionRails>& said);
+
+// By dimension of the topology. `said`: this rank's TRESTLE_RAILS, of which entry `first` speaks of dimension 0.
+// kInvalidArgument: it names a transport for a dimension that uses another one. It would choose nothing, but must not
+// be wrong.
+Result<std::vector<NamedRails>> named_rails(const Topology& topology, const std::vector<DimensionRails>& said,
+                                            size_t first);
 
 }  // namespace trestle

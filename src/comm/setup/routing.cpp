@@ -13,7 +13,8 @@ std::string Carrier::text() const {
 
 Routing::Routing(Topology topology, Whereabouts at, uint64_t segment_bytes, const std::vector<NamedRails>& rails)
     : topology_(std::move(topology)), at_(std::move(at)), segment_bytes_(segment_bytes) {
-  for (const NamedRails& each : rails.empty() ? named_rails(topology_, {}) : rails) rails_.push_back(each.name);
+  for (const NamedRails& each : rails.empty() ? named_rails(topology_, {}, 0).value() : rails)
+    rails_.push_back(each.name);
   CHECK(rails_.size() == topology_.dimensions.size(), "the rails of other dimensions than the topology's");
   CHECK(at_.host.size() == static_cast<size_t>(topology_.ranks()), "the routing of other ranks than the topology's");
 }

@@ -107,19 +107,6 @@ TransportOptions transport_options(const Bootstrap& bootstrap, const Config& con
   return options;
 }
 
-// TRESTLE_RAILS may name a dimension's transport instead of interfaces. It chooses nothing, but must not be wrong.
-Status check_rails(const std::string& text, const std::vector<DimensionRails>& said, const Topology& topology) {
-  for (size_t d = 0; d < topology.dimensions.size(); ++d) {
-    const TransportKind kind = rails_of_dimension(said, d).kind;
-    const TransportKind has = topology.dimensions[d].transport;
-    if (kind == TransportKind::kAuto || has == TransportKind::kAuto || kind == has) continue;
-    return Error{Code::kInvalidArgument, "TRESTLE_RAILS '" + text + "' says " + to_string(kind) + " for dimension " +
-                                             std::to_string(d + 1) + ", which uses " + to_string(has) +
-                                             "; TRESTLE_TRANSPORT chooses transports"};
-  }
-  return {};
-}
-
 // The segment size that the user has set, in whole cache lines; 0: none.
 uint64_t asked_segment_bytes(const Config& config) {
   return config.segment_bytes > 0 ? std::max<uint64_t>(64, config.segment_bytes / 64 * 64) : 0;
@@ -142,10 +129,9 @@ class Wirer {
     const TopologyRequest request{settings_.dims, settings_.config.topology_file, settings_.transport};
     wiring_.topology = TRY(choose_topology(request, places));
     const std::vector<DimensionRails> said = TRY(parse_rails(settings_.config.rails));
-    TRY(check_rails(settings_.config.rails, said, wiring_.topology));
-    rails_ = named_rails(wiring_.topology, said);
-    wiring_.nominal = wiring_.topology;
     const Whereabouts at = whereabouts(places);
+    rails_ = TRY(named_rails(wiring_.topology, said, first_entry(wiring_.topology, at, said)));
+    wiring_.nominal = wiring_.topology;
     RankRails known = at.hosts > 1 ? known_rails() : RankRails{};
     TRY(agree_on_topology(bootstrap_, settings_, std::move(known), wiring_, deadline_ns_));
     wiring_.ranks_per_processor = ranks_per_processor(places);

@@ -22,7 +22,35 @@ Topology grid(size_t dimensions) {
 }
 
 std::vector<NamedRails> named(const Topology& topology, const char* said) {
-  return named_rails(topology, parse_rails(said).value());
+  return named_rails(topology, parse_rails(said).value(), 0).value();
+}
+
+// A topology of `hosts` hosts with `each` ranks, as it is found, with its dimensions' transports in words; and the
+// rails that a TRESTLE_RAILS names for it.
+struct Found {
+  std::string transports;
+  std::vector<NamedRails> rails;
+  std::string error;
+};
+
+Found found(int hosts, int each, const char* said, const std::string& transport = "auto", bool mixed = false) {
+  std::vector<RankPlace> places;
+  for (int r = 0; r < hosts * each; ++r) {
+    const std::string host = std::to_string(mixed ? r % hosts : r / each);
+    places.push_back({host, host, static_cast<uint64_t>(r)});
+  }
+  const Topology topology = choose_topology({"", "", transport}, places).value();
+  Found found;
+  for (const Dimension& dimension : topology.dimensions)
+    found.transports += (found.transports.empty() ? "" : " ") + std::string(to_string(dimension.transport));
+  const auto entries = parse_rails(said).value();
+  auto rails = named_rails(topology, entries, first_entry(topology, whereabouts(places), entries));
+  if (rails.ok()) {
+    found.rails = rails.value();
+  } else {
+    found.error = rails.error().message;
+  }
+  return found;
 }
 
 using All = std::vector<NamedRails>;
@@ -35,6 +63,30 @@ TEST(NamedRails, HaveTheNamesOfTheirPlaceInTheVariable) {
   EXPECT_EQ(named(grid(3), "shm;eth0"), (All{{}, {"TRESTLE_RAILS:2", "eth0"}, {"TRESTLE_RAILS:2", "eth0"}}));
   EXPECT_EQ(named(grid(3), "eth0;eth0;eth1"),
             (All{{"TRESTLE_RAILS:1", "eth0"}, {"TRESTLE_RAILS:2", "eth0"}, {"TRESTLE_RAILS:3", "eth1"}}));
+}
+
+// The same variable is right on hosts with several ranks and with one.
+TEST(NamedRails, SkipWhatJoinsRanksOfOneHostWhereThereAreNone) {
+  const All both{{}, {"TRESTLE_RAILS:2", "eth0,eth1"}};
+  const All second{{"TRESTLE_RAILS:2", "eth0,eth1"}};
+  EXPECT_EQ(found(2, 2, "shm;eth0,eth1").transports, "shm tcp");
+  EXPECT_EQ(found(2, 2, "shm;eth0,eth1").rails, both);
+  EXPECT_EQ(found(4, 1, "shm;eth0,eth1").transports, "tcp");
+  EXPECT_EQ(found(4, 1, "shm;eth0,eth1").rails, second);
+  EXPECT_EQ(found(4, 1, "loopback;shm;eth0,eth1").rails, (All{{"TRESTLE_RAILS:3", "eth0,eth1"}}));
+  EXPECT_EQ(found(2, 2, "shm;eth0,eth1", "auto", true).rails, second);
+  EXPECT_EQ(found(1, 4, "shm;eth0,eth1").rails, (All{{}}));
+  EXPECT_EQ(found(4, 1, "auto;eth0").rails, (All{{}}));
+}
+
+TEST(NamedRails, ThatNameAnotherTransportAreRefused) {
+  EXPECT_EQ(found(4, 1, "shm").error,
+            "TRESTLE_RAILS says shm for dimension 1, which uses tcp; TRESTLE_TRANSPORT chooses transports");
+  EXPECT_EQ(found(2, 2, "tcp;eth0").error,
+            "TRESTLE_RAILS says tcp for dimension 1, which uses shm; TRESTLE_TRANSPORT chooses transports");
+  EXPECT_EQ(found(1, 4, "shm;eth0", "tcp").error,
+            "TRESTLE_RAILS says shm for dimension 1, which uses tcp; TRESTLE_TRANSPORT chooses transports");
+  EXPECT_EQ(found(2, 2, "shm;tcp").error, "");
 }
 
 TEST(NamedRails, OfTheTopologyComeFirst) {
