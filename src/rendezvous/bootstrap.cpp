@@ -208,6 +208,7 @@ BootstrapConfig bootstrap_config(const Config& config, int32_t nranks, int32_t r
   made.heartbeat_ns = config.heartbeat_ns;
   made.interfaces = config.socket_interfaces;
   made.family = config.socket_family;
+  made.rails = config.rails;
   made.port_range = config.port_range;
   made.secret = config.secret;
   made.communicator_id = config.communicator_id;
@@ -257,7 +258,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join_at(const BootstrapConfig& con
   impl->deadline_ns = std::min(config.deadline_ns, meeting.deadline_ns);
   impl->job = meeting.job;
   impl->secret = meeting.secret;
-  impl->local_ip = ip_of(meeting.listener.address);
+  impl->local_ip = ip_of(meeting.listeners.front().address);
   const WaitLimit limit{impl->deadline_ns, config.abort};
   TRY(impl->assemble(TRY(connect_neighbours(config, meeting, limit)), config.heartbeat_ns, false));
   std::vector<std::string> names;

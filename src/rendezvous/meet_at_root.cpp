@@ -201,35 +201,34 @@ Asked ask(int fd, const JoinRequest& request, const Root& root, const WaitLimit&
   return {decode_join_answer(body)};
 }
 
-JoinRequest request_of(const BootstrapConfig& config, const Listener& listener, const WaitLimit& limit) {
+JoinRequest request_of(const BootstrapConfig& config, const std::string& address, const WaitLimit& limit) {
   JoinRequest request;
   request.version = TRESTLE_VERSION_CODE;
   request.nranks = config.nranks;
   request.rank = config.rank;
   if (limit.deadline_ns != kNever)
     request.time_left_ns = std::max<int64_t>(limit.deadline_ns - monotonic_clock().now_ns(), 1);
-  request.address = format_address(listener.address);
+  request.address = address;
   request.name = own_rank_name(config.rank);
   request.process = process_token();
   return request;
 }
 
 // Asks to join. A rank that was taken for a stranger comes again, as one does that was closed in the handshake.
-Result<JoinAnswer> ask_until_heard(UniqueFd& socket, const BootstrapConfig& config, const Listener& listener,
+Result<JoinAnswer> ask_until_heard(UniqueFd& socket, const BootstrapConfig& config, const std::string& address,
                                    const Root& root, const WaitLimit& limit) {
   Root reached = root;
   reached.candidates = {peer_address(socket.get())};
   while (true) {
-    Asked asked = ask(socket.get(), request_of(config, listener, limit), root, limit);
+    Asked asked = ask(socket.get(), request_of(config, address, limit), root, limit);
     if (!asked.unheard || !root.secret.empty()) return std::move(asked.answer);
     socket = TRY(reach_again(config, reached, asked.answer.error(), limit));
   }
 }
 
-}  // namespace
-
-Result<Listener> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip) {
-  if (!config.interfaces.empty()) {
+// As listen_for_neighbours, at one interface.
+Result<Listener> listen_at_one(const BootstrapConfig& config, const SocketAddress& ip) {
+  if (!config.interfaces.empty() || ip.length == 0) {
     ListenOptions options;
     options.interface_filter = config.interfaces;
     options.family = TRY(parse_family(config.family));
@@ -251,6 +250,16 @@ Result<Listener> listen_for_neighbours(const BootstrapConfig& config, const Sock
   return Error{Code::kSystemError, "no free port in TRESTLE_PORT_RANGE " + std::to_string(low) + "-" +
                                        std::to_string(high) + " at " + format_address(ip) + " (" + last.message + ")"};
 }
+
+}  // namespace
+
+Result<std::vector<Listener>> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip) {
+  Listener first = TRY(listen_at_one(config, ip));
+  const std::string at = format_host(first.address);
+  return listen_on_rails(std::move(first), {config.rails, config.interfaces, config.family, config.port_range, at});
+}
+
+namespace {
 
 // Keeps the rendezvous's connection, whose first answer has been read, for the rest of join().
 void keep_line(Meeting& meeting, UniqueFd socket, const JoinAnswer& answer, const BootstrapConfig& config,
@@ -274,16 +283,14 @@ void keep_line(Meeting& meeting, UniqueFd socket, const JoinAnswer& answer, cons
   };
 }
 
-namespace {
-
 Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
   UniqueFd socket = TRY(reach_root(config, root, limit));
   Meeting meeting;
   meeting.job = root.own_port ? root.job : communicator_job(root.job, config.nranks);
   meeting.secret = root.secret;
   // Other ranks can reach this rank at the address by which this rank reaches the root.
-  meeting.listener = TRY(listen_for_neighbours(config, local_address(socket.get())));
-  JoinAnswer answer = TRY(ask_until_heard(socket, config, meeting.listener, root, limit));
+  meeting.listeners = TRY(listen_for_neighbours(config, local_address(socket.get())));
+  JoinAnswer answer = TRY(ask_until_heard(socket, config, meeting_text(meeting.listeners), root, limit));
   if (answer.error.code != Code::kSuccess) return answer.error;
   if (answer.addresses.size() != static_cast<size_t>(dissemination_steps(config.nranks)))
     return Error{Code::kRemoteError, "the rendezvous " + root.name + " gave a wrong number of addresses"};

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "rendezvous/bootstrap.h"
+#include "rendezvous/host_rails.h"
 #include "rendezvous/message.h"
 #include "transport/socket/socket.h"
 
@@ -21,8 +22,8 @@ namespace trestle {
 struct Meeting {
   JobId job{};
   std::vector<std::byte> secret;
-  Listener listener;                   // of this rank, for the ranks rank - 2^k
-  std::vector<std::string> addresses;  // of the ranks rank + 2^k
+  std::vector<Listener> listeners;     // of this rank, for the ranks rank - 2^k; one on each rail (host_rails.h)
+  std::vector<std::string> addresses;  // of the ranks rank + 2^k: the meeting_text() of each
   std::string store;                   // directory to remove when all are connected; "": none
   int64_t deadline_ns = kNoDeadline;   // the earliest deadline of all ranks, where it is known
   std::shared_ptr<UniqueFd> held;      // this rank's file in the store, locked while its process lives
@@ -76,8 +77,8 @@ JobId communicator_job(const JobId& meeting_place, int32_t nranks);
 // Sleeps for pause_ns, unless the limit is reached first.
 Status pause_before(int64_t pause_ns, const WaitLimit& limit);
 
-// A listening socket for this rank at `ip` (port 0), or at the interfaces that the configuration names. The error when
-// no port is free names the range.
-Result<Listener> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip);
+// Listening sockets for this rank: at `ip` (port 0), or at the interfaces that TRESTLE_SOCKET_IFNAME names, or, with
+// neither, at the best interface; and on this host's other rails. The error when no port is free names the range.
+Result<std::vector<Listener>> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip);
 
 }  // namespace trestle

@@ -3,63 +3,23 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "transport/rails/choice.h"
 #include "transport/rails/pairing.h"
 
 namespace trestle {
-namespace {
-
-bool is_at(const SocketAddress& address, const std::string& ip) {
-  return format_host(address) == ip;
-}
-
-std::string interface_at(const std::vector<HostInterface>& interfaces, const std::string& ip) {
-  for (const HostInterface& one : interfaces) {
-    const auto here = [&ip](const InterfaceAddress& at) { return is_at(at.address, ip); };
-    if (!one.loopback && std::any_of(one.addresses.begin(), one.addresses.end(), here)) return one.name;
-  }
-  return "";
-}
-
-Result<std::vector<LocalRail>> choose(const MeshRails::Options& options) {
-  const std::vector<HostInterface> interfaces = TRY(read_interfaces());
-  const std::string met = interface_at(interfaces, options.met_at);
-  if (met.empty()) return std::vector<LocalRail>{};
-  RailRequest request;
-  // Nobody says that a mesh needs the rails of one dimension rather than another one's.
-  request.interfaces = TRY(interfaces_of_all_dimensions(options.rails));
-  request.filter = options.interfaces;
-  request.family = TRY(parse_family(options.family));
-  const auto is_met = [&met](const NamedInterface& one) { return one.name == met; };
-  if (!request.interfaces.empty() && std::none_of(request.interfaces.begin(), request.interfaces.end(), is_met))
-    request.interfaces.insert(request.interfaces.begin(), {met, 0});
-  RailChoice choice = TRY(choose_rails(interfaces, request));
-  const auto reaches = [&](const LocalRail& rail) { return is_at(rail.address, options.met_at); };
-  if (std::none_of(choice.rails.begin(), choice.rails.end(), reaches)) return std::vector<LocalRail>{};
-  return std::move(choice.rails);
-}
-
-}  // namespace
-
-std::unique_ptr<MeshRails> MeshRails::create(const Options& options) {
+std::unique_ptr<MeshRails> MeshRails::create(const Credentials& credentials, const HostRailsRequest& request) {
   auto rails = std::make_unique<MeshRails>();
-  const Status opened = rails->open(options);
+  rails->credentials_ = credentials;
+  const Status opened = rails->open(request);
   if (!opened.ok()) LOG(kInfo, kBootstrap, "control: no rails: %s", opened.error().message.c_str());
   return opened.ok() && rails->count() > 1 ? std::move(rails) : nullptr;
 }
 
-Status MeshRails::open(const Options& options) {
-  credentials_ = options.credentials;
-  const std::vector<LocalRail> chosen = TRY(choose(options));
-  if (chosen.size() < 2) return {};
+Status MeshRails::open(const HostRailsRequest& request) {
+  const std::vector<LocalRail> chosen = TRY(host_rails(request));
+  const auto reaches = [&](const LocalRail& rail) { return is_at(rail.address, request.met_at); };
+  if (chosen.size() < 2 || std::none_of(chosen.begin(), chosen.end(), reaches)) return {};
   for (const LocalRail& local : chosen) {
-    ListenOptions at;
-    at.interface_filter = "=" + local.interface;
-    at.filter_from = "a rail";
-    at.family = local.address.family();
-    at.port_low = options.ports.low;
-    at.port_high = options.ports.high;
-    Listener listener = TRY(listen_tcp(at));
+    Listener listener = TRY(listen_at(local, request.ports));
     published_.push_back({listener.address, local.fabric, 0});
     rails_.push_back({local.interface, std::move(listener)});
   }

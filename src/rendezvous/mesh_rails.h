@@ -1,9 +1,8 @@
 // MeshRails: the rails of this host, as a communicator's control mesh uses them: one listener on each, and which of
 // them lead to which rank.
 //
-// Rails are the interfaces that TRESTLE_RAILS names, for whatever dimension, else those that would be found for data
-// (transport/rails/choice.h); and always the one over which the ranks have met. Two ranks use those whose fabrics both
-// have (transport/rails/pairing.h). Ranks of one host need none: their connections use no interface.
+// Rails are those of host_rails.h. Two ranks use those whose fabrics both have (transport/rails/pairing.h). Ranks of
+// one host need none: their connections use no interface.
 //
 // Made by the thread that makes the communicator, then owned and used by its mesh. Nothing blocks.
 #pragma once
@@ -13,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/config/value_text.h"
 #include "control_mesh/control_rails.h"
+#include "rendezvous/host_rails.h"
 #include "transport/rails/published.h"
 #include "transport/socket/socket.h"
 
@@ -22,17 +21,9 @@ namespace trestle {
 
 class MeshRails final : public ControlRails {
  public:
-  struct Options {
-    Credentials credentials;
-    std::string rails;       // TRESTLE_RAILS
-    std::string interfaces;  // TRESTLE_SOCKET_IFNAME
-    std::string family;      // TRESTLE_SOCKET_FAMILY
-    PortRange ports;         // TRESTLE_PORT_RANGE
-    std::string met_at;      // the address at which the ranks have met
-  };
-  // Listens on all rails. nullptr, with a line in the log at INFO: there are not several. Never an error: a mesh
-  // without rails is one whose connections stay where they are.
-  static std::unique_ptr<MeshRails> create(const Options& options);
+  // Listens on all rails. nullptr, with a line in the log at INFO: there are not several, or the ranks have met over
+  // none of them. Never an error: a mesh without rails is one whose connections stay where they are.
+  static std::unique_ptr<MeshRails> create(const Credentials& credentials, const HostRailsRequest& request);
 
   // For the other ranks, as published.h says.
   const std::string& address() const { return address_; }
@@ -58,7 +49,7 @@ class MeshRails final : public ControlRails {
     SocketAddress to;
   };
 
-  Status open(const Options& options);
+  Status open(const HostRailsRequest& request);
   std::vector<Way> ways_to(const std::string& address) const;
 
   Credentials credentials_;

@@ -1,11 +1,11 @@
 #include "rendezvous/message.h"
 
 #include "control_mesh/byte_text.h"
+#include "rendezvous/host_rails.h"
 
 namespace trestle {
 namespace {
 
-constexpr size_t kMaxAddress = 256;
 constexpr size_t kMaxName = 512;
 constexpr size_t kMaxSentence = 16 * 1024;
 
@@ -39,7 +39,7 @@ Result<JoinRequest> decode_join_request(std::string_view bytes) {
   request.nranks = in.integer<int32_t>();
   request.rank = in.integer<int32_t>();
   request.time_left_ns = in.integer<int64_t>();
-  request.address = in.text(kMaxAddress);
+  request.address = in.text(kMostMeetingText);
   request.name = in.text(kMaxName);
   request.process = in.integer<uint64_t>();
   if (!in.at_end() || request.time_left_ns < 0) return unreadable("a rank");
@@ -61,7 +61,8 @@ Result<JoinAnswer> decode_join_answer(std::string_view bytes) {
   JoinAnswer answer;
   const auto code = in.integer<int32_t>();
   answer.error.message = in.text(kMaxSentence);
-  for (uint32_t left = in.count(4); left > 0 && in.ok(); --left) answer.addresses.emplace_back(in.text(kMaxAddress));
+  for (uint32_t left = in.count(4); left > 0 && in.ok(); --left)
+    answer.addresses.emplace_back(in.text(kMostMeetingText));
   for (uint32_t left = in.count(4); left > 0 && in.ok(); --left) answer.names.emplace_back(in.text(kMaxName));
   answer.time_left_ns = in.integer<int64_t>();
   answer.holder = in.text(kMaxName);

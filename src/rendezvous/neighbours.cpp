@@ -16,6 +16,8 @@ namespace {
 constexpr int64_t kMs = 1'000'000;
 constexpr size_t kMostStrangers = 64;
 constexpr int64_t kRetryNs = 50 * kMs;
+// A neighbour that listens on several rails is tried over the next one if it does not answer for so long.
+constexpr int64_t kTryNextNs = 1'000 * kMs;
 // A neighbour listens before any rank learns its address. So one that refuses for this long has died.
 constexpr int64_t kRefusedNs = 5'000 * kMs;
 
@@ -77,7 +79,10 @@ Status NeighbourConnector::wait() {
   if (left_ns <= 0) return timed_out();
   if (config_.awaited != nullptr) *config_.awaited = absent().front();
   std::vector<pollfd> fds;
-  if (!admission_.pauses(monotonic_clock().now_ns())) fds.push_back({meeting_.listener.fd.get(), POLLIN, 0});
+  const bool pauses = admission_.pauses(monotonic_clock().now_ns());
+  for (const Listener& listener : meeting_.listeners) {
+    if (!pauses) fds.push_back({listener.fd.get(), POLLIN, 0});
+  }
   const auto add = [&fds](const Attempt& attempt) {
     if (!attempt.socket || attempt.stage == Stage::kDone) return;
     const short event = attempt.stage == Stage::kConnecting ? POLLOUT : attempt.exchange->awaited_event();
@@ -91,13 +96,17 @@ Status NeighbourConnector::wait() {
 
 Status NeighbourConnector::move_out(Attempt& attempt, int64_t now) {
   if (attempt.stage == Stage::kIdle && now >= attempt.since_ns) {
-    const Status begun = begin(attempt);
+    const Status begun = begin(attempt, now);
     if (!begun.ok()) return retry(attempt, now, begun.error());
   }
   if (attempt.stage == Stage::kConnecting) {
     const Result<bool> connected = finish_connect(attempt.socket.get());
     if (!connected.ok()) return retry(attempt, now, connected.error());
-    if (connected.value()) attempt.stage = Stage::kHandshake;
+    if (connected.value()) {
+      attempt.stage = Stage::kHandshake;
+    } else if (attempt.places.size() > 1 && now - attempt.begun_ns >= kTryNextNs) {
+      try_next(attempt);
+    }
   }
   if (attempt.stage != Stage::kHandshake) return {};
   const Result<bool> done = attempt.exchange->step(attempt.socket.get());
@@ -109,17 +118,25 @@ Status NeighbourConnector::move_out(Attempt& attempt, int64_t now) {
   return {};
 }
 
-Status NeighbourConnector::begin(Attempt& attempt) {
-  const SocketAddress address = TRY(parse_address(meeting_.addresses[static_cast<size_t>(attempt.step)]));
-  attempt.socket = TRY(start_connect(address));
+Status NeighbourConnector::begin(Attempt& attempt, int64_t now) {
+  if (attempt.places.empty())
+    attempt.places = TRY(parse_meeting_text(meeting_.addresses[static_cast<size_t>(attempt.step)]));
+  attempt.begun_ns = now;
+  attempt.socket = TRY(start_connect(attempt.places[attempt.place]));
   attempt.exchange.emplace(Role::kInitiator, Purpose::kControl, credentials(), peer(attempt.step, 1));
   attempt.stage = Stage::kConnecting;
   return {};
 }
 
-Status NeighbourConnector::retry(Attempt& attempt, int64_t now, const Error& error) {
+// Only before the connection exists. Afterwards the neighbour may count on it already.
+void NeighbourConnector::try_next(Attempt& attempt) {
   attempt.socket.reset();
   attempt.stage = Stage::kIdle;
+  if (!attempt.places.empty()) attempt.place = (attempt.place + 1) % attempt.places.size();
+}
+
+Status NeighbourConnector::retry(Attempt& attempt, int64_t now, const Error& error) {
+  try_next(attempt);
   attempt.since_ns = now + kRetryNs;
   if (attempt.refused_ns < 0) attempt.refused_ns = now;
   if (now - attempt.refused_ns < kRefusedNs) return {};
@@ -129,13 +146,14 @@ Status NeighbourConnector::retry(Attempt& attempt, int64_t now, const Error& err
 }
 
 void NeighbourConnector::accept_some(int64_t now) {
-  if (admission_.pauses(now)) return;
-  const Status taken =
-      admission_.take(meeting_.listener.fd.get(), now, [&](UniqueFd fd) { admit(std::move(fd), now); });
-  if (taken.ok()) return;
-  if (accept_failure_.empty())
-    LOG(kWarn, kBootstrap, "rank %d cannot accept a connection: %s", config_.rank, taken.error().message.c_str());
-  accept_failure_ = taken.error().message;
+  for (const Listener& listener : meeting_.listeners) {
+    if (admission_.pauses(now)) return;
+    const Status taken = admission_.take(listener.fd.get(), now, [&](UniqueFd fd) { admit(std::move(fd), now); });
+    if (taken.ok()) continue;
+    if (accept_failure_.empty())
+      LOG(kWarn, kBootstrap, "rank %d cannot accept a connection: %s", config_.rank, taken.error().message.c_str());
+    accept_failure_ = taken.error().message;
+  }
 }
 
 void NeighbourConnector::admit(UniqueFd socket, int64_t now) {

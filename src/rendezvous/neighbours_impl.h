@@ -35,7 +35,10 @@ class NeighbourConnector {
     std::optional<HandshakeExchange> exchange;
     // Accepted: when it was accepted. Outgoing: when to try next.
     int64_t since_ns = 0;
-    int64_t refused_ns = -1;  // first refusal of an outgoing connection
+    int64_t refused_ns = -1;            // first refusal of an outgoing connection
+    std::vector<SocketAddress> places;  // of an outgoing connection: where the neighbour listens
+    size_t place = 0;                   // the one that is tried
+    int64_t begun_ns = 0;
     const Handshake& handshake() const { return exchange->handshake(); }
     bool proved() const { return exchange && handshake().peer_proved(); }
   };
@@ -51,7 +54,8 @@ class NeighbourConnector {
   bool complete() const;
   Status wait();
   Status move_out(Attempt& attempt, int64_t now);
-  Status begin(Attempt& attempt);
+  Status begin(Attempt& attempt, int64_t now);
+  void try_next(Attempt& attempt);
   Status retry(Attempt& attempt, int64_t now, const Error& error);
   void accept_some(int64_t now);
   void admit(UniqueFd socket, int64_t now);

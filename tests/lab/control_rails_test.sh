@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The rendezvous and the control mesh run over the rails. The first rail, over which they began, is set down and loses
-# everything silently while a job runs: the job goes on, and its sums are right. When the last rail is gone, or a rank is
+# everything silently while a job runs: the job goes on, its sums are right, and its communicator can be split. When the last rail is gone, or a rank is
 # killed, the job ends with the sentence that says so. Usage: control_rails_test.sh SOURCE_DIR BUILD_DIR. Exits with 77
 # and a reason if no lab is possible.
 set -euo pipefail
@@ -42,6 +42,30 @@ survives() {
   grep -q '# Out of bounds values : 0 OK' "$files/out" || fail "a sum is wrong"
 }
 
+# splits COUNT: the job has split so many communicators more.
+splits() {
+  local seen
+  seen=$(grep -c 'one more split' "$files/out" || true)
+  until_said 'one more split' $((seen + $1))
+}
+
+splits_over_what_is_left() {
+  : >"$files/out"
+  "$lab" ranks -- "$LAB_BUILD/tests/split_ranks" "$files/enough" >"$files/out" 2>&1 &
+  job=$!
+  splits 3
+  "$lab" rail 1 drop
+  until_said 'control: connection with rank .* moved from d1r1 to d1r2' 16
+  splits 5
+  "$lab" rail 1 pass
+  "$lab" rail 1 down
+  splits 5
+  "$lab" rail 1 up
+  splits 5
+  touch "$files/enough"
+  wait "$job" || fail "the job that splits failed"
+}
+
 sent() {
   "$lab" counters | awk '{ sum += $2 } END { print sum }'
 }
@@ -79,6 +103,7 @@ if [[ "${3:-}" == --inside ]]; then
   export LAB_CONTROL=rails TRESTLE_TOPO_FILE=$files/topology TRESTLE_RAILS=d1r1,d1r2 TRESTLE_RAIL_TIMEOUT=500ms
   export TRESTLE_HEARTBEAT=3s TRESTLE_DEBUG=WARN
   survives
+  splits_over_what_is_left
   ends_by kill_rank_2
   grep -q 'rank 2 (host lab-h2, pid [0-9]*) died' "$files/out" || fail "the killed rank is not named"
   ends_by lose_all_rails

@@ -2,13 +2,13 @@
 
 #include "control_mesh/byte_text.h"
 #include "control_mesh/letter_kind.h"
+#include "rendezvous/host_rails.h"
 
 namespace trestle {
 
 namespace {
 
 constexpr size_t kMostSentence = 1000;
-constexpr size_t kMostAddress = 256;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ Result<SplitAddress> decode_split_address(const std::string& bytes, const std::s
   ByteReader in(bytes);
   SplitAddress address;
   address.code = static_cast<Code>(in.integer<uint8_t>());
-  address.address = in.text(kMostAddress);
+  address.address = in.text(kMostMeetingText);
   address.sentence = in.text(kMostSentence);
   if (!in.at_end()) return Error{Code::kRemoteError, "CommSplit: " + sender + " did not say where it listens"};
   return address;

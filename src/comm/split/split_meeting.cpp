@@ -39,7 +39,7 @@ SplitMeeting::SplitMeeting(const Membership& parent, const SplitCall& call, cons
 SplitAddress SplitMeeting::open(const std::string& ip) {
   const Status opened = in_one_process ? open_handover() : listen(ip);
   if (!opened.ok()) return {opened.error().code, "", opened.error().message};
-  return {Code::kSuccess, in_one_process ? "" : format_address(meeting.listener.address), ""};
+  return {Code::kSuccess, in_one_process ? "" : meeting_text(meeting.listeners), ""};
 }
 
 Status SplitMeeting::open_handover() {
@@ -50,7 +50,7 @@ Status SplitMeeting::open_handover() {
 
 Status SplitMeeting::listen(const std::string& ip) {
   const SocketAddress at = TRY(parse_address(ip.find(':') == std::string::npos ? ip + ":1" : "[" + ip + "]:1"));
-  meeting.listener = TRY(listen_for_neighbours(config, at));
+  meeting.listeners = TRY(listen_for_neighbours(config, at));
   return {};
 }
 

@@ -8,6 +8,7 @@ if(SODIUM_FOUND)
   trestle_test(NAME bootstrap_join_test LABEL unit LIBS trestle_rendezvous SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/crowd_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/failure_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/host_rails_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/join_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/neighbours_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/open_test.cpp

@@ -25,16 +25,18 @@ const Error kFailure{Code::kSystemError, "rank 7 has no memory"};
 class RankZero {
  public:
   explicit RankZero(const Listener& neighbour, Error failure = kFailure, std::function<Error()> on_abort = {},
-                    const std::function<void(const SocketAddress&)>& before_it_runs = {})
+                    const std::function<void(const SocketAddress&)>& before_it_runs = {},
+                    const std::string& elsewhere = {})
       : failure_(std::move(failure)) {
     meeting_.secret.assign(32, std::byte{5});
-    meeting_.listener = taken_port();
-    meeting_.addresses = {format_address(neighbour.address)};
+    meeting_.listeners.push_back(taken_port());
+    meeting_.listeners.push_back(taken_port());
+    meeting_.addresses = {elsewhere + format_address(neighbour.address)};
     meeting_.failure = [this]() -> Status {
       if (failed_.load()) return failure_;
       return {};
     };
-    address_ = meeting_.listener.address;
+    address_ = meeting_.listeners.back().address;
     if (before_it_runs) before_it_runs(address_);
     thread_ = std::thread([this, on_abort] {
       BootstrapConfig config = loopback_config(2, 0, {});
@@ -120,6 +122,25 @@ TEST(NeighboursTest, ARankThatGivesUpBeforeItHasReadTheProofIsNotCountedOn) {
   const Result<Neighbours>& result = rank.result();
   ASSERT_FALSE(result.ok()) << "ready, with a neighbour that is gone";
   EXPECT_EQ(result.error().message, kFailure.message);
+}
+
+// A neighbour says where it listens on each of its rails. One refuses, as an interface that is down does, and one does
+// not answer, as one that loses all packets: its queue is full.
+TEST(NeighboursTest, ANeighbourIsReachedOverTheRailThatIsLeft) {
+  const Listener listener = taken_port();
+  std::string refuses;
+  {
+    const Listener closed = taken_port();
+    refuses = format_address(closed.address);
+  }
+  const Listener silent = taken_port(0);
+  const UniqueFd only = connect_before({&silent.address, 1}, {}).value();
+  RankZero rank(listener, kFailure, {}, {}, refuses + "," + format_address(silent.address) + ",");
+  const UniqueFd out = accepted(listener, rank);
+  const UniqueFd in = connect_before({&rank.address(), 1}, {}).value();
+  HandshakeExchange exchange(Role::kInitiator, Purpose::kControl, RankZero::of_neighbour(), 0);
+  EXPECT_TRUE(exchange.run_before(in.get(), {}).ok());
+  EXPECT_TRUE(rank.result().ok());
 }
 
 // The other direction: rank 0 gives up while the neighbour's acknowledgement is on its way.

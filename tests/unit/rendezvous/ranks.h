@@ -69,11 +69,12 @@ inline std::vector<std::unique_ptr<Bootstrap>> all_of(std::vector<Joined> result
   return ranks;
 }
 
-// A port of the loopback address that stays taken as long as the result lives.
-inline Listener taken_port() {
+// A port of the loopback address that stays taken as long as the result lives. backlog: how many connections may wait
+// there, less one.
+inline Listener taken_port(int backlog = 512) {
   SocketAddress any = parse_address("127.0.0.1:1").value();
   any.set_port(0);
-  return listen_tcp_at(any).value();
+  return listen_tcp_at(any, backlog).value();
 }
 
 // Whether this process may have so many connections of which it holds both ends, and whether a listening queue holds

@@ -1,0 +1,48 @@
+// The rails of this host, as ranks use them to meet and their control mesh to move: nobody says that these need the
+// rails of one dimension rather than another one's.
+//
+// Functions of the thread that makes a communicator. Nothing blocks.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/config/value_text.h"
+#include "base/result.h"
+#include "transport/rails/choice.h"
+#include "transport/socket/socket.h"
+
+namespace trestle {
+
+struct HostRailsRequest {
+  std::string rails;       // TRESTLE_RAILS
+  std::string interfaces;  // TRESTLE_SOCKET_IFNAME
+  std::string family;      // TRESTLE_SOCKET_FAMILY
+  PortRange ports;         // TRESTLE_PORT_RANGE
+  // A numeric address of this host at which other ranks reach it, or could before that interface was lost.
+  std::string met_at;
+};
+
+// The interfaces that TRESTLE_RAILS names, for whatever dimension, else those that would be found for data
+// (transport/rails/choice.h); and the one of `met_at` in any case, if it is up. Empty: `met_at` is of no interface, or
+// of loopback.
+Result<std::vector<LocalRail>> host_rails(const HostRailsRequest& request);
+bool is_at(const SocketAddress& address, const std::string& ip);
+// Listens at a rail, at a port of the range.
+Result<Listener> listen_at(const LocalRail& rail, const PortRange& ports);
+
+// Where a rank can be reached while the ranks meet: one listener on each rail. The first is the one where `met_at` is,
+// unless its interface is down and another one is not.
+//
+// `first` is the listener that this rank has anyway. Never an error: a rail at which no port is free is left out, with
+// a line at INFO.
+std::vector<Listener> listen_on_rails(Listener first, const HostRailsRequest& request);
+
+// What neighbours are told: "10.0.0.1:40001,10.0.1.1:40002", in the order of the listeners. As many as fit.
+inline constexpr size_t kMostMeetingText = 256;
+std::string meeting_text(const std::vector<Listener>& listeners);
+// kInvalidArgument, as of parse_address. Never empty.
+Result<std::vector<SocketAddress>> parse_meeting_text(std::string_view text);
+
+}  // namespace trestle
