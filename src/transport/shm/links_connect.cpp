@@ -124,11 +124,14 @@ Status Links::admit(UniqueFd fd) {
     drop(last->second);
     strangers_.erase(last);
   }
-  const uint32_t serial = next_serial_++;
-  Stream& stranger = strangers_[serial];
-  stranger.fd = std::move(fd);
+  // Whole before it is one of them: memory may run out at any of these lines.
+  Stream stranger;
   stranger.exchange = std::make_unique<HandshakeExchange>(Role::kAcceptor, Purpose::kShm, credentials());
-  TRY(watch(stranger.fd.get(), Source::kStranger, serial));
+  stranger.fd = std::move(fd);
+  const int watched = stranger.fd.get();
+  const uint32_t serial = next_serial_++;
+  strangers_.emplace(serial, std::move(stranger));
+  TRY(watch(watched, Source::kStranger, serial));
   return step_stranger(serial);
 }
 

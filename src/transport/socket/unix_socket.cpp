@@ -90,6 +90,7 @@ Result<size_t> send_with_descriptors(int fd, std::span<const std::byte> data, st
 
 Result<size_t> receive_with_descriptors(int fd, std::span<std::byte> data, std::vector<UniqueFd>& descriptors) {
   CHECK(!data.empty(), "nothing can be received into an empty span");
+  descriptors.reserve(descriptors.size() + kMostDescriptors);  // without room for them nothing is received
   iovec vector{data.data(), data.size()};
   alignas(cmsghdr) std::byte control[kControlBytes] = {};
   msghdr message{};

@@ -7,6 +7,7 @@
 #include <barrier>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -28,9 +29,15 @@ long next_after(long nth) {
   return kFull ? nth + 1 : nth + 1 + nth / 8;
 }
 
-long open_descriptors() {
-  const std::filesystem::directory_iterator all("/proc/self/fd");
-  return std::distance(begin(all), end(all));
+// What each is, so that a failure says which one was left. Its own is not among them.
+std::multiset<std::string> open_descriptors() {
+  std::multiset<std::string> kinds;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string to = std::filesystem::read_symlink(entry.path(), gone).string();
+    if (!gone && !to.ends_with("/fd")) kinds.insert(to.substr(0, to.find(":[")));
+  }
+  return kinds;
 }
 
 // What the sentences of these faults say, each in its own words.
@@ -128,7 +135,7 @@ TEST_P(ApiFaults, LeaveNothingBehind) {
       [&] {
         faults::exempt_this_thread();
         survives(at, kind(), -1);
-        const long before = open_descriptors();
+        const std::multiset<std::string> before = open_descriptors();
         const long step = kFull ? 1 : 37;
         bool more = true;
         for (long nth = 0; more && nth < 100 * step && !testing::Test::HasFailure(); nth += step) {
@@ -147,7 +154,7 @@ TEST_P(ApiFaults, InTheMakingOfACommunicatorCanBeTriedAgain) {
       [&] {
         faults::exempt_this_thread();
         survives(at, kind(), -1);
-        const long before = open_descriptors();
+        const std::multiset<std::string> before = open_descriptors();
         bool more = true;
         for (long nth = 0; more && !testing::Test::HasFailure(); nth = next_after(nth)) {
           SCOPED_TRACE(testing::Message() << faults::name_of(kind()) << " request " << nth << " over " << at.transport);
