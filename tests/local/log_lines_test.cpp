@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/ranks.h"
+#include "trestle/log.h"
 
 namespace {
 
@@ -235,6 +236,22 @@ TEST(LogSubsystem, ShmHasWhatIsOpenedToAPeer) {
     EXPECT_EQ(lines_with(text, " the board of small collectives, ").size(), 1u) << text;
   }
   EXPECT_EQ(lines_with(logs_of("^SHM")[0], "shm: ").size(), 0u);
+}
+
+void write_lines(ranks::Process&) {
+  EXPECT_EQ(trestleLog(trestleLogWarn, "a warning of a binding"), trestleSuccess);
+  EXPECT_EQ(trestleLog(trestleLogInfo, "a remark of a binding"), trestleSuccess);
+  EXPECT_TRUE(ranks::refused(trestleLog(trestleLogWarn, nullptr), trestleInvalidArgument, {"text is NULL"}));
+  EXPECT_TRUE(
+      ranks::refused(trestleLog(static_cast<trestleLogLevel_t>(9), ""), trestleInvalidArgument, {"level is 9"}));
+}
+
+TEST(LogOfBindings, HasTheLibrarysLevels) {
+  for (const bool info : {false, true}) {
+    const std::string text = logs({{"TRESTLE_DEBUG", info ? "INFO" : "WARN"}}, write_lines)[0];
+    EXPECT_EQ(lines_with(text, " TRESTLE WARN a warning of a binding").size(), 1u) << text;
+    EXPECT_EQ(lines_with(text, " TRESTLE INFO a remark of a binding").size(), info ? 1u : 0u) << text;
+  }
 }
 
 }  // namespace

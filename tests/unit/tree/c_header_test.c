@@ -1,6 +1,7 @@
 /* Compiles the header as C99 and takes the address of every function that it declares. */
 #include <stdio.h>
 #include <trestle/gradient.h>
+#include <trestle/log.h>
 #include <trestle/trestle.h>
 
 typedef void (*function_t)(void);
@@ -60,6 +61,7 @@ int main(void) {
       (function_t)trestleGroupEnd,
       (function_t)trestleGroupStart,
       (function_t)trestleLauncherInfo,
+      (function_t)trestleLog,
       (function_t)trestleMemAlloc,
       (function_t)trestleMemFree,
       (function_t)trestlePredictTime,
