@@ -7,6 +7,7 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/trestle)
 set(perf_dir ${CMAKE_INSTALL_LIBEXECDIR}/trestle) # their names are those of other measuring programs: not for bin
+set(nccl_dir ${CMAKE_INSTALL_LIBDIR}/trestle/nccl) # its name is that of another library: only those who ask for it find it
 
 # trestle_folders_below(RESULT TARGET): the folders' libraries that a target is linked from, itself included.
 function(trestle_folders_below result target)
@@ -32,6 +33,12 @@ install(TARGETS trestle EXPORT trestle_shared
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT devel)
 install(EXPORT trestle_shared NAMESPACE trestle:: FILE trestleShared.cmake DESTINATION ${package_dir} COMPONENT devel)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/trestle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT headers)
+
+if(TARGET trestle_nccl)
+  file(RELATIVE_PATH from_nccl /${nccl_dir} /${CMAKE_INSTALL_LIBDIR})
+  set_target_properties(trestle_nccl PROPERTIES INSTALL_RPATH $ORIGIN/${from_nccl})
+  install(TARGETS trestle_nccl LIBRARY DESTINATION ${nccl_dir} COMPONENT runtime NAMELINK_COMPONENT devel)
+endif()
 
 # The same objects once more as one archive: what it needs is for its users to link (trestle::trestle_static, pkg-config --static).
 set(static_libraries stdc++ m ${CMAKE_DL_LIBS})

@@ -70,11 +70,12 @@ TEST(PublicCollectives, HaveTheFunctionsOfTheRows) {
   EXPECT_FALSE(declared("AllScatter")) << "the reader of declarations finds what is not there";
 }
 
-// Studies concern only the collectives of the papers, and the executor of training steps calls the public functions as
-// a program does.
+// Studies concern only the collectives of the papers. The executor of training steps and the bindings call the public
+// functions as a program does.
 bool is_study_or_client(const std::string& path) {
-  return std::ranges::any_of(std::vector<std::string>{"src/study/", "src/cli/", "src/sim/", "src/gradient/executor/"},
-                             [&](const std::string& folder) { return path.starts_with(folder); });
+  return std::ranges::any_of(
+      std::vector<std::string>{"src/study/", "src/cli/", "src/sim/", "src/gradient/executor/", "src/bindings/"},
+      [&](const std::string& folder) { return path.starts_with(folder); });
 }
 
 // Does not use <regex>, which takes seconds for all sources.

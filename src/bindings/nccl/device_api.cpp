@@ -1,0 +1,122 @@
+// The host side of NCCL's device API: what kernels need that communicate themselves. Built without CUDA there are no
+// such kernels. Queries tell the truth about that; everything else is refused.
+#include <algorithm>
+#include <cstring>
+
+#include "bindings/nccl/answers.h"
+
+namespace trestle::nccl {
+
+namespace {
+
+constexpr int kNoDevice = -1;
+
+Result no_kernels(const char* function) {
+  return refuse(
+      Result::kInvalidUsage,
+      "%s: kernels cannot communicate themselves: call the collectives from the host (CommQueryProperties says "
+      "deviceApiSupport false)",
+      function);
+}
+
+Result size_of(trestleComm_t comm, int* rank, int* ranks) {
+  const Result asked = answer(trestleCommUserRank(comm, rank));
+  return asked != Result::kSuccess ? asked : answer(trestleCommCount(comm, ranks));
+}
+
+// All ranks of the communicator; of no ranks if it cannot be used.
+Team world_of(trestleComm_t comm) {
+  Team team = {0, 0, 0};
+  if (size_of(comm, &team.rank, &team.nRanks) != Result::kSuccess) return {0, 0, 0};
+  team.stride = 1;
+  return team;
+}
+
+// Ranks whose memory kernels could reach: this one alone.
+Team alone_in(trestleComm_t comm) {
+  return world_of(comm).nRanks == 0 ? Team{0, 0, 0} : Team{1, 0, 1};
+}
+
+}  // namespace
+
+NCCL_API(Result, CommQueryProperties, (trestleComm_t comm, CommProperties* props)) {
+  constexpr size_t kFirstSize = offsetof(CommProperties, rank);
+  if (props == nullptr) return refuse(Result::kInvalidArgument, "CommQueryProperties: props is NULL");
+  if (props->magic != kMagic || props->size < kFirstSize) {
+    return refuse(Result::kInvalidArgument, "CommQueryProperties: start props from NCCL_COMM_PROPERTIES_INITIALIZER");
+  }
+  CommProperties known = {};
+  const Result asked = size_of(comm, &known.rank, &known.nRanks);
+  if (asked != Result::kSuccess) return asked;
+  known.size = props->size;
+  known.magic = props->magic;
+  known.version = props->version;
+  known.cudaDev = known.nvmlDev = kNoDevice;
+  known.nLsaTeams = known.nRanks;
+  std::memcpy(props, &known, std::min(props->size, sizeof known));
+  return Result::kSuccess;
+}
+
+NCCL_API(Team, TeamWorld, (trestleComm_t comm)) {
+  return world_of(comm);
+}
+
+NCCL_API(Team, TeamLsa, (trestleComm_t comm)) {
+  return alone_in(comm);
+}
+
+// The ranks that have the same place in their team of TeamLsa: all of them.
+NCCL_API(Team, TeamRail, (trestleComm_t comm)) {
+  return world_of(comm);
+}
+
+NCCL_API(int, TeamRankToWorld, (trestleComm_t comm, Team team, int rank)) {
+  return world_of(comm).rank + (rank - team.rank) * team.stride;
+}
+
+NCCL_API(int, TeamRankToLsa, (trestleComm_t comm, Team team, int rank)) {
+  return alone_in(comm).rank + (rank - team.rank) * team.stride;
+}
+
+NCCL_API(Result, DevCommCreate, (trestleComm_t, const void*, void*)) {
+  return no_kernels("DevCommCreate");
+}
+
+NCCL_API(Result, DevCommDestroy, (trestleComm_t, const void*)) {
+  return no_kernels("DevCommDestroy");
+}
+
+NCCL_API(Result, GetLsaMultimemDevicePointer, (void*, size_t, void**)) {
+  return no_kernels("GetLsaMultimemDevicePointer");
+}
+
+NCCL_API(Result, GetMultimemDevicePointer, (void*, size_t, MultimemHandle, void**)) {
+  return no_kernels("GetMultimemDevicePointer");
+}
+
+NCCL_API(Result, GetLsaDevicePointer, (void*, size_t, int, void**)) {
+  return no_kernels("GetLsaDevicePointer");
+}
+
+NCCL_API(Result, GetPeerDevicePointer, (void*, size_t, int, void**)) {
+  return no_kernels("GetPeerDevicePointer");
+}
+
+NCCL_API(Result, LsaBarrierCreateRequirement, (Team, int, void*, void*)) {
+  return no_kernels("LsaBarrierCreateRequirement");
+}
+
+NCCL_API(Result, GinBarrierCreateRequirement, (trestleComm_t, Team, int, void*, void*)) {
+  return no_kernels("GinBarrierCreateRequirement");
+}
+
+// Slots of a buffer that no kernel can have.
+NCCL_API(int, LLA2ACalcSlots, (int, int)) {
+  return 0;
+}
+
+NCCL_API(Result, LLA2ACreateRequirement, (int, int, void*, void*)) {
+  return no_kernels("LLA2ACreateRequirement");
+}
+
+}  // namespace trestle::nccl
