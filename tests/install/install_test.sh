@@ -84,5 +84,11 @@ ln -s "$work/moved/bin" "$work/all/bin"
 env -u LD_LIBRARY_PATH "$work/moved/bin/trestle" version >/dev/null || fail "the command does not find its library after a move"
 env -u LD_LIBRARY_PATH timeout 60 "$work/moved/libexec/trestle/all_reduce_perf" -P 2 -b 8 -e 8 -n 2 -w 1 >/dev/null ||
   fail "a perf binary does not find its library after a move"
+if [[ -e "$build/nccl/libnccl.so.2" ]]; then
+  shim=$(find "$work/moved" -path '*/trestle/nccl/libnccl.so.2')
+  [[ -n "$shim" ]] || fail "libnccl.so.2 was not installed"
+  env -u LD_LIBRARY_PATH ldd "$shim" | grep "libtrestle\.so\.0 => $work/moved" >/dev/null ||
+    fail "libnccl.so.2 does not find its library after a move: $(ldd "$shim")"
+fi
 PKG_CONFIG_PATH="$work/moved/$pc" pkg-config --cflags trestle | grep "$work/moved" >/dev/null || fail "the pkg-config file names a fixed prefix"
 echo "install_test: passed"
