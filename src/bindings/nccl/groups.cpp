@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <type_traits>
 
 #include "bindings/nccl/answers.h"
 
@@ -11,14 +12,10 @@ namespace trestle::nccl {
 
 namespace {
 
-// Memory of malloc: a call of C may not throw for lack of it.
+// Memory of malloc, because a call of C may not throw for lack of it, and no destructor: destructors of static objects
+// may still make calls when those of the thread have run.
 class OpenGroup {
  public:
-  OpenGroup() = default;
-  ~OpenGroup() { std::free(calls_); }
-  OpenGroup(const OpenGroup&) = delete;
-  OpenGroup& operator=(const OpenGroup&) = delete;
-
   static OpenGroup& of_this_thread();
 
   bool open() const { return depth_ > 0; }
@@ -49,6 +46,7 @@ class OpenGroup {
 };
 
 OpenGroup& OpenGroup::of_this_thread() {
+  static_assert(std::is_trivially_destructible_v<OpenGroup>);
   thread_local OpenGroup group;
   // A group that was open at a fork belongs to the parent.
   if (group.open() && group.process_ != getpid()) {
@@ -60,7 +58,9 @@ OpenGroup& OpenGroup::of_this_thread() {
 
 void OpenGroup::leave() {
   if (--depth_ > 0) return;
-  count_ = 0;
+  std::free(calls_);
+  calls_ = nullptr;
+  count_ = room_ = 0;
   failed_ = false;
   refusal_ = Result::kSuccess;
 }
