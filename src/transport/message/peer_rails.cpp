@@ -11,12 +11,6 @@
 namespace trestle {
 namespace {
 
-constexpr uint64_t kLeastBytes = 8 * 1024;    // of a fragment that is not the end of its message
-constexpr uint64_t kMostBytes = 1024 * 1024;  // of a fragment
-constexpr double kFragmentNs = 2e6;           // of a fragment's time on its rail
-constexpr double kAheadNs = 8e6;              // of data under way, beyond two round trips
-constexpr uint64_t kProbeBytes = 16 * 1024;
-
 constexpr std::array<std::byte, kProbeBytes> kProbe{};
 constexpr ConstPiece kProbePiece{kProbe.data(), kProbe.size(), nullptr};
 
@@ -51,33 +45,16 @@ void PeerRails::tell_load(const Way& way) const {
 
 // ---- shares
 
-bool PeerRails::any_measured() const {
-  return std::any_of(ways_.begin(), ways_.end(), [](const Way& way) {
-    return way.state == RailState::kUp && (way.goodput.rate() > 0 || way.stated_rate > 0);
-  });
-}
-
 RailLoad PeerRails::load_of(const Way& way) const {
   if (way.state != RailState::kUp) return {};
   const double rate = way.goodput.rate() > 0 ? way.goodput.rate() : way.stated_rate;
   return {rate, static_cast<double>(way.goodput.round_trip_ns()), static_cast<double>(way.goodput.queued())};
 }
 
-// Before anything is measured, the first rail that is connected carries everything.
 void PeerRails::update_loads() const {
   for (size_t i = 0; i < ways_.size(); ++i) loads_[i] = load_of(ways_[i]);
-  if (any_measured()) return;
-  for (size_t i = 0; i < ways_.size(); ++i) {
-    if (ways_[i].state != RailState::kUp) continue;
-    loads_[i].rate = 1;
-    return;
-  }
-}
-
-uint64_t PeerRails::window(const Way& way) const {
-  const RailLoad load = load_of(way);
-  const double ahead = load.rate * (2 * load.latency_ns + kAheadNs);
-  return std::max<uint64_t>(4 * kLeastBytes, static_cast<uint64_t>(ahead));
+  const auto up = [](const Way& way) { return way.state == RailState::kUp; };
+  assume_first(loads_, static_cast<size_t>(std::find_if(ways_.begin(), ways_.end(), up) - ways_.begin()));
 }
 
 size_t PeerRails::fastest(uint64_t bytes) const {
@@ -91,22 +68,14 @@ uint64_t PeerRails::may_take(size_t rail) const {
   const Way& way = ways_[rail];
   if (way.state != RailState::kUp || (again_.empty() && !link_.has_messages())) return 0;
   const bool again = !again_.empty();
-  const bool whole = again ? again_.front().whole() : link_.front_is_whole();
-  const uint64_t front = std::max<uint64_t>(1, again ? again_.front().fragment.header.length : link_.front_bytes());
-  const uint64_t queued = way.goodput.queued();
-  const uint64_t most = window(way);
-  if (queued > 0 && queued + std::min(front, kLeastBytes) > most) return 0;
-  const size_t best = fastest(whole ? front : std::min(front, kLeastBytes));
-  if (whole) return best == rail ? front : 0;
-  const auto waiting = static_cast<double>(std::max(front, waiting_bytes()));
-  const auto share = static_cast<uint64_t>(share_until(loads_[rail], finish_ns(loads_, waiting)));
-  if (share < kLeastBytes) return best == rail ? std::min(front, kLeastBytes) : 0;
-  // Fragments become shorter towards the end, so that a wrong estimate matters less.
-  const auto timely = static_cast<uint64_t>(loads_[rail].rate * kFragmentNs);
-  uint64_t length = share <= 2 * kLeastBytes ? share : std::max(kLeastBytes, share / 2);
-  length = std::min(length, std::clamp(timely, kLeastBytes, kMostBytes));
-  length = std::min(length, std::max(kLeastBytes, most - std::min(most, queued)));
-  return std::min(front, length);
+  WaitingBytes waiting;
+  waiting.front = std::max<uint64_t>(1, again ? again_.front().fragment.header.length : link_.front_bytes());
+  waiting.front_is_whole = again ? again_.front().whole() : link_.front_is_whole();
+  waiting.all = waiting_bytes();
+  const RailLoad load = load_of(way);
+  if (window_is_full(load, waiting.front)) return 0;
+  update_loads();
+  return bytes_to_take(loads_, rail, window_bytes(load), waiting);
 }
 
 // ---- output
@@ -223,7 +192,7 @@ void PeerRails::keep_copy(Sent& taken) {
 
 void PeerRails::give(Way& way, Sent&& taken, Fragment& fragment, int64_t now_ns) {
   const uint64_t bytes = taken.fragment.header.length;
-  const bool starved = waiting_bytes() == 0 && way.goodput.queued() + bytes < window(way) / 2;
+  const bool starved = is_starved(waiting_bytes(), way.goodput.queued() + bytes, window_bytes(load_of(way)));
   if (way.sent.empty()) way.confirmed_ns = now_ns;
   Sent& kept = way.sent.emplace_back(std::move(taken));
   kept.mark = way.goodput.send(bytes, now_ns, starved);

@@ -10,10 +10,10 @@
 // knows exactly which of its frames did not come, and sends these again over the other rails. So nothing comes twice,
 // and a late fragment never overwrites memory that is used for something else.
 //
-// Shares. What waits is divided so that all rails end together (shares.h), by measured goodput (goodput.h). Messages
-// that stay whole, and headers, take the rail over which they arrive first. A rail has about kAheadNs of data under
-// way at most, so that a rail that becomes slow delays little. A rail of unknown goodput carries nothing but a probe
-// while the goodput of another one is known.
+// Shares. What waits is divided so that all rails end together (rail_choice.h), by measured goodput (goodput.h).
+// Messages that stay whole, and headers, take the rail over which they arrive first. A rail has about 8 ms of data
+// under way at most, so that a rail that becomes slow delays little. A rail of unknown goodput carries nothing but a
+// probe while the goodput of another one is known.
 //
 // Owned by a RailTransport, used under the rank's progress lock. `rail` counts the rails that both ranks have, in an
 // order that both know. Times are those of the transport's clock.
@@ -30,7 +30,7 @@
 #include "transport/message/goodput.h"
 #include "transport/message/link.h"
 #include "transport/message/rail_book.h"
-#include "transport/message/shares.h"
+#include "transport/message/rail_choice.h"
 #include "transport/rail.h"
 
 namespace trestle {
@@ -132,8 +132,6 @@ class PeerRails {
   void tell_load(const Way& way) const;
   RailLoad load_of(const Way& way) const;
   void update_loads() const;
-  bool any_measured() const;
-  uint64_t window(const Way& way) const;
   uint64_t waiting_bytes() const { return again_bytes_ + link_.ready_bytes(); }
   uint64_t may_take(size_t rail) const;
   bool carries_control(size_t rail) const;

@@ -8,12 +8,9 @@
 namespace trestle {
 namespace {
 
-constexpr int64_t kFirstBackoffNs = 100'000'000;
-constexpr int64_t kMostBackoffNs = 5'000'000'000;
 constexpr int64_t kAwayNs = 200'000'000;  // without a tick: this rank was not driven
 constexpr int64_t kFirstConnectNs = 10'000'000'000;
-constexpr int64_t kConnectNs = 2'000'000'000;     // for an attempt to make a connection again
-constexpr int64_t kProbeEveryNs = 1'000'000'000;  // of a rail that is up and carries nothing
+constexpr int64_t kConnectNs = 2'000'000'000;  // for an attempt to make a connection again
 
 }  // namespace
 
@@ -62,7 +59,7 @@ bool PeerRails::lost(size_t rail, const std::string& why, int64_t now_ns) {
     way.state = RailState::kDown;
     way.why = why;
     way.record->down(why, now_ns);
-    way.backoff_ns = std::clamp(2 * way.backoff_ns, kFirstBackoffNs, kMostBackoffNs);
+    way.backoff_ns = next_rail_backoff_ns(way.backoff_ns);
     way.retry_ns = now_ns + way.backoff_ns;
   }
   return others_carry(rail);
@@ -87,7 +84,7 @@ void PeerRails::end_here(size_t rail, const std::string& why, int64_t now_ns) {
   way.goodput.forget_under_way();
   way.record->lost(RailState::kEnding, why, now_ns);
   tell_load(way);
-  way.backoff_ns = kFirstBackoffNs;
+  way.backoff_ns = kFirstRailBackoffNs;
   way.retry_ns = now_ns + way.backoff_ns;
   if (others_carry(rail)) hooks_.changed(rail, false, why);
 }

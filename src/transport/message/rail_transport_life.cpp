@@ -14,8 +14,7 @@ namespace trestle {
 namespace {
 
 constexpr uint32_t kTickEveryRounds = 64;
-constexpr int64_t kTickNs = 50'000'000;     // while this rank sleeps and something is to be watched
-constexpr int64_t kFaultsNs = 200'000'000;  // between two looks at the interfaces
+constexpr int64_t kTickNs = 50'000'000;  // while this rank sleeps and something is to be watched
 
 }  // namespace
 
@@ -58,7 +57,7 @@ Status RailTransport::gone(int32_t rank) {
 
 Status RailTransport::tick() {
   const int64_t now_ns = now();
-  if (now_ns - faults_seen_ns_ >= kFaultsNs) {
+  if (now_ns - faults_seen_ns_ >= kLookAtRailsNs) {
     faults_seen_ns_ = now_ns;
     for (size_t rail = 0; rail < set_.rails.size(); ++rail) {
       const std::string why = set_.rails[rail]->fault();

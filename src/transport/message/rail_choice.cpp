@@ -1,0 +1,44 @@
+#include "transport/message/rail_choice.h"
+
+namespace trestle {
+namespace {
+
+constexpr double kFragmentNs = 2e6;  // of a fragment's time on its rail
+constexpr double kAheadNs = 8e6;     // of data under way, beyond two round trips
+
+}  // namespace
+
+uint64_t window_bytes(const RailLoad& rail) {
+  const double ahead = rail.rate * (2 * rail.latency_ns + kAheadNs);
+  return std::max<uint64_t>(4 * kLeastFragmentBytes, static_cast<uint64_t>(ahead));
+}
+
+bool window_is_full(const RailLoad& rail, uint64_t front) {
+  const auto queued = static_cast<uint64_t>(rail.queued);
+  return queued > 0 && queued + std::min(front, kLeastFragmentBytes) > window_bytes(rail);
+}
+
+void assume_first(std::span<RailLoad> loads, size_t first_up) {
+  if (first_up == loads.size()) return;
+  if (std::none_of(loads.begin(), loads.end(), [](const RailLoad& rail) { return rail.rate > 0; }))
+    loads[first_up].rate = 1;
+}
+
+uint64_t bytes_to_take(std::span<const RailLoad> loads, size_t rail, uint64_t window, const WaitingBytes& waiting) {
+  const uint64_t front = waiting.front;
+  const uint64_t together = waiting.front_is_whole ? front : std::min(front, kLeastFragmentBytes);
+  const size_t best = fastest_rail(loads, static_cast<double>(together));
+  if (waiting.front_is_whole) return best == rail ? front : 0;
+  const auto all = static_cast<double>(std::max(front, waiting.all));
+  const auto share = static_cast<uint64_t>(share_until(loads[rail], finish_ns(loads, all)));
+  if (share < kLeastFragmentBytes) return best == rail ? together : 0;
+  // Fragments become shorter towards the end, so that a wrong estimate matters less.
+  const auto queued = static_cast<uint64_t>(loads[rail].queued);
+  const auto timely = static_cast<uint64_t>(loads[rail].rate * kFragmentNs);
+  uint64_t length = share <= 2 * kLeastFragmentBytes ? share : std::max(kLeastFragmentBytes, share / 2);
+  length = std::min(length, std::clamp(timely, kLeastFragmentBytes, kMostFragmentBytes));
+  length = std::min(length, std::max(kLeastFragmentBytes, window - std::min(window, queued)));
+  return std::min(front, length);
+}
+
+}  // namespace trestle

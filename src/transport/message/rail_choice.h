@@ -1,0 +1,56 @@
+// Which rail takes how much of what waits for a peer, and when rails that are lost or idle are tried. The message layer
+// (peer_rails.h) decides with these functions, and so does the simulator, so that both divide data alike. Pure
+// functions, any thread.
+//
+// Loads are by rail: what is known of each of the rails to one peer. Bytes and nanoseconds.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "transport/message/shares.h"
+
+namespace trestle {
+
+inline constexpr uint64_t kLeastFragmentBytes = 8 * 1024;  // unless it is the end of its message
+inline constexpr uint64_t kMostFragmentBytes = 1024 * 1024;
+inline constexpr uint64_t kProbeBytes = 16 * 1024;           // measure a rail of unknown goodput
+inline constexpr int64_t kProbeEveryNs = 1'000'000'000;      // of a rail that is up and carries nothing
+inline constexpr int64_t kLookAtRailsNs = 200'000'000;       // between two looks whether interfaces are down
+inline constexpr int64_t kFirstRailBackoffNs = 100'000'000;  // before a rail that was lost is tried again
+inline constexpr int64_t kMostRailBackoffNs = 5'000'000'000;
+
+constexpr int64_t next_rail_backoff_ns(int64_t backoff_ns) {
+  return std::clamp(2 * backoff_ns, kFirstRailBackoffNs, kMostRailBackoffNs);
+}
+
+// Messages to the peer that may go, as far as no rail has taken them.
+struct WaitingBytes {
+  uint64_t front = 0;           // of the oldest message; 1 if it has no bytes
+  bool front_is_whole = false;  // it must not be cut
+  uint64_t all = 0;
+};
+
+// How much a rail should have under way, so that it is never idle, and delays little if it becomes slow. The load is as
+// it was measured or stated.
+uint64_t window_bytes(const RailLoad& rail);
+// Whether the rail has so much under way that it must not take more of the oldest message, which has `front` bytes
+// left.
+bool window_is_full(const RailLoad& rail, uint64_t front);
+
+// Before anything is known of any rail, the first one that is up carries everything. loads.size(): none is up.
+void assume_first(std::span<RailLoad> loads, size_t first_up);
+
+// Bytes of the oldest message that `rail` takes now: so much that all rails would end together, less towards the end.
+// 0: other rails are better. The rail's window (window_bytes) is not full.
+uint64_t bytes_to_take(std::span<const RailLoad> loads, size_t rail, uint64_t window, const WaitingBytes& waiting);
+
+// Whether a rail could have carried more than it has under way, while `waiting` bytes are left: then its goodput says
+// little.
+constexpr bool is_starved(uint64_t waiting, uint64_t under_way, uint64_t window) {
+  return waiting == 0 && under_way < window / 2;
+}
+
+}  // namespace trestle

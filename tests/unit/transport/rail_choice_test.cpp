@@ -1,0 +1,91 @@
+// How much a rail takes of what waits: fragments, windows, and messages that stay whole.
+#include "transport/message/rail_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "base/rng.h"
+
+namespace trestle {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+uint64_t takes(const std::vector<RailLoad>& loads, size_t rail, const WaitingBytes& waiting) {
+  return bytes_to_take(loads, rail, window_bytes(loads[rail]), waiting);
+}
+
+TEST(RailChoice, FragmentsShrinkTowardsTheEnd) {
+  const std::vector<RailLoad> loads = {{0.5, 20'000, 0}, {0.25, 20'000, 0}};
+  uint64_t before = kMostFragmentBytes;
+  for (uint64_t left = 4 * kMiB; left >= kLeastFragmentBytes; left /= 2) {
+    const uint64_t bytes = takes(loads, 0, {left, false, left});
+    EXPECT_LE(bytes, before);
+    EXPECT_LE(bytes, left);
+    EXPECT_GE(bytes, kLeastFragmentBytes);
+    before = bytes;
+  }
+  EXPECT_EQ(before, kLeastFragmentBytes);
+}
+
+TEST(RailChoice, ARailThatWouldDelayTheEndTakesNothing) {
+  const std::vector<RailLoad> loads = {{1, 20'000, 0}, {0.001, 20'000, 0}, {1, 50'000'000, 0}};
+  EXPECT_GT(takes(loads, 0, {kMiB, false, kMiB}), 0u);
+  EXPECT_EQ(takes(loads, 1, {kMiB, false, kMiB}), 0u) << "too slow";
+  EXPECT_EQ(takes(loads, 2, {kMiB, false, kMiB}), 0u) << "too far away";
+  EXPECT_GT(takes(loads, 2, {kMiB, false, 100 * kMiB}), 0u) << "much more waits behind it";
+}
+
+TEST(RailChoice, WhatStaysWholeIsTakenByOneRailAsAWhole) {
+  Rng rng(1);
+  for (int round = 0; round < 1000; ++round) {
+    std::vector<RailLoad> loads(1 + rng.below(4));
+    for (RailLoad& load : loads) {
+      load.rate = 0.001 * static_cast<double>(1 + rng.below(1000));
+      load.latency_ns = static_cast<double>(rng.below(100'000));
+      load.queued = static_cast<double>(rng.below(30'000));
+    }
+    const uint64_t bytes = 1 + rng.below(100'000);
+    size_t takers = 0;
+    for (size_t rail = 0; rail < loads.size(); ++rail) {
+      const uint64_t taken = takes(loads, rail, {bytes, true, bytes});
+      EXPECT_TRUE(taken == 0 || taken == bytes);
+      takers += taken > 0 ? 1 : 0;
+    }
+    EXPECT_EQ(takers, 1u);
+  }
+}
+
+TEST(RailChoice, AFullWindowHoldsTheRailsOwnRateForAWhile) {
+  RailLoad load{1, 1'000'000, 0};
+  const uint64_t window = window_bytes(load);
+  EXPECT_GE(window, 8'000'000u);
+  EXPECT_FALSE(window_is_full(load, kMiB));
+  load.queued = static_cast<double>(window);
+  EXPECT_TRUE(window_is_full(load, kMiB));
+  EXPECT_TRUE(window_is_full(load, 1));
+  EXPECT_FALSE(window_is_full({0, 0, 0}, kMiB)) << "a rail with nothing under way always has room";
+}
+
+TEST(RailChoice, TheFirstRailCarriesEverythingBeforeAnythingIsKnown) {
+  std::vector<RailLoad> loads(3);
+  assume_first(loads, 3);
+  EXPECT_EQ(loads[0].rate + loads[1].rate + loads[2].rate, 0) << "none is up";
+  assume_first(loads, 1);
+  EXPECT_EQ(loads[0].rate, 0);
+  EXPECT_GT(loads[1].rate, 0);
+  EXPECT_EQ(loads[2].rate, 0);
+  loads = {{0, 0, 0}, {0.5, 0, 0}};
+  assume_first(loads, 0);
+  EXPECT_EQ(loads[0].rate, 0) << "something is known of another one";
+}
+
+TEST(RailChoice, BackOffDoublesBetweenItsBounds) {
+  EXPECT_EQ(next_rail_backoff_ns(0), kFirstRailBackoffNs);
+  EXPECT_EQ(next_rail_backoff_ns(kFirstRailBackoffNs), 2 * kFirstRailBackoffNs);
+  EXPECT_EQ(next_rail_backoff_ns(kMostRailBackoffNs), kMostRailBackoffNs);
+}
+
+}  // namespace
+}  // namespace trestle
