@@ -6,6 +6,30 @@
 
 namespace trestle {
 
+namespace {
+
+// Rails without a bandwidth have equal parts of what the others leave of the dimension's.
+std::vector<SimRail> sim_rails(const Dimension& dimension, const RailCost& cost) {
+  uint64_t stated_mbps = 0;
+  uint64_t open = 0;
+  for (const DimensionRail& rail : dimension.rails) {
+    stated_mbps += rail.bandwidth_mbps;
+    open += rail.bandwidth_mbps == 0 ? 1 : 0;
+  }
+  const uint64_t left_mbps = cost.bandwidth_mbps > stated_mbps ? cost.bandwidth_mbps - stated_mbps : 0;
+  std::vector<SimRail> rails;
+  for (const DimensionRail& rail : dimension.rails) {
+    SimRail& next = rails.emplace_back();
+    next.name = rail.interface;
+    next.stated = rail.bandwidth_mbps != 0;
+    next.bandwidth_mbps = next.stated ? rail.bandwidth_mbps : std::max<uint64_t>(1, left_mbps / open);
+    next.latency_ns = cost.latency_ns;
+  }
+  return rails;
+}
+
+}  // namespace
+
 std::vector<SimLink> sim_links(const Topology& topology, bool overheads) {
   std::vector<SimLink> links;
   std::vector<std::string> resources;
@@ -17,6 +41,7 @@ std::vector<SimLink> sim_links(const Topology& topology, bool overheads) {
     link.bandwidth_mbps = cost.bandwidth_mbps;
     if (overheads) link.message_ns = cost.message_ns;
     if (overheads) link.reduce_mbps = cost.reduce_mbps;
+    link.rails = sim_rails(dimension, cost);
     if (dimension.shared_resource.empty() || dimension.shared_ps_per_byte == 0) continue;
     const auto known = std::find(resources.begin(), resources.end(), dimension.shared_resource);
     link.resource = static_cast<uint8_t>(known - resources.begin());

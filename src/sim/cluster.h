@@ -17,8 +17,8 @@
 
 namespace trestle {
 
-// The links of a topology. Nominal figures replace what it does not state. overheads: links also take the time of
-// messages and reductions (RailCost).
+// The links of a topology, with the rails that it names. Nominal figures replace what it does not state. overheads:
+// links also take the time of messages and reductions (RailCost).
 std::vector<SimLink> sim_links(const Topology& topology, bool overheads);
 
 struct SimOptions {

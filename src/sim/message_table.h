@@ -18,6 +18,8 @@ struct SimMessage {
   SendRequest* send = nullptr;
   RecvRequest* recv = nullptr;
   uint8_t dimension = 0;
+  uint64_t taken = 0;    // bytes that rails have taken, without what was sent again
+  uint64_t arrived = 0;  // bytes that rails have brought
 };
 
 class MessageTable {
@@ -38,7 +40,7 @@ class MessageTable {
       index = free_.back();
       free_.pop_back();
     }
-    pool_[index] = {tag, from, to, nullptr, nullptr, 0};
+    pool_[index] = {tag, from, to};
     slots_[at] = index;
     ++used_;
     return index;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <tuple>
 
+#include "sim/rails/rail_links.h"
 #include "sim/work_queue.h"
 #include "transport/agreement.h"
 #include "transport/pieces.h"
@@ -56,21 +57,23 @@ class SimTransport : public Transport {
   void finish_sleep() override {}
   void close(int) override {}
 
+  void fail(const Error& error) {
+    if (!error_) error_ = error;
+    network_.wake(rank_);
+  }
   // Sizes differ: a caller's mistake, which the receiver reports.
   void differ(const SendRequest& send, const RecvRequest& recv) {
     const auto name = [&](int32_t rank) {
       return agreement_ != nullptr ? agreement_->name(rank) : "rank " + std::to_string(rank);
     };
-    error_ = different_sizes(name(recv.peer), name(rank_), send.tag, send.bytes, recv.tag, recv.bytes);
-    network_.wake(rank_);
+    fail(different_sizes(name(recv.peer), name(rank_), send.tag, send.bytes, recv.tag, recv.bytes));
   }
 
  private:
   // Compares the peer's operation with this rank's, without latency. Returns false if they differ.
   bool hear(int32_t from, const MessageTag& tag) {
     if (agreement_ == nullptr || agreement_->heard(from, tag)) return true;
-    error_ = agreement_->error();
-    network_.wake(rank_);
+    fail(agreement_->error());
     return false;
   }
 
@@ -109,6 +112,20 @@ SimNetwork::SimNetwork(const Topology& topology, std::vector<SimLink> links, con
   }
   for (const DeadLink& dead : faults_.dead_links) {
     events_.push({dead.at_ns * kPsPerNs, created_++, link_index(dead.rank, dead.dimension), Kind::kLinkDeath});
+  }
+  const auto has_rails = [](const SimLink& spec) { return !spec.rails.empty(); };
+  if (std::any_of(specs_.begin(), specs_.end(), has_rails)) rails_ = std::make_unique<SimRailLinks>(*this);
+}
+
+SimNetwork::~SimNetwork() = default;
+
+std::vector<SimRailCount> SimNetwork::rail_counts(uint8_t dimension) const {
+  return rails_ == nullptr ? std::vector<SimRailCount>{} : rails_->counts(dimension);
+}
+
+void SimNetwork::fail(const Error& error) {
+  for (SimTransport* const transport : transports_) {
+    if (transport != nullptr) transport->fail(error);
   }
 }
 
@@ -158,7 +175,12 @@ void SimNetwork::post(int32_t from, int32_t to, const MessageTag& tag, SendReque
   const uint64_t phase =
       known == seniority_.end() || tag.phase >= known->second.size() ? tag.phase : known->second[tag.phase];
   const uint32_t link = link_index(from, message.dimension);
-  links_[link].waiting.push({tag.operation, phase << 32 | message.send->step, tag.offset, created_++, index});
+  const Waiting waiting{tag.operation, phase << 32 | message.send->step, tag.offset, created_++, index};
+  if (specs_[message.dimension].rails.empty()) {
+    links_[link].waiting.push(waiting);
+  } else {
+    rails_->post(link, waiting);
+  }
   let_choose(link);
 }
 
@@ -173,33 +195,43 @@ void SimNetwork::schedule_work(int32_t rank, uint64_t time_ps) {
   events_.push({time_ps, created_++, static_cast<uint32_t>(rank), Kind::kWorkEnd});
 }
 
-uint64_t SimNetwork::link_ps(const Link& link, const SimLink& spec, const SimMessage& message) const {
-  const uint64_t bytes = message.send->bytes;
-  uint64_t ps = bytes * kPsPerByteAtOneMbps / spec.bandwidth_mbps + spec.message_ns * kPsPerNs;
+uint64_t SimNetwork::link_ps(const Link& link, const SimMessage& message, uint64_t bytes, uint64_t mbps,
+                             bool first) const {
+  const SimLink& spec = specs_[message.dimension];
+  uint64_t ps = bytes * kPsPerByteAtOneMbps / mbps;
+  if (first) ps += spec.message_ns * kPsPerNs;
   if (spec.reduce_mbps != 0 && message.recv->pieces.empty()) ps += bytes * kPsPerByteAtOneMbps / spec.reduce_mbps;
   return ps * link.percent / 100;
+}
+
+uint64_t SimNetwork::leave_ps(const SimMessage& message, uint64_t bytes, uint64_t left_ps) {
+  const SimLink& spec = specs_[message.dimension];
+  if (spec.resource == kNoSimResource) return left_ps;
+  std::vector<uint64_t>& resources = resource_free_ps_[message.from];
+  if (resources.size() <= spec.resource) resources.resize(spec.resource + size_t{1}, 0);
+  uint64_t& free_ps = resources[spec.resource];
+  free_ps = std::max(free_ps, clock_.now_ps()) + bytes * spec.resource_ps_per_byte;
+  return std::max(left_ps, free_ps);
 }
 
 void SimNetwork::choose(uint32_t index) {
   Link& link = links_[index];
   link.choosing = false;
+  if (!specs_[index % specs_.size()].rails.empty()) {
+    if (!link.dead) rails_->choose(index);
+    return;
+  }
   if (link.busy || link.dead || link.waiting.empty()) return;
   const uint32_t which = link.waiting.top().message;
   link.waiting.pop();
   const SimMessage& message = messages_[which];
   const SimLink& spec = specs_[message.dimension];
+  const uint64_t bytes = message.send->bytes;
   const uint64_t now_ps = clock_.now_ps();
-  uint64_t left_ps = now_ps + link_ps(link, spec, message);
-  if (spec.resource != kNoSimResource) {
-    std::vector<uint64_t>& resources = resource_free_ps_[message.from];
-    if (resources.size() <= spec.resource) resources.resize(spec.resource + size_t{1}, 0);
-    uint64_t& free_ps = resources[spec.resource];
-    free_ps = std::max(free_ps, now_ps) + message.send->bytes * spec.resource_ps_per_byte;
-    left_ps = std::max(left_ps, free_ps);
-  }
+  const uint64_t left_ps = leave_ps(message, bytes, now_ps + link_ps(link, message, bytes, spec.bandwidth_mbps, true));
   link.busy = true;
   ++messages_sent_;
-  bytes_sent_[message.dimension] += message.send->bytes;
+  bytes_sent_[message.dimension] += bytes;
   busy_ps_[message.dimension] += left_ps - now_ps;
   const uint64_t jitter_ns = faults_.most_jitter_ns == 0 ? 0 : rng_.below(faults_.most_jitter_ns + 1);
   events_.push({left_ps, created_++, index, Kind::kLinkFree});
@@ -213,7 +245,7 @@ void SimNetwork::happen(const Event& event) {
       if (!links_[event.what].waiting.empty()) let_choose(event.what);
       break;
     case Kind::kArrival:
-      arrive(event.what);
+      arrive(event.what, true);
       break;
     case Kind::kLinkDeath:
       links_[event.what].dead = true;
@@ -221,10 +253,13 @@ void SimNetwork::happen(const Event& event) {
     case Kind::kWorkEnd:
       if (work_queues_[event.what] != nullptr) work_queues_[event.what]->end_first();
       break;
+    case Kind::kRail:
+      rails_->happen(event.rail_kind, event.what);
+      break;
   }
 }
 
-void SimNetwork::arrive(uint32_t index) {
+void SimNetwork::arrive(uint32_t index, bool copy) {
   const SimMessage message = messages_[index];
   if (links_[link_index(message.from, message.dimension)].dead) return;
   SendRequest& send = *message.send;
@@ -235,7 +270,7 @@ void SimNetwork::arrive(uint32_t index) {
     recv.transport.pointer[0] = &send;  // done when the view is released
     recv.transport.word[0] = static_cast<uint64_t>(message.from);
   } else {
-    if (data_) copy_pieces(send.pieces, recv.pieces);
+    if (data_ && copy) copy_pieces(send.pieces, recv.pieces);
     complete(send);
     wake(message.from);
   }

@@ -5,13 +5,15 @@
 // its sender's link is free. It takes bytes / bandwidth on the link and arrives one latency later. A free link takes
 // the oldest operation first, in it the oldest phase of the agreed order, then the first step, then the first segment.
 // All events of one instant happen, and the ranks react to them, before links choose. Seeded jitter delays arrivals and
-// so reorders them. Faults slow down and end links. Owned by the SimCluster; one thread.
+// so reorders them. Faults slow down and end links. In a dimension with rails, the rails divide each message among
+// themselves (sim/rails/rail_links.h). Owned by the SimCluster; one thread.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <queue>
+#include <string>
 #include <vector>
 
 #include "base/rng.h"
@@ -25,6 +27,15 @@ namespace trestle {
 
 inline constexpr uint8_t kNoSimResource = 0xff;
 
+// One of several rails of a link.
+struct SimRail {
+  std::string name = {};
+  uint64_t bandwidth_mbps = 1;  // 10^6 bit/s
+  uint64_t latency_ns = 0;
+  uint64_t most_jitter_ns = 0;  // beside that of SimFaults
+  bool stated = true;           // ranks know the bandwidth; else they have to measure it
+};
+
 struct SimLink {
   uint64_t latency_ns = 0;
   uint64_t bandwidth_mbps = 1;        // 10^6 bit/s
@@ -32,6 +43,17 @@ struct SimLink {
   uint64_t reduce_mbps = 0;           // a message to be reduced occupies it more, at this speed; 0: takes no time
   uint8_t resource = kNoSimResource;  // of the sending rank; links with equal numbers share it
   uint64_t resource_ps_per_byte = 0;
+  // Not empty: they carry the data, and bandwidth_mbps and latency_ns do not count.
+  std::vector<SimRail> rails = {};
+  uint64_t whole_bytes = 16 * 1024;  // a message up to this is not divided among rails
+};
+
+// What a rail has carried. Of the ranks: the sum.
+struct SimRailCount {
+  uint64_t bytes = 0;        // that it was given: with what was sent again, and with measurements
+  uint64_t again_bytes = 0;  // of them, those that were lost and went over other rails
+  uint64_t busy_ps = 0;
+  uint64_t losses = 0;  // how often ranks have lost it
 };
 
 // Send and arrival times of the messages of one phase of one operation, at one rank.
@@ -41,6 +63,7 @@ struct SimPhaseTimes {
   uint64_t last_arrival_ps = 0;  // at the rank, or at a peer that it sends to
 };
 
+class SimRailLinks;
 class SimTransport;
 class SimWorkQueue;
 
@@ -50,6 +73,7 @@ class SimNetwork {
   // data: false: requests complete, but buffers are never accessed.
   SimNetwork(const Topology& topology, std::vector<SimLink> links, const SimFaults& faults, bool data,
              VirtualClock& clock);
+  ~SimNetwork();
 
   std::unique_ptr<Transport> make_transport(int32_t rank);
   // seniority[p] belongs to phase number p of the operation. Lower values go first. Default: the phase number.
@@ -64,10 +88,13 @@ class SimNetwork {
   uint64_t bytes_sent(uint8_t dimension) const { return bytes_sent_[dimension]; }
   uint64_t busy_ps(uint8_t dimension) const { return busy_ps_[dimension]; }
   uint64_t messages() const { return messages_sent_; }
+  // Of the dimension's rails; as SimLink::rails.
+  std::vector<SimRailCount> rail_counts(uint8_t dimension) const;
   // Of rank 0, by phase number.
   const std::vector<SimPhaseTimes>& phase_times(uint64_t operation) { return times_[operation]; }
 
  private:
+  friend class SimRailLinks;
   friend class SimTransport;
   friend class SimWorkQueue;
   struct Waiting {
@@ -85,12 +112,13 @@ class SimNetwork {
     uint64_t percent = 100;
     std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting;
   };
-  enum class Kind : uint8_t { kLinkFree, kArrival, kLinkDeath, kWorkEnd };
+  enum class Kind : uint8_t { kLinkFree, kArrival, kLinkDeath, kWorkEnd, kRail };
   struct Event {
     uint64_t time_ps;
     uint64_t created;
-    uint32_t what;  // link, message or rank
+    uint32_t what;  // link, message or rank; kRail: what SimRailLinks has made of it
     Kind kind;
+    uint8_t rail_kind = 0;  // kRail
     bool operator>(const Event& other) const {
       return time_ps != other.time_ps ? time_ps > other.time_ps : created > other.created;
     }
@@ -106,9 +134,15 @@ class SimNetwork {
   void choose(uint32_t link);
   void let_choose(uint32_t link);
   void happen(const Event& event);
-  void arrive(uint32_t message);
+  // The message is there as a whole. copy: its data is not in the receiver's pieces yet.
+  void arrive(uint32_t message, bool copy);
+  // Every rank fails with this error.
+  void fail(const Error& error);
   void note(const SimMessage& message, bool posted);
-  uint64_t link_ps(const Link& link, const SimLink& spec, const SimMessage& message) const;
+  // How long the sender's link of bandwidth `mbps` is busy with `bytes` of a message; first: with its beginning.
+  uint64_t link_ps(const Link& link, const SimMessage& message, uint64_t bytes, uint64_t mbps, bool first) const;
+  // When they have left a rank's link whose own end of them is `left_ps`, after what it shares with other links.
+  uint64_t leave_ps(const SimMessage& message, uint64_t bytes, uint64_t left_ps);
   uint8_t dimension_between(int32_t a, int32_t b) const;
   uint32_t link_index(int32_t rank, uint8_t dimension) const {
     return static_cast<uint32_t>(static_cast<size_t>(rank) * specs_.size() + dimension);
@@ -123,6 +157,7 @@ class SimNetwork {
   std::vector<Link> links_;                 // [rank][dimension]
   std::vector<SimTransport*> transports_;   // by rank; null: not made, or gone
   std::vector<SimWorkQueue*> work_queues_;  // by rank; null: none, or gone
+  std::unique_ptr<SimRailLinks> rails_;     // null: no dimension has rails
   std::vector<uint32_t> free_links_;
   std::vector<std::vector<uint64_t>> resource_free_ps_;  // [rank][resource]
   MessageTable messages_;
