@@ -129,7 +129,21 @@ Result<PrepareRequest> request_for(const Schedule& schedule, const Topology& top
   return request;
 }
 
-void read_cluster(const Schedule& schedule, const Topology& topology, SimCluster& cluster, SimReport& report) {
+std::vector<SimReportRail> report_rails(const SimLink& link, const std::vector<SimRailCount>& counts, uint64_t ranks) {
+  std::vector<SimReportRail> rails;
+  double bytes = 0;
+  for (const SimRailCount& count : counts) bytes += static_cast<double>(count.bytes);
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const SimRailCount& count = counts[i];
+    const double share = bytes > 0 ? static_cast<double>(count.bytes) / bytes : 0;
+    rails.push_back({link.rails[i].name, link.rails[i].bandwidth_mbps, count.bytes / ranks, count.again_bytes / ranks,
+                     count.busy_ps / ranks, share, count.losses});
+  }
+  return rails;
+}
+
+void read_cluster(const Schedule& schedule, const Topology& topology, const std::vector<SimLink>& links,
+                  SimCluster& cluster, SimReport& report) {
   const auto ranks = static_cast<uint64_t>(topology.ranks());
   report.time_ps = cluster.last_run_ps();
   report.messages = cluster.network().messages();
@@ -137,6 +151,7 @@ void read_cluster(const Schedule& schedule, const Topology& topology, SimCluster
     const uint8_t d = order.dimension;
     if (d == kFlat) continue;  // its messages use the links of the dimensions
     report.links.push_back({d, cluster.network().busy_ps(d) / ranks, cluster.network().bytes_sent(d) / ranks, 0});
+    report.links.back().rails = report_rails(links[d], cluster.network().rail_counts(d), ranks);
   }
   size_t stages = 0;
   for (const ChunkSchedule& chunk : schedule.chunks) stages = std::max(stages, chunk.phases.size());
@@ -157,7 +172,9 @@ Result<SimReport> run_engine(const Schedule& schedule, const Topology& topology,
   sim.work = options.work;
   for (SimLink& link : sim.links) {
     if (sim.work.mbps != 0) link.reduce_mbps = 0;
+    link.whole_bytes = options.whole_bytes;
   }
+  TRY(use_sim_rails(options.rails, sim.links, sim.faults));
   sim.segment_bytes = options.segments.bytes;
   sim.segments_per_message = options.segments.per_message;
   sim.segments_in_flight = options.window == 0 ? kSegmentsInFlight : options.window;
@@ -169,7 +186,7 @@ Result<SimReport> run_engine(const Schedule& schedule, const Topology& topology,
   SimCluster cluster(topology, sim);
   TRY(cluster.run({call}));
   SimReport report;
-  read_cluster(schedule, topology, cluster, report);
+  read_cluster(schedule, topology, sim.links, cluster, report);
   return report;
 }
 

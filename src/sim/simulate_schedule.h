@@ -16,6 +16,7 @@
 #include "sched/model/model_scale.h"
 #include "sched/model/steps_model.h"
 #include "sim/faults.h"
+#include "sim/rails/rail_request.h"
 #include "sim/work_queue.h"
 
 namespace trestle {
@@ -34,7 +35,20 @@ struct SimulateOptions {
   bool intervals = false;  // steps: fill SimReportLink::intervals
   SimFaults faults = {};   // engine
   SimWork work = {};       // engine; instead of the time for reductions that `overheads` counts on links
+  std::vector<SimRailRequest> rails = {};  // engine
+  uint64_t whole_bytes = 16 * 1024;        // engine: messages up to this take one rail
   int64_t timeout_ns = 0;  // engine, virtual time: when an operation that cannot finish fails; 0: at once
+};
+
+// A rail of a dimension, of a rank on average.
+struct SimReportRail {
+  std::string interface;
+  uint64_t bandwidth_mbps = 0;
+  uint64_t bytes = 0;        // that it was given, with what was sent again and with measurements
+  uint64_t again_bytes = 0;  // of them, lost and sent over other rails
+  uint64_t busy_ps = 0;
+  double share = 0;     // of the bytes of all rails of the dimension
+  uint64_t losses = 0;  // how often it was lost
 };
 
 struct SimReportLink {
@@ -43,6 +57,7 @@ struct SimReportLink {
   uint64_t bytes = 0;                      // sent by a rank (engine: mean)
   double utilization = 0;                  // busy / time
   std::vector<StepsTimes> intervals = {};  // steps, if SimulateOptions::intervals: busy times, in order
+  std::vector<SimReportRail> rails = {};   // engine; busy_ps above is their mean, weighted by bandwidth
 };
 
 struct SimReport {
@@ -55,8 +70,8 @@ struct SimReport {
 };
 
 // The schedule's sizes are in bytes. Its orders must hold each phase once. Errors: the orders wait for each other, or a
-// fault stops an operation (the message says what ranks wait for); the engine has fewer bytes than ranks
-// (kInvalidArgument).
+// fault stops an operation (the message says what ranks wait for, or which rails are gone); the engine has fewer bytes
+// than ranks, or a rail is unknown (kInvalidArgument).
 Result<SimReport> simulate_schedule(SimModel model, const Schedule& schedule, const Topology& topology,
                                     const SimulateOptions& options);
 

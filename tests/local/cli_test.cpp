@@ -233,6 +233,10 @@ class TopologyFile {
 constexpr const char* kGrid =
     R"({"dimensions": [{"size": 4, "bandwidth_gbps": 200, "latency_ns": 700},
                        {"size": 4, "bandwidth_gbps": 100, "latency_ns": 1700}]})";
+constexpr const char* kRails =
+    R"({"dimensions": [{"size": 4, "transport": "tcp", "latency_ns": 20000,
+                        "rails": [{"interface": "eth1", "bandwidth_gbps": 1},
+                                  {"interface": "eth2", "bandwidth_gbps": 0.5}]}]})";
 
 std::string start_of(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "r");
@@ -318,6 +322,38 @@ TEST(SimTest, SimulatesAndWritesFiles) {
     EXPECT_GT(std::fread(head, 1, sizeof head - 1, file), 0u);
     std::fclose(file);
     EXPECT_TRUE(std::string(head).starts_with(start)) << head;
+  }
+}
+
+TEST(SimTest, SimulatesRails) {
+  const TopologyFile topology(kRails);
+  Command text({"sim", "--topo", topology.path(), "--model", "engine", "--bytes", "8M", "--chunks", "2", "--seed", "3",
+                "--rail", "eth1:jitter=5us,rate@0.001=0.5", "--rail", "eth2:down@0.001,up@0.5"});
+  EXPECT_EQ(text.finish(), 0) << text.output();
+  EXPECT_NE(text.output().find("dimension 1, eth2, 0.5 Gb/s"), std::string::npos) << text.output();
+  Command sum({"sim", "--topo", topology.path(), "--bytes", "8M"});
+  EXPECT_EQ(sum.finish(), 0) << sum.output();
+  EXPECT_NE(sum.output().find("note: the rails of a dimension count as one link"), std::string::npos) << sum.output();
+}
+
+TEST(SimTest, SaysInOneSentenceWhatIsWrongWithRails) {
+  const TopologyFile topology(kRails);
+  const TopologyFile grid(kGrid);
+  const std::string engine = "engine";
+  const std::vector<std::vector<std::string>> cases = {
+      {topology.path(), "steps", "--rail", "eth1:down@1", "only --model engine simulates rails"},
+      {topology.path(), "steps", "--seed", "1", "only --model engine simulates rails"},
+      {topology.path(), engine, "--seed", "x", "--seed: 'x' is no whole number"},
+      {topology.path(), engine, "--rail", "eth1:rate@1=0", "'0' is no part of a rail's rate"},
+      {topology.path(), engine, "--rail", "eth7:down@1", "'eth7' is no rail of this topology; there are eth1, eth2"},
+      {grid.path(), engine, "--rail", "eth1:down@1", "its dimensions name no rails"},
+      {topology.path(), engine, "--rail", "eth1", "must have the name of a rail and what happens to it"},
+  };
+  for (const std::vector<std::string>& row : cases) {
+    Command command({"sim", "--topo", row[0], "--bytes", "1M", "--chunks", "1", "--model", row[1], row[2], row[3]});
+    EXPECT_EQ(command.finish(), 2) << row[4];
+    EXPECT_EQ(command.lines().size(), 1u) << command.output();
+    EXPECT_NE(command.output().find(row[4]), std::string::npos) << command.output();
   }
 }
 

@@ -30,6 +30,8 @@ struct SimCommandOptions {
   std::string model = "steps";
   std::string work_gbps;
   std::string work_launch;
+  std::vector<std::string> rails;
+  std::string seed;
   std::string trace_file;
   std::string plot_file;
   bool json = false;
@@ -90,6 +92,25 @@ Result<SimWork> work_of(const SimCommandOptions& options, SimModel model) {
   return work;
 }
 
+// --rail and --seed.
+Status read_rails(const SimCommandOptions& options, const Config& config, SimCase& sim_case) {
+  if (sim_case.model != SimModel::kEngine && !(options.rails.empty() && options.seed.empty()))
+    return bad("--rail, --seed: only --model engine simulates rails one by one");
+  for (const std::string& text : options.rails) {
+    const auto request = parse_sim_rail(text);
+    if (!request.ok()) return bad("--rail: " + request.error().message);
+    sim_case.rails.push_back(request.value());
+  }
+  if (!options.seed.empty()) {
+    const Result<int64_t> seed = parse_integer(options.seed);
+    if (!seed.ok() || seed.value() < 0) return bad("--seed: '" + options.seed + "' is no whole number from 0 on");
+    sim_case.seed = static_cast<uint64_t>(seed.value());
+  }
+  sim_case.whole_bytes = static_cast<uint64_t>(config.eager_bytes);
+  sim_case.rail_silence_ns = config.rail_timeout_ns;
+  return {};
+}
+
 // Replaces the variable's name in an error by the option's name.
 Error about_option(Error error, const std::string& variable, const std::string& option) {
   if (error.message.starts_with(variable)) error.message.replace(0, variable.size(), option);
@@ -111,6 +132,7 @@ Result<SimCase> case_of(const SimCommandOptions& options, const Config& config) 
   if (!model.ok()) return bad("--model: " + model.error().message);
   sim_case.model = model.value();
   sim_case.work = TRY(work_of(options, sim_case.model));
+  TRY(read_rails(options, config, sim_case));
   operation.collective = TRY(collective_of(options.collective));
   operation.bytes = TRY(bytes_of(options.bytes));
   operation.chunks = TRY(chunks_of(options.chunks));
@@ -130,7 +152,8 @@ Result<std::string> run_sim(const SimCommandOptions& options, const Config& conf
 }
 
 Result<std::string> run_study(const SimCommandOptions& options) {
-  for (const char* option : {"--bytes", "--sched", "--intra", "--trace", "--work-gbps", "--work-launch"}) {
+  for (const char* option :
+       {"--bytes", "--sched", "--intra", "--trace", "--work-gbps", "--work-launch", "--rail", "--seed"}) {
     if (options.sim->count(option) > 0) return bad(std::string(option) + ": sim paper has no such option");
   }
   StudyRequest request;
@@ -181,6 +204,13 @@ SimCommand::SimCommand(CLI::App& app) : options_(std::make_unique<SimCommandOpti
                     "engine: speed of reductions and copies (10^9 bit/s), which run one after the other, as on a "
                     "device; default: they take no time");
   o.sim->add_option("--work-launch", o.work_launch, "engine: additional time of each reduction or copy: 5us (0)");
+  o.sim
+      ->add_option("--rail", o.rails,
+                   "engine: what happens to a rail of the topology file, for all ranks: "
+                   "NAME:latency=50us,jitter=5us,down@0.5,up@1.2,drop@2,pass@3,rate@0.3=0.1 (times from the beginning, "
+                   "part of its rate); may be given again for other rails")
+      ->allow_extra_args(false);
+  o.sim->add_option("--seed", o.seed, "engine: seed of the jitter of rails (1)");
   o.sim->add_option("--trace", o.trace_file, "Write a Chrome trace to this file");
   o.paper = o.sim->add_subcommand("paper", "Repeat the study of the Themis paper, with all policies");
   add_shared(o.paper);

@@ -52,6 +52,11 @@ void take_report(const SimReport& report, const Schedule& schedule, const Topolo
       lane.phases.push_back({id, schedule.chunks[id.chunk].phases[id.stage].kind,
                              static_cast<double>(times.start_ps) / 1000, static_cast<double>(times.end_ps) / 1000});
     }
+    for (const SimReportRail& rail : link.rails) {
+      lane.rails.push_back({rail.interface, static_cast<double>(rail.bandwidth_mbps) / 1000,
+                            static_cast<double>(rail.busy_ps) / 1000, static_cast<double>(rail.bytes),
+                            static_cast<double>(rail.again_bytes), rail.share, rail.losses});
+    }
     for (const StepsTimes& busy : link.intervals) {
       lane.busy.push_back({static_cast<double>(busy.start_ps) / 1000, static_cast<double>(busy.end_ps) / 1000});
     }
@@ -82,6 +87,22 @@ void fewer_chunks(PaperCase& operation, std::vector<std::string>& notes) {
 
 bool reduces_in_network(const Topology& topology) {
   return std::ranges::any_of(topology.dimensions, &Dimension::in_network_reduction);
+}
+
+bool has_rails(const Topology& topology) {
+  return std::ranges::any_of(topology.dimensions, [](const Dimension& d) { return !d.rails.empty(); });
+}
+
+SimulateOptions simulate_options(const SimCase& sim_case) {
+  SimulateOptions options;
+  options.collective = sim_case.operation.collective;
+  options.segments = sim_case.segments;
+  options.work = sim_case.work;
+  options.rails = sim_case.rails;
+  options.whole_bytes = sim_case.whole_bytes;
+  options.faults.seed = sim_case.seed;
+  options.faults.rail_silence_ns = sim_case.rail_silence_ns;
+  return options;
 }
 
 bool leaves_rule_open(const std::string& policy) {
@@ -144,10 +165,10 @@ Result<SimView> run_case(const SimCase& sim_case) {
   PaperCase operation = sim_case.operation;
   if (operation.topology.reason.find("dropped") != std::string::npos) notes.push_back(operation.topology.reason);
   const bool whole_phases = sim_case.model == SimModel::kPaper;
-  SimulateOptions options;
-  options.collective = operation.collective;
-  options.segments = sim_case.segments;
-  options.work = sim_case.work;
+  SimulateOptions options = simulate_options(sim_case);
+  if (has_rails(operation.topology) && sim_case.model != SimModel::kEngine)
+    notes.push_back(
+        "the rails of a dimension count as one link of their sum; --model engine simulates them one by one");
   if (!whole_phases) operation.topology = with_nominal_speeds(operation.topology, notes);
   if (!whole_phases && reduces_in_network(operation.topology)) {
     return Error{Code::kInvalidArgument, "only the model paper has switches that reduce"};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/types.h"
@@ -19,6 +20,11 @@ struct SimCase {
   SegmentRule segments;    // steps, engine
   uint32_t in_flight = 0;  // steps, engine: phases per dimension; 0: the policy's choice
   SimWork work;            // engine
+  // engine: what happens to rails, and the rules of TRESTLE_EAGER and TRESTLE_RAIL_TIMEOUT for them.
+  std::vector<SimRailRequest> rails;
+  uint64_t seed = 1;
+  uint64_t whole_bytes = 16 * 1024;
+  int64_t rail_silence_ns = 3'000'000'000;
 };
 
 // Errors (kInvalidArgument): those of run_paper, and for the engine more ranks or segments than fit.

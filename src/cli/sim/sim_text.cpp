@@ -46,13 +46,42 @@ std::string chunk_json(const SimChunkView& chunk) {
                        {"ag", json::array(chunk.all_gather, from_one)}});
 }
 
+std::string rails_text(const SimView& view) {
+  std::string text;
+  for (const SimLane& lane : view.lanes) {
+    for (const SimRailView& rail : lane.rails) {
+      const std::string name =
+          "dimension " + std::to_string(lane.dimension + 1) + ", " + rail.interface + line(", %g Gb/s", rail.gbps);
+      const double busy = view.time_ns > 0 ? 100 * rail.busy_ns / view.time_ns : 0;
+      text += line("%-46s %12.3f %7.2f %7.2f %12.3f %10.3f %5llu\n", name.c_str(), rail.busy_ns / 1000, busy,
+                   100 * rail.share, rail.bytes / (1 << 20), rail.again_bytes / (1 << 20),
+                   static_cast<unsigned long long>(rail.losses));
+    }
+  }
+  if (text.empty()) return text;
+  return line("\n%-46s %12s %7s %7s %12s %10s %5s\n", "rails", "busy us", "busy %", "share %", "MiB sent", "MiB again",
+              "lost") +
+         text;
+}
+
+std::string rail_json(const SimRailView& rail) {
+  return json::object({{"interface", json::text(rail.interface)},
+                       {"bytes", json::number(rail.bytes)},
+                       {"share", json::number(rail.share)},
+                       {"busy_ns", json::number(rail.busy_ns)},
+                       {"again_bytes", json::number(rail.again_bytes)},
+                       {"losses", std::to_string(rail.losses)}});
+}
+
 std::string lane_json(const SimLane& lane) {
   const auto pair = [](const SimPhaseView& phase) {
     return json::array({std::to_string(phase.id.chunk), std::to_string(phase.id.stage)});
   };
-  return json::object({{"busy_ns", json::number(lane.busy_ns)},
-                       {"bytes", json::number(lane.bytes)},
-                       {"order", json::array(lane.phases, pair)}});
+  std::vector<std::pair<std::string, std::string>> members{{"busy_ns", json::number(lane.busy_ns)},
+                                                           {"bytes", json::number(lane.bytes)},
+                                                           {"order", json::array(lane.phases, pair)}};
+  if (!lane.rails.empty()) members.emplace_back("rails", json::array(lane.rails, rail_json));
+  return json::object(members);
 }
 
 const char* short_name(PhaseKind kind) {
@@ -88,6 +117,7 @@ std::string sim_text(const SimView& view) {
     text += line("%-46s %12.3f %7.2f %7.2f %12.3f\n", lane.name.c_str(), lane.busy_ns / 1000, busy, 100 - busy,
                  lane.bytes / (1 << 20));
   }
+  text += rails_text(view);
   text += "\n" + chunk_orders(view) + "\nchunks on the links over time (>: reduce-scatter, <: all-gather):\n";
   text += lanes_text(view.lanes, view.time_ns, kPictureWidth);
   for (const std::string& note : view.notes) text += "note: " + note + "\n";

@@ -23,6 +23,17 @@ struct SimSpan {
   double end_ns = 0;
 };
 
+// A rail of a dimension, of one rank.
+struct SimRailView {
+  std::string interface;
+  double gbps = 0;
+  double busy_ns = 0;
+  double bytes = 0;        // given to it, with what was sent again
+  double again_bytes = 0;  // of them, lost and sent over other rails
+  double share = 0;        // 0 to 1, of the bytes of all rails of the dimension
+  uint64_t losses = 0;
+};
+
 // One dimension: the link of one rank.
 struct SimLane {
   uint8_t dimension = kFlat;
@@ -34,6 +45,7 @@ struct SimLane {
   // Intervals in which the link was busy, in order. Empty if the model does not know them; then activity() spreads each
   // phase evenly over its time.
   std::vector<SimSpan> busy;
+  std::vector<SimRailView> rails;  // if they were simulated one by one
 };
 
 struct SimChunkView {

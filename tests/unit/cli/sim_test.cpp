@@ -80,6 +80,62 @@ TEST(SimJson, HalvesThatACollectiveHasNotAreEmpty) {
   EXPECT_NEAR(bytes, 8 << 20, 1) << "resident before the operation";
 }
 
+SimCase case_with_rails(SimModel model) {
+  SimCase sim_case = small_case(model);
+  Dimension& outer = sim_case.operation.topology.dimensions[1];
+  outer.rails = {{"eth1", 30'000}, {"eth2", 10'000}};
+  return sim_case;
+}
+
+TEST(SimJson, HasRailsWhereTheyAreSimulated) {
+  const SimView view = run(case_with_rails(SimModel::kEngine));
+  const JsonValue json = read_json(sim_json(view));
+  const std::vector<JsonValue>& dimensions = member(json, "dimensions").items;
+  ASSERT_EQ(dimensions.size(), 2u);
+  EXPECT_EQ(keys_of(dimensions[0]), (std::set<std::string>{"busy_ns", "bytes", "order"}));
+  EXPECT_EQ(keys_of(dimensions[1]), (std::set<std::string>{"busy_ns", "bytes", "order", "rails"}));
+  const std::vector<JsonValue>& rails = member(dimensions[1], "rails").items;
+  ASSERT_EQ(rails.size(), 2u);
+  double share = 0;
+  double bytes = 0;
+  for (const JsonValue& rail : rails) {
+    EXPECT_EQ(keys_of(rail),
+              (std::set<std::string>{"interface", "bytes", "share", "busy_ns", "again_bytes", "losses"}));
+    EXPECT_LE(member(rail, "busy_ns").number, view.time_ns);
+    share += member(rail, "share").number;
+    bytes += member(rail, "bytes").number;
+  }
+  EXPECT_EQ(member(rails[1], "interface").text, "eth2");
+  EXPECT_NEAR(share, 1, 1e-5);
+  EXPECT_GE(bytes, member(dimensions[1], "bytes").number);
+  const std::string text = sim_text(view);
+  EXPECT_NE(text.find("dimension 2, eth2, 10 Gb/s"), std::string::npos) << text;
+  EXPECT_EQ(xml_fault(sim_svg(view)), "");
+}
+
+TEST(SimRun, OfOtherModelsSaysThatRailsCountAsOneLink) {
+  for (const SimModel model : {SimModel::kPaper, SimModel::kSteps}) {
+    const SimView view = run(case_with_rails(model));
+    EXPECT_TRUE(view.lanes[1].rails.empty());
+    EXPECT_NE(sim_text(view).find("--model engine simulates them one by one"), std::string::npos);
+  }
+}
+
+TEST(SimRun, RailsThatFailTakeLongerAndAreCounted) {
+  SimCase sim_case = case_with_rails(SimModel::kEngine);
+  const double quiet_ns = run(sim_case).time_ns;
+  sim_case.rails = {parse_sim_rail("eth1:drop@0.0001").value()};
+  sim_case.rail_silence_ns = 100'000;
+  const SimView view = run(sim_case);
+  EXPECT_GT(view.time_ns, 1.5 * quiet_ns);
+  EXPECT_EQ(view.lanes[1].rails[0].losses, 1u);
+  EXPECT_EQ(view.lanes[1].rails[1].losses, 0u);
+  sim_case.rails = {parse_sim_rail("eth3:drop@0.0001").value()};
+  const auto unknown = run_case(sim_case);
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().message.find("there are eth1, eth2"), std::string::npos) << unknown.error().message;
+}
+
 TEST(SimTrace, HasAnEventForEachPhase) {
   for (const SimModel model : kModels) {
     const JsonValue json = read_json(sim_trace(run(small_case(model))));
@@ -148,7 +204,8 @@ TEST(SimRun, RefusesWhatTheEngineCannotHold) {
   sim_case.operation.bytes = uint64_t{1} << 43;
   const auto segments = run_case(sim_case);
   ASSERT_FALSE(segments.ok());
-  EXPECT_NE(segments.error().message.find("16000000 segments are possible"), std::string::npos) << segments.error().message;
+  EXPECT_NE(segments.error().message.find("16000000 segments are possible"), std::string::npos)
+      << segments.error().message;
   sim_case = small_case(SimModel::kSteps);
   sim_case.operation.topology.dimensions[0].in_network_reduction = true;
   EXPECT_FALSE(run_case(sim_case).ok());
