@@ -1,6 +1,7 @@
 // Chooses the loops in builds without Highway.
 #include "base/check.h"
 #include "kernels/reduce_loops.h"
+#include "kernels/sparse_loops.h"
 
 namespace trestle {
 
@@ -12,6 +13,10 @@ ReduceFunction find_reduce(DataType type, ReduceOp op) {
 
 const char* reduce_instruction_set() {
   return "portable";
+}
+
+const kernels::SparseLoops& kernels::sparse_loops() {
+  return portable_sparse_loops();
 }
 
 }  // namespace trestle

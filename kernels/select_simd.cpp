@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/fork.h"
 #include "kernels/reduce_loops.h"
+#include "kernels/sparse_loops.h"
 
 namespace trestle {
 namespace {
@@ -36,6 +37,11 @@ ReduceFunction find_reduce(DataType type, ReduceOp op) {
 
 const char* reduce_instruction_set() {
   return has_simd() ? hwy::TargetName(best_target()) : "portable";
+}
+
+const kernels::SparseLoops& kernels::sparse_loops() {
+  static constinit PerProcess<const SparseLoops> loops;
+  return loops.get([] { return has_simd() ? simd_sparse_loops() : portable_sparse_loops(); });
 }
 
 }  // namespace trestle

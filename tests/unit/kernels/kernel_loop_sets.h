@@ -1,4 +1,4 @@
-// Every set of reduction loops that this build has and this CPU can run, so that tests cover all of them.
+// Every set of loops that this build has and this CPU can run, so that tests cover all of them.
 #pragma once
 
 #include <functional>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/reduce.h"
+#include "kernels/sparse_loops.h"
 
 namespace trestle {
 
@@ -16,5 +17,12 @@ struct LoopSet {
 };
 
 std::vector<LoopSet> kernel_loop_sets();
+
+struct SparseLoopSet {
+  std::string name;
+  kernels::SparseLoops loops;
+};
+
+std::vector<SparseLoopSet> sparse_loop_sets();
 
 }  // namespace trestle
