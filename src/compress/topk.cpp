@@ -5,18 +5,85 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "base/check.h"
+#include "kernels/sparse.h"
 
 namespace trestle {
 namespace {
 
 constexpr uint32_t kInfinity = 0x7f800000u;
 constexpr uint32_t kNan = kInfinity + 1;
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
+
+uint32_t narrow(size_t index) {
+  return static_cast<uint32_t>(index);
+}
 
 // The bits of a magnitude order like the magnitude. All NaNs are one key, so that the lower index wins among them.
 uint32_t key_of(float value) {
   return std::min(std::bit_cast<uint32_t>(value) & 0x7fffffffu, kNan);
+}
+
+// The least magnitude with at least this key. NaNs reach every threshold.
+float threshold_of(uint32_t key) {
+  return std::bit_cast<float>(std::min(key, kInfinity));
+}
+
+// The elements that reach a threshold, in the order of indices.
+struct Candidates {
+  std::vector<uint32_t> indices;
+  std::vector<float> values;
+  size_t size() const { return indices.size(); }
+};
+
+Candidates candidates_of(std::span<const float> vector, float threshold) {
+  constexpr size_t kBlock = 2048;  // so that what is selected fits in the first-level cache
+  std::array<uint32_t, kBlock + kSelectSlack> indices;
+  std::array<float, kBlock + kSelectSlack> values;
+  Candidates candidates;
+  for (size_t begin = 0; begin < vector.size(); begin += kBlock) {
+    const size_t count = select_reaching(indices.data(), values.data(), vector.data() + begin,
+                                         std::min(kBlock, vector.size() - begin), threshold, narrow(begin));
+    candidates.indices.insert(candidates.indices.end(), indices.begin(), indices.begin() + count);
+    candidates.values.insert(candidates.values.end(), values.begin(), values.begin() + count);
+  }
+  return candidates;
+}
+
+// A threshold that probably at least k elements reach, and not many more: so many of a sample do that k of the whole
+// would have to be four standard deviations too few.
+float likely_threshold(std::span<const float> vector, size_t k) {
+  constexpr size_t kSample = 4096;
+  if (vector.size() < 4 * kSample) return 0;
+  const double expected = static_cast<double>(kSample) * static_cast<double>(k) / static_cast<double>(vector.size());
+  const double wanted = std::ceil(expected + 4 * std::sqrt(expected) + 4);
+  if (wanted >= kSample) return 0;
+  std::vector<uint32_t> keys(kSample);
+  const size_t stride = vector.size() / kSample;
+  for (size_t s = 0; s < kSample; ++s) keys[s] = key_of(vector[s * stride + stride / 2]);
+  const auto cut = keys.begin() + static_cast<ptrdiff_t>(wanted) - 1;
+  std::nth_element(keys.begin(), cut, keys.end(), std::greater<>());
+  return threshold_of(*cut);
+}
+
+// A threshold that at least k elements reach, for vectors of which a sample tells little: the bucket of the k-th
+// largest in a histogram of the leading bits (exponent and three of the mantissa). k: 1 to the length.
+float certain_threshold(std::span<const float> vector, size_t k) {
+  constexpr uint32_t kShift = 20;
+  std::array<std::array<size_t, 2048>, 2> counts{};  // neighbours count apart, or each add would wait for the last
+  for (size_t i = 0; i < vector.size(); ++i) ++counts[i % 2][key_of(vector[i]) >> kShift];
+  uint32_t digit = 2047;
+  size_t rest = k;
+  for (; rest > counts[0][digit] + counts[1][digit]; --digit) rest -= counts[0][digit] + counts[1][digit];
+  return threshold_of(digit << kShift);
+}
+
+// At least the k largest elements.
+Candidates largest_candidates(std::span<const float> vector, size_t k) {
+  Candidates candidates = candidates_of(vector, likely_threshold(vector, k));
+  return candidates.size() >= k ? candidates : candidates_of(vector, certain_threshold(vector, k));
 }
 
 // How many elements with a certain key are taken besides all with a larger one.
@@ -25,81 +92,86 @@ struct Cut {
   size_t of_key = 0;
 };
 
-// The k-th largest key. A histogram of the leading bits (exponent and three of the mantissa) says among which elements
-// it is, usually a few; the others need no comparison. k: 1 to the length.
-Cut find_cut(std::span<const float> vector, size_t k) {
-  constexpr uint32_t kShift = 20;
-  std::array<std::array<size_t, 2048>, 2> counts{};  // neighbours count apart, or each add would wait for the last
-  for (size_t i = 0; i < vector.size(); ++i) ++counts[i % 2][key_of(vector[i]) >> kShift];
-  uint32_t digit = 2047;
-  size_t rest = k;
-  for (; rest > counts[0][digit] + counts[1][digit]; --digit) rest -= counts[0][digit] + counts[1][digit];
-  std::vector<uint32_t> keys;
-  keys.reserve(counts[0][digit] + counts[1][digit]);
-  for (const float value : vector) {
-    if (key_of(value) >> kShift == digit) keys.push_back(key_of(value));
-  }
-  const auto cut = keys.begin() + static_cast<ptrdiff_t>(rest) - 1;
+// The k-th largest key. k: 1 to the length.
+Cut find_cut(std::span<const float> values, size_t k) {
+  std::vector<uint32_t> keys(values.size());
+  std::transform(values.begin(), values.end(), keys.begin(), key_of);
+  const auto cut = keys.begin() + static_cast<ptrdiff_t>(k) - 1;
   std::nth_element(keys.begin(), cut, keys.end(), std::greater<>());
   const auto larger = std::count_if(keys.begin(), cut, [&](uint32_t key) { return key > *cut; });
-  return {*cut, rest - static_cast<size_t>(larger)};
+  return {*cut, k - static_cast<size_t>(larger)};
 }
 
-size_t count_nans(std::span<const float> vector) {
-  size_t nans = 0;
-  for (const float value : vector) nans += std::isnan(value);
-  return nans;
+size_t count_nans(std::span<const float> values) {
+  return static_cast<size_t>(std::count_if(values.begin(), values.end(), [](float v) { return std::isnan(v); }));
 }
 
-void push(SparseVector& sparse, size_t index, float value) {
-  sparse.indices.push_back(static_cast<uint32_t>(index));
+void push(SparseVector& sparse, uint32_t index, float value) {
+  sparse.indices.push_back(index);
   sparse.values.push_back(value);
 }
 
-SparseVector with_room(std::span<const float> vector, size_t k) {
-  CHECK(vector.size() <= size_t{1} << 32, "indices have 32 bits");
+SparseVector with_room(size_t k) {
   SparseVector sparse;
   sparse.indices.reserve(k);
   sparse.values.reserve(k);
-  sparse.nans = count_nans(vector);
+  return sparse;
+}
+
+// Without any element. A NaN reaches infinity, too.
+SparseVector nothing_of(std::span<const float> vector) {
+  SparseVector sparse;
+  sparse.nans = count_nans(candidates_of(vector, kInfinite).values);
   return sparse;
 }
 
 // Magnitudes from `keep` on are kept, those from `band` on fill up.
 struct Thresholds {
-  float keep = INFINITY;
+  float keep = kInfinite;
   float band = 0;
 };
 
-// Elements that are not finite reach every threshold.
+// The elements from `band` on, below `keep`.
+std::vector<float> between(std::span<const float> values, const Thresholds& thresholds) {
+  std::vector<float> rest = candidates_of(values, thresholds.band).values;
+  std::erase_if(rest, [&](float value) { return !(std::abs(value) < thresholds.keep); });
+  return rest;
+}
+
+// Later thresholds are never outside of the present two. So elements above are only counted once, elements below never,
+// and only the others are read again. Elements that are not finite reach every threshold.
 Thresholds bisect(std::span<const float> vector, size_t k) {
   constexpr int kBisections = 25;
-  double sum = 0;
-  float most = 0;
-  size_t finite = 0;
-  for (const float value : vector) {
-    if (!std::isfinite(value)) continue;
-    sum += std::abs(value);
-    most = std::max(most, std::abs(value));
-    ++finite;
-  }
-  if (finite == 0) return {};
-  const double mean = sum / static_cast<double>(finite);
   Thresholds thresholds;
+  const MagnitudeSummary summary = summarize_magnitudes(vector.data(), vector.size());
+  if (summary.finite == 0) return thresholds;
+  const double mean = summary.sum / static_cast<double>(summary.finite);
+  const double range = summary.largest - mean;  // below 0 only by rounding, where all magnitudes are equal
+  std::vector<float> memory;
+  std::span<const float> rest = vector;
+  size_t above = 0;  // elements outside of `rest` that reach every later threshold
+  size_t reach_keep = vector.size() - summary.finite;
+  size_t reach_band = vector.size();
   double low = 0;
   double high = 1;
   for (int i = 0; i < kBisections; ++i) {
     const double ratio = (low + high) / 2;
-    const auto threshold = static_cast<float>(mean + ratio * (most - mean));
-    size_t reached = 0;
-    for (const float value : vector) reached += !(std::abs(value) < threshold);
+    const auto threshold = static_cast<float>(mean + ratio * range);
+    const size_t reached = above + count_reaching(rest.data(), rest.size(), threshold);
     if (reached <= k) {
       high = ratio;
+      if (threshold < thresholds.keep) reach_keep = reached;
       thresholds.keep = std::min(thresholds.keep, threshold);
     } else {
       low = ratio;
+      if (threshold > thresholds.band) reach_band = reached;
       thresholds.band = std::max(thresholds.band, threshold);
     }
+    if (range < 0 || reach_band - reach_keep > rest.size() / 4) continue;
+    std::vector<float> fewer = between(rest, thresholds);
+    memory.swap(fewer);
+    rest = memory;
+    above = reach_keep;
   }
   return thresholds;
 }
@@ -114,9 +186,7 @@ size_t top_k_count(double ratio, size_t elements) {
 }
 
 double square_norm(std::span<const float> values) {
-  double sum = 0;
-  for (const float value : values) sum += double{value} * value;
-  return sum;
+  return square_sum(values.data(), values.size());
 }
 
 double compression_gain(double sent, double gradient) {
@@ -124,26 +194,37 @@ double compression_gain(double sent, double gradient) {
 }
 
 SparseVector top_k(std::span<const float> vector, size_t k) {
+  CHECK(vector.size() <= size_t{1} << 32, "indices have 32 bits");
   k = std::min(k, vector.size());
-  SparseVector sparse = with_room(vector, k);
-  if (k == 0) return sparse;
-  Cut cut = find_cut(vector, k);
+  if (k == 0) return nothing_of(vector);
+  const Candidates candidates = largest_candidates(vector, k);
+  SparseVector sparse = with_room(k);
+  sparse.nans = count_nans(candidates.values);
+  Cut cut = find_cut(candidates.values, k);
   for (size_t i = 0; sparse.indices.size() < k; ++i) {
-    const uint32_t key = key_of(vector[i]);
+    const uint32_t key = key_of(candidates.values[i]);
     if (key < cut.key || (key == cut.key && cut.of_key == 0)) continue;
     if (key == cut.key) --cut.of_key;
-    push(sparse, i, vector[i]);
+    push(sparse, candidates.indices[i], candidates.values[i]);
   }
   return sparse;
 }
 
+size_t layerwise_count(std::span<const size_t> lengths, double ratio) {
+  size_t count = 0;
+  for (const size_t length : lengths) count += top_k_count(ratio, length);
+  return count;
+}
+
 SparseVector layerwise_top_k(std::span<const float> vector, std::span<const size_t> lengths, double ratio) {
-  SparseVector all = with_room(vector, 0);
+  CHECK(vector.size() <= size_t{1} << 32, "indices have 32 bits");
+  SparseVector all = with_room(layerwise_count(lengths, ratio));
   size_t begin = 0;
   for (const size_t length : lengths) {
     CHECK(length <= vector.size() - begin, "the layers are longer than the vector");
     const SparseVector layer = top_k(vector.subspan(begin, length), top_k_count(ratio, length));
-    for (size_t i = 0; i < layer.indices.size(); ++i) push(all, begin + layer.indices[i], layer.values[i]);
+    for (size_t i = 0; i < layer.indices.size(); ++i) push(all, narrow(begin) + layer.indices[i], layer.values[i]);
+    all.nans += layer.nans;
     begin += length;
   }
   CHECK(begin == vector.size(), "the layers are shorter than the vector");
@@ -151,20 +232,21 @@ SparseVector layerwise_top_k(std::span<const float> vector, std::span<const size
 }
 
 SparseVector ms_top_k(std::span<const float> vector, size_t k) {
+  CHECK(vector.size() <= size_t{1} << 32, "indices have 32 bits");
   k = std::min(k, vector.size());
-  SparseVector sparse = with_room(vector, k);
-  if (k == 0) return sparse;
+  if (k == 0) return nothing_of(vector);
   const Thresholds thresholds = bisect(vector, k);
-  size_t kept = 0;
-  for (const float value : vector) kept += !(std::abs(value) < thresholds.keep);
-  // More than k are not finite: only these are kept, and only the first ones.
+  // If more than k are not finite, only these are kept, and only the first ones.
+  const size_t kept = count_reaching(vector.data(), vector.size(), thresholds.keep);
   size_t fill = k - std::min(k, kept);
-  for (size_t i = 0; i < vector.size() && sparse.indices.size() < k; ++i) {
-    const float magnitude = std::abs(vector[i]);
-    const bool keep = !(magnitude < thresholds.keep);
-    if (!keep && (fill == 0 || magnitude < thresholds.band)) continue;
+  const Candidates candidates = candidates_of(vector, fill > 0 ? thresholds.band : thresholds.keep);
+  SparseVector sparse = with_room(k);
+  sparse.nans = count_nans(candidates.values);
+  for (size_t i = 0; i < candidates.size() && sparse.indices.size() < k; ++i) {
+    const bool keep = !(std::abs(candidates.values[i]) < thresholds.keep);
+    if (!keep && fill == 0) continue;
     if (!keep) --fill;
-    push(sparse, i, vector[i]);
+    push(sparse, candidates.indices[i], candidates.values[i]);
   }
   return sparse;
 }

@@ -23,14 +23,18 @@ struct SparseVector {
 // number counts as 0.
 size_t top_k_count(double ratio, size_t elements);
 
-// |values|^2, added in doubles.
+// |values|^2, added in doubles, in the order of kernels/sparse.h.
 double square_norm(std::span<const float> values);
 
 // Of two square norms, |sent|^2 / |gradient|^2; 1 for a gradient of zeros, of which nothing is lost.
 double compression_gain(double sent, double gradient);
 
 // Exactly the k elements of the largest magnitudes; all of them if there are fewer. At most 2^32 elements (CHECKed).
+// Reads the vector once, unless its order hides its magnitudes from a sample. Needs memory for twice k in most cases.
 SparseVector top_k(std::span<const float> vector, size_t k);
+
+// How many elements layerwise_top_k() takes.
+size_t layerwise_count(std::span<const size_t> lengths, double ratio);
 
 // LWTopk: the top k of each layer, k from the layer's length. Indices count in the whole vector. lengths: of the layers
 // in order, whose sum is the vector's length (CHECKed).
@@ -40,7 +44,8 @@ SparseVector layerwise_top_k(std::span<const float> vector, std::span<const size
 // 25 bisections of the threshold between the mean magnitude and the largest. Keeps all above the lowest threshold that
 // at most k elements reach. Fills up to k with elements between it and the highest threshold that more than k reach, in
 // the order of indices (the authors: a random slice). Infinities count like NaN, because no threshold divides them.
-// Made for accelerators: a CPU is four times as fast with top_k, which reads the vector five times and not 28 times.
+// Made for accelerators. A CPU reads the vector about five times, because most bisections concern few elements; top_k
+// reads it once.
 SparseVector ms_top_k(std::span<const float> vector, size_t k);
 
 }  // namespace trestle

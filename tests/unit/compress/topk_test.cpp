@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "base/rng.h"
+#include "support/plain_top_k.h"
 
 namespace trestle {
 namespace {
@@ -35,19 +35,6 @@ std::vector<float> random_vector(Rng& rng, size_t length) {
     }
   }
   return vector;
-}
-
-// By a stable sort.
-std::vector<uint32_t> sorted_top_k(const std::vector<float>& vector, size_t k) {
-  std::vector<uint32_t> order(vector.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    if (std::isnan(vector[a]) || std::isnan(vector[b])) return std::isnan(vector[a]) && !std::isnan(vector[b]);
-    return std::abs(vector[a]) > std::abs(vector[b]);
-  });
-  order.resize(std::min(k, order.size()));
-  std::sort(order.begin(), order.end());
-  return order;
 }
 
 void expect_values(const SparseVector& sparse, const std::vector<float>& vector) {
@@ -80,8 +67,32 @@ TEST(TopK, IsTheSortedOne) {
     const std::vector<float> vector = random_vector(rng, rng.below(200));
     const size_t k = rng.below(vector.size() + 2);
     const SparseVector sparse = top_k(vector, k);
-    ASSERT_EQ(sparse.indices, sorted_top_k(vector, k)) << round;
+    ASSERT_EQ(sparse.indices, reference::sorted_top_k(vector, k)) << round;
     expect_values(sparse, vector);
+  }
+}
+
+// Long enough for a sample to find the threshold: spread, with ties, with what the sample sees nothing of, and with
+// more NaNs than elements to take.
+TEST(TopK, OfLongVectorsIsTheSortedOne) {
+  constexpr size_t kLength = 100'003;
+  constexpr size_t kStride = kLength / 4096;  // of the sample
+  Rng rng(5);
+  std::vector<std::vector<float>> vectors(6, std::vector<float>(kLength));
+  for (size_t i = 0; i < kLength; ++i) {
+    vectors[0][i] = static_cast<float>(std::log(rng.uniform() + 1e-9) * (rng.below(2) == 0 ? 1 : -1));
+    vectors[1][i] = static_cast<float>(rng.below(3)) - 1;
+    vectors[2][i] = i % kStride == kStride / 2 ? 1e6f : static_cast<float>(rng.uniform());  // only these in the sample
+    vectors[3][i] = i % kStride == kStride / 2 ? 0 : static_cast<float>(rng.uniform());
+    vectors[4][i] = i < 500 ? kNan : i < 1000 ? kInfinite : static_cast<float>(rng.uniform());
+    vectors[5][i] = static_cast<float>(i);
+  }
+  for (size_t v = 0; v < vectors.size(); ++v) {
+    for (const size_t k : {size_t{0}, size_t{1}, size_t{100}, size_t{700}, size_t{5000}, size_t{60'000}, kLength}) {
+      const SparseVector sparse = top_k(vectors[v], k);
+      ASSERT_EQ(sparse.indices, reference::sorted_top_k(vectors[v], k)) << v << ", " << k;
+      expect_values(sparse, vectors[v]);
+    }
   }
 }
 
@@ -127,6 +138,15 @@ TEST(MsTopK, HasExactlyKAndKeepsTheLargest) {
     ASSERT_TRUE(std::is_sorted(sparse.indices.begin(), sparse.indices.end()));
     ASSERT_EQ(std::adjacent_find(sparse.indices.begin(), sparse.indices.end()), sparse.indices.end());
     expect_values(sparse, vector);
+  }
+}
+
+TEST(MsTopK, IsTheAlgorithmWordByWord) {
+  Rng rng(6);
+  for (int round = 0; round < 1500; ++round) {
+    const std::vector<float> vector = random_vector(rng, 1 + rng.below(round % 100 == 0 ? 30'000 : 400));
+    const size_t k = 1 + rng.below(vector.size());
+    ASSERT_EQ(ms_top_k(vector, k).indices, reference::plain_ms_top_k(vector, k)) << round;
   }
 }
 
