@@ -3,6 +3,8 @@
 // Owns its buffers; one thread.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,6 +13,30 @@
 #include "base/types.h"
 
 namespace trestle::perf {
+
+// Median microseconds of one call, which reads about so many bytes, in `samples` stretches behind `warmup` calls.
+template <class Call>
+double median_us(size_t bytes, int samples, int warmup, Call call) {
+  using Clock = std::chrono::steady_clock;
+  constexpr size_t kStretchBytes = 256 << 10;  // calls on less data are timed several at once
+  const size_t calls = std::max<size_t>(1, kStretchBytes / std::max<size_t>(bytes, 64));
+  for (int i = 0; i < warmup; ++i) call();
+  std::vector<double> times;
+  for (int sample = 0; sample < samples; ++sample) {
+    const Clock::time_point start = Clock::now();
+    for (size_t i = 0; i < calls; ++i) call();
+    times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count() /
+                    static_cast<double>(calls));
+  }
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+// Decimal.
+inline double gigabytes_per_second(double bytes, double time_us) {
+  return time_us > 0 ? bytes / time_us / 1e3 : 0;
+}
 
 struct KernelCase {
   DataType type;
