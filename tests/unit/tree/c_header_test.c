@@ -1,5 +1,6 @@
 /* Compiles the header as C99 and takes the address of every function that it declares. */
 #include <stdio.h>
+#include <trestle/compress.h>
 #include <trestle/gradient.h>
 #include <trestle/log.h>
 #include <trestle/trestle.h>
@@ -82,12 +83,21 @@ int main(void) {
       (function_t)trestleStreamQuery,
       (function_t)trestleStreamSynchronize,
       (function_t)trestleStreamWaitEvent,
+      (function_t)trestleAllReduceTopK,
+      (function_t)trestleTopKChooseRatio,
+      (function_t)trestleTopKCreate,
+      (function_t)trestleTopKDestroy,
+      (function_t)trestleTopKFit,
+      (function_t)trestleTopKGetStats,
+      (function_t)trestleTopKSetRatio,
   };
   trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
   trestleCommStats_t stats = TRESTLE_COMM_STATS_INITIALIZER;
   trestleCommRailStats_t rails = TRESTLE_RAIL_STATS_INITIALIZER;
   trestleGradConfig_t grad_config = TRESTLE_GRAD_CONFIG_INITIALIZER;
   trestleGradStats_t grad_stats = TRESTLE_GRAD_STATS_INITIALIZER;
+  trestleTopKConfig_t top_k_config = TRESTLE_TOP_K_CONFIG_INITIALIZER;
+  trestleTopKStats_t top_k_stats = TRESTLE_TOP_K_STATS_INITIALIZER;
   trestleUniqueId id = {{0}};
   int version = 0;
   size_t i = 0;
@@ -101,6 +111,9 @@ int main(void) {
   if (rails.rowSize != sizeof(trestleRailStats_t) || rails.capacity != 0) return 1;
   if (grad_config.size != sizeof grad_config || grad_config.magic != TRESTLE_GRAD_CONFIG_MAGIC) return 1;
   if (grad_stats.size != sizeof grad_stats || grad_stats.magic != TRESTLE_GRAD_STATS_MAGIC) return 1;
+  if (top_k_config.size != sizeof top_k_config || top_k_config.magic != TRESTLE_TOP_K_CONFIG_MAGIC) return 1;
+  if (top_k_config.compressWeight != 0 || top_k_config.gainWeight != 0.4) return 1;
+  if (top_k_stats.size != sizeof top_k_stats || top_k_stats.magic != TRESTLE_TOP_K_STATS_MAGIC) return 1;
   if (trestleGetVersion(&version) != trestleSuccess || version != TRESTLE_VERSION_CODE) return 1;
   for (i = 0; i <= trestleNumResults; ++i) {
     if (trestleGetErrorString((trestleResult_t)i) == NULL) return 1;

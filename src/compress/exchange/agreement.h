@@ -1,0 +1,33 @@
+// Whether all ranks of an exchange make the same call with the same arguments. Collective; a rank that cannot go on
+// takes part all the same, so that all of them end with a sentence.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "compress/exchange/rank_calls.h"
+
+namespace trestle {
+
+// An argument that must be the same on all ranks.
+struct SaidArgument {
+  enum class Kind : uint8_t { kInteger, kNumber, kDigest };  // a digest differs without saying how
+  const char* name;                                          // of the config's field
+  Kind kind;
+  uint64_t word;
+
+  static SaidArgument integer(const char* name, uint64_t value) { return {name, Kind::kInteger, value}; }
+  static SaidArgument number(const char* name, double value);
+  static SaidArgument digest(const char* name, uint64_t value) { return {name, Kind::kDigest, value}; }
+};
+
+// The names and kinds are the same on all ranks that make the same call. own: why this rank cannot make it; its
+// arguments do not count then. All ranks get its code, and the others' sentence names it. kInvalidUsage: a rank differs
+// from rank 0; all ranks get the sentence, with both values.
+Status compare(const RankCalls& calls, const char* function, const std::vector<SaidArgument>& arguments,
+               const Status& own);
+// Whether all ranks could do what the call needs, for example get memory.
+Status all_could(const RankCalls& calls, const char* function, const Status& own);
+
+}  // namespace trestle

@@ -1,0 +1,106 @@
+// All-reduces of which only the largest elements travel, on one communicator: what a trestleTopK_t is. A client of the
+// public header.
+//
+// Any thread. Calls that exchange something run one at a time, and must be made in the same order on all ranks; each is
+// complete when it returns. statistics() never waits for them.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/mutex.h"
+#include "compress/exchange/agreement.h"
+#include "compress/exchange/rank_calls.h"
+#include "compress/exchange_choice.h"
+#include "compress/topk.h"
+
+namespace trestle {
+
+struct ExchangeArguments {
+  ExchangeSettings settings;  // `workers` is not read
+  trestleRedOp_t op = trestleAvg;
+  uint64_t steps = 0;  // that were made before, as a checkpoint says
+};
+
+struct ExchangeStatistics {
+  uint64_t steps = 0;    // with those made before
+  ExchangePlan plan;     // of the next step
+  LinkCost cost;         // present
+  int root = -1;         // of the last step; -1: none
+  double gain = 1;       // of the last step, on this rank
+  double mean_gain = 0;  // of the steps before the last review, over the ranks; 0: none so far
+  uint64_t nans = 0;     // among the elements of this rank's gradients
+  uint64_t last_nans = 0;
+  uint64_t plan_changes = 0;
+  uint64_t gain_changes = 0;
+  uint64_t link_changes = 0;
+  uint64_t sent = 0;  // elements of this rank that travelled
+  uint64_t compress_ns = 0;
+  uint64_t exchange_ns = 0;
+  bool measures = false;
+};
+
+class TopKExchange {
+ public:
+  // Collective. own: why this rank's arguments are wrong, if they are; then no rank gets an exchange. Measures the
+  // links if a decision depends on their costs.
+  static Result<std::shared_ptr<TopKExchange>> make(trestleComm_t comm, ExchangeArguments arguments, const Status& own);
+
+  size_t count() const { return arguments_.settings.count; }
+  // Adds the gradient to the residual; takes from it what travels; writes the sums, or means, over the ranks of that.
+  // Elements that no rank sent are 0. All have count() elements. result may be equal to gradient; nothing else may
+  // overlap. If it fails, the residual has the gradient, and the result is unspecified.
+  Status step(const float* gradient, float* residual, float* result);
+  // Collective. own: why this rank cannot; then no rank does.
+  Status fit(const Status& own);
+  Status set_ratio(double ratio, const Status& own);
+  // Not collective. best_ratio() waits for the end of a call.
+  Result<RatioChoice> best_ratio(std::vector<RatioSample> samples) const;
+  ExchangeStatistics statistics() const;
+
+ private:
+  TopKExchange(RankCalls calls, ExchangeArguments arguments)
+      : calls_(std::move(calls)), arguments_(std::move(arguments)), choice_(arguments_.settings) {}
+
+  uint32_t workers() const { return arguments_.settings.workers; }
+  // All of these are collective, but for the last four.
+  Status prepare() TRESTLE_EXCLUDES(mutex_);
+  Status reserve() TRESTLE_REQUIRES(mutex_);
+  Status review() TRESTLE_REQUIRES(mutex_);
+  Status send_one(float* residual, float* result, double whole) TRESTLE_REQUIRES(mutex_);
+  Status send_own(float* residual, float* result, double whole) TRESTLE_REQUIRES(mutex_);
+  Result<int> elect(const SparseVector& top) const;
+  SparseVector compress(std::span<const float> gradient, double ratio) const TRESTLE_REQUIRES(mutex_);
+  void measure_candidates(std::span<const float> gradient, double whole) TRESTLE_REQUIRES(mutex_);
+  void note_sent(double norm, double whole, TimedMessage message) TRESTLE_REQUIRES(mutex_);
+  void publish() TRESTLE_REQUIRES(mutex_);
+
+  const RankCalls calls_;
+  const ExchangeArguments arguments_;
+  mutable Mutex mutex_;  // held during a whole call
+  ExchangeChoice choice_ TRESTLE_GUARDED_BY(mutex_);
+  ExchangeMemory memory_ TRESTLE_GUARDED_BY(mutex_);
+  size_t room_ TRESTLE_GUARDED_BY(mutex_) = 0;  // words of it that every rank has
+  // Since the last review, on this rank.
+  struct Window {
+    std::vector<double> gains;
+    std::vector<TimedMessage> messages;
+    // Of each candidate: sums of gains and of seconds, and of how many steps, because some gains are no number.
+    struct Candidate {
+      double gain = 0;
+      double seconds = 0;
+      double steps = 0;
+    };
+    std::array<Candidate, kRatioCandidates.size()> candidates = {};
+  };
+  Window window_ TRESTLE_GUARDED_BY(mutex_);
+  ExchangeStatistics now_ TRESTLE_GUARDED_BY(mutex_);
+  uint64_t first_plans_ TRESTLE_GUARDED_BY(mutex_) = 0;  // changes of the plan before the first step
+
+  mutable Mutex shown_mutex_;  // never held for long
+  ExchangeStatistics shown_ TRESTLE_GUARDED_BY(shown_mutex_);
+};
+
+}  // namespace trestle

@@ -1,0 +1,90 @@
+#include "compress/exchange/rank_calls.h"
+
+#include <string>
+
+namespace trestle {
+namespace {
+
+// The calling thread's calls have this configuration while it lives.
+class CallScope {
+ public:
+  explicit CallScope(const char* algorithm) {
+    trestleCallConfig_t config = TRESTLE_CALL_CONFIG_INITIALIZER;
+    config.algo = algorithm;
+    pushed_ = trestleCallConfigPush(&config);
+  }
+  ~CallScope() {
+    if (pushed_ == trestleSuccess) (void)trestleCallConfigPop();
+  }
+  CallScope(const CallScope&) = delete;
+  CallScope& operator=(const CallScope&) = delete;
+  trestleResult_t pushed() const { return pushed_; }
+
+ private:
+  trestleResult_t pushed_;
+};
+
+}  // namespace
+
+Result<RankCalls> RankCalls::make(trestleComm_t comm) {
+  RankCalls calls(comm);
+  TRY(calls.checked(trestleCommCount(comm, &calls.ranks_)));
+  TRY(calls.checked(trestleCommUserRank(comm, &calls.rank_)));
+  TRY(calls.checked(trestleStreamCreate(&calls.stream_)));
+  return calls;
+}
+
+RankCalls::~RankCalls() {
+  if (stream_ != nullptr) (void)trestleStreamDestroy(stream_);
+}
+
+Status RankCalls::checked(trestleResult_t result) const {
+  if (result == trestleSuccess) return {};
+  std::string sentence = trestleGetLastError(comm_);
+  if (sentence.empty()) sentence = "the communicator was aborted or destroyed";
+  return Error{static_cast<Code>(result), std::move(sentence)};
+}
+
+template <class Call>
+Status RankCalls::complete(const char* algorithm, Call&& call) const {
+  {
+    const CallScope scope(algorithm);
+    TRY(checked(scope.pushed()));
+    TRY(checked(call()));
+  }
+  return checked(trestleStreamSynchronize(stream_));
+}
+
+Status RankCalls::all_gather(const void* own, void* all, size_t count, trestleDataType_t type) const {
+  return complete("", [&] { return trestleAllGather(own, all, count, type, comm_, stream_); });
+}
+
+Status RankCalls::broadcast(void* data, size_t count, trestleDataType_t type, int root) const {
+  return complete("", [&] { return trestleBroadcast(data, data, count, type, root, comm_, stream_); });
+}
+
+Status RankCalls::all_reduce(void* data, size_t count, trestleDataType_t type, trestleRedOp_t op,
+                             const char* algorithm) const {
+  return complete(algorithm, [&] { return trestleAllReduce(data, data, count, type, op, comm_, stream_); });
+}
+
+Status RankCalls::barrier() const {
+  return complete("", [&] { return trestleBarrier(comm_, stream_); });
+}
+
+ExchangeMemory::~ExchangeMemory() {
+  if (memory_ != nullptr) (void)trestleMemFree(memory_);
+}
+
+Status ExchangeMemory::reserve(size_t words) {
+  if (words <= room_) return {};
+  void* memory = nullptr;
+  if (const trestleResult_t result = trestleMemAlloc(&memory, words * sizeof(uint32_t)); result != trestleSuccess)
+    return Error{static_cast<Code>(result), trestleGetLastError(nullptr)};
+  if (memory_ != nullptr) (void)trestleMemFree(memory_);
+  memory_ = memory;
+  room_ = words;
+  return {};
+}
+
+}  // namespace trestle
