@@ -38,11 +38,14 @@ struct Candidates {
   size_t size() const { return indices.size(); }
 };
 
-Candidates candidates_of(std::span<const float> vector, float threshold) {
+// expected: about how many there are.
+Candidates candidates_of(std::span<const float> vector, float threshold, size_t expected = 0) {
   constexpr size_t kBlock = 2048;  // so that what is selected fits in the first-level cache
   std::array<uint32_t, kBlock + kSelectSlack> indices;
   std::array<float, kBlock + kSelectSlack> values;
   Candidates candidates;
+  candidates.indices.reserve(expected);
+  candidates.values.reserve(expected);
   for (size_t begin = 0; begin < vector.size(); begin += kBlock) {
     const size_t count = select_reaching(indices.data(), values.data(), vector.data() + begin,
                                          std::min(kBlock, vector.size() - begin), threshold, narrow(begin));
@@ -55,34 +58,47 @@ Candidates candidates_of(std::span<const float> vector, float threshold) {
 // A threshold that probably at least k elements reach, and not many more: so many of a sample do that k of the whole
 // would have to be four standard deviations too few.
 float likely_threshold(std::span<const float> vector, size_t k) {
-  constexpr size_t kSample = 4096;
-  if (vector.size() < 4 * kSample) return 0;
-  const double expected = static_cast<double>(kSample) * static_cast<double>(k) / static_cast<double>(vector.size());
+  constexpr size_t kLeastSample = 1024, kMostSample = 4096, kElementsPerSample = 64;
+  const size_t sample = std::clamp(vector.size() / kElementsPerSample, kLeastSample, kMostSample);
+  if (vector.size() < 4 * sample) return 0;
+  const double expected = static_cast<double>(sample) * static_cast<double>(k) / static_cast<double>(vector.size());
   const double wanted = std::ceil(expected + 4 * std::sqrt(expected) + 4);
-  if (wanted >= kSample) return 0;
-  std::vector<uint32_t> keys(kSample);
-  const size_t stride = vector.size() / kSample;
-  for (size_t s = 0; s < kSample; ++s) keys[s] = key_of(vector[s * stride + stride / 2]);
+  if (wanted >= static_cast<double>(sample)) return 0;
+  std::vector<uint32_t> keys(sample);
+  const size_t stride = vector.size() / sample;
+  for (size_t s = 0; s < sample; ++s) keys[s] = key_of(vector[s * stride + stride / 2]);
   const auto cut = keys.begin() + static_cast<ptrdiff_t>(wanted) - 1;
   std::nth_element(keys.begin(), cut, keys.end(), std::greater<>());
   return threshold_of(*cut);
 }
 
-// A threshold that at least k elements reach, for vectors of which a sample tells little: the bucket of the k-th
-// largest in a histogram of the leading bits (exponent and three of the mantissa). k: 1 to the length.
-float certain_threshold(std::span<const float> vector, size_t k) {
-  constexpr uint32_t kShift = 20;
+// Keys that begin like the k-th largest, by a histogram of the leading bits (exponent and three of the mantissa).
+struct Bucket {
+  static constexpr uint32_t kShift = 20;
+  uint32_t digit = 0;  // the leading bits
+  size_t rest = 0;     // how many of the k are in it
+  size_t size = 0;
+};
+
+// k: 1 to the number of values.
+Bucket find_bucket(std::span<const float> values, size_t k) {
   std::array<std::array<size_t, 2048>, 2> counts{};  // neighbours count apart, or each add would wait for the last
-  for (size_t i = 0; i < vector.size(); ++i) ++counts[i % 2][key_of(vector[i]) >> kShift];
-  uint32_t digit = 2047;
-  size_t rest = k;
-  for (; rest > counts[0][digit] + counts[1][digit]; --digit) rest -= counts[0][digit] + counts[1][digit];
-  return threshold_of(digit << kShift);
+  for (size_t i = 0; i < values.size(); ++i) ++counts[i % 2][key_of(values[i]) >> Bucket::kShift];
+  const auto size = [&](uint32_t digit) { return counts[0][digit] + counts[1][digit]; };
+  Bucket bucket{2047, k, 0};
+  for (; bucket.rest > size(bucket.digit); --bucket.digit) bucket.rest -= size(bucket.digit);
+  bucket.size = size(bucket.digit);
+  return bucket;
+}
+
+// A threshold that at least k elements reach, for vectors of which a sample tells little.
+float certain_threshold(std::span<const float> vector, size_t k) {
+  return threshold_of(find_bucket(vector, k).digit << Bucket::kShift);
 }
 
 // At least the k largest elements.
 Candidates largest_candidates(std::span<const float> vector, size_t k) {
-  Candidates candidates = candidates_of(vector, likely_threshold(vector, k));
+  Candidates candidates = candidates_of(vector, likely_threshold(vector, k), k + k / 4);
   return candidates.size() >= k ? candidates : candidates_of(vector, certain_threshold(vector, k));
 }
 
@@ -92,14 +108,18 @@ struct Cut {
   size_t of_key = 0;
 };
 
-// The k-th largest key. k: 1 to the length.
+// The k-th largest key. Only keys of its bucket, usually a few, need comparisons. k: 1 to the number of values.
 Cut find_cut(std::span<const float> values, size_t k) {
-  std::vector<uint32_t> keys(values.size());
-  std::transform(values.begin(), values.end(), keys.begin(), key_of);
-  const auto cut = keys.begin() + static_cast<ptrdiff_t>(k) - 1;
+  const Bucket bucket = find_bucket(values, k);
+  std::vector<uint32_t> keys;
+  keys.reserve(bucket.size);
+  for (const float value : values) {
+    if (key_of(value) >> Bucket::kShift == bucket.digit) keys.push_back(key_of(value));
+  }
+  const auto cut = keys.begin() + static_cast<ptrdiff_t>(bucket.rest) - 1;
   std::nth_element(keys.begin(), cut, keys.end(), std::greater<>());
   const auto larger = std::count_if(keys.begin(), cut, [&](uint32_t key) { return key > *cut; });
-  return {*cut, k - static_cast<size_t>(larger)};
+  return {*cut, bucket.rest - static_cast<size_t>(larger)};
 }
 
 size_t count_nans(std::span<const float> values) {
