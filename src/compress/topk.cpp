@@ -108,18 +108,26 @@ struct Cut {
   size_t of_key = 0;
 };
 
-// The k-th largest key. Only keys of its bucket, usually a few, need comparisons. k: 1 to the number of values.
+// The k-th largest key. k: 1 to the number of values.
 Cut find_cut(std::span<const float> values, size_t k) {
-  const Bucket bucket = find_bucket(values, k);
+  constexpr size_t kFew = 2048;  // a histogram would take longer
   std::vector<uint32_t> keys;
-  keys.reserve(bucket.size);
-  for (const float value : values) {
-    if (key_of(value) >> Bucket::kShift == bucket.digit) keys.push_back(key_of(value));
+  size_t rest = k;
+  if (values.size() <= kFew) {
+    keys.resize(values.size());
+    std::transform(values.begin(), values.end(), keys.begin(), key_of);
+  } else {
+    const Bucket bucket = find_bucket(values, k);
+    rest = bucket.rest;
+    keys.reserve(bucket.size);
+    for (const float value : values) {
+      if (key_of(value) >> Bucket::kShift == bucket.digit) keys.push_back(key_of(value));
+    }
   }
-  const auto cut = keys.begin() + static_cast<ptrdiff_t>(bucket.rest) - 1;
+  const auto cut = keys.begin() + static_cast<ptrdiff_t>(rest) - 1;
   std::nth_element(keys.begin(), cut, keys.end(), std::greater<>());
   const auto larger = std::count_if(keys.begin(), cut, [&](uint32_t key) { return key > *cut; });
-  return {*cut, bucket.rest - static_cast<size_t>(larger)};
+  return {*cut, rest - static_cast<size_t>(larger)};
 }
 
 size_t count_nans(std::span<const float> values) {
