@@ -8,3 +8,7 @@ if(TARGET trestle_perf_model)
     ${CMAKE_CURRENT_LIST_DIR}/table_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/traffic_test.cpp)
 endif()
+if(TARGET trestle_perf_train)
+  trestle_test(NAME train_step_perf_test LABEL unit LIBS trestle_perf_train SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/train_step_test.cpp)
+endif()

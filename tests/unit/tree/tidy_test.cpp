@@ -46,6 +46,7 @@ void expect_absent(const std::vector<SourceFile>& files, const char* pattern, co
 std::string folder_of_file(const std::string& path) {
   if (starts_with(path, "perf/kernel/")) return "kernel_perf";
   if (starts_with(path, "perf/launch/")) return "perf_launch";
+  if (starts_with(path, "perf/train_step/")) return "train_step_perf";
   const size_t begin = starts_with(path, "src/") ? 4 : 0;
   return path.substr(begin, path.find('/', begin) - begin);
 }
@@ -82,6 +83,7 @@ const std::map<std::string, std::set<std::string>>& allowed_includes() {
       {"perf", {"perf_launch", "trestle"}},
       {"perf_launch", {"cli", "perf"}},
       {"kernel_perf", {"kernels", "compress", "perf"}},  // selection is made of several loops in compress
+      {"train_step_perf", {"cli", "gradient", "perf_launch", "perf", "trestle"}},
       {"include", {"trestle"}},
   };
   return table;

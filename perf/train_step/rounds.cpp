@@ -1,0 +1,221 @@
+#include "perf/train_step/rounds.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "perf/driver/ending.h"
+#include "perf/report/report.h"
+#include "perf/train_step/replay.h"
+#include "perf/train_step/workload.h"
+
+namespace trestle::perf {
+namespace {
+
+constexpr int kAllReduces = 3;
+
+trestleGradCost_t given(const MessageCost& cost) {
+  return {cost.startup_s, cost.per_byte_s};
+}
+
+// The value behind a name in a plan's JSON, up to the next comma; strings without their quotes.
+std::string value_in(const std::string& json, const std::string& name) {
+  const std::string key = "\"" + name + "\":";
+  size_t from = json.find(key);
+  if (from == std::string::npos) return "";
+  from = json.find_first_not_of(" \"", from + key.size());
+  const size_t end = from == std::string::npos ? from : json.find_first_of(",}\"", from);
+  return end == std::string::npos ? "" : json.substr(from, end - from);
+}
+
+std::string plan_of(trestleGrad_t grad) {
+  size_t size = 0;
+  require(trestleGradPlanJson(grad, nullptr, &size));
+  std::string text(size, '\0');
+  require(trestleGradPlanJson(grad, text.data(), &size));
+  return text;
+}
+
+trestleGradStats_t statistics_of(trestleGrad_t grad) {
+  trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
+  require(trestleGradGetStats(grad, &stats));
+  return stats;
+}
+
+// Owns the scheduler of one rank.
+class Rounds {
+ public:
+  Rounds(Ranks& ranks, const TrainStepArguments& arguments, GradientWorkload& workload)
+      : ranks_(ranks),
+        arguments_(arguments),
+        workload_(workload),
+        comm_(ranks.states().front().comm),
+        rank_(ranks.states().front().rank),
+        gradients_(workload, arguments.apart, arguments.check != 0, rank_),
+        report_{arguments, workload, ranks.layout().nranks(), 0, {}} {}
+  Rounds(const Rounds&) = delete;
+  Rounds& operator=(const Rounds&) = delete;
+  ~Rounds() { require(trestleGradDestroy(grad_)); }
+
+  TrainStepReport run();
+
+ private:
+  double all_reduce_s();
+  void make_expected();
+  void create();
+  void take_times(Replay& replay);
+  bool plan(PolicyOutcome& outcome);
+  void run_policy(Replay& replay, PolicyOutcome& outcome);
+  void collect(const Replay& replay, double iteration_s, const trestleGradStats_t& before, PolicyOutcome& outcome);
+
+  Ranks& ranks_;
+  const TrainStepArguments& arguments_;
+  GradientWorkload& workload_;
+  const trestleComm_t comm_;
+  const int rank_;
+  StepGradients gradients_;
+  trestleGrad_t grad_ = nullptr;
+  TrainStepReport report_;
+};
+
+// The median time of all bytes in one message, of the slowest rank.
+double Rounds::all_reduce_s() {
+  std::vector<float> all(workload_.bytes() / sizeof(float));
+  const trestleStream_t stream = ranks_.states().front().stream;
+  std::vector<double> seconds;
+  for (int i = 0; i <= kAllReduces; ++i) {
+    ranks_.barrier();
+    const int64_t begin = StepClock::now_ns();
+    require(trestleAllReduce(all.data(), all.data(), all.size(), trestleFloat32, trestleSum, comm_, stream), comm_);
+    ranks_.wait();
+    if (i > 0) seconds.push_back(1e-9 * static_cast<double>(StepClock::now_ns() - begin));
+  }
+  return ranks_.combine(median_of(seconds), Combine::kMax);
+}
+
+void Rounds::make_expected() {
+  const trestleStream_t stream = ranks_.states().front().stream;
+  for (uint64_t variant = 0; variant < StepGradients::kVariants; ++variant) {
+    require(trestleAllReduce(gradients_.contributed(variant), gradients_.expected(variant), gradients_.elements(),
+                             trestleFloat32, trestleSum, comm_, stream),
+            comm_);
+  }
+  ranks_.wait();
+}
+
+void Rounds::create() {
+  trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
+  if (arguments_.allow_stale) config.allow = trestleGradAllowStale;
+  require(trestleGradCreate(&grad_, &comm_, 1, &config), comm_);
+  for (uint32_t i = 0; i < workload_.tensors.size(); ++i) {
+    int number = 0;
+    require(trestleGradRegister(grad_, workload_.tensors[i].name.c_str(), gradients_.count(i), trestleFloat32,
+                                gradients_.tensor(i), nullptr, &number));
+  }
+}
+
+void Rounds::take_times(Replay& replay) {
+  if (!arguments_.cost) {
+    require(trestleGradProfileBegin(grad_));
+    replay.begin();
+    for (int i = 0; i < arguments_.profile_steps; ++i) replay.step(true);
+    require(trestleGradProfileEnd(grad_));
+    return;
+  }
+  std::vector<double> forward, backward;
+  for (const GradientTensor& tensor : workload_.tensors) {
+    forward.push_back(tensor.forward_s);
+    backward.push_back(tensor.backward_s);
+  }
+  const MessageCost& whole = *arguments_.cost;
+  const trestleGradCost_t all_reduce = given(whole);
+  const trestleGradCost_t half =
+      given(arguments_.cost_half.value_or(MessageCost{whole.startup_s / 2, whole.per_byte_s / 2}));
+  require(trestleGradSetTimes(grad_, forward.data(), backward.data(), &all_reduce, &half, &half));
+}
+
+// False: the scheduler refuses the policy. It does so on all ranks.
+bool Rounds::plan(PolicyOutcome& outcome) {
+  if (!outcome.refused.empty()) return false;
+  const trestleResult_t result = trestleGradPlan(grad_, outcome.policy.c_str());
+  if (result == trestleInvalidUsage || result == trestleInvalidArgument) {
+    outcome.refused = trestleGetLastError(nullptr);
+    return false;
+  }
+  require(result);
+  const std::string text = plan_of(grad_);
+  outcome.chosen = value_in(text, "policy");
+  outcome.simulated_s = std::strtod(value_in(text, "iteration_s").c_str(), nullptr);
+  outcome.simulated_exposed_s = std::strtod(value_in(text, "exposed_s").c_str(), nullptr);
+  return true;
+}
+
+void Rounds::run_policy(Replay& replay, PolicyOutcome& outcome) {
+  if (!plan(outcome)) return;
+  ranks_.barrier();
+  const trestleGradStats_t before = statistics_of(grad_);
+  replay.begin();
+  for (int i = 0; i < arguments_.warmup; ++i) replay.step(false);
+  replay.forget_calls();
+  const int64_t begin = replay.end_ns();
+  for (int i = 0; i < arguments_.steps; ++i) replay.step(false);
+  const double seconds = 1e-9 * static_cast<double>(replay.end_ns() - begin) / arguments_.steps;
+  replay.finish();
+  collect(replay, seconds, before, outcome);
+}
+
+void Rounds::collect(const Replay& replay, double iteration_s, const trestleGradStats_t& before,
+                     PolicyOutcome& outcome) {
+  const trestleGradStats_t now = statistics_of(grad_);
+  const auto per_step = [&](uint64_t trestleGradStats_t::*count) {
+    return static_cast<double>(now.*count - before.*count) / static_cast<double>(now.steps - before.steps);
+  };
+  outcome.messages = per_step(&trestleGradStats_t::messages);
+  outcome.bytes = per_step(&trestleGradStats_t::bytes);
+  outcome.copied_bytes = per_step(&trestleGradStats_t::copiedBytes);
+  const std::vector<double> sums =
+      ranks_.combine({iteration_s, replay.late_ns() * 1e-9, static_cast<double>(replay.wrong())}, Combine::kSum);
+  outcome.iteration_s.push_back(sums[0] / report_.ranks);
+  outcome.late_s += sums[1] / report_.ranks / arguments_.rounds;
+  outcome.wrong += static_cast<uint64_t>(sums[2]);
+  for (const std::vector<double>& calls : ranks_.gather(replay.ready_ns())) {
+    if (ranks_.prints()) outcome.ready_ns.insert(outcome.ready_ns.end(), calls.begin(), calls.end());
+  }
+}
+
+TrainStepReport Rounds::run() {
+  if (arguments_.check != 0) make_expected();
+  report_.all_reduce_s = all_reduce_s();
+  if (arguments_.balance > 0) {
+    const double compute_s = workload_.forward_s() + workload_.backward_s();
+    scale_compute(workload_, report_.all_reduce_s / arguments_.balance / compute_s);
+  }
+  if (ranks_.prints() && !arguments_.json) {
+    for (const std::string& text : beginning_lines(report_)) print_line(text);
+  }
+  create();
+  Replay replay(grad_, workload_, gradients_, arguments_.check != 0, rank_ == 0 ? arguments_.spoil : 0);
+  take_times(replay);
+  for (const std::string& policy : arguments_.policies) {
+    report_.policies.emplace_back().policy = policy;
+  }
+  // Each round begins with another policy, so that none always follows the same one.
+  const size_t policies = report_.policies.size();
+  for (int round = 0; round < arguments_.rounds; ++round) {
+    for (size_t i = 0; i < policies; ++i) {
+      run_policy(replay, report_.policies[(i + static_cast<size_t>(round)) % policies]);
+    }
+  }
+  // On every rank: each compares its own copies.
+  if (const auto& wrong = gradients_.first())
+    std::fprintf(stderr, "# rank %d: %s\n", rank_, wrong_text(*wrong, workload_).c_str());
+  ranks_.barrier();
+  return report_;
+}
+
+}  // namespace
+
+TrainStepReport measure_train_steps(Ranks& ranks, const TrainStepArguments& arguments, GradientWorkload& workload) {
+  return Rounds(ranks, arguments, workload).run();
+}
+
+}  // namespace trestle::perf
