@@ -98,8 +98,8 @@ TRESTLE_API trestleResult_t trestleGradRegister(trestleGrad_t grad, const char* 
 TRESTLE_API trestleResult_t trestleGradProfileBegin(trestleGrad_t grad);
 /* Collective, after at least one whole step. Averages the times over steps and ranks. Measures all-reduces of at least
  * six sizes, whole and in halves, and fits a startup and a time per byte to each by least squares of the relative
- * errors. If one rank cannot, no rank does. But a rank with a step under way is refused by itself, and the others wait
- * until it makes the call again, as for trestleGradPlan. */
+ * errors. Sizes that lie off the line of the others count less. If one rank cannot, no rank does. But a rank with a
+ * step under way is refused by itself, and the others wait until it makes the call again, as for trestleGradPlan. */
 TRESTLE_API trestleResult_t trestleGradProfileEnd(trestleGrad_t grad);
 
 /* The time of a message of s bytes is startup + s * perByte, and 0 for none. Seconds. */

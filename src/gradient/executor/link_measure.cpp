@@ -99,7 +99,7 @@ Result<GradientLink> measure_link(trestleComm_t comm, const RankAgreement& agree
   for (size_t i = 0; i < kSizes; ++i) {
     for (size_t kind = 0; kind < 3; ++kind) points[kind][i] = {static_cast<double>(bytes_of(i)), means[3 * i + kind]};
   }
-  return GradientLink{fit_cost(points[0]), fit_cost(points[1]), fit_cost(points[2])};
+  return GradientLink{fit_cost_robustly(points[0]), fit_cost_robustly(points[1]), fit_cost_robustly(points[2])};
 }
 
 }  // namespace trestle

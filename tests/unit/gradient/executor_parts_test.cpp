@@ -227,6 +227,24 @@ TEST(LinkFit, FindsTheCostOfExactPoints) {
   }
 }
 
+// On shaped links, 16 KiB fit into the bucket and take less than the line says.
+TEST(LinkFit, IsNotTiltedByOneSize) {
+  const MessageCost cost{1e-3, 1.5e-7};
+  for (const double factor : {0.3, 0.5, 1.5, 3.0}) {
+    for (size_t off = 0; off < points_of(cost).size(); ++off) {
+      std::vector<MeasuredMessage> points = points_of(cost);
+      points[off].seconds *= factor;
+      const MessageCost found = fit_cost_robustly(points);
+      for (const MeasuredMessage& point : points_of(cost)) {
+        if (point.bytes < (1 << 18)) continue;  // the startup follows from the two smallest sizes
+        EXPECT_NEAR(found.of(static_cast<uint64_t>(point.bytes)), point.seconds, 0.03 * point.seconds)
+            << "size " << off << " takes " << factor << " times as long";
+      }
+    }
+  }
+  EXPECT_NEAR(fit_cost_robustly(points_of({1e-5, 0})).per_byte_s, 0, 1e-20);
+}
+
 TEST(LinkFit, NeverFindsNegativeCosts) {
   Rng rng(24);
   for (int round = 0; round < 500; ++round) {
