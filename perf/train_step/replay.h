@@ -20,8 +20,9 @@ class Replay {
   // is compared; 0: none. All must live longer.
   Replay(trestleGrad_t grad, const GradientWorkload& workload, StepGradients& gradients, bool verified, int spoil);
 
-  // Compute begins now, and what was measured before is forgotten. Nothing is under way.
-  void begin();
+  // Compute begins now, and what was measured before is forgotten. Nothing is under way. compares: false leaves the
+  // gradients of the next steps unverified.
+  void begin(bool compares);
   // One step. plain: gradients stay where they are, as while times are measured without a plan.
   void step(bool plain);
   // Waits for the last step, and verifies it.
@@ -48,7 +49,8 @@ class Replay {
   int64_t end_ns_ = 0;
   uint64_t steps_ = 0;           // that were begun
   uint64_t verified_steps_ = 0;  // whose results were begun to be compared
-  bool pending_ = false;         // the last step's results were not compared
+  bool compares_ = false;
+  bool pending_ = false;  // the last step's results were not compared
   bool any_step_ = false;
   uint64_t wrong_ = 0;
   double late_sum_ns_ = 0;

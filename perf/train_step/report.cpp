@@ -43,8 +43,7 @@ std::string row(const TrainStepReport& report, const PolicyOutcome& outcome) {
                           kMs * outcome.simulated_s, ratio(outcome), kMs * exposed_s(report, outcome),
                           kMs * outcome.simulated_exposed_s, outcome.messages, kMb * outcome.copied_bytes, ready.p50,
                           ready.p99, ready.max);
-  text += report.arguments.check != 0 ? line(" %7llu", static_cast<unsigned long long>(outcome.wrong))
-                                      : line(" %7s", "N/A");
+  text += outcome.compared ? line(" %7llu", static_cast<unsigned long long>(outcome.wrong)) : line(" %7s", "N/A");
   if (outcome.chosen != outcome.policy) text += "  " + outcome.chosen;
   return text;
 }
@@ -66,7 +65,7 @@ void outcome_json(Json& json, const TrainStepReport& report, const PolicyOutcome
   const Tails ready = tails_of(outcome.ready_ns, 0);
   json.key("grad_ready_ns").open('{').key("calls").integer(static_cast<int64_t>(outcome.ready_ns.size()));
   json.key("p50").number(ready.p50).key("p99").number(ready.p99).key("max").number(ready.max).close('}').key("wrong");
-  if (report.arguments.check != 0) {
+  if (outcome.compared) {
     json.integer(static_cast<int64_t>(outcome.wrong));
   } else {
     json.null();

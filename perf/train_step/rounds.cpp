@@ -116,7 +116,7 @@ void Rounds::create() {
 void Rounds::take_times(Replay& replay) {
   if (!arguments_.cost) {
     require(trestleGradProfileBegin(grad_));
-    replay.begin();
+    replay.begin(false);
     for (int i = 0; i < arguments_.profile_steps; ++i) replay.step(true);
     require(trestleGradProfileEnd(grad_));
     return;
@@ -153,7 +153,9 @@ void Rounds::run_policy(Replay& replay, PolicyOutcome& outcome) {
   if (!plan(outcome)) return;
   ranks_.barrier();
   const trestleGradStats_t before = statistics_of(grad_);
-  replay.begin();
+  // Delayed updates bring sums of several steps, or none.
+  outcome.compared = arguments_.check != 0 && before.age == 0;
+  replay.begin(outcome.compared);
   for (int i = 0; i < arguments_.warmup; ++i) replay.step(false);
   replay.forget_calls();
   const int64_t begin = replay.end_ns();

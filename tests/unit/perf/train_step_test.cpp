@@ -291,7 +291,7 @@ TEST(TrainStepReport, HasMediansAndRatios) {
 
 TEST(TrainStepReport, CountsWhatIsWrong) {
   Reported reported;
-  reported.arguments.check = 1;
+  reported.report.policies[0].compared = true;
   reported.report.policies[0].wrong = 17;
   EXPECT_EQ(wrong_elements(reported.report), 17u);
   EXPECT_TRUE(has(table_lines(reported.report)[2], " 17  dear:1M"));
