@@ -28,7 +28,12 @@ Status check_plan(const GradientPlan& plan, size_t tensors) {
   if (plan.shape == StepShape::kByPriority && plan.part_bytes == 0) {
     return Error{Code::kInternalError, "parts have no bytes"};
   }
-  return {};
+  if (plan.shape != StepShape::kDelayed) return {};
+  if (plan.delayed.buckets.size() != plan.groups.size()) {
+    return Error{Code::kInternalError, std::to_string(plan.delayed.buckets.size()) + " buckets for " +
+                                           std::to_string(plan.groups.size()) + " groups"};
+  }
+  return check_deft(plan.delayed);
 }
 
 }  // namespace trestle

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "gradient/deft/buckets.h"
 #include "gradient/workload.h"
 
 namespace trestle {
@@ -20,8 +21,8 @@ enum class StepShape : uint8_t {
   // All-reduces of parts of tensors, the lowest ready tensor first. The next forward pass of a tensor waits for its
   // parts.
   kByPriority,
-  // All-reduces of the groups, cut into parts, in the passes that DeftQueues chooses, up to several steps later. It has
-  // no fixed timeline: time_step() does not take it.
+  // All-reduces of the groups, cut into parts, in the passes and on the links that DeftQueues chooses, up to several
+  // steps later. It has no fixed timeline: time_step() does not take it.
   kDelayed,
 };
 
@@ -49,10 +50,14 @@ struct GradientPlan {
   uint64_t part_bytes = 0;    // kByPriority: most bytes of a part; a tensor has equal parts
   double negotiation_s = 0;   // kByPriority: workers agree so long on each message, while the channel waits
   std::vector<PartRun> runs;  // kByPriority: the messages in order; empty: each part alone, the lowest tensor first
+  // kDelayed: one bucket for each group. With the capacities of DeftQueues it fixes what travels when, in all steps.
+  DeftSystem delayed;
+  uint32_t capacity_permille = 1000;
   bool operator==(const GradientPlan&) const = default;
 };
 
-// Errors (kInternalError) say which rule of the members above a plan for that many tensors breaks.
+// Errors (kInternalError) say which rule of the members above a plan for that many tensors breaks. kDelayed: also those
+// of check_deft.
 Status check_plan(const GradientPlan& plan, size_t tensors);
 
 }  // namespace trestle

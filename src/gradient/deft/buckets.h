@@ -35,6 +35,7 @@ inline constexpr uint32_t kGlooSlowdownPermille = 1650;  // section 3.3, gloo be
 struct DeftSystem {
   std::vector<DeftBucket> buckets;
   std::vector<DeftLink> links;
+  bool operator==(const DeftSystem&) const = default;
 };
 
 uint64_t forward_us(std::span<const DeftBucket> buckets);

@@ -43,12 +43,13 @@ class Run {
 
   void iterate() {
     const DeftPass forward = queues_.forward();
-    current_done_ns_ = std::max(current_done_ns_, links_.send(forward.sends, now_ns_, false));
-    now_ns_ += forward_us(queues_.system().buckets) * 1000;
     const DeftPass backward = queues_.backward();
-    current_done_ns_ = std::max(current_done_ns_, links_.send(backward.sends, now_ns_, false));
+    for (const DeftSends* sends : {&forward.sends, &backward.sends})
+      current_done_ns_ = std::max(current_done_ns_, links_.send(*sends, last_gradient_ns_, false));
+    now_ns_ += forward_us(queues_.system().buckets) * 1000;
     const uint64_t next_done_ns = links_.send(backward.next_sends, now_ns_, true);
     now_ns_ += backward_us(queues_.system().buckets) * 1000;
+    last_gradient_ns_ = now_ns_;
     const uint64_t wait_ns =
         backward.update_batches != 0 && current_done_ns_ > now_ns_ ? current_done_ns_ - now_ns_ : 0;
     now_ns_ += wait_ns;
@@ -78,6 +79,7 @@ class Run {
   Links links_;
   DeftRun run_;
   uint64_t now_ns_ = 0;
+  uint64_t last_gradient_ns_ = 0;  // when the backward pass before has ended
   uint64_t current_done_ns_ = 0;  // when the messages of the current set so far are complete
   uint32_t next_batch_ = 0;       // the oldest one that no update has
 };

@@ -9,7 +9,7 @@
 namespace trestle {
 namespace {
 
-constexpr uint64_t kFormat = 0x7472706c616e0001;  // "trplan", version 1
+constexpr uint64_t kFormat = 0x7472706c616e0002;  // "trplan", version 2
 
 class Writer {
  public:
@@ -20,6 +20,15 @@ class Writer {
   void groups(const std::vector<TensorGroup>& all) {
     word(all.size());
     for (const TensorGroup& group : all) word(uint64_t{group.first} << 32 | group.last);
+  }
+  void delayed(const GradientPlan& plan) {
+    word(plan.delayed.buckets.size());
+    for (const DeftBucket& bucket : plan.delayed.buckets) {
+      for (const uint64_t us : {bucket.forward_us, bucket.backward_us, bucket.comm_us}) word(us);
+    }
+    word(plan.delayed.links.size());
+    for (const DeftLink& link : plan.delayed.links) word(link.slowdown_permille);
+    word(plan.capacity_permille);
   }
   std::vector<std::byte> bytes;
 };
@@ -50,6 +59,15 @@ class Reader {
       group = {static_cast<uint32_t>(both >> 32), static_cast<uint32_t>(both)};
     }
     return all;
+  }
+  void delayed(GradientPlan& plan) {
+    plan.delayed.buckets.resize(length());
+    for (DeftBucket& bucket : plan.delayed.buckets) {
+      for (uint64_t* us : {&bucket.forward_us, &bucket.backward_us, &bucket.comm_us}) *us = word();
+    }
+    plan.delayed.links.resize(length());
+    for (DeftLink& link : plan.delayed.links) link.slowdown_permille = static_cast<uint32_t>(word());
+    plan.capacity_permille = static_cast<uint32_t>(word());
   }
   bool at_end() const { return !broken_ && at_ == bytes_.size(); }
 
@@ -114,6 +132,7 @@ std::vector<std::byte> plan_bytes(const PlannedStep& step) {
   writer.word(step.age);
   writer.word(step.batches.size());
   for (const uint32_t batches : step.batches) writer.word(batches);
+  writer.delayed(plan);
   return std::move(writer.bytes);
 }
 
@@ -146,6 +165,7 @@ Result<PlannedStep> plan_from_bytes(std::span<const std::byte> bytes) {
   step.age = static_cast<uint32_t>(reader.word());
   step.batches.resize(reader.length());
   for (uint32_t& batches : step.batches) batches = static_cast<uint32_t>(reader.word());
+  reader.delayed(plan);
   const bool known =
       shape <= static_cast<uint64_t>(StepShape::kDelayed) && gather <= static_cast<uint64_t>(GatherIssue::kOneAhead);
   if (format && known && reader.at_end()) return step;

@@ -142,9 +142,9 @@ PlannedStep timed(GradientPlan plan, const PolicyRequest& request) {
 }
 
 Result<PlannedStep> plan_step(const ChosenPolicy& chosen, const GradientWorkload& workload, const GradientLink& link,
-                              uint32_t liberties) {
+                              uint32_t liberties, const std::vector<double>& link_ratios) {
   if (workload.tensors.empty()) return Error{Code::kInvalidArgument, "the workload has no tensors"};
-  PlannedStep step = TRY(chosen.policy->plan({workload, link, chosen.arguments, liberties}));
+  PlannedStep step = TRY(chosen.policy->plan({workload, link, chosen.arguments, liberties, link_ratios}));
   TRY(check_plan(step.plan, workload.tensors.size()));
   if (step.policy.empty()) step.policy = chosen.text;
   return step;

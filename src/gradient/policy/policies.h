@@ -29,7 +29,7 @@ bool reads_times(const ChosenPolicy& chosen);
 
 // Errors: those of the policy; kInvalidArgument without tensors; kInternalError for a plan against its rules.
 Result<PlannedStep> plan_step(const ChosenPolicy& chosen, const GradientWorkload& workload, const GradientLink& link,
-                              uint32_t liberties = kLibertyNone);
+                              uint32_t liberties = kLibertyNone, const std::vector<double>& link_ratios = {});
 
 // The fastest by its predicted time of all variants that the request's liberties allow. Of equal ones, the one with
 // fewer liberties, then the one whose gradients are less old, then the first row.

@@ -37,6 +37,9 @@ struct PolicyRequest {
   const GradientLink& link;
   PolicyArguments arguments;
   uint32_t liberties = kLibertyNone;  // that auto may take
+  // For policies that use several links: the time of a message on each link over its time on `link`, which is the first
+  // and the fastest one (1). Empty: there is only that one.
+  std::vector<double> link_ratios = {};
 };
 
 // A plan with what it is predicted to do.
