@@ -1,12 +1,21 @@
 #include "gradient/executor/message_channel.h"
 
+#include <algorithm>
 #include <cstring>
-#include <utility>
 
-#include "base/out_of_memory.h"
 #include "gradient/executor/nan_count.h"
 
 namespace trestle {
+
+void TrafficCounts::note_update(const ResultAge& age) {
+  const uint64_t batches = age.batches;
+  delayed_updates.fetch_add(1, std::memory_order_relaxed);
+  // Consecutive steps, so the ages are oldest, oldest - 1, ...
+  age_sum.fetch_add(batches * age.oldest - batches * (batches - 1) / 2, std::memory_order_relaxed);
+  oldest_age.store(std::max<uint64_t>(oldest_age.load(std::memory_order_relaxed), age.oldest),
+                   std::memory_order_relaxed);
+  delayed_batches.fetch_add(batches, std::memory_order_relaxed);
+}
 
 Result<std::unique_ptr<MessageChannel>> MessageChannel::make(const ChannelUse& use, const StepMessages& list) {
   std::unique_ptr<MessageChannel> channel(new MessageChannel(use, list));
@@ -24,17 +33,6 @@ MessageChannel::~MessageChannel() {
 
 // ---- running
 
-void MessageChannel::tell(void* context, trestleResult_t result) {
-  Notice& notice = *static_cast<Notice*>(context);
-  const std::shared_ptr<Bell> bell = notice.bell;  // the notice may be gone as soon as its result is there
-  if (result != trestleSuccess) {
-    // Now, because the program may end a communicator that has failed. Out of memory: without its sentence.
-    unless_out_of_memory([&] { notice.sentence = trestleGetLastError(notice.comm); }, [] {});
-  }
-  notice.result.store(result, std::memory_order_release);
-  bell->ring();
-}
-
 Status MessageChannel::start(uint32_t number) {
   Message& message = messages_[number];
   for (const Transfer& transfer : message.transfers) {
@@ -44,9 +42,7 @@ Status MessageChannel::start(uint32_t number) {
     TRY(checked(transfer.second_half ? trestleAllReduceFinish(request, stream_.get()) : trestleRequestStart(request)));
     use_.counts.bytes.fetch_add(transfer.bytes, std::memory_order_relaxed);
   }
-  TRY(checked(trestleEventRecord(message.event.get(), stream_.get())));
-  message.notice->result.store(kPending, std::memory_order_relaxed);
-  TRY(checked(trestleEventNotify(message.event.get(), tell, message.notice.get())));
+  TRY(message.end->mark(stream_.get()));
   started_.push_back(number);
   use_.counts.messages.fetch_add(1, std::memory_order_relaxed);
   return {};
@@ -54,12 +50,9 @@ Status MessageChannel::start(uint32_t number) {
 
 std::optional<Status> MessageChannel::poll() {
   if (started_.empty()) return std::nullopt;
-  Notice& notice = *messages_[started_.front()].notice;
-  const int result = notice.result.load(std::memory_order_acquire);
-  if (result == kPending) return std::nullopt;
-  started_.pop_front();
-  if (result == trestleSuccess) return Status();
-  return core_failure(static_cast<trestleResult_t>(result), std::exchange(notice.sentence, {}));
+  std::optional<Status> end = messages_[started_.front()].end->poll();
+  if (end) started_.pop_front();
+  return end;
 }
 
 Status MessageChannel::finish(uint32_t number) {
@@ -118,7 +111,8 @@ Status MessageChannel::update_whole(const Buffer& buffer) {
   const size_t size = size_of(buffer.layout.type);
   for (const FusedSpan& span : buffer.layout.spans) {
     std::byte* const parameter = use_.tensors[span.tensor].parameter + span.in_tensor * size;
-    TRY(use_.settings.update(span.tensor, span.in_tensor, span.count, buffer.data + span.in_buffer * size, parameter));
+    TRY(use_.settings.update(span.tensor, span.in_tensor, span.count, buffer.data + span.in_buffer * size, parameter,
+                             {}));
   }
   return {};
 }

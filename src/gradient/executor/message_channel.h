@@ -9,12 +9,12 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "gradient/executor/bell.h"
 #include "gradient/executor/core_calls.h"
 #include "gradient/executor/fused_buffer.h"
+#include "gradient/executor/message_end.h"
 #include "gradient/executor/step_board.h"
 #include "gradient/executor/step_messages.h"
 #include "gradient/executor/tensor_table.h"
@@ -27,6 +27,14 @@ struct TrafficCounts {
   std::atomic<uint64_t> bytes{0};
   std::atomic<uint64_t> copied_bytes{0};
   std::atomic<uint64_t> nans{0};
+  // Of plans that delay gradients.
+  std::atomic<uint64_t> delayed_steps{0};
+  std::atomic<uint64_t> delayed_updates{0};
+  std::atomic<uint64_t> delayed_batches{0};  // steps whose gradients are in an update
+  std::atomic<uint64_t> age_sum{0};          // over those, how many steps later the update was
+  std::atomic<uint64_t> oldest_age{0};
+  // By one thread.
+  void note_update(const ResultAge& age);
 };
 
 // Everything must live longer than the channel, except the bell.
@@ -75,22 +83,13 @@ class MessageChannel {
     DataType type = DataType::kFloat32;
     std::byte* data = nullptr;
   };
-  // Called by the library when the message is complete.
-  struct Notice {
-    std::atomic<int> result{kPending};
-    std::string sentence;  // of a failure; written before the result
-    trestleComm_t comm = nullptr;
-    std::shared_ptr<Bell> bell;
-  };
   struct Message {
     MessageKind kind = MessageKind::kAllReduce;
     std::vector<Transfer> transfers;
     std::vector<Shard> shards;
-    CoreEvent event;
-    std::unique_ptr<Notice> notice;
+    std::optional<MessageEnd> end;
   };
   static constexpr size_t kNone = SIZE_MAX;
-  static constexpr int kPending = -1;
 
   MessageChannel(const ChannelUse& use, const StepMessages& list) : use_(use), list_(list) {}
   Status build();
@@ -106,7 +105,6 @@ class MessageChannel {
   size_t add_buffer(FusedLayout layout, bool may_use_own_memory);
   std::byte* slice(uint64_t bytes);
   Status checked(trestleResult_t result) const { return core_status(result, use_.comm); }
-  static void tell(void* notice, trestleResult_t result);
 
   std::byte* memory_of(uint32_t tensor) const;
   void count_nans_in(const Buffer& buffer);

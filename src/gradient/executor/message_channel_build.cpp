@@ -31,10 +31,7 @@ Status MessageChannel::build() {
   for (size_t m = 0; m < messages_.size(); ++m) {
     Message& message = messages_[m];
     message.kind = list_.messages[m].kind;
-    message.notice = std::make_unique<Notice>();
-    message.notice->comm = use_.comm;
-    message.notice->bell = use_.bell;
-    TRY(checked(trestleEventCreate(message.event.out())));
+    message.end = TRY(MessageEnd::make(use_.comm, use_.bell));
     if (!halves) {
       TRY(build_whole(list_.messages[m], message));
     } else if (list_.shared_groups) {

@@ -27,6 +27,12 @@ std::string named(const std::vector<TensorEntry>& tensors, size_t tensor);
 // Elements that two tensors share would be added or updated twice. Error: names the two.
 Status check_apart(const std::vector<TensorEntry>& tensors);
 
+// Whose gradients a result sums.
+struct ResultAge {
+  uint32_t batches = 1;  // steps; 0: the result is no sum of any
+  uint32_t oldest = 0;   // steps between the oldest of them and the one that the result belongs to
+};
+
 // Updates `count` elements of a tensor from its element `offset` on.
 using UpdateFunction = std::function<Status(uint32_t tensor, uint64_t offset, uint64_t count, const std::byte* gradient,
                                             std::byte* parameter)>;
