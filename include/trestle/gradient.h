@@ -20,16 +20,16 @@ extern "C" {
  * Once: trestleGradCreate, trestleGradRegister for each tensor, trestleGradPlan. To plan by measured times, run some
  * steps between trestleGradProfileBegin and trestleGradProfileEnd, then plan again.
  *
- * A scheduler has a thread of its own. It makes all calls on the communicator, in an order that the plan fixes, so
+ * A scheduler has a thread of its own. It makes all calls on the communicators, in an order that the plan fixes, so
  * gradients may become ready in another order on each rank. From trestleGradCreate to trestleGradDestroy the
- * communicator takes no other collectives of the program, except after trestleGradSynchronize and before the next
- * trestleGradReady. Scopes of trestleCallConfigPush do not apply to it. Several schedulers need a communicator each.
+ * communicators take no other collectives of the program, except after trestleGradSynchronize and before the next
+ * trestleGradReady; under a policy that delays gradients only after trestleGradDrain. Scopes of trestleCallConfigPush do not apply to it. Several schedulers need communicators of their own.
  *
  * Any thread may call. One scheduler takes calls of several threads, where different threads use different tensors.
- * trestleGradRegister, trestleGradPlan, the profile calls, trestleGradStepEnd and trestleGradSynchronize are for one
- * thread at a time. While trestleGradPlan or a profile call runs, no other thread may call trestleGradReady,
- * trestleGradWaitParam, trestleGradStepEnd or trestleGradSynchronize. A failure of the communicator ends every call with the communicator's code and sentence, also calls
- * that wait. trestleGetLastError(NULL) has the sentence of a call that was refused. */
+ * trestleGradRegister, trestleGradPlan, the profile calls, trestleGradStepEnd, trestleGradSynchronize and
+ * trestleGradDrain are for one thread at a time. While trestleGradPlan, trestleGradDrain or a profile call runs, no other thread may call trestleGradReady,
+ * trestleGradWaitParam, trestleGradStepEnd or trestleGradSynchronize. A failure of a communicator ends every call with its
+ * code and sentence, also calls that wait. trestleGetLastError(NULL) has the sentence of a call that was refused. */
 typedef struct trestleGrad* trestleGrad_t;
 
 /* What a policy may do to the training itself. Bits of trestleGradConfig_t.allow. */
@@ -47,10 +47,15 @@ typedef enum TRESTLE_ANY_INT {
 typedef void (*trestleGradUpdate_t)(void* context, int tensor, size_t offset, size_t count, const void* gradient,
                                     void* parameter);
 
+/* The same for policies that delay gradients. `gradient` sums those of `batches` steps, at least 1, of which the oldest
+ * is `age` steps older than the present one. Other policies give 1 and 0. */
+typedef void (*trestleGradMergedUpdate_t)(void* context, int tensor, size_t offset, size_t count, const void* gradient,
+                                          void* parameter, int batches, int age);
+
 #define TRESTLE_GRAD_CONFIG_MAGIC 0x7e571e06u
 
-/* Append-only, as trestleConfig_t. op and allow must be the same on all ranks, and `update` must be given on all or
- * none. */
+/* Append-only, as trestleConfig_t. op and allow must be the same on all ranks, and an update function must be given on
+ * all or none. */
 typedef struct {
   size_t size;                /* sizeof(trestleGradConfig_t) */
   unsigned magic;             /* TRESTLE_GRAD_CONFIG_MAGIC */
@@ -61,18 +66,23 @@ typedef struct {
   void* updateContext;
   int countNans;              /* 1: each rank counts elements of its gradients that are not a number, which takes another
                                  pass over them. Such elements travel and spread as others do */
+  trestleGradMergedUpdate_t updateMerged; /* in the place of `update`, with the same updateContext */
 } trestleGradConfig_t;
 
 #define TRESTLE_GRAD_CONFIG_INITIALIZER \
-  { sizeof(trestleGradConfig_t), TRESTLE_GRAD_CONFIG_MAGIC, TRESTLE_VERSION_CODE, trestleSum, 0, NULL, NULL, 0 }
+  { sizeof(trestleGradConfig_t), TRESTLE_GRAD_CONFIG_MAGIC, TRESTLE_VERSION_CODE, trestleSum, 0, NULL, NULL, 0, NULL }
 
-/* Makes a scheduler on comms[0 .. links-1], one communicator for each link. At present links must be 1. Not collective.
- * config may be NULL; it is read before the call returns. The communicator must outlive the scheduler. */
+/* Makes a scheduler on comms[0 .. links-1], one communicator for each link, at most 16. Not collective. Each must have
+ * the same ranks, and all ranks must give the same ones in the same order: the first trestleGradPlan or
+ * trestleGradProfileEnd compares that. Give the fastest link first. Policies that delay gradients use all links at the
+ * same time, the others the first one. Links that share no rail or path gain most: two interfaces (`socketIfname`), or
+ * shared memory and TCP. config may be NULL; it is read before the call returns. The communicators must outlive the
+ * scheduler. */
 TRESTLE_API trestleResult_t trestleGradCreate(trestleGrad_t* grad, const trestleComm_t* comms, int links,
                                               const trestleGradConfig_t* config);
 /* Takes no new calls, waits for those of other threads, and until the steps that have ended are complete, then frees.
- * Not collective. Gradients of a step that was not ended are dropped. If other ranks will not take part any more, abort
- * the communicator first. */
+ * Not collective. Gradients of a step that was not ended are dropped, and so are those that a policy has delayed
+ * (trestleGradDrain). If other ranks will not take part any more, abort the communicators first. */
 TRESTLE_API trestleResult_t trestleGradDestroy(trestleGrad_t grad);
 
 /* Adds a tensor and writes its number: 0, 1, ... in the order of the calls, which is the order of the forward pass.
@@ -98,8 +108,9 @@ TRESTLE_API trestleResult_t trestleGradRegister(trestleGrad_t grad, const char* 
 TRESTLE_API trestleResult_t trestleGradProfileBegin(trestleGrad_t grad);
 /* Collective, after at least one whole step. Averages the times over steps and ranks. Measures all-reduces of at least
  * six sizes, whole and in halves, and fits a startup and a time per byte to each by least squares of the relative
- * errors. Sizes that lie off the line of the others count less. If one rank cannot, no rank does. But a rank with a
- * step under way is refused by itself, and the others wait until it makes the call again, as for trestleGradPlan. */
+ * errors. Sizes that lie off the line of the others count less. Measures each link by itself, and its ratio to the first
+ * one as for trestleGradSetLinkRatios. If one rank cannot, no rank does. But a rank with a step under way is refused by
+ * itself, and the others wait until it makes the call again, as for trestleGradPlan. */
 TRESTLE_API trestleResult_t trestleGradProfileEnd(trestleGrad_t grad);
 
 /* The time of a message of s bytes is startup + s * perByte, and 0 for none. Seconds. */
@@ -113,6 +124,9 @@ typedef struct {
 TRESTLE_API trestleResult_t trestleGradSetTimes(trestleGrad_t grad, const double* forward, const double* backward,
                                                 const trestleGradCost_t* allReduce, const trestleGradCost_t* reduceScatter,
                                                 const trestleGradCost_t* allGather);
+/* Supplies the links' speeds: ratios[i] is the time of a message on link i over its time on link 0, for all links of the
+ * scheduler; 1 for link 0, and from 1 to 1000 for the others. Rank 0's count. Without this or a profile all are 1. */
+TRESTLE_API trestleResult_t trestleGradSetLinkRatios(trestleGrad_t grad, const double* ratios, int links);
 /* Writes the measured or supplied times as a workload for `trestle train --workload`. Text functions: *size is the
  * room at `text`, and then the length with its closing 0. If that does not fit, only *size is written
  * (trestleInvalidArgument). `text` may be NULL to ask for the length (trestleSuccess). */
@@ -133,7 +147,9 @@ TRESTLE_API trestleResult_t trestleGradProfileJson(trestleGrad_t grad, char* tex
  * The predicted time of a step is that of MG-WFBP (arXiv 1912.09268, equations 3 and 7 to 9), for reduce-scatters and
  * all-gathers that of arXiv 2302.12445 (equations 3 to 9). Some policies need times and costs. Without them they are
  * trestleInvalidUsage. "auto" takes the policy with the least predicted time among those that `allow` permits.
- * Policies that delay gradients ("deft") are not carried out. */
+ *
+ * "deft" delays gradients (arXiv 2503.16815), so `allow` must have trestleGradAllowStale. While gradients are pending
+ * under such a plan, trestleGradPlan is trestleInvalidUsage on all ranks: trestleGradDrain comes first. */
 TRESTLE_API trestleResult_t trestleGradPlan(trestleGrad_t grad, const char* policy);
 /* Writes the plan as JSON: policy, iteration_s and exposed_s as predicted (0 without times), updates_per_iteration, age,
  * batches, groups and gather_groups. A group is its first and its last tensor. */
@@ -159,8 +175,37 @@ TRESTLE_API trestleResult_t trestleGradWaitParam(trestleGrad_t grad, int tensor)
  * the call may be made again. */
 TRESTLE_API trestleResult_t trestleGradStepEnd(trestleGrad_t grad);
 /* Waits until the results of the last ended step are in place, for all tensors. Gradients that are ready in a step that
- * has not ended are not waited for. */
+ * has not ended are not waited for, nor those that a policy has delayed to later steps. */
 TRESTLE_API trestleResult_t trestleGradSynchronize(trestleGrad_t grad);
+
+/* ---- Delayed updates ---------------------------------------------------------------------------------------------- */
+
+/* Under a policy that delays gradients, the calls above are the same, but a step's result may be of earlier steps:
+ *
+ * - trestleGradReady copies: the scheduler adds each gradient to a sum of its own, so the program's memory is free again
+ *   when trestleGradWaitParam returns. Such sums take twice the bytes of all gradients.
+ * - In some steps an update is due. Its gradients are one or more steps old, and may be the sum of those of several
+ *   steps, over all ranks (op trestleAvg: the mean over the ranks of that sum). trestleGradWaitParam waits for it.
+ * - In the other steps no update is due. With an update function nothing is called. Without one the result is the sum of
+ *   nothing: zeros. A program that needs to know asks trestleGradBatches.
+ *
+ * Which steps these are, and of which gradients, follows from the plan and the number of steps since the plan or the
+ * last trestleGradDrain. It is the same on all ranks and does not depend on time. Every gradient is in one result. The
+ * scheduler counts that: if one were lost or doubled, it ends with a sentence (trestleInternalError). */
+
+/* Of how many steps the tensor's result has the gradients, and how many steps the oldest of them is older than the last
+ * one. For the result that trestleGradWaitParam, trestleGradSynchronize or trestleGradDrain has waited for, until the
+ * tensor is ready again; else trestleInvalidUsage. 0 batches: no update is due, or there was no step under a plan.
+ * Policies that delay nothing: 1 and 0. batches and age may be NULL. */
+TRESTLE_API trestleResult_t trestleGradBatches(trestleGrad_t grad, int tensor, int* batches, int* age);
+/* Collective, between steps: brings in all gradients that are pending, as one result of each tensor. Waits. Call it at
+ * the end of the training, and before the parameters are saved or the plan is changed. *batches: of how many steps the
+ * result has the gradients; 0: none were pending, and nothing has changed. batches may be NULL.
+ *
+ * With an update function, updates are made of it, whole ones on every rank. Without one, the sums lie in the
+ * gradients' memory, in that of the last trestleGradReady. So the result of the last step must have been waited for
+ * (trestleInvalidUsage). The next step begins as the first one of the plan does. */
+TRESTLE_API trestleResult_t trestleGradDrain(trestleGrad_t grad, int* batches);
 
 #define TRESTLE_GRAD_STATS_MAGIC 0x7e571e07u
 
@@ -177,12 +222,18 @@ typedef struct {
   uint64_t lastStepNs;   /* between the ends of the last two steps; 0: fewer than two */
   uint64_t plannedNs;    /* predicted time of a step under the plan; 0: without times */
   uint64_t plans;        /* plans that were taken */
-  uint64_t age;          /* steps by which the gradients of an update are old */
+  uint64_t age;          /* steps by which the gradients of an update are old, at most, as planned */
   uint64_t nans;         /* elements of this rank's gradients that were not a number, if countNans is 1 */
+  /* Under policies that delay gradients: */
+  uint64_t delayedUpdates; /* results with gradients. One for all tensors counts once */
+  uint64_t delayedBatches; /* steps whose gradients these have */
+  uint64_t pendingBatches; /* steps whose gradients no result has yet */
+  uint64_t ageSum;         /* over delayedBatches: by how many steps each was old. So the mean is ageSum / delayedBatches */
+  uint64_t oldestAge;      /* the most of these */
 } trestleGradStats_t;
 
 #define TRESTLE_GRAD_STATS_INITIALIZER \
-  { sizeof(trestleGradStats_t), TRESTLE_GRAD_STATS_MAGIC, TRESTLE_VERSION_CODE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(trestleGradStats_t), TRESTLE_GRAD_STATS_MAGIC, TRESTLE_VERSION_CODE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Fills in as much of *stats as its size says. Never waits. */
 TRESTLE_API trestleResult_t trestleGradGetStats(trestleGrad_t grad, trestleGradStats_t* stats);

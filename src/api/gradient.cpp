@@ -17,6 +17,7 @@ static_assert(trestleGradAllowStale == static_cast<int>(kLibertyStale));
 namespace {
 
 constexpr size_t kMostSize = 4096;  // of a caller's struct
+constexpr int kMostLinks = 16;
 constexpr uint64_t kMostTensorBytes = uint64_t{1} << 62;
 
 template <class T, class F>
@@ -33,6 +34,12 @@ Status in_function(const char* function, GradientScheduler& scheduler, Status st
   return Error{status.error().code, in + status.error().message};
 }
 
+// The communicators' own sentences name a function already.
+Status in_create(const Error& error) {
+  if (error.code != Code::kInvalidArgument || !error.message.starts_with("the communicator of link")) return error;
+  return invalid_argument("GradCreate: " + error.message);
+}
+
 template <class F>
 trestleResult_t with_scheduler(trestleGrad_t grad, const char* function, F&& body) {
   return guarded([&]() -> Status {
@@ -46,22 +53,40 @@ trestleResult_t with_scheduler(trestleGrad_t grad, const char* function, F&& bod
 // ---- the config
 
 // The program's update, as it may fail the scheduler.
-UpdateFunction contained(trestleGradUpdate_t update, void* context) {
+template <class Update>
+UpdateFunction contained(Update update) {
   const auto thrown = [](const std::string& what) {
     return Error{Code::kInvalidUsage, "the update function of a trestleGradConfig_t threw an exception (" + what + ")"};
   };
-  return
-      [=](uint32_t tensor, uint64_t offset, uint64_t count, const std::byte* gradient, std::byte* parameter) -> Status {
-        try {
-          const InUserCode now(UserCode::kUpdate);
-          update(context, static_cast<int>(tensor), offset, count, gradient, parameter);
-          return {};
-        } catch (const std::exception& exception) {
-          return thrown(exception.what());
-        } catch (...) {
-          return thrown("not a std::exception");
-        }
-      };
+  return [=](uint32_t tensor, uint64_t offset, uint64_t count, const std::byte* gradient, std::byte* parameter,
+             const ResultAge& age) -> Status {
+    try {
+      const InUserCode now(UserCode::kUpdate);
+      update(static_cast<int>(tensor), offset, count, gradient, parameter, age);
+      return {};
+    } catch (const std::exception& exception) {
+      return thrown(exception.what());
+    } catch (...) {
+      return thrown("not a std::exception");
+    }
+  };
+}
+
+UpdateFunction read_update(const trestleGradConfig_t& config) {
+  void* const context = config.updateContext;
+  if (covers(config, config.updateMerged) && config.updateMerged != nullptr) {
+    return contained([update = config.updateMerged, context](int tensor, size_t offset, size_t count,
+                                                             const void* gradient, void* parameter,
+                                                             const ResultAge& age) {
+      update(context, tensor, offset, count, gradient, parameter, static_cast<int>(age.batches),
+             static_cast<int>(age.oldest));
+    });
+  }
+  if (config.update == nullptr) return nullptr;
+  return contained([update = config.update, context](int tensor, size_t offset, size_t count, const void* gradient,
+                                                     void* parameter, const ResultAge&) {
+    update(context, tensor, offset, count, gradient, parameter);
+  });
 }
 
 Result<GradientSettings> read_config(const trestleGradConfig_t* config) {
@@ -80,8 +105,9 @@ Result<GradientSettings> read_config(const trestleGradConfig_t* config) {
   if (covers(*config, config->allow)) settings.liberties = config->allow;
   if ((settings.liberties & ~static_cast<uint32_t>(trestleGradAllowStale)) != 0)
     return invalid_argument("GradCreate: allow has bits that are not of trestleGradAllow_t");
-  if (covers(*config, config->updateContext) && config->update != nullptr)
-    settings.update = contained(config->update, config->updateContext);
+  if (covers(*config, config->updateContext)) settings.update = read_update(*config);
+  if (covers(*config, config->updateMerged) && config->updateMerged != nullptr && config->update != nullptr)
+    return invalid_argument("GradCreate: the config has both update and updateMerged: one of them");
   const int count_nans = covers(*config, config->countNans) ? config->countNans : 0;
   if (count_nans != 0 && count_nans != 1)
     return invalid_argument("GradCreate: countNans is " + std::to_string(count_nans) + ": 0 or 1");
@@ -141,14 +167,19 @@ trestleResult_t trestleGradCreate(trestleGrad_t* grad, const trestleComm_t* comm
   return guarded([&]() -> Status {
     if (grad == nullptr) return invalid_argument("GradCreate: grad is NULL");
     if (comms == nullptr || links < 1) return invalid_argument("GradCreate: at least one communicator is needed");
-    if (links > 1) {
-      return invalid_argument("GradCreate: " + std::to_string(links) +
-                              " links: a scheduler carries out plans of one link, so links must be 1");
+    if (links > kMostLinks) {
+      return invalid_argument("GradCreate: " + std::to_string(links) + " links: at most " + std::to_string(kMostLinks));
     }
-    if (comms[0] == nullptr) return invalid_argument("GradCreate: the communicator is NULL");
+    for (int link = 0; link < links; ++link) {
+      if (comms[link] == nullptr)
+        return invalid_argument("GradCreate: the communicator is NULL (link " + std::to_string(link) + ")");
+    }
     GradientSettings settings = TRY(read_config(config));
     ReservedHandle<trestleGrad> handle;
-    *grad = handle.take(TRY(GradientScheduler::make(comms[0], std::move(settings))));
+    Result<std::shared_ptr<GradientScheduler>> scheduler =
+        GradientScheduler::make(std::vector<trestleComm_t>(comms, comms + links), std::move(settings));
+    if (!scheduler.ok()) return in_create(scheduler.error());
+    *grad = handle.take(std::move(scheduler).value());
     return {};
   });
 }
@@ -203,6 +234,17 @@ trestleResult_t trestleGradSetTimes(trestleGrad_t grad, const double* forward, c
   });
 }
 
+trestleResult_t trestleGradSetLinkRatios(trestleGrad_t grad, const double* ratios, int links) {
+  return with_scheduler(grad, "GradSetLinkRatios", [&](GradientScheduler& scheduler) -> Status {
+    if (ratios == nullptr) return invalid_argument("ratios is NULL");
+    if (links < 1 || static_cast<size_t>(links) != scheduler.links()) {
+      return invalid_argument(std::to_string(links) + " ratios, and the scheduler has " +
+                              std::to_string(scheduler.links()) + " links");
+    }
+    return scheduler.set_link_ratios(std::vector<double>(ratios, ratios + links));
+  });
+}
+
 trestleResult_t trestleGradProfileJson(trestleGrad_t grad, char* text, size_t* size) {
   return with_scheduler(grad, "GradProfileJson", [&](GradientScheduler& scheduler) -> Status {
     if (size == nullptr) return invalid_argument("size is NULL");
@@ -248,6 +290,23 @@ trestleResult_t trestleGradSynchronize(trestleGrad_t grad) {
   return with_scheduler(grad, "GradSynchronize", [](GradientScheduler& scheduler) { return scheduler.synchronize(); });
 }
 
+trestleResult_t trestleGradBatches(trestleGrad_t grad, int tensor, int* batches, int* age) {
+  return with_scheduler(grad, "GradBatches", [&](GradientScheduler& scheduler) -> Status {
+    const ResultAge result = TRY(scheduler.age(tensor));
+    if (batches != nullptr) *batches = static_cast<int>(result.batches);
+    if (age != nullptr) *age = static_cast<int>(result.oldest);
+    return {};
+  });
+}
+
+trestleResult_t trestleGradDrain(trestleGrad_t grad, int* batches) {
+  return with_scheduler(grad, "GradDrain", [&](GradientScheduler& scheduler) -> Status {
+    const uint32_t brought = TRY(scheduler.bring_in());
+    if (batches != nullptr) *batches = static_cast<int>(brought);
+    return {};
+  });
+}
+
 trestleResult_t trestleGradGetStats(trestleGrad_t grad, trestleGradStats_t* stats) {
   return with_scheduler(grad, "GradGetStats", [&](GradientScheduler& scheduler) -> Status {
     constexpr size_t kHead = offsetof(trestleGradStats_t, steps);
@@ -264,6 +323,11 @@ trestleResult_t trestleGradGetStats(trestleGrad_t grad, trestleGradStats_t* stat
     all.plans = now.plans;
     all.age = now.age;
     all.nans = now.nans;
+    all.delayedUpdates = now.delayed_updates;
+    all.delayedBatches = now.delayed_batches;
+    all.pendingBatches = now.pending_batches;
+    all.ageSum = now.age_sum;
+    all.oldestAge = now.oldest_age;
     const size_t known = std::min(stats->size, sizeof all);
     std::memcpy(reinterpret_cast<char*>(stats) + kHead, reinterpret_cast<const char*>(&all) + kHead, known - kHead);
     return {};

@@ -4,19 +4,20 @@
 
 namespace trestle {
 
-Executor::Executor(trestleComm_t comm, const std::vector<TensorEntry>& tensors, const GradientSettings& settings,
-                   StepBoard& board, TrafficCounts& counts)
-    : comm_(comm),
+Executor::Executor(const std::vector<trestleComm_t>& comms, const std::vector<TensorEntry>& tensors,
+                   const GradientSettings& settings, StepBoard& board, TrafficCounts& counts)
+    : comms_(comms),
       tensors_(tensors),
       settings_(settings),
       board_(board),
       counts_(counts),
       bell_(std::make_shared<Bell>()) {}
 
-Result<std::unique_ptr<Executor>> Executor::start(trestleComm_t comm, const std::vector<TensorEntry>& tensors,
+Result<std::unique_ptr<Executor>> Executor::start(const std::vector<trestleComm_t>& comms,
+                                                  const std::vector<TensorEntry>& tensors,
                                                   const GradientSettings& settings, StepBoard& board,
                                                   TrafficCounts& counts) {
-  std::unique_ptr<Executor> executor(new Executor(comm, tensors, settings, board, counts));
+  std::unique_ptr<Executor> executor(new Executor(comms, tensors, settings, board, counts));
   executor->thread_ = TRY(Thread::start([self = executor.get()] { self->loop(); }));
   return executor;
 }
@@ -55,69 +56,16 @@ void Executor::loop() {
     if (stop_.load(std::memory_order_acquire)) break;
     if (!changed) bell_->wait(before);
   }
-  plan_.reset();
+  run_.reset();
 }
 
 bool Executor::turn() {
-  bool changed = plan_ != nullptr && collect();
-  if (plan_ != nullptr && take_events()) changed = true;
-  if (plan_ != nullptr && issue()) changed = true;
+  const bool changed = run_ != nullptr && run_->turn();
   return run_jobs() || changed;
 }
 
-bool Executor::collect() {
-  bool changed = false;
-  while (const auto complete = plan_->channel->poll()) {
-    changed = true;
-    if (board_.failure()) continue;  // the messages behind a failure are only awaited
-    Status status = *complete;
-    if (status.ok()) status = finish_oldest();
-    if (!status.ok()) board_.fail(status.error());
-  }
-  return changed;
-}
-
-Status Executor::finish_oldest() {
-  const StepMachine::Issue oldest = plan_->machine->oldest();
-  TRY(plan_->channel->finish(oldest.message));
-  plan_->machine->complete();
-  for (const uint32_t tensor : plan_->list.messages[oldest.message].results) {
-    board_.complete(tensor, steps_before_ + oldest.step + 1);
-  }
-  board_.tell();
-  return {};
-}
-
-bool Executor::take_events() {
-  bool changed = false;
-  while (const auto tensor = board_.take_mark()) {
-    plan_->machine->ready(*tensor);
-    changed = true;
-    // No message brings its result.
-    if (!plan_->list.waits[*tensor]) board_.complete(*tensor, steps_before_ + plan_->machine->ready_in(*tensor));
-  }
-  if (changed) board_.tell();
-  if (const auto forward = board_.forward(); forward && forward->ended_steps >= steps_before_) {
-    plan_->machine->forward_at(forward->ended_steps - steps_before_, forward->tensor);
-  }
-  return changed;
-}
-
-bool Executor::issue() {
-  bool changed = false;
-  while (!board_.failure()) {
-    const auto next = plan_->machine->next();
-    if (!next) break;
-    changed = true;
-    const Status status = plan_->channel->start(next->message);
-    if (!status.ok()) board_.fail(status.error());
-  }
-  return changed;
-}
-
 bool Executor::drained() const {
-  return plan_ == nullptr || board_.failure() ||
-         (plan_->channel->idle() && plan_->machine->finished(board_.ended() - steps_before_));
+  return run_ == nullptr || board_.failure() || run_->drained();
 }
 
 std::shared_ptr<Executor::Job> Executor::next_job() {
@@ -146,25 +94,28 @@ Status Executor::run_body(Job& job) {
   if (auto failure = board_.failure()) return *std::move(failure);
   Status status = job.body();
   if (status.ok()) return status;
-  trestleResult_t communicator = trestleSuccess;
-  trestleCommGetAsyncError(comm_, &communicator);
-  if (communicator != trestleSuccess) board_.fail(status.error());
+  for (const trestleComm_t comm : comms_) {
+    trestleResult_t communicator = trestleSuccess;
+    trestleCommGetAsyncError(comm, &communicator);
+    if (communicator != trestleSuccess) board_.fail(status.error());
+  }
   return status;
 }
 
-Result<std::unique_ptr<Executor::Prepared>> Executor::prepare(const GradientPlan& plan,
-                                                              const GradientWorkload& workload) const {
-  auto prepared = std::make_unique<Prepared>();
-  prepared->list = step_messages(plan, workload);
-  prepared->machine = std::make_unique<StepMachine>(prepared->list, static_cast<bool>(settings_.update));
-  prepared->channel = TRY(MessageChannel::make({comm_, tensors_, settings_, board_, counts_, bell_}, prepared->list));
-  return prepared;
+Result<std::unique_ptr<StepRun>> Executor::prepare(const GradientPlan& plan, const GradientWorkload& workload) const {
+  return make_step_run({comms_, tensors_, settings_, board_, counts_, bell_}, plan, workload);
 }
 
-void Executor::install(std::unique_ptr<Prepared> prepared) {
-  plan_ = std::move(prepared);
-  steps_before_ = board_.ended();
-  board_.follow(plan_->list);
+void Executor::install(std::unique_ptr<StepRun> run) {
+  run_ = std::move(run);
+  run_->begin();
+}
+
+Result<uint32_t> Executor::bring_in() {
+  if (run_ == nullptr) return uint32_t{0};
+  Result<uint32_t> batches = run_->bring_in();
+  if (!batches.ok()) board_.fail(batches.error());  // the ranks are no longer alike
+  return batches;
 }
 
 }  // namespace trestle

@@ -1,4 +1,4 @@
-// Executor: the thread of a scheduler. It makes all calls on the communicator, in the order of the plan.
+// Executor: the thread of a scheduler. It makes all calls on the communicators, in the order of the plan.
 //
 // It sleeps until a message is complete (trestleEventNotify), a gradient completes a group, or there is a job. Any
 // thread may call wake() and run(); the other functions are for jobs.
@@ -12,16 +12,16 @@
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "gradient/executor/bell.h"
-#include "gradient/executor/message_channel.h"
+#include "gradient/executor/run/step_run.h"
 #include "gradient/executor/step_board.h"
-#include "gradient/executor/step_machine.h"
 
 namespace trestle {
 
 class Executor {
  public:
   // Everything must live longer. Error: no thread can be started.
-  static Result<std::unique_ptr<Executor>> start(trestleComm_t comm, const std::vector<TensorEntry>& tensors,
+  static Result<std::unique_ptr<Executor>> start(const std::vector<trestleComm_t>& comms,
+                                                 const std::vector<TensorEntry>& tensors,
                                                  const GradientSettings& settings, StepBoard& board,
                                                  TrafficCounts& counts);
   // Waits for messages that are on their way.
@@ -35,15 +35,13 @@ class Executor {
   Status run(std::function<Status()> job);
 
   // ---- for jobs
-  struct Prepared {
-    StepMessages list;
-    std::unique_ptr<StepMachine> machine;
-    std::unique_ptr<MessageChannel> channel;
-  };
-  // Errors: those of MessageChannel::make.
-  Result<std::unique_ptr<Prepared>> prepare(const GradientPlan& plan, const GradientWorkload& workload) const;
+  // Errors: those of make_step_run.
+  Result<std::unique_ptr<StepRun>> prepare(const GradientPlan& plan, const GradientWorkload& workload) const;
   // From the next step on.
-  void install(std::unique_ptr<Prepared> prepared);
+  void install(std::unique_ptr<StepRun> run);
+  // As those of StepRun; 0 without a plan.
+  uint32_t pending() const { return run_ == nullptr ? 0 : run_->pending(); }
+  Result<uint32_t> bring_in();
 
  private:
   struct Job {
@@ -53,21 +51,17 @@ class Executor {
     Bell told;
   };
 
-  Executor(trestleComm_t comm, const std::vector<TensorEntry>& tensors, const GradientSettings& settings,
-           StepBoard& board, TrafficCounts& counts);
+  Executor(const std::vector<trestleComm_t>& comms, const std::vector<TensorEntry>& tensors,
+           const GradientSettings& settings, StepBoard& board, TrafficCounts& counts);
   void loop();
   // True if something changed.
   bool turn();
-  bool collect();
-  bool take_events();
-  bool issue();
   bool run_jobs();
-  Status finish_oldest();
   std::shared_ptr<Job> next_job();
   Status run_body(Job& job);
   bool drained() const;
 
-  const trestleComm_t comm_;
+  const std::vector<trestleComm_t>& comms_;
   const std::vector<TensorEntry>& tensors_;
   const GradientSettings& settings_;
   StepBoard& board_;
@@ -77,8 +71,7 @@ class Executor {
   Mutex mutex_;
   std::deque<std::shared_ptr<Job>> jobs_ TRESTLE_GUARDED_BY(mutex_);
   // Of the thread:
-  std::unique_ptr<Prepared> plan_;
-  uint64_t steps_before_ = 0;  // steps that had ended when the plan was installed
+  std::unique_ptr<StepRun> run_;  // nullptr: there is no plan
   Thread thread_;
 };
 

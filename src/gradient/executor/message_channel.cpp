@@ -122,7 +122,7 @@ Status MessageChannel::update_shard(const Shard& shard) {
   const size_t size = size_of(shard.type);
   const FusedSpan& span = shard.span;
   std::byte* const parameter = use_.tensors[span.tensor].parameter + span.in_tensor * size;
-  TRY(use_.settings.update(span.tensor, span.in_tensor, span.count, shard.data, parameter));
+  TRY(use_.settings.update(span.tensor, span.in_tensor, span.count, shard.data, parameter, {}));
   std::memcpy(shard.data, parameter, span.count * size);
   return {};
 }

@@ -1,5 +1,8 @@
 #include "gradient/executor/scheduler.h"
 
+#include <algorithm>
+#include <span>
+
 #include "base/clock.h"
 
 namespace trestle {
@@ -25,10 +28,24 @@ constexpr size_t kMostNamed = 8;  // tensors in a sentence
 
 }  // namespace
 
-Result<std::shared_ptr<GradientScheduler>> GradientScheduler::make(trestleComm_t comm, GradientSettings settings) {
-  int ranks = 0;
-  TRY(core_status(trestleCommCount(comm, &ranks), comm));
-  return std::shared_ptr<GradientScheduler>(new GradientScheduler(comm, std::move(settings)));
+Result<std::shared_ptr<GradientScheduler>> GradientScheduler::make(std::vector<trestleComm_t> comms,
+                                                                   GradientSettings settings) {
+  std::pair<int, int> first;  // ranks, and this one
+  for (size_t link = 0; link < comms.size(); ++link) {
+    std::pair<int, int> own;
+    TRY(core_status(trestleCommCount(comms[link], &own.first), comms[link]));
+    TRY(core_status(trestleCommUserRank(comms[link], &own.second), comms[link]));
+    if (link == 0) first = own;
+    const std::string name = "the communicator of link " + std::to_string(link);
+    const auto others = std::span(comms).first(link);
+    if (std::ranges::find(others, comms[link]) != others.end())
+      return argument(name + " was given twice: each link needs its own");
+    if (own == first) continue;
+    return argument(name + " has this process as rank " + std::to_string(own.second) + " of " +
+                    std::to_string(own.first) + ", and link 0 as rank " + std::to_string(first.second) + " of " +
+                    std::to_string(first.first) + ": they must have the same ranks");
+  }
+  return std::shared_ptr<GradientScheduler>(new GradientScheduler(std::move(comms), std::move(settings)));
 }
 
 GradientScheduler::~GradientScheduler() = default;
@@ -60,7 +77,7 @@ Result<GradientScheduler::Running*> GradientScheduler::candidate(std::unique_ptr
     const MutexLock lock(mutex_);
     fresh = std::make_unique<Running>(registered_);
   }
-  fresh->executor = TRY(Executor::start(comm_, fresh->tensors, settings_, fresh->board, fresh->counts));
+  fresh->executor = TRY(Executor::start(comms_, fresh->tensors, settings_, fresh->board, fresh->counts));
   return fresh.get();
 }
 
@@ -104,9 +121,12 @@ std::optional<Error> GradientScheduler::failure() {
 }
 
 Status GradientScheduler::check_communicator() const {
-  trestleResult_t failure = trestleSuccess;
-  TRY(core_status(trestleCommGetAsyncError(comm_, &failure), comm_));
-  return core_status(failure, comm_);
+  for (const trestleComm_t comm : comms_) {
+    trestleResult_t failure = trestleSuccess;
+    TRY(core_status(trestleCommGetAsyncError(comm, &failure), comm));
+    TRY(core_status(failure, comm));
+  }
+  return {};
 }
 
 // ---- a step
@@ -185,6 +205,18 @@ Status GradientScheduler::synchronize() {
   return {};
 }
 
+Result<ResultAge> GradientScheduler::age(int number) const {
+  Running& step = *TRY(running_step("ask about"));
+  const uint32_t tensor = TRY(checked_tensor(step, number));
+  if (step.board.is_ready(tensor))
+    return usage(named(step, tensor) + " is ready in a step that has not ended, so its result is not known");
+  if (!step.board.is_waited(tensor)) {
+    return usage("the result of " + named(step, tensor) +
+                 " of the last step was not waited for: GradWaitParam or GradSynchronize comes first");
+  }
+  return step.board.age(tensor);
+}
+
 void GradientScheduler::drain() {
   Running* const now = running();
   if (now == nullptr) return;
@@ -203,6 +235,11 @@ SchedulerStatistics GradientScheduler::statistics() const {
     all.bytes = now->counts.bytes.load(std::memory_order_relaxed);
     all.nans = now->counts.nans.load(std::memory_order_relaxed);
     all.copied_bytes = now->counts.copied_bytes.load(std::memory_order_relaxed);
+    all.delayed_updates = now->counts.delayed_updates.load(std::memory_order_relaxed);
+    all.delayed_batches = now->counts.delayed_batches.load(std::memory_order_relaxed);
+    all.pending_batches = now->counts.delayed_steps.load(std::memory_order_relaxed) - all.delayed_batches;
+    all.age_sum = now->counts.age_sum.load(std::memory_order_relaxed);
+    all.oldest_age = now->counts.oldest_age.load(std::memory_order_relaxed);
   }
   const MutexLock lock(mutex_);
   if (planned_) all.age = planned_->age;

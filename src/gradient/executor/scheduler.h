@@ -13,6 +13,7 @@
 
 #include "base/mutex.h"
 #include "gradient/executor/executor.h"
+#include "gradient/executor/link_check.h"
 #include "gradient/executor/step_profile.h"
 #include "gradient/policy/policies.h"
 
@@ -29,14 +30,18 @@ struct SchedulerStatistics {
   uint64_t plans = 0;
   uint64_t age = 0;
   uint64_t nans = 0;
+  uint64_t delayed_updates = 0;
+  uint64_t delayed_batches = 0;
+  uint64_t pending_batches = 0;
+  uint64_t age_sum = 0;
+  uint64_t oldest_age = 0;
 };
-
-class RankAgreement;
 
 class GradientScheduler {
  public:
-  // The communicator must live longer. Error: it takes no calls.
-  static Result<std::shared_ptr<GradientScheduler>> make(trestleComm_t comm, GradientSettings settings);
+  // One communicator for each link. They must live longer. Errors: one takes no calls; one is given twice, or has other
+  // ranks than the first.
+  static Result<std::shared_ptr<GradientScheduler>> make(std::vector<trestleComm_t> comms, GradientSettings settings);
   ~GradientScheduler();
   GradientScheduler(const GradientScheduler&) = delete;
   GradientScheduler& operator=(const GradientScheduler&) = delete;
@@ -51,7 +56,10 @@ class GradientScheduler {
   Status profile_end();  // collective
   // Rank 0's count. By tensor.
   Status set_times(std::vector<double> forward_s, std::vector<double> backward_s, const GradientLink& link);
+  // Rank 0's count. The time of a message on each link over that on the first one.
+  Status set_link_ratios(std::vector<double> ratios);
   size_t tensors() const;
+  size_t links() const { return comms_.size(); }
   Result<std::string> profile_json() const;
 
   // Collective. policy: nullptr is refused on all ranks.
@@ -63,6 +71,10 @@ class GradientScheduler {
   Status wait(int tensor);
   Status end_step();
   Status synchronize();
+  // Collective. The steps whose gradients were pending and now are in results.
+  Result<uint32_t> bring_in();
+  // Of the result of the tensor's last step.
+  Result<ResultAge> age(int tensor) const;
   // Waits until the steps that have ended are complete on this rank, or have failed. So other ranks get its part.
   void drain();
   SchedulerStatistics statistics() const;
@@ -70,7 +82,7 @@ class GradientScheduler {
  private:
   struct Times {
     std::vector<double> forward_s, backward_s;
-    GradientLink link;
+    GradientLink link;  // the first one
   };
   // Made for the tensors that were registered, and used from the first plan or profile on.
   struct Running {
@@ -84,7 +96,8 @@ class GradientScheduler {
     std::unique_ptr<Executor> executor;            // its thread ends before the others do
   };
 
-  GradientScheduler(trestleComm_t comm, GradientSettings settings) : comm_(comm), settings_(std::move(settings)) {}
+  GradientScheduler(std::vector<trestleComm_t> comms, GradientSettings settings)
+      : comms_(std::move(comms)), settings_(std::move(settings)), link_ratios_(comms_.size(), 1.0) {}
   Running* running() const { return running_.load(std::memory_order_acquire); }
   Result<Running*> running_step(const char* verb) const;
   // The running one, or a new one that is not published yet.
@@ -96,16 +109,21 @@ class GradientScheduler {
 
   GradientWorkload workload(const std::vector<TensorEntry>& tensors) const;
   Result<PlannedStep> planned(const std::string& policy, const std::vector<TensorEntry>& tensors) const;
-  Status plan_on_thread(Running& running, const std::string& policy, const Status& own);
+  Status plan_on_thread(Running& running, const std::string& policy, const Status& refusal);
   Status profile_on_thread(Running& running, const Status& own);
+  // On the executor's thread, before the first exchange of the ranks.
+  Status check_links();
 
-  const trestleComm_t comm_;
+  const std::vector<trestleComm_t> comms_;  // of the links
   const GradientSettings settings_;
   mutable Mutex mutex_;
+  std::vector<double> link_ratios_ TRESTLE_GUARDED_BY(mutex_);
   std::vector<TensorEntry> registered_ TRESTLE_GUARDED_BY(mutex_);
   uint64_t registered_bytes_ TRESTLE_GUARDED_BY(mutex_) = 0;
   std::optional<Times> times_ TRESTLE_GUARDED_BY(mutex_);
   std::optional<PlannedStep> planned_ TRESTLE_GUARDED_BY(mutex_);
+  std::unique_ptr<LinkCheck> link_check_;  // of the executor's thread, which ends first
+  bool links_are_right_ = false;           // the same
   std::unique_ptr<Running> owned_ TRESTLE_GUARDED_BY(mutex_);
   std::atomic<Running*> running_{nullptr};
   std::atomic<bool> has_plan_{false};

@@ -1,4 +1,5 @@
 // GradientScheduler: measures times and makes plans.
+#include <algorithm>
 #include <cmath>
 
 #include "base/clock.h"
@@ -6,12 +7,22 @@
 #include "gradient/executor/link_measure.h"
 #include "gradient/executor/plan_bytes.h"
 #include "gradient/executor/scheduler.h"
+#include "gradient/policy/deft.h"
+#include "gradient/policy/threshold.h"
 
 namespace trestle {
 namespace {
 
 Error usage(std::string sentence) {
   return {Code::kInvalidUsage, std::move(sentence)};
+}
+
+// How much longer a message takes on another link. Where that depends on its size, a bucket of the default size counts.
+// A link that measures as faster than the first one counts as equal to it.
+double ratio_of(const MessageCost& other, const MessageCost& first, uint64_t all_bytes) {
+  const uint64_t bytes = std::clamp<uint64_t>(all_bytes, 1, kThresholdBytes);
+  const double ratio = other.of(bytes) / first.of(bytes);
+  return ratio > 1 ? std::min(ratio, kMostLinkRatio) : 1;  // also where a cost is 0
 }
 
 const char* const kStepUnderWay = "a step is under way, because gradients are ready: GradStepEnd comes first";
@@ -52,7 +63,8 @@ Status GradientScheduler::profile_end() {
 }
 
 Status GradientScheduler::profile_on_thread(Running& now, const Status& own) {
-  const RankAgreement agreement = TRY(RankAgreement::make(comm_));
+  TRY(check_links());
+  const RankAgreement agreement = TRY(RankAgreement::make(comms_.front()));
   TRY(agreement.compare("GradProfileEnd", "", settings_, now.tensors, own));
   std::vector<double> both = now.profile->forward_s();
   const std::vector<double> backward = now.profile->backward_s();
@@ -62,9 +74,28 @@ Status GradientScheduler::profile_on_thread(Running& now, const Status& own) {
   const auto middle = both.begin() + static_cast<std::ptrdiff_t>(now.tensors.size());
   times.forward_s.assign(both.begin(), middle);
   times.backward_s.assign(middle, both.end());
-  times.link = TRY(measure_link(comm_, agreement));
+  times.link = TRY(measure_link(comms_.front(), agreement));
+  std::vector<double> ratios = {1};
+  for (size_t link = 1; link < comms_.size(); ++link) {
+    const MessageCost other = TRY(measure_link(comms_[link], agreement)).all_reduce;
+    ratios.push_back(ratio_of(other, times.link.all_reduce, workload(now.tensors).bytes()));
+  }
   const MutexLock lock(mutex_);
   times_ = std::move(times);
+  link_ratios_ = std::move(ratios);
+  return {};
+}
+
+Status GradientScheduler::set_link_ratios(std::vector<double> ratios) {
+  for (size_t link = 0; link < ratios.size(); ++link) {
+    const bool right = link == 0 ? ratios[link] == 1 : ratios[link] >= 1 && ratios[link] <= kMostLinkRatio;
+    if (right) continue;
+    return Error{Code::kInvalidArgument, "the ratio of link " + std::to_string(link) + " is " +
+                                             std::to_string(ratios[link]) +
+                                             ": 1 for link 0, which is the fastest, and 1 to 1000 for the others"};
+  }
+  const MutexLock lock(mutex_);
+  link_ratios_ = std::move(ratios);
   return {};
 }
 
@@ -112,6 +143,15 @@ Result<std::string> GradientScheduler::profile_json() const {
 
 // ---- plans
 
+Status GradientScheduler::check_links() {
+  if (links_are_right_) return {};
+  link_check_ = TRY(LinkCheck::start(comms_));
+  TRY(link_check_->finish());
+  link_check_.reset();
+  links_are_right_ = true;
+  return {};
+}
+
 Result<PlannedStep> GradientScheduler::planned(const std::string& policy,
                                                const std::vector<TensorEntry>& tensors) const {
   const ChosenPolicy chosen = TRY(parse_gradient_policy(policy));
@@ -120,11 +160,8 @@ Result<PlannedStep> GradientScheduler::planned(const std::string& policy,
                  " uses gradients of earlier steps, which the config's `allow` does not permit "
                  "(trestleGradAllowStale)");
   }
-  if (chosen.policy->liberties != kLibertyNone)
-    return usage(chosen.text +
-                 " delays gradients by steps; the scheduler does not carry that out, only the command "
-                 "`trestle train` predicts it");
   GradientLink link;
+  std::vector<double> ratios;
   {
     const MutexLock lock(mutex_);
     if (!times_ && reads_times(chosen))
@@ -132,9 +169,10 @@ Result<PlannedStep> GradientScheduler::planned(const std::string& policy,
                    " needs the tensors' times and the link's costs: GradProfileBegin and GradProfileEnd, "
                    "or GradSetTimes, come first");
     if (times_) link = times_->link;
+    ratios = link_ratios_;
   }
   const GradientWorkload work = workload(tensors);
-  PlannedStep step = TRY(plan_step(chosen, work, link));
+  PlannedStep step = TRY(plan_step(chosen, work, link, settings_.liberties, ratios));
   fix_order(step.plan, work, link.all_reduce);
   step.time.messages.clear();
   return step;
@@ -157,8 +195,14 @@ Status GradientScheduler::plan(const char* policy) {
   return {};
 }
 
-Status GradientScheduler::plan_on_thread(Running& now, const std::string& policy, const Status& own) {
-  const RankAgreement agreement = TRY(RankAgreement::make(comm_));
+Status GradientScheduler::plan_on_thread(Running& now, const std::string& policy, const Status& refusal) {
+  TRY(check_links());
+  const RankAgreement agreement = TRY(RankAgreement::make(comms_.front()));
+  Status own = refusal;
+  if (own.ok() && now.executor->pending() > 0) {
+    own = usage("gradients of " + std::to_string(now.executor->pending()) +
+                " steps are pending, which a new plan would lose: GradDrain comes first");
+  }
   TRY(agreement.compare("GradPlan", policy, settings_, now.tensors, own));
   Result<std::vector<std::byte>> mine = std::vector<std::byte>();
   if (agreement.rank() == 0) {
@@ -168,12 +212,34 @@ Status GradientScheduler::plan_on_thread(Running& now, const std::string& policy
   const std::vector<std::byte> bytes = TRY(agreement.from_rank_0(mine));
   PlannedStep step = TRY(plan_from_bytes(bytes));
   TRY(check_plan(step.plan, now.tensors.size()));
-  Result<std::unique_ptr<Executor::Prepared>> prepared = now.executor->prepare(step.plan, workload(now.tensors));
+  Result<std::unique_ptr<StepRun>> prepared = now.executor->prepare(step.plan, workload(now.tensors));
   TRY(agreement.all_could("GradPlan", prepared.ok() ? Status() : prepared.error()));
   now.executor->install(std::move(prepared).value());
   const MutexLock lock(mutex_);
   planned_ = std::move(step);
   return {};
+}
+
+Result<uint32_t> GradientScheduler::bring_in() {
+  Running& step = *TRY(running_step("bring in"));
+  if (!step.board.between_steps()) return usage(kStepUnderWay);
+  for (uint32_t i = 0; i < step.tensors.size() && !updates(); ++i) {
+    if (!step.board.is_waited(i)) {
+      return usage("the result of " + named(step, i) +
+                   " of the last step was not waited for, and this call replaces it: GradWaitParam or "
+                   "GradSynchronize comes first");
+    }
+  }
+  if (step.board.forward_over()) step.executor->wake();
+  uint32_t batches = 0;
+  TRY(step.executor->run([&]() -> Status {
+    TRY(check_links());
+    const RankAgreement agreement = TRY(RankAgreement::make(comms_.front()));
+    TRY(agreement.compare("GradDrain", "", settings_, step.tensors, {}));
+    batches = TRY(step.executor->bring_in());
+    return {};
+  }));
+  return batches;
 }
 
 Result<std::string> GradientScheduler::plan_json() const {
@@ -185,14 +251,16 @@ Result<std::string> GradientScheduler::plan_json() const {
 Result<double> GradientScheduler::simulate(const std::string& policy) const {
   std::vector<TensorEntry> tensors;
   GradientLink link;
+  std::vector<double> ratios;
   {
     const MutexLock lock(mutex_);
     if (!times_) return usage("there are no times: GradProfileEnd or GradSetTimes comes first");
     tensors = registered_;
     link = times_->link;
+    ratios = link_ratios_;
   }
   const ChosenPolicy chosen = TRY(parse_gradient_policy(policy));
-  return TRY(plan_step(chosen, workload(tensors), link, settings_.liberties)).time.iteration_s;
+  return TRY(plan_step(chosen, workload(tensors), link, settings_.liberties, ratios)).time.iteration_s;
 }
 
 }  // namespace trestle

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "gradient/executor/bell.h"
 #include "gradient/executor/step_messages.h"
+#include "gradient/executor/tensor_table.h"
 
 namespace trestle {
 
@@ -43,6 +44,13 @@ class StepBoard {
   // Waits until the tensor's result of the last ended step is in place. Error: the failure.
   Status wait(uint32_t tensor);
   bool is_complete(uint32_t tensor) const;  // wait() returns at once
+  // The result of the last ended step was waited for.
+  bool is_waited(uint32_t tensor) const { return tensors_[tensor].waited.load(std::memory_order_acquire) >= ended(); }
+  // Of the last result that is in place. Before the first one, and of steps without a plan: no batches.
+  ResultAge age(uint32_t tensor) const {
+    return {tensors_[tensor].batches.load(std::memory_order_relaxed),
+            tensors_[tensor].oldest.load(std::memory_order_relaxed)};
+  }
   // The forward pass has come to this tensor. True if the executor may have something to issue.
   bool forward_at(uint32_t tensor);
   bool forward_needs(uint32_t tensor);  // it is about to wait for this tensor
@@ -58,7 +66,11 @@ class StepBoard {
   };
   std::optional<Forward> forward() const;
   std::byte* gradient(uint32_t tensor) const { return tensors_[tensor].gradient.load(std::memory_order_acquire); }
-  void complete(uint32_t tensor, uint64_t step) { tensors_[tensor].complete.store(step, std::memory_order_release); }
+  void complete(uint32_t tensor, uint64_t step, const ResultAge& age = {}) {
+    tensors_[tensor].batches.store(age.batches, std::memory_order_relaxed);
+    tensors_[tensor].oldest.store(age.oldest, std::memory_order_relaxed);
+    tensors_[tensor].complete.store(step, std::memory_order_release);
+  }
   void tell() { news_.ring(); }  // after complete()
   void fail(Error error);        // the first failure stays
   std::optional<Error> failure() const;
@@ -69,6 +81,8 @@ class StepBoard {
     std::atomic<uint64_t> ready{0};    // steps in which it was ready
     std::atomic<uint64_t> waited{0};
     std::atomic<uint64_t> complete{0};
+    std::atomic<uint32_t> batches{0};
+    std::atomic<uint32_t> oldest{0};
     std::atomic<std::byte*> gradient{nullptr};
     // Written by follow().
     bool travels = false;

@@ -35,7 +35,7 @@ struct ResultAge {
 
 // Updates `count` elements of a tensor from its element `offset` on.
 using UpdateFunction = std::function<Status(uint32_t tensor, uint64_t offset, uint64_t count, const std::byte* gradient,
-                                            std::byte* parameter)>;
+                                            std::byte* parameter, const ResultAge& age)>;
 
 struct GradientSettings {
   int op = 0;  // trestleRedOp_t

@@ -11,13 +11,12 @@ namespace trestle {
 namespace {
 
 constexpr uint32_t kIterations = 400;  // the queues' cycles are much shorter
-constexpr double kMostRatio = 1000;
 
 Result<std::vector<DeftLink>> links_of(const std::vector<double>& ratios) {
   if (ratios.empty()) return std::vector<DeftLink>{DeftLink{}};
   std::vector<DeftLink> links;
   for (const double ratio : ratios) {
-    if (!(ratio >= 1 && ratio <= kMostRatio)) {
+    if (!(ratio >= 1 && ratio <= kMostLinkRatio)) {
       return Error{Code::kInvalidArgument, "a message on link " + std::to_string(links.size()) + " takes " +
                                                std::to_string(ratio) +
                                                " times as long as on link 0: from 1 to 1000, the fastest link first"};

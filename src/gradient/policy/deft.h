@@ -7,6 +7,8 @@
 
 namespace trestle {
 
+inline constexpr double kMostLinkRatio = 1000;
+
 // The predicted time is the mean of a run from the first step on. Errors: those of simulate_deft; a ratio of links that
 // is not from 1 to 1000 (kInvalidArgument).
 Result<PlannedStep> plan_deft(const PolicyRequest& request);

@@ -1,0 +1,54 @@
+// DelayedRun: carries out plans that delay gradients (DeFT, arXiv 2503.16815), on one link or on several at once.
+//
+// Used by the executor's thread only. Each gradient is added to a sum when its mark is taken. Then the program's memory
+// is free, but for the result: in steps in which an update is due, the sum of all ranks; in others zeros. With an
+// update function there is no result in the gradients' memory.
+#pragma once
+
+#include <optional>
+
+#include "gradient/executor/run/delayed_link.h"
+#include "gradient/executor/run/delayed_machine.h"
+#include "gradient/executor/run/step_run.h"
+
+namespace trestle {
+
+class DelayedRun final : public StepRun {
+ public:
+  // Errors: those of DeftQueues::make, DelayedMemory::make and DelayedLink::make; more links than communicators.
+  static Result<std::unique_ptr<StepRun>> make(const RunUse& use, const GradientPlan& plan);
+
+  void begin() override;
+  bool turn() override;
+  bool drained() const override;
+  uint32_t pending() const override { return memory_->pending(); }
+  Result<uint32_t> bring_in() override;
+
+ private:
+  DelayedRun(const RunUse& use, DeftQueues queues, std::vector<TensorGroup> buckets)
+      : use_(use), fresh_(std::move(queues)), buckets_(std::move(buckets)), machine_(std::in_place, fresh_, buckets_) {}
+  Status build();
+  bool collect();
+  bool take_marks();
+  bool issue();
+  Status add(uint32_t tensor);
+  Status finish_oldest(uint32_t link);
+  // What is due to the tensor, if it is there.
+  Status give(uint32_t tensor);
+  // A set's sum becomes the tensor's result in a step.
+  Status deliver(uint32_t tensor, uint64_t set, uint32_t batches, uint64_t step);
+  Status send_all(uint64_t last, bool merged);
+  Status wait_for_link(DelayedLink& link);
+  std::vector<DelayedMemory::Run> runs(uint32_t item) const;
+  std::byte* memory_of(uint32_t tensor) const;
+
+  const RunUse use_;
+  const DeftQueues fresh_;  // before any step
+  const std::vector<TensorGroup> buckets_;
+  std::optional<DelayedMachine> machine_;
+  std::unique_ptr<DelayedMemory> memory_;
+  std::vector<std::unique_ptr<DelayedLink>> links_;  // they end before the memory does
+  uint64_t steps_before_ = 0;                        // steps that had ended when the machine began
+};
+
+}  // namespace trestle

@@ -1,0 +1,85 @@
+#include "gradient/executor/run/list_run.h"
+
+#include "gradient/executor/run/delayed_run.h"
+
+namespace trestle {
+
+Result<std::unique_ptr<StepRun>> make_step_run(const RunUse& use, const GradientPlan& plan,
+                                               const GradientWorkload& workload) {
+  if (plan.shape == StepShape::kDelayed) return DelayedRun::make(use, plan);
+  return ListRun::make(use, step_messages(plan, workload));
+}
+
+Result<std::unique_ptr<StepRun>> ListRun::make(const RunUse& use, StepMessages list) {
+  std::unique_ptr<ListRun> run(new ListRun(use, std::move(list)));
+  const ChannelUse channel{use.comms.front(), use.tensors, use.settings, use.board, use.counts, use.bell};
+  run->channel_ = TRY(MessageChannel::make(channel, run->list_));
+  return std::unique_ptr<StepRun>(std::move(run));
+}
+
+void ListRun::begin() {
+  steps_before_ = use_.board.ended();
+  use_.board.follow(list_);
+}
+
+bool ListRun::turn() {
+  bool changed = collect();
+  if (take_events()) changed = true;
+  return issue() || changed;
+}
+
+bool ListRun::collect() {
+  bool changed = false;
+  while (const auto complete = channel_->poll()) {
+    changed = true;
+    if (use_.board.failure()) continue;  // the messages behind a failure are only awaited
+    Status status = *complete;
+    if (status.ok()) status = finish_oldest();
+    if (!status.ok()) use_.board.fail(status.error());
+  }
+  return changed;
+}
+
+Status ListRun::finish_oldest() {
+  const StepMachine::Issue oldest = machine_.oldest();
+  TRY(channel_->finish(oldest.message));
+  machine_.complete();
+  for (const uint32_t tensor : list_.messages[oldest.message].results) {
+    use_.board.complete(tensor, steps_before_ + oldest.step + 1);
+  }
+  use_.board.tell();
+  return {};
+}
+
+bool ListRun::take_events() {
+  bool changed = false;
+  while (const auto tensor = use_.board.take_mark()) {
+    machine_.ready(*tensor);
+    changed = true;
+    // No message brings its result.
+    if (!list_.waits[*tensor]) use_.board.complete(*tensor, steps_before_ + machine_.ready_in(*tensor));
+  }
+  if (changed) use_.board.tell();
+  if (const auto forward = use_.board.forward(); forward && forward->ended_steps >= steps_before_) {
+    machine_.forward_at(forward->ended_steps - steps_before_, forward->tensor);
+  }
+  return changed;
+}
+
+bool ListRun::issue() {
+  bool changed = false;
+  while (!use_.board.failure()) {
+    const auto next = machine_.next();
+    if (!next) break;
+    changed = true;
+    const Status status = channel_->start(next->message);
+    if (!status.ok()) use_.board.fail(status.error());
+  }
+  return changed;
+}
+
+bool ListRun::drained() const {
+  return channel_->idle() && machine_.finished(use_.board.ended() - steps_before_);
+}
+
+}  // namespace trestle

@@ -1,0 +1,34 @@
+// ListRun: carries out plans whose steps are all alike. Every step has the same list of messages, on the first link.
+// Used by the executor's thread only.
+#pragma once
+
+#include "gradient/executor/run/step_run.h"
+#include "gradient/executor/step_machine.h"
+
+namespace trestle {
+
+class ListRun final : public StepRun {
+ public:
+  // Errors: those of MessageChannel::make.
+  static Result<std::unique_ptr<StepRun>> make(const RunUse& use, StepMessages list);
+
+  void begin() override;
+  bool turn() override;
+  bool drained() const override;
+
+ private:
+  ListRun(const RunUse& use, StepMessages list)
+      : use_(use), list_(std::move(list)), machine_(list_, static_cast<bool>(use.settings.update)) {}
+  bool collect();
+  bool take_events();
+  bool issue();
+  Status finish_oldest();
+
+  const RunUse use_;
+  const StepMessages list_;
+  StepMachine machine_;
+  std::unique_ptr<MessageChannel> channel_;
+  uint64_t steps_before_ = 0;  // steps that had ended when it began
+};
+
+}  // namespace trestle

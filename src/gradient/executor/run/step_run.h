@@ -1,0 +1,46 @@
+// StepRun: a plan that is carried out, from its installation on.
+//
+// Used by the executor's thread only. There is one kind for plans whose steps are all alike (list_run.h) and one for
+// plans that delay gradients (delayed_run.h).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "gradient/executor/message_channel.h"
+#include "gradient/plan.h"
+
+namespace trestle {
+
+// Everything must live longer than the run, except the bell.
+struct RunUse {
+  const std::vector<trestleComm_t>& comms;  // one for each link
+  const std::vector<TensorEntry>& tensors;
+  const GradientSettings& settings;
+  StepBoard& board;
+  TrafficCounts& counts;
+  std::shared_ptr<Bell> bell;  // rings when a message is complete
+};
+
+class StepRun {
+ public:
+  // Waits for messages that are on their way.
+  virtual ~StepRun() = default;
+  // Between steps, before the first turn.
+  virtual void begin() = 0;
+  // Does what can be done now. True if something changed. Failures go to the board.
+  virtual bool turn() = 0;
+  // Everything of the steps that have ended is complete, and nothing is on its way.
+  virtual bool drained() const = 0;
+  // Steps whose gradients no result has yet.
+  virtual uint32_t pending() const { return 0; }
+  // Collective, when drained: brings these in as one result of each tensor, and returns their number. Error: the
+  // communicator's, an update's.
+  virtual Result<uint32_t> bring_in() { return uint32_t{0}; }
+};
+
+// Not collective. The plan must pass check_plan. Errors: those of trestleMemAlloc and of the Init calls.
+Result<std::unique_ptr<StepRun>> make_step_run(const RunUse& use, const GradientPlan& plan,
+                                               const GradientWorkload& workload);
+
+}  // namespace trestle
