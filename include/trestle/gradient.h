@@ -23,13 +23,15 @@ extern "C" {
  * A scheduler has a thread of its own. It makes all calls on the communicators, in an order that the plan fixes, so
  * gradients may become ready in another order on each rank. From trestleGradCreate to trestleGradDestroy the
  * communicators take no other collectives of the program, except after trestleGradSynchronize and before the next
- * trestleGradReady; under a policy that delays gradients only after trestleGradDrain. Scopes of trestleCallConfigPush do not apply to it. Several schedulers need communicators of their own.
+ * trestleGradReady; under a policy that delays gradients only after trestleGradDrain. Scopes of trestleCallConfigPush
+ * do not apply to it. Several schedulers need communicators of their own.
  *
  * Any thread may call. One scheduler takes calls of several threads, where different threads use different tensors.
  * trestleGradRegister, trestleGradPlan, the profile calls, trestleGradStepEnd, trestleGradSynchronize and
- * trestleGradDrain are for one thread at a time. While trestleGradPlan, trestleGradDrain or a profile call runs, no other thread may call trestleGradReady,
- * trestleGradWaitParam, trestleGradStepEnd or trestleGradSynchronize. A failure of a communicator ends every call with its
- * code and sentence, also calls that wait. trestleGetLastError(NULL) has the sentence of a call that was refused. */
+ * trestleGradDrain are for one thread at a time. While trestleGradPlan, trestleGradDrain or a profile call runs, no
+ * other thread may call trestleGradReady, trestleGradWaitParam, trestleGradStepEnd or trestleGradSynchronize. A
+ * failure of a communicator ends every call with its code and sentence, also calls that wait.
+ * trestleGetLastError(NULL) has the sentence of a call that was refused. */
 typedef struct trestleGrad* trestleGrad_t;
 
 /* What a policy may do to the training itself. Bits of trestleGradConfig_t.allow. */
@@ -206,6 +208,8 @@ TRESTLE_API trestleResult_t trestleGradBatches(trestleGrad_t grad, int tensor, i
  * gradients' memory, in that of the last trestleGradReady. So the result of the last step must have been waited for
  * (trestleInvalidUsage). The next step begins as the first one of the plan does. */
 TRESTLE_API trestleResult_t trestleGradDrain(trestleGrad_t grad, int* batches);
+
+/* ---- Statistics of a scheduler ----------------------------------------------------------------------------------- */
 
 #define TRESTLE_GRAD_STATS_MAGIC 0x7e571e07u
 

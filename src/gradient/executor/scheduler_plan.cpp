@@ -200,8 +200,9 @@ Status GradientScheduler::plan_on_thread(Running& now, const std::string& policy
   const RankAgreement agreement = TRY(RankAgreement::make(comms_.front()));
   Status own = refusal;
   if (own.ok() && now.executor->pending() > 0) {
-    own = usage("gradients of " + std::to_string(now.executor->pending()) +
-                " steps are pending, which a new plan would lose: GradDrain comes first");
+    const uint32_t pending = now.executor->pending();
+    own = usage("gradients of " + std::to_string(pending) + (pending == 1 ? " step" : " steps") +
+                " are pending, which a new plan would lose: GradDrain comes first");
   }
   TRY(agreement.compare("GradPlan", policy, settings_, now.tensors, own));
   Result<std::vector<std::byte>> mine = std::vector<std::byte>();

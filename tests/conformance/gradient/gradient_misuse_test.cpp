@@ -86,7 +86,9 @@ TEST(GradientMisuse, WrongArguments) {
     EXPECT_TRUE(refused(trestleGradCreate(nullptr, &comm, 1, nullptr), trestleInvalidArgument, {"grad is NULL"}));
     EXPECT_TRUE(refused(trestleGradCreate(&grad, nullptr, 1, nullptr), trestleInvalidArgument, {"communicator"}));
     EXPECT_TRUE(refused(trestleGradCreate(&grad, &none, 1, nullptr), trestleInvalidArgument, {"communicator is NULL"}));
-    EXPECT_TRUE(refused(trestleGradCreate(&grad, two, 2, nullptr), trestleInvalidArgument, {"2 links", "one link"}));
+    EXPECT_TRUE(refused(trestleGradCreate(&grad, two, 2, nullptr), trestleInvalidArgument, {"link 1", "twice"}));
+    EXPECT_TRUE(
+        refused(trestleGradCreate(&grad, two, 17, nullptr), trestleInvalidArgument, {"17 links", "at most 16"}));
     config.op = trestleMax;
     EXPECT_TRUE(refused(trestleGradCreate(&grad, &comm, 1, &config), trestleInvalidArgument, {"op is 2"}));
     config.op = trestleSum;
@@ -171,22 +173,16 @@ TEST(GradientMisuse, OlderStructsAreFilledInAsFarAsTheyReach) {
 }
 
 TEST(GradientMisuse, PoliciesThatNeedALiberty) {
-  for (const unsigned allow : {0u, unsigned{trestleGradAllowStale}}) {
-    ranks::on_threads({.ranks = 2, .transport = "shm"}, [&](int rank, trestleComm_t comm) {
-      trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
-      config.allow = allow;
-      trestleGrad_t grad = nullptr;
-      ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
-      Model model(kThree, Memory::kTogether, rank);
-      model.register_in(grad);
-      set_times(grad, model.tensors());
-      EXPECT_TRUE(refused(trestleGradPlan(grad, "deft"), trestleInvalidUsage,
-                          {"deft", allow == 0 ? "trestleGradAllowStale" : "does not carry that out"}));
-      // Rank 0's sentence reaches all ranks, and they go on.
-      EXPECT_TRUE(succeeded(trestleGradPlan(grad, "auto")));
-      EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
-    });
-  }
+  ranks::on_threads({.ranks = 2, .transport = "shm"}, [&](int rank, trestleComm_t comm) {
+    trestleGrad_t grad = make(comm);
+    Model model(kThree, Memory::kTogether, rank);
+    model.register_in(grad);
+    set_times(grad, model.tensors());
+    EXPECT_TRUE(refused(trestleGradPlan(grad, "deft"), trestleInvalidUsage, {"deft", "trestleGradAllowStale"}));
+    // Rank 0's sentence reaches all ranks, and they go on.
+    EXPECT_TRUE(succeeded(trestleGradPlan(grad, "auto")));
+    EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
+  });
 }
 
 // ---- ranks that differ

@@ -10,17 +10,16 @@ namespace {
 
 using ranks::succeeded;
 
-// Numbers whose sums round in floating point, so that the order of the additions shows.
-double number(int rank, size_t tensor, uint64_t step, size_t i) {
-  ranks::Random random{(static_cast<uint64_t>(rank) * 1000003 + tensor) * 1000003 + step * 7919 + i};
-  (void)random.next();
-  return static_cast<double>(static_cast<int64_t>(random.next() >> 20) - (int64_t{1} << 43)) * 1e-9;
-}
-
 template <class T>
 void write(std::vector<std::byte>& bytes, size_t i, double value) {
   const T element = static_cast<T>(value);
   std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
+}
+
+void write(std::vector<std::byte>& bytes, trestleDataType_t type, size_t i, double value) {
+  if (type == trestleFloat32) write<float>(bytes, i, value);
+  if (type == trestleFloat64) write<double>(bytes, i, value);
+  if (type == trestleInt32) write<int32_t>(bytes, i, value);
 }
 
 double read(const std::byte* bytes, trestleDataType_t type, size_t i) {
@@ -45,8 +44,8 @@ size_t Tensor::bytes() const {
   return count * (type == trestleFloat64 ? 8 : 4);
 }
 
-Model::Model(std::vector<Tensor> tensors, Memory memory, int rank)
-    : tensors_(std::move(tensors)), memory_(memory), rank_(rank), moving_(tensors_.size()) {
+Model::Model(std::vector<Tensor> tensors, Memory memory, int rank, Numbers numbers)
+    : tensors_(std::move(tensors)), memory_(memory), rank_(rank), numbers_(numbers), moving_(tensors_.size()) {
   size_t at = 0;
   for (const Tensor& tensor : tensors_) {
     offsets_.push_back(at);
@@ -66,16 +65,33 @@ void Model::register_in(trestleGrad_t grad, bool parameters) {
   }
 }
 
+double Model::number(int rank, size_t tensor, uint64_t step, size_t i) const {
+  ranks::Random random{(static_cast<uint64_t>(rank) * 1000003 + tensor) * 1000003 + step * 7919 + i};
+  (void)random.next();
+  if (numbers_ == Numbers::kWhole) return static_cast<double>(random.below(17)) - 8;
+  return static_cast<double>(static_cast<int64_t>(random.next() >> 20) - (int64_t{1} << 43)) * 1e-9;
+}
+
 std::vector<std::byte> Model::values(size_t tensor, uint64_t step) const {
   const Tensor& shape = tensors_[tensor];
   std::vector<std::byte> bytes(shape.bytes());
-  for (size_t i = 0; i < shape.count; ++i) {
-    const double value = number(rank_, tensor, step, i);
-    if (shape.type == trestleFloat32) write<float>(bytes, i, value);
-    if (shape.type == trestleFloat64) write<double>(bytes, i, value);
-    if (shape.type == trestleInt32) write<int32_t>(bytes, i, value);
-  }
+  for (size_t i = 0; i < shape.count; ++i) write(bytes, shape.type, i, number(rank_, tensor, step, i));
   return bytes;
+}
+
+std::vector<std::vector<std::byte>> Model::whole_sums(int ranks, uint64_t first, uint64_t last) const {
+  std::vector<std::vector<std::byte>> sums;
+  for (size_t t = 0; t < tensors_.size(); ++t) {
+    sums.emplace_back(tensors_[t].bytes());
+    for (size_t i = 0; i < tensors_[t].count; ++i) {
+      double sum = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        for (uint64_t step = first; step <= last; ++step) sum += number(rank, t, step, i);
+      }
+      write(sums.back(), tensors_[t].type, i, sum);
+    }
+  }
+  return sums;
 }
 
 void Model::fill(uint64_t step) {
@@ -150,6 +166,13 @@ std::string Model::compare(const std::vector<std::vector<std::byte>>& expected, 
       return "tensor " + std::to_string(i) + ", element " + std::to_string(k) + " of " + std::to_string(shape.count) +
              ": " + std::to_string(is) + " instead of " + std::to_string(should);
     }
+  }
+  return "";
+}
+
+std::string Model::compare_parameters(const std::vector<std::vector<std::byte>>& expected) {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (parameters_[i] != expected[i]) return "tensor " + std::to_string(i) + " has another parameter";
   }
   return "";
 }

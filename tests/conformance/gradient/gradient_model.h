@@ -29,9 +29,14 @@ enum class Memory : uint8_t {
   kMoving,    // registered without memory; each step says where
 };
 
+enum class Numbers : uint8_t {
+  kRounding,  // sums round, so that the order of the additions shows
+  kWhole,     // small whole numbers: sums are exact
+};
+
 class Model {
  public:
-  Model(std::vector<Tensor> tensors, Memory memory, int rank);
+  Model(std::vector<Tensor> tensors, Memory memory, int rank, Numbers numbers = Numbers::kRounding);
 
   // Registers all tensors; with a parameter for each if `parameters`.
   void register_in(trestleGrad_t grad, bool parameters = false);
@@ -52,14 +57,21 @@ class Model {
   std::vector<std::vector<std::byte>> sums(trestleComm_t comm, uint64_t step,
                                            const std::vector<std::pair<size_t, size_t>>& groups, bool halves,
                                            trestleRedOp_t op = trestleSum);
+  // The same of whole numbers for the steps first .. last, without any collective; zeros if there are
+  // none.
+  std::vector<std::vector<std::byte>> whole_sums(int ranks, uint64_t first, uint64_t last) const;
   // Compares the gradients in memory; says what differs. exact: bit by bit, else within 1e-6 of the largest summand.
   std::string compare(const std::vector<std::vector<std::byte>>& expected, bool exact);
+  // The same of the parameters, bit by bit.
+  std::string compare_parameters(const std::vector<std::vector<std::byte>>& expected);
 
  private:
+  double number(int rank, size_t tensor, uint64_t step, size_t i) const;
   std::vector<std::byte> values(size_t tensor, uint64_t step) const;
   const std::vector<Tensor> tensors_;
   const Memory memory_;
   const int rank_;
+  const Numbers numbers_;
   std::vector<size_t> offsets_;
   std::vector<std::byte> block_;
   std::vector<std::vector<std::byte>> moving_;
