@@ -38,6 +38,13 @@ void DeftQueues::remove_from_current(const DeftSends& sends) {
   }
 }
 
+void DeftQueues::restart() {
+  state_ = {};
+  in_iteration_ = false;
+  iterations_ = 0;
+  updated_batches_ = 0;
+}
+
 DeftPass DeftQueues::forward() {
   CHECK(!in_iteration_, "two forward passes in a row");
   in_iteration_ = true;

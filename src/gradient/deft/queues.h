@@ -52,6 +52,9 @@ class DeftQueues {
   // waits for what does not fit (Preserver). Errors: those of deft_partition; a capacity below 1000.
   static Result<DeftQueues> make(DeftSystem system, uint32_t capacity_permille = 1000);
 
+  // As freshly made, but it remembers the selections it has made.
+  void restart();
+
   // Alternate, beginning with forward() (CHECKed).
   DeftPass forward();
   DeftPass backward();

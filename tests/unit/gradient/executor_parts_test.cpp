@@ -131,7 +131,8 @@ TEST(PlanBytes, ComeBackAsTheSamePlan) {
     const GradientWorkload workload = random_workload(rng, 10);
     const GradientLink link = random_link(rng);
     for (const ChosenPolicy& chosen : allowed_policies(kLibertyStale)) {
-      const Result<PlannedStep> planned = plan_step(chosen, workload, link, kLibertyStale);
+      const std::vector<double> ratios = {1, 1 + rng.uniform()};
+      const Result<PlannedStep> planned = plan_step(chosen, workload, link, kLibertyStale, ratios);
       if (!planned.ok()) continue;  // too many parts
       const std::vector<std::byte> bytes = plan_bytes(planned.value());
       const Result<PlannedStep> back = plan_from_bytes(bytes);

@@ -86,6 +86,25 @@ TEST(Deft, UpdatesLessOftenInsteadOfWaiting) {
   EXPECT_GT(*std::max_element(step.batches.begin(), step.batches.end()), 1u);
 }
 
+TEST(Deft, UpdatesMoreOftenOverTwoLinks) {
+  const GradientWorkload workload = workload_from({4, 4, 4, 4}, {1, 1, 1, 1}, {1, 1, 1, 1});
+  const GradientLink link = halved_link({0, 0.75});
+  const ChosenPolicy deft = parse_gradient_policy("deft:4").value();
+  const auto planned_on = [&](std::vector<double> ratios) {
+    return plan_step(deft, workload, link, kLibertyStale, ratios).value();
+  };
+  const PlannedStep one = planned_on({}), two = planned_on({1, 1.65});
+  EXPECT_EQ(one.plan, planned_on({1}).plan);
+  EXPECT_EQ(two.plan.delayed.links, (std::vector<DeftLink>{{1000}, {1650}}));
+  EXPECT_EQ(two.plan.delayed.buckets, one.plan.delayed.buckets);
+  EXPECT_GT(two.updates_per_iteration, one.updates_per_iteration);
+  for (const std::vector<double>& wrong : {std::vector<double>{2}, {1, 0.5}, {1, 1001}, {1, -1}}) {
+    const Result<PlannedStep> refused = plan_step(deft, workload, link, kLibertyStale, wrong);
+    ASSERT_FALSE(refused.ok()) << wrong.back();
+    EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
+  }
+}
+
 TEST(Deft, IsTriedOnlyWhereUpdatesMayBeStale) {
   const auto has_deft = [](uint32_t liberties) {
     const auto allowed = allowed_policies(liberties);
@@ -146,6 +165,14 @@ TEST(Plans, AgainstTheirRulesAreRefused) {
   EXPECT_EQ(fault({{0, 1}, {1, 2}}), "groups: a group goes from tensor 1 to 2 where tensor 2 comes next of 3");
   EXPECT_EQ(fault({{0, 3}}), "groups: a group goes from tensor 0 to 3 where tensor 0 comes next of 3");
   EXPECT_FALSE(plan_step(parse_gradient_policy("wfbp").value(), {}, {}).ok()) << "no tensors";
+  GradientPlan delayed;
+  delayed.shape = StepShape::kDelayed;
+  delayed.groups = {{0, 2}};
+  EXPECT_EQ(check_plan(delayed, 3).error().message, "0 buckets for 1 groups");
+  delayed.delayed = {{{1, 1, 1}}, {{}}};
+  EXPECT_TRUE(check_plan(delayed, 3).ok());
+  delayed.delayed.buckets[0].forward_us = 0;
+  EXPECT_FALSE(check_plan(delayed, 3).ok());
 }
 
 }  // namespace

@@ -10,8 +10,9 @@ namespace {
 
 constexpr int kMostSteps = 10000;  // of a cycle of the queues, as deft_cycle has it
 
-// By link and item: whether the item ever travels there. Link 0 has all, for what bring_in() sends.
-std::vector<std::vector<bool>> carried_items(DeftQueues queues) {
+// By link and item: whether the item ever travels there. Link 0 has all, for what bring_in() sends. The queues then
+// know the selections of the whole cycle, so none is made while a step runs.
+std::vector<std::vector<bool>> carried_items(DeftQueues& queues) {
   const size_t items = queues.items().size();
   std::vector<std::vector<bool>> carried(queues.system().links.size(), std::vector<bool>(items, false));
   carried[0].assign(items, true);
@@ -21,14 +22,17 @@ std::vector<std::vector<bool>> carried_items(DeftQueues queues) {
     }
   };
   std::set<DeftState> seen;
-  for (int step = 0; step < kMostSteps; ++step) {
-    if (!seen.insert(queues.state()).second) return carried;
+  int step = 0;
+  for (; step < kMostSteps && seen.insert(queues.state()).second; ++step) {
     note(queues.forward().sends);
     const DeftPass backward = queues.backward();
     note(backward.sends);
     note(backward.next_sends);
   }
-  for (std::vector<bool>& link : carried) link.assign(items, true);
+  for (std::vector<bool>& link : carried) {
+    if (step == kMostSteps) link.assign(items, true);
+  }
+  queues.restart();
   return carried;
 }
 
@@ -53,14 +57,14 @@ Result<std::unique_ptr<StepRun>> DelayedRun::make(const RunUse& use, const Gradi
                                            " links, and the scheduler has " + std::to_string(use.comms.size())};
   }
   DeftQueues queues = TRY(DeftQueues::make(plan.delayed, plan.capacity_permille));
+  const std::vector<std::vector<bool>> carried = carried_items(queues);
   std::unique_ptr<DelayedRun> run(new DelayedRun(use, std::move(queues), plan.groups));
-  TRY(run->build());
+  TRY(run->build(carried));
   return std::unique_ptr<StepRun>(std::move(run));
 }
 
-Status DelayedRun::build() {
+Status DelayedRun::build(const std::vector<std::vector<bool>>& carried) {
   memory_ = TRY(DelayedMemory::make(use_.comms.front(), use_.tensors, buckets_));
-  const std::vector<std::vector<bool>> carried = carried_items(fresh_);
   for (size_t link = 0; link < carried.size(); ++link) {
     const DelayedLink::Use channel{use_.comms[link], use_.settings.op, *memory_, use_.counts, use_.bell};
     links_.push_back(TRY(DelayedLink::make(channel, fresh_.items(), carried[link])));

@@ -27,7 +27,8 @@ class DelayedRun final : public StepRun {
  private:
   DelayedRun(const RunUse& use, DeftQueues queues, std::vector<TensorGroup> buckets)
       : use_(use), fresh_(std::move(queues)), buckets_(std::move(buckets)), machine_(std::in_place, fresh_, buckets_) {}
-  Status build();
+  // carried: by link and item, whether the item ever travels there.
+  Status build(const std::vector<std::vector<bool>>& carried);
   bool collect();
   bool take_marks();
   bool issue();
