@@ -41,6 +41,7 @@ struct PreserverRatio {
   double merged_loss = 0;  // after the merged updates
   double ratio = 1;        // single / merged; 1 if both are 0
   bool accepted = false;   // |ratio - 1| <= epsilon
+  bool operator==(const PreserverRatio&) const = default;
 };
 
 // batches: of each update, in order (deft_cycle, gradient/deft/simulate.h).

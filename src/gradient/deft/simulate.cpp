@@ -79,9 +79,10 @@ class Run {
   Links links_;
   DeftRun run_;
   uint64_t now_ns_ = 0;
-  uint64_t last_gradient_ns_ = 0;  // when the backward pass before has ended
-  uint64_t current_done_ns_ = 0;   // when the messages of the current set so far are complete
-  uint32_t next_batch_ = 0;        // the oldest one that no update has
+  uint64_t current_done_ns_ = 0;  // when the messages of the current set so far are complete
+  uint32_t next_batch_ = 0;       // the oldest one that no update has
+  // When the backward pass before has ended.
+  uint64_t last_gradient_ns_ = 0;
 };
 
 }  // namespace

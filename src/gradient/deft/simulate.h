@@ -2,8 +2,9 @@
 //
 // A link sends one message at a time, in the order in which they are placed. What an iteration sends of the current
 // set is ready when the backward pass before has ended; what it sends of the next one, with each bucket's gradient. So
-// links idle only when nothing is placed. Compute waits in one place: at the end of a backward pass with an update, until the messages of that update's set are complete. With capacities of 1000
-// permille it never waits. The paper's Preserver does not model staleness, so each update's age is here.
+// links idle only when nothing is placed. Compute waits in one place: at the end of a backward pass with an update,
+// until the messages of that update's set are complete. With capacities of 1000 permille it never waits. The paper's
+// Preserver does not model staleness, so each update's age is here.
 #pragma once
 
 #include <cstdint>

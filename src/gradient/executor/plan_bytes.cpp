@@ -30,6 +30,10 @@ class Writer {
     for (const DeftLink& link : plan.delayed.links) word(link.slowdown_permille);
     word(plan.capacity_permille);
   }
+  void loss(const PreserverRatio& loss) {
+    for (const double value : {loss.single_loss, loss.merged_loss, loss.ratio}) real(value);
+    word(loss.accepted);
+  }
   std::vector<std::byte> bytes;
 };
 
@@ -69,6 +73,12 @@ class Reader {
     for (DeftLink& link : plan.delayed.links) link.slowdown_permille = static_cast<uint32_t>(word());
     plan.capacity_permille = static_cast<uint32_t>(word());
   }
+  PreserverRatio loss() {
+    PreserverRatio loss;
+    for (double* value : {&loss.single_loss, &loss.merged_loss, &loss.ratio}) *value = real();
+    loss.accepted = word() != 0;
+    return loss;
+  }
   bool at_end() const { return !broken_ && at_ == bytes_.size(); }
 
  private:
@@ -106,6 +116,14 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
+// How far DeFT's Preserver let the knapsacks grow, and what it expects of the loss.
+std::string loss_json(const PlannedStep& step) {
+  if (!step.loss) return "";
+  return ",\"capacity\":" + number(step.plan.capacity_permille / 1000.0) +
+         ",\"loss_ratio\":" + number(step.loss->ratio) +
+         ",\"loss_accepted\":" + (step.loss->accepted ? "true" : "false");
+}
+
 }  // namespace
 
 std::vector<std::byte> plan_bytes(const PlannedStep& step) {
@@ -133,6 +151,8 @@ std::vector<std::byte> plan_bytes(const PlannedStep& step) {
   writer.word(step.batches.size());
   for (const uint32_t batches : step.batches) writer.word(batches);
   writer.delayed(plan);
+  writer.word(step.loss ? 1 : 0);
+  if (step.loss) writer.loss(*step.loss);
   return std::move(writer.bytes);
 }
 
@@ -166,6 +186,7 @@ Result<PlannedStep> plan_from_bytes(std::span<const std::byte> bytes) {
   step.batches.resize(reader.length());
   for (uint32_t& batches : step.batches) batches = static_cast<uint32_t>(reader.word());
   reader.delayed(plan);
+  if (reader.word() != 0) step.loss = reader.loss();
   const bool known =
       shape <= static_cast<uint64_t>(StepShape::kDelayed) && gather <= static_cast<uint64_t>(GatherIssue::kOneAhead);
   if (format && known && reader.at_end()) return step;
@@ -185,7 +206,7 @@ std::string plan_json(const PlannedStep& step) {
          ",\"exposed_s\":" + number(step.time.exposed_s) +
          ",\"updates_per_iteration\":" + number(step.updates_per_iteration) + ",\"age\":" + std::to_string(step.age) +
          ",\"groups\":" + list(step.plan.groups, group) + ",\"gather_groups\":" + list(step.plan.gather_groups, group) +
-         ",\"batches\":" + list(step.batches, count) + "}";
+         ",\"batches\":" + list(step.batches, count) + loss_json(step) + "}";
 }
 
 std::string workload_json(const GradientWorkload& workload) {

@@ -56,7 +56,7 @@ class GradientScheduler {
   Status profile_end();  // collective
   // Rank 0's count. By tensor.
   Status set_times(std::vector<double> forward_s, std::vector<double> backward_s, const GradientLink& link);
-  // Rank 0's count. The time of a message on each link over that on the first one.
+  // Rank 0's count. For every link, at least one: the time of a message on it over that on the first one.
   Status set_link_ratios(std::vector<double> ratios);
   size_t tensors() const;
   size_t links() const { return comms_.size(); }
@@ -97,7 +97,7 @@ class GradientScheduler {
   };
 
   GradientScheduler(std::vector<trestleComm_t> comms, GradientSettings settings)
-      : comms_(std::move(comms)), settings_(std::move(settings)), link_ratios_(comms_.size(), 1.0) {}
+      : comms_(std::move(comms)), settings_(std::move(settings)), link_ratios_(comms_.size() - 1, 1.0) {}
   Running* running() const { return running_.load(std::memory_order_acquire); }
   Result<Running*> running_step(const char* verb) const;
   // The running one, or a new one that is not published yet.
@@ -117,7 +117,7 @@ class GradientScheduler {
   const std::vector<trestleComm_t> comms_;  // of the links
   const GradientSettings settings_;
   mutable Mutex mutex_;
-  std::vector<double> link_ratios_ TRESTLE_GUARDED_BY(mutex_);
+  std::vector<double> link_ratios_ TRESTLE_GUARDED_BY(mutex_);  // as in PolicyRequest
   std::vector<TensorEntry> registered_ TRESTLE_GUARDED_BY(mutex_);
   uint64_t registered_bytes_ TRESTLE_GUARDED_BY(mutex_) = 0;
   std::optional<Times> times_ TRESTLE_GUARDED_BY(mutex_);

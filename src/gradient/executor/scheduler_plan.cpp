@@ -75,7 +75,7 @@ Status GradientScheduler::profile_on_thread(Running& now, const Status& own) {
   times.forward_s.assign(both.begin(), middle);
   times.backward_s.assign(middle, both.end());
   times.link = TRY(measure_link(comms_.front(), agreement));
-  std::vector<double> ratios = {1};
+  std::vector<double> ratios;
   for (size_t link = 1; link < comms_.size(); ++link) {
     const MessageCost other = TRY(measure_link(comms_[link], agreement)).all_reduce;
     ratios.push_back(ratio_of(other, times.link.all_reduce, workload(now.tensors).bytes()));
@@ -95,7 +95,7 @@ Status GradientScheduler::set_link_ratios(std::vector<double> ratios) {
                                              ": 1 for link 0, which is the fastest, and 1 to 1000 for the others"};
   }
   const MutexLock lock(mutex_);
-  link_ratios_ = std::move(ratios);
+  link_ratios_.assign(ratios.begin() + 1, ratios.end());
   return {};
 }
 

@@ -20,8 +20,7 @@ Result<PlannedStep> plan_fastest(const PolicyRequest& request) {
   Result<PlannedStep> found = Error{Code::kInternalError, "no policy is allowed"};
   for (size_t i = 0; i < allowed.size(); ++i) {
     // A policy that refuses the workload, for example because of too many parts, is no choice.
-    Result<PlannedStep> step =
-        plan_step(allowed[i], request.workload, request.link, request.liberties, request.link_ratios);
+    Result<PlannedStep> step = plan_step(allowed[i], request);
     if (!step.ok()) continue;
     if (found.ok() && rank(allowed[best], found.value()) <= rank(allowed[i], step.value())) continue;
     best = i;

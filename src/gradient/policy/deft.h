@@ -1,16 +1,23 @@
 // DeFT (arXiv 2503.16815) as a policy: buffers as in threshold.h become DeFT's buckets, and its queues decide which
-// travel in which pass and on which link (gradient/deft/queues.h). Updates use gradients of earlier steps. Pure, any
+// travel in which pass, and on which link (gradient/deft/queues.h). Updates use gradients of earlier steps. Pure, any
 // thread.
 #pragma once
 
+#include "gradient/deft/buckets.h"
 #include "gradient/policy/policy.h"
 
 namespace trestle {
 
 inline constexpr double kMostLinkRatio = 1000;
 
-// The predicted time is the mean of a run from the first step on. Errors: those of simulate_deft; a ratio of links that
-// is not from 1 to 1000 (kInvalidArgument).
+// What the queues schedule: the groups as buckets, on the first link and on those of request.link_ratios. Errors
+// (kInvalidArgument): a ratio that is not from 1 to 1000.
+Result<DeftSystem> deft_system(const PolicyRequest& request, const std::vector<TensorGroup>& groups);
+
+// With a model of the loss its Preserver lets the knapsacks grow until updates are frequent enough
+// (gradient/preserver.h); then compute may wait.
+// The predicted time is the mean of a run from the first step on. Errors: those of deft_system, preserve
+// and simulate_deft.
 Result<PlannedStep> plan_deft(const PolicyRequest& request);
 
 }  // namespace trestle

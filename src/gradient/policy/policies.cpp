@@ -141,13 +141,18 @@ PlannedStep timed(GradientPlan plan, const PolicyRequest& request) {
   return step;
 }
 
-Result<PlannedStep> plan_step(const ChosenPolicy& chosen, const GradientWorkload& workload, const GradientLink& link,
-                              uint32_t liberties, const std::vector<double>& link_ratios) {
-  if (workload.tensors.empty()) return Error{Code::kInvalidArgument, "the workload has no tensors"};
-  PlannedStep step = TRY(chosen.policy->plan({workload, link, chosen.arguments, liberties, link_ratios}));
-  TRY(check_plan(step.plan, workload.tensors.size()));
+Result<PlannedStep> plan_step(const ChosenPolicy& chosen, PolicyRequest request) {
+  if (request.workload.tensors.empty()) return Error{Code::kInvalidArgument, "the workload has no tensors"};
+  request.arguments = chosen.arguments;
+  PlannedStep step = TRY(chosen.policy->plan(request));
+  TRY(check_plan(step.plan, request.workload.tensors.size()));
   if (step.policy.empty()) step.policy = chosen.text;
   return step;
+}
+
+Result<PlannedStep> plan_step(const ChosenPolicy& chosen, const GradientWorkload& workload, const GradientLink& link,
+                              uint32_t liberties, const std::vector<double>& link_ratios) {
+  return plan_step(chosen, {workload, link, {}, liberties, link_ratios, {}});
 }
 
 }  // namespace trestle

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "base/result.h"
 #include "gradient/plan.h"
+#include "gradient/preserver.h"
 #include "gradient/timeline.h"
 #include "gradient/workload.h"
 
@@ -37,9 +39,11 @@ struct PolicyRequest {
   const GradientLink& link;
   PolicyArguments arguments;
   uint32_t liberties = kLibertyNone;  // that auto may take
-  // For policies that use several links: the time of a message on each link over its time on `link`, which is the first
-  // and the fastest one (1). Empty: there is only that one.
+  // Of each link beside the first: the time of a message on it over its time on the first one (DeFT's mu), at least 1.
+  // Empty: one link. Only deft uses them.
   std::vector<double> link_ratios = {};
+  // For policies that merge updates: how the loss answers to that. Nothing: it is not looked at.
+  std::optional<PreserverModel> loss = {};
 };
 
 // A plan with what it is predicted to do.
@@ -50,6 +54,7 @@ struct PlannedStep {
   double updates_per_iteration = 1;
   uint32_t age = 0;                     // steps by which the gradients of an update are old
   std::vector<uint32_t> batches = {1};  // gradients summed per update, repeating
+  std::optional<PreserverRatio> loss;   // what merging does to it, if the request has a model
 };
 
 struct GradientPolicy {

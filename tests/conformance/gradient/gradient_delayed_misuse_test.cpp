@@ -180,6 +180,7 @@ TEST(GradientDelayedFailures, ARankThatDiesInAStepEndsEveryCall) {
           ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
           ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
         }
+        ranks::meet(process.board, 3);
         model.fill(6);
         // Others may have met the death already.
         const trestleResult_t ready = trestleGradReady(grad, 2, nullptr);

@@ -131,7 +131,7 @@ TEST(PlanBytes, ComeBackAsTheSamePlan) {
     const GradientWorkload workload = random_workload(rng, 10);
     const GradientLink link = random_link(rng);
     for (const ChosenPolicy& chosen : allowed_policies(kLibertyStale)) {
-      const std::vector<double> ratios = {1, 1 + rng.uniform()};
+      const std::vector<double> ratios = {1 + rng.uniform()};
       const Result<PlannedStep> planned = plan_step(chosen, workload, link, kLibertyStale, ratios);
       if (!planned.ok()) continue;  // too many parts
       const std::vector<std::byte> bytes = plan_bytes(planned.value());

@@ -17,8 +17,8 @@ uint64_t rounded(uint64_t bytes) {
 
 void add_to(std::byte* sum, const std::byte* more, uint64_t count, DataType type) {
   if (count == 0) return;
-  const std::byte* const sources[] = {sum, more};
-  find_reduce(type, ReduceOp::kSum)(sum, sources, count, {.type = type, .op = ReduceOp::kSum});
+  const std::array<const std::byte*, 2> sources = {sum, more};
+  find_reduce(type, ReduceOp::kSum)(sum, sources, count, {});
 }
 
 }  // namespace
