@@ -129,6 +129,37 @@ TRESTLE_API trestleResult_t trestleGradSetTimes(trestleGrad_t grad, const double
 /* Supplies the links' speeds: ratios[i] is the time of a message on link i over its time on link 0, for all links of the
  * scheduler; 1 for link 0, and from 1 to 1000 for the others. Rank 0's count. Without this or a profile all are 1. */
 TRESTLE_API trestleResult_t trestleGradSetLinkRatios(trestleGrad_t grad, const double* ratios, int links);
+#define TRESTLE_GRAD_LOSS_MAGIC 0x7e571e0du
+
+/* How the loss answers to updates (arXiv 2503.16815, section 4): an update of one step's gradients takes it to
+ * leastLoss + |loss - leastLoss - rate D|, where D is normal with the mean `drift` and the deviation `deviation` /
+ * sqrt(batch). All must be finite, `batch` positive, `deviation` and `epsilon` not negative. Append-only. */
+typedef struct {
+  size_t size;      /* sizeof(trestleGradLoss_t) */
+  unsigned magic;   /* TRESTLE_GRAD_LOSS_MAGIC */
+  unsigned version; /* TRESTLE_VERSION_CODE */
+  double loss;      /* now */
+  double leastLoss;
+  double rate;      /* the learning rate */
+  double drift;
+  double deviation; /* of one sample */
+  double batch;     /* samples of a step, over all ranks */
+  double epsilon;   /* most distance from 1 of the loss after single updates over that after merged ones */
+  int mean;         /* 1: the program divides each result by its number of batches; 0: it applies the sum */
+} trestleGradLoss_t;
+
+#define TRESTLE_GRAD_LOSS_INITIALIZER \
+  { sizeof(trestleGradLoss_t), TRESTLE_GRAD_LOSS_MAGIC, TRESTLE_VERSION_CODE, 0, 0, 0, 0, 0, 1, 0.01, 0 }
+
+/* Limits the delay of gradients: with such a model "deft" lets more travel in each step, until the expected loss is as
+ * near to that of single updates as `epsilon` says, at most twice of what the passes hide; compute waits for the rest.
+ * Rank 0's counts, from the next plan on. NULL: no model. trestleGradPlanJson then has `capacity`, loss_ratio and
+ * loss_accepted. */
+TRESTLE_API trestleResult_t trestleGradSetLoss(trestleGrad_t grad, const trestleGradLoss_t* loss);
+/* Collective, between steps, behind at least one step that was measured, before the first plan: writes `drift` and
+ * `deviation`, estimated from the ranks' gradients of the last step, and leaves the others. Reads `batch`. The gradients
+ * must still lie where trestleGradReady said, each the mean over its rank's samples. With one rank the deviation is 0. */
+TRESTLE_API trestleResult_t trestleGradMeasureLoss(trestleGrad_t grad, trestleGradLoss_t* loss);
 /* Writes the measured or supplied times as a workload for `trestle train --workload`. Text functions: *size is the
  * room at `text`, and then the length with its closing 0. If that does not fit, only *size is written
  * (trestleInvalidArgument). `text` may be NULL to ask for the length (trestleSuccess). */

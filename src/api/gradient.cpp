@@ -1,5 +1,6 @@
 // The C API: schedulers of gradients (include/trestle/gradient.h).
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <exception>
@@ -149,13 +150,37 @@ MessageCost cost_of(const trestleGradCost_t& cost) {
 }
 
 template <class T>
-Status check_head(const T* object, size_t head, unsigned magic, const char* initializer) {
+Status check_head(const T* object, size_t head, unsigned magic, const char* name, const char* initializer) {
   const std::string from = std::string(": start from ") + initializer + ", which sets size, magic and version";
-  if (object == nullptr) return invalid_argument("stats is NULL");
+  if (object == nullptr) return invalid_argument(std::string(name) + " is NULL");
   if (object->size < head || object->size > kMostSize)
     return invalid_argument("size is " + std::to_string(object->size) + from);
   if (object->magic != magic) return invalid_argument("magic is wrong" + from);
   return {};
+}
+
+// All of its first version.
+Status check_loss(const trestleGradLoss_t* loss) {
+  constexpr size_t kAll = offsetof(trestleGradLoss_t, mean) + sizeof(int);
+  return check_head(loss, kAll, TRESTLE_GRAD_LOSS_MAGIC, "loss", "TRESTLE_GRAD_LOSS_INITIALIZER");
+}
+
+Result<PreserverModel> read_loss(const trestleGradLoss_t& loss) {
+  for (const double value :
+       {loss.loss, loss.leastLoss, loss.rate, loss.drift, loss.deviation, loss.batch, loss.epsilon}) {
+    if (!std::isfinite(value)) return invalid_argument("a number of the loss is not finite");
+  }
+  if (loss.batch <= 0) return invalid_argument("batch is " + std::to_string(loss.batch) + ": more than 0");
+  if (loss.deviation < 0 || loss.epsilon < 0) return invalid_argument("deviation or epsilon is negative");
+  if (loss.mean != 0 && loss.mean != 1) return invalid_argument("mean is " + std::to_string(loss.mean) + ": 0 or 1");
+  return PreserverModel{loss.loss,
+                        loss.leastLoss,
+                        loss.rate,
+                        loss.drift,
+                        loss.deviation,
+                        loss.batch,
+                        loss.mean == 1 ? MergedUpdate::kMean : MergedUpdate::kSum,
+                        loss.epsilon};
 }
 
 }  // namespace
@@ -245,6 +270,30 @@ trestleResult_t trestleGradSetLinkRatios(trestleGrad_t grad, const double* ratio
   });
 }
 
+trestleResult_t trestleGradSetLoss(trestleGrad_t grad, const trestleGradLoss_t* loss) {
+  return with_scheduler(grad, "GradSetLoss", [&](GradientScheduler& scheduler) -> Status {
+    std::optional<PreserverModel> model;
+    if (loss != nullptr) {
+      TRY(check_loss(loss));
+      model = TRY(read_loss(*loss));
+    }
+    scheduler.set_loss(model);
+    return {};
+  });
+}
+
+trestleResult_t trestleGradMeasureLoss(trestleGrad_t grad, trestleGradLoss_t* loss) {
+  return with_scheduler(grad, "GradMeasureLoss", [&](GradientScheduler& scheduler) -> Status {
+    TRY(check_loss(loss));
+    if (!(loss->batch > 0) || !std::isfinite(loss->batch))
+      return invalid_argument("batch is " + std::to_string(loss->batch) + ": finite and more than 0");
+    const LossEstimate estimate = TRY(scheduler.measure_loss(loss->batch));
+    loss->drift = estimate.drift;
+    loss->deviation = estimate.deviation;
+    return {};
+  });
+}
+
 trestleResult_t trestleGradProfileJson(trestleGrad_t grad, char* text, size_t* size) {
   return with_scheduler(grad, "GradProfileJson", [&](GradientScheduler& scheduler) -> Status {
     if (size == nullptr) return invalid_argument("size is NULL");
@@ -310,7 +359,7 @@ trestleResult_t trestleGradDrain(trestleGrad_t grad, int* batches) {
 trestleResult_t trestleGradGetStats(trestleGrad_t grad, trestleGradStats_t* stats) {
   return with_scheduler(grad, "GradGetStats", [&](GradientScheduler& scheduler) -> Status {
     constexpr size_t kHead = offsetof(trestleGradStats_t, steps);
-    TRY(check_head(stats, kHead, TRESTLE_GRAD_STATS_MAGIC, "TRESTLE_GRAD_STATS_INITIALIZER"));
+    TRY(check_head(stats, kHead, TRESTLE_GRAD_STATS_MAGIC, "stats", "TRESTLE_GRAD_STATS_INITIALIZER"));
     const SchedulerStatistics now = scheduler.statistics();
     trestleGradStats_t all = TRESTLE_GRAD_STATS_INITIALIZER;
     all.steps = now.steps;

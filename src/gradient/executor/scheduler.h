@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "gradient/executor/executor.h"
 #include "gradient/executor/link_check.h"
+#include "gradient/executor/loss_measure.h"
 #include "gradient/executor/step_profile.h"
 #include "gradient/policy/policies.h"
 
@@ -58,6 +59,10 @@ class GradientScheduler {
   Status set_times(std::vector<double> forward_s, std::vector<double> backward_s, const GradientLink& link);
   // Rank 0's count. For every link, at least one: the time of a message on it over that on the first one.
   Status set_link_ratios(std::vector<double> ratios);
+  // Rank 0's counts. Nothing: merged updates are not judged.
+  void set_loss(const std::optional<PreserverModel>& model);
+  // Collective. samples: of a step, of all ranks.
+  Result<LossEstimate> measure_loss(double samples);
   size_t tensors() const;
   size_t links() const { return comms_.size(); }
   Result<std::string> profile_json() const;
@@ -108,6 +113,8 @@ class GradientScheduler {
   Status check_communicator() const;
 
   GradientWorkload workload(const std::vector<TensorEntry>& tensors) const;
+  // The first link's costs, and all that a policy is asked with but its words. Needs the tensors' workload.
+  PolicyRequest request(const GradientWorkload& workload, const GradientLink& link) const;
   Result<PlannedStep> planned(const std::string& policy, const std::vector<TensorEntry>& tensors) const;
   Status plan_on_thread(Running& running, const std::string& policy, const Status& refusal);
   Status profile_on_thread(Running& running, const Status& own);
@@ -120,6 +127,7 @@ class GradientScheduler {
   std::vector<double> link_ratios_ TRESTLE_GUARDED_BY(mutex_);  // as in PolicyRequest
   std::vector<TensorEntry> registered_ TRESTLE_GUARDED_BY(mutex_);
   uint64_t registered_bytes_ TRESTLE_GUARDED_BY(mutex_) = 0;
+  std::optional<PreserverModel> loss_ TRESTLE_GUARDED_BY(mutex_);
   std::optional<Times> times_ TRESTLE_GUARDED_BY(mutex_);
   std::optional<PlannedStep> planned_ TRESTLE_GUARDED_BY(mutex_);
   std::unique_ptr<LinkCheck> link_check_;  // of the executor's thread, which ends first

@@ -131,6 +131,35 @@ GradientWorkload GradientScheduler::workload(const std::vector<TensorEntry>& ten
   return workload;
 }
 
+void GradientScheduler::set_loss(const std::optional<PreserverModel>& model) {
+  const MutexLock lock(mutex_);
+  loss_ = model;
+}
+
+Result<LossEstimate> GradientScheduler::measure_loss(double samples) {
+  Running& step = *TRY(running_step("measure"));
+  if (!step.board.between_steps()) return usage(kStepUnderWay);
+  if (step.board.forward_over()) step.executor->wake();
+  LossEstimate estimate;
+  TRY(step.executor->run([&]() -> Status {
+    TRY(check_links());
+    const RankAgreement agreement = TRY(RankAgreement::make(comms_.front()));
+    Status own;
+    if (step.board.ended() == 0) own = usage("no step has ended, so there are no gradients to measure");
+    if (has_plan_.load(std::memory_order_acquire))
+      own = usage("there is a plan, so the gradients' memory has results: measure steps before the first plan");
+    TRY(agreement.compare("GradMeasureLoss", "", settings_, step.tensors, own));
+    std::vector<const std::byte*> gradients;
+    for (uint32_t i = 0; i < step.tensors.size(); ++i) {
+      const std::byte* const given = step.board.gradient(i);
+      gradients.push_back(given != nullptr ? given : step.tensors[i].gradient);
+    }
+    estimate = TRY(trestle::measure_loss(comms_.front(), agreement, step.tensors, gradients, samples));
+    return {};
+  }));
+  return estimate;
+}
+
 Result<std::string> GradientScheduler::profile_json() const {
   std::vector<TensorEntry> tensors;
   {
@@ -152,6 +181,11 @@ Status GradientScheduler::check_links() {
   return {};
 }
 
+PolicyRequest GradientScheduler::request(const GradientWorkload& workload, const GradientLink& link) const {
+  const MutexLock lock(mutex_);
+  return {workload, link, {}, settings_.liberties, link_ratios_, loss_};
+}
+
 Result<PlannedStep> GradientScheduler::planned(const std::string& policy,
                                                const std::vector<TensorEntry>& tensors) const {
   const ChosenPolicy chosen = TRY(parse_gradient_policy(policy));
@@ -161,7 +195,6 @@ Result<PlannedStep> GradientScheduler::planned(const std::string& policy,
                  "(trestleGradAllowStale)");
   }
   GradientLink link;
-  std::vector<double> ratios;
   {
     const MutexLock lock(mutex_);
     if (!times_ && reads_times(chosen))
@@ -169,10 +202,9 @@ Result<PlannedStep> GradientScheduler::planned(const std::string& policy,
                    " needs the tensors' times and the link's costs: GradProfileBegin and GradProfileEnd, "
                    "or GradSetTimes, come first");
     if (times_) link = times_->link;
-    ratios = link_ratios_;
   }
   const GradientWorkload work = workload(tensors);
-  PlannedStep step = TRY(plan_step(chosen, work, link, settings_.liberties, ratios));
+  PlannedStep step = TRY(plan_step(chosen, request(work, link)));
   fix_order(step.plan, work, link.all_reduce);
   step.time.messages.clear();
   return step;
@@ -252,16 +284,15 @@ Result<std::string> GradientScheduler::plan_json() const {
 Result<double> GradientScheduler::simulate(const std::string& policy) const {
   std::vector<TensorEntry> tensors;
   GradientLink link;
-  std::vector<double> ratios;
   {
     const MutexLock lock(mutex_);
     if (!times_) return usage("there are no times: GradProfileEnd or GradSetTimes comes first");
     tensors = registered_;
     link = times_->link;
-    ratios = link_ratios_;
   }
   const ChosenPolicy chosen = TRY(parse_gradient_policy(policy));
-  return TRY(plan_step(chosen, workload(tensors), link, settings_.liberties, ratios)).time.iteration_s;
+  const GradientWorkload work = workload(tensors);
+  return TRY(plan_step(chosen, request(work, link))).time.iteration_s;
 }
 
 }  // namespace trestle
