@@ -215,8 +215,8 @@ TRESTLE_API trestleResult_t trestleGradSynchronize(trestleGrad_t grad);
 
 /* Under a policy that delays gradients, the calls above are the same, but a step's result may be of earlier steps:
  *
- * - trestleGradReady copies: the scheduler adds each gradient to a sum of its own, so the program's memory is free again
- *   when trestleGradWaitParam returns. Such sums take twice the bytes of all gradients.
+ * - The scheduler adds each gradient to a sum of its own. So the program's memory is free again when
+ *   trestleGradWaitParam returns. These sums take twice the bytes of all gradients.
  * - In some steps an update is due. Its gradients are one or more steps old, and may be the sum of those of several
  *   steps, over all ranks (op trestleAvg: the mean over the ranks of that sum). trestleGradWaitParam waits for it.
  * - In the other steps no update is due. With an update function nothing is called. Without one the result is the sum of
