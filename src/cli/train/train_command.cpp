@@ -2,13 +2,16 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/train/choose.h"
 #include "cli/train/train.h"
 
 namespace trestle {
 
 struct TrainCommandOptions {
   CLI::App* train = nullptr;
+  CLI::App* choose = nullptr;
   TrainOptions given;
+  ChooseOptions choice;
 };
 
 namespace {
@@ -21,12 +24,7 @@ std::string policy_names() {
   return names;
 }
 
-}  // namespace
-
-TrainCommand::TrainCommand(CLI::App& app) : options_(std::make_unique<TrainCommandOptions>()) {
-  options_->train = app.add_subcommand("train", "Predict a training step under every policy that orders its gradients");
-  CLI::App& command = *options_->train;
-  TrainOptions& o = options_->given;
+void add_step_options(CLI::App& command, TrainOptions& o) {
   command.add_option("--workload", o.workload,
                      "A built-in network (resnet50, resnet50@k80), or a JSON file of tensors");
   command.add_option("--compute", o.compute, "forward,backward: seconds of a network's passes");
@@ -41,6 +39,26 @@ TrainCommand::TrainCommand(CLI::App& app) : options_(std::make_unique<TrainComma
   command.add_flag("--list", o.list, "Print the built-in networks and the sources of their compute times");
 }
 
+CLI::App* add_choose(CLI::App& train, ChooseOptions& o) {
+  CLI::App* command =
+      train.add_subcommand("choose", "Choose the collective that sends a compressed gradient in the least time");
+  command->add_option("--bytes", o.bytes, "Bytes of the whole gradient: 25M");
+  command->add_option("--ratio", o.ratio, "The part of it that is sent, above 0 and at most 1");
+  command->add_option("--workers", o.workers, "Number of workers, at least 2");
+  command->add_option("--alpha", o.alpha, "Seconds per message");
+  command->add_option("--beta", o.beta, "Seconds per byte");
+  command->add_flag("--json", o.json, "Print one JSON object");
+  return command;
+}
+
+}  // namespace
+
+TrainCommand::TrainCommand(CLI::App& app) : options_(std::make_unique<TrainCommandOptions>()) {
+  options_->train = app.add_subcommand("train", "Predict a training step under every policy that orders its gradients");
+  add_step_options(*options_->train, options_->given);
+  options_->choose = add_choose(*options_->train, options_->choice);
+}
+
 TrainCommand::~TrainCommand() = default;
 
 bool TrainCommand::parsed() const {
@@ -48,7 +66,13 @@ bool TrainCommand::parsed() const {
 }
 
 Result<std::string> TrainCommand::run() const {
-  return train(options_->given);
+  const bool chooses = options_->choose->parsed();
+  if (!chooses) return train(options_->given);
+  // Options before the subcommand's name belong to train, and the subcommand would ignore them.
+  for (const CLI::Option* option : options_->train->parse_order()) {
+    return Error{Code::kInvalidArgument, option->get_name() + " must follow the subcommand: trestle train choose"};
+  }
+  return choose_collective(options_->choice);
 }
 
 }  // namespace trestle

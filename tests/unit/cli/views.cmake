@@ -2,6 +2,8 @@ if(nlohmann_json_FOUND)  # the tests parse JSON output
   trestle_test(NAME cli_views_test LABEL unit LIBS trestle_cli_views SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/sim_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/study_test.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/topo_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/topo_test.cpp)
+  trestle_test(NAME cli_train_test LABEL unit LIBS trestle_cli_views SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/choose_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/train_test.cpp)
 endif()

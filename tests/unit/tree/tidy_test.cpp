@@ -77,7 +77,7 @@ const std::map<std::string, std::set<std::string>>& allowed_includes() {
       {"api", {"comm", "memory", "gradient", "compress", "trestle"}},
       {"bindings", {"trestle"}},  // and not base, of which libtrestle.so has the only copy
       {"sim", {"engine", "sched", "topology", "transport"}},
-      {"cli", {"study", "sched", "topology", "machine", "sim", "gradient", "trestle"}},
+      {"cli", {"study", "sched", "topology", "machine", "sim", "gradient", "compress", "trestle"}},
       {"gradient", {"kernels", "trestle"}},
       {"compress", {"kernels", "trestle"}},
       {"perf", {"perf_launch", "trestle"}},

@@ -1,0 +1,53 @@
+#include "cli/train/option_values.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "base/config/value_text.h"
+
+namespace trestle {
+
+Error bad_option(const std::string& what) {
+  return Error{Code::kInvalidArgument, what};
+}
+
+Result<double> real_value(const std::string& option, const std::string& text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  if (text.empty() || read.ec != std::errc() || read.ptr != end || !std::isfinite(value)) {
+    return bad_option(option + ": \"" + text + "\" is not a number");
+  }
+  if (value < 0) return bad_option(option + ": " + text + " is negative");
+  return value;
+}
+
+Result<std::vector<double>> real_list(const std::string& option, const std::string& text) {
+  std::vector<double> values;
+  for (const std::string& word : split(text, ',')) values.push_back(TRY(real_value(option, word)));
+  if (values.empty()) return bad_option(option + ": names no number");
+  return values;
+}
+
+Result<uint32_t> count_value(const std::string& option, const std::string& text, int64_t least, int64_t most) {
+  const Result<int64_t> count = parse_integer(text);
+  if (!count.ok()) return bad_option(option + ": " + count.error().message);
+  if (count.value() < least || count.value() > most) {
+    return bad_option(option + ": " + text + " is not from " + std::to_string(least) + " to " + std::to_string(most));
+  }
+  return static_cast<uint32_t>(count.value());
+}
+
+Result<std::vector<std::string>> named_words(const std::string& option, const std::string& text,
+                                             const std::string& names) {
+  const std::vector<std::string> found = split(text, ',');
+  if (found.size() != split(names, ',').size()) return bad_option(option + ": \"" + text + "\" is not " + names);
+  return found;
+}
+
+Result<RealPair> real_pair(const std::string& option, const std::string& text, const std::string& names) {
+  const std::vector<std::string> found = TRY(named_words(option, text, names));
+  return RealPair{TRY(real_value(option, found[0])), TRY(real_value(option, found[1]))};
+}
+
+}  // namespace trestle

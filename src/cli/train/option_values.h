@@ -1,0 +1,35 @@
+// Reads the values of `trestle train`'s options. Pure, any thread. Errors (kInvalidArgument) are one sentence that
+// begins with the option.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace trestle {
+
+// kInvalidArgument.
+Error bad_option(const std::string& what);
+
+// Finite and not negative.
+Result<double> real_value(const std::string& option, const std::string& text);
+// Numbers by commas, at least one.
+Result<std::vector<double>> real_list(const std::string& option, const std::string& text);
+// A whole number from `least` to `most`.
+Result<uint32_t> count_value(const std::string& option, const std::string& text, int64_t least, int64_t most);
+// As many words by commas as `names` has.
+Result<std::vector<std::string>> named_words(const std::string& option, const std::string& text,
+                                             const std::string& names);
+
+struct RealPair {
+  double first = 0;
+  double second = 0;
+};
+// Two numbers that are called `names`.
+Result<RealPair> real_pair(const std::string& option, const std::string& text, const std::string& names);
+
+inline constexpr int64_t kMostWorkers = 1 << 30;
+
+}  // namespace trestle
