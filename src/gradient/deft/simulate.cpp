@@ -11,7 +11,8 @@ constexpr uint32_t kMostIterationsOfACycle = 10000;
 // The links' times. Nanoseconds are microseconds on link 0 times the slowdown in thousandths.
 class Links {
  public:
-  explicit Links(const DeftQueues& queues) : queues_(queues), free_ns_(queues.system().links.size(), 0) {}
+  Links(const DeftQueues& queues, std::vector<DeftMessage>& messages)
+      : queues_(queues), messages_(messages), free_ns_(queues.system().links.size(), 0) {}
 
   // Sends after `begin_ns`, and of a fresh set not before each bucket's gradient. Returns when the last one is
   // complete.
@@ -23,8 +24,9 @@ class Links {
         const DeftItem& item = queues_.items()[id];
         const uint64_t after_us = all_us - room_us(queues_.system().buckets, item.bucket);
         const uint64_t ready_ns = begin_ns + (released_in_pass ? after_us * 1000 : 0);
-        free_ns_[link] =
-            std::max(free_ns_[link], ready_ns) + item.comm_us * queues_.system().links[link].slowdown_permille;
+        const uint64_t start_ns = std::max(free_ns_[link], ready_ns);
+        free_ns_[link] = start_ns + item.comm_us * queues_.system().links[link].slowdown_permille;
+        if (item.comm_us > 0) messages_.push_back({static_cast<uint32_t>(link), id, start_ns, free_ns_[link]});
         done_ns = std::max(done_ns, free_ns_[link]);
       }
     }
@@ -33,13 +35,14 @@ class Links {
 
  private:
   const DeftQueues& queues_;
+  std::vector<DeftMessage>& messages_;
   std::vector<uint64_t> free_ns_;  // when each link has sent everything
 };
 
 class Run {
  public:
-  explicit Run(DeftQueues queues) : queues_(std::move(queues)), links_(queues_) {}
-  Run(const Run&) = delete;  // its links look at its queues
+  explicit Run(DeftQueues queues) : queues_(std::move(queues)), links_(queues_, run_.messages) {}
+  Run(const Run&) = delete;  // its links look at its queues and messages
 
   void iterate() {
     const DeftPass forward = queues_.forward();
@@ -76,8 +79,8 @@ class Run {
   }
 
   DeftQueues queues_;
-  Links links_;
   DeftRun run_;
+  Links links_;
   uint64_t now_ns_ = 0;
   uint64_t current_done_ns_ = 0;  // when the messages of the current set so far are complete
   uint32_t next_batch_ = 0;       // the oldest one that no update has

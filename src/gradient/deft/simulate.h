@@ -24,12 +24,20 @@ struct DeftUpdate {
   bool operator==(const DeftUpdate&) const = default;
 };
 
+struct DeftMessage {
+  uint32_t link = 0;
+  uint32_t item = 0;  // of deft_partition
+  uint64_t start_ns = 0;
+  uint64_t end_ns = 0;
+};
+
 struct DeftRun {
   std::vector<uint64_t> ends_ns;         // per iteration, from the beginning of the first one
   std::vector<uint64_t> waits_ns;        // per iteration, compute's wait before its update
   std::vector<uint32_t> update_batches;  // per iteration, 0: no update
   std::vector<DeftUpdate> updates;
-  uint64_t pending = 0;  // batches that no update has
+  std::vector<DeftMessage> messages;  // per link in the order in which it sends them
+  uint64_t pending = 0;               // batches that no update has
   double iteration_us() const;
   double updates_per_iteration() const;
 };

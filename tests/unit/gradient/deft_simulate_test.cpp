@@ -126,6 +126,31 @@ TEST(DeftSimulation, RepeatsItsCycle) {
   }
 }
 
+// What a link sends: one message at a time, each as long as its item on that link.
+TEST(DeftSimulation, NotesEveryMessage) {
+  Rng rng(10);
+  for (int round = 0; round < 100; ++round) {
+    const DeftSystem system = random_deft_system(rng);
+    const std::vector<DeftItem> items = expect_value(deft_partition(system));
+    const DeftRun run = expect_value(simulate_deft(system, 20));
+    std::vector<uint64_t> free_ns(system.links.size(), 0);
+    std::vector<uint64_t> sent(items.size(), 0);
+    for (const DeftMessage& message : run.messages) {
+      EXPECT_GE(message.start_ns, free_ns[message.link]);
+      EXPECT_EQ(message.end_ns - message.start_ns,
+                items[message.item].comm_us * system.links[message.link].slowdown_permille);
+      free_ns[message.link] = message.end_ns;
+      ++sent[message.item];
+    }
+    // Each set has every item once; the last set is perhaps not complete.
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (items[i].comm_us == 0) continue;
+      EXPECT_GE(sent[i], run.updates.size());
+      EXPECT_LE(sent[i], run.updates.size() + 1);
+    }
+  }
+}
+
 TEST(DeftSimulation, RefusesAnEmptyRun) {
   EXPECT_FALSE(simulate_deft({vgg19_buckets(), two_links()}, 0).ok());
   EXPECT_FALSE(simulate_deft({{}, two_links()}, 1).ok());
