@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (sim.parsed()) return with_config([&](const auto& config) { return sim.run(config); });
-  if (train.parsed()) return say(train.run());
+  if (train.parsed()) return with_config([&](const auto& config) { return train.run(config); });
   if (env->parsed() && arguments.markdown) return say(trestle::config_markdown());
   if (env->parsed()) return with_config([](const auto& config) { return trestle::config_text(config); });
   if (calibrate->parsed())

@@ -83,6 +83,16 @@ TopologyRequest topology_request(const Config& config) {
   return request;
 }
 
+SelectionConfig selection_of(const Config& config) {
+  SelectionConfig selection;
+  selection.algo = config.algorithm;
+  selection.policy = config.schedule;
+  selection.intra = config.intra;
+  selection.chunks = static_cast<uint32_t>(config.chunks);
+  selection.in_flight = static_cast<uint32_t>(config.phases_in_flight);
+  return selection;
+}
+
 namespace {
 
 // Parses "64M", or "1M,4K,4K,0", which has a block per rank, for v-variants whose blocks all ranks know.
@@ -119,12 +129,7 @@ Result<std::string> describe_plan(const TopologyOptions& options, const Config& 
   if (!whole_elements(request)) {
     return Error{Code::kInvalidArgument, bytes + " bytes are not a whole number of elements of type " + type};
   }
-  SelectionConfig selection;
-  selection.algo = config.algorithm;
-  selection.policy = config.schedule;
-  selection.intra = config.intra;
-  selection.chunks = static_cast<uint32_t>(config.chunks);
-  selection.in_flight = static_cast<uint32_t>(config.phases_in_flight);
+  const SelectionConfig selection = selection_of(config);
   TRY(validate(selection, topology));
   const Schedule schedule = TRY(select_schedule(request, topology, selection));
   std::string text = to_string(schedule, topology);

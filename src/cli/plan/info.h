@@ -7,6 +7,7 @@
 
 #include "base/config/config.h"
 #include "base/result.h"
+#include "sched/select/select.h"
 #include "topology/topology.h"
 
 namespace trestle {
@@ -19,6 +20,9 @@ struct TopologyOptions {
 
 // The request that the variables make.
 TopologyRequest topology_request(const Config& config);
+
+// How the variables want schedules to be chosen.
+SelectionConfig selection_of(const Config& config);
 
 // Those dimensions, for ranks of which nobody knows where they are. Error: none are given, or wrong ones.
 Result<Topology> topology_of(const TopologyOptions& options, const Config& config);

@@ -1,11 +1,13 @@
 // `trestle train` without its command line: predicts a training step under the policies of src/gradient. Reads the
-// workload file that the options name; else pure. Any thread.
+// workload and topology files that the options name; else pure. Any thread.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "base/config/config.h"
 #include "base/result.h"
+#include "cli/train/train_link.h"
 #include "gradient/policy/policies.h"
 #include "gradient/workload.h"
 
@@ -18,11 +20,14 @@ struct TrainOptions {
   std::string cost;       // a,b of an all-reduce: seconds, seconds per byte
   std::string cost_half;  // the same of a reduce-scatter or an all-gather; else half of `cost`
   std::string network;    // alpha,beta,gamma,workers,algorithm
+  std::string topo;       // a topology file, whose costs the library's model predicts
+  std::string links;      // mu of every link: for deft
   std::string policies = "all";
   std::string allow;  // liberties, by commas
   bool compact = false;
   bool json = false;
   bool list = false;
+  Config config;  // the variables; read for `topo` only
 };
 
 struct RefusedPolicy {
@@ -33,7 +38,8 @@ struct RefusedPolicy {
 struct TrainReport {
   std::string workload;  // its name
   GradientWorkload tensors;
-  GradientLink link;
+  TrainLink link;
+  uint32_t liberties = kLibertyNone;
   double wfbp_s = 0;               // what speed-ups are over
   std::vector<std::string> asked;  // per entry of `steps`: as on the command line
   std::vector<PlannedStep> steps;

@@ -32,6 +32,9 @@ void add_step_options(CLI::App& command, TrainOptions& o) {
   command.add_option("--cost-half", o.cost_half, "The same of a reduce-scatter and an all-gather (half of --cost)");
   command.add_option("--network", o.network,
                      "alpha,beta,gamma,workers,algorithm: seconds per message, per byte sent and per byte added");
+  command.add_option("--topo", o.topo, "JSON topology file: costs as the library's own model predicts them");
+  command.add_option("--links", o.links,
+                     "mu of every link, how many times as long as the first one it takes: 1,1.65; for deft");
   command.add_option("--policy", o.policies, "all, or some of " + policy_names() + " (all)");
   command.add_option("--allow", o.allow, "What all and auto may do besides: stale (updates with older gradients)");
   command.add_flag("--compact", o.compact, "Join tensors without compute time to the one before them");
@@ -65,9 +68,13 @@ bool TrainCommand::parsed() const {
   return options_->train->parsed();
 }
 
-Result<std::string> TrainCommand::run() const {
+Result<std::string> TrainCommand::run(const Config& config) const {
   const bool chooses = options_->choose->parsed();
-  if (!chooses) return train(options_->given);
+  if (!chooses) {
+    TrainOptions given = options_->given;
+    given.config = config;
+    return train(given);
+  }
   // Options before the subcommand's name belong to train, and the subcommand would ignore them.
   for (const CLI::Option* option : options_->train->parse_order()) {
     return Error{Code::kInvalidArgument, option->get_name() + " must follow the subcommand: trestle train choose"};

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "base/config/config.h"
 #include "base/result.h"
 
 namespace CLI {
@@ -23,8 +24,8 @@ class TrainCommand {
   TrainCommand& operator=(const TrainCommand&) = delete;
 
   bool parsed() const;
-  // Returns the text for standard output. Errors are one sentence.
-  Result<std::string> run() const;
+  // Returns the text for standard output. `config`: the variables, read for a topology. Errors are one sentence.
+  Result<std::string> run(const Config& config) const;
 
  private:
   std::unique_ptr<TrainCommandOptions> options_;

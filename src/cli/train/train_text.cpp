@@ -11,6 +11,41 @@ std::string cost_text(const char* name, const MessageCost& cost) {
   return line("  %-14s %12.3f us + %.6g ns per byte\n", name, 1e6 * cost.startup_s, 1e9 * cost.per_byte_s);
 }
 
+std::string fit_text(const TrainLink& link) {
+  if (!link.fitted) return "";
+  const TopologyCost& fitted = *link.fitted;
+  if (fitted.workers == 1) return "  one rank exchanges nothing\n";
+  const auto percent = [](const FittedCost& cost) { return 100 * cost.worst(); };
+  return line(
+      "  fitted to the library's model of %lld ranks at %zu sizes; farthest from it by %.0f, %.0f and %.0f %%\n",
+      static_cast<long long>(fitted.workers), fitted.all_reduce.points.size(), percent(fitted.all_reduce),
+      percent(fitted.reduce_scatter), percent(fitted.all_gather));
+}
+
+std::string links_text(const TrainLink& link) {
+  std::string text;
+  for (size_t i = 0; i < link.ratios.size(); ++i)
+    text += line("  link %zu takes %g times as long (deft only)\n", i + 1, link.ratios[i]);
+  return text;
+}
+
+std::string fitted_json(const char* collective, const FittedCost& fitted) {
+  const auto point_json = [&fitted](const CostPoint& point) {
+    return json::object({{"bytes", std::to_string(point.bytes)},
+                         {"predicted_s", json::exact(point.predicted_s)},
+                         {"fitted_s", json::exact(fitted.cost.of(point.bytes))}});
+  };
+  return json::object({{"collective", json::text(collective)},
+                       {"startup_s", json::exact(fitted.cost.startup_s)},
+                       {"per_byte_s", json::exact(fitted.cost.per_byte_s)},
+                       {"points", json::array(fitted.points, point_json)}});
+}
+
+std::string fits_json(const TopologyCost& fitted) {
+  return json::array({fitted_json("allreduce", fitted.all_reduce), fitted_json("reducescatter", fitted.reduce_scatter),
+                      fitted_json("allgather", fitted.all_gather)});
+}
+
 std::string groups_json(const std::vector<TensorGroup>& groups) {
   return json::array(groups, [](const TensorGroup& group) {
     return json::array({std::to_string(group.first), std::to_string(group.last)});
@@ -47,8 +82,10 @@ std::string train_text(const TrainReport& report) {
       line("%s: %zu tensors, %.3f MB of gradients, forward %.3f ms, backward %.3f ms\n", report.workload.c_str(),
            workload.tensors.size(), 1e-6 * static_cast<double>(workload.bytes()), 1e3 * workload.forward_s(),
            1e3 * workload.backward_s());
-  text += cost_text("all-reduce", report.link.all_reduce) + cost_text("reduce-scatter", report.link.reduce_scatter) +
-          cost_text("all-gather", report.link.all_gather);
+  const GradientLink& link = report.link.link;
+  text += cost_text("all-reduce", link.all_reduce) + cost_text("reduce-scatter", link.reduce_scatter) +
+          cost_text("all-gather", link.all_gather);
+  text += fit_text(report.link) + links_text(report.link);
   text += line("\n%-24s %14s %14s %10s %9s\n", "policy", "iteration, ms", "exposed, ms", "over wfbp", "messages");
   for (size_t i = 0; i < report.steps.size(); ++i) {
     const StepTime& time = report.steps[i].time;
@@ -72,14 +109,14 @@ std::string train_json(const TrainReport& report) {
   const auto refused = [](const RefusedPolicy& each) {
     return json::object({{"policy", json::text(each.policy)}, {"why", json::text(each.why)}});
   };
-  return json::object({{"workload", json::text(report.workload)},
-                       {"tensors", std::to_string(workload.tensors.size())},
-                       {"bytes", std::to_string(workload.bytes())},
-                       {"forward_s", json::exact(workload.forward_s())},
-                       {"backward_s", json::exact(workload.backward_s())},
-                       {"policies", json::array(steps)},
-                       {"refused", json::array(report.refused, refused)}}) +
-         "\n";
+  std::vector<std::pair<std::string, std::string>> members = {
+      {"workload", json::text(report.workload)},          {"tensors", std::to_string(workload.tensors.size())},
+      {"bytes", std::to_string(workload.bytes())},        {"forward_s", json::exact(workload.forward_s())},
+      {"backward_s", json::exact(workload.backward_s())}, {"policies", json::array(steps)},
+      {"refused", json::array(report.refused, refused)}};
+  if (report.link.fitted) members.emplace_back("fits", fits_json(*report.link.fitted));
+  if (!report.link.ratios.empty()) members.emplace_back("link_ratios", json::array(report.link.ratios, json::exact));
+  return json::object(members) + "\n";
 }
 
 std::string train_list() {

@@ -120,11 +120,11 @@ TEST(TrainOptions, GiveTheHalvesAndTheComputeTimes) {
   options.cost = "1e-3,1e-9";
   TrainReport report = predict_training(options).value();
   EXPECT_NEAR(report.tensors.backward_s(), 0.02, 1e-12);
-  EXPECT_EQ(report.link.all_gather, (MessageCost{0.5e-3, 0.5e-9}));
+  EXPECT_EQ(report.link.link.all_gather, (MessageCost{0.5e-3, 0.5e-9}));
   options.cost_half = "1e-4,1e-10";
   report = predict_training(options).value();
-  EXPECT_EQ(report.link.reduce_scatter, (MessageCost{1e-4, 1e-10}));
-  EXPECT_EQ(report.link.all_reduce, (MessageCost{1e-3, 1e-9}));
+  EXPECT_EQ(report.link.link.reduce_scatter, (MessageCost{1e-4, 1e-10}));
+  EXPECT_EQ(report.link.link.all_reduce, (MessageCost{1e-3, 1e-9}));
 }
 
 std::string fault(TrainOptions options, std::string TrainOptions::*member, const char* value) {
@@ -135,8 +135,8 @@ std::string fault(TrainOptions options, std::string TrainOptions::*member, const
 
 TEST(TrainOptions, ThatAreWrongAreNamed) {
   const TrainOptions good = resnet50();
-  EXPECT_EQ(fault(good, &TrainOptions::cost, "1,2"), "what messages cost: give either --cost or --network");
-  EXPECT_EQ(fault(good, &TrainOptions::network, ""), "what messages cost: give either --cost or --network");
+  EXPECT_EQ(fault(good, &TrainOptions::cost, "1,2"), "what messages cost: give one of --cost, --network and --topo");
+  EXPECT_EQ(fault(good, &TrainOptions::network, ""), "what messages cost: give one of --cost, --network and --topo");
   EXPECT_EQ(fault(good, &TrainOptions::network, "1,2,3"),
             "--network: \"1,2,3\" is not alpha,beta,gamma,workers,algorithm");
   EXPECT_EQ(fault(good, &TrainOptions::network, "1,-2,3,4,ring"), "--network: -2 is negative");

@@ -1,0 +1,38 @@
+// What messages cost in `trestle train`: the options --cost, --network and --topo, and --links. Any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/train/topology_cost.h"
+#include "gradient/network_cost.h"
+
+namespace trestle {
+
+struct TrainOptions;
+
+struct TrainLink {
+  GradientLink link;
+  std::optional<TopologyCost> fitted;  // of --topo
+  // Of each link beside the first (PolicyRequest::link_ratios, gradient/policy/policy.h).
+  std::vector<double> ratios;
+};
+
+// Reads the topology file that the options name. Errors (kInvalidArgument) are one sentence that begins with the
+// option.
+Result<TrainLink> train_link(const TrainOptions& options);
+
+struct TrainNetwork {
+  NetworkModel model;
+  AllReduceAlgorithm algorithm = AllReduceAlgorithm::kRing;
+};
+// alpha,beta,gamma,workers,algorithm.
+Result<TrainNetwork> train_network(const std::string& text);
+
+// The mu of every link, where the first one has 1. A list that does not begin with 1 leaves the first one out: "1.65"
+// and "1,1.65" are the same. Returns those of the others.
+Result<std::vector<double>> train_link_ratios(const std::string& text);
+
+}  // namespace trestle
