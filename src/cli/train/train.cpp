@@ -1,9 +1,11 @@
 #include "cli/train/train.h"
 
 #include "base/config/value_text.h"
+#include "cli/train/lanes_svg.h"
 #include "cli/train/option_values.h"
 #include "cli/train/train_text.h"
 #include "cli/train/workload_file.h"
+#include "cli/write_file.h"
 #include "gradient/networks.h"
 
 namespace trestle {
@@ -69,6 +71,17 @@ Result<GradientWorkload> tensors_of(const TrainOptions& options) {
   return options.compact ? compact(workload) : workload;
 }
 
+// The picture of a report.
+Result<std::string> lanes_of(const TrainReport& report) {
+  std::vector<StepLanes> lanes;
+  for (size_t i = 0; i < report.steps.size(); ++i) {
+    const PolicyRequest request{report.tensors, report.link.link, {}, report.liberties, report.link.ratios};
+    lanes.push_back(TRY(step_lanes(report.steps[i], request)));
+    if (report.asked[i] != report.steps[i].policy) lanes.back().policy = report.asked[i] + ", " + lanes.back().policy;
+  }
+  return lanes_svg("A training step of " + report.workload, lanes);
+}
+
 }  // namespace
 
 double speedup(const TrainReport& report, size_t i) {
@@ -103,6 +116,7 @@ Result<TrainReport> predict_training(const TrainOptions& options) {
 Result<std::string> train(const TrainOptions& options) {
   if (options.list) return train_list();
   const TrainReport report = TRY(predict_training(options));
+  if (!options.plot.empty()) TRY(write_file(options.plot, TRY(lanes_of(report))));
   return options.json ? train_json(report) : train_text(report);
 }
 

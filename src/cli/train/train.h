@@ -1,5 +1,5 @@
 // `trestle train` without its command line: predicts a training step under the policies of src/gradient. Reads the
-// workload and topology files that the options name; else pure. Any thread.
+// workload and topology files that the options name, and writes the picture; else pure. Any thread.
 #pragma once
 
 #include <string>
@@ -24,6 +24,7 @@ struct TrainOptions {
   std::string links;      // mu of every link: for deft
   std::string policies = "all";
   std::string allow;  // liberties, by commas
+  std::string plot;   // SVG file to write
   bool compact = false;
   bool json = false;
   bool list = false;
@@ -50,7 +51,7 @@ struct TrainReport {
 double speedup(const TrainReport& report, size_t i);
 // Errors (kInvalidArgument) are one sentence that begins with the option.
 Result<TrainReport> predict_training(const TrainOptions& options);
-// What the command prints: the report, or with `list` the built-in workloads.
+// What the command prints: the report, or with `list` the built-in workloads. Writes the picture first.
 Result<std::string> train(const TrainOptions& options);
 
 }  // namespace trestle

@@ -37,6 +37,7 @@ void add_step_options(CLI::App& command, TrainOptions& o) {
                      "mu of every link, how many times as long as the first one it takes: 1,1.65; for deft");
   command.add_option("--policy", o.policies, "all, or some of " + policy_names() + " (all)");
   command.add_option("--allow", o.allow, "What all and auto may do besides: stale (updates with older gradients)");
+  command.add_option("--plot", o.plot, "Write an SVG picture of the policies' steps to this file");
   command.add_flag("--compact", o.compact, "Join tensors without compute time to the one before them");
   command.add_flag("--json", o.json, "Print one JSON object, with the groups of tensors");
   command.add_flag("--list", o.list, "Print the built-in networks and the sources of their compute times");
