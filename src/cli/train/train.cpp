@@ -3,6 +3,7 @@
 #include "base/config/value_text.h"
 #include "cli/train/lanes_svg.h"
 #include "cli/train/option_values.h"
+#include "cli/train/scale.h"
 #include "cli/train/train_text.h"
 #include "cli/train/workload_file.h"
 #include "cli/write_file.h"
@@ -82,6 +83,19 @@ Result<std::string> lanes_of(const TrainReport& report) {
   return lanes_svg("A training step of " + report.workload, lanes);
 }
 
+Result<std::string> scaled(const TrainOptions& options) {
+  const ScaleRange range = TRY(parse_scale(options.scale));
+  if (options.network.empty()) return bad_option("--scale: needs --network, whose number of workers it replaces");
+  if (!options.cost.empty() || !options.topo.empty()) return bad_option("--scale: goes with --network alone");
+  const GradientWorkload workload = TRY(tensors_of(options));
+  const uint32_t liberties = TRY(liberties_of(options.allow));
+  const ScaleReport report =
+      scale_training({options.workload, workload, TRY(train_network(options.network)), range,
+                      TRY(policies_of(options.policies, liberties)), liberties, TRY(train_link_ratios(options.links))});
+  if (!options.plot.empty()) TRY(write_file(options.plot, scale_svg(report)));
+  return options.json ? scale_json(report) : scale_text(report);
+}
+
 }  // namespace
 
 double speedup(const TrainReport& report, size_t i) {
@@ -115,6 +129,7 @@ Result<TrainReport> predict_training(const TrainOptions& options) {
 
 Result<std::string> train(const TrainOptions& options) {
   if (options.list) return train_list();
+  if (!options.scale.empty()) return scaled(options);
   const TrainReport report = TRY(predict_training(options));
   if (!options.plot.empty()) TRY(write_file(options.plot, TRY(lanes_of(report))));
   return options.json ? train_json(report) : train_text(report);

@@ -25,6 +25,7 @@ struct TrainOptions {
   std::string policies = "all";
   std::string allow;  // liberties, by commas
   std::string plot;   // SVG file to write
+  std::string scale;  // range of workers, for `network`
   bool compact = false;
   bool json = false;
   bool list = false;
@@ -51,7 +52,8 @@ struct TrainReport {
 double speedup(const TrainReport& report, size_t i);
 // Errors (kInvalidArgument) are one sentence that begins with the option.
 Result<TrainReport> predict_training(const TrainOptions& options);
-// What the command prints: the report, or with `list` the built-in workloads. Writes the picture first.
+// What the command prints: the report, with `scale` its curves, or with `list` the built-in workloads. Writes the
+// picture first.
 Result<std::string> train(const TrainOptions& options);
 
 }  // namespace trestle
