@@ -3,6 +3,7 @@
 #include "base/config/value_text.h"
 #include "cli/train/lanes_svg.h"
 #include "cli/train/option_values.h"
+#include "cli/train/presets/presets.h"
 #include "cli/train/scale.h"
 #include "cli/train/train_text.h"
 #include "cli/train/workload_file.h"
@@ -96,6 +97,24 @@ Result<std::string> scaled(const TrainOptions& options) {
   return options.json ? scale_json(report) : scale_text(report);
 }
 
+// Whether an option is given that a preset decides itself.
+bool describes_a_step(const TrainOptions& o) {
+  for (const std::string* given :
+       {&o.workload, &o.compute, &o.cost, &o.cost_half, &o.network, &o.topo, &o.links, &o.allow, &o.scale}) {
+    if (!given->empty()) return true;
+  }
+  return o.policies != "all" || o.compact;
+}
+
+Result<std::string> calculated(const TrainOptions& options) {
+  const Preset& preset = *TRY(find_preset(options.preset));
+  if (describes_a_step(options)) return bad_option("--preset: goes with --json and --plot alone");
+  const PresetReport report = TRY(preset.run());
+  if (!options.plot.empty() && report.svg.empty()) return bad_option("--plot: " + options.preset + " has no picture");
+  if (!options.plot.empty()) TRY(write_file(options.plot, report.svg));
+  return options.json ? preset_json(preset, report) : preset_text(preset, report);
+}
+
 }  // namespace
 
 double speedup(const TrainReport& report, size_t i) {
@@ -128,7 +147,8 @@ Result<TrainReport> predict_training(const TrainOptions& options) {
 }
 
 Result<std::string> train(const TrainOptions& options) {
-  if (options.list) return train_list();
+  if (options.list) return train_list() + preset_list();
+  if (!options.preset.empty()) return calculated(options);
   if (!options.scale.empty()) return scaled(options);
   const TrainReport report = TRY(predict_training(options));
   if (!options.plot.empty()) TRY(write_file(options.plot, TRY(lanes_of(report))));

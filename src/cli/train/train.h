@@ -23,9 +23,10 @@ struct TrainOptions {
   std::string topo;       // a topology file, whose costs the library's model predicts
   std::string links;      // mu of every link: for deft
   std::string policies = "all";
-  std::string allow;  // liberties, by commas
-  std::string plot;   // SVG file to write
-  std::string scale;  // range of workers, for `network`
+  std::string allow;   // liberties, by commas
+  std::string plot;    // SVG file to write
+  std::string scale;   // range of workers, for `network`
+  std::string preset;  // a table or figure of a paper; goes with `plot` and `json` alone
   bool compact = false;
   bool json = false;
   bool list = false;
@@ -52,8 +53,8 @@ struct TrainReport {
 double speedup(const TrainReport& report, size_t i);
 // Errors (kInvalidArgument) are one sentence that begins with the option.
 Result<TrainReport> predict_training(const TrainOptions& options);
-// What the command prints: the report, with `scale` its curves, or with `list` the built-in workloads. Writes the
-// picture first.
+// What the command prints: the report, with `scale` its curves, with `preset` that one, or with `list` the built-in
+// workloads. Writes the picture first.
 Result<std::string> train(const TrainOptions& options);
 
 }  // namespace trestle

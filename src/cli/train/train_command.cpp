@@ -39,9 +39,11 @@ void add_step_options(CLI::App& command, TrainOptions& o) {
   command.add_option("--allow", o.allow, "What all and auto may do besides: stale (updates with older gradients)");
   command.add_option("--plot", o.plot, "Write an SVG picture of the policies' steps to this file");
   command.add_option("--scale", o.scale, "4..2048: the same on so many workers of --network, doubling");
+  command.add_option("--preset", o.preset, "A table or figure of a paper, beside known numbers; --list names them");
   command.add_flag("--compact", o.compact, "Join tensors without compute time to the one before them");
   command.add_flag("--json", o.json, "Print one JSON object, with the groups of tensors");
-  command.add_flag("--list", o.list, "Print the built-in networks and the sources of their compute times");
+  command.add_flag("--list", o.list,
+                   "Print the built-in networks, the sources of their compute times, and the presets");
 }
 
 CLI::App* add_choose(CLI::App& train, ChooseOptions& o) {
