@@ -6,7 +6,7 @@
 
 #include "base/config/value_text.h"
 #include "cli/study/advice_text.h"
-#include "cli/study/training_text.h"
+#include "cli/train/study_text.h"
 #include "study/paper_systems.h"
 
 namespace trestle {

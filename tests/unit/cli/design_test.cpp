@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/study/advice_text.h"
-#include "cli/study/training_text.h"
+#include "cli/train/study_text.h"
 #include "study/paper_systems.h"
 
 namespace trestle {

@@ -1,4 +1,4 @@
-#include "cli/study/training_text.h"
+#include "cli/train/study_text.h"
 
 #include "cli/json_writer.h"
 #include "cli/text_line.h"
