@@ -357,6 +357,30 @@ TEST(SimTest, SaysInOneSentenceWhatIsWrongWithRails) {
   }
 }
 
+TEST(TrainTest, ChoosesStudiesAndSaysWhereTheStudyWent) {
+  Command choose({"train", "choose", "--bytes", "46758048", "--ratio", "0.1", "--workers", "8", "--alpha", "0.001",
+                  "--beta", "8e-10", "--json"});
+  EXPECT_EQ(choose.finish(), 0) << choose.output();
+  EXPECT_NE(choose.output().find("\"chosen\":\"ring\""), std::string::npos) << choose.output();
+  const TopologyFile topology(kGrid);
+  Command study({"train", "study", "--topo", topology.path(), "--workload", "ResNet-152", "--chunks", "4"});
+  EXPECT_EQ(study.finish(), 0) << study.output();
+  EXPECT_NE(study.output().find("ResNet-152"), std::string::npos) << study.output();
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
+      {{"sim", "train", "--workload", "GNMT"}, "sim train is now trestle train study, with the same options"},
+      {{"train", "--json", "choose"}, "--json must follow the subcommand: trestle train choose"},
+      {{"train", "choose"}, "--bytes: is needed to choose a collective"},
+      {{"train", "--preset", "none"}, "--preset: \"none\" is no preset; there are mgwfbp_fig10"},
+      {{"train", "--workload", "resnet50", "--topo", "/nonexistent/t.json"}, "--topo: "},
+  };
+  for (const auto& [arguments, sentence] : wrong) {
+    Command command(arguments);
+    EXPECT_EQ(command.finish(), 2) << command.output();
+    EXPECT_NE(command.output().find(sentence), std::string::npos) << command.output();
+    EXPECT_EQ(command.lines().size(), 1u) << command.output();
+  }
+}
+
 TEST(SimTest, SaysInOneSentenceWhatIsWrong) {
   const TopologyFile topology(kGrid);
   const TopologyFile misspelt("{\"dimensions\": [{\"size\": 4,\n \"bandwith_gbps\": 200}]}");

@@ -6,8 +6,8 @@
 
 #include "base/config/value_text.h"
 #include "cli/study/advice_text.h"
-#include "cli/train/study_text.h"
 #include "study/paper_systems.h"
+#include "study/training.h"
 
 namespace trestle {
 
@@ -18,10 +18,6 @@ struct DesignCommandOptions {
   std::string topology_file;
   std::string bytes = "256M";
   std::string chunks = "64";
-  std::string workload;
-  std::string batch;
-  std::string overlap = "none";
-  Accelerator accelerator;
   bool json = false;
 };
 
@@ -41,7 +37,6 @@ Result<uint32_t> count_of(const std::string& option, const std::string& text, in
 }
 
 constexpr int64_t kMostChunks = 65536;
-constexpr int64_t kMostSamples = 1 << 20;
 
 Result<std::vector<NamedTopology>> systems_of(const DesignCommandOptions& options) {
   std::vector<NamedTopology> systems;
@@ -72,43 +67,17 @@ Result<std::string> run_advise(const DesignCommandOptions& options) {
   return options.json ? advice_json(all) : advice_text(all);
 }
 
-Result<std::string> run_train(const DesignCommandOptions& options) {
-  TrainingRequest request;
-  if (!options.topology_file.empty()) request.systems = TRY(systems_of(options));
-  request.workload = options.workload;
-  request.accelerator = options.accelerator;
-  request.chunks = TRY(count_of("--chunks", options.chunks, kMostChunks));
-  if (!options.batch.empty()) request.samples = TRY(count_of("--batch", options.batch, kMostSamples));
-  if (options.overlap != "none" && options.overlap != "buckets") {
-    return bad("--overlap: \"" + options.overlap + "\" is neither none nor buckets");
-  }
-  if (options.overlap == "buckets") request.overlap = GradientOverlap::kBuckets;
-  const TrainingStudy study = TRY(study_training(request));
-  return options.json ? training_json(study) : training_text(study);
-}
-
 }  // namespace
 
 DesignCommands::DesignCommands(CLI::App& sim) : options_(std::make_unique<DesignCommandOptions>()) {
   DesignCommandOptions& o = *options_;
-  const auto add_shared = [&o](CLI::App* command) {
-    command->add_option("--topo", o.topology_file, "JSON topology file (the paper's six systems)");
-    command->add_option("--chunks", o.chunks, "Number of chunks (64)");
-    command->add_flag("--json", o.json, "Print one JSON object");
-  };
   o.advise = sim.add_subcommand("advise", "Show whether the dimensions' bandwidths fit, and where more would help");
-  add_shared(o.advise);
+  o.advise->add_option("--topo", o.topology_file, "JSON topology file (the paper's six systems)");
+  o.advise->add_option("--chunks", o.chunks, "Number of chunks (64)");
+  o.advise->add_flag("--json", o.json, "Print one JSON object");
   o.advise->add_option("--bytes", o.bytes, "Bytes per rank of the all-reduce (256M)");
-  o.train = sim.add_subcommand("train", "Predict training iterations of four networks under every policy");
-  add_shared(o.train);
-  o.train->add_option("--workload", o.workload, "One of the four networks (all)");
-  o.train->add_option("--batch", o.batch,
-                      "Samples per rank, or per group of ranks that share a model; for one workload");
-  o.train->add_option("--overlap", o.overlap,
-                      "Overlap gradients with the backward pass: none, or buckets of 25 MiB (none)");
-  o.train->add_option("--tflops", o.accelerator.peak_tflops, "Speed of a rank, 10^12 operations per second (312)");
-  o.train->add_option("--attained", o.accelerator.attained, "Fraction of that speed that layers reach, 0 to 1 (0.75)");
-  o.train->add_option("--memory", o.accelerator.memory_gbytes, "Memory bandwidth of a rank, GB/s (2039)");
+  o.train = sim.add_subcommand("train", "Moved: trestle train study");
+  o.train->allow_extras();
 }
 
 DesignCommands::~DesignCommands() = default;
@@ -118,7 +87,8 @@ bool DesignCommands::parsed() const {
 }
 
 Result<std::string> DesignCommands::run() const {
-  return options_->advise->parsed() ? run_advise(*options_) : run_train(*options_);
+  if (options_->advise->parsed()) return run_advise(*options_);
+  return bad("sim train is now trestle train study, with the same options");
 }
 
 }  // namespace trestle

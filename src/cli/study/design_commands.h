@@ -1,4 +1,5 @@
-// `trestle sim advise` and `trestle sim train`: their options and what they print. Owned by main; one thread.
+// `trestle sim advise`: its options and what it prints. And `trestle sim train`, which says where it has gone. Owned by
+// main; one thread.
 #pragma once
 
 #include <memory>

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/train/choose.h"
+#include "cli/train/study.h"
 #include "cli/train/train.h"
 
 namespace trestle {
@@ -10,8 +11,10 @@ namespace trestle {
 struct TrainCommandOptions {
   CLI::App* train = nullptr;
   CLI::App* choose = nullptr;
+  CLI::App* study = nullptr;
   TrainOptions given;
   ChooseOptions choice;
+  StudyOptions studied;
 };
 
 namespace {
@@ -58,12 +61,30 @@ CLI::App* add_choose(CLI::App& train, ChooseOptions& o) {
   return command;
 }
 
+CLI::App* add_study(CLI::App& train, StudyOptions& o) {
+  CLI::App* command = train.add_subcommand(
+      "study", "Predict training iterations of the Themis paper's four networks under every schedule of chunks");
+  command->add_option("--topo", o.topology_file, "JSON topology file (the paper's six systems)");
+  command->add_option("--chunks", o.chunks, "Number of chunks (64)");
+  command->add_flag("--json", o.json, "Print one JSON object");
+  command->add_option("--workload", o.workload, "One of the four networks (all)");
+  command->add_option("--batch", o.batch,
+                      "Samples per rank, or per group of ranks that share a model; for one workload");
+  command->add_option("--overlap", o.overlap,
+                      "Overlap gradients with the backward pass: none, or buckets of 25 MiB (none)");
+  command->add_option("--tflops", o.accelerator.peak_tflops, "Speed of a rank, 10^12 operations per second (312)");
+  command->add_option("--attained", o.accelerator.attained, "Fraction of that speed that layers reach, 0 to 1 (0.75)");
+  command->add_option("--memory", o.accelerator.memory_gbytes, "Memory bandwidth of a rank, GB/s (2039)");
+  return command;
+}
+
 }  // namespace
 
 TrainCommand::TrainCommand(CLI::App& app) : options_(std::make_unique<TrainCommandOptions>()) {
   options_->train = app.add_subcommand("train", "Predict a training step under every policy that orders its gradients");
   add_step_options(*options_->train, options_->given);
   options_->choose = add_choose(*options_->train, options_->choice);
+  options_->study = add_study(*options_->train, options_->studied);
 }
 
 TrainCommand::~TrainCommand() = default;
@@ -74,16 +95,17 @@ bool TrainCommand::parsed() const {
 
 Result<std::string> TrainCommand::run(const Config& config) const {
   const bool chooses = options_->choose->parsed();
-  if (!chooses) {
+  if (!chooses && !options_->study->parsed()) {
     TrainOptions given = options_->given;
     given.config = config;
     return train(given);
   }
   // Options before the subcommand's name belong to train, and the subcommand would ignore them.
+  const std::string name = chooses ? "choose" : "study";
   for (const CLI::Option* option : options_->train->parse_order()) {
-    return Error{Code::kInvalidArgument, option->get_name() + " must follow the subcommand: trestle train choose"};
+    return Error{Code::kInvalidArgument, option->get_name() + " must follow the subcommand: trestle train " + name};
   }
-  return choose_collective(options_->choice);
+  return chooses ? choose_collective(options_->choice) : study_iterations(options_->studied);
 }
 
 }  // namespace trestle

@@ -1,7 +1,8 @@
-// The output of `trestle sim advise` and `trestle sim train`.
+// The output of `trestle sim advise` and `trestle train study`.
 #include <gtest/gtest.h>
 
 #include "cli/study/advice_text.h"
+#include "cli/train/study.h"
 #include "cli/train/study_text.h"
 #include "study/paper_systems.h"
 
@@ -69,6 +70,20 @@ TEST(TrainingText, SaysWhatIsNotPossible) {
   const TrainingStudy study = small_study("Transformer-1T", topology);
   EXPECT_TRUE(holds(training_text(study), "not possible: small: a model on 128 ranks")) << training_text(study);
   EXPECT_TRUE(holds(training_json(study), "\"refused\":\"small: a model on 128 ranks"));
+}
+
+TEST(TrainingStudy, NamesOptionsThatAreWrong) {
+  const auto fault = [](std::string StudyOptions::*member, const char* value) {
+    StudyOptions options;
+    options.*member = value;
+    const Result<std::string> printed = study_iterations(options);
+    return printed.ok() ? "accepted" : printed.error().message;
+  };
+  EXPECT_EQ(fault(&StudyOptions::chunks, "0"), "--chunks: 0 is not from 1 to 65536");
+  EXPECT_EQ(fault(&StudyOptions::batch, "many").substr(0, 9), "--batch: ");
+  EXPECT_EQ(fault(&StudyOptions::overlap, "all"), "--overlap: \"all\" is neither none nor buckets");
+  EXPECT_NE(fault(&StudyOptions::topology_file, "/nonexistent/t.json").find("/nonexistent/t.json"), std::string::npos);
+  EXPECT_NE(fault(&StudyOptions::workload, "AlexNet").find("no workload \"AlexNet\""), std::string::npos);
 }
 
 TEST(TrainingText, IsOneJsonObject) {
