@@ -5,9 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/result.h"
 #include "study/workloads.h"
-#include "topology/topology.h"
 
 namespace trestle {
 
@@ -59,17 +57,5 @@ struct IterationTime {
 // the steps say.
 IterationTime replay(std::span<const TrainingStep> steps, std::span<const double> communication_ns,
                      double compute_scale = 1);
-
-// The inner `model_ranks` ranks, and the other ranks as one of them sees them. A dimension may be cut in two. Each part
-// may have no dimensions: one rank. An error if the sizes cannot be cut like this.
-struct ModelSplit {
-  Topology model;
-  Topology data;
-};
-Result<ModelSplit> split_model_ranks(const Topology& topology, uint32_t model_ranks);
-
-// Time of an all-to-all over all dimensions at once: the slowest dimension's link time plus all latencies. The workload
-// that has one lists this among its assumptions.
-double exchange_ns(const Topology& topology, uint64_t bytes);
 
 }  // namespace trestle

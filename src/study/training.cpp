@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "sched/policy/policies.h"
+#include "study/model_split.h"
 #include "study/paper.h"
 #include "study/paper_systems.h"
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "study/model_split.h"
 #include "study/paper_systems.h"
 #include "unit/sched/systems.h"
 
