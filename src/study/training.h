@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "study/iteration.h"
-#include "study/workloads.h"
+#include "gradient/layers/iteration.h"
+#include "gradient/layers/layer_networks.h"
 #include "topology/topology.h"
 
 namespace trestle {

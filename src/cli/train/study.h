@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "study/iteration.h"
+#include "gradient/layers/iteration.h"
 
 namespace trestle {
 

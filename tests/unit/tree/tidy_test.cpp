@@ -61,7 +61,7 @@ const std::map<std::string, std::set<std::string>>& allowed_includes() {
       {"plan", {}},
       {"algorithms", {"plan"}},
       {"sched", {"algorithms", "plan", "topology"}},
-      {"study", {"sched", "algorithms", "plan", "topology"}},
+      {"study", {"sched", "algorithms", "plan", "topology", "gradient"}},
       {"memory", {}},
       {"transport", {"kernels", "memory"}},
       {"machine", {"transport"}},

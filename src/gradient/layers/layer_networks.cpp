@@ -1,4 +1,4 @@
-#include "study/workloads.h"
+#include "gradient/layers/layer_networks.h"
 
 namespace trestle {
 namespace {

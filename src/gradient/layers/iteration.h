@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "study/workloads.h"
+#include "gradient/layers/layer_networks.h"
 
 namespace trestle {
 

@@ -1,4 +1,4 @@
-#include "study/iteration.h"
+#include "gradient/layers/iteration.h"
 
 #include <algorithm>
 
