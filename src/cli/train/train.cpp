@@ -8,6 +8,7 @@
 #include "cli/train/train_text.h"
 #include "cli/train/workload_file.h"
 #include "cli/write_file.h"
+#include "gradient/layers/layer_workload.h"
 #include "gradient/networks.h"
 
 namespace trestle {
@@ -33,6 +34,7 @@ Result<GradientWorkload> with_compute(const TrainOptions& options) {
 Result<GradientWorkload> workload_of(const TrainOptions& options) {
   if (options.workload.empty()) return bad_option("--workload: name a network or a file; --list shows the networks");
   if (!options.compute.empty()) return with_compute(options);
+  if (is_layer_network(options.workload)) return layer_workload(options.workload);
   if (!is_built_in(options.workload)) {
     const Result<GradientWorkload> read = read_workload_file(options.workload);
     if (read.ok()) return read;

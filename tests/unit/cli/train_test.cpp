@@ -8,6 +8,7 @@
 #include "cli/train/train.h"
 #include "cli/train/train_text.h"
 #include "cli/train/workload_file.h"
+#include "gradient/layers/layer_workload.h"
 #include "gradient/networks.h"
 #include "unit/cli/views_support.h"
 
@@ -111,6 +112,28 @@ TEST(TrainText, ListsTheNetworksAndTheSourcesOfTheirTimes) {
   const std::string text = train(options).value();
   for (const std::string_view name : network_names()) EXPECT_NE(text.find(name), std::string::npos) << name;
   for (const NamedComputeTime& each : compute_times()) EXPECT_NE(text.find(each.source), std::string::npos);
+}
+
+// The networks of the training study are workloads too, as far as their ranks exchange nothing but gradients.
+TEST(TrainOptions, KnowTheNetworksOfLayers) {
+  TrainOptions options = resnet50();
+  for (const Workload& network : workloads()) {
+    options.workload = network.name;
+    const Result<TrainReport> report = predict_training(options);
+    const bool data = network.parallelism == Parallelism::kData;
+    ASSERT_EQ(report.ok(), data) << network.name;
+    if (!data) {
+      EXPECT_EQ(report.error().message, std::string(network.name) +
+                                            " exchanges more than gradients in its passes; "
+                                            "trestle train study has it");
+      continue;
+    }
+    double compute_ns = 0;
+    for (const TrainingStep& step : training_steps(network, {}, GradientOverlap::kNone)) compute_ns += step.compute_ns;
+    const GradientWorkload& tensors = report.value().tensors;
+    EXPECT_NEAR(tensors.forward_s() + tensors.backward_s(), 1e-9 * compute_ns, 1e-12) << network.name;
+    EXPECT_EQ(tensors.bytes(), parameters(network) * kElementBytes) << network.name;
+  }
 }
 
 TEST(TrainOptions, GiveTheHalvesAndTheComputeTimes) {
