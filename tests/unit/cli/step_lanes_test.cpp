@@ -79,7 +79,9 @@ TEST(StepLanes, HoldTheIterationOfEveryPolicyAndNothingOverlaps) {
       double compute_s = 0;
       for (const StepLane& lane : lanes.lanes) {
         for (size_t i = 0; i < lane.spans.size(); ++i) {
-          if (i > 0) EXPECT_GE(lane.spans[i].start_s, lane.spans[i - 1].end_s - 1e-9) << chosen.text;
+          if (i > 0) {
+            EXPECT_GE(lane.spans[i].start_s, lane.spans[i - 1].end_s - 1e-9) << chosen.text;
+          }
           end_s = std::max(end_s, lane.spans[i].end_s);
         }
       }
@@ -102,7 +104,9 @@ TEST(StepLanes, OfDelayedUpdatesShowEveryLink) {
   for (const StepLane& lane : lanes.lanes) {
     for (size_t i = 0; i < lane.spans.size(); ++i) {
       EXPECT_LE(lane.spans[i].end_s, lanes.shown_s);
-      if (i > 0) EXPECT_GE(lane.spans[i].start_s, lane.spans[i - 1].end_s);
+      if (i > 0) {
+        EXPECT_GE(lane.spans[i].start_s, lane.spans[i - 1].end_s);
+      }
     }
   }
   EXPECT_NE(lanes.lanes[2].spans[0].details.find(", part "), std::string::npos) << lanes.lanes[2].spans[0].details;

@@ -121,7 +121,7 @@ TEST(TrainOptions, KnowTheNetworksOfLayers) {
     options.workload = network.name;
     const Result<TrainReport> report = predict_training(options);
     const bool data = network.parallelism == Parallelism::kData;
-    ASSERT_EQ(report.ok(), data) << network.name;
+    ASSERT_EQ(report.ok(), data) << (report.ok() ? "accepted" : report.error().message);
     if (!data) {
       EXPECT_EQ(report.error().message, std::string(network.name) +
                                             " exchanges more than gradients in its passes; "
