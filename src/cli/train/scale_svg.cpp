@@ -115,7 +115,8 @@ std::string scale_svg(const ScaleReport& report) {
     return time_text(1e9 * s);
   });
   Diagram(svg, report, 70 + kPlotWidth + 90)
-      .draw("speed-up over one worker, over workers", &ScalePoint::speedup, [](double x) { return line("%.3g", x); });
+      .draw("speed-up over one worker, over workers", &ScalePoint::speedup,
+            [](double x) { return line(x < 100 ? "%.3g" : "%.0f", x); });
   const double x = 70 + 2 * kPlotWidth + 114;
   for (size_t c = 0; c < report.curves.size(); ++c) {
     const double y = kTop + 20 * static_cast<double>(c);

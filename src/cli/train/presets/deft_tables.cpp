@@ -114,9 +114,9 @@ Result<PresetReport> deft_preserver() {
        {"times the pass", "retries"},
        1,
        {{"updates with sums",
-         {PresetCell(grown_sum.capacity_permille / 1000.0, 1.0), PresetCell(grown_sum.retries, 0)}},
+         {PresetCell(grown_sum.capacity_permille / 1000.0, 1.0), PresetCell::count(grown_sum.retries, 0)}},
         {"updates with means",
-         {PresetCell(grown_mean.capacity_permille / 1000.0, 1.3), PresetCell(grown_mean.retries, 3)}}}});
+         {PresetCell(grown_mean.capacity_permille / 1000.0, 1.3), PresetCell::count(grown_mean.retries, 3)}}}});
   preset.findings = {
       line("The printed ratio is that of the printed losses, 0.1922 / 0.1935 = %.4f. It fits neither rule: sums give "
            "%.3f "

@@ -28,13 +28,13 @@ double ms(const ScaleReport& report, Column column, size_t row) {
   return 1e3 * report.curves[column].points[row]->iteration_s;
 }
 
-// What was calculated before, for one number of workers; 0: nothing.
+// What was calculated before, for one number of workers; 0, of messages -1: nothing.
 struct Known {
   uint32_t workers = 0;
   double paper_ms = 0;
-  double paper_messages = 0;
+  double paper_messages = -1;
   double optimal_ms = 0;
-  double optimal_messages = 0;
+  double optimal_messages = -1;
 };
 
 PresetCell cell(double ours, double known) {
@@ -56,8 +56,9 @@ PresetTable times(const ScaleReport& report, const std::vector<Known>& all_known
     table.rows.push_back(
         {std::to_string(report.workers[row]) + " workers",
          {PresetCell(ms(report, kWfbp, row)), PresetCell(ms(report, kSync, row)),
-          cell(ms(report, kPaper, row), known.paper_ms), cell(messages(kPaper), known.paper_messages),
-          cell(ms(report, kOptimal, row), known.optimal_ms), cell(messages(kOptimal), known.optimal_messages)}});
+          cell(ms(report, kPaper, row), known.paper_ms), PresetCell::count(messages(kPaper), known.paper_messages),
+          cell(ms(report, kOptimal, row), known.optimal_ms),
+          PresetCell::count(messages(kOptimal), known.optimal_messages)}});
   }
   return table;
 }
@@ -102,7 +103,7 @@ Result<PresetReport> mgwfbp_ring() {
        kRecalculated,
        {"ours"},
        2,
-       {{"workers from which SyncEASGD is faster than WFBP (near)", {PresetCell(overtakes, 16)}},
+       {{"workers from which SyncEASGD is faster than WFBP (near)", {PresetCell::count(overtakes, 16)}},
         {"WFBP / Algorithm 1, 64 workers", {PresetCell(ms(report, kWfbp, at_64) / ms(report, kPaper, at_64), 3.4)}},
         {"SyncEASGD / Algorithm 1, 64 workers",
          {PresetCell(ms(report, kSync, at_64) / ms(report, kPaper, at_64), 1.28)}},

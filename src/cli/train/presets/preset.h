@@ -24,9 +24,17 @@ struct PresetValue {
 struct PresetCell {
   PresetValue ours;       // calculated here
   PresetValue reference;  // what PresetTable::reference says
+  bool whole = false;
 
   PresetCell() = default;
   explicit PresetCell(double value) : ours{value, ""} {}
+  // A number of something, for people without digits after the point.
+  static PresetCell count(double value, double known = -1) {
+    PresetCell cell(value);
+    if (known >= 0) cell.reference.number = known;
+    cell.whole = true;
+    return cell;
+  }
   PresetCell(double value, double known) : ours{value, ""}, reference{known, ""} {}
   PresetCell(std::string value, std::string known) : ours{{}, std::move(value)}, reference{{}, std::move(known)} {}
 };

@@ -13,7 +13,7 @@ std::string shown(const PresetValue& value, int digits) {
 
 // Ours, and the reference in brackets as it is known.
 std::string shown(const PresetCell& cell, int digits) {
-  std::string text = cell.ours.known() ? shown(cell.ours, digits) : "-";
+  std::string text = cell.ours.known() ? shown(cell.ours, cell.whole ? 0 : digits) : "-";
   if (!cell.reference.known()) return text;
   return text + " [" + (cell.reference.number ? line("%.9g", *cell.reference.number) : cell.reference.word) + "]";
 }
