@@ -60,7 +60,7 @@ TEST(NamedRails, HaveTheNamesOfTheirPlaceInTheVariable) {
   EXPECT_EQ(named(grid(2), "auto"), (All{{}, {}}));
   EXPECT_EQ(named(grid(2), "eth0,eth1@25g"),
             (All{{"TRESTLE_RAILS:1", "eth0,eth1@25g"}, {"TRESTLE_RAILS:1", "eth0,eth1@25g"}}));
-  EXPECT_EQ(named(grid(3), "shm;eth0"), (All{{}, {"TRESTLE_RAILS:2", "eth0"}, {"TRESTLE_RAILS:2", "eth0"}}));
+  EXPECT_EQ(named(grid(3), "auto;eth0"), (All{{}, {"TRESTLE_RAILS:2", "eth0"}, {"TRESTLE_RAILS:2", "eth0"}}));
   EXPECT_EQ(named(grid(3), "eth0;eth0;eth1"),
             (All{{"TRESTLE_RAILS:1", "eth0"}, {"TRESTLE_RAILS:2", "eth0"}, {"TRESTLE_RAILS:3", "eth1"}}));
 }

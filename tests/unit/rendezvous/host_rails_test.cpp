@@ -22,7 +22,8 @@ TEST(HostRails, OfLoopbackAreOneListener) {
 
 // Whatever rails this machine has, the ranks can meet on each of them.
 TEST(HostRails, HaveAListenerEach) {
-  for (const LocalRail& met : choose_rails(read_interfaces().value(), {}).value().rails) {
+  const RailChoice choice = choose_rails(read_interfaces().value(), {}).value();
+  for (const LocalRail& met : choice.rails) {
     const std::string ip = format_host(met.address);
     const HostRailsRequest request{"", "", "auto", {}, ip};
     const auto rails = host_rails(request).value();
