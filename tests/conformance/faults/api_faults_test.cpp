@@ -35,7 +35,9 @@ std::multiset<std::string> open_descriptors() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code gone;
     const std::string to = std::filesystem::read_symlink(entry.path(), gone).string();
-    if (!gone && !to.ends_with("/fd")) kinds.insert(to.substr(0, to.find(":[")));
+    // Others may rename the files that this process has inherited.
+    const bool inherited = to.starts_with('/') && !to.starts_with("/memfd:");
+    if (!gone && !to.ends_with("/fd")) kinds.insert(inherited ? "a file" : to.substr(0, to.find(":[")));
   }
   return kinds;
 }
