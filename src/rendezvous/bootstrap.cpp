@@ -46,6 +46,18 @@ std::string ip_of(const SocketAddress& address) {
   return text;
 }
 
+// Where neighbours have reached this rank: at the first place, if any of them has.
+std::string met_at(const Meeting& meeting, const Neighbours& neighbours) {
+  const std::string first = ip_of(meeting.listeners.front().address);
+  std::string other;
+  for (const ControlConnection& in : neighbours.in) {
+    const SocketAddress here = local_address(in.socket.get());
+    if (here.length == 0 || ip_of(here) == first) return first;
+    other = ip_of(here);
+  }
+  return other.empty() ? first : other;
+}
+
 Result<std::pair<UniqueFd, UniqueFd>> connected_pair() {
   const NoFork whole;
   int pair[2];
@@ -258,9 +270,10 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join_at(const BootstrapConfig& con
   impl->deadline_ns = std::min(config.deadline_ns, meeting.deadline_ns);
   impl->job = meeting.job;
   impl->secret = meeting.secret;
-  impl->local_ip = ip_of(meeting.listeners.front().address);
   const WaitLimit limit{impl->deadline_ns, config.abort};
-  TRY(impl->assemble(TRY(connect_neighbours(config, meeting, limit)), config.heartbeat_ns, false));
+  Neighbours neighbours = TRY(connect_neighbours(config, meeting, limit));
+  impl->local_ip = met_at(meeting, neighbours);
+  TRY(impl->assemble(std::move(neighbours), config.heartbeat_ns, false));
   std::vector<std::string> names;
   for (int32_t r = 0; r < config.nranks; ++r) names.push_back(meeting.name(r));
   names[static_cast<size_t>(config.rank)] = own_rank_name(config.rank);

@@ -9,18 +9,35 @@
 namespace trestle {
 namespace {
 
-std::string interface_at(const std::vector<HostInterface>& interfaces, const std::string& ip) {
+// nullptr: none, or loopback.
+const HostInterface* interface_at(const std::vector<HostInterface>& interfaces, const std::string& ip) {
   for (const HostInterface& one : interfaces) {
     const auto here = [&ip](const InterfaceAddress& at) { return is_at(at.address, ip); };
-    if (!one.loopback && std::any_of(one.addresses.begin(), one.addresses.end(), here)) return one.name;
+    if (!one.loopback && std::any_of(one.addresses.begin(), one.addresses.end(), here)) return &one;
   }
-  return "";
+  return nullptr;
 }
 
-// Whether nothing can leave over the listener's interface.
-bool is_down(const Listener& listener, const std::vector<LocalRail>& rails) {
-  return std::none_of(rails.begin(), rails.end(),
-                      [&](const LocalRail& rail) { return is_at(rail.address, format_host(listener.address)); });
+Result<std::vector<LocalRail>> choose(const std::vector<HostInterface>& interfaces, const HostInterface* met,
+                                      const HostRailsRequest& request) {
+  RailRequest wanted;
+  wanted.interfaces = TRY(interfaces_of_all_dimensions(request.rails));
+  wanted.filter = request.interfaces;
+  wanted.family = TRY(parse_family(request.family));
+  const auto is_met = [met](const NamedInterface& one) { return one.name == met->name; };
+  if (met != nullptr && !wanted.interfaces.empty() &&
+      std::none_of(wanted.interfaces.begin(), wanted.interfaces.end(), is_met))
+    wanted.interfaces.insert(wanted.interfaces.begin(), {met->name, 0});
+  return std::move(TRY(choose_rails(interfaces, wanted)).rails);
+}
+
+void listen_too(std::vector<Listener>& listeners, const LocalRail& rail, const PortRange& ports) {
+  Result<Listener> more = listen_at(rail, ports);
+  if (more.ok()) {
+    listeners.push_back(std::move(more).value());
+  } else {
+    LOG(kInfo, kBootstrap, "ranks do not meet over %s: %s", rail.interface.c_str(), more.error().message.c_str());
+  }
 }
 
 }  // namespace
@@ -31,16 +48,9 @@ bool is_at(const SocketAddress& address, const std::string& ip) {
 
 Result<std::vector<LocalRail>> host_rails(const HostRailsRequest& request) {
   const std::vector<HostInterface> interfaces = TRY(read_interfaces());
-  const std::string met = interface_at(interfaces, request.met_at);
-  if (met.empty()) return std::vector<LocalRail>{};
-  RailRequest wanted;
-  wanted.interfaces = TRY(interfaces_of_all_dimensions(request.rails));
-  wanted.filter = request.interfaces;
-  wanted.family = TRY(parse_family(request.family));
-  const auto is_met = [&met](const NamedInterface& one) { return one.name == met; };
-  if (!wanted.interfaces.empty() && std::none_of(wanted.interfaces.begin(), wanted.interfaces.end(), is_met))
-    wanted.interfaces.insert(wanted.interfaces.begin(), {met, 0});
-  return std::move(TRY(choose_rails(interfaces, wanted)).rails);
+  const HostInterface* const met = interface_at(interfaces, request.met_at);
+  if (met == nullptr) return std::vector<LocalRail>{};
+  return choose(interfaces, met, request);
 }
 
 Result<Listener> listen_at(const LocalRail& rail, const PortRange& ports) {
@@ -55,24 +65,30 @@ Result<Listener> listen_at(const LocalRail& rail, const PortRange& ports) {
 
 std::vector<Listener> listen_on_rails(Listener first, const HostRailsRequest& request) {
   std::vector<Listener> listeners;
-  const bool local = first.address.is_loopback();
+  const std::string ip = format_host(first.address);
   listeners.push_back(std::move(first));
-  if (local) return listeners;
-  const auto rails = host_rails(request);
+  const auto interfaces = read_interfaces();
+  const HostInterface* const met = interfaces.ok() ? interface_at(interfaces.value(), ip) : nullptr;
+  if (met == nullptr) return listeners;
+  const auto rails = choose(interfaces.value(), met, request);
   if (!rails.ok()) {
     LOG(kInfo, kBootstrap, "ranks meet over one interface: %s", rails.error().message.c_str());
     return listeners;
   }
   for (const LocalRail& rail : rails.value()) {
-    if (is_at(rail.address, format_host(listeners.front().address))) continue;
-    Result<Listener> more = listen_at(rail, request.ports);
-    if (more.ok()) {
-      listeners.push_back(std::move(more).value());
-    } else {
-      LOG(kInfo, kBootstrap, "ranks do not meet over %s: %s", rail.interface.c_str(), more.error().message.c_str());
-    }
+    if (rail.interface != met->name) listen_too(listeners, rail, request.ports);
   }
-  if (is_down(listeners.front(), rails.value())) std::rotate(listeners.begin(), listeners.begin() + 1, listeners.end());
+  if (!met->up || !met->running) std::rotate(listeners.begin(), listeners.begin() + 1, listeners.end());
+  return listeners;
+}
+
+std::vector<Listener> listen_elsewhere(const HostRailsRequest& request) {
+  std::vector<Listener> listeners;
+  const auto interfaces = read_interfaces();
+  if (!interfaces.ok() || interface_at(interfaces.value(), request.met_at) != nullptr) return listeners;
+  const auto rails = choose(interfaces.value(), nullptr, request);
+  if (!rails.ok()) return listeners;
+  for (const LocalRail& rail : rails.value()) listen_too(listeners, rail, request.ports);
   return listeners;
 }
 

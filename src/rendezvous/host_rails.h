@@ -25,8 +25,8 @@ struct HostRailsRequest {
 };
 
 // The interfaces that TRESTLE_RAILS names, for whatever dimension, else those that would be found for data
-// (transport/rails/choice.h); and the one of `met_at` in any case, if it is up. Empty: `met_at` is of no interface, or
-// of loopback.
+// (transport/rails/choice.h). Where TRESTLE_RAILS names others, also the one of `met_at`, if it is up. Empty: `met_at`
+// is of no interface, or of loopback.
 Result<std::vector<LocalRail>> host_rails(const HostRailsRequest& request);
 bool is_at(const SocketAddress& address, const std::string& ip);
 // Listens at a rail, at a port of the range.
@@ -38,6 +38,9 @@ Result<Listener> listen_at(const LocalRail& rail, const PortRange& ports);
 // `first` is the listener that this rank has anyway. Never an error: a rail at which no port is free is left out, with
 // a line at INFO.
 std::vector<Listener> listen_on_rails(Listener first, const HostRailsRequest& request);
+// The same where no interface has the address `met_at` any more, as when it was taken from one that is down. Empty: one
+// has it, or there is no rail.
+std::vector<Listener> listen_elsewhere(const HostRailsRequest& request);
 
 // What neighbours are told: "10.0.0.1:40001,10.0.1.1:40002", in the order of the listeners. As many as fit.
 inline constexpr size_t kMostMeetingText = 256;

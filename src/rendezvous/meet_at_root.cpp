@@ -254,9 +254,17 @@ Result<Listener> listen_at_one(const BootstrapConfig& config, const SocketAddres
 }  // namespace
 
 Result<std::vector<Listener>> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip) {
-  Listener first = TRY(listen_at_one(config, ip));
-  const std::string at = format_host(first.address);
-  return listen_on_rails(std::move(first), {config.rails, config.interfaces, config.family, config.port_range, at});
+  HostRailsRequest request{config.rails, config.interfaces, config.family, config.port_range, ""};
+  Result<Listener> first = listen_at_one(config, ip);
+  if (!first.ok()) {
+    request.met_at = ip.length == 0 || ip.is_loopback() ? "" : format_host(ip);
+    std::vector<Listener> others;
+    if (!request.met_at.empty()) others = listen_elsewhere(request);
+    if (others.empty()) return first.error();
+    return others;
+  }
+  request.met_at = format_host(first.value().address);
+  return listen_on_rails(std::move(first).value(), request);
 }
 
 namespace {

@@ -16,8 +16,10 @@ namespace {
 constexpr int64_t kMs = 1'000'000;
 constexpr size_t kMostStrangers = 64;
 constexpr int64_t kRetryNs = 50 * kMs;
-// A neighbour that listens on several rails is tried over the next one if it does not answer for so long.
+// A neighbour that listens on several rails is tried over the next one if it does not answer for so long; twice as long
+// each time that all were tried, so that what the system finds out about a host that is gone still counts.
 constexpr int64_t kTryNextNs = 1'000 * kMs;
+constexpr uint32_t kMostDoublings = 7;
 // A neighbour listens before any rank learns its address. So one that refuses for this long has died.
 constexpr int64_t kRefusedNs = 5'000 * kMs;
 
@@ -102,20 +104,28 @@ Status NeighbourConnector::move_out(Attempt& attempt, int64_t now) {
   if (attempt.stage == Stage::kConnecting) {
     const Result<bool> connected = finish_connect(attempt.socket.get());
     if (!connected.ok()) return retry(attempt, now, connected.error());
-    if (connected.value()) {
-      attempt.stage = Stage::kHandshake;
-    } else if (attempt.places.size() > 1 && now - attempt.begun_ns >= kTryNextNs) {
-      try_next(attempt);
+    if (connected.value()) attempt.stage = Stage::kHandshake;
+  }
+  if (attempt.stage == Stage::kHandshake) {
+    const Result<bool> done = attempt.exchange->step(attempt.socket.get());
+    if (!done.ok()) {
+      if (attempt.handshake().secret_differs()) strike_place(attempt, now);
+      return retry(attempt, now, done.error());
     }
+    if (done.value()) attempt.stage = Stage::kDone;
   }
-  if (attempt.stage != Stage::kHandshake) return {};
-  const Result<bool> done = attempt.exchange->step(attempt.socket.get());
-  if (!done.ok()) {
-    if (attempt.handshake().secret_differs()) attempt.refused_ns = now - kRefusedNs;  // for good
-    return retry(attempt, now, done.error());
+  if (is_silent(attempt, now)) {
+    try_next(attempt);
+    attempt.refused_ns = -1;  // who does not answer has not refused
   }
-  if (done.value()) attempt.stage = Stage::kDone;
   return {};
+}
+
+// Only until the neighbour has answered. Afterwards it may count on this connection already.
+bool NeighbourConnector::is_silent(const Attempt& attempt, int64_t now) {
+  const bool waits = attempt.stage == Stage::kConnecting || attempt.stage == Stage::kHandshake;
+  return waits && attempt.places.size() > 1 && attempt.handshake().peer_rank() < 0 &&
+         now - attempt.begun_ns >= kTryNextNs << std::min(attempt.rounds, kMostDoublings);
 }
 
 Status NeighbourConnector::begin(Attempt& attempt, int64_t now) {
@@ -128,11 +138,23 @@ Status NeighbourConnector::begin(Attempt& attempt, int64_t now) {
   return {};
 }
 
-// Only before the connection exists. Afterwards the neighbour may count on it already.
 void NeighbourConnector::try_next(Attempt& attempt) {
   attempt.socket.reset();
   attempt.stage = Stage::kIdle;
-  if (!attempt.places.empty()) attempt.place = (attempt.place + 1) % attempt.places.size();
+  if (++attempt.place < attempt.places.size()) return;
+  attempt.place = 0;
+  ++attempt.rounds;
+}
+
+// Somebody else listens there, as where every host has the same private address. If there is no other place, this is
+// for good.
+void NeighbourConnector::strike_place(Attempt& attempt, int64_t now) {
+  if (attempt.places.size() == 1) {
+    attempt.refused_ns = now - kRefusedNs;
+    return;
+  }
+  attempt.places.erase(attempt.places.begin() + static_cast<ptrdiff_t>(attempt.place));
+  if (attempt.place-- == 0) attempt.place = attempt.places.size() - 1;  // try_next() goes to the one behind it
 }
 
 Status NeighbourConnector::retry(Attempt& attempt, int64_t now, const Error& error) {

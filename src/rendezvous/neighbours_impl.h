@@ -38,6 +38,7 @@ class NeighbourConnector {
     int64_t refused_ns = -1;            // first refusal of an outgoing connection
     std::vector<SocketAddress> places;  // of an outgoing connection: where the neighbour listens
     size_t place = 0;                   // the one that is tried
+    uint32_t rounds = 0;                // how often all were
     int64_t begun_ns = 0;
     const Handshake& handshake() const { return exchange->handshake(); }
     bool proved() const { return exchange && handshake().peer_proved(); }
@@ -55,7 +56,9 @@ class NeighbourConnector {
   Status wait();
   Status move_out(Attempt& attempt, int64_t now);
   Status begin(Attempt& attempt, int64_t now);
-  void try_next(Attempt& attempt);
+  static bool is_silent(const Attempt& attempt, int64_t now);
+  static void try_next(Attempt& attempt);
+  static void strike_place(Attempt& attempt, int64_t now);
   Status retry(Attempt& attempt, int64_t now, const Error& error);
   void accept_some(int64_t now);
   void admit(UniqueFd socket, int64_t now);

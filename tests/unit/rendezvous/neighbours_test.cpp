@@ -124,8 +124,8 @@ TEST(NeighboursTest, ARankThatGivesUpBeforeItHasReadTheProofIsNotCountedOn) {
   EXPECT_EQ(result.error().message, kFailure.message);
 }
 
-// A neighbour says where it listens on each of its rails. One refuses, as an interface that is down does, and one does
-// not answer, as one that loses all packets: its queue is full.
+// A neighbour says where it listens on each of its rails. One refuses, as an interface that is down does. One does not
+// answer, as one that loses all packets: its queue is full. One takes the connection and says nothing.
 TEST(NeighboursTest, ANeighbourIsReachedOverTheRailThatIsLeft) {
   const Listener listener = taken_port();
   std::string refuses;
@@ -135,7 +135,26 @@ TEST(NeighboursTest, ANeighbourIsReachedOverTheRailThatIsLeft) {
   }
   const Listener silent = taken_port(0);
   const UniqueFd only = connect_before({&silent.address, 1}, {}).value();
-  RankZero rank(listener, kFailure, {}, {}, refuses + "," + format_address(silent.address) + ",");
+  const Listener mute = taken_port();
+  RankZero rank(listener, kFailure, {}, {},
+                refuses + "," + format_address(silent.address) + "," + format_address(mute.address) + ",");
+  const UniqueFd out = accepted(listener, rank);
+  const UniqueFd in = connect_before({&rank.address(), 1}, {}).value();
+  HandshakeExchange exchange(Role::kInitiator, Purpose::kControl, RankZero::of_neighbour(), 0);
+  EXPECT_TRUE(exchange.run_before(in.get(), {}).ok());
+  EXPECT_TRUE(rank.result().ok());
+}
+
+// As where every host has the same private address: another job listens there.
+TEST(NeighboursTest, APlaceWithAnotherSecretIsNotTheNeighbours) {
+  const Listener listener = taken_port();
+  const Listener foreign = taken_port();
+  RankZero rank(listener, kFailure, {}, {}, format_address(foreign.address) + ",");
+  wait_readable(foreign.fd);
+  const UniqueFd socket = accept_connection(foreign.fd.get()).value();
+  HandshakeExchange stranger(Role::kAcceptor, Purpose::kControl, {std::vector<std::byte>(32, std::byte{6}), JobId{}, 1},
+                             0);
+  EXPECT_FALSE(stranger.run_before(socket.get(), {}).ok());
   const UniqueFd out = accepted(listener, rank);
   const UniqueFd in = connect_before({&rank.address(), 1}, {}).value();
   HandshakeExchange exchange(Role::kInitiator, Purpose::kControl, RankZero::of_neighbour(), 0);
