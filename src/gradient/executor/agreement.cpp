@@ -1,12 +1,18 @@
 #include "gradient/executor/agreement.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/hash.h"
 #include "gradient/executor/plan_bytes.h"
 
 namespace trestle {
 namespace {
+
+// What a rank does whose text differs.
+const char* other_text(std::string_view function) {
+  return function == "GradDrain" ? "has ended another number of steps" : "asks for another policy";
+}
 
 // What a rank says of its call. Word by word.
 enum Said : size_t { kCode, kFunction, kTensors, kTable, kText, kOp, kAllow, kUpdate, kWords };
@@ -92,7 +98,7 @@ Status RankAgreement::compare(const char* function, const std::string& text, con
     const std::string rank = "rank " + std::to_string(r);
     const auto differs = [&](Said word) { return said[word] != all[word]; };
     const char* what = differs(kFunction) ? "makes another call"
-                       : differs(kText)   ? "asks for another policy"
+                       : differs(kText)   ? other_text(function)
                        : differs(kOp)     ? "has another operator in its config"
                        : differs(kAllow)  ? "allows other liberties in its config"
                        : differs(kUpdate) ? "differs in whether its config has an update function"

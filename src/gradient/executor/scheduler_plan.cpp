@@ -256,11 +256,12 @@ Status GradientScheduler::plan_on_thread(Running& now, const std::string& policy
 Result<uint32_t> GradientScheduler::bring_in() {
   Running& step = *TRY(running_step("bring in"));
   if (!step.board.between_steps()) return usage(kStepUnderWay);
-  for (uint32_t i = 0; i < step.tensors.size() && !updates(); ++i) {
+  Status own;
+  for (uint32_t i = 0; i < step.tensors.size() && !updates() && own.ok(); ++i) {
     if (!step.board.is_waited(i)) {
-      return usage("the result of " + named(step, i) +
-                   " of the last step was not waited for, and this call replaces it: GradWaitParam or "
-                   "GradSynchronize comes first");
+      own = usage("the result of " + named(step, i) +
+                  " of the last step was not waited for, and this call replaces it: GradWaitParam or "
+                  "GradSynchronize comes first");
     }
   }
   if (step.board.forward_over()) step.executor->wake();
@@ -268,10 +269,12 @@ Result<uint32_t> GradientScheduler::bring_in() {
   TRY(step.executor->run([&]() -> Status {
     TRY(check_links());
     const RankAgreement agreement = TRY(RankAgreement::make(comms_.front()));
-    TRY(agreement.compare("GradDrain", "", settings_, step.tensors, {}));
+    TRY(agreement.compare("GradDrain", std::to_string(step.board.ended()), settings_, step.tensors, own));
     batches = TRY(step.executor->bring_in());
     return {};
   }));
+  // This call has waited for all results, so nobody need wait for them again.
+  for (uint32_t i = 0; i < step.tensors.size(); ++i) TRY(step.board.wait(i));
   return batches;
 }
 

@@ -191,6 +191,28 @@ TEST(GradientDelayed, MeansAreOverTheRanks) {
   });
 }
 
+// Updates are in place then, so the next step may begin.
+TEST(GradientDelayed, ADrainWithUpdatesIsAWait) {
+  ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int, trestleComm_t comm) {
+    trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
+    config.allow = trestleGradAllowStale;
+    config.update = [](void*, int, size_t, size_t, const void*, void*) {};
+    trestleGrad_t grad = nullptr;
+    ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+    float gradient = 1, parameter = 0;
+    int tensor = 0, batches = 0;
+    ASSERT_TRUE(succeeded(trestleGradRegister(grad, "w", 1, trestleFloat32, &gradient, &parameter, &tensor)));
+    set_delayed_times(grad, 1, 1);
+    ASSERT_TRUE(succeeded(trestleGradPlan(grad, "deft")));
+    for (int step = 0; step < 3; ++step) {
+      ASSERT_TRUE(succeeded(trestleGradReady(grad, 0, nullptr)));
+      ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+      ASSERT_TRUE(succeeded(trestleGradDrain(grad, &batches)));
+    }
+    EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
+  });
+}
+
 TEST(GradientDelayed, CountsWhatIsNotANumberOnce) {
   ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int rank, trestleComm_t comm) {
     trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;

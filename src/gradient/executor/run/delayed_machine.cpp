@@ -56,6 +56,8 @@ void DelayedMachine::ready(uint32_t tensor) {
 bool DelayedMachine::released(const Queued& queued) const {
   const TensorGroup& bucket = buckets_[queues_.items()[queued.what.item].bucket];
   const uint64_t tensors = uint64_t{bucket.last} - bucket.first + 1;
+  // The set before it may wait on another link, which is asked later.
+  if (issued_[queued.what.item] != queued.what.set) return false;
   return ready_[queues_.items()[queued.what.item].bucket] >= queued.steps * tensors;
 }
 
