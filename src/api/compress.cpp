@@ -26,6 +26,7 @@ namespace {
 
 constexpr size_t kMostSize = 4096;  // of a caller's struct
 constexpr size_t kMostCount = size_t{1} << 32;
+constexpr size_t kMostLayers = size_t{1} << 20;
 constexpr int kMostReviewSteps = 1000;
 
 template <class T>
@@ -112,6 +113,9 @@ Status check_together(const trestleTopKConfig_t& config, size_t count) {
 Result<std::vector<size_t>> read_layers(const trestleTopKConfig_t& config, size_t count) {
   if (config.method != trestleTopKLayerwise) return std::vector<size_t>();
   if (config.layers == nullptr && config.layerCount != 0) return invalid_argument("layers is NULL");
+  if (config.layerCount > kMostLayers)
+    return invalid_argument("layerCount is " + std::to_string(config.layerCount) + ", it must be at most " +
+                            std::to_string(kMostLayers));
   std::vector<size_t> layers(config.layers, config.layers + config.layerCount);
   size_t rest = count;
   for (const size_t length : layers) {

@@ -49,6 +49,8 @@ const std::vector<WrongConfig>& wrong_configs() {
       {"ratioRule is 2", [](Config& c) { c.ratioRule = 2; }},
       {"a weight is -1", [](Config& c) { c.timeWeight = -1; }},
       {"a weight is nan", [](Config& c) { c.compressWeight = std::nan(""); }},
+      {"layerCount is 18446744073709551615, it must be at most",
+       [](Config& c) { c.method = trestleTopKLayerwise, c.layers = kThreeLayers, c.layerCount = SIZE_MAX; }},
       {"layers is NULL", [](Config& c) { c.method = trestleTopKLayerwise, c.layerCount = 2; }},
       {"the layers have 9 elements, and the gradient has 10",
        [](Config& c) { c.method = trestleTopKLayerwise, c.layers = kThreeLayers, c.layerCount = 3; }}};
