@@ -202,11 +202,17 @@ TEST(NcclLife, ASimulatedGroupIsNotRun) {
     EXPECT_EQ(data[0][99'999], 2.0F);
     EXPECT_EQ(data[1][0], 2.0F);
 
+    add();
+    ASSERT_TRUE(succeeded(ncclGroupStart()));
+    ASSERT_TRUE(succeeded(ncclGroupSimulateEnd(&info))) << "an inner group only ends";
+    ASSERT_TRUE(succeeded(ncclGroupEnd()));
+    EXPECT_EQ(data[0][0], 4.0F);
+
     info.magic = 1;
     add();
     EXPECT_TRUE(refused(ncclGroupSimulateEnd(&info), ncclInvalidArgument, {"NCCL_SIM_INFO_INITIALIZER"}));
     EXPECT_TRUE(refused(ncclGroupSimulateEnd(&info), ncclInvalidUsage, {"GroupStart"})) << "the group has ended";
-    EXPECT_EQ(data[0][0], 2.0F);
+    EXPECT_EQ(data[0][0], 4.0F);
     for (const ncclComm_t comm : comms) EXPECT_TRUE(succeeded(ncclCommDestroy(comm)));
   });
 }
