@@ -6,7 +6,6 @@
 #include <array>
 #include <barrier>
 #include <cstdlib>
-#include <filesystem>
 #include <set>
 #include <string>
 #include <thread>
@@ -15,6 +14,7 @@
 
 #include "conformance/faults/api_fault_job.h"
 #include "conformance/faults/fault_points.h"
+#include "support/open_descriptors.h"
 #include "support/ranks.h"
 
 namespace api {
@@ -27,19 +27,6 @@ const bool kFull = std::getenv("TRESTLE_TEST_FULL") != nullptr;
 // The first ones one by one, then ever fewer: what a job does first, it mostly does again.
 long next_after(long nth) {
   return kFull ? nth + 1 : nth + 1 + nth / 8;
-}
-
-// What each is, so that a failure says which one was left. Its own is not among them.
-std::multiset<std::string> open_descriptors() {
-  std::multiset<std::string> kinds;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code gone;
-    const std::string to = std::filesystem::read_symlink(entry.path(), gone).string();
-    // Others may rename the files that this process has inherited.
-    const bool inherited = to.starts_with('/') && !to.starts_with("/memfd:");
-    if (!gone && !to.ends_with("/fd")) kinds.insert(inherited ? "a file" : to.substr(0, to.find(":[")));
-  }
-  return kinds;
 }
 
 // What the sentences of these faults say, each in its own words.
@@ -137,12 +124,12 @@ TEST_P(ApiFaults, LeaveNothingBehind) {
       [&] {
         faults::exempt_this_thread();
         survives(at, kind(), -1);
-        const std::multiset<std::string> before = open_descriptors();
+        const std::multiset<std::string> before = trestle::open_descriptors();
         const long step = kFull ? 1 : 37;
         bool more = true;
         for (long nth = 0; more && nth < 100 * step && !testing::Test::HasFailure(); nth += step) {
           more = survives(at, kind(), nth);
-          EXPECT_EQ(open_descriptors(), before) << "after " << faults::name_of(kind()) << " request " << nth;
+          EXPECT_EQ(trestle::open_descriptors(), before) << "after " << faults::name_of(kind()) << " request " << nth;
         }
         survives(at, kind(), -1);
       },
@@ -156,7 +143,7 @@ TEST_P(ApiFaults, InTheMakingOfACommunicatorCanBeTriedAgain) {
       [&] {
         faults::exempt_this_thread();
         survives(at, kind(), -1);
-        const std::multiset<std::string> before = open_descriptors();
+        const std::multiset<std::string> before = trestle::open_descriptors();
         bool more = true;
         for (long nth = 0; more && !testing::Test::HasFailure(); nth = next_after(nth)) {
           SCOPED_TRACE(testing::Message() << faults::name_of(kind()) << " request " << nth << " over " << at.transport);
@@ -171,7 +158,7 @@ TEST_P(ApiFaults, InTheMakingOfACommunicatorCanBeTriedAgain) {
           if (testing::Test::HasFailure()) return;
           run_with_fault(comms, kind(), -1);
         }
-        EXPECT_EQ(open_descriptors(), before);
+        EXPECT_EQ(trestle::open_descriptors(), before);
       },
       {}, 600);
 }

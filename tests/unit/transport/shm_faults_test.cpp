@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <filesystem>
 #include <memory>
 #include <new>
 #include <set>
@@ -11,24 +10,13 @@
 #include <vector>
 
 #include "conformance/faults/fault_points.h"
+#include "support/open_descriptors.h"
 #include "transport/shm/shm.h"
 
 namespace trestle {
 namespace {
 
 constexpr size_t kBytes = 100'000;  // more than a lane's slots hold, so a second segment is made and sent
-
-std::multiset<std::string> open_descriptors() {
-  std::multiset<std::string> kinds;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code gone;
-    const std::string to = std::filesystem::read_symlink(entry.path(), gone).string();
-    // Others may rename the files that this process has inherited.
-    const bool inherited = to.starts_with('/') && !to.starts_with("/memfd:");
-    if (!gone && !to.ends_with("/fd")) kinds.insert(inherited ? "a file" : to.substr(0, to.find(":[")));
-  }
-  return kinds;
-}
 
 EndpointConfig config_of(int32_t rank) {
   EndpointConfig config;
