@@ -19,8 +19,8 @@ constexpr int64_t kTellAfterNs = 100'000'000;
 Operation::Operation(Engine& engine, std::shared_ptr<const Prepared> prepared)
     : engine_(engine), prepared_(std::move(prepared)) {
   const Schedule& schedule = prepared_->schedule;
-  runs_.resize(prepared_->phases.size());
-  for (size_t chunk = 0; chunk < runs_.size(); ++chunk) runs_[chunk].resize(prepared_->phases[chunk].size());
+  runs_.resize(prepared_->phases.size() * prepared_->stages);
+  for (const auto& chunk : prepared_->phases) phases_ += static_cast<uint32_t>(chunk.size());
   next_stage_.resize(schedule.chunks.size());
   position_.resize(schedule.orders.size());
   in_flight_count_.resize(schedule.orders.size());
@@ -33,8 +33,7 @@ void Operation::bind(const Region& send, const Region& recv, uint64_t number, in
   number_ = number;
   timeout_ns_ = timeout_ns;
   deadline_ns_ = 0;
-  phases_left_ = 0;
-  for (const auto& chunk : prepared_->phases) phases_left_ += static_cast<uint32_t>(chunk.size());
+  phases_left_ = phases_;
 }
 
 void Operation::activate(int64_t now_ns) {
@@ -58,7 +57,7 @@ void Operation::activate(int64_t now_ns) {
 }
 
 PhaseRun& Operation::run_of(PhaseId id) {
-  auto& run = runs_[id.chunk][id.stage];
+  auto& run = runs_[phase_number(id)];
   if (!run) {
     const PreparedPhase& phase = prepared_->phases[id.chunk][id.stage];
     run = std::make_unique<PhaseRun>(phase, *prepared_, engine_.statistics(), engine_.has_work_queue());
@@ -77,7 +76,7 @@ bool Operation::start_phases() {
       const PhaseId id = order.order[position_[o]];
       if (next_stage_[id.chunk] != id.stage) break;
       PhaseRun& run = run_of(id);
-      const uint32_t phase = id.chunk * prepared_->stages + id.stage;
+      const auto phase = static_cast<uint32_t>(phase_number(id));
       bool* const touched = touched_ ? &touched_[phase] : nullptr;
       run.start(buffers_, number_, phase, position_[o], touched);
       if (id.stage == 0 && prepared_->scaled != Prepared::Scaled::kNo) run.scale_first(unscaled_, scalar_.data());
@@ -96,7 +95,7 @@ void Operation::finish_phase(const InFlight& phase) {
   ++next_stage_[phase.id.chunk];
   engine_.statistics().phase_ended(phase.run->dimensions());
   // A simulation of a thousand ranks runs each phase once: freeing its memory is worth more than reusing it.
-  if (!prepared_->data) runs_[phase.id.chunk][phase.id.stage].reset();
+  if (!prepared_->data) runs_[phase_number(phase.id)].reset();
   --in_flight_count_[phase.order];
   --phases_left_;
 }
@@ -112,7 +111,7 @@ Result<bool> Operation::advance(Router router) {
   size_t kept = 0;
   for (size_t i = 0; i < in_flight_.size(); ++i) {
     const InFlight phase = in_flight_[i];
-    if (touched_ && !std::exchange(touched_[phase.id.chunk * prepared_->stages + phase.id.stage], false)) {
+    if (touched_ && !std::exchange(touched_[phase_number(phase.id)], false)) {
       in_flight_[kept++] = phase;
       continue;
     }

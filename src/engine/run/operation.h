@@ -30,6 +30,7 @@ class Operation {
 
   Engine& engine() { return engine_; }
   const Prepared& prepared() const { return *prepared_; }
+  // Part of issuing a call, so it takes the same time for any size.
   void bind(const Region& send, const Region& recv, uint64_t number, int64_t timeout_ns);
 
   // Activation: the phases may start from now on.
@@ -80,6 +81,7 @@ class Operation {
   bool start_phases();
   void finish_phase(const InFlight& phase);
   Region& buffer(BufferId id) { return buffers_[static_cast<size_t>(id)]; }
+  size_t phase_number(PhaseId id) const { return size_t{id.chunk} * prepared_->stages + id.stage; }
   PhaseRun& run_of(PhaseId id);
   // Of the phases in flight (at least one): the one in a user's function, else the oldest.
   const InFlight& foremost() const;
@@ -93,7 +95,10 @@ class Operation {
   uint64_t number_ = 0;
   int64_t timeout_ns_ = 0;
   int64_t deadline_ns_ = 0;
-  std::vector<std::vector<std::unique_ptr<PhaseRun>>> runs_;  // [chunk][stage], built at first use
+  // [chunk * stages + stage], built at first use. In one array, so that making an operation takes as many allocations
+  // for one chunk as for a thousand.
+  std::vector<std::unique_ptr<PhaseRun>> runs_;
+  uint32_t phases_ = 0;  // of all chunks
   std::vector<uint32_t> next_stage_;                          // by chunk: number of stages that are done
   std::vector<uint32_t> position_;                            // by order: phases started
   std::vector<uint32_t> in_flight_count_;                     // by order
