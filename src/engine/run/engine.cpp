@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/out_of_memory.h"
 
@@ -94,27 +95,32 @@ Operation* Engine::acquire(const std::shared_ptr<const Prepared>& prepared) {
     operation = std::move(idle->second.back());
     idle->second.pop_back();
   }
-  Operation* result = operation.get();
-  lent_.emplace(result, std::move(operation));
   // Here the caller can still get an error if there is no memory, but not when its operation comes to the inbox.
-  const MutexLock inbox_lock(inbox_mutex_);
-  inbox_.reserve(lent_.size());
+  {
+    const MutexLock inbox_lock(inbox_mutex_);
+    if (inbox_.capacity() <= lent_.size()) inbox_.reserve(std::max<size_t>(16, 2 * lent_.size()));
+  }
+  lent_.push_back(std::move(operation));
+  Operation* const result = lent_.back().get();
+  result->lent_at = lent_.size() - 1;
   return result;
 }
 
 void Engine::give_back(Operation* operation) {
   const MutexLock lock(pool_mutex_);
-  auto lent = lent_.find(operation);
-  CHECK(lent != lent_.end(), "an operation was given back twice");
+  const size_t at = std::exchange(operation->lent_at, SIZE_MAX);
+  CHECK(at < lent_.size() && lent_[at].get() == operation, "an operation was given back twice");
+  std::unique_ptr<Operation> owner = std::exchange(lent_[at], std::move(lent_.back()));
+  lent_.pop_back();
+  if (at < lent_.size()) lent_[at]->lent_at = at;
   operation->express.reset();
   operation->stream = nullptr;
   operation->item = nullptr;
   // Without the memory to keep it for reuse, it goes.
   const auto keep = [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
-    idle_[&operation->prepared()].push_back(std::move(lent->second));
+    idle_[&operation->prepared()].push_back(std::move(owner));
   };
   if (!operation->prepared().forgotten) unless_out_of_memory(keep, [] {});
-  lent_.erase(lent);
 }
 
 void Engine::forget(const Prepared* prepared) {

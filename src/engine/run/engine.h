@@ -81,6 +81,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // ---- submit side
   // An unbound operation of the pool for this Prepared. The caller binds it and puts it on a stream, or gives it back.
+  // Allocates nothing where the pool has one and as many were lent before.
   Operation* acquire(const std::shared_ptr<const Prepared>& prepared);
   void give_back(Operation* operation);
   // A Prepared has left its cache. Drops its idle operations now. Those that still run, or are acquired later, are
@@ -290,7 +291,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   Mutex pool_mutex_;
   std::unordered_map<const Prepared*, std::vector<std::unique_ptr<Operation>>> idle_ TRESTLE_GUARDED_BY(pool_mutex_);
-  std::unordered_map<Operation*, std::unique_ptr<Operation>> lent_ TRESTLE_GUARDED_BY(pool_mutex_);
+  std::vector<std::unique_ptr<Operation>> lent_ TRESTLE_GUARDED_BY(pool_mutex_);  // in any order: Operation::lent_at
 
   UniqueFd epoll_;
   UniqueFd wake_;

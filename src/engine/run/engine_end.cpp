@@ -147,7 +147,7 @@ bool Engine::cancel_queued(const Error& error) {
   {
     const MutexLock lock(pool_mutex_);
     for (const auto& lent : lent_) {
-      if (lent.first->stream.load(std::memory_order_acquire) != nullptr) queued.push_back(lent.first);
+      if (lent->stream.load(std::memory_order_acquire) != nullptr) queued.push_back(lent.get());
     }
   }
   bool any = false;

@@ -57,8 +57,8 @@ std::string Engine::first_queued() {
   const MutexLock lock(pool_mutex_);
   const Operation* first = nullptr;
   for (const auto& lent : lent_) {
-    const bool bound = lent.first->stream.load(std::memory_order_acquire) != nullptr;
-    if (bound && (first == nullptr || lent.first->number() < first->number())) first = lent.first;
+    const bool bound = lent->stream.load(std::memory_order_acquire) != nullptr;
+    if (bound && (first == nullptr || lent->number() < first->number())) first = lent.get();
   }
   return first == nullptr ? "an operation" : first->name();
 }
@@ -83,7 +83,7 @@ const Operation* Engine::active(const OperationKey& operation) const {
 // No operation ends meanwhile, and an operation on a stream keeps the stream alive.
 std::shared_ptr<Stream> Engine::stream_of(const OperationKey& operation) {
   const MutexLock lock(pool_mutex_);
-  for (const auto& [lent, owner] : lent_) {
+  for (const auto& lent : lent_) {
     // An operation was bound before it was put on a stream.
     Stream* const stream = lent->stream.load(std::memory_order_acquire);
     if (stream != nullptr && lent->key() == operation) return stream->shared_from_this();

@@ -70,6 +70,8 @@ class Operation {
   // The stream that it is queued on; set by the stream.
   std::atomic<Stream*> stream{nullptr};
   StreamItem* item = nullptr;
+  // Its place among the engine's lent operations. Used by the engine only, under the mutex of its pool.
+  size_t lent_at = SIZE_MAX;
   std::optional<ExpressCall> express;
 
  private:
