@@ -9,6 +9,13 @@
 
 namespace trestle {
 
+namespace {
+
+// Cleared items that a stream keeps. A program that queues more calls ahead allocates for them.
+constexpr size_t kMostSpare = 64;
+
+}  // namespace
+
 // ---- records
 
 Recording::~Recording() {
@@ -61,32 +68,52 @@ std::shared_ptr<Recording> Event::last() const {
   return last_;
 }
 
+// ---- items
+
+// The memory of `others` stays.
+void ToActivate::assign(std::span<Operation* const> operations) {
+  if (operations.empty()) return;
+  others.assign(operations.begin() + 1, operations.end());
+  first = operations.front();
+}
+
+void ToActivate::drop(const Operation* operation) {
+  if (first == operation) first = nullptr;
+  std::erase(others, operation);
+}
+
+void StreamItem::clear() {
+  operations.clear();
+  to_activate.first = nullptr;
+  to_activate.others.clear();
+  record.reset();
+  wait.reset();
+  failure.reset();
+}
+
 // ---- appending
 
-void Stream::enqueue(std::vector<Operation*> operations) {
-  auto item = std::make_unique<StreamItem>();
-  for (Operation* operation : operations) {
-    operation->item = item.get();
-    operation->stream.store(this, std::memory_order_release);
-  }
-  item->to_activate = operations;
-  item->operations = std::move(operations);
-  push(std::move(item));
+void Stream::enqueue(std::span<Operation* const> operations) {
+  push([&](StreamItem& item) {
+    item.operations.reserve(operations.size());
+    item.to_activate.assign(operations);
+    item.operations.assign(operations.begin(), operations.end());
+    for (Operation* operation : operations) {
+      operation->item = &item;
+      operation->stream.store(this, std::memory_order_release);
+    }
+  });
 }
 
 std::shared_ptr<Recording> Stream::record() {
   auto recording = std::make_shared<Recording>(weak_from_this(), last_user());
-  auto item = std::make_unique<StreamItem>();
-  item->record = recording;
-  push(std::move(item));
+  push([&](StreamItem& item) { item.record = recording; });
   return recording;
 }
 
 void Stream::wait_for(std::shared_ptr<Recording> recording) {
   if (recording == nullptr) return;
-  auto item = std::make_unique<StreamItem>();
-  item->wait = std::move(recording);
-  push(std::move(item));
+  push([&](StreamItem& item) { item.wait = std::move(recording); });
 }
 
 void Stream::used_by(Engine& engine) {
@@ -101,13 +128,18 @@ std::weak_ptr<Engine> Stream::last_user() const {
   return last_user_;
 }
 
-void Stream::push(std::unique_ptr<StreamItem> item) {
+template <class F>
+void Stream::push(F&& fill) {
+  Consequences then;
   {
     const MutexLock lock(mutex_);
-    items_.push_back(std::move(item));  // may throw
+    if (spare_.empty()) spare_.emplace_back();  // may throw, as the next
+    fill(spare_.front());
+    items_.splice(items_.end(), spare_, spare_.begin());
     pending_.fetch_add(1, std::memory_order_acq_rel);
+    then = pump_locked();
   }
-  pump();
+  carry_out(then);
 }
 
 // ---- moving on
@@ -120,8 +152,13 @@ void Stream::take_over(const std::optional<Error>& failure) {
 }
 
 void Stream::pass_head() {
-  take_over(items_.front()->failure);
-  items_.pop_front();
+  take_over(items_.front().failure);
+  if (spare_.size() < kMostSpare) {
+    items_.front().clear();
+    spare_.splice(spare_.begin(), items_, items_.begin());
+  } else {
+    items_.pop_front();
+  }
   head_active_ = false;
   pending_.fetch_sub(1, std::memory_order_acq_rel);
 }
@@ -129,11 +166,11 @@ void Stream::pass_head() {
 Stream::Consequences Stream::pump_locked() {
   Consequences then;
   while (!items_.empty()) {
-    StreamItem& head = *items_.front();
+    StreamItem& head = items_.front();
     if (!head.operations.empty()) {
       if (head_active_) return then;
       then.held_back_by = failure_;  // may throw
-      then.to_activate = std::move(head.to_activate);
+      then.to_activate = std::exchange(head.to_activate, {});
       head_active_ = true;
       return then;
     }
@@ -157,11 +194,17 @@ void Stream::pump() {
     const MutexLock lock(mutex_);
     then = pump_locked();
   }
-  for (Operation* operation : then.to_activate) {
-    Engine& engine = operation->engine();
-    if (then.held_back_by) engine.hold_back(*operation, *then.held_back_by);
-    engine.activate(*operation);
-  }
+  carry_out(then);
+}
+
+void Stream::carry_out(const Consequences& then) {
+  const auto activate = [&then](Operation& operation) {
+    Engine& engine = operation.engine();
+    if (then.held_back_by) engine.hold_back(operation, *then.held_back_by);
+    engine.activate(operation);
+  };
+  if (then.to_activate.first != nullptr) activate(*then.to_activate.first);
+  for (Operation* operation : then.to_activate.others) activate(*operation);
   for (const auto& waiter : then.to_wake) {
     if (auto stream = waiter.lock()) stream->pump();
   }
@@ -171,8 +214,7 @@ void Stream::operation_done(Operation& operation, const Error* error) {
   {
     const MutexLock lock(mutex_);
     StreamItem* item = operation.item;
-    CHECK(!items_.empty() && items_.front().get() == item,
-          "an operation finished that is not at the head of its stream");
+    CHECK(!items_.empty() && &items_.front() == item, "an operation finished that is not at the head of its stream");
     if (error != nullptr && !item->failure) item->failure = *error;
     std::erase(item->operations, &operation);
     if (!item->operations.empty()) return;
@@ -185,13 +227,12 @@ void Stream::operation_done(Operation& operation, const Error* error) {
 bool Stream::cancel(Operation& operation, const Error& error) {
   {
     const MutexLock lock(mutex_);
-    const auto place =
-        std::find_if(items_.begin(), items_.end(), [&](const auto& i) { return i.get() == operation.item; });
+    const auto place = std::find_if(items_.begin(), items_.end(), [&](const auto& i) { return &i == operation.item; });
     if (place == items_.end() || (place == items_.begin() && head_active_)) return false;
     // The item stays in its place even without operations, so that records before it do not get its failure.
-    if (!(*place)->failure) (*place)->failure = error;
-    std::erase((*place)->operations, &operation);
-    std::erase((*place)->to_activate, &operation);
+    if (!place->failure) place->failure = error;
+    std::erase(place->operations, &operation);
+    place->to_activate.drop(&operation);
   }
   pump();
   return true;
@@ -216,15 +257,15 @@ Status Stream::refusal() const {
 
 std::shared_ptr<Engine> Stream::head_engine() {
   const MutexLock lock(mutex_);
-  if (items_.empty() || items_.front()->operations.empty()) return nullptr;
-  return items_.front()->operations.front()->engine().shared_from_this();
+  if (items_.empty() || items_.front().operations.empty()) return nullptr;
+  return items_.front().operations.front()->engine().shared_from_this();
 }
 
 // The stream that the head waits for; nullptr: it does not wait for one.
 std::shared_ptr<Stream> Stream::look(Head& head) {
   const MutexLock lock(mutex_);
   if (items_.empty()) return nullptr;
-  const StreamItem& item = *items_.front();
+  const StreamItem& item = items_.front();
   if (item.operations.empty()) return item.wait == nullptr ? nullptr : item.wait->stream();
   Operation& first = *item.operations.front();
   head = {first.engine().shared_from_this(), first.key()};

@@ -11,10 +11,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <initializer_list>
+#include <list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/mutex.h"
@@ -79,20 +81,36 @@ class Event {
   std::shared_ptr<Recording> last_ TRESTLE_GUARDED_BY(mutex_);
 };
 
-// One item of a stream: operations that progress together, or a record, or the wait for a record.
+// Operations that a stream hands to their engines. Moving it takes no memory, and one operation alone needs none.
+struct ToActivate {
+  Operation* first = nullptr;
+  std::vector<Operation*> others;
+
+  void assign(std::span<Operation* const> operations);
+  void drop(const Operation* operation);
+};
+
+// One item of a stream: operations that progress together, or a record, or the wait for a record. Streams use items
+// again, with the memory of their lists.
 struct StreamItem {
   // Operations that are not done. Never empty in an item that began with some.
   std::vector<Operation*> operations;
-  std::vector<Operation*> to_activate;  // the same, until they are: passing them on takes no memory
+  ToActivate to_activate;  // the same, until they are
   std::shared_ptr<Recording> record;
   std::shared_ptr<Recording> wait;
   std::optional<Error> failure;  // of one of the operations; becomes the stream's when it passes the item
+
+  void clear();
 };
 
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
-  // Appends; activates the operations that reach the head.
-  void enqueue(std::vector<Operation*> operations);
+  // Appends; activates the operations that reach the head. Part of issuing a call: for one operation it allocates
+  // nothing, unless more items are queued than before. std::bad_alloc.
+  void enqueue(std::span<Operation* const> operations);
+  void enqueue(std::initializer_list<Operation*> operations) {
+    enqueue(std::span<Operation* const>(operations.begin(), operations.size()));
+  }
   std::shared_ptr<Recording> record();
   // nullptr: nothing to wait for.
   void wait_for(std::shared_ptr<Recording> recording);
@@ -130,13 +148,16 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // What follows from a change of a stream. Done after its lock was released.
   struct Consequences {
     std::vector<std::weak_ptr<Stream>> to_wake;
-    std::vector<Operation*> to_activate;
+    ToActivate to_activate;
     std::optional<Error> held_back_by;  // if set, to_activate must not run
   };
   std::shared_ptr<Stream> look(Head& head);
-  void push(std::unique_ptr<StreamItem> item);
+  // Appends an item that `fill` makes of an empty one. If `fill` throws, it has not changed the item.
+  template <class F>
+  void push(F&& fill);
   // Runs what can run, from the head on.
   void pump();
+  static void carry_out(const Consequences& then);
   Consequences pump_locked() TRESTLE_REQUIRES(mutex_);
   void pass_head() TRESTLE_REQUIRES(mutex_);
   void take_over(const std::optional<Error>& failure) TRESTLE_REQUIRES(mutex_);
@@ -144,7 +165,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::weak_ptr<Engine> last_user() const;
 
   mutable Mutex mutex_;
-  std::deque<std::unique_ptr<StreamItem>> items_ TRESTLE_GUARDED_BY(mutex_);
+  std::list<StreamItem> items_ TRESTLE_GUARDED_BY(mutex_);
+  std::list<StreamItem> spare_ TRESTLE_GUARDED_BY(mutex_);  // cleared; kept for reuse, at most kMostSpare
   bool head_active_ TRESTLE_GUARDED_BY(mutex_) = false;
   std::weak_ptr<Engine> last_user_ TRESTLE_GUARDED_BY(mutex_);
   std::atomic<const Engine*> last_user_key_{nullptr};  // last_user_ as a key, never dereferenced
