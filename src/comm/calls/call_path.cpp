@@ -141,7 +141,7 @@ Operation* CallPath::commit(const Call& call, const std::shared_ptr<const Prepar
 
 void CallPath::committed() {
   engine_.issued();
-  Progress::work_started(engine_);
+  Progress::call_issued(engine_);
 }
 
 std::optional<uint64_t> CallPath::number_ahead(const Call& call) {

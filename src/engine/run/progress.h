@@ -43,6 +43,11 @@ class Progress {
   // A pollable is now due earlier than it said when it was polled last.
   void due_earlier() { watch_.ring(); }
 
+  // A call of the engine was issued, for which no thread may wait. Its cost does not depend on the call's size. Drives
+  // nothing, touches no other helper, and wakes the helper only if nothing else does.
+  static void call_issued(const Engine& engine) {
+    if (ProgressThread* thread = engine.helper()) thread->call_issued(engine);
+  }
   // Work of the engine was started for which no thread may wait. Drives nothing, and touches no other helper.
   static void work_started(const Engine& engine) {
     if (ProgressThread* thread = engine.helper()) thread->work_started();

@@ -40,8 +40,18 @@ int64_t thread_time_ns() {
   return time.tv_sec * 1'000'000'000 + time.tv_nsec;
 }
 
-// The thread time at which the calling thread last started work while callers_do_not_wait_ was set; -1: never.
+// When the calling thread last started work while callers_do_not_wait_ was set, in its own time and by the clock of
+// Engine::issued_ns(). -1: never. Of calls in a row it may be an earlier one, issued less than kSoonNs before: the
+// thread's own time takes a system call.
 thread_local int64_t unwaited_at_ns = -1;
+thread_local int64_t unwaited_issue_ns = -1;
+
+void note_unwaited(const Engine& engine) {
+  const int64_t issued_ns = engine.issued_ns();
+  if (engine.pending() > 1 && unwaited_at_ns >= 0 && issued_ns - unwaited_issue_ns < kSoonNs) return;
+  unwaited_at_ns = thread_time_ns();
+  unwaited_issue_ns = issued_ns;
+}
 
 // Looks and yields before a sleep: follows TRESTLE_SPIN, and small where ranks outnumber processors.
 int looks_of(Engine& engine) {
@@ -99,12 +109,27 @@ void ProgressThread::ring() {
   [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);
 }
 
-// A deep sleeper must always be rung. Otherwise it looks soon by itself, and is rung only if callers do not wait.
+// Where a thread sleeps at the engine, it is the helper or a waiter. It drives the engine when it wakes, and the helper
+// is rung when the last waiter leaves. A sleeper that has just woken sees the call before it sleeps again.
+void ProgressThread::call_issued(const Engine& engine) {
+  if (!duties_.drive()) return;
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // it sees the call, or is seen asleep, here or below
+  if (engine.sleepers() != 0) return;
+  const bool callers_do_not_wait = callers_do_not_wait_.load(std::memory_order_relaxed);
+  if (callers_do_not_wait) note_unwaited(engine);
+  ring_if_needed(callers_do_not_wait);
+}
+
 void ProgressThread::work_started() {
   if (!duties_.drive()) return;
   std::atomic_thread_fence(std::memory_order_seq_cst);  // it sees the work, or is seen asleep
   const bool callers_do_not_wait = callers_do_not_wait_.load(std::memory_order_relaxed);
   if (callers_do_not_wait) unwaited_at_ns = thread_time_ns();
+  ring_if_needed(callers_do_not_wait);
+}
+
+// A deep sleeper must always be rung. Otherwise it looks soon by itself, and is rung only if callers do not wait.
+void ProgressThread::ring_if_needed(bool callers_do_not_wait) {
   const auto& asleep = callers_do_not_wait ? asleep_ : deep_asleep_;
   if (asleep.load(std::memory_order_seq_cst)) ring();
 }

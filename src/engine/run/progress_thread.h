@@ -53,6 +53,9 @@ class ProgressThread {
   // Afterwards it does not touch the engine, but for the round that may be running.
   void remove(const Engine* engine);
 
+  // A call of the engine was issued, for which no thread may wait. Drives nothing. Makes no system call while a thread
+  // sleeps at the engine: activating an operation wakes that thread, and a call behind others wakes nobody.
+  void call_issued(const Engine& engine);
   // Work was started for which no thread may wait. Drives nothing.
   void work_started();
   // A thread has come to wait for this engine.
@@ -78,6 +81,7 @@ class ProgressThread {
   int64_t note_last_issue();
   int64_t timeout_ns(const Driven& driven, int64_t now_ns);
   void sleep(const Driven& driven, int64_t timeout_ns);
+  void ring_if_needed(bool callers_do_not_wait);
   void ring();
 
   ProgressDuties& duties_;
