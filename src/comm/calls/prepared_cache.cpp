@@ -50,10 +50,15 @@ void PreparedCache::unpin(const PreparedKey& key) {
 
 Result<PreparedCache::Slot*> PreparedCache::find_or_build(const PreparedKey& key,
                                                           const std::function<Result<Entry>()>& build) {
-  if (const auto found = slots_.find(key); found != slots_.end()) return &found->second;
+  if (last_ != nullptr && last_->first == key) return &last_->second;
+  if (const auto found = slots_.find(key); found != slots_.end()) {
+    last_ = &*found;
+    return &last_->second;
+  }
   Entry made = TRY(build());
   if (slots_.size() - pinned_ >= kMostUnpinned) drop_unpinned([](const PreparedKey&) { return true; });
-  return &slots_.emplace(key, Slot{std::move(made), 0}).first->second;
+  last_ = &*slots_.emplace(key, Slot{std::move(made), 0}).first;
+  return &last_->second;
 }
 
 void PreparedCache::drop(const CustomOp* op) {
@@ -63,6 +68,7 @@ void PreparedCache::drop(const CustomOp* op) {
 
 template <class Predicate>
 void PreparedCache::drop_unpinned(Predicate&& which) {
+  last_ = nullptr;
   std::erase_if(slots_, [&](const auto& entry) {
     if (entry.second.pins != 0 || !which(entry.first)) return false;
     forget_(entry.second.prepared.get());

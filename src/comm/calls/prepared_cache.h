@@ -28,7 +28,8 @@ class PreparedCache {
   // Calls `forget` for each dropped entry. It must not call the cache.
   explicit PreparedCache(std::function<void(const Prepared*)> forget) : forget_(std::move(forget)) {}
 
-  // The entry of the key, or what `build` makes (called under the cache's lock). Errors: those of `build`.
+  // The entry of the key, or what `build` makes (called under the cache's lock). Errors: those of `build`. Finds the
+  // entry of the last call without a search.
   Result<Entry> get(const PreparedKey& key, const std::function<Result<Entry>()>& build);
   // As get(). The entry then stays until it was unpinned as often as it was pinned.
   Result<Entry> pin(const PreparedKey& key, const std::function<Result<Entry>()>& build);
@@ -51,8 +52,10 @@ class PreparedCache {
 
   const std::function<void(const Prepared*)> forget_;
   Mutex mutex_;
-  std::unordered_map<PreparedKey, Slot, Hash> slots_ TRESTLE_GUARDED_BY(mutex_);
-  size_t pinned_ TRESTLE_GUARDED_BY(mutex_) = 0;  // slots with pins
+  using Slots = std::unordered_map<PreparedKey, Slot, Hash>;
+  Slots slots_ TRESTLE_GUARDED_BY(mutex_);
+  Slots::value_type* last_ TRESTLE_GUARDED_BY(mutex_) = nullptr;  // that was asked for; nullptr: none, or dropped
+  size_t pinned_ TRESTLE_GUARDED_BY(mutex_) = 0;                  // slots with pins
 };
 
 }  // namespace trestle
