@@ -1,10 +1,13 @@
 // StagingPool: host memory for partial results. Operations of one engine borrow from it while they run.
 //
-// Owned by the engine. Any thread; reserve() is for threads that do not hold the progress lock. Allocating may take
-// long, so it happens there whenever it can. An operation that finds every block lent allocates in take(): it must not
-// wait for another operation, since two ranks may start the same two operations in opposite order.
+// Owned by the engine. Any thread. Allocating and freeing large blocks may take long, so neither happens under the
+// progress lock: reserve() allocates ahead, when a call is issued, and take() and give_back() only note what is missing
+// and what is no longer needed. The thread that drives sees to it in chores(), when it has released the lock. So an
+// operation that finds every block lent begins a round later. It never waits for another operation, since two ranks
+// may start the same two operations in opposite order.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,7 +21,7 @@ namespace trestle {
 
 class StagingPool;
 
-// A borrowed block; goes back to its pool in the end. One thread at a time; must not outlive the pool.
+// A borrowed block, or none; goes back to its pool in the end. One thread at a time; must not outlive the pool.
 class Staging {
  public:
   Staging() = default;
@@ -26,6 +29,7 @@ class Staging {
   Staging& operator=(Staging&& other) noexcept;
   ~Staging() { give_back(); }
   void give_back();
+  explicit operator bool() const { return pool_ != nullptr; }
   // Aligned to a cache line; its contents are whatever the last operation left.
   const Region& region() const { return region_; }
 
@@ -44,11 +48,17 @@ class StagingPool {
   StagingPool& operator=(const StagingPool&) = delete;
   ~StagingPool();
 
-  // Makes sure that there is a block of at least `bytes`, free or lent. An operation that needs that much is about to
-  // be queued, possibly behind the one that has it. std::bad_alloc: nothing changed.
-  void reserve(uint64_t bytes);
-  // Lends the smallest free block of at least `bytes` > 0. If there is none, allocates one. std::bad_alloc.
+  // For threads that do not hold the progress lock. Makes sure that there are `blocks` blocks of at least `bytes`, free
+  // or lent. An operation that needs one is about to be queued, possibly behind the one that has it. std::bad_alloc.
+  void reserve(uint64_t bytes, size_t blocks = 1);
+  // Lends the smallest free block of at least `bytes` > 0. If there is none, lends none, and chores() will make one:
+  // take again after that. Neither this nor the end of a loan allocates or frees memory.
   Staging take(uint64_t bytes);
+  // Whether chores() has something to do. Takes no lock.
+  bool has_chores() const { return has_chores_.load(std::memory_order_acquire); }
+  // For threads that do not hold the progress lock. Allocates what take() has missed, unless another thread does, and
+  // frees what is no longer needed. True: a block that take() has missed is there now. std::bad_alloc: it is not.
+  bool chores();
 
  private:
   friend class Staging;
@@ -60,19 +70,27 @@ class StagingPool {
     Memory memory;
     uint64_t bytes = 0;
     bool lent = false;
+    bool dropped = false;  // chores() frees it
   };
+  class Making;
   static Memory allocate(uint64_t bytes);
-  bool has(uint64_t bytes);
-  Block& add(Memory memory, uint64_t bytes) TRESTLE_REQUIRES(mutex_);
+  size_t count(uint64_t bytes);
+  void add(Memory memory, uint64_t bytes) TRESTLE_REQUIRES(mutex_);
   Block* smallest_free(uint64_t bytes) TRESTLE_REQUIRES(mutex_);
   void give(const std::byte* data);
-  Memory trim() TRESTLE_REQUIRES(mutex_);
+  void trim() TRESTLE_REQUIRES(mutex_);
+  uint64_t begin_chores(bool& there);
+  void free_dropped();
 
   ByteMeter& meter_;
   Mutex mutex_;
   std::vector<Block> blocks_ TRESTLE_GUARDED_BY(mutex_);
   size_t lent_ TRESTLE_GUARDED_BY(mutex_) = 0;
-  size_t most_lent_ TRESTLE_GUARDED_BY(mutex_) = 1;  // at the same time, so far: as many blocks are kept
+  size_t dropped_ TRESTLE_GUARDED_BY(mutex_) = 0;
+  size_t most_lent_ TRESTLE_GUARDED_BY(mutex_) = 1;  // or missed, at the same time, so far: as many blocks are kept
+  uint64_t missed_bytes_ TRESTLE_GUARDED_BY(mutex_) = 0;  // 0: nothing was missed
+  bool making_ TRESTLE_GUARDED_BY(mutex_) = false;        // a thread allocates what was missed
+  std::atomic<bool> has_chores_{false};
 };
 
 }  // namespace trestle

@@ -64,7 +64,8 @@ class SimCluster {
 
  private:
   Status start(const std::vector<SimCall>& calls, const std::vector<std::vector<size_t>>& starts);
-  Status start_call(const SimCall& call, uint64_t number, int32_t rank, SharedPreparation& shared);
+  // at_once: how many calls the rank starts together.
+  Status start_call(const SimCall& call, uint64_t number, int32_t rank, size_t at_once, SharedPreparation& shared);
   bool drive_awake();
   bool expire();
   Status stuck() const;

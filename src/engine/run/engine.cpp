@@ -168,7 +168,7 @@ bool Engine::try_progress() {
   if (progress_.looks_held() || !try_lock()) return false;
   const bool moved = round();
   unlock();
-  return moved;
+  return do_chores() || moved;
 }
 
 bool Engine::help() {
@@ -179,10 +179,19 @@ bool Engine::help() {
     rounds_ = 0;  // and at the deadlines
   }
   helped_ns_ = now;
-  const bool moved = round();
+  bool moved = round();
   unlock();
+  moved |= do_chores();
   if (moved && sleepers() != 0) wake();
   return moved;
+}
+
+bool Engine::provide_staging() {
+  return unless_out_of_memory([this] { return staging_.chores(); },
+                              [this] {
+                                fail_without_memory();
+                                return true;
+                              });
 }
 
 // Where memory cannot be had in the middle of a round, operations are left half done: the communicator must end.
@@ -244,7 +253,6 @@ bool Engine::drain_inbox(int64_t now_ns) {
                          [](const Operation* a, const Operation* b) { return a->number() < b->number(); });
     active_.insert(place, operation);
   }
-  // Staging is the most memory of a round. An operation that does not get it is active and ends with the communicator.
   for (Operation* operation : drained_) {
     if (failed()) break;
     operation->activate(now_ns);

@@ -107,7 +107,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   int rails_node() const;
   // As Transport::rail_reports(), over all transports. Any thread, until free_transports().
   std::vector<RailReport> rail_reports() const;
-  // Memory for the partial results of operations. Any thread.
+  // Memory for the partial results of operations. Any thread. No large block is allocated or freed under the progress
+  // lock: the thread that drove does that after its round.
   StagingPool& staging() { return staging_; }
   bool has_work_queue() const { return config_.work != nullptr; }
   // The express path, or nullptr. The caller must hold the progress lock (try_lock) to use it.
@@ -210,6 +211,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
  private:
   bool round() TRESTLE_REQUIRES(progress_);
+  // After a round. True if an operation can go on because of it. Inline: every look of a waiting thread asks.
+  bool do_chores() { return staging_.has_chores() && provide_staging(); }
+  bool provide_staging();
   bool progress_locked() TRESTLE_REQUIRES(progress_);
   bool drain_inbox(int64_t now_ns) TRESTLE_REQUIRES(progress_);
   Result<bool> run_operations() TRESTLE_REQUIRES(progress_);

@@ -21,6 +21,8 @@ bool Engine::prepare_sleep() {
   bool quiet = !failed() && !inbox_full_.load(std::memory_order_acquire);
   for (const auto& transport : transports_) quiet = transport->prepare_sleep() && quiet;
   if (config_.work != nullptr) quiet = config_.work->prepare_sleep() && quiet;
+  // No bell tells of new staging.
+  quiet &= std::ranges::none_of(active_, [](const Operation* operation) { return operation->awaits_staging(); });
   return prepare_express_sleep() && quiet;
 }
 

@@ -38,22 +38,33 @@ void Operation::bind(const Region& send, const Region& recv, uint64_t number, in
 
 void Operation::activate(int64_t now_ns) {
   deadline_ns_ = timeout_ns_ > 0 ? now_ns + timeout_ns_ : 0;
-  if (prepared_->data && prepared_->staging_bytes != 0) staging_ = engine_.staging().take(prepared_->staging_bytes);
-  const Region& staging = staging_.region();
-  buffer(BufferId::kStaging) = staging;
+  buffer(BufferId::kStaging) = {};
   if (prepared_->scaled != Prepared::Scaled::kNo) {
-    const bool staged = prepared_->scaled == Prepared::Scaled::kIntoStaging;
-    const uint64_t offset = prepared_->scaled_offset;
-    buffer(BufferId::kSend) =
-        staged ? private_region(staging.base + offset, staging.bytes - offset) : buffer(BufferId::kRecv);
+    if (prepared_->scaled == Prepared::Scaled::kIntoRecv) buffer(BufferId::kSend) = buffer(BufferId::kRecv);
     std::memcpy(scalar_.data(), prepared_->custom->scalar(), size_of(prepared_->type));
   }
+  awaits_staging_ = prepared_->data && prepared_->staging_bytes != 0;
+  if (awaits_staging_) take_staging();
   std::fill(next_stage_.begin(), next_stage_.end(), 0);
   std::fill(position_.begin(), position_.end(), 0);
   std::fill(in_flight_count_.begin(), in_flight_count_.end(), 0);
   in_flight_.clear();
   tell_ns_ = now_ns + kTellAfterNs;
   told_ = -1;
+}
+
+// False: every block is lent.
+bool Operation::take_staging() {
+  staging_ = engine_.staging().take(prepared_->staging_bytes);
+  if (!staging_) return false;
+  awaits_staging_ = false;
+  const Region& staging = staging_.region();
+  buffer(BufferId::kStaging) = staging;
+  if (prepared_->scaled == Prepared::Scaled::kIntoStaging) {
+    const uint64_t offset = prepared_->scaled_offset;
+    buffer(BufferId::kSend) = private_region(staging.base + offset, staging.bytes - offset);
+  }
+  return true;
 }
 
 PhaseRun& Operation::run_of(PhaseId id) {
@@ -106,6 +117,8 @@ void Operation::abandon() {
 }
 
 Result<bool> Operation::advance(Router router) {
+  if (awaits_staging_ && !take_staging()) [[unlikely]]
+    return false;
   // Only the end of a phase allows others to start. Those are advanced in the same call, behind the ones in flight.
   bool moved = in_flight_.empty() && start_phases();
   size_t kept = 0;

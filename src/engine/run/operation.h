@@ -33,8 +33,10 @@ class Operation {
   // Part of issuing a call, so it takes the same time for any size.
   void bind(const Region& send, const Region& recv, uint64_t number, int64_t timeout_ns);
 
-  // Activation: the phases may start from now on.
+  // Activation: the phases may start from now on, or as soon as there is staging for them. Allocates nothing.
   void activate(int64_t now_ns);
+  // Active, but without the staging that it needs (StagingPool::chores). It can go on without any event.
+  bool awaits_staging() const { return awaits_staging_; }
   // Starts phases in the agreed order of every dimension, and advances those in flight, oldest first. True if anything
   // moved.
   Result<bool> advance(Router router);
@@ -80,6 +82,7 @@ class Operation {
     PhaseId id;
     PhaseRun* run = nullptr;
   };
+  bool take_staging();
   bool start_phases();
   void finish_phase(const InFlight& phase);
   Region& buffer(BufferId id) { return buffers_[static_cast<size_t>(id)]; }
@@ -94,17 +97,18 @@ class Operation {
   Region unscaled_;                    // the original send buffer of a pre-multiplied sum
   std::array<std::byte, 8> scalar_{};  // its scalar, as it was when the operation started
   Staging staging_;                    // while it is active
+  bool awaits_staging_ = false;
   uint64_t number_ = 0;
   int64_t timeout_ns_ = 0;
   int64_t deadline_ns_ = 0;
   // [chunk * stages + stage], built at first use. In one array, so that making an operation takes as many allocations
   // for one chunk as for a thousand.
   std::vector<std::unique_ptr<PhaseRun>> runs_;
-  uint32_t phases_ = 0;  // of all chunks
-  std::vector<uint32_t> next_stage_;                          // by chunk: number of stages that are done
-  std::vector<uint32_t> position_;                            // by order: phases started
-  std::vector<uint32_t> in_flight_count_;                     // by order
-  std::vector<InFlight> in_flight_;                           // in start order
+  uint32_t phases_ = 0;                    // of all chunks
+  std::vector<uint32_t> next_stage_;       // by chunk: number of stages that are done
+  std::vector<uint32_t> position_;         // by order: phases started
+  std::vector<uint32_t> in_flight_count_;  // by order
+  std::vector<InFlight> in_flight_;        // in start order
   // By phase number, in simulations without data: whether messages of the phase completed since it was last advanced.
   // In one array, so that a rank with many phases in flight quickly finds the few that can go on.
   std::unique_ptr<bool[]> touched_;

@@ -150,6 +150,49 @@ TEST_F(Streams, AFailureEndsAllAndIsToldOncePerStream) {
   }
 }
 
+// Two operations that run at once need two blocks of staging, but only one was reserved. Waiting for the first
+// operation could be a deadlock, and the block is not allocated under the progress lock.
+TEST_F(Streams, AnOperationWithoutStagingBeginsARoundLater) {
+  constexpr uint64_t kStaging = 1 << 20;
+  auto staged = std::make_shared<Prepared>(*prepared_);
+  staged->staging_bytes = kStaging;
+  prepared_ = staged;
+  engine_->staging().reserve(kStaging);
+  const ByteMeter& meter = engine_->statistics().staging();
+  a_->enqueue({operation(1)});
+  b_->enqueue({operation(2)});
+  EXPECT_TRUE(engine_->try_progress());
+  EXPECT_EQ(gate_->posted(), Numbers{1});
+  EXPECT_EQ(meter.now(), 2 * kStaging) << "allocated after the round";
+  EXPECT_EQ(engine_->begin_sleep().state, Engine::Sleep::State::kBusy) << "no bell tells of new staging";
+  EXPECT_EQ(posted(), (Numbers{1, 2}));
+  arrive(2);
+  arrive(1);
+  EXPECT_TRUE(a_->idle() && b_->idle());
+  EXPECT_EQ(meter.now(), 2 * kStaging) << "two have run at once, and may again";
+  a_->enqueue({operation(3)});
+  b_->enqueue({operation(4)});
+  EXPECT_TRUE(engine_->try_progress());
+  EXPECT_EQ(gate_->posted(), (Numbers{3, 4}));
+  engine_->fail({Code::kRemoteError, "rank 1 went away"});
+  drive();
+  EXPECT_EQ(engine_->pending(), 0u);
+}
+
+// It has not begun when the communicator fails.
+TEST_F(Streams, AnOperationWithoutStagingEndsWithItsCommunicator) {
+  auto staged = std::make_shared<Prepared>(*prepared_);
+  staged->staging_bytes = 1 << 20;
+  prepared_ = staged;
+  a_->enqueue({operation(1)});
+  EXPECT_TRUE(engine_->try_progress());
+  EXPECT_EQ(gate_->posted(), Numbers{});
+  engine_->fail({Code::kRemoteError, "rank 1 went away"});
+  drive();
+  EXPECT_TRUE(a_->idle());
+  EXPECT_EQ(engine_->pending(), 0u);
+}
+
 // One chunk completes and the next one fails in the same round. The sentence must be about the failed one.
 TEST_F(Streams, AFailureNamesThePhaseThatIsNotDone) {
   PrepareRequest request;

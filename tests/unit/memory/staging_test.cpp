@@ -1,4 +1,5 @@
-// Staging is lent to one operation at a time, reused, and never more than operations have needed at once.
+// Staging is lent to one operation at a time, reused, and never more than operations have needed at once. Lending and
+// returning it allocates and frees nothing.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -8,6 +9,15 @@
 
 namespace trestle {
 namespace {
+
+// Lends a block as the engine does: if there is none, chores come first.
+Staging lend(StagingPool& pool, uint64_t bytes) {
+  Staging lent = pool.take(bytes);
+  if (lent) return lent;
+  EXPECT_TRUE(pool.has_chores());
+  EXPECT_TRUE(pool.chores());
+  return pool.take(bytes);
+}
 
 TEST(Staging, IsThereOnceItWasReserved) {
   ByteMeter meter;
@@ -27,11 +37,49 @@ TEST(Staging, IsThereOnceItWasReserved) {
   EXPECT_EQ(meter.now(), 1000u) << "the next operation waits for this one";
 }
 
+// Both happen under the progress lock.
+TEST(Staging, IsNeitherAllocatedNorFreedByALoan) {
+  ByteMeter meter;
+  StagingPool pool(meter);
+  pool.reserve(1000);
+  EXPECT_FALSE(pool.has_chores());
+  Staging first = pool.take(1000);
+  EXPECT_TRUE(first);
+  EXPECT_FALSE(pool.take(2000));
+  EXPECT_FALSE(pool.take(500));
+  EXPECT_EQ(meter.now(), 1000u);
+  ASSERT_TRUE(pool.has_chores());
+  EXPECT_TRUE(pool.chores());
+  EXPECT_EQ(meter.now(), 3000u) << "one block at a time, for the largest that was missed";
+  EXPECT_FALSE(pool.has_chores());
+  Staging second = pool.take(2000);
+  EXPECT_TRUE(second);
+  EXPECT_FALSE(pool.take(500));
+  first.give_back();
+  EXPECT_TRUE(pool.chores()) << "what was missed has been given back";
+  EXPECT_EQ(meter.now(), 3000u) << "nothing was allocated for it";
+  EXPECT_FALSE(pool.chores());
+}
+
+TEST(Staging, IsReservedForOperationsThatBeginTogether) {
+  ByteMeter meter;
+  StagingPool pool(meter);
+  pool.reserve(1000, 3);
+  EXPECT_EQ(meter.now(), 3000u);
+  pool.reserve(500, 2);
+  EXPECT_EQ(meter.now(), 3000u);
+  const Staging first = pool.take(1000);
+  const Staging second = pool.take(1000);
+  const Staging third = pool.take(1000);
+  EXPECT_TRUE(first && second && third);
+  EXPECT_FALSE(pool.has_chores());
+}
+
 TEST(Staging, IsLentToOneOperationAtATime) {
   ByteMeter meter;
   StagingPool pool(meter);
-  Staging first = pool.take(1000);
-  Staging second = pool.take(1000);
+  Staging first = lend(pool, 1000);
+  Staging second = lend(pool, 1000);
   std::memset(first.region().base, 1, 1000);
   std::memset(second.region().base, 2, 1000);
   EXPECT_EQ(first.region().base[999], std::byte{1});
@@ -47,8 +95,8 @@ TEST(Staging, IsLentToOneOperationAtATime) {
 TEST(Staging, GoesToTheSmallestBlockThatIsLargeEnough) {
   ByteMeter meter;
   StagingPool pool(meter);
-  Staging small = pool.take(100);
-  Staging large = pool.take(10'000);
+  Staging small = lend(pool, 100);
+  Staging large = lend(pool, 10'000);
   std::byte* const small_place = small.region().base;
   std::byte* const large_place = large.region().base;
   large.give_back();
@@ -74,16 +122,20 @@ TEST(Staging, DoesNotKeepBlocksThatWereTooSmall) {
   pool.reserve(1 << 20);
   running.give_back();
   EXPECT_EQ(meter.now(), 1u << 20);
+  EXPECT_TRUE(pool.has_chores()) << "the small one is not freed by the loan's end";
+  EXPECT_FALSE(pool.chores());
+  EXPECT_FALSE(pool.has_chores());
+  EXPECT_TRUE(pool.take(1 << 20));
 }
 
 TEST(Staging, MovesWithItsOwner) {
   ByteMeter meter;
   StagingPool pool(meter);
-  Staging a = pool.take(100);
+  Staging a = lend(pool, 100);
   Staging b = std::move(a);
   EXPECT_EQ(a.region().base, nullptr);
   std::byte* const place = b.region().base;
-  a = pool.take(200);
+  a = lend(pool, 200);
   b = std::move(a);  // gives the first block back
   EXPECT_EQ(pool.take(100).region().base, place);
 }
