@@ -7,10 +7,12 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "algorithms/catalog.h"
 #include "engine/work/delayed_queue.h"
+#include "memory/place.h"
 #include "unit/engine/streams.h"
 
 namespace trestle {
@@ -28,6 +30,8 @@ class GatedQueue : public WorkQueue {
     work.state = WorkState::kSubmitted;
     waiting_.push_back(&work);
   }
+  // Pieces of work that were submitted and are not done.
+  size_t waiting() const { return waiting_.size(); }
   bool poll() override {
     if (!next_may_end_ || waiting_.empty()) return false;
     next_may_end_ = false;
@@ -60,20 +64,24 @@ uint16_t algorithm(std::string_view name) {
 // Rank 0 adds what rank 1 sends, which is all zeros, to its own.
 class DelayedWork : public Streams {
  protected:
-  void begin(std::unique_ptr<WorkQueue> queue, ReduceOp op = ReduceOp::kSum, SharedOp custom = nullptr) {
+  void begin(std::unique_ptr<WorkQueue> queue, ReduceOp op = ReduceOp::kSum, SharedOp custom = nullptr,
+             uint64_t segment_bytes = 4096) {
     use(std::move(queue));
     PrepareRequest request;
     request.collective = Collective::kReduce;
-    request.count = kElements;
+    request.count = send_.size();
     request.op = op;
     request.custom = std::move(custom);
     Schedule schedule;
-    schedule.bytes = kElements * sizeof(float);
+    schedule.bytes = send_.size() * sizeof(float);
     schedule.chunks = {{schedule.bytes, {{0, PhaseKind::kReduce, algorithm("direct")}}}};
     schedule.orders = {{0, 1, {{0, 0}}}};
     PrepareContext context;
     context.topology = &topology_;
-    context.segment_bytes = [](const void*, const std::vector<int32_t>&) { return uint64_t{4096}; };
+    context.segment_bytes = [](const void* bytes, const std::vector<int32_t>&) {
+      return *static_cast<const uint64_t*>(bytes);
+    };
+    context.self = &segment_bytes;
     auto prepared = prepare(request, schedule, context);
     ASSERT_TRUE(prepared.ok()) << prepared.error().message;
     Operation* const operation = engine_->acquire(prepared.value());
@@ -180,6 +188,31 @@ TEST_F(DelayedWork, OfAMultiplicationIsDroppedByAFailure) {
   EXPECT_EQ(awaited(), "awaiting its own multiplication of the input");
   fail();
   EXPECT_EQ(recv_, before_);
+}
+
+// A device gets few large pieces of work, because each costs time to begin.
+TEST_F(DelayedWork, IsCutByThePlaceOfTheData) {
+  constexpr uint64_t kBytes = uint64_t{8} << 20;
+  constexpr uint64_t kByTransport = uint64_t{256} << 10;
+  const std::pair<MemoryPlace, uint64_t> cases[] = {{MemoryPlace::kHost, 32}, {MemoryPlace::kDevice, 2}};
+  for (const auto& [place, pieces] : cases) {
+    SCOPED_TRACE(facts_of(place).name);
+    const uint64_t segment = most_segment_bytes(place, kByTransport);
+    send_ = Values(kBytes / sizeof(float), 1);
+    recv_ = Values(send_.size(), -7);
+    begin(gated(), ReduceOp::kSum, nullptr, segment);
+    uint64_t done = 0;
+    for (; engine_->pending() != 0 && done < 100; ++done) {
+      drive();
+      gate_->arrive_some(0, kSegmentsInFlight);
+      drive();
+      ASSERT_GT(queue_->waiting(), 0u);
+      EXPECT_LE(queue_->waiting(), kSegmentsInFlight);
+      let_next_end();
+    }
+    EXPECT_EQ(done, pieces);
+    EXPECT_TRUE(recv_ == send_) << "the other rank's data are zeros";
+  }
 }
 
 TEST_F(DelayedWork, IsTheDivisionThatComesLast) {
