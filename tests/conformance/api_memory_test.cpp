@@ -1,4 +1,5 @@
-// The C functions without memory: they return a code and never throw an exception into the caller's frames.
+// The C functions without memory: they return a code and never throw an exception into the caller's frames. And how
+// often issuing a call takes memory.
 //
 // The operators below replace those of the whole program, including the library's.
 #include <gtest/gtest.h>
@@ -12,12 +13,15 @@
 
 namespace {
 
-thread_local bool no_memory = false;  // for this thread
+// For this thread.
+thread_local bool no_memory = false;
+thread_local int allocations = 0;
 
 }  // namespace
 
 void* operator new(std::size_t size) {
   if (no_memory) throw std::bad_alloc();
+  ++allocations;
   if (void* memory = std::malloc(size != 0 ? size : 1)) return memory;
   throw std::bad_alloc();
 }
@@ -113,6 +117,53 @@ TEST(ApiMemory, TheLastErrorOfACommunicatorNeedsNoMemory) {
     EXPECT_NE(std::string(trestleGetLastError(comms[0])).find("abort"), std::string::npos);
     EXPECT_EQ(trestleCommAbort(comms[0]), trestleSuccess);
   });
+}
+
+constexpr size_t kSmall = 2048;      // 8 KiB
+constexpr size_t kLarge = 16 << 20;  // 64 MiB
+
+// Two ranks of one process. Calls of rank 0 stay under way until rank 1 makes the same ones.
+struct Pair {
+  trestleComm_t comms[2] = {};
+  std::vector<float> data[2] = {std::vector<float>(kLarge), std::vector<float>(kLarge)};
+
+  Pair() { EXPECT_EQ(trestleCommInitAll(comms, 2, nullptr), trestleSuccess); }
+  ~Pair() {
+    for (trestleComm_t comm : comms) EXPECT_EQ(trestleCommDestroy(comm), trestleSuccess);
+  }
+  Pair(const Pair&) = delete;
+  Pair& operator=(const Pair&) = delete;
+
+  // Returns how often the call allocated.
+  int issue(int rank, size_t count) {
+    float* const values = data[rank].data();
+    const int before = allocations;
+    const trestleResult_t result =
+        trestleAllReduce(values, values, count, trestleFloat32, trestleSum, comms[rank], nullptr);
+    const int after = allocations;
+    EXPECT_EQ(result, trestleSuccess);
+    return after - before;
+  }
+  // Two calls in a row on every rank. Returns how often the second one of rank 0 allocated.
+  int issue_two(size_t count) {
+    issue(0, count);
+    const int second = issue(0, count);
+    issue(1, count);
+    issue(1, count);
+    for (trestleComm_t comm : comms) EXPECT_EQ(trestleCommSynchronize(comm), trestleSuccess);
+    return second;
+  }
+};
+
+TEST(ApiMemory, IssuingALargeCallAllocatesAsOftenAsASmallOne) {
+  ranks::isolated(
+      [] {
+        Pair pair;
+        for (const size_t count : {kSmall, kLarge}) pair.issue_two(count);
+        const int small = pair.issue_two(kSmall);
+        EXPECT_EQ(pair.issue_two(kLarge), small);
+      },
+      {{"TRESTLE_EXPRESS", "0"}});
 }
 
 }  // namespace
