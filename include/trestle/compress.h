@@ -28,8 +28,7 @@ extern "C" {
  * Calls are synchronous and take no stream: a rank selects elements between two messages, and the second depends on the
  * first. So each call is complete when it returns. trestleTopKCreate, trestleTopKFit, trestleTopKSetRatio and
  * trestleAllReduceTopK are collective: all ranks make them in the same order, also beside other collectives of the
- * communicator. They are trestleInvalidUsage in an open group. Algorithms of trestleCallConfigPush do not apply to them,
- * deadlines do.
+ * communicator. They are trestleInvalidUsage in an open group. Of trestleCallConfigPush only deadlines apply to them.
  *
  * Any thread may call. Collective calls on one trestleTopK_t run one at a time. A failure of the communicator ends each
  * with its code and sentence. All ranks make the same choices at the same step, and get the same bits. */

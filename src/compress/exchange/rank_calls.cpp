@@ -5,12 +5,21 @@
 namespace trestle {
 namespace {
 
-// The calling thread's calls have this configuration while it lives.
+// Everything but the deadline is set, so that no field has the value of an enclosing scope.
+trestleCallConfig_t own_call_config(const char* algorithm) {
+  trestleCallConfig_t config = TRESTLE_CALL_CONFIG_INITIALIZER;
+  config.algo = algorithm;
+  config.sched = "auto";
+  config.chunks = 0;
+  config.deterministic = 0;
+  return config;
+}
+
+// The calling thread's calls have the exchange's configuration while it lives.
 class CallScope {
  public:
   explicit CallScope(const char* algorithm) {
-    trestleCallConfig_t config = TRESTLE_CALL_CONFIG_INITIALIZER;
-    config.algo = algorithm;
+    const trestleCallConfig_t config = own_call_config(algorithm);
     pushed_ = trestleCallConfigPush(&config);
   }
   ~CallScope() {

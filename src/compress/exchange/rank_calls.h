@@ -1,7 +1,7 @@
 // Collectives of the public header, each waited for. One thread at a time. The communicator must outlive it.
 //
 // They run on a stream of their own, so nothing waits for what the program has under way. Algorithms are chosen freely
-// unless one is named, whatever the calling thread's trestleCallConfigPush says; deadlines of such scopes apply.
+// unless one is named. Scopes of the calling thread's trestleCallConfigPush do not apply, except their deadlines.
 #pragma once
 
 #include <cstddef>

@@ -212,11 +212,15 @@ TEST(CompressedMisuse, InsideAGroup) {
   });
 }
 
-// The program's own scope names an algorithm that could not serve these messages.
-TEST(CompressedMisuse, ScopesOfTheProgramDoNotChooseAlgorithms) {
+// The program's own scope has an algorithm and a policy that could not serve these messages, and options that differ
+// between the ranks, which a collective of its own would be refused for.
+TEST(CompressedMisuse, ScopesOfTheProgramDoNotApply) {
   ranks::on_threads({.ranks = 3, .transport = "shm"}, [](int rank, trestleComm_t comm) {
     trestleCallConfig_t scope = TRESTLE_CALL_CONFIG_INITIALIZER;
     scope.algo = "no such algorithm";
+    scope.sched = "no such policy";
+    scope.chunks = 1 + rank;
+    scope.deterministic = rank % 2;
     ASSERT_TRUE(succeeded(trestleCallConfigPush(&scope)));
     const Case one{3, 100, 0.1};
     trestleTopK_t topk = make(comm, one);
