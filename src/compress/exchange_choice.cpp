@@ -26,6 +26,7 @@ double mean_of_numbers(std::span<const double> values, double otherwise) {
 ExchangeChoice::ExchangeChoice(const ExchangeSettings& settings)
     : settings_(settings), chooses_ratio_(settings.ratio == 0), measures_(chooses_ratio_ && settings.count > 0) {
   plan_.ratio = chooses_ratio_ ? kFirstRatio : settings.ratio;
+  if (settings_.cost) cost_ = *settings_.cost;
   decide();
   plan_changes_ = 0;
   if (settings_.cost) (void)link_changed();
@@ -40,8 +41,23 @@ void ExchangeChoice::measured(std::span<const TimedMessage> messages) {
   settings_.cost.reset();
   estimate_ = LinkEstimate();
   for (const TimedMessage& message : messages) estimate_.add(message);
+  cost_ = estimate_.cost();
   (void)link_changed();
   search();
+}
+
+ExchangeDecision ExchangeChoice::decision() const {
+  return {plan_, cost_, smoothed_gain_, plan_changes_, gain_changes_, link_changes_, measures_};
+}
+
+void ExchangeChoice::adopt(const ExchangeDecision& decision) {
+  plan_ = decision.plan;
+  cost_ = decision.cost;
+  smoothed_gain_ = decision.mean_gain;
+  plan_changes_ = decision.plan_changes;
+  gain_changes_ = decision.gain_changes;
+  link_changes_ = decision.link_changes;
+  measures_ = decision.measures;
 }
 
 bool ExchangeChoice::link_changed() {
@@ -60,6 +76,7 @@ void ExchangeChoice::set_ratio(double ratio) {
 
 void ExchangeChoice::review(const ExchangeReview& review) {
   for (const TimedMessage& message : review.messages) estimate_.add(message);
+  if (!settings_.cost) cost_ = estimate_.cost();
   smoothed_gain_ = mean_of_numbers(review.gains, smoothed_gain_);
   bool gain_changed = false;
   for (const double gain : review.gains) gain_changed = gain_trigger_.add(gain) || gain_changed;

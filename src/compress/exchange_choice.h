@@ -1,9 +1,9 @@
 // What the ranks of a sparse exchange do in the next steps: which elements travel, how many, and by which collective. A
 // value, one thread; used by compress/exchange.
 //
-// FLEX (arXiv 2312.02493), sections 3 and 4. Every rank has one, and all give it the same numbers: means and minima
-// over the ranks, of which all have the same bits. So all ranks decide alike, at the same step, and no rank has to tell
-// the others. All decisions are made in review().
+// FLEX (arXiv 2312.02493), sections 3 and 4. Every rank has one, but only rank 0's decides: logarithms and powers may
+// differ in their last bit between two hosts, and ranks that send different numbers of elements would wait for each
+// other in vain. The others adopt() its decision.
 #pragma once
 
 #include <array>
@@ -56,6 +56,17 @@ struct ExchangePlan {
   bool operator==(const ExchangePlan&) const = default;
 };
 
+// All that rank 0 has decided, and what statistics say about it.
+struct ExchangeDecision {
+  ExchangePlan plan;
+  LinkCost cost;
+  double mean_gain = 0;
+  uint64_t plan_changes = 0;
+  uint64_t gain_changes = 0;
+  uint64_t link_changes = 0;
+  bool measures = false;
+};
+
 // What the ranks have found since the last review, the same numbers on all of them.
 struct ExchangeReview {
   std::vector<double> gains;           // of each step, means over the ranks
@@ -67,6 +78,7 @@ class ExchangeChoice {
  public:
   explicit ExchangeChoice(const ExchangeSettings& settings);
 
+  const ExchangeSettings& settings() const { return settings_; }
   const ExchangePlan& plan() const { return plan_; }
   // Steps until the next review: fewer while candidates are measured.
   uint32_t steps_to_review() const { return measures() ? kMeasuredSteps : settings_.review_steps; }
@@ -74,7 +86,11 @@ class ExchangeChoice {
   bool measures() const { return measures_; }
   // Whether a decision depends on the costs of the links, and none were given.
   bool needs_cost() const;
-  LinkCost cost() const { return settings_.cost ? *settings_.cost : estimate_.cost(); }
+  LinkCost cost() const { return cost_; }
+
+  ExchangeDecision decision() const;
+  // Of rank 0. Allocates nothing.
+  void adopt(const ExchangeDecision& decision);
 
   // Measured by messages of their own. Forgets what was known before, also costs that were given.
   void measured(std::span<const TimedMessage> messages);
@@ -100,6 +116,7 @@ class ExchangeChoice {
   ExchangeSettings settings_;
   ExchangePlan plan_;
   LinkEstimate estimate_;
+  LinkCost cost_;
   GainTrigger gain_trigger_;
   LinkTrigger link_trigger_;
   std::vector<RatioSample> samples_;

@@ -1,0 +1,35 @@
+// What rank 0 decides about an exchange is what all ranks do. Collective.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "base/out_of_memory.h"
+#include "base/result.h"
+#include "compress/exchange/rank_calls.h"
+#include "compress/exchange_choice.h"
+
+namespace trestle {
+
+// Rank 0 gives its decision; none: it had no memory to decide. The others adopt it. Errors: kSystemError on all ranks
+// if there is none; the communicator's.
+Status give_decision(const RankCalls& calls, const char* function, const ExchangeChoice* choice);
+Status adopt_decision(const RankCalls& calls, const char* function, ExchangeChoice& choice);
+
+// Rank 0 calls change(ExchangeChoice&); the others adopt what it decided. After an error no rank's choice has changed.
+template <class Change>
+Status decide(const RankCalls& calls, const char* function, ExchangeChoice& choice, Change&& change) {
+  if (calls.rank() != 0) return adopt_decision(calls, function, choice);
+  std::optional<ExchangeChoice> changed;
+  unless_out_of_memory(
+      [&] {
+        changed.emplace(choice);
+        change(*changed);
+      },
+      [&] { changed.reset(); });
+  TRY(give_decision(calls, function, changed ? &*changed : nullptr));
+  choice = *std::move(changed);
+  return {};
+}
+
+}  // namespace trestle
