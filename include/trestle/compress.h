@@ -31,7 +31,7 @@ extern "C" {
  * communicator. They are trestleInvalidUsage in an open group. Of trestleCallConfigPush only deadlines apply to them.
  *
  * Any thread may call. Collective calls on one trestleTopK_t run one at a time. A failure of the communicator ends each
- * with its code and sentence. All ranks make the same choices at the same step, and get the same bits. */
+ * with its code and sentence. All ranks make the choices of rank 0 at the same step, and get the same bits. */
 typedef struct trestleTopK* trestleTopK_t;
 
 typedef enum TRESTLE_ANY_INT {
@@ -111,7 +111,9 @@ TRESTLE_API trestleResult_t trestleTopKDestroy(trestleTopK_t topk);
  *
  * A call that is refused for its arguments changes nothing and sends nothing: the other ranks wait until this rank makes
  * it again. If the call fails, the residual has the whole gradient, the result is unspecified, and the step does not
- * count. */
+ * count. If one rank has no memory to select its elements, all ranks get trestleSystemError, with that rank, and the
+ * communicator goes on: the next step sends what this one did not. A rank that cannot send a message for want of memory
+ * ends the communicator. */
 TRESTLE_API trestleResult_t trestleAllReduceTopK(const float* gradient, float* residual, float* result, trestleTopK_t topk);
 
 /* Collective. Measures the costs of the links by messages of its own, some tens of milliseconds, and chooses anew. From
@@ -155,8 +157,8 @@ typedef struct {
   /* Since trestleTopKCreate: */
   uint64_t nans;
   uint64_t sent;        /* elements that this rank sent */
-  uint64_t compressNs;  /* time to select and to add up */
-  uint64_t exchangeNs;  /* time of messages, with the wait for other ranks */
+  uint64_t compressNs;  /* time to select and to add up, without any message */
+  uint64_t exchangeNs;  /* time of messages, with the wait for other ranks; those of reviews too */
   uint64_t changes;     /* of ratio, method or collective */
   uint64_t gainChanges; /* reviews that found the gain changed by a tenth (mean of five steps) */
   uint64_t linkChanges; /* reviews that found startup or bandwidth changed by a twentieth */

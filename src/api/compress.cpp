@@ -169,6 +169,12 @@ Status check_no_group(const char* function) {
                        " waits for its messages, and in a group they have not begun: call it after GroupEnd");
 }
 
+// Other ranks wait for a message of this rank, which it has no memory to send.
+void end_without_memory(trestleComm_t comm) {
+  Use use(comm);
+  if (use.alive()) use.object()->watch().fail_without_memory();
+}
+
 template <class F>
 trestleResult_t with_exchange(trestleTopK_t topk, const char* function, F&& body) {
   return guarded([&]() -> Status {
@@ -234,8 +240,9 @@ trestleResult_t trestleTopKCreate(trestleTopK_t* topk, trestleComm_t comm, size_
     Status own = arguments.ok() ? Status() : in_function("TopKCreate", arguments.error());
     if (topk == nullptr) own = invalid_argument("TopKCreate: topk is NULL");
     ReservedHandle<trestleTopK> handle;
-    *topk = handle.take(
-        TRY(TopKExchange::make(comm, arguments.ok() ? std::move(arguments).value() : ExchangeArguments(), own)));
+    ExchangeArguments known = arguments.ok() ? std::move(arguments).value() : ExchangeArguments();
+    known.end_without_memory = [comm] { end_without_memory(comm); };
+    *topk = handle.take(TRY(TopKExchange::make(comm, std::move(known), own)));
     return {};
   });
 }

@@ -27,20 +27,22 @@ uint64_t code_of(const Status& own) {
   return own.ok() ? 0 : static_cast<uint64_t>(own.error().code);
 }
 
+Error refusal_by(uint64_t rank, Code code, const char* function) {
+  return Error{code, std::string(function) + ": rank " + std::to_string(rank) + " refused the call (" +
+                         to_string(code) + "); its own call has the sentence"};
+}
+
 // The first rank that could not make the call.
 std::optional<Error> refusal_of(const std::vector<uint64_t>& all, size_t words, const char* function) {
   for (size_t at = 0; at < all.size(); at += words) {
-    if (all[at + kCode] == 0) continue;
-    const auto code = static_cast<Code>(all[at + kCode]);
-    return Error{code, std::string(function) + ": rank " + std::to_string(at / words) + " refused the call (" +
-                           to_string(code) + "); its own call has the sentence"};
+    if (all[at + kCode] != 0) return refusal_by(at / words, static_cast<Code>(all[at + kCode]), function);
   }
   return std::nullopt;
 }
 
 Result<std::vector<uint64_t>> said_by_all(const RankCalls& calls, const std::vector<uint64_t>& own) {
   std::vector<uint64_t> all(own.size() * static_cast<size_t>(calls.ranks()));
-  TRY(calls.all_gather(own.data(), all.data(), own.size(), trestleUint64));
+  TRY(calls.all_gather(own.data(), all.data(), own.size(), trestleUint64, RankCalls::Refusal::kIsReturned));
   return all;
 }
 
@@ -77,11 +79,17 @@ Status compare(const RankCalls& calls, const char* function, const std::vector<S
   return {};
 }
 
+// The lower the rank, the larger its word. So one maximum names the first rank that could not, and nothing is
+// allocated.
 Status all_could(const RankCalls& calls, const char* function, const Status& own) {
-  const std::vector<uint64_t> all = TRY(said_by_all(calls, {code_of(own)}));
+  constexpr uint64_t kLastRank = 0xffff'ffff;
+  constexpr int kCodeBits = 8;
+  const uint64_t place = kLastRank - static_cast<uint64_t>(calls.rank());
+  uint64_t most = own.ok() ? 0 : place << kCodeBits | code_of(own);
+  TRY(calls.all_reduce(&most, 1, trestleUint64, trestleMax));
   if (!own.ok()) return own;
-  if (auto refusal = refusal_of(all, 1, function)) return *std::move(refusal);
-  return {};
+  if (most == 0) return {};
+  return refusal_by(kLastRank - (most >> kCodeBits), static_cast<Code>(most & ((1u << kCodeBits) - 1)), function);
 }
 
 }  // namespace trestle

@@ -6,10 +6,13 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "compress/exchange/agreement.h"
 #include "compress/exchange/rank_calls.h"
@@ -21,7 +24,9 @@ namespace trestle {
 struct ExchangeArguments {
   ExchangeSettings settings;  // `workers` is not read
   trestleRedOp_t op = trestleAvg;
-  uint64_t steps = 0;  // that were made before, as a checkpoint says
+  uint64_t steps = 0;                                // that were made before, as a checkpoint says
+  std::function<void()> end_without_memory = [] {};  // RankCalls::make's
+  Clock* clock = &monotonic_clock();                 // of the statistics and of what links are said to cost
 };
 
 struct ExchangeStatistics {
@@ -51,7 +56,8 @@ class TopKExchange {
   size_t count() const { return arguments_.settings.count; }
   // Adds the gradient to the residual; takes from it what travels; writes the sums, or means, over the ranks of that.
   // Elements that no rank sent are 0. All have count() elements. result may be equal to gradient; nothing else may
-  // overlap. If it fails, the residual has the gradient, and the result is unspecified.
+  // overlap. If it fails, the residual has the gradient, the result is unspecified, and everything else is as it was.
+  // kSystemError on all ranks: one of them has no memory for it; the communicator goes on unless it says so itself.
   Status step(const float* gradient, float* residual, float* result);
   // Collective. own: why this rank cannot; then no rank does.
   Status fit(const Status& own);
@@ -64,15 +70,37 @@ class TopKExchange {
   TopKExchange(RankCalls calls, ExchangeArguments arguments)
       : calls_(std::move(calls)), arguments_(std::move(arguments)), choice_(arguments_.settings) {}
 
+  // Adds the time until its end to a sum.
+  class Stopwatch {
+   public:
+    Stopwatch(Clock& clock, uint64_t& sum) : clock_(clock), sum_(sum), begin_(clock.now_ns()) {}
+    ~Stopwatch() { sum_ += static_cast<uint64_t>(clock_.now_ns() - begin_); }
+    Stopwatch(const Stopwatch&) = delete;
+    Stopwatch& operator=(const Stopwatch&) = delete;
+
+   private:
+    Clock& clock_;
+    uint64_t& sum_;
+    const int64_t begin_;
+  };
+
   uint32_t workers() const { return arguments_.settings.workers; }
-  // All of these are collective, but for the last four.
+  Clock& clock() const { return *arguments_.clock; }
+  // Collective:
   Status prepare() TRESTLE_EXCLUDES(mutex_);
+  Status get_ready() TRESTLE_REQUIRES(mutex_);
   Status reserve() TRESTLE_REQUIRES(mutex_);
   Status review() TRESTLE_REQUIRES(mutex_);
   Status send_one(float* residual, float* result, double whole) TRESTLE_REQUIRES(mutex_);
   Status send_own(float* residual, float* result, double whole) TRESTLE_REQUIRES(mutex_);
-  Result<int> elect(const SparseVector& top) const;
-  SparseVector compress(std::span<const float> gradient, double ratio) const TRESTLE_REQUIRES(mutex_);
+  Result<int> elect(const std::optional<SparseVector>& top) TRESTLE_REQUIRES(mutex_);
+  // Of this rank:
+  ExchangeReview found() const TRESTLE_REQUIRES(mutex_);
+  size_t memory_bytes() const TRESTLE_REQUIRES(mutex_);
+  Status reserve_own(size_t bytes) TRESTLE_REQUIRES(mutex_);
+  SparseVector compress(std::span<const float> gradient, double ratio) const;
+  std::optional<SparseVector> compressed(std::span<const float> gradient, double ratio) const;
+  std::optional<SparseVector> selected(std::span<const float> gradient) TRESTLE_REQUIRES(mutex_);
   void measure_candidates(std::span<const float> gradient, double whole) TRESTLE_REQUIRES(mutex_);
   void note_sent(double norm, double whole, TimedMessage message) TRESTLE_REQUIRES(mutex_);
   void publish() TRESTLE_REQUIRES(mutex_);
@@ -82,8 +110,9 @@ class TopKExchange {
   mutable Mutex mutex_;  // held during a whole call
   ExchangeChoice choice_ TRESTLE_GUARDED_BY(mutex_);
   ExchangeMemory memory_ TRESTLE_GUARDED_BY(mutex_);
-  size_t room_ TRESTLE_GUARDED_BY(mutex_) = 0;  // words of it that every rank has
-  // Since the last review, on this rank.
+  size_t room_ TRESTLE_GUARDED_BY(mutex_) = 0;  // bytes of it that every rank has
+  std::vector<double> norms_ TRESTLE_GUARDED_BY(mutex_);
+  // Since the last review, on this rank. Its memory is reserved before the first step.
   struct Window {
     std::vector<double> gains;
     std::vector<TimedMessage> messages;
@@ -94,8 +123,14 @@ class TopKExchange {
       double steps = 0;
     };
     std::array<Candidate, kRatioCandidates.size()> candidates = {};
+
+    void reserve(size_t steps);
+    void clear();
   };
   Window window_ TRESTLE_GUARDED_BY(mutex_);
+  // What a review sends: the times of the messages; the gains, and what was found of the candidates.
+  std::vector<double> seconds_ TRESTLE_GUARDED_BY(mutex_);
+  std::vector<double> sums_ TRESTLE_GUARDED_BY(mutex_);
   ExchangeStatistics now_ TRESTLE_GUARDED_BY(mutex_);
   uint64_t first_plans_ TRESTLE_GUARDED_BY(mutex_) = 0;  // changes of the plan before the first step
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/out_of_memory.h"
 #include "compress/exchange/agreement.h"
 
 namespace trestle {
@@ -40,9 +41,28 @@ size_t words_of(size_t size) {
 
 // An exchange of AR-Topk: indices, then values.
 Status reduce(const RankCalls& calls, const ExchangeMemory& memory, size_t words) {
-  TRY(calls.broadcast(memory.words(), words, trestleUint32, 0));
-  return calls.all_reduce(memory.floats(), words, trestleFloat32, trestleSum, "*ring");
+  TRY(calls.broadcast(memory.at(), words, trestleUint32, 0));
+  return calls.all_reduce(memory.at(), words, trestleFloat32, trestleSum, "*ring");
 }
+
+// What a measurement needs, before its first message.
+struct Room {
+  ExchangeMemory memory;
+  std::array<double, 2 * kSizes> seconds = {};
+  std::vector<TimedMessage> messages;
+
+  Status reserve(size_t ranks) {
+    return unless_out_of_memory(
+        [&]() -> Status {
+          messages.reserve(2 * kSizes);
+          // An all-gather's block may be of one word.
+          return memory.reserve((words_of(kSizes - 1) + 2 * ranks + 2) * sizeof(uint32_t));
+        },
+        [] {
+          return Status(Error{Code::kSystemError, "no memory to measure the links"});
+        });
+  }
+};
 
 }  // namespace
 
@@ -50,31 +70,28 @@ Result<std::vector<TimedMessage>> measure_link(const RankCalls& calls, const cha
   if (calls.ranks() == 1) return std::vector<TimedMessage>();
   const auto ranks = static_cast<size_t>(calls.ranks());
   const auto workers = static_cast<uint32_t>(calls.ranks());
-  ExchangeMemory memory;
-  // An all-gather's block may be of one word.
-  TRY(all_could(calls, function, memory.reserve(words_of(kSizes - 1) + 2 * ranks + 2)));
-  std::vector<double> seconds;
-  std::vector<TimedMessage> messages;
+  Room room;
+  TRY(all_could(calls, function, room.reserve(ranks)));
   for (size_t size = 0; size < kSizes; ++size) {
     const size_t words = words_of(size);
     const size_t block = std::max<size_t>(1, words / ranks);
     Rounds reduced, gathered;
     for (size_t round = 0; round < kRounds; ++round) {
-      reduced[round] = TRY(timed(calls, [&] { return reduce(calls, memory, words); }));
+      reduced[round] = TRY(timed(calls, [&] { return reduce(calls, room.memory, words); }));
       gathered[round] = TRY(timed(calls, [&] {
-        return calls.all_gather(memory.words() + block * static_cast<size_t>(calls.rank()), memory.words(), block,
-                                trestleUint32);
+        return calls.all_gather(room.memory.at(block * sizeof(uint32_t) * static_cast<size_t>(calls.rank())),
+                                room.memory.at(), block, trestleUint32);
       }));
     }
-    seconds.push_back(median(reduced));
-    messages.push_back(timed_exchange(SparseCollective::kRing, static_cast<double>(words), workers, 0));
-    seconds.push_back(median(gathered));
+    room.seconds[2 * size] = median(reduced);
+    room.messages.push_back(timed_exchange(SparseCollective::kRing, static_cast<double>(words), workers, 0));
+    room.seconds[2 * size + 1] = median(gathered);
     // Half of a block's words are indices.
-    messages.push_back(timed_exchange(SparseCollective::kAllGather, static_cast<double>(block) / 2, workers, 0));
+    room.messages.push_back(timed_exchange(SparseCollective::kAllGather, static_cast<double>(block) / 2, workers, 0));
   }
-  TRY(calls.all_reduce(seconds.data(), seconds.size(), trestleFloat64, trestleMin));
-  for (size_t i = 0; i < messages.size(); ++i) messages[i].seconds = seconds[i];
-  return messages;
+  TRY(calls.all_reduce(room.seconds.data(), room.seconds.size(), trestleFloat64, trestleMin));
+  for (size_t i = 0; i < room.messages.size(); ++i) room.messages[i].seconds = room.seconds[i];
+  return std::move(room.messages);
 }
 
 }  // namespace trestle

@@ -35,8 +35,8 @@ class CallScope {
 
 }  // namespace
 
-Result<RankCalls> RankCalls::make(trestleComm_t comm) {
-  RankCalls calls(comm);
+Result<RankCalls> RankCalls::make(trestleComm_t comm, std::function<void()> end_without_memory) {
+  RankCalls calls(comm, std::move(end_without_memory));
   TRY(calls.checked(trestleCommCount(comm, &calls.ranks_)));
   TRY(calls.checked(trestleCommUserRank(comm, &calls.rank_)));
   TRY(calls.checked(trestleStreamCreate(&calls.stream_)));
@@ -54,18 +54,39 @@ Status RankCalls::checked(trestleResult_t result) const {
   return Error{static_cast<Code>(result), std::move(sentence)};
 }
 
-template <class Call>
-Status RankCalls::complete(const char* algorithm, Call&& call) const {
-  {
-    const CallScope scope(algorithm);
-    TRY(checked(scope.pushed()));
-    TRY(checked(call()));
-  }
-  return checked(trestleStreamSynchronize(stream_));
+bool RankCalls::lacks_memory(trestleResult_t result) const {
+  if (result != trestleSystemError) return false;
+  trestleResult_t failure = trestleSuccess;
+  return trestleCommGetAsyncError(comm_, &failure) == trestleSuccess && failure == trestleSuccess;
 }
 
-Status RankCalls::all_gather(const void* own, void* all, size_t count, trestleDataType_t type) const {
-  return complete("", [&] { return trestleAllGather(own, all, count, type, comm_, stream_); });
+template <class Call>
+trestleResult_t RankCalls::tried_twice(Call&& call) const {
+  const trestleResult_t first = call();
+  return lacks_memory(first) ? call() : first;
+}
+
+template <class Call>
+Status RankCalls::complete(const char* algorithm, Call&& call, Refusal refusal) const {
+  const trestleResult_t issued = tried_twice([&] {
+    const CallScope scope(algorithm);
+    return scope.pushed() == trestleSuccess ? call() : scope.pushed();
+  });
+  if (issued != trestleSuccess) {
+    if (refusal == Refusal::kEndsCommunicator && lacks_memory(issued)) end_without_memory_();
+    return checked(issued);
+  }
+  trestleResult_t ended = tried_twice([&] { return trestleStreamSynchronize(stream_); });
+  if (lacks_memory(ended)) {
+    end_without_memory_();
+    ended = trestleStreamSynchronize(stream_);  // until then the call's memory is in use
+  }
+  return checked(ended);
+}
+
+Status RankCalls::all_gather(const void* own, void* all, size_t count, trestleDataType_t type, Refusal refusal) const {
+  return complete(
+      "", [&] { return trestleAllGather(own, all, count, type, comm_, stream_); }, refusal);
 }
 
 Status RankCalls::broadcast(void* data, size_t count, trestleDataType_t type, int root) const {
@@ -85,14 +106,14 @@ ExchangeMemory::~ExchangeMemory() {
   if (memory_ != nullptr) (void)trestleMemFree(memory_);
 }
 
-Status ExchangeMemory::reserve(size_t words) {
-  if (words <= room_) return {};
+Status ExchangeMemory::reserve(size_t bytes) {
+  if (bytes <= room_) return {};
   void* memory = nullptr;
-  if (const trestleResult_t result = trestleMemAlloc(&memory, words * sizeof(uint32_t)); result != trestleSuccess)
+  if (const trestleResult_t result = trestleMemAlloc(&memory, bytes); result != trestleSuccess)
     return Error{static_cast<Code>(result), trestleGetLastError(nullptr)};
   if (memory_ != nullptr) (void)trestleMemFree(memory_);
-  memory_ = memory;
-  room_ = words;
+  memory_ = static_cast<std::byte*>(memory);
+  room_ = bytes;
   return {};
 }
 

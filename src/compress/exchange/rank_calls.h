@@ -2,10 +2,14 @@
 //
 // They run on a stream of their own, so nothing waits for what the program has under way. Algorithms are chosen freely
 // unless one is named. Scopes of the calling thread's trestleCallConfigPush do not apply, except their deadlines.
+//
+// A call that is refused for want of memory has had no effect and is made once more. If that is refused too, the other
+// ranks would wait for it in vain: the communicator ends, on all ranks.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "base/result.h"
@@ -15,10 +19,17 @@ namespace trestle {
 
 class RankCalls {
  public:
-  // Errors: the communicator's.
-  static Result<RankCalls> make(trestleComm_t comm);
+  // The first message of an exchange may be refused: nothing was sent, and the program can repeat its call.
+  enum class Refusal : uint8_t { kEndsCommunicator, kIsReturned };
+
+  // end_without_memory: fails the communicator for want of memory. Errors: the communicator's.
+  static Result<RankCalls> make(trestleComm_t comm, std::function<void()> end_without_memory);
   RankCalls(RankCalls&& other) noexcept
-      : comm_(other.comm_), stream_(std::exchange(other.stream_, nullptr)), ranks_(other.ranks_), rank_(other.rank_) {}
+      : comm_(other.comm_),
+        stream_(std::exchange(other.stream_, nullptr)),
+        end_without_memory_(std::move(other.end_without_memory_)),
+        ranks_(other.ranks_),
+        rank_(other.rank_) {}
   RankCalls& operator=(RankCalls&&) = delete;
   ~RankCalls();
 
@@ -26,7 +37,8 @@ class RankCalls {
   int ranks() const { return ranks_; }
 
   // count: elements of one rank; all has `ranks` times as many.
-  Status all_gather(const void* own, void* all, size_t count, trestleDataType_t type) const;
+  Status all_gather(const void* own, void* all, size_t count, trestleDataType_t type,
+                    Refusal refusal = Refusal::kEndsCommunicator) const;
   Status broadcast(void* data, size_t count, trestleDataType_t type, int root) const;
   // In place. algorithm: as TRESTLE_ALGO.
   Status all_reduce(void* data, size_t count, trestleDataType_t type, trestleRedOp_t op,
@@ -36,12 +48,17 @@ class RankCalls {
   Status checked(trestleResult_t result) const;
 
  private:
-  explicit RankCalls(trestleComm_t comm) : comm_(comm) {}
+  RankCalls(trestleComm_t comm, std::function<void()> end) : comm_(comm), end_without_memory_(std::move(end)) {}
   template <class Call>
-  Status complete(const char* algorithm, Call&& call) const;
+  Status complete(const char* algorithm, Call&& call, Refusal refusal = Refusal::kEndsCommunicator) const;
+  template <class Call>
+  trestleResult_t tried_twice(Call&& call) const;
+  // Whether a call was refused for want of memory, and the communicator goes on.
+  bool lacks_memory(trestleResult_t result) const;
 
   trestleComm_t comm_;
   trestleStream_t stream_ = nullptr;
+  std::function<void()> end_without_memory_;
   int ranks_ = 1;
   int rank_ = 0;
 };
@@ -54,13 +71,12 @@ class ExchangeMemory {
   ExchangeMemory& operator=(const ExchangeMemory&) = delete;
   ~ExchangeMemory();
   // Errors: trestleMemAlloc's.
-  Status reserve(size_t words);
-  uint32_t* words() const { return static_cast<uint32_t*>(memory_); }
-  float* floats() const { return static_cast<float*>(memory_); }
+  Status reserve(size_t bytes);
+  std::byte* at(size_t byte = 0) const { return memory_ + byte; }  // byte 0 is aligned for every type
 
  private:
-  void* memory_ = nullptr;
-  size_t room_ = 0;  // words
+  std::byte* memory_ = nullptr;
+  size_t room_ = 0;  // bytes
 };
 
 }  // namespace trestle

@@ -78,13 +78,17 @@ std::vector<uint32_t> Oracle::chosen(const Floats& whole) const {
   return indices;
 }
 
+void Oracle::fail(const std::vector<Floats>& gradients) {
+  for (size_t r = 0; r < residuals_.size(); ++r) {
+    for (size_t i = 0; i < case_.count; ++i) residuals_[r][i] += gradients[r][i];
+  }
+}
+
 void Oracle::step(const std::vector<Floats>& gradients) {
   const auto ranks = static_cast<size_t>(case_.ranks);
   std::vector<std::vector<uint32_t>> indices(ranks);
-  for (size_t r = 0; r < ranks; ++r) {
-    for (size_t i = 0; i < case_.count; ++i) residuals_[r][i] += gradients[r][i];
-    indices[r] = chosen(residuals_[r]);
-  }
+  fail(gradients);
+  for (size_t r = 0; r < ranks; ++r) indices[r] = chosen(residuals_[r]);
   ++step_;
   root_ = -1;
   if (case_.method == trestleTopKStar) root_ = static_cast<int>(step_ % ranks);

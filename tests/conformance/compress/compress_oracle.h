@@ -39,6 +39,8 @@ class Oracle {
 
   // The next step with these gradients, one per rank.
   void step(const std::vector<Floats>& gradients);
+  // The next step has failed: the residuals have the gradients, and all else is as it was.
+  void fail(const std::vector<Floats>& gradients);
   const Floats& result() const { return result_; }
   const Floats& residual(int rank) const { return residuals_[static_cast<size_t>(rank)]; }
   int root() const { return root_; }                                         // -1: each rank sent its own

@@ -1,0 +1,202 @@
+// One request of the library for memory fails during compressed all-reduces. Either the ranks' step fails on all of
+// them, with the same code, and the next one goes on from their residuals; or the communicator ends on all ranks.
+// Nothing hangs.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <barrier>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "conformance/compress/compress_oracle.h"
+#include "conformance/faults/fault_points.h"
+
+namespace compressed {
+namespace {
+
+using faults::Kind;
+using ranks::succeeded;
+
+constexpr int kRanks = 2;
+constexpr size_t kCount = 5000;  // long enough for the sample that finds thresholds
+constexpr uint64_t kSteps = 9;   // with two reviews
+const bool kFull = std::getenv("TRESTLE_TEST_FULL") != nullptr;
+
+bool goes_on(trestleComm_t comm) {
+  trestleResult_t failure = trestleSuccess;
+  return trestleCommGetAsyncError(comm, &failure) == trestleSuccess && failure == trestleSuccess;
+}
+
+// What two ranks, threads of one process, tell each other.
+struct Meeting {
+  std::barrier<> together{kRanks};
+  std::array<trestleResult_t, kRanks> codes{};
+  std::array<bool, kRanks> go_on{};
+  std::array<trestleTopKStats_t, kRanks> stats{};
+};
+
+class Rank {
+ public:
+  Rank(Meeting& meeting, int rank, trestleComm_t comm) : meeting_(meeting), rank_(rank), comm_(comm) {}
+
+  // A refused call sent nothing, or failed on all ranks: it is made once more.
+  void create(const Case& one, const trestleTopKConfig_t& config) {
+    const auto call = [&] { return trestleTopKCreate(&topk_, comm_, one.count, &config); };
+    trestleResult_t result = faults::counted(call);
+    if (result == trestleSystemError && goes_on(comm_)) result = faults::counted(call);
+    EXPECT_TRUE(result == trestleSuccess || (result == trestleSystemError && !goes_on(comm_)))
+        << result << ": " << trestleGetLastError(comm_);
+  }
+
+  // The code of a step, or of one that was not made because there is no communicator any more. All ranks call it as
+  // often.
+  trestleResult_t step(const Floats& gradient, Floats& residual, Floats& result) {
+    trestleResult_t code = trestleSystemError;
+    if (topk_ != nullptr) {
+      code =
+          faults::counted([&] { return trestleAllReduceTopK(gradient.data(), residual.data(), result.data(), topk_); });
+      meeting_.stats[rank_] = stats_of(topk_);
+    }
+    EXPECT_TRUE(code == trestleSuccess || code == trestleSystemError) << code << ": " << trestleGetLastError(comm_);
+    if (code != trestleSuccess && topk_ != nullptr) {
+      EXPECT_TRUE(ranks::contains(trestleGetLastError(comm_), "memory")) << trestleGetLastError(comm_);
+    }
+    meeting_.codes[rank_] = code;
+    meeting_.go_on[rank_] = topk_ != nullptr && goes_on(comm_);
+    meeting_.together.arrive_and_wait();
+    return code;
+  }
+
+  // While the communicator goes on, all ranks are at the same place.
+  void expect_in_step() {
+    const bool all_go_on = meeting_.go_on[0] && meeting_.go_on[1];
+    if (all_go_on) {
+      EXPECT_EQ(meeting_.codes[0], meeting_.codes[1]);
+      EXPECT_EQ(meeting_.stats[0].steps, meeting_.stats[1].steps);
+      EXPECT_EQ(meeting_.stats[0].elements, meeting_.stats[1].elements);
+      EXPECT_EQ(meeting_.stats[0].collective, meeting_.stats[1].collective);
+      EXPECT_EQ(meeting_.stats[0].ratio, meeting_.stats[1].ratio);
+      EXPECT_EQ(meeting_.stats[0].changes, meeting_.stats[1].changes);
+      EXPECT_EQ(meeting_.stats[0].measures, meeting_.stats[1].measures);
+    }
+    meeting_.together.arrive_and_wait();
+  }
+
+  void end() {
+    if (topk_ != nullptr) {
+      EXPECT_TRUE(succeeded(trestleTopKDestroy(topk_)));
+    }
+    meeting_.together.arrive_and_wait();
+    EXPECT_TRUE(succeeded(trestleCommDestroy(comm_)));
+  }
+  trestleTopK_t topk() const { return topk_; }
+
+ private:
+  Meeting& meeting_;
+  const int rank_;
+  const trestleComm_t comm_;
+  trestleTopK_t topk_ = nullptr;
+};
+
+// The ranks of a communicator that goes on have what the oracle has.
+void run_case(Meeting& meeting, int rank, trestleComm_t comm, const Case& one) {
+  faults::exempt_this_thread();
+  Rank self(meeting, rank, comm);
+  const trestleTopKConfig_t config = one.config();
+  self.create(one, config);
+  Oracle oracle(one);
+  Floats residual(one.count), result(one.count);
+  for (uint64_t step = 1; step <= kSteps; ++step) {
+    SCOPED_TRACE(testing::Message() << "step " << step << ", rank " << rank);
+    std::vector<Floats> gradients;
+    for (int r = 0; r < kRanks; ++r) gradients.push_back(gradient_of(r, step, one.count));
+    const trestleResult_t code = self.step(gradients[static_cast<size_t>(rank)], residual, result);
+    const bool both = meeting.codes[0] == meeting.codes[1];
+    const bool goes_on = meeting.go_on[0] && meeting.go_on[1];
+    self.expect_in_step();
+    if (!both || self.topk() == nullptr) continue;  // the communicator has ended
+    if (code == trestleSuccess) {
+      oracle.step(gradients);
+      EXPECT_EQ(difference(result, oracle.result()), "");
+    } else {
+      oracle.fail(gradients);
+    }
+    if (goes_on) {
+      EXPECT_EQ(difference(residual, oracle.residual(rank)), "");
+    }
+  }
+  self.end();
+}
+
+// A program whose ratio is chosen: the candidates are measured, and the ratio changes.
+void run_choosing(Meeting& meeting, int rank, trestleComm_t comm) {
+  faults::exempt_this_thread();
+  Rank self(meeting, rank, comm);
+  trestleTopKConfig_t config = TRESTLE_TOP_K_CONFIG_INITIALIZER;
+  config.reviewSteps = 2;
+  Case one{kRanks, kCount};
+  self.create(one, config);
+  Floats residual(kCount), result(kCount);
+  for (uint64_t step = 1; step <= 16; ++step) {
+    SCOPED_TRACE(testing::Message() << "step " << step << ", rank " << rank);
+    (void)self.step(gradient_of(rank, step, kCount), residual, result);
+    self.expect_in_step();
+  }
+  self.end();
+}
+
+// Returns whether anything failed.
+template <class Body>
+bool with_fault(const ranks::Settings& settings, Kind kind, long nth, Body&& body) {
+  SCOPED_TRACE(testing::Message() << faults::name_of(kind) << " request " << nth);
+  const trestleConfig_t config = ranks::config_of(settings);
+  std::array<trestleComm_t, kRanks> comms{};
+  EXPECT_TRUE(succeeded(trestleCommInitAllConfig(comms.data(), kRanks, &config)));
+  if (testing::Test::HasFailure()) return false;
+  Meeting meeting;
+  std::vector<std::thread> threads;
+  faults::arm(kind, nth);
+  for (int rank = 0; rank < kRanks; ++rank)
+    threads.emplace_back([&, rank] { body(meeting, rank, comms[static_cast<size_t>(rank)]); });
+  for (std::thread& thread : threads) thread.join();
+  return faults::disarm();
+}
+
+// The first ones one by one, then ever fewer. A call that measures the links makes very many.
+long next_after(long nth) {
+  return kFull ? nth + 1 : nth + 1 + nth / 24;
+}
+
+template <class Body>
+void with_every_fault(Kind kind, Body&& body) {
+  const ranks::Settings settings = ranks::patient({.ranks = kRanks, .transport = "shm", .timeout_ms = 20'000});
+  ranks::isolated(
+      [&] {
+        faults::exempt_this_thread();
+        bool more = true;
+        long nth = 0;
+        for (; more && !testing::Test::HasFailure(); nth = next_after(nth))
+          more = with_fault(settings, kind, nth, body);
+        EXPECT_GT(nth, 1) << "nothing has failed: are the functions still replaced?";
+      },
+      {}, 600);
+}
+
+TEST(CompressedFaults, KeepTheRanksInStep) {
+  for (const Kind kind : {Kind::kHeap, Kind::kSharedMemory}) {
+    for (const int method : {trestleTopKStar, trestleTopKVar, trestleTopKExact, trestleTopKMultiSampling}) {
+      SCOPED_TRACE(testing::Message() << "method " << method);
+      const Case one{kRanks, kCount, 0.1, method};
+      with_every_fault(kind,
+                       [&](Meeting& meeting, int rank, trestleComm_t comm) { run_case(meeting, rank, comm, one); });
+    }
+  }
+}
+
+TEST(CompressedFaults, KeepTheRanksInStepWhileARatioIsChosen) {
+  with_every_fault(Kind::kHeap, run_choosing);
+}
+
+}  // namespace
+}  // namespace compressed
