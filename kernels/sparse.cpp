@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
+#include "base/check.h"
+#include "kernels/small_float.h"
 #include "kernels/sparse_loops.h"
 
 namespace trestle {
@@ -27,24 +30,42 @@ class PartSums {
   std::array<double, kernels::kSumParts> parts_{};
 };
 
+// add(begin, length): adds so many values to the sums from there on, and returns their NaNs.
+template <class T, class Add>
+Accumulated accumulate_with(const T* sums, size_t elements, Add&& add) {
+  const kernels::SparseLoopsOf<T>& loops = kernels::sparse_loops_of<T>();
+  Accumulated result;
+  PartSums squares;
+  for (size_t begin = 0; begin < elements; begin += kBlock) {
+    const size_t length = std::min(kBlock, elements - begin);
+    result.nans += add(begin, length);
+    loops.add_squares(squares.parts(), sums + begin, length);
+  }
+  result.square_sum = squares.total();
+  return result;
+}
+
 }  // namespace
 
-size_t count_reaching(const float* values, size_t elements, float threshold) {
-  return kernels::sparse_loops().count_reaching(values, elements, threshold);
+template <class T>
+size_t count_reaching(const T* values, size_t elements, std::type_identity_t<T> threshold) {
+  return kernels::sparse_loops_of<T>().count_reaching(values, elements, threshold);
 }
 
-size_t select_reaching(uint32_t* indices, float* selected, const float* values, size_t elements, float threshold,
-                       uint32_t first) {
-  return kernels::sparse_loops().select_reaching(indices, selected, values, elements, threshold, first);
+template <class T>
+size_t select_reaching(uint32_t* indices, T* selected, const std::type_identity_t<T>* values, size_t elements,
+                       std::type_identity_t<T> threshold, uint32_t first) {
+  return kernels::sparse_loops_of<T>().select_reaching(indices, selected, values, elements, threshold, first);
 }
 
-MagnitudeSummary summarize_magnitudes(const float* values, size_t elements) {
-  const kernels::SparseLoops& loops = kernels::sparse_loops();
-  MagnitudeSummary summary;
+template <class T>
+MagnitudeSummary<T> summarize_magnitudes(const T* values, size_t elements) {
+  const kernels::SparseLoopsOf<T>& loops = kernels::sparse_loops_of<T>();
+  MagnitudeSummary<T> summary;
   PartSums sums;
   for (size_t begin = 0; begin < elements; begin += kBlock) {
     const size_t length = std::min(kBlock, elements - begin);
-    const kernels::FiniteElements finite = loops.find_finite(values + begin, length);
+    const kernels::FiniteElementsOf<T> finite = loops.find_finite(values + begin, length);
     summary.finite += finite.count;
     summary.largest = std::max(summary.largest, finite.largest);
     loops.add_magnitudes(sums.parts(), values + begin, length);
@@ -53,39 +74,75 @@ MagnitudeSummary summarize_magnitudes(const float* values, size_t elements) {
   return summary;
 }
 
-double square_sum(const float* values, size_t elements) {
+template <class T>
+double square_sum(const T* values, size_t elements) {
   PartSums sums;
-  kernels::sparse_loops().add_squares(sums.parts(), values, elements);
+  kernels::sparse_loops_of<T>().add_squares(sums.parts(), values, elements);
   return sums.total();
 }
 
-Accumulated accumulate(float* sums, const float* values, size_t elements) {
-  const kernels::SparseLoops& loops = kernels::sparse_loops();
-  Accumulated result;
-  PartSums squares;
-  for (size_t begin = 0; begin < elements; begin += kBlock) {
-    const size_t length = std::min(kBlock, elements - begin);
-    result.nans += loops.add(sums + begin, values + begin, length);
-    loops.add_squares(squares.parts(), sums + begin, length);
-  }
-  result.square_sum = squares.total();
-  return result;
+template <class T>
+Accumulated accumulate(T* sums, const std::type_identity_t<T>* values, size_t elements) {
+  const kernels::SparseLoopsOf<T>& loops = kernels::sparse_loops_of<T>();
+  return accumulate_with<T>(
+      sums, elements, [&](size_t begin, size_t length) { return loops.add(sums + begin, values + begin, length); });
 }
 
-void gather(float* to, const float* values, const uint32_t* indices, size_t count) {
+Accumulated accumulate_widened(float* sums, const std::byte* values, size_t elements, DataType type) {
+  CHECK(type == DataType::kFloat16 || type == DataType::kBfloat16, "only 16-bit elements are widened to a sum");
+  const kernels::SparseLoops& loops = kernels::sparse_loops();
+  const auto add = type == DataType::kFloat16 ? loops.add_float16 : loops.add_bfloat16;
+  return accumulate_with<float>(sums, elements, [&](size_t begin, size_t length) {
+    return add(sums + begin, values + begin * size_of(type), length);
+  });
+}
+
+template <class T>
+void gather(T* to, const std::type_identity_t<T>* values, const uint32_t* indices, size_t count) {
   for (size_t i = 0; i < count; ++i) to[i] = values[indices[i]];
 }
 
-void scatter(float* to, const uint32_t* indices, const float* values, size_t count) {
+template <class T>
+void scatter(T* to, const uint32_t* indices, const std::type_identity_t<T>* values, size_t count) {
   for (size_t i = 0; i < count; ++i) to[indices[i]] = values[i];
 }
 
-void scatter_add(float* sums, const uint32_t* indices, const float* values, size_t count) {
+template <class T>
+void scatter_add(T* sums, const uint32_t* indices, const std::type_identity_t<T>* values, size_t count) {
   for (size_t i = 0; i < count; ++i) sums[indices[i]] += values[i];
 }
 
-void clear_at(float* values, const uint32_t* indices, size_t count) {
+template <class T>
+void clear_at(T* values, const uint32_t* indices, size_t count) {
   for (size_t i = 0; i < count; ++i) values[indices[i]] = 0;
 }
+
+void scatter_narrowed(std::byte* to, const uint32_t* indices, const float* values, size_t count, DataType type) {
+  CHECK(type == DataType::kFloat16 || type == DataType::kBfloat16, "only 16-bit elements are narrowed");
+  const auto narrow = type == DataType::kFloat16 ? float_to_half : float_to_bfloat16;
+  for (size_t i = 0; i < count; ++i) {
+    const uint16_t bits = narrow(values[i]);
+    std::memcpy(to + indices[i] * sizeof bits, &bits, sizeof bits);
+  }
+}
+
+template size_t count_reaching<float>(const float*, size_t, float);
+template size_t count_reaching<double>(const double*, size_t, double);
+template size_t select_reaching<float>(uint32_t*, float*, const float*, size_t, float, uint32_t);
+template size_t select_reaching<double>(uint32_t*, double*, const double*, size_t, double, uint32_t);
+template MagnitudeSummary<float> summarize_magnitudes<float>(const float*, size_t);
+template MagnitudeSummary<double> summarize_magnitudes<double>(const double*, size_t);
+template double square_sum<float>(const float*, size_t);
+template double square_sum<double>(const double*, size_t);
+template Accumulated accumulate<float>(float*, const float*, size_t);
+template Accumulated accumulate<double>(double*, const double*, size_t);
+template void gather<float>(float*, const float*, const uint32_t*, size_t);
+template void gather<double>(double*, const double*, const uint32_t*, size_t);
+template void scatter<float>(float*, const uint32_t*, const float*, size_t);
+template void scatter<double>(double*, const uint32_t*, const double*, size_t);
+template void scatter_add<float>(float*, const uint32_t*, const float*, size_t);
+template void scatter_add<double>(double*, const uint32_t*, const double*, size_t);
+template void clear_at<float>(float*, const uint32_t*, size_t);
+template void clear_at<double>(double*, const uint32_t*, size_t);
 
 }  // namespace trestle

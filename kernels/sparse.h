@@ -1,5 +1,6 @@
-// Loops over a float32 vector of which few elements are taken, by magnitude. Pure, any thread, nothing is allocated.
-// The caller owns all memory; any alignment.
+// Loops over a vector of float32 or float64 (T) of which few elements are taken, by magnitude. Vectors of float16 and
+// bfloat16 are added to float32 ones. Pure, any thread, nothing is allocated. The caller owns all memory; any alignment
+// that T has.
 //
 // An element reaches a threshold if its magnitude is not below it. So a NaN reaches every threshold. Thresholds are not
 // negative and not NaN.
@@ -10,11 +11,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
+
+#include "base/types.h"
 
 namespace trestle {
 
 // How many elements reach the threshold.
-size_t count_reaching(const float* values, size_t elements, float threshold);
+template <class T>
+size_t count_reaching(const T* values, size_t elements, std::type_identity_t<T> threshold);
 
 // What select_reaching() may write behind its last element.
 inline constexpr size_t kSelectSlack = 64;
@@ -22,31 +27,44 @@ inline constexpr size_t kSelectSlack = 64;
 // Writes the elements that reach the threshold, in their order: the number of each (counted from `first`), and its
 // value. Returns how many. indices, selected: room for `elements` + kSelectSlack, whose rest is unspecified afterwards;
 // disjoint from values.
-size_t select_reaching(uint32_t* indices, float* selected, const float* values, size_t elements, float threshold,
-                       uint32_t first);
+template <class T>
+size_t select_reaching(uint32_t* indices, T* selected, const std::type_identity_t<T>* values, size_t elements,
+                       std::type_identity_t<T> threshold, uint32_t first);
 
+template <class T>
 struct MagnitudeSummary {
   size_t finite = 0;  // how many elements are finite. Of these:
-  float largest = 0;  // magnitude
+  T largest = 0;      // magnitude
   double sum = 0;     // of magnitudes
 };
-MagnitudeSummary summarize_magnitudes(const float* values, size_t elements);
+template <class T>
+MagnitudeSummary<T> summarize_magnitudes(const T* values, size_t elements);
 
 // The sum of the squares.
-double square_sum(const float* values, size_t elements);
+template <class T>
+double square_sum(const T* values, size_t elements);
 
 struct Accumulated {
   size_t nans = 0;        // among the values, not the sums
   double square_sum = 0;  // of the sums
 };
 // sums[i] += values[i]. values: equal to sums or disjoint from it.
-Accumulated accumulate(float* sums, const float* values, size_t elements);
+template <class T>
+Accumulated accumulate(T* sums, const std::type_identity_t<T>* values, size_t elements);
+// The same with values of kFloat16 or kBfloat16 (CHECKed), any alignment.
+Accumulated accumulate_widened(float* sums, const std::byte* values, size_t elements, DataType type);
 
 // With a list of indices there is nothing to vectorise on most processors: loads go to unrelated cache lines. indices:
 // each below the length of the vector.
-void gather(float* to, const float* values, const uint32_t* indices, size_t count);   // to[i] = values[indices[i]]
-void scatter(float* to, const uint32_t* indices, const float* values, size_t count);  // to[indices[i]] = values[i]
-void scatter_add(float* sums, const uint32_t* indices, const float* values, size_t count);  // adds, in order
-void clear_at(float* values, const uint32_t* indices, size_t count);                        // values[indices[i]] = 0
+template <class T>  // to[i] = values[indices[i]]
+void gather(T* to, const std::type_identity_t<T>* values, const uint32_t* indices, size_t count);
+template <class T>  // to[indices[i]] = values[i]
+void scatter(T* to, const uint32_t* indices, const std::type_identity_t<T>* values, size_t count);
+template <class T>  // adds, in order
+void scatter_add(T* sums, const uint32_t* indices, const std::type_identity_t<T>* values, size_t count);
+template <class T>  // values[indices[i]] = 0
+void clear_at(T* values, const uint32_t* indices, size_t count);
+// As scatter(), to elements of kFloat16 or kBfloat16 (CHECKed), any alignment. Rounds as kernels/convert.h.
+void scatter_narrowed(std::byte* to, const uint32_t* indices, const float* values, size_t count, DataType type);
 
 }  // namespace trestle

@@ -8,20 +8,31 @@ namespace trestle::kernels {
 
 inline constexpr size_t kSumParts = 16;
 
-struct FiniteElements {
+template <class T>
+struct FiniteElementsOf {
   size_t count = 0;
-  float largest = 0;  // magnitude
+  T largest = 0;  // magnitude
+};
+using FiniteElements = FiniteElementsOf<float>;
+
+// T: float or double. parts: kSumParts sums, to which elements are added. The first element belongs to the first part.
+template <class T>
+struct SparseLoopsOf {
+  size_t (*count_reaching)(const T* values, size_t elements, T threshold);
+  size_t (*select_reaching)(uint32_t* indices, T* selected, const T* values, size_t elements, T threshold,
+                            uint32_t first);
+  FiniteElementsOf<T> (*find_finite)(const T* values, size_t elements);
+  void (*add_magnitudes)(double* parts, const T* values, size_t elements);  // of finite elements
+  void (*add_squares)(double* parts, const T* values, size_t elements);
+  size_t (*add)(T* sums, const T* values, size_t elements);  // returns the NaNs among the values
 };
 
-// parts: kSumParts sums, to which elements are added. The first element belongs to the first part.
-struct SparseLoops {
-  size_t (*count_reaching)(const float* values, size_t elements, float threshold);
-  size_t (*select_reaching)(uint32_t* indices, float* selected, const float* values, size_t elements, float threshold,
-                            uint32_t first);
-  FiniteElements (*find_finite)(const float* values, size_t elements);
-  void (*add_magnitudes)(double* parts, const float* values, size_t elements);  // of finite elements
-  void (*add_squares)(double* parts, const float* values, size_t elements);
-  size_t (*add)(float* sums, const float* values, size_t elements);  // returns the NaNs among the values
+// Those of float32 are its own.
+struct SparseLoops : SparseLoopsOf<float> {
+  SparseLoopsOf<double> of_doubles;
+  // Like `add`. values: any alignment, each widened to float32.
+  size_t (*add_float16)(float* sums, const std::byte* values, size_t elements);
+  size_t (*add_bfloat16)(float* sums, const std::byte* values, size_t elements);
 };
 
 const SparseLoops& portable_sparse_loops();
@@ -29,5 +40,14 @@ const SparseLoops& portable_sparse_loops();
 SparseLoops simd_sparse_loops();
 // The ones to use.
 const SparseLoops& sparse_loops();
+
+template <class T>
+const SparseLoopsOf<T>& sparse_loops_of() {
+  if constexpr (sizeof(T) == sizeof(double)) {
+    return sparse_loops().of_doubles;
+  } else {
+    return sparse_loops();
+  }
+}
 
 }  // namespace trestle::kernels

@@ -2,20 +2,22 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/elements.h"
 #include "kernels/sparse_loops.h"
 
 namespace trestle::kernels {
 namespace {
 
-size_t count_reaching(const float* values, size_t elements, float threshold) {
+template <class T>
+size_t count_reaching(const T* values, size_t elements, T threshold) {
   size_t below = 0;
   for (size_t i = 0; i < elements; ++i) below += std::abs(values[i]) < threshold;
   return elements - below;
 }
 
 // Writes every element and moves on only behind those that are taken: no branch to predict.
-size_t select_reaching(uint32_t* indices, float* selected, const float* values, size_t elements, float threshold,
-                       uint32_t first) {
+template <class T>
+size_t select_reaching(uint32_t* indices, T* selected, const T* values, size_t elements, T threshold, uint32_t first) {
   size_t count = 0;
   for (size_t i = 0; i < elements; ++i) {
     indices[count] = first + static_cast<uint32_t>(i);
@@ -25,8 +27,9 @@ size_t select_reaching(uint32_t* indices, float* selected, const float* values, 
   return count;
 }
 
-FiniteElements find_finite(const float* values, size_t elements) {
-  FiniteElements finite;
+template <class T>
+FiniteElementsOf<T> find_finite(const T* values, size_t elements) {
+  FiniteElementsOf<T> finite;
   for (size_t i = 0; i < elements; ++i) {
     if (!std::isfinite(values[i])) continue;
     ++finite.count;
@@ -35,17 +38,20 @@ FiniteElements find_finite(const float* values, size_t elements) {
   return finite;
 }
 
-void add_magnitudes(double* parts, const float* values, size_t elements) {
+template <class T>
+void add_magnitudes(double* parts, const T* values, size_t elements) {
   for (size_t i = 0; i < elements; ++i) {
     if (std::isfinite(values[i])) parts[i % kSumParts] += std::abs(values[i]);
   }
 }
 
-void add_squares(double* parts, const float* values, size_t elements) {
+template <class T>
+void add_squares(double* parts, const T* values, size_t elements) {
   for (size_t i = 0; i < elements; ++i) parts[i % kSumParts] += double{values[i]} * values[i];
 }
 
-size_t add(float* sums, const float* values, size_t elements) {
+template <class T>
+size_t add(T* sums, const T* values, size_t elements) {
   size_t nans = 0;
   for (size_t i = 0; i < elements; ++i) {
     nans += std::isnan(values[i]);
@@ -54,11 +60,28 @@ size_t add(float* sums, const float* values, size_t elements) {
   return nans;
 }
 
+template <DataType type>
+size_t add_widened(float* sums, const std::byte* values, size_t elements) {
+  typename Element<type>::Stored stored;
+  size_t nans = 0;
+  for (size_t i = 0; i < elements; ++i) {
+    std::memcpy(&stored, values + i * sizeof(stored), sizeof(stored));
+    const float value = Element<type>::widen(stored);
+    nans += std::isnan(value);
+    sums[i] += value;
+  }
+  return nans;
+}
+
+template <class T>
+constexpr SparseLoopsOf<T> kLoopsOf = {count_reaching<T>, select_reaching<T>, find_finite<T>,
+                                       add_magnitudes<T>, add_squares<T>,     add<T>};
+
 }  // namespace
 
 const SparseLoops& portable_sparse_loops() {
-  static constexpr SparseLoops kLoops = {count_reaching, select_reaching, find_finite,
-                                         add_magnitudes, add_squares,     add};
+  static constexpr SparseLoops kLoops = {kLoopsOf<float>, kLoopsOf<double>, add_widened<DataType::kFloat16>,
+                                         add_widened<DataType::kBfloat16>};
   return kLoops;
 }
 

@@ -6,24 +6,29 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <cfloat>
 #include <cmath>
+#include <cstring>
+#include <limits>
 
 #include "kernels/sparse.h"
 #include "kernels/sparse_loops.h"
+#include "kernels/vector_elements-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace trestle::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-using kernels::FiniteElements;
+using kernels::FiniteElementsOf;
 using kernels::kSumParts;
 using kernels::SparseLoops;
+using kernels::SparseLoopsOf;
 
 // Whole vectors are stored, so there must not be more lanes than slack.
-using FloatTag = hn::CappedTag<float, kSelectSlack>;
+template <class T>
+using TagOf = hn::CappedTag<T, kSelectSlack>;
 
-size_t count_reaching(const float* values, size_t elements, float threshold) {
-  const FloatTag d;
+template <class T>
+size_t count_reaching(const T* values, size_t elements, T threshold) {
+  const TagOf<T> d;
   const size_t lanes = hn::Lanes(d);
   const auto least = hn::Set(d, threshold);
   const auto below_in = [&](size_t at) { return hn::CountTrue(d, hn::Lt(hn::Abs(hn::LoadU(d, values + at)), least)); };
@@ -37,11 +42,23 @@ size_t count_reaching(const float* values, size_t elements, float threshold) {
   return elements - below;
 }
 
+// Numbers of elements, in lanes as wide as the elements.
+template <class D, class M>
+HWY_INLINE void store_numbers(D du, hn::Vec<D> numbers, M taken, uint32_t* to) {
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(uint32_t)) {
+    hn::CompressStore(numbers, taken, du, to);
+  } else {
+    const hn::Rebind<uint32_t, D> d32;
+    hn::StoreU(hn::TruncateTo(d32, hn::Compress(numbers, taken)), d32, to);
+  }
+}
+
 // Four vectors at a time, because most hold no such element.
-size_t select_reaching(uint32_t* indices, float* selected, const float* values, size_t elements, float threshold,
-                       uint32_t first) {
-  const FloatTag d;
-  const hn::RebindToUnsigned<FloatTag> du;
+template <class T>
+size_t select_reaching(uint32_t* indices, T* selected, const T* values, size_t elements, T threshold, uint32_t first) {
+  const TagOf<T> d;
+  const hn::RebindToUnsigned<TagOf<T>> du;
+  using Number = hn::TFromD<decltype(du)>;
   const size_t lanes = hn::Lanes(d);
   const auto least = hn::Set(d, threshold);
   const auto numbers = hn::Iota(du, first);
@@ -49,9 +66,9 @@ size_t select_reaching(uint32_t* indices, float* selected, const float* values, 
   const auto take = [&](size_t at) {
     const auto v = hn::LoadU(d, values + at);
     const auto reaching = hn::Not(hn::Lt(hn::Abs(v), least));
-    const auto number = hn::Add(numbers, hn::Set(du, static_cast<uint32_t>(at)));
+    const auto number = hn::Add(numbers, hn::Set(du, static_cast<Number>(at)));
     const size_t taken = hn::CompressStore(v, reaching, d, selected + count);
-    hn::CompressStore(number, hn::RebindMask(du, reaching), du, indices + count);
+    store_numbers(du, number, hn::RebindMask(du, reaching), indices + count);
     count += taken;
   };
   size_t i = 0;
@@ -72,12 +89,14 @@ size_t select_reaching(uint32_t* indices, float* selected, const float* values, 
   return count;
 }
 
-FiniteElements find_finite(const float* values, size_t elements) {
-  const FloatTag d;
+template <class T>
+FiniteElementsOf<T> find_finite(const T* values, size_t elements) {
+  constexpr T kMost = std::numeric_limits<T>::max();
+  const TagOf<T> d;
   const size_t lanes = hn::Lanes(d);
-  const auto most = hn::Set(d, FLT_MAX);
+  const auto most = hn::Set(d, kMost);
   auto largest = hn::Zero(d);
-  FiniteElements result;
+  FiniteElementsOf<T> result;
   size_t i = 0;
   for (; i + lanes <= elements; i += lanes) {
     const auto magnitude = hn::Abs(hn::LoadU(d, values + i));
@@ -87,40 +106,56 @@ FiniteElements find_finite(const float* values, size_t elements) {
   }
   result.largest = hn::GetLane(hn::MaxOfLanes(d, largest));
   for (; i < elements; ++i) {
-    if (!(std::abs(values[i]) <= FLT_MAX)) continue;
+    if (!(std::abs(values[i]) <= kMost)) continue;
     ++result.count;
     result.largest = std::max(result.largest, std::abs(values[i]));
   }
   return result;
 }
 
-// The product of two floats is exact in a double, so it does not matter whether it is rounded before the addition.
+// T: the elements before they were widened to doubles. The product of two floats is exact in a double, so it does not
+// matter whether it is rounded before the addition. That of two doubles is always rounded.
+template <class T>
 struct AddSquare {
   template <class D>
   static HWY_INLINE hn::Vec<D> add(D /*d*/, hn::Vec<D> sum, hn::Vec<D> value) {
-    return hn::MulAdd(value, value, sum);
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return hn::MulAdd(value, value, sum);
+    } else {
+      return hn::Add(sum, hn::Mul(value, value));
+    }
   }
   static HWY_INLINE double add(double sum, double value) { return sum + value * value; }
 };
 
+template <class T>
 struct AddFiniteMagnitude {
+  static constexpr double kMost{std::numeric_limits<T>::max()};
   template <class D>
   static HWY_INLINE hn::Vec<D> add(D d, hn::Vec<D> sum, hn::Vec<D> value) {
     const auto magnitude = hn::Abs(value);
-    return hn::Add(sum, hn::IfThenElseZero(hn::Le(magnitude, hn::Set(d, double{FLT_MAX})), magnitude));
+    return hn::Add(sum, hn::IfThenElseZero(hn::Le(magnitude, hn::Set(d, kMost)), magnitude));
   }
   static HWY_INLINE double add(double sum, double value) {
-    return std::abs(value) <= double{FLT_MAX} ? sum + std::abs(value) : sum;
+    return std::abs(value) <= kMost ? sum + std::abs(value) : sum;
   }
 };
+
+template <class D>
+HWY_INLINE hn::Vec<D> load_doubles(D d, const float* from) {
+  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), from));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_doubles(D d, const double* from) {
+  return hn::LoadU(d, from);
+}
 
 // Vectors of two, four or eight doubles keep the sixteen parts in eight, four or two registers. They are variables and
 // not an array, because vectors of unknown length (SVE) cannot be in arrays. Which of them are used, compilers know for
 // the other sets.
-template <class Term>
-HWY_INLINE void add_to_parts(double* parts, const float* values, size_t elements) {
+template <class Term, class T>
+HWY_INLINE void add_to_parts(double* parts, const T* values, size_t elements) {
   const hn::CappedTag<double, kSumParts / 2> d;
-  const hn::Rebind<float, decltype(d)> df;
   const size_t lanes = hn::Lanes(d);
   const bool four = 2 * lanes < kSumParts;
   const bool eight = 4 * lanes < kSumParts;
@@ -131,7 +166,7 @@ HWY_INLINE void add_to_parts(double* parts, const float* values, size_t elements
   auto s4 = start(4), s5 = start(5), s6 = start(6), s7 = start(7);
   size_t i = 0;
   for (; lanes > 1 && i + kSumParts <= elements; i += kSumParts) {
-    const auto load = [&](size_t slot) { return hn::PromoteTo(d, hn::LoadU(df, values + i + slot * lanes)); };
+    const auto load = [&](size_t slot) { return load_doubles(d, values + i + slot * lanes); };
     s0 = Term::add(d, s0, load(0));
     s1 = Term::add(d, s1, load(1));
     if (four) {
@@ -160,16 +195,19 @@ HWY_INLINE void add_to_parts(double* parts, const float* values, size_t elements
   for (; i < elements; ++i) parts[i % kSumParts] = Term::add(parts[i % kSumParts], double{values[i]});
 }
 
-void add_magnitudes(double* parts, const float* values, size_t elements) {
-  add_to_parts<AddFiniteMagnitude>(parts, values, elements);
+template <class T>
+void add_magnitudes(double* parts, const T* values, size_t elements) {
+  add_to_parts<AddFiniteMagnitude<T>>(parts, values, elements);
 }
 
-void add_squares(double* parts, const float* values, size_t elements) {
-  add_to_parts<AddSquare>(parts, values, elements);
+template <class T>
+void add_squares(double* parts, const T* values, size_t elements) {
+  add_to_parts<AddSquare<T>>(parts, values, elements);
 }
 
-size_t add(float* sums, const float* values, size_t elements) {
-  const FloatTag d;
+template <class T>
+size_t add(T* sums, const T* values, size_t elements) {
+  const TagOf<T> d;
   const size_t lanes = hn::Lanes(d);
   size_t nans = 0;
   size_t i = 0;
@@ -185,8 +223,37 @@ size_t add(float* sums, const float* values, size_t elements) {
   return nans;
 }
 
+// E: how vectors are widened; widen: one element.
+template <class E, float (*widen)(uint16_t)>
+size_t add_widened(float* sums, const std::byte* values, size_t elements) {
+  const TagOf<float> d;
+  const size_t lanes = hn::Lanes(d);
+  const auto* const stored = reinterpret_cast<const uint16_t*>(values);
+  size_t nans = 0;
+  size_t i = 0;
+  for (; i + lanes <= elements; i += lanes) {
+    const auto v = E::load(d, stored + i);
+    nans += hn::CountTrue(d, hn::IsNaN(v));
+    hn::StoreU(hn::Add(hn::LoadU(d, sums + i), v), d, sums + i);
+  }
+  for (; i < elements; ++i) {
+    uint16_t bits = 0;
+    std::memcpy(&bits, values + i * sizeof bits, sizeof bits);
+    const float value = widen(bits);
+    nans += std::isnan(value);
+    sums[i] += value;
+  }
+  return nans;
+}
+
+template <class T>
+SparseLoopsOf<T> loops_of() {
+  return {count_reaching<T>, select_reaching<T>, find_finite<T>, add_magnitudes<T>, add_squares<T>, add<T>};
+}
+
 SparseLoops sparse_loops_of_target() {
-  return {count_reaching, select_reaching, find_finite, add_magnitudes, add_squares, add};
+  return {loops_of<float>(), loops_of<double>(), add_widened<Half, half_to_float>,
+          add_widened<Bfloat16, bfloat16_to_float>};
 }
 
 }  // namespace trestle::HWY_NAMESPACE

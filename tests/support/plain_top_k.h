@@ -13,7 +13,8 @@
 namespace trestle::reference {
 
 // The numbers of the k elements of largest magnitude, ascending. A NaN is the largest; ties go to the lower number.
-inline std::vector<uint32_t> sorted_top_k(const std::vector<float>& vector, size_t k) {
+template <class T>
+std::vector<uint32_t> sorted_top_k(const std::vector<T>& vector, size_t k) {
   std::vector<uint32_t> order(vector.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
@@ -34,7 +35,8 @@ inline double sum_of_sixteen(std::array<double, 16> parts) {
 }
 
 // MSTopk: every bisection counts all elements.
-inline std::vector<uint32_t> plain_ms_top_k(const std::vector<float>& vector, size_t k) {
+template <class T>
+std::vector<uint32_t> plain_ms_top_k(const std::vector<T>& vector, size_t k) {
   std::array<double, 16> parts{};
   double most = 0;
   size_t finite = 0;
@@ -45,16 +47,16 @@ inline std::vector<uint32_t> plain_ms_top_k(const std::vector<float>& vector, si
     ++finite;
   }
   const double mean = sum_of_sixteen(parts) / static_cast<double>(finite);
-  float keep = std::numeric_limits<float>::infinity();
-  float band = 0;
+  T keep = std::numeric_limits<T>::infinity();
+  T band = 0;
   double low = 0, high = 1;
-  const auto reaching = [&](float threshold) {
+  const auto reaching = [&](T threshold) {
     return static_cast<size_t>(
-        std::count_if(vector.begin(), vector.end(), [=](float value) { return !(std::abs(value) < threshold); }));
+        std::count_if(vector.begin(), vector.end(), [=](T value) { return !(std::abs(value) < threshold); }));
   };
   for (int i = 0; i < 25 && finite > 0; ++i) {
     const double ratio = (low + high) / 2;
-    const auto threshold = static_cast<float>(mean + ratio * (most - mean));
+    const auto threshold = static_cast<T>(mean + ratio * (most - mean));
     const bool under = reaching(threshold) <= k;
     (under ? high : low) = ratio;
     if (under) keep = std::min(keep, threshold);

@@ -115,7 +115,8 @@ TEST(TopK, CountsNansAndSendsThemFirst) {
 }
 
 TEST(TopK, OfNothingOneAndAll) {
-  for (const auto& function : {top_k, ms_top_k}) {
+  using Function = SparseVector (*)(std::span<const float>, size_t);
+  for (const Function function : std::initializer_list<Function>{top_k, ms_top_k}) {
     EXPECT_TRUE(function({}, 0).indices.empty());
     EXPECT_TRUE(function({}, 3).indices.empty());
     const std::vector<float> one = {-4};

@@ -157,7 +157,7 @@ TEST(SparseKernels, SummarizeOverManyBlocks) {
     for (const float value : values) sum += std::abs(value);
     if (length > 4) values[4] = kNan, sum -= 1;
     if (length > 5000) values[5000] = -kInfinite, sum -= std::abs(static_cast<float>(5000 % 7) - 3);
-    const MagnitudeSummary summary = summarize_magnitudes(values.data(), length);
+    const MagnitudeSummary<float> summary = summarize_magnitudes(values.data(), length);
     EXPECT_EQ(summary.finite, length - (length > 4) - (length > 5000));
     EXPECT_EQ(summary.largest, length > 0 ? 3 : 0);
     EXPECT_EQ(summary.sum, sum);
