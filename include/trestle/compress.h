@@ -86,14 +86,16 @@ typedef struct {
   double timeWeight;     /* of Weighted: 0.6 */
   double gainWeight;     /* of Weighted: 0.4 */
   double compressWeight; /* of Weighted: 0. For Knee: whether the time to select counts */
+  int type;              /* of trestleDataType_t, the elements of gradient and result: trestleFloat32 (default),
+                            trestleFloat16, trestleBfloat16 or trestleFloat64 */
 } trestleTopKConfig_t;
 
 #define TRESTLE_TOP_K_CONFIG_INITIALIZER                                                                                  \
   { sizeof(trestleTopKConfig_t), TRESTLE_TOP_K_CONFIG_MAGIC, TRESTLE_VERSION_CODE, trestleTopKAuto, trestleTopKAny,       \
-        trestleAvg, 0, 0, -1, -1, NULL, 0, 0, 20, trestleTopKWeighted, 0.6, 0.4, 0                                        \
+        trestleAvg, 0, 0, -1, -1, NULL, 0, 0, 20, trestleTopKWeighted, 0.6, 0.4, 0, trestleFloat32                        \
   }
 
-/* For gradients of `count` float32 elements, 0 to 2^32. config may be NULL; it is read before the call returns. The
+/* For gradients of `count` elements of config's type (float32), 0 to 2^32. config may be NULL; it is read before the call returns. The
  * communicator must outlive it. If the ranks' arguments differ, all get trestleInvalidUsage, with the rank, the field
  * and both values. If one rank's are wrong, it gets the sentence and the others its code and its rank. */
 TRESTLE_API trestleResult_t trestleTopKCreate(trestleTopK_t* topk, trestleComm_t comm, size_t count,
@@ -101,9 +103,13 @@ TRESTLE_API trestleResult_t trestleTopKCreate(trestleTopK_t* topk, trestleComm_t
 /* Waits for a call of another thread, then frees. Not collective. */
 TRESTLE_API trestleResult_t trestleTopKDestroy(trestleTopK_t topk);
 
-/* One step. gradient, residual, result: `count` float32 elements each, of the program; result may be equal to gradient,
- * nothing else may overlap. residual: zeros before the first step, then what the last step left there. result: the mean
- * (or the sum) over the ranks of what each sent, 0 where no rank sent anything.
+/* One step. gradient, residual, result: `count` elements each, of the program, aligned for their types; result may be
+ * equal to gradient, nothing else may overlap. residual: zeros before the first step, then what the last step left there. result: the mean (or the
+ * sum) over the ranks of what each sent, 0 where no rank sent anything.
+ *
+ * The gradient and the result have the config's type. The residual of float16 and bfloat16 gradients is float32: 16 bits
+ * would round away what is small beside what has gathered there. Their sums, magnitudes and messages are float32 too,
+ * and only the result is rounded, once. Else the residual has the gradient's type. Values of float64 travel whole.
  *
  * residual becomes gradient + residual, and then 0 at the elements that this rank sent. Of equal magnitudes the element
  * with the lower number is sent. A NaN is larger than all numbers: it travels as soon as this rank names the elements,
@@ -114,7 +120,7 @@ TRESTLE_API trestleResult_t trestleTopKDestroy(trestleTopK_t topk);
  * count. If one rank has no memory to select its elements, all ranks get trestleSystemError, with that rank, and the
  * communicator goes on: the next step sends what this one did not. A rank that cannot send a message for want of memory
  * ends the communicator. */
-TRESTLE_API trestleResult_t trestleAllReduceTopK(const float* gradient, float* residual, float* result, trestleTopK_t topk);
+TRESTLE_API trestleResult_t trestleAllReduceTopK(const void* gradient, void* residual, void* result, trestleTopK_t topk);
 
 /* Collective. Measures the costs of the links by messages of its own, some tens of milliseconds, and chooses anew. From
  * then on costs that the config gave do not count. */

@@ -20,6 +20,10 @@ static_assert(trestleTopKMultiSampling == static_cast<int>(SparseMethod::kMultiS
 static_assert(trestleTopKRing == 1 + static_cast<int>(SparseCollective::kRing));
 static_assert(trestleTopKTree == 1 + static_cast<int>(SparseCollective::kTree));
 static_assert(trestleTopKAllGather == 1 + static_cast<int>(SparseCollective::kAllGather));
+static_assert(trestleFloat16 == static_cast<int>(DataType::kFloat16));
+static_assert(trestleFloat32 == static_cast<int>(DataType::kFloat32));
+static_assert(trestleFloat64 == static_cast<int>(DataType::kFloat64));
+static_assert(trestleBfloat16 == static_cast<int>(DataType::kBfloat16));
 static_assert(trestleTopKKnee == static_cast<int>(RatioRule::kKnee));
 
 namespace {
@@ -74,6 +78,11 @@ Status check_numbers(const trestleTopKConfig_t& config) {
   TRY(in_range("ratioRule", config.ratioRule, trestleTopKWeighted, trestleTopKKnee));
   if (config.op != trestleSum && config.op != trestleAvg)
     return invalid_argument("op is " + std::to_string(config.op) + ": trestleSum or trestleAvg");
+  if (config.type != trestleFloat32 && config.type != trestleFloat16 && config.type != trestleBfloat16 &&
+      config.type != trestleFloat64) {
+    return invalid_argument("type is " + std::to_string(config.type) +
+                            ": trestleFloat32, trestleFloat16, trestleBfloat16 or trestleFloat64");
+  }
   if (config.ratio != 0) TRY(check_ratio(config.ratio));
   for (const double weight : {config.timeWeight, config.gainWeight, config.compressWeight}) {
     if (!(weight >= 0) || !std::isfinite(weight))
@@ -150,6 +159,7 @@ Result<ExchangeArguments> read_arguments(size_t count, const trestleTopKConfig_t
   settings.compress_weight = config.compressWeight;
   settings.layers = TRY(read_layers(config, count));
   settings.review_steps = static_cast<uint32_t>(config.reviewSteps);
+  arguments.type = static_cast<DataType>(config.type);
   arguments.op = static_cast<trestleRedOp_t>(config.op);
   arguments.steps = config.steps;
   return arguments;
@@ -185,20 +195,28 @@ trestleResult_t with_exchange(trestleTopK_t topk, const char* function, F&& body
   });
 }
 
-bool overlap(const float* a, const float* b, size_t count) {
-  const auto first = reinterpret_cast<uintptr_t>(a);
-  const auto second = reinterpret_cast<uintptr_t>(b);
-  return (first > second ? first - second : second - first) < count * sizeof(float);
+struct Buffer {
+  const void* begin;
+  size_t bytes;
+};
+
+bool overlap(const Buffer& a, const Buffer& b) {
+  const auto first = reinterpret_cast<uintptr_t>(a.begin);
+  const auto second = reinterpret_cast<uintptr_t>(b.begin);
+  return first > second ? first - second < b.bytes : second - first < a.bytes;
 }
 
-Status check_buffers(const float* gradient, const float* residual, const float* result, size_t count) {
-  if (count == 0) return {};
+Status check_buffers(const void* gradient, const void* residual, const void* result, const TopKExchange& exchange) {
+  if (exchange.count() == 0) return {};
   if (gradient == nullptr) return invalid_argument("gradient is NULL");
   if (residual == nullptr) return invalid_argument("residual is NULL");
   if (result == nullptr) return invalid_argument("result is NULL");
-  if (overlap(residual, gradient, count)) return invalid_argument("residual and gradient overlap in memory");
-  if (overlap(residual, result, count)) return invalid_argument("residual and result overlap in memory");
-  if (result != gradient && overlap(gradient, result, count))
+  const size_t bytes = exchange.count() * size_of(exchange.type());
+  const Buffer given = {gradient, bytes}, taken = {result, bytes};
+  const Buffer kept = {residual, exchange.count() * size_of(exchange.sum_type())};
+  if (overlap(kept, given)) return invalid_argument("residual and gradient overlap in memory");
+  if (overlap(kept, taken)) return invalid_argument("residual and result overlap in memory");
+  if (result != gradient && overlap(given, taken))
     return invalid_argument("gradient and result overlap in memory without being equal");
   return {};
 }
@@ -263,11 +281,12 @@ trestleResult_t trestleTopKDestroy(trestleTopK_t topk) {
   });
 }
 
-trestleResult_t trestleAllReduceTopK(const float* gradient, float* residual, float* result, trestleTopK_t topk) {
+trestleResult_t trestleAllReduceTopK(const void* gradient, void* residual, void* result, trestleTopK_t topk) {
   return with_exchange(topk, "AllReduceTopK", [&](TopKExchange& exchange) -> Status {
     TRY(check_no_group("AllReduceTopK"));
-    TRY(in_function("AllReduceTopK", check_buffers(gradient, residual, result, exchange.count())));
-    return exchange.step(gradient, residual, result);
+    TRY(in_function("AllReduceTopK", check_buffers(gradient, residual, result, exchange)));
+    return exchange.step(static_cast<const std::byte*>(gradient), static_cast<std::byte*>(residual),
+                         static_cast<std::byte*>(result));
   });
 }
 

@@ -1,10 +1,12 @@
 // Which collective sends sparse gradients in the least time. Pure, any thread.
 //
 // FLEX: "Flexible Communication for Optimal Distributed Learning over Unpredictable Networks" (arXiv 2312.02493). Times
-// are seconds, sizes bytes. Values and indices take four bytes each, so M c bytes of values travel with M c bytes of
-// indices. The logarithm of the number of workers is real.
+// are seconds, sizes bytes. In the paper values and indices take four bytes each, so M c bytes of values travel with M
+// c bytes of indices; values of eight bytes have half as many (index_share). The logarithm of the number of workers is
+// real.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace trestle {
@@ -12,12 +14,16 @@ namespace trestle {
 inline constexpr double kBytesPerGigabit = 1.25e8;
 
 struct SparseExchange {
-  double bytes = 0;       // M, of the whole gradient
-  double ratio = 1;       // c, the part that is sent
-  uint32_t workers = 1;   // N
-  double startup_s = 0;   // alpha
-  double per_byte_s = 0;  // beta
+  double bytes = 0;        // M, of the whole gradient
+  double ratio = 1;        // c, the part that is sent
+  uint32_t workers = 1;    // N
+  double startup_s = 0;    // alpha
+  double per_byte_s = 0;   // beta
+  double index_share = 1;  // bytes of an index, in units of a value's
 };
+
+// Of a gradient of so many elements, all of which are sent, over links that cost nothing.
+SparseExchange sparse_exchange(double elements, size_t value_bytes, uint32_t workers);
 
 // In order of preference: the first of equal costs is chosen.
 enum class SparseCollective : uint8_t {

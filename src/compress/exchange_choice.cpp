@@ -96,13 +96,21 @@ void ExchangeChoice::review(const ExchangeReview& review) {
 Result<RatioChoice> ExchangeChoice::best_ratio(std::vector<RatioSample> samples) const {
   RatioSearch search;
   search.samples = std::move(samples);
-  search.exchange = {4.0 * static_cast<double>(settings_.count), 1, settings_.workers, cost().startup_s,
-                     cost().per_byte_s};
+  search.exchange = exchange_of(1);
   search.rule = settings_.rule;
   search.time_weight = settings_.time_weight;
   search.gain_weight = settings_.gain_weight;
   search.compress_weight = settings_.compress_weight;
   return choose_ratio(search);
+}
+
+SparseExchange ExchangeChoice::exchange_of(double ratio) const {
+  SparseExchange exchange =
+      sparse_exchange(static_cast<double>(settings_.count), settings_.value_bytes, settings_.workers);
+  exchange.ratio = ratio;
+  exchange.startup_s = cost().startup_s;
+  exchange.per_byte_s = cost().per_byte_s;
+  return exchange;
 }
 
 void ExchangeChoice::search() {
@@ -121,8 +129,7 @@ void ExchangeChoice::decide() {
       layerwise ? layerwise_count(settings_.layers, plan_.ratio) : top_k_count(plan_.ratio, settings_.count);
   // The part that is sent as rules count it: k is rounded up.
   const double sent = static_cast<double>(plan_.elements) / std::max(1.0, static_cast<double>(settings_.count));
-  const SparseRules rules = sparse_rules(
-      {4.0 * static_cast<double>(settings_.count), sent, settings_.workers, cost().startup_s, cost().per_byte_s});
+  const SparseRules rules = sparse_rules(exchange_of(sent));
   if (sends_own(settings_.method)) {
     plan_.collective = SparseCollective::kAllGather;
   } else if (settings_.collective) {

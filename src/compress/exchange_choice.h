@@ -34,8 +34,9 @@ constexpr bool sends_own(SparseMethod method) {
 }
 
 struct ExchangeSettings {
-  size_t count = 0;      // elements of the gradient
-  uint32_t workers = 1;  // ranks
+  size_t count = 0;                    // elements of the gradient
+  size_t value_bytes = sizeof(float);  // of an element that travels
+  uint32_t workers = 1;                // ranks
   SparseMethod method = SparseMethod::kAuto;
   std::optional<SparseCollective> collective;  // none: by the rules 5a to 5c
   double ratio = 0;                            // 0: chosen
@@ -112,6 +113,7 @@ class ExchangeChoice {
   bool link_changed();
   void search();
   void decide();
+  SparseExchange exchange_of(double ratio) const;
 
   ExchangeSettings settings_;
   ExchangePlan plan_;

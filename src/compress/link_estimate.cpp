@@ -10,8 +10,10 @@ constexpr double kOneShape = 1e-9;
 
 }  // namespace
 
-TimedMessage timed_exchange(SparseCollective collective, double elements, uint32_t workers, double seconds) {
-  SparseExchange exchange = {4 * elements, 1, workers, 1, 0};
+TimedMessage timed_exchange(SparseCollective collective, double elements, uint32_t workers, double seconds,
+                            size_t value_bytes) {
+  SparseExchange exchange = sparse_exchange(elements, value_bytes, workers);
+  exchange.startup_s = 1;
   const double startups = sparse_costs(exchange).of(collective);
   exchange.startup_s = 0;
   exchange.per_byte_s = 1;

@@ -6,6 +6,7 @@
 // message makes all before it count less: what the links were like long ago is forgotten.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "compress/choice.h"
@@ -24,9 +25,10 @@ struct TimedMessage {
   double seconds = 0;
 };
 
-// Whole exchanges as in Table I (compress/choice.h), each rank sending `elements` values. Norms: an all-gather of one
-// double per rank, as AR-Topk's VAR needs besides.
-TimedMessage timed_exchange(SparseCollective collective, double elements, uint32_t workers, double seconds);
+// Whole exchanges as in Table I (compress/choice.h), each rank sending `elements` values of so many bytes. Norms: an
+// all-gather of one double per rank, as AR-Topk's VAR needs besides.
+TimedMessage timed_exchange(SparseCollective collective, double elements, uint32_t workers, double seconds,
+                            size_t value_bytes = sizeof(float));
 TimedMessage with_norms(TimedMessage message, uint32_t workers);
 
 class LinkEstimate {

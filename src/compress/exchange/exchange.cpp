@@ -7,7 +7,6 @@
 #include "base/out_of_memory.h"
 #include "compress/exchange/decision.h"
 #include "compress/exchange/link_measure.h"
-#include "compress/exchange/part.h"
 
 namespace trestle {
 namespace {
@@ -26,6 +25,7 @@ std::vector<SaidArgument> said(const ExchangeArguments& arguments) {
   const LinkCost cost = settings.cost.value_or(LinkCost{-1, -1});
   return {
       SaidArgument::integer("count", settings.count),
+      SaidArgument::integer("type", static_cast<uint64_t>(arguments.type)),
       SaidArgument::integer("method", static_cast<uint64_t>(settings.method)),
       SaidArgument::integer("collective", settings.collective ? 1 + static_cast<uint64_t>(*settings.collective) : 0),
       SaidArgument::integer("op", static_cast<uint64_t>(arguments.op)),
@@ -48,6 +48,7 @@ Result<std::shared_ptr<TopKExchange>> TopKExchange::make(trestleComm_t comm, Exc
                                                          const Status& own) {
   RankCalls calls = TRY(RankCalls::make(comm, std::move(arguments.end_without_memory)));
   arguments.settings.workers = static_cast<uint32_t>(calls.ranks());
+  arguments.settings.value_bytes = arguments.type == DataType::kFloat64 ? sizeof(double) : sizeof(float);
   // Before the first message: no rank may miss what follows.
   const std::shared_ptr<TopKExchange> exchange(new TopKExchange(std::move(calls), std::move(arguments)));
   TRY(compare(exchange->calls_, kCreate, said(exchange->arguments_), own));
@@ -81,9 +82,15 @@ Status TopKExchange::prepare() {
   return {};
 }
 
+size_t TopKExchange::part_bytes() const {
+  const size_t elements = choice_.plan().elements;
+  return type() == DataType::kFloat64 ? Part<double>::bytes(elements) : Part<float>::bytes(elements);
+}
+
+// The ranks' parts, and behind them float32 sums that 16-bit results are made of.
 size_t TopKExchange::memory_bytes() const {
-  const ExchangePlan& plan = choice_.plan();
-  return Part::bytes(plan.elements) * (sends_own(plan.method) ? workers() : 1);
+  if (!sends_own(choice_.plan().method)) return part_bytes();
+  return part_bytes() * workers() + (is_narrow() ? count() * sizeof(float) : 0);
 }
 
 // All ranks have the same plan, so all find that there is no room at the same step. From then on a step needs no memory

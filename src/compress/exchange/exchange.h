@@ -14,15 +14,21 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/types.h"
 #include "compress/exchange/agreement.h"
+#include "compress/exchange/part.h"
 #include "compress/exchange/rank_calls.h"
 #include "compress/exchange_choice.h"
 #include "compress/topk.h"
+#include "kernels/sparse.h"
 
 namespace trestle {
 
 struct ExchangeArguments {
-  ExchangeSettings settings;  // `workers` is not read
+  ExchangeSettings settings;  // `workers` and `value_bytes` are not read
+  // Of gradients and results: kFloat32, kFloat16, kBfloat16 or kFloat64. 16-bit ones are summed, and travel, as
+  // float32.
+  DataType type = DataType::kFloat32;
   trestleRedOp_t op = trestleAvg;
   uint64_t steps = 0;                                // that were made before, as a checkpoint says
   std::function<void()> end_without_memory = [] {};  // RankCalls::make's
@@ -54,11 +60,14 @@ class TopKExchange {
   static Result<std::shared_ptr<TopKExchange>> make(trestleComm_t comm, ExchangeArguments arguments, const Status& own);
 
   size_t count() const { return arguments_.settings.count; }
+  DataType type() const { return arguments_.type; }
+  DataType sum_type() const { return type() == DataType::kFloat64 ? DataType::kFloat64 : DataType::kFloat32; }
   // Adds the gradient to the residual; takes from it what travels; writes the sums, or means, over the ranks of that.
-  // Elements that no rank sent are 0. All have count() elements. result may be equal to gradient; nothing else may
-  // overlap. If it fails, the residual has the gradient, the result is unspecified, and everything else is as it was.
-  // kSystemError on all ranks: one of them has no memory for it; the communicator goes on unless it says so itself.
-  Status step(const float* gradient, float* residual, float* result);
+  // Elements that no rank sent are 0. All have count() elements: the gradient and the result of type(), the residual of
+  // sum_type(). result may be equal to gradient; nothing else may overlap. If it fails, the residual has the gradient,
+  // the result is unspecified, and everything else is as it was. kSystemError on all ranks: one of them has no memory
+  // for it; the communicator goes on unless it says so itself.
+  Status step(const std::byte* gradient, std::byte* residual, std::byte* result);
   // Collective. own: why this rank cannot; then no rank does.
   Status fit(const Status& own);
   Status set_ratio(double ratio, const Status& own);
@@ -85,23 +94,44 @@ class TopKExchange {
   };
 
   uint32_t workers() const { return arguments_.settings.workers; }
+  bool is_narrow() const { return type() != sum_type(); }
   Clock& clock() const { return *arguments_.clock; }
   // Collective:
   Status prepare() TRESTLE_EXCLUDES(mutex_);
   Status get_ready() TRESTLE_REQUIRES(mutex_);
   Status reserve() TRESTLE_REQUIRES(mutex_);
   Status review() TRESTLE_REQUIRES(mutex_);
-  Status send_one(float* residual, float* result, double whole) TRESTLE_REQUIRES(mutex_);
-  Status send_own(float* residual, float* result, double whole) TRESTLE_REQUIRES(mutex_);
-  Result<int> elect(const std::optional<SparseVector>& top) TRESTLE_REQUIRES(mutex_);
+  // T: of sum_type().
+  template <class T>
+  Status typed_step(const std::byte* gradient, T* residual, std::byte* result) TRESTLE_REQUIRES(mutex_);
+  template <class T>
+  Status send_one(T* residual, std::byte* result, double whole) TRESTLE_REQUIRES(mutex_);
+  template <class T>
+  Status send_own(T* residual, std::byte* result, double whole) TRESTLE_REQUIRES(mutex_);
+  template <class T>
+  Result<int> elect(const std::optional<SparseVectorOf<T>>& top) TRESTLE_REQUIRES(mutex_);
   // Of this rank:
   ExchangeReview found() const TRESTLE_REQUIRES(mutex_);
+  size_t part_bytes() const TRESTLE_REQUIRES(mutex_);
   size_t memory_bytes() const TRESTLE_REQUIRES(mutex_);
   Status reserve_own(size_t bytes) TRESTLE_REQUIRES(mutex_);
-  SparseVector compress(std::span<const float> gradient, double ratio) const;
-  std::optional<SparseVector> compressed(std::span<const float> gradient, double ratio) const;
-  std::optional<SparseVector> selected(std::span<const float> gradient) TRESTLE_REQUIRES(mutex_);
-  void measure_candidates(std::span<const float> gradient, double whole) TRESTLE_REQUIRES(mutex_);
+  template <class T>
+  Accumulated add_gradient(T* residual, const std::byte* gradient) const;
+  template <class T>
+  void put_result(std::byte* result, const Part<T>& part, size_t elements) const;
+  template <class T>
+  T* sums_in(std::byte* result) const TRESTLE_REQUIRES(mutex_);
+  template <class T>
+  void finish_sums(T* sums, std::byte* result) const;
+  template <class T>
+  SparseVectorOf<T> compress(std::span<const T> gradient, double ratio) const;
+  template <class T>
+  std::optional<SparseVectorOf<T>> compressed(std::span<const T> gradient, double ratio) const;
+  template <class T>
+  std::optional<SparseVectorOf<T>> selected(std::span<const T> gradient) TRESTLE_REQUIRES(mutex_);
+  template <class T>
+  void measure_candidates(std::span<const T> gradient, double whole) TRESTLE_REQUIRES(mutex_);
+  TimedMessage timed(SparseCollective collective, uint64_t took_ns) const TRESTLE_REQUIRES(mutex_);
   void note_sent(double norm, double whole, TimedMessage message) TRESTLE_REQUIRES(mutex_);
   void publish() TRESTLE_REQUIRES(mutex_);
 

@@ -11,7 +11,8 @@
 
 namespace trestle {
 
-// In this order: values, indices, and whether the rank could select them.
+// In this order: values (T: float or double), indices, and whether the rank could select them.
+template <class T>
 class Part {
  public:
   Part(std::byte* begin, size_t elements) : begin_(begin), elements_(elements) {}
@@ -19,14 +20,14 @@ class Part {
   // A multiple of what values are aligned to, so that parts can follow each other.
   static size_t bytes(size_t elements) {
     constexpr size_t kAlignment = sizeof(uint64_t);
-    const size_t bytes = elements * (sizeof(float) + sizeof(uint32_t)) + sizeof(uint32_t);
+    const size_t bytes = elements * (sizeof(T) + sizeof(uint32_t)) + sizeof(uint32_t);
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
-  float* values() const { return reinterpret_cast<float*>(begin_); }
-  uint32_t* indices() const { return reinterpret_cast<uint32_t*>(begin_ + elements_ * sizeof(float)); }
+  T* values() const { return reinterpret_cast<T*>(begin_); }
+  uint32_t* indices() const { return reinterpret_cast<uint32_t*>(begin_ + elements_ * sizeof(T)); }
   // 0: the rank had no memory to select elements. It follows the indices.
   uint32_t& is_there() const { return indices()[elements_]; }
-  void put(const std::optional<SparseVector>& top) const {
+  void put(const std::optional<SparseVectorOf<T>>& top) const {
     is_there() = top ? 1 : 0;
     if (!top) return;
     CHECK(top->indices.size() == elements_, "a selection has as many elements as the plan");

@@ -1,12 +1,15 @@
 // The steps of an exchange: what is selected, sent and added up.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <string>
 
 #include "base/out_of_memory.h"
 #include "compress/ar_topk.h"
 #include "compress/exchange/exchange.h"
 #include "compress/exchange/part.h"
+#include "kernels/convert.h"
 #include "kernels/reduce.h"
 #include "kernels/sparse.h"
 
@@ -36,21 +39,30 @@ double seconds_of(uint64_t ns) {
 
 constexpr double kNoMemory = -1;  // in place of a norm, which is not negative
 
+template <class T>
+constexpr trestleDataType_t kTravelsAs = sizeof(T) == sizeof(double) ? trestleFloat64 : trestleFloat32;
+
 }  // namespace
 
-Status TopKExchange::step(const float* gradient, float* residual, float* result) {
+Status TopKExchange::step(const std::byte* gradient, std::byte* residual, std::byte* result) {
   const MutexLock lock(mutex_);
+  if (sum_type() == DataType::kFloat64) return typed_step(gradient, reinterpret_cast<double*>(residual), result);
+  return typed_step(gradient, reinterpret_cast<float*>(residual), result);
+}
+
+template <class T>
+Status TopKExchange::typed_step(const std::byte* gradient, T* residual, std::byte* result) {
   Accumulated sum;
   {
     const Stopwatch compresses(clock(), now_.compress_ns);
-    sum = accumulate(residual, gradient, count());
+    sum = add_gradient(residual, gradient);
   }
   if (count() > 0) {
     TRY(get_ready());
     {
       const Stopwatch compresses(clock(), now_.compress_ns);
-      std::fill(result, result + count(), 0.0f);
-      if (choice_.measures()) measure_candidates({residual, count()}, sum.square_sum);
+      std::memset(result, 0, count() * size_of(type()));
+      if (choice_.measures()) measure_candidates<T>({residual, count()}, sum.square_sum);
     }
     const bool own = sends_own(choice_.plan().method);
     TRY(own ? send_own(residual, result, sum.square_sum) : send_one(residual, result, sum.square_sum));
@@ -63,6 +75,23 @@ Status TopKExchange::step(const float* gradient, float* residual, float* result)
   return {};
 }
 
+template <class T>
+Accumulated TopKExchange::add_gradient(T* residual, const std::byte* gradient) const {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (is_narrow()) return accumulate_widened(residual, gradient, count(), type());
+  }
+  return accumulate(residual, reinterpret_cast<const T*>(gradient), count());
+}
+
+// The elements of a message at their places. 16-bit ones are rounded once, here.
+template <class T>
+void TopKExchange::put_result(std::byte* result, const Part<T>& part, size_t elements) const {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (is_narrow()) return scatter_narrowed(result, part.indices(), part.values(), elements, type());
+  }
+  scatter(reinterpret_cast<T*>(result), part.indices(), part.values(), elements);
+}
+
 Status TopKExchange::get_ready() {
   const Stopwatch exchanges(clock(), now_.exchange_ns);
   if (window_.gains.size() >= choice_.steps_to_review()) TRY(review());
@@ -70,14 +99,15 @@ Status TopKExchange::get_ready() {
 }
 
 // AR-Topk: all send the elements that one rank names.
-Status TopKExchange::send_one(float* residual, float* result, double whole) {
+template <class T>
+Status TopKExchange::send_one(T* residual, std::byte* result, double whole) {
   const ExchangePlan& plan = choice_.plan();
   const bool votes = plan.method == SparseMethod::kVar;
   const size_t k = plan.elements;
-  const Part part(memory_.at(), k);
+  const Part<T> part(memory_.at(), k);
   int root = static_cast<int>(star_root(now_.steps + 1, workers()));
-  std::optional<SparseVector> top;
-  if (votes || root == calls_.rank()) top = selected({residual, count()});
+  std::optional<SparseVectorOf<T>> top;
+  if (votes || root == calls_.rank()) top = selected<T>({residual, count()});
   uint64_t took = 0;
   {
     const Stopwatch exchanges(clock(), took);
@@ -96,19 +126,20 @@ Status TopKExchange::send_one(float* residual, float* result, double whole) {
   {
     const Stopwatch exchanges(clock(), took);
     const char* const algorithm = plan.collective == SparseCollective::kTree ? "*tree" : "*ring";
-    TRY(calls_.all_reduce(part.values(), k, trestleFloat32, arguments_.op, algorithm));
+    TRY(calls_.all_reduce(part.values(), k, kTravelsAs<T>, arguments_.op, algorithm));
   }
   const Stopwatch compresses(clock(), now_.compress_ns);
   clear_at(residual, part.indices(), k);
-  scatter(result, part.indices(), part.values(), k);
+  put_result(result, part, k);
   now_.exchange_ns += took;
   now_.root = root;
-  const TimedMessage message = timed_exchange(plan.collective, static_cast<double>(k), workers(), seconds_of(took));
+  const TimedMessage message = timed(plan.collective, took);
   note_sent(norm, whole, votes ? with_norms(message, workers()) : message);
   return {};
 }
 
-Result<int> TopKExchange::elect(const std::optional<SparseVector>& top) {
+template <class T>
+Result<int> TopKExchange::elect(const std::optional<SparseVectorOf<T>>& top) {
   const double norm = top ? square_norm(top->values) : kNoMemory;
   TRY(calls_.all_gather(&norm, norms_.data(), 1, trestleFloat64));
   const auto lacks = std::find(norms_.begin(), norms_.end(), kNoMemory);
@@ -117,12 +148,13 @@ Result<int> TopKExchange::elect(const std::optional<SparseVector>& top) {
 }
 
 // AG-Topk: each rank sends its own elements. They are added in the order of ranks.
-Status TopKExchange::send_own(float* residual, float* result, double whole) {
+template <class T>
+Status TopKExchange::send_own(T* residual, std::byte* result, double whole) {
   const size_t k = choice_.plan().elements;
-  const size_t bytes = Part::bytes(k);
-  const std::optional<SparseVector> top = selected({residual, count()});
+  const size_t bytes = part_bytes();
+  const std::optional<SparseVectorOf<T>> top = selected<T>({residual, count()});
   std::byte* const memory = memory_.at();
-  const auto part_of = [=](size_t rank) { return Part(memory + bytes * rank, k); };
+  const auto part_of = [=](size_t rank) { return Part<T>(memory + bytes * rank, k); };
   const auto own = static_cast<size_t>(calls_.rank());
   uint64_t took = 0;
   {
@@ -135,33 +167,52 @@ Status TopKExchange::send_own(float* residual, float* result, double whole) {
     if (part_of(rank).is_there() == 0) return no_memory_on(rank);
     TRY(check_indices(part_of(rank).indices(), k, count()));
   }
-  for (size_t rank = 0; rank < workers(); ++rank)
-    scatter_add(result, part_of(rank).indices(), part_of(rank).values(), k);
-  if (arguments_.op == trestleAvg) {
-    auto* const sums = reinterpret_cast<std::byte*>(result);
-    const std::array<const std::byte*, 1> sources = {sums};
-    reduce(sums, sources, count(), {DataType::kFloat32, ReduceOp::kAvg, workers(), false});
-  }
+  T* const sums = sums_in<T>(result);
+  for (size_t rank = 0; rank < workers(); ++rank) scatter_add(sums, part_of(rank).indices(), part_of(rank).values(), k);
+  finish_sums(sums, result);
   clear_at(residual, part_of(own).indices(), k);
   now_.exchange_ns += took;
   now_.root = -1;
-  note_sent(square_norm(top->values), whole,
-            timed_exchange(SparseCollective::kAllGather, static_cast<double>(k), workers(), seconds_of(took)));
+  note_sent(square_norm(top->values), whole, timed(SparseCollective::kAllGather, took));
   return {};
 }
 
+// Where the ranks' elements are added: zeros.
+template <class T>
+T* TopKExchange::sums_in(std::byte* result) const {
+  if (!is_narrow()) return reinterpret_cast<T*>(result);
+  std::byte* const sums = memory_.at(part_bytes() * workers());
+  std::memset(sums, 0, count() * sizeof(T));
+  return reinterpret_cast<T*>(sums);
+}
+
+template <class T>
+void TopKExchange::finish_sums(T* sums, std::byte* result) const {
+  if (arguments_.op == trestleAvg) {
+    auto* const bytes = reinterpret_cast<std::byte*>(sums);
+    const std::array<const std::byte*, 1> sources = {bytes};
+    reduce(bytes, sources, count(), {sum_type(), ReduceOp::kAvg, workers(), false});
+  }
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (is_narrow()) narrow_from_float32(result, sums, count(), type());
+  }
+}
+
 // What this rank sends with the present plan; none: it has no memory to select. The others must hear of that.
-std::optional<SparseVector> TopKExchange::selected(std::span<const float> gradient) {
+template <class T>
+std::optional<SparseVectorOf<T>> TopKExchange::selected(std::span<const T> gradient) {
   const Stopwatch compresses(clock(), now_.compress_ns);
   return compressed(gradient, choice_.plan().ratio);
 }
 
-std::optional<SparseVector> TopKExchange::compressed(std::span<const float> gradient, double ratio) const {
-  return unless_out_of_memory([&] { return std::optional<SparseVector>(compress(gradient, ratio)); },
-                              [] { return std::optional<SparseVector>(); });
+template <class T>
+std::optional<SparseVectorOf<T>> TopKExchange::compressed(std::span<const T> gradient, double ratio) const {
+  using Selection = std::optional<SparseVectorOf<T>>;
+  return unless_out_of_memory([&] { return Selection(compress(gradient, ratio)); }, [] { return Selection(); });
 }
 
-SparseVector TopKExchange::compress(std::span<const float> gradient, double ratio) const {
+template <class T>
+SparseVectorOf<T> TopKExchange::compress(std::span<const T> gradient, double ratio) const {
   const ExchangeSettings& settings = arguments_.settings;
   switch (settings.method) {
     case SparseMethod::kLayerwise:
@@ -178,10 +229,11 @@ SparseVector TopKExchange::compress(std::span<const float> gradient, double rati
 }
 
 // A candidate for which there is no memory is left out of this step's means.
-void TopKExchange::measure_candidates(std::span<const float> gradient, double whole) {
+template <class T>
+void TopKExchange::measure_candidates(std::span<const T> gradient, double whole) {
   for (size_t i = 0; i < kRatioCandidates.size(); ++i) {
     uint64_t took = 0;
-    std::optional<SparseVector> top;
+    std::optional<SparseVectorOf<T>> top;
     {
       const Stopwatch compresses(clock(), took);
       top = compressed(gradient, kRatioCandidates[i]);
@@ -192,6 +244,11 @@ void TopKExchange::measure_candidates(std::span<const float> gradient, double wh
     window_.candidates[i].seconds += seconds_of(took);
     window_.candidates[i].steps += 1;
   }
+}
+
+TimedMessage TopKExchange::timed(SparseCollective collective, uint64_t took_ns) const {
+  return timed_exchange(collective, static_cast<double>(choice_.plan().elements), workers(), seconds_of(took_ns),
+                        arguments_.settings.value_bytes);
 }
 
 void TopKExchange::note_sent(double norm, double whole, TimedMessage message) {

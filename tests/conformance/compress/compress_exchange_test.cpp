@@ -134,7 +134,8 @@ TEST(ExchangeStatistics, TheWaitOfAReviewIsNotSelection) {
       ASSERT_TRUE(made.ok());
       TopKExchange& exchange = *made.value();
       std::vector<float> gradient(1000, 1), residual(1000), result(1000);
-      const auto step = [&] { return exchange.step(gradient.data(), residual.data(), result.data()); };
+      const auto bytes_of = [](std::vector<float>& values) { return reinterpret_cast<std::byte*>(values.data()); };
+      const auto step = [&] { return exchange.step(bytes_of(gradient), bytes_of(residual), bytes_of(result)); };
       ASSERT_TRUE(step().ok());
       if (rank == 0) {
         before = all_reduces(comm);

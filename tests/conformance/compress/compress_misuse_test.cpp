@@ -35,6 +35,8 @@ const std::vector<WrongConfig>& wrong_configs() {
       {"method is -1", [](Config& c) { c.method = -1; }},
       {"collective is 4", [](Config& c) { c.collective = 4; }},
       {"op is 2", [](Config& c) { c.op = trestleMax; }},
+      {"type is 0: trestleFloat32", [](Config& c) { c.type = trestleInt8; }},
+      {"type is 10: trestleFloat32", [](Config& c) { c.type = trestleFloat8e4m3; }},
       {"ratio is -0.1", [](Config& c) { c.ratio = -0.1; }},
       {"ratio is 1.5", [](Config& c) { c.ratio = 1.5; }},
       {"ratio is nan", [](Config& c) { c.ratio = std::nan(""); }},
@@ -94,6 +96,7 @@ TEST(CompressedMisuse, RanksThatDisagreeAreNamed) {
   static const size_t kLayers[] = {4, 6}, kOtherLayers[] = {5, 5};
   static const std::vector<Row> rows = {
       {{"rank 2 says count 11 and rank 0 10"}, [](Config&) {}, 11},
+      {{"rank 2 says type 9 and rank 0 7"}, [](Config& c) { c.type = trestleBfloat16; }},
       {{"rank 2 says method 2 and rank 0 0"}, [](Config& c) { c.method = trestleTopKVar; }},
       {{"rank 2 says collective 2 and rank 0 0"}, [](Config& c) { c.collective = trestleTopKTree; }},
       {{"rank 2 says op 0 and rank 0 4"}, [](Config& c) { c.op = trestleSum; }},
@@ -174,6 +177,27 @@ TEST(CompressedMisuse, BuffersOfAStep) {
     EXPECT_TRUE(refused(trestleAllReduceTopK(a, b, c, topk), trestleInvalidUsage, {"AllReduceTopK", "destroyed"}));
     EXPECT_TRUE(refused(trestleTopKDestroy(topk), trestleInvalidUsage, {"TopKDestroy", "destroyed"}));
     EXPECT_TRUE(refused(trestleTopKDestroy(nullptr), trestleInvalidArgument, {"topk is NULL"}));
+  });
+}
+
+// A residual has twice the bytes of 16-bit gradients.
+TEST(CompressedMisuse, BuffersOfAStepOf16Bits) {
+  ranks::on_threads({.ranks = 1}, [](int, trestleComm_t comm) {
+    trestleTopKConfig_t config = good_config();
+    config.type = trestleBfloat16;
+    trestleTopK_t topk = nullptr;
+    ASSERT_TRUE(succeeded(trestleTopKCreate(&topk, comm, 10, &config), comm));
+    std::vector<std::byte> memory(80);
+    std::byte* const residual = memory.data() + 20;
+    std::byte* const behind = residual + 40;
+    EXPECT_TRUE(refused(trestleAllReduceTopK(behind - 2, residual, memory.data(), topk), trestleInvalidArgument,
+                        {"residual and gradient overlap"}));
+    EXPECT_TRUE(refused(trestleAllReduceTopK(behind, residual, memory.data() + 2, topk), trestleInvalidArgument,
+                        {"residual and result overlap"}));
+    EXPECT_TRUE(refused(trestleAllReduceTopK(behind, residual, behind + 18, topk), trestleInvalidArgument,
+                        {"gradient and result overlap"}));
+    EXPECT_TRUE(succeeded(trestleAllReduceTopK(behind, residual, memory.data(), topk), comm));
+    EXPECT_TRUE(succeeded(trestleTopKDestroy(topk)));
   });
 }
 
@@ -262,6 +286,15 @@ TEST(CompressedMisuse, OlderStructsCountAsFarAsTheyReach) {
     EXPECT_TRUE(refused(trestleTopKGetStats(topk, &stats), trestleInvalidArgument, {"TopKGetStats", "magic"}));
     EXPECT_TRUE(refused(trestleTopKGetStats(topk, nullptr), trestleInvalidArgument, {"stats is NULL"}));
     EXPECT_EQ(stats_of(topk).ratio, 0.1) << "the default";
+    EXPECT_TRUE(succeeded(trestleTopKDestroy(topk)));
+
+    config = good_config();
+    config.size = offsetof(trestleTopKConfig_t, type);
+    config.type = 77;
+    ASSERT_TRUE(succeeded(trestleTopKCreate(&topk, comm, 1, &config), comm));
+    float gradient = 3, residual = 0, result = 0;
+    ASSERT_TRUE(succeeded(trestleAllReduceTopK(&gradient, &residual, &result, topk), comm));
+    EXPECT_EQ(result, 3) << "float32 is the default";
     EXPECT_TRUE(succeeded(trestleTopKDestroy(topk)));
   });
 }

@@ -109,10 +109,11 @@ TEST(SparseRules, AreTheCosts) {
   Rng rng(1);
   std::map<SparseCollective, int> wins;
   for (int round = 0; round < 20'000; ++round) {
-    const SparseExchange exchange = {1e3 + 4e9 * rng.uniform() * rng.uniform() * rng.uniform(),
-                                     1e-3 + rng.uniform() * rng.uniform(),
-                                     static_cast<uint32_t>(1 + rng.below(round % 2 == 0 ? 8 : 1024)),
-                                     5e-3 * rng.uniform() * rng.uniform(), 1e-8 * rng.uniform() * rng.uniform()};
+    SparseExchange exchange = {1e3 + 4e9 * rng.uniform() * rng.uniform() * rng.uniform(),
+                               1e-3 + rng.uniform() * rng.uniform(),
+                               static_cast<uint32_t>(1 + rng.below(round % 2 == 0 ? 8 : 1024)),
+                               5e-3 * rng.uniform() * rng.uniform(), 1e-8 * rng.uniform() * rng.uniform()};
+    if (round % 3 == 0) exchange.index_share = 0.5;  // values of eight bytes
     const SparseCollective chosen = cheapest(sparse_costs(exchange));
     ++wins[chosen];
     ASSERT_EQ(chosen_by(sparse_rules(exchange)), chosen) << round << ": " << exchange.workers << " workers";

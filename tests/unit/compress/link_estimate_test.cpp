@@ -96,6 +96,10 @@ TEST(TimedExchange, HasTheShapesOfTableI) {
   EXPECT_EQ(var.startups, ring.startups + 3);
   EXPECT_EQ(var.bytes, ring.bytes + 8 * 7);
   EXPECT_EQ(timed_exchange(SparseCollective::kRing, 100, 1, 0.5).startups, 0) << "one worker sends nothing";
+  // 800 bytes of values, 400 of indices.
+  EXPECT_DOUBLE_EQ(timed_exchange(SparseCollective::kRing, 100, 8, 0.5, 8).bytes, 800 * 2 * 7.0 / 8 + 400 * 3);
+  EXPECT_DOUBLE_EQ(timed_exchange(SparseCollective::kTree, 100, 8, 0.5, 8).bytes, 2 * 800 * 3 + 400 * 3);
+  EXPECT_DOUBLE_EQ(timed_exchange(SparseCollective::kAllGather, 100, 8, 0.5, 8).bytes, 1200 * 7);
 }
 
 }  // namespace
