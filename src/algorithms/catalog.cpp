@@ -27,6 +27,7 @@ std::span<const Algorithm> algorithms() {
         kRabenseifner,       // rabenseifner
         kOrderedTree,        // otree
         kLine,               // line
+        kPairwise,           // pairwise
     };
   });
 }

@@ -30,7 +30,8 @@ struct AlgorithmCost {
   // Messages that the busiest rank sends and receives. Each costs half the rail's overhead per message (LogP's o at
   // both ends: Culler et al., "LogP: Towards a Realistic Model of Parallel Computation", PPoPP 1993).
   uint32_t messages = 0;
-  bool converges = false;  // some rank receives from more than one peer: several senders share a port
+  // Some rank receives from more than one peer, and not in turns (Step::after): several senders share a port.
+  bool converges = false;
 };
 
 struct Algorithm {
@@ -57,7 +58,7 @@ inline bool keeps_rank_order(const Algorithm& algorithm, PhaseKind kind, int32_t
 }
 
 // ring, direct, hd (halving-doubling), rd (recursive doubling), tree (binary), dbtree (double binary), binomial, bruck,
-// dissemination, chain, rabenseifner, otree (in-order tree), line
+// dissemination, chain, rabenseifner, otree (in-order tree), line, pairwise
 std::span<const Algorithm> algorithms();
 // By name; an unknown name is an error that lists the names.
 Result<const Algorithm*> find_algorithm(std::string_view name);

@@ -22,6 +22,7 @@ extern const Algorithm kDissemination;      // dissemination.cpp
 extern const Algorithm kRabenseifner;       // rabenseifner.cpp
 extern const Algorithm kOrderedTree;        // ordered_tree.cpp
 extern const Algorithm kLine;               // line.cpp
+extern const Algorithm kPairwise;           // pairwise.cpp
 
 // The plan of a group of one, for any kind but send and recv: input 0 -> output 0, nothing in place.
 Plan build_alone(const PlanRequest& request);

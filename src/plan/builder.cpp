@@ -85,6 +85,17 @@ void PlanBuilder::copy(BlockRange destination, BlockRange source, uint32_t logic
   close(step);
 }
 
+uint32_t PlanBuilder::last() const {
+  CHECK(!plan_.steps.empty(), "a plan without steps has no last one");
+  return static_cast<uint32_t>(plan_.steps.size()) - 1;
+}
+
+void PlanBuilder::in_turn_after(uint32_t step) {
+  CHECK(step < last() && is_message(plan_.steps[step]) && plan_.steps[step].kind == plan_.steps.back().kind,
+        "a message takes its turn after an earlier one in the same direction");
+  plan_.steps.back().after = step;
+}
+
 void PlanBuilder::reduce(BlockRange destination, const std::vector<Operand>& sources, uint32_t logical_first) {
   CHECK(sources.size() >= 2, "a reduce has at least two sources");
   Step step;

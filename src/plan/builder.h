@@ -50,6 +50,10 @@ class PlanBuilder {
   void recv(int32_t peer, BlockRange destination, uint32_t logical_first);
   // Adds no step if both ranges are the same memory, as in place.
   void copy(BlockRange destination, BlockRange source, uint32_t logical_first);
+  // The step that was added last takes its turn after `step` (Step::after): a send after a send, a receive after a
+  // receive. last() is that step's number.
+  void in_turn_after(uint32_t step);
+  uint32_t last() const;
   // destination = left fold of the sources in this order. A source may be the destination itself, block by block.
   void reduce(BlockRange destination, const std::vector<Operand>& sources, uint32_t logical_first);
 

@@ -135,6 +135,14 @@ Status check_dependencies(const Plan& plan, uint32_t index) {
   return {};
 }
 
+Status check_turn(const Plan& plan, uint32_t index) {
+  const Step& step = plan.steps[index];
+  if (step.after == kNoStep) return {};
+  if (step.after < index && is_message(step) && plan.steps[step.after].kind == step.kind) return {};
+  return fault(step_name(plan, index) + " takes its turn after step " + std::to_string(step.after) +
+               ", which is no earlier message in the same direction");
+}
+
 Status check_step(const Plan& plan, uint32_t index) {
   const Step& step = plan.steps[index];
   if (step.blocks == 0 || uint64_t{step.logical_first} + step.blocks > plan.blocks) {
@@ -150,7 +158,8 @@ Status check_step(const Plan& plan, uint32_t index) {
                    "; inputs are read-only");
     }
   }
-  return check_dependencies(plan, index);
+  TRY(check_dependencies(plan, index));
+  return check_turn(plan, index);
 }
 
 }  // namespace

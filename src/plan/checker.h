@@ -9,6 +9,7 @@
 //              place, blocks that are the same memory count as one. A send counts as a read that lasts until its
 //              receiver has the message. So this holds however late the peer reads and in whatever order steps run. A
 //              plan that passes is free of data races, so one execution stands for all interleavings.
+//   turns      A message takes its turn only after an earlier one in the same direction.
 //   execution  A send is complete only when its receiver has taken the message (no buffering at all). Even so every
 //              step runs (no deadlock). Every step reads blocks that are written and hold the logical blocks it names
 //              (all-to-all: any). Each rank's contribution is added at most once (barrier: any number of times). At the

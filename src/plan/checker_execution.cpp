@@ -118,6 +118,9 @@ void Execution::each_dependency(const Node& node, F&& f) const {
       f(id(node.rank, d.step, d.its_first + (node.position - d.my_first)));
     }
   }
+  // Stricter than the engine: a message in turn waits for the end of the one before.
+  if (step.after == kNoStep) return;
+  for (uint32_t i = 0; i < plan.steps[step.after].blocks; ++i) f(id(node.rank, step.after, i));
 }
 
 template <class F>

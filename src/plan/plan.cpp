@@ -53,6 +53,7 @@ std::string dependencies_text(const Plan& plan, const Step& step) {
     if (d.my_first == 0 && d.its_first == 0 && d.count == step.blocks && d.count == plan.steps[d.step].blocks) continue;
     text += range_text(d.its_first, d.count) + " for " + range_text(d.my_first, d.count);
   }
+  if (step.after != kNoStep) text += "; in turn after " + std::to_string(step.after);
   return text;
 }
 
@@ -159,7 +160,11 @@ uint64_t hash(const Plan& plan) {
   for (const Dependency& d : plan.dependencies) {
     hasher.integer(d.step).integer(d.my_first).integer(d.its_first).integer(d.count);
   }
-  if (plan.turned != 0) hasher.integer(plan.turned);  // hashes of plans without it stay as they were
+  // Hashes of plans without these stay as they were.
+  if (plan.turned != 0) hasher.integer(plan.turned);
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    if (plan.steps[i].after != kNoStep) hasher.integer(i).integer(plan.steps[i].after);
+  }
   return hasher.digest();
 }
 

@@ -85,6 +85,8 @@ struct Dependency {
   bool operator==(const Dependency&) const = default;
 };
 
+inline constexpr uint32_t kNoStep = UINT32_MAX;
+
 struct Step {
   StepKind kind = StepKind::kCopy;
   int32_t peer = kLocal;       // kSend, kRecv
@@ -96,6 +98,10 @@ struct Step {
   uint32_t sources = 0;
   uint32_t first_dependency = 0;  // index into Plan::dependencies
   uint32_t dependencies = 0;
+  // kSend after kSend, kRecv after kRecv: this message takes its turn after that of an earlier step, so that messages
+  // of several peers do not meet at a port. It begins when the earlier message is on its way to its last segment and
+  // the one before that is complete, and the two share one window of segments in flight. No data depends on it.
+  uint32_t after = kNoStep;
   bool operator==(const Step&) const = default;
 };
 // Whether the step is a message. Copies and reductions are work on this rank's data, though a Reduce has messages too.

@@ -27,8 +27,8 @@ constexpr std::array<Shape, 14> kShapes = {{{1, ""},
                                             {8, "2x2x2"},
                                             {8, "", "aaabbbbb"}}};
 constexpr std::array<const char*, 4> kTransports = {"loopback", "shm", "tcp", "shm,tcp"};
-constexpr std::array<const char*, 11> kAlgorithms = {"",       "ring",  "direct",   "hd",    "rd",   "tree",
-                                                     "dbtree", "mixed", "binomial", "bruck", "chain"};
+constexpr std::array<const char*, 12> kAlgorithms = {"",       "ring",  "direct",   "hd",    "rd",    "tree",
+                                                     "dbtree", "mixed", "binomial", "bruck", "chain", "pairwise"};
 constexpr std::array<int, 5> kChunkCounts = {-1, 1, 2, 5, 16};
 constexpr std::array<size_t, 5> kCounts = {0, 1, 7, 1009, 30'011};
 
@@ -84,6 +84,7 @@ std::string algorithm_rules(const std::string& algorithm, const std::string& dim
   const std::string all = first_names(algorithm + "," + algorithm + "," + algorithm, dimensions);
   if (algorithm == "chain") return "broadcast:" + all + ";reduce:" + all;
   if (algorithm == "bruck") return "alltoall:*bruck;allgather:" + all + ";allgatherv:" + all;
+  if (algorithm == "pairwise") return "alltoall:" + all + ";alltoallv:*pairwise";
   std::string rules = "allreduce:" + all;
   if (halves) rules += ";reducescatter:" + all + ";reducescatterv:" + all;
   if (halves || algorithm == "rd") rules += ";allgather:" + all + ";allgatherv:" + all;

@@ -200,10 +200,15 @@ TEST_P(Ways, ByBruck) {
   for (const uint32_t chunks : {1u, 3u}) run_all(Collective::kAllGather, on_each("bruck"), chunks);
 }
 
+TEST_P(Ways, AllToAllPairwise) {
+  run_all(Collective::kAllToAll, "*pairwise", 1);
+}
+
 TEST_P(Ways, AllToAllOverTheDimensions) {
   for (const uint32_t chunks : {1u, 3u}) {
     run_all(Collective::kAllToAll, on_each("direct"), chunks);
     run_all(Collective::kAllToAll, on_each("bruck"), chunks);
+    run_all(Collective::kAllToAll, on_each("pairwise"), chunks);
   }
 }
 

@@ -86,6 +86,20 @@ TEST(Alone, AWindowHoldsTheLinkUntilSegmentsArrive) {
   EXPECT_EQ(time_ns(topology, single(PhaseKind::kReduceScatter, "hd", 2 * kMiB), options), 16 * (65'536 + 100'000));
 }
 
+TEST(Alone, MessagesInTurnShareOneWindow) {
+  const Topology topology = grid({{4, 8000, 100'000}});
+  const Schedule schedule = single(PhaseKind::kAllToAll, "pairwise", 4 * kMiB);
+  StepsOptions options = cut(16);
+  options.window = 1;
+  // 3 messages of 16 segments of 64 KiB, one at a time.
+  EXPECT_EQ(time_ns(topology, schedule, options), 48 * (65'536 + 100'000));
+  options.window = 2;
+  // As one message of 48 segments: two arrive in the time that the first of them takes.
+  EXPECT_EQ(time_ns(topology, schedule, options), 24 * (65'536 + 100'000) + 65'536);
+  options.window = 8;
+  EXPECT_EQ(time_ns(topology, schedule, options), 3 * kMiB + 100'000);
+}
+
 TEST(Alone, OverheadsAreThoseOfTheRail) {
   const Topology topology = grid({{4, 8000, 500}});
   StepsOptions options = cut(8);

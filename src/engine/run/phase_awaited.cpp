@@ -19,7 +19,7 @@ int32_t PhaseRun::refused_by(uint32_t step) const {
     }
     return -1;
   }
-  if (!ready(step, run.issued * run.segment_bytes + segment_size(step, run.issued))) return -1;
+  if (!has_turn(step) || !ready(step, run.issued * run.segment_bytes + segment_size(step, run.issued))) return -1;
   return phase_.peers[s.peer];
 }
 

@@ -15,6 +15,7 @@ PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const S
       ranks_(static_cast<uint32_t>(prepared.ranks)),
       data_(prepared.data),
       check_(prepared.check),
+      window_(prepared.segments_in_flight),
       tells_sizes_(has_pairwise_blocks(plan_.kind) || plan_.kind == PhaseKind::kSend ||
                    plan_.kind == PhaseKind::kRecv) {
   steps_.reserve(plan_.steps.size());
@@ -153,6 +154,18 @@ bool PhaseRun::ready(uint32_t step, uint64_t upto) const {
     if ((in_order ? other.submitted_bytes : other.done_bytes) < dependency.needed(upto)) return false;
   }
   return true;
+}
+
+// Whether it is the turn of the step's next segment (Step::after). At most two messages of a row of turns are under
+// way, and their segments together are no more than those of one.
+bool PhaseRun::has_turn(uint32_t step) const {
+  const uint32_t before = plan_.steps[step].after;
+  if (before == kNoStep) return true;
+  const uint32_t first = plan_.steps[before].after;
+  if (first != kNoStep && !is_complete(first)) return false;
+  const StepRun& mine = steps_[step];
+  const StepRun& its = steps_[before];
+  return its.issued == its.segments && its.issued - its.finished + mine.issued - mine.finished < window_;
 }
 
 uint64_t PhaseRun::segment_size(uint32_t step, uint64_t segment) const {

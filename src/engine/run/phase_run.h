@@ -116,6 +116,7 @@ class PhaseRun {
 
   bool is_complete(uint32_t step) const { return steps_[step].finished == steps_[step].segments; }
   bool ready(uint32_t step, uint64_t upto) const;
+  bool has_turn(uint32_t step) const;
   Slot& slot(const StepRun& run, uint64_t segment) { return slots_[run.first_slot + segment % run.slots]; }
   WorkSlot& work_slot(const StepRun& run, uint64_t segment) { return works_[run.first_work + segment % run.works]; }
   uint64_t segment_size(uint32_t step, uint64_t segment) const;
@@ -156,6 +157,7 @@ class PhaseRun {
   uint32_t ranks_;
   const bool data_;
   const uint64_t check_;
+  const uint32_t window_;   // segments in flight of a step, and of two messages that take turns
   const bool tells_sizes_;  // only the two ends of a message know its length
   Part part_ = Part::kIdle;
   bool in_user_function_ = false;

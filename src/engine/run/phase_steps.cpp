@@ -16,7 +16,7 @@ Result<bool> PhaseRun::advance_send(uint32_t step, Router router) {
   while (run.issued < run.segments && run.issued - run.finished < run.slots) {
     const uint64_t begin = run.issued * run.segment_bytes;
     const uint64_t bytes = segment_size(step, run.issued);
-    if (!ready(step, begin + bytes)) break;
+    if (!has_turn(step) || !ready(step, begin + bytes)) break;
     Slot& segment = slot(run, run.issued);
     collect_pieces(plan_.sources[s.first_source].blocks, s.logical_first, begin, bytes, segment.read);
     segment.send.peer = phase_.peers[s.peer];
@@ -50,7 +50,7 @@ Result<bool> PhaseRun::advance_recv(uint32_t step, Router router) {
   while (run.issued < run.segments && run.issued - run.finished < run.slots) {
     const uint64_t begin = run.issued * run.segment_bytes;
     const uint64_t bytes = segment_size(step, run.issued);
-    if (!ready(step, begin + bytes)) break;
+    if (!has_turn(step) || !ready(step, begin + bytes)) break;
     Slot& segment = slot(run, run.issued);
     collect_pieces(s.destination, s.logical_first, begin, bytes, segment.write);
     RecvRequest& request = segment.receives[0];

@@ -73,6 +73,11 @@ class Wiring {
     const uint64_t its_blocks = shape_.messages[edge.message].blocks;
     const StepsMessage& mine = phase_.messages[m];
     const StepsMessage& its = phase_.messages[edge.message];
+    if (edge.turn == ShapeDependency::Turn::kEnd) return its.segments;
+    if (edge.turn == ShapeDependency::Turn::kWindow) {
+      const uint32_t window = std::min(mine.window, its.segments + i + 1);
+      return std::min(its.segments, its.segments + i + 1 - window);
+    }
     // Ends of segments in units of 1 / (blocks * segments) of a message.
     const uint64_t upto = my_blocks * (i + 1);
     const uint64_t begin = edge.my_begin * mine.segments;

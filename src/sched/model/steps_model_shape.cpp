@@ -81,6 +81,17 @@ class Tracer {
   std::vector<ShapeDependency> found_;
 };
 
+// At most two messages of a row of turns are under way.
+void add_turns(const Plan& plan, const Messages& messages, uint32_t step, PhaseShape& shape) {
+  using Turn = ShapeDependency::Turn;
+  Turn turn = Turn::kWindow;
+  for (uint32_t before = plan.steps[step].after; before != kNoStep; before = plan.steps[before].after) {
+    shape.dependencies.push_back({messages.sent_as[before], 0, plan.steps[step].blocks, 0, turn});
+    if (turn == Turn::kEnd) return;
+    turn = Turn::kEnd;
+  }
+}
+
 // The plan must receive as many messages as it sends.
 PhaseShape shape_of(const Plan& plan, const Messages& messages) {
   PhaseShape shape;
@@ -95,6 +106,7 @@ PhaseShape shape_of(const Plan& plan, const Messages& messages) {
       // A message cannot wait for a later one.
       if (d.message < k) shape.dependencies.push_back(d);
     }
+    add_turns(plan, messages, messages.sent[k], shape);
     message.dependencies = static_cast<uint32_t>(shape.dependencies.size()) - message.first_dependency;
     shape.messages.push_back(message);
   }

@@ -20,6 +20,8 @@ struct ShapeDependency {
   uint64_t my_begin = 0;
   uint64_t my_end = 0;
   uint64_t its_begin = 0;
+  // Step::after instead: the two share one window (kWindow), or this message waits for all of the other (kEnd).
+  enum class Turn : uint8_t { kNone, kWindow, kEnd } turn = Turn::kNone;
 };
 
 struct ShapeMessage {

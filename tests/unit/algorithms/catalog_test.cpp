@@ -15,7 +15,7 @@ TEST(Catalog, NamesAreThoseOfTheConfiguration) {
   std::vector<std::string> names;
   for (const Algorithm& row : algorithms()) names.emplace_back(row.name);
   EXPECT_EQ(names, (std::vector<std::string>{"ring", "direct", "hd", "rd", "tree", "dbtree", "binomial", "bruck",
-                                             "dissemination", "chain", "rabenseifner", "otree", "line"}));
+                                             "dissemination", "chain", "rabenseifner", "otree", "line", "pairwise"}));
   for (const std::string& name : names) EXPECT_EQ(find_algorithm(name).value()->name, name);
 }
 
@@ -25,7 +25,7 @@ TEST(Catalog, AnUnknownNameListsTheNames) {
   EXPECT_EQ(found.error().code, Code::kInvalidArgument);
   EXPECT_EQ(found.error().message,
             "there is no algorithm 'rign'; there are ring, direct, hd, rd, tree, dbtree, binomial, bruck, "
-            "dissemination, chain, rabenseifner, otree, line");
+            "dissemination, chain, rabenseifner, otree, line, pairwise");
 }
 
 TEST(Catalog, RowsServeExactlyWhatTheyCanBuild) {
@@ -45,6 +45,7 @@ TEST(Catalog, RowsServeExactlyWhatTheyCanBuild) {
       {"rabenseifner", {PhaseKind::kAllReduce, PhaseKind::kReduce}},
       {"otree", {PhaseKind::kAllReduce, PhaseKind::kReduce}},
       {"line", {PhaseKind::kReduceScatter, PhaseKind::kReduce}},
+      {"pairwise", {PhaseKind::kAllToAll, PhaseKind::kAllToAllV}},
   };
   for (const Algorithm& row : algorithms()) {
     for (PhaseKind kind : kAllKinds) {
@@ -103,7 +104,7 @@ TEST(Catalog, PlansStayTheSame) {
       {"binomial", 15766193109675342504u},     {"bruck", 1075197395647229293u},
       {"dissemination", 4053831918294159296u}, {"chain", 12955627196920836843u},
       {"rabenseifner", 4674141630557093703u},  {"otree", 1835022124576953890u},
-      {"line", 17552559572688473686u}};
+      {"line", 17552559572688473686u},         {"pairwise", 11949694141441882222u}};
   for (const Algorithm& row : algorithms()) {
     uint64_t all = 0;
     PhaseKind kind = PhaseKind::kAllReduce;

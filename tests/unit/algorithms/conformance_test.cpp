@@ -126,6 +126,7 @@ TEST(Scratch, StaysWithinWhatTheFilesSay) {
             const uint32_t blocks = std::bit_floor(n);
             limit = kind == PhaseKind::kAllReduce ? 0 : n == blocks ? n / 2 : blocks;
           }
+          if (row.name == "pairwise") limit = in_place == InPlace::kYes ? n / 2 : 0;
           if (row.name == "dissemination") limit = std::bit_width(n - 1);
           if (row.name == "direct") {
             limit = 0;

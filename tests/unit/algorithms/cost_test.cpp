@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "base/rng.h"
 #include "support/plan_groups.h"
@@ -21,6 +22,16 @@ struct Counted {
   uint32_t blocks = 1;
   bool converges = false;
 };
+
+// Whether messages of several ranks may come at once: not if all of this rank's receives take turns.
+bool receives_in_turns(const Plan& plan) {
+  bool first = true;
+  for (const Step& step : plan.steps) {
+    if (step.kind == StepKind::kReduce) return false;
+    if (step.kind == StepKind::kRecv && !std::exchange(first, false) && step.after == kNoStep) return false;
+  }
+  return true;
+}
 
 Counted count_traffic(const std::vector<Plan>& plans) {
   Counted counted;
@@ -43,7 +54,9 @@ Counted count_traffic(const std::vector<Plan>& plans) {
     counted.reduced_blocks = std::max(counted.reduced_blocks, reduced);
   }
   counted.messages = *std::max_element(messages.begin(), messages.end());
-  counted.converges = std::ranges::any_of(senders, [](const auto& of_one) { return of_one.size() > 1; });
+  for (size_t r = 0; r < plans.size(); ++r) {
+    counted.converges |= senders[r].size() > 1 && !receives_in_turns(plans[r]);
+  }
   for (size_t r = 0; r < plans.size(); ++r)
     counted.busiest_blocks = std::max({counted.busiest_blocks, sent[r], taken[r]});
   return counted;
@@ -72,6 +85,10 @@ uint32_t longest_chain(const std::vector<Plan>& plans) {
           const uint32_t before = plan.dependencies[step.first_dependency + i].step;
           // A wait until a send has finished (write after read) is not a message.
           deepest = std::max(deepest, depth[me][before]);
+        }
+        // The turn comes when the message before has arrived, which is a message later than it was sent.
+        if (step.after != kNoStep) {
+          deepest = std::max(deepest, depth[me][step.after] + (step.kind == StepKind::kSend ? 1 : 0));
         }
         auto message = [&](int32_t peer, uint32_t number) {
           deepest = std::max(deepest, depth[static_cast<size_t>(peer)][sends.at({peer, plan.me, number})] + 1);

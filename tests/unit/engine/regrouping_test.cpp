@@ -109,7 +109,7 @@ TEST(Regrouping, BringsEveryBlockToItsPlace) {
   for (const std::vector<int32_t>& sizes : grids) {
     const Topology topology = engine_grid(sizes);
     const auto n = static_cast<uint64_t>(topology.ranks());
-    for (const char* name : {"direct", "bruck"}) {
+    for (const char* name : {"direct", "bruck", "pairwise"}) {
       for (const bool in_place : {false, true}) {
         for (const uint64_t count : {uint64_t{0}, uint64_t{1}, uint64_t{7}, uint64_t{200}}) {
           const auto prepared =

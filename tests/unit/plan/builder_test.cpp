@@ -40,6 +40,22 @@ TEST(PlanBuilder, NumbersMessagesPerPeerAndDirection) {
   EXPECT_EQ(plan.scratch, 1u);
 }
 
+TEST(PlanBuilder, TurnsAreNoDependenciesOfData) {
+  PlanBuilder builder(request(PhaseKind::kAllToAll, 3, 0), 3);
+  builder.send(1, input(1), 1);
+  const uint32_t first = builder.last();
+  builder.recv(2, output(2), 0);
+  builder.send(2, input(2), 2);
+  builder.in_turn_after(first);
+  const Plan plan = std::move(builder).finish();
+  EXPECT_EQ(first, 0u);
+  EXPECT_EQ(plan.steps[0].after, kNoStep);
+  EXPECT_EQ(plan.steps[1].after, kNoStep);
+  EXPECT_EQ(plan.steps[2].after, first);
+  EXPECT_EQ(dependencies(plan, 2), Dependencies{});
+  EXPECT_NE(to_string(plan).find("in turn after 0"), std::string::npos) << to_string(plan);
+}
+
 TEST(PlanBuilder, ReadAfterWriteWaitsForTheWriterOnly) {
   PlanBuilder builder(request(PhaseKind::kAllReduce, 2, 0), 4);
   builder.recv(1, scratch(0, 4), 0);

@@ -67,6 +67,38 @@ TEST(PlanChecker, AcceptsRanksThatDifferInPlace) {
   EXPECT_TRUE(check_plans(mixed).ok());
 }
 
+TEST(PlanChecker, FindsATurnAfterNoEarlierMessageInTheSameDirection) {
+  for (const uint32_t after : {0u, 1u, 2u, 99u}) {
+    auto plans = exchange(false);
+    plans[1].steps[1].after = after;  // a receive after a send, itself, a reduction and nothing
+    expect_fault(plans, "rank 1, step 1 (recv from 0) takes its turn after step " + std::to_string(after) +
+                            ", which is no earlier message in the same direction");
+  }
+}
+
+TEST(PlanChecker, FindsTurnsThatWaitForEachOther) {
+  // Each rank receives last what the other one sends first.
+  std::vector<Plan> plans;
+  for (int32_t me : {0, 1, 2}) {
+    PlanBuilder builder(request(PhaseKind::kAllToAll, 3, me), 3);
+    const auto mine = static_cast<uint32_t>(me);
+    const int32_t next = (me + 1) % 3;
+    const int32_t other = (me + 2) % 3;
+    builder.send(next, input(static_cast<uint32_t>(next)), static_cast<uint32_t>(next));
+    builder.send(other, input(static_cast<uint32_t>(other)), static_cast<uint32_t>(other));
+    builder.in_turn_after(builder.last() - 1);
+    builder.recv(next, output(static_cast<uint32_t>(next)), mine);
+    builder.recv(other, output(static_cast<uint32_t>(other)), mine);
+    builder.in_turn_after(builder.last() - 1);
+    builder.copy(output(mine), input(mine), mine);
+    plans.push_back(std::move(builder).finish());
+  }
+  expect_fault(plans, "deadlock");
+  for (Plan& plan : plans) plan.steps[3].after = kNoStep;
+  const Status status = check_plans(plans);
+  EXPECT_TRUE(status.ok()) << status.error().message;
+}
+
 TEST(PlanChecker, FindsAMissingReadAfterWrite) {
   auto plans = exchange(false);
   drop_dependencies(plans[1], 2);

@@ -46,6 +46,7 @@ TEST(PlanValue, EveryFieldEntersTheHash) {
       [](Plan& p) { p.steps[1].sources = 2; },
       [](Plan& p) { p.steps[2].first_dependency = 1; },
       [](Plan& p) { p.steps[2].dependencies = 0; },
+      [](Plan& p) { p.steps[1].after = 0; },
       [](Plan& p) { p.sources[0].peer = 0; },
       [](Plan& p) { p.sources[0].blocks.first = 1; },
       [](Plan& p) { p.sources[0].message = 1; },

@@ -21,8 +21,10 @@ Topology hosts_of_one_machine(uint64_t hosts) {
   return topology;
 }
 
-Schedule selected(const Topology& topology, uint64_t bytes, std::string_view policy) {
+Schedule selected(const Topology& topology, uint64_t bytes, std::string_view policy,
+                  Collective collective = Collective::kAllReduce) {
   SelectionRequest request;
+  request.collective = collective;
   request.bytes = bytes;
   request.element_bytes = 4;
   SelectionConfig config;
@@ -57,6 +59,25 @@ TEST(Converging, ShortDataStillTakesFewSteps) {
       steps += algorithms()[phase.algorithm].cost(phase.kind, 4).steps;
     }
     EXPECT_LE(steps, 2u) << policy.name;
+  }
+}
+
+// Blocks of an all-to-all arrive one sender after the other, if they are long.
+TEST(Converging, LongBlocksOfAnAllToAllTakeTurns) {
+  for (const int32_t hosts : {4, 6}) {
+    const Topology topology = hosts_of_one_machine(static_cast<uint64_t>(hosts));
+    Topology links = topology;  // as they are with a processor for each rank
+    links.dimensions[0].shared_resource.clear();
+    links.dimensions[0].latency_ns = 50'000;
+    links.dimensions[0].bandwidth_mbps = 1000;
+    for (const Topology& one : {topology, links}) {
+      const Schedule large = selected(one, uint64_t{64} << 20, "auto", Collective::kAllToAll);
+      ASSERT_EQ(large.chunks.size(), 1u);
+      ASSERT_EQ(large.chunks[0].phases.size(), 1u);
+      EXPECT_EQ(algorithms()[large.chunks[0].phases[0].algorithm].name, "pairwise") << hosts;
+      const Schedule small = selected(one, 1024, "auto", Collective::kAllToAll);
+      EXPECT_NE(algorithms()[small.chunks[0].phases[0].algorithm].name, "pairwise") << hosts;
+    }
   }
 }
 

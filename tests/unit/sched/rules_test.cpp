@@ -221,12 +221,14 @@ TEST(SelectByRule, ErrorsListThoseThatCan) {
     const char* algo;
     const char* said;
   } cases[] = {
-      {Collective::kAllToAll, false, "ring", "'ring' cannot serve alltoall of 8 ranks; those that can: direct bruck"},
+      {Collective::kAllToAll, false, "ring",
+       "'ring' cannot serve alltoall of 8 ranks; those that can: direct bruck pairwise"},
       {Collective::kAllGather, false, "tree",
        "'tree' cannot serve allgather of 8 ranks; those that can: ring direct hd rd bruck"},
       {Collective::kAllReduce, true, "rd",
        "cannot serve allreduce in two halves of 8 ranks; those that can: ring direct hd"},
-      {Collective::kAllToAll, false, "alltoall:^direct,bruck", "'^direct,bruck' leaves no algorithm for alltoall"},
+      {Collective::kAllToAll, false, "alltoall:^direct,bruck,pairwise",
+       "'^direct,bruck,pairwise' leaves no algorithm for alltoall"},
       {Collective::kAllReduce, false, "allreduce:tee", "did you mean tree?"},
       {Collective::kBarrier, false, "barrier:bruck",
        "'bruck' cannot serve barrier of 8 ranks; those that can: ring direct hd rd tree dbtree dissemination"},
@@ -269,7 +271,7 @@ TEST(Validate, ChecksNamesAndWhetherTheyCanServe) {
   EXPECT_EQ(message("ring,hd"), "ok");
   EXPECT_EQ(message("tree"), "ok");
   EXPECT_NE(message("rong").find("did you mean ring?"), std::string::npos);
-  EXPECT_NE(message("alltoall:ring").find("those that can: direct bruck"), std::string::npos);
+  EXPECT_NE(message("alltoall:ring").find("those that can: direct bruck pairwise"), std::string::npos);
   EXPECT_NE(message("allgather:0-1k=tree").find("cannot serve allgather"), std::string::npos);
   EXPECT_NE(message("", "thamis").find("'thamis' is not a schedule policy; it must be one of baseline"),
             std::string::npos);
