@@ -16,6 +16,9 @@ namespace trestle {
 
 namespace {
 
+// A fraction of a millisecond: less than the segments that are under way take on a link of 10 Gbit/s.
+constexpr uint64_t kCopyBytes = uint64_t{1} << 20;
+
 // Takes the transports, the router and the express path out of the wiring.
 std::shared_ptr<Engine> make_engine(const Membership& membership, Wiring& wiring,
                                     const std::shared_ptr<MeshPoller>& mesh, const std::shared_ptr<StopFlags>& stops) {
@@ -31,6 +34,7 @@ std::shared_ptr<Engine> make_engine(const Membership& membership, Wiring& wiring
   // Judged by all processor masks together: ranks that are each bound to a core share none.
   config.crowded = membership.ranks_per_processor() > 1;
   config.spin_us = membership.settings().config.spin_us;
+  config.copy_bytes = kCopyBytes;
   config.calls_checked = membership.settings().config.check_calls;
   config.on_failure = [mesh, rank, stops](const Error& error) {
     stops->raise();

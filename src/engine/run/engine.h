@@ -58,6 +58,7 @@ struct EngineConfig {
   bool crowded = false;               // ranks of this communicator share processors, by their masks
   bool sleeps = true;                 // false: no thread waits by sleep(), and no descriptors are needed
   std::unique_ptr<WorkQueue> work;    // where work on data goes; nullptr: the driving thread does it at once
+  uint64_t copy_bytes = UINT64_MAX;   // after so many bytes of a copy other steps and the transports have their turn
   int64_t spin_us = -1;               // TRESTLE_SPIN; negative: depends on whether ranks outnumber processors
   // The communicator compares calls, and describes a difference better than an engine can.
   bool calls_checked = false;
@@ -239,7 +240,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool prepare_express_sleep() TRESTLE_REQUIRES(progress_);
   void finish_sleep() TRESTLE_REQUIRES(progress_);
   Result<bool> advance(Operation& operation) TRESTLE_REQUIRES(progress_);
-  Router router() { return {router_, &statistics_, &progress_, config_.work.get()}; }
+  Router router() { return {router_, &statistics_, &progress_, config_.work.get(), config_.copy_bytes}; }
   Error with_context(Error error) const TRESTLE_REQUIRES(progress_);
   Error with_leaver(const Error& error);
   void transports_failed(Error error, int64_t now_ns) TRESTLE_REQUIRES(progress_);

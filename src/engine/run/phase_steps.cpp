@@ -131,10 +131,13 @@ Result<bool> PhaseRun::finish_copied(uint32_t step) {
   return moved;
 }
 
+// A long copy returns now and then, so that messages move meanwhile: links would stand still, and peers would wait.
 Result<bool> PhaseRun::advance_copy(uint32_t step, Router router) {
   StepRun& run = steps_[step];
   bool moved = TRY(finish_copied(step));
-  while (run.submitted < run.segments && run.submitted - run.finished < run.works &&
+  const uint64_t begun_bytes = run.submitted_bytes;
+  while (run.submitted < run.segments && run.submitted_bytes - begun_bytes < router.copy_bytes &&
+         run.submitted - run.finished < run.works &&
          ready(step, run.submitted * run.segment_bytes + segment_size(step, run.submitted))) {
     TRY(submit_copy(step, router));
     TRY(finish_copied(step));
