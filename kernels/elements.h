@@ -1,4 +1,6 @@
-// How each element type is loaded, folded and stored by the portable loops. Internal to kernels/, pure, any thread.
+// How each element type is loaded, folded and stored by the portable loops and by the kernels for GPUs. Internal to
+// kernels/, pure, any thread. All of it is constexpr: then nvcc compiles the same functions for the device, so equal
+// bits on both need no proof of their own.
 //
 // Element<type>: Stored is the type in memory, Value the type that is folded.
 #pragma once
@@ -16,16 +18,16 @@ template <class T>
 struct PlainElement {
   using Stored = T;
   using Value = T;
-  static Value widen(Stored stored) { return stored; }
-  static Stored narrow(Value value) { return value; }
+  static constexpr Value widen(Stored stored) { return stored; }
+  static constexpr Stored narrow(Value value) { return value; }
 };
 
 template <class StoredType, float (*kWiden)(StoredType), StoredType (*kNarrow)(float)>
 struct SmallElement {
   using Stored = StoredType;
   using Value = float;
-  static Value widen(Stored stored) { return kWiden(stored); }
-  static Stored narrow(Value value) { return kNarrow(value); }
+  static constexpr Value widen(Stored stored) { return kWiden(stored); }
+  static constexpr Stored narrow(Value value) { return kNarrow(value); }
 };
 
 template <DataType>
@@ -56,7 +58,7 @@ template <>
 struct Element<DataType::kFloat8e5m2> : SmallElement<uint8_t, e5m2_to_float, float_to_e5m2> {};
 
 template <ReduceOp op, class Value>
-Value fold(Value a, Value b) {
+constexpr Value fold(Value a, Value b) {
   if constexpr (op == ReduceOp::kMax) {
     // A NaN (b != b) replaces the accumulator and stays there, because every later comparison fails.
     return (a < b || b != b) ? b : a;
@@ -73,7 +75,7 @@ Value fold(Value a, Value b) {
 }
 
 template <class Value>
-Value divide(Value value, uint32_t divisor) {
+constexpr Value divide(Value value, uint32_t divisor) {
   if constexpr (std::is_floating_point_v<Value>) {
     return value / static_cast<Value>(divisor);
   } else if constexpr (std::is_signed_v<Value>) {

@@ -1,0 +1,81 @@
+#include "kernels/cuda/launch_plan.h"
+
+#include <algorithm>
+#include <array>
+
+namespace trestle::kernels {
+
+namespace {
+
+constexpr std::array<uint32_t, kCudaSourceVariants - 1> kKnownSources = {2, 4, 8};
+constexpr uint32_t kLoadsTogether = 8;  // of a thread, as in reduce.cu
+
+uint64_t beyond(const void* buffer, uint32_t boundary) {
+  return reinterpret_cast<uintptr_t>(buffer) % boundary;
+}
+
+uint64_t divided_up(uint64_t value, uint64_t by) {
+  return (value + by - 1) / by;
+}
+
+}  // namespace
+
+PackedRange packed_range(std::span<const void* const> buffers, uint64_t elements, uint32_t element_bytes) {
+  PackedRange range;
+  range.elements = elements;
+  range.head = elements;
+  const uint64_t first = beyond(buffers.front(), kPackBytes);
+  const bool alike =
+      std::all_of(buffers.begin(), buffers.end(), [&](const void* b) { return beyond(b, kPackBytes) == first; });
+  range.elements_are_aligned =
+      std::all_of(buffers.begin(), buffers.end(), [&](const void* b) { return beyond(b, element_bytes) == 0; });
+  if (!alike || range.elements_are_aligned == 0) return range;
+  const uint64_t head = (kPackBytes - first) % kPackBytes / element_bytes;
+  if (head >= elements) return range;
+  range.head = head;
+  range.packs = (elements - head) * element_bytes / kPackBytes;
+  return range;
+}
+
+PackedRange packed_rows(const CudaCopy& copy, uint64_t row_bytes) {
+  const std::array<const void*, 2> buffers = {copy.dst, copy.src};
+  const PackedRange range = packed_range(buffers, row_bytes, 1);
+  const bool rows_are_alike =
+      copy.rows <= 1 || (copy.dst_stride % kPackBytes == 0 && copy.src_stride % kPackBytes == 0);
+  if (rows_are_alike) return range;
+  return {row_bytes, row_bytes, 0, range.elements_are_aligned};
+}
+
+PackedRange packed_conversion(const void* small, const void* wide, uint64_t elements, uint32_t small_bytes) {
+  PackedRange range;
+  range.elements = elements;
+  range.elements_are_aligned = beyond(small, small_bytes) == 0 && beyond(wide, sizeof(float)) == 0;
+  if (beyond(small, kPackBytes) != 0 || beyond(wide, kPackBytes) != 0) {
+    range.head = elements;
+  } else {
+    range.packs = elements * small_bytes / kPackBytes;
+  }
+  return range;
+}
+
+uint32_t blocks_for(const PackedRange& range, uint32_t per_pack, uint32_t together, uint32_t most) {
+  const uint64_t for_packs = divided_up(range.packs, static_cast<uint64_t>(kThreadsPerBlock) * together);
+  const uint64_t for_singles = divided_up(range.elements - range.packs * per_pack, kThreadsPerBlock);
+  return static_cast<uint32_t>(std::clamp<uint64_t>(std::max(for_packs, for_singles), 1, std::max(most, 1u)));
+}
+
+uint32_t source_variant(uint32_t sources) {
+  const auto* const known = std::find(kKnownSources.begin(), kKnownSources.end(), sources);
+  return static_cast<uint32_t>(known - kKnownSources.begin());
+}
+
+uint32_t packs_together(uint32_t variant) {
+  return variant < kKnownSources.size() ? kLoadsTogether / kKnownSources[variant] : 1;
+}
+
+std::string reduce_kernel(ReduceOp op, uint32_t variant) {
+  const std::string name = to_string(op == ReduceOp::kAvg ? ReduceOp::kSum : op);
+  return name + (variant < kKnownSources.size() ? "_" + std::to_string(kKnownSources[variant]) : "_any");
+}
+
+}  // namespace trestle::kernels

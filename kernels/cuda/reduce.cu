@@ -1,0 +1,178 @@
+// Reductions and scaling of one element type on a GPU. See kernels/reduce.h and kernels/scale.h for the contract.
+//
+// CMake compiles this file once per type, with TRESTLE_ELEMENT set to its enumerator: one image per type, in which the
+// kernels have short names (launch_plan.h). A thread loads a pack of every source before it folds, so that enough bytes
+// are on their way, and stores after that, so that the destination may be one of the sources. The functions that fold
+// and round are those of the CPU, and nvcc is told not to fuse a multiplication and an addition.
+#include "kernels/cuda/access.cuh"
+#include "kernels/elements.h"
+
+namespace trestle::kernels {
+namespace {
+
+using E = Element<DataType::TRESTLE_ELEMENT>;
+using Stored = E::Stored;
+using Value = E::Value;
+
+constexpr uint32_t kPerPack = kPackBytes / sizeof(Stored);
+constexpr uint32_t kLoadsTogether = 8;  // of 16 bytes: 128 bytes per thread are on their way
+
+struct Elements {
+  Stored at[kPerPack];
+};
+
+__device__ Elements elements_of(uint4 pack) {
+  Elements elements;
+  memcpy(elements.at, &pack, kPackBytes);
+  return elements;
+}
+
+__device__ uint4 pack_of(const Elements& elements) {
+  uint4 pack;
+  memcpy(&pack, elements.at, kPackBytes);
+  return pack;
+}
+
+struct Values {
+  Value at[kPerPack];
+};
+
+__device__ Values widened(uint4 pack) {
+  const Elements elements = elements_of(pack);
+  Values values;
+#pragma unroll
+  for (uint32_t i = 0; i < kPerPack; ++i) values.at[i] = E::widen(elements.at[i]);
+  return values;
+}
+
+template <ReduceOp op>
+__device__ void fold_in(Values& values, uint4 pack) {
+  const Elements elements = elements_of(pack);
+#pragma unroll
+  for (uint32_t i = 0; i < kPerPack; ++i) values.at[i] = fold<op>(values.at[i], E::widen(elements.at[i]));
+}
+
+__device__ uint4 narrowed(Values& values, uint32_t average_over) {
+  Elements elements;
+#pragma unroll
+  for (uint32_t i = 0; i < kPerPack; ++i) {
+    if (average_over > 0) values.at[i] = divide(values.at[i], average_over);
+    elements.at[i] = E::narrow(values.at[i]);
+  }
+  return pack_of(elements);
+}
+
+__device__ const unsigned char* packs_of(const void* buffer, const PackedRange& range) {
+  return static_cast<const unsigned char*>(buffer) + range.head * sizeof(Stored);
+}
+__device__ unsigned char* packs_of(void* buffer, const PackedRange& range) {
+  return static_cast<unsigned char*>(buffer) + range.head * sizeof(Stored);
+}
+
+// A number of sources that the compiler knows: all loads of kTogether packs come first.
+template <ReduceOp op, uint32_t kSources, uint32_t kTogether>
+__device__ void reduce_known(const CudaReduce& work, uint64_t pack, uint32_t stride) {
+  uint4 loaded[kTogether][kSources];
+#pragma unroll
+  for (uint32_t p = 0; p < kTogether; ++p) {
+#pragma unroll
+    for (uint32_t s = 0; s < kSources; ++s) {
+      loaded[p][s] = load_pack(packs_of(work.sources[s], work.range), pack + p * stride);
+    }
+  }
+#pragma unroll
+  for (uint32_t p = 0; p < kTogether; ++p) {
+    Values values = widened(loaded[p][0]);
+#pragma unroll
+    for (uint32_t s = 1; s < kSources; ++s) fold_in<op>(values, loaded[p][s]);
+    store_pack(packs_of(work.dst, work.range), pack + p * stride, narrowed(values, work.average_over));
+  }
+}
+
+// Any number of sources, four at a time.
+template <ReduceOp op>
+__device__ void reduce_any(const CudaReduce& work, uint64_t pack) {
+  constexpr uint32_t kGroup = 4;
+  Values values = widened(load_pack(packs_of(work.sources[0], work.range), pack));
+  uint32_t s = 1;
+  for (; s + kGroup <= work.source_count; s += kGroup) {
+    uint4 loaded[kGroup];
+#pragma unroll
+    for (uint32_t g = 0; g < kGroup; ++g) loaded[g] = load_pack(packs_of(work.sources[s + g], work.range), pack);
+#pragma unroll
+    for (uint32_t g = 0; g < kGroup; ++g) fold_in<op>(values, loaded[g]);
+  }
+  for (; s < work.source_count; ++s) fold_in<op>(values, load_pack(packs_of(work.sources[s], work.range), pack));
+  store_pack(packs_of(work.dst, work.range), pack, narrowed(values, work.average_over));
+}
+
+template <ReduceOp op>
+__device__ void reduce_singles(const CudaReduce& work) {
+  const bool aligned = work.range.elements_are_aligned != 0;
+  for_single_elements<kPerPack>(work.range, [&](uint64_t i) {
+    Value value = E::widen(load_one<Stored>(work.sources[0], i, aligned));
+    for (uint32_t s = 1; s < work.source_count; ++s) {
+      value = fold<op>(value, E::widen(load_one<Stored>(work.sources[s], i, aligned)));
+    }
+    if (work.average_over > 0) value = divide(value, work.average_over);
+    store_one(work.dst, i, E::narrow(value), aligned);
+  });
+}
+
+template <ReduceOp op, uint32_t kSources>
+__device__ void reduce_with(const CudaReduce& work) {
+  if constexpr (kSources == 0) {
+    for (uint64_t p = thread_of_grid(); p < work.range.packs; p += threads_of_grid()) reduce_any<op>(work, p);
+  } else {
+    constexpr uint32_t kTogether = kLoadsTogether / kSources;
+    for_packs<kTogether>(
+        work.range.packs,
+        [&](uint64_t pack, uint32_t stride) { reduce_known<op, kSources, kTogether>(work, pack, stride); },
+        [&](uint64_t pack) { reduce_known<op, kSources, 1>(work, pack, 0); });
+  }
+  reduce_singles<op>(work);
+}
+
+}  // namespace
+}  // namespace trestle::kernels
+
+#define TRESTLE_REDUCE(name, op, sources)                                                                             \
+  extern "C" __global__ void __launch_bounds__(256) name(const __grid_constant__ trestle::kernels::CudaReduce work) { \
+    trestle::kernels::reduce_with<trestle::ReduceOp::op, sources>(work);                                              \
+  }
+#define TRESTLE_REDUCES(name, op) \
+  TRESTLE_REDUCE(name##_2, op, 2) \
+  TRESTLE_REDUCE(name##_4, op, 4) \
+  TRESTLE_REDUCE(name##_8, op, 8) \
+  TRESTLE_REDUCE(name##_any, op, 0)
+TRESTLE_REDUCES(sum, kSum)
+TRESTLE_REDUCES(prod, kProd)
+TRESTLE_REDUCES(max, kMax)
+TRESTLE_REDUCES(min, kMin)
+
+extern "C" __global__ void __launch_bounds__(256) scale(const __grid_constant__ trestle::kernels::CudaScale work) {
+  using namespace trestle::kernels;
+  const Value factor = E::widen(load_one<Stored>(work.factor, 0, true));
+  const auto scaled = [factor](uint4 pack) {
+    Values values = widened(pack);
+#pragma unroll
+    for (uint32_t i = 0; i < kPerPack; ++i) values.at[i] = fold<trestle::ReduceOp::kProd>(values.at[i], factor);
+    return narrowed(values, 0);
+  };
+  const unsigned char* const from = packs_of(work.src, work.range);
+  unsigned char* const to = packs_of(work.dst, work.range);
+  const auto one = [&](uint64_t pack) { store_pack(to, pack, scaled(load_pack(from, pack))); };
+  const auto several = [&](uint64_t pack, uint32_t stride) {
+    uint4 loaded[kLoadsTogether];
+#pragma unroll
+    for (uint32_t p = 0; p < kLoadsTogether; ++p) loaded[p] = load_pack(from, pack + p * stride);
+#pragma unroll
+    for (uint32_t p = 0; p < kLoadsTogether; ++p) store_pack(to, pack + p * stride, scaled(loaded[p]));
+  };
+  for_packs<kLoadsTogether>(work.range.packs, several, one);
+  const bool aligned = work.range.elements_are_aligned != 0;
+  for_single_elements<kPerPack>(work.range, [&](uint64_t i) {
+    const Value value = E::widen(load_one<Stored>(work.src, i, aligned));
+    store_one(work.dst, i, E::narrow(fold<trestle::ReduceOp::kProd>(value, factor)), aligned);
+  });
+}

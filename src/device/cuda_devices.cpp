@@ -1,0 +1,130 @@
+// Finding devices, and what is known of each.
+#include <array>
+
+#include "device/cuda_device.h"
+
+namespace trestle {
+
+Result<std::unique_ptr<Devices>> open_devices(const char* driver_library) {
+  return CudaDevices::create(driver_library);
+}
+
+bool devices_are_built() {
+  return true;
+}
+
+Result<std::unique_ptr<Devices>> CudaDevices::create(const char* driver_library) {
+  const Driver driver = TRY(load_driver(driver_library));
+  int count = 0;
+  if (const CUresult started = driver.cuInit(0); started != CUDA_SUCCESS) {
+    return Error{Code::kInvalidUsage, "there is no usable GPU: " + driver.failed(started, "cuInit").message};
+  }
+  TRY(driver.check(driver.cuDeviceGetCount(&count), "cuDeviceGetCount"));
+  if (count == 0) return Error{Code::kInvalidUsage, "the driver of NVIDIA's finds no GPU on this host"};
+  return std::unique_ptr<Devices>(new CudaDevices(driver, count));
+}
+
+Result<std::unique_ptr<Device>> CudaDevices::open(int index) {
+  if (index < 0 || index >= count_) {
+    return Error{Code::kInvalidArgument, "there is no device " + std::to_string(index) + ": this process sees " +
+                                             std::to_string(count_) + ", counted from 0"};
+  }
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  TRY(driver_.check(driver_.cuDeviceGet(&device, index), "cuDeviceGet"));
+  TRY(driver_.check(driver_.cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain"));
+  auto opened = std::make_unique<CudaDevice>(driver_, device, context);
+  TRY(opened->learn(index));
+  return std::unique_ptr<Device>(std::move(opened));
+}
+
+Result<PointerInfo> CudaDevices::look_at(const void* pointer) {
+  // Memory that the driver does not know is no error: every answer stays 0.
+  unsigned type = 0;
+  unsigned managed = 0;
+  int ordinal = -1;
+  CUdeviceptr base = 0;
+  size_t bytes = 0;
+  std::array<CUpointer_attribute, 5> questions = {
+      CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+      CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+  std::array<void*, 5> answers = {&type, &managed, &ordinal, &base, &bytes};
+  TRY(driver_.check(driver_.cuPointerGetAttributes(questions.size(), questions.data(), answers.data(), raw(pointer)),
+                    "cuPointerGetAttributes"));
+  if (type == 0) return PointerInfo{};
+  PointerInfo info;
+  info.device = ordinal;
+  if (managed != 0) {
+    info.kind = PointerKind::kManaged;
+  } else if (type == CU_MEMORYTYPE_HOST) {
+    info.kind = PointerKind::kPinnedHost;
+  } else {
+    info.kind = PointerKind::kDevice;
+    info.base = reinterpret_cast<std::byte*>(base);
+    info.bytes = bytes;
+  }
+  return info;
+}
+
+CudaDevice::~CudaDevice() {
+  // A driver that has ended before this object holds no context any more, so the answer does not matter.
+  driver_.cuDevicePrimaryCtxRelease(device_);
+}
+
+Status CudaDevice::learn(int index) {
+  info_.index = index;
+  std::array<char, 256> text{};
+  const auto attribute = [this](CUdevice_attribute which) -> Result<int> {
+    int value = 0;
+    TRY(driver_.check(driver_.cuDeviceGetAttribute(&value, which, device_), "cuDeviceGetAttribute"));
+    return value;
+  };
+  TRY(driver_.check(driver_.cuDeviceGetName(text.data(), text.size(), device_), "cuDeviceGetName"));
+  info_.name = text.data();
+  TRY(driver_.check(driver_.cuDeviceGetPCIBusId(text.data(), text.size(), device_), "cuDeviceGetPCIBusId"));
+  info_.pci = text.data();
+  size_t bytes = 0;
+  TRY(driver_.check(driver_.cuDeviceTotalMem(&bytes, device_), "cuDeviceTotalMem"));
+  info_.bytes = bytes;
+  info_.compute_capability = 10 * TRY(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)) +
+                             TRY(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+  info_.multiprocessors = TRY(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+  word_waits_ = TRY(try_word_waits());
+  return {};
+}
+
+// No attribute says whether the second version of these calls works, so they are tried: a write, and a wait for it.
+Result<bool> CudaDevice::try_word_waits() {
+  std::byte* const memory = TRY(allocate_pinned(sizeof(uint32_t)));
+  Result<StreamHandle*> stream = make_stream(false);
+  bool supported = false;
+  Status tried;
+  if (stream.ok()) {
+    tried = try_word(stream.value(), reinterpret_cast<uint32_t*>(memory), supported);
+    const Status destroyed = destroy_stream(stream.value());
+    if (tried.ok()) tried = destroyed;
+  }
+  const Status freed = free_pinned(memory);
+  TRY(std::move(stream));
+  TRY(std::move(tried));
+  TRY(freed);
+  return supported;
+}
+
+Status CudaDevice::try_word(StreamHandle* stream, uint32_t* word, bool& supported) {
+  constexpr uint32_t kWritten = 7;
+  *word = 0;
+  const CUresult written = call(driver_.cuStreamWriteValue32, raw(stream), raw(word), kWritten,
+                                static_cast<unsigned>(CU_STREAM_WRITE_VALUE_DEFAULT));
+  if (written == CUDA_ERROR_NOT_SUPPORTED) return {};
+  TRY(driver_.check(written, "cuStreamWriteValue32"));
+  const CUresult waited = call(driver_.cuStreamWaitValue32, raw(stream), raw(word), kWritten,
+                               static_cast<unsigned>(CU_STREAM_WAIT_VALUE_GEQ));
+  if (waited == CUDA_ERROR_NOT_SUPPORTED) return {};
+  TRY(driver_.check(waited, "cuStreamWaitValue32"));
+  TRY(synchronize(stream));
+  supported = *static_cast<const volatile uint32_t*>(word) == kWritten;
+  return {};
+}
+
+}  // namespace trestle

@@ -1,0 +1,125 @@
+#include "device/gate.h"
+
+#include <atomic>
+#include <bit>
+#include <new>
+
+#include "base/check.h"
+
+namespace trestle {
+
+namespace {
+
+Result<uint32_t*> make_word(Device& device) {
+  std::byte* const memory = TRY(device.allocate_pinned(sizeof(uint32_t)));
+  return new (memory) uint32_t(0);
+}
+
+void free_word(Device& device, uint32_t* word) {
+  // A device that fails has failed its users already.
+  [[maybe_unused]] const Status freed = device.free_pinned(reinterpret_cast<std::byte*>(word));
+}
+
+constexpr uint32_t kPollsPerQuestion = 1024;
+
+// What a thread of the driver waits for.
+struct Hold {
+  uint32_t* word;
+  uint32_t ticket;
+};
+
+void wait_in_driver(void* argument) {
+  const std::unique_ptr<Hold> hold(static_cast<Hold*>(argument));
+  const std::atomic_ref<uint32_t> word(*hold->word);
+  for (uint32_t open = word.load(std::memory_order_acquire); !Mark::is_past(open, hold->ticket);
+       open = word.load(std::memory_order_acquire)) {
+    word.wait(open, std::memory_order_acquire);
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Gate>> Gate::create(Device& device, GateWay way) {
+  return std::unique_ptr<Gate>(new Gate(device, way, TRY(make_word(device))));
+}
+
+Gate::~Gate() {
+  free_word(device_, word_);
+}
+
+Result<uint32_t> Gate::hold(StreamHandle* stream) {
+  const uint32_t ticket = last_ + 1;
+  if (way_ == GateWay::kWord) {
+    TRY(device_.wait_for_word(stream, word_, ticket));
+  } else {
+    std::unique_ptr<Hold> hold(new (std::nothrow) Hold{word_, ticket});
+    if (hold == nullptr) return Error{Code::kSystemError, "out of memory"};
+    TRY(device_.call_host(stream, wait_in_driver, hold.get()));
+    [[maybe_unused]] const Hold* const taken = hold.release();  // the driver's thread deletes it
+  }
+  last_ = ticket;
+  return ticket;
+}
+
+void Gate::open(uint32_t ticket) {
+  const std::atomic_ref<uint32_t> word(*word_);
+  word.store(ticket, std::memory_order_release);
+  if (way_ == GateWay::kHost) word.notify_all();
+}
+
+void Gate::open_all() {
+  open(last_);
+}
+
+Result<std::unique_ptr<Mark>> Mark::create(Device& device, GateWay way, uint32_t most) {
+  CHECK(most > 0, "a mark without room");
+  // A power of two, so that tickets keep their events when they wrap around.
+  std::unique_ptr<Mark> mark(new Mark(device, way, std::bit_ceil(most)));
+  TRY(mark->prepare());
+  return mark;
+}
+
+Status Mark::prepare() {
+  if (way_ == GateWay::kWord) {
+    word_ = TRY(make_word(device_));
+    return {};
+  }
+  events_.reserve(most_);
+  while (events_.size() < most_) events_.push_back(TRY(device_.make_event(false, false)));
+  return {};
+}
+
+Mark::~Mark() {
+  if (word_ != nullptr) free_word(device_, word_);
+  for (EventHandle* const event : events_) {
+    [[maybe_unused]] const Status destroyed = device_.destroy_event(event);
+  }
+}
+
+Result<uint32_t> Mark::put(StreamHandle* stream) {
+  CHECK(has_room(), "a mark has no room");
+  const uint32_t ticket = last_ + 1;
+  if (way_ == GateWay::kWord) {
+    TRY(device_.write_word(stream, word_, ticket));
+  } else {
+    TRY(device_.record(events_[ticket % most_], stream));
+  }
+  last_ = ticket;
+  stream_ = stream;
+  return ticket;
+}
+
+Result<uint32_t> Mark::reached() {
+  if (way_ == GateWay::kWord) {
+    const uint32_t written = std::atomic_ref<uint32_t>(*word_).load(std::memory_order_acquire);
+    const bool waits = written == reached_ && reached_ != last_;
+    reached_ = written;
+    // A device that fails writes no word, but its answer tells.
+    if (waits && ++vain_polls_ % kPollsPerQuestion == 0) TRY(device_.is_idle(stream_));
+    return reached_;
+  }
+  while (reached_ != last_ && TRY(device_.is_done(events_[(reached_ + 1) % most_]))) ++reached_;
+  return reached_;
+}
+
+}  // namespace trestle

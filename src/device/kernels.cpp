@@ -1,0 +1,174 @@
+#include "device/kernels.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "kernels/cuda/images.h"
+
+namespace trestle {
+
+namespace {
+
+using kernels::kPackBytes;
+
+constexpr uint32_t kMovesTogether = 8;  // packs of a thread at once, as in reduce.cu and move.cu
+constexpr uint64_t kMostRowBlocks = 1024;
+
+constexpr bool is_small_float(DataType type) {
+  return is_float(type) && size_of(type) < sizeof(float);
+}
+
+uint32_t bytes_of(DataType type) {
+  return static_cast<uint32_t>(size_of(type));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceKernels>> DeviceKernels::create(Device& device) {
+  std::unique_ptr<DeviceKernels> made(new DeviceKernels(device));
+  TRY(made->load_all());
+  return made;
+}
+
+DeviceKernels::~DeviceKernels() {
+  // A device that fails has failed its users already.
+  for (ModuleHandle* const code : code_) {
+    [[maybe_unused]] const Status unloaded = device_.unload(code);
+  }
+}
+
+Status DeviceKernels::load_all() {
+  TRY(load_moves());
+  for (size_t type = 0; type < kDataTypes; ++type) TRY(load_type(static_cast<DataType>(type)));
+  return {};
+}
+
+Result<ModuleHandle*> DeviceKernels::load(std::string_view image) {
+  for (const kernels::CudaImage& one : kernels::cuda_images()) {
+    if (one.name != image) continue;
+    code_.reserve(code_.size() + 1);
+    code_.push_back(TRY(device_.load(one.bytes)));
+    return code_.back();
+  }
+  return Error{Code::kInvalidUsage, "this build of Trestle has no kernels for GPUs (TRESTLE_CUDA)"};
+}
+
+Result<DeviceKernels::Kernel> DeviceKernels::find(ModuleHandle* code, const std::string& name) {
+  Kernel kernel;
+  kernel.handle = TRY(device_.find_kernel(code, name.c_str()));
+  kernel.most_blocks = TRY(device_.resident_blocks(kernel.handle, kernels::kThreadsPerBlock));
+  return kernel;
+}
+
+Status DeviceKernels::load_type(DataType type) {
+  OfType& of_type = types_[static_cast<size_t>(type)];
+  ModuleHandle* const code = TRY(load(std::string("reduce_") + to_string(type)));
+  for (size_t op = 0; op < kReduceOps; ++op) {
+    for (uint32_t variant = 0; variant < kernels::kCudaSourceVariants; ++variant) {
+      of_type.reduce[op][variant] = TRY(find(code, kernels::reduce_kernel(static_cast<ReduceOp>(op), variant)));
+    }
+  }
+  of_type.scale = TRY(find(code, "scale"));
+  return {};
+}
+
+Status DeviceKernels::load_moves() {
+  ModuleHandle* const code = TRY(load("move"));
+  copy_rows_ = TRY(find(code, "copy_rows"));
+  for (size_t t = 0; t < kDataTypes; ++t) {
+    const auto type = static_cast<DataType>(t);
+    if (!is_small_float(type)) continue;
+    types_[t].widen = TRY(find(code, std::string("widen_") + to_string(type)));
+    types_[t].narrow = TRY(find(code, std::string("narrow_") + to_string(type)));
+  }
+  return {};
+}
+
+template <class Parameters>
+Status DeviceKernels::launch(const Kernel& kernel, LaunchShape shape, Parameters& parameters, StreamHandle* stream) {
+  const std::array<void*, 1> arguments = {&parameters};
+  return device_.launch(kernel.handle, shape, arguments, stream);
+}
+
+Status DeviceKernels::reduce(std::byte* dst, std::span<const std::byte* const> sources, uint64_t elements,
+                             const ReduceSpec& spec, StreamHandle* stream) {
+  CHECK(!sources.empty(), "a reduction needs at least one source");
+  if (sources.size() > kernels::kMostCudaSources) {
+    return Error{Code::kInvalidUsage, "a reduction of " + std::to_string(sources.size()) +
+                                          " sources on a GPU; it takes at most " +
+                                          std::to_string(kernels::kMostCudaSources)};
+  }
+  if (elements == 0) return {};
+  kernels::CudaReduce work;
+  std::array<const void*, kernels::kMostCudaSources + 1> buffers;
+  std::copy(sources.begin(), sources.end(), buffers.begin());
+  std::copy(sources.begin(), sources.end(), work.sources);
+  buffers[sources.size()] = dst;
+  work.range = kernels::packed_range({buffers.data(), sources.size() + 1}, elements, bytes_of(spec.type));
+  work.dst = dst;
+  work.source_count = static_cast<uint32_t>(sources.size());
+  work.average_over = spec.average_over;
+  const uint32_t variant = kernels::source_variant(work.source_count);
+  const Kernel& kernel = types_[static_cast<size_t>(spec.type)].reduce[static_cast<size_t>(spec.op)][variant];
+  const uint32_t blocks = kernels::blocks_for(work.range, kPackBytes / bytes_of(spec.type),
+                                              kernels::packs_together(variant), kernel.most_blocks);
+  return launch(kernel, {blocks, 1, kernels::kThreadsPerBlock}, work, stream);
+}
+
+Status DeviceKernels::scale(std::byte* dst, const std::byte* src, uint64_t elements, DataType type, const void* factor,
+                            StreamHandle* stream) {
+  if (elements == 0) return {};
+  kernels::CudaScale work;
+  const std::array<const void*, 2> buffers = {dst, src};
+  work.range = kernels::packed_range(buffers, elements, bytes_of(type));
+  work.dst = dst;
+  work.src = src;
+  std::memcpy(work.factor, factor, size_of(type));
+  const Kernel& kernel = types_[static_cast<size_t>(type)].scale;
+  const uint32_t blocks =
+      kernels::blocks_for(work.range, kPackBytes / bytes_of(type), kMovesTogether, kernel.most_blocks);
+  return launch(kernel, {blocks, 1, kernels::kThreadsPerBlock}, work, stream);
+}
+
+Status DeviceKernels::copy_rows(std::byte* dst, uint64_t dst_stride, const std::byte* src, uint64_t src_stride,
+                                uint64_t row_bytes, uint64_t rows, StreamHandle* stream) {
+  if (row_bytes == 0 || rows == 0) return {};
+  kernels::CudaCopy work;
+  work.dst = dst;
+  work.src = src;
+  work.rows = rows;
+  work.dst_stride = dst_stride;
+  work.src_stride = src_stride;
+  work.range = kernels::packed_rows(work, row_bytes);
+  const auto row_blocks = static_cast<uint32_t>(std::min(rows, kMostRowBlocks));
+  const uint32_t blocks =
+      kernels::blocks_for(work.range, kPackBytes, kMovesTogether, std::max(1u, copy_rows_.most_blocks / row_blocks));
+  return launch(copy_rows_, {blocks, row_blocks, kernels::kThreadsPerBlock}, work, stream);
+}
+
+Status DeviceKernels::convert(const Kernel& kernel, std::byte* dst, const std::byte* src,
+                              const kernels::PackedRange& range, uint32_t small_bytes, StreamHandle* stream) {
+  CHECK(kernel.handle != nullptr, "only small floats are converted");
+  if (range.elements == 0) return {};
+  kernels::CudaConvert work;
+  work.range = range;
+  work.dst = dst;
+  work.src = src;
+  const uint32_t blocks = kernels::blocks_for(range, kPackBytes / small_bytes, 1, kernel.most_blocks);
+  return launch(kernel, {blocks, 1, kernels::kThreadsPerBlock}, work, stream);
+}
+
+Status DeviceKernels::widen_to_float32(std::byte* dst, const std::byte* src, uint64_t elements, DataType type,
+                                       StreamHandle* stream) {
+  const kernels::PackedRange range = kernels::packed_conversion(src, dst, elements, bytes_of(type));
+  return convert(types_[static_cast<size_t>(type)].widen, dst, src, range, bytes_of(type), stream);
+}
+
+Status DeviceKernels::narrow_from_float32(std::byte* dst, const std::byte* src, uint64_t elements, DataType type,
+                                          StreamHandle* stream) {
+  const kernels::PackedRange range = kernels::packed_conversion(dst, src, elements, bytes_of(type));
+  return convert(types_[static_cast<size_t>(type)].narrow, dst, src, range, bytes_of(type), stream);
+}
+
+}  // namespace trestle

@@ -1,0 +1,70 @@
+// DeviceKernels: the kernels of kernels/cuda, loaded onto one device. All calls enqueue on a stream (device.h).
+//
+// Owned by whoever uses the device, which must outlive it. Any thread. Everything is loaded when it is made, because
+// the driver may wait for all work of the device when it loads code. The contracts of sources, order and rounding are
+// those of the kernels for the CPU (kernels/reduce.h, convert.h, scale.h): equal bits, but for the bits of a NaN that
+// an addition or a multiplication makes.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "device/device.h"
+#include "kernels/cuda/launch_plan.h"
+#include "kernels/reduce.h"
+
+namespace trestle {
+
+class DeviceKernels {
+ public:
+  // kInvalidUsage: this build has no kernels. Slow.
+  static Result<std::unique_ptr<DeviceKernels>> create(Device& device);
+  DeviceKernels(const DeviceKernels&) = delete;
+  DeviceKernels& operator=(const DeviceKernels&) = delete;
+  // Everything that was enqueued must be done.
+  ~DeviceKernels();
+
+  // At most kernels::kMostCudaSources sources (kInvalidUsage).
+  Status reduce(std::byte* dst, std::span<const std::byte* const> sources, uint64_t elements, const ReduceSpec& spec,
+                StreamHandle* stream);
+  Status scale(std::byte* dst, const std::byte* src, uint64_t elements, DataType type, const void* factor,
+               StreamHandle* stream);
+  // `rows` rows of row_bytes bytes, which begin at multiples of the strides.
+  Status copy_rows(std::byte* dst, uint64_t dst_stride, const std::byte* src, uint64_t src_stride, uint64_t row_bytes,
+                   uint64_t rows, StreamHandle* stream);
+  // type: kFloat16, kBfloat16, kFloat8e4m3 or kFloat8e5m2 (CHECKed). dst and src are disjoint.
+  Status widen_to_float32(std::byte* dst, const std::byte* src, uint64_t elements, DataType type, StreamHandle* stream);
+  Status narrow_from_float32(std::byte* dst, const std::byte* src, uint64_t elements, DataType type,
+                             StreamHandle* stream);
+
+ private:
+  struct Kernel {
+    KernelHandle* handle = nullptr;
+    uint32_t most_blocks = 0;  // that run at the same time
+  };
+  struct OfType {
+    std::array<std::array<Kernel, kernels::kCudaSourceVariants>, kReduceOps> reduce;
+    Kernel scale;
+    Kernel widen;  // of small floats
+    Kernel narrow;
+  };
+
+  explicit DeviceKernels(Device& device) : device_(device) {}
+  Status load_all();
+  Result<ModuleHandle*> load(std::string_view image);
+  Status load_type(DataType type);
+  Status load_moves();
+  Result<Kernel> find(ModuleHandle* code, const std::string& name);
+  Status convert(const Kernel& kernel, std::byte* dst, const std::byte* src, const kernels::PackedRange& range,
+                 uint32_t small_bytes, StreamHandle* stream);
+  template <class Parameters>
+  Status launch(const Kernel& kernel, LaunchShape shape, Parameters& parameters, StreamHandle* stream);
+
+  Device& device_;
+  std::vector<ModuleHandle*> code_;
+  std::array<OfType, kDataTypes> types_;
+  Kernel copy_rows_;
+};
+
+}  // namespace trestle
