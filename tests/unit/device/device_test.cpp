@@ -1,0 +1,296 @@
+// The wrapper of CUDA's driver over a fake driver: finding devices, memory, streams, events, and every failure.
+#include <cuda.h>
+
+#include <array>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "unit/device/with_fake_driver.h"
+
+namespace trestle {
+namespace {
+
+class Driver : public WithFakeDriver {
+ protected:
+  Error refused() {
+    auto devices = open_devices(TRESTLE_FAKE_DRIVER);
+    EXPECT_FALSE(devices.ok());
+    return devices.ok() ? Error{Code::kSuccess, ""} : devices.error();
+  }
+};
+
+TEST_F(Driver, ThatIsNotThereIsSaid) {
+  auto devices = open_devices("libno-such-driver.so.1");
+  ASSERT_FALSE(devices.ok());
+  EXPECT_EQ(devices.error().code, Code::kInvalidUsage);
+  EXPECT_NE(devices.error().message.find("libno-such-driver.so.1"), std::string::npos) << devices.error().message;
+}
+
+TEST_F(Driver, WithoutAFunctionNamesIt) {
+  fake().hide("cuStreamWaitValue32");
+  EXPECT_NE(refused().message.find("cuStreamWaitValue32"), std::string::npos);
+}
+
+TEST_F(Driver, OfAnOlderMajorVersionIsRefusedWithBothVersions) {
+  fake().set_version(12080);
+  const Error error = refused();
+  EXPECT_EQ(error.code, Code::kInvalidUsage);
+  EXPECT_NE(error.message.find("12.8"), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find(std::to_string(CUDA_VERSION / 1000) + "."), std::string::npos) << error.message;
+}
+
+TEST_F(Driver, WithoutItsVersionIsTooOld) {
+  fake().hide("cuDriverGetVersion");
+  EXPECT_NE(refused().message.find("newer driver"), std::string::npos);
+}
+
+TEST_F(Driver, WithoutDevicesIsSaid) {
+  fake().set_devices(0);
+  const Error error = refused();
+  EXPECT_EQ(error.code, Code::kInvalidUsage);
+  EXPECT_NE(error.message.find("CUDA_ERROR_NO_DEVICE"), std::string::npos) << error.message;
+}
+
+class DeviceOfFake : public WithFakeDriver {
+ protected:
+  void SetUp() override {
+    WithFakeDriver::SetUp();
+    open_devices_of_fake();
+  }
+};
+
+TEST_F(DeviceOfFake, TellsWhatItIs) {
+  EXPECT_EQ(devices_->count(), 2);
+  EXPECT_EQ(devices_->driver_version(), CUDA_VERSION);
+  EXPECT_EQ(device_->info().name, "Fake GPU");
+  EXPECT_EQ(peer_->info().index, 1);
+  EXPECT_EQ(peer_->info().pci, "0000:01:00.0");
+  EXPECT_EQ(device_->info().compute_capability, 90);
+  EXPECT_EQ(device_->info().multiprocessors, 4);
+  EXPECT_GT(device_->info().bytes, 0U);
+  EXPECT_TRUE(device_->supports_word_waits());
+}
+
+TEST_F(DeviceOfFake, ThatDoesNotExistIsRefused) {
+  for (const int index : {-1, 2}) {
+    auto device = devices_->open(index);
+    ASSERT_FALSE(device.ok());
+    EXPECT_EQ(device.error().code, Code::kInvalidArgument);
+    EXPECT_NE(device.error().message.find(std::to_string(index)), std::string::npos);
+  }
+}
+
+TEST_F(DeviceOfFake, KnowsWhereAPointerLies) {
+  std::byte* const memory = peer_->allocate(1000).value();
+  std::byte* const pinned = device_->allocate_pinned(100).value();
+  std::vector<std::byte> host(4096);
+  PointerInfo info = devices_->look_at(memory + 999).value();
+  EXPECT_EQ(info.kind, PointerKind::kDevice);
+  EXPECT_EQ(info.device, 1);
+  EXPECT_EQ(info.base, memory);
+  EXPECT_EQ(info.bytes, 1000U);
+  EXPECT_EQ(devices_->look_at(pinned).value().kind, PointerKind::kPinnedHost);
+  info = devices_->look_at(host.data()).value();
+  EXPECT_EQ(info.kind, PointerKind::kHost);
+  EXPECT_EQ(info.device, -1);
+  EXPECT_EQ(devices_->look_at(fake().managed_memory()).value().kind, PointerKind::kManaged);
+  ASSERT_TRUE(device_->pin(host.data(), host.size()).ok());
+  EXPECT_EQ(devices_->look_at(host.data() + 1).value().kind, PointerKind::kPinnedHost);
+  EXPECT_FALSE(device_->pin(host.data(), host.size()).ok()) << "a second time";
+  ASSERT_TRUE(device_->unpin(host.data()).ok());
+  EXPECT_EQ(devices_->look_at(host.data()).value().kind, PointerKind::kHost);
+  ASSERT_TRUE(peer_->free(memory).ok());
+  ASSERT_TRUE(device_->free_pinned(pinned).ok());
+  EXPECT_STREQ(to_string(PointerKind::kManaged), "managed");
+}
+
+TEST_F(DeviceOfFake, SharesPartsOfAllocations) {
+  std::byte* const memory = device_->allocate(1000).value();
+  const MemoryTicket ticket = device_->share(memory + 300).value();
+  EXPECT_EQ(ticket.offset, 300U);
+  std::byte* const opened = peer_->open(ticket).value();
+  EXPECT_EQ(opened, memory + 300);
+  ASSERT_TRUE(peer_->close(opened).ok());
+  std::byte host{};
+  EXPECT_FALSE(device_->share(&host).ok());
+  ASSERT_TRUE(device_->free(memory).ok());
+}
+
+TEST_F(DeviceOfFake, ReachesPeersIfTheHardwareDoes) {
+  EXPECT_TRUE(device_->can_reach(*device_).value());
+  EXPECT_TRUE(device_->reach(*device_).ok());
+  EXPECT_TRUE(device_->can_reach(*peer_).value());
+  EXPECT_TRUE(device_->reach(*peer_).ok());
+  EXPECT_TRUE(device_->reach(*peer_).ok()) << "a second time";
+  fake().set_peer_access(false);
+  EXPECT_FALSE(peer_->can_reach(*device_).value());
+  const Status refused = peer_->reach(*device_);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("cuCtxEnablePeerAccess"), std::string::npos) << refused.error().message;
+}
+
+TEST_F(DeviceOfFake, DoesTheWorkOfAStreamInOrder) {
+  StreamHandle* const stream = device_->make_stream(true).value();
+  StreamHandle* const other = device_->make_stream(false).value();
+  EventHandle* const event = device_->make_event(false, false).value();
+  std::byte* const memory = device_->allocate(64).value();
+  std::array<std::byte, 64> result{};
+  EXPECT_TRUE(device_->is_done(event).value()) << "never recorded";
+  fake().hold_streams(true);
+  ASSERT_TRUE(device_->fill(memory, std::byte{7}, 64, stream).ok());
+  ASSERT_TRUE(device_->record(event, stream).ok());
+  ASSERT_TRUE(device_->wait_for_event(other, event).ok());
+  ASSERT_TRUE(device_->copy(result.data(), memory, 64, other).ok());
+  EXPECT_FALSE(device_->is_done(event).value());
+  EXPECT_FALSE(device_->is_idle(other).value());
+  fake().hold_streams(false);
+  EXPECT_TRUE(device_->is_done(event).value());
+  ASSERT_TRUE(device_->synchronize(other).ok());
+  EXPECT_TRUE(device_->is_idle(other).value());
+  EXPECT_EQ(result[63], std::byte{7});
+  ASSERT_TRUE(device_->free(memory).ok());
+  ASSERT_TRUE(device_->destroy_event(event).ok());
+  ASSERT_TRUE(device_->destroy_stream(stream).ok());
+  ASSERT_TRUE(device_->destroy_stream(other).ok());
+}
+
+TEST_F(DeviceOfFake, TellsItsOwnStreamsFromOthers) {
+  StreamHandle* const stream = device_->make_stream(false).value();
+  EXPECT_TRUE(device_->check_stream(stream).ok());
+  EXPECT_FALSE(device_->is_capturing(stream).value());
+  EXPECT_EQ(peer_->check_stream(stream).error().code, Code::kInvalidArgument);
+  EXPECT_FALSE(device_->check_stream(static_cast<StreamHandle*>(fake().foreign_stream())).ok());
+  EXPECT_TRUE(device_->is_capturing(static_cast<StreamHandle*>(fake().capturing_stream())).value());
+  ASSERT_TRUE(device_->destroy_stream(stream).ok());
+}
+
+TEST_F(DeviceOfFake, TimesAndSharesEvents) {
+  EventHandle* const first = device_->make_event(true, false).value();
+  EventHandle* const second = device_->make_event(true, false).value();
+  EventHandle* const plain = device_->make_event(false, true).value();
+  EXPECT_GT(device_->elapsed_ms(first, second).value(), 0.F);
+  EXPECT_FALSE(device_->elapsed_ms(first, plain).ok());
+  EXPECT_EQ(peer_->open_event(device_->share_event(plain).value()).value(), plain);
+  EXPECT_FALSE(device_->share_event(first).ok());
+  for (EventHandle* const event : {first, second, plain}) ASSERT_TRUE(device_->destroy_event(event).ok());
+}
+
+TEST_F(DeviceOfFake, WithoutWordWaitsSaysSo) {
+  fake().set_word_waits(false);
+  auto plain = devices_->open(0);
+  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  EXPECT_FALSE(plain.value()->supports_word_waits());
+}
+
+TEST_F(DeviceOfFake, ThatFailedAnswersEveryCallWithIt) {
+  StreamHandle* const stream = device_->make_stream(false).value();
+  std::byte* const memory = device_->allocate(8).value();
+  fake().break_device(CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(device_->is_idle(stream).error().code, Code::kUnhandledDeviceError);
+  EXPECT_FALSE(device_->synchronize(stream).ok());
+  EXPECT_FALSE(device_->fill(memory, std::byte{}, 8, stream).ok());
+  EXPECT_NE(device_->synchronize(stream).error().message.find("error 700"), std::string::npos)
+      << "an error that the driver has no name for";
+  ASSERT_TRUE(device_->free(memory).ok());
+  ASSERT_TRUE(device_->destroy_stream(stream).ok());
+}
+
+// Every function of the interface once. Each failure of the driver in it has to come out as an error that names the
+// function that failed, with the context as it was before.
+class EveryCall : public WithFakeDriver {
+ protected:
+  void SetUp() override {
+    WithFakeDriver::SetUp();
+    leaks_ = true;
+  }
+
+  Status all() {
+    const std::unique_ptr<Devices> devices = TRY(open_devices(TRESTLE_FAKE_DRIVER));
+    const std::unique_ptr<Device> device = TRY(devices->open(0));
+    const std::unique_ptr<Device> peer = TRY(devices->open(1));
+    TRY(memory(*devices, *device, *peer));
+    return streams(*device);
+  }
+
+  static Status memory(Devices& devices, Device& device, Device& peer) {
+    std::byte* const memory = TRY(device.allocate(256));
+    std::byte* const pinned = TRY(device.allocate_pinned(256));
+    alignas(64) static std::array<std::byte, 256> host;
+    TRY(device.pin(host.data(), host.size()));
+    TRY(device.unpin(host.data()));
+    TRY(devices.look_at(memory));
+    std::byte* const opened = TRY(peer.open(TRY(device.share(memory))));
+    TRY(peer.close(opened));
+    TRY(device.can_reach(peer));
+    TRY(device.reach(peer));
+    TRY(device.free_pinned(pinned));
+    return device.free(memory);
+  }
+
+  static Status streams(Device& device) {
+    static std::array<std::byte, 8> bytes;
+    static uint32_t word;
+    StreamHandle* const stream = TRY(device.make_stream(false));
+    EventHandle* const event = TRY(device.make_event(false, true));
+    TRY(device.check_stream(stream));
+    TRY(device.is_capturing(stream));
+    TRY(device.fill(bytes.data(), std::byte{1}, 4, stream));
+    TRY(device.copy(bytes.data(), bytes.data() + 4, 4, stream));
+    TRY(device.record(event, stream));
+    TRY(device.wait_for_event(stream, event));
+    TRY(device.write_word(stream, &word, 1));
+    TRY(device.wait_for_word(stream, &word, 1));
+    TRY(device.call_host(
+        stream, [](void*) {}, nullptr));
+    TRY(device.is_done(event));
+    TRY(device.open_event(TRY(device.share_event(event))));
+    TRY(device.is_idle(stream));
+    TRY(device.destroy_event(event));
+    return device.destroy_stream(stream);
+  }
+};
+
+TEST_F(EveryCall, ThatFailsIsReported) {
+  const Status whole = all();
+  ASSERT_TRUE(whole.ok()) << whole.error().message;
+  const int calls = fake().calls();
+  EXPECT_GT(calls, 50);
+  for (int nth = 0; nth < calls; ++nth) {
+    fake().reset();
+    fake().fail(nth, CUDA_ERROR_OUT_OF_MEMORY);
+    const Status failed = all();
+    const bool only_the_end = nth >= calls - 2;  // the contexts are given back by destructors, which tell nobody
+    EXPECT_EQ(failed.ok(), only_the_end) << "call " << nth << " of " << calls;
+    if (!failed.ok() && nth > 1) {
+      EXPECT_EQ(failed.error().message.compare(0, 2, "cu"), 0) << failed.error().message;
+      EXPECT_EQ(failed.error().code, Code::kSystemError) << failed.error().message;
+      EXPECT_NE(failed.error().message.find("CUDA_ERROR_OUT_OF_MEMORY (in words)"), std::string::npos);
+    }
+    EXPECT_EQ(fake().objects().pushed, 0) << "call " << nth;
+    EXPECT_EQ(fake().objects().contexts, 0) << "call " << nth;
+    EXPECT_EQ(fake().misuse(), "") << "call " << nth;
+  }
+}
+
+// An attempt that fails leaves nothing behind, wherever it fails.
+TEST_F(EveryCall, OfOpeningADeviceGivesBackWhatItTook) {
+  leaks_ = false;
+  const std::unique_ptr<Devices> devices = open_devices(TRESTLE_FAKE_DRIVER).value();
+  const int before = fake().calls();
+  { ASSERT_TRUE(devices->open(0).ok()); }
+  const int calls = fake().calls() - before - 1;  // but for the destructor's
+  for (int nth = 0; nth < calls; ++nth) {
+    fake().fail(nth, CUDA_ERROR_UNKNOWN);
+    EXPECT_FALSE(devices->open(0).ok()) << nth;
+    FakeObjects left = fake().objects();
+    // A free that fails keeps its object, if the driver could not even be asked.
+    EXPECT_LE(left.streams + left.pinned, 1) << nth;
+    left.streams = left.pinned = 0;
+    EXPECT_EQ(left, FakeObjects()) << nth;
+    fake().reset();
+  }
+}
+
+}  // namespace
+}  // namespace trestle

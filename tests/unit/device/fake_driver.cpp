@@ -1,0 +1,131 @@
+// The fake driver's steering, and the one symbol that src/device looks up.
+#include <cstdlib>
+#include <cstring>
+
+#include "unit/device/fake_state.h"
+
+namespace trestle::fake {
+
+State& state() {
+  static State the_state;
+  return the_state;
+}
+
+std::vector<CUcontext>& current() {
+  thread_local std::vector<CUcontext> stack;
+  return stack;
+}
+
+void misused(const std::string& how) {
+  if (state().misuse.empty()) state().misuse = how;
+}
+
+CUcontext context_of(int device) {
+  static int contexts[16];
+  return reinterpret_cast<CUcontext>(&contexts[device]);
+}
+
+CUresult enter(const char* name, bool needs_context) {
+  State& s = state();
+  ++s.calls;
+  if (needs_context && current().empty()) misused(std::string(name) + " without a context");
+  if (s.fail_in >= 0 && s.fail_in-- == 0) return s.fail_with;
+  return CUDA_SUCCESS;
+}
+
+void advance() {
+  State& s = state();
+  if (s.held || s.broken != CUDA_SUCCESS) return;
+  for (bool any = true; any;) {
+    any = false;
+    for (Stream* const stream : s.streams) {
+      while (!stream->actions.empty() && stream->actions.front()()) {
+        stream->actions.pop_front();
+        any = true;
+      }
+    }
+  }
+}
+
+namespace {
+
+class Steering : public FakeDriver {
+ public:
+  void reset() override {
+    State& s = state();
+    s.devices = 2;
+    s.version = CUDA_VERSION;
+    s.hidden.clear();
+    s.word_waits = true;
+    s.peer_access = true;
+    s.fail_in = -1;
+    s.calls = 0;
+    s.held = false;
+    s.broken = CUDA_SUCCESS;
+    s.misuse.clear();
+    s.launched.clear();
+    s.objects = {};
+    s.peers.clear();
+    current().clear();
+  }
+  void set_devices(int count) override { state().devices = count; }
+  void set_version(int version) override { state().version = version; }
+  void hide(const std::string& function) override { state().hidden.insert(function); }
+  void set_word_waits(bool supported) override { state().word_waits = supported; }
+  void set_peer_access(bool possible) override { state().peer_access = possible; }
+  void fail(int nth, int result) override {
+    const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+    state().fail_in = nth;
+    state().fail_with = static_cast<CUresult>(result);
+  }
+  int calls() const override { return state().calls; }
+  FakeObjects objects() const override {
+    FakeObjects objects = state().objects;
+    objects.pushed = static_cast<int>(current().size());
+    return objects;
+  }
+  std::string misuse() const override { return state().misuse; }
+  void hold_streams(bool held) override { state().held = held; }
+  void break_device(int result) override { state().broken = static_cast<CUresult>(result); }
+  void* capturing_stream() override {
+    state().capturing.capturing = true;
+    state().capturing.context = context_of(0);
+    return &state().capturing;
+  }
+  void* foreign_stream() override {
+    state().foreign.context = context_of(15);
+    return &state().foreign;
+  }
+  void* managed_memory() override {
+    static int memory;
+    state().blocks[reinterpret_cast<uintptr_t>(&memory)] = {sizeof memory, 1, CU_MEMORYTYPE_DEVICE, true, true};
+    return &memory;
+  }
+  void name_image(const std::byte* image, const std::string& name) override { state().images[image] = name; }
+  std::string launched() const override { return state().launched; }
+};
+
+CUresult get_proc_address(const char* symbol, void** function, int, cuuint64_t, CUdriverProcAddressQueryResult* found) {
+  const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+  const std::string name = symbol;
+  *function = state().hidden.count(name) != 0 ? nullptr : entry_of_setup(name);
+  if (*function == nullptr && state().hidden.count(name) == 0) *function = entry_of_streams(name);
+  *found = *function != nullptr ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+}  // namespace trestle::fake
+
+extern "C" {
+
+[[gnu::visibility("default")]] trestle::FakeDriver* fake_driver() {
+  static trestle::fake::Steering steering;
+  return &steering;
+}
+
+[[gnu::visibility("default")]] CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version,
+                                                            cuuint64_t flags, CUdriverProcAddressQueryResult* found) {
+  return trestle::fake::get_proc_address(symbol, function, version, flags, found);
+}
+}

@@ -1,0 +1,56 @@
+// A driver of CUDA that keeps everything in this process: device memory is host memory, streams do what was submitted
+// when they are asked, kernels are the loops of the CPU. Tests load it in place of libcuda.so.1 (fake_driver.cpp is a
+// shared library of its own) and steer it through this interface, which it hands out by fake_driver().
+//
+// It finds wrong use: calls without a context, frees of what is not there, packs that are not aligned. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace trestle {
+
+// What exists at present.
+struct FakeObjects {
+  int contexts = 0;  // references to primary contexts
+  int memory = 0;    // allocations of devices
+  int pinned = 0;    // and registered
+  int streams = 0;
+  int events = 0;
+  int modules = 0;
+  int opened = 0;  // memory of other processes
+  int pushed = 0;  // contexts that calls have made current
+  bool operator==(const FakeObjects&) const = default;
+};
+
+class FakeDriver {
+ public:
+  virtual ~FakeDriver() = default;
+  // Everything as at the beginning: two devices, the newest version, nothing fails.
+  virtual void reset() = 0;
+  virtual void set_devices(int count) = 0;
+  virtual void set_version(int version) = 0;
+  virtual void hide(const std::string& function) = 0;  // cuGetProcAddress does not find it
+  virtual void set_word_waits(bool supported) = 0;
+  virtual void set_peer_access(bool possible) = 0;
+  // The nth call from now on (0: the next one) answers `result`, and is not done. Asking for an error's text is no
+  // call.
+  virtual void fail(int nth, int result) = 0;
+  virtual int calls() const = 0;  // since reset()
+  virtual FakeObjects objects() const = 0;
+  virtual std::string misuse() const = 0;  // the first, or ""
+  // Streams do nothing until they may again.
+  virtual void hold_streams(bool held) = 0;
+  // All streams answer this from now on, and do nothing.
+  virtual void break_device(int result) = 0;
+  // A stream that is being captured, or of a context that is not a primary one; the caller passes on what it returns.
+  virtual void* capturing_stream() = 0;
+  virtual void* foreign_stream() = 0;
+  virtual void* managed_memory() = 0;
+  // Which kernels a module from these bytes has: "reduce_float", "move".
+  virtual void name_image(const std::byte* image, const std::string& name) = 0;
+  virtual std::string launched() const = 0;  // the last kernel, as "reduce_float.sum_2"
+};
+
+}  // namespace trestle

@@ -1,0 +1,301 @@
+// Entry points of the fake driver: devices, contexts, memory, modules.
+#include <cstdlib>
+#include <cstring>
+
+#include "unit/device/fake_state.h"
+
+#undef cuDeviceTotalMem
+#undef cuDevicePrimaryCtxRelease
+#undef cuCtxPushCurrent
+#undef cuCtxPopCurrent
+#undef cuMemAlloc
+#undef cuMemFree
+#undef cuMemHostRegister
+#undef cuMemGetAddressRange
+#undef cuIpcOpenMemHandle
+
+namespace trestle::fake {
+namespace {
+
+CUresult cuInit(unsigned) {
+  FAKE_ENTER(false);
+  return state().devices > 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
+CUresult cuDriverGetVersion(int* version) {
+  FAKE_ENTER(false);
+  *version = state().version;
+  return CUDA_SUCCESS;
+}
+CUresult cuGetErrorName(CUresult error, const char** name) {
+  const bool known = error == CUDA_ERROR_OUT_OF_MEMORY || error == CUDA_ERROR_NO_DEVICE;
+  *name = error == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_NO_DEVICE";
+  return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuGetErrorString(CUresult error, const char** text) {
+  *text = "in words";
+  return error == CUDA_ERROR_OUT_OF_MEMORY ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuDeviceGetCount(int* count) {
+  FAKE_ENTER(false);
+  *count = state().devices;
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGet(CUdevice* device, int index) {
+  FAKE_ENTER(false);
+  *device = index;
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetName(char* name, int bytes, CUdevice) {
+  FAKE_ENTER(false);
+  std::strncpy(name, "Fake GPU", static_cast<size_t>(bytes));
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetPCIBusId(char* name, int bytes, CUdevice device) {
+  FAKE_ENTER(false);
+  std::snprintf(name, static_cast<size_t>(bytes), "0000:0%d:00.0", device);
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceTotalMem(size_t* bytes, CUdevice) {
+  FAKE_ENTER(false);
+  *bytes = size_t{1} << 30;
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
+  FAKE_ENTER(false);
+  *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9
+           : which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT   ? 4
+                                                                 : 0;
+  return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  FAKE_ENTER(false);
+  *context = context_of(device);
+  ++state().objects.contexts;
+  return CUDA_SUCCESS;
+}
+// What destroys is done even if it answers with an error, as with CUDA.
+CUresult cuDevicePrimaryCtxRelease(CUdevice) {
+  const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+  --state().objects.contexts;
+  return enter(__func__, false);
+}
+CUresult cuCtxPushCurrent(CUcontext context) {
+  FAKE_ENTER(false);
+  current().push_back(context);
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxPopCurrent(CUcontext* context) {
+  *context = current().back();
+  current().pop_back();
+  return CUDA_SUCCESS;
+}
+
+CUresult add_block(void** memory, size_t bytes, CUmemorytype type, int& count) {
+  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  const auto device =
+      static_cast<int>(reinterpret_cast<int*>(current().back()) - reinterpret_cast<int*>(context_of(0)));
+  state().blocks[reinterpret_cast<uintptr_t>(*memory)] = {bytes, device, type, false, false};
+  ++count;
+  return CUDA_SUCCESS;
+}
+CUresult remove_block(uintptr_t memory, CUmemorytype type, bool registered, int& count) {
+  const auto block = state().blocks.find(memory);
+  if (block == state().blocks.end() || block->second.type != type || block->second.registered != registered) {
+    misused("memory is freed that is not there");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (!registered) std::free(reinterpret_cast<void*>(memory));
+  state().blocks.erase(block);
+  --count;
+  return CUDA_SUCCESS;
+}
+// The allocation that holds an address, or the end.
+std::map<uintptr_t, Block>::iterator block_of(uintptr_t address) {
+  auto& blocks = state().blocks;
+  auto after = blocks.upper_bound(address);
+  if (after == blocks.begin()) return blocks.end();
+  --after;
+  return address < after->first + after->second.bytes ? after : blocks.end();
+}
+CUresult cuMemAlloc(CUdeviceptr* memory, size_t bytes) {
+  FAKE_ENTER(true);
+  void* made = nullptr;
+  const CUresult result = add_block(&made, bytes, CU_MEMORYTYPE_DEVICE, state().objects.memory);
+  *memory = reinterpret_cast<CUdeviceptr>(made);
+  return result;
+}
+CUresult cuMemFree(CUdeviceptr memory) {
+  const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+  const CUresult freed = remove_block(memory, CU_MEMORYTYPE_DEVICE, false, state().objects.memory);
+  const CUresult entered = enter(__func__, true);
+  return entered != CUDA_SUCCESS ? entered : freed;
+}
+CUresult cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
+  FAKE_ENTER(true);
+  return add_block(memory, bytes, CU_MEMORYTYPE_HOST, state().objects.pinned);
+}
+CUresult cuMemFreeHost(void* memory) {
+  const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+  const CUresult freed =
+      remove_block(reinterpret_cast<uintptr_t>(memory), CU_MEMORYTYPE_HOST, false, state().objects.pinned);
+  const CUresult entered = enter(__func__, true);
+  return entered != CUDA_SUCCESS ? entered : freed;
+}
+CUresult cuMemHostRegister(void* memory, size_t bytes, unsigned) {
+  FAKE_ENTER(true);
+  if (block_of(reinterpret_cast<uintptr_t>(memory)) != state().blocks.end()) {
+    return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  }
+  state().blocks[reinterpret_cast<uintptr_t>(memory)] = {bytes, 0, CU_MEMORYTYPE_HOST, false, true};
+  ++state().objects.pinned;
+  return CUDA_SUCCESS;
+}
+CUresult cuMemHostUnregister(void* memory) {
+  FAKE_ENTER(true);
+  return remove_block(reinterpret_cast<uintptr_t>(memory), CU_MEMORYTYPE_HOST, true, state().objects.pinned);
+}
+CUresult cuMemGetAddressRange(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
+  FAKE_ENTER(true);
+  const auto block = block_of(address);
+  if (block == state().blocks.end()) return CUDA_ERROR_NOT_FOUND;
+  *base = block->first;
+  *bytes = block->second.bytes;
+  return CUDA_SUCCESS;
+}
+CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* questions, void** answers, CUdeviceptr pointer) {
+  FAKE_ENTER(false);
+  const auto found = block_of(pointer);
+  const bool known = found != state().blocks.end();
+  const Block block = known ? found->second : Block{0, -2, static_cast<CUmemorytype>(0), false, false};
+  for (unsigned i = 0; i < count; ++i) {
+    switch (questions[i]) {
+      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *static_cast<unsigned*>(answers[i]) = block.type;
+        break;
+      case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        *static_cast<unsigned*>(answers[i]) = block.managed;
+        break;
+      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *static_cast<int*>(answers[i]) = block.device;
+        break;
+      case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        *static_cast<CUdeviceptr*>(answers[i]) = known ? found->first : 0;
+        break;
+      case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        *static_cast<size_t*>(answers[i]) = block.bytes;
+        break;
+      default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr memory) {
+  FAKE_ENTER(true);
+  if (state().blocks.count(memory) == 0) return CUDA_ERROR_INVALID_VALUE;
+  std::memcpy(handle, &memory, sizeof memory);
+  return CUDA_SUCCESS;
+}
+CUresult cuIpcOpenMemHandle(CUdeviceptr* memory, CUipcMemHandle handle, unsigned) {
+  FAKE_ENTER(true);
+  std::memcpy(memory, &handle, sizeof *memory);
+  if (state().blocks.count(*memory) == 0) return CUDA_ERROR_INVALID_VALUE;
+  ++state().objects.opened;
+  return CUDA_SUCCESS;
+}
+CUresult cuIpcCloseMemHandle(CUdeviceptr memory) {
+  FAKE_ENTER(true);
+  if (state().blocks.count(memory) == 0) misused("a mapping is closed by an address inside it");
+  --state().objects.opened;
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceCanAccessPeer(int* can, CUdevice, CUdevice) {
+  FAKE_ENTER(false);
+  *can = state().peer_access ? 1 : 0;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned) {
+  FAKE_ENTER(true);
+  if (!state().peer_access) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+  const bool added = state().peers.emplace(current().back(), peer).second;
+  return added ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+}
+
+CUresult cuModuleLoadData(CUmodule* code, const void* image) {
+  FAKE_ENTER(true);
+  const auto named = state().images.find(image);
+  if (named == state().images.end()) return CUDA_ERROR_INVALID_IMAGE;
+  state().modules.push_back(std::make_unique<Module>(Module{named->second}));
+  *code = reinterpret_cast<CUmodule>(state().modules.back().get());
+  ++state().objects.modules;
+  return CUDA_SUCCESS;
+}
+CUresult cuModuleUnload(CUmodule) {
+  const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+  --state().objects.modules;
+  return enter(__func__, true);
+}
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule code, const char* name) {
+  FAKE_ENTER(true);
+  auto kernel = std::make_unique<Kernel>(Kernel{reinterpret_cast<Module*>(code)->name, name});
+  if (parameter_bytes(*kernel) == 0) return CUDA_ERROR_NOT_FOUND;
+  *function = reinterpret_cast<CUfunction>(kernel.get());
+  state().kernels.push_back(std::move(kernel));
+  return CUDA_SUCCESS;
+}
+CUresult cuFuncLoad(CUfunction) {
+  FAKE_ENTER(true);
+  return CUDA_SUCCESS;
+}
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, int, size_t) {
+  FAKE_ENTER(true);
+  *blocks = 2;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+void* entry_of_setup(const std::string& name) {
+#define FAKE_ENTRY(function) \
+  { #function, reinterpret_cast < void*>(function) }
+  static const std::map<std::string, void*> entries = {
+      FAKE_ENTRY(cuInit),
+      FAKE_ENTRY(cuDriverGetVersion),
+      FAKE_ENTRY(cuGetErrorName),
+      FAKE_ENTRY(cuGetErrorString),
+      FAKE_ENTRY(cuDeviceGetCount),
+      FAKE_ENTRY(cuDeviceGet),
+      FAKE_ENTRY(cuDeviceGetName),
+      FAKE_ENTRY(cuDeviceGetPCIBusId),
+      FAKE_ENTRY(cuDeviceTotalMem),
+      FAKE_ENTRY(cuDeviceGetAttribute),
+      FAKE_ENTRY(cuDevicePrimaryCtxRetain),
+      FAKE_ENTRY(cuDevicePrimaryCtxRelease),
+      FAKE_ENTRY(cuCtxPushCurrent),
+      FAKE_ENTRY(cuCtxPopCurrent),
+      FAKE_ENTRY(cuMemAlloc),
+      FAKE_ENTRY(cuMemFree),
+      FAKE_ENTRY(cuMemHostAlloc),
+      FAKE_ENTRY(cuMemFreeHost),
+      FAKE_ENTRY(cuMemHostRegister),
+      FAKE_ENTRY(cuMemHostUnregister),
+      FAKE_ENTRY(cuMemGetAddressRange),
+      FAKE_ENTRY(cuPointerGetAttributes),
+      FAKE_ENTRY(cuIpcGetMemHandle),
+      FAKE_ENTRY(cuIpcOpenMemHandle),
+      FAKE_ENTRY(cuIpcCloseMemHandle),
+      FAKE_ENTRY(cuDeviceCanAccessPeer),
+      FAKE_ENTRY(cuCtxEnablePeerAccess),
+      FAKE_ENTRY(cuModuleLoadData),
+      FAKE_ENTRY(cuModuleUnload),
+      FAKE_ENTRY(cuModuleGetFunction),
+      FAKE_ENTRY(cuFuncLoad),
+      FAKE_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor),
+  };
+#undef FAKE_ENTRY
+  const auto found = entries.find(name);
+  return found == entries.end() ? nullptr : found->second;
+}
+
+}  // namespace trestle::fake

@@ -1,0 +1,122 @@
+// The kernels of the fake driver: the CPU's, over the same parameters and in the same parts.
+#include <cstring>
+
+#include "kernels/convert.h"
+#include "kernels/cuda/launch_plan.h"
+#include "kernels/reduce.h"
+#include "kernels/scale.h"
+#include "unit/device/fake_state.h"
+
+namespace trestle::fake {
+namespace {
+
+using kernels::kPackBytes;
+using kernels::PackedRange;
+
+bool is_aligned(const void* address, uint64_t boundary) {
+  return reinterpret_cast<uintptr_t>(address) % boundary == 0;
+}
+
+// Calls part(first, count) for the elements before the packs, in them and after them, and finds packs of which a buffer
+// is not aligned. Without packs there is one part.
+template <class Part>
+void for_parts(const PackedRange& range, uint64_t element_bytes, const std::vector<const void*>& buffers, Part part) {
+  const uint64_t in_packs = range.packs * kPackBytes / element_bytes;
+  if (range.head + in_packs > range.elements) misused("packs beyond the end");
+  for (const void* const buffer : buffers) {
+    const auto* const first = static_cast<const char*>(buffer) + range.head * element_bytes;
+    if (range.packs > 0 && !is_aligned(first, kPackBytes)) misused("a pack that is not aligned");
+    if (range.elements_are_aligned != 0 && !is_aligned(buffer, element_bytes)) misused("an element is not aligned");
+  }
+  part(0, range.head);
+  part(range.head, in_packs);
+  part(range.head + in_packs, range.elements - range.head - in_packs);
+}
+
+const std::byte* bytes_at(const void* buffer, uint64_t offset) {
+  return static_cast<const std::byte*>(buffer) + offset;
+}
+std::byte* bytes_at(void* buffer, uint64_t offset) {
+  return static_cast<std::byte*>(buffer) + offset;
+}
+
+void run_reduce(const kernels::CudaReduce& work, DataType type, const std::string& name) {
+  const std::string operation = name.substr(0, name.find('_'));
+  const std::string known = name.substr(name.find('_') + 1);
+  if (known != "any" && known != std::to_string(work.source_count)) misused(name + " with other sources");
+  const uint64_t size = size_of(type);
+  std::vector<const void*> buffers(work.sources, work.sources + work.source_count);
+  buffers.push_back(work.dst);
+  for_parts(work.range, size, buffers, [&](uint64_t first, uint64_t count) {
+    if (count == 0) return;
+    std::vector<const std::byte*> sources;
+    for (uint32_t s = 0; s < work.source_count; ++s) sources.push_back(bytes_at(work.sources[s], first * size));
+    reduce(bytes_at(work.dst, first * size), sources, count,
+           {type, parse_reduce_op(operation).value(), work.average_over, false});
+  });
+}
+
+void run_scale(const kernels::CudaScale& work, DataType type) {
+  const uint64_t size = size_of(type);
+  for_parts(work.range, size, {work.dst, work.src}, [&](uint64_t first, uint64_t count) {
+    if (count == 0) return;
+    scale(bytes_at(work.dst, first * size), bytes_at(work.src, first * size), count, type, work.factor);
+  });
+}
+
+void run_copy(const kernels::CudaCopy& work) {
+  for (uint64_t row = 0; row < work.rows; ++row) {
+    const std::byte* const src = bytes_at(work.src, row * work.src_stride);
+    std::byte* const dst = bytes_at(work.dst, row * work.dst_stride);
+    for_parts(work.range, 1, {dst, src},
+              [&](uint64_t first, uint64_t count) { std::memcpy(dst + first, src + first, count); });
+  }
+}
+
+void run_convert(const kernels::CudaConvert& work, DataType type, bool widens) {
+  const uint64_t size = size_of(type);
+  const void* const small = widens ? work.src : work.dst;
+  const void* const wide = widens ? work.dst : work.src;
+  if (work.range.packs > 0 && !is_aligned(wide, kPackBytes)) misused("a pack that is not aligned");
+  for_parts(work.range, size, {small}, [&](uint64_t first, uint64_t count) {
+    std::vector<float> values(count);
+    if (widens) {
+      widen_to_float32(values.data(), bytes_at(work.src, first * size), count, type);
+      std::memcpy(bytes_at(work.dst, first * sizeof(float)), values.data(), count * sizeof(float));
+    } else {
+      std::memcpy(values.data(), bytes_at(work.src, first * sizeof(float)), count * sizeof(float));
+      narrow_from_float32(bytes_at(work.dst, first * size), values.data(), count, type);
+    }
+  });
+}
+
+const std::string kReduceImage = "reduce_";
+
+bool is_reduction(const Kernel& kernel) {
+  return kernel.image.compare(0, kReduceImage.size(), kReduceImage) == 0;
+}
+
+}  // namespace
+
+size_t parameter_bytes(const Kernel& kernel) {
+  if (is_reduction(kernel)) return kernel.name == "scale" ? sizeof(kernels::CudaScale) : sizeof(kernels::CudaReduce);
+  if (kernel.image != "move") return 0;
+  if (kernel.name == "copy_rows") return sizeof(kernels::CudaCopy);
+  const size_t cut = kernel.name.find('_');
+  const bool converts = cut != std::string::npos && parse_data_type(kernel.name.substr(cut + 1)).ok();
+  return converts ? sizeof(kernels::CudaConvert) : 0;
+}
+
+void run_kernel(const Kernel& kernel, const void* parameters) {
+  if (is_reduction(kernel)) {
+    const DataType type = parse_data_type(kernel.image.substr(kReduceImage.size())).value();
+    if (kernel.name == "scale") return run_scale(*static_cast<const kernels::CudaScale*>(parameters), type);
+    return run_reduce(*static_cast<const kernels::CudaReduce*>(parameters), type, kernel.name);
+  }
+  if (kernel.name == "copy_rows") return run_copy(*static_cast<const kernels::CudaCopy*>(parameters));
+  const size_t cut = kernel.name.find('_');
+  run_convert(*static_cast<const kernels::CudaConvert*>(parameters),
+              parse_data_type(kernel.name.substr(cut + 1)).value(), kernel.name.substr(0, cut) == "widen");
+}
+
+}  // namespace trestle::fake

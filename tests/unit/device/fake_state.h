@@ -1,0 +1,103 @@
+// What the fake driver knows, shared by its parts. Everything is guarded by one lock, which every entry point takes.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "unit/device/fake_driver.h"
+
+namespace trestle::fake {
+
+// One thing that was submitted. True: it is done. False: it waits.
+using Action = std::function<bool()>;
+
+struct Stream {
+  std::deque<Action> actions;
+  CUcontext context = nullptr;
+  bool capturing = false;
+};
+
+struct Event {
+  uint64_t recorded = 0;
+  uint64_t done = 0;
+  bool timed = false;
+  bool shared = false;
+};
+
+struct Module {
+  std::string name;
+};
+
+struct Kernel {
+  std::string image;
+  std::string name;
+};
+
+struct Block {
+  size_t bytes = 0;
+  int device = 0;
+  CUmemorytype type = CU_MEMORYTYPE_DEVICE;
+  bool managed = false;
+  bool registered = false;  // not allocated here
+};
+
+struct State {
+  std::recursive_mutex mutex;
+  int devices = 2;
+  int version = CUDA_VERSION;
+  std::set<std::string> hidden;
+  bool word_waits = true;
+  bool peer_access = true;
+  int fail_in = -1;
+  CUresult fail_with = CUDA_SUCCESS;
+  int calls = 0;
+  bool held = false;
+  CUresult broken = CUDA_SUCCESS;
+  std::string misuse;
+  std::string launched;
+  FakeObjects objects;
+  std::map<uintptr_t, Block> blocks;
+  std::set<Stream*> streams;
+  std::set<Event*> events;
+  std::vector<std::unique_ptr<Module>> modules;
+  std::vector<std::unique_ptr<Kernel>> kernels;
+  std::map<const void*, std::string> images;
+  Stream capturing;
+  Stream foreign;
+  std::set<std::pair<CUcontext, CUcontext>> peers;
+};
+
+State& state();
+// The contexts of the calling thread.
+std::vector<CUcontext>& current();
+void misused(const std::string& how);
+
+// Begins an entry point: counts the call, and says how it fails, if it is to.
+CUresult enter(const char* name, bool needs_context);
+// Does what can be done in all streams.
+void advance();
+CUcontext context_of(int device);
+
+// The entry point of this name, or nullptr (fake_entries.cpp, fake_streams.cpp).
+void* entry_of_setup(const std::string& name);
+void* entry_of_streams(const std::string& name);
+// Runs a kernel on the CPU (fake_kernels.cpp).
+void run_kernel(const Kernel& kernel, const void* parameters);
+size_t parameter_bytes(const Kernel& kernel);
+
+}  // namespace trestle::fake
+
+// The beginning of every entry point, under the lock.
+#define FAKE_ENTER(needs_context)                                  \
+  const std::lock_guard<std::recursive_mutex> lock(state().mutex); \
+  if (const CUresult result = enter(__func__, needs_context); result != CUDA_SUCCESS) return result

@@ -1,0 +1,234 @@
+// Entry points of the fake driver: streams, events, words, copies, launches.
+#include <cstring>
+
+#include "unit/device/fake_state.h"
+
+#undef cuStreamDestroy
+#undef cuEventDestroy
+#undef cuEventElapsedTime
+#undef cuStreamWaitValue32
+#undef cuStreamWriteValue32
+
+namespace trestle::fake {
+namespace {
+
+Stream& stream_of(CUstream handle) {
+  static Stream legacy;
+  legacy.context = current().empty() ? nullptr : current().back();
+  if (handle == nullptr) state().streams.insert(&legacy);
+  auto* const stream = reinterpret_cast<Stream*>(handle);
+  const bool known = stream == nullptr || state().streams.count(stream) != 0 || stream == &state().capturing ||
+                     stream == &state().foreign;
+  if (!known) misused("a stream is used that is not there");
+  return stream == nullptr ? legacy : *stream;
+}
+
+Event& event_of(CUevent handle) {
+  auto* const event = reinterpret_cast<Event*>(handle);
+  if (state().events.count(event) == 0) misused("an event is used that is not there");
+  return *event;
+}
+
+CUresult submit(CUstream stream, Action action) {
+  if (state().broken != CUDA_SUCCESS) return state().broken;
+  stream_of(stream).actions.push_back(std::move(action));
+  return CUDA_SUCCESS;
+}
+
+CUresult submit_at_once(CUstream stream, std::function<void()> action) {
+  return submit(stream, [action = std::move(action)] {
+    action();
+    return true;
+  });
+}
+
+CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  FAKE_ENTER(true);
+  *least = 0;
+  *greatest = -5;
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int) {
+  FAKE_ENTER(true);
+  if (flags != CU_STREAM_NON_BLOCKING) misused("a stream that waits for the legacy one");
+  auto* const made = new Stream{{}, current().back(), false};
+  state().streams.insert(made);
+  *stream = reinterpret_cast<CUstream>(made);
+  ++state().objects.streams;
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamDestroy(CUstream handle) {
+  const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+  advance();
+  Stream* const stream = &stream_of(handle);
+  if (state().streams.erase(stream) != 0) {
+    delete stream;
+    --state().objects.streams;
+  }
+  return enter(__func__, true);
+}
+CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
+  FAKE_ENTER(true);
+  *context = stream_of(stream).context;
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  FAKE_ENTER(true);
+  *status = stream_of(stream).capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamQuery(CUstream stream) {
+  FAKE_ENTER(true);
+  advance();
+  if (state().broken != CUDA_SUCCESS) return state().broken;
+  return stream_of(stream).actions.empty() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+// A stream that nobody will ever let go on is an error here, not a hang.
+CUresult cuStreamSynchronize(CUstream stream) {
+  FAKE_ENTER(true);
+  advance();
+  if (state().broken != CUDA_SUCCESS) return state().broken;
+  return stream_of(stream).actions.empty() ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_TIMEOUT;
+}
+CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned) {
+  FAKE_ENTER(true);
+  Event* const event = &event_of(handle);
+  const uint64_t recorded = event->recorded;
+  return submit(stream, [event, recorded] { return event->done >= recorded; });
+}
+CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags) {
+  FAKE_ENTER(true);
+  if (!state().word_waits) return CUDA_ERROR_NOT_SUPPORTED;
+  if (flags != CU_STREAM_WAIT_VALUE_GEQ) misused("another comparison");
+  const auto* const word = reinterpret_cast<const volatile uint32_t*>(address);
+  return submit(stream, [word, value] { return static_cast<int32_t>(*word - value) >= 0; });
+}
+CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned) {
+  FAKE_ENTER(true);
+  if (!state().word_waits) return CUDA_ERROR_NOT_SUPPORTED;
+  auto* const word = reinterpret_cast<volatile uint32_t*>(address);
+  return submit_at_once(stream, [word, value] { *word = value; });
+}
+
+CUresult cuEventCreate(CUevent* event, unsigned flags) {
+  FAKE_ENTER(true);
+  const bool timed = (flags & CU_EVENT_DISABLE_TIMING) == 0;
+  const bool shared = (flags & CU_EVENT_INTERPROCESS) != 0;
+  if (timed && shared) return CUDA_ERROR_INVALID_VALUE;
+  auto* const made = new Event{0, 0, timed, shared};
+  state().events.insert(made);
+  *event = reinterpret_cast<CUevent>(made);
+  ++state().objects.events;
+  return CUDA_SUCCESS;
+}
+CUresult cuEventDestroy(CUevent handle) {
+  const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+  advance();
+  Event* const event = &event_of(handle);
+  if (state().events.erase(event) != 0) {
+    delete event;
+    --state().objects.events;
+  }
+  return enter(__func__, true);
+}
+CUresult cuEventRecord(CUevent handle, CUstream stream) {
+  FAKE_ENTER(true);
+  Event* const event = &event_of(handle);
+  const uint64_t number = ++event->recorded;
+  return submit_at_once(stream, [event, number] { event->done = number; });
+}
+CUresult cuEventQuery(CUevent handle) {
+  FAKE_ENTER(true);
+  advance();
+  if (state().broken != CUDA_SUCCESS) return state().broken;
+  const Event& event = event_of(handle);
+  return event.done == event.recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+CUresult cuEventElapsedTime(float* elapsed, CUevent first, CUevent second) {
+  FAKE_ENTER(true);
+  if (!event_of(first).timed || !event_of(second).timed) return CUDA_ERROR_INVALID_HANDLE;
+  *elapsed = 1.5F;
+  return CUDA_SUCCESS;
+}
+CUresult cuIpcGetEventHandle(CUipcEventHandle* handle, CUevent event) {
+  FAKE_ENTER(true);
+  if (!event_of(event).shared) return CUDA_ERROR_INVALID_HANDLE;
+  std::memcpy(handle, &event, sizeof event);
+  return CUDA_SUCCESS;
+}
+CUresult cuIpcOpenEventHandle(CUevent* event, CUipcEventHandle handle) {
+  FAKE_ENTER(true);
+  std::memcpy(event, &handle, sizeof *event);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream) {
+  FAKE_ENTER(true);
+  return submit_at_once(stream,
+                        [=] { std::memmove(reinterpret_cast<void*>(dst), reinterpret_cast<void*>(src), bytes); });
+}
+CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t bytes, CUstream stream) {
+  FAKE_ENTER(true);
+  return submit_at_once(stream, [=] { std::memset(reinterpret_cast<void*>(dst), value, bytes); });
+}
+// A host function runs on a thread of its own, and the stream waits for it.
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* argument) {
+  FAKE_ENTER(true);
+  auto done = std::make_shared<std::atomic<bool>>(false);
+  auto begun = std::make_shared<bool>(false);
+  return submit(stream, [=] {
+    if (!*begun) {
+      *begun = true;
+      std::thread([=] {
+        function(argument);
+        done->store(true);
+      }).detach();
+    }
+    return done->load();
+  });
+}
+CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned row_blocks, unsigned, unsigned threads, unsigned,
+                        unsigned, unsigned, CUstream stream, void** parameters, void**) {
+  FAKE_ENTER(true);
+  if (blocks == 0 || row_blocks == 0 || threads == 0) return CUDA_ERROR_INVALID_VALUE;
+  const auto* const kernel = reinterpret_cast<const Kernel*>(function);
+  const auto* const begin = static_cast<const char*>(parameters[0]);
+  state().launched = kernel->image + "." + kernel->name;
+  auto copied = std::make_shared<std::vector<char>>(begin, begin + parameter_bytes(*kernel));
+  return submit_at_once(stream, [kernel, copied] { run_kernel(*kernel, copied->data()); });
+}
+
+}  // namespace
+
+void* entry_of_streams(const std::string& name) {
+#define FAKE_ENTRY(function) \
+  { #function, reinterpret_cast < void*>(function) }
+  static const std::map<std::string, void*> entries = {
+      FAKE_ENTRY(cuCtxGetStreamPriorityRange),
+      FAKE_ENTRY(cuStreamCreateWithPriority),
+      FAKE_ENTRY(cuStreamDestroy),
+      FAKE_ENTRY(cuStreamGetCtx),
+      FAKE_ENTRY(cuStreamIsCapturing),
+      FAKE_ENTRY(cuStreamQuery),
+      FAKE_ENTRY(cuStreamSynchronize),
+      FAKE_ENTRY(cuStreamWaitEvent),
+      FAKE_ENTRY(cuStreamWaitValue32),
+      FAKE_ENTRY(cuStreamWriteValue32),
+      FAKE_ENTRY(cuEventCreate),
+      FAKE_ENTRY(cuEventDestroy),
+      FAKE_ENTRY(cuEventRecord),
+      FAKE_ENTRY(cuEventQuery),
+      FAKE_ENTRY(cuEventElapsedTime),
+      FAKE_ENTRY(cuIpcGetEventHandle),
+      FAKE_ENTRY(cuIpcOpenEventHandle),
+      FAKE_ENTRY(cuMemcpyAsync),
+      FAKE_ENTRY(cuMemsetD8Async),
+      FAKE_ENTRY(cuLaunchHostFunc),
+      FAKE_ENTRY(cuLaunchKernel),
+  };
+#undef FAKE_ENTRY
+  const auto found = entries.find(name);
+  return found == entries.end() ? nullptr : found->second;
+}
+
+}  // namespace trestle::fake
