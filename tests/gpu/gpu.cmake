@@ -1,0 +1,7 @@
+# Tests that need a GPU: scripts/gpu_check runs them. Without one each says so and passes.
+if(TRESTLE_WITH_CUDA)
+  trestle_test(NAME gpu_kernels_test LABEL gpu TIMEOUT 240 LIBS trestle_device trestle_kernels SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/gpu_kernels_test.cpp)
+  trestle_test(NAME gpu_device_test LABEL gpu TIMEOUT 60 LIBS trestle_device SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/gpu_device_test.cpp)
+endif()
