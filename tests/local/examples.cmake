@@ -1,6 +1,6 @@
 # The programs of docs/examples. Each checks its own result. trestle_example(NAME [ranks]) runs one under `trestle run`
-# with so many ranks. Without a number the program starts its ranks itself.
-function(trestle_example name)
+# with so many ranks. Without a number the program starts its ranks itself. trestle_example_program(NAME) only builds it.
+function(trestle_example_program name)
   add_executable(example_${name} ${PROJECT_SOURCE_DIR}/docs/examples/${name}.c)
   set_target_properties(example_${name} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
   target_compile_options(example_${name} PRIVATE -pedantic)
@@ -9,13 +9,17 @@ function(trestle_example name)
     # The library needs the sanitizers' runtime for C++.
     set_target_properties(example_${name} PROPERTIES LINKER_LANGUAGE CXX)
   endif()
+  set_property(GLOBAL APPEND PROPERTY trestle_examples example_${name})
+endfunction()
+
+function(trestle_example name)
+  trestle_example_program(${name})
   if(ARGC GREATER 1)
     add_test(NAME example_${name} COMMAND trestle_cli run -n ${ARGV1} -- $<TARGET_FILE:example_${name}>)
   else()
     add_test(NAME example_${name} COMMAND example_${name})
   endif()
   set_tests_properties(example_${name} PROPERTIES LABELS local TIMEOUT 120 ENVIRONMENT "TRESTLE_CALIBRATE=off;TRESTLE_CONF_FILE=/dev/null")
-  set_property(GLOBAL APPEND PROPERTY trestle_examples example_${name})
 endfunction()
 
 if(TARGET trestle AND TARGET trestle_cli AND SODIUM_FOUND)
@@ -37,7 +41,11 @@ if(TARGET trestle AND TARGET trestle_cli AND SODIUM_FOUND)
   trestle_example(streams_and_events 2)
   trestle_example(threads)
   trestle_example(top_k 4)
-  trestle_example(train_mlp 4)
+  trestle_example_program(train_mlp)
+  add_test(NAME example_train_mlp COMMAND ${CMAKE_CURRENT_LIST_DIR}/train_mlp_test.sh $<TARGET_FILE:trestle_cli>
+           $<TARGET_FILE:example_train_mlp>)
+  set_tests_properties(example_train_mlp PROPERTIES LABELS local TIMEOUT 300 ENVIRONMENT
+                       "TRESTLE_CALIBRATE=off;TRESTLE_CONF_FILE=/dev/null")
   trestle_example(training_step 4)
   trestle_example(transpose 4)
   trestle_example(user_reduction 4)
