@@ -11,13 +11,18 @@ Error bad_option(const std::string& what) {
   return Error{Code::kInvalidArgument, what};
 }
 
-Result<double> real_value(const std::string& option, const std::string& text) {
+Result<double> finite_value(const std::string& option, const std::string& text) {
   double value = 0;
   const char* const end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, value);
   if (text.empty() || read.ec != std::errc() || read.ptr != end || !std::isfinite(value)) {
     return bad_option(option + ": \"" + text + "\" is not a number");
   }
+  return value;
+}
+
+Result<double> real_value(const std::string& option, const std::string& text) {
+  const double value = TRY(finite_value(option, text));
   if (value < 0) return bad_option(option + ": " + text + " is negative");
   return value;
 }

@@ -53,7 +53,8 @@ ScaleReport scale_training(const ScaleRequest& request) {
     const double wfbp_s = plan_step(wfbp, request.workload, link).value().time.iteration_s;
     for (size_t i = 0; i < request.policies.size(); ++i) {
       const Result<PlannedStep> step =
-          plan_step(request.policies[i], request.workload, link, request.liberties, request.link_ratios);
+          plan_step(request.policies[i],
+                    {request.workload, link, {}, request.liberties, request.link_ratios, request.loss});
       std::optional<ScalePoint>& point = report.curves[i].points.emplace_back();
       if (step.ok()) point = point_of(step.value(), wfbp_s, report.compute_s, workers);
     }

@@ -146,7 +146,7 @@ StepLane deft_compute(const DeftRun& run, const DeftSystem& system, uint32_t ste
 Result<StepLanes> deft_lanes(const PlannedStep& step, const PolicyRequest& request) {
   const DeftSystem system = TRY(deft_system(request, step.plan.groups));
   const std::vector<DeftItem> items = TRY(deft_partition(system));
-  const DeftRun run = TRY(simulate_deft(system, kShownSteps));
+  const DeftRun run = TRY(simulate_deft(system, kShownSteps, step.plan.capacity_permille));
   StepLanes lanes{step.policy, step.time.iteration_s, static_cast<double>(run.ends_ns.back()) / 1e9, {}};
   lanes.lanes.push_back(deft_compute(run, system, kShownSteps));
   for (size_t link = 0; link < system.links.size(); ++link) lanes.lanes.push_back({"link " + std::to_string(link), {}});

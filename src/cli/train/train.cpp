@@ -5,6 +5,7 @@
 #include "cli/train/option_values.h"
 #include "cli/train/presets/presets.h"
 #include "cli/train/scale.h"
+#include "cli/train/train_loss.h"
 #include "cli/train/train_text.h"
 #include "cli/train/workload_file.h"
 #include "cli/write_file.h"
@@ -79,7 +80,8 @@ Result<GradientWorkload> tensors_of(const TrainOptions& options) {
 Result<std::string> lanes_of(const TrainReport& report) {
   std::vector<StepLanes> lanes;
   for (size_t i = 0; i < report.steps.size(); ++i) {
-    const PolicyRequest request{report.tensors, report.link.link, {}, report.liberties, report.link.ratios};
+    const PolicyRequest request{report.tensors, report.link.link, {}, report.liberties, report.link.ratios,
+                                report.loss};
     lanes.push_back(TRY(step_lanes(report.steps[i], request)));
     if (report.asked[i] != report.steps[i].policy) lanes.back().policy = report.asked[i] + ", " + lanes.back().policy;
   }
@@ -92,9 +94,10 @@ Result<std::string> scaled(const TrainOptions& options) {
   if (!options.cost.empty() || !options.topo.empty()) return bad_option("--scale: goes with --network alone");
   const GradientWorkload workload = TRY(tensors_of(options));
   const uint32_t liberties = TRY(liberties_of(options.allow));
-  const ScaleReport report =
-      scale_training({options.workload, workload, TRY(train_network(options.network)), range,
-                      TRY(policies_of(options.policies, liberties)), liberties, TRY(train_link_ratios(options.links))});
+  const ScaleReport report = scale_training(
+      {options.workload, workload, TRY(train_network(options.network)), range,
+       TRY(policies_of(options.policies, liberties)), liberties, TRY(train_link_ratios(options.links)),
+       TRY(train_loss(options))});
   if (!options.plot.empty()) TRY(write_file(options.plot, scale_svg(report)));
   return options.json ? scale_json(report) : scale_text(report);
 }
@@ -102,7 +105,8 @@ Result<std::string> scaled(const TrainOptions& options) {
 // Whether an option is given that a preset decides itself.
 bool describes_a_step(const TrainOptions& o) {
   for (const std::string* given :
-       {&o.workload, &o.compute, &o.cost, &o.cost_half, &o.network, &o.topo, &o.links, &o.allow, &o.scale}) {
+       {&o.workload, &o.compute, &o.cost, &o.cost_half, &o.network, &o.topo, &o.links, &o.allow, &o.loss,
+        &o.loss_epsilon, &o.loss_merged, &o.scale}) {
     if (!given->empty()) return true;
   }
   return o.policies != "all" || o.compact;
@@ -130,13 +134,15 @@ Result<TrainReport> predict_training(const TrainOptions& options) {
   report.tensors = TRY(tensors_of(options));
   report.link = TRY(train_link(options));
   report.liberties = TRY(liberties_of(options.allow));
+  report.loss = TRY(train_loss(options));
   const bool all = options.policies == "all";
   const std::vector<ChosenPolicy> chosen = TRY(policies_of(options.policies, report.liberties));
   const GradientLink& link = report.link.link;
   const ChosenPolicy wfbp = parse_gradient_policy("wfbp").value();
   report.wfbp_s = TRY(plan_step(wfbp, report.tensors, link)).time.iteration_s;
   for (const ChosenPolicy& each : chosen) {
-    Result<PlannedStep> step = plan_step(each, report.tensors, link, report.liberties, report.link.ratios);
+    Result<PlannedStep> step =
+        plan_step(each, {report.tensors, link, {}, report.liberties, report.link.ratios, report.loss});
     if (!step.ok() && !all) return bad_option("--policy: " + each.text + ": " + step.error().message);
     if (!step.ok()) {
       report.refused.push_back({each.text, step.error().message});

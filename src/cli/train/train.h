@@ -2,6 +2,7 @@
 // workload and topology files that the options name, and writes the picture; else pure. Any thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,10 @@ struct TrainOptions {
   std::string topo;       // a topology file, whose costs the library's model predicts
   std::string links;      // mu of every link: for deft
   std::string policies = "all";
-  std::string allow;   // liberties, by commas
+  std::string allow;         // liberties, by commas
+  std::string loss;          // loss,least,rate,drift,deviation,batch: for deft
+  std::string loss_epsilon;  // of the expected loss, relative
+  std::string loss_merged;   // sum or mean
   std::string plot;    // SVG file to write
   std::string scale;   // range of workers, for `network`
   std::string preset;  // a table or figure of a paper; goes with `plot` and `json` alone
@@ -43,6 +47,7 @@ struct TrainReport {
   GradientWorkload tensors;
   TrainLink link;
   uint32_t liberties = kLibertyNone;
+  std::optional<PreserverModel> loss;
   double wfbp_s = 0;               // what speed-ups are over
   std::vector<std::string> asked;  // per entry of `steps`: as on the command line
   std::vector<PlannedStep> steps;

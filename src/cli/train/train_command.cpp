@@ -40,6 +40,12 @@ void add_step_options(CLI::App& command, TrainOptions& o) {
                      "mu of every link, how many times as long as the first one it takes: 1,1.65; for deft");
   command.add_option("--policy", o.policies, "all, or some of " + policy_names() + " (all)");
   command.add_option("--allow", o.allow, "What all and auto may do besides: stale (updates with older gradients)");
+  command.add_option("--loss", o.loss,
+                     "loss,least,rate,drift,deviation,batch: how the loss answers to updates; deft then updates as "
+                     "often as that asks for");
+  command.add_option("--loss-epsilon", o.loss_epsilon,
+                     "Most relative distance between the expected losses after single and merged updates (0.01)");
+  command.add_option("--loss-merged", o.loss_merged, "What an update of several steps applies: sum or mean (sum)");
   command.add_option("--plot", o.plot, "Write an SVG picture of the policies' steps to this file");
   command.add_option("--scale", o.scale, "4..2048: the same on so many workers of --network, doubling");
   command.add_option("--preset", o.preset, "A table or figure of a paper, beside known numbers; --list names them");

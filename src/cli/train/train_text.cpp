@@ -72,6 +72,11 @@ std::string step_json(const TrainReport& report, size_t i) {
                   {"groups", groups_json(step.plan.groups)},
                   {"gather_groups", groups_json(step.plan.gather_groups)},
                   {"batches", json::array(step.batches, [](uint32_t count) { return std::to_string(count); })}});
+  if (step.loss) {
+    members.insert(members.end(), {{"capacity", json::exact(step.plan.capacity_permille / 1000.0)},
+                                   {"loss_ratio", json::exact(step.loss->ratio)},
+                                   {"loss_accepted", step.loss->accepted ? "true" : "false"}});
+  }
   return json::object(members);
 }
 
@@ -95,6 +100,9 @@ std::string train_text(const TrainReport& report) {
     if (report.steps[i].age != 0)
       text += line("  %.3f updates per iteration, gradients up to %u iterations old",
                    report.steps[i].updates_per_iteration, report.steps[i].age);
+    if (const auto& loss = report.steps[i].loss)
+      text += line(", loss after single over merged updates %.4f (%s), knapsacks of %.1f passes", loss->ratio,
+                   loss->accepted ? "accepted" : "not accepted", report.steps[i].plan.capacity_permille / 1000.0);
     if (report.steps[i].policy != report.asked[i]) text += "  " + report.steps[i].policy;
     text += '\n';
   }

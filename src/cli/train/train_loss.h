@@ -1,0 +1,17 @@
+// The model of the loss in `trestle train`, for DeFT's Preserver (gradient/preserver.h): the options --loss,
+// --loss-epsilon and --loss-merged. Pure, any thread.
+#pragma once
+
+#include <optional>
+
+#include "base/result.h"
+#include "gradient/preserver.h"
+
+namespace trestle {
+
+struct TrainOptions;
+
+// Nothing without --loss. Errors (kInvalidArgument) are one sentence that begins with the option.
+Result<std::optional<PreserverModel>> train_loss(const TrainOptions& options);
+
+}  // namespace trestle
