@@ -95,17 +95,17 @@ typedef struct {
         trestleAvg, 0, 0, -1, -1, NULL, 0, 0, 20, trestleTopKWeighted, 0.6, 0.4, 0, trestleFloat32                        \
   }
 
-/* For gradients of `count` elements of config's type (float32), 0 to 2^32. config may be NULL; it is read before the call returns. The
- * communicator must outlive it. If the ranks' arguments differ, all get trestleInvalidUsage, with the rank, the field
- * and both values. If one rank's are wrong, it gets the sentence and the others its code and its rank. */
+/* For gradients of `count` elements of the config's type (float32), 0 to 2^32. config may be NULL; it is read before the
+ * call returns. The communicator must outlive it. If the ranks' arguments differ, all get trestleInvalidUsage, with the
+ * rank, the field and both values. If one rank's are wrong, it gets the sentence and the others its code and its rank. */
 TRESTLE_API trestleResult_t trestleTopKCreate(trestleTopK_t* topk, trestleComm_t comm, size_t count,
                                               const trestleTopKConfig_t* config);
 /* Waits for a call of another thread, then frees. Not collective. */
 TRESTLE_API trestleResult_t trestleTopKDestroy(trestleTopK_t topk);
 
 /* One step. gradient, residual, result: `count` elements each, of the program, aligned for their types; result may be
- * equal to gradient, nothing else may overlap. residual: zeros before the first step, then what the last step left there. result: the mean (or the
- * sum) over the ranks of what each sent, 0 where no rank sent anything.
+ * equal to gradient, nothing else may overlap. residual: zeros before the first step, then what the last step left
+ * there. result: the mean (or the sum) over the ranks of what each sent, 0 where no rank sent anything.
  *
  * The gradient and the result have the config's type. The residual of float16 and bfloat16 gradients is float32: 16 bits
  * would round away what is small beside what has gathered there. Their sums, magnitudes and messages are float32 too,

@@ -87,6 +87,10 @@ expect 0 'Out of bounds values : 0 OK' "$perf/kernel_perf" -b 1K -e 4K -f 4 -n 2
 [[ $(grep -cE '^ +1024 ' "$folder/out") == 180 ]] || fail "kernel_perf left something out"
 [[ -s $folder/k.json ]] || fail "kernel_perf wrote no report"
 expect 0 'all right' "$perf/top_k_perf" -b 4 -e 256K -f 64 -n 1
+for type in half bfloat16 double; do
+  expect 0 'all right' "$perf/top_k_perf" -b 8 -e 64K -f 64 -n 1 -d "$type"
+done
+expect 255 'half, bfloat16 or double' "$perf/top_k_perf" -d int32
 expect 255 'bytes|size' "$perf/top_k_perf" -b much
 expect 255 'sources takes numbers' "$perf/kernel_perf" --sources 0
 expect 255 'cannot be written' "$perf/kernel_perf" -J /nonexistent/k.json
