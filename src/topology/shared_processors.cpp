@@ -4,6 +4,7 @@
 #include <map>
 
 #include "topology/topology.h"
+#include "topology/whereabouts.h"
 
 namespace trestle {
 namespace {
@@ -49,11 +50,14 @@ void share_processors(const std::vector<RankPlace>& places, Topology& topology) 
   const uint64_t processors = machine.count();
   if (machine.ranks <= processors) return;
   bool shares = false;
-  for (Dimension& dimension : topology.dimensions) {
+  const Whereabouts at = whereabouts(places);
+  for (size_t d = 0; d < topology.dimensions.size(); ++d) {
+    Dimension& dimension = topology.dimensions[d];
     if (dimension.bandwidth_mbps != 0 || !dimension.shared_resource.empty()) continue;
     shares = true;
     const TransportFacts& facts = facts_of(dimension.transport);
     dimension.shared_resource = "processors";
+    dimension.unknown_network = facts.has_interfaces && all_apart(level_of(topology, d), at);
     dimension.shared_ps_per_byte = facts.processor_ps_per_byte * machine.ranks / processors;
     if (dimension.latency_ns != kNominalLatency) continue;
     dimension.latency_ns = facts.latency_ns + kTurn_ns * (machine.ranks - processors) / processors;

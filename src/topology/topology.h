@@ -40,6 +40,9 @@ struct Dimension {
   bool in_network_reduction = false;
   // If all have a bandwidth, their sum is the dimension's. Empty: `interface`.
   std::vector<DimensionRail> rails = {};
+  // It joins hosts. Unless it has a bandwidth, nobody knows how fast it is, and processors that the ranks share stand
+  // for it in the model (share_processors).
+  bool unknown_network = false;
   bool operator==(const Dimension&) const = default;
 };
 

@@ -19,10 +19,27 @@ StepsOptions as_the_engine() {
   return options;
 }
 
+// What an unknown network may be. Only which of two schedules is faster on it matters, so a round figure will do.
+constexpr uint64_t kSlowMbps = 1000;
+
+bool is_unknown(const Dimension& dimension) {
+  return dimension.unknown_network && dimension.bandwidth_mbps == 0;
+}
+
+Topology with_slow_networks(Topology topology) {
+  for (Dimension& dimension : topology.dimensions) {
+    if (is_unknown(dimension)) dimension.bandwidth_mbps = kSlowMbps;
+  }
+  return topology;
+}
+
 }  // namespace
 
 SecondLevel::SecondLevel(const Topology& topology, const BlockBytes& blocks)
-    : model_(topology, as_the_engine(), blocks) {}
+    : model_(topology, as_the_engine(), blocks) {
+  if (topology.dimensions.size() < 2 || std::ranges::none_of(topology.dimensions, is_unknown)) return;
+  slow_.emplace(with_slow_networks(topology), as_the_engine(), blocks);
+}
 
 SecondLevel::SecondLevel(const Topology& topology, const StepsOptions& options, const ModelScale& scale,
                          uint64_t granule)
@@ -50,6 +67,7 @@ void SecondLevel::judge(std::vector<PlannedSchedule>& schedules, size_t most) {
     PlannedSchedule& planned = judged.emplace_back(std::move(schedules[i]));
     planned.phases_ticks = planned.time_ticks;
     planned.time_ticks = time_ps(planned.schedule);
+    if (slow_) planned.slow_ticks = slow_->run(planned.schedule).time_ps;
   }
   schedules = std::move(judged);
 }
