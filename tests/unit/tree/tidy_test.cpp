@@ -25,7 +25,7 @@ const fs::path& root() {
 }
 
 std::vector<SourceFile> code_of(const std::vector<std::string>& places) {
-  return read_sources(root(), places, {".h", ".cpp"});
+  return read_sources(root(), places, {".h", ".cpp", ".cu", ".cuh"});
 }
 
 bool starts_with(const std::string& text, const std::string& start) {
@@ -44,6 +44,7 @@ void expect_absent(const std::vector<SourceFile>& files, const char* pattern, co
 
 // The folder of a file or an included path, as named in the table below.
 std::string folder_of_file(const std::string& path) {
+  if (starts_with(path, "perf/device/")) return "device_perf";
   if (starts_with(path, "perf/kernel/")) return "kernel_perf";
   if (starts_with(path, "perf/launch/")) return "perf_launch";
   if (starts_with(path, "perf/train_step/")) return "train_step_perf";
@@ -63,6 +64,7 @@ const std::map<std::string, std::set<std::string>>& allowed_includes() {
       {"sched", {"algorithms", "plan", "topology"}},
       {"study", {"sched", "algorithms", "plan", "topology", "gradient"}},
       {"memory", {}},
+      {"device", {"kernels"}},
       {"transport", {"kernels", "memory"}},
       {"machine", {"transport"}},
       {"express", {"sched", "transport", "memory", "kernels"}},
@@ -83,6 +85,7 @@ const std::map<std::string, std::set<std::string>>& allowed_includes() {
       {"perf", {"perf_launch", "trestle"}},
       {"perf_launch", {"cli", "perf"}},
       {"kernel_perf", {"kernels", "compress", "perf"}},  // selection is made of several loops in compress
+      {"device_perf", {"device", "kernels"}},
       {"train_step_perf", {"cli", "gradient", "perf_launch", "perf", "trestle"}},
       {"include", {"trestle"}},
   };
@@ -92,9 +95,14 @@ const std::map<std::string, std::set<std::string>>& allowed_includes() {
 // The second part of the rule for other projects' headers: each is wrapped once.
 const std::map<std::string, std::string>& third_party_homes() {
   static const std::map<std::string, std::string> homes = {
-      {"nlohmann", "src/topology/"}, {"sodium", "src/transport/auth/"},           {"sodium.h", "src/transport/auth/"},
-      {"CLI", "src/cli/"},           {"hwloc.h", "src/machine/layout_hwloc.cpp"}, {"pmix.h", "src/rendezvous/pmi/"},
+      {"nlohmann", "src/topology/"},
+      {"sodium", "src/transport/auth/"},
+      {"sodium.h", "src/transport/auth/"},
+      {"CLI", "src/cli/"},
+      {"hwloc.h", "src/machine/layout_hwloc.cpp"},
+      {"pmix.h", "src/rendezvous/pmi/"},
       {"hwy", "kernels/"},
+      {"cuda.h", "src/device/"},
   };
   return homes;
 }
@@ -125,6 +133,9 @@ Include read_include(const std::string& path, const std::string& line) {
     return {false, target + " is wrapped in " + home->second};
   }
   const std::string file = included_file(target);
+  if (file.empty() && starts_with(target, "cuda") && !starts_with(path, "src/device/")) {
+    return {false, target + " is wrapped in src/device/"};
+  }
   if (file.empty()) return {false, match[1] == "<" ? "" : target + " is below no include root"};
   const std::string to = starts_with(file, "include/") ? "trestle" : folder_of_file(file);
   const std::set<std::string> without_base = {"perf", "include", "bindings"};
@@ -158,6 +169,10 @@ TEST(Includes, OfWhatIsAboveAreFound) {
   EXPECT_NE(wrong("perf/driver/driver.cpp", "#include \"base/mutex.h\""), "");
   EXPECT_NE(wrong("src/bindings/nccl/groups.cpp", "#include \"base/mutex.h\""), "");
   EXPECT_NE(wrong("src/comm/setup/settings.cpp", "#include <nlohmann/json.hpp>"), "");
+  EXPECT_NE(wrong("kernels/cuda/reduce.cu", "#include <cuda.h>"), "") << "CUDA's headers are for src/device only";
+  EXPECT_NE(wrong("src/engine/work/work.cpp", "#include <cuda_runtime.h>"), "");
+  EXPECT_NE(wrong("src/engine/work/work.cpp", "#include <cuda/std/bit>"), "");
+  EXPECT_EQ(wrong("src/device/driver.h", "#include <cuda.h>"), "");
   EXPECT_EQ(wrong("src/engine/run/engine.cpp", "#include \"transport/agreement.h\""), "");
   EXPECT_EQ(wrong("src/engine/run/engine.cpp", "#include <vector>"), "");
   EXPECT_EQ(wrong("src/api/communicators.cpp", "#include \"api/handles.h\""), "");
@@ -174,7 +189,7 @@ TEST(Includes, HaveNoWayUp) {
 }
 
 TEST(Headers, BeginWithWhatTheyAreAndAreIncludedOnce) {
-  for (const SourceFile& file : read_sources(root(), {"src", "kernels", "perf", "tests"}, {".h"})) {
+  for (const SourceFile& file : read_sources(root(), {"src", "kernels", "perf", "tests"}, {".h", ".cuh"})) {
     ASSERT_FALSE(file.lines.empty()) << file.path;
     EXPECT_TRUE(starts_with(file.lines[0], "//")) << file.path << ":1: a header starts with what it is";
     const bool once = std::find(file.lines.begin(), file.lines.end(), "#pragma once") != file.lines.end();
@@ -401,7 +416,8 @@ TEST(Names, OfFilesSayWhatIsInThem) {
   for (const SourceFile& file : code_of({"src", "kernels", "perf", "tests"})) {
     const std::string name = fs::path(file.path).filename().string();
     EXPECT_FALSE(std::regex_search(name, vague)) << file.path << ": the name says nothing";
-    EXPECT_TRUE(std::regex_match(name, std::regex("[a-z0-9_]+(-inl)?\\.(h|cpp)"))) << file.path << ": snake_case";
+    EXPECT_TRUE(std::regex_match(name, std::regex("[a-z0-9_]+(-inl)?\\.(h|cpp|cu|cuh)")))
+        << file.path << ": snake_case";
   }
 }
 
@@ -454,7 +470,7 @@ bool is_listed(const std::string& source) {
 }
 
 TEST(Build, ListsEverySource) {
-  for (const SourceFile& file : read_sources(root(), {"src", "kernels", "perf", "tests"}, {".cpp"})) {
+  for (const SourceFile& file : read_sources(root(), {"src", "kernels", "perf", "tests"}, {".cpp", ".cu"})) {
     EXPECT_TRUE(is_listed(file.path)) << file.path << " is in no CMakeLists.txt: it is never built";
   }
   EXPECT_FALSE(is_listed("src/base/heck.cpp")) << "part of a name is not the name";

@@ -1,0 +1,115 @@
+#include "perf/device/holding.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "device/gate.h"
+#include "kernels/cuda/images.h"
+
+namespace trestle::perf {
+
+namespace {
+
+constexpr uint64_t kWorkBytes = 64 << 10;
+constexpr uint64_t kSpinLimitNs = 10'000'000'000;
+
+// A spinning kernel that waits for a word, as a gate.
+class Spinner {
+ public:
+  static Result<std::unique_ptr<Spinner>> create(Device& device) {
+    for (const kernels::CudaImage& image : kernels::cuda_images()) {
+      if (image.name != "hold") continue;
+      std::unique_ptr<Spinner> spinner(new Spinner(device));
+      spinner->code_ = TRY(device.load(image.bytes));
+      spinner->kernel_ = TRY(device.find_kernel(spinner->code_, "spin_until"));
+      spinner->word_ = reinterpret_cast<uint32_t*>(TRY(device.allocate_pinned(sizeof(uint32_t))));
+      *spinner->word_ = 0;
+      return spinner;
+    }
+    return Error{Code::kInvalidUsage, "this build has no kernels for GPUs"};
+  }
+  Status hold(StreamHandle* stream) {
+    uint32_t value = 1;
+    uint64_t limit_ns = kSpinLimitNs;
+    const std::array<void*, 3> arguments = {&word_, &value, &limit_ns};
+    return device_.launch(kernel_, {1, 1, 1}, arguments, stream);
+  }
+  void open() { *static_cast<volatile uint32_t*>(word_) = 1; }
+
+ private:
+  explicit Spinner(Device& device) : device_(device) {}
+  Device& device_;
+  ModuleHandle* code_ = nullptr;
+  KernelHandle* kernel_ = nullptr;
+  uint32_t* word_ = nullptr;
+};
+
+// What its process ends with is given back by the end of the process.
+class User {
+ public:
+  Status begin(const HoldCase& what) {
+    devices_ = TRY(open_devices());
+    device_ = TRY(devices_->open(0));
+    memory_ = TRY(device_->allocate(kWorkBytes));
+    gate_ = TRY(Gate::create(*device_, what.way == HoldWay::kHost ? GateWay::kHost : GateWay::kWord));
+    spinner_ = TRY(Spinner::create(*device_));
+    for (int i = 0; i < what.streams; ++i) streams_.push_back(TRY(device_->make_stream(false)));
+    for (int i = 0; i < what.streams; ++i) {
+      TRY(work(streams_[static_cast<size_t>(i)]));
+      if (i < what.held) TRY(hold(what.way, streams_[static_cast<size_t>(i)]));
+      TRY(work(streams_[static_cast<size_t>(i)]));
+    }
+    return {};
+  }
+  Status end() {
+    if (gate_ != nullptr) gate_->open_all();
+    if (spinner_ != nullptr) spinner_->open();
+    for (StreamHandle* const stream : streams_) TRY(device_->synchronize(stream));
+    return {};
+  }
+
+ private:
+  Status work(StreamHandle* stream) { return device_->fill(memory_, std::byte{1}, kWorkBytes, stream); }
+  Status hold(HoldWay way, StreamHandle* stream) {
+    if (way == HoldWay::kSpin) return spinner_->hold(stream);
+    if (way != HoldWay::kNothing) TRY(gate_->hold(stream));
+    return {};
+  }
+
+  std::unique_ptr<Devices> devices_;
+  std::unique_ptr<Device> device_;
+  std::byte* memory_ = nullptr;
+  std::unique_ptr<Gate> gate_;
+  std::unique_ptr<Spinner> spinner_;
+  std::vector<StreamHandle*> streams_;
+};
+
+}  // namespace
+
+Status Signals::send() const {
+  const char byte = 1;
+  if (::write(to_write, &byte, 1) == 1) return {};
+  return Error{Code::kSystemError, "the other side of the measurement is gone"};
+}
+
+Status Signals::receive() const {
+  char byte = 0;
+  if (::read(to_read, &byte, 1) == 1) return {};
+  return Error{Code::kSystemError, "the other side of the measurement is gone"};
+}
+
+Status hold_streams(const HoldCase& what, const Signals& signals) {
+  User user;
+  Status begun = user.begin(what);
+  TRY(signals.send());
+  const Status told = signals.receive();
+  const Status ended = user.end();
+  TRY(std::move(begun));
+  TRY(told);
+  return ended;
+}
+
+}  // namespace trestle::perf
