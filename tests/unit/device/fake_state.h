@@ -25,6 +25,7 @@ struct Stream {
   std::deque<Action> actions;
   CUcontext context = nullptr;
   bool capturing = false;
+  bool legacy = false;
 };
 
 struct Event {

@@ -15,6 +15,7 @@ namespace {
 Stream& stream_of(CUstream handle) {
   static Stream legacy;
   legacy.context = current().empty() ? nullptr : current().back();
+  legacy.legacy = true;
   if (handle == nullptr) state().streams.insert(&legacy);
   auto* const stream = reinterpret_cast<Stream*>(handle);
   const bool known = stream == nullptr || state().streams.count(stream) != 0 || stream == &state().capturing ||
@@ -51,7 +52,7 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int) {
   FAKE_ENTER(true);
   if (flags != CU_STREAM_NON_BLOCKING) misused("a stream that waits for the legacy one");
-  auto* const made = new Stream{{}, current().back(), false};
+  auto* const made = new Stream{{}, current().back(), false, false};
   state().streams.insert(made);
   *stream = reinterpret_cast<CUstream>(made);
   ++state().objects.streams;
