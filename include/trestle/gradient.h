@@ -37,7 +37,11 @@ typedef struct trestleGrad* trestleGrad_t;
 /* What a policy may do to the training itself. Bits of trestleGradConfig_t.allow. */
 typedef enum TRESTLE_ANY_INT {
   trestleGradAllowNone = 0,
-  trestleGradAllowStale = 1 /* updates may use gradients of earlier steps */
+  trestleGradAllowStale = 1,      /* updates may use gradients of earlier steps */
+  trestleGradAllowCompression = 2 /* only the largest elements of gradients may travel. trestleGradSimulate then
+                                     predicts "topk" policies, and "auto" considers them. But a scheduler does not carry
+                                     them out: trestleGradPlan refuses such a plan and names it; trestleAllReduceTopK
+                                     (compress.h) compresses */
 } trestleGradAllow_t;
 
 /* Applies an update to `count` elements of a tensor, from its element `offset` on. `gradient` has the reduced values,
@@ -179,7 +183,8 @@ TRESTLE_API trestleResult_t trestleGradProfileJson(trestleGrad_t grad, char* tex
  *
  * The predicted time of a step is that of MG-WFBP (arXiv 1912.09268, equations 3 and 7 to 9), for reduce-scatters and
  * all-gathers that of arXiv 2302.12445 (equations 3 to 9). Some policies need times and costs. Without them they are
- * trestleInvalidUsage. "auto" takes the policy with the least predicted time among those that `allow` permits.
+ * trestleInvalidUsage. "auto" takes the policy with the least predicted time among those that `allow` permits. If that
+ * one compresses, the call is trestleInvalidUsage, with its name and ratio: there is no other plan in its place.
  *
  * "deft" delays gradients (arXiv 2503.16815), so `allow` must have trestleGradAllowStale. While gradients are pending
  * under such a plan, trestleGradPlan is trestleInvalidUsage on all ranks: trestleGradDrain comes first. */

@@ -14,6 +14,7 @@ using namespace trestle;
 struct trestleGrad : trestle::Handle<trestle::GradientScheduler> {};
 
 static_assert(trestleGradAllowStale == static_cast<int>(kLibertyStale));
+static_assert(trestleGradAllowCompression == static_cast<int>(kLibertyCompress));
 
 namespace {
 
@@ -104,7 +105,7 @@ Result<GradientSettings> read_config(const trestleGradConfig_t* config) {
   if (settings.op != trestleSum && settings.op != trestleAvg)
     return invalid_argument("GradCreate: op is " + std::to_string(settings.op) + ": trestleSum or trestleAvg");
   if (covers(*config, config->allow)) settings.liberties = config->allow;
-  if ((settings.liberties & ~static_cast<uint32_t>(trestleGradAllowStale)) != 0)
+  if ((settings.liberties & ~uint32_t{kLibertyStale | kLibertyCompress}) != 0)
     return invalid_argument("GradCreate: allow has bits that are not of trestleGradAllow_t");
   if (covers(*config, config->updateContext)) settings.update = read_update(*config);
   if (covers(*config, config->updateMerged) && config->updateMerged != nullptr && config->update != nullptr)

@@ -54,7 +54,7 @@ ScaleReport scale_training(const ScaleRequest& request) {
     for (size_t i = 0; i < request.policies.size(); ++i) {
       const Result<PlannedStep> step =
           plan_step(request.policies[i],
-                    {request.workload, link, {}, request.liberties, request.link_ratios, request.loss});
+                    {request.workload, link, {}, request.liberties, request.link_ratios, request.loss, model});
       std::optional<ScalePoint>& point = report.curves[i].points.emplace_back();
       if (step.ok()) point = point_of(step.value(), wfbp_s, report.compute_s, workers);
     }

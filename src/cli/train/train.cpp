@@ -49,8 +49,9 @@ Result<GradientWorkload> workload_of(const TrainOptions& options) {
 Result<uint32_t> liberties_of(const std::string& text) {
   uint32_t liberties = kLibertyNone;
   for (const std::string& name : split(text, ',')) {
-    if (name != "stale") return bad_option("--allow: \"" + name + "\" is no liberty; there is stale");
-    liberties |= kLibertyStale;
+    if (name != "stale" && name != "compression")
+      return bad_option("--allow: \"" + name + "\" is no liberty; there are stale and compression");
+    liberties |= name == "stale" ? kLibertyStale : kLibertyCompress;
   }
   return liberties;
 }
@@ -76,13 +77,16 @@ Result<GradientWorkload> tensors_of(const TrainOptions& options) {
   return options.compact ? compact(workload) : workload;
 }
 
+PolicyRequest request_of(const TrainReport& report) {
+  const TrainLink& link = report.link;
+  return {report.tensors, link.link, {}, report.liberties, link.ratios, report.loss, link.network};
+}
+
 // The picture of a report.
 Result<std::string> lanes_of(const TrainReport& report) {
   std::vector<StepLanes> lanes;
   for (size_t i = 0; i < report.steps.size(); ++i) {
-    const PolicyRequest request{report.tensors, report.link.link, {}, report.liberties, report.link.ratios,
-                                report.loss};
-    lanes.push_back(TRY(step_lanes(report.steps[i], request)));
+    lanes.push_back(TRY(step_lanes(report.steps[i], request_of(report))));
     if (report.asked[i] != report.steps[i].policy) lanes.back().policy = report.asked[i] + ", " + lanes.back().policy;
   }
   return lanes_svg("A training step of " + report.workload, lanes);
@@ -94,19 +98,17 @@ Result<std::string> scaled(const TrainOptions& options) {
   if (!options.cost.empty() || !options.topo.empty()) return bad_option("--scale: goes with --network alone");
   const GradientWorkload workload = TRY(tensors_of(options));
   const uint32_t liberties = TRY(liberties_of(options.allow));
-  const ScaleReport report = scale_training(
-      {options.workload, workload, TRY(train_network(options.network)), range,
-       TRY(policies_of(options.policies, liberties)), liberties, TRY(train_link_ratios(options.links)),
-       TRY(train_loss(options))});
+  const ScaleReport report = scale_training({options.workload, workload, TRY(train_network(options.network)), range,
+                                             TRY(policies_of(options.policies, liberties)), liberties,
+                                             TRY(train_link_ratios(options.links)), TRY(train_loss(options))});
   if (!options.plot.empty()) TRY(write_file(options.plot, scale_svg(report)));
   return options.json ? scale_json(report) : scale_text(report);
 }
 
 // Whether an option is given that a preset decides itself.
 bool describes_a_step(const TrainOptions& o) {
-  for (const std::string* given :
-       {&o.workload, &o.compute, &o.cost, &o.cost_half, &o.network, &o.topo, &o.links, &o.allow, &o.loss,
-        &o.loss_epsilon, &o.loss_merged, &o.scale}) {
+  for (const std::string* given : {&o.workload, &o.compute, &o.cost, &o.cost_half, &o.network, &o.topo, &o.links,
+                                   &o.allow, &o.loss, &o.loss_epsilon, &o.loss_merged, &o.scale}) {
     if (!given->empty()) return true;
   }
   return o.policies != "all" || o.compact;
@@ -141,8 +143,7 @@ Result<TrainReport> predict_training(const TrainOptions& options) {
   const ChosenPolicy wfbp = parse_gradient_policy("wfbp").value();
   report.wfbp_s = TRY(plan_step(wfbp, report.tensors, link)).time.iteration_s;
   for (const ChosenPolicy& each : chosen) {
-    Result<PlannedStep> step =
-        plan_step(each, {report.tensors, link, {}, report.liberties, report.link.ratios, report.loss});
+    Result<PlannedStep> step = plan_step(each, request_of(report));
     if (!step.ok() && !all) return bad_option("--policy: " + each.text + ": " + step.error().message);
     if (!step.ok()) {
       report.refused.push_back({each.text, step.error().message});

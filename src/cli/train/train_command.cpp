@@ -39,7 +39,9 @@ void add_step_options(CLI::App& command, TrainOptions& o) {
   command.add_option("--links", o.links,
                      "mu of every link, how many times as long as the first one it takes: 1,1.65; for deft");
   command.add_option("--policy", o.policies, "all, or some of " + policy_names() + " (all)");
-  command.add_option("--allow", o.allow, "What all and auto may do besides: stale (updates with older gradients)");
+  command.add_option("--allow", o.allow,
+                     "What all and auto may do besides: stale (updates with older gradients), compression (only the "
+                     "largest elements travel)");
   command.add_option("--loss", o.loss,
                      "loss,least,rate,drift,deviation,batch: how the loss answers to updates; deft then updates as "
                      "often as that asks for");

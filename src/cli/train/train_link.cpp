@@ -5,6 +5,7 @@
 #include "cli/text_line.h"
 #include "cli/train/option_values.h"
 #include "cli/train/train.h"
+#include "gradient/policy/topk.h"
 
 namespace trestle {
 namespace {
@@ -73,9 +74,11 @@ Result<TrainLink> train_link(const TrainOptions& options) {
   } else if (!options.network.empty()) {
     const TrainNetwork network = TRY(train_network(options.network));
     found.link = network_link(network.model, network.algorithm);
+    found.network = network.model;
   } else {
     found.fitted = TRY(topology_cost(options));
     found.link = found.fitted->link();
+    found.network = as_ring(found.link.all_reduce, static_cast<uint32_t>(found.fitted->workers));
   }
   found.ratios = TRY(train_link_ratios(options.links));
   return found;

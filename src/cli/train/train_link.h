@@ -18,6 +18,8 @@ struct TrainLink {
   std::optional<TopologyCost> fitted;  // of --topo
   // Of each link beside the first (PolicyRequest::link_ratios, gradient/policy/policy.h).
   std::vector<double> ratios;
+  // For topk. Of --topo: what a ring's messages would cost, where its all-reduce takes as long. Nothing with --cost.
+  std::optional<NetworkModel> network;
 };
 
 // Reads the topology file that the options name. Errors (kInvalidArgument) are one sentence that begins with the

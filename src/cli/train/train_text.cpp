@@ -72,6 +72,11 @@ std::string step_json(const TrainReport& report, size_t i) {
                   {"groups", groups_json(step.plan.groups)},
                   {"gather_groups", groups_json(step.plan.gather_groups)},
                   {"batches", json::array(step.batches, [](uint32_t count) { return std::to_string(count); })}});
+  if (step.compressed) {
+    members.insert(members.end(), {{"ratio", json::exact(step.compressed->ratio)},
+                                   {"collective", json::text(step.compressed->collective)},
+                                   {"selection_s", json::exact(step.compressed->selection_s)}});
+  }
   if (step.loss) {
     members.insert(members.end(), {{"capacity", json::exact(step.plan.capacity_permille / 1000.0)},
                                    {"loss_ratio", json::exact(step.loss->ratio)},
@@ -100,6 +105,9 @@ std::string train_text(const TrainReport& report) {
     if (report.steps[i].age != 0)
       text += line("  %.3f updates per iteration, gradients up to %u iterations old",
                    report.steps[i].updates_per_iteration, report.steps[i].age);
+    if (const auto& compressed = report.steps[i].compressed)
+      text += line("  %.3g of the elements by %s, %.3f ms to select them", compressed->ratio,
+                   compressed->collective.c_str(), 1e3 * compressed->selection_s);
     if (const auto& loss = report.steps[i].loss)
       text += line(", loss after single over merged updates %.4f (%s), knapsacks of %.1f passes", loss->ratio,
                    loss->accepted ? "accepted" : "not accepted", report.steps[i].plan.capacity_permille / 1000.0);

@@ -1,6 +1,7 @@
 // GradientScheduler: measures times and makes plans.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "base/clock.h"
 #include "gradient/executor/agreement.h"
@@ -9,6 +10,7 @@
 #include "gradient/executor/scheduler.h"
 #include "gradient/policy/deft.h"
 #include "gradient/policy/threshold.h"
+#include "gradient/policy/topk.h"
 
 namespace trestle {
 namespace {
@@ -23,6 +25,15 @@ double ratio_of(const MessageCost& other, const MessageCost& first, uint64_t all
   const uint64_t bytes = std::clamp<uint64_t>(all_bytes, 1, kThresholdBytes);
   const double ratio = other.of(bytes) / first.of(bytes);
   return ratio > 1 ? std::min(ratio, kMostLinkRatio) : 1;  // also where a cost is 0
+}
+
+Error not_carried_out(const ChosenPolicy& chosen, const PlannedStep& step) {
+  char ratio[32];
+  std::snprintf(ratio, sizeof ratio, "%.3g", step.compressed->ratio);
+  return usage((chosen.text == step.policy ? chosen.text : chosen.text + " takes " + step.policy) + " with the ratio " +
+               ratio +
+               ", which a scheduler does not carry out: use trestleAllReduceTopK, or plan another policy, or leave "
+               "trestleGradAllowCompression out of the config's `allow`");
 }
 
 const char* const kStepUnderWay = "a step is under way, because gradients are ready: GradStepEnd comes first";
@@ -182,17 +193,33 @@ Status GradientScheduler::check_links() {
 }
 
 PolicyRequest GradientScheduler::request(const GradientWorkload& workload, const GradientLink& link) const {
+  // A communicator that cannot say its size has failed, and the call that plans ends with that.
+  int ranks = 1;
+  (void)trestleCommCount(comms_.front(), &ranks);
   const MutexLock lock(mutex_);
-  return {workload, link, {}, settings_.liberties, link_ratios_, loss_};
+  return {workload,
+          link,
+          {},
+          settings_.liberties,
+          link_ratios_,
+          loss_,
+          as_ring(link.all_reduce, static_cast<uint32_t>(ranks))};
 }
 
 Result<PlannedStep> GradientScheduler::planned(const std::string& policy,
                                                const std::vector<TensorEntry>& tensors) const {
   const ChosenPolicy chosen = TRY(parse_gradient_policy(policy));
-  if ((chosen.policy->liberties & ~settings_.liberties) != 0) {
+  const uint32_t missing = chosen.policy->liberties & ~settings_.liberties;
+  if ((missing & kLibertyStale) != 0) {
     return usage(chosen.text +
                  " uses gradients of earlier steps, which the config's `allow` does not permit "
                  "(trestleGradAllowStale)");
+  }
+  if ((missing & kLibertyCompress) != 0) {
+    return usage(
+        chosen.text +
+        " leaves the smaller elements of gradients for later steps, which the config's `allow` does not permit "
+        "(trestleGradAllowCompression)");
   }
   GradientLink link;
   {
@@ -205,6 +232,7 @@ Result<PlannedStep> GradientScheduler::planned(const std::string& policy,
   }
   const GradientWorkload work = workload(tensors);
   PlannedStep step = TRY(plan_step(chosen, request(work, link)));
+  if (step.compressed) return not_carried_out(chosen, step);
   fix_order(step.plan, work, link.all_reduce);
   step.time.messages.clear();
   return step;

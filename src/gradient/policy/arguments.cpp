@@ -1,6 +1,7 @@
 #include "gradient/policy/arguments.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/config/value_text.h"
 #include "gradient/policy/buffer_tuner.h"
@@ -82,6 +83,18 @@ Result<PolicyArguments> split_words(PolicyWords words) {
   PolicyArguments arguments;
   arguments.shared = words.empty() || words[0] == "shared";
   if (!arguments.shared && words[0] != "free") return bad("\"" + words[0] + "\" is neither shared nor free");
+  return arguments;
+}
+
+Result<PolicyArguments> ratio_words(PolicyWords words) {
+  if (words.size() > 1) return unexpected(words[1]);
+  PolicyArguments arguments;
+  if (words.empty() || words[0] == "hidden") return arguments;
+  const char* const end = words[0].data() + words[0].size();
+  const auto read = std::from_chars(words[0].data(), end, arguments.ratio);
+  const bool number = read.ec == std::errc() && read.ptr == end;
+  if (!number || !(arguments.ratio > 0 && arguments.ratio <= 1))
+    return bad("\"" + words[0] + "\" is neither hidden nor a ratio above 0 and at most 1");
   return arguments;
 }
 

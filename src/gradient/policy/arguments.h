@@ -22,5 +22,7 @@ Result<PolicyArguments> count_word(PolicyWords words, uint32_t otherwise, uint32
 Result<PolicyArguments> dear_words(PolicyWords words);
 // shared or free; without a word shared, because every layout of the parameters allows it.
 Result<PolicyArguments> split_words(PolicyWords words);
+// At most one word: hidden, or a number above 0 and at most 1; without a word hidden.
+Result<PolicyArguments> ratio_words(PolicyWords words);
 
 }  // namespace trestle

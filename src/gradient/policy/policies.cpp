@@ -16,6 +16,7 @@
 #include "gradient/policy/split_shared.h"
 #include "gradient/policy/sync.h"
 #include "gradient/policy/threshold.h"
+#include "gradient/policy/topk.h"
 #include "gradient/policy/us_byte.h"
 #include "gradient/policy/wfbp.h"
 
@@ -52,6 +53,7 @@ constexpr std::string_view kThreshold[] = {"25M"};
 constexpr std::string_view kNearby[] = {"4"};
 constexpr std::string_view kDear[] = {"25M:lookahead", "25M:eager", "tuned"};
 constexpr std::string_view kSplit[] = {"shared", "free"};
+constexpr std::string_view kTopK[] = {"hidden"};
 
 constexpr GradientPolicy kPolicies[] = {
     {"naive", "", "each tensor alone, after the backward pass", no_words,
@@ -92,6 +94,8 @@ constexpr GradientPolicy kPolicies[] = {
      kLibertyNone, kDefault},
     {"deft", "[:BYTES]", "buffers that may travel steps later, as knapsacks (DeFT)",
      [](Words words) { return bytes_word(words, kThresholdBytes); }, plan_deft, kLibertyStale, kThreshold},
+    {"topk", "[:RATIO|hidden]", "halves with the largest elements only (AR-Topk)", ratio_words, plan_topk,
+     kLibertyCompress, kTopK},
     {"auto", "", "the fastest of all others by its predicted time", no_words, plan_fastest, kLibertyNone, {}},
 };
 
@@ -152,7 +156,7 @@ Result<PlannedStep> plan_step(const ChosenPolicy& chosen, PolicyRequest request)
 
 Result<PlannedStep> plan_step(const ChosenPolicy& chosen, const GradientWorkload& workload, const GradientLink& link,
                               uint32_t liberties, const std::vector<double>& link_ratios) {
-  return plan_step(chosen, {workload, link, {}, liberties, link_ratios, {}});
+  return plan_step(chosen, {workload, link, {}, liberties, link_ratios, {}, {}});
 }
 
 }  // namespace trestle

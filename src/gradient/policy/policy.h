@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "gradient/network_cost.h"
 #include "gradient/plan.h"
 #include "gradient/preserver.h"
 #include "gradient/timeline.h"
@@ -21,7 +22,8 @@ namespace trestle {
 // What a policy may do to the training itself, beyond the order of messages. Bits.
 enum GradientLiberty : uint32_t {
   kLibertyNone = 0,
-  kLibertyStale = 1,  // an update may use gradients of earlier steps
+  kLibertyStale = 1,     // an update may use gradients of earlier steps
+  kLibertyCompress = 2,  // only the largest elements of gradients travel; the others are added in later steps
 };
 
 // What the words behind a policy's name say. Each policy reads its own members.
@@ -32,6 +34,7 @@ struct PolicyArguments {
   bool tuned = false;                        // dear: search for the bytes
   bool shared = false;                       // split_optimal: the same groups in both passes
   GatherIssue gather = GatherIssue::kEager;  // dear
+  double ratio = 0;                          // topk: the part that travels; 0: the largest that hides
 };
 
 struct PolicyRequest {
@@ -44,6 +47,15 @@ struct PolicyRequest {
   std::vector<double> link_ratios = {};
   // For policies that merge updates: how the loss answers to that. Nothing: it is not looked at.
   std::optional<PreserverModel> loss = {};
+  // What messages between two workers cost, and how many workers there are. Only topk uses it, and needs it.
+  std::optional<NetworkModel> network = {};
+};
+
+// Of a policy that compresses.
+struct CompressedStep {
+  double ratio = 1;        // the part of the elements that travels
+  std::string collective;  // by which: as SparseCollective is written
+  double selection_s = 0;  // compute time to select them, in iteration_s
 };
 
 // A plan with what it is predicted to do.
@@ -55,6 +67,7 @@ struct PlannedStep {
   uint32_t age = 0;                     // steps by which the gradients of an update are old
   std::vector<uint32_t> batches = {1};  // gradients summed per update, repeating
   std::optional<PreserverRatio> loss;   // what merging does to it, if the request has a model
+  std::optional<CompressedStep> compressed;
 };
 
 struct GradientPolicy {

@@ -10,5 +10,6 @@ if(nlohmann_json_FOUND)  # the tests parse JSON output
     ${CMAKE_CURRENT_LIST_DIR}/step_lanes_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/train_link_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/train_loss_test.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/train_test.cpp)
+    ${CMAKE_CURRENT_LIST_DIR}/train_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/train_topk_test.cpp)
 endif()

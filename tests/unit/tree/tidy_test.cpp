@@ -80,7 +80,7 @@ const std::map<std::string, std::set<std::string>>& allowed_includes() {
       {"bindings", {"trestle"}},  // and not base, of which libtrestle.so has the only copy
       {"sim", {"engine", "sched", "topology", "transport"}},
       {"cli", {"study", "sched", "topology", "machine", "sim", "gradient", "compress", "trestle"}},
-      {"gradient", {"kernels", "trestle"}},
+      {"gradient", {"compress", "kernels", "trestle"}},
       {"compress", {"kernels", "trestle"}},
       {"perf", {"perf_launch", "trestle"}},
       {"perf_launch", {"cli", "perf"}},
