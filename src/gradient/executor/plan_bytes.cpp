@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 
 #include "base/hash.h"
@@ -94,8 +95,10 @@ std::string list(const Items& items, Write write) {
   return text + "]";
 }
 
-// The shortest text that reads back as the same number, with a point in every locale.
+// The shortest text that reads back as the same number, with a point in every locale. JSON has no words for infinity
+// and NaN, which sums of absurd times and models of the loss may be.
 std::string number(double value) {
+  if (!std::isfinite(value)) return "null";
   char text[40];
   return {text, std::to_chars(text, text + sizeof text, value, std::chars_format::general).ptr};
 }

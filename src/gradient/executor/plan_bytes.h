@@ -18,7 +18,7 @@ Result<PlannedStep> plan_from_bytes(std::span<const std::byte> bytes);
 // Differs, but for one case in 2^64, if any byte does.
 uint64_t checksum(std::span<const std::byte> bytes);
 
-// The members that `trestle train --json` gives a policy.
+// The members that `trestle train --json` gives a policy. A number that is not finite is null, as there.
 std::string plan_json(const PlannedStep& step);
 // A workload as `trestle train --workload` reads it.
 std::string workload_json(const GradientWorkload& workload);

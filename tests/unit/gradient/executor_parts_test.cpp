@@ -6,6 +6,7 @@
 #include <atomic>
 #include <clocale>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <thread>
 
@@ -15,6 +16,7 @@
 #include "gradient/executor/plan_bytes.h"
 #include "gradient/executor/step_board.h"
 #include "gradient/executor/step_profile.h"
+#include "gradient/network_cost.h"
 #include "gradient/policy/policies.h"
 #include "unit/gradient/workloads_for_tests.h"
 
@@ -174,6 +176,24 @@ TEST(PlanBytes, JsonHasTheNumbers) {
   workload.tensors[0].name = "a\"b\n";
   EXPECT_EQ(workload_json(workload),
             "{\"tensors\":[{\"name\":\"a\\\"b\\u000a\",\"bytes\":4,\"forward_s\":1.5,\"backward_s\":2}]}");
+}
+
+// Times and models of the loss are finite one by one. Their sums, and what is expected of the loss, may not be.
+TEST(PlanBytes, JsonHasNullForWhatIsNoNumber) {
+  constexpr double kMost = std::numeric_limits<double>::max();
+  const GradientWorkload workload = workload_from({4, 4}, {kMost, kMost}, {kMost, kMost});
+  const GradientLink link = halved_link({kMost, kMost});
+  PlannedStep step = plan_step(parse_gradient_policy("wfbp").value(), workload, link).value();
+  EXPECT_EQ(step.time.iteration_s, std::numeric_limits<double>::infinity());
+  const PreserverModel model{.loss = kMost, .rate = kMost, .drift = kMost, .deviation = kMost, .epsilon = 0.01};
+  const std::vector<uint32_t> batches = {1, 2};
+  step.loss = compare_updates(model, batches);
+  ASSERT_FALSE(std::isfinite(step.loss->ratio));
+  const std::string json = plan_json(step);
+  for (const char* member : {"\"iteration_s\":null,", "\"loss_ratio\":null,", "\"loss_accepted\":false"}) {
+    EXPECT_NE(json.find(member), std::string::npos) << json;
+  }
+  for (const char* word : {"inf", "nan"}) EXPECT_EQ(json.find(word), std::string::npos) << json;
 }
 
 TEST(PlanBytes, JsonHasAPointInEveryLocale) {
