@@ -10,6 +10,7 @@ enum class LetterKind : uint8_t {
   kAnswer,        // inquiry.h
   kCall,          // call_check.h
   kSplitFailure,  // split_letters.h
+  kNotice,        // notices.h
 };
 
 }  // namespace trestle

@@ -21,7 +21,8 @@ constexpr uint64_t kCopyBytes = uint64_t{1} << 20;
 
 // Takes the transports, the router and the express path out of the wiring.
 std::shared_ptr<Engine> make_engine(const Membership& membership, Wiring& wiring,
-                                    const std::shared_ptr<MeshPoller>& mesh, const std::shared_ptr<StopFlags>& stops) {
+                                    const std::shared_ptr<MeshPoller>& mesh, const std::shared_ptr<StopFlags>& stops,
+                                    const std::shared_ptr<FailureListeners>& listeners) {
   const int32_t rank = membership.rank();
   EngineConfig config;
   config.rank = rank;
@@ -36,8 +37,9 @@ std::shared_ptr<Engine> make_engine(const Membership& membership, Wiring& wiring
   config.spin_us = membership.settings().config.spin_us;
   config.copy_bytes = kCopyBytes;
   config.calls_checked = membership.settings().config.check_calls;
-  config.on_failure = [mesh, rank, stops](const Error& error) {
+  config.on_failure = [mesh, rank, stops, listeners](const Error& error) {
     stops->raise();
+    listeners->tell(error);
     if (error.code == Code::kAborted) return;
     mesh->mesh().flood_error(error, rank);
   };
@@ -74,9 +76,11 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
                            const RootIdentity& root)
     : membership_(bootstrap, settings, wiring, root),
       stops_(std::make_shared<StopFlags>()),
+      listeners_(std::make_shared<FailureListeners>()),
       mesh_(std::make_shared<MeshPoller>(bootstrap.take_mesh(), rank(), membership_.names())),
-      engine_(make_engine(membership_, wiring, mesh_, stops_)),
+      engine_(make_engine(membership_, wiring, mesh_, stops_, listeners_)),
       calls_(membership_, *engine_, mesh_->mesh(), wiring.memory, *own_stream_),
+      notices_(mesh_->mesh(), rank()),
       watch_(parts()) {
   // Other names may have been in use while the communicator was made.
   mesh_->mesh().set_names(membership_.names());
@@ -183,6 +187,13 @@ Result<std::shared_ptr<Communicator>> Communicator::split(const SplitCall& call,
     return assemble(bootstrap, settings, deadline_ns, &stop, membership_.root());
   };
   return CommSplit(parts(), watch_, call, stop).run(assemble_child);
+}
+
+// A failure before the registration has told nobody here, and one behind it finds the listener.
+std::unique_ptr<FailureListeners::Registration> Communicator::on_failure(const FailureListener& listener) {
+  auto registration = std::make_unique<FailureListeners::Registration>(listeners_, listener);
+  if (const auto error = failure()) listener(*error);
+  return registration;
 }
 
 // ---- what may be called

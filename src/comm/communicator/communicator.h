@@ -20,6 +20,8 @@
 #include "comm/split/splits_in_progress.h"
 #include "comm/watch/call_watch.h"
 #include "comm/watch/communicator_parts.h"
+#include "comm/watch/failure_listeners.h"
+#include "comm/watch/notices.h"
 #include "engine/run/engine.h"
 #include "engine/run/progress.h"
 #include "rendezvous/bootstrap.h"
@@ -61,9 +63,14 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   CallPath& calls() { return calls_; }
   const CallPath& calls() const { return calls_; }
   CallWatch& watch() { return watch_; }
+  Notices& notices() { return notices_; }
 
   // The sticky failure, if there is one.
   std::optional<Error> failure() const { return engine_->failure(); }
+  // Calls the listener when this fails, and now if it has failed already, for as long as the result lives.
+  std::unique_ptr<FailureListeners::Registration> on_failure(const FailureListener& listener);
+  // The sentence of that rank's orderly end, if it has left.
+  std::optional<std::string> leaver(int32_t rank) { return engine_->leaver(rank); }
 
   // Success if calls are taken: not after a failure, Finalize or Destroy.
   Status check_open() const {
@@ -119,16 +126,18 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   // Says goodbye to all and ends all connections. Transports still in use after `give_up_ns` end only with the process.
   void leave(int linger_ms, int64_t give_up_ns, bool by_exit);
-  CommunicatorParts parts() { return {membership_, *engine_, *mesh_, calls_, splits_, life_}; }
+  CommunicatorParts parts() { return {membership_, *engine_, *mesh_, calls_, splits_, notices_, life_}; }
 
   Membership membership_;
   const std::shared_ptr<StopFlags> stops_;  // of splits under way: raised by a failure
+  const std::shared_ptr<FailureListeners> listeners_;
   const std::shared_ptr<MeshPoller> mesh_;
   const std::shared_ptr<Engine> engine_;
   const std::shared_ptr<Stream> own_stream_ = std::make_shared<Stream>();
   CallPath calls_;
   LifeCycle life_;
   SplitsInProgress splits_;
+  Notices notices_;
   CallWatch watch_;
 };
 

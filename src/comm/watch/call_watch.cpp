@@ -14,6 +14,7 @@
 #include "comm/split/splits_in_progress.h"
 #include "comm/watch/mesh_poller.h"
 #include "comm/watch/mesh_sequence.h"
+#include "comm/watch/notices.h"
 #include "comm/watch/process_exit.h"
 
 namespace trestle {
@@ -24,6 +25,7 @@ CallWatch::CallWatch(const CommunicatorParts& parts)
       mesh_(parts.mesh),
       calls_(parts.calls),
       splits_(parts.splits),
+      notices_(parts.notices),
       life_(parts.life) {}
 
 // ---- what other ranks tell and ask
@@ -49,11 +51,14 @@ void CallWatch::take_letter(int32_t from, const std::string& letter) {
     calls_.compare_call(from, letter);
   } else if (is_split_failure(letter)) {
     if (auto failure = decode_split_failure(letter)) splits_.set_failure(failure->number, std::move(failure->error));
+  } else if (Notices::is_letter(letter)) {
+    notices_.take(from, letter);
   }
 }
 
 void CallWatch::wake_mesh_waiters() {
-  if ((splits_.has_exchanges() || life_.finalizing) && engine_.sleepers() != 0) engine_.wake();
+  const bool waits = splits_.has_exchanges() || life_.finalizing || notices_.awaited();
+  if (waits && engine_.sleepers() != 0) engine_.wake();
 }
 
 // ---- answers

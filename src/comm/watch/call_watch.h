@@ -42,7 +42,7 @@ class CallWatch {
   void remote_abort(int32_t rank);
   // That rank will send nothing more: calls that wait for it fail.
   void peer_left(int32_t rank, bool by_exit);
-  // A letter about a call of another rank (TRESTLE_CHECK), or about a split that fails. Others are ignored.
+  // A letter about a call of another rank (TRESTLE_CHECK) or about a split that fails, or a notice. Others are ignored.
   void take_letter(int32_t from, const std::string& letter);
   // A letter may be lost.
   void fail_without_memory() { engine_.fail_without_memory(); }
@@ -81,6 +81,7 @@ class CallWatch {
   MeshPoller& mesh_;
   CallPath& calls_;
   SplitsInProgress& splits_;
+  Notices& notices_;
   const LifeCycle& life_;
 };
 

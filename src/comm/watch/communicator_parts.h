@@ -8,6 +8,7 @@ class CallPath;
 class Engine;
 class Membership;
 class MeshPoller;
+class Notices;
 class SplitsInProgress;
 struct LifeCycle;
 
@@ -17,6 +18,7 @@ struct CommunicatorParts {
   MeshPoller& mesh;
   CallPath& calls;
   SplitsInProgress& splits;
+  Notices& notices;
   const LifeCycle& life;
 };
 

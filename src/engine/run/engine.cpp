@@ -299,6 +299,13 @@ void Engine::peer_left(int32_t rank, std::string sentence) {
   wake();
 }
 
+std::optional<std::string> Engine::leaver(int32_t rank) {
+  const MutexLock lock(left_mutex_);
+  const auto left = left_.find(rank);
+  if (left == left_.end()) return std::nullopt;
+  return left->second;
+}
+
 Status Engine::tell_awaited(int64_t now_ns) {
   for (Operation* operation : active_) TRY(operation->tell_awaited(now_ns, router()));
   return {};

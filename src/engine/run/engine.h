@@ -62,7 +62,7 @@ struct EngineConfig {
   int64_t spin_us = -1;               // TRESTLE_SPIN; negative: depends on whether ranks outnumber processors
   // The communicator compares calls, and describes a difference better than an engine can.
   bool calls_checked = false;
-  // Called once, by fail(), on the failing thread; must not block or call the engine.
+  // Called once, by the first failure, on the failing thread; must not block or call the engine.
   std::function<void(const Error&)> on_failure;
   // Called under the progress lock when a deadline passes; must not block or call the engine. True: an inquiry finds
   // out which rank is to blame, and end_inquiry() follows in bounded time. False, or empty: the engine fails at once.
@@ -136,6 +136,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // That rank will publish nothing any more; `sentence` says why. Ends the operations that wait for it on the board.
   // Any thread.
   void peer_left(int32_t rank, std::string sentence);
+  // That sentence, if it has come.
+  std::optional<std::string> leaver(int32_t rank);
   // The state of that operation here. Not for holders of the progress lock.
   Standing standing(const OperationKey& operation);
   // The result of on_overdue: fails the engine with it, unless the operation is complete after all. Not for holders of

@@ -55,11 +55,14 @@ void Engine::fail_without_memory() {
     fail(std::move(error));
   };
   unless_out_of_memory(tell, [this] {
+    const Error* first = nullptr;
     {
       const MutexLock lock(failure_mutex_);
-      if (!failure_) failure_ = std::move(no_memory_);
+      if (!failure_) first = &failure_.emplace(std::move(no_memory_));
     }
     failed_.store(true, std::memory_order_release);
+    // The failure stays as it is, so it may be read without the lock. What needs no memory to hear of it does.
+    if (first != nullptr && config_.on_failure) unless_out_of_memory([&] { config_.on_failure(*first); }, [] {});
     wake();
   });
 }

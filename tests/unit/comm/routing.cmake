@@ -1,3 +1,4 @@
+trestle_test(NAME notices_test LABEL unit LIBS trestle_comm SOURCES ${CMAKE_CURRENT_LIST_DIR}/notices_test.cpp)
 trestle_test(NAME routing_test LABEL unit LIBS trestle_comm SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/named_rails_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/routing_test.cpp)
