@@ -30,7 +30,8 @@ extern "C" {
  * trestleGradRegister, trestleGradPlan, the profile calls, trestleGradStepEnd, trestleGradSynchronize and
  * trestleGradDrain are for one thread at a time. While trestleGradPlan, trestleGradDrain or a profile call runs, no
  * other thread may call trestleGradReady, trestleGradWaitParam, trestleGradStepEnd or trestleGradSynchronize. A
- * failure of a communicator ends every call with its code and sentence, also calls that wait.
+ * failure of any of its communicators ends every call at once with its code and sentence, also calls that wait, and
+ * whether anything is under way there or not. Behind a failure all memory stays in use until trestleGradDestroy.
  * trestleGetLastError(NULL) has the sentence of a call that was refused. */
 typedef struct trestleGrad* trestleGrad_t;
 
@@ -79,16 +80,18 @@ typedef struct {
   { sizeof(trestleGradConfig_t), TRESTLE_GRAD_CONFIG_MAGIC, TRESTLE_VERSION_CODE, trestleSum, 0, NULL, NULL, 0, NULL }
 
 /* Makes a scheduler on comms[0 .. links-1], one communicator for each link, at most 16. Not collective. Each must have
- * the same ranks, and all ranks must give the same ones in the same order: the first trestleGradPlan or
- * trestleGradProfileEnd compares that. Give the fastest link first. Policies that delay gradients use all links at the
- * same time, the others the first one. Links that share no rail or path gain most: two interfaces (`socketIfname`), or
- * shared memory and TCP. config may be NULL; it is read before the call returns. The communicators must outlive the
- * scheduler. */
+ * the same ranks, and all ranks must give the same ones in the same order: every collective call compares that before
+ * it puts anything on them, and all ranks get trestleInvalidUsage if it is not so. Where a rank has none of rank 0's
+ * communicators, the call ends at the deadline. Give the fastest link first. Policies that delay gradients use all links
+ * at the same time, the others the first one. Links that share no rail or path gain most: two interfaces
+ * (`socketIfname`), or shared memory and TCP. config may be NULL; it is read before the call returns. The communicators
+ * must outlive the scheduler. */
 TRESTLE_API trestleResult_t trestleGradCreate(trestleGrad_t* grad, const trestleComm_t* comms, int links,
                                               const trestleGradConfig_t* config);
 /* Takes no new calls, waits for those of other threads, and until the steps that have ended are complete, then frees.
  * Not collective. Gradients of a step that was not ended are dropped, and so are those that a policy has delayed
- * (trestleGradDrain). If other ranks will not take part any more, abort the communicators first. */
+ * (trestleGradDrain). If other ranks will not take part any more, abort the communicators first: behind a failure of
+ * one link, messages on the others are complete only at the deadline or an abort. */
 TRESTLE_API trestleResult_t trestleGradDestroy(trestleGrad_t grad);
 
 /* Adds a tensor and writes its number: 0, 1, ... in the order of the calls, which is the order of the forward pass.
@@ -162,7 +165,8 @@ typedef struct {
 TRESTLE_API trestleResult_t trestleGradSetLoss(trestleGrad_t grad, const trestleGradLoss_t* loss);
 /* Collective, between steps, behind at least one step that was measured, before the first plan: writes `drift` and
  * `deviation`, estimated from the ranks' gradients of the last step, and leaves the others. Reads `batch`. The gradients
- * must still lie where trestleGradReady said, each the mean over its rank's samples. With one rank the deviation is 0. */
+ * must still lie where trestleGradReady said, each the mean over its rank's samples. With one rank the deviation is 0.
+ * If one rank cannot, no rank does; all give the same batch. */
 TRESTLE_API trestleResult_t trestleGradMeasureLoss(trestleGrad_t grad, trestleGradLoss_t* loss);
 /* Writes the measured or supplied times as a workload for `trestle train --workload`. Text functions: *size is the
  * room at `text`, and then the length with its closing 0. If that does not fit, only *size is written
@@ -190,7 +194,7 @@ TRESTLE_API trestleResult_t trestleGradProfileJson(trestleGrad_t grad, char* tex
  * under such a plan, trestleGradPlan is trestleInvalidUsage on all ranks: trestleGradDrain comes first. */
 TRESTLE_API trestleResult_t trestleGradPlan(trestleGrad_t grad, const char* policy);
 /* Writes the plan as JSON: policy, iteration_s and exposed_s as predicted (0 without times), updates_per_iteration, age,
- * batches, groups and gather_groups. A group is its first and its last tensor. */
+ * batches, groups and gather_groups. A group is its first and its last tensor. A number that is not finite is null. */
 TRESTLE_API trestleResult_t trestleGradPlanJson(trestleGrad_t grad, char* text, size_t* size);
 /* Writes the predicted time of a step under a policy, in seconds. Needs times and costs. Not collective. */
 TRESTLE_API trestleResult_t trestleGradSimulate(trestleGrad_t grad, const char* policy, double* seconds);
@@ -239,6 +243,8 @@ TRESTLE_API trestleResult_t trestleGradBatches(trestleGrad_t grad, int tensor, i
 /* Collective, between steps: brings in all gradients that are pending, as one result of each tensor. Waits. Call it at
  * the end of the training, and before the parameters are saved or the plan is changed. *batches: of how many steps the
  * result has the gradients; 0: none were pending, and nothing has changed. batches may be NULL.
+ *
+ * A rank with a step under way is refused by itself, as for trestleGradPlan.
  *
  * With an update function, updates are made of it, whole ones on every rank. Without one, the sums lie in the
  * gradients' memory, in that of the last trestleGradReady. So the result of the last step must have been waited for

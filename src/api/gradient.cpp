@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 
+#include "api/gradient_links.h"
 #include "api/handles.h"
 #include "gradient/executor/scheduler.h"
 #include "trestle/gradient.h"
@@ -202,8 +203,10 @@ trestleResult_t trestleGradCreate(trestleGrad_t* grad, const trestleComm_t* comm
     }
     GradientSettings settings = TRY(read_config(config));
     ReservedHandle<trestleGrad> handle;
+    const std::vector<trestleComm_t> all(comms, comms + links);
+    std::unique_ptr<LinkAccess> access = TRY(make_link_access(all));
     Result<std::shared_ptr<GradientScheduler>> scheduler =
-        GradientScheduler::make(std::vector<trestleComm_t>(comms, comms + links), std::move(settings));
+        GradientScheduler::make(all, std::move(settings), std::move(access));
     if (!scheduler.ok()) return in_create(scheduler.error());
     *grad = handle.take(std::move(scheduler).value());
     return {};
@@ -285,10 +288,11 @@ trestleResult_t trestleGradSetLoss(trestleGrad_t grad, const trestleGradLoss_t* 
 
 trestleResult_t trestleGradMeasureLoss(trestleGrad_t grad, trestleGradLoss_t* loss) {
   return with_scheduler(grad, "GradMeasureLoss", [&](GradientScheduler& scheduler) -> Status {
-    TRY(check_loss(loss));
-    if (!(loss->batch > 0) || !std::isfinite(loss->batch))
-      return invalid_argument("batch is " + std::to_string(loss->batch) + ": finite and more than 0");
-    const LossEstimate estimate = TRY(scheduler.measure_loss(loss->batch));
+    Status asked = check_loss(loss);  // a refusal concerns the other ranks too
+    const double batch = asked.ok() ? loss->batch : 0;
+    if (asked.ok() && (!(batch > 0) || !std::isfinite(batch)))
+      asked = invalid_argument("batch is " + std::to_string(batch) + ": finite and more than 0");
+    const LossEstimate estimate = TRY(scheduler.measure_loss(batch, asked));
     loss->drift = estimate.drift;
     loss->deviation = estimate.deviation;
     return {};

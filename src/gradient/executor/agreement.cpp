@@ -11,7 +11,8 @@ namespace {
 
 // What a rank does whose text differs.
 const char* other_text(std::string_view function) {
-  return function == "GradDrain" ? "has ended another number of steps" : "asks for another policy";
+  if (function == "GradDrain") return "has ended another number of steps";
+  return function == "GradMeasureLoss" ? "gives another batch" : "asks for another policy";
 }
 
 // What a rank says of its call. Word by word.
@@ -45,8 +46,8 @@ std::string number_and_name(size_t tensor, const std::vector<TensorEntry>& tenso
 
 }  // namespace
 
-Result<RankAgreement> RankAgreement::make(trestleComm_t comm) {
-  RankAgreement agreement(comm);
+Result<RankAgreement> RankAgreement::make(trestleComm_t comm, LinkAccess& access) {
+  RankAgreement agreement(comm, access);
   TRY(agreement.checked(trestleCommCount(comm, &agreement.ranks_)));
   TRY(agreement.checked(trestleCommUserRank(comm, &agreement.rank_)));
   TRY(agreement.checked(trestleStreamCreate(agreement.stream_.out())));

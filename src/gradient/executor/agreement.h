@@ -11,14 +11,15 @@
 
 #include "base/result.h"
 #include "gradient/executor/core_calls.h"
+#include "gradient/executor/links/link_access.h"
 #include "gradient/executor/tensor_table.h"
 
 namespace trestle {
 
 class RankAgreement {
  public:
-  // The communicator must outlive it. Errors: the communicator's.
-  static Result<RankAgreement> make(trestleComm_t comm);
+  // The communicator and the access to it must outlive it. Errors: the communicator's.
+  static Result<RankAgreement> make(trestleComm_t comm, LinkAccess& access);
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
 
@@ -32,16 +33,23 @@ class RankAgreement {
   Result<std::vector<std::byte>> from_rank_0(const Result<std::vector<std::byte>>& mine) const;
   // Means over the ranks.
   Result<std::vector<double>> means(std::vector<double> values) const;
+  // This rank's part of something that all ranks do now. If it cannot do it, all communicators fail, because the others
+  // would wait for it.
+  Status part(Status own) const {
+    if (!own.ok()) access_->fail(own.error());
+    return own;
+  }
 
  private:
-  explicit RankAgreement(trestleComm_t comm) : comm_(comm) {}
-  Status checked(trestleResult_t result) const { return core_status(result, comm_); }
+  RankAgreement(trestleComm_t comm, LinkAccess& access) : comm_(comm), access_(&access) {}
+  Status checked(trestleResult_t result) const { return part(core_status(result, comm_)); }
   // Every rank's words, rank by rank. All must give the same number.
   Result<std::vector<uint64_t>> gather(const std::vector<uint64_t>& words) const;
   Status broadcast(void* data, size_t bytes) const;
   Status difference(size_t most_tensors, const std::vector<TensorEntry>& tensors) const;
 
   trestleComm_t comm_;
+  LinkAccess* access_;
   CoreStream stream_;
   int ranks_ = 1;
   int rank_ = 0;

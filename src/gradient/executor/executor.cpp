@@ -5,19 +5,21 @@
 namespace trestle {
 
 Executor::Executor(const std::vector<trestleComm_t>& comms, const std::vector<TensorEntry>& tensors,
-                   const GradientSettings& settings, StepBoard& board, TrafficCounts& counts)
+                   const GradientSettings& settings, StepBoard& board, TrafficCounts& counts,
+                   std::function<void(const Error&)> fail_links)
     : comms_(comms),
       tensors_(tensors),
       settings_(settings),
       board_(board),
       counts_(counts),
+      fail_links_(std::move(fail_links)),
       bell_(std::make_shared<Bell>()) {}
 
 Result<std::unique_ptr<Executor>> Executor::start(const std::vector<trestleComm_t>& comms,
                                                   const std::vector<TensorEntry>& tensors,
                                                   const GradientSettings& settings, StepBoard& board,
-                                                  TrafficCounts& counts) {
-  std::unique_ptr<Executor> executor(new Executor(comms, tensors, settings, board, counts));
+                                                  TrafficCounts& counts, std::function<void(const Error&)> fail_links) {
+  std::unique_ptr<Executor> executor(new Executor(comms, tensors, settings, board, counts, std::move(fail_links)));
   executor->thread_ = TRY(Thread::start([self = executor.get()] { self->loop(); }));
   return executor;
 }
@@ -36,10 +38,7 @@ Status Executor::run(std::function<Status()> body) {
     jobs_.push_back(job);
   }
   wake();
-  while (!job->done.load(std::memory_order_acquire)) {
-    const uint32_t before = job->told.count();
-    if (!job->done.load(std::memory_order_acquire)) job->told.wait(before);
-  }
+  TRY(board_.until([&] { return job->done.load(std::memory_order_acquire); }));
   return job->status;
 }
 
@@ -53,10 +52,27 @@ void Executor::loop() {
                                                 board_.fail({Code::kSystemError, "out of memory"});
                                                 return true;  // jobs that wait for a turn end now
                                               });
+    tell_other_ranks();
     if (stop_.load(std::memory_order_acquire)) break;
     if (!changed) bell_->wait(before);
   }
   run_.reset();
+}
+
+// They wait for messages that this one cannot send.
+void Executor::tell_other_ranks() {
+  if (told_) return;
+  unless_out_of_memory(
+      [this] {
+        const auto failure = board_.failure();
+        if (!failure) return;
+        told_ = true;
+        if (failure->code == Code::kSystemError) fail_links_(*failure);
+      },
+      [this] {
+        told_ = true;
+        fail_links_({Code::kSystemError, "out of memory"});
+      });
 }
 
 bool Executor::turn() {
@@ -81,12 +97,14 @@ bool Executor::run_jobs() {
   const std::shared_ptr<Job> job = next_job();
   if (job == nullptr) return false;
   job->status = unless_out_of_memory([&] { return run_body(*job); },
-                                     [] {
+                                     [this] {
+                                       board_.fail({Code::kSystemError, "out of memory"});
+                                       tell_other_ranks();  // before the caller may ask about it
                                        return Status(Error{Code::kSystemError, "out of memory"});
                                      });
   job->body = nullptr;
   job->done.store(true, std::memory_order_release);
-  job->told.ring();
+  board_.tell();
   return true;
 }
 

@@ -19,11 +19,12 @@ namespace trestle {
 
 class Executor {
  public:
-  // Everything must live longer. Error: no thread can be started.
+  // Everything must live longer. fail_links: does not throw; called on the thread when this rank lacks something
+  // (kSystemError) in the middle of what other ranks wait for. Error: no thread can be started.
   static Result<std::unique_ptr<Executor>> start(const std::vector<trestleComm_t>& comms,
                                                  const std::vector<TensorEntry>& tensors,
                                                  const GradientSettings& settings, StepBoard& board,
-                                                 TrafficCounts& counts);
+                                                 TrafficCounts& counts, std::function<void(const Error&)> fail_links);
   // Waits for messages that are on their way.
   ~Executor();
   Executor(const Executor&) = delete;
@@ -31,7 +32,9 @@ class Executor {
 
   void wake() { bell_->ring(); }
   // Calls it on the thread when all steps that have ended are complete, and waits for its end. Between steps only. A
-  // failure of the communicator in it is the scheduler's. Error: its own, or the failure before it.
+  // failure of the communicator in it is the scheduler's. Error: its own, or the failure. When the board fails the wait
+  // ends at once, but the job may go on until the executor ends, on a communicator that has not failed. So what it uses
+  // must live as long.
   Status run(std::function<Status()> job);
 
   // ---- for jobs
@@ -48,12 +51,13 @@ class Executor {
     std::function<Status()> body;
     Status status;
     std::atomic<bool> done{false};
-    Bell told;
   };
 
   Executor(const std::vector<trestleComm_t>& comms, const std::vector<TensorEntry>& tensors,
-           const GradientSettings& settings, StepBoard& board, TrafficCounts& counts);
+           const GradientSettings& settings, StepBoard& board, TrafficCounts& counts,
+           std::function<void(const Error&)> fail_links);
   void loop();
+  void tell_other_ranks();
   // True if something changed.
   bool turn();
   bool run_jobs();
@@ -66,12 +70,14 @@ class Executor {
   const GradientSettings& settings_;
   StepBoard& board_;
   TrafficCounts& counts_;
+  const std::function<void(const Error&)> fail_links_;
   const std::shared_ptr<Bell> bell_;
   std::atomic<bool> stop_{false};
   Mutex mutex_;
   std::deque<std::shared_ptr<Job>> jobs_ TRESTLE_GUARDED_BY(mutex_);
   // Of the thread:
   std::unique_ptr<StepRun> run_;  // nullptr: there is no plan
+  bool told_ = false;             // the other ranks, of a failure
   Thread thread_;
 };
 

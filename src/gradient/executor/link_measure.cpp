@@ -90,7 +90,7 @@ Result<GradientLink> measure_link(trestleComm_t comm, const RankAgreement& agree
   std::vector<double> seconds;
   for (size_t i = 0; i < kSizes; ++i) {
     Rounds rounds{};
-    TRY(measure(comm, all, i, rounds));
+    TRY(agreement.part(measure(comm, all, i, rounds)));
     for (const auto& one : {rounds.all_reduce, rounds.reduce_scatter, rounds.all_gather})
       seconds.push_back(median(one));
   }

@@ -69,10 +69,11 @@ Result<LossEstimate> measure_loss(trestleComm_t comm, const RankAgreement& agree
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].count == 0) continue;
     auto* const mean = static_cast<std::byte*>(memory.get());
-    TRY(core_status(trestleAllReduce(gradients[i], mean, tensors[i].count,
+    TRY(agreement.part(
+        core_status(trestleAllReduce(gradients[i], mean, tensors[i].count,
                                      static_cast<trestleDataType_t>(tensors[i].type), trestleAvg, comm, stream.get()),
-                    comm));
-    TRY(core_status(trestleStreamSynchronize(stream.get()), comm));
+                    comm)));
+    TRY(agreement.part(core_status(trestleStreamSynchronize(stream.get()), comm)));
     add(sums, gradients[i], mean, tensors[i]);
   }
   const double apart = sums.dot - sums.mean;

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/clock.h"
+#include "base/out_of_memory.h"
 
 namespace trestle {
 namespace {
@@ -29,7 +30,8 @@ constexpr size_t kMostNamed = 8;  // tensors in a sentence
 }  // namespace
 
 Result<std::shared_ptr<GradientScheduler>> GradientScheduler::make(std::vector<trestleComm_t> comms,
-                                                                   GradientSettings settings) {
+                                                                   GradientSettings settings,
+                                                                   std::unique_ptr<LinkAccess> access) {
   std::pair<int, int> first;  // ranks, and this one
   for (size_t link = 0; link < comms.size(); ++link) {
     std::pair<int, int> own;
@@ -45,10 +47,56 @@ Result<std::shared_ptr<GradientScheduler>> GradientScheduler::make(std::vector<t
                     std::to_string(own.first) + ", and link 0 as rank " + std::to_string(first.second) + " of " +
                     std::to_string(first.first) + ": they must have the same ranks");
   }
-  return std::shared_ptr<GradientScheduler>(new GradientScheduler(std::move(comms), std::move(settings)));
+  std::shared_ptr<GradientScheduler> scheduler(
+      new GradientScheduler(std::move(comms), std::move(settings), std::move(access)));
+  scheduler->access_->on_failure([one = scheduler.get()](const Error& error) { one->link_failed(error); });
+  return scheduler;
 }
 
 GradientScheduler::~GradientScheduler() = default;
+
+// ---- failures of communicators
+
+// Also of one on which nothing is under way. Its ranks stop here, so the other links' messages never come.
+void GradientScheduler::link_failed(const Error& error) {
+  const auto fail = [this](const Error& with) TRESTLE_REQUIRES(failure_mutex_) {
+    if (!link_failure_) link_failure_ = with;
+    if (followed_ == nullptr) return;
+    followed_->board.fail(*link_failure_);
+    followed_->executor->wake();
+  };
+  const MutexLock lock(failure_mutex_);
+  unless_out_of_memory([&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS { fail(error); },
+                       [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
+                         fail({error.code, "out of memory"});
+                       });
+}
+
+void GradientScheduler::follow(Running& running) {
+  const MutexLock lock(failure_mutex_);
+  followed_ = &running;
+  if (link_failure_) running.board.fail(*link_failure_);
+}
+
+void GradientScheduler::forget(const Running& running) {
+  const MutexLock lock(failure_mutex_);
+  if (followed_ == &running) followed_ = nullptr;
+}
+
+std::optional<Error> GradientScheduler::failure() {
+  Running* const now = running();
+  if (now != nullptr) {
+    if (auto failure = now->board.failure()) return failure;
+  }
+  {
+    const MutexLock lock(failure_mutex_);
+    if (link_failure_) return link_failure_;
+  }
+  if (now == nullptr) return std::nullopt;
+  Status status = check_communicator();  // it may be gone without a failure
+  if (!status.ok()) now->board.fail(std::move(status).error());
+  return now->board.failure();
+}
 
 // ---- registration
 
@@ -75,9 +123,11 @@ Result<GradientScheduler::Running*> GradientScheduler::candidate(std::unique_ptr
   if (running() != nullptr) return running();
   {
     const MutexLock lock(mutex_);
-    fresh = std::make_unique<Running>(registered_);
+    fresh = std::make_unique<Running>(*this, registered_);
   }
-  fresh->executor = TRY(Executor::start(comms_, fresh->tensors, settings_, fresh->board, fresh->counts));
+  fresh->executor = TRY(Executor::start(comms_, fresh->tensors, settings_, fresh->board, fresh->counts,
+                                        [this](const Error& error) { access_->fail(error); }));
+  follow(*fresh);
   return fresh.get();
 }
 
@@ -86,6 +136,12 @@ void GradientScheduler::publish(std::unique_ptr<Running> fresh) {
   const MutexLock lock(mutex_);
   owned_ = std::move(fresh);
   running_.store(owned_.get(), std::memory_order_release);
+}
+
+Status GradientScheduler::run(Running& now, std::unique_ptr<Running> fresh, std::function<Status()> job) {
+  Status status = now.executor->run(std::move(job));
+  if (status.ok() || now.board.failure()) publish(std::move(fresh));
+  return status;
 }
 
 // ---- checks of the step's calls
@@ -108,16 +164,6 @@ Result<GradientScheduler::Running*> GradientScheduler::running_step(const char* 
     return usage(std::string("there is no plan yet, so there is nothing to ") + verb + ": GradPlan comes first");
   if (auto failure = now->board.failure()) return *std::move(failure);
   return now;
-}
-
-std::optional<Error> GradientScheduler::failure() {
-  Running* const now = running();
-  if (now == nullptr) return std::nullopt;
-  if (!now->board.failure()) {
-    Status status = check_communicator();
-    if (!status.ok()) now->board.fail(std::move(status).error());
-  }
-  return now->board.failure();
 }
 
 Status GradientScheduler::check_communicator() const {
@@ -221,7 +267,7 @@ void GradientScheduler::drain() {
   Running* const now = running();
   if (now == nullptr) return;
   if (now->board.forward_over()) now->executor->wake();
-  (void)now->executor->run([] { return Status(); });  // a failure has ended the steps too
+  (void)together([now] { return now->executor->run([] { return Status(); }); });  // a failure has ended the steps too
 }
 
 SchedulerStatistics GradientScheduler::statistics() const {

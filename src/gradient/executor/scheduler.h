@@ -12,13 +12,17 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/out_of_memory.h"
 #include "gradient/executor/executor.h"
-#include "gradient/executor/link_check.h"
+#include "gradient/executor/links/link_access.h"
 #include "gradient/executor/loss_measure.h"
 #include "gradient/executor/step_profile.h"
 #include "gradient/policy/policies.h"
 
 namespace trestle {
+
+inline constexpr const char* kStepUnderWay =
+    "a step is under way, because gradients are ready: GradStepEnd comes first";
 
 struct SchedulerStatistics {
   uint64_t steps = 0;
@@ -40,15 +44,15 @@ struct SchedulerStatistics {
 
 class GradientScheduler {
  public:
-  // One communicator for each link. They must live longer. Errors: one takes no calls; one is given twice, or has other
-  // ranks than the first.
-  static Result<std::shared_ptr<GradientScheduler>> make(std::vector<trestleComm_t> comms, GradientSettings settings);
+  // One communicator for each link. They must live longer. access: to the same ones. Errors: one takes no calls; one is
+  // given twice, or has other ranks than the first.
+  static Result<std::shared_ptr<GradientScheduler>> make(std::vector<trestleComm_t> comms, GradientSettings settings,
+                                                         std::unique_ptr<LinkAccess> access);
   ~GradientScheduler();
   GradientScheduler(const GradientScheduler&) = delete;
   GradientScheduler& operator=(const GradientScheduler&) = delete;
 
-  // The failure that has ended it, of the communicator or of an update. Also finds a failure of the communicator that
-  // the executor has not met yet.
+  // The failure that has ended it, of a communicator or of an update.
   std::optional<Error> failure();
   bool updates() const { return static_cast<bool>(settings_.update); }
   Result<uint32_t> add(TensorEntry tensor);
@@ -61,8 +65,8 @@ class GradientScheduler {
   Status set_link_ratios(std::vector<double> ratios);
   // Rank 0's counts. Nothing: merged updates are not judged.
   void set_loss(const std::optional<PreserverModel>& model);
-  // Collective. samples: of a step, of all ranks.
-  Result<LossEstimate> measure_loss(double samples);
+  // Collective. samples: of a step, of all ranks. asked: why this rank cannot make the call, or success.
+  Result<LossEstimate> measure_loss(double samples, const Status& asked);
   size_t tensors() const;
   size_t links() const { return comms_.size(); }
   Result<std::string> profile_json() const;
@@ -91,23 +95,53 @@ class GradientScheduler {
   };
   // Made for the tensors that were registered, and used from the first plan or profile on.
   struct Running {
-    explicit Running(std::vector<TensorEntry> all)
-        : tensors(std::move(all)), board(static_cast<uint32_t>(tensors.size())) {}
+    Running(GradientScheduler& scheduler, std::vector<TensorEntry> all)
+        : tensors(std::move(all)), board(static_cast<uint32_t>(tensors.size())), of(scheduler) {}
+    ~Running() { of.forget(*this); }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
     const std::vector<TensorEntry> tensors;
     StepBoard board;
     TrafficCounts counts;
     std::unique_ptr<StepProfile> profile;          // of the thread that begins and ends it
     std::atomic<StepProfile*> measuring{nullptr};  // the same, while it is measured
     std::unique_ptr<Executor> executor;            // its thread ends before the others do
+    GradientScheduler& of;
   };
 
-  GradientScheduler(std::vector<trestleComm_t> comms, GradientSettings settings)
-      : comms_(std::move(comms)), settings_(std::move(settings)), link_ratios_(comms_.size() - 1, 1.0) {}
+  GradientScheduler(std::vector<trestleComm_t> comms, GradientSettings settings, std::unique_ptr<LinkAccess> access)
+      : comms_(std::move(comms)),
+        settings_(std::move(settings)),
+        access_(std::move(access)),
+        link_ratios_(comms_.size() - 1, 1.0) {}
+  // A communicator has failed. Any thread; does not throw.
+  void link_failed(const Error& error);
+  // From now on a failure of a communicator is that one's; and no longer.
+  void follow(Running& running);
+  void forget(const Running& running);
   Running* running() const { return running_.load(std::memory_order_acquire); }
   Result<Running*> running_step(const char* verb) const;
   // The running one, or a new one that is not published yet.
   Result<Running*> candidate(std::unique_ptr<Running>& fresh);
   void publish(std::unique_ptr<Running> fresh);
+  // Runs a job of `now`, which is `fresh` if that is not nullptr, and publishes it if the job has succeeded. Also if
+  // the failure of a communicator ends it, because the job may still use it then.
+  Status run(Running& now, std::unique_ptr<Running> fresh, std::function<Status()> job);
+  // What all ranks do together. Where memory is short elsewhere than attempt() expects it, the communicators end.
+  template <class Body>
+  auto together(Body&& body) -> decltype(body()) {
+    return unless_out_of_memory(std::forward<Body>(body), [this]() -> decltype(body()) {
+      const Error error{Code::kSystemError, "out of memory"};
+      access_->fail(error);
+      return error;
+    });
+  }
+  Status end_profile();
+  Result<LossEstimate> estimate_loss(double samples, const Status& asked);
+  Status make_plan(const char* policy);
+  Result<uint32_t> bring_all_in();
+  // Collective: this rank cannot even begin the call. Error: why.
+  Status refuse_on_all(const char* function, const std::string& text, const Status& own);
   Result<uint32_t> checked_tensor(const Running& running, int tensor) const;
   std::string named(const Running& running, uint32_t tensor) const;
   Status check_communicator() const;
@@ -118,11 +152,16 @@ class GradientScheduler {
   Result<PlannedStep> planned(const std::string& policy, const std::vector<TensorEntry>& tensors) const;
   Status plan_on_thread(Running& running, const std::string& policy, const Status& refusal);
   Status profile_on_thread(Running& running, const Status& own);
-  // On the executor's thread, before the first exchange of the ranks.
-  Status check_links();
+  // The plan that rank 0 makes.
+  Result<std::vector<std::byte>> plan_as_bytes(const std::string& policy,
+                                               const std::vector<TensorEntry>& tensors) const;
 
   const std::vector<trestleComm_t> comms_;  // of the links
   const GradientSettings settings_;
+  Mutex failure_mutex_;
+  std::optional<Error> link_failure_ TRESTLE_GUARDED_BY(failure_mutex_);
+  Running* followed_ TRESTLE_GUARDED_BY(failure_mutex_) = nullptr;
+  const std::unique_ptr<LinkAccess> access_;  // calls link_failed() until its end
   mutable Mutex mutex_;
   std::vector<double> link_ratios_ TRESTLE_GUARDED_BY(mutex_);  // as in PolicyRequest
   std::vector<TensorEntry> registered_ TRESTLE_GUARDED_BY(mutex_);
@@ -130,8 +169,6 @@ class GradientScheduler {
   std::optional<PreserverModel> loss_ TRESTLE_GUARDED_BY(mutex_);
   std::optional<Times> times_ TRESTLE_GUARDED_BY(mutex_);
   std::optional<PlannedStep> planned_ TRESTLE_GUARDED_BY(mutex_);
-  std::unique_ptr<LinkCheck> link_check_;  // of the executor's thread, which ends first
-  bool links_are_right_ = false;           // the same
   std::unique_ptr<Running> owned_ TRESTLE_GUARDED_BY(mutex_);
   std::atomic<Running*> running_{nullptr};
   std::atomic<bool> has_plan_{false};

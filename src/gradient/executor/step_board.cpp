@@ -66,13 +66,18 @@ bool StepBoard::is_complete(uint32_t tensor) const {
 Status StepBoard::wait(uint32_t tensor) {
   Tensor& at = tensors_[tensor];
   const uint64_t step = ended();
-  while (at.complete.load(std::memory_order_acquire) < step) {
+  TRY(until([&] { return at.complete.load(std::memory_order_acquire) >= step; }));
+  at.waited.store(step, std::memory_order_release);
+  return {};
+}
+
+Status StepBoard::until(const std::function<bool()>& done) {
+  while (!done()) {
     const uint32_t before = news_.count();
-    if (at.complete.load(std::memory_order_acquire) >= step) break;
+    if (done()) break;
     if (auto why = failure()) return *std::move(why);
     news_.wait(before);
   }
-  at.waited.store(step, std::memory_order_release);
   return {};
 }
 

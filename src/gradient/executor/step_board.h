@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -44,6 +45,8 @@ class StepBoard {
   // Waits until the tensor's result of the last ended step is in place. Error: the failure.
   Status wait(uint32_t tensor);
   bool is_complete(uint32_t tensor) const;  // wait() returns at once
+  // Waits until that is so. Error: the failure, if it comes first.
+  Status until(const std::function<bool()>& done);
   // The result of the last ended step was waited for.
   bool is_waited(uint32_t tensor) const { return tensors_[tensor].waited.load(std::memory_order_acquire) >= ended(); }
   // Of the last result that is in place. Before the first one, and of steps without a plan: no batches.
@@ -71,7 +74,7 @@ class StepBoard {
     tensors_[tensor].oldest.store(age.oldest, std::memory_order_relaxed);
     tensors_[tensor].complete.store(step, std::memory_order_release);
   }
-  void tell() { news_.ring(); }  // after complete()
+  void tell() { news_.ring(); }  // after complete(), and whenever something may be that until() waits for
   void fail(Error error);        // the first failure stays
   std::optional<Error> failure() const;
 

@@ -6,6 +6,7 @@ if(TARGET trestle)
     ${CMAKE_CURRENT_LIST_DIR}/gradient_delayed_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/gradient_end_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/gradient_limits_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/gradient_links_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/gradient_loss_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/gradient_misuse_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/gradient_model.cpp

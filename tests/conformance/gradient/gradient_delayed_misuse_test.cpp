@@ -117,7 +117,7 @@ TEST(GradientDelayedMisuse, CommunicatorsThatAreNoLinksOfEachOther) {
     Model model(kThree, Memory::kApart, rank);
     model.register_in(grad);
     EXPECT_TRUE(refused(trestleGradPlan(grad, "wfbp"), trestleInvalidUsage,
-                        {"GradPlan", "link 0 of 2", "link 1 of 2 of rank", "same order"}));
+                        {"GradPlan", "rank 1 gave 2 (link 1 of rank 0, link 0 of rank 0)", "same order"}));
     EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
     for (trestleComm_t one : {half, turned, second}) EXPECT_TRUE(succeeded(trestleCommDestroy(one)));
   });

@@ -52,6 +52,50 @@ TEST(GradientLoss, IsMeasuredFromTheGradientsOfAStep) {
   });
 }
 
+// A rank that cannot make the call takes part in its refusal, so the others do not wait for it.
+TEST(GradientLoss, ARefusalReachesTheOtherRanks) {
+  ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int rank, trestleComm_t comm) {
+    trestleGrad_t grad = nullptr;
+    ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, nullptr)));
+    float value = 1;
+    int tensor = 0;
+    ASSERT_TRUE(succeeded(trestleGradRegister(grad, "a", 1, trestleFloat32, &value, nullptr, &tensor)));
+    trestleGradLoss_t loss = TRESTLE_GRAD_LOSS_INITIALIZER;
+    loss.batch = 8;
+    const auto step = [&] {
+      ASSERT_TRUE(succeeded(trestleGradReady(grad, 0, nullptr)));
+      ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+    };
+    // Rank 1 measures nothing yet.
+    if (rank == 0) {
+      ASSERT_TRUE(succeeded(trestleGradProfileBegin(grad)));
+      step();
+    }
+    EXPECT_TRUE(refused(trestleGradMeasureLoss(grad, &loss), trestleInvalidUsage,
+                        {rank == 1 ? "no plan yet" : "rank 1 refused"}));
+    if (rank == 1) {
+      ASSERT_TRUE(succeeded(trestleGradProfileBegin(grad)));
+      step();
+    }
+    for (const double wrong : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
+      for (const int by : {0, 1}) {
+        loss.batch = rank == by ? wrong : 8;
+        EXPECT_TRUE(refused(trestleGradMeasureLoss(grad, &loss),
+                            rank == by ? trestleInvalidArgument : trestleInvalidUsage, {"batch"}));
+      }
+    }
+    loss.batch = 8;
+    EXPECT_TRUE(refused(trestleGradMeasureLoss(grad, rank == 0 ? nullptr : &loss),
+                        rank == 0 ? trestleInvalidArgument : trestleInvalidUsage,
+                        {rank == 0 ? "loss is NULL" : "another batch"}));
+    loss.batch = 8 + rank;
+    EXPECT_TRUE(refused(trestleGradMeasureLoss(grad, &loss), trestleInvalidUsage, {"rank 1 gives another batch"}));
+    loss.batch = 8;
+    EXPECT_TRUE(succeeded(trestleGradMeasureLoss(grad, &loss)));
+    EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
+  });
+}
+
 TEST(GradientLoss, IntegersAreNoGradientsToMeasure) {
   ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int, trestleComm_t comm) {
     trestleGrad_t grad = nullptr;

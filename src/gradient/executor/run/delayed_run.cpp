@@ -237,6 +237,7 @@ Status DelayedRun::wait_for_link(DelayedLink& link) {
     const uint32_t before = use_.bell->count();
     const auto complete = link.poll();
     if (complete && !complete->ok()) return *complete;
+    if (auto failure = use_.board.failure()) return *std::move(failure);  // perhaps of another link
     if (!complete) use_.bell->wait(before);
   }
   return {};
