@@ -34,6 +34,7 @@ struct SimRail {
   uint64_t latency_ns = 0;
   uint64_t most_jitter_ns = 0;  // beside that of SimFaults
   bool stated = true;           // ranks know the bandwidth; else they have to measure it
+  uint64_t burst_bytes = 0;     // leave at once after a pause, as through the bucket of a shaper
 };
 
 struct SimLink {

@@ -26,7 +26,8 @@ std::vector<SimLink> two_dimensions() {
 }
 
 TEST(RailRequest, HasEverythingThatCanBeSaid) {
-  const auto request = parse_sim_rail("eth2:latency=50us,jitter=5us,down@0.5,up@1200ms,drop@2,pass@3s,rate@0.3=0.1");
+  const auto request =
+      parse_sim_rail("eth2:latency=50us,jitter=5us,burst=16K,down@0.5,up@1200ms,drop@2,pass@3s,rate@0.3=0.1");
   ASSERT_TRUE(request.ok()) << request.error().message;
   EXPECT_EQ(request.value().interface, "eth2");
   std::vector<SimLink> links = two_dimensions();
@@ -36,6 +37,7 @@ TEST(RailRequest, HasEverythingThatCanBeSaid) {
   for (const SimRail* const rail : {&links[0].rails[1], &links[2].rails[0]}) {
     EXPECT_EQ(rail->latency_ns, 50'000u);
     EXPECT_EQ(rail->most_jitter_ns, 5'000u);
+    EXPECT_EQ(rail->burst_bytes, 16u * 1024);
   }
   ASSERT_EQ(faults.rails.size(), 10u) << "five changes of each of two rails";
   const SimRailChange changes[] = {SimRailChange::kDown, SimRailChange::kUp, SimRailChange::kDrop, SimRailChange::kPass,
@@ -63,6 +65,10 @@ TEST(RailRequest, ThatIsWrongIsRefusedInOneSentence) {
   expect_refused("eth1:down@100000h", "is more than");
   expect_refused("eth1:latency=2s", "is more than 1s");
   expect_refused("eth1:jitter=x", "is not a duration");
+  expect_refused("eth1:burst=", "'burst='");
+  expect_refused("eth1:burst=x", "'burst=x'");
+  expect_refused("eth1:burst=-1", "'burst=-1'");
+  expect_refused("eth1:burst=2G", "a burst has 0 to 1G bytes, not 2G");
   expect_refused("eth1:rate@1", "has no rate");
   for (const char* rate : {"0", "-1", "nan", "inf", "x", "", "0.1x", "1e-7", "1001"})
     expect_refused(std::string("eth1:rate@1=") + rate, "is no part of a rail's rate");

@@ -139,6 +139,22 @@ TEST(SimRails, OfRandomRatesDivideDataAsTheOptimumDoes) {
   }
 }
 
+TEST(SimRails, BehindBucketsDivideDataAsTheOptimumDoes) {
+  for (const uint64_t mbps : {1u, 5u, 50u, 500u}) {
+    for (const uint64_t burst : {16384u, 65536u}) {
+      RailsCase what{{rail(1000, 50'000, false), rail(mbps, 50'000, false)}};
+      what.rails[1].burst_bytes = burst;
+      const uint64_t bytes = 64 * kMiB;
+      double finish_ns = 0;
+      const std::vector<double> best = optimum(what, 1.5 * static_cast<double>(bytes), finish_ns);
+      const Outcome outcome = all_reduce(what, bytes, 3);
+      ASSERT_EQ(outcome.error, "");
+      EXPECT_LE(static_cast<double>(outcome.time_ps) / 1000, 1.05 * finish_ns) << mbps << " " << burst;
+      EXPECT_NEAR(outcome.share(1), best[1] / (best[0] + best[1]), 0.03) << mbps << " " << burst;
+    }
+  }
+}
+
 TEST(SimRails, ASlowRailDelaysNothing) {
   const Outcome alone = all_reduce({{rail(1000)}}, 64 * kMiB);
   const Outcome both = all_reduce({{rail(1000), rail(1)}}, 64 * kMiB);

@@ -157,8 +157,9 @@ Result<bool> SimRails::End::write(int32_t rank) {
     Pipe& pipe = peer.connection->to[rank > rank_];
     pipe.free_ns = std::max(pipe.free_ns, net_.now_ns_) +
                    static_cast<int64_t>(static_cast<double>(bytes) / net_.specs_[rail_].rate);
-    chunk.leaves_ns = pipe.free_ns;
-    chunk.arrives_ns = pipe.free_ns + net_.specs_[rail_].latency_ns;
+    const auto ahead = static_cast<int64_t>(net_.specs_[rail_].burst / net_.specs_[rail_].rate);
+    chunk.leaves_ns = std::max(net_.now_ns_, pipe.free_ns - ahead);
+    chunk.arrives_ns = chunk.leaves_ns + net_.specs_[rail_].latency_ns;
     net_.carried_[rail_] += bytes;
     if (net_.silent_[rail_]) peer.connection->lossy = true;
     if (peer.connection->lossy) chunk.leaves_ns = chunk.arrives_ns = std::numeric_limits<int64_t>::max();

@@ -2,8 +2,9 @@
 // thread.
 //
 // A rail between two ranks is a stream in each direction. Bytes leave at the rail's rate, arrive after its latency, and
-// at most kPipeBytes of them wait for the rail, as in a socket. Rails can be reset (both ends notice), and can lose
-// everything without anybody noticing, until they are healed.
+// at most kPipeBytes of them wait for the rail, as in a socket. A rail with a burst is a token bucket: after a pause so
+// many bytes leave at once. All ranks' pipes have buckets of their own. Rails can be reset (both ends notice), and can
+// lose everything without anybody noticing, until they are healed.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@ struct SimRailSpec {
   double rate = 0.1;  // bytes per nanosecond
   int64_t latency_ns = 20'000;
   double stated = 0;  // what the transports are told, bytes per second
+  double burst = 0;   // bytes that pass at once after a pause, as through the bucket of a shaper
 };
 
 class SimRails final : public Clock {

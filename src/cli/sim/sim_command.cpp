@@ -207,7 +207,8 @@ SimCommand::SimCommand(CLI::App& app) : options_(std::make_unique<SimCommandOpti
   o.sim
       ->add_option("--rail", o.rails,
                    "engine: what happens to a rail of the topology file, for all ranks: "
-                   "NAME:latency=50us,jitter=5us,down@0.5,up@1.2,drop@2,pass@3,rate@0.3=0.1 (times from the beginning, "
+                   "NAME:latency=50us,jitter=5us,burst=16K,down@0.5,up@1.2,drop@2,pass@3,rate@0.3=0.1 (times from the "
+                   "beginning, "
                    "part of its rate); may be given again for other rails")
       ->allow_extra_args(false);
   o.sim->add_option("--seed", o.seed, "engine: seed of the jitter of rails (1)");

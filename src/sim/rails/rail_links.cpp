@@ -96,7 +96,7 @@ RailLoad SimRailLinks::load_of(uint8_t dimension, const Peer& peer, uint8_t rail
   const Goodput& goodput = peer.ways[rail].goodput;
   const double stated = spec.stated ? static_cast<double>(spec.bandwidth_mbps) / kMbpsPerBytePerNs : 0;
   return {goodput.rate() > 0 ? goodput.rate() : stated, static_cast<double>(goodput.round_trip_ns()),
-          static_cast<double>(goodput.queued())};
+          static_cast<double>(goodput.queued()), static_cast<double>(goodput.most_under_way())};
 }
 
 WaitingBytes SimRailLinks::waiting_of(const Peer& peer) {
@@ -185,7 +185,7 @@ void SimRailLinks::give(uint32_t link, uint8_t rail, Peer& peer, const Part& par
   const uint8_t dimension = dimension_of(link);
   Way& way = peer.ways[rail];
   const bool starved =
-      is_starved(peer.waiting_bytes, way.goodput.queued() + part.length, window_bytes(load_of(dimension, peer, rail)));
+      is_starved(peer.waiting_bytes, way.goodput.queued() + part.length, load_of(dimension, peer, rail));
   const uint32_t which = new_fragment();
   Fragment& fragment = fragments_[which];
   fragment.part = part;
@@ -211,7 +211,7 @@ uint64_t SimRailLinks::left_ps(const Fragment& fragment, uint64_t start_ps) {
                            start_ps + network_.link_ps(link, message, part.length, mbps, part.at == 0));
 }
 
-// Behind everything that the rail of this rank has to send.
+// Behind everything that the rail of this rank has to send. free_ps is when a rail without a burst would be free.
 void SimRailLinks::launch(uint32_t which, bool first) {
   Fragment& fragment = fragments_[which];
   const uint8_t dimension = dimension_of(fragment.link);
@@ -222,10 +222,12 @@ void SimRailLinks::launch(uint32_t which, bool first) {
   const uint64_t busy_ps = outlet.free_ps - start_ps;
   rail_of(fragment).count.busy_ps += busy_ps;
   network_.busy_ps_[dimension] += part_of(busy_ps, spec.bandwidth_mbps, sum_mbps_[dimension]);
-  if (first) schedule(outlet.free_ps, Kind::kLeft, which);
+  const uint64_t ahead_ps = spec.burst_bytes * kPsPerByteAtOneMbps / rate_mbps(dimension, fragment.rail);
+  const uint64_t leaves_ps = outlet.free_ps - std::min(ahead_ps, outlet.free_ps - now_ps());
+  if (first) schedule(leaves_ps, Kind::kLeft, which);
   const uint64_t most_jitter_ns = network_.faults_.most_jitter_ns + spec.most_jitter_ns;
   const uint64_t jitter_ns = most_jitter_ns == 0 ? 0 : network_.rng_.below(most_jitter_ns + 1);
-  outlet.arrival_ps = std::max(outlet.arrival_ps, outlet.free_ps + (spec.latency_ns + jitter_ns) * kPsPerNs);
+  outlet.arrival_ps = std::max(outlet.arrival_ps, leaves_ps + (spec.latency_ns + jitter_ns) * kPsPerNs);
   schedule(outlet.arrival_ps, Kind::kArrival, which);
 }
 
@@ -265,6 +267,7 @@ void SimRailLinks::acknowledged(uint32_t which) {
   Goodput& goodput = fragment.peer->ways[fragment.rail].goodput;
   goodput.deliver(fragment.mark);
   goodput.sample(fragment.mark, now_ns());
+  if (fragment.probe && fragment.mark.rides) fragment.peer->ways[fragment.rail].owes_probe = true;
   network_.let_choose(fragment.link);
   release(which);
 }

@@ -76,8 +76,8 @@ class SimRailLinks {
     Peer* peer = nullptr;
     Goodput::Mark mark;
   };
-  struct Outlet {  // a rail of one rank
-    uint64_t free_ps = 0;
+  struct Outlet {             // a rail of one rank
+    uint64_t free_ps = 0;     // when it would be without a burst
     uint64_t arrival_ps = 0;  // of the last fragment
     uint64_t backlog = 0;     // bytes that have not left
   };

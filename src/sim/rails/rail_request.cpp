@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kMostTimeNs = 1'000'000'000'000'000;  // 11 days
 constexpr int64_t kMostLatencyNs = 1'000'000'000;       // as in a topology file
+constexpr int64_t kMostBurstBytes = int64_t{1} << 30;
 constexpr double kLeastRate = 1e-6;
 constexpr double kMostRate = 1000;
 
@@ -39,6 +40,14 @@ Result<uint64_t> time_of(std::string_view item, std::string_view text, int64_t m
   if (time_ns.value() > most_ns)
     return bad(quoted(item) + ": " + std::string(text) + " is more than " + duration_text(most_ns));
   return static_cast<uint64_t>(time_ns.value());
+}
+
+Result<uint64_t> burst_of(std::string_view item, std::string_view text) {
+  const Result<int64_t> bytes = parse_bytes(text);
+  if (!bytes.ok()) return bad(quoted(item) + ": " + bytes.error().message);
+  if (bytes.value() < 0 || bytes.value() > kMostBurstBytes)
+    return bad(quoted(item) + ": a burst has 0 to 1G bytes, not " + std::string(text));
+  return static_cast<uint64_t>(bytes.value());
 }
 
 // A rail of rate 0 would be one that is down, and nobody would notice.
@@ -84,10 +93,13 @@ Status read_item(std::string_view item, SimRailRequest& request) {
     request.latency_ns = TRY(time_of(item, item.substr(8), kMostLatencyNs));
   } else if (item.starts_with("jitter=")) {
     request.most_jitter_ns = TRY(time_of(item, item.substr(7), kMostLatencyNs));
+  } else if (item.starts_with("burst=")) {
+    request.burst_bytes = TRY(burst_of(item, item.substr(6)));
   } else {
-    return bad(quoted(item) +
-               " says nothing of a rail; there are latency=TIME, jitter=TIME, down@TIME, up@TIME, drop@TIME, pass@TIME "
-               "and rate@TIME=FRACTION");
+    return bad(
+        quoted(item) +
+        " says nothing of a rail; there are latency=TIME, jitter=TIME, burst=BYTES, down@TIME, up@TIME, drop@TIME, "
+        "pass@TIME and rate@TIME=FRACTION");
   }
   return {};
 }
@@ -128,6 +140,7 @@ Status use_sim_rails(const std::vector<SimRailRequest>& requests, std::vector<Si
         found = true;
         rail.latency_ns = request.latency_ns.value_or(rail.latency_ns);
         rail.most_jitter_ns = request.most_jitter_ns.value_or(rail.most_jitter_ns);
+        rail.burst_bytes = request.burst_bytes.value_or(rail.burst_bytes);
         for (SimRailFault change : request.changes) {
           change.dimension = static_cast<uint8_t>(d);
           change.rail = static_cast<uint8_t>(i);

@@ -1,4 +1,4 @@
-// What a user asks of simulated rails, as text: "eth1:latency=50us,jitter=5us,down@0.5,up@1.2,rate@0.3=0.1". Pure
+// What a user asks of simulated rails, as text: "eth1:latency=50us,jitter=5us,burst=16K,down@0.5". Pure
 // functions, any thread. Errors (kInvalidArgument) are one sentence that quotes the wrong part.
 #pragma once
 
@@ -16,11 +16,13 @@ struct SimRailRequest {
   std::string interface;
   std::optional<uint64_t> latency_ns;
   std::optional<uint64_t> most_jitter_ns;
+  std::optional<uint64_t> burst_bytes;
   std::vector<SimRailFault> changes;  // their dimension and rail are open
 };
 
-// NAME:ITEM,ITEM,... with the items latency=TIME, jitter=TIME (0 to this, at random), down@TIME, up@TIME, drop@TIME,
-// pass@TIME and rate@TIME=FRACTION (of the rail's own rate). Times as in parse_duration_ns(), from the beginning.
+// NAME:ITEM,ITEM,... with the items latency=TIME, jitter=TIME (0 to this, at random), burst=BYTES, down@TIME, up@TIME,
+// drop@TIME, pass@TIME and rate@TIME=FRACTION (of the rail's own rate). Times as in parse_duration_ns(), from the
+// beginning, bytes as in parse_bytes().
 Result<SimRailRequest> parse_sim_rail(const std::string& text);
 
 // Applies each request to every rail of that name. An unknown name is an error that lists those that exist.

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::array<std::byte, kProbeBytes> kProbe{};
 constexpr ConstPiece kProbePiece{kProbe.data(), kProbe.size(), nullptr};
+constexpr uint64_t kControlBytes = 2 * kFrameBytes;  // of a header alone, with those of the network's packet
 
 // Acknowledgements and goodbyes are not counted: they are never sent again.
 bool counts(FrameType type) {
@@ -48,7 +49,9 @@ void PeerRails::tell_load(const Way& way) const {
 RailLoad PeerRails::load_of(const Way& way) const {
   if (way.state != RailState::kUp) return {};
   const double rate = way.goodput.rate() > 0 ? way.goodput.rate() : way.stated_rate;
-  return {rate, static_cast<double>(way.goodput.round_trip_ns()), static_cast<double>(way.goodput.queued())};
+  const int64_t oldest_ns = way.sent.empty() ? now_ns_ : way.sent.front().mark.sent_ns;
+  return {rate, static_cast<double>(way.goodput.round_trip_ns()), static_cast<double>(way.goodput.queued()),
+          static_cast<double>(way.goodput.most_under_way()), static_cast<double>(now_ns_ - oldest_ns)};
 }
 
 void PeerRails::update_loads() const {
@@ -115,11 +118,12 @@ void PeerRails::remember_control(Way& way, const Frame& header, int64_t now_ns) 
   Sent& sent = way.sent.emplace_back();
   sent.control = true;
   sent.fragment.header = header;
-  sent.mark = way.goodput.send(0, now_ns, true);
+  sent.mark = way.goodput.send(kControlBytes, now_ns, true);
   if (way.sent.size() == 1) way.confirmed_ns = now_ns;
 }
 
 bool PeerRails::next_control(size_t rail, Frame& header, int64_t now_ns) {
+  now_ns_ = now_ns;
   Way& way = ways_[rail];
   if (way.state != RailState::kUp) return false;
   if (way.told < way.received) {
@@ -192,7 +196,7 @@ void PeerRails::keep_copy(Sent& taken) {
 
 void PeerRails::give(Way& way, Sent&& taken, Fragment& fragment, int64_t now_ns) {
   const uint64_t bytes = taken.fragment.header.length;
-  const bool starved = is_starved(waiting_bytes(), way.goodput.queued() + bytes, window_bytes(load_of(way)));
+  const bool starved = is_starved(waiting_bytes(), way.goodput.queued() + bytes, load_of(way));
   if (way.sent.empty()) way.confirmed_ns = now_ns;
   Sent& kept = way.sent.emplace_back(std::move(taken));
   kept.mark = way.goodput.send(bytes, now_ns, starved);
@@ -203,12 +207,14 @@ void PeerRails::give(Way& way, Sent&& taken, Fragment& fragment, int64_t now_ns)
     kept.fragment.skip = 0;
   }
   way.used_ns = now_ns;
+  if (kept.fragment.header.type != FrameType::kProbe) carried_ns_ = now_ns;
   way.record->sent(bytes);
   tell_load(way);
   fragment = kept.fragment;
 }
 
 bool PeerRails::next_fragment(size_t rail, Fragment& fragment, int64_t now_ns) {
+  now_ns_ = now_ns;
   Way& way = ways_[rail];
   if (way.state != RailState::kUp) return false;
   if (take_probe(rail, fragment, now_ns)) return true;
@@ -229,6 +235,7 @@ bool PeerRails::next_fragment(size_t rail, Fragment& fragment, int64_t now_ns) {
 // ---- input
 
 Result<std::span<const Piece>> PeerRails::begin(size_t rail, const Frame& header, int64_t now_ns) {
+  now_ns_ = now_ns;
   Way& way = ways_[rail];
   way.incoming = header;
   way.heard_ns = now_ns;
@@ -272,7 +279,8 @@ Status PeerRails::confirm(Way& way, uint64_t count, int64_t now_ns) {
   for (; way.confirmed < count; ++way.confirmed) {
     Sent& sent = way.sent.front();
     way.goodput.deliver(sent.mark);
-    way.record->acknowledged(sent.mark.bytes);
+    if (!sent.control) way.record->acknowledged(sent.fragment.header.length);
+    if (sent.fragment.header.type == FrameType::kProbe && sent.mark.rides && !link_.is_closed()) way.owes_probe = true;
     if (sent.control) {
       link_.control_arrived(sent.fragment.header);
     } else {

@@ -122,7 +122,7 @@ class PeerRails {
     std::optional<uint64_t> peers_count;  // of the peer's kRailEnd, until it is settled
     int64_t heard_ns = 0;                 // when something came last
     int64_t confirmed_ns = 0;             // when something was acknowledged last
-    int64_t used_ns = 0;                  // when it carried a fragment last
+    int64_t used_ns = 0;                  // when it carried a fragment or a probe last
     int64_t doubted_ns = 0;               // since when others have answered and it has not
     int64_t retry_ns = 0;
     int64_t backoff_ns = 0;
@@ -165,6 +165,8 @@ class PeerRails {
   uint64_t again_bytes_ = 0;
   bool hurry_ = false;
   int64_t ticked_ns_ = 0;
+  int64_t now_ns_ = 0;      // at the last look at a rail
+  int64_t carried_ns_ = 0;  // when any rail was given a fragment last; probes do not count
 };
 
 }  // namespace trestle

@@ -182,8 +182,8 @@ void PeerRails::try_again(size_t rail, int64_t now_ns) {
 }
 
 bool PeerRails::tick(int64_t now_ns) {
-  const bool busy =
-      std::any_of(ways_.begin(), ways_.end(), [&](const Way& way) { return now_ns - way.used_ns < kProbeEveryNs; });
+  now_ns_ = now_ns;
+  const bool busy = now_ns - carried_ns_ < kProbeEveryNs;
   for (size_t i = 0; i < ways_.size(); ++i) {
     Way& way = ways_[i];
     expect_first_connection(i, now_ns);

@@ -10,7 +10,12 @@ constexpr double kAheadNs = 8e6;     // of data under way, beyond two round trip
 
 uint64_t window_bytes(const RailLoad& rail) {
   const double ahead = rail.rate * (2 * rail.latency_ns + kAheadNs);
-  return std::max<uint64_t>(4 * kLeastFragmentBytes, static_cast<uint64_t>(ahead));
+  return static_cast<uint64_t>(std::min(std::max(4.0 * kLeastFragmentBytes, ahead), rail.most));
+}
+
+bool is_starved(uint64_t waiting, uint64_t under_way, const RailLoad& rail) {
+  const bool slow_start = rail.most < 2 * rail.rate * rail.latency_ns;
+  return slow_start || (waiting == 0 && under_way < window_bytes(rail) / 2);
 }
 
 bool window_is_full(const RailLoad& rail, uint64_t front) {
@@ -31,7 +36,9 @@ uint64_t bytes_to_take(std::span<const RailLoad> loads, size_t rail, uint64_t wi
   if (waiting.front_is_whole) return best == rail ? front : 0;
   const auto all = static_cast<double>(std::max(front, waiting.all));
   const auto share = static_cast<uint64_t>(share_until(loads[rail], finish_ns(loads, all)));
-  if (share < kLeastFragmentBytes) return best == rail ? together : 0;
+  // A fragment that takes long cannot be taken back. It must come in time at half the rate, too.
+  const bool coarse = loads[rail].rate * kFragmentNs < kLeastFragmentBytes;
+  if (share < (coarse ? 2 : 1) * kLeastFragmentBytes) return best == rail ? together : 0;
   // Fragments become shorter towards the end, so that a wrong estimate matters less.
   const auto queued = static_cast<uint64_t>(loads[rail].queued);
   const auto timely = static_cast<uint64_t>(loads[rail].rate * kFragmentNs);

@@ -33,8 +33,8 @@ struct WaitingBytes {
   uint64_t all = 0;
 };
 
-// How much a rail should have under way, so that it is never idle, and delays little if it becomes slow. The load is as
-// it was measured or stated.
+// How much a rail should have under way, so that it is never idle, and delays little if it becomes slow or was measured
+// wrongly. The load is as it was measured or stated.
 uint64_t window_bytes(const RailLoad& rail);
 // Whether the rail has so much under way that it must not take more of the oldest message, which has `front` bytes
 // left.
@@ -47,10 +47,8 @@ void assume_first(std::span<RailLoad> loads, size_t first_up);
 // 0: other rails are better. The rail's window (window_bytes) is not full.
 uint64_t bytes_to_take(std::span<const RailLoad> loads, size_t rail, uint64_t window, const WaitingBytes& waiting);
 
-// Whether a rail could have carried more than it has under way, while `waiting` bytes are left: then its goodput says
-// little.
-constexpr bool is_starved(uint64_t waiting, uint64_t under_way, uint64_t window) {
-  return waiting == 0 && under_way < window / 2;
-}
+// Whether a rail could have carried more than it has under way, while `waiting` bytes are left: because there is too
+// little, or because it may not have enough under way to be never idle. Then its goodput says little.
+bool is_starved(uint64_t waiting, uint64_t under_way, const RailLoad& rail);
 
 }  // namespace trestle

@@ -1,13 +1,16 @@
 // Which rail carries how much of what waits, so that all rails end at the same time. Pure functions, any thread.
 //
-// A rail with a latency l, a rate r and q bytes under way could deliver something new from l + q / r on. The rails that
+// A rail with a latency l, a rate r and q bytes under way could deliver something new from l + q / r on, unless what is
+// under way is late. The rails that
 // help are filled like communicating vessels (water filling: Boyd and Vandenberghe, Convex Optimization, section
 // 5.5.3): there is one moment at which all of them end, and rails that could only begin later get nothing.
 //
 // Bytes and nanoseconds.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <span>
 
 namespace trestle {
@@ -15,8 +18,10 @@ namespace trestle {
 struct RailLoad {
   double rate = 0;  // bytes per nanosecond; 0: the rail cannot be used
   double latency_ns = 0;
-  double queued = 0;  // bytes under way
-  double begin_ns() const { return latency_ns + queued / rate; }
+  double queued = 0;                                      // bytes under way
+  double most = std::numeric_limits<double>::infinity();  // of them, by what it has delivered within a round trip
+  double late_ns = 0;  // since when the oldest of them is under way: what is new comes behind it
+  double begin_ns() const { return std::max(latency_ns + queued / rate, late_ns); }
 };
 
 // From now until `bytes` more are delivered by all rails together. At least one rail can be used.

@@ -37,6 +37,34 @@ TEST(RailChoice, ARailThatWouldDelayTheEndTakesNothing) {
   EXPECT_GT(takes(loads, 2, {kMiB, false, 100 * kMiB}), 0u) << "much more waits behind it";
 }
 
+TEST(RailChoice, ARailCarriesNoMoreThanItHasShown) {
+  RailLoad load{0.125, 50'000, 0};
+  const uint64_t window = window_bytes(load);
+  load.most = 16 * 1024;
+  EXPECT_GT(window, 16u * 1024);
+  EXPECT_EQ(window_bytes(load), 16u * 1024);
+  EXPECT_TRUE(is_starved(kMiB, 16 * 1024, {0.125, 5'000'000, 0, 16 * 1024})) << "idle for most of each round trip";
+  EXPECT_FALSE(is_starved(kMiB, 16 * 1024, {0.125, 50'000, 0, 16 * 1024}));
+  EXPECT_TRUE(is_starved(0, 16 * 1024, {0.125, 50'000, 0})) << "nothing waits";
+}
+
+TEST(RailChoice, WhatIsLateDelaysWhatComesBehindIt) {
+  const std::vector<RailLoad> loads = {{1, 20'000, 0}, {1, 1'000, 0, 1e9, 5'000'000}};
+  EXPECT_EQ(fastest_rail(loads, 64), 0u);
+  EXPECT_EQ(takes(loads, 1, {kMiB, false, kMiB}), 0u);
+  EXPECT_GT(takes(loads, 1, {kMiB, false, 100 * kMiB}), 0u) << "it may come later";
+}
+
+TEST(RailChoice, AFragmentThatTakesLongMustComeInTimeAtHalfTheRateToo) {
+  const double slow = 0.000125;  // 66 ms for the shortest fragment
+  const auto taken = [&](double finish_ms) {
+    const auto bytes = static_cast<uint64_t>(finish_ms * 1e6 * 0.125);
+    return takes({{0.125, 50'000, 0}, {slow, 50'000, 0}}, 1, {bytes, false, bytes});
+  };
+  EXPECT_EQ(taken(100), 0u);
+  EXPECT_EQ(taken(140), kLeastFragmentBytes);
+}
+
 TEST(RailChoice, WhatStaysWholeIsTakenByOneRailAsAWhole) {
   Rng rng(1);
   for (int round = 0; round < 1000; ++round) {

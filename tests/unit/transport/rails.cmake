@@ -1,4 +1,5 @@
 trestle_test(NAME rails_test LABEL unit LIBS trestle_transport SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/goodput_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/rail_choice_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/rails_choice_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/rails_inventory_test.cpp
