@@ -13,7 +13,8 @@
 // Shares. What waits is divided so that all rails end together (rail_choice.h), by measured goodput (goodput.h).
 // Messages that stay whole, and headers, take the rail over which they arrive first. A rail has about 8 ms of data
 // under way at most, so that a rail that becomes slow delays little. A rail of unknown goodput carries nothing but a
-// probe while the goodput of another one is known.
+// probe while the goodput of another one is known. Probes go one after the other until one of them says something:
+// the first may pass through a shaper's bucket at once.
 //
 // Owned by a RailTransport, used under the rank's progress lock. `rail` counts the rails that both ranks have, in an
 // order that both know. Times are those of the transport's clock.
