@@ -28,9 +28,9 @@ struct TrainOptions {
   std::string loss;          // loss,least,rate,drift,deviation,batch: for deft
   std::string loss_epsilon;  // of the expected loss, relative
   std::string loss_merged;   // sum or mean
-  std::string plot;    // SVG file to write
-  std::string scale;   // range of workers, for `network`
-  std::string preset;  // a table or figure of a paper; goes with `plot` and `json` alone
+  std::string plot;          // SVG file to write
+  std::string scale;         // range of workers, for `network`
+  std::string preset;        // a table or figure of a paper; goes with `plot` and `json` alone
   bool compact = false;
   bool json = false;
   bool list = false;

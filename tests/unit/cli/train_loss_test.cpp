@@ -72,9 +72,9 @@ TEST_F(TrainLoss, AcceptsWhatEpsilonSays) {
 TEST_F(TrainLoss, IsPrinted) {
   options_.loss_merged = "mean";
   options_.json = false;
-  EXPECT_NE(train(options_).value().find(
-                "loss after single over merged updates 1.0000 (accepted), knapsacks of 1.3 passes"),
-            std::string::npos);
+  EXPECT_NE(
+      train(options_).value().find("loss after single over merged updates 1.0000 (accepted), knapsacks of 1.3 passes"),
+      std::string::npos);
   options_.loss.clear();
   options_.loss_merged.clear();
   EXPECT_EQ(train(options_).value().find("knapsacks"), std::string::npos);

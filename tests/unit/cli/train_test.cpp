@@ -170,7 +170,8 @@ TEST(TrainOptions, ThatAreWrongAreNamed) {
   EXPECT_NE(fault(good, &TrainOptions::policies, "fastest").find("--policy: \"fastest\" is no policy"),
             std::string::npos);
   EXPECT_EQ(fault(good, &TrainOptions::policies, ""), "--policy: names no policy");
-  EXPECT_EQ(fault(good, &TrainOptions::allow, "all"), "--allow: \"all\" is no liberty; there are stale and compression");
+  EXPECT_EQ(fault(good, &TrainOptions::allow, "all"),
+            "--allow: \"all\" is no liberty; there are stale and compression");
   EXPECT_EQ(fault(good, &TrainOptions::compute, "1"), "--compute: \"1\" is not forward,backward");
   EXPECT_EQ(fault(good, &TrainOptions::workload, "alexnet"),
             "--workload: alexnet has no compute time; say forward and backward seconds with --compute");
