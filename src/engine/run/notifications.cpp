@@ -6,14 +6,14 @@
 
 namespace trestle {
 
-void Notifications::add(std::function<void()> notification) {
+void Notifications::add(std::list<std::function<void()>> notifications) {
   const MutexLock lock(mutex_);
-  to_run_.push_back(std::move(notification));
+  to_run_.splice(to_run_.end(), notifications);
   due_.store(true, std::memory_order_relaxed);
 }
 
 void Notifications::run() {
-  std::vector<std::function<void()>> notifications;
+  std::list<std::function<void()>> notifications;
   {
     const MutexLock lock(mutex_);
     notifications.swap(to_run_);

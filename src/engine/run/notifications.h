@@ -6,7 +6,8 @@
 
 #include <atomic>
 #include <functional>
-#include <vector>
+#include <list>
+#include <utility>
 
 #include "base/mutex.h"
 
@@ -18,7 +19,13 @@ class Notifications {
   void expect() { expected_.fetch_add(1, std::memory_order_seq_cst); }
   // Whether one has not run yet.
   bool expected() const { return expected_.load(std::memory_order_seq_cst) != 0; }
-  void add(std::function<void()> notification);
+  void add(std::function<void()> notification) {
+    std::list<std::function<void()>> one;
+    one.push_back(std::move(notification));
+    add(std::move(one));
+  }
+  // All of a list, which takes no memory.
+  void add(std::list<std::function<void()>> notifications);
   // Whether one can run now.
   bool due() const { return due_.load(std::memory_order_relaxed); }
   void run();
@@ -30,7 +37,7 @@ class Notifications {
   std::atomic<bool> due_{false};  // to_run_ is not empty
   std::atomic<bool> exits_{false};
   Mutex mutex_;
-  std::vector<std::function<void()>> to_run_ TRESTLE_GUARDED_BY(mutex_);
+  std::list<std::function<void()>> to_run_ TRESTLE_GUARDED_BY(mutex_);
 };
 
 }  // namespace trestle

@@ -114,6 +114,11 @@ void Progress::run_notification(std::function<void()> notification) {
   helpers_.front()->ring_sleeper();
 }
 
+void Progress::run_notification(std::list<std::function<void()>> notification) {
+  duties_.notifications.add(std::move(notification));
+  helpers_.front()->ring_sleeper();
+}
+
 Progress::IdleDrive::IdleDrive() {
   process().duties_.idle_drives.fetch_add(1, std::memory_order_seq_cst);
   process().ring_sleepers();

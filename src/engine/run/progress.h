@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <list>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -58,6 +59,8 @@ class Progress {
   // one at a time and under no lock.
   Status expect_notification();
   void run_notification(std::function<void()> notification);
+  // The same for a list of one, which takes no memory.
+  void run_notification(std::list<std::function<void()>> notification);
   // From now on no notification starts; one that runs already continues.
   static void process_exits();
   // Drives until done() is true. `own` returns the engine to drive first; nullptr: all engines are driven alike.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/out_of_memory.h"
 #include "engine/run/engine.h"
 #include "engine/run/operation.h"
 #include "engine/run/progress.h"
@@ -33,19 +34,28 @@ std::vector<std::weak_ptr<Stream>> Recording::finish(std::optional<Error> failur
   return std::exchange(waiters_, {});
 }
 
-// The functions may run when this record is gone, so they get copies.
-void Recording::run(std::vector<Notification> notifications) {
-  for (Notification& notification : notifications) {
-    Progress::process().run_notification(
-        [run = std::move(notification), failure = failure_, user = user_] { run(failure, user); });
+// The functions may run when this record is gone, so they get copies. Where there is no memory for the sentence, the
+// code must do.
+void Recording::run(std::vector<Pending> notifications) {
+  for (Pending& pending : notifications) {
+    unless_out_of_memory([&] { pending.end->failure = failure_; },
+                         [&] {
+                           pending.end->failure = Error{failure_->code, "out of memory"};
+                         });
+    pending.end->user = user_;
+    Progress::process().run_notification(std::move(pending.run));
   }
 }
 
 Status Recording::notify(Notification notification) {
+  Pending pending;
+  pending.end = std::make_shared<Pending::End>();
+  pending.run.emplace_back(
+      [end = pending.end, function = std::move(notification)] { function(end->failure, end->user); });
   const MutexLock lock(mutex_);
   notifications_.reserve(notifications_.size() + 1);
   TRY(Progress::process().expect_notification());
-  notifications_.push_back(std::move(notification));
+  notifications_.push_back(std::move(pending));
   if (complete()) run(std::exchange(notifications_, {}));
   return {};
 }

@@ -56,7 +56,16 @@ class Recording {
   friend class Stream;
   // Called by its stream, which has reached it. Returns the streams that wait for it.
   std::vector<std::weak_ptr<Stream>> finish(std::optional<Error> failure);
-  void run(std::vector<Notification> notifications);
+  // A notification that waits, made when it was asked for: its end takes no memory, and none is lost.
+  struct Pending {
+    struct End {
+      std::optional<Error> failure;
+      std::weak_ptr<Engine> user;
+    };
+    std::shared_ptr<End> end;
+    std::list<std::function<void()>> run;  // one, which reads the end
+  };
+  void run(std::vector<Pending> notifications);
   // True if it is complete; else `waiter` is added to those that wait.
   bool await(std::weak_ptr<Stream> waiter);
 
@@ -66,7 +75,7 @@ class Recording {
   std::atomic<bool> complete_{false};
   std::optional<Error> failure_;  // its stream's failure; valid once complete_
   std::vector<std::weak_ptr<Stream>> waiters_ TRESTLE_GUARDED_BY(mutex_);
-  std::vector<Notification> notifications_ TRESTLE_GUARDED_BY(mutex_);
+  std::vector<Pending> notifications_ TRESTLE_GUARDED_BY(mutex_);
 };
 
 // An event stands for its last record.
