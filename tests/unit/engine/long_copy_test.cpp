@@ -29,8 +29,8 @@ class LongCopy : public Streams {
     request.count = kElements;
     Schedule schedule;
     schedule.bytes = recv_.size() * sizeof(float);
-    schedule.chunks = {{schedule.bytes, {{0, PhaseKind::kGather, direct}}}};
-    schedule.orders = {{0, 1, {{0, 0}}}};
+    schedule.chunks = {{schedule.bytes, {{kFlat, PhaseKind::kGather, direct}}}};
+    schedule.orders = {{kFlat, 1, {{0, 0}}}};
     PrepareContext context;
     context.topology = &topology_;
     context.segment_bytes = [](const void*, const std::vector<int32_t>&) { return kSegmentBytes; };
