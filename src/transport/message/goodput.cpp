@@ -8,23 +8,24 @@ namespace {
 constexpr double kGain = 0.125;      // of a new sample
 constexpr double kUnsureGain = 0.5;  // of one before the estimate is confirmed
 constexpr int64_t kRoundTripKeptNs = 10'000'000'000;
-constexpr double kPauseNs = 8e6;              // a bucket that is worth less matters little
+constexpr double kMattersNs = 8e6;            // a bucket that is worth less time delays little
 constexpr uint64_t kLeastSampleBytes = 4096;  // fewer measure the round trip alone
 
 }  // namespace
 
 Goodput::Mark Goodput::send(uint64_t bytes, int64_t now_ns, bool starved) {
   if (queued_ == 0) {
-    // A bucket fills at the rail's rate. Of an unknown rail it is full at the beginning, and fills no more.
-    const auto pause_ns = static_cast<double>(now_ns - delivered_ns_);
-    if (pause_ns >= kPauseNs) {
-      const double filled = std::min(rate_ * pause_ns, static_cast<double>(burst_));
+    // A bucket fills at the rail's rate. Of an unknown rail it is full at the beginning, and fills no more. What
+    // follows an acknowledgement at once, as in a row of probes, comes after no pause.
+    const int64_t pause_ns = now_ns - delivered_ns_;
+    if (pause_ns > round_trip_ns_) {
+      const double filled = std::min(rate_ * static_cast<double>(pause_ns), static_cast<double>(burst_));
       rides_left_ = std::min(burst_, rides_left_ + static_cast<uint64_t>(filled));
     }
     first_sent_ns_ = delivered_ns_ = now_ns;
   }
   queued_ += bytes;
-  const bool rides = rides_left_ > 0;
+  const bool rides = rides_left_ > 0 && rides_left_ >= bytes / 2;
   rides_left_ -= std::min(rides_left_, bytes);
   return {bytes, delivered_, rode_, delivered_ns_, first_sent_ns_, now_ns, starved, rides};
 }
@@ -71,13 +72,13 @@ void Goodput::sample(const Mark& mark, int64_t now_ns) {
 // Even if it had too little to do it should have been much faster.
 bool Goodput::is_late(uint64_t bytes, double interval_ns) const {
   const double expected = static_cast<double>(round_trip_ns_) + static_cast<double>(bytes) / rate_;
-  return interval_ns > kPauseNs && interval_ns > 2 * expected;
+  return interval_ns > kMattersNs && interval_ns > 2 * expected;
 }
 
 void Goodput::raise(double sample, bool starved, bool confirmed) {
   const double before = rate_;
   rate_ = starved || rate_ == 0 ? sample : rate_ + (confirmed ? kGain : kUnsureGain) * (sample - rate_);
-  if (sample > 2 * before) confirmed_at_ = delivered_ + static_cast<uint64_t>(rate_ * kPauseNs) + kLeastBurstBytes;
+  if (sample > 2 * before) confirmed_at_ = delivered_ + static_cast<uint64_t>(rate_ * kMattersNs) + kLeastBurstBytes;
 }
 
 // An estimate that was wrong from the beginning: a larger bucket has let pass what it was measured with.

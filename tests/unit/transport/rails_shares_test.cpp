@@ -169,7 +169,7 @@ TEST(Shares, ABucketOnTheWayDeceivesNobody) {
       for (const size_t bytes : {4u << 20, 16u << 20}) {
         const std::vector<SimRailSpec> rails = {{0.125, 50'000}, {mbps * 0.000125, 50'000, 0, burst}};
         SimRails net(rails, 2);
-        EXPECT_GE(part_of_best(net, rails, bytes, 2, 80'000'000 / static_cast<int>(bytes) * 4), 0.95)
+        EXPECT_GE(part_of_best(net, rails, bytes, 2, static_cast<int>((160u << 20) / bytes)), 0.95)
             << mbps << " Mbit/s, a bucket of " << burst << ", " << bytes << " bytes";
       }
     }
