@@ -55,7 +55,9 @@ void Goodput::sample(const Mark& mark, int64_t now_ns) {
   const int64_t acknowledging = now_ns - mark.delivered_ns;
   const double interval = static_cast<double>(std::max<int64_t>({sending, acknowledging, 1}));
   const double all = static_cast<double>(round) / interval;
-  const double lasting = static_cast<double>(round - (rode_ - mark.rode)) / interval;
+  // What a bucket gains while little is sent is known roughly. So a rail with too little to do must show more.
+  const uint64_t shown = round - (rode_ - mark.rode);
+  const double lasting = mark.starved && shown < kLeastBurstBytes ? 0 : static_cast<double>(shown) / interval;
   // Before correct(), which takes back what a wrong estimate has allowed.
   const uint64_t kept = mark.starved ? most_under_way_ : most_under_way_ - most_under_way_ / 8;
   most_under_way_ = std::max({kLeastBurstBytes, 2 * round, kept});
