@@ -50,7 +50,7 @@ struct ScaleRequest {
   std::vector<ChosenPolicy> policies;
   uint32_t liberties = kLibertyNone;
   std::vector<double> link_ratios;
-  std::optional<PreserverModel> loss;
+  std::optional<PreserverModel> loss = {};
 };
 
 ScaleReport scale_training(const ScaleRequest& request);
