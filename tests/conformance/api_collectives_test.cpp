@@ -23,7 +23,7 @@
 namespace api {
 namespace {
 
-constexpr int kCommunicators = 175;
+constexpr int kCommunicators = 185;
 constexpr int kCallsPerCommunicator = 28;
 constexpr int kMostFailedCases = 3;
 

@@ -17,7 +17,7 @@
 namespace api {
 namespace {
 
-constexpr int kCommunicators = 175;
+constexpr int kCommunicators = 185;
 constexpr int kCallsPerCommunicator = 24;
 constexpr int kMostFailedCases = 3;
 constexpr size_t kLongest[] = {1, 17, 1009, 40'009};

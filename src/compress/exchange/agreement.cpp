@@ -59,20 +59,21 @@ Status compare(const RankCalls& calls, const char* function, const std::vector<S
   CHECK(mine.size() <= kWords, "a call has more arguments than room to say them");
   mine.resize(kWords);
   const std::vector<uint64_t> all = TRY(said_by_all(calls, mine));
+  // From here on the other ranks may go on. So nothing is allocated but the sentence of a refusal, which all ranks make.
+  const auto rank = [&](size_t at) { return std::string(function) + ": rank " + std::to_string(at / mine.size()); };
   if (!own.ok()) return own;
   if (auto refusal = refusal_of(all, mine.size(), function)) return *std::move(refusal);
   for (size_t at = mine.size(); at < all.size(); at += mine.size()) {
-    const std::string rank = std::string(function) + ": rank " + std::to_string(at / mine.size());
     if (all[at + kFunction] != all[kFunction])
-      return Error{Code::kInvalidUsage, rank + " makes another call than rank 0"};
+      return Error{Code::kInvalidUsage, rank(at) + " makes another call than rank 0"};
     for (size_t i = 0; i < arguments.size(); ++i) {
       const uint64_t theirs = all[at + kFirstArgument + i];
       const uint64_t first = all[kFirstArgument + i];
       if (theirs == first) continue;
       const SaidArgument& argument = arguments[i];
       if (argument.kind == SaidArgument::Kind::kDigest)
-        return Error{Code::kInvalidUsage, rank + " has other " + argument.name + " than rank 0"};
-      return Error{Code::kInvalidUsage, rank + " says " + argument.name + " " + text_of(argument.kind, theirs) +
+        return Error{Code::kInvalidUsage, rank(at) + " has other " + argument.name + " than rank 0"};
+      return Error{Code::kInvalidUsage, rank(at) + " says " + argument.name + " " + text_of(argument.kind, theirs) +
                                             " and rank 0 " + text_of(argument.kind, first)};
     }
   }

@@ -196,11 +196,13 @@ bool Engine::provide_staging() {
 
 // Where memory cannot be had in the middle of a round, operations are left half done: the communicator must end.
 bool Engine::round() {
-  return unless_out_of_memory([this]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS { return progress_locked(); },
-                              [this] {
-                                fail_without_memory();
-                                return true;
-                              });
+  copy_left_ = config_.copy_bytes;
+  moved_ = unless_out_of_memory([this]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS { return progress_locked(); },
+                                [this] {
+                                  fail_without_memory();
+                                  return true;
+                                });
+  return moved_;
 }
 
 bool Engine::progress_locked() {

@@ -58,7 +58,7 @@ struct EngineConfig {
   bool crowded = false;               // ranks of this communicator share processors, by their masks
   bool sleeps = true;                 // false: no thread waits by sleep(), and no descriptors are needed
   std::unique_ptr<WorkQueue> work;    // where work on data goes; nullptr: the driving thread does it at once
-  uint64_t copy_bytes = UINT64_MAX;   // after so many bytes of a copy other steps and the transports have their turn
+  uint64_t copy_bytes = UINT64_MAX;   // of copies in a round: then the transports have their turn
   int64_t spin_us = -1;               // TRESTLE_SPIN; negative: depends on whether ranks outnumber processors
   // The communicator compares calls, and describes a difference better than an engine can.
   bool calls_checked = false;
@@ -242,7 +242,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool prepare_express_sleep() TRESTLE_REQUIRES(progress_);
   void finish_sleep() TRESTLE_REQUIRES(progress_);
   Result<bool> advance(Operation& operation) TRESTLE_REQUIRES(progress_);
-  Router router() { return {router_, &statistics_, &progress_, config_.work.get(), config_.copy_bytes}; }
+  Router router() TRESTLE_REQUIRES(progress_) {
+    return {router_, &statistics_, &progress_, config_.work.get(), &copy_left_};
+  }
   Error with_context(Error error) const TRESTLE_REQUIRES(progress_);
   Error with_leaver(const Error& error);
   void transports_failed(Error error, int64_t now_ns) TRESTLE_REQUIRES(progress_);
@@ -292,7 +294,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   int64_t suspected_ns_ TRESTLE_GUARDED_BY(progress_) = 0;
   // An inquiry about an overdue operation runs: end_inquiry() will come.
   bool inquired_ TRESTLE_GUARDED_BY(progress_) = false;
-  bool announced_sleep_ TRESTLE_GUARDED_BY(progress_) = false;  // peers ring for this rank until finish_sleep()
+  bool moved_ TRESTLE_GUARDED_BY(progress_) = false;               // in the last round
+  uint64_t copy_left_ TRESTLE_GUARDED_BY(progress_) = UINT64_MAX;  // of EngineConfig::copy_bytes in this round
+  bool announced_sleep_ TRESTLE_GUARDED_BY(progress_) = false;     // peers ring for this rank until finish_sleep()
   bool closed_ TRESTLE_GUARDED_BY(progress_) = false;
   bool transports_closed_ TRESTLE_GUARDED_BY(progress_) = false;
 

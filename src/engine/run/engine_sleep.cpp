@@ -18,7 +18,8 @@ constexpr int kLookAgainMs = 1;  // for a sleeper that no bell may wake
 
 bool Engine::prepare_sleep() {
   announced_sleep_ = true;
-  bool quiet = !failed() && !inbox_full_.load(std::memory_order_acquire);
+  // What a round has left half done, such as a long copy, goes on without any bell.
+  bool quiet = !failed() && !moved_ && !inbox_full_.load(std::memory_order_acquire);
   for (const auto& transport : transports_) quiet = transport->prepare_sleep() && quiet;
   if (config_.work != nullptr) quiet = config_.work->prepare_sleep() && quiet;
   // No bell tells of new staging.

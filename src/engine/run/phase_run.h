@@ -34,7 +34,7 @@ struct Router {
   Statistics* statistics = nullptr;
   ProgressLock* lock = nullptr;
   WorkQueue* work = nullptr;
-  uint64_t copy_bytes = UINT64_MAX;  // EngineConfig::copy_bytes
+  uint64_t* copy_left = nullptr;  // bytes that may still be copied in this round (EngineConfig::copy_bytes)
   Transport* operator[](int32_t rank) const { return transports[static_cast<size_t>(rank)]; }
 };
 

@@ -131,16 +131,16 @@ Result<bool> PhaseRun::finish_copied(uint32_t step) {
   return moved;
 }
 
-// A long copy returns now and then, so that messages move meanwhile: links would stand still, and peers would wait.
+// Long copies go on in the next round, so that messages move meanwhile: links would stand still, and peers would wait.
 Result<bool> PhaseRun::advance_copy(uint32_t step, Router router) {
   StepRun& run = steps_[step];
   bool moved = TRY(finish_copied(step));
-  const uint64_t begun_bytes = run.submitted_bytes;
-  while (run.submitted < run.segments && run.submitted_bytes - begun_bytes < router.copy_bytes &&
-         run.submitted - run.finished < run.works &&
+  while (run.submitted < run.segments && *router.copy_left != 0 && run.submitted - run.finished < run.works &&
          ready(step, run.submitted * run.segment_bytes + segment_size(step, run.submitted))) {
+    const uint64_t bytes = segment_size(step, run.submitted);
     TRY(submit_copy(step, router));
     TRY(finish_copied(step));
+    *router.copy_left -= std::min(*router.copy_left, bytes);
     moved = true;
   }
   return moved;

@@ -140,10 +140,9 @@ Result<uint32_t> GradientScheduler::bring_in() {
 }
 
 Result<uint32_t> GradientScheduler::bring_all_in() {
-  // All ranks have a plan, or none.
-  if (!has_plan_.load(std::memory_order_acquire))
-    return usage("there is no plan yet, so there is nothing to bring in: GradPlan comes first");
   Running& step = *TRY(running_step("bring in"));
+  // All ranks have a plan, or none. Without one, steps are only measured, and nothing is delayed.
+  if (!has_plan_.load(std::memory_order_acquire)) return 0;
   if (!step.board.between_steps()) return usage(kStepUnderWay);
   Status own;
   for (uint32_t i = 0; i < step.tensors.size() && !updates() && own.ok(); ++i) {

@@ -260,7 +260,7 @@ TEST(CompressedMisuse, ScopesOfTheProgramDoNotApply) {
     }
     float x = 1;
     EXPECT_TRUE(refused(trestleAllReduce(&x, &x, 1, trestleFloat32, trestleSum, comm, nullptr), trestleInvalidArgument,
-                        {"no such algorithm"}));
+                        {"no such policy"}));
     ASSERT_TRUE(succeeded(trestleCallConfigPop()));
     EXPECT_TRUE(refused(trestleCallConfigPop(), trestleInvalidUsage, {"CallConfigPop"})) << "none is left over";
     EXPECT_TRUE(succeeded(trestleTopKDestroy(topk)));

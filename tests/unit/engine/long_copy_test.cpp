@@ -62,6 +62,23 @@ TEST_F(LongCopy, LetsReceivesBePostedBeforeItIsDone) {
   EXPECT_TRUE(end_->complete());
 }
 
+// Nothing rings for the rest of a copy, so a thread that leaves it to another one must not find that one asleep.
+TEST_F(LongCopy, KeepsThreadsAwakeUntilItIsDone) {
+  begin(kSegmentBytes);
+  size_t rounds = 0;
+  for (; last_copied() != 3; ++rounds) {
+    ASSERT_TRUE(engine_->try_progress());
+    EXPECT_EQ(engine_->begin_sleep().state, Engine::Sleep::State::kBusy);
+  }
+  EXPECT_GE(rounds, kSegments) << "a round copies a segment";
+  drive();
+  const Engine::Sleep sleep = engine_->begin_sleep();
+  EXPECT_EQ(sleep.state, Engine::Sleep::State::kBegun);
+  engine_->end_sleep(sleep);
+  for (size_t i = 0; i < kSegments; ++i) arrive(kNumber);
+  EXPECT_TRUE(end_->complete());
+}
+
 TEST_F(LongCopy, IsDoneAtOnceWithoutALimit) {
   begin(UINT64_MAX);
   while (gate_->posted().empty()) ASSERT_TRUE(engine_->try_progress()) << "the receive is never posted";
