@@ -45,7 +45,7 @@ typedef struct {
   uint64_t bytesSent;
   uint64_t bytesAcknowledged; /* of those sent: known to have come. Never more than bytesSent */
   uint64_t bytesReceived;
-  uint64_t bytesQueued;       /* sent, and neither known to have come nor lost */
+  uint64_t bytesQueued;       /* sent, and neither known to have come nor lost; 128 for each header without data */
   uint64_t goodput;           /* bytes per second, as measured by what is acknowledged; 0: unknown, or not up */
   uint64_t framesAgain;       /* parts of messages that did not come over this rail and went over another one */
   uint64_t connections;       /* made so far */

@@ -34,8 +34,8 @@ struct RankRoutes {
 class Routing {
  public:
   // From agreed facts, so that all ranks get the same answers. The topology as it was when the communicator was made:
-  // link speeds that are measured afterwards do not change the segments. segment_bytes: of every message; 0: by kind
-  // place, and bandwidth. rails: of every dimension; empty: those that the topology names. places: by rank, where its
+  // link speeds that are measured afterwards do not change the segments. segment_bytes: of every message; 0: by kind,
+  // place and bandwidth. rails: of every dimension; empty: those that the topology names. places: by rank, where its
   // data lies, which all ranks must agree on; empty: in host memory.
   Routing(Topology topology, Whereabouts at, uint64_t segment_bytes, const std::vector<NamedRails>& rails = {},
           std::vector<MemoryPlace> places = {});

@@ -59,7 +59,8 @@ Status compare(const RankCalls& calls, const char* function, const std::vector<S
   CHECK(mine.size() <= kWords, "a call has more arguments than room to say them");
   mine.resize(kWords);
   const std::vector<uint64_t> all = TRY(said_by_all(calls, mine));
-  // From here on the other ranks may go on. So nothing is allocated but the sentence of a refusal, which all ranks make.
+  // From here on the other ranks may go on. So nothing is allocated but the sentence of a refusal, which all ranks
+  // make.
   const auto rank = [&](size_t at) { return std::string(function) + ": rank " + std::to_string(at / mine.size()); };
   if (!own.ok()) return own;
   if (auto refusal = refusal_of(all, mine.size(), function)) return *std::move(refusal);

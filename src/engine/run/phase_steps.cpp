@@ -1,4 +1,5 @@
 // The four kinds of steps: what each posts, submits and finishes.
+#include <algorithm>
 #include <utility>
 
 #include "engine/run/phase_run.h"

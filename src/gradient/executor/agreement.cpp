@@ -54,16 +54,22 @@ Result<RankAgreement> RankAgreement::make(trestleComm_t comm, LinkAccess& access
   return agreement;
 }
 
+Status RankAgreement::finished(trestleResult_t issued) const {
+  TRY(checked(issued));
+  const Status ended = checked(trestleStreamSynchronize(stream_.get()));
+  // A wait can fail for want of memory. checked() has then ended the communicators, so this wait is short.
+  if (!ended.ok()) (void)trestleStreamSynchronize(stream_.get());
+  return ended;
+}
+
 Result<std::vector<uint64_t>> RankAgreement::gather(const std::vector<uint64_t>& words) const {
   std::vector<uint64_t> all(words.size() * static_cast<size_t>(ranks_));
-  TRY(checked(trestleAllGather(words.data(), all.data(), words.size(), trestleUint64, comm_, stream_.get())));
-  TRY(checked(trestleStreamSynchronize(stream_.get())));
+  TRY(finished(trestleAllGather(words.data(), all.data(), words.size(), trestleUint64, comm_, stream_.get())));
   return all;
 }
 
 Status RankAgreement::broadcast(void* data, size_t bytes) const {
-  TRY(checked(trestleBroadcast(data, data, bytes, trestleUint8, 0, comm_, stream_.get())));
-  return checked(trestleStreamSynchronize(stream_.get()));
+  return finished(trestleBroadcast(data, data, bytes, trestleUint8, 0, comm_, stream_.get()));
 }
 
 Status RankAgreement::all_could(const char* what, const Status& own) const {
@@ -92,6 +98,13 @@ Status RankAgreement::compare(const char* function, const std::string& text, con
   const std::vector<uint64_t> all = TRY(gather(mine));
   if (!own.ok()) return own;
   const std::string in = std::string(function) + ": ";
+  // Refusals first: what a rank gave that could not make the call says nothing about the others.
+  for (size_t r = 0; r < static_cast<size_t>(ranks_); ++r) {
+    const auto code = static_cast<Code>(all[r * kWords + kCode]);
+    if (code == Code::kSuccess) continue;
+    return Error{code, in + "rank " + std::to_string(r) + " refused the call (" + to_string(code) +
+                           "); its own call has the sentence"};
+  }
   bool same_tables = true;
   size_t most_tensors = 0;
   for (size_t r = 0; r < static_cast<size_t>(ranks_); ++r) {
@@ -107,12 +120,6 @@ Status RankAgreement::compare(const char* function, const std::string& text, con
     if (what != nullptr) return Error{Code::kInvalidUsage, in + rank + " " + what + " than rank 0"};
     same_tables = same_tables && !differs(kTable);
     most_tensors = std::max<size_t>(most_tensors, said[kTensors]);
-  }
-  for (size_t r = 0; r < static_cast<size_t>(ranks_); ++r) {
-    const auto code = static_cast<Code>(all[r * kWords + kCode]);
-    if (code == Code::kSuccess) continue;
-    return Error{code, in + "rank " + std::to_string(r) + " refused the call (" + to_string(code) +
-                           "); its own call has the sentence"};
   }
   if (same_tables) return {};
   const Status status = difference(most_tensors, tensors);
@@ -166,9 +173,8 @@ Result<std::vector<std::byte>> RankAgreement::from_rank_0(const Result<std::vect
 }
 
 Result<std::vector<double>> RankAgreement::means(std::vector<double> values) const {
-  TRY(checked(
+  TRY(finished(
       trestleAllReduce(values.data(), values.data(), values.size(), trestleFloat64, trestleAvg, comm_, stream_.get())));
-  TRY(checked(trestleStreamSynchronize(stream_.get())));
   return values;
 }
 

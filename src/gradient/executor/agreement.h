@@ -43,6 +43,8 @@ class RankAgreement {
  private:
   RankAgreement(trestleComm_t comm, LinkAccess& access) : comm_(comm), access_(&access) {}
   Status checked(trestleResult_t result) const { return part(core_status(result, comm_)); }
+  // Of a call on the agreement's stream. When it returns, the call's memory is no longer in use.
+  Status finished(trestleResult_t issued) const;
   // Every rank's words, rank by rank. All must give the same number.
   Result<std::vector<uint64_t>> gather(const std::vector<uint64_t>& words) const;
   Status broadcast(void* data, size_t bytes) const;

@@ -1,6 +1,7 @@
 #include "transport/message/goodput.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace trestle {
 namespace {
@@ -62,6 +63,7 @@ void Goodput::sample(const Mark& mark, int64_t now_ns) {
   const uint64_t kept = mark.starved ? most_under_way_ : most_under_way_ - most_under_way_ / 8;
   most_under_way_ = std::max({kLeastBurstBytes, 2 * round, kept});
   const bool confirmed = mark.delivered >= confirmed_at_;
+  if (confirmed && std::exchange(doubtful_, false)) burst_ = kLeastBurstBytes;
   if (lasting > rate_) {
     raise(lasting, mark.starved, confirmed);
   } else if (all < rate_ / 2 && !confirmed && is_late(round, interval)) {
@@ -80,7 +82,9 @@ bool Goodput::is_late(uint64_t bytes, double interval_ns) const {
 void Goodput::raise(double sample, bool starved, bool confirmed) {
   const double before = rate_;
   rate_ = starved || rate_ == 0 ? sample : rate_ + (confirmed ? kGain : kUnsureGain) * (sample - rate_);
-  if (sample > 2 * before) confirmed_at_ = delivered_ + static_cast<uint64_t>(rate_ * kMattersNs) + kLeastBurstBytes;
+  if (sample <= 2 * before) return;
+  confirmed_at_ = delivered_ + static_cast<uint64_t>(rate_ * kMattersNs) + kLeastBurstBytes;
+  doubtful_ = true;
 }
 
 // An estimate that was wrong from the beginning: a larger bucket has let pass what it was measured with.
@@ -88,6 +92,7 @@ void Goodput::correct(double sample) {
   burst_ = std::min(2 * burst_, kMostBurstBytes);
   most_under_way_ = kLeastBurstBytes;
   confirmed_at_ = delivered_;
+  doubtful_ = false;
   rate_ = sample;
 }
 

@@ -8,7 +8,8 @@
 // Bursts. After a pause a shaper (a token bucket) lets some bytes pass at once, whatever its rate is. So the first
 // bytes after a pause ride: they may lower the estimate, but never raise it. How many ride begins with
 // kLeastBurstBytes. If a rail is late as soon as it is used, a larger bucket has deceived: the estimate is corrected at
-// once, and more ride from then on.
+// once, and more ride from then on. A peer that did not run for a while looks the same. So where more than ride come
+// at a much higher rate and it lasts, there is no such bucket, and as few ride as in the beginning.
 //
 // Slow start. A rail may not have more under way than twice what it has delivered within one round trip
 // (most_under_way()). So a rail that was measured wrongly delays little.
@@ -73,6 +74,7 @@ class Goodput {
   uint64_t burst_ = kLeastBurstBytes;
   uint64_t rides_left_ = kLeastBurstBytes;  // bytes that a bucket would let pass at once now
   uint64_t most_under_way_ = kLeastBurstBytes;
+  bool doubtful_ = false;      // the estimate has risen much, and is not confirmed
   uint64_t confirmed_at_ = 0;  // bytes delivered from which on an estimate that has risen much counts as confirmed
 };
 

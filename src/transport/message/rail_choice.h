@@ -1,6 +1,6 @@
 // Which rail takes how much of what waits for a peer, and when rails that are lost or idle are tried. The message layer
-// (peer_rails.h) decides with these functions, and so does the simulator, so that both divide data alike. Pure
-// functions, any thread.
+// (peer_rails.h) decides with these functions, and so does the simulator, so that both divide data alike. But the
+// simulator does not know that what is under way is late (RailLoad::late_ns). Pure functions, any thread.
 //
 // Loads are by rail: what is known of each of the rails to one peer. Bytes and nanoseconds.
 #pragma once

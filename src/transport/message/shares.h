@@ -1,9 +1,9 @@
 // Which rail carries how much of what waits, so that all rails end at the same time. Pure functions, any thread.
 //
 // A rail with a latency l, a rate r and q bytes under way could deliver something new from l + q / r on, unless what is
-// under way is late. The rails that
-// help are filled like communicating vessels (water filling: Boyd and Vandenberghe, Convex Optimization, section
-// 5.5.3): there is one moment at which all of them end, and rails that could only begin later get nothing.
+// under way is late. The rails that help are filled like communicating vessels (water filling: Boyd and Vandenberghe,
+// Convex Optimization, section 5.5.3): there is one moment at which all of them end, and rails that could only begin
+// later get nothing.
 //
 // Bytes and nanoseconds.
 #pragma once

@@ -80,14 +80,13 @@ TEST(GradientLoss, ARefusalReachesTheOtherRanks) {
     for (const double wrong : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
       for (const int by : {0, 1}) {
         loss.batch = rank == by ? wrong : 8;
-        EXPECT_TRUE(refused(trestleGradMeasureLoss(grad, &loss),
-                            rank == by ? trestleInvalidArgument : trestleInvalidUsage, {"batch"}));
+        EXPECT_TRUE(refused(trestleGradMeasureLoss(grad, &loss), trestleInvalidArgument,
+                            {rank == by ? "batch" : "refused the call"}));
       }
     }
     loss.batch = 8;
-    EXPECT_TRUE(refused(trestleGradMeasureLoss(grad, rank == 0 ? nullptr : &loss),
-                        rank == 0 ? trestleInvalidArgument : trestleInvalidUsage,
-                        {rank == 0 ? "loss is NULL" : "another batch"}));
+    EXPECT_TRUE(refused(trestleGradMeasureLoss(grad, rank == 0 ? nullptr : &loss), trestleInvalidArgument,
+                        {rank == 0 ? "loss is NULL" : "rank 0 refused the call"}));
     loss.batch = 8 + rank;
     EXPECT_TRUE(refused(trestleGradMeasureLoss(grad, &loss), trestleInvalidUsage, {"rank 1 gives another batch"}));
     loss.batch = 8;

@@ -98,6 +98,22 @@ TEST(Goodput, ARailThatBecomesFasterIsNoticedByAPairOfProbes) {
   EXPECT_GT(goodput.rate(), 0.04) << "of which the round trip takes a part";
 }
 
+// The peer was stopped for a while: that looks like a bucket until the rail carries much again.
+TEST(Goodput, ABucketThatWasNoneIsForgotten) {
+  Goodput goodput;
+  Bucket bucket{0.125, 0};
+  int64_t now_ns = kSecondNs;
+  probe(goodput, bucket, now_ns, 2);
+  bucket.free_ns = now_ns + kSecondNs / 10;
+  probe(goodput, bucket, now_ns, 1);
+  EXPECT_LT(goodput.rate(), 0.01) << "corrected";
+  now_ns += kSecondNs;
+  EXPECT_EQ(probe(goodput, bucket, now_ns, 3), 2) << "a larger bucket is expected";
+  probe(goodput, bucket, now_ns, 100);
+  now_ns += kSecondNs;
+  EXPECT_EQ(probe(goodput, bucket, now_ns, 3), 1);
+}
+
 TEST(Goodput, HeadersMeasureTheRoundTripAlone) {
   Goodput goodput;
   const Goodput::Mark mark = goodput.send(128, kSecondNs, true);
