@@ -6,11 +6,12 @@ namespace trestle {
 
 namespace {
 
-using FindEntry = decltype(&::cuGetProcAddress);
+using FindEntry = PFN_cuGetProcAddress_v12000;
 
-// The name in the library itself: cuGetProcAddress has versions too, and this is the header's.
+// The name in the library itself: cuGetProcAddress has versions too.
 constexpr const char* kFindEntry = "cuGetProcAddress_v2";
 
+constexpr int kVersionOfGetVersion = 2020;  // as in the table
 constexpr int kVersionsPerMajor = 1000;
 
 std::string version_text(int version) {
@@ -19,18 +20,18 @@ std::string version_text(int version) {
 
 // False: the driver does not have it.
 template <class Function>
-bool find(FindEntry find_entry, const char* name, Function& function) {
+bool find(FindEntry find_entry, const char* name, int version, Function& function) {
   void* entry = nullptr;
   CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-  if (find_entry(name, &entry, CUDA_VERSION, CU_GET_PROC_ADDRESS_DEFAULT, &found) != CUDA_SUCCESS) return false;
+  if (find_entry(name, &entry, version, CU_GET_PROC_ADDRESS_DEFAULT, &found) != CUDA_SUCCESS) return false;
   function = reinterpret_cast<Function>(entry);
   return found == CU_GET_PROC_ADDRESS_SUCCESS && function != nullptr;
 }
 
 // "": all are there.
 std::string fill_in(Driver& driver, FindEntry find_entry) {
-#define TRESTLE_FIND(name) \
-  if (!find(find_entry, #name, driver.name)) return #name;
+#define TRESTLE_FIND(name, version) \
+  if (!find(find_entry, #name, version, driver.name)) return #name;
   TRESTLE_DRIVER_FUNCTIONS(TRESTLE_FIND)
 #undef TRESTLE_FIND
   return "";
@@ -71,7 +72,8 @@ Result<Driver> load_driver(const char* library) {
   const auto find_entry = reinterpret_cast<FindEntry>(dlsym(loaded, kFindEntry));
   Driver driver;
   // A driver of another major version lacks some functions, so its version is read before the others are looked for.
-  if (find_entry == nullptr || !find(find_entry, "cuDriverGetVersion", driver.cuDriverGetVersion)) {
+  if (find_entry == nullptr ||
+      !find(find_entry, "cuDriverGetVersion", kVersionOfGetVersion, driver.cuDriverGetVersion)) {
     return Error{Code::kInvalidUsage, std::string(library) + " is older than CUDA 12: a newer driver is needed"};
   }
   if (driver.cuDriverGetVersion(&driver.version) != CUDA_SUCCESS) {

@@ -1,76 +1,79 @@
 // The driver's functions, as a table that is filled at run time. Internal to src/device.
 //
 // CUDA's headers are included here and nowhere else. Their macros rename functions to the version that the header
-// describes (cuMemAlloc to cuMemAlloc_v2); a member has the renamed name, and the driver is asked for the version of
-// this header.
+// describes (cuMemAlloc to cuMemAlloc_v2); a member has the renamed name. Its type and the version that the driver is
+// asked for come from one entry of the table, so they cannot differ.
 #pragma once
 
 #include <cuda.h>
+#include <cudaTypedefs.h>
 
 #include <string>
 
 #include "base/result.h"
 
-// Every function that src/device calls.
-#define TRESTLE_DRIVER_FUNCTIONS(X)              \
-  X(cuInit)                                      \
-  X(cuDriverGetVersion)                          \
-  X(cuGetErrorName)                              \
-  X(cuGetErrorString)                            \
-  X(cuDeviceGetCount)                            \
-  X(cuDeviceGet)                                 \
-  X(cuDeviceGetName)                             \
-  X(cuDeviceGetAttribute)                        \
-  X(cuDeviceGetPCIBusId)                         \
-  X(cuDeviceTotalMem)                            \
-  X(cuDevicePrimaryCtxRetain)                    \
-  X(cuDevicePrimaryCtxRelease)                   \
-  X(cuCtxPushCurrent)                            \
-  X(cuCtxPopCurrent)                             \
-  X(cuMemAlloc)                                  \
-  X(cuMemFree)                                   \
-  X(cuMemHostAlloc)                              \
-  X(cuMemFreeHost)                               \
-  X(cuMemHostRegister)                           \
-  X(cuMemHostUnregister)                         \
-  X(cuMemGetAddressRange)                        \
-  X(cuMemcpyAsync)                               \
-  X(cuMemsetD8Async)                             \
-  X(cuPointerGetAttributes)                      \
-  X(cuIpcGetMemHandle)                           \
-  X(cuIpcOpenMemHandle)                          \
-  X(cuIpcCloseMemHandle)                         \
-  X(cuIpcGetEventHandle)                         \
-  X(cuIpcOpenEventHandle)                        \
-  X(cuDeviceCanAccessPeer)                       \
-  X(cuCtxEnablePeerAccess)                       \
-  X(cuStreamCreateWithPriority)                  \
-  X(cuCtxGetStreamPriorityRange)                 \
-  X(cuStreamDestroy)                             \
-  X(cuStreamGetCtx)                              \
-  X(cuStreamIsCapturing)                         \
-  X(cuStreamQuery)                               \
-  X(cuStreamSynchronize)                         \
-  X(cuStreamWaitEvent)                           \
-  X(cuStreamWaitValue32)                         \
-  X(cuStreamWriteValue32)                        \
-  X(cuEventCreate)                               \
-  X(cuEventDestroy)                              \
-  X(cuEventRecord)                               \
-  X(cuEventQuery)                                \
-  X(cuEventElapsedTime)                          \
-  X(cuModuleLoadData)                            \
-  X(cuModuleUnload)                              \
-  X(cuModuleGetFunction)                         \
-  X(cuFuncLoad)                                  \
-  X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
-  X(cuLaunchKernel)                              \
-  X(cuLaunchHostFunc)
+// Every function that src/device calls, and the version of CUDA that introduced the signature it is called with. The
+// driver hands out the newest signature up to the version that it is asked for: from 12.5 on the name cuStreamGetCtx
+// stands for one with three arguments, so the header's own version would be wrong.
+#define TRESTLE_DRIVER_FUNCTIONS(X)                    \
+  X(cuInit, 2000)                                      \
+  X(cuDriverGetVersion, 2020)                          \
+  X(cuGetErrorName, 6000)                              \
+  X(cuGetErrorString, 6000)                            \
+  X(cuDeviceGetCount, 2000)                            \
+  X(cuDeviceGet, 2000)                                 \
+  X(cuDeviceGetName, 2000)                             \
+  X(cuDeviceGetAttribute, 2000)                        \
+  X(cuDeviceGetPCIBusId, 4010)                         \
+  X(cuDeviceTotalMem, 3020)                            \
+  X(cuDevicePrimaryCtxRetain, 7000)                    \
+  X(cuDevicePrimaryCtxRelease, 11000)                  \
+  X(cuCtxPushCurrent, 4000)                            \
+  X(cuCtxPopCurrent, 4000)                             \
+  X(cuMemAlloc, 3020)                                  \
+  X(cuMemFree, 3020)                                   \
+  X(cuMemHostAlloc, 2020)                              \
+  X(cuMemFreeHost, 2000)                               \
+  X(cuMemHostRegister, 6050)                           \
+  X(cuMemHostUnregister, 4000)                         \
+  X(cuMemGetAddressRange, 3020)                        \
+  X(cuMemcpyAsync, 4000)                               \
+  X(cuMemsetD8Async, 3020)                             \
+  X(cuPointerGetAttributes, 7000)                      \
+  X(cuIpcGetMemHandle, 4010)                           \
+  X(cuIpcOpenMemHandle, 11000)                         \
+  X(cuIpcCloseMemHandle, 4010)                         \
+  X(cuIpcGetEventHandle, 4010)                         \
+  X(cuIpcOpenEventHandle, 4010)                        \
+  X(cuDeviceCanAccessPeer, 4000)                       \
+  X(cuCtxEnablePeerAccess, 4000)                       \
+  X(cuStreamCreateWithPriority, 5050)                  \
+  X(cuCtxGetStreamPriorityRange, 5050)                 \
+  X(cuStreamDestroy, 4000)                             \
+  X(cuStreamGetCtx, 9020)                              \
+  X(cuStreamIsCapturing, 10000)                        \
+  X(cuStreamQuery, 2000)                               \
+  X(cuStreamSynchronize, 2000)                         \
+  X(cuStreamWaitEvent, 3020)                           \
+  X(cuStreamWaitValue32, 11070)                        \
+  X(cuStreamWriteValue32, 11070)                       \
+  X(cuEventCreate, 2000)                               \
+  X(cuEventDestroy, 4000)                              \
+  X(cuEventRecord, 2000)                               \
+  X(cuEventQuery, 2000)                                \
+  X(cuEventElapsedTime, 2000)                          \
+  X(cuModuleLoadData, 2000)                            \
+  X(cuModuleUnload, 2000)                              \
+  X(cuModuleGetFunction, 2000)                         \
+  X(cuFuncLoad, 12040)                                 \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050) \
+  X(cuLaunchKernel, 4000)                              \
+  X(cuLaunchHostFunc, 10000)
 
 namespace trestle {
 
 struct Driver {
-#define TRESTLE_MEMBER(name) decltype(&::name) name = nullptr;
+#define TRESTLE_MEMBER(name, version) PFN_##name##_v##version name = nullptr;
   TRESTLE_DRIVER_FUNCTIONS(TRESTLE_MEMBER)
 #undef TRESTLE_MEMBER
   int version = 0;

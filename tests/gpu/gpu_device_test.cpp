@@ -47,6 +47,14 @@ TEST_F(GpuDevice, CopiesAndTimes) {
   EXPECT_TRUE(device_->free(memory).ok());
 }
 
+TEST_F(GpuDevice, KnowsItsOwnStreams) {
+  for (StreamHandle* const stream : {stream_, static_cast<StreamHandle*>(nullptr)}) {
+    const Status checked = device_->check_stream(stream);
+    EXPECT_TRUE(checked.ok()) << checked.error().message;
+    EXPECT_FALSE(device_->is_capturing(stream).value());
+  }
+}
+
 TEST_F(GpuDevice, GatesHoldItsStreamsBothWays) {
   for (const GateWay way : {GateWay::kWord, GateWay::kHost}) {
     if (way == GateWay::kWord && !device_->supports_word_waits()) continue;

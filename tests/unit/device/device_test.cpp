@@ -32,6 +32,13 @@ TEST_F(Driver, WithoutAFunctionNamesIt) {
   EXPECT_NE(refused().message.find("cuStreamWaitValue32"), std::string::npos);
 }
 
+// A name may stand for another signature in a later version of CUDA; the fake driver finds who asks for that one.
+TEST_F(Driver, IsAskedForTheSignaturesThatAreCalled) {
+  const auto devices = open_devices(TRESTLE_FAKE_DRIVER);
+  EXPECT_EQ(fake().misuse(), "");
+  ASSERT_TRUE(devices.ok()) << devices.error().message;
+}
+
 TEST_F(Driver, OfAnOlderMajorVersionIsRefusedWithBothVersions) {
   fake().set_version(12080);
   const Error error = refused();

@@ -123,12 +123,31 @@ class Steering : public FakeDriver {
   }
 };
 
-CUresult get_proc_address(const char* symbol, void** function, int, cuuint64_t, CUdriverProcAddressQueryResult* found) {
+// Names that stand for another signature from a version on. NVIDIA's driver hands it out to whoever asks for that
+// version; this one has only the older signature, and says so.
+const std::map<std::string, int>& newer_signatures() {
+  static const std::map<std::string, int> since = {{"cuStreamGetCtx", 12050}};
+  return since;
+}
+
+CUresult get_proc_address(const char* symbol, void** function, int version, cuuint64_t,
+                          CUdriverProcAddressQueryResult* found) {
   const std::lock_guard<std::recursive_mutex> lock(state().mutex);
   const std::string name = symbol;
-  *function = state().hidden.count(name) != 0 ? nullptr : entry_of_setup(name);
-  if (*function == nullptr && state().hidden.count(name) == 0) *function = entry_of_streams(name);
-  *found = *function != nullptr ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  const Entry* entry = entry_of_setup(name);
+  if (entry == nullptr) entry = entry_of_streams(name);
+  *function = nullptr;
+  *found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  if (entry == nullptr || state().hidden.count(name) != 0) return CUDA_SUCCESS;
+  *found = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+  const auto newer = newer_signatures().find(name);
+  const bool is_newer = newer != newer_signatures().end() && version >= newer->second;
+  if (version < entry->since || is_newer) {
+    misused(name + " is asked for with version " + std::to_string(version) + ", which has another signature");
+    return CUDA_SUCCESS;
+  }
+  *function = entry->function;
+  *found = CU_GET_PROC_ADDRESS_SUCCESS;
   return CUDA_SUCCESS;
 }
 

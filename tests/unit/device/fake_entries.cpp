@@ -256,46 +256,46 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, in
 
 }  // namespace
 
-void* entry_of_setup(const std::string& name) {
-#define FAKE_ENTRY(function) \
-  { #function, reinterpret_cast < void*>(function) }
-  static const std::map<std::string, void*> entries = {
-      FAKE_ENTRY(cuInit),
-      FAKE_ENTRY(cuDriverGetVersion),
-      FAKE_ENTRY(cuGetErrorName),
-      FAKE_ENTRY(cuGetErrorString),
-      FAKE_ENTRY(cuDeviceGetCount),
-      FAKE_ENTRY(cuDeviceGet),
-      FAKE_ENTRY(cuDeviceGetName),
-      FAKE_ENTRY(cuDeviceGetPCIBusId),
-      FAKE_ENTRY(cuDeviceTotalMem),
-      FAKE_ENTRY(cuDeviceGetAttribute),
-      FAKE_ENTRY(cuDevicePrimaryCtxRetain),
-      FAKE_ENTRY(cuDevicePrimaryCtxRelease),
-      FAKE_ENTRY(cuCtxPushCurrent),
-      FAKE_ENTRY(cuCtxPopCurrent),
-      FAKE_ENTRY(cuMemAlloc),
-      FAKE_ENTRY(cuMemFree),
-      FAKE_ENTRY(cuMemHostAlloc),
-      FAKE_ENTRY(cuMemFreeHost),
-      FAKE_ENTRY(cuMemHostRegister),
-      FAKE_ENTRY(cuMemHostUnregister),
-      FAKE_ENTRY(cuMemGetAddressRange),
-      FAKE_ENTRY(cuPointerGetAttributes),
-      FAKE_ENTRY(cuIpcGetMemHandle),
-      FAKE_ENTRY(cuIpcOpenMemHandle),
-      FAKE_ENTRY(cuIpcCloseMemHandle),
-      FAKE_ENTRY(cuDeviceCanAccessPeer),
-      FAKE_ENTRY(cuCtxEnablePeerAccess),
-      FAKE_ENTRY(cuModuleLoadData),
-      FAKE_ENTRY(cuModuleUnload),
-      FAKE_ENTRY(cuModuleGetFunction),
-      FAKE_ENTRY(cuFuncLoad),
-      FAKE_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor),
+const Entry* entry_of_setup(const std::string& name) {
+#define FAKE_ENTRY(function, version) \
+  { #function, make_entry < PFN_##function##_v##version>(function, version) }
+  static const std::map<std::string, Entry> entries = {
+      FAKE_ENTRY(cuInit, 2000),
+      FAKE_ENTRY(cuDriverGetVersion, 2020),
+      FAKE_ENTRY(cuGetErrorName, 6000),
+      FAKE_ENTRY(cuGetErrorString, 6000),
+      FAKE_ENTRY(cuDeviceGetCount, 2000),
+      FAKE_ENTRY(cuDeviceGet, 2000),
+      FAKE_ENTRY(cuDeviceGetName, 2000),
+      FAKE_ENTRY(cuDeviceGetPCIBusId, 4010),
+      FAKE_ENTRY(cuDeviceTotalMem, 3020),
+      FAKE_ENTRY(cuDeviceGetAttribute, 2000),
+      FAKE_ENTRY(cuDevicePrimaryCtxRetain, 7000),
+      FAKE_ENTRY(cuDevicePrimaryCtxRelease, 11000),
+      FAKE_ENTRY(cuCtxPushCurrent, 4000),
+      FAKE_ENTRY(cuCtxPopCurrent, 4000),
+      FAKE_ENTRY(cuMemAlloc, 3020),
+      FAKE_ENTRY(cuMemFree, 3020),
+      FAKE_ENTRY(cuMemHostAlloc, 2020),
+      FAKE_ENTRY(cuMemFreeHost, 2000),
+      FAKE_ENTRY(cuMemHostRegister, 6050),
+      FAKE_ENTRY(cuMemHostUnregister, 4000),
+      FAKE_ENTRY(cuMemGetAddressRange, 3020),
+      FAKE_ENTRY(cuPointerGetAttributes, 7000),
+      FAKE_ENTRY(cuIpcGetMemHandle, 4010),
+      FAKE_ENTRY(cuIpcOpenMemHandle, 11000),
+      FAKE_ENTRY(cuIpcCloseMemHandle, 4010),
+      FAKE_ENTRY(cuDeviceCanAccessPeer, 4000),
+      FAKE_ENTRY(cuCtxEnablePeerAccess, 4000),
+      FAKE_ENTRY(cuModuleLoadData, 2000),
+      FAKE_ENTRY(cuModuleUnload, 2000),
+      FAKE_ENTRY(cuModuleGetFunction, 2000),
+      FAKE_ENTRY(cuFuncLoad, 12040),
+      FAKE_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050),
   };
 #undef FAKE_ENTRY
   const auto found = entries.find(name);
-  return found == entries.end() ? nullptr : found->second;
+  return found == entries.end() ? nullptr : &found->second;
 }
 
 }  // namespace trestle::fake

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cuda.h>
+#include <cudaTypedefs.h>
 
 #include <atomic>
 #include <deque>
@@ -89,9 +90,20 @@ CUresult enter(const char* name, bool needs_context);
 void advance();
 CUcontext context_of(int device);
 
+// A function, and the version of CUDA that introduced its signature.
+struct Entry {
+  void* function = nullptr;
+  int since = 0;
+};
+// Compiles only if the function has the signature of that version.
+template <class Signature>
+Entry make_entry(Signature function, int since) {
+  return {reinterpret_cast<void*>(function), since};
+}
+
 // The entry point of this name, or nullptr (fake_entries.cpp, fake_streams.cpp).
-void* entry_of_setup(const std::string& name);
-void* entry_of_streams(const std::string& name);
+const Entry* entry_of_setup(const std::string& name);
+const Entry* entry_of_streams(const std::string& name);
 // Runs a kernel on the CPU (fake_kernels.cpp).
 void run_kernel(const Kernel& kernel, const void* parameters);
 size_t parameter_bytes(const Kernel& kernel);

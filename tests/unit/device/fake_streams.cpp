@@ -201,35 +201,35 @@ CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned row_block
 
 }  // namespace
 
-void* entry_of_streams(const std::string& name) {
-#define FAKE_ENTRY(function) \
-  { #function, reinterpret_cast < void*>(function) }
-  static const std::map<std::string, void*> entries = {
-      FAKE_ENTRY(cuCtxGetStreamPriorityRange),
-      FAKE_ENTRY(cuStreamCreateWithPriority),
-      FAKE_ENTRY(cuStreamDestroy),
-      FAKE_ENTRY(cuStreamGetCtx),
-      FAKE_ENTRY(cuStreamIsCapturing),
-      FAKE_ENTRY(cuStreamQuery),
-      FAKE_ENTRY(cuStreamSynchronize),
-      FAKE_ENTRY(cuStreamWaitEvent),
-      FAKE_ENTRY(cuStreamWaitValue32),
-      FAKE_ENTRY(cuStreamWriteValue32),
-      FAKE_ENTRY(cuEventCreate),
-      FAKE_ENTRY(cuEventDestroy),
-      FAKE_ENTRY(cuEventRecord),
-      FAKE_ENTRY(cuEventQuery),
-      FAKE_ENTRY(cuEventElapsedTime),
-      FAKE_ENTRY(cuIpcGetEventHandle),
-      FAKE_ENTRY(cuIpcOpenEventHandle),
-      FAKE_ENTRY(cuMemcpyAsync),
-      FAKE_ENTRY(cuMemsetD8Async),
-      FAKE_ENTRY(cuLaunchHostFunc),
-      FAKE_ENTRY(cuLaunchKernel),
+const Entry* entry_of_streams(const std::string& name) {
+#define FAKE_ENTRY(function, version) \
+  { #function, make_entry < PFN_##function##_v##version>(function, version) }
+  static const std::map<std::string, Entry> entries = {
+      FAKE_ENTRY(cuCtxGetStreamPriorityRange, 5050),
+      FAKE_ENTRY(cuStreamCreateWithPriority, 5050),
+      FAKE_ENTRY(cuStreamDestroy, 4000),
+      FAKE_ENTRY(cuStreamGetCtx, 9020),
+      FAKE_ENTRY(cuStreamIsCapturing, 10000),
+      FAKE_ENTRY(cuStreamQuery, 2000),
+      FAKE_ENTRY(cuStreamSynchronize, 2000),
+      FAKE_ENTRY(cuStreamWaitEvent, 3020),
+      FAKE_ENTRY(cuStreamWaitValue32, 11070),
+      FAKE_ENTRY(cuStreamWriteValue32, 11070),
+      FAKE_ENTRY(cuEventCreate, 2000),
+      FAKE_ENTRY(cuEventDestroy, 4000),
+      FAKE_ENTRY(cuEventRecord, 2000),
+      FAKE_ENTRY(cuEventQuery, 2000),
+      FAKE_ENTRY(cuEventElapsedTime, 2000),
+      FAKE_ENTRY(cuIpcGetEventHandle, 4010),
+      FAKE_ENTRY(cuIpcOpenEventHandle, 4010),
+      FAKE_ENTRY(cuMemcpyAsync, 4000),
+      FAKE_ENTRY(cuMemsetD8Async, 3020),
+      FAKE_ENTRY(cuLaunchHostFunc, 10000),
+      FAKE_ENTRY(cuLaunchKernel, 4000),
   };
 #undef FAKE_ENTRY
   const auto found = entries.find(name);
-  return found == entries.end() ? nullptr : found->second;
+  return found == entries.end() ? nullptr : &found->second;
 }
 
 }  // namespace trestle::fake
