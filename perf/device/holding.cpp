@@ -31,16 +31,18 @@ class Spinner {
     }
     return Error{Code::kInvalidUsage, "this build has no kernels for GPUs"};
   }
-  Status hold(StreamHandle* stream) {
-    uint32_t value = 1;
-    uint64_t limit_ns = kSpinLimitNs;
-    const std::array<void*, 3> arguments = {&word_, &value, &limit_ns};
-    return device_.launch(kernel_, {1, 1, 1}, arguments, stream);
-  }
+  // Ends at once: the word is at 0.
+  Status warm_up(StreamHandle* stream) { return launch(stream, 0); }
+  Status hold(StreamHandle* stream) { return launch(stream, 1); }
   void open() { *static_cast<volatile uint32_t*>(word_) = 1; }
 
  private:
   explicit Spinner(Device& device) : device_(device) {}
+  Status launch(StreamHandle* stream, uint32_t value) {
+    uint64_t limit_ns = kSpinLimitNs;
+    const std::array<void*, 3> arguments = {&word_, &value, &limit_ns};
+    return device_.launch(kernel_, {1, 1, 1}, arguments, stream);
+  }
   Device& device_;
   ModuleHandle* code_ = nullptr;
   KernelHandle* kernel_ = nullptr;
@@ -57,6 +59,14 @@ class User {
     gate_ = TRY(Gate::create(*device_, what.way == HoldWay::kHost ? GateWay::kHost : GateWay::kWord));
     spinner_ = TRY(Spinner::create(*device_));
     for (int i = 0; i < what.streams; ++i) streams_.push_back(TRY(device_->make_stream(false)));
+    for (StreamHandle* const stream : streams_) {
+      TRY(work(stream));
+      TRY(spinner_->warm_up(stream));
+      TRY(device_->synchronize(stream));
+    }
+    return {};
+  }
+  Status hold_some(const HoldCase& what) {
     for (int i = 0; i < what.streams; ++i) {
       TRY(work(streams_[static_cast<size_t>(i)]));
       if (i < what.held) TRY(hold(what.way, streams_[static_cast<size_t>(i)]));
@@ -103,11 +113,13 @@ Status Signals::receive() const {
 
 Status hold_streams(const HoldCase& what, const Signals& signals) {
   User user;
-  Status begun = user.begin(what);
-  TRY(signals.send());
-  const Status told = signals.receive();
+  Status held = user.begin(what);
+  TRY(signals.receive());
+  if (held.ok()) held = user.hold_some(what);
+  const Status sent = signals.send();
+  const Status told = sent.ok() ? signals.receive() : sent;
   const Status ended = user.end();
-  TRY(std::move(begun));
+  TRY(std::move(held));
   TRY(told);
   return ended;
 }

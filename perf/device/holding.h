@@ -23,8 +23,10 @@ struct Signals {
   Status receive() const;
 };
 
-// Opens the device, submits work to all streams, holds some of them, sends, receives, lets go, and waits for the end.
-// Sends in any case, so that nobody waits for a user who failed.
+// Opens the device and warms up all streams; receives; submits work to all streams and holds some of them; sends;
+// receives; lets go, and waits for the end. Nothing is opened or allocated after the first receive(), so the one who
+// measures decides that nobody does so while a stream is held. Sends also after a failure, so that nobody waits for a
+// user who failed.
 Status hold_streams(const HoldCase& what, const Signals& signals);
 
 }  // namespace trestle::perf

@@ -4,16 +4,22 @@
 // For users that are threads and processes beside the measuring one, for CUDA_DEVICE_MAX_CONNECTIONS as it is and 1,
 // and for few and many streams of the user, some of which are held by a stream wait, a host function, or a kernel of
 // one block that spins. Prints a row for each: microseconds of a small piece of work on the library's stream, alone and
-// beside the held streams, or "stalled" where it took longer than a second.
+// beside the held streams; "stalled" where it took longer than a second, "hangs" where a call did not come back.
 //
-// Each row runs in a process of its own (stream_hold --row ...), because the driver reads the variable when it starts.
+// Each cell is measured in a process of its own (stream_hold --cell ...), because the driver reads the variable when it
+// starts, and because a call that does not come back can only be ended with its process. Ends with 1 if a cell failed
+// for another reason than that.
+#include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -31,9 +37,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kRounds = 200;
+constexpr size_t kRounds = 200;
 constexpr uint64_t kWorkBytes = 64 << 10;
 constexpr std::chrono::seconds kStalled(1);
+constexpr std::chrono::seconds kLongEnough(3);  // for the rounds of a cell: fewer do, before a spinning kernel gives up
+constexpr std::chrono::seconds kHangs(15);      // for a cell, with all that it opens
 
 // The library's side: a stream of its own on the same device.
 class Library {
@@ -50,7 +58,8 @@ class Library {
   // Median microseconds; no value: a piece of work was not done within a second.
   Result<std::optional<double>> measure() {
     std::vector<double> times;
-    for (int i = 0; i < kRounds; ++i) {
+    const Clock::time_point begin = Clock::now();
+    while (times.size() < kRounds && Clock::now() - begin < kLongEnough) {
       const Clock::time_point start = Clock::now();
       TRY(device_->fill(memory_, std::byte{2}, kWorkBytes, stream_));
       TRY(device_->record(event_, stream_));
@@ -59,8 +68,9 @@ class Library {
       }
       times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
     }
-    std::nth_element(times.begin(), times.begin() + kRounds / 2, times.end());
-    return std::optional<double>(times[kRounds / 2]);
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    return std::optional<double>(*middle);
   }
 
   Status end() { return device_->synchronize(stream_); }
@@ -73,88 +83,159 @@ class Library {
   EventHandle* event_ = nullptr;
 };
 
-struct Row {
+struct Cell {
   bool processes = false;
   HoldCase hold;
 };
 
 constexpr std::array<const char*, 4> kWays = {"nothing", "word", "host", "spin"};
+constexpr const char* kAsItIs = "default";  // of CUDA_DEVICE_MAX_CONNECTIONS
 
-std::string microseconds(const std::optional<double>& time) {
-  if (!time) return "   stalled";
-  char text[32];
-  std::snprintf(text, sizeof text, "%10.1f", *time);
-  return text;
+// The user beside the one who measures: a thread, or a process that is forked before this one has called the driver,
+// because afterwards a fork could not use it.
+class Beside {
+ public:
+  Status begin(const Cell& cell) {
+    std::array<int, 2> to_user;
+    std::array<int, 2> from_user;
+    if (::pipe2(to_user.data(), O_CLOEXEC) != 0 || ::pipe2(from_user.data(), O_CLOEXEC) != 0) {
+      return Error{Code::kSystemError, "no descriptors are left for pipes"};
+    }
+    const Signals of_user{to_user[0], from_user[1]};
+    signals_ = {from_user[0], to_user[1]};
+    if (!cell.processes) {
+      thread_ = std::thread([this, cell, of_user] {
+        ended_ = hold_streams(cell.hold, of_user);
+        ::close(of_user.to_write);
+      });
+      return {};
+    }
+    child_ = ::fork();
+    if (child_ < 0) return Error{Code::kSystemError, "no process could be started"};
+    if (child_ == 0) be_the_user(cell, of_user);
+    // Each side keeps its own ends only: so it finds that the other one is gone.
+    ::close(of_user.to_read);
+    ::close(of_user.to_write);
+    return {};
+  }
+  const Signals& signals() const { return signals_; }
+  // The user ends at the latest when its pipe does.
+  Status end() {
+    ::close(signals_.to_write);
+    int status = 0;
+    if (child_ > 0) ::waitpid(child_, &status, 0);
+    if (thread_.joinable()) thread_.join();
+    TRY(std::move(ended_));
+    if (status != 0) return Error{Code::kSystemError, "the user's process failed"};
+    return {};
+  }
+
+ private:
+  [[noreturn]] void be_the_user(const Cell& cell, const Signals& of_user) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::close(signals_.to_read);
+    ::close(signals_.to_write);
+    const Status held = hold_streams(cell.hold, of_user);
+    if (!held.ok()) std::fprintf(stderr, "stream_hold: the user: %s\n", held.error().message.c_str());
+    ::_exit(held.ok() ? 0 : 1);
+  }
+
+  Signals signals_;
+  pid_t child_ = -1;
+  std::thread thread_;
+  Status ended_;
+};
+
+// The library opens the device and warms up before the user holds anything: the driver may wait for all work of the
+// device in calls that open or allocate.
+Result<std::optional<double>> measure_beside(const Signals& user, Library& library) {
+  TRY(library.begin());
+  TRY(library.measure());
+  TRY(user.send());
+  TRY(user.receive());
+  const std::optional<double> measured = TRY(library.measure());
+  TRY(user.send());
+  TRY(library.end());
+  return measured;
 }
 
-Result<std::optional<double>> measure_beside(const Row& row, const HoldCase& hold) {
-  std::array<int, 2> to_user;
-  std::array<int, 2> from_user;
-  if (::pipe(to_user.data()) != 0 || ::pipe(from_user.data()) != 0) {
-    return Error{Code::kSystemError, "no descriptors are left for pipes"};
-  }
-  const Signals of_user{to_user[0], from_user[1]};
-  const Signals of_library{from_user[0], to_user[1]};
-  pid_t child = -1;
-  Status user;
-  std::thread thread;
-  // Before this process has called the driver: afterwards a fork could not use it.
-  if (row.processes) {
-    child = ::fork();
-    if (child == 0) ::_exit(hold_streams(hold, of_user).ok() ? 0 : 1);
-  } else {
-    thread = std::thread([&] { user = hold_streams(hold, of_user); });
-  }
-  Result<std::optional<double>> time = [&]() -> Result<std::optional<double>> {
-    TRY(of_library.receive());
-    Library library;
-    TRY(library.begin());
-    const std::optional<double> measured = TRY(library.measure());
-    TRY(of_library.send());
-    TRY(library.end());
-    return measured;
-  }();
-  if (!time.ok()) [[maybe_unused]]
-    const Status told = of_library.send();  // so that the user ends
-  int status = 0;
-  if (child > 0) ::waitpid(child, &status, 0);
-  if (thread.joinable()) thread.join();
-  TRY(std::move(user));
-  if (status != 0) return Error{Code::kSystemError, "the user's process failed"};
-  return time;
+Result<std::optional<double>> measure(const Cell& cell) {
+  Beside beside;
+  TRY(beside.begin(cell));
+  Library library;
+  auto time = measure_beside(beside.signals(), library);
+  // Who fails first makes the other one fail, so both are told.
+  const Status ended = beside.end();
+  if (!ended.ok()) std::fprintf(stderr, "stream_hold: the user: %s\n", ended.error().message.c_str());
+  const std::optional<double> measured = TRY(std::move(time));
+  TRY(ended);
+  return measured;
 }
 
-int run_row(const Row& row, HoldCase hold) {
-  const auto measured = measure_beside(row, hold);
+int run_cell(const Cell& cell) {
+  const auto measured = measure(cell);
   if (!measured.ok()) {
-    std::printf("    failed: %s\n", measured.error().message.c_str());
+    std::fprintf(stderr, "stream_hold: %s\n", measured.error().message.c_str());
     return 1;
   }
-  std::printf("%s\n", microseconds(measured.value()).c_str());
+  if (measured.value()) {
+    std::printf("%.1f", *measured.value());
+  } else {
+    std::printf("stalled");
+  }
   return 0;
 }
 
-// Runs one row in a process of its own and returns what it prints.
-std::string row_text(const Row& row, HoldWay way, const char* connections) {
-  std::string command;
-  if (*connections != '\0') command = std::string("CUDA_DEVICE_MAX_CONNECTIONS=") + connections + " ";
-  std::array<char, 4096> self{};
-  if (::readlink("/proc/self/exe", self.data(), self.size() - 1) < 0) return "failed: no /proc\n";
-  command += std::string("'") + self.data() + "' --row " + (row.processes ? "processes" : "threads") + " " +
-             kWays[static_cast<size_t>(way)] + " " + std::to_string(row.hold.streams) + " " +
-             std::to_string(row.hold.held);
-  std::FILE* const child = ::popen(command.c_str(), "r");
-  if (child == nullptr) return "failed: no process could be started\n";
-  std::array<char, 256> line{};
+// What a process writes to `from` until it ends; no value: it takes longer than kHangs.
+std::optional<std::string> read_all(int from) {
+  const Clock::time_point limit = Clock::now() + kHangs;
   std::string text;
-  while (std::fgets(line.data(), line.size(), child) != nullptr) text += line.data();
-  ::pclose(child);
-  return text.empty() ? "failed\n" : text;
+  while (true) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(limit - Clock::now()).count();
+    pollfd waits{from, POLLIN, 0};
+    if (left <= 0) return std::nullopt;
+    if (::poll(&waits, 1, static_cast<int>(left)) <= 0) continue;
+    std::array<char, 256> some;
+    const ssize_t got = ::read(from, some.data(), some.size());
+    if (got <= 0) return text;
+    text.append(some.data(), static_cast<size_t>(got));
+  }
 }
 
-std::string without_newline(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
+pid_t spawn(std::vector<std::string> words, int output) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  pid_t child = -1;
+  const int failed = ::posix_spawn(&child, "/proc/self/exe", &actions, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  return failed == 0 ? child : -1;
+}
+
+// Measures one cell in a process of its own. Its text; `failed` is set if there is none.
+std::string cell_text(const Cell& cell, const char* connections, bool& failed) {
+  std::array<int, 2> ends;
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    failed = true;
+    return "failed";
+  }
+  const pid_t child =
+      spawn({"stream_hold", "--cell", cell.processes ? "process" : "thread", kWays[static_cast<size_t>(cell.hold.way)],
+             std::to_string(cell.hold.streams), std::to_string(cell.hold.held), connections},
+            ends[1]);
+  ::close(ends[1]);
+  const std::optional<std::string> text = child > 0 ? read_all(ends[0]) : "";
+  ::close(ends[0]);
+  if (!text) ::kill(child, SIGKILL);  // and its user ends with it
+  int status = 1;
+  if (child > 0) ::waitpid(child, &status, 0);
+  if (!text) return "hangs";
+  if (status == 0 && !text->empty()) return *text;
+  failed = true;
+  return "failed";
 }
 
 int run_all() {
@@ -165,37 +246,41 @@ int run_all() {
   std::printf("# median microseconds of a small fill on the library's stream beside a user's held streams\n");
   std::printf("# %-10s %-12s %8s %6s %10s %10s %10s %10s\n", "user", "connections", "streams", "held", "free", "word",
               "host", "spin");
+  bool failed = false;
   for (const bool processes : {false, true}) {
-    for (const char* const connections : {"", "1"}) {
+    for (const char* const connections : {kAsItIs, "1"}) {
       for (const auto& [streams, held] : {std::pair<int, int>{1, 1}, {64, 1}, {64, 64}}) {
-        const Row row{processes, {HoldWay::kNothing, streams, held}};
-        std::printf("  %-10s %-12s %8d %6d", processes ? "process" : "thread",
-                    *connections == '\0' ? "default" : connections, streams, held);
+        std::printf("  %-10s %-12s %8d %6d", processes ? "process" : "thread", connections, streams, held);
         for (const HoldWay way : {HoldWay::kNothing, HoldWay::kWord, HoldWay::kHost, HoldWay::kSpin}) {
-          std::printf(" %10s", without_newline(row_text(row, way, connections)).c_str());
+          std::fflush(stdout);
+          std::printf(" %10s", cell_text({processes, {way, streams, held}}, connections, failed).c_str());
         }
         std::printf("\n");
         std::fflush(stdout);
       }
     }
   }
-  return 0;
+  return failed ? 1 : 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc == 1) return run_all();
-  if (argc != 6 || std::strcmp(argv[1], "--row") != 0) {
+  if (argc != 7 || std::strcmp(argv[1], "--cell") != 0) {
     std::fprintf(stderr, "Usage: stream_hold\n");
     return 2;
   }
-  Row row;
-  row.processes = std::strcmp(argv[2], "processes") == 0;
+  std::signal(SIGPIPE, SIG_IGN);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  Cell cell;
+  cell.processes = std::strcmp(argv[2], "process") == 0;
   const auto way =
       std::find_if(kWays.begin(), kWays.end(), [&](const char* one) { return std::strcmp(one, argv[3]) == 0; });
-  row.hold.way = static_cast<HoldWay>(way - kWays.begin());
-  row.hold.streams = std::atoi(argv[4]);
-  row.hold.held = std::atoi(argv[5]);
-  return run_row(row, row.hold);
+  if (way == kWays.end()) return 2;
+  cell.hold.way = static_cast<HoldWay>(way - kWays.begin());
+  cell.hold.streams = std::atoi(argv[4]);
+  cell.hold.held = std::atoi(argv[5]);
+  if (std::strcmp(argv[6], kAsItIs) != 0) ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", argv[6], 1);
+  return run_cell(cell);
 }
