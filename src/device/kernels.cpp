@@ -100,6 +100,11 @@ Status DeviceKernels::reduce(std::byte* dst, std::span<const std::byte* const> s
                                           std::to_string(kernels::kMostCudaSources)};
   }
   if (elements == 0) return {};
+  if (sources.size() == 1 && spec.average_over == 0) {
+    // A copy, as on the CPU: a NaN that is widened and narrowed has other bits.
+    const uint64_t bytes = elements * size_of(spec.type);
+    return dst == sources[0] ? Status() : copy_rows(dst, bytes, sources[0], bytes, bytes, 1, stream);
+  }
   kernels::CudaReduce work;
   std::array<const void*, kernels::kMostCudaSources + 1> buffers;
   std::copy(sources.begin(), sources.end(), buffers.begin());

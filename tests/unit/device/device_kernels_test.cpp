@@ -67,8 +67,9 @@ TEST_F(Kernels, ReduceEveryTypeWithEveryOperator) {
           ASSERT_EQ(std::memcmp(result_.data() + offset, expected_.data() + offset, kElements * size_of(spec.type)), 0)
               << to_string(spec.type) << " " << to_string(spec.op) << " of " << count;
           const std::string operation = spec.op == ReduceOp::kAvg ? "sum" : to_string(spec.op);
-          EXPECT_EQ(fake().launched(),
-                    std::string("reduce_") + to_string(spec.type) + "." + operation + (count == 2 ? "_2" : "_any"));
+          const std::string kernel =
+              std::string("reduce_") + to_string(spec.type) + "." + operation + (count == 2 ? "_2" : "_any");
+          EXPECT_EQ(fake().launched(), count == 1 && spec.average_over == 0 ? "move.copy_rows" : kernel);
         }
       }
     }
@@ -92,6 +93,17 @@ TEST_F(Kernels, LaunchNothingForNoElements) {
   EXPECT_TRUE(kernels_->copy_rows(result_.data(), 16, a_.data(), 16, 3, 0, stream_).ok());
   EXPECT_TRUE(kernels_->widen_to_float32(result_.data(), a_.data(), 0, DataType::kFloat16, stream_).ok());
   EXPECT_EQ(fake().calls(), calls);
+}
+
+TEST_F(Kernels, LaunchNothingForOneSourceThatIsTheResult) {
+  const std::array<const std::byte*, 1> sources = {result_.data()};
+  const int calls = fake().calls();
+  EXPECT_TRUE(kernels_->reduce(result_.data(), sources, kElements, {}, stream_).ok());
+  EXPECT_EQ(fake().calls(), calls);
+  const ReduceSpec average{DataType::kFloat32, ReduceOp::kAvg, 3, false};
+  EXPECT_TRUE(kernels_->reduce(result_.data(), sources, kElements, average, stream_).ok());
+  EXPECT_GT(fake().calls(), calls) << "it is divided";
+  finish();
 }
 
 TEST_F(Kernels, ScaleEveryType) {
