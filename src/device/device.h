@@ -6,7 +6,10 @@
 // for itself and leaves the thread as it was.
 //
 // Three classes of functions. Those marked "slow" may allocate, register, synchronise or take the driver's locks for
-// long; they are for setup and never for the path of progress. Those marked "enqueues" return at once and their work
+// long; they are for setup and never for the path of progress. They may wait for all work of the context, of any stream
+// and of other users, and so may Devices::open() and the destructors: a thread that is in one of them while a gate
+// (device/gate.h) is held waits until somebody else opens it. So none of them may be called while a gate is held that
+// only the caller, or somebody who waits for the caller, opens. Those marked "enqueues" return at once and their work
 // happens later, in the order of the stream. The others ask the driver and return.
 //
 // Errors: kSystemError if there is no memory, else kUnhandledDeviceError. The sentence names the driver's function and

@@ -48,7 +48,7 @@ Gate::~Gate() {
 }
 
 Result<uint32_t> Gate::hold(StreamHandle* stream) {
-  const uint32_t ticket = last_ + 1;
+  const uint32_t ticket = last_.load(std::memory_order_relaxed) + 1;
   if (way_ == GateWay::kWord) {
     TRY(device_.wait_for_word(stream, word_, ticket));
   } else {
@@ -57,7 +57,7 @@ Result<uint32_t> Gate::hold(StreamHandle* stream) {
     TRY(device_.call_host(stream, wait_in_driver, hold.get()));
     [[maybe_unused]] const Hold* const taken = hold.release();  // the driver's thread deletes it
   }
-  last_ = ticket;
+  last_.store(ticket, std::memory_order_release);
   return ticket;
 }
 
@@ -68,7 +68,7 @@ void Gate::open(uint32_t ticket) {
 }
 
 void Gate::open_all() {
-  open(last_);
+  open(last_.load(std::memory_order_acquire));
 }
 
 Result<std::unique_ptr<Mark>> Mark::create(Device& device, GateWay way, uint32_t most) {

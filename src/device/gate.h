@@ -5,9 +5,16 @@
 // for drivers without such calls, another one. The owner says which, or asks best_way().
 //
 // A device must outlive its gates and marks. Neither may be destroyed before every stream that it was put into has gone
-// past it. create() is slow (device.h), and so is the end.
+// past it. create() and the destructors are slow (device.h): they may wait for all work of the context. So while any
+// gate is held, nobody on whom its opening depends may create or destroy a gate or a mark, open or destroy a device, or
+// call another slow function, such as allocate() and free(); the wait would have no end.
+//
+// Gates that are held by host functions (kHost) are served one after another: the driver may call host functions of
+// all streams on one thread. So a gate that is held also holds up every host function behind it, of any stream. Gates
+// must then be opened in the order in which their streams reach them. Gates by words have no such order.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -24,7 +31,7 @@ inline GateWay best_way(const Device& device) {
   return device.supports_word_waits() ? GateWay::kWord : GateWay::kHost;
 }
 
-// Host to stream. hold() and open() may be called by different threads, but each by one thread at a time.
+// Host to stream. One thread at a time may call hold(), and one, perhaps another, open() and open_all().
 class Gate {
  public:
   static Result<std::unique_ptr<Gate>> create(Device& device, GateWay way);
@@ -36,14 +43,14 @@ class Gate {
   // allocates a few bytes, and a thread of the driver waits.
   Result<uint32_t> hold(StreamHandle* stream);
   void open(uint32_t ticket);  // never one that was opened already
-  void open_all();             // that were held so far
+  void open_all();             // that hold() has returned from so far
 
  private:
   Gate(Device& device, GateWay way, uint32_t* word) : device_(device), way_(way), word_(word) {}
   Device& device_;
   const GateWay way_;
-  uint32_t* const word_;  // the last ticket that is open
-  uint32_t last_ = 0;     // that was given out
+  uint32_t* const word_;            // the last ticket that is open
+  std::atomic<uint32_t> last_ = 0;  // that was given out; open_all() may run beside hold()
 };
 
 // Stream to host, for one stream. One thread at a time.

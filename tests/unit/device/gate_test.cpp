@@ -3,6 +3,9 @@
 
 #include <cuda.h>
 
+#include <atomic>
+#include <thread>
+
 #include "unit/device/with_fake_driver.h"
 
 namespace trestle {
@@ -55,6 +58,19 @@ TEST_P(Gates, OpenAllAtOnce) {
   wait_until_idle(stream_);
   wait_until_idle(other);
   ASSERT_TRUE(device_->destroy_stream(other).ok());
+}
+
+TEST_P(Gates, OpenAllBesideTheThreadThatHolds) {
+  const auto gate = Gate::create(*device_, GetParam()).value();
+  std::atomic<bool> held = false;
+  std::thread holds([&] {
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(gate->hold(stream_).ok());
+    held = true;
+  });
+  while (!held) gate->open_all();
+  holds.join();
+  gate->open_all();
+  wait_until_idle(stream_);
 }
 
 TEST_P(Gates, ThatCannotHoldTellTheError) {
