@@ -86,7 +86,8 @@ class CudaDevice : public Device {
   template <class Function, class... Arguments>
   Result<bool> ask(const char* name, Function function, Arguments... arguments) const;
   Result<bool> try_word_waits();
-  Status try_word(StreamHandle* stream, uint32_t* word, bool& supported);
+  // Submits a write and a wait for it. `submitted`: both were, which is false if the driver does not have them.
+  Status try_word(StreamHandle* stream, uint32_t* word, bool& submitted);
 
   const Driver& driver_;
   const CUdevice device_;

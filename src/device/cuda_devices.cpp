@@ -5,6 +5,12 @@
 
 namespace trestle {
 
+namespace {
+
+constexpr uint32_t kTriedValue = 7;  // of the word that is written and waited for
+
+}  // namespace
+
 Result<std::unique_ptr<Devices>> open_devices(const char* driver_library) {
   return CudaDevices::create(driver_library);
 }
@@ -83,6 +89,10 @@ Status CudaDevice::learn(int index) {
   info_.name = text.data();
   TRY(driver_.check(driver_.cuDeviceGetPCIBusId(text.data(), text.size(), device_), "cuDeviceGetPCIBusId"));
   info_.pci = text.data();
+  // The driver writes capitals, the kernel's names of devices have none.
+  for (char& c : info_.pci) {
+    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+  }
   size_t bytes = 0;
   TRY(driver_.check(driver_.cuDeviceTotalMem(&bytes, device_), "cuDeviceTotalMem"));
   info_.bytes = bytes;
@@ -97,13 +107,20 @@ Status CudaDevice::learn(int index) {
 Result<bool> CudaDevice::try_word_waits() {
   std::byte* const memory = TRY(allocate_pinned(sizeof(uint32_t)));
   Result<StreamHandle*> stream = make_stream(false);
-  bool supported = false;
+  auto* const word = reinterpret_cast<uint32_t*>(memory);
+  *word = 0;
+  bool submitted = false;
   Status tried;
+  Status finished;
   if (stream.ok()) {
-    tried = try_word(stream.value(), reinterpret_cast<uint32_t*>(memory), supported);
+    tried = try_word(stream.value(), word, submitted);
+    // Also after an answer that the wait is not supported: the write may be under way.
+    finished = synchronize(stream.value());
     const Status destroyed = destroy_stream(stream.value());
     if (tried.ok()) tried = destroyed;
   }
+  const bool supported = submitted && *static_cast<const volatile uint32_t*>(word) == kTriedValue;
+  TRY(std::move(finished));  // what may still be written to is not freed
   const Status freed = free_pinned(memory);
   TRY(std::move(stream));
   TRY(std::move(tried));
@@ -111,19 +128,16 @@ Result<bool> CudaDevice::try_word_waits() {
   return supported;
 }
 
-Status CudaDevice::try_word(StreamHandle* stream, uint32_t* word, bool& supported) {
-  constexpr uint32_t kWritten = 7;
-  *word = 0;
-  const CUresult written = call(driver_.cuStreamWriteValue32, raw(stream), raw(word), kWritten,
+Status CudaDevice::try_word(StreamHandle* stream, uint32_t* word, bool& submitted) {
+  const CUresult written = call(driver_.cuStreamWriteValue32, raw(stream), raw(word), kTriedValue,
                                 static_cast<unsigned>(CU_STREAM_WRITE_VALUE_DEFAULT));
   if (written == CUDA_ERROR_NOT_SUPPORTED) return {};
   TRY(driver_.check(written, "cuStreamWriteValue32"));
-  const CUresult waited = call(driver_.cuStreamWaitValue32, raw(stream), raw(word), kWritten,
+  const CUresult waited = call(driver_.cuStreamWaitValue32, raw(stream), raw(word), kTriedValue,
                                static_cast<unsigned>(CU_STREAM_WAIT_VALUE_GEQ));
   if (waited == CUDA_ERROR_NOT_SUPPORTED) return {};
   TRY(driver_.check(waited, "cuStreamWaitValue32"));
-  TRY(synchronize(stream));
-  supported = *static_cast<const volatile uint32_t*>(word) == kWritten;
+  submitted = true;
   return {};
 }
 

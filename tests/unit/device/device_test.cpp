@@ -72,7 +72,7 @@ TEST_F(DeviceOfFake, TellsWhatItIs) {
   EXPECT_EQ(devices_->driver_version(), CUDA_VERSION);
   EXPECT_EQ(device_->info().name, "Fake GPU");
   EXPECT_EQ(peer_->info().index, 1);
-  EXPECT_EQ(peer_->info().pci, "0000:01:00.0");
+  EXPECT_EQ(peer_->info().pci, "0000:a1:00.0") << "the driver writes capitals";
   EXPECT_EQ(device_->info().compute_capability, 90);
   EXPECT_EQ(device_->info().multiprocessors, 4);
   EXPECT_GT(device_->info().bytes, 0U);
@@ -185,6 +185,15 @@ TEST_F(DeviceOfFake, TimesAndSharesEvents) {
 
 TEST_F(DeviceOfFake, WithoutWordWaitsSaysSo) {
   fake().set_word_waits(false);
+  auto plain = devices_->open(0);
+  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  EXPECT_FALSE(plain.value()->supports_word_waits());
+}
+
+// The write that was tried is done before its word is freed, which the fake driver looks for.
+TEST_F(DeviceOfFake, WithWordWritesOnlySaysSo) {
+  fake().set_word_waits(false);
+  fake().set_word_writes(true);
   auto plain = devices_->open(0);
   ASSERT_TRUE(plain.ok()) << plain.error().message;
   EXPECT_FALSE(plain.value()->supports_word_waits());

@@ -45,6 +45,11 @@ void advance() {
       }
     }
   }
+  std::erase_if(s.streams, [](Stream* stream) {
+    const bool ended = stream->destroyed && stream->actions.empty();
+    if (ended) delete stream;
+    return ended;
+  });
 }
 
 namespace {
@@ -57,6 +62,7 @@ class Steering : public FakeDriver {
     s.version = CUDA_VERSION;
     s.hidden.clear();
     s.word_waits = true;
+    s.word_writes = true;
     s.peer_access = true;
     s.fail_in = -1;
     s.calls = 0;
@@ -72,7 +78,8 @@ class Steering : public FakeDriver {
   void set_devices(int count) override { state().devices = count; }
   void set_version(int version) override { state().version = version; }
   void hide(const std::string& function) override { state().hidden.insert(function); }
-  void set_word_waits(bool supported) override { state().word_waits = supported; }
+  void set_word_waits(bool supported) override { state().word_waits = state().word_writes = supported; }
+  void set_word_writes(bool supported) override { state().word_writes = supported; }
   void set_peer_access(bool possible) override { state().peer_access = possible; }
   void fail(int nth, int result) override {
     const std::lock_guard<std::recursive_mutex> lock(state().mutex);
@@ -114,6 +121,7 @@ class Steering : public FakeDriver {
       if (!stream->legacy) delete stream;
     }
     s.streams.clear();
+    s.writes.clear();
     for (Event* const event : s.events) delete event;
     s.events.clear();
     for (const auto& [address, block] : s.blocks) {

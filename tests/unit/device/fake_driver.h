@@ -2,7 +2,8 @@
 // when they are asked, kernels are the loops of the CPU. Tests load it in place of libcuda.so.1 (fake_driver.cpp is a
 // shared library of its own) and steer it through this interface, which it hands out by fake_driver().
 //
-// It finds wrong use: calls without a context, frees of what is not there, packs that are not aligned. Any thread.
+// It finds wrong use: calls without a context, frees of what is not there or of a word that a stream will write, packs
+// that are not aligned, functions asked for with another signature. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,8 @@ class FakeDriver {
   virtual void set_devices(int count) = 0;
   virtual void set_version(int version) = 0;
   virtual void hide(const std::string& function) = 0;  // cuGetProcAddress does not find it
-  virtual void set_word_waits(bool supported) = 0;
+  virtual void set_word_waits(bool supported) = 0;     // and writes
+  virtual void set_word_writes(bool supported) = 0;
   virtual void set_peer_access(bool possible) = 0;
   // The nth call from now on (0: the next one) answers `result`, and is not done. Asking for an error's text is no
   // call.

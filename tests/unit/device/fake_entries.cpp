@@ -52,7 +52,7 @@ CUresult cuDeviceGetName(char* name, int bytes, CUdevice) {
 }
 CUresult cuDeviceGetPCIBusId(char* name, int bytes, CUdevice device) {
   FAKE_ENTER(false);
-  std::snprintf(name, static_cast<size_t>(bytes), "0000:0%d:00.0", device);
+  std::snprintf(name, static_cast<size_t>(bytes), "0000:A%d:00.0", device);
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceTotalMem(size_t* bytes, CUdevice) {
@@ -137,6 +137,8 @@ CUresult cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
 }
 CUresult cuMemFreeHost(void* memory) {
   const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+  const bool is_written = state().writes.count(reinterpret_cast<uintptr_t>(memory)) != 0;
+  if (is_written && state().broken == CUDA_SUCCESS) misused("a word is freed that a stream will write");
   const CUresult freed =
       remove_block(reinterpret_cast<uintptr_t>(memory), CU_MEMORYTYPE_HOST, false, state().objects.pinned);
   const CUresult entered = enter(__func__, true);

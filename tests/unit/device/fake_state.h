@@ -27,6 +27,7 @@ struct Stream {
   CUcontext context = nullptr;
   bool capturing = false;
   bool legacy = false;
+  bool destroyed = false;  // but what was submitted still happens
 };
 
 struct Event {
@@ -59,6 +60,7 @@ struct State {
   int version = CUDA_VERSION;
   std::set<std::string> hidden;
   bool word_waits = true;
+  bool word_writes = true;
   bool peer_access = true;
   int fail_in = -1;
   CUresult fail_with = CUDA_SUCCESS;
@@ -71,6 +73,7 @@ struct State {
   std::map<uintptr_t, Block> blocks;
   std::set<Stream*> streams;
   std::set<Event*> events;
+  std::multiset<uintptr_t> writes;  // of words that streams will write
   std::vector<std::unique_ptr<Module>> modules;
   std::vector<std::unique_ptr<Kernel>> kernels;
   std::map<const void*, std::string> images;

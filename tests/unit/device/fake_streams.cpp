@@ -18,8 +18,8 @@ Stream& stream_of(CUstream handle) {
   legacy.legacy = true;
   if (handle == nullptr) state().streams.insert(&legacy);
   auto* const stream = reinterpret_cast<Stream*>(handle);
-  const bool known = stream == nullptr || state().streams.count(stream) != 0 || stream == &state().capturing ||
-                     stream == &state().foreign;
+  const bool is_live = state().streams.count(stream) != 0 && !stream->destroyed;
+  const bool known = stream == nullptr || is_live || stream == &state().capturing || stream == &state().foreign;
   if (!known) misused("a stream is used that is not there");
   return stream == nullptr ? legacy : *stream;
 }
@@ -52,7 +52,7 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int) {
   FAKE_ENTER(true);
   if (flags != CU_STREAM_NON_BLOCKING) misused("a stream that waits for the legacy one");
-  auto* const made = new Stream{{}, current().back(), false, false};
+  auto* const made = new Stream{{}, current().back(), false, false, false};
   state().streams.insert(made);
   *stream = reinterpret_cast<CUstream>(made);
   ++state().objects.streams;
@@ -60,10 +60,9 @@ CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int) {
 }
 CUresult cuStreamDestroy(CUstream handle) {
   const std::lock_guard<std::recursive_mutex> lock(state().mutex);
-  advance();
   Stream* const stream = &stream_of(handle);
-  if (state().streams.erase(stream) != 0) {
-    delete stream;
+  if (state().streams.count(stream) != 0 && !stream->legacy && !stream->destroyed) {
+    stream->destroyed = true;
     --state().objects.streams;
   }
   return enter(__func__, true);
@@ -106,9 +105,12 @@ CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t va
 }
 CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned) {
   FAKE_ENTER(true);
-  if (!state().word_waits) return CUDA_ERROR_NOT_SUPPORTED;
-  auto* const word = reinterpret_cast<volatile uint32_t*>(address);
-  return submit_at_once(stream, [word, value] { *word = value; });
+  if (!state().word_writes) return CUDA_ERROR_NOT_SUPPORTED;
+  if (state().broken == CUDA_SUCCESS) state().writes.insert(address);
+  return submit_at_once(stream, [address, value] {
+    *reinterpret_cast<volatile uint32_t*>(address) = value;
+    state().writes.erase(state().writes.find(address));
+  });
 }
 
 CUresult cuEventCreate(CUevent* event, unsigned flags) {
