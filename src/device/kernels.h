@@ -25,7 +25,8 @@ class DeviceKernels {
   // Everything that was enqueued must be done.
   ~DeviceKernels();
 
-  // At most kernels::kMostCudaSources sources (kInvalidUsage).
+  // At most kernels::kMostCudaSources sources (kInvalidUsage). One source that is not divided is copied, bit by bit; if
+  // it is the destination, nothing is launched.
   Status reduce(std::byte* dst, std::span<const std::byte* const> sources, uint64_t elements, const ReduceSpec& spec,
                 StreamHandle* stream);
   Status scale(std::byte* dst, const std::byte* src, uint64_t elements, DataType type, const void* factor,
