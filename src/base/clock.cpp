@@ -1,5 +1,6 @@
 #include "base/clock.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include "base/fork.h"
@@ -21,6 +22,11 @@ class MonotonicClock final : public Clock {
 Clock& monotonic_clock() {
   static constinit PerProcess<MonotonicClock> clock;
   return clock.get();
+}
+
+std::string ago(int64_t time_ns) {
+  const int64_t tenths = std::max<int64_t>(time_ns, 0) / 100'000'000;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s ago";
 }
 
 }  // namespace trestle

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace trestle {
 
@@ -16,5 +17,8 @@ class Clock {
 
 // CLOCK_MONOTONIC; lives as long as the process.
 Clock& monotonic_clock();
+
+// "1.5 s ago", for messages; a negative time counts as 0.
+std::string ago(int64_t time_ns);
 
 }  // namespace trestle

@@ -10,6 +10,7 @@
 #include <limits>
 #include <span>
 
+#include "base/clock.h"
 #include "base/config/value_text.h"
 
 namespace trestle {
@@ -24,11 +25,6 @@ constexpr int64_t kMostPatienceNs = 30'000 * kMs;
 constexpr int64_t kFirstPauseNs = 20 * kMs;
 constexpr int64_t kMostPauseNs = 1'000 * kMs;
 constexpr int64_t kLateNs = 1'000 * kMs;
-
-std::string ago(int64_t time_ns) {
-  const int64_t tenths = std::max<int64_t>(time_ns, 0) / (100 * kMs);
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s ago";
-}
 
 }  // namespace
 

@@ -89,8 +89,8 @@ class PeerRails {
   bool tick(int64_t now_ns);
   // Whether tick() has something to watch.
   bool needs_ticks() const;
-  // What happened to each rail, for the sentence when the last one is lost.
-  std::string story() const;
+  // What happened to each rail and when, for the sentence when the last one is lost.
+  std::string story(int64_t now_ns) const;
 
  private:
   struct Sent {

@@ -210,12 +210,9 @@ bool PeerRails::needs_ticks() const {
                      [](const Way& way) { return way.state != RailState::kUp || !way.sent.empty(); });
 }
 
-std::string PeerRails::story() const {
+std::string PeerRails::story(int64_t now_ns) const {
   std::string text;
-  for (size_t i = 0; i < ways_.size(); ++i) {
-    if (ways_[i].why.empty()) continue;
-    text += (text.empty() ? "rail " : "; rail ") + std::to_string(i + 1) + ": " + ways_[i].why;
-  }
+  for (const Way& way : ways_) text += (text.empty() ? "" : "; ") + way.record->story(now_ns);
   return text;
 }
 

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <span>
 #include <utility>
+
+#include "base/clock.h"
 
 namespace trestle {
 namespace {
@@ -55,6 +58,18 @@ void RailRecord::lost(RailState now, const std::string& why, int64_t now_ns) {
 
 void RailRecord::down(const std::string& why, int64_t now_ns) {
   change(RailState::kDown, why, now_ns);
+}
+
+// The time is that of the loss. Attempts to connect again change the reason alone.
+std::string RailRecord::story(int64_t now_ns) const {
+  const MutexLock lock(mutex_);
+  const auto carries_nothing = [](const RailChange& change) {
+    return change.state == RailState::kEnding || change.state == RailState::kDown;
+  };
+  auto since = history_.end() - 1;
+  while (since != history_.begin() && carries_nothing(*std::prev(since))) --since;
+  const std::string& why = history_.back().why;
+  return name_ + ": " + (why.empty() ? "has no connection" : why) + ", " + ago(now_ns - since->at_ns);
 }
 
 // What was acknowledged is read before what was sent, and losses before connections. So no part is more than its whole.

@@ -38,6 +38,8 @@ class RailRecord {
 
   // ---- any thread
   RailReport report() const;
+  // What happened to a rail that carries nothing, and when: "eth1: eth1 is down, 0.3 s ago".
+  std::string story(int64_t now_ns) const;
 
  private:
   RailState change(RailState state, const std::string& why, int64_t now_ns);  // returns the one before

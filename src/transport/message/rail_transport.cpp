@@ -324,7 +324,7 @@ Status RailTransport::ended(size_t rail, int32_t rank) {
   if (peer.link->peer_left(path)) {
     peer.rails->closed(path, now());
   } else if (!peer.rails->lost(path, "the other side has closed the connection", now()) && !peer.has_left()) {
-    return Error{Code::kRemoteError, how + " (" + peer.rails->story() + ")"};
+    return Error{Code::kRemoteError, how + " (" + peer.rails->story(now()) + ")"};
   }
   return check_gone(rank);
 }

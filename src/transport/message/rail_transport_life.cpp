@@ -52,7 +52,7 @@ Result<bool> RailTransport::progress() {
 }
 
 Status RailTransport::gone(int32_t rank) {
-  return Error{Code::kRemoteError, name(rank) + " cannot be reached over any rail: " + at(rank).rails->story()};
+  return Error{Code::kRemoteError, name(rank) + " cannot be reached over any rail: " + at(rank).rails->story(now())};
 }
 
 Status RailTransport::tick() {
