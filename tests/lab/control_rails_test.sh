@@ -66,16 +66,12 @@ splits_over_what_is_left() {
   wait "$job" || fail "the job that splits failed"
 }
 
-sent() {
-  "$lab" counters | awk '{ sum += $2 } END { print sum }'
-}
-
 # ends_by COMMAND: does that to a running job, which fails then.
 ends_by() {
   local before
-  before=$(sent)
+  before=$("$lab" sent)
   start -n 1000000
-  until (($(sent) > before + 20000000)); do
+  until (($("$lab" sent) > before + 20000000)); do
     kill -0 "$job" 2>/dev/null || fail "the job ended too early"
   done
   "$@"

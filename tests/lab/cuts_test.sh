@@ -36,15 +36,11 @@ next_line() {
   esac
 }
 
-sent() {
-  "$lab" counters | awk '{ sum += $2 } END { print sum }'
-}
-
 # A row sends about 130 MB, so a cut falls anywhere into one.
 wait_for_bytes() {
   local first deadline=$((SECONDS + patience))
-  first=$(sent)
-  until (($(sent) - first >= $1)); do ((SECONDS < deadline)) || fail "the job sends nothing more"; done
+  first=$("$lab" sent)
+  until (($("$lab" sent) - first >= $1)); do ((SECONDS < deadline)) || fail "the job sends nothing more"; done
 }
 
 # One cut, until all connections are back and a whole row was reduced without another loss.

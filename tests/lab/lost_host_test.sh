@@ -12,10 +12,6 @@ fail() {
   exit 1
 }
 
-sent() {
-  "$lab" counters | awk '{ sum += $2 } END { print sum }'
-}
-
 # expect RANK LOST: checks the output of rank RANK, which has ended.
 expect() {
   sed "s/^/rank $1: /" "$files/$1"
@@ -31,7 +27,7 @@ if [[ "${3:-}" == --inside ]]; then
     "$lab" exec "$rank" -- timeout 120 "$LAB_BUILD/perf/all_reduce_perf" -b 1M -e 1M -n 1000000 -w 0 -c 0 >"$files/$rank" 2>&1 &
     jobs[rank]=$!
   done
-  until (($(sent) > 20000000)); do  # the job is running
+  until (($("$lab" sent) > 20000000)); do  # the job is running
     for rank in 0 1; do kill -0 "${jobs[rank]}" 2>/dev/null || fail "rank $rank ended too early: $(cat "$files/$rank")"; done
   done
   for device in ctl d1; do "$lab" exec 1 -- ip link set "$device" down; done
