@@ -5,7 +5,7 @@
 
 namespace trestle {
 
-enum class EpollKind : uint32_t { kListener, kStranger, kOutgoing, kConnected };
+enum class EpollKind : uint32_t { kListener, kStranger, kOutgoing, kConnected, kTimer };
 
 // `number`: a stranger's serial, or a rank.
 constexpr uint64_t epoll_key(EpollKind kind, uint32_t number) {

@@ -1,5 +1,6 @@
 // How pairs of ranks agree on their connection, and how strangers are kept out.
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 
 #include <algorithm>
 
@@ -32,9 +33,37 @@ Status TcpRail::watch(int fd, uint64_t key) {
 
 Status TcpRail::reach(int32_t rank) {
   if (error_.has_value()) return *error_;
-  const Peer& peer = peers_[rank];
-  if (peer.fd || peer.attempt != nullptr || peer.yielded) return {};
-  return connect_to(rank);
+  Peer& peer = peers_[rank];
+  if (peer.fd || peer.attempt != nullptr || peer.yielded || peer.in_line) return {};
+  peer.in_line = !queue_.begin(rank, monotonic_clock().now_ns());
+  return peer.in_line ? Status{} : connect_to(rank);
+}
+
+Status TcpRail::connect_those_in_line() {
+  while (!queue_.empty()) {
+    const std::optional<int32_t> rank = queue_.next(monotonic_clock().now_ns());
+    if (!rank) break;
+    peers_[*rank].in_line = false;
+    TRY(connect_to(*rank));
+  }
+  return {};
+}
+
+// For a sleeper, whom nothing else wakes when the peers of all attempts are frozen. False: it must not sleep.
+bool TcpRail::arm_timer() {
+  const int64_t due_ns = queue_.due_ns();
+  if (due_ns == INT64_MAX) return true;
+  if (due_ns <= monotonic_clock().now_ns()) return false;
+  if (!timer_) {
+    timer_ = UniqueFd::open([] { return ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC); });
+    if (!timer_ || !watch(timer_.get(), epoll_key(EpollKind::kTimer, 0)).ok()) {
+      timer_.reset();
+      return false;
+    }
+  }
+  itimerspec when{};
+  when.it_value = {static_cast<time_t>(due_ns / 1'000'000'000), static_cast<long>(due_ns % 1'000'000'000)};
+  return ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr) == 0;
 }
 
 ConnectFrom TcpRail::from_here(const SocketAddress& to) const {
@@ -74,6 +103,7 @@ Status TcpRail::drive_outgoing(int32_t rank) {
   } else if (peer.attempt->stage() == Attempt::Stage::kYielded) {
     peer.attempt.reset();
     peer.yielded = true;
+    queue_.end(rank);
   }
   return {};
 }
@@ -81,7 +111,8 @@ Status TcpRail::drive_outgoing(int32_t rank) {
 void TcpRail::adopt(int32_t rank, Attempt& attempt) {
   Peer& peer = peers_[rank];
   peer.attempt.reset();
-  peer.yielded = false;
+  peer.yielded = peer.in_line = false;
+  queue_.end(rank);
   peer.ours = attempt.outgoing();
   peer.fd = attempt.take_fd();
   events_->connected(rank);
@@ -117,6 +148,8 @@ Status TcpRail::settle(Attempt& attempt) {
   if (wanted) {
     peer.attempt.reset();
     peer.yielded = true;
+    peer.in_line = false;
+    queue_.end(attempt.peer());
   }
   return attempt.drive();
 }
@@ -128,7 +161,7 @@ void TcpRail::withdraw(int32_t rank) {
   Peer& peer = peers_[rank];
   peer.yielded = false;
   const RailPeer wants = events_->peer(rank);
-  if ((wants.awaited || wants.sending) && !peer.fd && peer.attempt == nullptr) (void)connect_to(rank);
+  if ((wants.awaited || wants.sending) && !peer.fd && peer.attempt == nullptr) (void)reach(rank);
 }
 
 void TcpRail::refuse(const Attempt& attempt, const std::string& reason) {

@@ -160,6 +160,7 @@ void TcpRail::drop(int32_t rank) {
   if (peer.fd) connected_.erase(std::remove(connected_.begin(), connected_.end(), rank), connected_.end());
   const auto promised = [rank](const Stranger& s) { return s.attempt->promised() && s.attempt->peer() == rank; };
   strangers_.erase(std::remove_if(strangers_.begin(), strangers_.end(), promised), strangers_.end());
+  queue_.end(rank);
   peer = Peer();
   peer.address = address;
 }
@@ -190,6 +191,7 @@ Result<bool> TcpRail::progress() {
   if (error_.has_value()) return *error_;
   if (closed_) return false;
   bool moved = should_poll() && TRY(poll_events());
+  TRY(connect_those_in_line());
   const bool direct = awaiting_ <= kMostDirect;
   awaiting_ = 0;
   unsettled_ = false;
@@ -240,6 +242,8 @@ Result<bool> TcpRail::poll_events() {
     switch (kind_of(events[i].data.u64)) {
       case EpollKind::kListener:
         accepting = true;
+        break;
+      case EpollKind::kTimer:
         break;
       case EpollKind::kStranger:
         drive_stranger(number);
@@ -342,7 +346,7 @@ bool TcpRail::prepare_sleep() {
     const Peer& peer = peers_[rank];
     if (peer.readable || (peer.writable && has_output(rank))) return false;
   }
-  return true;
+  return arm_timer();
 }
 
 }  // namespace trestle

@@ -7,7 +7,8 @@
 // Connections. At the first post to a peer this rank connects to it; the peer may do so at the same time. The acceptor
 // decides when the peer has proved itself. It welcomes the connection, unless it is itself connecting to the same peer
 // and has the lower rank: then it yields, and the peer waits for the other connection. So both keep the connection that
-// the lower rank made, and nothing is sent on one that will be dropped.
+// the lower rank made, and nothing is sent on one that will be dropped. A rank makes few connections at a time
+// (connect_queue.h), but accepts any number: so every attempt is answered.
 //
 // epoll is edge-triggered: `readable` and `writable` remember an edge until the socket reports that it would block.
 #pragma once
@@ -24,6 +25,7 @@
 #include "transport/message/rail_transport.h"
 #include "transport/rail.h"
 #include "transport/tcp/attempt.h"
+#include "transport/tcp/connect_queue.h"
 #include "transport/tcp/tcp.h"
 
 namespace trestle {
@@ -64,6 +66,7 @@ class TcpRail final : public Rail {
     SocketAddress address;                // length 0: not reachable through this transport
     std::unique_ptr<Attempt> attempt;
     int attempts = 0;
+    bool in_line = false;  // connects when it is its turn
     bool yielded = false;  // waits for the peer's connection, or for its acknowledgement
     // This rank made the pair's connection. The peer gives up its own, if it had begun one.
     bool ours = false;
@@ -91,6 +94,8 @@ class TcpRail final : public Rail {
 
   // tcp_connect.cpp
   Status connect_to(int32_t rank);
+  Status connect_those_in_line();
+  bool arm_timer();
   Status drive_outgoing(int32_t rank);
   void drive_stranger(uint32_t serial);
   void accept_strangers();
@@ -129,6 +134,8 @@ class TcpRail final : public Rail {
   DescriptorRoom room_;  // for the connections with the peers
   std::vector<Peer> peers_;
   std::vector<int32_t> connected_;  // ranks with an fd
+  ConnectQueue queue_;
+  UniqueFd timer_;  // wakes a sleeper when an attempt counts no longer; made at first use
   struct Stranger {
     uint32_t serial;
     std::unique_ptr<Attempt> attempt;

@@ -11,5 +11,7 @@ if(SODIUM_FOUND)
     ${CMAKE_CURRENT_LIST_DIR}/transport_strangers_test.cpp)
 endif()
 if(TRESTLE_WITH_TCP)
-  target_sources(transport_test PRIVATE ${CMAKE_CURRENT_LIST_DIR}/tcp_descriptors_test.cpp)
+  target_sources(transport_test PRIVATE
+    ${CMAKE_CURRENT_LIST_DIR}/connect_queue_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/tcp_descriptors_test.cpp)
 endif()
