@@ -201,8 +201,9 @@ Status settle_rails(const Place& place, const JsonValue& object, Dimension& dime
 }
 
 Status set_field(const Place& place, const std::string& key, const JsonValue& value, Dimension& dimension) {
-  static constexpr const char* kKeys[] = {"size",      "kind",   "bandwidth_gbps",       "latency_ns", "transport",
-                                          "interface", "shared", "in_network_reduction", "rails"};
+  static constexpr const char* kKeys[] = {"size",      "kind",           "bandwidth_gbps", "latency_ns",
+                                          "transport", "interface",      "shared",         "in_network_reduction",
+                                          "rails",     "unknown_network"};
   static constexpr uint64_t kMostLatency_ns = 1'000'000'000;
   if (key == "size") {
     dimension.size = static_cast<int32_t>(TRY(whole(place, value, key, 1, std::numeric_limits<int32_t>::max())));
@@ -222,6 +223,8 @@ Status set_field(const Place& place, const std::string& key, const JsonValue& va
     TRY(shared(place, value, dimension));
   } else if (key == "in_network_reduction") {
     dimension.in_network_reduction = TRY(boolean(place, value, key));
+  } else if (key == "unknown_network") {
+    dimension.unknown_network = TRY(boolean(place, value, key));
   } else {
     return unknown_key(place, value, key, kKeys);
   }

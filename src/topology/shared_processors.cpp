@@ -57,7 +57,7 @@ void share_processors(const std::vector<RankPlace>& places, Topology& topology) 
     shares = true;
     const TransportFacts& facts = facts_of(dimension.transport);
     dimension.shared_resource = "processors";
-    dimension.unknown_network = facts.has_interfaces && all_apart(level_of(topology, d), at);
+    dimension.unknown_network |= facts.has_interfaces && all_apart(level_of(topology, d), at);
     dimension.shared_ps_per_byte = facts.processor_ps_per_byte * machine.ranks / processors;
     if (dimension.latency_ns != kNominalLatency) continue;
     dimension.latency_ns = facts.latency_ns + kTurn_ns * (machine.ranks - processors) / processors;

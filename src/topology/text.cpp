@@ -114,6 +114,7 @@ std::string to_json(const Topology& topology) {
               ",\"ps_per_byte\":" + std::to_string(dimension.shared_ps_per_byte) + "}";
     }
     if (dimension.in_network_reduction) text += ",\"in_network_reduction\":true";
+    if (dimension.unknown_network) text += ",\"unknown_network\":true";
     text += "}";
   }
   return text + "\n]}\n";

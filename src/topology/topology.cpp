@@ -77,7 +77,7 @@ uint64_t hash(const Topology& topology) {
     hasher.integer(dimension.bandwidth_mbps).integer(dimension.latency_ns);
     hasher.integer(static_cast<uint64_t>(dimension.transport)).string(interfaces_text(dimension));
     hasher.string(dimension.shared_resource).integer(dimension.shared_ps_per_byte);
-    hasher.integer(dimension.in_network_reduction ? 1 : 0);
+    hasher.integer(dimension.in_network_reduction ? 1 : 0).integer(dimension.unknown_network ? 1 : 0);
   }
   return hasher.digest();
 }

@@ -144,6 +144,29 @@ TEST(ChooseTopology, RanksThatOutnumberProcessorsShareThem) {
   EXPECT_EQ(full.dimensions, shared.dimensions);
 }
 
+// A plan depends on whether a network is unknown. So a topology that was written down must say so, too, and whoever
+// describes a network may say it.
+TEST(ChooseTopology, AnUnknownNetworkIsPartOfWhatIsWritten) {
+  const std::vector<std::string> one(4, "x");
+  const Topology shared = chosen_with({3, 3, 3, 3}, one);
+  EXPECT_FALSE(shared.dimensions[0].unknown_network);
+  EXPECT_TRUE(shared.dimensions[1].unknown_network);
+  EXPECT_EQ(to_json(shared).find("unknown_network"), to_json(shared).rfind("unknown_network"));
+  Topology known = shared;
+  known.dimensions[1].unknown_network = false;
+  EXPECT_NE(to_json(known), to_json(shared));
+  EXPECT_NE(hash(known), hash(shared));
+  if (TRESTLE_TOPOLOGY_FILES) {
+    EXPECT_EQ(parse_topology(to_json(shared), "t").value().dimensions, shared.dimensions);
+  }
+  std::vector<RankPlace> where = places("aabb");
+  for (RankPlace& place : where) place.processors = {1};
+  Topology described = choose_topology({"", "", "auto"}, where).value();
+  described.dimensions[0].unknown_network = true;
+  share_processors(where, described);
+  EXPECT_TRUE(described.dimensions[0].unknown_network);
+}
+
 TEST(ChooseTopology, TellsHowManyRanksShareAProcessor) {
   const auto sharing = [](const std::vector<uint64_t>& processors, const std::vector<std::string>& machines) {
     std::vector<RankPlace> where = places("aabb");

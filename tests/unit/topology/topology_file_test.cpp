@@ -103,6 +103,7 @@ TEST_F(TopologyFile, RoundTrips) {
       if (rng.below(2) != 0) dimension.bandwidth_mbps = 1 + rng.below(1'000'000'000);
       if (rng.below(2) != 0) dimension.latency_ns = rng.below(1'000'000'000);
       dimension.in_network_reduction = dimension.kind == DimensionKind::kSwitch && rng.below(2) != 0;
+      dimension.unknown_network = rng.below(2) != 0;
       if (rng.below(2) != 0) dimension.interface = "e\"\\" + std::to_string(rng.below(9));
       if (dimension.interface.empty() && rng.below(2) != 0) add_rails(rng, dimension);
       if (rng.below(2) != 0) {
@@ -157,6 +158,8 @@ TEST_F(TopologyFile, BadOnesNameLineAndField) {
       {"{\"dimensions\":[{\"size\":2,\"latency_ns\":0.5}]}", "latency_ns: must be a whole number from 0"},
       {"{\"dimensions\":[{\"size\":2,\"in_network_reduction\":1}]}",
        "in_network_reduction: must be true or false, not a number"},
+      {"{\"dimensions\":[{\"size\":2,\"unknown_network\":\"no\"}]}",
+       "unknown_network: must be true or false, not a string"},
       {"{\"dimensions\":[{\"size\":2},\n{\"size\":2,\"kind\":\"ring\",\"in_network_reduction\":true}]}",
        "t.json:2: dimension 2: in_network_reduction: is possible only in a dimension of kind switch"},
       {"{\"dimensions\":[{\"size\":2,\"interface\":\"\"}]}", "interface: must be a name"},

@@ -88,6 +88,8 @@ TEST(Topology, HashSeesEveryFieldButNotTheReason) {
   changed([](Dimension& d) { d.rails = {{"eth2", 25'000}, {"eth3", 0}}; });
   changed([](Dimension& d) { d.shared_resource = "cpu"; });
   changed([](Dimension& d) { d.shared_ps_per_byte = 1; });
+  changed([](Dimension& d) { d.in_network_reduction = true; });
+  changed([](Dimension& d) { d.unknown_network = true; });
   EXPECT_TRUE(hashes.insert(hash(grid({8}))).second);
   EXPECT_TRUE(hashes.insert(hash(grid({2, 4}))).second);
   Topology explained = base;
