@@ -1,5 +1,6 @@
-// The compiled kernels of kernels/cuda, which are part of the library: one image per element type ("reduce_float") and
-// one for copies and conversions ("move"). Any thread; the bytes stay for ever.
+// The compiled kernels of kernels/cuda, which are part of the library: one image for each element type
+// ("reduce_float"), one for copies and conversions ("move"), and one that occupies a stream ("hold", for measurements
+// only). Any thread; the bytes stay for ever.
 #pragma once
 
 #include <cstddef>
