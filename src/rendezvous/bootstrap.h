@@ -44,7 +44,7 @@ struct BootstrapConfig {
   int64_t heartbeat_ns = 0;
   std::string interfaces;       // TRESTLE_SOCKET_IFNAME
   std::string family = "auto";  // TRESTLE_SOCKET_FAMILY
-  std::string rails;            // TRESTLE_RAILS
+  std::string rails;            // over which ranks meet, in the grammar of TRESTLE_RAILS
   PortRange port_range;         // TRESTLE_PORT_RANGE
   std::string secret;           // TRESTLE_SECRET; not used with an id, which has its own secret
   std::string communicator_id;  // TRESTLE_COMM_ID

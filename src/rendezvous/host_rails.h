@@ -16,7 +16,7 @@
 namespace trestle {
 
 struct HostRailsRequest {
-  std::string rails;       // TRESTLE_RAILS
+  std::string rails;       // TRESTLE_RAILS, and what a topology file names, in the same grammar
   std::string interfaces;  // TRESTLE_SOCKET_IFNAME
   std::string family;      // TRESTLE_SOCKET_FAMILY
   PortRange ports;         // TRESTLE_PORT_RANGE
@@ -24,9 +24,9 @@ struct HostRailsRequest {
   std::string met_at;
 };
 
-// The interfaces that TRESTLE_RAILS names, for whatever dimension, else those that would be found for data
-// (transport/rails/choice.h). Where TRESTLE_RAILS names others, also the one of `met_at`, if it is up. Empty: `met_at`
-// is of no interface, or of loopback.
+// The interfaces that `rails` names, for whatever dimension, else those that would be found for data
+// (transport/rails/choice.h). Where `rails` names others, also the one of `met_at`, if it is up. Empty: `met_at` is of
+// no interface, or of loopback.
 Result<std::vector<LocalRail>> host_rails(const HostRailsRequest& request);
 bool is_at(const SocketAddress& address, const std::string& ip);
 // Listens at a rail, at a port of the range.

@@ -152,6 +152,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(const UniqueIdBytes& 
   if (rank == 0) log_version(settings.config);
   const int64_t deadline = deadline_of(settings);
   BootstrapConfig config = bootstrap_config(settings.config, nranks, rank, id);
+  config.rails = settings.control_rails;
   config.deadline_ns = deadline;
   config.abort = &stop;
   auto bootstrap = TRY(Bootstrap::join(config));

@@ -43,6 +43,23 @@ std::string rails_of_any_shape(const std::string& text) {
   return said.ok() && said.value().size() > 1 && all.ok() ? interfaces_text(all.value()) : text;
 }
 
+// The interfaces of TRESTLE_RAILS and of the topology file, as a text of TRESTLE_RAILS. A file or a name that is wrong
+// is an error when the topology or its transports are made.
+std::string control_rails(const Config& config) {
+  std::string all = config.rails;
+  const auto add = [&all](const std::string& rails) {
+    if (!rails.empty() && parse_rails(rails).ok()) all += (all.empty() ? "" : ";") + rails;
+  };
+  if (config.topology_file.empty()) return all;
+  const auto topology = read_topology_file(config.topology_file);
+  if (!topology.ok()) return all;
+  for (const Dimension& dimension : topology.value().dimensions) {
+    const bool has_rails = dimension.transport == TransportKind::kAuto || facts_of(dimension.transport).has_interfaces;
+    if (has_rails) add(interfaces_text(dimension));
+  }
+  return all;
+}
+
 }  // namespace
 
 Result<CommunicatorSettings> make_settings(const Result<Config>& process, const SettingsOverride& overrides) {
@@ -75,6 +92,7 @@ Result<CommunicatorSettings> make_settings(const Result<Config>& process, const 
   if (overrides.dims != nullptr) set_value(config, "TRESTLE_DIMS", settings.dims);
   settings.transport = overrides.transport != nullptr ? overrides.transport : join(config.transports, ",");
   if (overrides.transport != nullptr) set_value(config, "TRESTLE_TRANSPORT", settings.transport);
+  settings.control_rails = control_rails(config);
   return settings;
 }
 
@@ -93,6 +111,7 @@ Result<CommunicatorSettings> make_child_settings(const CommunicatorSettings& par
   set_value(config, "TRESTLE_ALGO", config.algorithm);
   CommunicatorSettings settings = TRY(make_settings(config, overrides));
   if (overrides.blocking < 0) settings.blocking = parent.blocking;
+  if (settings.control_rails == config.rails) settings.control_rails = parent.control_rails;
   return settings;
 }
 

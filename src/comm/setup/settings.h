@@ -17,6 +17,9 @@ struct CommunicatorSettings {
   std::string dims;       // as TRESTLE_DIMS
   std::string transport;  // as TRESTLE_TRANSPORT
   bool blocking = true;   // creation and finalization wait, and do not return kInProgress
+  // Over which the ranks meet and their control mesh moves, in the grammar of TRESTLE_RAILS: of that variable and of
+  // the topology file, which a split-off communicator takes from its parent unless it names rails of its own.
+  std::string control_rails = {};
 };
 
 // What a caller may override. Unset fields keep the values of the variables.

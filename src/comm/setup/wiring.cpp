@@ -212,9 +212,9 @@ class Wirer {
     const auto elsewhere = [&mine](const RankInfo& info) { return info.place.host_id != mine.place.host_id; };
     if (std::none_of(wiring_.infos.begin(), wiring_.infos.end(), elsewhere)) return;
     const Config& config = settings_.config;
-    mesh_rails_ = MeshRails::create(
-        {bootstrap_.secret(), bootstrap_.job(), bootstrap_.rank()},
-        {config.rails, config.socket_interfaces, config.socket_family, config.port_range, bootstrap_.local_ip()});
+    mesh_rails_ = MeshRails::create({bootstrap_.secret(), bootstrap_.job(), bootstrap_.rank()},
+                                    {settings_.control_rails, config.socket_interfaces, config.socket_family,
+                                     config.port_range, bootstrap_.local_ip()});
     if (mesh_rails_) mine.addresses[kMeshAddress] = mesh_rails_->address();
   }
 

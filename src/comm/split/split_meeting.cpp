@@ -34,6 +34,7 @@ SplitMeeting::SplitMeeting(const Membership& parent, const SplitCall& call, cons
   meeting.job = job_id(to_hex(parent.job()) + " " + label);
   meeting.secret = derive_secret(parent.secret(), label);
   config = bootstrap_config(call.settings.value().config, size(), own_rank, UniqueIdBytes{});
+  config.rails = call.settings.value().control_rails;
 }
 
 SplitAddress SplitMeeting::open(const std::string& ip) {

@@ -2,6 +2,12 @@
 #include "comm/setup/settings.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "topology/topology.h"
 
 namespace trestle {
 namespace {
@@ -42,6 +48,53 @@ TEST(ChildSettings, RailsOfDimensionsBecomeThoseOfAny) {
     ASSERT_TRUE(parent.ok());
     EXPECT_EQ(make_child_settings(parent.value(), {}).value().config.rails, c.child) << c.parent;
   }
+}
+
+class ControlRails : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!parse_topology(R"({"dimensions":[{"size":2}]})", "t").ok()) GTEST_SKIP() << "topology files are not built in";
+  }
+  void TearDown() override { ::unlink(file_.c_str()); }
+  // Over which the ranks of a job meet that has this variable and this topology.
+  CommunicatorSettings with(const std::string& rails, const std::string& dimensions) {
+    std::FILE* const file = std::fopen(file_.c_str(), "w");
+    std::fputs(("{\"dimensions\":[" + dimensions + "]}").c_str(), file);
+    std::fclose(file);
+    const auto made = make_settings(parse_config({{"TRESTLE_RAILS", rails}, {"TRESTLE_TOPO_FILE", file_}}), {});
+    EXPECT_TRUE(made.ok());
+    return made.value();
+  }
+
+  const std::string file_ = testing::TempDir() + "control_rails." + std::to_string(::getpid());
+};
+
+TEST_F(ControlRails, AreThoseOfTheVariableAndOfTheTopologyFile) {
+  const std::string named = R"({"size":4,"rails":[{"interface":"eth1","bandwidth_gbps":25},{"interface":"eth2"}]})";
+  EXPECT_EQ(with("", named).control_rails, "eth1@25g,eth2");
+  EXPECT_EQ(with("eth0;eth3", named).control_rails, "eth0;eth3;eth1@25g,eth2");
+  EXPECT_EQ(with("eth0", R"({"size":4})").control_rails, "eth0");
+  EXPECT_EQ(with("", R"({"size":4,"interface":"eth1"},{"size":2,"interface":"eth2"})").control_rails, "eth1;eth2");
+  EXPECT_EQ(with("", R"({"size":4,"transport":"shm","interface":"eth1"})").control_rails, "");
+}
+
+// Such files are refused later, where the error can say more. What else is named counts until then.
+TEST_F(ControlRails, OfAWrongFileAreNone) {
+  EXPECT_EQ(with("eth0", R"({"size":4,"interface":"eth1;eth2"})").control_rails, "eth0");
+  EXPECT_EQ(with("eth0", R"({"size":)").control_rails, "eth0");
+  const auto missing = make_settings(parse_config({{"TRESTLE_TOPO_FILE", "/does/not/exist"}}), {});
+  EXPECT_EQ(missing.value().control_rails, "");
+}
+
+// It has dimensions of its own, but the same hosts.
+TEST_F(ControlRails, OfASplitOffCommunicatorAreItsParents) {
+  const CommunicatorSettings parent = with("", R"({"size":4,"interface":"eth1,eth2"})");
+  const CommunicatorSettings child = make_child_settings(parent, {}).value();
+  EXPECT_EQ(child.control_rails, "eth1,eth2");
+  EXPECT_EQ(make_child_settings(child, {}).value().control_rails, "eth1,eth2");
+  SettingsOverride own;
+  own.values.push_back({"TRESTLE_RAILS", "eth3"});
+  EXPECT_EQ(make_child_settings(parent, own).value().control_rails, "eth3");
 }
 
 }  // namespace
