@@ -15,6 +15,19 @@ namespace {
 // Cleared items that a stream keeps. A program that queues more calls ahead allocates for them.
 constexpr size_t kMostSpare = 64;
 
+// Where there is no memory for the sentence, the code must do.
+Error copy_of(const Error& failure) {
+  return unless_out_of_memory([&failure] { return failure; },
+                              [&failure] {
+                                return Error{failure.code, "out of memory"};
+                              });
+}
+
+std::optional<Error> copy_of(const std::optional<Error>& failure) {
+  if (!failure) return std::nullopt;
+  return copy_of(*failure);
+}
+
 }  // namespace
 
 // ---- records
@@ -22,11 +35,13 @@ constexpr size_t kMostSpare = 64;
 Recording::~Recording() {
   const MutexLock lock(mutex_);
   if (notifications_.empty()) return;
-  failure_ = Error{Code::kAborted, "the event's stream was destroyed before it reached the event"};
+  failure_.emplace(Error{Code::kAborted, "out of memory"});
+  unless_out_of_memory([this] { failure_->message = "the event's stream was destroyed before it reached the event"; },
+                       [] {});
   run(std::exchange(notifications_, {}));
 }
 
-std::vector<std::weak_ptr<Stream>> Recording::finish(std::optional<Error> failure) {
+Recording::Waiters Recording::finish(std::optional<Error> failure) {
   const MutexLock lock(mutex_);
   failure_ = std::move(failure);
   complete_.store(true, std::memory_order_release);
@@ -34,14 +49,10 @@ std::vector<std::weak_ptr<Stream>> Recording::finish(std::optional<Error> failur
   return std::exchange(waiters_, {});
 }
 
-// The functions may run when this record is gone, so they get copies. Where there is no memory for the sentence, the
-// code must do.
+// The functions may run when this record is gone, so they get copies.
 void Recording::run(std::vector<Pending> notifications) {
   for (Pending& pending : notifications) {
-    unless_out_of_memory([&] { pending.end->failure = failure_; },
-                         [&] {
-                           pending.end->failure = Error{failure_->code, "out of memory"};
-                         });
+    pending.end->failure = copy_of(failure_);
     pending.end->user = user_;
     Progress::process().run_notification(std::move(pending.run));
   }
@@ -60,10 +71,10 @@ Status Recording::notify(Notification notification) {
   return {};
 }
 
-bool Recording::await(std::weak_ptr<Stream> waiter) {
+bool Recording::await(Waiters& waiter) {
   const MutexLock lock(mutex_);
   if (complete()) return true;
-  waiters_.push_back(std::move(waiter));
+  waiters_.splice(waiters_.end(), waiter);
   return false;
 }
 
@@ -98,6 +109,7 @@ void StreamItem::clear() {
   to_activate.others.clear();
   record.reset();
   wait.reset();
+  waiter.clear();
   failure.reset();
 }
 
@@ -123,7 +135,10 @@ std::shared_ptr<Recording> Stream::record() {
 
 void Stream::wait_for(std::shared_ptr<Recording> recording) {
   if (recording == nullptr) return;
-  push([&](StreamItem& item) { item.wait = std::move(recording); });
+  push([&](StreamItem& item) {
+    item.waiter.assign(1, weak_from_this());
+    item.wait = std::move(recording);
+  });
 }
 
 void Stream::used_by(Engine& engine) {
@@ -138,6 +153,7 @@ std::weak_ptr<Engine> Stream::last_user() const {
   return last_user_;
 }
 
+// Once the item is queued, no lack of memory may come up to the caller, who would take it for one that is not.
 template <class F>
 void Stream::push(F&& fill) {
   Consequences then;
@@ -155,14 +171,14 @@ void Stream::push(F&& fill) {
 // ---- moving on
 
 // The first failure stays.
-void Stream::take_over(const std::optional<Error>& failure) {
+void Stream::take_over(std::optional<Error> failure) {
   if (!failure || failure_) return;
-  failure_ = failure;
+  failure_ = std::move(failure);
   failed_.store(true, std::memory_order_release);
 }
 
 void Stream::pass_head() {
-  take_over(items_.front().failure);
+  take_over(std::move(items_.front().failure));
   if (spare_.size() < kMostSpare) {
     items_.front().clear();
     spare_.splice(spare_.begin(), items_, items_.begin());
@@ -179,20 +195,19 @@ Stream::Consequences Stream::pump_locked() {
     StreamItem& head = items_.front();
     if (!head.operations.empty()) {
       if (head_active_) return then;
-      then.held_back_by = failure_;  // may throw
+      then.held_back_by = copy_of(failure_);
       then.to_activate = std::exchange(head.to_activate, {});
       head_active_ = true;
       return then;
     }
     if (head.wait) {
-      if (!head.wait->await(weak_from_this())) return then;
-      take_over(head.wait->failure());
+      if (!head.wait->await(head.waiter)) return then;
+      take_over(copy_of(head.wait->failure()));
     }
     const std::shared_ptr<Recording> record = head.record;
     pass_head();  // first: a thread that sees the record complete must find the stream behind it
     if (record != nullptr) {
-      const auto woken = record->finish(failure_);
-      then.to_wake.insert(then.to_wake.end(), woken.begin(), woken.end());
+      then.to_wake.splice(then.to_wake.end(), record->finish(copy_of(failure_)));
     }
   }
   return then;
@@ -210,7 +225,9 @@ void Stream::pump() {
 void Stream::carry_out(const Consequences& then) {
   const auto activate = [&then](Operation& operation) {
     Engine& engine = operation.engine();
-    if (then.held_back_by) engine.hold_back(operation, *then.held_back_by);
+    if (then.held_back_by)
+      unless_out_of_memory([&] { engine.hold_back(operation, *then.held_back_by); },
+                           [&engine] { engine.fail_without_memory(); });
     engine.activate(operation);
   };
   if (then.to_activate.first != nullptr) activate(*then.to_activate.first);
@@ -225,7 +242,7 @@ void Stream::operation_done(Operation& operation, const Error* error) {
     const MutexLock lock(mutex_);
     StreamItem* item = operation.item;
     CHECK(!items_.empty() && &items_.front() == item, "an operation finished that is not at the head of its stream");
-    if (error != nullptr && !item->failure) item->failure = *error;
+    if (error != nullptr && !item->failure) item->failure = copy_of(*error);
     std::erase(item->operations, &operation);
     if (!item->operations.empty()) return;
     pass_head();
@@ -240,7 +257,7 @@ bool Stream::cancel(Operation& operation, const Error& error) {
     const auto place = std::find_if(items_.begin(), items_.end(), [&](const auto& i) { return &i == operation.item; });
     if (place == items_.end() || (place == items_.begin() && head_active_)) return false;
     // The item stays in its place even without operations, so that records before it do not get its failure.
-    if (!place->failure) place->failure = error;
+    if (!place->failure) place->failure = copy_of(error);
     std::erase(place->operations, &operation);
     place->to_activate.drop(&operation);
   }

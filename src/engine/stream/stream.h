@@ -54,8 +54,10 @@ class Recording {
 
  private:
   friend class Stream;
+  // Streams that wait. Lists, so that moving on along a stream takes no memory.
+  using Waiters = std::list<std::weak_ptr<Stream>>;
   // Called by its stream, which has reached it. Returns the streams that wait for it.
-  std::vector<std::weak_ptr<Stream>> finish(std::optional<Error> failure);
+  Waiters finish(std::optional<Error> failure);
   // A notification that waits, made when it was asked for: its end takes no memory, and none is lost.
   struct Pending {
     struct End {
@@ -66,15 +68,15 @@ class Recording {
     std::list<std::function<void()>> run;  // one, which reads the end
   };
   void run(std::vector<Pending> notifications);
-  // True if it is complete; else `waiter` is added to those that wait.
-  bool await(std::weak_ptr<Stream> waiter);
+  // True if it is complete; else `waiter` moves to those that wait, unless it did before.
+  bool await(Waiters& waiter);
 
   const std::weak_ptr<Stream> stream_;
   const std::weak_ptr<Engine> user_;
   Mutex mutex_;
   std::atomic<bool> complete_{false};
   std::optional<Error> failure_;  // its stream's failure; valid once complete_
-  std::vector<std::weak_ptr<Stream>> waiters_ TRESTLE_GUARDED_BY(mutex_);
+  Waiters waiters_ TRESTLE_GUARDED_BY(mutex_);
   std::vector<Pending> notifications_ TRESTLE_GUARDED_BY(mutex_);
 };
 
@@ -107,7 +109,8 @@ struct StreamItem {
   ToActivate to_activate;  // the same, until they are
   std::shared_ptr<Recording> record;
   std::shared_ptr<Recording> wait;
-  std::optional<Error> failure;  // of one of the operations; becomes the stream's when it passes the item
+  std::list<std::weak_ptr<Stream>> waiter;  // the stream itself, until `wait` has it
+  std::optional<Error> failure;             // of one of the operations; becomes the stream's when it passes the item
 
   void clear();
 };
@@ -115,7 +118,10 @@ struct StreamItem {
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   // Appends; activates the operations that reach the head. Part of issuing a call: for one operation it allocates
-  // nothing, unless more items are queued than before. std::bad_alloc.
+  // nothing, unless more items are queued than before.
+  //
+  // This and the next two append what they are given, or throw std::bad_alloc and append nothing. Work that is queued
+  // moves on without memory, except that failures may lose their sentences.
   void enqueue(std::span<Operation* const> operations);
   void enqueue(std::initializer_list<Operation*> operations) {
     enqueue(std::span<Operation* const>(operations.begin(), operations.size()));
@@ -156,7 +162,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
  private:
   // What follows from a change of a stream. Done after its lock was released.
   struct Consequences {
-    std::vector<std::weak_ptr<Stream>> to_wake;
+    std::list<std::weak_ptr<Stream>> to_wake;
     ToActivate to_activate;
     std::optional<Error> held_back_by;  // if set, to_activate must not run
   };
@@ -169,7 +175,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   static void carry_out(const Consequences& then);
   Consequences pump_locked() TRESTLE_REQUIRES(mutex_);
   void pass_head() TRESTLE_REQUIRES(mutex_);
-  void take_over(const std::optional<Error>& failure) TRESTLE_REQUIRES(mutex_);
+  void take_over(std::optional<Error> failure) TRESTLE_REQUIRES(mutex_);
   Status refusal() const;
   std::weak_ptr<Engine> last_user() const;
 

@@ -11,14 +11,13 @@
 
 #include "engine/run/progress.h"
 #include "sched/select/select.h"
+#include "unit/engine/allocations.h"
 #include "unit/engine/streams.h"
 #include "unit/engine/unattended.h"
 
 namespace {
 
-// Of this thread.
-thread_local int allocations = 0;
-thread_local int writes = 0;
+thread_local int writes = 0;  // of this thread
 
 // Not inlined: where GCC 12 sees free() but not the malloc() of operator new, it takes them for a mismatch.
 [[gnu::noinline]] void give_back(void* memory) noexcept {
@@ -27,8 +26,14 @@ thread_local int writes = 0;
 
 }  // namespace
 
+namespace trestle {
+thread_local int allocations = 0;
+thread_local AllocationFault allocation_fault;
+}  // namespace trestle
+
 void* operator new(std::size_t size) {
-  ++allocations;
+  ++trestle::allocations;
+  if (trestle::allocation_fault.fails()) throw std::bad_alloc();
   if (void* memory = std::malloc(size != 0 ? size : 1)) return memory;
   throw std::bad_alloc();
 }
