@@ -109,8 +109,12 @@ void ProgressThread::ring() {
   [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);
 }
 
-// Where a thread sleeps at the engine, it is the helper or a waiter. It drives the engine when it wakes, and the helper
-// is rung when the last waiter leaves. A sleeper that has just woken sees the call before it sleeps again.
+// Where a thread sleeps at the engine, it is the helper or a waiter. It drives the engine when it wakes, and a waiter
+// that leaves work behind tells the helper (work_started()). A sleeper that has just woken sees the call before it
+// sleeps again.
+//
+// The note is then left out. It only helps to find out whether callers come to wait. An older one makes their calls
+// seem longer ago, so the helper may drive at once though it need not; it never leaves an engine alone because of it.
 void ProgressThread::call_issued(const Engine& engine) {
   if (!duties_.drive()) return;
   std::atomic_thread_fence(std::memory_order_seq_cst);  // it sees the call, or is seen asleep, here or below

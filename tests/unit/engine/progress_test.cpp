@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <thread>
 
 #include "unit/engine/unattended.h"
 
@@ -27,6 +28,23 @@ TEST(ProgressHelper, DrivesWhatNobodyWaitsFor) {
   ASSERT_TRUE(progress.add(work.engine).ok());
   Progress::work_started(*work.engine);
   wait_for(work.transport->driven, 1);
+}
+
+// A call that is issued while a thread sleeps at the engine rings nobody.
+TEST(ProgressHelper, TakesOverWhatAWaiterLeavesBehind) {
+  Unattended work;
+  Progress progress(true);
+  ASSERT_TRUE(progress.add(work.engine).ok());
+  std::atomic<bool> leaves{false};
+  std::atomic<int> sleeps{0};
+  work.transport->before_sleep = [&] { sleeps.fetch_add(1); };
+  std::thread waiter([&] { progress.wait([&] { return leaves.load(); }, [&] { return work.engine; }); });
+  wait_for(sleeps, 1);
+  Progress::call_issued(*work.engine);
+  leaves.store(true);
+  work.engine->wake();
+  waiter.join();
+  wait_for(work.transport->driven, work.transport->driven.load() + 1);
 }
 
 TEST(ProgressHelper, LeavesTheWorkToCallersWhereItIsToldTo) {
