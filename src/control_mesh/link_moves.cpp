@@ -172,8 +172,8 @@ void LinkMoves::drive(size_t link, int64_t now_ns) {
   }
   const bool late = now_ns - end.answered_ns >= options_.give_up_ns;
   if (end.away && end.all_tried && late && end.stage < Stage::kHandshake)
-    give_up(link, "is lost: none of its rails has answered for " + duration_text(options_.give_up_ns) + ": " +
-                      story(end, now_ns));
+    give_up(link, "is lost: none of its rails has answered for " + duration_text(options_.give_up_ns) +
+                      " (TRESTLE_HEARTBEAT): " + story(end, now_ns));
 }
 
 // False: there is nothing to do before something comes, or a time is reached.

@@ -169,7 +169,8 @@ TEST(RailMesh, ALostHostIsNamedWithItsRails) {
   for (const size_t r : {0u, 1u}) {
     ASSERT_EQ(meshes.heard[r].errors.size(), 1u);
     const std::string& error = meshes.heard[r].errors[0];
-    EXPECT_TRUE(error.starts_with("rank 2 is lost: none of its rails has answered for 5s: ")) << error;
+    EXPECT_TRUE(error.starts_with("rank 2 is lost: none of its rails has answered for 5s (TRESTLE_HEARTBEAT): "))
+        << error;
     EXPECT_NE(error.find("eth0: "), std::string::npos) << error;
     EXPECT_NE(error.find("eth1: no answer to a connection, "), std::string::npos) << error;
   }
