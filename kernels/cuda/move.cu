@@ -1,4 +1,4 @@
-// Copies of rows, and conversions between the small floats and float32. See kernels/copy.h and kernels/convert.h.
+// Copies of rows and of runs, and conversions between the small floats and float32. See kernels/copy.h and kernels/convert.h.
 #include "kernels/cuda/access.cuh"
 #include "kernels/elements.h"
 
@@ -81,6 +81,16 @@ extern "C" __global__ void __launch_bounds__(256) copy_rows(const __grid_constan
   for (uint64_t row = blockIdx.y; row < work.rows; row += gridDim.y) {
     trestle::kernels::copy_row(work.range, static_cast<unsigned char*>(work.dst) + row * work.dst_stride,
                                static_cast<const unsigned char*>(work.src) + row * work.src_stride);
+  }
+}
+
+// Blocks in y take runs, which have nothing to do with each other.
+extern "C" __global__ void __launch_bounds__(256)
+    copy_runs(const __grid_constant__ trestle::kernels::CudaCopyRuns work) {
+  for (uint32_t i = blockIdx.y; i < work.count; i += gridDim.y) {
+    const trestle::kernels::CudaRun& run = work.runs[i];
+    trestle::kernels::copy_row(run.range, static_cast<unsigned char*>(run.dst),
+                               static_cast<const unsigned char*>(run.src));
   }
 }
 

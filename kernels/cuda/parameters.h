@@ -11,6 +11,7 @@ namespace trestle::kernels {
 
 inline constexpr uint32_t kPackBytes = 16;
 inline constexpr uint32_t kMostCudaSources = 128;
+inline constexpr uint32_t kMostCudaRuns = 64;
 
 // Elements [0, head) and those after head + packs * elements per pack are moved one at a time.
 struct PackedRange {
@@ -44,6 +45,17 @@ struct CudaCopy {
   uint64_t rows = 0;
   uint64_t dst_stride = 0;  // bytes
   uint64_t src_stride = 0;
+};
+
+// Copies of several contiguous runs. Each range counts bytes.
+struct CudaRun {
+  PackedRange range;
+  void* dst = nullptr;
+  const void* src = nullptr;
+};
+struct CudaCopyRuns {
+  uint32_t count = 0;
+  CudaRun runs[kMostCudaRuns];
 };
 
 // Between a small float and float32. The range counts packs of the small one.

@@ -76,6 +76,7 @@ Status DeviceKernels::load_type(DataType type) {
 Status DeviceKernels::load_moves() {
   ModuleHandle* const code = TRY(load("move"));
   copy_rows_ = TRY(find(code, "copy_rows"));
+  copy_runs_ = TRY(find(code, "copy_runs"));
   for (size_t t = 0; t < kDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
     if (!is_small_float(type)) continue;
@@ -150,6 +151,22 @@ Status DeviceKernels::copy_rows(std::byte* dst, uint64_t dst_stride, const std::
   const uint32_t blocks =
       kernels::blocks_for(work.range, kPackBytes, kMovesTogether, std::max(1u, copy_rows_.most_blocks / row_blocks));
   return launch(copy_rows_, {blocks, row_blocks, kernels::kThreadsPerBlock}, work, stream);
+}
+
+Status DeviceKernels::copy_runs(std::span<const CopyRun> runs, StreamHandle* stream) {
+  CHECK(runs.size() <= kernels::kMostCudaRuns, "more runs than a launch takes");
+  if (runs.empty()) return {};
+  kernels::CudaCopyRuns work;
+  work.count = static_cast<uint32_t>(runs.size());
+  const uint32_t most = std::max(1u, copy_runs_.most_blocks / work.count);
+  uint32_t blocks = 1;
+  for (uint32_t i = 0; i < work.count; ++i) {
+    const std::array<const void*, 2> buffers = {runs[i].dst, runs[i].src};
+    const kernels::PackedRange range = kernels::packed_range(buffers, runs[i].bytes, 1);
+    work.runs[i] = {range, runs[i].dst, runs[i].src};
+    blocks = std::max(blocks, kernels::blocks_for(range, kPackBytes, kMovesTogether, most));
+  }
+  return launch(copy_runs_, {blocks, work.count, kernels::kThreadsPerBlock}, work, stream);
 }
 
 Status DeviceKernels::convert(const Kernel& kernel, std::byte* dst, const std::byte* src,

@@ -16,6 +16,12 @@
 
 namespace trestle {
 
+struct CopyRun {
+  std::byte* dst = nullptr;
+  const std::byte* src = nullptr;
+  uint64_t bytes = 0;
+};
+
 class DeviceKernels {
  public:
   // kInvalidUsage: this build has no kernels. Slow.
@@ -34,6 +40,8 @@ class DeviceKernels {
   // `rows` rows of row_bytes bytes, which begin at multiples of the strides.
   Status copy_rows(std::byte* dst, uint64_t dst_stride, const std::byte* src, uint64_t src_stride, uint64_t row_bytes,
                    uint64_t rows, StreamHandle* stream);
+  // At most kernels::kMostCudaRuns copies (CHECKed), in one launch. None may write what another one reads or writes.
+  Status copy_runs(std::span<const CopyRun> runs, StreamHandle* stream);
   // type: kFloat16, kBfloat16, kFloat8e4m3 or kFloat8e5m2 (CHECKed). dst and src are disjoint.
   Status widen_to_float32(std::byte* dst, const std::byte* src, uint64_t elements, DataType type, StreamHandle* stream);
   Status narrow_from_float32(std::byte* dst, const std::byte* src, uint64_t elements, DataType type,
@@ -66,6 +74,7 @@ class DeviceKernels {
   std::vector<ModuleHandle*> code_;
   std::array<OfType, kDataTypes> types_;
   Kernel copy_rows_;
+  Kernel copy_runs_;
 };
 
 }  // namespace trestle

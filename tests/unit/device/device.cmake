@@ -10,6 +10,7 @@ if(TRESTLE_WITH_CUDA)
   target_include_directories(fake_driver SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(fake_driver PRIVATE trestle_kernels trestle_kernels_cuda Threads::Threads)
   trestle_test(NAME device_test LABEL unit LIBS trestle_device trestle_kernels SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/copy_batch_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/device_kernels_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/device_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/gate_test.cpp)

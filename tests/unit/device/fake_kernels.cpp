@@ -73,6 +73,16 @@ void run_copy(const kernels::CudaCopy& work) {
   }
 }
 
+void run_copies(const kernels::CudaCopyRuns& work) {
+  if (work.count > kernels::kMostCudaRuns) misused("more runs than a launch takes");
+  for (uint32_t i = 0; i < work.count; ++i) {
+    const kernels::CudaRun& run = work.runs[i];
+    for_parts(run.range, 1, {run.dst, run.src}, [&](uint64_t first, uint64_t count) {
+      std::memcpy(bytes_at(run.dst, first), bytes_at(run.src, first), count);
+    });
+  }
+}
+
 void run_convert(const kernels::CudaConvert& work, DataType type, bool widens) {
   const uint64_t size = size_of(type);
   const void* const small = widens ? work.src : work.dst;
@@ -102,6 +112,7 @@ size_t parameter_bytes(const Kernel& kernel) {
   if (is_reduction(kernel)) return kernel.name == "scale" ? sizeof(kernels::CudaScale) : sizeof(kernels::CudaReduce);
   if (kernel.image != "move") return 0;
   if (kernel.name == "copy_rows") return sizeof(kernels::CudaCopy);
+  if (kernel.name == "copy_runs") return sizeof(kernels::CudaCopyRuns);
   const size_t cut = kernel.name.find('_');
   const bool converts = cut != std::string::npos && parse_data_type(kernel.name.substr(cut + 1)).ok();
   return converts ? sizeof(kernels::CudaConvert) : 0;
@@ -114,6 +125,7 @@ void run_kernel(const Kernel& kernel, const void* parameters) {
     return run_reduce(*static_cast<const kernels::CudaReduce*>(parameters), type, kernel.name);
   }
   if (kernel.name == "copy_rows") return run_copy(*static_cast<const kernels::CudaCopy*>(parameters));
+  if (kernel.name == "copy_runs") return run_copies(*static_cast<const kernels::CudaCopyRuns*>(parameters));
   const size_t cut = kernel.name.find('_');
   run_convert(*static_cast<const kernels::CudaConvert*>(parameters),
               parse_data_type(kernel.name.substr(cut + 1)).value(), kernel.name.substr(0, cut) == "widen");
