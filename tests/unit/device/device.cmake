@@ -17,6 +17,12 @@ if(TRESTLE_WITH_CUDA)
   target_include_directories(device_test SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_compile_definitions(device_test PRIVATE TRESTLE_FAKE_DRIVER="$<TARGET_FILE:fake_driver>")
   add_dependencies(device_test fake_driver)
+  trestle_test(NAME device_queue_test LABEL unit LIBS trestle_engine SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/device_queue_failure_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/device_queue_test.cpp)
+  target_include_directories(device_queue_test SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_compile_definitions(device_queue_test PRIVATE TRESTLE_FAKE_DRIVER="$<TARGET_FILE:fake_driver>")
+  add_dependencies(device_queue_test fake_driver)
 else()
   trestle_test(NAME device_test LABEL unit LIBS trestle_device SOURCES ${CMAKE_CURRENT_LIST_DIR}/not_built_test.cpp)
 endif()

@@ -25,9 +25,42 @@ CUcontext context_of(int device) {
   return reinterpret_cast<CUcontext>(&contexts[device]);
 }
 
+namespace {
+
+bool is_slow(const std::string& name) {
+  static const std::set<std::string> slow = {"cuMemAlloc",
+                                             "cuMemFree",
+                                             "cuMemHostAlloc",
+                                             "cuMemFreeHost",
+                                             "cuMemHostRegister",
+                                             "cuMemHostUnregister",
+                                             "cuIpcGetMemHandle",
+                                             "cuIpcOpenMemHandle",
+                                             "cuIpcCloseMemHandle",
+                                             "cuIpcGetEventHandle",
+                                             "cuIpcOpenEventHandle",
+                                             "cuCtxEnablePeerAccess",
+                                             "cuModuleLoadData",
+                                             "cuModuleUnload",
+                                             "cuModuleGetFunction",
+                                             "cuFuncLoad",
+                                             "cuStreamCreateWithPriority",
+                                             "cuStreamDestroy",
+                                             "cuStreamSynchronize",
+                                             "cuEventCreate",
+                                             "cuEventDestroy",
+                                             "cuLaunchHostFunc",
+                                             "cuDevicePrimaryCtxRetain",
+                                             "cuDevicePrimaryCtxRelease"};
+  return slow.count(name) != 0;
+}
+
+}  // namespace
+
 CUresult enter(const char* name, bool needs_context) {
   State& s = state();
   ++s.calls;
+  if (s.slow_is_wrong && is_slow(name)) misused(std::string(name) + ", which is slow");
   if (needs_context && current().empty()) misused(std::string(name) + " without a context");
   if (s.fail_in >= 0 && s.fail_in-- == 0) return s.fail_with;
   return CUDA_SUCCESS;
@@ -66,6 +99,9 @@ class Steering : public FakeDriver {
     s.peer_access = true;
     s.fail_in = -1;
     s.calls = 0;
+    s.slow_is_wrong = false;
+    s.submitted = 0;
+    s.most_waiting = 0;
     s.held = false;
     s.broken = CUDA_SUCCESS;
     s.misuse.clear();
@@ -94,6 +130,13 @@ class Steering : public FakeDriver {
   }
   std::string misuse() const override { return state().misuse; }
   void hold_streams(bool held) override { state().held = held; }
+  void go_on() override {
+    const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+    advance();
+  }
+  void forbid_slow_calls(bool forbidden) override { state().slow_is_wrong = forbidden; }
+  int submitted() const override { return state().submitted; }
+  int most_waiting() const override { return state().most_waiting; }
   void break_device(int result) override { state().broken = static_cast<CUresult>(result); }
   void* capturing_stream() override {
     state().capturing.capturing = true;

@@ -44,6 +44,13 @@ class FakeDriver {
   virtual std::string misuse() const = 0;  // the first, or ""
   // Streams do nothing until they may again.
   virtual void hold_streams(bool held) = 0;
+  // Streams do what they can, as if they had been asked.
+  virtual void go_on() = 0;
+  // From now on calls that may allocate, register or wait are wrong use.
+  virtual void forbid_slow_calls(bool forbidden) = 0;
+  // Kernels, copies, writes of words and the like, since reset(), and the most that waited in a stream.
+  virtual int submitted() const = 0;
+  virtual int most_waiting() const = 0;
   // All streams answer this from now on, and do nothing.
   virtual void break_device(int result) = 0;
   // A stream that is being captured, or of a context that is not a primary one; the caller passes on what it returns.

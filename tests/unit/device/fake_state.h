@@ -65,6 +65,9 @@ struct State {
   int fail_in = -1;
   CUresult fail_with = CUDA_SUCCESS;
   int calls = 0;
+  bool slow_is_wrong = false;
+  int submitted = 0;
+  int most_waiting = 0;
   bool held = false;
   CUresult broken = CUDA_SUCCESS;
   std::string misuse;

@@ -1,4 +1,5 @@
 // Entry points of the fake driver: streams, events, words, copies, launches.
+#include <algorithm>
 #include <cstring>
 
 #include "unit/device/fake_state.h"
@@ -32,7 +33,10 @@ Event& event_of(CUevent handle) {
 
 CUresult submit(CUstream stream, Action action) {
   if (state().broken != CUDA_SUCCESS) return state().broken;
-  stream_of(stream).actions.push_back(std::move(action));
+  auto& actions = stream_of(stream).actions;
+  actions.push_back(std::move(action));
+  ++state().submitted;
+  state().most_waiting = std::max(state().most_waiting, static_cast<int>(actions.size()));
   return CUDA_SUCCESS;
 }
 

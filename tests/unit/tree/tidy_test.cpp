@@ -68,7 +68,7 @@ const std::map<std::string, std::set<std::string>>& allowed_includes() {
       {"transport", {"kernels", "memory"}},
       {"machine", {"transport"}},
       {"express", {"sched", "transport", "memory", "kernels"}},
-      {"engine", {"plan", "algorithms", "sched", "topology", "express", "transport", "memory", "kernels"}},
+      {"engine", {"plan", "algorithms", "sched", "topology", "express", "transport", "memory", "device", "kernels"}},
       {"control_mesh", {"transport"}},
       {"rendezvous", {"control_mesh", "topology", "transport", "trestle"}},
       {"comm",

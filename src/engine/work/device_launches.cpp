@@ -1,0 +1,67 @@
+#include "engine/work/device_launches.h"
+
+#include <string>
+
+#include "base/check.h"
+
+namespace trestle {
+
+namespace {
+
+Status check(const Work& work) {
+  const bool is_reduction = work.kind == WorkKind::kReduce;
+  if (work.kind == WorkKind::kFold || (is_reduction && is_user_defined(work.spec.op))) {
+    return Error{Code::kInvalidUsage,
+                 "a user-defined reduction is a function of the host's: it cannot work on a device's memory"};
+  }
+  if (is_reduction && work.sources.size() > kernels::kMostCudaSources) {
+    return Error{Code::kInvalidUsage, "a reduction of " + std::to_string(work.sources.size()) +
+                                          " sources at once on a GPU; it takes at most " +
+                                          std::to_string(kernels::kMostCudaSources)};
+  }
+  return {};
+}
+
+}  // namespace
+
+DeviceLaunches::DeviceLaunches(Device& device, DeviceKernels& kernels, StreamHandle* stream)
+    : kernels_(kernels), stream_(stream), copies_(device, kernels, stream), runs_(kernels::kMostCudaSources) {}
+
+Status DeviceLaunches::begin(const Work& work) {
+  work_ = nullptr;
+  if (work.destination.empty()) return {};
+  TRY(check(work));
+  runs_.begin(work);
+  spec_ = work.spec;
+  if (spec_.op == kPreMulSum) spec_.op = ReduceOp::kSum;  // as find_own_reduce() has it
+  // One source that is not divided is copied.
+  const bool is_copied = work.kind == WorkKind::kReduce && work.sources.size() == 1 && spec_.average_over == 0;
+  copies_only_ = work.kind == WorkKind::kCopy || is_copied;
+  work_ = &work;
+  return {};
+}
+
+Status DeviceLaunches::go_on(uint32_t most) {
+  const uint32_t before = submitted();
+  while (!is_finished() && submitted() - before < most) TRY(do_next());
+  return {};
+}
+
+Status DeviceLaunches::do_next() {
+  // The copies join their runs themselves: the driver refuses a long copy that goes on into the next allocation.
+  if (runs_.next(!copies_only_)) return do_run();
+  TRY(copies_.flush());
+  work_ = nullptr;
+  return {};
+}
+
+Status DeviceLaunches::do_run() {
+  const std::span<const std::byte* const> sources = runs_.sources();
+  if (copies_only_) return copies_.add(runs_.destination(), sources[0], runs_.bytes());
+  ++launched_;
+  const uint64_t elements = runs_.bytes() / size_of(spec_.type);
+  if (work_->kind == WorkKind::kReduce) return kernels_.reduce(runs_.destination(), sources, elements, spec_, stream_);
+  return kernels_.scale(runs_.destination(), sources[0], elements, spec_.type, work_->factor, stream_);
+}
+
+}  // namespace trestle

@@ -1,0 +1,109 @@
+// DeviceQueue: a WorkQueue that does work on a stream of its own of a GPU, by copies and kernels. The pieces of the
+// work are addresses that the device reaches: its own memory, a peer's, or pinned memory of the host.
+//
+// Owned by an engine. Threads: see WorkQueue. submit() and poll() only enqueue and look: everything that may allocate,
+// register or wait, such as loading code, happens in create(). create(), close() and the destructor are slow as
+// device/device.h says; the destructor waits for the stream without a limit.
+//
+// The driver makes a thread wait that launches more than a stream's queue holds, about a thousand. So only some
+// launches are under way at the same time. Work behind them, and the rest of a work that needs many, is submitted by
+// poll().
+//
+// Sleeping: the end of work rings no bell, so a timer wakes the sleeper, who looks. Its delay is a quarter of the time
+// since work last ended, but 20 us at least and 1 ms at most: the sleeper is late by a quarter of the work's time, and
+// costs little while work is held for long. For a short while after the last event there is no sleep at all. A host
+// function behind the work could ring an eventfd instead, but the driver calls host functions of all streams one after
+// another, so that a caller's function that waits for this very work would be waited for.
+//
+// Failure: when the driver refuses a call or the device breaks, the work that it met and all work behind it ends with
+// the driver's sentence, as soon as nothing runs on the stream any more. Further work ends with the same sentence.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/unique_fd.h"
+#include "device/gate.h"
+#include "engine/work/device_launches.h"
+#include "engine/work/work_queue.h"
+
+namespace trestle {
+
+class DeviceQueue : public WorkQueue {
+ public:
+  // The device must outlive the queue. kernels: those of this device, which may be shared; nullptr: it loads its own.
+  // way: how it learns that work has ended; none: the best one. Slow. Error: the driver's, or no descriptors are left.
+  static Result<std::unique_ptr<DeviceQueue>> create(Device& device, std::shared_ptr<DeviceKernels> kernels = nullptr,
+                                                     std::optional<GateWay> way = std::nullopt);
+  DeviceQueue(const DeviceQueue&) = delete;
+  DeviceQueue& operator=(const DeviceQueue&) = delete;
+  ~DeviceQueue() override;
+
+  void submit(Work& work) override;
+  bool poll() override;
+  int event_fd() const override { return timer_.get(); }
+  bool prepare_sleep() override;
+  void finish_sleep() override;
+  bool close(int64_t give_up_ns) override;
+
+  // Copies and launches that are under way at the same time, about; marks come on top.
+  static constexpr uint32_t kMostLaunches = 256;
+
+ private:
+  // Launches that end when the stream reaches the ticket.
+  struct Part {
+    uint32_t ticket = 0;
+    uint32_t launches = 0;
+    bool ends_work = false;
+  };
+  static constexpr uint32_t kMostParts = 128;
+
+  explicit DeviceQueue(Device& device) : device_(device) {}
+  Status prepare(std::shared_ptr<DeviceKernels> kernels, GateWay way);
+
+  bool has_room() const;
+  void issue();
+  bool issue_part();
+  Status launch_part();
+  void look();
+  bool first_part_ended() const;
+  bool end_parts();
+  bool end_failed();
+  void end_first();
+  bool still_runs();
+  bool might_find_something();
+  void fail(Error error);
+  void arm(int64_t delay_ns);
+
+  Device& device_;
+  std::shared_ptr<DeviceKernels> kernels_;
+  StreamHandle* stream_ = nullptr;
+  bool has_stream_ = false;
+  std::unique_ptr<Mark> mark_;
+  std::optional<DeviceLaunches> launches_;
+  UniqueFd timer_;
+
+  // All work that is not done, linked by Work::next.
+  Work* first_ = nullptr;
+  Work* last_ = nullptr;
+  Work* issued_ = nullptr;  // the first one of which not everything was submitted
+  bool begun_ = false;      // by launches_
+  // Parts under way, in their order: a ring.
+  std::array<Part, kMostParts> parts_;
+  uint32_t first_part_ = 0;
+  uint32_t part_count_ = 0;
+  uint32_t launches_under_way_ = 0;
+  uint32_t last_ticket_ = 0;
+  uint32_t reached_ = 0;
+
+  std::optional<Error> failure_;
+  bool rests_ = false;  // nothing runs on the stream, and nothing will
+  bool closed_ = false;
+  bool asleep_ = false;
+  bool armed_ = false;
+  int64_t moved_ns_ = 0;  // when work was submitted or ended last
+};
+
+}  // namespace trestle
