@@ -69,11 +69,12 @@ void DeviceQueue::submit(Work& work) {
 
 bool DeviceQueue::poll() {
   if (closed_ || first_ == nullptr) return false;
+  const uint32_t first_part = first_part_;
   look();
   bool ended = end_parts();
   issue();
   if (failure_) ended = end_failed() || ended;
-  if (ended) moved_ns_ = monotonic_clock().now_ns();
+  if (ended || first_part_ != first_part) moved_ns_ = monotonic_clock().now_ns();
   return ended;
 }
 

@@ -10,10 +10,10 @@
 // poll().
 //
 // Sleeping: the end of work rings no bell, so a timer wakes the sleeper, who looks. Its delay is a quarter of the time
-// since work last ended, but 20 us at least and 1 ms at most: the sleeper is late by a quarter of the work's time, and
-// costs little while work is held for long. For a short while after the last event there is no sleep at all. A host
-// function behind the work could ring an eventfd instead, but the driver calls host functions of all streams one after
-// another, so that a caller's function that waits for this very work would be waited for.
+// since something was submitted or ended, but 20 us at least and 1 ms at most: the sleeper is late by a quarter of the
+// work's time, and costs little while work is held for long. For a short while after the last event there is no sleep
+// at all. A host function behind the work could ring an eventfd instead, but the driver calls host functions of all
+// streams one after another, so that a caller's function that waits for this very work would be waited for.
 //
 // Failure: when the driver refuses a call or the device breaks, the work that it met and all work behind it ends with
 // the driver's sentence, as soon as nothing runs on the stream any more. Further work ends with the same sentence.
@@ -103,7 +103,7 @@ class DeviceQueue : public WorkQueue {
   bool closed_ = false;
   bool asleep_ = false;
   bool armed_ = false;
-  int64_t moved_ns_ = 0;  // when work was submitted or ended last
+  int64_t moved_ns_ = 0;  // when work was submitted, or a part of it ended, last
 };
 
 }  // namespace trestle
