@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <exception>
 
 #include "api/handles.h"
 #include "base/clock.h"
@@ -123,13 +124,20 @@ Status CommunicatorLinks::wait(const char* function, const std::function<bool()>
   const std::shared_ptr<Engine> only = all.size() == 1 ? all[0]->engine().shared_from_this() : nullptr;
   bool came = false;
   Status status;
+  std::exception_ptr thrown;  // behind the wait: the engine asks while this thread counts as asleep
+  const auto over = [&] { return came || !status.ok() || thrown != nullptr; };
   const auto look = [&] {
-    if (came || !status.ok()) return true;
-    came = done();
-    if (!came) status = wait.look(awaited());
-    return came || !status.ok();
+    if (over()) return true;
+    try {
+      came = done();
+      if (!came) status = wait.look(awaited());
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    return over();
   };
   Progress::process().wait(look, [&only] { return only; });
+  if (thrown) std::rethrow_exception(thrown);
   return status;
 }
 
