@@ -31,7 +31,8 @@ extern "C" {
  * communicator. They are trestleInvalidUsage in an open group. Of trestleCallConfigPush only deadlines apply to them.
  *
  * Any thread may call. Collective calls on one trestleTopK_t run one at a time. A failure of the communicator ends each
- * with its code and sentence. All ranks make the choices of rank 0 at the same step, and get the same bits. */
+ * with its code and sentence. A rank that has no memory to take part in a collective call ends the communicator, so that
+ * the others do not wait for it. All ranks make the choices of rank 0 at the same step, and get the same bits. */
 typedef struct trestleTopK* trestleTopK_t;
 
 typedef enum TRESTLE_ANY_INT {
@@ -60,7 +61,8 @@ typedef enum TRESTLE_ANY_INT {
 
 #define TRESTLE_TOP_K_CONFIG_MAGIC 0x7e571e09u
 
-/* Append-only, as trestleConfig_t. Everything must be the same on all ranks. */
+/* Append-only, as trestleConfig_t; without padding, so that a new field never lies where an older program's config
+ * ended. Everything must be the same on all ranks. */
 typedef struct {
   size_t size;           /* sizeof(trestleTopKConfig_t) */
   unsigned magic;        /* TRESTLE_TOP_K_CONFIG_MAGIC */
@@ -68,6 +70,8 @@ typedef struct {
   int method;            /* of trestleTopKMethod_t */
   int collective;        /* of trestleTopKCollective_t */
   int op;                /* trestleAvg (default) or trestleSum */
+  int type;              /* of trestleDataType_t, the elements of gradient and result: trestleFloat32 (default),
+                            trestleFloat16, trestleBfloat16 or trestleFloat64 */
   double ratio;          /* above 0 and at most 1; 0 (default): chosen by the objectives below. Then ten steps measure the
                             candidates 0.1, 0.033, 0.011, 0.004 and 0.001, while 0.1 is used, and whenever the gain has
                             changed by a tenth, ten more */
@@ -86,13 +90,11 @@ typedef struct {
   double timeWeight;     /* of Weighted: 0.6 */
   double gainWeight;     /* of Weighted: 0.4 */
   double compressWeight; /* of Weighted: 0. For Knee: whether the time to select counts */
-  int type;              /* of trestleDataType_t, the elements of gradient and result: trestleFloat32 (default),
-                            trestleFloat16, trestleBfloat16 or trestleFloat64 */
 } trestleTopKConfig_t;
 
 #define TRESTLE_TOP_K_CONFIG_INITIALIZER                                                                                  \
   { sizeof(trestleTopKConfig_t), TRESTLE_TOP_K_CONFIG_MAGIC, TRESTLE_VERSION_CODE, trestleTopKAuto, trestleTopKAny,       \
-        trestleAvg, 0, 0, -1, -1, NULL, 0, 0, 20, trestleTopKWeighted, 0.6, 0.4, 0, trestleFloat32                        \
+        trestleAvg, trestleFloat32, 0, 0, -1, -1, NULL, 0, 0, 20, trestleTopKWeighted, 0.6, 0.4, 0                        \
   }
 
 /* For gradients of `count` elements of the config's type (float32), 0 to 2^32. config may be NULL; it is read before the

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "api/handles.h"
+#include "base/out_of_memory.h"
 #include "compress/exchange/exchange.h"
 #include "trestle/compress.h"
 
@@ -25,6 +26,9 @@ static_assert(trestleFloat32 == static_cast<int>(DataType::kFloat32));
 static_assert(trestleFloat64 == static_cast<int>(DataType::kFloat64));
 static_assert(trestleBfloat16 == static_cast<int>(DataType::kBfloat16));
 static_assert(trestleTopKKnee == static_cast<int>(RatioRule::kKnee));
+// No padding: a field that is added must not lie in an older program's struct, where nobody has written it.
+static_assert(offsetof(trestleTopKConfig_t, ratio) == offsetof(trestleTopKConfig_t, type) + sizeof(int));
+static_assert(sizeof(trestleTopKConfig_t) == offsetof(trestleTopKConfig_t, compressWeight) + sizeof(double));
 
 namespace {
 
@@ -185,6 +189,16 @@ void end_without_memory(trestleComm_t comm) {
   if (use.alive()) use.object()->watch().fail_without_memory();
 }
 
+// A call that the other ranks make too. Where this rank has no memory to take part, they would wait for it until the
+// deadline: the communicator ends, on all ranks. end(): that.
+template <class End, class Body>
+Status together(End&& end, Body&& body) {
+  return unless_out_of_memory(std::forward<Body>(body), [&]() -> Status {
+    end();
+    throw std::bad_alloc();  // guarded() has words for it that need no memory
+  });
+}
+
 template <class F>
 trestleResult_t with_exchange(trestleTopK_t topk, const char* function, F&& body) {
   return guarded([&]() -> Status {
@@ -254,14 +268,17 @@ trestleResult_t trestleTopKCreate(trestleTopK_t* topk, trestleComm_t comm, size_
   return guarded([&]() -> Status {
     if (comm == nullptr) return invalid_argument("TopKCreate: comm is NULL");
     TRY(check_no_group("TopKCreate"));
-    Result<ExchangeArguments> arguments = read_arguments(count, config);
-    Status own = arguments.ok() ? Status() : in_function("TopKCreate", arguments.error());
-    if (topk == nullptr) own = invalid_argument("TopKCreate: topk is NULL");
-    ReservedHandle<trestleTopK> handle;
-    ExchangeArguments known = arguments.ok() ? std::move(arguments).value() : ExchangeArguments();
-    known.end_without_memory = [comm] { end_without_memory(comm); };
-    *topk = handle.take(TRY(TopKExchange::make(comm, std::move(known), own)));
-    return {};
+    const auto end = [comm] { end_without_memory(comm); };
+    return together(end, [&]() -> Status {
+      Result<ExchangeArguments> arguments = read_arguments(count, config);
+      Status own = arguments.ok() ? Status() : in_function("TopKCreate", arguments.error());
+      if (topk == nullptr) own = invalid_argument("TopKCreate: topk is NULL");
+      ReservedHandle<trestleTopK> handle;
+      ExchangeArguments known = arguments.ok() ? std::move(arguments).value() : ExchangeArguments();
+      known.end_without_memory = end;
+      *topk = handle.take(TRY(TopKExchange::make(comm, std::move(known), own)));
+      return {};
+    });
   });
 }
 
@@ -285,22 +302,26 @@ trestleResult_t trestleAllReduceTopK(const void* gradient, void* residual, void*
   return with_exchange(topk, "AllReduceTopK", [&](TopKExchange& exchange) -> Status {
     TRY(check_no_group("AllReduceTopK"));
     TRY(in_function("AllReduceTopK", check_buffers(gradient, residual, result, exchange)));
-    return exchange.step(static_cast<const std::byte*>(gradient), static_cast<std::byte*>(residual),
-                         static_cast<std::byte*>(result));
+    return together([&] { exchange.end_without_memory(); },
+                    [&] {
+                      return exchange.step(static_cast<const std::byte*>(gradient), static_cast<std::byte*>(residual),
+                                           static_cast<std::byte*>(result));
+                    });
   });
 }
 
 trestleResult_t trestleTopKFit(trestleTopK_t topk) {
   return with_exchange(topk, "TopKFit", [&](TopKExchange& exchange) -> Status {
     TRY(check_no_group("TopKFit"));
-    return exchange.fit({});
+    return together([&] { exchange.end_without_memory(); }, [&] { return exchange.fit({}); });
   });
 }
 
 trestleResult_t trestleTopKSetRatio(trestleTopK_t topk, double ratio) {
   return with_exchange(topk, "TopKSetRatio", [&](TopKExchange& exchange) -> Status {
     TRY(check_no_group("TopKSetRatio"));
-    return exchange.set_ratio(ratio, in_function("TopKSetRatio", check_ratio(ratio)));
+    return together([&] { exchange.end_without_memory(); },
+                    [&] { return exchange.set_ratio(ratio, in_function("TopKSetRatio", check_ratio(ratio))); });
   });
 }
 

@@ -42,7 +42,7 @@ std::optional<Error> refusal_of(const std::vector<uint64_t>& all, size_t words, 
 
 Result<std::vector<uint64_t>> said_by_all(const RankCalls& calls, const std::vector<uint64_t>& own) {
   std::vector<uint64_t> all(own.size() * static_cast<size_t>(calls.ranks()));
-  TRY(calls.all_gather(own.data(), all.data(), own.size(), trestleUint64, RankCalls::Refusal::kIsReturned));
+  TRY(calls.all_gather(own.data(), all.data(), own.size(), trestleUint64));
   return all;
 }
 

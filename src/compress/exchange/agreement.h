@@ -24,8 +24,8 @@ struct SaidArgument {
 
 // The names and kinds are the same on all ranks that make the same call. own: why this rank cannot make it; its
 // arguments do not count then. All ranks get its code, and the others' sentence names it. kInvalidUsage: a rank differs
-// from rank 0; all ranks get the sentence, with both values. The first message of a call: if memory cannot be had for
-// it, nothing was sent, and the program can repeat its call.
+// from rank 0; all ranks get the sentence, with both values. The first message of a call. Throws std::bad_alloc; then
+// the other ranks wait for this one.
 Status compare(const RankCalls& calls, const char* function, const std::vector<SaidArgument>& arguments,
                const Status& own);
 // Whether all ranks could do what the call needs, for example get memory. Allocates nothing itself.

@@ -77,7 +77,7 @@ Status TopKExchange::prepare() {
     if (measures) choice.measured(messages);
   }));
   first_plans_ = choice_.plan_changes();
-  TRY(reserve());
+  TRY(reserve(kCreate));
   publish();
   return {};
 }
@@ -95,15 +95,15 @@ size_t TopKExchange::memory_bytes() const {
 
 // All ranks have the same plan, so all find that there is no room at the same step. From then on a step needs no memory
 // but that of a selection.
-Status TopKExchange::reserve() {
+Status TopKExchange::reserve(const char* function) {
   const size_t bytes = memory_bytes();
   if (bytes <= room_) return {};
-  TRY(all_could(calls_, kStep, reserve_own(bytes)));
+  TRY(all_could(calls_, function, reserve_own(function, bytes)));
   room_ = bytes;
   return {};
 }
 
-Status TopKExchange::reserve_own(size_t bytes) {
+Status TopKExchange::reserve_own(const char* function, size_t bytes) {
   const size_t steps = std::max(ExchangeChoice::kMeasuredSteps, arguments_.settings.review_steps);
   return unless_out_of_memory(
       [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
@@ -113,8 +113,8 @@ Status TopKExchange::reserve_own(size_t bytes) {
         norms_.resize(workers());
         return memory_.reserve(bytes);
       },
-      [] {
-        return Status(Error{Code::kSystemError, std::string(kStep) + ": no memory for messages"});
+      [=] {
+        return Status(Error{Code::kSystemError, std::string(function) + ": no memory for messages"});
       });
 }
 

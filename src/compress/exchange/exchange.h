@@ -71,6 +71,8 @@ class TopKExchange {
   // Collective. own: why this rank cannot; then no rank does.
   Status fit(const Status& own);
   Status set_ratio(double ratio, const Status& own);
+  // Fails the communicator, because this rank cannot do its part of a call. Does not throw.
+  void end_without_memory() const { calls_.end_without_memory(); }
   // Not collective. best_ratio() waits for the end of a call.
   Result<RatioChoice> best_ratio(std::vector<RatioSample> samples) const;
   ExchangeStatistics statistics() const;
@@ -99,7 +101,7 @@ class TopKExchange {
   // Collective:
   Status prepare() TRESTLE_EXCLUDES(mutex_);
   Status get_ready() TRESTLE_REQUIRES(mutex_);
-  Status reserve() TRESTLE_REQUIRES(mutex_);
+  Status reserve(const char* function) TRESTLE_REQUIRES(mutex_);
   Status review() TRESTLE_REQUIRES(mutex_);
   // T: of sum_type().
   template <class T>
@@ -114,7 +116,7 @@ class TopKExchange {
   ExchangeReview found() const TRESTLE_REQUIRES(mutex_);
   size_t part_bytes() const TRESTLE_REQUIRES(mutex_);
   size_t memory_bytes() const TRESTLE_REQUIRES(mutex_);
-  Status reserve_own(size_t bytes) TRESTLE_REQUIRES(mutex_);
+  Status reserve_own(const char* function, size_t bytes) TRESTLE_REQUIRES(mutex_);
   template <class T>
   Accumulated add_gradient(T* residual, const std::byte* gradient) const;
   template <class T>

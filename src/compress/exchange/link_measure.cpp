@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <utility>
 
 #include "base/clock.h"
@@ -51,15 +52,15 @@ struct Room {
   std::array<double, 2 * kSizes> seconds = {};
   std::vector<TimedMessage> messages;
 
-  Status reserve(size_t ranks) {
+  Status reserve(const char* function, size_t ranks) {
     return unless_out_of_memory(
         [&]() -> Status {
           messages.reserve(2 * kSizes);
           // An all-gather's block may be of one word.
           return memory.reserve((words_of(kSizes - 1) + 2 * ranks + 2) * sizeof(uint32_t));
         },
-        [] {
-          return Status(Error{Code::kSystemError, "no memory to measure the links"});
+        [=] {
+          return Status(Error{Code::kSystemError, std::string(function) + ": no memory to measure the links"});
         });
   }
 };
@@ -71,7 +72,7 @@ Result<std::vector<TimedMessage>> measure_link(const RankCalls& calls, const cha
   const auto ranks = static_cast<size_t>(calls.ranks());
   const auto workers = static_cast<uint32_t>(calls.ranks());
   Room room;
-  TRY(all_could(calls, function, room.reserve(ranks)));
+  TRY(all_could(calls, function, room.reserve(function, ranks)));
   for (size_t size = 0; size < kSizes; ++size) {
     const size_t words = words_of(size);
     const size_t block = std::max<size_t>(1, words / ranks);

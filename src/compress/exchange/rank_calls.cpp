@@ -39,7 +39,9 @@ Result<RankCalls> RankCalls::make(trestleComm_t comm, std::function<void()> end_
   RankCalls calls(comm, std::move(end_without_memory));
   TRY(calls.checked(trestleCommCount(comm, &calls.ranks_)));
   TRY(calls.checked(trestleCommUserRank(comm, &calls.rank_)));
-  TRY(calls.checked(trestleStreamCreate(&calls.stream_)));
+  const trestleResult_t made = calls.tried_twice([&] { return trestleStreamCreate(&calls.stream_); });
+  if (calls.lacks_memory(made)) calls.end_without_memory_();
+  TRY(calls.checked(made));
   return calls;
 }
 
@@ -67,13 +69,13 @@ trestleResult_t RankCalls::tried_twice(Call&& call) const {
 }
 
 template <class Call>
-Status RankCalls::complete(const char* algorithm, Call&& call, Refusal refusal) const {
+Status RankCalls::complete(const char* algorithm, Call&& call) const {
   const trestleResult_t issued = tried_twice([&] {
     const CallScope scope(algorithm);
     return scope.pushed() == trestleSuccess ? call() : scope.pushed();
   });
   if (issued != trestleSuccess) {
-    if (refusal == Refusal::kEndsCommunicator && lacks_memory(issued)) end_without_memory_();
+    if (lacks_memory(issued)) end_without_memory_();
     return checked(issued);
   }
   trestleResult_t ended = tried_twice([&] { return trestleStreamSynchronize(stream_); });
@@ -84,9 +86,8 @@ Status RankCalls::complete(const char* algorithm, Call&& call, Refusal refusal) 
   return checked(ended);
 }
 
-Status RankCalls::all_gather(const void* own, void* all, size_t count, trestleDataType_t type, Refusal refusal) const {
-  return complete(
-      "", [&] { return trestleAllGather(own, all, count, type, comm_, stream_); }, refusal);
+Status RankCalls::all_gather(const void* own, void* all, size_t count, trestleDataType_t type) const {
+  return complete("", [&] { return trestleAllGather(own, all, count, type, comm_, stream_); });
 }
 
 Status RankCalls::broadcast(void* data, size_t count, trestleDataType_t type, int root) const {

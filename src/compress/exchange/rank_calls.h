@@ -19,10 +19,7 @@ namespace trestle {
 
 class RankCalls {
  public:
-  // The first message of an exchange may be refused: nothing was sent, and the program can repeat its call.
-  enum class Refusal : uint8_t { kEndsCommunicator, kIsReturned };
-
-  // end_without_memory: fails the communicator for want of memory. Errors: the communicator's.
+  // end_without_memory: fails the communicator for want of memory; any thread. Errors: the communicator's.
   static Result<RankCalls> make(trestleComm_t comm, std::function<void()> end_without_memory);
   RankCalls(RankCalls&& other) noexcept
       : comm_(other.comm_),
@@ -37,20 +34,20 @@ class RankCalls {
   int ranks() const { return ranks_; }
 
   // count: elements of one rank; all has `ranks` times as many.
-  Status all_gather(const void* own, void* all, size_t count, trestleDataType_t type,
-                    Refusal refusal = Refusal::kEndsCommunicator) const;
+  Status all_gather(const void* own, void* all, size_t count, trestleDataType_t type) const;
   Status broadcast(void* data, size_t count, trestleDataType_t type, int root) const;
   // In place. algorithm: as TRESTLE_ALGO.
   Status all_reduce(void* data, size_t count, trestleDataType_t type, trestleRedOp_t op,
                     const char* algorithm = "") const;
   Status barrier() const;
+  void end_without_memory() const { end_without_memory_(); }
   // A result of the public header. The sentence is the communicator's if it has failed, else the refused call's.
   Status checked(trestleResult_t result) const;
 
  private:
   RankCalls(trestleComm_t comm, std::function<void()> end) : comm_(comm), end_without_memory_(std::move(end)) {}
   template <class Call>
-  Status complete(const char* algorithm, Call&& call, Refusal refusal = Refusal::kEndsCommunicator) const;
+  Status complete(const char* algorithm, Call&& call) const;
   template <class Call>
   trestleResult_t tried_twice(Call&& call) const;
   // Whether a call was refused for want of memory, and the communicator goes on.

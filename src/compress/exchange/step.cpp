@@ -95,7 +95,7 @@ void TopKExchange::put_result(std::byte* result, const Part<T>& part, size_t ele
 Status TopKExchange::get_ready() {
   const Stopwatch exchanges(clock(), now_.exchange_ns);
   if (window_.gains.size() >= choice_.steps_to_review()) TRY(review());
-  return reserve();
+  return reserve(kStep);
 }
 
 // AR-Topk: all send the elements that one rank names.

@@ -41,13 +41,46 @@ class Rank {
  public:
   Rank(Meeting& meeting, int rank, trestleComm_t comm) : meeting_(meeting), rank_(rank), comm_(comm) {}
 
-  // A refused call sent nothing, or failed on all ranks: it is made once more.
+  // A collective call but a step. It is not made again before the other rank's has returned: so no rank waits for a
+  // message of one that had no memory for it. Where it has failed on all ranks and the communicator goes on, it is.
+  template <class Call>
+  void together(const char* name, Call&& call) {
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      const trestleResult_t result = faults::counted(call);
+      const std::string sentence = result == trestleSuccess ? "" : trestleGetLastError(comm_);
+      EXPECT_TRUE(result == trestleSuccess || result == trestleSystemError)
+          << name << ": " << result << ", " << sentence;
+      const bool refused = result != trestleSuccess && goes_on(comm_);
+      const std::string why = trestleGetLastError(nullptr);
+      EXPECT_TRUE(!refused || ranks::contains(why, name) || ranks::contains(why, "MemAlloc")) << why;
+      meeting_.codes[rank_] = result;
+      meeting_.go_on[rank_] = result == trestleSuccess || refused;
+      meeting_.together.arrive_and_wait();
+      const bool again = meeting_.codes[0] != trestleSuccess && meeting_.codes[1] != trestleSuccess &&
+                         meeting_.go_on[0] && meeting_.go_on[1];
+      // Refused on one rank alone, they would no longer be alike.
+      EXPECT_TRUE(!refused || again) << name;
+      meeting_.together.arrive_and_wait();
+      if (!again) break;
+    }
+  }
+
   void create(const Case& one, const trestleTopKConfig_t& config) {
-    const auto call = [&] { return trestleTopKCreate(&topk_, comm_, one.count, &config); };
-    trestleResult_t result = faults::counted(call);
-    if (result == trestleSystemError && goes_on(comm_)) result = faults::counted(call);
-    EXPECT_TRUE(result == trestleSuccess || (result == trestleSystemError && !goes_on(comm_)))
-        << result << ": " << trestleGetLastError(comm_);
+    together("TopKCreate", [&] { return trestleTopKCreate(&topk_, comm_, one.count, &config); });
+  }
+  void set_ratio(double ratio) {
+    if (both_have_one()) together("TopKSetRatio", [&] { return trestleTopKSetRatio(topk_, ratio); });
+  }
+  void fit() {
+    if (both_have_one()) together("TopKFit", [&] { return trestleTopKFit(topk_); });
+  }
+  // Whether both ranks have an exchange. Else the communicator has ended.
+  bool both_have_one() {
+    meeting_.go_on[rank_] = topk_ != nullptr;
+    meeting_.together.arrive_and_wait();
+    const bool both = meeting_.go_on[0] && meeting_.go_on[1];
+    meeting_.together.arrive_and_wait();
+    return both;
   }
 
   // The code of a step, or of one that was not made because there is no communicator any more. All ranks call it as
@@ -194,6 +227,34 @@ TEST(CompressedFaults, KeepTheRanksInStep) {
                        [&](Meeting& meeting, int rank, trestleComm_t comm) { run_case(meeting, rank, comm, one); });
     }
   }
+}
+
+void run_settings(Meeting& meeting, int rank, trestleComm_t comm) {
+  faults::exempt_this_thread();
+  Rank self(meeting, rank, comm);
+  const Case one{kRanks, kCount, 0.1, trestleTopKStar};
+  self.create(one, one.config());
+  self.set_ratio(0.2);
+  Floats residual(kCount), result(kCount);
+  (void)self.step(gradient_of(rank, 1, kCount), residual, result);
+  self.expect_in_step();
+  self.end();
+}
+
+void run_fit(Meeting& meeting, int rank, trestleComm_t comm) {
+  faults::exempt_this_thread();
+  Rank self(meeting, rank, comm);
+  const Case one{kRanks, kCount, 0.1, trestleTopKStar, trestleTopKRing};
+  self.create(one, one.config());
+  self.fit();
+  self.end();
+}
+
+// The first message of a call, too: the other rank waits for it.
+TEST(CompressedFaults, EndEachCollectiveCallOnAllRanks) {
+  with_every_fault(Kind::kHeap, run_settings);
+  with_every_fault(Kind::kSharedMemory, run_settings);
+  with_every_fault(Kind::kHeap, run_fit);
 }
 
 TEST(CompressedFaults, KeepTheRanksInStepWhileARatioIsChosen) {
