@@ -39,16 +39,14 @@ typedef struct trestleGrad* trestleGrad_t;
 typedef enum TRESTLE_ANY_INT {
   trestleGradAllowNone = 0,
   trestleGradAllowStale = 1,      /* updates may use gradients of earlier steps */
-  trestleGradAllowCompression = 2 /* only the largest elements of gradients may travel. trestleGradSimulate then
-                                     predicts "topk" policies, and "auto" considers them. But a scheduler does not carry
-                                     them out: trestleGradPlan refuses such a plan and names it; trestleAllReduceTopK
-                                     (compress.h) compresses */
+  trestleGradAllowCompression = 2 /* only the largest elements of gradients may travel, the others in later steps */
 } trestleGradAllow_t;
 
 /* Applies an update to `count` elements of a tensor, from its element `offset` on. `gradient` has the reduced values,
  * `parameter` is the memory given to trestleGradRegister. It runs on the scheduler's thread, between the
  * reduce-scatter and the all-gather: each rank updates its own shard, and the updated parameters are gathered
- * (Rajbhandari et al., SC 2020, section 5, stage 1). Under a policy without halves every rank updates whole tensors.
+ * (Rajbhandari et al., SC 2020, section 5, stage 1). Under a policy without halves, or one that compresses, every rank
+ * updates whole tensors.
  * It may call only trestleGetVersion, trestleGetErrorString and trestleGetLastError. An exception that it throws ends
  * the scheduler, and the other ranks' calls end at the communicator's deadline. */
 typedef void (*trestleGradUpdate_t)(void* context, int tensor, size_t offset, size_t count, const void* gradient,
@@ -72,7 +70,8 @@ typedef struct {
   trestleGradUpdate_t update; /* NULL: the sums come back in the gradients' memory, and the program updates */
   void* updateContext;
   int countNans;              /* 1: each rank counts elements of its gradients that are not a number, which takes another
-                                 pass over them. Such elements travel and spread as others do */
+                                 pass over them. Such elements travel and spread as others do. Policies that compress
+                                 count them in any case */
   trestleGradMergedUpdate_t updateMerged; /* in the place of `update`, with the same updateContext */
 } trestleGradConfig_t;
 
@@ -90,8 +89,9 @@ TRESTLE_API trestleResult_t trestleGradCreate(trestleGrad_t* grad, const trestle
                                               const trestleGradConfig_t* config);
 /* Takes no new calls, waits for those of other threads, and until the steps that have ended are complete, then frees.
  * Not collective. Gradients of a step that was not ended are dropped, and so are those that a policy has delayed
- * (trestleGradDrain). If other ranks will not take part any more, abort the communicators first: behind a failure of
- * one link, messages on the others are complete only at the deadline or an abort. */
+ * or compressed (trestleGradDrain). If other ranks will not take part any more, abort the communicators first. Behind a
+ * failure of one link the other ranks stop too, so no message on another link would be complete before the deadline:
+ * this call then ends the communicators on which this rank has messages under way, with the sentence of that failure. */
 TRESTLE_API trestleResult_t trestleGradDestroy(trestleGrad_t grad);
 
 /* Adds a tensor and writes its number: 0, 1, ... in the order of the calls, which is the order of the forward pass.
@@ -187,14 +187,17 @@ TRESTLE_API trestleResult_t trestleGradProfileJson(trestleGrad_t grad, char* tex
  *
  * The predicted time of a step is that of MG-WFBP (arXiv 1912.09268, equations 3 and 7 to 9), for reduce-scatters and
  * all-gathers that of arXiv 2302.12445 (equations 3 to 9). Some policies need times and costs. Without them they are
- * trestleInvalidUsage. "auto" takes the policy with the least predicted time among those that `allow` permits. If that
- * one compresses, the call is trestleInvalidUsage, with its name and ratio: there is no other plan in its place.
+ * trestleInvalidUsage. "auto" takes the policy with the least predicted time among those that `allow` permits.
  *
  * "deft" delays gradients (arXiv 2503.16815), so `allow` must have trestleGradAllowStale. While gradients are pending
- * under such a plan, trestleGradPlan is trestleInvalidUsage on all ranks: trestleGradDrain comes first. */
+ * under such a plan, trestleGradPlan is trestleInvalidUsage on all ranks: trestleGradDrain comes first. The same holds
+ * for "topk" (below), which needs trestleGradAllowCompression, and for what has not travelled. Tensors with elements must
+ * then be float32, float16, bfloat16 or float64 and have at most 2^32 (trestleInvalidUsage); where they are not, "auto"
+ * does not choose it. */
 TRESTLE_API trestleResult_t trestleGradPlan(trestleGrad_t grad, const char* policy);
 /* Writes the plan as JSON: policy, iteration_s and exposed_s as predicted (0 without times), updates_per_iteration, age,
- * batches, groups and gather_groups. A group is its first and its last tensor. A number that is not finite is null. */
+ * batches, groups and gather_groups; of a plan that compresses also ratio, collective and selection_s. A group is its
+ * first and its last tensor. A number that is not finite is null. */
 TRESTLE_API trestleResult_t trestleGradPlanJson(trestleGrad_t grad, char* text, size_t* size);
 /* Writes the predicted time of a step under a policy, in seconds. Needs times and costs. Not collective. */
 TRESTLE_API trestleResult_t trestleGradSimulate(trestleGrad_t grad, const char* policy, double* seconds);
@@ -251,6 +254,20 @@ TRESTLE_API trestleResult_t trestleGradBatches(trestleGrad_t grad, int tensor, i
  * (trestleInvalidUsage). The next step begins as the first one of the plan does. */
 TRESTLE_API trestleResult_t trestleGradDrain(trestleGrad_t grad, int* batches);
 
+/* ---- Compressed updates ------------------------------------------------------------------------------------------- */
+
+/* Under "topk" the calls above are the same, but of each tensor only so many elements travel in a step as the plan's
+ * ratio says, rounded up (AR-Topk: FLEX, arXiv 2312.02493). The scheduler adds each gradient to a residual of its own.
+ * The elements of the residual with the largest magnitudes leave it and travel; of equal ones the first. In step i since
+ * the plan or the last trestleGradDrain, rank i mod N names the elements of all ranks. Where the plan's collective is an
+ * all-gather, each rank names its own. A result is the sum of what travelled over all ranks (op trestleAvg: the mean),
+ * and 0 elsewhere. So a result and what is left in the residuals have every gradient once. Elements are chosen of each
+ * tensor by itself. They are not the largest of all tensors together.
+ *
+ * A NaN is larger than all numbers and travels as soon as its rank names the elements. Residuals and messages of float16
+ * and bfloat16 gradients are float32; only results are rounded. Residuals, values and indices take memory of the
+ * scheduler's own. trestleGradDrain brings in the sums of the residuals, of all steps since the plan or the last one. */
+
 /* ---- Statistics of a scheduler ----------------------------------------------------------------------------------- */
 
 #define TRESTLE_GRAD_STATS_MAGIC 0x7e571e07u
@@ -262,7 +279,7 @@ typedef struct {
   unsigned version;      /* TRESTLE_VERSION_CODE */
   uint64_t steps;        /* that were ended */
   uint64_t messages;     /* handed to the communicator; each half of an all-reduce is one */
-  uint64_t bytes;        /* of gradients and parameters in them */
+  uint64_t bytes;        /* of gradients, parameters and indices in them */
   uint64_t copiedBytes;  /* of those: copied into a buffer and out of it. Others travelled from where they lie */
   uint64_t waitNs;       /* time that threads spent waiting in trestleGradWaitParam and trestleGradSynchronize */
   uint64_t lastStepNs;   /* between the ends of the last two steps; 0: fewer than two */
@@ -276,10 +293,17 @@ typedef struct {
   uint64_t pendingBatches; /* steps whose gradients no result has yet */
   uint64_t ageSum;         /* over delayedBatches: by how many steps each was old. So the mean is ageSum / delayedBatches */
   uint64_t oldestAge;      /* the most of these */
+  /* Under policies that compress: */
+  double ratio;                /* of the present plan: the part of the elements that travels; 1 without compression */
+  double gain;                 /* of the last step: |what this rank sent|^2 / |gradient + residual|^2; 1 for zeros */
+  uint64_t compressedElements; /* of this rank's gradients that were added to residuals */
+  uint64_t sentElements;       /* that this rank sent in their place, with an index each */
+  uint64_t compressNs;         /* time to add, to select and to distribute them */
 } trestleGradStats_t;
 
-#define TRESTLE_GRAD_STATS_INITIALIZER \
-  { sizeof(trestleGradStats_t), TRESTLE_GRAD_STATS_MAGIC, TRESTLE_VERSION_CODE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define TRESTLE_GRAD_STATS_INITIALIZER                                                                                  \
+  { sizeof(trestleGradStats_t), TRESTLE_GRAD_STATS_MAGIC, TRESTLE_VERSION_CODE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+        0, 0, 0, 0, 0, 0 }
 
 /* Fills in as much of *stats as its size says. Never waits. */
 TRESTLE_API trestleResult_t trestleGradGetStats(trestleGrad_t grad, trestleGradStats_t* stats);

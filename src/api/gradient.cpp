@@ -382,6 +382,11 @@ trestleResult_t trestleGradGetStats(trestleGrad_t grad, trestleGradStats_t* stat
     all.pendingBatches = now.pending_batches;
     all.ageSum = now.age_sum;
     all.oldestAge = now.oldest_age;
+    all.ratio = now.ratio;
+    all.gain = now.gain;
+    all.compressedElements = now.compressed_elements;
+    all.sentElements = now.sent_elements;
+    all.compressNs = now.compress_ns;
     const size_t known = std::min(stats->size, sizeof all);
     std::memcpy(reinterpret_cast<char*>(stats) + kHead, reinterpret_cast<const char*>(&all) + kHead, known - kHead);
     return {};

@@ -41,6 +41,12 @@ class CommunicatorLinks final : public LinkAccess {
                            [&] { communicator->engine().fail_without_memory(); });
     }
   }
+  void fail_link(size_t link, const Error& error) override {
+    const auto communicator = communicators_[link].lock();
+    if (communicator == nullptr || communicator->engine().failed()) return;
+    unless_out_of_memory([&] { communicator->engine().fail_of_user(error); },
+                         [&] { communicator->engine().fail_without_memory(); });
+  }
   Place place() const override { return place_; }
   uint64_t unique_number() override {
     uint64_t number = 0;

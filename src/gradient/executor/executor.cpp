@@ -5,21 +5,20 @@
 namespace trestle {
 
 Executor::Executor(const std::vector<trestleComm_t>& comms, const std::vector<TensorEntry>& tensors,
-                   const GradientSettings& settings, StepBoard& board, TrafficCounts& counts,
-                   std::function<void(const Error&)> fail_links)
+                   const GradientSettings& settings, StepBoard& board, TrafficCounts& counts, LinkAccess& links)
     : comms_(comms),
       tensors_(tensors),
       settings_(settings),
       board_(board),
       counts_(counts),
-      fail_links_(std::move(fail_links)),
+      links_(links),
       bell_(std::make_shared<Bell>()) {}
 
 Result<std::unique_ptr<Executor>> Executor::start(const std::vector<trestleComm_t>& comms,
                                                   const std::vector<TensorEntry>& tensors,
                                                   const GradientSettings& settings, StepBoard& board,
-                                                  TrafficCounts& counts, std::function<void(const Error&)> fail_links) {
-  std::unique_ptr<Executor> executor(new Executor(comms, tensors, settings, board, counts, std::move(fail_links)));
+                                                  TrafficCounts& counts, LinkAccess& links) {
+  std::unique_ptr<Executor> executor(new Executor(comms, tensors, settings, board, counts, links));
   executor->thread_ = TRY(Thread::start([self = executor.get()] { self->loop(); }));
   return executor;
 }
@@ -27,7 +26,23 @@ Result<std::unique_ptr<Executor>> Executor::start(const std::vector<trestleComm_
 Executor::~Executor() {
   stop_.store(true, std::memory_order_release);
   wake();
+  // A job cannot look up from its message, which may be on any link.
+  if (at_job_.load(std::memory_order_acquire)) end_links([](size_t) { return true; });
   thread_.join();
+}
+
+void Executor::end_links(const std::function<bool(size_t)>& is_busy) {
+  unless_out_of_memory(
+      [&] {
+        const auto failure = board_.failure();
+        for (size_t link = 0; failure && link < comms_.size(); ++link) {
+          if (is_busy(link)) links_.fail_link(link, *failure);
+        }
+      },
+      [&] {
+        for (size_t link = 0; link < comms_.size(); ++link)
+          links_.fail_link(link, {Code::kSystemError, "out of memory"});
+      });
 }
 
 Status Executor::run(std::function<Status()> body) {
@@ -56,6 +71,7 @@ void Executor::loop() {
     if (stop_.load(std::memory_order_acquire)) break;
     if (!changed) bell_->wait(before);
   }
+  end_links([this](size_t link) { return run_ != nullptr && run_->is_busy(link); });
   run_.reset();
 }
 
@@ -67,11 +83,11 @@ void Executor::tell_other_ranks() {
         const auto failure = board_.failure();
         if (!failure) return;
         told_ = true;
-        if (failure->code == Code::kSystemError) fail_links_(*failure);
+        if (failure->code == Code::kSystemError) links_.fail(*failure);
       },
       [this] {
         told_ = true;
-        fail_links_({Code::kSystemError, "out of memory"});
+        links_.fail({Code::kSystemError, "out of memory"});
       });
 }
 
@@ -110,7 +126,9 @@ bool Executor::run_jobs() {
 
 Status Executor::run_body(Job& job) {
   if (auto failure = board_.failure()) return *std::move(failure);
-  Status status = job.body();
+  at_job_.store(true, std::memory_order_release);
+  const Status status = job.body();
+  at_job_.store(false, std::memory_order_release);
   if (status.ok()) return status;
   for (const trestleComm_t comm : comms_) {
     trestleResult_t communicator = trestleSuccess;
@@ -120,8 +138,8 @@ Status Executor::run_body(Job& job) {
   return status;
 }
 
-Result<std::unique_ptr<StepRun>> Executor::prepare(const GradientPlan& plan, const GradientWorkload& workload) const {
-  return make_step_run({comms_, tensors_, settings_, board_, counts_, bell_}, plan, workload);
+Result<std::unique_ptr<StepRun>> Executor::prepare(const PlannedStep& step, const GradientWorkload& workload) const {
+  return make_step_run({comms_, tensors_, settings_, board_, counts_, bell_}, step, workload);
 }
 
 void Executor::install(std::unique_ptr<StepRun> run) {

@@ -12,6 +12,7 @@
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "gradient/executor/bell.h"
+#include "gradient/executor/links/link_access.h"
 #include "gradient/executor/run/step_run.h"
 #include "gradient/executor/step_board.h"
 
@@ -19,13 +20,14 @@ namespace trestle {
 
 class Executor {
  public:
-  // Everything must live longer. fail_links: does not throw; called on the thread when this rank lacks something
-  // (kSystemError) in the middle of what other ranks wait for. Error: no thread can be started.
+  // Everything must live longer. The links fail when this rank lacks something (kSystemError) in the middle of what
+  // other ranks wait for. Error: no thread can be started.
   static Result<std::unique_ptr<Executor>> start(const std::vector<trestleComm_t>& comms,
                                                  const std::vector<TensorEntry>& tensors,
                                                  const GradientSettings& settings, StepBoard& board,
-                                                 TrafficCounts& counts, std::function<void(const Error&)> fail_links);
-  // Waits for messages that are on their way.
+                                                 TrafficCounts& counts, LinkAccess& links);
+  // Waits for messages that are on their way. Behind a failure the other ranks may not send theirs: then the links that
+  // have some fail too.
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -39,7 +41,7 @@ class Executor {
 
   // ---- for jobs
   // Errors: those of make_step_run.
-  Result<std::unique_ptr<StepRun>> prepare(const GradientPlan& plan, const GradientWorkload& workload) const;
+  Result<std::unique_ptr<StepRun>> prepare(const PlannedStep& step, const GradientWorkload& workload) const;
   // From the next step on.
   void install(std::unique_ptr<StepRun> run);
   // As those of StepRun; 0 without a plan.
@@ -54,9 +56,9 @@ class Executor {
   };
 
   Executor(const std::vector<trestleComm_t>& comms, const std::vector<TensorEntry>& tensors,
-           const GradientSettings& settings, StepBoard& board, TrafficCounts& counts,
-           std::function<void(const Error&)> fail_links);
+           const GradientSettings& settings, StepBoard& board, TrafficCounts& counts, LinkAccess& links);
   void loop();
+  void end_links(const std::function<bool(size_t)>& is_busy);
   void tell_other_ranks();
   // True if something changed.
   bool turn();
@@ -70,9 +72,10 @@ class Executor {
   const GradientSettings& settings_;
   StepBoard& board_;
   TrafficCounts& counts_;
-  const std::function<void(const Error&)> fail_links_;
+  LinkAccess& links_;
   const std::shared_ptr<Bell> bell_;
   std::atomic<bool> stop_{false};
+  std::atomic<bool> at_job_{false};
   Mutex mutex_;
   std::deque<std::shared_ptr<Job>> jobs_ TRESTLE_GUARDED_BY(mutex_);
   // Of the thread:

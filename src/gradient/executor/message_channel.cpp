@@ -75,7 +75,7 @@ Status MessageChannel::finish(uint32_t number) {
 
 // Where a step's gradient lies.
 std::byte* MessageChannel::memory_of(uint32_t tensor) const {
-  std::byte* const given = use_.board.gradient(tensor);
+  std::byte* const given = use_.board == nullptr ? nullptr : use_.board->gradient(tensor);
   return given != nullptr ? given : use_.tensors[tensor].gradient;
 }
 

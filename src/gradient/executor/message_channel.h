@@ -33,8 +33,15 @@ struct TrafficCounts {
   std::atomic<uint64_t> delayed_batches{0};  // steps whose gradients are in an update
   std::atomic<uint64_t> age_sum{0};          // over those, how many steps later the update was
   std::atomic<uint64_t> oldest_age{0};
+  // Of plans of which only the largest elements travel.
+  std::atomic<uint64_t> compressed_elements{0};  // of gradients that were compressed
+  std::atomic<uint64_t> sent_elements{0};        // that travelled of those
+  std::atomic<uint64_t> compress_ns{0};          // time to add, select and distribute them
+  std::atomic<double> gain{0};                   // of the last step
+  double whole_square = 0;                       // |gradient + residual|^2 of the present one; the executor's alone
   // By one thread.
   void note_update(const ResultAge& age);
+  void add_compress_ns(int64_t ns) { compress_ns.fetch_add(static_cast<uint64_t>(ns), std::memory_order_relaxed); }
 };
 
 // Everything must live longer than the channel, except the bell.
@@ -42,7 +49,7 @@ struct ChannelUse {
   trestleComm_t comm = nullptr;
   const std::vector<TensorEntry>& tensors;
   const GradientSettings& settings;
-  const StepBoard& board;
+  const StepBoard* board = nullptr;  // says where gradients lie; nullptr: all where they were registered
   TrafficCounts& counts;
   std::shared_ptr<Bell> bell;  // rings when a message is complete
 };
@@ -61,6 +68,7 @@ class MessageChannel {
   // The oldest message that was started, if it is complete; then it no longer counts as started.
   std::optional<Status> poll();
   bool idle() const { return started_.empty(); }
+  trestleStream_t stream() const { return stream_.get(); }
   // Behind a complete message: updates what is to be updated, and copies results to where they belong.
   Status finish(uint32_t message);
 

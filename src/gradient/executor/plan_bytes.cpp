@@ -10,7 +10,7 @@
 namespace trestle {
 namespace {
 
-constexpr uint64_t kFormat = 0x7472706c616e0002;  // "trplan", version 2
+constexpr uint64_t kFormat = 0x7472706c616e0003;  // "trplan", version 3
 
 class Writer {
  public:
@@ -34,6 +34,15 @@ class Writer {
   void loss(const PreserverRatio& loss) {
     for (const double value : {loss.single_loss, loss.merged_loss, loss.ratio}) real(value);
     word(loss.accepted);
+  }
+  void text(const std::string& all) {
+    word(all.size());
+    for (const char c : all) word(static_cast<unsigned char>(c));
+  }
+  void compressed(const CompressedStep& step) {
+    real(step.ratio);
+    text(step.collective);
+    real(step.selection_s);
   }
   std::vector<std::byte> bytes;
 };
@@ -79,6 +88,18 @@ class Reader {
     for (double* value : {&loss.single_loss, &loss.merged_loss, &loss.ratio}) *value = real();
     loss.accepted = word() != 0;
     return loss;
+  }
+  std::string text() {
+    std::string all(length(), '\0');
+    for (char& c : all) c = static_cast<char>(word());
+    return all;
+  }
+  CompressedStep compressed() {
+    CompressedStep step;
+    step.ratio = real();
+    step.collective = text();
+    step.selection_s = real();
+    return step;
   }
   bool at_end() const { return !broken_ && at_ == bytes_.size(); }
 
@@ -127,13 +148,18 @@ std::string loss_json(const PlannedStep& step) {
          ",\"loss_accepted\":" + (step.loss->accepted ? "true" : "false");
 }
 
+std::string compressed_json(const PlannedStep& step) {
+  if (!step.compressed) return "";
+  return ",\"ratio\":" + number(step.compressed->ratio) + ",\"collective\":" + quoted(step.compressed->collective) +
+         ",\"selection_s\":" + number(step.compressed->selection_s);
+}
+
 }  // namespace
 
 std::vector<std::byte> plan_bytes(const PlannedStep& step) {
   Writer writer;
   writer.word(kFormat);
-  writer.word(step.policy.size());
-  for (const char c : step.policy) writer.word(static_cast<unsigned char>(c));
+  writer.text(step.policy);
   const GradientPlan& plan = step.plan;
   writer.word(static_cast<uint64_t>(plan.shape));
   writer.word(static_cast<uint64_t>(plan.gather));
@@ -156,6 +182,8 @@ std::vector<std::byte> plan_bytes(const PlannedStep& step) {
   writer.delayed(plan);
   writer.word(step.loss ? 1 : 0);
   if (step.loss) writer.loss(*step.loss);
+  writer.word(step.compressed ? 1 : 0);
+  if (step.compressed) writer.compressed(*step.compressed);
   return std::move(writer.bytes);
 }
 
@@ -163,8 +191,7 @@ Result<PlannedStep> plan_from_bytes(std::span<const std::byte> bytes) {
   Reader reader(bytes);
   PlannedStep step;
   const bool format = reader.word() == kFormat;
-  step.policy.resize(reader.length());
-  for (char& c : step.policy) c = static_cast<char>(reader.word());
+  step.policy = reader.text();
   GradientPlan& plan = step.plan;
   const uint64_t shape = reader.word();
   const uint64_t gather = reader.word();
@@ -190,6 +217,7 @@ Result<PlannedStep> plan_from_bytes(std::span<const std::byte> bytes) {
   for (uint32_t& batches : step.batches) batches = static_cast<uint32_t>(reader.word());
   reader.delayed(plan);
   if (reader.word() != 0) step.loss = reader.loss();
+  if (reader.word() != 0) step.compressed = reader.compressed();
   const bool known =
       shape <= static_cast<uint64_t>(StepShape::kDelayed) && gather <= static_cast<uint64_t>(GatherIssue::kOneAhead);
   if (format && known && reader.at_end()) return step;
@@ -209,7 +237,7 @@ std::string plan_json(const PlannedStep& step) {
          ",\"exposed_s\":" + number(step.time.exposed_s) +
          ",\"updates_per_iteration\":" + number(step.updates_per_iteration) + ",\"age\":" + std::to_string(step.age) +
          ",\"groups\":" + list(step.plan.groups, group) + ",\"gather_groups\":" + list(step.plan.gather_groups, group) +
-         ",\"batches\":" + list(step.batches, count) + loss_json(step) + "}";
+         ",\"batches\":" + list(step.batches, count) + loss_json(step) + compressed_json(step) + "}";
 }
 
 std::string workload_json(const GradientWorkload& workload) {

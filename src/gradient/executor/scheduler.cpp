@@ -125,8 +125,7 @@ Result<GradientScheduler::Running*> GradientScheduler::candidate(std::unique_ptr
     const MutexLock lock(mutex_);
     fresh = std::make_unique<Running>(*this, registered_);
   }
-  fresh->executor = TRY(Executor::start(comms_, fresh->tensors, settings_, fresh->board, fresh->counts,
-                                        [this](const Error& error) { access_->fail(error); }));
+  fresh->executor = TRY(Executor::start(comms_, fresh->tensors, settings_, fresh->board, fresh->counts, *access_));
   follow(*fresh);
   return fresh.get();
 }
@@ -286,9 +285,14 @@ SchedulerStatistics GradientScheduler::statistics() const {
     all.pending_batches = now->counts.delayed_steps.load(std::memory_order_relaxed) - all.delayed_batches;
     all.age_sum = now->counts.age_sum.load(std::memory_order_relaxed);
     all.oldest_age = now->counts.oldest_age.load(std::memory_order_relaxed);
+    all.compressed_elements = now->counts.compressed_elements.load(std::memory_order_relaxed);
+    all.sent_elements = now->counts.sent_elements.load(std::memory_order_relaxed);
+    all.compress_ns = now->counts.compress_ns.load(std::memory_order_relaxed);
+    all.gain = now->counts.gain.load(std::memory_order_relaxed);
   }
   const MutexLock lock(mutex_);
   if (planned_) all.age = planned_->age;
+  if (planned_) all.ratio = planned_->compressed ? planned_->compressed->ratio : 1;
   if (planned_) all.planned_ns = nanoseconds(planned_->time.iteration_s);
   return all;
 }

@@ -40,6 +40,11 @@ struct SchedulerStatistics {
   uint64_t pending_batches = 0;
   uint64_t age_sum = 0;
   uint64_t oldest_age = 0;
+  uint64_t compressed_elements = 0;
+  uint64_t sent_elements = 0;
+  uint64_t compress_ns = 0;
+  double gain = 0;
+  double ratio = 1;  // of the plan
 };
 
 class GradientScheduler {
@@ -148,7 +153,8 @@ class GradientScheduler {
 
   GradientWorkload workload(const std::vector<TensorEntry>& tensors) const;
   // The first link's costs, and all that a policy is asked with but its words. Needs the tensors' workload.
-  PolicyRequest request(const GradientWorkload& workload, const GradientLink& link) const;
+  PolicyRequest request(const GradientWorkload& workload, const GradientLink& link,
+                        const std::vector<TensorEntry>& tensors) const;
   Result<PlannedStep> planned(const std::string& policy, const std::vector<TensorEntry>& tensors) const;
   Status plan_on_thread(Running& running, const std::string& policy, const Status& refusal);
   Status profile_on_thread(Running& running, const Status& own);

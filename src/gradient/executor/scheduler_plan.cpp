@@ -1,10 +1,9 @@
 // GradientScheduler: makes plans, and brings in what plans have delayed.
-#include <cstdio>
-
 #include "gradient/executor/agreement.h"
 #include "gradient/executor/attempt.h"
 #include "gradient/executor/links/link_meeting.h"
 #include "gradient/executor/plan_bytes.h"
+#include "gradient/executor/run/sparse_memory.h"
 #include "gradient/executor/scheduler.h"
 #include "gradient/policy/topk.h"
 
@@ -13,15 +12,6 @@ namespace {
 
 Error usage(std::string sentence) {
   return {Code::kInvalidUsage, std::move(sentence)};
-}
-
-Error not_carried_out(const ChosenPolicy& chosen, const PlannedStep& step) {
-  char ratio[32];
-  std::snprintf(ratio, sizeof ratio, "%.3g", step.compressed->ratio);
-  return usage((chosen.text == step.policy ? chosen.text : chosen.text + " takes " + step.policy) + " with the ratio " +
-               ratio +
-               ", which a scheduler does not carry out: use trestleAllReduceTopK, or plan another policy, or leave "
-               "trestleGradAllowCompression out of the config's `allow`");
 }
 
 }  // namespace
@@ -34,18 +24,16 @@ Status GradientScheduler::refuse_on_all(const char* function, const std::string&
   return own;
 }
 
-PolicyRequest GradientScheduler::request(const GradientWorkload& workload, const GradientLink& link) const {
+PolicyRequest GradientScheduler::request(const GradientWorkload& workload, const GradientLink& link,
+                                         const std::vector<TensorEntry>& tensors) const {
   // A communicator that cannot say its size has failed, and the call that plans ends with that.
   int ranks = 1;
   (void)trestleCommCount(comms_.front(), &ranks);
+  // Where a policy cannot be carried out, auto does not choose it.
+  const uint32_t liberties =
+      check_compressible(tensors).ok() ? settings_.liberties : settings_.liberties & ~uint32_t{kLibertyCompress};
   const MutexLock lock(mutex_);
-  return {workload,
-          link,
-          {},
-          settings_.liberties,
-          link_ratios_,
-          loss_,
-          as_ring(link.all_reduce, static_cast<uint32_t>(ranks))};
+  return {workload, link, {}, liberties, link_ratios_, loss_, as_ring(link.all_reduce, static_cast<uint32_t>(ranks))};
 }
 
 Result<PlannedStep> GradientScheduler::planned(const std::string& policy,
@@ -73,8 +61,8 @@ Result<PlannedStep> GradientScheduler::planned(const std::string& policy,
     if (times_) link = times_->link;
   }
   const GradientWorkload work = workload(tensors);
-  PlannedStep step = TRY(plan_step(chosen, request(work, link)));
-  if (step.compressed) return not_carried_out(chosen, step);
+  PlannedStep step = TRY(plan_step(chosen, request(work, link, tensors)));
+  if (step.compressed) TRY(check_compressible(tensors));
   fix_order(step.plan, work, link.all_reduce);
   step.time.messages.clear();
   return step;
@@ -120,7 +108,7 @@ Status GradientScheduler::plan_on_thread(Running& now, const std::string& policy
   const Status could = attempt([&]() -> Status {
     step = TRY(plan_from_bytes(bytes));
     TRY(check_plan(step.plan, now.tensors.size()));
-    prepared = TRY(now.executor->prepare(step.plan, workload(now.tensors)));
+    prepared = TRY(now.executor->prepare(step, workload(now.tensors)));
     return {};
   });
   TRY(agreement.all_could("GradPlan", could));
@@ -183,7 +171,7 @@ Result<double> GradientScheduler::simulate(const std::string& policy) const {
   }
   const ChosenPolicy chosen = TRY(parse_gradient_policy(policy));
   const GradientWorkload work = workload(tensors);
-  return TRY(plan_step(chosen, request(work, link))).time.iteration_s;
+  return TRY(plan_step(chosen, request(work, link, tensors))).time.iteration_s;
 }
 
 }  // namespace trestle

@@ -31,10 +31,13 @@ struct Shared {
 
 class Rank {
  public:
-  Rank(Shared& shared, int rank, trestleComm_t comm) : shared_(shared), rank_(rank), comm_(comm) {}
+  Rank(Shared& shared, int rank, trestleComm_t comm, const char* policy)
+      : shared_(shared), rank_(rank), comm_(comm), policy_(policy) {}
 
   void run() {
-    if (!alone([this] { return trestleGradCreate(&grad_, &comm_, 1, nullptr); })) return;
+    trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
+    config.allow = trestleGradAllowCompression;
+    if (!alone([&] { return trestleGradCreate(&grad_, &comm_, 1, &config); })) return;
     for (size_t i = 0; i < kTensors; ++i) {
       int number = 0;
       const auto add = [&] {
@@ -44,7 +47,7 @@ class Rank {
     }
     const bool works = alone([this] { return trestleGradProfileBegin(grad_); }) && step() &&
                        together("GradProfileEnd", [this] { return trestleGradProfileEnd(grad_); }) &&
-                       together("GradPlan", [this] { return trestleGradPlan(grad_, "wfbp"); }) && step() &&
+                       together("GradPlan", [this] { return trestleGradPlan(grad_, policy_); }) && step() && step() &&
                        together("GradDrain", [this] { return trestleGradDrain(grad_, nullptr); });
     (void)works;
   }
@@ -110,14 +113,15 @@ class Rank {
   Shared& shared_;
   const int rank_;
   trestleComm_t comm_;
+  const char* const policy_;
   trestleGrad_t grad_ = nullptr;
   std::array<std::vector<float>, kTensors> gradients_{std::vector<float>(kCount), std::vector<float>(kCount),
                                                       std::vector<float>(kCount)};
 };
 
 // Whether there were as many requests as that.
-bool survives(const ranks::Settings& settings, long nth) {
-  SCOPED_TRACE(testing::Message() << "request " << nth << " over " << settings.transport);
+bool survives(const ranks::Settings& settings, const char* policy, long nth) {
+  SCOPED_TRACE(testing::Message() << policy << ", request " << nth << " over " << settings.transport);
   std::array<trestleComm_t, kRanks> comms{};
   const trestleConfig_t config = ranks::config_of(settings);
   EXPECT_TRUE(ranks::succeeded(trestleCommInitAllConfig(comms.data(), kRanks, &config)));
@@ -128,7 +132,7 @@ bool survives(const ranks::Settings& settings, long nth) {
   for (int rank = 0; rank < kRanks; ++rank) {
     threads.emplace_back([&, rank] {
       faults::exempt_this_thread();
-      Rank one(shared, rank, comms[static_cast<size_t>(rank)]);
+      Rank one(shared, rank, comms[static_cast<size_t>(rank)], policy);
       one.run();
       one.end();
     });
@@ -137,16 +141,22 @@ bool survives(const ranks::Settings& settings, long nth) {
   return faults::disarm();
 }
 
-class GradientFaults : public testing::TestWithParam<const char*> {};
+struct Case {
+  const char* transport;
+  const char* policy;
+};
+
+class GradientFaults : public testing::TestWithParam<Case> {};
 
 TEST_P(GradientFaults, FailACallOnAllRanksOrOnNone) {
-  const ranks::Settings settings = ranks::patient({.ranks = kRanks, .transport = GetParam(), .timeout_ms = 20'000});
+  const ranks::Settings settings =
+      ranks::patient({.ranks = kRanks, .transport = GetParam().transport, .timeout_ms = 20'000});
   bool more = true;
   for (long nth = 0; more && !HasFailure(); nth += kFull ? 1 : 1 + nth / 8) {
     ranks::Job job;
     job.body = [&](ranks::Process& process) {
       faults::exempt_this_thread();
-      if (survives(settings, nth)) process.result = "more";
+      if (survives(settings, GetParam().policy, nth)) process.result = "more";
     };
     const std::vector<ranks::Outcome> outcomes = ranks::run(job);
     ranks::expect_ended_well(outcomes);
@@ -155,8 +165,12 @@ TEST_P(GradientFaults, FailACallOnAllRanksOrOnNone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, GradientFaults, testing::Values("shm", "tcp"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Transports, GradientFaults,
+                         testing::Values(Case{"shm", "wfbp"}, Case{"tcp", "wfbp"}, Case{"shm", "topk:0.25"}),
+                         [](const auto& info) {
+                           const std::string policy = info.param.policy;
+                           return std::string(info.param.transport) + "_" + policy.substr(0, policy.find(':'));
+                         });
 
 }  // namespace
 }  // namespace api

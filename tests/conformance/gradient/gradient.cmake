@@ -11,6 +11,7 @@ if(TARGET trestle)
     ${CMAKE_CURRENT_LIST_DIR}/gradient_misuse_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/gradient_model.cpp
     ${CMAKE_CURRENT_LIST_DIR}/gradient_sums_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/gradient_topk_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/gradient_update_test.cpp)
   # On a work queue that stands for a device, without the express path, and with several helper threads.
   trestle_test_run(NAME gradient_api_delayed_test OF gradient_api_test LABEL conformance TIMEOUT 900

@@ -181,6 +181,47 @@ TEST(GradientLinks, AFailureOfAnotherLinkEndsEveryWait) {
   }
 }
 
+// Behind the failure rank 1 does nothing for the first link any more, and nobody aborts it. The end of rank 0's
+// scheduler ends it, with that failure, and does not wait for the deadline.
+TEST(GradientLinks, DestroyBehindAFailureEndsOtherLinksUnderWay) {
+  ranks::Job job{.ranks = 2};
+  job.body = [](ranks::Process& process) {
+    trestleComm_t comm = nullptr;
+    ASSERT_TRUE(succeeded(ranks::join(process, {.ranks = 2, .transport = "shm"}, &comm)));
+    trestleComm_t second = copy_of(comm, process.rank), third = copy_of(comm, process.rank);
+    trestleGrad_t grad = make({comm, second, third});
+    Model model(kThree, Memory::kApart, process.rank);
+    model.register_in(grad);
+    ASSERT_TRUE(succeeded(trestleGradPlan(grad, "sync")));
+    if (process.rank == 1) {
+      ranks::meet(process.board, 2);
+      EXPECT_TRUE(succeeded(trestleCommAbort(second)));
+      ranks::meet(process.board, 2);
+    } else {
+      model.fill(1);
+      model.make_ready(grad, 0);
+      ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+      ranks::meet(process.board, 2);
+      EXPECT_TRUE(refused(trestleGradWaitParam(grad, 0), trestleAborted, {"rank 1"}));
+      EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
+      trestleResult_t first = trestleSuccess, idle = trestleSuccess;
+      EXPECT_TRUE(succeeded(trestleCommGetAsyncError(comm, &first)));
+      EXPECT_EQ(first, trestleAborted) << trestleGetLastError(comm);
+      EXPECT_TRUE(succeeded(trestleCommGetAsyncError(third, &idle)));
+      EXPECT_EQ(idle, trestleSuccess) << "nothing was under way there";
+      ranks::meet(process.board, 2);
+    }
+    if (process.rank == 1) {
+      EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
+      EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+    } else {
+      for (trestleComm_t one : {comm, second}) EXPECT_TRUE(succeeded(trestleCommDestroy(one)));
+    }
+    EXPECT_TRUE(succeeded(trestleCommDestroy(third)));
+  };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
 // The program itself aborts the second link, while another thread of it waits.
 TEST(GradientLinks, TheOwnAbortOfAnotherLinkEndsTheWait) {
   ranks::on_threads({.ranks = 1}, [](int rank, trestleComm_t comm) {

@@ -187,33 +187,30 @@ TEST(GradientMisuse, PoliciesThatNeedALiberty) {
   });
 }
 
-// Compression is predicted, but not carried out: nothing else is taken in its place, and the plan before stays.
-TEST(GradientMisuse, PlansThatCompress) {
-  ranks::on_threads({.ranks = 2, .transport = "shm"}, [&](int rank, trestleComm_t comm) {
-    trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
-    config.allow = trestleGradAllowCompression;
-    trestleGrad_t grad = nullptr;
-    ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
-    Model model(kThree, Memory::kTogether, rank);
-    model.register_in(grad);
-    const std::vector<double> times(kThree.size(), 1e-3);
-    const trestleGradCost_t whole{1e-6, 1e-4}, half{5e-7, 5e-5};  // communication takes four times as long as compute
-    ASSERT_TRUE(succeeded(trestleGradSetTimes(grad, times.data(), times.data(), &whole, &half, &half)));
-    ASSERT_TRUE(succeeded(trestleGradPlan(grad, "wfbp")));
-    const std::string before = plan_json(grad);
-    EXPECT_TRUE(refused(trestleGradPlan(grad, "topk:0.25"), trestleInvalidUsage,
-                        {"topk:0.25 with the ratio 0.25", "does not carry out", "trestleAllReduceTopK"}));
-    EXPECT_TRUE(refused(trestleGradPlan(grad, "auto"), trestleInvalidUsage,
-                        {"auto takes topk:hidden with the ratio 0.0", "does not carry out"}));
-    EXPECT_EQ(plan_json(grad), before);
-    double compressed = 0, optimal = 0, fastest = 0;
-    EXPECT_TRUE(succeeded(trestleGradSimulate(grad, "topk:hidden", &compressed)));
-    EXPECT_TRUE(succeeded(trestleGradSimulate(grad, "optimal", &optimal)));
-    EXPECT_TRUE(succeeded(trestleGradSimulate(grad, "auto", &fastest)));
-    EXPECT_LT(compressed, optimal);
-    EXPECT_EQ(fastest, compressed);
-    EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
-  });
+// Where it is allowed, auto takes the plan that it predicts to be the fastest.
+TEST(GradientMisuse, AutoCompressesOnlyWhereItMay) {
+  for (const unsigned allow : {unsigned{trestleGradAllowNone}, unsigned{trestleGradAllowCompression}}) {
+    ranks::on_threads({.ranks = 2, .transport = "shm"}, [&](int rank, trestleComm_t comm) {
+      trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
+      config.allow = allow;
+      trestleGrad_t grad = nullptr;
+      ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+      Model model(kThree, Memory::kTogether, rank);
+      model.register_in(grad);
+      const std::vector<double> times(kThree.size(), 1e-3);
+      const trestleGradCost_t whole{1e-6, 1e-4}, half{5e-7, 5e-5};  // communication takes four times as long as compute
+      ASSERT_TRUE(succeeded(trestleGradSetTimes(grad, times.data(), times.data(), &whole, &half, &half)));
+      double compressed = 0, optimal = 0, fastest = 0;
+      EXPECT_TRUE(succeeded(trestleGradSimulate(grad, "topk:hidden", &compressed)));
+      EXPECT_TRUE(succeeded(trestleGradSimulate(grad, "optimal", &optimal)));
+      EXPECT_TRUE(succeeded(trestleGradSimulate(grad, "auto", &fastest)));
+      EXPECT_LT(compressed, optimal);
+      EXPECT_EQ(fastest == compressed, allow == trestleGradAllowCompression);
+      ASSERT_TRUE(succeeded(trestleGradPlan(grad, "auto")));
+      EXPECT_EQ(ranks::contains(plan_json(grad), "topk:hidden"), allow == trestleGradAllowCompression);
+      EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
+    });
+  }
 }
 
 // ---- ranks that differ

@@ -148,6 +148,18 @@ TEST(PlanBytes, ComeBackAsTheSamePlan) {
   }
 }
 
+TEST(PlanBytes, SayWhatTravels) {
+  const GradientWorkload workload = workload_from({4000, 4000}, {1, 1}, {1, 1});
+  const PolicyRequest request{workload, {}, {}, kLibertyCompress, {}, {}, NetworkModel{1e-3, 1e-3, 0, 8}};
+  const PlannedStep planned = plan_step(parse_gradient_policy("topk:0.25").value(), request).value();
+  const PlannedStep back = plan_from_bytes(plan_bytes(planned)).value();
+  ASSERT_TRUE(back.compressed.has_value());
+  EXPECT_EQ(back.compressed->ratio, 0.25);
+  EXPECT_EQ(back.compressed->collective, planned.compressed->collective);
+  EXPECT_EQ(back.compressed->selection_s, planned.compressed->selection_s);
+  EXPECT_NE(plan_json(back).find("\"ratio\":0.25,\"collective\":\"ring\""), std::string::npos) << plan_json(back);
+}
+
 TEST(PlanBytes, OtherBytesAreRefused) {
   Rng rng(23);
   const GradientWorkload workload = workload_from({1, 2, 3}, {1, 1, 1}, {1, 1, 1});

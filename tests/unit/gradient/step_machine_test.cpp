@@ -2,10 +2,12 @@
 // of events, it issues the plan's messages in the plan's order, each once per step.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <numeric>
 #include <set>
 
 #include "gradient/policy/policies.h"
+#include "gradient/policy/topk.h"
 #include "unit/gradient/virtual_step.h"
 #include "unit/gradient/workloads_for_tests.h"
 
@@ -85,6 +87,32 @@ TEST(StepMachine, TakesExactlyThePredictedTime) {
   }
   EXPECT_EQ(shapes.size(), 4U);
   EXPECT_GT(late_gathers, 20U);
+}
+
+// Also of a plan that compresses, on a clock that stops while elements are selected: then nothing is sent or computed.
+TEST(StepMachine, TakesExactlyThePredictedTimeOfCompressedSteps) {
+  Rng rng(15);
+  std::set<std::string> collectives;
+  for (int round = 0; round < 300; ++round) {
+    const GradientWorkload workload = dyadic_workload(rng, 14);
+    // A power of two, so that the logarithm and the shares of a ring are exact.
+    const NetworkModel network{dyadic(rng), static_cast<double>(rng.below(8)) / (1 << 22), 0, 2u << rng.below(5)};
+    const char* const policy = std::array{"topk:0.5", "topk:0.125", "topk:0.0009765625"}[round % 3];
+    SCOPED_TRACE(policy + std::string(", round ") + std::to_string(round));
+    const PolicyRequest request{workload, {}, {}, kLibertyCompress, {}, {}, network};
+    const PlannedStep planned = plan_step(parse_gradient_policy(policy).value(), request).value();
+    const auto bytes = static_cast<double>(workload.bytes());
+    const SparseHalves halves =
+        sparse_halves(network, sparse_collective(network, bytes, planned.compressed->ratio), planned.compressed->ratio);
+    const GradientLink link{{}, halves.backward, halves.forward};
+    const VirtualRun run = VirtualStep(planned.plan, workload, link, false).run(4);
+    for (size_t step = 1; step < 4; ++step) {
+      const double iteration_s = run.ends_s[step] - run.ends_s[step - 1];
+      ASSERT_EQ(iteration_s + planned.compressed->selection_s, planned.time.iteration_s) << "step " << step;
+    }
+    collectives.insert(planned.compressed->collective);
+  }
+  EXPECT_EQ(collectives.size(), 3U);
 }
 
 // The single messages too: when each starts and ends.

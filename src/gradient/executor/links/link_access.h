@@ -24,6 +24,8 @@ class LinkAccess {
   // Fails the communicators of all links, because this rank cannot do its part of what other ranks wait for. Nothing if
   // one has failed: then all ranks know. Does not throw.
   virtual void fail(const Error& error) = 0;
+  // Fails that one, because no rank will do its part on it any more. Nothing if it has failed. Does not throw.
+  virtual void fail_link(size_t link, const Error& error) = 0;
 
   // ---- for link_meeting.h
   struct Place {

@@ -21,6 +21,7 @@ class DelayedRun final : public StepRun {
   void begin() override;
   bool turn() override;
   bool drained() const override;
+  bool is_busy(size_t link) const override { return link < links_.size() && !links_[link]->idle(); }
   uint32_t pending() const override { return memory_->pending(); }
   Result<uint32_t> bring_in() override;
 

@@ -1,18 +1,21 @@
 #include "gradient/executor/run/list_run.h"
 
 #include "gradient/executor/run/delayed_run.h"
+#include "gradient/executor/run/sparse_run.h"
 
 namespace trestle {
 
-Result<std::unique_ptr<StepRun>> make_step_run(const RunUse& use, const GradientPlan& plan,
+Result<std::unique_ptr<StepRun>> make_step_run(const RunUse& use, const PlannedStep& step,
                                                const GradientWorkload& workload) {
-  if (plan.shape == StepShape::kDelayed) return DelayedRun::make(use, plan);
-  return ListRun::make(use, step_messages(plan, workload));
+  if (step.plan.shape == StepShape::kDelayed) return DelayedRun::make(use, step.plan);
+  StepMessages list = step_messages(step.plan, workload);
+  return step.compressed ? SparseRun::make(use, *step.compressed, std::move(list))
+                         : ListRun::make(use, std::move(list));
 }
 
 Result<std::unique_ptr<StepRun>> ListRun::make(const RunUse& use, StepMessages list) {
   std::unique_ptr<ListRun> run(new ListRun(use, std::move(list)));
-  const ChannelUse channel{use.comms.front(), use.tensors, use.settings, use.board, use.counts, use.bell};
+  const ChannelUse channel{use.comms.front(), use.tensors, use.settings, &use.board, use.counts, use.bell};
   run->channel_ = TRY(MessageChannel::make(channel, run->list_));
   return std::unique_ptr<StepRun>(std::move(run));
 }

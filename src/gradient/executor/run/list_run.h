@@ -15,6 +15,7 @@ class ListRun final : public StepRun {
   void begin() override;
   bool turn() override;
   bool drained() const override;
+  bool is_busy(size_t link) const override { return link == 0 && !channel_->idle(); }
 
  private:
   ListRun(const RunUse& use, StepMessages list)

@@ -1,14 +1,14 @@
 // StepRun: a plan that is carried out, from its installation on.
 //
-// Used by the executor's thread only. There is one kind for plans whose steps are all alike (list_run.h) and one for
-// plans that delay gradients (delayed_run.h).
+// Used by the executor's thread only. There is one kind for plans whose steps are all alike (list_run.h), one for those
+// of which only the largest elements travel (sparse_run.h), and one for plans that delay gradients (delayed_run.h).
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "gradient/executor/message_channel.h"
-#include "gradient/plan.h"
+#include "gradient/policy/policy.h"
 
 namespace trestle {
 
@@ -32,15 +32,18 @@ class StepRun {
   virtual bool turn() = 0;
   // Everything of the steps that have ended is complete, and nothing is on its way.
   virtual bool drained() const = 0;
-  // Steps whose gradients no result has yet.
+  // Messages of this rank are on their way on that link.
+  virtual bool is_busy(size_t link) const = 0;
+  // Steps of whose gradients no result has all yet.
   virtual uint32_t pending() const { return 0; }
   // Collective, when drained: brings these in as one result of each tensor, and returns their number. Error: the
   // communicator's, an update's.
   virtual Result<uint32_t> bring_in() { return uint32_t{0}; }
 };
 
-// Not collective. The plan must pass check_plan. Errors: those of trestleMemAlloc and of the Init calls.
-Result<std::unique_ptr<StepRun>> make_step_run(const RunUse& use, const GradientPlan& plan,
+// Not collective. The plan must pass check_plan. Errors: those of trestleMemAlloc and of the Init calls, and of
+// check_compressible.
+Result<std::unique_ptr<StepRun>> make_step_run(const RunUse& use, const PlannedStep& step,
                                                const GradientWorkload& workload);
 
 }  // namespace trestle

@@ -1,0 +1,100 @@
+// SparseMemory: the residuals of gradients of which only the largest elements travel, and what of them travels
+// (AR-Topk; FLEX, arXiv 2312.02493).
+//
+// Used by the executor's thread only. Elements are chosen of each tensor by itself: they are not the largest ones of
+// all tensors together, but a tensor's elements may then travel with any other tensor's. Each step adds the gradient to
+// the residual and takes from it what travels, so that residual + sent = gradient. 16-bit gradients have residuals and
+// values of float32, because 16 bits would round away what is small beside what has gathered there.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "gradient/executor/core_calls.h"
+#include "gradient/executor/tensor_table.h"
+#include "gradient/workload.h"
+#include "kernels/sparse.h"
+
+namespace trestle {
+
+// Error (kInvalidUsage): names a tensor whose elements cannot be chosen, because they are of another type than float32,
+// float16, bfloat16 and float64, or more than indices of 32 bits can number.
+Status check_compressible(const std::vector<TensorEntry>& tensors);
+
+class SparseMemory {
+ public:
+  // Types that are added up.
+  static constexpr std::array<DataType, 2> kSumTypes = {DataType::kFloat32, DataType::kFloat64};
+  static DataType sum_type(DataType type) { return type == DataType::kFloat64 ? type : DataType::kFloat32; }
+
+  // ratio: the part of each tensor that travels, rounded up. The tensors must be compressible, and live longer. Errors:
+  // those of trestleMemAlloc.
+  static Result<std::unique_ptr<SparseMemory>> make(trestleComm_t comm, const std::vector<TensorEntry>& tensors,
+                                                    double ratio);
+
+  // ---- what travels
+  uint64_t elements(uint32_t tensor) const { return travelling_[tensor].count; }
+  // For each tensor its values, of the type of its sums, in place of the gradient.
+  const std::vector<TensorEntry>& travelling() const { return travelling_; }
+  uint32_t* indices(uint32_t tensor) const { return reinterpret_cast<uint32_t*>(memory() + places_[tensor].indices); }
+  // Those of neighbouring tensors lie together: of all, and of those of one type.
+  std::span<uint32_t> indices_of(const TensorGroup& tensors) const;
+  std::span<std::byte> values_of(const TensorGroup& tensors, DataType sum_type) const;
+  // Whether something ever stays behind.
+  bool leaves_any() const;
+
+  // ---- a step
+  // Adds the gradient to the residual.
+  Accumulated add(uint32_t tensor, const std::byte* gradient);
+  // Writes the indices of the residual's largest elements. Throws std::bad_alloc.
+  void select(uint32_t tensor);
+  // Error (kInternalError): indices, which may be of another rank, lead outside of the tensor.
+  Status check_indices(uint32_t tensor) const { return check_indices(tensor, indices(tensor)); }
+  Status check_indices(uint32_t tensor, const uint32_t* indices) const;
+  // Moves what travels from the residual to the values. Returns the sum of its squares.
+  double take(uint32_t tensor);
+  // Writes the values to their places in the result, and zeros elsewhere.
+  void give(uint32_t tensor, std::byte* result) const;
+  // The same of several ranks' values, which are added in their order, and divided by their number if `mean`.
+  struct Sent {
+    const uint32_t* indices;
+    const std::byte* values;
+  };
+  void give_sum(uint32_t tensor, std::span<const Sent> ranks, bool mean, std::byte* result);
+
+  // ---- what stayed behind
+  std::span<std::byte> residuals(DataType sum_type) const;
+  void give_residual(uint32_t tensor, std::byte* result) const;
+  void clear_residuals();
+
+ private:
+  struct Place {
+    uint64_t residual = 0;  // bytes from the beginning of the memory
+    uint64_t indices = 0;
+  };
+  struct Area {
+    uint64_t begin = 0;
+    uint64_t bytes = 0;
+  };
+  explicit SparseMemory(const std::vector<TensorEntry>& tensors) : tensors_(tensors), places_(tensors.size()) {}
+  uint64_t lay_out(double ratio);
+  std::byte* memory() const { return static_cast<std::byte*>(memory_.get()); }
+  template <class T>
+  T* residual(uint32_t tensor) const {
+    return reinterpret_cast<T*>(memory() + places_[tensor].residual);
+  }
+  template <class T>
+  void add_sent(uint32_t tensor, std::span<const Sent> ranks, T* sums) const;
+
+  const std::vector<TensorEntry>& tensors_;
+  std::vector<Place> places_;
+  std::vector<TensorEntry> travelling_;
+  std::array<Area, kSumTypes.size()> residuals_{};
+  Area scratch_;  // float32 sums that a 16-bit result is made of
+  CoreMemory memory_;
+};
+
+}  // namespace trestle
