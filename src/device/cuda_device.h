@@ -36,6 +36,8 @@ class CudaDevice : public Device {
   Status learn(int index);
 
   const DeviceInfo& info() const override { return info_; }
+  Status enter() override;
+  Status leave() override;
   Result<std::byte*> allocate(uint64_t bytes) override;
   Status free(std::byte* memory) override;
   Result<std::byte*> allocate_pinned(uint64_t bytes) override;

@@ -77,6 +77,15 @@ CudaDevice::~CudaDevice() {
   driver_.cuDevicePrimaryCtxRelease(device_);
 }
 
+Status CudaDevice::enter() {
+  return driver_.check(driver_.cuCtxPushCurrent(context_), "cuCtxPushCurrent");
+}
+
+Status CudaDevice::leave() {
+  CUcontext popped = nullptr;
+  return driver_.check(driver_.cuCtxPopCurrent(&popped), "cuCtxPopCurrent");
+}
+
 Status CudaDevice::learn(int index) {
   info_.index = index;
   std::array<char, 256> text{};

@@ -77,6 +77,11 @@ class Device {
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
 
+  // ---- For callers of libraries that work on the calling thread's own device, such as NCCL. Between the two the
+  // context is the thread's current one, which the runtime API follows. They nest; each thread leaves what it entered.
+  virtual Status enter() = 0;
+  virtual Status leave() = 0;
+
   // ---- Memory. All slow.
   virtual Result<std::byte*> allocate(uint64_t bytes) = 0;  // bytes > 0
   virtual Status free(std::byte* memory) = 0;
