@@ -1,4 +1,5 @@
 // all_gather_perf: every rank gets all ranks' blocks.
+#include "perf/backend/calls.h"
 #include "perf/driver/collective.h"
 
 using namespace trestle::perf;
@@ -20,8 +21,8 @@ int main(int argc, char** argv) {
       .verified = [](const Case& c) { return c.count * static_cast<size_t>(c.nranks); },
       .fill_expected = [](const Case& c, size_t first, size_t count,
                           void* out) { fill_blocks_expected(c, 0, first, count, out); },
-      .run = [](const Case& c, const void* send, void* recv, trestleComm_t comm,
-                trestleStream_t stream) { return trestleAllGather(send, recv, c.count, c.type, comm, stream); },
+      .run = [](const Case& c, const void* send, void* recv,
+                Calls& calls) { calls.all_gather(send, recv, c.count, c.type); },
   };
   return perf_main(argc, argv, kAllGather);
 }

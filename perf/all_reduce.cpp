@@ -1,4 +1,5 @@
 // all_reduce_perf: every rank gets the reduction of all ranks' arrays.
+#include "perf/backend/calls.h"
 #include "perf/driver/collective.h"
 
 using namespace trestle::perf;
@@ -16,8 +17,8 @@ int main(int argc, char** argv) {
       .fill_send = [](const Case& c, void* send) { fill_reduction_send(c, c.count, send); },
       .verified = [](const Case& c) { return c.count; },
       .fill_expected = fill_reduction_expected,
-      .run = [](const Case& c, const void* send, void* recv, trestleComm_t comm,
-                trestleStream_t stream) { return trestleAllReduce(send, recv, c.count, c.type, c.op, comm, stream); },
+      .run = [](const Case& c, const void* send, void* recv,
+                Calls& calls) { calls.all_reduce(send, recv, c.count, c.type, c.op); },
   };
   return perf_main(argc, argv, kAllReduce);
 }

@@ -1,4 +1,5 @@
 // alltoall_perf: block p of rank r's array goes to block r of rank p's.
+#include "perf/backend/calls.h"
 #include "perf/driver/collective.h"
 
 using namespace trestle::perf;
@@ -22,8 +23,8 @@ int main(int argc, char** argv) {
           [](const Case& c, size_t first, size_t count, void* out) {
             fill_blocks_expected(c, static_cast<size_t>(c.rank) * c.count, first, count, out);
           },
-      .run = [](const Case& c, const void* send, void* recv, trestleComm_t comm,
-                trestleStream_t stream) { return trestleAllToAll(send, recv, c.count, c.type, comm, stream); },
+      .run = [](const Case& c, const void* send, void* recv,
+                Calls& calls) { calls.all_to_all(send, recv, c.count, c.type); },
   };
   return perf_main(argc, argv, kAllToAll);
 }

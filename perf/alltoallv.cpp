@@ -1,6 +1,7 @@
 // alltoallv_perf: an all-to-all of unequal blocks, larger between distant ranks, or as a matrix says
 // (NCCL_TESTS_ALLTOALLV_SPREAD, _MATRIX_FILE, _MATRIX_SCALE, _PRINT_SUMMARY). In place there would have to be as much
 // from a rank as to it, so that half is N/A.
+#include "perf/backend/calls.h"
 #include "perf/driver/collective.h"
 #include "perf/driver/environment.h"
 #include "perf/driver/options.h"
@@ -57,7 +58,7 @@ void fill_expected(const Case& c, size_t first, size_t count, void* out) {
   }
 }
 
-trestleResult_t run(const Case& c, const void* send, void* recv, trestleComm_t comm, trestleStream_t stream) {
+void run(const Case& c, const void* send, void* recv, Calls& calls) {
   thread_local std::vector<size_t> sent, received;  // kept, so that a timed loop allocates nothing
   sent.resize(static_cast<size_t>(c.nranks));
   received.resize(static_cast<size_t>(c.nranks));
@@ -65,7 +66,7 @@ trestleResult_t run(const Case& c, const void* send, void* recv, trestleComm_t c
     sent[static_cast<size_t>(peer)] = block(c, c.rank, peer);
     received[static_cast<size_t>(peer)] = block(c, peer, c.rank);
   }
-  return trestleAllToAllV(send, sent.data(), nullptr, recv, received.data(), nullptr, c.type, comm, stream);
+  calls.all_to_all_v(send, sent.data(), recv, received.data(), c.type);
 }
 
 std::string check(const Options& options, int nranks) {

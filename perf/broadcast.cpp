@@ -1,4 +1,5 @@
 // broadcast_perf: every rank gets the root's array.
+#include "perf/backend/calls.h"
 #include "perf/driver/collective.h"
 
 using namespace trestle::perf;
@@ -18,8 +19,8 @@ int main(int argc, char** argv) {
       .verified = [](const Case& c) { return c.count; },
       .fill_expected = [](const Case& c, size_t first, size_t count,
                           void* out) { fill_copy_expected(c, c.root, first, count, out); },
-      .run = [](const Case& c, const void* send, void* recv, trestleComm_t comm,
-                trestleStream_t stream) { return trestleBroadcast(send, recv, c.count, c.type, c.root, comm, stream); },
+      .run = [](const Case& c, const void* send, void* recv,
+                Calls& calls) { calls.broadcast(send, recv, c.count, c.type, c.root); },
   };
   return perf_main(argc, argv, kBroadcast);
 }

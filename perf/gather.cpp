@@ -1,4 +1,5 @@
 // gather_perf: the root gets all ranks' blocks.
+#include "perf/backend/calls.h"
 #include "perf/driver/collective.h"
 
 using namespace trestle::perf;
@@ -20,8 +21,8 @@ int main(int argc, char** argv) {
       .verified = [](const Case& c) { return c.rank == c.root ? c.count * static_cast<size_t>(c.nranks) : 0; },
       .fill_expected = [](const Case& c, size_t first, size_t count,
                           void* out) { fill_blocks_expected(c, 0, first, count, out); },
-      .run = [](const Case& c, const void* send, void* recv, trestleComm_t comm,
-                trestleStream_t stream) { return trestleGather(send, recv, c.count, c.type, c.root, comm, stream); },
+      .run = [](const Case& c, const void* send, void* recv,
+                Calls& calls) { calls.gather(send, recv, c.count, c.type, c.root); },
   };
   return perf_main(argc, argv, kGather);
 }

@@ -2,6 +2,7 @@
 // each has; every step is a group of one send and one receive per rank.
 #include <bit>
 
+#include "perf/backend/calls.h"
 #include "perf/driver/collective.h"
 #include "perf/driver/types.h"
 
@@ -26,28 +27,23 @@ char* own_block(const Case& c, void* recv) {
   return static_cast<char*>(recv) + static_cast<size_t>(c.rank) * c.count * type_info(c.type).bytes;
 }
 
-trestleResult_t enqueue(const Case& c, const void* send, void* recv, trestleComm_t comm, trestleStream_t stream) {
+void enqueue(const Case& c, const void* send, void* recv, Calls& calls) {
   const auto both = [&](const void* from, void* to, size_t count, int peer) {
-    const trestleResult_t sent = trestleSend(from, count, c.type, peer, comm, stream);
-    return sent != trestleSuccess ? sent : trestleRecv(to, count, c.type, peer, comm, stream);
+    calls.send(from, count, c.type, peer);
+    calls.recv(to, count, c.type, peer);
   };
-  if (c.step == 0 && send != own_block(c, recv)) {
-    const trestleResult_t copied = both(send, own_block(c, recv), c.count, c.rank);
-    if (copied != trestleSuccess) return copied;
-  }
-  if (c.nranks == 1) return trestleSuccess;
+  if (c.step == 0 && send != own_block(c, recv)) both(send, own_block(c, recv), c.count, c.rank);
+  if (c.nranks == 1) return;
   const Exchange step = exchange_of(c);
   const size_t bytes = type_info(c.type).bytes;
   const void* from = c.step == 0 ? send : static_cast<char*>(recv) + step.mine * bytes;
-  return both(from, static_cast<char*>(recv) + step.theirs * bytes, step.count, step.peer);
+  both(from, static_cast<char*>(recv) + step.theirs * bytes, step.count, step.peer);
 }
 
-trestleResult_t run(const Case& c, const void* send, void* recv, trestleComm_t comm, trestleStream_t stream) {
-  const trestleResult_t started = trestleGroupStart();
-  if (started != trestleSuccess) return started;
-  const trestleResult_t enqueued = enqueue(c, send, recv, comm, stream);
-  const trestleResult_t ended = trestleGroupEnd();
-  return enqueued != trestleSuccess ? enqueued : ended;
+void run(const Case& c, const void* send, void* recv, Calls& calls) {
+  calls.group_start();
+  enqueue(c, send, recv, calls);
+  calls.group_end();
 }
 
 std::string skips(int nranks) {

@@ -1,4 +1,5 @@
 // reduce_perf: the root gets the reduction of all ranks' arrays.
+#include "perf/backend/calls.h"
 #include "perf/driver/collective.h"
 
 using namespace trestle::perf;
@@ -16,10 +17,8 @@ int main(int argc, char** argv) {
       .fill_send = [](const Case& c, void* send) { fill_reduction_send(c, c.count, send); },
       .verified = [](const Case& c) { return c.rank == c.root ? c.count : 0; },
       .fill_expected = fill_reduction_expected,
-      .run =
-          [](const Case& c, const void* send, void* recv, trestleComm_t comm, trestleStream_t stream) {
-            return trestleReduce(send, recv, c.count, c.type, c.op, c.root, comm, stream);
-          },
+      .run = [](const Case& c, const void* send, void* recv,
+                Calls& calls) { calls.reduce(send, recv, c.count, c.type, c.op, c.root); },
   };
   return perf_main(argc, argv, kReduce);
 }

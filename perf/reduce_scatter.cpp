@@ -1,4 +1,5 @@
 // reduce_scatter_perf: rank r gets block r of the reduction of all ranks' arrays.
+#include "perf/backend/calls.h"
 #include "perf/driver/collective.h"
 
 using namespace trestle::perf;
@@ -23,10 +24,8 @@ int main(int argc, char** argv) {
           [](const Case& c, size_t first, size_t count, void* out) {
             fill_reduction_expected(c, static_cast<size_t>(c.rank) * c.count + first, count, out);
           },
-      .run =
-          [](const Case& c, const void* send, void* recv, trestleComm_t comm, trestleStream_t stream) {
-            return trestleReduceScatter(send, recv, c.count, c.type, c.op, comm, stream);
-          },
+      .run = [](const Case& c, const void* send, void* recv,
+                Calls& calls) { calls.reduce_scatter(send, recv, c.count, c.type, c.op); },
   };
   return perf_main(argc, argv, kReduceScatter);
 }

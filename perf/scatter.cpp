@@ -1,4 +1,5 @@
 // scatter_perf: rank r gets block r of the root's array.
+#include "perf/backend/calls.h"
 #include "perf/driver/collective.h"
 
 using namespace trestle::perf;
@@ -26,8 +27,8 @@ int main(int argc, char** argv) {
           [](const Case& c, size_t first, size_t count, void* out) {
             fill_copy_expected(c, c.root, static_cast<size_t>(c.rank) * c.count + first, count, out);
           },
-      .run = [](const Case& c, const void* send, void* recv, trestleComm_t comm,
-                trestleStream_t stream) { return trestleScatter(send, recv, c.count, c.type, c.root, comm, stream); },
+      .run = [](const Case& c, const void* send, void* recv,
+                Calls& calls) { calls.scatter(send, recv, c.count, c.type, c.root); },
   };
   return perf_main(argc, argv, kScatter);
 }

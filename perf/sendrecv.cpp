@@ -1,19 +1,17 @@
 // sendrecv_perf: every rank sends to rank + 1 and receives from rank - 1. The redop column is a label, as in
 // nccl-tests.
+#include "perf/backend/calls.h"
 #include "perf/driver/collective.h"
 
 using namespace trestle::perf;
 
 namespace {
 
-trestleResult_t run(const Case& c, const void* send, void* recv, trestleComm_t comm, trestleStream_t stream) {
-  const int to = (c.rank + 1) % c.nranks, from = (c.rank + c.nranks - 1) % c.nranks;
-  trestleResult_t result = trestleGroupStart();
-  if (result != trestleSuccess) return result;
-  const trestleResult_t sent = trestleSend(send, c.count, c.type, to, comm, stream);
-  const trestleResult_t received = trestleRecv(recv, c.count, c.type, from, comm, stream);
-  result = trestleGroupEnd();
-  return sent != trestleSuccess ? sent : received != trestleSuccess ? received : result;
+void run(const Case& c, const void* send, void* recv, Calls& calls) {
+  calls.group_start();
+  calls.send(send, c.count, c.type, (c.rank + 1) % c.nranks);
+  calls.recv(recv, c.count, c.type, (c.rank + c.nranks - 1) % c.nranks);
+  calls.group_end();
 }
 
 }  // namespace

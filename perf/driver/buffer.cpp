@@ -20,36 +20,46 @@ constexpr size_t kPage = 4096;
   fail(kExitInternal, "no memory for a buffer of " + std::to_string(bytes) + " bytes: " + why);
 }
 
-// The descriptor may be closed after registration: trestleCommRegister keeps one of its own.
-void* registered(size_t bytes, trestleComm_t comm, void** registration) {
+// The descriptor may be closed: the mapping stays, and a registration keeps one of its own.
+char* map_shared(size_t bytes) {
   const int fd = memfd_create("trestle-perf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0 || ftruncate(fd, static_cast<off_t>(bytes)) != 0) no_memory(bytes, std::strerror(errno));
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) no_memory(bytes, std::strerror(errno));
-  require(trestleCommRegister(comm, memory, bytes, registration), comm);
   close(fd);
-  return memory;
+  return static_cast<char*>(memory);
 }
+
+class HostAccess : public Access {
+ public:
+  bool is_direct() const override { return true; }
+  void zero(char* at, size_t bytes) override { std::memset(at, 0, bytes); }
+  void write(char* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
+  void read(void* to, const char* from, size_t bytes) override { std::memcpy(to, from, bytes); }
+};
 
 }  // namespace
 
-Buffer::Buffer(BufferKind kind, size_t bytes, trestleComm_t comm)
-    : kind_(kind), bytes_((bytes + kPage - 1) / kPage * kPage), comm_(comm) {
-  void* memory = nullptr;
-  switch (kind) {
-    case BufferKind::kOrdinary:
-      memory = std::aligned_alloc(kPage, bytes_);
-      if (memory == nullptr) no_memory(bytes_, "the system has none");
-      break;
-    case BufferKind::kRegistered:
-      memory = registered(bytes_, comm, &registration_);
-      break;
-    case BufferKind::kAllocated:
-      require(trestleMemAlloc(&memory, bytes_), comm);
-      break;
-  }
-  data_ = static_cast<char*>(memory);
-  std::memset(data_, 0, bytes_);  // the first touch must not be measured
+Source ordinary_memory() {
+  return {[](size_t bytes) {
+            void* const memory = std::aligned_alloc(kPage, bytes);
+            if (memory == nullptr) no_memory(bytes, "the system has none");
+            return static_cast<char*>(memory);
+          },
+          [](char* memory, size_t) { std::free(memory); }};
+}
+
+Source shared_memory() {
+  return {map_shared, [](char* memory, size_t bytes) { munmap(memory, bytes); }};
+}
+
+std::unique_ptr<Access> host_access() {
+  return std::make_unique<HostAccess>();
+}
+
+Buffer::Buffer(const Source& source, size_t bytes, Access& access)
+    : source_(source), bytes_((bytes + kPage - 1) / kPage * kPage), data_(source.allocate(bytes_)) {
+  access.zero(data_, bytes_);
 }
 
 Buffer::Buffer(Buffer&& other) noexcept {
@@ -57,28 +67,14 @@ Buffer::Buffer(Buffer&& other) noexcept {
 }
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
-  std::swap(kind_, other.kind_);
+  std::swap(source_, other.source_);
   std::swap(bytes_, other.bytes_);
-  std::swap(comm_, other.comm_);
-  std::swap(registration_, other.registration_);
   std::swap(data_, other.data_);
   return *this;
 }
 
 Buffer::~Buffer() {
-  if (data_ == nullptr) return;
-  switch (kind_) {
-    case BufferKind::kOrdinary:
-      std::free(data_);
-      break;
-    case BufferKind::kRegistered:
-      require(trestleCommDeregister(comm_, registration_), comm_);
-      munmap(data_, bytes_);
-      break;
-    case BufferKind::kAllocated:
-      require(trestleMemFree(data_), comm_);
-      break;
-  }
+  if (data_ != nullptr) source_.free(data_, bytes_);
 }
 
 }  // namespace trestle::perf

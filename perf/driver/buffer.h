@@ -1,21 +1,42 @@
-// A rank's send or receive buffer, in the kind of memory that -R selects. Owns it; used by the thread that drives the
-// rank.
+// A rank's send or receive buffer: where its memory comes from, and how the host gets at what is in it. Owned and used
+// by the thread that drives the rank.
 #pragma once
 
-#include <trestle/trestle.h>
-
 #include <cstddef>
+#include <functional>
+#include <memory>
 
 namespace trestle::perf {
 
 // -R. Registered memory is mapped from a memfd, so peers on the host can map it; so is that of trestleMemAlloc.
 enum class BufferKind { kOrdinary = 0, kRegistered = 1, kAllocated = 2 };
 
+// Where memory comes from and goes back to. allocate ends the program with a sentence if there is none.
+struct Source {
+  std::function<char*(size_t bytes)> allocate;
+  std::function<void(char* memory, size_t bytes)> free;
+};
+// Of this process alone, page aligned.
+Source ordinary_memory();
+// Of a memfd, page aligned.
+Source shared_memory();
+
+// How the host reads and writes memory. Each call is complete when it returns.
+class Access {
+ public:
+  virtual ~Access() = default;
+  virtual bool is_direct() const = 0;  // the host may use the addresses
+  virtual void zero(char* at, size_t bytes) = 0;
+  virtual void write(char* to, const void* from, size_t bytes) = 0;
+  virtual void read(void* to, const char* from, size_t bytes) = 0;
+};
+std::unique_ptr<Access> host_access();
+
 class Buffer {
  public:
   Buffer() = default;
-  // Zeroed, touched, page aligned. Ends the program with a sentence if there is no memory. Must not outlive comm.
-  Buffer(BufferKind kind, size_t bytes, trestleComm_t comm);
+  // Zeroed: the first touch must not be measured.
+  Buffer(const Source& source, size_t bytes, Access& access);
   ~Buffer();
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
@@ -23,10 +44,8 @@ class Buffer {
   char* data() const { return data_; }
 
  private:
-  BufferKind kind_ = BufferKind::kOrdinary;
+  Source source_;
   size_t bytes_ = 0;  // whole pages
-  trestleComm_t comm_ = nullptr;
-  void* registration_ = nullptr;
   char* data_ = nullptr;
 };
 

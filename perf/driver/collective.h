@@ -12,6 +12,7 @@
 
 namespace trestle::perf {
 
+class Calls;
 struct Options;
 
 // One call, as one rank sees it.
@@ -51,7 +52,7 @@ struct Collective {
   void (*fill_send)(const Case&, void* send);                         // writes shape.send elements
   size_t (*verified)(const Case&);  // number of elements of recv that must be right on this rank
   void (*fill_expected)(const Case&, size_t first, size_t count, void* out);
-  trestleResult_t (*run)(const Case&, const void* send, void* recv, trestleComm_t, trestleStream_t);
+  void (*run)(const Case&, const void* send, void* recv, Calls& calls);
 
   // Rarely needed; the defaults are as the comments say.
   bool verifies_in_place = true;  // false: no result is right in place, so it is only timed

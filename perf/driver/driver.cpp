@@ -8,6 +8,8 @@
 #include <memory>
 #include <thread>
 
+#include "perf/backend/equipment.h"
+#include "perf/backend/trestle_backend.h"
 #include "perf/driver/collective.h"
 #include "perf/driver/ending.h"
 #include "perf/driver/environment.h"
@@ -30,7 +32,9 @@ namespace {
 struct Job {
   const Collective& collective;
   const Options& options;
+  const Equipment& equipment;
   Layout layout;
+  int local_process;  // among those of this host
   Split split;
   std::string program;
   std::optional<double> min_busbw;
@@ -43,12 +47,18 @@ struct Job {
   double init_seconds = 0;  // the time that making them took
 };
 
-// The options with sizes reduced to the memory of all hosts: two buffers per rank must fit into 7/10 of it; the library
-// gets the rest.
-Options fit_memory(Ranks& ranks, const Job& job) {
+// Ranks of this job on this host.
+int local_ranks(const Job& job) {
+  return local_processes(job.layout.processes) * job.layout.threads * job.layout.ranks_per_thread;
+}
+
+// The options with sizes reduced to the memory of all hosts: two buffers per rank and backend must fit into 7/10 of it;
+// the libraries get the rest.
+Options fit_memory(Ranks& ranks, const Job& job, const Compared& compared) {
   Options options = job.options;
-  const int local = local_processes(job.layout.processes) * job.layout.threads * job.layout.ranks_per_thread;
-  const double mine = static_cast<double>(available_memory_bytes()) * 0.7 / local / 2;
+  const int buffers = compared.backend && !job.equipment.gpus ? 4 : 2;
+  const double host = static_cast<double>(available_memory_bytes()) * 0.7 / local_ranks(job) / buffers;
+  const double mine = std::min(host, static_cast<double>(compared.most_bytes));
   const double limit = std::floor(ranks.combine(std::min(mine, 9.0e15), Combine::kMin));
   const size_t bytes = static_cast<size_t>(limit);
   if (options.max_bytes > bytes) {
@@ -56,7 +66,8 @@ Options fit_memory(Ranks& ranks, const Job& job) {
       fail(kExitArguments, "-b is more than the memory allows: " + std::to_string(bytes) + " bytes per buffer");
     options.max_bytes = bytes;
     if (ranks.prints())
-      print_line("# -e is cut to " + std::to_string(bytes) + " bytes, two buffers of which fit for each rank");
+      print_line("# -e is cut to " + std::to_string(bytes) + " bytes, " + std::to_string(buffers) +
+                 " buffers of which fit for each rank");
   }
   std::erase_if(options.predict_bytes, [bytes](size_t size) { return size > bytes; });
   return options;
@@ -106,8 +117,19 @@ std::unique_ptr<Ranks> split_ranks(Ranks& world, const Job& job, int thread) {
   return std::make_unique<Ranks>(layout, job.options, layout.first_rank(thread), comms, world.prints());
 }
 
+// What is measured beside Trestle. Says what can be compared, and what cannot.
+Compared compared_backend(Ranks& ranks, const Job& job, int thread) {
+  const int each = job.layout.ranks_per_thread;
+  const int local_rank = (job.local_process * job.layout.threads + thread) * each;
+  Compared compared = make_compared(ranks, job.options, job.equipment, local_rank, local_ranks(job));
+  for (const std::string& remark : compared.remarks) {
+    if (ranks.prints()) print_line("# " + remark);
+  }
+  return compared;
+}
+
 // options: with sizes that fit the memory.
-Tally run_sweep(Ranks& ranks, const Job& job, const Options& options) {
+Tally run_sweep(Ranks& ranks, Backend* compared, const Job& job, const Options& options) {
   if (ranks.prints() && job.collective.summary != nullptr) {
     for (const std::string& line : job.collective.summary(job.options, ranks.layout().nranks()))
       print_line("# " + line);
@@ -115,15 +137,16 @@ Tally run_sweep(Ranks& ranks, const Job& job, const Options& options) {
   if (skip(ranks, job)) return {};
   size_t buffer_bytes = options.max_bytes;
   for (const size_t bytes : options.predict_bytes) buffer_bytes = std::max(buffer_bytes, bytes);
-  ranks.allocate(buffer_bytes);
+  TrestleBackend trestle(ranks, options);
+  std::vector<Backend*> backends = {&trestle};
+  if (compared != nullptr) backends.push_back(compared);
+  for (Backend* backend : backends) backend->allocate(buffer_bytes);
   if (ranks.prints()) {
     print_line("#");
-    for (const std::string& line :
-         header_lines(options.report_cpu_time, options.report_timestamps, options.per_iteration))
-      print_line(line);
+    for (const std::string& line : header_lines(options.report_cpu_time, columns_of(options))) print_line(line);
   }
-  const Tally tally = Sweep(ranks, job.collective, options, buffer_bytes, job.report).run();
-  report_predictions(ranks, job.collective, options, buffer_bytes);
+  const Tally tally = Sweep(ranks, backends, job.collective, options, buffer_bytes, job.report).run();
+  report_predictions(ranks, trestle, job.collective, options, buffer_bytes);
   return tally;
 }
 
@@ -135,16 +158,19 @@ int run_thread(const Job& job, int thread) {
   // Only now, because the others wait for this rank until it has joined.
   if (world.prints() && !job.report_problem.empty()) fail(kExitArguments, job.report_problem);
   report_beginning(world, job.options, job.program, job.split.color(job.layout.process), made.init_seconds, job.report);
-  const Options options = fit_memory(world, job);
   const std::unique_ptr<Ranks> group = job.split.op != 0 ? split_ranks(world, job, thread) : nullptr;
   Ranks& measuring = group ? *group : world;
-  const Tally tally = run_sweep(measuring, job, options);
+  const Compared compared = compared_backend(measuring, job, thread);
+  const Options options = fit_memory(world, job, compared);
+  const Tally tally = run_sweep(measuring, compared.backend.get(), job, options);
   report_rails(measuring, options, job.report);
   const uint64_t failed = static_cast<uint64_t>(world.combine(static_cast<double>(tally.failed_checks), Combine::kSum));
-  const std::optional<double> min_busbw = tally.halves > 0 ? job.min_busbw : std::nullopt;
-  report_end(world, job.program, failed, tally.mean_busbw(), min_busbw, job.report);
+  const double mean_busbw = tally.scores.empty() ? 0 : tally.scores.front().mean_busbw();
+  const bool measured = !tally.scores.empty() && tally.scores.front().halves > 0;
+  const std::optional<double> min_busbw = measured ? job.min_busbw : std::nullopt;
+  report_end(world, job.program, failed, tally.scores, min_busbw, job.report);
   world.barrier();  // no rank may leave while others still work
-  const bool slow = world.prints() && busbw_fails(tally.mean_busbw(), min_busbw);
+  const bool slow = world.prints() && busbw_fails(mean_busbw, min_busbw);
   return failed > 0 || slow ? kExitWrong : kExitFine;
 }
 
@@ -207,8 +233,8 @@ int perf_main(int argc, char** argv, const Collective& collective) {
   const Options& options = parsed.options;
   adopt_test_variables();
   const std::string min_busbw = test_variable("MIN_BW");
-  int process = 0, processes = 1;
-  const bool launched = trestleLauncherInfo(&process, &processes, nullptr) == trestleSuccess;
+  int process = 0, processes = 1, local_process = 0;
+  const bool launched = trestleLauncherInfo(&process, &processes, &local_process) == trestleSuccess;
   if (!parsed.error.empty()) {
     if (process == 0) std::printf("%s\n", usage_text(program).c_str());
     return refuse(program, parsed.error, process == 0);
@@ -234,13 +260,15 @@ int perf_main(int argc, char** argv, const Collective& collective) {
       return refuse(program, "TRESTLE_TESTS_MIN_BW is a number of GB/s, not '" + min_busbw + "'", process == 0);
     }
   }
+  const Equipment equipment = find_equipment(options);
+  if (!equipment.problem.empty()) return refuse(program, equipment.problem, process == 0);
   if (options.processes > 0) {
     const std::string unwritable = options.json_path.empty() ? "" : JsonFile::probe(options.json_path);
     if (!unwritable.empty()) return refuse(program, unwritable, true);
     const bool one_each = options.threads == 1 && options.ranks_per_thread == 1;
     return run_local_processes(argc, argv, options.processes, options.bind && one_each);
   }
-  Job job{collective, options, layout, split, program, {}, nullptr, {}, {}, {}, {}};
+  Job job{collective, options, equipment, layout, local_process, split, program, {}, nullptr, {}, {}, {}, {}};
   job.min_busbw = least_busbw;
   JsonFile file;
   if (process == 0 && !options.json_path.empty()) job.report_problem = file.create(options.json_path);
@@ -248,7 +276,7 @@ int perf_main(int argc, char** argv, const Collective& collective) {
   std::optional<JsonReport> report;
   if (file.is_open()) {
     job.report = &report.emplace(argc, argv, program, file);
-    at_failure([&report](const std::string& sentence) { (void)report->finish({0, 0, std::nullopt, sentence}); });
+    at_failure([&report](const std::string& sentence) { (void)report->finish({0, 0, std::nullopt, sentence, {}}); });
   }
   return run_job(job);
 }

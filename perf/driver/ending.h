@@ -14,6 +14,7 @@ namespace trestle::perf {
 enum ExitCode : int {
   kExitFine = 0,
   kExitInternal = 1,
+  kExitDevice = 2,  // a call of the GPU's driver
   kExitLibrary = 3,
   kExitTimeout = 4,
   kExitWrong = 7,  // wrong results, or less bandwidth than requested

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <vector>
 
 #include "perf/driver/ending.h"
@@ -25,57 +24,75 @@ struct Buffers {
 
 // Every iteration uses another part of the buffers. So small messages do not stay in the cache, and a peer that still
 // reads the previous message's memory is detected.
-Buffers buffers_of(const RankState& state, const Row& row, bool in_place, size_t iteration) {
+Buffers buffers_of(Backend& backend, size_t i, const Row& row, bool in_place, size_t iteration) {
   const size_t places = row.size_bytes == 0 ? 1 : std::max<size_t>(1, row.buffer_bytes / row.size_bytes);
   const size_t start =
       row.size_bytes * (iteration % places) + static_cast<size_t>(row.options->unalign) * row.element_bytes;
+  const RankBuffers& state = backend.buffers(i);
   if (!in_place) return {state.send + start, state.recv + start};
-  const size_t block = static_cast<size_t>(state.rank) * row.shape.count * row.element_bytes;
+  const size_t block = static_cast<size_t>(backend.rank(i)) * row.shape.count * row.element_bytes;
   char* shared = state.recv + start;
   const auto at = [&](InPlace place) { return place == InPlace::kBlock ? shared + block : shared; };
   return {at(row.collective->send_in_place), at(row.collective->recv_in_place)};
 }
 
-Case case_of(const Row& row, const RankState& state) {
+Case case_of(const Row& row, int rank) {
   Case call = row.call;
-  call.rank = state.rank;
+  call.rank = rank;
   return call;
 }
 
 // Runs `repeats` operations of every rank. Steps are enqueued one after the other and not in one group, because calls
 // of a group do not wait for each other.
-void enqueue(Ranks& ranks, const Row& row, bool in_place, size_t iteration, int repeats) {
-  const bool group = repeats > 1 || ranks.states().size() > 1;
+void enqueue(Backend& backend, const Row& row, bool in_place, size_t iteration, int repeats) {
+  const bool group = repeats > 1 || backend.count() > 1;
   const int steps = row.collective->steps != nullptr ? row.collective->steps(row.call.nranks) : 1;
   for (int step = 0; step < steps; ++step) {
-    if (group) require(trestleGroupStart());
+    if (group) backend.group_start();
     for (int repeat = 0; repeat < repeats; ++repeat) {
-      for (const RankState& state : ranks.states()) {
-        const Buffers buffers = buffers_of(state, row, in_place, iteration);
-        Case call = case_of(row, state);
+      for (size_t i = 0; i < backend.count(); ++i) {
+        const Buffers buffers = buffers_of(backend, i, row, in_place, iteration);
+        Case call = case_of(row, backend.rank(i));
         call.step = step;
-        if (call.op == kMulSum) call.op = state.mul_sum;
-        require(row.collective->run(call, buffers.send, buffers.recv, state.comm, state.stream), state.comm);
+        if (call.op == kMulSum) call.op = backend.mul_sum(i);
+        row.collective->run(call, buffers.send, buffers.recv, backend.calls(i));
       }
     }
-    if (group) require(trestleGroupEnd(), ranks.states().front().comm);
+    if (group) backend.group_end();
   }
+}
+
+// This rank's data. Where the host cannot write the buffer itself, it is made on the host and copied; what the
+// collective leaves out is zeros then.
+void fill_send(Access& access, const Row& row, const Case& call, char* send) {
+  if (access.is_direct()) return row.collective->fill_send(call, send);
+  const size_t bytes = row.shape.send * row.element_bytes;
+  std::vector<uint64_t> data((bytes + 7) / 8);
+  row.collective->fill_send(call, data.data());
+  access.write(send, data.data(), bytes);
 }
 
 // The number of wrong elements in this rank's receive buffer. Computes the expected ones piece by piece, so that they
 // stay in the cache.
-uint64_t count_wrong_elements(const Row& row, const Case& call, const char* recv) {
+uint64_t count_wrong_elements(Access& access, const Row& row, const Case& call, const char* recv) {
   constexpr size_t kPiece = 8192;
-  std::vector<uint64_t> expected(kPiece);  // 8 bytes: the size of the largest type
+  constexpr size_t kCopiedPiece = 1 << 20;  // fewer copies
+  const size_t piece = access.is_direct() ? kPiece : kCopiedPiece;
+  std::vector<uint64_t> expected(piece);  // 8 bytes: the size of the largest type
+  std::vector<uint64_t> copied(access.is_direct() ? 0 : piece);
   const size_t total = row.collective->verified(call);
   // Only a real reduction may be inexact.
   const bool reduces = row.collective->kind != trestleCollSendRecv && row.collective->sweeps_ops;
   uint64_t wrong = 0;
-  for (size_t first = 0; first < total; first += kPiece) {
-    const size_t count = std::min(kPiece, total - first);
+  for (size_t first = 0; first < total; first += piece) {
+    const size_t count = std::min(piece, total - first);
     row.collective->fill_expected(call, first, count, expected.data());
-    wrong += count_wrong(call.type, reduces ? call.op : trestleSum, recv + first * row.element_bytes, expected.data(),
-                         count);
+    const void* found = recv + first * row.element_bytes;
+    if (!access.is_direct()) {
+      access.read(copied.data(), recv + first * row.element_bytes, count * row.element_bytes);
+      found = copied.data();
+    }
+    wrong += count_wrong(call.type, reduces ? call.op : trestleSum, found, expected.data(), count);
   }
   return wrong;
 }
@@ -121,12 +138,12 @@ size_t moved_bytes(const Row& row) {
   return row.collective->moved(row.shape, row.call.nranks) * row.element_bytes;
 }
 
-void warm_up(Ranks& ranks, const Row& row, int iters) {
-  for (int i = 0; i < iters; ++i) enqueue(ranks, row, false, static_cast<size_t>(i), row.options->agg_iters);
-  ranks.wait();
+void warm_up(Backend& backend, const Row& row, int iters) {
+  for (int i = 0; i < iters; ++i) enqueue(backend, row, false, static_cast<size_t>(i), row.options->agg_iters);
+  backend.wait();
 }
 
-Timing measure(Ranks& ranks, const Row& row, bool in_place, Progress& progress) {
+Timing measure(Ranks& ranks, Backend& backend, const Row& row, bool in_place, Progress& progress) {
   const Options& options = *row.options;
   std::vector<double> samples;
   samples.reserve(options.per_iteration ? static_cast<size_t>(options.iters) : 0);
@@ -134,14 +151,14 @@ Timing measure(Ranks& ranks, const Row& row, bool in_place, Progress& progress) 
   Clock::time_point start = Clock::now();
   for (int i = 0; i < options.iters; ++i) {
     const Clock::time_point before = options.per_iteration ? Clock::now() : start;
-    enqueue(ranks, row, in_place, static_cast<size_t>(i), options.agg_iters);
+    enqueue(backend, row, in_place, static_cast<size_t>(i), options.agg_iters);
     if (options.blocking == 0 && !options.per_iteration) continue;
-    ranks.wait();
+    backend.wait();
     if (options.per_iteration) samples.push_back(seconds_since(before) * 1e6 / options.agg_iters);
     if (options.blocking == 1 || options.blocking == 3) barrier_after(ranks, options.blocking, start, progress);
   }
   double elapsed = seconds_since(start);
-  ranks.wait();
+  backend.wait();
   if (!options.report_cpu_time) elapsed = seconds_since(start);
   Timing timing;
   timing.seconds = ranks.average(elapsed / (static_cast<double>(options.iters) * options.agg_iters));
@@ -151,37 +168,41 @@ Timing measure(Ranks& ranks, const Row& row, bool in_place, Progress& progress) 
   return timing;
 }
 
-double measure_median_seconds(Ranks& ranks, const Row& row) {
-  std::vector<double> samples;
-  warm_up(ranks, row, std::max(1, row.options->warmup_iters));
+CallTimes measure_calls(Ranks& ranks, Backend& backend, const Row& row, bool in_place) {
+  std::vector<double> host, launch;
   for (int i = 0; i < row.options->iters; ++i) {
     ranks.barrier();
     const Clock::time_point start = Clock::now();
-    enqueue(ranks, row, false, static_cast<size_t>(i), row.options->agg_iters);
-    ranks.wait();
-    samples.push_back(seconds_since(start) / row.options->agg_iters);
+    enqueue(backend, row, in_place, static_cast<size_t>(i), row.options->agg_iters);
+    host.push_back(seconds_since(start) * 1e6 / row.options->agg_iters);
+    backend.wait();
+    launch.push_back(seconds_since(start) * 1e6 / row.options->agg_iters);
   }
-  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return ranks.average(*middle);
+  const auto median = [](std::vector<double>& samples) {
+    const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+    std::nth_element(samples.begin(), middle, samples.end());
+    return *middle;
+  };
+  return {ranks.average(median(host)), ranks.average(median(launch))};
 }
 
-Verdict verify(Ranks& ranks, const Row& row, bool in_place, Progress& progress) {
+Verdict verify(Ranks& ranks, Backend& backend, const Row& row, bool in_place, Progress& progress) {
   for (int round = 0; round < row.options->checks; ++round) {
     progress.tick();
     Row fresh = row;
     fresh.call.seed = (static_cast<uint64_t>(round) << 48) ^ (row.size_bytes << 1) ^ (in_place ? 1 : 0);
-    for (const RankState& state : ranks.states()) {
-      const Buffers buffers = buffers_of(state, row, in_place, 0);
-      char* start = in_place ? buffers_of(state, row, false, 0).recv : buffers.recv;
-      std::memset(start, 0, row.size_bytes);
-      fresh.collective->fill_send(case_of(fresh, state), buffers.send);
+    for (size_t i = 0; i < backend.count(); ++i) {
+      const Buffers buffers = buffers_of(backend, i, row, in_place, 0);
+      char* start = in_place ? buffers_of(backend, i, row, false, 0).recv : buffers.recv;
+      backend.access(i).zero(start, row.size_bytes);
+      fill_send(backend.access(i), fresh, case_of(fresh, backend.rank(i)), buffers.send);
     }
-    enqueue(ranks, fresh, in_place, 0, 1);
-    ranks.wait();
+    enqueue(backend, fresh, in_place, 0, 1);
+    backend.wait();
     uint64_t wrong = 0;
-    for (const RankState& state : ranks.states()) {
-      wrong += count_wrong_elements(fresh, case_of(fresh, state), buffers_of(state, row, in_place, 0).recv);
+    for (size_t i = 0; i < backend.count(); ++i) {
+      wrong += count_wrong_elements(backend.access(i), fresh, case_of(fresh, backend.rank(i)),
+                                    buffers_of(backend, i, row, in_place, 0).recv);
     }
     const double all = ranks.combine(static_cast<double>(wrong), Combine::kSum);
     if (all > 0) return {static_cast<uint64_t>(all), wrong > 0};

@@ -1,16 +1,19 @@
 // Measures and verifies one half of a row.
 //
-// Every thread of every process calls these in the same order, with its own Ranks.
+// Every thread of every process calls these in the same order, with its own Ranks and one of its backends. The clock
+// and the barriers are the same for all backends.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "perf/backend/backend.h"
 #include "perf/driver/collective.h"
 #include "perf/driver/options.h"
 #include "perf/driver/ranks.h"
 #include "perf/report/progress.h"
+#include "perf/report/table.h"
 
 namespace trestle::perf {
 
@@ -32,7 +35,7 @@ Row make_row(const Collective& collective, const Options& options, trestleDataTy
 size_t moved_bytes(const Row& row);
 
 // Runs `iters` iterations without timing them.
-void warm_up(Ranks& ranks, const Row& row, int iters);
+void warm_up(Backend& backend, const Row& row, int iters);
 struct Timing {
   double seconds = 0;  // per operation, combined as -a selects
   // With -I: microseconds per operation of each iteration, the longest of all threads; with -J too: of each process.
@@ -40,15 +43,15 @@ struct Timing {
   std::vector<std::vector<double>> process_iterations_us;
 };
 // Runs the timed iterations. progress: ticks while no rank is timed.
-Timing measure(Ranks& ranks, const Row& row, bool in_place, Progress& progress);
-// Median seconds of single operations, each waited for, combined as -a selects.
-double measure_median_seconds(Ranks& ranks, const Row& row);
+Timing measure(Ranks& ranks, Backend& backend, const Row& row, bool in_place, Progress& progress);
+// Single operations on idle streams, each waited for: medians, combined as -a selects.
+CallTimes measure_calls(Ranks& ranks, Backend& backend, const Row& row, bool in_place);
 
 struct Verdict {
   uint64_t wrong_elements;  // of all ranks
   bool failed_here;         // some of them are on this thread's ranks
 };
 // Fresh data, one operation, compared bit by bit; up to -c times, until the first failure.
-Verdict verify(Ranks& ranks, const Row& row, bool in_place, Progress& progress);
+Verdict verify(Ranks& ranks, Backend& backend, const Row& row, bool in_place, Progress& progress);
 
 }  // namespace trestle::perf

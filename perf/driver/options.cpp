@@ -16,6 +16,10 @@ namespace {
 
 constexpr int kPredictFlag = 1000;
 constexpr int kBindFlag = 1001;
+constexpr int kBackendFlag = 1002;
+constexpr int kNcclFlag = 1003;
+constexpr int kLocationFlag = 1004;
+constexpr int kCallTimesFlag = 1005;
 
 struct Flag {
   char letter;
@@ -178,6 +182,51 @@ std::string set_predict(Options& options, const std::string& text) {
   return "";
 }
 
+std::string set_backend(Options& options, const std::string& text) {
+  if (text != "trestle" && text != "nccl") {
+    return "--backend takes nccl, which is then measured beside Trestle, or trestle alone, not '" + text + "'";
+  }
+  options.compare_nccl = text == "nccl";
+  return "";
+}
+
+std::string set_location(Options& options, const std::string& text) {
+  if (text != "auto" && text != "host" && text != "device") {
+    return "--location takes auto, host or device, not '" + text + "'";
+  }
+  options.location = text == "auto" ? Location::kAuto : text == "host" ? Location::kHost : Location::kDevice;
+  return "";
+}
+
+std::string set_bind(Options& options, const std::string& text) {
+  if (text != "core" && text != "none") return "--bind takes core or none, not '" + text + "'";
+  options.bind = text == "core";
+  return "";
+}
+
+std::string apply_long(Options& options, int flag, const std::string& text) {
+  switch (flag) {
+    case kPredictFlag:
+      return set_predict(options, text);
+    case kBindFlag:
+      return set_bind(options, text);
+    case kBackendFlag:
+      return set_backend(options, text);
+    case kNcclFlag:
+      options.nccl_library = text;
+      return text.empty() ? "--nccl-library takes the file of a library" : "";
+    case kLocationFlag:
+      return set_location(options, text);
+    case kCallTimesFlag:
+      if (text != "0" && text != "1") return "--call-times takes 0 or 1, not '" + text + "'";
+      options.call_times = text == "1";
+      return "";
+    default:
+      options.help = true;
+      return "";
+  }
+}
+
 // Returns the error as a sentence, or "".
 std::string apply(Options& options, int letter, const std::string& text) {
   for (const Flag& flag : kNumbers) {
@@ -186,6 +235,7 @@ std::string apply(Options& options, int letter, const std::string& text) {
   for (const DeviceFlag& flag : kDeviceFlags) {
     if (flag.letter != letter) continue;
     if (text != "0") options.remarks.push_back(flag.remark);
+    if (letter == 'G') options.graphs = text != "0";
     return "";
   }
   switch (letter) {
@@ -213,15 +263,8 @@ std::string apply(Options& options, int letter, const std::string& text) {
       return set_switch(options.per_iteration, letter, text);
     case 'J':
       return set_json(options, text);
-    case kPredictFlag:
-      return set_predict(options, text);
-    case kBindFlag:
-      if (text != "core" && text != "none") return "--bind takes core or none, not '" + text + "'";
-      options.bind = text == "core";
-      return "";
     default:
-      options.help = true;
-      return "";
+      return apply_long(options, letter, text);
   }
 }
 
@@ -229,7 +272,11 @@ struct GetoptTables {
   std::string letters = ":h";  // distinguishes a missing argument from an unknown flag
   std::vector<option> names = {{"help", no_argument, nullptr, 'h'},
                                {"predict", required_argument, nullptr, kPredictFlag},
-                               {"bind", required_argument, nullptr, kBindFlag}};
+                               {"bind", required_argument, nullptr, kBindFlag},
+                               {"backend", required_argument, nullptr, kBackendFlag},
+                               {"nccl-library", required_argument, nullptr, kNcclFlag},
+                               {"location", required_argument, nullptr, kLocationFlag},
+                               {"call-times", required_argument, nullptr, kCallTimesFlag}};
 
   GetoptTables() {
     for (const Flag& flag : kNumbers) add(flag.letter, flag.name);
@@ -253,6 +300,7 @@ std::string check_together(const Options& options) {
     return "-K leaves out " + std::to_string(options.skipped_iterations) +
            " iterations, and -n says that there are only " + std::to_string(options.iters);
   }
+  if (!options.nccl_library.empty() && !options.compare_nccl) return "--nccl-library is for --backend nccl";
   return "";
 }
 
@@ -352,6 +400,11 @@ std::string usage_text(const std::string& program) {
   line("--predict SIZES", "after the table: predicted beside measured time for these sizes, e.g. 8K,1M,64M");
   line("--bind core|none",
        "-P: core: a core per process, where there are enough; none: where this program may run (core)");
+  line("--backend nccl", "each row also with NCCL, beside Trestle's");
+  line("--nccl-library PATH", "the library for that (libnccl.so.2, as the loader finds it)");
+  line("--location auto|host|device", "of the buffers; auto: memory of the GPU where the library takes it (auto)");
+  line("--call-times 1",
+       "two more columns: host time of a call, and time of a single call from its start to its result");
   line("-h, --help", "this text");
   for (const DeviceFlag& flag : kDeviceFlags) letter_line(flag.letter, flag.name, "accepted; of GPUs only");
   text +=

@@ -13,6 +13,13 @@
 
 namespace trestle::perf {
 
+// Where the measured buffers lie.
+enum class Location {
+  kAuto,  // memory of the GPU if the library takes it, else host memory
+  kHost,
+  kDevice,
+};
+
 struct Options {
   int threads = 1;           // -t
   int ranks_per_thread = 1;  // -g
@@ -43,6 +50,11 @@ struct Options {
   int rail_stats = 0;          // -X: 1 of rank 0, 2 of all ranks
   std::string json_path;       // -J
   bool bind = true;            // --bind: one core per local process, if enough are not claimed
+  bool compare_nccl = false;   // --backend nccl
+  std::string nccl_library;    // --nccl-library; "": the name that the loader looks for
+  Location location = Location::kAuto;
+  bool call_times = false;  // --call-times: two more columns
+  bool graphs = false;      // -G
   bool help = false;
   std::vector<size_t> predict_bytes;
   std::vector<std::string> remarks;  // one sentence per accepted flag that has no effect here

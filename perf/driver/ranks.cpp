@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "perf/driver/ending.h"
-#include "perf/driver/pattern.h"
 
 namespace trestle::perf {
 namespace {
@@ -52,30 +51,7 @@ Ranks::Ranks(const Layout& layout, const Options& options, int first_rank, const
 Ranks::~Ranks() {
   for (RankState& state : states_) {
     if (state.stream != nullptr) require(trestleStreamDestroy(state.stream), state.comm);
-    state.send_buffer = Buffer();
-    state.recv_buffer = Buffer();
     require(trestleCommDestroy(state.comm));
-  }
-}
-
-void Ranks::use_mul_sum(trestleDataType_t type) {
-  for (RankState& state : states_) {
-    if (state.mul_sum != trestleSum) require(trestleRedOpDestroy(state.mul_sum, state.comm), state.comm);
-    uint64_t scalar = 0;
-    fill_mul_sum_scalar(type, state.rank, &scalar);
-    require(trestleRedOpCreatePreMulSum(&state.mul_sum, &scalar, type, trestleScalarHostImmediate, state.comm),
-            state.comm);
-  }
-}
-
-void Ranks::allocate(size_t bytes) {
-  const auto kind = static_cast<BufferKind>(options_.local_register);
-  const size_t padded = bytes + static_cast<size_t>(options_.unalign) * 8 + 1;
-  for (RankState& state : states_) {
-    state.send_buffer = Buffer(kind, padded, state.comm);
-    state.recv_buffer = Buffer(kind, padded, state.comm);
-    state.send = state.send_buffer.data();
-    state.recv = state.recv_buffer.data();
   }
 }
 
@@ -131,6 +107,16 @@ std::vector<std::vector<double>> Ranks::gather(const std::vector<double>& values
     ranks.emplace_back(first, first + static_cast<std::ptrdiff_t>(values.size()));
   }
   return ranks;
+}
+
+void Ranks::broadcast(void* data, size_t bytes) {
+  const char* const from = static_cast<const char*>(data);
+  std::vector<std::vector<char>> mine(states_.size(), std::vector<char>(from, from + bytes));
+  together([&](size_t i) {
+    return trestleBroadcast(mine[i].data(), mine[i].data(), bytes, trestleUint8, 0, states_[i].comm, states_[i].stream);
+  });
+  wait();
+  std::memcpy(data, mine[0].data(), bytes);
 }
 
 double Ranks::average(double time) {

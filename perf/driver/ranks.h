@@ -1,4 +1,4 @@
-// The ranks that one thread drives: communicators, streams and buffers, and the few collective operations that the
+// The ranks that one thread drives: communicators and streams of Trestle, and the few collective operations that the
 // driver itself needs.
 //
 // Owned and used by that thread only. Every method except the accessors is collective over all threads of all
@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "perf/driver/buffer.h"
 #include "perf/driver/layout.h"
 #include "perf/driver/options.h"
 
@@ -21,12 +20,6 @@ struct RankState {
   int rank = 0;
   trestleComm_t comm = nullptr;
   trestleStream_t stream = nullptr;  // null: the communicator's own
-  Buffer send_buffer;
-  Buffer recv_buffer;
-  char* send = nullptr;  // memory of the buffers, before -u is applied
-  char* recv = nullptr;
-  // The operator for kMulSum, for the type of the last use_mul_sum().
-  trestleRedOp_t mul_sum = trestleSum;
 };
 
 enum class Combine { kSum, kMin, kMax };
@@ -44,10 +37,6 @@ class Ranks {
   Ranks& operator=(const Ranks&) = delete;
   ~Ranks();
 
-  // Allocates each rank's two buffers of `bytes`, and room for -u elements of 8 bytes. Called once.
-  void allocate(size_t bytes);
-  // Makes every rank's pre-multiplied sum for this type, instead of the previous one.
-  void use_mul_sum(trestleDataType_t type);
   // Waits for everything enqueued.
   void wait();
   void barrier();
@@ -58,6 +47,8 @@ class Ranks {
   std::vector<double> combine(const std::vector<double>& values, Combine how);
   // Every rank's copy of its thread's values, in rank order.
   std::vector<std::vector<double>> gather(const std::vector<double>& values);
+  // Rank 0's bytes, on all ranks.
+  void broadcast(void* data, size_t bytes);
   // `time`, combined as -a selects.
   double average(double time);
   // One text per rank, in rank order, cut to kTextBytes - 1.

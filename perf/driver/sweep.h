@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "perf/backend/backend.h"
 #include "perf/driver/collective.h"
 #include "perf/driver/measure.h"
 #include "perf/driver/options.h"
@@ -16,35 +17,49 @@
 
 namespace trestle::perf {
 
-// The result of one thread.
-struct Tally {
-  uint64_t failed_checks = 0;
+// Of one backend.
+struct Score {
+  std::string backend;
   double busbw_sum = 0;
   uint64_t halves = 0;
+  double log_ratio_sum = 0;  // logarithms of the times over those of the first backend
   double mean_busbw() const { return halves == 0 ? 0 : busbw_sum / static_cast<double>(halves); }
+};
+
+// The result of one thread.
+struct Tally {
+  uint64_t failed_checks = 0;  // of all backends
+  std::vector<Score> scores;   // one per backend; empty: nothing was measured
 };
 
 class Sweep {
  public:
-  // report: null, or where the printing thread records its rows. All arguments outlive the sweep.
-  Sweep(Ranks& ranks, const Collective& collective, const Options& options, size_t buffer_bytes, JsonReport* report);
+  // backends: Trestle's, then those that it is compared with. report: null, or where the printing thread records its
+  // rows. All arguments outlive the sweep.
+  Sweep(Ranks& ranks, const std::vector<Backend*>& backends, const Collective& collective, const Options& options,
+        size_t buffer_bytes, JsonReport* report);
   // Runs everything, as often as -N says.
   Tally run();
 
  private:
   void run_sizes(trestleDataType_t type, trestleRedOp_t op, int root);
-  void run_row(const Row& row, int root);
-  Half run_half(const Row& row, bool in_place);
+  // The indices of the backends that can do rows of this kind. Shows why the others cannot.
+  std::vector<size_t> able(trestleDataType_t type, trestleRedOp_t op) const;
+  // seconds: of the two halves with the first backend, which are set or compared with.
+  void run_row(size_t backend, const Row& row, int root, double (&seconds)[2]);
+  Half run_half(size_t backend, const Row& row, bool in_place, double& seconds);
   void show(const std::string& text) const;
   uint64_t agg_iters() const { return static_cast<uint64_t>(options_.agg_iters); }
 
   Ranks& ranks_;
+  const std::vector<Backend*> backends_;
   const Collective& collective_;
   const Options& options_;
   const size_t buffer_bytes_;
   JsonReport* const report_;
   const std::vector<trestleRedOp_t> ops_;
   const std::vector<int> roots_;
+  const Columns columns_;
   Progress progress_;
   Tally tally_;
 };

@@ -20,7 +20,7 @@ struct TypeInfo {
 };
 
 // "mulsum" among the operators of a table: a pre-multiplied sum, for which every communicator has an operator of its
-// own (RankState::mul_sum). The library does not know this number.
+// own (Backend::mul_sum). The library does not know this number.
 inline constexpr auto kMulSum = static_cast<trestleRedOp_t>(trestleNumOps);
 inline constexpr int kOps = trestleNumOps + 1;
 // The factor of rank `rank`.

@@ -44,6 +44,11 @@ constexpr Useless kUseless[] = {
      "-C (time of the calls) does nothing here: a kernel's call ends with it"},
     {[](const Options& o) { return o.per_iteration || o.skipped_iterations != 0; },
      "-I and -K (single iterations) do nothing here: the median of -n samples is shown"},
+    {[](const Options& o) { return o.compare_nccl; },
+     "--backend does nothing here: the kernels are compared with memcpy"},
+    {[](const Options& o) { return o.location != Location::kAuto; },
+     "--location does nothing here: device_perf measures the kernels of GPUs"},
+    {[](const Options& o) { return o.call_times; }, "--call-times does nothing here: a kernel's call ends with it"},
     {[](const Options& o) { return !o.predict_bytes.empty(); },
      "--predict does nothing here: the library predicts collectives"},
 };

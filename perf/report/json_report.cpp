@@ -35,7 +35,22 @@ void write_half(Json& json, const char* key, const Half& half, bool cpu_time) {
   } else {
     json.null();
   }
+  if (half.calls) json.key("host_us").number(half.calls->host_us).key("launch_us").number(half.calls->launch_us);
   json.close('}');
+}
+
+void write_compared(Json& json, const std::vector<JsonReport::Compared>& compared) {
+  json.open('[');
+  for (const JsonReport::Compared& of : compared) {
+    json.open('{').key("backend").text(of.backend).key("bandwidth").number(of.mean_busbw).key("time_ratio");
+    if (of.time_ratio) {
+      json.number(*of.time_ratio);
+    } else {
+      json.null();
+    }
+    json.close('}');
+  }
+  json.close(']');
 }
 
 void write_numbers(Json& json, const std::vector<double>& numbers) {
@@ -120,6 +135,7 @@ void JsonReport::row(const RowHead& head, const Half& out_of_place, const Half* 
   json.open('{').key("size").integer(static_cast<int64_t>(head.size_bytes));
   json.key("count").integer(static_cast<int64_t>(head.count)).key("type").text(head.type);
   json.key("redop").text(head.op).key("root").integer(head.root);
+  if (head.backend != nullptr) json.key("backend").text(head.backend);
   write_half(json, "out_of_place", out_of_place, options.report_cpu_time);
   if (in_place != nullptr) {
     write_half(json, "in_place", *in_place, options.report_cpu_time);
@@ -157,6 +173,11 @@ std::string JsonReport::finish(const End& end) {
   bandwidth.open('{').key("bandwidth").number(end.mean_busbw);
   bandwidth.key("okay").truth(!busbw_fails(end.mean_busbw, end.min_busbw)).close('}');
   tail += ",\n\"average_bus_bandwidth\":" + bandwidth.str();
+  if (!end.compared.empty()) {
+    Json compared;
+    write_compared(compared, end.compared);
+    tail += ",\n\"compared\":" + compared.str();
+  }
   if (!rails_.empty()) tail += ",\n\"rails\":" + rails_;
   Json errors;
   errors.open('[');

@@ -36,11 +36,18 @@ class JsonReport {
   // How the rails fared; "rails" of the finished report.
   void rails(const std::vector<RailRow>& rows);
 
+  // A backend that Trestle was compared with.
+  struct Compared {
+    std::string backend;
+    double mean_busbw = 0;
+    std::optional<double> time_ratio;  // of its times to Trestle's
+  };
   struct End {
     uint64_t failed_checks = 0;
     double mean_busbw = 0;
     std::optional<double> min_busbw;
     std::string error;  // "": no error
+    std::vector<Compared> compared = {};
   };
   // To be called last. Returns "" or the error message, also that of an earlier write.
   std::string finish(const End& end);

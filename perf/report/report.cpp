@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <sstream>
 
@@ -119,7 +120,8 @@ void report_beginning(Ranks& ranks, const Options& options, const std::string& p
   if (report != nullptr) report->begin(options, devices, creation);
 }
 
-void report_predictions(Ranks& ranks, const Collective& collective, const Options& options, size_t buffer_bytes) {
+void report_predictions(Ranks& ranks, Backend& backend, const Collective& collective, const Options& options,
+                        size_t buffer_bytes) {
   if (options.predict_bytes.empty()) return;
   const bool prints = ranks.prints();
   char line[160];
@@ -132,7 +134,8 @@ void report_predictions(Ranks& ranks, const Collective& collective, const Option
   for (const size_t bytes : options.predict_bytes) {
     const Row row = make_row(collective, options, options.types.front(), options.ops.front(), options.root,
                              ranks.layout().nranks(), bytes, buffer_bytes);
-    const double measured_us = measure_median_seconds(ranks, row) * 1e6;
+    warm_up(backend, row, std::max(1, options.warmup_iters));
+    const double measured_us = measure_calls(ranks, backend, row, false).launch_us;
     if (!prints) continue;
     double predicted_us = 0;
     const trestleComm_t comm = ranks.states().front().comm;
@@ -157,11 +160,20 @@ void report_rails(Ranks& ranks, const Options& options, JsonReport* report) {
   if (report != nullptr) report->rails(rows);
 }
 
-void report_end(Ranks& ranks, const std::string& program, uint64_t failed_checks, double mean_busbw,
+void report_end(Ranks& ranks, const std::string& program, uint64_t failed_checks, const std::vector<Score>& scores,
                 std::optional<double> min_busbw, JsonReport* report) {
   if (!ranks.prints()) return;
+  const double mean_busbw = scores.empty() ? 0 : scores.front().mean_busbw();
   print_line(wrong_line(failed_checks));
   print_line(busbw_line(mean_busbw, min_busbw));
+  std::vector<JsonReport::Compared> compared;
+  for (size_t i = 1; i < scores.size(); ++i) {
+    const Score& score = scores[i];
+    std::optional<double> ratio;
+    if (score.halves > 0) ratio = std::exp(score.log_ratio_sum / static_cast<double>(score.halves));
+    print_line(compared_line(score.backend, score.mean_busbw(), ratio));
+    compared.push_back({score.backend, score.mean_busbw(), ratio});
+  }
   print_line("#");
   print_line("# Collective test concluded: " + program);
   print_line("#");
@@ -172,7 +184,7 @@ void report_end(Ranks& ranks, const std::string& program, uint64_t failed_checks
   const std::string error = asked && failure == trestleSuccess ? "" : trestleGetLastError(comm);
   print_line(error.empty() ? "" : "# error: " + error);
   if (report == nullptr) return;
-  const std::string problem = report->finish({failed_checks, mean_busbw, min_busbw, error});
+  const std::string problem = report->finish({failed_checks, mean_busbw, min_busbw, error, compared});
   if (!problem.empty()) fail(kExitInternal, problem);
 }
 

@@ -8,8 +8,10 @@
 #include <optional>
 #include <string>
 
+#include "perf/backend/backend.h"
 #include "perf/driver/collective.h"
 #include "perf/driver/ranks.h"
+#include "perf/driver/sweep.h"
 #include "perf/report/json_report.h"
 
 namespace trestle::perf {
@@ -21,11 +23,12 @@ void print_line(const std::string& text);
 // process, if the job is split. init_seconds: time to make the communicators of this thread. report may be null.
 void report_beginning(Ranks& ranks, const Options& options, const std::string& program, int color, double init_seconds,
                       JsonReport* report);
-void report_predictions(Ranks& ranks, const Collective& collective, const Options& options, size_t buffer_bytes);
+void report_predictions(Ranks& ranks, Backend& backend, const Collective& collective, const Options& options,
+                        size_t buffer_bytes);
 // Prints how the rails fared, if -X asks for it. ranks: those that have measured. report may be null.
 void report_rails(Ranks& ranks, const Options& options, JsonReport* report);
-// Prints the footer. failed_checks: of all ranks. report may be null.
-void report_end(Ranks& ranks, const std::string& program, uint64_t failed_checks, double mean_busbw,
+// Prints the footer. failed_checks: of all ranks. scores: of the backends, Trestle's first. report may be null.
+void report_end(Ranks& ranks, const std::string& program, uint64_t failed_checks, const std::vector<Score>& scores,
                 std::optional<double> min_busbw, JsonReport* report);
 
 }  // namespace trestle::perf

@@ -35,19 +35,37 @@ std::string row_head(const RowHead& head) {
   return text("%12zu  %12zu  %8s  %6s  %6d", head.size_bytes, head.count, head.type, head.op, head.root);
 }
 
-std::string row_half(const Half* half, bool tails) {
+std::string row_half(const Half* half, const Columns& columns) {
+  const int more = (columns.tails ? 4 : 0) + (columns.calls ? 2 : 0);
   if (half == nullptr) {
     std::string line = text("  %7s  %6s  %6s  %6s", "N/A", "N/A", "N/A", "N/A");
-    return tails ? line + text("  %7s  %7s  %7s  %7s", "N/A", "N/A", "N/A", "N/A") : line;
+    for (int field = 0; field < more; ++field) line += text("  %7s", "N/A");
+    return line;
   }
   std::string line = "  " + format_number(half->time_us, kTimeWidth) + "  " +
                      format_number(half->algbw, kBandwidthWidth) + "  " + format_number(half->busbw, kBandwidthWidth);
   line +=
       half->wrong ? text("  %*g", kWrongWidth, static_cast<double>(*half->wrong)) : text("  %*s", kWrongWidth, "N/A");
-  if (!tails) return line;
-  const Tails& of = half->tails.value_or(Tails{});
-  for (const double value : {of.min, of.max, of.p99, of.cv_percent}) line += "  " + format_number(value, kTimeWidth);
+  const auto add = [&line](double value) { line += "  " + format_number(value, kTimeWidth); };
+  if (columns.tails) {
+    const Tails of = half->tails.value_or(Tails{});
+    for (const double value : {of.min, of.max, of.p99, of.cv_percent}) add(value);
+  }
+  if (columns.calls) {
+    const CallTimes of = half->calls.value_or(CallTimes{});
+    for (const double value : {of.host_us, of.launch_us}) add(value);
+  }
   return line;
+}
+
+std::string row_end(const RowHead& head, const Columns& columns) {
+  std::string line;
+  if (columns.backends) line += text("  %8s", head.backend != nullptr ? head.backend : "");
+  return columns.timestamps ? line + row_timestamp() : line;
+}
+
+Columns columns_of(const Options& options) {
+  return {options.per_iteration, options.call_times, options.compare_nccl, options.report_timestamps};
 }
 
 std::string row_timestamp() {
@@ -59,21 +77,28 @@ std::string row_timestamp() {
   return text("%21s", stamp);
 }
 
-std::vector<std::string> header_lines(bool cpu_time, bool timestamps, bool tails) {
+std::vector<std::string> header_lines(bool cpu_time, const Columns& columns) {
   const char* time = cpu_time ? "cputime" : "time";
   // The group titles end where a half's four fields end, minus the blanks that centre them.
-  std::string titles = text("# %10s  %12s  %8s  %6s  %6s  %21s%*s  %21s", "", "", "", "", "", "out-of-place",
-                            tails ? 44 : 8, "", "in-place");
+  const int between = 8 + (columns.tails ? 36 : 0) + (columns.calls ? 18 : 0);
+  std::string titles =
+      text("# %10s  %12s  %8s  %6s  %6s  %21s%*s  %21s", "", "", "", "", "", "out-of-place", between, "", "in-place");
   std::string names = text("# %10s  %12s  %8s  %6s  %6s", "size", "count", "type", "redop", "root");
   std::string units = text("# %10s  %12s  %8s  %6s  %6s", "(B)", "(elements)", "", "", "");
   for (int half = 0; half < 2; ++half) {
     names += text("  %7s  %6s  %6s  %6s", time, "algbw", "busbw", "#wrong");
     units += text("  %7s  %6s  %6s  %6s", "(us)", "(GB/s)", "(GB/s)", "");
-    if (!tails) continue;
-    names += text("  %7s  %7s  %7s  %7s", "i_min", "i_max", "i_p99", "i_cv%");
-    units += text("  %7s  %7s  %7s  %7s", "(us)", "(us)", "(us)", "(%)");
+    if (columns.tails) {
+      names += text("  %7s  %7s  %7s  %7s", "i_min", "i_max", "i_p99", "i_cv%");
+      units += text("  %7s  %7s  %7s  %7s", "(us)", "(us)", "(us)", "(%)");
+    }
+    if (columns.calls) {
+      names += text("  %7s  %7s", "host", "launch");
+      units += text("  %7s  %7s", "(us)", "(us)");
+    }
   }
-  if (timestamps) names += text("%21s", "timestamp");
+  if (columns.backends) names += text("  %8s", "backend");
+  if (columns.timestamps) names += text("%21s", "timestamp");
   return {titles, names, units};
 }
 
@@ -98,6 +123,12 @@ std::string wrong_line(uint64_t failed_checks) {
 
 bool busbw_fails(double mean_busbw, std::optional<double> min_busbw) {
   return min_busbw && !(mean_busbw >= 0.9 * *min_busbw);
+}
+
+std::string compared_line(const std::string& backend, double mean_busbw, std::optional<double> ratio) {
+  std::string line = text("# %-20s : %g (%s)", "Avg bus bandwidth", mean_busbw, backend.c_str());
+  if (ratio) line += text(", time %.3f of Trestle's (geometric mean)", *ratio);
+  return line;
 }
 
 std::string busbw_line(double mean_busbw, std::optional<double> min_busbw) {

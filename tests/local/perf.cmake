@@ -5,3 +5,16 @@ if(TARGET trestle_perf)
   set_tests_properties(perf_binaries_test perf_flags_test train_step_test PROPERTIES LABELS local TIMEOUT 300
                        ENVIRONMENT "TRESTLE_CALIBRATE=off;TRESTLE_CONF_FILE=/dev/null")
 endif()
+if(TARGET trestle_perf AND TARGET trestle_nccl)
+  set(devices)
+  if(TRESTLE_WITH_CUDA) # the driver is a test of src/device
+    add_library(foreign_nccl SHARED ${CMAKE_CURRENT_LIST_DIR}/perf_nccl/foreign_nccl.cpp ${PROJECT_SOURCE_DIR}/perf/backend/nccl_library.cpp)
+    target_include_directories(foreign_nccl PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(foreign_nccl PRIVATE ${CMAKE_DL_LIBS})
+    set(devices $<TARGET_FILE:foreign_nccl> $<TARGET_FILE:fake_driver>)
+  endif()
+  add_test(NAME perf_nccl_test COMMAND ${CMAKE_CURRENT_LIST_DIR}/perf_nccl/perf_nccl_test.sh $<TARGET_FILE_DIR:all_reduce_perf>
+                                       $<TARGET_FILE:trestle_nccl> ${devices})
+  set_tests_properties(perf_nccl_test PROPERTIES LABELS local TIMEOUT 600
+                       ENVIRONMENT "TRESTLE_CALIBRATE=off;TRESTLE_CONF_FILE=/dev/null")
+endif()

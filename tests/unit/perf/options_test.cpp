@@ -56,6 +56,32 @@ TEST(PerfOptions, UnderstandsShortAndLongFlags) {
   EXPECT_FALSE(options.bind);
 }
 
+TEST(PerfOptions, KnowsBackendsAndPlaces) {
+  const Options defaults = parse({}).options;
+  EXPECT_FALSE(defaults.compare_nccl);
+  EXPECT_FALSE(defaults.call_times);
+  EXPECT_EQ(defaults.location, Location::kAuto);
+  const Options options =
+      parse({"--backend", "nccl", "--nccl-library", "x/libnccl.so.2", "--location", "device", "--call-times", "1"})
+          .options;
+  EXPECT_TRUE(options.compare_nccl);
+  EXPECT_TRUE(options.call_times);
+  EXPECT_EQ(options.nccl_library, "x/libnccl.so.2");
+  EXPECT_EQ(options.location, Location::kDevice);
+  EXPECT_FALSE(parse({"--backend", "nccl", "--backend=trestle"}).options.compare_nccl);
+  EXPECT_EQ(parse({"--location", "host"}).options.location, Location::kHost);
+  EXPECT_TRUE(parse({"-G", "1"}).options.graphs);
+  EXPECT_FALSE(parse({"-G", "0"}).options.graphs);
+}
+
+TEST(PerfOptions, RefusesUnknownBackendsAndPlaces) {
+  EXPECT_NE(parse({"--backend", "gloo"}).error.find("'gloo'"), std::string::npos);
+  EXPECT_NE(parse({"--location", "disk"}).error.find("auto, host or device, not 'disk'"), std::string::npos);
+  EXPECT_NE(parse({"--call-times", "2"}).error.find("0 or 1, not '2'"), std::string::npos);
+  EXPECT_NE(parse({"--backend", "nccl", "--nccl-library", ""}).error.find("takes the file"), std::string::npos);
+  EXPECT_NE(parse({"--nccl-library", "x"}).error.find("--backend nccl"), std::string::npos);
+}
+
 TEST(PerfOptions, TheLastFlagHolds) {
   EXPECT_EQ(parse({"-P", "8", "-b", "8", "-P", "0"}).options.processes, 0);
 }

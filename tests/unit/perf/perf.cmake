@@ -12,3 +12,8 @@ if(TARGET trestle_perf_train)
   trestle_test(NAME train_step_perf_test LABEL unit LIBS trestle_perf_train SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/train_step_test.cpp)
 endif()
+if(TARGET trestle_perf_driver AND TRESTLE_WITH_CUDA)
+  trestle_test(NAME perf_gpu_test LABEL unit LIBS trestle_perf_driver trestle_device SOURCES ${CMAKE_CURRENT_LIST_DIR}/gpu_test.cpp)
+  target_compile_definitions(perf_gpu_test PRIVATE TRESTLE_FAKE_DRIVER="$<TARGET_FILE:fake_driver>")
+  add_dependencies(perf_gpu_test fake_driver)
+endif()

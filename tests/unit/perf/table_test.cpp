@@ -27,13 +27,13 @@ TEST(PerfTable, RowsHaveTheColumnsOfNcclTests) {
   half.algbw = 25.45;
   half.busbw = 44.54;
   half.wrong = 0;
-  EXPECT_EQ(row_head({1048576, 262144, "float", "sum", -1}) + row_half(&half, false),
+  EXPECT_EQ(row_head({1048576, 262144, "float", "sum", -1}) + row_half(&half, {}),
             "     1048576        262144     float     sum      -1    41.20   25.45   44.54       0");
   half.wrong = 1234567;
-  EXPECT_EQ(row_half(&half, false), "    41.20   25.45   44.54  1.23457e+06");
+  EXPECT_EQ(row_half(&half, {}), "    41.20   25.45   44.54  1.23457e+06");
   half.wrong.reset();
-  EXPECT_EQ(row_half(&half, false), "    41.20   25.45   44.54     N/A");
-  EXPECT_EQ(row_half(nullptr, false).size(), row_half(&half, false).size());
+  EXPECT_EQ(row_half(&half, {}), "    41.20   25.45   44.54     N/A");
+  EXPECT_EQ(row_half(nullptr, {}).size(), row_half(&half, {}).size());
 }
 
 TEST(PerfTable, TellsWhatCommunicatorsCost) {
@@ -42,7 +42,7 @@ TEST(PerfTable, TellsWhatCommunicatorsCost) {
 }
 
 TEST(PerfTable, HeaderStandsOverTheColumns) {
-  const std::vector<std::string> lines = header_lines(false, false, false);
+  const std::vector<std::string> lines = header_lines(false, {});
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(
       lines[0],
@@ -53,8 +53,8 @@ TEST(PerfTable, HeaderStandsOverTheColumns) {
       "#wrong");
   EXPECT_EQ(lines[2].substr(0, 102),
             "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)");
-  EXPECT_NE(header_lines(true, false, false)[1].find("cputime"), std::string::npos);
-  EXPECT_NE(header_lines(false, true, false)[1].find("timestamp"), std::string::npos);
+  EXPECT_NE(header_lines(true, {})[1].find("cputime"), std::string::npos);
+  EXPECT_NE(header_lines(false, {.timestamps = true})[1].find("timestamp"), std::string::npos);
   EXPECT_EQ(row_timestamp().size(), 21u);
 }
 
@@ -62,17 +62,48 @@ TEST(PerfTable, TailsAddFourColumnsPerHalf) {
   Half half;
   half.time_us = 41.2;
   half.tails = Tails{.min = 1, .max = 12345678, .p99 = 3, .cv_percent = 4.5};
-  const std::string line = row_half(&half, true);
-  EXPECT_EQ(line, row_half(&half, false) + "     1.00  1.2e+07     3.00     4.50");
-  EXPECT_EQ(row_half(nullptr, true).size(), line.size());
-  const std::vector<std::string> lines = header_lines(false, false, true);
+  const std::string line = row_half(&half, {.tails = true});
+  EXPECT_EQ(line, row_half(&half, {}) + "     1.00  1.2e+07     3.00     4.50");
+  EXPECT_EQ(row_half(nullptr, {.tails = true}).size(), line.size());
+  const std::vector<std::string> lines = header_lines(false, {.tails = true});
   EXPECT_NE(lines[1].find("#wrong    i_min    i_max    i_p99    i_cv%"), std::string::npos) << lines[1];
   EXPECT_EQ(lines[1].size(), lines[2].size());
   // The second half's title moves by the width of these columns.
-  EXPECT_EQ(lines[0].find("in-place", 70) - header_lines(false, false, false)[0].find("in-place", 70), 36u);
+  EXPECT_EQ(lines[0].find("in-place", 70) - header_lines(false, {})[0].find("in-place", 70), 36u);
+}
+
+TEST(PerfTable, CallTimesAddTwoColumnsPerHalf) {
+  Half half;
+  half.time_us = 41.2;
+  half.calls = CallTimes{.host_us = 1.5, .launch_us = 12345678};
+  const Columns columns = {.calls = true};
+  EXPECT_EQ(row_half(&half, columns), row_half(&half, {}) + "     1.50  1.2e+07");
+  EXPECT_EQ(row_half(nullptr, columns), row_half(nullptr, {}) + "      N/A      N/A");
+  const std::vector<std::string> lines = header_lines(false, columns);
+  EXPECT_NE(lines[1].find("#wrong     host   launch     time"), std::string::npos) << lines[1];
+  EXPECT_EQ(lines[1].size(), lines[2].size());
+  EXPECT_EQ(lines[0].find("in-place", 70) - header_lines(false, {})[0].find("in-place", 70), 18u);
+}
+
+TEST(PerfTable, BackendsAddAColumnBehindTheHalves) {
+  RowHead head = {64, 16, "float", "sum", -1};
+  EXPECT_EQ(row_end(head, {}), "");
+  head.backend = "nccl";
+  const Columns columns = {.backends = true};
+  EXPECT_EQ(row_end(head, columns), "      nccl");
+  EXPECT_EQ(row_end(head, {.backends = true, .timestamps = true}).size(), 31u);
+  const std::string names = header_lines(false, columns)[1];
+  EXPECT_EQ(names.substr(names.size() - 10), "   backend");
+  Options options;
+  EXPECT_FALSE(columns_of(options).backends);
+  options.compare_nccl = true;
+  EXPECT_TRUE(columns_of(options).backends);
 }
 
 TEST(PerfTable, Footer) {
+  EXPECT_EQ(compared_line("nccl", 1.5, std::nullopt), "# Avg bus bandwidth    : 1.5 (nccl)");
+  EXPECT_EQ(compared_line("nccl", 1.5, 0.5),
+            "# Avg bus bandwidth    : 1.5 (nccl), time 0.500 of Trestle's (geometric mean)");
   EXPECT_EQ(wrong_line(0), "# Out of bounds values : 0 OK");
   EXPECT_EQ(wrong_line(3), "# Out of bounds values : 3 FAILED");
   EXPECT_EQ(busbw_line(1.5, std::nullopt), "# Avg bus bandwidth    : 1.5");

@@ -45,6 +45,7 @@ void expect_absent(const std::vector<SourceFile>& files, const char* pattern, co
 // The folder of a file or an included path, as named in the table below.
 std::string folder_of_file(const std::string& path) {
   if (starts_with(path, "perf/device/")) return "device_perf";
+  if (starts_with(path, "perf/gpu/")) return "perf_gpu";
   if (starts_with(path, "perf/kernel/")) return "kernel_perf";
   if (starts_with(path, "perf/launch/")) return "perf_launch";
   if (starts_with(path, "perf/train_step/")) return "train_step_perf";
@@ -82,7 +83,8 @@ const std::map<std::string, std::set<std::string>>& allowed_includes() {
       {"cli", {"study", "sched", "topology", "machine", "sim", "gradient", "compress", "trestle"}},
       {"gradient", {"compress", "kernels", "trestle"}},
       {"compress", {"kernels", "trestle"}},
-      {"perf", {"perf_launch", "trestle"}},
+      {"perf", {"perf_gpu", "perf_launch", "trestle"}},
+      {"perf_gpu", {"device", "perf"}},
       {"perf_launch", {"cli", "perf"}},
       {"kernel_perf", {"kernels", "compress", "perf"}},  // selection is made of several loops in compress
       {"device_perf", {"device", "kernels"}},
