@@ -43,7 +43,11 @@ Tally Sweep::run() {
   for (int cycle = 0; options_.run_cycles == 0 || cycle < options_.run_cycles; ++cycle) {
     for (const trestleDataType_t type : options_.types) {
       for (const trestleRedOp_t op : ops_) {
-        for (const int root : roots_) run_sizes(type, op, root);
+        const std::vector<size_t> measured = able(type, op);
+        for (const size_t i : measured) {
+          if (op == kMulSum) backends_[i]->use_mul_sum(type);
+        }
+        for (const int root : roots_) run_sizes(measured, type, op, root);
       }
     }
   }
@@ -64,13 +68,11 @@ std::vector<size_t> Sweep::able(trestleDataType_t type, trestleRedOp_t op) const
 }
 
 // The backends take turns, row by row, so that what changes on the machine meanwhile changes for all.
-void Sweep::run_sizes(trestleDataType_t type, trestleRedOp_t op, int root) {
+void Sweep::run_sizes(const std::vector<size_t>& measured, trestleDataType_t type, trestleRedOp_t op, int root) {
   const auto row_of = [&](size_t bytes) {
     return make_row(collective_, options_, type, op, root, ranks_.layout().nranks(), bytes, buffer_bytes_);
   };
-  const std::vector<size_t> measured = able(type, op);
   for (const size_t i : measured) {
-    if (op == kMulSum) backends_[i]->use_mul_sum(type);
     for (size_t bytes = options_.min_bytes; bytes <= options_.max_bytes; bytes *= 2) {
       const Row row = row_of(bytes);
       progress_.begin_stage("warm-up", row.size_bytes, static_cast<uint64_t>(options_.warmup_iters) * agg_iters());

@@ -42,7 +42,7 @@ class Sweep {
   Tally run();
 
  private:
-  void run_sizes(trestleDataType_t type, trestleRedOp_t op, int root);
+  void run_sizes(const std::vector<size_t>& measured, trestleDataType_t type, trestleRedOp_t op, int root);
   // The indices of the backends that can do rows of this kind. Shows why the others cannot.
   std::vector<size_t> able(trestleDataType_t type, trestleRedOp_t op) const;
   // seconds: of the two halves with the first backend, which are set or compared with.

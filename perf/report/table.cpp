@@ -126,7 +126,8 @@ bool busbw_fails(double mean_busbw, std::optional<double> min_busbw) {
 }
 
 std::string compared_line(const std::string& backend, double mean_busbw, std::optional<double> ratio) {
-  std::string line = text("# %-20s : %g (%s)", "Avg bus bandwidth", mean_busbw, backend.c_str());
+  // Not the words of Trestle's own line, which scripts look for.
+  std::string line = text("# %-20s : %g", ("Avg busbw of " + backend).c_str(), mean_busbw);
   if (ratio) line += text(", time %.3f of Trestle's (geometric mean)", *ratio);
   return line;
 }

@@ -101,9 +101,8 @@ TEST(PerfTable, BackendsAddAColumnBehindTheHalves) {
 }
 
 TEST(PerfTable, Footer) {
-  EXPECT_EQ(compared_line("nccl", 1.5, std::nullopt), "# Avg bus bandwidth    : 1.5 (nccl)");
-  EXPECT_EQ(compared_line("nccl", 1.5, 0.5),
-            "# Avg bus bandwidth    : 1.5 (nccl), time 0.500 of Trestle's (geometric mean)");
+  EXPECT_EQ(compared_line("nccl", 1.5, std::nullopt), "# Avg busbw of nccl    : 1.5");
+  EXPECT_EQ(compared_line("nccl", 1.5, 0.5), "# Avg busbw of nccl    : 1.5, time 0.500 of Trestle's (geometric mean)");
   EXPECT_EQ(wrong_line(0), "# Out of bounds values : 0 OK");
   EXPECT_EQ(wrong_line(3), "# Out of bounds values : 3 FAILED");
   EXPECT_EQ(busbw_line(1.5, std::nullopt), "# Avg bus bandwidth    : 1.5");
