@@ -1,10 +1,14 @@
-// StagingPool: host memory for partial results. Operations of one engine borrow from it while they run.
+// StagingPool: memory for partial results, or for messages on their way. Operations of one engine borrow from it while
+// they run. One pool has memory of one kind: ordinary host memory, or what a MemorySource gives.
 //
 // Owned by the engine. Any thread. Allocating and freeing large blocks may take long, so neither happens under the
 // progress lock: reserve() allocates ahead, when a call is issued, and take() and give_back() only note what is missing
 // and what is no longer needed. The thread that drives sees to it in chores(), when it has released the lock. So an
 // operation that finds every block lent begins a round later. It never waits for another operation, since two ranks
 // may start the same two operations in opposite order.
+//
+// Memory of a source is dear to get and to free. So such a pool keeps what it has until it ends, and rounds sizes up so
+// that different operations can use the same blocks.
 #pragma once
 
 #include <atomic>
@@ -15,6 +19,7 @@
 
 #include "base/counter.h"
 #include "base/mutex.h"
+#include "memory/memory_source.h"
 #include "memory/region.h"
 
 namespace trestle {
@@ -42,8 +47,10 @@ class Staging {
 
 class StagingPool {
  public:
-  // Counts its blocks in `meter`, which outlives it.
-  explicit StagingPool(ByteMeter& meter) : meter_(meter) {}
+  // Counts its blocks in `meter`. source: of its memory, which is on `device`; nullptr: ordinary host memory. Both
+  // outlive it.
+  explicit StagingPool(ByteMeter& meter, MemorySource* source = nullptr, int32_t device = kHostMemory)
+      : meter_(meter), source_(source), device_(device) {}
   StagingPool(const StagingPool&) = delete;
   StagingPool& operator=(const StagingPool&) = delete;
   ~StagingPool();
@@ -63,6 +70,7 @@ class StagingPool {
  private:
   friend class Staging;
   struct Free {
+    MemorySource* source;  // nullptr: ordinary host memory
     void operator()(std::byte* data) const;
   };
   using Memory = std::unique_ptr<std::byte, Free>;
@@ -73,7 +81,8 @@ class StagingPool {
     bool dropped = false;  // chores() frees it
   };
   class Making;
-  static Memory allocate(uint64_t bytes);
+  Memory allocate(uint64_t bytes) const;
+  uint64_t block_bytes(uint64_t bytes) const;
   size_t count(uint64_t bytes);
   void add(Memory memory, uint64_t bytes) TRESTLE_REQUIRES(mutex_);
   Block* smallest_free(uint64_t bytes) TRESTLE_REQUIRES(mutex_);
@@ -83,6 +92,8 @@ class StagingPool {
   void free_dropped();
 
   ByteMeter& meter_;
+  MemorySource* const source_;
+  const int32_t device_;
   Mutex mutex_;
   std::vector<Block> blocks_ TRESTLE_GUARDED_BY(mutex_);
   size_t lent_ TRESTLE_GUARDED_BY(mutex_) = 0;

@@ -100,8 +100,12 @@ Operation* CallPath::bind(const Call& call, const std::shared_ptr<const Prepared
                           std::optional<uint64_t> ahead) {
   const CallBytes reach = reach_of(call.request, call.sending, membership_.rank(), membership_.ranks());
   if (memory_->bytes() != 0) drop_unmapped(call, reach);
-  const Region send = look_at(call.send, reach.given, memory_.get());
-  const Region recv = look_at(call.recv, reach.taken, memory_.get());
+  const auto region_of = [&](const void* base, uint64_t bytes) {
+    if (call.request.place == MemoryPlace::kHost) return look_at(base, bytes, memory_.get());
+    return private_region(const_cast<void*>(base), bytes, engine_.device());
+  };
+  const Region send = region_of(call.send, reach.given);
+  const Region recv = region_of(call.recv, reach.taken);
   Operation* operation = engine_.acquire(prepared);  // the last step at which the call can be refused
   operation->bind(send, recv, ahead ? *ahead : take_number(call),
                   call.timeout_ns < 0 ? membership_.settings().config.timeout_ns : call.timeout_ns);

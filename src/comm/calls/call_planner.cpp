@@ -85,7 +85,7 @@ Result<std::shared_ptr<const Prepared>> CallPlanner::build(const Call& call) {
 
 Result<std::shared_ptr<const Prepared>> CallPlanner::prepare(const Call& call) {
   auto prepared = TRY(cache_.get({call.request, call.sending}, [&] { return build(call); }));
-  engine_.staging().reserve(prepared->staging_bytes);
+  engine_.reserve(*prepared);
   return prepared;
 }
 

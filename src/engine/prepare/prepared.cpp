@@ -4,6 +4,7 @@
 
 #include "algorithms/catalog.h"
 #include "engine/prepare/binding.h"
+#include "engine/prepare/bounces.h"
 #include "engine/prepare/prepared_blocks.h"
 
 namespace trestle {
@@ -332,6 +333,7 @@ Status prepare_chunk(Preparation& p, uint32_t index) {
     const bool any_pieces = !p.context.data || rule.per_message != 0;
     bind_steps(phases.back(), rule, any_pieces ? Scatter{} : scatter_of(chunk.units, p.element_bytes),
                p.result.staging_bytes);
+    if (p.request.place == MemoryPlace::kDevice) add_bounces(phases.back(), p.result.segments_in_flight);
   }
   mark_average(phases, p.request.op);
   return {};
@@ -357,6 +359,11 @@ PrepareRequest with_scaled_input(PrepareRequest request, int32_t rank, Prepared&
 
 Result<std::shared_ptr<const Prepared>> prepare(const PrepareRequest& asked, const Schedule& schedule,
                                                 const PrepareContext& context) {
+  if (asked.place == MemoryPlace::kDevice && is_user_defined(asked.op))
+    return Error{
+        Code::kInvalidUsage,
+        "a user-defined reduction function runs on the host and cannot reach memory of a device: use buffers in "
+        "host memory, or a built-in operator"};
   auto result = std::make_shared<Prepared>();
   const PrepareRequest request = with_scaled_input(asked, context.rank, *result);
   result->collective = request.collective;
@@ -365,6 +372,7 @@ Result<std::shared_ptr<const Prepared>> prepare(const PrepareRequest& asked, con
   result->custom = request.custom;
   result->root = request.root;
   result->in_place = request.in_place;
+  result->place = request.place;
   result->count = request.count;
   result->schedule = schedule;
   result->check = check_of(request, hash_with_names(schedule, context.shared));
@@ -390,6 +398,7 @@ Result<std::shared_ptr<const Prepared>> prepare(const PrepareRequest& asked, con
     result->scaled_offset = (result->staging_bytes + 63) / 64 * 64;
     result->staging_bytes = result->scaled_offset + p.elements * p.element_bytes;
   }
+  count_bounces(*result);
   return std::shared_ptr<const Prepared>(std::move(result));
 }
 
@@ -398,6 +407,7 @@ Result<std::shared_ptr<const Prepared>> prepare_point_to_point(const PrepareRequ
   auto result = std::make_shared<Prepared>();
   result->collective = Collective::kSendRecv;
   result->type = request.type;
+  result->place = request.place;
   result->count = request.count;
   result->stages = 1;
   result->ranks = context.topology->ranks();
@@ -420,11 +430,13 @@ Result<std::shared_ptr<const Prepared>> prepare_point_to_point(const PrepareRequ
   }
   (sending ? phase.input : phase.output) = table.take();
   bind_steps(phase, {context.segment_bytes(context.self, phase.peers)}, Scatter{}, result->staging_bytes);
+  if (request.place == MemoryPlace::kDevice) add_bounces(phase, result->segments_in_flight);
   result->schedule.bytes = request.count * element_bytes;
   result->schedule.chunks = {{result->schedule.bytes, {phase.choice}}};
   result->schedule.orders = {{kFlat, 1, {{0, 0}}}};
   result->phases.resize(1);
   result->phases[0].push_back(std::move(phase));
+  count_bounces(*result);
   return std::shared_ptr<const Prepared>(std::move(result));
 }
 

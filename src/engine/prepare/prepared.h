@@ -22,6 +22,7 @@
 #include "engine/prepare/layout.h"
 #include "engine/prepare/plan_cache.h"
 #include "engine/prepare/uneven_blocks.h"
+#include "memory/place.h"
 #include "plan/plan.h"
 #include "sched/schedule.h"
 #include "transport/agreement.h"
@@ -62,6 +63,18 @@ struct ByteDependency {
   }
 };
 
+// Where the messages of a step lie in the bounce block of its phase (engine/prepare/bounces.h). A segment in flight has
+// room of its own, in which all its messages lie one after the other.
+struct StepBounce {
+  uint64_t offset = 0;
+  uint64_t message_bytes = 0;  // of the longest message, rounded up
+  uint32_t messages = 0;       // of one segment: the receives of a Reduce, none of a Copy, else one
+  uint32_t slots = 1;          // segments in flight
+  uint64_t at(uint64_t segment, uint32_t message) const {
+    return offset + (segment % slots * messages + message) * message_bytes;
+  }
+};
+
 // One phase of one chunk, bound to the symbolic buffers.
 struct PreparedPhase {
   PhaseChoice choice;
@@ -81,6 +94,8 @@ struct PreparedPhase {
   std::vector<uint64_t> step_segment_bytes;  // segment_bytes, where messages are not cut by number
   std::vector<ByteDependency> dependencies;  // parallel to plan->dependencies
   bool average_output = false;               // divide the output blocks by the number of ranks when the phase is done
+  std::vector<StepBounce> bounces;           // by step; empty for buffers in host memory
+  uint64_t bounce_bytes = 0;
 };
 
 // Enough to keep a rail busy while the oldest segment of a step is reduced. Also bounds the memory that a younger phase
@@ -94,11 +109,14 @@ struct Prepared {
   SharedOp custom;  // a user-defined operator or a pre-multiplied sum; else nullptr
   int32_t root = 0;
   bool in_place = false;
-  uint64_t count = 0;  // as the caller passed it
+  MemoryPlace place = MemoryPlace::kHost;  // of the buffers, and so of the staging
+  uint64_t count = 0;                      // as the caller passed it
   Schedule schedule;
   uint32_t stages = 0;                             // the number of phases of the longest chunk
   std::vector<std::vector<PreparedPhase>> phases;  // [chunk][stage]
   uint64_t staging_bytes = 0;
+  uint64_t bounce_bytes = 0;   // of the phase that needs most
+  uint32_t bounce_blocks = 0;  // phases that may be in flight at the same time
   // A pre-multiplied sum: where the multiplied input is written, chunk by chunk, when the first phase of the chunk
   // starts. The phases use that place as their send buffer.
   enum class Scaled : uint8_t { kNo, kIntoRecv, kIntoStaging } scaled = Scaled::kNo;
@@ -125,9 +143,10 @@ struct PrepareRequest {
   SharedOp custom;  // the operator, where it is not built in; compared by identity
   int32_t root = 0;
   bool in_place = false;
-  int32_t peer = -1;      // of send and recv
-  SharedBlocks blocks;    // of a v-variant
-  SharedOptions options;  // of a collective
+  MemoryPlace place = MemoryPlace::kHost;  // of the buffers; all ranks must agree on it
+  int32_t peer = -1;                       // of send and recv
+  SharedBlocks blocks;                     // of a v-variant
+  SharedOptions options;                   // of a collective
   bool operator==(const PrepareRequest&) const = default;
 };
 
@@ -162,6 +181,7 @@ inline uint64_t check_of(const PrepareRequest& request, uint64_t how) {
   const uint64_t count = has_pairwise_blocks(request.collective) ? 0 : request.count;
   uint64_t what = count * 0x9e3779b97f4a7c15u + static_cast<uint32_t>(request.root);
   if (has_known_blocks(request.collective)) what ^= hash_of_counts(*request.blocks, request.collective);
+  if (request.place != MemoryPlace::kHost) what ^= splitmix64_mix(static_cast<uint64_t>(request.place));
   what ^= request.options.hash();
   return operation_check(request.collective, request.half, request.type, request.op, splitmix64_mix(what ^ how));
 }

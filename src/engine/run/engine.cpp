@@ -41,6 +41,13 @@ std::string out_of_memory_on(const EngineConfig& config) {
          " is out of memory";
 }
 
+std::vector<WorkQueue*> queues_of(const EngineConfig& config) {
+  std::vector<WorkQueue*> queues;
+  if (config.work != nullptr) queues.push_back(config.work.get());
+  if (config.device.work != nullptr) queues.push_back(config.device.work.get());
+  return queues;
+}
+
 void watch(int epoll, int fd) {
   if (fd < 0) return;
   epoll_event event{};
@@ -57,6 +64,12 @@ Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> tran
       crowded_(config_.crowded),
       patience_(patience_limits(config_.spin_us, crowded_)),
       statistics_(config_.clock, config_.dimension_of),
+      device_(
+          config_.device.work == nullptr
+              ? nullptr
+              : new DevicePools{StagingPool(statistics_.staging(), config_.device.memory.get(), config_.device.device),
+                                StagingPool(statistics_.staging(), config_.device.pinned.get())}),
+      queues_(queues_of(config_)),
       agreement_(config_.rank, config_.peer_names),
       transports_(std::move(transports)),
       router_(std::move(router)),
@@ -71,7 +84,7 @@ Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> tran
     transport->set_agreement(&agreement_);
   }
   if (express_ != nullptr) watch(epoll_.get(), express_->event_fd());
-  if (config_.work != nullptr) watch(epoll_.get(), config_.work->event_fd());
+  for (const WorkQueue* queue : queues_) watch(epoll_.get(), queue->event_fd());
 }
 
 Status Engine::opened() const {
@@ -186,12 +199,21 @@ bool Engine::help() {
   return moved;
 }
 
+void Engine::reserve(const Prepared& prepared) {
+  staging(prepared.place).reserve(prepared.staging_bytes);
+  if (prepared.bounce_bytes != 0) bounces().reserve(prepared.bounce_bytes, prepared.bounce_blocks);
+}
+
 bool Engine::provide_staging() {
-  return unless_out_of_memory([this] { return staging_.chores(); },
-                              [this] {
-                                fail_without_memory();
-                                return true;
-                              });
+  const auto provide = [this] {
+    bool there = staging_.chores();
+    if (device_) there |= device_->staging.chores() | device_->bounces.chores();
+    return there;
+  };
+  return unless_out_of_memory(provide, [this] {
+    fail_without_memory();
+    return true;
+  });
 }
 
 // Where memory cannot be had in the middle of a round, operations are left half done: the communicator must end.
@@ -229,7 +251,7 @@ bool Engine::progress_locked() {
       moved |= result.value();
     }
     if (tick) check_deadlines(now);
-  } else if (suspicion_ && !failed() && config_.work != nullptr && config_.work->poll()) {
+  } else if (suspicion_ && !failed() && poll_work()) {
     moved = true;  // its bell must not ring on while operations stand still
   } else if (suspicion_ && !failed() && config_.clock->now_ns() - suspected_ns_ > kSuspicionNs) {
     fail(with_leaver(*suspicion_));
@@ -309,12 +331,12 @@ std::optional<std::string> Engine::leaver(int32_t rank) {
 }
 
 Status Engine::tell_awaited(int64_t now_ns) {
-  for (Operation* operation : active_) TRY(operation->tell_awaited(now_ns, router()));
+  for (Operation* operation : active_) TRY(operation->tell_awaited(now_ns, router(*operation)));
   return {};
 }
 
 Result<bool> Engine::advance(Operation& operation) {
-  if (!operation.express) return operation.advance(router());
+  if (!operation.express) return operation.advance(router(operation));
   if (!express_->poll(*operation.express)) {
     if (operation.express->dissenter >= 0) return call_mismatch(operation);
     if (somebody_left_.load(std::memory_order_acquire)) [[unlikely]]
@@ -325,8 +347,14 @@ Result<bool> Engine::advance(Operation& operation) {
   return true;
 }
 
+bool Engine::poll_work() {
+  bool moved = false;
+  for (WorkQueue* queue : queues_) moved |= queue->poll();
+  return moved;
+}
+
 Result<bool> Engine::run_operations() {
-  bool moved = config_.work != nullptr && config_.work->poll();
+  bool moved = poll_work();
   for (const auto& transport : transports_) {
     Result<bool> result = transport->progress();
     if (!result.ok()) return with_context(std::move(result).error());

@@ -25,6 +25,7 @@
 #include "engine/run/progress_lock.h"
 #include "engine/run/statistics.h"
 #include "engine/stream/stream.h"
+#include "engine/work/device_place.h"
 #include "engine/work/work_queue.h"
 #include "express/express.h"
 #include "transport/agreement.h"
@@ -57,9 +58,11 @@ struct EngineConfig {
   std::vector<uint8_t> dimension_of;  // by rank: see Statistics
   bool crowded = false;               // ranks of this communicator share processors, by their masks
   bool sleeps = true;                 // false: no thread waits by sleep(), and no descriptors are needed
-  std::unique_ptr<WorkQueue> work;    // where work on data goes; nullptr: the driving thread does it at once
-  uint64_t copy_bytes = UINT64_MAX;   // of copies in a round: then the transports have their turn
-  int64_t spin_us = -1;               // TRESTLE_SPIN; negative: depends on whether ranks outnumber processors
+  // Where work on data in host memory goes; nullptr: the driving thread does it at once.
+  std::unique_ptr<WorkQueue> work;
+  DevicePlace device;                // for operations whose buffers are on a device
+  uint64_t copy_bytes = UINT64_MAX;  // of copies in a round: then the transports have their turn
+  int64_t spin_us = -1;              // TRESTLE_SPIN; negative: depends on whether ranks outnumber processors
   // The communicator compares calls, and describes a difference better than an engine can.
   bool calls_checked = false;
   // Called once, by the first failure, on the failing thread; must not block or call the engine.
@@ -110,8 +113,16 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<RailReport> rail_reports() const;
   // Memory for the partial results of operations. Any thread. No large block is allocated or freed under the progress
   // lock: the thread that drove does that after its round.
-  StagingPool& staging() { return staging_; }
+  StagingPool& staging(MemoryPlace place = MemoryPlace::kHost) {
+    return place == MemoryPlace::kHost ? staging_ : device_->staging;
+  }
+  // Pinned memory for the messages of operations on the device.
+  StagingPool& bounces() { return device_->bounces; }
+  // Makes sure that there is memory for an operation that is about to be queued. As StagingPool::reserve().
+  void reserve(const Prepared& prepared);
   bool has_work_queue() const { return config_.work != nullptr; }
+  // The number of its device; kHostMemory: it has none, and takes no operation whose buffers are on one.
+  int32_t device() const { return config_.device.device; }
   // The express path, or nullptr. The caller must hold the progress lock (try_lock) to use it.
   Express* express() { return express_.get(); }
 
@@ -215,8 +226,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
  private:
   bool round() TRESTLE_REQUIRES(progress_);
   // After a round. True if an operation can go on because of it. Inline: every look of a waiting thread asks.
-  bool do_chores() { return staging_.has_chores() && provide_staging(); }
+  bool do_chores() { return (staging_.has_chores() || (device_ && device_->has_chores())) && provide_staging(); }
   bool provide_staging();
+  bool poll_work() TRESTLE_REQUIRES(progress_);
   bool progress_locked() TRESTLE_REQUIRES(progress_);
   bool drain_inbox(int64_t now_ns) TRESTLE_REQUIRES(progress_);
   Result<bool> run_operations() TRESTLE_REQUIRES(progress_);
@@ -242,8 +254,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool prepare_express_sleep() TRESTLE_REQUIRES(progress_);
   void finish_sleep() TRESTLE_REQUIRES(progress_);
   Result<bool> advance(Operation& operation) TRESTLE_REQUIRES(progress_);
-  Router router() TRESTLE_REQUIRES(progress_) {
-    return {router_, &statistics_, &progress_, config_.work.get(), &copy_left_};
+  Router router(const Operation& operation) TRESTLE_REQUIRES(progress_) {
+    const auto& work = operation.on_device() ? config_.device.work : config_.work;
+    return {router_, &statistics_, &progress_, work.get(), &copy_left_};
   }
   Error with_context(Error error) const TRESTLE_REQUIRES(progress_);
   Error with_leaver(const Error& error);
@@ -255,6 +268,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Patience patience_;
   Statistics statistics_;                       // outlives the operations, which count in it
   StagingPool staging_{statistics_.staging()};  // the same
+  struct DevicePools {
+    StagingPool staging;
+    StagingPool bounces;
+    bool has_chores() const { return staging.has_chores() || bounces.has_chores(); }
+  };
+  const std::unique_ptr<DevicePools> device_;  // the same; nullptr: there is no device
+  const std::vector<WorkQueue*> queues_;       // those of config_ that exist
   Agreement agreement_ TRESTLE_GUARDED_BY(progress_);
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<Transport*> router_;

@@ -191,9 +191,9 @@ void Engine::close(int linger_ms, int64_t give_up_ns) {
 
 // Before the transports: work may read memory of peers. A user-defined function may take any time.
 bool Engine::close_work(int64_t give_up_ns) {
-  if (config_.work == nullptr) return true;
+  if (queues_.empty()) return true;
   const ProgressLock::Loan lent(progress_);
-  return config_.work->close(give_up_ns);
+  return std::ranges::all_of(queues_, [give_up_ns](WorkQueue* queue) { return queue->close(give_up_ns); });
 }
 
 // This rank must be able to answer questions while the transports linger, or wait for those that read its memory.

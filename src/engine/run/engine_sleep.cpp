@@ -21,7 +21,7 @@ bool Engine::prepare_sleep() {
   // What a round has left half done, such as a long copy, goes on without any bell.
   bool quiet = !failed() && !moved_ && !inbox_full_.load(std::memory_order_acquire);
   for (const auto& transport : transports_) quiet = transport->prepare_sleep() && quiet;
-  if (config_.work != nullptr) quiet = config_.work->prepare_sleep() && quiet;
+  for (WorkQueue* queue : queues_) quiet = queue->prepare_sleep() && quiet;
   // No bell tells of new staging.
   quiet &= std::ranges::none_of(active_, [](const Operation* operation) { return operation->awaits_staging(); });
   return prepare_express_sleep() && quiet;
@@ -44,7 +44,7 @@ void Engine::finish_sleep() {
   announced_sleep_ = false;
   for (const auto& transport : transports_) transport->finish_sleep();
   if (express_ != nullptr) express_->finish_sleep();
-  if (config_.work != nullptr) config_.work->finish_sleep();
+  for (WorkQueue* queue : queues_) queue->finish_sleep();
 }
 
 // Only the first sleeper hears the bell; the others look again soon.

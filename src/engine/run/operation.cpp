@@ -55,23 +55,28 @@ void Operation::activate(int64_t now_ns) {
 
 // False: every block is lent.
 bool Operation::take_staging() {
-  staging_ = engine_.staging().take(prepared_->staging_bytes);
+  staging_ = engine_.staging(prepared_->place).take(prepared_->staging_bytes);
   if (!staging_) return false;
   awaits_staging_ = false;
   const Region& staging = staging_.region();
   buffer(BufferId::kStaging) = staging;
   if (prepared_->scaled == Prepared::Scaled::kIntoStaging) {
-    const uint64_t offset = prepared_->scaled_offset;
-    buffer(BufferId::kSend) = private_region(staging.base + offset, staging.bytes - offset);
+    buffer(BufferId::kSend) = staging.from(prepared_->scaled_offset);
   }
   return true;
+}
+
+bool Operation::awaits_bounces() const {
+  return std::ranges::any_of(in_flight_, [](const InFlight& phase) { return phase.run->awaits_bounces(); });
 }
 
 PhaseRun& Operation::run_of(PhaseId id) {
   auto& run = runs_[phase_number(id)];
   if (!run) {
     const PreparedPhase& phase = prepared_->phases[id.chunk][id.stage];
-    run = std::make_unique<PhaseRun>(phase, *prepared_, engine_.statistics(), engine_.has_work_queue());
+    const bool queued = on_device() || engine_.has_work_queue();
+    run = std::make_unique<PhaseRun>(phase, *prepared_, engine_.statistics(), queued,
+                                     on_device() ? &engine_.bounces() : nullptr);
   }
   return *run;
 }
@@ -112,7 +117,10 @@ void Operation::finish_phase(const InFlight& phase) {
 }
 
 void Operation::abandon() {
-  for (const InFlight& phase : in_flight_) engine_.statistics().phase_ended(phase.run->dimensions());
+  for (const InFlight& phase : in_flight_) {
+    engine_.statistics().phase_ended(phase.run->dimensions());
+    phase.run->abandon();
+  }
   in_flight_.clear();
 }
 

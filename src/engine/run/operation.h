@@ -36,7 +36,9 @@ class Operation {
   // Activation: the phases may start from now on, or as soon as there is staging for them. Allocates nothing.
   void activate(int64_t now_ns);
   // Active, but without the staging that it needs (StagingPool::chores). It can go on without any event.
-  bool awaits_staging() const { return awaits_staging_; }
+  bool awaits_staging() const { return awaits_staging_ || (on_device() && awaits_bounces()); }
+  // Its buffers are on the engine's device.
+  bool on_device() const { return prepared_->place == MemoryPlace::kDevice; }
   // Starts phases in the agreed order of every dimension, and advances those in flight, oldest first. True if anything
   // moved.
   Result<bool> advance(Router router);
@@ -83,6 +85,7 @@ class Operation {
     PhaseRun* run = nullptr;
   };
   bool take_staging();
+  bool awaits_bounces() const;
   bool start_phases();
   void finish_phase(const InFlight& phase);
   Region& buffer(BufferId id) { return buffers_[static_cast<size_t>(id)]; }

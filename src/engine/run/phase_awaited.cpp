@@ -19,16 +19,26 @@ int32_t PhaseRun::refused_by(uint32_t step) const {
     }
     return -1;
   }
+  if (bounces_ != nullptr) {
+    const bool posts = s.kind == StepKind::kSend ? run.issued != run.submitted : has_turn(step);
+    return posts ? phase_.peers[s.peer] : -1;
+  }
   if (!has_turn(step) || !ready(step, run.issued * run.segment_bytes + segment_size(step, run.issued))) return -1;
   return phase_.peers[s.peer];
+}
+
+bool PhaseRun::at_work(uint32_t step) const {
+  const StepRun& run = steps_[step];
+  const Step& s = plan_.steps[step];
+  if (!has_work(s)) return false;
+  if (s.kind != StepKind::kSend) return run.finished != run.submitted;
+  return run.issued != run.submitted && work_slot(run, run.issued).work.state == WorkState::kSubmitted;
 }
 
 // The first step whose work was given away and is not done. Peers may wait for it, so it is told before the messages
 // that this rank awaits: those were posted ahead.
 const PhaseRun::StepRun* PhaseRun::first_at_work() const {
-  const auto found = std::find_if(active_.begin(), active_.end(), [this](uint32_t index) {
-    return !is_message(plan_.steps[index]) && steps_[index].finished != steps_[index].submitted;
-  });
+  const auto found = std::find_if(active_.begin(), active_.end(), [this](uint32_t index) { return at_work(index); });
   return found == active_.end() ? nullptr : &steps_[*found];
 }
 
@@ -63,6 +73,7 @@ std::string PhaseRun::awaited() const {
   const auto segment_of = [](const StepRun& run) {
     return " (segment " + std::to_string(run.finished + 1) + " of " + std::to_string(run.segments) + ")";
   };
+  if (part_ == Part::kBounces) return "its own memory for messages";
   if (part_ == Part::kScaling) return "its own multiplication of the input";
   if (part_ == Part::kAveraging) return "its own division of the output";
   if (const StepRun* const at_work = first_at_work()) return "its own copies and reductions" + segment_of(*at_work);

@@ -6,7 +6,8 @@
 
 namespace trestle {
 
-PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const Statistics& statistics, bool queued)
+PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const Statistics& statistics, bool queued,
+                   StagingPool* bounces)
     : phase_(phase),
       plan_(*phase.plan),
       user_(is_user_defined(prepared.op) ? prepared.custom.get() : nullptr),
@@ -16,8 +17,8 @@ PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const S
       data_(prepared.data),
       check_(prepared.check),
       window_(prepared.segments_in_flight),
-      tells_sizes_(has_pairwise_blocks(plan_.kind) || plan_.kind == PhaseKind::kSend ||
-                   plan_.kind == PhaseKind::kRecv) {
+      tells_sizes_(has_pairwise_blocks(plan_.kind) || plan_.kind == PhaseKind::kSend || plan_.kind == PhaseKind::kRecv),
+      bounces_(bounces != nullptr ? std::unique_ptr<Bounces>(new Bounces{*bounces, {}}) : nullptr) {
   steps_.reserve(plan_.steps.size());
   for (uint32_t s = 0; s < plan_.steps.size(); ++s) add_step_slots(s, prepared.segments_in_flight, queued);
   for (const Step& step : plan_.steps) {
@@ -36,20 +37,22 @@ void PhaseRun::add_step_slots(uint32_t step, uint32_t in_flight, bool queued) {
   run.segment_bytes = phase_.step_segment_bytes[step];
   run.segments = segments_of(phase_.step_bytes[step], run.segment_bytes);
   run.slots = static_cast<uint32_t>(std::min<uint64_t>(run.segments, in_flight));
+  if (bounces_ != nullptr) run.slots = phase_.bounces[step].slots;
   run.first_slot = static_cast<uint32_t>(slots_.size());
   if (s.kind != StepKind::kCopy) {
     const auto* sources = plan_.sources.data() + s.first_source;
     const auto receives = s.kind == StepKind::kRecv ? 1 : std::count_if(sources, sources + s.sources, is_peer_source);
     slots_.resize(slots_.size() + run.slots);
     for (uint32_t i = 0; i < run.slots; ++i) slots_[run.first_slot + i].receives.resize(receives);
+    for (uint32_t i = 0; i < run.slots && bounces_ != nullptr; ++i) slots_[run.first_slot + i].write.resize(receives);
   }
-  if (is_message(s)) return;
+  if (!has_work(s)) return;
   run.works = queued ? run.slots : 1;
   run.first_work = static_cast<uint32_t>(works_.size());
   works_.resize(works_.size() + run.works);
   for (uint32_t i = 0; i < run.works && data_; ++i) {
-    works_[run.first_work + i].read.resize(s.sources);
-    works_[run.first_work + i].sources.resize(s.sources);
+    works_[run.first_work + i].read.resize(std::max<size_t>(s.sources, 1));
+    works_[run.first_work + i].sources.resize(std::max<size_t>(s.sources, 1));
   }
 }
 
@@ -60,6 +63,10 @@ void PhaseRun::start(const Buffers& buffers, uint64_t number, uint32_t phase_num
   turn_ = turn;
   touched_ = touched;
   part_ = Part::kSteps;
+  if (bounces_ != nullptr && phase_.bounce_bytes != 0) {
+    part_ = Part::kBounces;
+    bounces_->then = Part::kSteps;
+  }
   folds_ = 0;
   active_.clear();
   for (uint32_t s = 0; s < steps_.size(); ++s) {
@@ -86,6 +93,10 @@ Result<bool> PhaseRun::advance(Router router) {
 // True if anything moved. The part after this one is tried at once.
 Result<bool> PhaseRun::advance_part(Router router) {
   switch (part_) {
+    case Part::kBounces:
+      if (!take_bounces()) return false;
+      part_ = bounces_->then;
+      return true;
     case Part::kScaling:
       if (whole_.work.state == WorkState::kIdle) TRY(submit_scaling(router));
       if (!TRY(take_result(whole_.work))) return false;
@@ -95,6 +106,7 @@ Result<bool> PhaseRun::advance_part(Router router) {
       const bool moved = TRY(advance_steps(router));
       if (!active_.empty()) return moved;
       whole_.work.state = WorkState::kIdle;
+      if (bounces_ != nullptr) bounces_->block.give_back();
       part_ = phase_.average_output ? Part::kAveraging : Part::kComplete;
       return true;
     }
@@ -127,9 +139,9 @@ Result<bool> PhaseRun::advance_steps(Router router) {
 Result<bool> PhaseRun::advance_step(uint32_t step, Router router) {
   switch (plan_.steps[step].kind) {
     case StepKind::kSend:
-      return advance_send(step, router);
+      return bounces_ == nullptr ? advance_send(step, router) : advance_bounced_send(step, router);
     case StepKind::kRecv:
-      return advance_recv(step, router);
+      return bounces_ == nullptr ? advance_recv(step, router) : advance_reduce(step, router);
     case StepKind::kCopy:
       return advance_copy(step, router);
     case StepKind::kReduce:
@@ -142,11 +154,11 @@ Result<bool> PhaseRun::advance_step(uint32_t step, Router router) {
 // done in order. A message waits until work is done, and work waits for messages.
 bool PhaseRun::ready(uint32_t step, uint64_t upto) const {
   const Step& s = plan_.steps[step];
-  const bool is_work = !is_message(s);
+  const bool is_work = has_work(s);
   for (uint32_t d = 0; d < s.dependencies; ++d) {
     const ByteDependency& dependency = phase_.dependencies[s.first_dependency + d];
     const StepRun& other = steps_[dependency.step];
-    const bool in_order = is_work && !is_message(plan_.steps[dependency.step]);
+    const bool in_order = is_work && has_work(plan_.steps[dependency.step]);
     if ((in_order ? other.submitted : other.finished) == other.segments) continue;
     const bool no_bytes = phase_.step_bytes[step] == 0 || phase_.step_bytes[dependency.step] == 0;
     if (no_bytes) return false;
@@ -165,7 +177,8 @@ bool PhaseRun::has_turn(uint32_t step) const {
   if (first != kNoStep && !is_complete(first)) return false;
   const StepRun& mine = steps_[step];
   const StepRun& its = steps_[before];
-  return its.issued == its.segments && its.issued - its.finished + mine.issued - mine.finished < window_;
+  const uint64_t begun = std::max(mine.issued, mine.submitted);
+  return its.issued == its.segments && its.issued - its.finished + begun - mine.finished < window_;
 }
 
 uint64_t PhaseRun::segment_size(uint32_t step, uint64_t segment) const {

@@ -4,10 +4,16 @@
 // lists of pieces grow at first use; the same run is started again and again. Steps follow their derived dependencies
 // by byte counters. Every step keeps a few segments in flight. Each segment is issued, polled and finished: as a
 // message, or as work on data (engine/work).
+//
+// Transports touch host memory only. So a message of a phase on a device has a bounce buffer
+// (engine/prepare/bounces.h): a Send copies out of the device before its message goes, a Recv copies in after it came,
+// and a Reduce reads what came where it lies. The run never asks for a view then, because a device may be unable to
+// read what a transport hands out.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +25,7 @@
 #include "engine/work/work_queue.h"
 #include "kernels/reduce.h"
 #include "memory/region.h"
+#include "memory/staging.h"
 #include "transport/transport.h"
 
 namespace trestle {
@@ -28,7 +35,7 @@ using Buffers = std::array<Region, 3>;
 
 // The transport to each rank of the communicator (nullptr: none), the statistics that count the messages, the progress
 // lock under which all of this runs, and where work on data goes. Without a queue it is done at once; then the lock is
-// lent while a user's function runs.
+// lent while a user's function runs. The queue is that of the operation's buffers.
 struct Router {
   std::span<Transport* const> transports;
   Statistics* statistics = nullptr;
@@ -40,8 +47,10 @@ struct Router {
 
 class PhaseRun {
  public:
-  // queued: Router::work will be a queue.
-  PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const Statistics& statistics, bool queued);
+  // queued: Router::work will be a queue. bounces: the pool of bounce blocks, where the buffers are on a device (then
+  // there is a queue); else nullptr. It outlives the run.
+  PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const Statistics& statistics, bool queued,
+           StagingPool* bounces);
   PhaseRun(const PhaseRun&) = delete;
   PhaseRun& operator=(const PhaseRun&) = delete;
 
@@ -55,6 +64,10 @@ class PhaseRun {
   // Does what can be done now. True if anything moved.
   Result<bool> advance(Router router);
   bool complete() const { return part_ == Part::kComplete; }
+  // It can go on without any event, once there is a bounce block for it (StagingPool::chores).
+  bool awaits_bounces() const { return part_ == Part::kBounces; }
+  // It will not go on. Nothing reads or writes its messages any more.
+  void abandon();
   // What the phase waits for, for error messages: "message 2 of rank 5". Any rank it names is in `peers`.
   std::string awaited() const;
   // The rank that awaited() names; -1: none.
@@ -67,6 +80,7 @@ class PhaseRun {
  private:
   enum class Part : uint8_t {
     kIdle,
+    kBounces,  // waits for its bounce block
     kScaling,  // the input is multiplied
     kSteps,
     kAveraging,  // the output is divided
@@ -79,7 +93,7 @@ class PhaseRun {
     SendRequest send;
     std::vector<RecvRequest> receives;  // Recv: one; Reduce: one per peer source
     std::vector<ConstPiece> read;
-    std::vector<Piece> write;
+    std::vector<Piece> write;  // Recv; Reduce: only with bounces, one per receive
   };
   // A segment's work on data, and the lists that it points to.
   struct WorkSlot {
@@ -92,7 +106,7 @@ class PhaseRun {
     uint64_t segments = 1;
     uint64_t segment_bytes = 0;
     // Segments. issued: their messages are posted (copies: as submitted). submitted: their work was given away.
-    // finished: all of it is done.
+    // finished: all of it is done. A Send with bounces is submitted first, then issued.
     uint64_t issued = 0;
     uint64_t submitted = 0;
     uint64_t finished = 0;
@@ -104,6 +118,13 @@ class PhaseRun {
     uint32_t works = 0;
   };
 
+  // Of a phase on a device.
+  struct Bounces {
+    StagingPool& pool;
+    Staging block;  // from the start to the end of the steps
+    Part then = Part::kSteps;
+  };
+
   // The receive that is not complete; if there is none, the send or the link.
   struct Awaited {
     const StepRun* run = nullptr;
@@ -113,13 +134,18 @@ class PhaseRun {
   };
   Awaited first_awaited() const;
   const StepRun* first_at_work() const;
+  bool at_work(uint32_t step) const;
   int32_t refused_by(uint32_t step) const;
 
   bool is_complete(uint32_t step) const { return steps_[step].finished == steps_[step].segments; }
   bool ready(uint32_t step, uint64_t upto) const;
   bool has_turn(uint32_t step) const;
+  bool has_work(const Step& s) const { return bounces_ != nullptr || !is_message(s); }
   Slot& slot(const StepRun& run, uint64_t segment) { return slots_[run.first_slot + segment % run.slots]; }
   WorkSlot& work_slot(const StepRun& run, uint64_t segment) { return works_[run.first_work + segment % run.works]; }
+  const WorkSlot& work_slot(const StepRun& run, uint64_t segment) const {
+    return works_[run.first_work + segment % run.works];
+  }
   uint64_t segment_size(uint32_t step, uint64_t segment) const;
   void finish_segment(uint32_t step);
   void add_step_slots(uint32_t step, uint32_t in_flight, bool queued);
@@ -131,13 +157,23 @@ class PhaseRun {
   Result<bool> advance_recv(uint32_t step, Router router);
   Result<bool> advance_copy(uint32_t step, Router router);
   Result<bool> advance_reduce(uint32_t step, Router router);
+  Result<bool> post_send(uint32_t step, Router router);
+  bool finish_sent(uint32_t step);
   Result<bool> post_receives(uint32_t step, Slot& slot, uint64_t segment, Router router);
+  Result<bool> post_receive(uint32_t step, Slot& slot, const Source& source, uint64_t segment, Router router);
   bool arrived(uint32_t step);
   Status submit_copy(uint32_t step, Router router);
   Status submit_reduce(uint32_t step, Router router);
   void count_submitted(uint32_t step);
   Result<bool> finish_copied(uint32_t step);
   Result<bool> finish_reduced(uint32_t step, Router router);
+  bool take_bounces();
+  Piece bounce(uint32_t step, uint64_t segment, uint32_t message, uint64_t bytes) const;
+  std::span<const Piece> bounce_for_receive(uint32_t step, Slot& slot, uint64_t segment) const;
+  static std::span<const ConstPiece> received(const RecvRequest& request, std::vector<ConstPiece>& list);
+  Result<bool> advance_bounced_send(uint32_t step, Router router);
+  Status submit_copy_out(uint32_t step, Router router);
+  Status submit_copy_in(uint32_t step, Router router);
   Status submit(WorkSlot& slot, Router router);
   Result<bool> take_result(Work& work);
   void collect_whole(const BlockTable& table, const Region* from);
@@ -158,8 +194,9 @@ class PhaseRun {
   uint32_t ranks_;
   const bool data_;
   const uint64_t check_;
-  const uint32_t window_;   // segments in flight of a step, and of two messages that take turns
-  const bool tells_sizes_;  // only the two ends of a message know its length
+  const uint32_t window_;                   // segments in flight of a step, and of two messages that take turns
+  const bool tells_sizes_;                  // only the two ends of a message know its length
+  const std::unique_ptr<Bounces> bounces_;  // or nullptr
   Part part_ = Part::kIdle;
   bool in_user_function_ = false;
   uint32_t folds_ = 0;  // submitted to the queue and not finished

@@ -9,29 +9,44 @@ namespace trestle {
 Result<bool> PhaseRun::advance_send(uint32_t step, Router router) {
   const Step& s = plan_.steps[step];
   StepRun& run = steps_[step];
-  bool moved = false;
-  while (run.finished < run.issued && slot(run, run.finished).send.state == RequestState::kDone) {
-    finish_segment(step);
-    moved = true;
-  }
+  bool moved = finish_sent(step);
   while (run.issued < run.segments && run.issued - run.finished < run.slots) {
     const uint64_t begin = run.issued * run.segment_bytes;
     const uint64_t bytes = segment_size(step, run.issued);
     if (!has_turn(step) || !ready(step, begin + bytes)) break;
     Slot& segment = slot(run, run.issued);
     collect_pieces(plan_.sources[s.first_source].blocks, s.logical_first, begin, bytes, segment.read);
-    segment.send.peer = phase_.peers[s.peer];
-    segment.send.tag = tag(step, s.message, begin);
-    segment.send.turn = turn_;
-    segment.send.pieces = segment.read;
-    segment.send.bytes = bytes;
-    segment.send.step = step;
-    segment.send.mapped = false;
-    if (!TRY(router[segment.send.peer]->post_send(segment.send))) break;
-    router.statistics->sent(segment.send.peer, bytes, segment.send.mapped);
-    ++run.issued;
+    if (!TRY(post_send(step, router))) break;
     moved = true;
-    while (run.finished < run.issued && slot(run, run.finished).send.state == RequestState::kDone) finish_segment(step);
+  }
+  return moved;
+}
+
+// Posts the message of the next segment, whose pieces are in Slot::read.
+Result<bool> PhaseRun::post_send(uint32_t step, Router router) {
+  const Step& s = plan_.steps[step];
+  StepRun& run = steps_[step];
+  Slot& segment = slot(run, run.issued);
+  segment.send.peer = phase_.peers[s.peer];
+  segment.send.tag = tag(step, s.message, run.issued * run.segment_bytes);
+  segment.send.turn = turn_;
+  segment.send.pieces = segment.read;
+  segment.send.bytes = segment_size(step, run.issued);
+  segment.send.step = step;
+  segment.send.mapped = false;
+  if (!TRY(router[segment.send.peer]->post_send(segment.send))) return false;
+  router.statistics->sent(segment.send.peer, segment.send.bytes, segment.send.mapped);
+  ++run.issued;
+  finish_sent(step);
+  return true;
+}
+
+bool PhaseRun::finish_sent(uint32_t step) {
+  StepRun& run = steps_[step];
+  bool moved = false;
+  while (run.finished < run.issued && slot(run, run.finished).send.state == RequestState::kDone) {
+    finish_segment(step);
+    moved = true;
   }
   return moved;
 }
@@ -149,28 +164,36 @@ Result<bool> PhaseRun::advance_copy(uint32_t step, Router router) {
 
 Result<bool> PhaseRun::post_receives(uint32_t step, Slot& slot, uint64_t segment, Router router) {
   const Step& s = plan_.steps[step];
+  if (s.kind == StepKind::kRecv) return post_receive(step, slot, {s.peer, {}, s.message}, segment, router);
   uint32_t index = 0;
   for (uint32_t i = 0; i < s.sources; ++i) {
     const Source& source = plan_.sources[s.first_source + i];
     if (!is_peer_source(source)) continue;
     if (index++ < slot.posted) continue;
-    RecvRequest& request = slot.receives[index - 1];
-    request.peer = phase_.peers[source.peer];
-    request.tag = tag(step, source.message, segment * steps_[step].segment_bytes);
-    request.pieces = {};
-    request.bytes = slot.bytes;
-    if (!TRY(router[request.peer]->post_recv(request))) return false;
-    ++slot.posted;
+    if (!TRY(post_receive(step, slot, source, segment, router))) return false;
   }
   return true;
 }
 
+// Posts the next receive of a segment: for a view, or into its bounce.
+Result<bool> PhaseRun::post_receive(uint32_t step, Slot& slot, const Source& source, uint64_t segment, Router router) {
+  RecvRequest& request = slot.receives[slot.posted];
+  request.peer = phase_.peers[source.peer];
+  request.tag = tag(step, source.message, segment * steps_[step].segment_bytes);
+  request.pieces = bounces_ == nullptr ? std::span<const Piece>() : bounce_for_receive(step, slot, segment);
+  request.bytes = slot.bytes;
+  if (!TRY(router[request.peer]->post_recv(request))) return false;
+  ++slot.posted;
+  return true;
+}
+
+// Also a Recv with bounces, whose work is a copy.
 Result<bool> PhaseRun::advance_reduce(uint32_t step, Router router) {
   StepRun& run = steps_[step];
   bool moved = TRY(finish_reduced(step, router));
   // The receives need none of this rank's data. They are posted ahead, so that senders are cleared in time.
   for (bool room = true; room;) {
-    while (run.issued < run.segments && run.issued - run.finished < run.slots) {
+    while (run.issued < run.segments && run.issued - run.finished < run.slots && has_turn(step)) {
       Slot& segment = slot(run, run.issued);
       segment.bytes = segment_size(step, run.issued);
       if (!TRY(post_receives(step, segment, run.issued, router))) break;
@@ -179,7 +202,7 @@ Result<bool> PhaseRun::advance_reduce(uint32_t step, Router router) {
     }
     room = false;
     while (run.submitted < run.issued && run.submitted - run.finished < run.works && arrived(step)) {
-      TRY(submit_reduce(step, router));
+      TRY(plan_.steps[step].kind == StepKind::kRecv ? submit_copy_in(step, router) : submit_reduce(step, router));
       moved = true;
       room |= TRY(finish_reduced(step, router));
     }
@@ -214,7 +237,7 @@ Status PhaseRun::submit_reduce(uint32_t step, Router router) {
   for (uint32_t i = 0; i < s.sources && data_; ++i) {
     const Source& source = plan_.sources[s.first_source + i];
     if (is_peer_source(source)) {
-      at.sources[i] = segment.receives[peer_index++].view;
+      at.sources[i] = received(segment.receives[peer_index++], at.read[i]);
     } else {
       collect_pieces(source.blocks, s.logical_first, begin, segment.bytes, at.read[i]);
       at.sources[i] = at.read[i];
@@ -234,7 +257,8 @@ Result<bool> PhaseRun::finish_reduced(uint32_t step, Router router) {
     Slot& segment = slot(run, run.finished);
     for (RecvRequest& request : segment.receives) {
       router.statistics->received(request.peer, request.bytes);
-      router[request.peer]->release(request);
+      // A message of no bytes has no pieces, so the transport treats it as a view.
+      if (request.pieces.empty()) router[request.peer]->release(request);
       request.state = RequestState::kIdle;
     }
     segment.posted = 0;
@@ -248,7 +272,7 @@ void PhaseRun::scale_first(const Region& unscaled, const void* factor) {
   unscaled_ = &unscaled;
   factor_ = factor;
   whole_.work.state = WorkState::kIdle;
-  part_ = Part::kScaling;
+  (part_ == Part::kBounces ? bounces_->then : part_) = Part::kScaling;
 }
 
 // The work of the whole phase, from pieces in `from` (nullptr: where they are themselves) to the same places.

@@ -1,0 +1,90 @@
+// Messages of buffers on a device: copied out before they go and in after they came.
+#include <algorithm>
+
+#include "engine/run/phase_run.h"
+
+namespace trestle {
+
+bool PhaseRun::take_bounces() {
+  bounces_->block = bounces_->pool.take(phase_.bounce_bytes);
+  return static_cast<bool>(bounces_->block);
+}
+
+void PhaseRun::abandon() {
+  if (bounces_ != nullptr) bounces_->block.give_back();
+}
+
+Piece PhaseRun::bounce(uint32_t step, uint64_t segment, uint32_t message, uint64_t bytes) const {
+  const Region& block = bounces_->block.region();
+  return {block.base + phase_.bounces[step].at(segment, message), bytes, &block};
+}
+
+// Of the segment's next receive.
+std::span<const Piece> PhaseRun::bounce_for_receive(uint32_t step, Slot& slot, uint64_t segment) const {
+  if (slot.bytes == 0) return {};
+  Piece& piece = slot.write[slot.posted];
+  piece = bounce(step, segment, slot.posted, slot.bytes);
+  return {&piece, 1};
+}
+
+// Where a message lies that has come.
+std::span<const ConstPiece> PhaseRun::received(const RecvRequest& request, std::vector<ConstPiece>& list) {
+  if (request.pieces.empty()) return request.view;
+  list.clear();
+  for (const Piece& piece : request.pieces) list.push_back({piece.data, piece.bytes, piece.region});
+  return list;
+}
+
+// The copies come ahead of the messages. A message goes when its copy is done.
+Result<bool> PhaseRun::advance_bounced_send(uint32_t step, Router router) {
+  StepRun& run = steps_[step];
+  bool moved = finish_sent(step);
+  while (run.submitted < run.segments && run.submitted - run.finished < run.slots && has_turn(step) &&
+         ready(step, run.submitted * run.segment_bytes + segment_size(step, run.submitted))) {
+    TRY(submit_copy_out(step, router));
+    moved = true;
+  }
+  while (run.issued < run.submitted && TRY(take_result(work_slot(run, run.issued).work))) {
+    if (!TRY(post_send(step, router))) break;
+    moved = true;
+  }
+  return moved;
+}
+
+Status PhaseRun::submit_copy_out(uint32_t step, Router router) {
+  const Step& s = plan_.steps[step];
+  const StepRun& run = steps_[step];
+  const uint64_t begin = run.submitted * run.segment_bytes;
+  const uint64_t bytes = segment_size(step, run.submitted);
+  Slot& segment = slot(run, run.submitted);
+  WorkSlot& at = work_slot(run, run.submitted);
+  at.work.kind = WorkKind::kCopy;
+  at.work.bytes = bytes;
+  collect_pieces(plan_.sources[s.first_source].blocks, s.logical_first, begin, bytes, at.read[0]);
+  at.sources[0] = at.read[0];
+  at.write.clear();
+  segment.read.clear();
+  if (bytes != 0) {
+    at.write.push_back(bounce(step, run.submitted, 0, bytes));
+    segment.read.push_back({at.write[0].data, bytes, at.write[0].region});
+  }
+  TRY(submit(at, router));
+  count_submitted(step);
+  return {};
+}
+
+Status PhaseRun::submit_copy_in(uint32_t step, Router router) {
+  const Step& s = plan_.steps[step];
+  const StepRun& run = steps_[step];
+  const Slot& segment = slot(run, run.submitted);
+  WorkSlot& at = work_slot(run, run.submitted);
+  at.work.kind = WorkKind::kCopy;
+  at.work.bytes = segment.bytes;
+  at.sources[0] = received(segment.receives[0], at.read[0]);
+  collect_pieces(s.destination, s.logical_first, run.submitted * run.segment_bytes, segment.bytes, at.write);
+  TRY(submit(at, router));
+  count_submitted(step);
+  return {};
+}
+
+}  // namespace trestle

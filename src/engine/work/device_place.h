@@ -1,0 +1,24 @@
+// DevicePlace: the device of an engine: where its work goes, and where memory for its operations comes from.
+//
+// Owned by the engine, from its creation to its end. All of it is there, or none.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "engine/work/work_queue.h"
+#include "memory/memory_source.h"
+#include "memory/region.h"
+
+namespace trestle {
+
+struct DevicePlace {
+  int32_t device = kHostMemory;  // Region::device of its memory; kHostMemory: the engine has no device
+  // Does all work on the device's memory, and copies between it and pinned memory. Its work has no views of transports
+  // and no user-defined functions.
+  std::unique_ptr<WorkQueue> work;
+  std::unique_ptr<MemorySource> memory;  // of the device: for partial results
+  std::unique_ptr<MemorySource> pinned;  // of the host, where the device reads and writes it: for bounce buffers
+};
+
+}  // namespace trestle

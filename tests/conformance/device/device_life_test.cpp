@@ -1,0 +1,163 @@
+// How operations on a device sleep, fail, time out and end while their work is under way.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "conformance/device/device_ranks.h"
+#include "engine/prepare/bounces.h"
+
+namespace trestle {
+namespace {
+
+constexpr int64_t kDecadesNs = int64_t{1} << 60;
+
+DeviceCall all_reduce(const Topology& topology, uint64_t count, ReduceOp op = ReduceOp::kSum) {
+  PrepareRequest request;
+  request.collective = Collective::kAllReduce;
+  request.count = count;
+  request.op = op;
+  DeviceCall call;
+  call.request = [request](int32_t) { return request; };
+  call.schedule = schedule_of(request, topology, "", 1).value();
+  return call;
+}
+
+class DeviceLife : public testing::Test {
+ protected:
+  void begin(const DeviceOptions& options, int64_t timeout_ns = 0) {
+    ranks_ = std::make_unique<DeviceRanks>(topology_, options);
+    DeviceCall call = all_reduce(topology_, 5000);
+    call.timeout_ns = timeout_ns;
+    ASSERT_TRUE(ranks_->begin(call).ok());
+  }
+  void drive_until_quiet() {
+    while (ranks_->drive()) {
+    }
+  }
+  void expect_nothing_written() {
+    for (const Bytes& result : ranks_->results()) {
+      EXPECT_TRUE(std::ranges::all_of(result, [](std::byte byte) { return byte == std::byte{0xab}; }));
+    }
+  }
+
+  const Topology topology_ = device_grid({2});
+  std::unique_ptr<DeviceRanks> ranks_;
+};
+
+TEST_F(DeviceLife, WorkThatHasNotBegunIsDroppedByAFailure) {
+  begin({.most_delay_ns = kDecadesNs});
+  drive_until_quiet();
+  const Standing standing = ranks_->engine(0).standing({1});
+  EXPECT_NE(standing.description.find("its own copies and reductions"), std::string::npos) << standing.description;
+  EXPECT_EQ(standing.awaited, -1);
+  for (int32_t r = 0; r < 2; ++r) ranks_->engine(r).fail({Code::kAborted, "aborted"});
+  drive_until_quiet();
+  EXPECT_EQ(ranks_->pending(), 0u);
+  expect_nothing_written();
+}
+
+TEST_F(DeviceLife, ADeadlinePassesWhileWorkIsUnderWay) {
+  begin({.most_delay_ns = kDecadesNs}, 1);
+  while (!ranks_->engine(0).failed()) ranks_->drive();
+  EXPECT_EQ(ranks_->engine(0).failure()->code, Code::kTimeout);
+  while (ranks_->pending() != 0) ranks_->drive();
+  expect_nothing_written();
+}
+
+TEST_F(DeviceLife, ClosingEndsTheQueue) {
+  begin({.most_delay_ns = kDecadesNs});
+  drive_until_quiet();
+  ranks_->close();
+  expect_nothing_written();
+}
+
+// All memory of the device and all pinned memory goes back with the engine.
+TEST_F(DeviceLife, EndsWithoutALeak) {
+  PretendDevice device(0);
+  {
+    EngineConfig config;
+    config.sleeps = false;
+    config.clock = &monotonic_clock();
+    config.device = device.place(0, 0);
+    Engine engine(std::move(config), {}, {}, nullptr);
+    engine.staging(MemoryPlace::kDevice).reserve(1000, 2);
+    engine.bounces().reserve(1000);
+    EXPECT_EQ(device.blocks(), 3u);
+    EXPECT_TRUE(engine.staging(MemoryPlace::kDevice).take(1000).region().on_device());
+    EXPECT_FALSE(engine.bounces().take(1000).region().on_device());
+  }
+  EXPECT_EQ(device.blocks(), 0u);
+}
+
+// Nobody polls: the end of work wakes the rank that sleeps.
+TEST_F(DeviceLife, TheEndOfWorkWakesASleeper) {
+  begin({.most_delay_ns = 1'000'000, .sleeps = true});
+  while (ranks_->pending() != 0) {
+    if (ranks_->drive()) continue;
+    for (int32_t r = 0; r < 2; ++r) {
+      Engine& engine = ranks_->engine(r);
+      if (engine.pending() != 0) engine.sleep(10, [] { return false; });
+      ranks_->drive();
+    }
+  }
+  EXPECT_TRUE(ranks_->inputs_unchanged());
+  EXPECT_EQ(ranks_->results()[0], ranks_->results()[1]);
+}
+
+// More operations at once than memory was reserved for: it appears in chores, without the progress lock.
+TEST_F(DeviceLife, OperationsAtTheSameTimeGetMemoryOfTheirOwn) {
+  begin({});
+  ranks_->repeat(0);
+  ranks_->repeat(0);
+  EXPECT_TRUE(ranks_->finish());
+  EXPECT_EQ(ranks_->results()[0], ranks_->results()[1]);
+}
+
+TEST_F(DeviceLife, AUsersFunctionIsRefusedWhenTheCallIsPrepared) {
+  PrepareRequest request;
+  request.op = kUserCommutative;
+  request.custom = std::make_shared<CustomOp>();
+  request.place = MemoryPlace::kDevice;
+  PrepareContext context;
+  context.topology = &topology_;
+  const auto prepared = prepare(request, {}, context);
+  ASSERT_FALSE(prepared.ok());
+  EXPECT_EQ(prepared.error().code, Code::kInvalidUsage);
+  EXPECT_NE(prepared.error().message.find("cannot reach memory of a device"), std::string::npos);
+}
+
+// The room of a step's messages never overlaps that of another one that may be under way at the same time, and a phase
+// of many steps gets no more than it needs.
+TEST(Bounces, HaveRoomForEveryStep) {
+  for (const int32_t size : {2, 5, 8}) {
+    const Topology topology = device_grid({size});
+    for (const Collective collective : {Collective::kAllReduce, Collective::kAllToAll}) {
+      PrepareRequest request;
+      request.collective = collective;
+      request.count = uint64_t{64} << 20;
+      request.place = MemoryPlace::kDevice;
+      PrepareContext context;
+      context.topology = &topology;
+      context.segment_bytes = [](const void*, const std::vector<int32_t>&) { return uint64_t{4} << 20; };
+      const auto prepared = prepare(request, schedule_of(request, topology, "", 1).value(), context);
+      ASSERT_TRUE(prepared.ok()) << prepared.error().message;
+      const PreparedPhase& phase = prepared.value()->phases[0][0];
+      uint64_t least = 0;
+      for (size_t s = 0; s < phase.bounces.size(); ++s) {
+        const StepBounce& bounce = phase.bounces[s];
+        EXPECT_GE(bounce.slots, 1u);
+        EXPECT_LE(bounce.slots, kSegmentsInFlight);
+        if (bounce.messages == 0) continue;
+        EXPECT_GE(bounce.message_bytes, phase.step_segment_bytes[s]);
+        EXPECT_LE(bounce.at(bounce.slots - 1, bounce.messages - 1) + bounce.message_bytes, phase.bounce_bytes);
+        least += bounce.messages * bounce.message_bytes;
+      }
+      EXPECT_LE(phase.bounce_bytes, std::max(kBounceBytes, least));
+      EXPECT_EQ(prepared.value()->bounce_bytes, phase.bounce_bytes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trestle

@@ -1,0 +1,57 @@
+// PretendDevice: stands for a device in tests without a GPU. The addresses that it gives out are of memory that nobody
+// may touch: a host path that reads or writes it, or passes it to the kernel, fails at once. Only its work queue
+// reaches the bytes, at other addresses, on a thread of its own and after random delays (DelayedQueue). The queue in
+// turn touches nothing but this memory and the pinned memory of the same device: any other address ends the program.
+//
+// Owned by the test; outlives the engines that use it. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "base/mutex.h"
+#include "base/unique_fd.h"
+#include "engine/work/device_place.h"
+
+namespace trestle {
+
+class PretendDevice {
+ public:
+  explicit PretendDevice(int32_t number);
+  ~PretendDevice();
+  PretendDevice(const PretendDevice&) = delete;
+  PretendDevice& operator=(const PretendDevice&) = delete;
+
+  // For an engine. Delays as in DelayedQueue::create().
+  DevicePlace place(uint64_t seed, int64_t most_delay_ns);
+  int32_t number() const { return number_; }
+
+  // Device memory, aligned to 64. std::bad_alloc.
+  std::byte* allocate(uint64_t bytes);
+  void free(std::byte* memory);
+  // Where the test may touch it, while no work does.
+  std::byte* bytes_of(const std::byte* memory) const { return real_ + (memory - guarded_); }
+  bool owns(const std::byte* memory, uint64_t bytes) const;
+  // Blocks of either kind that were not freed.
+  size_t blocks();
+
+  // Its pinned memory. Ordinary memory, which is noted.
+  std::byte* allocate_pinned(uint64_t bytes);
+  void free_pinned(std::byte* memory);
+  bool is_pinned(const std::byte* memory, uint64_t bytes);
+
+ private:
+  static constexpr uint64_t kBytes = uint64_t{256} << 20;  // of addresses; memory is taken when it is touched
+  using Blocks = std::map<const std::byte*, uint64_t>;     // by begin: bytes
+
+  const int32_t number_;
+  const UniqueFd file_;
+  std::byte* guarded_ = nullptr;  // as given out: no access
+  std::byte* real_ = nullptr;     // the same bytes
+  Mutex mutex_;
+  Blocks device_ TRESTLE_GUARDED_BY(mutex_);
+  Blocks pinned_ TRESTLE_GUARDED_BY(mutex_);
+};
+
+}  // namespace trestle
