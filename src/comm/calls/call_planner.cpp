@@ -12,8 +12,9 @@ namespace trestle {
 
 namespace {
 
+template <MemoryPlace kPlace>
 uint64_t group_segment_bytes(const void* routing, const std::vector<int32_t>& group) {
-  return static_cast<const Routing*>(routing)->group_segment_bytes(group);
+  return static_cast<const Routing*>(routing)->group_segment_bytes(group, kPlace);
 }
 
 SelectionConfig selection_config(const Config& config) {
@@ -69,8 +70,14 @@ std::shared_ptr<const Prepared> CallPlanner::build_express(const PrepareRequest&
 
 Result<std::shared_ptr<const Prepared>> CallPlanner::build(const Call& call) {
   const Config& config = membership_.settings().config;
-  const PrepareContext context{&membership_.topology(), membership_.rank(),     config.check_plans,
-                               &group_segment_bytes,    &membership_.routing(), &plans_};
+  const bool on_device = call.request.place == MemoryPlace::kDevice;
+  const PrepareContext context{
+      &membership_.topology(),
+      membership_.rank(),
+      config.check_plans,
+      on_device ? &group_segment_bytes<MemoryPlace::kDevice> : &group_segment_bytes<MemoryPlace::kHost>,
+      &membership_.routing(),
+      &plans_};
   if (call.request.peer >= 0) return prepare_point_to_point(call.request, call.sending, context);
   if (is_express(call)) return build_express(call.request);
   const ScheduleCache::Entry schedule = TRY(schedule_for(call.request));

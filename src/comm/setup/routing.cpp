@@ -11,14 +11,12 @@ std::string Carrier::text() const {
   return rails.empty() ? to_string(kind) : std::string(to_string(kind)) + "@" + rails;
 }
 
-Routing::Routing(Topology topology, Whereabouts at, uint64_t segment_bytes, const std::vector<NamedRails>& rails,
-                 std::vector<MemoryPlace> places)
-    : topology_(std::move(topology)), at_(std::move(at)), segment_bytes_(segment_bytes), places_(std::move(places)) {
+Routing::Routing(Topology topology, Whereabouts at, uint64_t segment_bytes, const std::vector<NamedRails>& rails)
+    : topology_(std::move(topology)), at_(std::move(at)), segment_bytes_(segment_bytes) {
   for (const NamedRails& each : rails.empty() ? named_rails(topology_, {}, 0).value() : rails)
     rails_.push_back(each.name);
   CHECK(rails_.size() == topology_.dimensions.size(), "the rails of other dimensions than the topology's");
   CHECK(at_.host.size() == static_cast<size_t>(topology_.ranks()), "the routing of other ranks than the topology's");
-  CHECK(places_.empty() || places_.size() == at_.host.size(), "the places of other ranks than the topology's");
 }
 
 TransportKind Routing::transport(int32_t a, int32_t b) const {
@@ -52,22 +50,18 @@ RankRoutes Routing::routes(int32_t rank) const {
   return result;
 }
 
-uint64_t Routing::segment_bytes(int32_t a, int32_t b) const {
+uint64_t Routing::segment_bytes(int32_t a, int32_t b, MemoryPlace place) const {
   if (segment_bytes_ > 0) return segment_bytes_;
   const uint8_t dimension = a == b ? 0 : topology_.outermost_difference(a, b);
   const uint64_t by_transport = facts_of(transport(a, b)).segment_bytes;
-  return segment_bytes_at(topology_.dimensions[dimension].bandwidth_mbps,
-                          std::min(most_segment_bytes_of(a, by_transport), most_segment_bytes_of(b, by_transport)));
+  return segment_bytes_at(topology_.dimensions[dimension].bandwidth_mbps, most_segment_bytes(place, by_transport));
 }
 
-uint64_t Routing::most_segment_bytes_of(int32_t rank, uint64_t by_transport) const {
-  return places_.empty() ? by_transport : most_segment_bytes(places_[static_cast<size_t>(rank)], by_transport);
-}
-
-uint64_t Routing::group_segment_bytes(const std::vector<int32_t>& group) const {
+uint64_t Routing::group_segment_bytes(const std::vector<int32_t>& group, MemoryPlace place) const {
   uint64_t smallest = UINT64_MAX;
   for (size_t i = 0; i + 1 < group.size(); ++i) {
-    smallest = std::min({smallest, segment_bytes(group[i], group[i + 1]), segment_bytes(group[0], group[i + 1])});
+    smallest = std::min(
+        {smallest, segment_bytes(group[i], group[i + 1], place), segment_bytes(group[0], group[i + 1], place)});
   }
   return smallest == UINT64_MAX ? SegmentRule{}.bytes : smallest;
 }

@@ -35,19 +35,17 @@ class Routing {
  public:
   // From agreed facts, so that all ranks get the same answers. The topology as it was when the communicator was made:
   // link speeds that are measured afterwards do not change the segments. segment_bytes: of every message; 0: by kind,
-  // place and bandwidth. rails: of every dimension; empty: those that the topology names. places: by rank, where its
-  // data lies, which all ranks must agree on; empty: in host memory.
-  Routing(Topology topology, Whereabouts at, uint64_t segment_bytes, const std::vector<NamedRails>& rails = {},
-          std::vector<MemoryPlace> places = {});
+  // place and bandwidth. rails: of every dimension; empty: those that the topology names.
+  Routing(Topology topology, Whereabouts at, uint64_t segment_bytes, const std::vector<NamedRails>& rails = {});
 
   // As the topology says, or chosen by where the two ranks are. A rank reaches itself within its process.
   TransportKind transport(int32_t a, int32_t b) const;
   Carrier carrier(int32_t a, int32_t b) const;
   RankRoutes routes(int32_t rank) const;
-  // Preferred bytes of messages of long blocks: what suits both ranks' places, so the lesser of the two.
-  uint64_t segment_bytes(int32_t a, int32_t b) const;
+  // Preferred bytes of messages of long blocks of a call whose data lies in that place on all ranks.
+  uint64_t segment_bytes(int32_t a, int32_t b, MemoryPlace place = MemoryPlace::kHost) const;
   // The same between the members of a group, of neighbours in it and of the first one with the others: the least.
-  uint64_t group_segment_bytes(const std::vector<int32_t>& group) const;
+  uint64_t group_segment_bytes(const std::vector<int32_t>& group, MemoryPlace place = MemoryPlace::kHost) const;
   // Whether every two ranks can map the same memory. False for one rank alone.
   bool all_share_memory() const;
 
@@ -55,14 +53,12 @@ class Routing {
   void count_pairs(uint64_t* count) { pairs_ = count; }
 
  private:
-  uint64_t most_segment_bytes_of(int32_t rank, uint64_t by_transport) const;
   bool has_hosts_apart(int32_t span) const;
 
   Topology topology_;
   Whereabouts at_;
   uint64_t segment_bytes_;
-  std::vector<std::string> rails_;   // by dimension: NamedRails::name
-  std::vector<MemoryPlace> places_;  // by rank; empty: kHost
+  std::vector<std::string> rails_;  // by dimension: NamedRails::name
   uint64_t* pairs_ = nullptr;
 };
 

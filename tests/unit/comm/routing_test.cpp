@@ -96,26 +96,24 @@ TEST(Routing, SegmentsFollowTheRateOfTheDimension) {
   EXPECT_EQ(as_asked.group_segment_bytes({0, 1, 2, 3}), 4096u);
 }
 
-TEST(Routing, SegmentsSuitThePlacesOfBothEnds) {
+TEST(Routing, SegmentsSuitThePlaceOfTheData) {
   const std::vector<RankPlace> places = ranks_at("aaab");
   Topology topology = chosen({"4", "", "auto"}, places);
-  const std::vector<MemoryPlace> memory = {MemoryPlace::kHost, MemoryPlace::kDevice, MemoryPlace::kDevice,
-                                           MemoryPlace::kDevice};
+  constexpr MemoryPlace kDevice = MemoryPlace::kDevice;
   const uint64_t host = uint64_t{256} << 10;
-  const uint64_t device = facts_of(MemoryPlace::kDevice).segment_bytes;
-  const Routing routing(topology, whereabouts(places), 0, {}, memory);
+  const uint64_t device = facts_of(kDevice).segment_bytes;
+  const Routing routing(topology, whereabouts(places), 0);
   EXPECT_GE(device, uint64_t{1} << 20) << "megabytes";
   EXPECT_EQ(device % 64, 0u) << "whole cache lines";
-  EXPECT_EQ(routing.segment_bytes(1, 2), device);
-  EXPECT_EQ(routing.segment_bytes(2, 3), device) << "over another transport";
-  EXPECT_EQ(routing.segment_bytes(0, 1), host);
-  EXPECT_EQ(routing.segment_bytes(1, 0), host) << "both ends cut alike";
-  EXPECT_EQ(routing.group_segment_bytes({1, 2, 3}), device);
-  EXPECT_EQ(routing.group_segment_bytes({0, 1, 2, 3}), host) << "the least of them";
+  EXPECT_EQ(routing.segment_bytes(1, 2, kDevice), device);
+  EXPECT_EQ(routing.segment_bytes(2, 3, kDevice), device) << "over another transport";
+  EXPECT_EQ(routing.segment_bytes(1, 2), host);
+  EXPECT_EQ(routing.group_segment_bytes({0, 1, 2, 3}, kDevice), device);
+  EXPECT_EQ(routing.group_segment_bytes({0, 1, 2, 3}), host);
   topology.dimensions[0].bandwidth_mbps = 100;
-  EXPECT_EQ(Routing(topology, whereabouts(places), 0, {}, memory).segment_bytes(1, 2), uint64_t{32} << 10)
+  EXPECT_EQ(Routing(topology, whereabouts(places), 0).segment_bytes(1, 2, kDevice), uint64_t{32} << 10)
       << "a slow rail still needs short segments";
-  EXPECT_EQ(Routing(topology, whereabouts(places), 4096, {}, memory).segment_bytes(1, 2), 4096u) << "as asked";
+  EXPECT_EQ(Routing(topology, whereabouts(places), 4096).segment_bytes(1, 2, kDevice), 4096u) << "as asked";
 }
 
 // The check by dimensions gives the same answer as a check of all pairs.
