@@ -200,6 +200,7 @@ bool Engine::help() {
 }
 
 void Engine::reserve(const Prepared& prepared) {
+  CHECK(prepared.place == MemoryPlace::kHost || device_ != nullptr, "an operation on a device that the engine lacks");
   staging(prepared.place).reserve(prepared.staging_bytes);
   if (prepared.bounce_bytes != 0) bounces().reserve(prepared.bounce_bytes, prepared.bounce_blocks);
 }

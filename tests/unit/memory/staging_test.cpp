@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "memory/staging.h"
@@ -138,6 +139,41 @@ TEST(Staging, MovesWithItsOwner) {
   a = lend(pool, 200);
   b = std::move(a);  // gives the first block back
   EXPECT_EQ(pool.take(100).region().base, place);
+}
+
+// Gives ordinary memory, and counts its blocks.
+class CountingSource : public MemorySource {
+ public:
+  std::byte* allocate(uint64_t bytes) override {
+    ++blocks;
+    return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{64}));
+  }
+  void free(std::byte* memory) override {
+    --blocks;
+    ::operator delete (memory, std::align_val_t{64});
+  }
+  int blocks = 0;
+};
+
+TEST(Staging, OfASourceIsKeptUntilThePoolEnds) {
+  ByteMeter meter;
+  CountingSource source;
+  {
+    StagingPool pool(meter, &source, 3);
+    pool.reserve(100'000);
+    EXPECT_EQ(meter.now(), 131'072u) << "a size that others can use too";
+    Staging first = lend(pool, 131'072);
+    EXPECT_EQ(first.region().device, 3);
+    Staging second = lend(pool, 1);
+    Staging third = lend(pool, 1);
+    EXPECT_EQ(source.blocks, 3);
+    for (Staging* lent : {&first, &second, &third}) lent->give_back();
+    for (int i = 0; i < 3; ++i) lend(pool, 1);
+    EXPECT_FALSE(pool.has_chores()) << "one is in use at a time, but to free the others is dear";
+    EXPECT_EQ(source.blocks, 3);
+  }
+  EXPECT_EQ(source.blocks, 0);
+  EXPECT_EQ(meter.now(), 0u);
 }
 
 }  // namespace
