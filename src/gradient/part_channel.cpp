@@ -4,8 +4,14 @@
 
 namespace trestle {
 
-PartChannel::PartChannel(const GradientWorkload& workload, MessageCost cost, uint64_t part_bytes)
-    : workload_(&workload), cost_(cost), tensors_(workload.tensors.size()), released_(workload.tensors.size()) {
+PartChannel::PartChannel(const GradientWorkload& workload, MessageCost cost, uint64_t part_bytes,
+                         double copy_per_byte_s)
+    : workload_(&workload),
+      cost_(cost),
+      copy_per_byte_s_(copy_per_byte_s),
+      copies_(std::make_shared<MessageCopies>(workload)),
+      tensors_(workload.tensors.size()),
+      released_(workload.tensors.size()) {
   double now = 0;
   for (size_t i = tensors_.size(); i-- > 0;) {
     Tensor& tensor = tensors_[i];
@@ -75,9 +81,13 @@ double PartChannel::bytes_of(const PartRun& run) const {
   return bytes;
 }
 
+double PartChannel::copied_bytes(const PartRun& run) const {
+  return bytes_of(run) * copies_->of(MessageKind::kAllReduce, {run.first_tensor, run.last_tensor}, false);
+}
+
 MessageTime PartChannel::send(const PartRun& run) {
   MessageTime message{MessageKind::kAllReduce, {run.first_tensor, run.last_tensor}, now_s_, 0};
-  message.end_s = now_s_ += cost_.startup_s + cost_.per_byte_s * bytes_of(run);
+  message.end_s = now_s_ += cost_.startup_s + cost_.per_byte_s * bytes_of(run) + copy_per_byte_s_ * copied_bytes(run);
   parts_left_ -= parts_of(run);
   for (uint32_t i = run.first_tensor; i <= run.last_tensor; ++i) {
     Tensor& tensor = tensors_[i];

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "gradient/copies.h"
 #include "gradient/plan.h"
 #include "gradient/timeline.h"
 #include "gradient/workload.h"
@@ -17,7 +19,8 @@ namespace trestle {
 class PartChannel {
  public:
   // part_bytes: most bytes of a part, at least 1. Tensors of no bytes have no parts. The workload must live longer.
-  PartChannel(const GradientWorkload& workload, MessageCost cost, uint64_t part_bytes);
+  // copy_per_byte_s: as in GradientLink. Runs of several tensors are copied, parts of one tensor travel from there.
+  PartChannel(const GradientWorkload& workload, MessageCost cost, uint64_t part_bytes, double copy_per_byte_s = 0);
 
   bool all_sent() const { return parts_left_ == 0; }
   uint64_t parts_left() const { return parts_left_; }
@@ -30,7 +33,8 @@ class PartChannel {
   // Parts of a run that next_run returned, or that continues what has been sent of its tensors.
   uint64_t parts_of(const PartRun& run) const;
   uint64_t parts_of_tensor(uint32_t tensor) const { return tensors_[tensor].parts; }
-  double bytes_of(const PartRun& run) const;  // equal parts may have fractions of bytes
+  double bytes_of(const PartRun& run) const;      // equal parts may have fractions of bytes
+  double copied_bytes(const PartRun& run) const;  // into a buffer and out of it
   MessageTime send(const PartRun& run);
   // When the next forward pass ends, of what has been sent so far. Call it after all parts have been sent.
   double forward_end_s() const;
@@ -48,6 +52,8 @@ class PartChannel {
 
   const GradientWorkload* workload_;
   MessageCost cost_;
+  double copy_per_byte_s_;
+  std::shared_ptr<const MessageCopies> copies_;
   std::vector<Tensor> tensors_;
   uint64_t parts_left_ = 0;
   double now_s_ = 0;

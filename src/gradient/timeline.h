@@ -2,7 +2,8 @@
 //
 // Sources: MG-WFBP (arXiv 1912.09268), equations 3 and 7 to 9; DeAR (arXiv 2302.12445), equations 3 to 9, for split
 // steps. Pure functions, any thread. Times are seconds from the beginning of the step. One channel carries one message
-// at a time; it is not interrupted, and compute goes on beside it.
+// at a time; it is not interrupted, and compute goes on beside it. Copies of fused gradients lengthen their messages
+// (copies.h).
 #pragma once
 
 #include <vector>

@@ -10,11 +10,19 @@
 
 namespace trestle {
 
+// Where a gradient lies in memory. What lies together travels from there, other gradients are copied (copies.h).
+enum class TensorPlace : uint8_t {
+  kApart,
+  kBehind,    // directly behind the last gradient before it that has bytes
+  kAnywhere,  // where each step says, so it is always copied
+};
+
 struct GradientTensor {
   std::string name;
   uint64_t bytes = 0;     // of the gradient; 0 is allowed
   double forward_s = 0;   // compute time of its layer's forward pass
   double backward_s = 0;  // compute time until its gradient is ready, after the one before
+  TensorPlace place = TensorPlace::kApart;
   bool operator==(const GradientTensor&) const = default;
 };
 
@@ -42,6 +50,8 @@ struct GradientLink {
   MessageCost all_reduce;
   MessageCost reduce_scatter;  // the halves of the all-reduce
   MessageCost all_gather;
+  // By how much a byte that is copied into a buffer, or out of it, lengthens its message. 0: copies are free.
+  double copy_per_byte_s = 0;
 };
 
 // Consecutive tensors that travel as one message: first .. last. It is ready when `first` is.

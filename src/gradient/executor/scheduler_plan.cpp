@@ -63,7 +63,7 @@ Result<PlannedStep> GradientScheduler::planned(const std::string& policy,
   const GradientWorkload work = workload(tensors);
   PlannedStep step = TRY(plan_step(chosen, request(work, link, tensors)));
   if (step.compressed) TRY(check_compressible(tensors));
-  fix_order(step.plan, work, link.all_reduce);
+  fix_order(step.plan, work, link);
   step.time.messages.clear();
   return step;
 }

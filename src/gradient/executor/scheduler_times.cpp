@@ -126,8 +126,9 @@ Status GradientScheduler::set_times(std::vector<double> forward_s, std::vector<d
 GradientWorkload GradientScheduler::workload(const std::vector<TensorEntry>& tensors) const {
   const MutexLock lock(mutex_);
   GradientWorkload workload;
+  const std::vector<TensorPlace> places = tensor_places(tensors);
   for (size_t i = 0; i < tensors.size(); ++i) {
-    GradientTensor tensor{tensors[i].name, tensors[i].bytes(), 0, 0};
+    GradientTensor tensor{tensors[i].name, tensors[i].bytes(), 0, 0, places[i]};
     // Tensors that were registered after the times were supplied have none.
     if (times_ && i < times_->forward_s.size()) tensor.forward_s = times_->forward_s[i];
     if (times_ && i < times_->backward_s.size()) tensor.backward_s = times_->backward_s[i];

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "gradient/copies.h"
 #include "gradient/part_channel.h"
 
 namespace trestle {
@@ -44,6 +45,7 @@ void add_runs(const GradientPlan& plan, const GradientWorkload& workload, StepMe
     StepMessage message;
     message.tensors = {run.first_tensor, run.last_tensor};
     message.bytes = parts.bytes_of(run);
+    message.copied_bytes = parts.copied_bytes(run);
     for (uint32_t i = run.first_tensor; i <= run.last_tensor; ++i) {
       const uint64_t all = parts.parts_of_tensor(i);
       if (all == 0) continue;
@@ -53,6 +55,12 @@ void add_runs(const GradientPlan& plan, const GradientWorkload& workload, StepMe
     }
     step.messages.push_back(std::move(message));
   }
+}
+
+void count_copies(const GradientPlan& plan, const GradientWorkload& workload, StepMessages& step) {
+  const MessageCopies copies(workload);
+  for (StepMessage& message : step.messages)
+    message.copied_bytes = message.bytes * copies.of(message.kind, message.tensors, shards_tensors(plan));
 }
 
 // A tensor's result is complete with the last message that has it. Messages complete in their order. As in the
@@ -84,16 +92,17 @@ StepMessages step_messages(const GradientPlan& plan, const GradientWorkload& wor
     const bool split = plan.shape == StepShape::kSplit;
     add_backward(plan, workload, split ? MessageKind::kReduceScatter : MessageKind::kAllReduce, step);
     if (split) add_gathers(plan, workload, step);
+    count_copies(plan, workload, step);
   }
   find_results(step, !step.by_parts);
   return step;
 }
 
-void fix_order(GradientPlan& plan, const GradientWorkload& workload, const MessageCost& cost) {
+void fix_order(GradientPlan& plan, const GradientWorkload& workload, const GradientLink& link) {
   if (plan.shape != StepShape::kByPriority) return;
-  MessageCost each = cost;
+  MessageCost each = link.all_reduce;
   each.startup_s += plan.negotiation_s;
-  PartChannel channel(workload, each, plan.part_bytes);
+  PartChannel channel(workload, each, plan.part_bytes, link.copy_per_byte_s);
   for (const PartRun& run : plan.runs) {
     channel.wait_for(run);
     channel.send(run);

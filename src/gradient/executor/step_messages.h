@@ -27,6 +27,7 @@ struct StepMessage {
   TensorGroup tensors;              // it can be packed when all of these are ready
   std::vector<TensorParts> pieces;  // tensors of no bytes have none
   double bytes = 0;                 // as the cost model counts them: equal parts may have fractions
+  double copied_bytes = 0;          // into a buffer and out of it, as the model counts them
   // The tensors whose result is complete with it.
   std::vector<uint32_t> results;
   // kAllGather with GatherIssue::kOneAhead: it is issued when the next forward pass comes to this tensor.
@@ -47,7 +48,7 @@ struct StepMessages {
 StepMessages step_messages(const GradientPlan& plan, const GradientWorkload& workload);
 
 // A plan by priority chooses the next part while the step runs, by what is ready. Ranks could differ in that. This
-// writes down the order that the workload's times and the cost of an all-reduce imply, as runs.
-void fix_order(GradientPlan& plan, const GradientWorkload& workload, const MessageCost& cost);
+// writes down the order that the workload's times and the costs of an all-reduce and of copies imply, as runs.
+void fix_order(GradientPlan& plan, const GradientWorkload& workload, const GradientLink& link);
 
 }  // namespace trestle

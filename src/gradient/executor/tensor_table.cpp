@@ -32,4 +32,18 @@ Status check_apart(const std::vector<TensorEntry>& tensors) {
   return apart(tensors, &TensorEntry::parameter, "parameters");
 }
 
+std::vector<TensorPlace> tensor_places(const std::vector<TensorEntry>& tensors) {
+  std::vector<TensorPlace> places;
+  const TensorEntry* before = nullptr;
+  for (const TensorEntry& tensor : tensors) {
+    TensorPlace place = tensor.gradient == nullptr ? TensorPlace::kAnywhere : TensorPlace::kApart;
+    if (before != nullptr && before->gradient != nullptr && before->type == tensor.type &&
+        before->gradient + before->bytes() == tensor.gradient)
+      place = TensorPlace::kBehind;
+    places.push_back(place);
+    if (tensor.count > 0) before = &tensor;
+  }
+  return places;
+}
+
 }  // namespace trestle

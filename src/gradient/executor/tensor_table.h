@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "base/types.h"
+#include "gradient/workload.h"
 
 namespace trestle {
 
@@ -24,6 +25,8 @@ struct TensorEntry {
 
 // For sentences: its number and its name.
 std::string named(const std::vector<TensorEntry>& tensors, size_t tensor);
+// Where each lies, for the model. Neighbours of different types count as apart, because they share no buffer.
+std::vector<TensorPlace> tensor_places(const std::vector<TensorEntry>& tensors);
 // Elements that two tensors share would be added or updated twice. Error: names the two.
 Status check_apart(const std::vector<TensorEntry>& tensors);
 

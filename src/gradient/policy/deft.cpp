@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gradient/copies.h"
 #include "gradient/deft/simulate.h"
 #include "gradient/policy/threshold.h"
 
@@ -14,7 +15,9 @@ constexpr uint32_t kIterations = 400;  // the queues' cycles are much shorter
 }  // namespace
 
 Result<DeftSystem> deft_system(const PolicyRequest& request, const std::vector<TensorGroup>& groups) {
-  DeftSystem system{deft_buckets(request.workload, groups, request.link.all_reduce), {DeftLink{}}};
+  // Each gradient is added to a sum of its own, and the result is copied from there.
+  const MessageCost cost = with_copies(request.link.all_reduce, request.link.copy_per_byte_s, 2);
+  DeftSystem system{deft_buckets(request.workload, groups, cost), {DeftLink{}}};
   for (const double ratio : request.link_ratios) {
     if (!(ratio >= 1 && ratio <= kMostLinkRatio))
       return Error{Code::kInvalidArgument, "a further link takes from 1 to 1000 times as long as the first one"};

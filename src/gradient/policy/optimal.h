@@ -4,17 +4,15 @@
 // the tensors l .. L-1 are complete:
 //   f[L] = 0;  f[l] = the least over k >= l of  max(f[k+1], ready[l]) + cost(bytes of l .. k)
 // On one channel with release times, the order of the releases ends earliest. So no plan of whole messages is faster.
-// O(L^2), and less where the messages are long.
+// O(L^2), and less where the messages are long. Where copies cost something, a message of several tensors that lie
+// apart costs more than its bytes; that is exact too, because a longer run of tensors never costs less.
 #pragma once
 
 #include "gradient/plan.h"
 
 namespace trestle {
 
-// ready_s falls with the number of the tensor, from any origin. Of equal plans, the messages of the lower tensors have
-// fewer tensors.
-std::vector<TensorGroup> optimal_groups(const std::vector<double>& ready_s, const std::vector<uint64_t>& bytes,
-                                        const MessageCost& cost);
-GradientPlan plan_optimal(const GradientWorkload& workload, const MessageCost& cost);
+// Of equal plans, the messages of the lower tensors have fewer tensors. copy_per_byte_s: as in GradientLink.
+GradientPlan plan_optimal(const GradientWorkload& workload, const MessageCost& cost, double copy_per_byte_s = 0);
 
 }  // namespace trestle

@@ -74,8 +74,10 @@ constexpr GradientPolicy kPolicies[] = {
      [](const Request& r) -> Planned { return timed(plan_mgwfbp_paper(r.workload, r.link.all_reduce), r); },
      kLibertyNone, kDefault},
     {"optimal", "", "merged at best, exactly", no_words,
-     [](const Request& r) -> Planned { return timed(plan_optimal(r.workload, r.link.all_reduce), r); }, kLibertyNone,
-     kDefault},
+     [](const Request& r) -> Planned {
+       return timed(plan_optimal(r.workload, r.link.all_reduce, r.link.copy_per_byte_s), r);
+     },
+     kLibertyNone, kDefault},
     {"dear", "[:BYTES|tuned][:eager|lookahead]", "reduce-scatters backward, all-gathers forward (DeAR)", dear_words,
      plan_dear_row, kLibertyNone, kDear, true},
     {"split_optimal", "[:shared|free]", "the same with the best groups, exactly", split_words, plan_split_row,
@@ -89,7 +91,7 @@ constexpr GradientPolicy kPolicies[] = {
     {"us_byte", "[:BYTES]", "parts merged greedily, the lowest first (stand-in for US-Byte)",
      [](Words words) { return bytes_word(words, kPartBytes); },
      [](const Request& r) -> Planned {
-       return timed(TRY(plan_us_byte(r.workload, r.link.all_reduce, r.arguments.bytes)), r);
+       return timed(TRY(plan_us_byte(r.workload, r.link.all_reduce, r.arguments.bytes, r.link.copy_per_byte_s)), r);
      },
      kLibertyNone, kDefault},
     {"deft", "[:BYTES]", "buffers that may travel steps later, as knapsacks (DeFT)",

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "gradient/blocks.h"
+#include "gradient/copies.h"
 #include "gradient/policy/optimal.h"
 
 namespace trestle {
@@ -90,8 +91,10 @@ std::vector<TensorGroup> optimal_gather_groups(const GradientWorkload& workload,
 GradientPlan plan_split_free(const GradientWorkload& workload, const GradientLink& link) {
   GradientPlan plan;
   plan.shape = StepShape::kSplit;
-  plan.groups = plan_optimal(workload, link.reduce_scatter).groups;
-  plan.gather_groups = optimal_gather_groups(workload, link.all_gather);
+  // Every message is copied once, also that of one tensor.
+  const auto copied = [&link](const MessageCost& cost) { return with_copies(cost, link.copy_per_byte_s, 1); };
+  plan.groups = plan_optimal(workload, copied(link.reduce_scatter)).groups;
+  plan.gather_groups = optimal_gather_groups(workload, copied(link.all_gather));
   return plan;
 }
 

@@ -4,8 +4,10 @@
 #include <limits>
 
 #include "gradient/blocks.h"
+#include "gradient/copies.h"
 #include "gradient/policy/buffer_tuner.h"
 #include "gradient/policy/dear.h"
+#include "gradient/policy/single_groups.h"
 #include "gradient/policy/split_free.h"
 #include "gradient/timeline.h"
 
@@ -179,8 +181,20 @@ GradientPlan first_guess(const GradientWorkload& workload, const GradientLink& l
   };
   offer(free.gather_groups);
   offer(free.groups);
+  if (link.copy_per_byte_s > 0) offer(single_groups(static_cast<uint32_t>(workload.tensors.size())));  // not copied
   for (uint64_t mib = 1; mib <= kMostBufferMib; ++mib) offer(dear_groups(workload, mib << 20));
   return best;
+}
+
+// The search counts a copy of every byte, unless all tensors lie together. So what it finds takes no longer than it
+// counts.
+GradientLink searched_link(const GradientWorkload& workload, const GradientLink& link) {
+  const TensorGroup all{0, static_cast<uint32_t>(workload.tensors.size() - 1)};
+  const uint32_t copies = MessageCopies(workload).of(MessageKind::kReduceScatter, all, false);
+  GradientLink searched = link;
+  for (MessageCost* half : {&searched.reduce_scatter, &searched.all_gather})
+    *half = with_copies(*half, link.copy_per_byte_s, copies);
+  return searched;
 }
 
 }  // namespace
@@ -189,7 +203,8 @@ GradientPlan plan_split_shared(const GradientWorkload& workload, const GradientL
   double guess_s = 0;
   GradientPlan guess = first_guess(workload, link, guess_s);
   const GradientBlocks blocks = blocks_of(workload);
-  std::vector<TensorGroup> groups = SharedSearch(blocks, link, guess_s).run();
+  const GradientLink searched = searched_link(workload, link);
+  std::vector<TensorGroup> groups = SharedSearch(blocks, searched, guess_s).run();
   return groups.empty() ? guess : shared_plan(std::move(groups));
 }
 

@@ -29,8 +29,9 @@ PartRun best_run(const PartChannel& channel) {
 
 }  // namespace
 
-Result<GradientPlan> plan_us_byte(const GradientWorkload& workload, const MessageCost& cost, uint64_t part_bytes) {
-  PartChannel channel(workload, cost, part_bytes);
+Result<GradientPlan> plan_us_byte(const GradientWorkload& workload, const MessageCost& cost, uint64_t part_bytes,
+                                  double copy_per_byte_s) {
+  PartChannel channel(workload, cost, part_bytes, copy_per_byte_s);
   if (channel.parts_left() > kMostTriedParts) {
     return Error{Code::kInvalidArgument, "parts of " + std::to_string(part_bytes) + " bytes are " +
                                              std::to_string(channel.parts_left()) + "; at most " +

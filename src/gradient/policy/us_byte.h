@@ -12,7 +12,8 @@ namespace trestle {
 
 inline constexpr uint64_t kMostTriedParts = 2048;  // of a workload: the greedy takes time with their square
 
-// Errors (kInvalidArgument): more than kMostTriedParts.
-Result<GradientPlan> plan_us_byte(const GradientWorkload& workload, const MessageCost& cost, uint64_t part_bytes);
+// copy_per_byte_s: as in GradientLink. Errors (kInvalidArgument): more than kMostTriedParts.
+Result<GradientPlan> plan_us_byte(const GradientWorkload& workload, const MessageCost& cost, uint64_t part_bytes,
+                                  double copy_per_byte_s = 0);
 
 }  // namespace trestle

@@ -25,7 +25,8 @@ GradientWorkload dyadic_workload(Rng& rng, size_t most_tensors) {
   for (size_t i = 0; i < tensors; ++i) {
     const uint64_t bytes = rng.below(5) == 0 ? 0 : uint64_t{1} << rng.below(24);
     const bool works = rng.below(4) != 0;
-    workload.tensors.push_back({"w" + std::to_string(i), bytes, works ? dyadic(rng) : 0, works ? dyadic(rng) : 0});
+    workload.tensors.push_back({"w" + std::to_string(i), bytes, works ? dyadic(rng) : 0, works ? dyadic(rng) : 0,
+                                static_cast<TensorPlace>(rng.below(3))});
   }
   return workload;
 }
@@ -34,7 +35,8 @@ GradientLink dyadic_link(Rng& rng) {
   const auto cost = [&] {
     return MessageCost{rng.below(4) == 0 ? 0 : dyadic(rng), static_cast<double>(rng.below(8)) / (1 << 22)};
   };
-  return {cost(), cost(), cost()};
+  const double copies = rng.below(2) == 0 ? 0 : static_cast<double>(1 + rng.below(8)) / (1 << 23);
+  return {cost(), cost(), cost(), copies};
 }
 
 // Every variant that is carried out, and some with smaller buffers: of several messages also for small workloads.
@@ -49,7 +51,7 @@ std::vector<ChosenPolicy> policies_to_try() {
 
 GradientPlan plan_of(const ChosenPolicy& chosen, const GradientWorkload& workload, const GradientLink& link) {
   GradientPlan plan = plan_step(chosen, workload, link).value().plan;
-  fix_order(plan, workload, link.all_reduce);
+  fix_order(plan, workload, link);
   return plan;
 }
 

@@ -68,7 +68,7 @@ class VirtualStep {
                        : message.kind == MessageKind::kReduceScatter ? link_.reduce_scatter
                                                                      : link_.all_gather;
     if (plan_.shape == StepShape::kByPriority) cost.startup_s += plan_.negotiation_s;
-    return cost.startup_s + cost.per_byte_s * message.bytes;
+    return cost.startup_s + cost.per_byte_s * message.bytes + link_.copy_per_byte_s * message.copied_bytes;
   }
   // Issues what may be issued, and starts the channel if it is free.
   void pump() {
