@@ -21,8 +21,8 @@
 
 namespace trestle {
 
-// Counters of a scheduler. Any thread.
-struct TrafficCounts {
+// Counters of a scheduler. Any thread. Not beside what the program's threads read when they mark gradients.
+struct alignas(64) TrafficCounts {
   std::atomic<uint64_t> messages{0};
   std::atomic<uint64_t> bytes{0};
   std::atomic<uint64_t> copied_bytes{0};

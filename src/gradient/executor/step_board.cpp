@@ -6,7 +6,7 @@
 namespace trestle {
 
 StepBoard::StepBoard(uint32_t tensors)
-    : count_(tensors), tensors_(new Tensor[tensors]), marks_(new std::atomic<uint32_t>[2 * size_t{tensors}]) {
+    : count_(tensors), tensors_(new Tensor[tensors]), marks_(new std::atomic<uint64_t>[2 * size_t{tensors}]) {
   for (size_t i = 0; i < 2 * size_t{tensors}; ++i) marks_[i].store(0, std::memory_order_relaxed);
 }
 
@@ -25,16 +25,19 @@ StepBoard::Marked StepBoard::claim(uint32_t tensor) {
   return first ? Marked::kYes : Marked::kTwice;
 }
 
+bool StepBoard::completes(Group& group) {
+  return (group.ready.fetch_add(1, std::memory_order_acq_rel) + 1) % group.tensors == 0;
+}
+
 bool StepBoard::settle(uint32_t tensor, std::byte* gradient) {
   Tensor& at = tensors_[tensor];
   const uint64_t step = at.claimed.load(std::memory_order_relaxed);
-  at.gradient.store(gradient, std::memory_order_release);
+  if (at.gradient.load(std::memory_order_relaxed) != gradient) at.gradient.store(gradient, std::memory_order_release);
   bool wake = false;
   if (followed_) {
     const uint64_t place = marked_.fetch_add(1, std::memory_order_acq_rel);
-    marks_[place % (2 * size_t{count_})].store(tensor + 1, std::memory_order_release);
-    Group& group = groups_[at.group];
-    wake = (group.ready.fetch_add(1, std::memory_order_acq_rel) + 1) % group.tensors == 0;
+    marks_[place % (2 * size_t{count_})].store(mark_of(place, tensor), std::memory_order_release);
+    wake = at.alone || completes(groups_[at.group]);
   } else {
     // Nobody waits for it: it is complete before its step can end.
     at.complete.store(step, std::memory_order_release);
@@ -122,6 +125,7 @@ void StepBoard::follow(const StepMessages& list) {
     tensors_[i].forward_at = 0;
     ++groups_[group_of[i]].tensors;
   }
+  for (uint32_t i = 0; i < count_; ++i) tensors_[i].alone = groups_[tensors_[i].group].tensors == 1;
   for (const StepMessage& message : list.messages) {
     if (!message.forward_at) continue;
     late_gathers_ = true;
@@ -131,12 +135,10 @@ void StepBoard::follow(const StepMessages& list) {
 
 std::optional<uint32_t> StepBoard::take_mark() {
   if (count_ == 0) return std::nullopt;
-  std::atomic<uint32_t>& slot = marks_[taken_ % (2 * size_t{count_})];
-  const uint32_t mark = slot.load(std::memory_order_acquire);
-  if (mark == 0) return std::nullopt;
-  slot.store(0, std::memory_order_release);
+  const uint64_t mark = marks_[taken_ % (2 * size_t{count_})].load(std::memory_order_acquire);
+  if (mark >> 32 != mark_of(taken_, 0) >> 32) return std::nullopt;
   ++taken_;
-  return mark - 1;
+  return static_cast<uint32_t>(mark);
 }
 
 std::optional<StepBoard::Forward> StepBoard::forward() const {

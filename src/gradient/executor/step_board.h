@@ -79,18 +79,22 @@ class StepBoard {
   std::optional<Error> failure() const;
 
  private:
+  // The program's threads have a cache line of their own. The executor touches it only between steps, so a mark need
+  // not wait for it.
   struct alignas(64) Tensor {
     std::atomic<uint64_t> claimed{0};  // steps in which its mark has begun
     std::atomic<uint64_t> ready{0};    // steps in which it was ready
     std::atomic<uint64_t> waited{0};
-    std::atomic<uint64_t> complete{0};
-    std::atomic<uint32_t> batches{0};
-    std::atomic<uint32_t> oldest{0};
-    std::atomic<std::byte*> gradient{nullptr};
     // Written by follow().
     bool travels = false;
+    bool alone = false;  // in its group
     uint32_t group = 0;  // whose last gradient wakes the executor
     uint32_t forward_at = 0;
+    // The executor's.
+    alignas(64) std::atomic<uint64_t> complete{0};
+    std::atomic<uint32_t> batches{0};
+    std::atomic<uint32_t> oldest{0};
+    std::atomic<std::byte*> gradient{nullptr};  // stored only when it changes
   };
   struct alignas(64) Group {
     std::atomic<uint64_t> ready{0};
@@ -98,6 +102,12 @@ class StepBoard {
   };
   uint64_t ready_in(uint32_t tensor) const { return tensors_[tensor].ready.load(std::memory_order_acquire); }
   bool advance(uint64_t place);
+  static bool completes(Group& group);
+
+  // 0: there is none yet. A place of marks_ is used once per lap.
+  uint64_t mark_of(uint64_t place, uint32_t tensor) const {
+    return (place / (2 * uint64_t{count_}) + 1) << 32 | tensor;
+  }
 
   const uint32_t count_;
   const std::unique_ptr<Tensor[]> tensors_;
@@ -106,11 +116,11 @@ class StepBoard {
   bool late_gathers_ = false;
   std::atomic<uint64_t> ended_{0};
   std::atomic<uint64_t> forward_{0};  // ended steps * (tensors + 1) + tensor + 1
-  // The marks in the order of time: tensor + 1. A gradient is marked when the executor has taken its mark of the step
+  // The marks in the order of time (mark_of). A gradient is marked when the executor has taken its mark of the step
   // before, because it has completed that. So at most two steps' marks are here.
-  const std::unique_ptr<std::atomic<uint32_t>[]> marks_;
-  std::atomic<uint64_t> marked_{0};
-  uint64_t taken_ = 0;
+  const std::unique_ptr<std::atomic<uint64_t>[]> marks_;
+  alignas(64) std::atomic<uint64_t> marked_{0};
+  alignas(64) uint64_t taken_ = 0;  // by the executor
   Bell news_;
   std::atomic<bool> failed_{false};
   mutable Mutex mutex_;

@@ -1,4 +1,5 @@
 trestle_test(NAME gradient_executor_test LABEL unit LIBS trestle_gradient_executor SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/bell_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/copies_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/delayed_machine_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/delayed_memory_test.cpp

@@ -1,0 +1,140 @@
+// What trestleGradReady costs its caller: allocations and system calls, counted.
+//
+// The functions below replace those of the whole program.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdarg>
+#include <cstdlib>
+#include <new>
+#include <thread>
+
+#include "conformance/gradient/gradient_model.h"
+
+namespace {
+
+// Of this thread.
+thread_local int allocations = 0;
+thread_local int system_calls = 0;
+
+// Not inlined: where GCC 12 sees free() but not the malloc() of operator new, it takes them for a mismatch.
+[[gnu::noinline]] void give_back(void* memory) noexcept {
+  std::free(memory);
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size != 0 ? size : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept {
+  give_back(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  give_back(memory);
+}
+// The library's bells ring through it: the system's functions for futexes have no wrapper.
+extern "C" long syscall(long number, ...) noexcept {
+  using Call = long (*)(long, long, long, long, long, long, long);
+  static const Call real = reinterpret_cast<Call>(dlsym(RTLD_NEXT, "syscall"));
+  ++system_calls;
+  long words[6];
+  va_list list;
+  va_start(list, number);
+  for (long& word : words) word = va_arg(list, long);
+  va_end(list);
+  return real(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+}
+
+namespace gradients {
+namespace {
+
+using ranks::succeeded;
+
+struct Cost {
+  int allocations = 0;
+  int system_calls = 0;
+};
+
+Cost of_ready(trestleGrad_t grad, int tensor) {
+  const Cost before{allocations, system_calls};
+  const trestleResult_t result = trestleGradReady(grad, tensor, nullptr);
+  const Cost cost{allocations - before.allocations, system_calls - before.system_calls};
+  EXPECT_TRUE(succeeded(result));
+  return cost;
+}
+
+// Holds the scheduler's thread in the update of one tensor.
+struct Hold {
+  std::atomic<bool> reached{false}, over{false};
+};
+
+void hold_at_the_last(void* hold, int tensor, size_t, size_t, const void*, void*) {
+  if (tensor != 5) return;
+  auto& at = *static_cast<Hold*>(hold);
+  at.reached.store(true);
+  while (!at.over.load()) std::this_thread::yield();
+}
+
+void steps_of(trestleComm_t comm, int rank, trestleGradConfig_t config, const char* policy,
+              const std::function<void(trestleGrad_t)>& backward) {
+  trestleGrad_t grad = nullptr;
+  ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+  Model model(std::vector<Tensor>(6, {1000}), Memory::kApart, rank);
+  model.register_in(grad, config.update != nullptr);
+  ASSERT_TRUE(succeeded(trestleGradPlan(grad, policy)));
+  for (uint64_t step = 1; step <= 5; ++step) {
+    model.fill(step);
+    backward(grad);
+    ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+    ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
+  }
+  ASSERT_TRUE(succeeded(trestleGradDestroy(grad)));
+}
+
+// The scheduler's thread may sleep. It need not know of a gradient that no message waits for alone.
+TEST(GradReady, MakesNoSystemCallBeforeItsGroupIsComplete) {
+  ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int rank, trestleComm_t comm) {
+    const trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
+    steps_of(comm, rank, config, "nearby:3", [](trestleGrad_t grad) {
+      for (const int tensor : {5, 4, 2, 1}) {
+        const Cost cost = of_ready(grad, tensor);
+        EXPECT_EQ(cost.system_calls, 0) << tensor;
+        EXPECT_EQ(cost.allocations, 0) << tensor;
+      }
+      for (const int tensor : {3, 0}) {
+        const Cost cost = of_ready(grad, tensor);
+        EXPECT_LE(cost.system_calls, 1) << tensor;  // wakes the thread, if it sleeps
+        EXPECT_EQ(cost.allocations, 0) << tensor;
+      }
+    });
+  });
+}
+
+// Every tensor is a message.
+TEST(GradReady, MakesNoSystemCallWhileTheSchedulersThreadIsAwake) {
+  ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int rank, trestleComm_t comm) {
+    Hold hold;
+    trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
+    config.update = hold_at_the_last;
+    config.updateContext = &hold;
+    steps_of(comm, rank, config, "wfbp", [&hold](trestleGrad_t grad) {
+      hold.reached.store(false);
+      hold.over.store(false);
+      EXPECT_EQ(of_ready(grad, 5).allocations, 0);
+      while (!hold.reached.load()) std::this_thread::yield();
+      for (const int tensor : {4, 3, 2, 1, 0}) {
+        const Cost cost = of_ready(grad, tensor);
+        EXPECT_EQ(cost.system_calls, 0) << tensor;
+        EXPECT_EQ(cost.allocations, 0) << tensor;
+      }
+      hold.over.store(true);
+    });
+  });
+}
+
+}  // namespace
+}  // namespace gradients
