@@ -21,6 +21,7 @@ namespace {
 
 constexpr size_t kMostSize = 4096;  // of a caller's struct
 constexpr int kMostLinks = 16;
+constexpr size_t kMostTraceEvents = size_t{1} << 24;
 constexpr uint64_t kMostTensorBytes = uint64_t{1} << 62;
 
 template <class T, class F>
@@ -390,6 +391,22 @@ trestleResult_t trestleGradGetStats(trestleGrad_t grad, trestleGradStats_t* stat
     const size_t known = std::min(stats->size, sizeof all);
     std::memcpy(reinterpret_cast<char*>(stats) + kHead, reinterpret_cast<const char*>(&all) + kHead, known - kHead);
     return {};
+  });
+}
+
+trestleResult_t trestleGradTraceBegin(trestleGrad_t grad, size_t events) {
+  return with_scheduler(grad, "GradTraceBegin", [&](GradientScheduler& scheduler) -> Status {
+    if (events > kMostTraceEvents) {
+      return invalid_argument(std::to_string(events) + " events: at most " + std::to_string(kMostTraceEvents));
+    }
+    return scheduler.trace_begin(events);
+  });
+}
+
+trestleResult_t trestleGradTraceJson(trestleGrad_t grad, char* text, size_t* size) {
+  return with_scheduler(grad, "GradTraceJson", [&](GradientScheduler& scheduler) -> Status {
+    if (size == nullptr) return invalid_argument("size is NULL");
+    return write_text(TRY(scheduler.trace_json()), text, size);
   });
 }
 

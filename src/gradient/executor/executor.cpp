@@ -5,20 +5,22 @@
 namespace trestle {
 
 Executor::Executor(const std::vector<trestleComm_t>& comms, const std::vector<TensorEntry>& tensors,
-                   const GradientSettings& settings, StepBoard& board, TrafficCounts& counts, LinkAccess& links)
+                   const GradientSettings& settings, StepBoard& board, TrafficCounts& counts, StepTrace& trace,
+                   LinkAccess& links)
     : comms_(comms),
       tensors_(tensors),
       settings_(settings),
       board_(board),
       counts_(counts),
+      trace_(trace),
       links_(links),
       bell_(std::make_shared<Bell>()) {}
 
 Result<std::unique_ptr<Executor>> Executor::start(const std::vector<trestleComm_t>& comms,
                                                   const std::vector<TensorEntry>& tensors,
                                                   const GradientSettings& settings, StepBoard& board,
-                                                  TrafficCounts& counts, LinkAccess& links) {
-  std::unique_ptr<Executor> executor(new Executor(comms, tensors, settings, board, counts, links));
+                                                  TrafficCounts& counts, StepTrace& trace, LinkAccess& links) {
+  std::unique_ptr<Executor> executor(new Executor(comms, tensors, settings, board, counts, trace, links));
   executor->thread_ = TRY(Thread::start([self = executor.get()] { self->loop(); }));
   return executor;
 }
@@ -139,7 +141,7 @@ Status Executor::run_body(Job& job) {
 }
 
 Result<std::unique_ptr<StepRun>> Executor::prepare(const PlannedStep& step, const GradientWorkload& workload) const {
-  return make_step_run({comms_, tensors_, settings_, board_, counts_, bell_}, step, workload);
+  return make_step_run({comms_, tensors_, settings_, board_, counts_, bell_, trace_}, step, workload);
 }
 
 void Executor::install(std::unique_ptr<StepRun> run) {

@@ -25,7 +25,7 @@ class Executor {
   static Result<std::unique_ptr<Executor>> start(const std::vector<trestleComm_t>& comms,
                                                  const std::vector<TensorEntry>& tensors,
                                                  const GradientSettings& settings, StepBoard& board,
-                                                 TrafficCounts& counts, LinkAccess& links);
+                                                 TrafficCounts& counts, StepTrace& trace, LinkAccess& links);
   // Waits for messages that are on their way. Behind a failure the other ranks may not send theirs: then the links that
   // have some fail too.
   ~Executor();
@@ -56,7 +56,8 @@ class Executor {
   };
 
   Executor(const std::vector<trestleComm_t>& comms, const std::vector<TensorEntry>& tensors,
-           const GradientSettings& settings, StepBoard& board, TrafficCounts& counts, LinkAccess& links);
+           const GradientSettings& settings, StepBoard& board, TrafficCounts& counts, StepTrace& trace,
+           LinkAccess& links);
   void loop();
   void end_links(const std::function<bool(size_t)>& is_busy);
   void tell_other_ranks();
@@ -72,6 +73,7 @@ class Executor {
   const GradientSettings& settings_;
   StepBoard& board_;
   TrafficCounts& counts_;
+  StepTrace& trace_;
   LinkAccess& links_;
   const std::shared_ptr<Bell> bell_;
   std::atomic<bool> stop_{false};

@@ -3,9 +3,9 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 
 #include "base/hash.h"
+#include "gradient/executor/trace/json_text.h"
 
 namespace trestle {
 namespace {
@@ -124,22 +124,6 @@ std::string number(double value) {
   return {text, std::to_chars(text, text + sizeof text, value, std::chars_format::general).ptr};
 }
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    char escaped[8];
-    if (c == '"' || c == '\\') {
-      out.append({'\\', c});
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c));
-      out.append(escaped);
-    } else {
-      out.push_back(c);
-    }
-  }
-  return out + "\"";
-}
-
 // How far DeFT's Preserver let the knapsacks grow, and what it expects of the loss.
 std::string loss_json(const PlannedStep& step) {
   if (!step.loss) return "";
@@ -150,7 +134,7 @@ std::string loss_json(const PlannedStep& step) {
 
 std::string compressed_json(const PlannedStep& step) {
   if (!step.compressed) return "";
-  return ",\"ratio\":" + number(step.compressed->ratio) + ",\"collective\":" + quoted(step.compressed->collective) +
+  return ",\"ratio\":" + number(step.compressed->ratio) + ",\"collective\":" + json_quoted(step.compressed->collective) +
          ",\"selection_s\":" + number(step.compressed->selection_s);
 }
 
@@ -233,7 +217,7 @@ std::string plan_json(const PlannedStep& step) {
     return "[" + std::to_string(one.first) + "," + std::to_string(one.last) + "]";
   };
   const auto count = [](uint32_t one) { return std::to_string(one); };
-  return "{\"policy\":" + quoted(step.policy) + ",\"iteration_s\":" + number(step.time.iteration_s) +
+  return "{\"policy\":" + json_quoted(step.policy) + ",\"iteration_s\":" + number(step.time.iteration_s) +
          ",\"exposed_s\":" + number(step.time.exposed_s) +
          ",\"updates_per_iteration\":" + number(step.updates_per_iteration) + ",\"age\":" + std::to_string(step.age) +
          ",\"groups\":" + list(step.plan.groups, group) + ",\"gather_groups\":" + list(step.plan.gather_groups, group) +
@@ -244,7 +228,7 @@ std::string workload_json(const GradientWorkload& workload) {
   return "{\"tensors\":" +
          list(workload.tensors,
               [](const GradientTensor& tensor) {
-                return "{\"name\":" + quoted(tensor.name) + ",\"bytes\":" + std::to_string(tensor.bytes) +
+                return "{\"name\":" + json_quoted(tensor.name) + ",\"bytes\":" + std::to_string(tensor.bytes) +
                        ",\"forward_s\":" + number(tensor.forward_s) + ",\"backward_s\":" + number(tensor.backward_s) +
                        "}";
               }) +

@@ -125,7 +125,8 @@ Result<GradientScheduler::Running*> GradientScheduler::candidate(std::unique_ptr
     const MutexLock lock(mutex_);
     fresh = std::make_unique<Running>(*this, registered_);
   }
-  fresh->executor = TRY(Executor::start(comms_, fresh->tensors, settings_, fresh->board, fresh->counts, *access_));
+  fresh->executor =
+      TRY(Executor::start(comms_, fresh->tensors, settings_, fresh->board, fresh->counts, fresh->trace, *access_));
   follow(*fresh);
   return fresh.get();
 }
@@ -193,7 +194,12 @@ Status GradientScheduler::ready(int number, std::byte* gradient) {
     return usage("the result of " + named(step, tensor) +
                  " of the step before was not waited for: GradWaitParam or GradSynchronize comes first");
   }
-  if (profile != nullptr) profile->ready(tensor, monotonic_clock().now_ns());
+  const bool traces = step.trace.on();
+  if (profile != nullptr || traces) {
+    const int64_t now = monotonic_clock().now_ns();
+    if (profile != nullptr) profile->ready(tensor, now);
+    if (traces) step.trace.note({TraceKind::kReady, tensor, 0, {}, step.board.ended() + 1, now, now});
+  }
   if (step.board.settle(tensor, gradient)) step.executor->wake();
   return {};
 }
@@ -214,6 +220,7 @@ Status GradientScheduler::wait(int number) {
   wait_ns_.fetch_add(static_cast<uint64_t>(returned - called), std::memory_order_relaxed);
   if (step.board.forward_at(tensor)) step.executor->wake();
   if (profile != nullptr) profile->waited(tensor, called, returned);
+  step.trace.note({TraceKind::kWait, tensor, 0, {}, step.board.ended(), called, returned});
   return {};
 }
 
@@ -232,6 +239,7 @@ Status GradientScheduler::end_step() {
   TRY(check_communicator());
   const int64_t now = monotonic_clock().now_ns();
   if (StepProfile* const profile = step.measuring.load(std::memory_order_acquire)) profile->end_step(now);
+  step.trace.note({TraceKind::kStepEnd, 0, 0, {}, step.board.ended() + 1, now, now});
   step.board.end_step();
   const int64_t before = last_end_ns_.exchange(now, std::memory_order_relaxed);
   if (before != 0) last_step_ns_.store(static_cast<uint64_t>(now - before), std::memory_order_relaxed);

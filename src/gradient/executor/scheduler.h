@@ -92,6 +92,9 @@ class GradientScheduler {
   // Waits until the steps that have ended are complete on this rank, or have failed. So other ranks get its part.
   void drain();
   SchedulerStatistics statistics() const;
+  // Waits for what is under way, then keeps the last so many events; 0: none. Between steps.
+  Status trace_begin(size_t events);
+  Result<std::string> trace_json() const;
 
  private:
   struct Times {
@@ -108,6 +111,7 @@ class GradientScheduler {
     const std::vector<TensorEntry> tensors;
     StepBoard board;
     TrafficCounts counts;
+    StepTrace trace;
     std::unique_ptr<StepProfile> profile;          // of the thread that begins and ends it
     std::atomic<StepProfile*> measuring{nullptr};  // the same, while it is measured
     std::unique_ptr<Executor> executor;            // its thread ends before the others do

@@ -91,6 +91,30 @@ Status GradientScheduler::profile_on_thread(Running& now, const Status& own) {
   return {};
 }
 
+// The thread's own events of earlier steps are noted before it does the job.
+Status GradientScheduler::trace_begin(size_t events) {
+  std::unique_ptr<Running> fresh;
+  Running& now = *TRY(candidate(fresh));
+  if (auto failure = now.board.failure()) return *std::move(failure);
+  if (now.tensors.empty()) return usage("no tensor is registered");
+  if (!now.board.between_steps()) return usage(kStepUnderWay);
+  if (now.board.forward_over()) now.executor->wake();
+  return run(now, std::move(fresh), [&now, events]() -> Status {
+    return attempt([&]() -> Status {
+      now.trace.begin(events);
+      return {};
+    });
+  });
+}
+
+Result<std::string> GradientScheduler::trace_json() const {
+  Running* const now = running();
+  if (now == nullptr || !now->trace.on()) return usage("nothing is traced: GradTraceBegin comes first");
+  int rank = 0;
+  (void)trestleCommUserRank(comms_.front(), &rank);  // the events of a failed scheduler are worth a look, too
+  return trestle::trace_json(now->trace.events(), now->tensors, rank);
+}
+
 Status GradientScheduler::set_link_ratios(std::vector<double> ratios) {
   for (size_t link = 0; link < ratios.size(); ++link) {
     const bool right = link == 0 ? ratios[link] == 1 : ratios[link] >= 1 && ratios[link] <= kMostLinkRatio;

@@ -12,6 +12,7 @@ if(TARGET trestle)
     ${CMAKE_CURRENT_LIST_DIR}/gradient_model.cpp
     ${CMAKE_CURRENT_LIST_DIR}/gradient_sums_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/gradient_topk_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/gradient_trace_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/gradient_update_test.cpp)
   # A program of its own: it counts all allocations and system calls.
   trestle_test(NAME gradient_ready_test LABEL conformance LIBS trestle_api_calls SOURCES

@@ -63,6 +63,8 @@ int main(void) {
       (function_t)trestleGradSimulate,
       (function_t)trestleGradStepEnd,
       (function_t)trestleGradSynchronize,
+      (function_t)trestleGradTraceBegin,
+      (function_t)trestleGradTraceJson,
       (function_t)trestleGradWaitParam,
       (function_t)trestleGroupEnd,
       (function_t)trestleGroupStart,

@@ -68,6 +68,7 @@ Status DelayedRun::build(const std::vector<std::vector<bool>>& carried) {
   for (size_t link = 0; link < carried.size(); ++link) {
     const DelayedLink::Use channel{use_.comms[link], use_.settings.op, *memory_, use_.counts, use_.bell};
     links_.push_back(TRY(DelayedLink::make(channel, fresh_.items(), carried[link])));
+    issued_.emplace_back(use_.trace);
   }
   return {};
 }
@@ -113,7 +114,10 @@ Status DelayedRun::finish_oldest(uint32_t link) {
   const DelayedMachine::Issue done = machine_->oldest(link);
   machine_->complete(link);
   const TensorGroup& bucket = buckets_[fresh_.items()[done.item].bucket];
+  const int64_t complete_ns = use_.trace.now_ns();
+  trace(TraceKind::kTravel, link, done.item, issued_[link].take(), complete_ns);
   for (uint32_t tensor = bucket.first; tensor <= bucket.last; ++tensor) TRY(give(tensor));
+  trace(TraceKind::kUnpack, link, done.item, complete_ns, use_.trace.now_ns());
   return {};
 }
 
@@ -149,11 +153,26 @@ bool DelayedRun::issue() {
       const auto next = machine_->next(link);
       if (!next) break;
       changed = true;
-      const Status status = links_[link]->start(next->item, next->set);
+      const Status status = start(link, *next);
       if (!status.ok()) use_.board.fail(status.error());
     }
   }
   return changed;
+}
+
+Status DelayedRun::start(uint32_t link, const DelayedMachine::Issue& issue) {
+  const int64_t begin_ns = use_.trace.now_ns();
+  TRY(links_[link]->start(issue.item, issue.set));
+  const int64_t issued_ns = use_.trace.now_ns();
+  issued_[link].push(issued_ns);
+  trace(TraceKind::kPack, link, issue.item, begin_ns, issued_ns);
+  return {};
+}
+
+// In the step in which it happens, perhaps behind those of its gradients.
+void DelayedRun::trace(TraceKind kind, uint32_t link, uint32_t item, int64_t begin_ns, int64_t end_ns) {
+  const TensorGroup& bucket = buckets_[fresh_.items()[item].bucket];
+  use_.trace.note({kind, item, link, bucket, use_.board.ended() + 1, begin_ns, end_ns});
 }
 
 // ---- results

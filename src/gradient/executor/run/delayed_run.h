@@ -35,6 +35,8 @@ class DelayedRun final : public StepRun {
   bool issue();
   Status add(uint32_t tensor);
   Status finish_oldest(uint32_t link);
+  Status start(uint32_t link, const DelayedMachine::Issue& issue);
+  void trace(TraceKind kind, uint32_t link, uint32_t item, int64_t begin_ns, int64_t end_ns);
   // What is due to the tensor, if it is there.
   Status give(uint32_t tensor);
   // A set's sum becomes the tensor's result in a step.
@@ -50,6 +52,7 @@ class DelayedRun final : public StepRun {
   std::optional<DelayedMachine> machine_;
   std::unique_ptr<DelayedMemory> memory_;
   std::vector<std::unique_ptr<DelayedLink>> links_;  // they end before the memory does
+  std::vector<TraceTimes> issued_;                   // by link: of the messages on their way
   uint64_t steps_before_ = 0;                        // steps that had ended when the machine began
 };
 

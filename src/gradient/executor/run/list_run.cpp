@@ -45,7 +45,10 @@ bool ListRun::collect() {
 
 Status ListRun::finish_oldest() {
   const StepMachine::Issue oldest = machine_.oldest();
+  const int64_t complete_ns = use_.trace.now_ns();
   TRY(channel_->finish(oldest.message));
+  trace(TraceKind::kTravel, oldest, issued_.take(), complete_ns);
+  trace(TraceKind::kUnpack, oldest, complete_ns, use_.trace.now_ns());
   machine_.complete();
   for (const uint32_t tensor : list_.messages[oldest.message].results) {
     use_.board.complete(tensor, steps_before_ + oldest.step + 1);
@@ -75,10 +78,24 @@ bool ListRun::issue() {
     const auto next = machine_.next();
     if (!next) break;
     changed = true;
-    const Status status = channel_->start(next->message);
+    const Status status = start(*next);
     if (!status.ok()) use_.board.fail(status.error());
   }
   return changed;
+}
+
+Status ListRun::start(const StepMachine::Issue& issue) {
+  const int64_t begin_ns = use_.trace.now_ns();
+  TRY(channel_->start(issue.message));
+  const int64_t issued_ns = use_.trace.now_ns();
+  issued_.push(issued_ns);
+  trace(TraceKind::kPack, issue, begin_ns, issued_ns);
+  return {};
+}
+
+void ListRun::trace(TraceKind kind, const StepMachine::Issue& issue, int64_t begin_ns, int64_t end_ns) {
+  use_.trace.note({kind, issue.message, 0, list_.messages[issue.message].tensors, steps_before_ + issue.step + 1,
+                   begin_ns, end_ns});
 }
 
 bool ListRun::drained() const {

@@ -19,17 +19,23 @@ class ListRun final : public StepRun {
 
  private:
   ListRun(const RunUse& use, StepMessages list)
-      : use_(use), list_(std::move(list)), machine_(list_, static_cast<bool>(use.settings.update)) {}
+      : use_(use),
+        list_(std::move(list)),
+        machine_(list_, static_cast<bool>(use.settings.update)),
+        issued_(use.trace) {}
   bool collect();
   bool take_events();
   bool issue();
   Status finish_oldest();
+  Status start(const StepMachine::Issue& issue);
+  void trace(TraceKind kind, const StepMachine::Issue& issue, int64_t begin_ns, int64_t end_ns);
 
   const RunUse use_;
   const StepMessages list_;
   StepMachine machine_;
   std::unique_ptr<MessageChannel> channel_;
   uint64_t steps_before_ = 0;  // steps that had ended when it began
+  TraceTimes issued_;          // of the messages on their way
 };
 
 }  // namespace trestle

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gradient/executor/message_channel.h"
+#include "gradient/executor/trace/step_trace.h"
 #include "gradient/policy/policy.h"
 
 namespace trestle {
@@ -20,6 +21,7 @@ struct RunUse {
   StepBoard& board;
   TrafficCounts& counts;
   std::shared_ptr<Bell> bell;  // rings when a message is complete
+  StepTrace& trace;
 };
 
 class StepRun {

@@ -1,0 +1,121 @@
+// Traces of steps: which events they have, and what is refused.
+#include "conformance/gradient/gradient_model.h"
+
+namespace gradients {
+namespace {
+
+using ranks::refused;
+using ranks::succeeded;
+
+trestleGrad_t make(trestleComm_t comm, unsigned allow = 0) {
+  trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
+  config.allow = allow;
+  trestleGrad_t grad = nullptr;
+  EXPECT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+  return grad;
+}
+
+std::string trace_of(trestleGrad_t grad) {
+  size_t size = 0;
+  EXPECT_TRUE(succeeded(trestleGradTraceJson(grad, nullptr, &size)));
+  std::string text(size, '\0');
+  EXPECT_TRUE(succeeded(trestleGradTraceJson(grad, text.data(), &size)));
+  text.resize(size - 1);
+  return text;
+}
+
+size_t count(const std::string& text, const std::string& what) {
+  size_t found = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+  return found;
+}
+
+// Spans of a kind: each has a beginning and an end.
+size_t spans(const std::string& text, const std::string& kind) {
+  return count(text, "\"cat\":\"" + kind + "\"") / 2;
+}
+
+void run_steps(trestleGrad_t grad, Model& model, uint64_t steps) {
+  for (uint64_t step = 1; step <= steps; ++step) {
+    for (int i = 0; i < model.tensors() && step > 1; ++i) ASSERT_TRUE(succeeded(trestleGradWaitParam(grad, i)));
+    model.fill(step);
+    model.make_ready(grad, step);
+    ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+  }
+  ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
+}
+
+struct Case {
+  const char* policy;
+  size_t messages;  // of a step
+};
+
+class GradTraces : public testing::TestWithParam<Case> {};
+
+TEST_P(GradTraces, HasEveryEventOfTheSteps) {
+  ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int rank, trestleComm_t comm) {
+    trestleGrad_t grad = make(comm);
+    Model model({{1000}, {7}, {3000}, {1}}, Memory::kApart, rank);
+    model.register_in(grad);
+    ASSERT_TRUE(succeeded(trestleGradPlan(grad, GetParam().policy)));
+    run_steps(grad, model, 2);
+    ASSERT_TRUE(succeeded(trestleGradTraceBegin(grad, 1000)));
+    run_steps(grad, model, 3);
+    const std::string text = trace_of(grad);
+    EXPECT_EQ(count(text, "\"cat\":\"ready\""), 12U) << text;
+    EXPECT_EQ(count(text, "\"cat\":\"step end\""), 3U);
+    EXPECT_EQ(spans(text, "wait"), 8U) << "two of the steps wait";
+    for (const char* kind : {"pack", "travel", "unpack"}) EXPECT_EQ(spans(text, kind), 3 * GetParam().messages) << kind;
+    EXPECT_EQ(count(text, "\"rank " + std::to_string(rank) + "\""), 1U);
+    ASSERT_TRUE(succeeded(trestleGradDestroy(grad)));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, GradTraces,
+                         testing::Values(Case{"wfbp", 4}, Case{"nearby:2", 2}, Case{"dear:25M", 2}));
+
+TEST(GradTrace, HasDelayedMessages) {
+  ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int rank, trestleComm_t comm) {
+    trestleGrad_t grad = make(comm, trestleGradAllowStale);
+    Model model({{1000}, {7}, {3000}, {1}}, Memory::kApart, rank);
+    model.register_in(grad);
+    set_times(grad, model.tensors());
+    ASSERT_TRUE(succeeded(trestleGradPlan(grad, "deft:4K")));
+    ASSERT_TRUE(succeeded(trestleGradTraceBegin(grad, 1000)));
+    run_steps(grad, model, 6);
+    ASSERT_TRUE(succeeded(trestleGradDrain(grad, nullptr)));
+    const std::string text = trace_of(grad);
+    EXPECT_EQ(count(text, "\"cat\":\"ready\""), 24U);
+    EXPECT_GT(spans(text, "travel"), 0U);
+    EXPECT_EQ(spans(text, "travel"), spans(text, "pack"));
+    ASSERT_TRUE(succeeded(trestleGradDestroy(grad)));
+  });
+}
+
+TEST(GradTrace, KeepsSoManyEvents) {
+  ranks::on_threads({.ranks = 1}, [](int rank, trestleComm_t comm) {
+    trestleGrad_t grad = make(comm);
+    Model model({{10}, {20}}, Memory::kApart, rank);
+    model.register_in(grad);
+    size_t size = 0;
+    EXPECT_TRUE(refused(trestleGradTraceJson(grad, nullptr, &size), trestleInvalidUsage, {"GradTraceBegin"}));
+    EXPECT_TRUE(refused(trestleGradTraceJson(grad, nullptr, nullptr), trestleInvalidArgument, {"size"}));
+    ASSERT_TRUE(succeeded(trestleGradPlan(grad, "wfbp")));
+    EXPECT_TRUE(refused(trestleGradTraceBegin(grad, (size_t{1} << 24) + 1), trestleInvalidArgument, {"at most"}));
+    ASSERT_TRUE(succeeded(trestleGradTraceBegin(grad, 1)));
+    run_steps(grad, model, 3);
+    const size_t stamps = count(trace_of(grad), "\"ts\"");
+    EXPECT_TRUE(stamps == 1 || stamps == 2) << "one event, of which a span has two";
+    model.fill(4);
+    ASSERT_TRUE(succeeded(trestleGradReady(grad, 1, nullptr)));
+    EXPECT_TRUE(refused(trestleGradTraceBegin(grad, 9), trestleInvalidUsage, {"step is under way"}));
+    ASSERT_TRUE(succeeded(trestleGradReady(grad, 0, nullptr)));
+    ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+    ASSERT_TRUE(succeeded(trestleGradTraceBegin(grad, 0)));
+    EXPECT_TRUE(refused(trestleGradTraceJson(grad, nullptr, &size), trestleInvalidUsage, {"nothing is traced"}));
+    ASSERT_TRUE(succeeded(trestleGradDestroy(grad)));
+  });
+}
+
+}  // namespace
+}  // namespace gradients
