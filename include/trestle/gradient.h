@@ -117,8 +117,9 @@ TRESTLE_API trestleResult_t trestleGradRegister(trestleGrad_t grad, const char* 
 TRESTLE_API trestleResult_t trestleGradProfileBegin(trestleGrad_t grad);
 /* Collective, after at least one whole step. Averages the times over steps and ranks. Measures all-reduces of at least
  * six sizes, whole and in halves, and fits a startup and a time per byte to each by least squares of the relative
- * errors. Sizes that lie off the line of the others count less. Measures each link by itself, and its ratio to the first
- * one as for trestleGradSetLinkRatios. If one rank cannot, no rank does. But a rank with a step under way is refused by
+ * errors. Sizes that lie off the line of the others count less. Measures by how much copies into buffers and out of them
+ * lengthen messages in a row. Measures each link by itself, and its ratio to the first one as for
+ * trestleGradSetLinkRatios. If one rank cannot, no rank does. But a rank with a step under way is refused by
  * itself, and the others wait until it makes the call again, as for trestleGradPlan. */
 TRESTLE_API trestleResult_t trestleGradProfileEnd(trestleGrad_t grad);
 
@@ -129,7 +130,8 @@ typedef struct {
 } trestleGradCost_t;
 
 /* Supplies the times instead of measuring them: seconds, for each tensor in their order; and the costs of an
- * all-reduce, a reduce-scatter and an all-gather. Rank 0's count. All must be finite and not negative. */
+ * all-reduce, a reduce-scatter and an all-gather. Copies then count as free. Rank 0's count. All must be finite and not
+ * negative. */
 TRESTLE_API trestleResult_t trestleGradSetTimes(trestleGrad_t grad, const double* forward, const double* backward,
                                                 const trestleGradCost_t* allReduce, const trestleGradCost_t* reduceScatter,
                                                 const trestleGradCost_t* allGather);
