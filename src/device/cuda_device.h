@@ -16,10 +16,13 @@ class CudaDevices : public Devices {
   int count() const override { return count_; }
   Result<std::unique_ptr<Device>> open(int index) override;
   Result<PointerInfo> look_at(const void* pointer) override;
+  Result<int> device_of(StreamHandle* stream) override;
   int driver_version() const override { return driver_.version; }
 
  private:
   CudaDevices(const Driver& driver, int count) : driver_(driver), count_(count) {}
+  Result<CUcontext> context_of(StreamHandle* stream) const;
+  Result<CUdevice> device_of(CUcontext context) const;
   const Driver driver_;
   const int count_;
 };

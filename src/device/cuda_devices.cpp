@@ -72,6 +72,46 @@ Result<PointerInfo> CudaDevices::look_at(const void* pointer) {
   return info;
 }
 
+Result<CUcontext> CudaDevices::context_of(StreamHandle* stream) const {
+  CUcontext context = nullptr;
+  // The handles of default streams are numbers, which the driver reads in the thread's context.
+  const bool is_default = raw(stream) == nullptr || raw(stream) == CU_STREAM_LEGACY || stream == per_thread_stream();
+  if (!is_default) {
+    TRY(driver_.check(driver_.cuStreamGetCtx(raw(stream), &context), "cuStreamGetCtx"));
+    return context;
+  }
+  TRY(driver_.check(driver_.cuCtxGetCurrent(&context), "cuCtxGetCurrent"));
+  if (context != nullptr) return context;
+  return Error{Code::kInvalidUsage,
+               "a default stream is that of the thread's current device, and this thread has none: call cudaSetDevice "
+               "first"};
+}
+
+Result<CUdevice> CudaDevices::device_of(CUcontext context) const {
+  CUdevice device = 0;
+  TRY(driver_.check(driver_.cuCtxPushCurrent(context), "cuCtxPushCurrent"));
+  const CUresult asked = driver_.cuCtxGetDevice(&device);
+  CUcontext popped = nullptr;
+  driver_.cuCtxPopCurrent(&popped);
+  TRY(driver_.check(asked, "cuCtxGetDevice"));
+  return device;
+}
+
+Result<int> CudaDevices::device_of(StreamHandle* stream) {
+  const CUcontext context = TRY(context_of(stream));
+  const CUdevice device = TRY(device_of(context));
+  // Retained for a moment, to compare it.
+  CUcontext primary = nullptr;
+  TRY(driver_.check(driver_.cuDevicePrimaryCtxRetain(&primary, device), "cuDevicePrimaryCtxRetain"));
+  TRY(driver_.check(driver_.cuDevicePrimaryCtxRelease(device), "cuDevicePrimaryCtxRelease"));
+  for (int index = 0; index < count_; ++index) {
+    CUdevice candidate = 0;
+    TRY(driver_.check(driver_.cuDeviceGet(&candidate, index), "cuDeviceGet"));
+    if (candidate == device && context == primary) return index;
+  }
+  return Error{Code::kInvalidArgument, "the stream does not belong to the primary context of a device"};
+}
+
 CudaDevice::~CudaDevice() {
   // A driver that has ended before this object holds no context any more, so the answer does not matter.
   driver_.cuDevicePrimaryCtxRelease(device_);

@@ -28,10 +28,15 @@
 namespace trestle {
 
 // The driver's own handles (CUstream, CUevent, CUmodule, CUfunction), which are pointers.
-struct StreamHandle;  // nullptr: the legacy default stream
+struct StreamHandle;  // nullptr: the legacy default stream; see also per_thread_stream()
 struct EventHandle;
 struct ModuleHandle;
 struct KernelHandle;
+
+// The handle that stands for the default stream of whichever thread uses it (cudaStreamPerThread).
+inline StreamHandle* per_thread_stream() {
+  return reinterpret_cast<StreamHandle*>(uintptr_t{2});
+}
 
 struct DeviceInfo {
   int index = 0;
@@ -159,6 +164,10 @@ class Devices {
   virtual Result<std::unique_ptr<Device>> open(int index) = 0;
   // Of any address.
   virtual Result<PointerInfo> look_at(const void* pointer) = 0;
+  // The device that a stream belongs to. A default stream is that of the calling thread's current device. Slow.
+  // kInvalidArgument: its context is not a primary one; kInvalidUsage: a default stream, and the thread has no current
+  // device.
+  virtual Result<int> device_of(StreamHandle* stream) = 0;
   virtual int driver_version() const = 0;  // 13000: CUDA 13.0
 };
 

@@ -30,6 +30,8 @@
   X(cuDevicePrimaryCtxRelease, 11000)                  \
   X(cuCtxPushCurrent, 4000)                            \
   X(cuCtxPopCurrent, 4000)                             \
+  X(cuCtxGetCurrent, 4000)                             \
+  X(cuCtxGetDevice, 2000)                              \
   X(cuMemAlloc, 3020)                                  \
   X(cuMemFree, 3020)                                   \
   X(cuMemHostAlloc, 2020)                              \

@@ -39,12 +39,14 @@ void wait_in_driver(void* argument) {
 
 }  // namespace
 
-Result<std::unique_ptr<Gate>> Gate::create(Device& device, GateWay way) {
-  return std::unique_ptr<Gate>(new Gate(device, way, TRY(make_word(device))));
+Result<std::unique_ptr<Gate>> Gate::create(Device& device, GateWay way, uint32_t* word) {
+  const bool owns = word == nullptr;
+  if (owns) word = TRY(make_word(device));
+  return std::unique_ptr<Gate>(new Gate(device, way, word, owns));
 }
 
 Gate::~Gate() {
-  free_word(device_, word_);
+  if (owns_word_) free_word(device_, word_);
 }
 
 Result<uint32_t> Gate::hold(StreamHandle* stream) {
@@ -71,17 +73,20 @@ void Gate::open_all() {
   open(last_.load(std::memory_order_acquire));
 }
 
-Result<std::unique_ptr<Mark>> Mark::create(Device& device, GateWay way, uint32_t most) {
+Result<std::unique_ptr<Mark>> Mark::create(Device& device, GateWay way, uint32_t most, uint32_t* word) {
   CHECK(most > 0, "a mark without room");
   // A power of two, so that tickets keep their events when they wrap around.
   std::unique_ptr<Mark> mark(new Mark(device, way, std::bit_ceil(most)));
+  if (way == GateWay::kWord) mark->word_ = word;
   TRY(mark->prepare());
   return mark;
 }
 
 Status Mark::prepare() {
   if (way_ == GateWay::kWord) {
+    if (word_ != nullptr) return {};
     word_ = TRY(make_word(device_));
+    owns_word_ = true;
     return {};
   }
   events_.reserve(most_);
@@ -90,7 +95,7 @@ Status Mark::prepare() {
 }
 
 Mark::~Mark() {
-  if (word_ != nullptr) free_word(device_, word_);
+  if (owns_word_) free_word(device_, word_);
   for (EventHandle* const event : events_) {
     [[maybe_unused]] const Status destroyed = device_.destroy_event(event);
   }
@@ -98,28 +103,43 @@ Mark::~Mark() {
 
 Result<uint32_t> Mark::put(StreamHandle* stream) {
   CHECK(has_room(), "a mark has no room");
-  const uint32_t ticket = last_ + 1;
+  const uint32_t ticket = last_.load(std::memory_order_relaxed) + 1;
+  stream_.store(stream, std::memory_order_relaxed);
   if (way_ == GateWay::kWord) {
     TRY(device_.write_word(stream, word_, ticket));
   } else {
     TRY(device_.record(events_[ticket % most_], stream));
   }
-  last_ = ticket;
-  stream_ = stream;
+  last_.store(ticket, std::memory_order_release);
   return ticket;
 }
 
 Result<uint32_t> Mark::reached() {
+  const uint32_t last = last_.load(std::memory_order_acquire);
+  uint32_t reached = reached_.load(std::memory_order_relaxed);
   if (way_ == GateWay::kWord) {
     const uint32_t written = std::atomic_ref<uint32_t>(*word_).load(std::memory_order_acquire);
-    const bool waits = written == reached_ && reached_ != last_;
-    reached_ = written;
+    const bool waits = written == reached && reached != last;
+    reached_.store(written, std::memory_order_relaxed);
     // A device that fails writes no word, but its answer tells.
-    if (waits && ++vain_polls_ % kPollsPerQuestion == 0) TRY(device_.is_idle(stream_));
-    return reached_;
+    if (waits && ++vain_polls_ % kPollsPerQuestion == 0) TRY(device_.is_idle(stream_.load(std::memory_order_relaxed)));
+    return written;
   }
-  while (reached_ != last_ && TRY(device_.is_done(events_[(reached_ + 1) % most_]))) ++reached_;
-  return reached_;
+  for (; reached != last && TRY(device_.is_done(events_[(reached + 1) % most_])); ++reached) {
+  }
+  reached_.store(reached, std::memory_order_relaxed);
+  return reached;
+}
+
+Result<uint32_t> Mark::reached_by_word() {
+  if (way_ != GateWay::kWord) return reached();
+  const uint32_t written = std::atomic_ref<uint32_t>(*word_).load(std::memory_order_acquire);
+  reached_.store(written, std::memory_order_relaxed);
+  return written;
+}
+
+Result<bool> Mark::is_clear() {
+  return is_past(TRY(reached_by_word()), last_.load(std::memory_order_acquire));
 }
 
 }  // namespace trestle

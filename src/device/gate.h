@@ -34,7 +34,8 @@ inline GateWay best_way(const Device& device) {
 // Host to stream. One thread at a time may call hold(), and one, perhaps another, open() and open_all().
 class Gate {
  public:
-  static Result<std::unique_ptr<Gate>> create(Device& device, GateWay way);
+  // word: pinned memory that outlives the gate and holds 0; nullptr: the gate allocates its own.
+  static Result<std::unique_ptr<Gate>> create(Device& device, GateWay way, uint32_t* word = nullptr);
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
   ~Gate();
@@ -46,28 +47,38 @@ class Gate {
   void open_all();             // that hold() has returned from so far
 
  private:
-  Gate(Device& device, GateWay way, uint32_t* word) : device_(device), way_(way), word_(word) {}
+  Gate(Device& device, GateWay way, uint32_t* word, bool owns_word)
+      : device_(device), way_(way), owns_word_(owns_word), word_(word) {}
   Device& device_;
   const GateWay way_;
+  const bool owns_word_;
   uint32_t* const word_;            // the last ticket that is open
   std::atomic<uint32_t> last_ = 0;  // that was given out; open_all() may run beside hold()
 };
 
-// Stream to host, for one stream. One thread at a time.
+// Stream to host, for one stream. One thread at a time may call put() and has_room(), and one, perhaps another, the
+// rest.
 class Mark {
  public:
-  // At least `most` tickets can be on their way at the same time (kHost: as many events are made).
-  static Result<std::unique_ptr<Mark>> create(Device& device, GateWay way, uint32_t most);
+  // At least `most` tickets can be on their way at the same time (kHost: as many events are made). word: as for a gate;
+  // kHost does not use it.
+  static Result<std::unique_ptr<Mark>> create(Device& device, GateWay way, uint32_t most, uint32_t* word = nullptr);
   Mark(const Mark&) = delete;
   Mark& operator=(const Mark&) = delete;
   ~Mark();
 
-  bool has_room() const { return last_ - reached_ < most_; }
+  bool has_room() const {
+    return last_.load(std::memory_order_relaxed) - reached_.load(std::memory_order_relaxed) < most_;
+  }
   // The ticket that is reached when everything submitted to the stream before has been done. Enqueues. Needs room.
   Result<uint32_t> put(StreamHandle* stream);
   // Asks. The last ticket that was reached; 0: none yet. Error: the device failed, found at the latest in the 1024th
   // call that finds nothing new.
   Result<uint32_t> reached();
+  // The same, but with kWord it never asks the driver, so a failure of the device stays unnoticed.
+  Result<uint32_t> reached_by_word();
+  // Whether every ticket was reached that put() has returned so far.
+  Result<bool> is_clear();
   // Whether `ticket` was reached, by what reached() returned.
   static bool is_past(uint32_t reached, uint32_t ticket) { return static_cast<int32_t>(reached - ticket) >= 0; }
 
@@ -79,11 +90,13 @@ class Mark {
   const GateWay way_;
   const uint32_t most_;
   uint32_t* word_ = nullptr;
+  bool owns_word_ = false;
   std::vector<EventHandle*> events_;  // of ticket t: t modulo most_
-  uint32_t last_ = 0;
-  uint32_t reached_ = 0;
+  // put() may run beside reached().
+  std::atomic<uint32_t> last_ = 0;
+  std::atomic<uint32_t> reached_ = 0;
+  std::atomic<StreamHandle*> stream_ = nullptr;
   uint32_t vain_polls_ = 0;
-  StreamHandle* stream_ = nullptr;
 };
 
 }  // namespace trestle

@@ -90,6 +90,7 @@ namespace {
 class Steering : public FakeDriver {
  public:
   void reset() override {
+    run_streams(false);
     State& s = state();
     s.devices = 2;
     s.version = CUDA_VERSION;
@@ -129,7 +130,6 @@ class Steering : public FakeDriver {
     return objects;
   }
   std::string misuse() const override { return state().misuse; }
-  void hold_streams(bool held) override { state().held = held; }
   void go_on() override {
     const std::lock_guard<std::recursive_mutex> lock(state().mutex);
     advance();
@@ -137,7 +137,26 @@ class Steering : public FakeDriver {
   void forbid_slow_calls(bool forbidden) override { state().slow_is_wrong = forbidden; }
   int submitted() const override { return state().submitted; }
   int most_waiting() const override { return state().most_waiting; }
-  void break_device(int result) override { state().broken = static_cast<CUresult>(result); }
+  void hold_streams(bool held) override {
+    const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+    state().held = held;
+  }
+  void run_streams(bool runs) override {
+    if (runner_.joinable()) {
+      stop_ = true;
+      runner_.join();
+    }
+    stop_ = false;
+    if (runs) runner_ = std::thread([this] { run(); });
+  }
+  void set_current(int device) override {
+    current().clear();
+    if (device >= 0) current().push_back(context_of(device));
+  }
+  void break_device(int result) override {
+    const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+    state().broken = static_cast<CUresult>(result);
+  }
   void* capturing_stream() override {
     state().capturing.capturing = true;
     state().capturing.context = context_of(0);
@@ -146,6 +165,10 @@ class Steering : public FakeDriver {
   void* foreign_stream() override {
     state().foreign.context = context_of(15);
     return &state().foreign;
+  }
+  void capture(void* stream, bool captures) override {
+    const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+    static_cast<Stream*>(stream)->capturing = captures;
   }
   void* managed_memory() override {
     static int memory;
@@ -156,6 +179,19 @@ class Steering : public FakeDriver {
   std::string launched() const override { return state().launched; }
 
  private:
+  void run() {
+    while (!stop_) {
+      {
+        const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+        advance();
+      }
+      std::this_thread::yield();
+    }
+  }
+
+  std::thread runner_;
+  std::atomic<bool> stop_ = false;
+
   // What tests left, because they made a call fail that frees it.
   static void forget_leaks() {
     State& s = state();

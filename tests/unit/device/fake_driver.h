@@ -51,11 +51,16 @@ class FakeDriver {
   // Kernels, copies, writes of words and the like, since reset(), and the most that waited in a stream.
   virtual int submitted() const = 0;
   virtual int most_waiting() const = 0;
+  // A thread of the driver's own does what was submitted, until it may not or reset().
+  virtual void run_streams(bool runs) = 0;
+  // The device that is current on the calling thread, as cudaSetDevice makes it; -1: none.
+  virtual void set_current(int device) = 0;
   // All streams answer this from now on, and do nothing.
   virtual void break_device(int result) = 0;
   // A stream that is being captured, or of a context that is not a primary one; the caller passes on what it returns.
   virtual void* capturing_stream() = 0;
   virtual void* foreign_stream() = 0;
+  virtual void capture(void* stream, bool captures) = 0;  // begins or ends it
   virtual void* managed_memory() = 0;
   // Which kernels a module from these bytes has: "reduce_float", "move".
   virtual void name_image(const std::byte* image, const std::string& name) = 0;

@@ -89,6 +89,16 @@ CUresult cuCtxPopCurrent(CUcontext* context) {
   current().pop_back();
   return CUDA_SUCCESS;
 }
+CUresult cuCtxGetCurrent(CUcontext* context) {
+  FAKE_ENTER(false);
+  *context = current().empty() ? nullptr : current().back();
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxGetDevice(CUdevice* device) {
+  FAKE_ENTER(true);
+  *device = static_cast<int>(reinterpret_cast<int*>(current().back()) - reinterpret_cast<int*>(context_of(0)));
+  return CUDA_SUCCESS;
+}
 
 CUresult add_block(void** memory, size_t bytes, CUmemorytype type, int& count) {
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
@@ -276,6 +286,8 @@ const Entry* entry_of_setup(const std::string& name) {
       FAKE_ENTRY(cuDevicePrimaryCtxRelease, 11000),
       FAKE_ENTRY(cuCtxPushCurrent, 4000),
       FAKE_ENTRY(cuCtxPopCurrent, 4000),
+      FAKE_ENTRY(cuCtxGetCurrent, 4000),
+      FAKE_ENTRY(cuCtxGetDevice, 2000),
       FAKE_ENTRY(cuMemAlloc, 3020),
       FAKE_ENTRY(cuMemFree, 3020),
       FAKE_ENTRY(cuMemHostAlloc, 2020),

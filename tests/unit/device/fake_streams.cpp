@@ -13,16 +13,30 @@
 namespace trestle::fake {
 namespace {
 
+Stream& default_stream(Stream& stream) {
+  stream.context = current().empty() ? nullptr : current().back();
+  stream.legacy = true;
+  state().streams.insert(&stream);
+  return stream;
+}
+
+// Never freed: its thread may end before what it has submitted is done.
+Stream& stream_of_this_thread() {
+  thread_local Stream* const stream = new Stream;
+  return default_stream(*stream);
+}
+
 Stream& stream_of(CUstream handle) {
   static Stream legacy;
-  legacy.context = current().empty() ? nullptr : current().back();
-  legacy.legacy = true;
-  if (handle == nullptr) state().streams.insert(&legacy);
+  if (handle == nullptr || handle == CU_STREAM_LEGACY) return default_stream(legacy);
+  if (handle == CU_STREAM_PER_THREAD) return stream_of_this_thread();
   auto* const stream = reinterpret_cast<Stream*>(handle);
   const bool is_live = state().streams.count(stream) != 0 && !stream->destroyed;
-  const bool known = stream == nullptr || is_live || stream == &state().capturing || stream == &state().foreign;
-  if (!known) misused("a stream is used that is not there");
-  return stream == nullptr ? legacy : *stream;
+  if (!is_live && stream != &state().capturing && stream != &state().foreign) {
+    misused("a stream is used that is not there");
+    return default_stream(legacy);
+  }
+  return *stream;
 }
 
 Event& event_of(CUevent handle) {
@@ -72,7 +86,7 @@ CUresult cuStreamDestroy(CUstream handle) {
   return enter(__func__, true);
 }
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
-  FAKE_ENTER(true);
+  FAKE_ENTER(false);
   *context = stream_of(stream).context;
   return CUDA_SUCCESS;
 }
