@@ -15,20 +15,19 @@ namespace {
 // Cleared items that a stream keeps. A program that queues more calls ahead allocates for them.
 constexpr size_t kMostSpare = 64;
 
-// Where there is no memory for the sentence, the code must do.
-Error copy_of(const Error& failure) {
-  return unless_out_of_memory([&failure] { return failure; },
-                              [&failure] {
-                                return Error{failure.code, "out of memory"};
-                              });
-}
-
 std::optional<Error> copy_of(const std::optional<Error>& failure) {
   if (!failure) return std::nullopt;
   return copy_of(*failure);
 }
 
 }  // namespace
+
+Error copy_of(const Error& failure) {
+  return unless_out_of_memory([&failure] { return failure; },
+                              [&failure] {
+                                return Error{failure.code, "out of memory"};
+                              });
+}
 
 // ---- records
 
@@ -79,7 +78,15 @@ bool Recording::await(Waiters& waiter) {
 }
 
 void Event::record(Stream& stream) {
-  std::shared_ptr<Recording> recording = stream.record();
+  stands_for(stream.record());
+}
+
+Status Event::record_outer(Stream& stream) {
+  stands_for(TRY(stream.record_outer()));
+  return {};
+}
+
+void Event::stands_for(std::shared_ptr<Recording> recording) {
   const MutexLock lock(mutex_);
   last_.swap(recording);
 }
@@ -111,20 +118,29 @@ void StreamItem::clear() {
   wait.reset();
   waiter.clear();
   failure.reset();
+  outer = {};
+  reserved = false;
 }
 
 // ---- appending
 
 void Stream::enqueue(std::span<Operation* const> operations) {
-  push([&](StreamItem& item) {
-    item.operations.reserve(operations.size());
-    item.to_activate.assign(operations);
-    item.operations.assign(operations.begin(), operations.end());
-    for (Operation* operation : operations) {
-      operation->item = &item;
-      operation->stream.store(this, std::memory_order_release);
-    }
-  });
+  push([&](StreamItem& item) { put_in(item, operations); });
+}
+
+void Stream::enqueue(std::span<Operation* const> operations, StreamEntry entry) {
+  if (entry.item_ == nullptr) return enqueue(operations);
+  fill_in(entry, [&](StreamItem& item) { put_in(item, operations); });
+}
+
+void Stream::put_in(StreamItem& item, std::span<Operation* const> operations) {
+  item.operations.reserve(operations.size());
+  item.to_activate.assign(operations);
+  item.operations.assign(operations.begin(), operations.end());
+  for (Operation* operation : operations) {
+    operation->item = &item;
+    operation->stream.store(this, std::memory_order_release);
+  }
 }
 
 std::shared_ptr<Recording> Stream::record() {
@@ -179,6 +195,7 @@ void Stream::take_over(std::optional<Error> failure) {
 
 void Stream::pass_head() {
   take_over(std::move(items_.front().failure));
+  if (items_.front().outer.gate) outer_->open(*items_.front().outer.gate);
   if (spare_.size() < kMostSpare) {
     items_.front().clear();
     spare_.splice(spare_.begin(), items_, items_.begin());
@@ -193,6 +210,7 @@ Stream::Consequences Stream::pump_locked() {
   Consequences then;
   while (!items_.empty()) {
     StreamItem& head = items_.front();
+    if (head.reserved || !has_arrived(head)) return then;
     if (!head.operations.empty()) {
       if (head_active_) return then;
       then.held_back_by = copy_of(failure_);
@@ -260,6 +278,8 @@ bool Stream::cancel(Operation& operation, const Error& error) {
     if (!place->failure) place->failure = copy_of(error);
     std::erase(place->operations, &operation);
     place->to_activate.drop(&operation);
+    // Nothing is left here that would have to wait for the outer stream, which may never come.
+    if (place->operations.empty()) need_not_arrive(*place);
   }
   pump();
   return true;

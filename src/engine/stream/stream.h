@@ -7,6 +7,10 @@
 // A failure stays with its stream until it has been reported. Until then every record made behind it carries it, and a
 // stream that waits for such a record takes it over. Operations behind it do not run: their input does not exist, and
 // ranks that do not know of the failure would take what these operations send for data.
+//
+// A stream may have an outer stream, of a device. Its calls then have places there too: none begins before the outer
+// stream has come to the call's place, and the outer stream goes no further until the call is done or has failed. A
+// thread of the process (engine/stream/stream_poller.h) asks where the outer streams are.
 #pragma once
 
 #include <atomic>
@@ -17,11 +21,13 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
 #include "base/overdue.h"
 #include "base/result.h"
+#include "engine/stream/outer_stream.h"
 
 namespace trestle {
 
@@ -84,13 +90,19 @@ class Recording {
 class Event {
  public:
   void record(Stream& stream);
+  // Stream::record_outer(). Error: it has refused; the event stands for what it stood for before.
+  Status record_outer(Stream& stream);
   // nullptr: never recorded.
   std::shared_ptr<Recording> last() const;
 
  private:
+  void stands_for(std::shared_ptr<Recording> recording);
   mutable Mutex mutex_;
   std::shared_ptr<Recording> last_ TRESTLE_GUARDED_BY(mutex_);
 };
+
+// Where there is no memory for the sentence, the code must do.
+Error copy_of(const Error& failure);
 
 // Operations that a stream hands to their engines. Moving it takes no memory, and one operation alone needs none.
 struct ToActivate {
@@ -111,12 +123,51 @@ struct StreamItem {
   std::shared_ptr<Recording> wait;
   std::list<std::weak_ptr<Stream>> waiter;  // the stream itself, until `wait` has it
   std::optional<Error> failure;             // of one of the operations; becomes the stream's when it passes the item
+  OuterStream::Ticket outer;                // its place in the outer stream; without the mark once that was reached
+  bool reserved = false;                    // a StreamEntry holds it: nobody knows yet what it will be
 
   void clear();
 };
 
+// A place in a stream, and in its outer stream, that a call has taken before it can no longer be refused. If nothing is
+// put there, the place is given up. One thread.
+class StreamEntry {
+ public:
+  StreamEntry() = default;
+  StreamEntry(StreamEntry&& other) noexcept
+      : stream_(std::move(other.stream_)), item_(std::exchange(other.item_, nullptr)) {}
+  StreamEntry(const StreamEntry&) = delete;
+  StreamEntry& operator=(const StreamEntry&) = delete;
+  ~StreamEntry();
+  // For one that has no place.
+  void take(StreamEntry&& other) {
+    stream_ = std::move(other.stream_);
+    item_ = std::exchange(other.item_, nullptr);
+  }
+
+ private:
+  friend class Stream;
+  StreamEntry(std::shared_ptr<Stream> stream, StreamItem* item) : stream_(std::move(stream)), item_(item) {}
+  std::shared_ptr<Stream> stream_;
+  StreamItem* item_ = nullptr;  // nullptr: no place, or it was used
+};
+
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
+  Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream();
+  // A stream whose calls are ordered on that one. Error: the thread that asks where it is could not be started.
+  static Result<std::shared_ptr<Stream>> on(std::unique_ptr<OuterStream> outer);
+  bool has_outer() const { return outer_ != nullptr; }
+  int outer_device() const { return outer_->device(); }  // only with an outer stream
+
+  // Takes the place of a call that comes next. With an outer stream this must be done first, and may be refused;
+  // without one it does nothing.
+  Result<StreamEntry> enter() { return outer_ == nullptr ? StreamEntry() : enter(true, true); }
+  // As enqueue() without a place, but nothing is allocated for the item itself.
+  void enqueue(std::span<Operation* const> operations, StreamEntry entry);
   // Appends; activates the operations that reach the head. Part of issuing a call: for one operation it allocates
   // nothing, unless more items are queued than before.
   //
@@ -126,9 +177,14 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void enqueue(std::initializer_list<Operation*> operations) {
     enqueue(std::span<Operation* const>(operations.begin(), operations.size()));
   }
+  // Complete when the calls before it are, wherever the outer stream is.
   std::shared_ptr<Recording> record();
   // nullptr: nothing to wait for.
   void wait_for(std::shared_ptr<Recording> recording);
+  // The same for the outer stream too: the record also stands for what was submitted there before, and what is
+  // submitted there later also waits. Without an outer stream: the same.
+  Result<std::shared_ptr<Recording>> record_outer();
+  Status wait_outer(std::shared_ptr<Recording> recording);
   // An operation of the engine comes next, or ran at once because the stream was idle.
   void used_by(Engine& engine);
 
@@ -159,7 +215,15 @@ class Stream : public std::enable_shared_from_this<Stream> {
   };
   Head head();
 
+  // For the StreamPoller. Whether the head waits for the outer stream; asks where that is, and moves on.
+  bool waits_for_outer() const { return waits_for_outer_.load(std::memory_order_seq_cst); }
+  void ask_outer() { pump(); }
+  // Finds out whether the outer stream has failed. May take the driver's time.
+  void check_outer();
+
  private:
+  friend class StreamEntry;
+  explicit Stream(std::unique_ptr<OuterStream> outer) : outer_(std::move(outer)) {}
   // What follows from a change of a stream. Done after its lock was released.
   struct Consequences {
     std::list<std::weak_ptr<Stream>> to_wake;
@@ -170,6 +234,24 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Appends an item that `fill` makes of an empty one. If `fill` throws, it has not changed the item.
   template <class F>
   void push(F&& fill);
+  // The same for the item of an entry, which nobody else changes.
+  template <class F>
+  void fill_in(StreamEntry& entry, F&& fill) {
+    Consequences then;
+    {
+      const MutexLock lock(mutex_);
+      fill(*entry.item_);
+      std::exchange(entry.item_, nullptr)->reserved = false;
+      then = pump_locked();
+    }
+    carry_out(then);
+  }
+  Result<StreamEntry> enter(bool mark, bool gate);
+  void give_up(StreamItem& item);
+  void need_not_arrive(StreamItem& item) TRESTLE_REQUIRES(mutex_);
+  void put_in(StreamItem& item, std::span<Operation* const> operations);
+  Result<bool> ask_where_outer_is(const StreamItem& item) TRESTLE_REQUIRES(mutex_);
+  bool has_arrived(StreamItem& head) TRESTLE_REQUIRES(mutex_);
   // Runs what can run, from the head on.
   void pump();
   static void carry_out(const Consequences& then);
@@ -179,12 +261,18 @@ class Stream : public std::enable_shared_from_this<Stream> {
   Status refusal() const;
   std::weak_ptr<Engine> last_user() const;
 
+  const std::unique_ptr<OuterStream> outer_;  // or nullptr
+  // Held while the outer stream takes something, which may last until it has moved on: places there and here have one
+  // order. Before mutex_.
+  Mutex entry_mutex_;
+  std::atomic<bool> waits_for_outer_{false};
   mutable Mutex mutex_;
   std::list<StreamItem> items_ TRESTLE_GUARDED_BY(mutex_);
   std::list<StreamItem> spare_ TRESTLE_GUARDED_BY(mutex_);  // cleared; kept for reuse, at most kMostSpare
   bool head_active_ TRESTLE_GUARDED_BY(mutex_) = false;
   std::weak_ptr<Engine> last_user_ TRESTLE_GUARDED_BY(mutex_);
-  std::atomic<const Engine*> last_user_key_{nullptr};  // last_user_ as a key, never dereferenced
+  std::atomic<const Engine*> last_user_key_{nullptr};              // last_user_ as a key, never dereferenced
+  std::optional<Error> outer_failure_ TRESTLE_GUARDED_BY(mutex_);  // of the outer stream
   std::atomic<size_t> pending_{0};
   std::atomic<bool> failed_{false};  // whether failure_ is set
   std::optional<Error> failure_ TRESTLE_GUARDED_BY(mutex_);

@@ -1,0 +1,35 @@
+// OuterStream: the stream of a device that the calls of a Stream are ordered on. It is the caller's; others submit work
+// to it too.
+//
+// Owned by its Stream, which says who calls what: put() by one thread at a time, the rest by one thread at a time,
+// which may be another one. put() and check() may take the driver's time: a driver whose stream has no room may hold up
+// all its calls until there is, and so until a gate is opened. So nobody on whom that depends may call these two.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+
+namespace trestle {
+
+class OuterStream {
+ public:
+  // What was put into the outer stream, in the order of the calls of put(). Not set: it was not asked for.
+  struct Ticket {
+    std::optional<uint32_t> mark;
+    std::optional<uint32_t> gate;
+  };
+
+  virtual ~OuterStream() = default;
+  virtual int device() const = 0;  // that it belongs to
+  // `mark`: has_reached() tells when everything that was submitted before is done. `gate`: what is submitted later does
+  // not begin before open(). Errors: there is no gate to open.
+  virtual Result<Ticket> put(bool mark, bool gate) = 0;
+  // An error if the outer stream has failed. Any thread, beside the others.
+  virtual Status check() = 0;
+  virtual Result<bool> has_reached(uint32_t mark) = 0;
+  virtual void open(uint32_t gate) = 0;  // in the order of the tickets, each once
+};
+
+}  // namespace trestle

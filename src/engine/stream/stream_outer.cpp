@@ -1,0 +1,106 @@
+// A stream's places in its outer stream.
+#include "engine/stream/stream.h"
+#include "engine/stream/stream_poller.h"
+
+namespace trestle {
+
+Result<std::shared_ptr<Stream>> Stream::on(std::unique_ptr<OuterStream> outer) {
+  const std::shared_ptr<Stream> stream(new Stream(std::move(outer)));
+  TRY(StreamPoller::process().add(stream));
+  return stream;
+}
+
+// A stream that is dropped with calls on it, because the process ends, must not hold the outer stream for ever.
+Stream::~Stream() {
+  for (const StreamItem& item : items_) {
+    if (item.outer.gate) outer_->open(*item.outer.gate);
+  }
+}
+
+// The item is made first: once the outer stream is held, nothing may fail.
+Result<StreamEntry> Stream::enter(bool mark, bool gate) {
+  const MutexLock in_order(entry_mutex_);
+  std::list<StreamItem> made(1);
+  std::shared_ptr<Stream> self = shared_from_this();
+  made.front().outer = TRY(outer_->put(mark, gate));
+  made.front().reserved = true;
+  StreamItem* const item = &made.front();
+  const MutexLock lock(mutex_);
+  items_.splice(items_.end(), made);
+  pending_.fetch_add(1, std::memory_order_acq_rel);
+  return StreamEntry(std::move(self), item);
+}
+
+StreamEntry::~StreamEntry() {
+  if (item_ != nullptr) stream_->give_up(*item_);
+}
+
+void Stream::give_up(StreamItem& item) {
+  {
+    const MutexLock lock(mutex_);
+    item.reserved = false;
+    need_not_arrive(item);
+  }
+  pump();
+}
+
+// Whether the head still waits is found out by the pump() that follows.
+void Stream::need_not_arrive(StreamItem& item) {
+  item.outer.mark.reset();
+  waits_for_outer_.store(false, std::memory_order_seq_cst);
+}
+
+Result<std::shared_ptr<Recording>> Stream::record_outer() {
+  if (outer_ == nullptr) return record();
+  auto recording = std::make_shared<Recording>(weak_from_this(), last_user());
+  StreamEntry entry = TRY(enter(true, false));
+  fill_in(entry, [&](StreamItem& item) { item.record = recording; });
+  return recording;
+}
+
+Status Stream::wait_outer(std::shared_ptr<Recording> recording) {
+  if (outer_ == nullptr || recording == nullptr) {
+    wait_for(std::move(recording));
+    return {};
+  }
+  std::list<std::weak_ptr<Stream>> waiter{weak_from_this()};
+  StreamEntry entry = TRY(enter(false, true));
+  fill_in(entry, [&](StreamItem& item) {
+    item.waiter = std::move(waiter);
+    item.wait = std::move(recording);
+  });
+  return {};
+}
+
+void Stream::check_outer() {
+  const Status checked = outer_->check();
+  if (checked.ok()) return;
+  {
+    const MutexLock lock(mutex_);
+    outer_failure_ = checked.error();
+  }
+  pump();
+}
+
+// Whether the outer stream has come to the item. One that has failed never will.
+Result<bool> Stream::ask_where_outer_is(const StreamItem& item) {
+  if (outer_failure_) return copy_of(*outer_failure_);
+  return outer_->has_reached(*item.outer.mark);
+}
+
+// Behind a failure nothing runs, so nothing has to wait.
+bool Stream::has_arrived(StreamItem& head) {
+  if (!head.outer.mark) return true;
+  if (!failure_) {
+    const Result<bool> reached = ask_where_outer_is(head);
+    if (reached.ok() && !reached.value()) {
+      if (!waits_for_outer_.exchange(true, std::memory_order_seq_cst)) StreamPoller::process().ring();
+      return false;
+    }
+    if (!reached.ok()) take_over(copy_of(reached.error()));
+  }
+  need_not_arrive(head);
+  return true;
+}
+
+}  // namespace trestle

@@ -1,0 +1,151 @@
+#include "engine/stream/stream_poller.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <string>
+
+#include "base/clock.h"
+#include "base/fork.h"
+#include "base/out_of_memory.h"
+#include "engine/stream/stream.h"
+
+namespace trestle {
+
+namespace {
+
+constexpr int64_t kNapsPerWait = 16;       // so naps add a sixteenth to a wait
+constexpr int64_t kShortestNapNs = 2'000;  // a shorter wait is spent looking
+constexpr int64_t kLongestNapNs = 200'000;
+constexpr int64_t kDoubtNs = 100'000'000;  // nothing has moved for so long: the devices may have failed
+
+void ring_bell(const UniqueFd& bell) {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(bell.get(), &one, sizeof one);
+}
+
+// Until the bell rings; timeout_ns < 0: without end.
+void sleep_at(const UniqueFd& bell, int64_t timeout_ns) {
+  pollfd fd{bell.get(), POLLIN, 0};
+  const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
+                         static_cast<long>(timeout_ns % 1'000'000'000)};
+  ::ppoll(&fd, 1, timeout_ns < 0 ? nullptr : &timeout, nullptr);
+  uint64_t count;
+  while (::read(bell.get(), &count, sizeof count) > 0) {
+  }
+}
+
+Result<UniqueFd> make_bell() {
+  UniqueFd bell = UniqueFd::open([] { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); });
+  if (!bell) return Error{Code::kSystemError, std::string("eventfd: ") + std::strerror(errno)};
+  return bell;
+}
+
+}  // namespace
+
+StreamPoller& StreamPoller::process() {
+  static constinit PerProcess<StreamPoller> poller;
+  return poller.get();
+}
+
+StreamPoller::~StreamPoller() {
+  stop_.store(true);
+  for (const UniqueFd* const bell : {&bell_, &check_bell_}) {
+    if (*bell) ring_bell(*bell);
+  }
+  looker_.join();
+  checker_.join();
+}
+
+Status StreamPoller::add(const std::shared_ptr<Stream>& stream) {
+  const MutexLock lock(mutex_);
+  std::erase_if(streams_, [](const std::weak_ptr<Stream>& one) { return one.expired(); });
+  streams_.reserve(streams_.size() + 1);
+  TRY(start());
+  streams_.push_back(stream);
+  return {};
+}
+
+Status StreamPoller::start() {
+  if (started_) return {};
+  if (!bell_) bell_ = TRY(make_bell());
+  if (!check_bell_) check_bell_ = TRY(make_bell());
+  if (!looker_.joinable()) looker_ = TRY(Thread::start([this] { look_loop(); }));
+  checker_ = TRY(Thread::start([this] { check_loop(); }));
+  started_ = true;
+  return {};
+}
+
+void StreamPoller::ring() {
+  if (asleep_.exchange(false, std::memory_order_seq_cst)) ring_bell(bell_);
+}
+
+bool StreamPoller::collect(Waiting& waiting) {
+  const auto collect_all = [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
+    waiting.reserve(streams_.size());
+    for (const std::weak_ptr<Stream>& one : streams_) {
+      if (auto stream = one.lock(); stream != nullptr && stream->waits_for_outer())
+        waiting.push_back(std::move(stream));
+    }
+    return true;
+  };
+  const MutexLock lock(mutex_);
+  return unless_out_of_memory(collect_all, [] { return false; });
+}
+
+// True if all of them still wait.
+bool StreamPoller::ask(const Waiting& waiting) {
+  bool all = true;
+  for (const std::shared_ptr<Stream>& stream : waiting) {
+    unless_out_of_memory([&] { stream->ask_outer(); }, [] {});
+    all = stream->waits_for_outer() && all;
+  }
+  return all;
+}
+
+// A stream that begins to wait after the look rings, because it finds the thread asleep.
+void StreamPoller::look_loop() {
+  Clock& clock = monotonic_clock();
+  int64_t since_ns = clock.now_ns();
+  int64_t doubted_ns = since_ns;
+  Waiting waiting;
+  while (!stop_.load()) {
+    asleep_.store(true, std::memory_order_seq_cst);
+    const bool looked = collect(waiting);
+    if (waiting.empty()) {
+      sleep_at(bell_, looked ? -1 : kLongestNapNs);
+      since_ns = doubted_ns = clock.now_ns();
+      continue;
+    }
+    asleep_.store(false, std::memory_order_seq_cst);
+    const bool all_wait = ask(waiting);
+    waiting.clear();
+    const int64_t now_ns = clock.now_ns();
+    if (!all_wait) since_ns = doubted_ns = now_ns;
+    if (now_ns - doubted_ns >= kDoubtNs) {
+      ring_bell(check_bell_);
+      doubted_ns = now_ns;
+    }
+    const int64_t nap_ns = std::min(kLongestNapNs, (now_ns - since_ns) / kNapsPerWait);
+    if (nap_ns >= kShortestNapNs) sleep_at(bell_, nap_ns);
+  }
+}
+
+void StreamPoller::check_loop() {
+  Waiting waiting;
+  while (!stop_.load()) {
+    collect(waiting);
+    for (const std::shared_ptr<Stream>& stream : waiting) {
+      unless_out_of_memory([&] { stream->check_outer(); }, [] {});
+    }
+    waiting.clear();
+    sleep_at(check_bell_, -1);
+  }
+}
+
+}  // namespace trestle

@@ -1,0 +1,57 @@
+// StreamPoller: the process's threads that ask where the outer streams of streams are. A device writes a word and wakes
+// nobody, so somebody has to look.
+//
+// One object per process, made at first use; any thread. Its threads start with the first stream and sleep while no
+// stream waits. The first one looks often at first; later its naps are a small part of the time that it has waited. It
+// never calls a driver that has words in streams. When nothing has moved for long, the second one asks the drivers
+// whether the devices have failed. A driver may hold that up until a stream has room, and so until a call is done.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/thread.h"
+#include "base/unique_fd.h"
+
+namespace trestle {
+
+class Stream;
+
+class StreamPoller {
+ public:
+  static StreamPoller& process();
+  StreamPoller() = default;
+  ~StreamPoller();
+  StreamPoller(const StreamPoller&) = delete;
+  StreamPoller& operator=(const StreamPoller&) = delete;
+
+  // For as long as the stream exists. Error: the thread could not be started; nothing was added.
+  Status add(const std::shared_ptr<Stream>& stream);
+  // A stream has begun to wait. Takes no lock.
+  void ring();
+
+ private:
+  using Waiting = std::vector<std::shared_ptr<Stream>>;
+  Status start() TRESTLE_REQUIRES(mutex_);
+  void look_loop();
+  void check_loop();
+  // The streams that wait. False: there is no memory for the list.
+  bool collect(Waiting& waiting);
+  static bool ask(const Waiting& waiting);
+
+  Mutex mutex_;
+  bool started_ TRESTLE_GUARDED_BY(mutex_) = false;
+  std::vector<std::weak_ptr<Stream>> streams_ TRESTLE_GUARDED_BY(mutex_);
+  std::atomic<bool> asleep_{false};  // until somebody rings
+  std::atomic<bool> stop_{false};
+  UniqueFd bell_;
+  UniqueFd check_bell_;
+  Thread looker_;
+  Thread checker_;
+};
+
+}  // namespace trestle
