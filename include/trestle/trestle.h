@@ -203,14 +203,14 @@ typedef struct {
   int spinUs;                 /* as TRESTLE_SPIN, microseconds; -1: auto */
   const char* rails;          /* as TRESTLE_RAILS */
   int64_t railTimeoutMs;      /* as TRESTLE_RAIL_TIMEOUT, milliseconds */
+  int device;                 /* as TRESTLE_DEVICE: a CUDA device (trestle/cuda.h); -1: none */
 } trestleConfig_t;
 
 #define TRESTLE_CONFIG_INITIALIZER                                                                                        \
   { sizeof(trestleConfig_t), TRESTLE_CONFIG_MAGIC, TRESTLE_VERSION_CODE, TRESTLE_CONFIG_UNDEF_INT, -1, NULL, NULL, NULL,  \
         NULL, NULL, TRESTLE_CONFIG_UNDEF_INT, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,     \
         -1, -1, -1, -1, -1, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT,                 \
-        TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, NULL, -1                            \
-  }
+        TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, NULL, -1, TRESTLE_CONFIG_UNDEF_INT }
 
 /* Makes an id and starts to listen for its ranks in this process. The id holds an address and a secret: send it over
  * a channel you trust. With TRESTLE_COMM_ID or a launcher's variables (see docs/launching.md) ids need not be
@@ -228,7 +228,7 @@ TRESTLE_API trestleResult_t trestleCommInitRank(trestleComm_t* comm, int nranks,
 /* The same; config may be NULL. */
 TRESTLE_API trestleResult_t trestleCommInitRankConfig(trestleComm_t* comm, int nranks, trestleUniqueId id, int rank,
                                                       const trestleConfig_t* config);
-/* All ranks in this process: comms[0..nranks-1]. devlist exists for NCCL's shape and must be NULL. */
+/* All ranks in this process: comms[0..nranks-1]. devlist[r], unless it is NULL: rank r's device, as config.device. */
 TRESTLE_API trestleResult_t trestleCommInitAll(trestleComm_t* comms, int nranks, const int* devlist);
 TRESTLE_API trestleResult_t trestleCommInitAllConfig(trestleComm_t* comms, int nranks, const trestleConfig_t* config);
 #define TRESTLE_SPLIT_NOCOLOR (-1)

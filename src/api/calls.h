@@ -39,6 +39,9 @@ CallElements extent_of(const Communicator& communicator, const Call& call);
 // `extent` is the call's.
 Status check_overlap(const char* function, const Call& call, const CallElements& extent);
 
+// With a device: finds out where the buffers lie, and refuses those that cannot be used. `extent` is the call's.
+Status look_at_buffers(const Communicator& communicator, const char* function, Call& call, const CallElements& extent);
+
 // The call moves no data on any rank.
 inline bool is_empty(const Call& call) {
   const Collective collective = call.request.collective;

@@ -84,6 +84,7 @@ Result<Call> checked_call(const Communicator& communicator, const char* function
   if (uneven) TRY(read_blocks(communicator, function, raw, request));
   const CallElements extent = extent_of(communicator, call);
   TRY(check_buffers(function, call, extent));
+  TRY(look_at_buffers(communicator, function, call, extent));
   request.in_place = is_in_place(communicator, call);
   TRY(check_overlap(function, call, extent));
   apply_call_config(call);
@@ -95,6 +96,7 @@ Result<std::shared_ptr<Stream>> stream_of(const char* function, trestleStream_t 
   if (stream == nullptr) return communicator->own_stream();
   Use use(stream);
   if (!use.alive()) return dead_handle(use, function, "stream");
+  if (use.object()->has_outer()) TRY(check_device(function, *use.object(), *communicator));
   return use.object();
 }
 

@@ -54,6 +54,22 @@ Status init_rank(trestleComm_t* comm, int nranks, const trestleUniqueId& id, int
   return create_for(comm, create, settings.blocking);
 }
 
+// devlist: the devices of the ranks, or nullptr.
+Status init_all(trestleComm_t* comms, int nranks, const trestleConfig_t* config, const int* devlist) {
+  if (comms == nullptr) return invalid_argument("CommInitAll: comms is NULL");
+  if (nranks < 1) return invalid_argument("CommInitAll: nranks is " + std::to_string(nranks) + ": at least 1");
+  std::vector<CommunicatorSettings> settings(static_cast<size_t>(nranks), TRY(settings_from(config)));
+  for (int r = 0; r < nranks && devlist != nullptr; ++r) {
+    const auto chosen = override_value(settings[r].config, "TRESTLE_DEVICE", std::to_string(devlist[r]));
+    if (chosen.ok()) continue;
+    return invalid_argument("CommInitAll: devlist[" + std::to_string(r) + "]: " + chosen.error().message);
+  }
+  auto made = TRY(Communicator::create_all(settings));
+  std::vector<ReservedHandle<trestleComm>> handles(made.size());
+  for (int r = 0; r < nranks; ++r) comms[r] = handles[r].take(std::move(made[r]));
+  return {};
+}
+
 trestleResult_t guarded_init_rank(trestleComm_t* comm, int nranks, const trestleUniqueId& id, int rank,
                                   const trestleConfig_t* config) {
   return guarded_in_group([&] {
@@ -163,23 +179,11 @@ trestleResult_t trestleCommInitRankConfig(trestleComm_t* comm, int nranks, trest
 }
 
 trestleResult_t trestleCommInitAllConfig(trestleComm_t* comms, int nranks, const trestleConfig_t* config) {
-  return guarded([&]() -> Status {
-    if (comms == nullptr) return invalid_argument("CommInitAll: comms is NULL");
-    if (nranks < 1) return invalid_argument("CommInitAll: nranks is " + std::to_string(nranks) + ": at least 1");
-    const CommunicatorSettings settings = TRY(settings_from(config));
-    auto made = TRY(Communicator::create_all(nranks, settings));
-    std::vector<ReservedHandle<trestleComm>> handles(made.size());
-    for (int r = 0; r < nranks; ++r) comms[r] = handles[r].take(std::move(made[r]));
-    return {};
-  });
+  return guarded([&] { return init_all(comms, nranks, config, nullptr); });
 }
 
 trestleResult_t trestleCommInitAll(trestleComm_t* comms, int nranks, const int* devlist) {
-  const trestleResult_t checked = guarded([&]() -> Status {
-    if (devlist == nullptr) return {};
-    return invalid_argument("CommInitAll: devlist must be NULL: ranks live in host memory, they have no devices");
-  });
-  return checked == trestleSuccess ? trestleCommInitAllConfig(comms, nranks, nullptr) : checked;
+  return guarded([&] { return init_all(comms, nranks, nullptr, devlist); });
 }
 
 trestleResult_t trestleLauncherInfo(int* rank, int* nranks, int* localRank) {

@@ -53,6 +53,7 @@ constexpr NumberField kNumbers[] = {
     {&trestleConfig_t::inflight, "TRESTLE_INFLIGHT"}, {&trestleConfig_t::express, "TRESTLE_EXPRESS"},
     {&trestleConfig_t::shmMap, "TRESTLE_SHM_MAP"},    {&trestleConfig_t::checkPlans, "TRESTLE_CHECK_PLANS"},
     {&trestleConfig_t::check, "TRESTLE_CHECK"},       {&trestleConfig_t::spinUs, "TRESTLE_SPIN"},
+    {&trestleConfig_t::device, "TRESTLE_DEVICE"},
 };
 
 // The fields that use the syntax of their variables.

@@ -273,6 +273,8 @@ Status check_begun(const char* function, const char* what, size_t calls);
 // The stream of a call: the handle's, or the communicator's own.
 Result<std::shared_ptr<Stream>> stream_of(const char* function, trestleStream_t stream,
                                           const std::shared_ptr<Communicator>& communicator);
+// Whether a stream of a device goes with the communicator's.
+Status check_device(const char* function, const Stream& stream, const Communicator& communicator);
 // A round of progress for a thread that has asked whether the recording is complete.
 void test(const Recording& recording);
 Status drive_until(const std::function<bool()>& done, const std::shared_ptr<Stream>& stream);

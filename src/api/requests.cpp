@@ -31,7 +31,9 @@ Result<std::shared_ptr<Request>> make_request(trestleComm_t comm, const char* fu
   }
   TRY(request->communicator->check_open());
   start.request.in_place = send == recv;
-  TRY(check_overlap(function, start, extent_of(*use.object(), start)));
+  const CallElements extent = extent_of(*use.object(), start);
+  TRY(look_at_buffers(*use.object(), function, start, extent));
+  TRY(check_overlap(function, start, extent));
   apply_call_config(start);
   request->finish = start;
   request->finish.request.collective = Collective::kAllGather;

@@ -158,8 +158,7 @@ trestleResult_t trestleStreamWaitEvent(trestleStream_t stream, trestleEvent_t ev
     if (event == nullptr) return invalid_argument("StreamWaitEvent: the event is NULL");
     Use use(event);
     if (!use.alive()) return dead_handle(use, "StreamWaitEvent", "event");
-    object->wait_for(use.object()->last());
-    return {};
+    return object->wait_outer(use.object()->last());
   });
 }
 
@@ -182,7 +181,7 @@ trestleResult_t trestleEventRecord(trestleEvent_t event, trestleStream_t stream)
     if (event == nullptr) return invalid_argument("EventRecord: the event is NULL");
     Use use(event);
     if (!use.alive()) return dead_handle(use, "EventRecord", "event");
-    use.object()->record(*object);
+    TRY(use.object()->record_outer(*object));
     Group& group = Group::of_this_thread();
     if (group.calls_on(*object) != 0) group.add_record(use.object()->last());
     return {};

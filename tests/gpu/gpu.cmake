@@ -6,4 +6,8 @@ if(TRESTLE_WITH_CUDA)
     ${CMAKE_CURRENT_LIST_DIR}/gpu_device_test.cpp)
   trestle_test(NAME gpu_queue_test LABEL gpu TIMEOUT 120 LIBS trestle_engine SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/gpu_queue_test.cpp)
+  if(TARGET trestle)
+    trestle_test(NAME gpu_streams_test LABEL gpu TIMEOUT 60 LIBS trestle trestle_device SOURCES
+      ${CMAKE_CURRENT_LIST_DIR}/gpu_streams_test.cpp)
+  endif()
 endif()

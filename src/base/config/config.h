@@ -62,6 +62,7 @@ struct Config {
   bool map_shared_memory = false;
   int64_t spin_us = 0;  // -1: auto
   bool progress_thread = false;
+  int64_t device = -1;           // -1: none
   int64_t progress_threads = 0;  // 0: one for each NUMA node
   int64_t work_delay_ns = 0;
 

@@ -44,6 +44,7 @@ inline constexpr std::array kConfigFields = std::to_array<ConfigField>({
     {"TRESTLE_SPIN", "spinUs"},
     {"TRESTLE_RAILS", "rails"},
     {"TRESTLE_RAIL_TIMEOUT", "railTimeoutMs"},
+    {"TRESTLE_DEVICE", "device"},
 });
 
 // "": the variable is the process's, not a communicator's.

@@ -17,6 +17,19 @@ std::string counts_text(const std::vector<uint64_t>& counts) {
   return text;
 }
 
+// The end of the text of a call whose buffers are memory of a device. Others have no such end: most programs have no
+// devices.
+constexpr const char* kInDeviceMemory = ", in device memory";
+
+bool is_in_device_memory(const std::string& text) {
+  return text.ends_with(kInDeviceMemory);
+}
+
+// The text, with the place of the buffers if the other call has another one.
+std::string with_place(const std::string& text, const std::string& other) {
+  return !is_in_device_memory(text) && is_in_device_memory(other) ? text + ", in host memory" : text;
+}
+
 }  // namespace
 
 CallSummary summary_of(const PrepareRequest& request) {
@@ -38,6 +51,7 @@ CallSummary summary_of(const PrepareRequest& request) {
   if (reduces(collective)) text += std::string(" (") + to_string(request.op) + ")";
   if (has_root(collective)) text += ", root " + std::to_string(request.root);
   if (request.options) text += "," + request.options.text();
+  if (request.place != MemoryPlace::kHost) text += kInDeviceMemory;
   hasher.string(text);
   if (text.size() > kMostCallText) text.resize(kMostCallText);  // a pushed configuration may be of any length
   return {hasher.digest(), text};
@@ -61,8 +75,8 @@ Status CallCheck::compare(const Key& key, int32_t other, const CallSummary& thei
   const bool message = key.first >= 0;
   std::string text = names_[static_cast<size_t>(other)];
   text += message ? " sends message " + number + " as " : " calls operation " + number + " as ";
-  text += theirs.text + ", " + names_[static_cast<size_t>(rank_)];
-  text += (message ? " receives it as " : " as ") + ours.text;
+  text += with_place(theirs.text, ours.text) + ", " + names_[static_cast<size_t>(rank_)];
+  text += (message ? " receives it as " : " as ") + with_place(ours.text, theirs.text);
   if (theirs.text == ours.text) text += ", which differ in a part that is not shown here";
   return Error{Code::kInvalidUsage, text};
 }

@@ -26,6 +26,8 @@ CallPath::CallPath(const Membership& membership, Engine& engine, ControlMesh& me
 
 Status CallPath::submit(const Call& call, const std::shared_ptr<Stream>& stream) {
   TRY(stream->check_open());
+  if (stream->has_outer()) [[unlikely]]
+    return submit_to_outer(call, stream);
   {
     const MutexLock lock(submit_mutex_);
     log_at_info(call, *stream, true);
@@ -37,6 +39,18 @@ Status CallPath::submit(const Call& call, const std::shared_ptr<Stream>& stream)
       auto prepared = TRY(planner_.prepare(call));
       enqueue(bind(call, prepared, false), *stream);
     }
+  }
+  committed();
+  return {};
+}
+
+// Without submit_mutex_ while the outer stream takes the call: other threads of the library need that mutex.
+Status CallPath::submit_to_outer(const Call& call, const std::shared_ptr<Stream>& stream) {
+  {
+    const MutexLock in_order(outer_mutex_);
+    StreamEntry entry = TRY(stream->enter());
+    const auto prepared = TRY(planner_.prepare(call));
+    enqueue(commit(call, prepared, *stream, {}), *stream, std::move(entry));
   }
   committed();
   return {};
@@ -117,8 +131,8 @@ Operation* CallPath::bind(const Call& call, const std::shared_ptr<const Prepared
 }
 
 // The call has its number and the other ranks expect it, so it cannot be refused any more.
-void CallPath::enqueue(Operation* operation, Stream& stream) {
-  unless_out_of_memory([&] { stream.enqueue({operation}); },
+void CallPath::enqueue(Operation* operation, Stream& stream, StreamEntry entry) {
+  unless_out_of_memory([&] { stream.enqueue(std::span<Operation* const>(&operation, 1), std::move(entry)); },
                        [&] {
                          engine_.fail_without_memory();
                          engine_.retire(operation);

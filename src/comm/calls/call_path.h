@@ -85,7 +85,8 @@ class CallPath {
   bool run_express(ExpressCall& express);
   Operation* bind(const Call& call, const std::shared_ptr<const Prepared>& prepared, bool over_board,
                   std::optional<uint64_t> ahead = {}) TRESTLE_REQUIRES(submit_mutex_);
-  void enqueue(Operation* operation, Stream& stream);
+  void enqueue(Operation* operation, Stream& stream, StreamEntry entry = {});
+  Status submit_to_outer(const Call& call, const std::shared_ptr<Stream>& stream);
   void drop_unmapped(const Call& call, const CallBytes& reach);
 
   uint64_t& next_number_of(int32_t peer, bool sending) TRESTLE_REQUIRES(submit_mutex_) {
@@ -116,6 +117,9 @@ class CallPath {
   CustomOps custom_ops_;
   CallPlanner planner_;
 
+  // Held by calls on streams with an outer stream, from their place there until they are enqueued: so they are executed
+  // in the order of their numbers. Before submit_mutex_. A thread may wait for the outer stream while it holds it.
+  Mutex outer_mutex_;
   Mutex submit_mutex_;
   uint64_t next_number_ TRESTLE_GUARDED_BY(submit_mutex_) = 0;
   uint64_t next_split_ TRESTLE_GUARDED_BY(submit_mutex_) = 0;

@@ -220,15 +220,46 @@ Result<Group::Work::PreparedCalls> Group::Work::prepare_all() const {
   return prepared;
 }
 
+// One item per stream, in the order of the calls.
+Group::Work::Item& Group::Work::item_of(const std::shared_ptr<Stream>& stream, Items& items) {
+  const auto found = std::find_if(items.begin(), items.end(), [&](const Item& it) { return it.stream == stream; });
+  return found == items.end() ? items.emplace_back(Item{stream, {}, {}}) : *found;
+}
+
+// Takes the places in outer streams, which may be refused. Calls that have their numbers already are expected by other
+// ranks, so their communicators then fail.
+Status Group::Work::enter_all(Items& items) const {
+  const auto enter = [&]() -> Status {
+    for (const GroupedCall& call : calls) {
+      if (call.after && call.stream->has_outer()) call.stream->wait_for(call.after);
+    }
+    for (const GroupedCall& call : calls) {
+      if (!call.empty && call.stream->has_outer()) item_of(call.stream, items);
+    }
+    for (Item& item : items) item.entry.take(TRY(item.stream->enter()));
+    return {};
+  };
+  const Status entered = enter();
+  if (entered.ok()) return entered;
+  for (const GroupedCall& call : calls) {
+    if (call.number) call.communicator->engine().fail(entered.error());
+  }
+  return entered;
+}
+
 // Calls have their numbers from here on, and other ranks count on them. So where memory runs out, all communicators of
 // the group fail.
 Status Group::Work::enqueue_all(const PreparedCalls& prepared) {
   Items items;
+  TRY(enter_all(items));
   size_t enqueued = 0;
   return unless_out_of_memory(
       [&] {
         commit_all(prepared, items);
-        for (; enqueued < items.size(); ++enqueued) items[enqueued].first->enqueue(items[enqueued].second);
+        for (; enqueued < items.size(); ++enqueued) {
+          Item& item = items[enqueued];
+          item.stream->enqueue(item.operations, std::move(item.entry));
+        }
         for (GroupedCall& call : calls) {
           if (auto settled = std::exchange(call.settled, nullptr)) settled(true);
         }
@@ -238,24 +269,22 @@ Status Group::Work::enqueue_all(const PreparedCalls& prepared) {
       [&]() -> Status {
         for (const GroupedCall& call : calls) call.communicator->engine().fail_without_memory();
         for (; enqueued < items.size(); ++enqueued) {
-          for (Operation* operation : items[enqueued].second) operation->engine().retire(operation);
+          for (Operation* operation : items[enqueued].operations) operation->engine().retire(operation);
         }
         return *calls.front().communicator->failure();
       });
 }
 
-// One item per stream, in the order of the calls.
 void Group::Work::commit_all(const PreparedCalls& prepared, Items& items) const {
   for (size_t i = 0; i < calls.size(); ++i) {
     const GroupedCall& call = calls[i];
     CallPath& path = call.communicator->calls();
-    if (call.after) call.stream->wait_for(call.after);
+    if (call.after && !call.stream->has_outer()) call.stream->wait_for(call.after);
     if (call.empty) path.skip(call.call, *call.stream, call.number);
     if (call.empty) continue;
-    auto item = std::find_if(items.begin(), items.end(), [&](const auto& it) { return it.first == call.stream; });
-    if (item == items.end()) item = items.insert(items.end(), {call.stream, {}});
-    item->second.reserve(item->second.size() + 1);  // ahead: a committed operation must not get lost
-    item->second.push_back(path.commit(call.call, prepared[i], *call.stream, call.number));
+    Item& item = item_of(call.stream, items);
+    item.operations.reserve(item.operations.size() + 1);  // ahead: a committed operation must not get lost
+    item.operations.push_back(path.commit(call.call, prepared[i], *call.stream, call.number));
   }
 }
 

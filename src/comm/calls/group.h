@@ -119,7 +119,15 @@ class Group {
     Status finalize_all();
     using PreparedCalls = std::vector<std::shared_ptr<const Prepared>>;  // parallel to calls; nullptr: an empty call
     Result<PreparedCalls> prepare_all() const;
-    using Items = std::vector<std::pair<std::shared_ptr<Stream>, std::vector<Operation*>>>;
+    // What goes on one stream.
+    struct Item {
+      std::shared_ptr<Stream> stream;
+      std::vector<Operation*> operations;
+      StreamEntry entry;
+    };
+    using Items = std::vector<Item>;
+    static Item& item_of(const std::shared_ptr<Stream>& stream, Items& items);
+    Status enter_all(Items& items) const;
     Status enqueue_all(const PreparedCalls& prepared);
     void commit_all(const PreparedCalls& prepared, Items& items) const;
     bool finalizes(const std::shared_ptr<Communicator>& communicator) const;

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/out_of_memory.h"
+#include "comm/setup/device_setup.h"
 #include "comm/setup/together.h"
 #include "comm/setup/version_line.h"
 #include "comm/split/comm_split.h"
@@ -20,7 +21,7 @@ namespace {
 constexpr uint64_t kCopyBytes = uint64_t{1} << 20;
 
 // Takes the transports, the router and the express path out of the wiring.
-std::shared_ptr<Engine> make_engine(const Membership& membership, Wiring& wiring,
+std::shared_ptr<Engine> make_engine(const Membership& membership, Wiring& wiring, DevicePlace device,
                                     const std::shared_ptr<MeshPoller>& mesh, const std::shared_ptr<StopFlags>& stops,
                                     const std::shared_ptr<FailureListeners>& listeners) {
   const int32_t rank = membership.rank();
@@ -44,6 +45,7 @@ std::shared_ptr<Engine> make_engine(const Membership& membership, Wiring& wiring
     mesh->mesh().flood_error(error, rank);
   };
   config.work = std::move(wiring.work);
+  config.device = std::move(device);
   config.on_overdue = [mesh](const Overdue& overdue) { return mesh->inquire(overdue); };
   return std::make_shared<Engine>(std::move(config), std::move(wiring.transports), std::move(wiring.router),
                                   std::move(wiring.express));
@@ -73,12 +75,12 @@ class Undelivered {
 // ---- creation
 
 Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring,
-                           const RootIdentity& root)
+                           DevicePlace device, const RootIdentity& root)
     : membership_(bootstrap, settings, wiring, root),
       stops_(std::make_shared<StopFlags>()),
       listeners_(std::make_shared<FailureListeners>()),
       mesh_(std::make_shared<MeshPoller>(bootstrap.take_mesh(), rank(), membership_.names())),
-      engine_(make_engine(membership_, wiring, mesh_, stops_, listeners_)),
+      engine_(make_engine(membership_, wiring, std::move(device), mesh_, stops_, listeners_)),
       calls_(membership_, *engine_, mesh_->mesh(), wiring.memory, *own_stream_),
       notices_(mesh_->mesh(), rank()),
       watch_(parts()) {
@@ -108,6 +110,8 @@ Result<std::shared_ptr<Communicator>> Communicator::wire_and_start(Bootstrap& bo
     bootstrap.fail(error);
     return error;
   };
+  auto device = open_device_of(settings.config.device);
+  if (!device.ok()) return fail(std::move(device).error());
   auto wiring = wire(bootstrap, settings, deadline_ns);
   if (!wiring.ok()) return fail(std::move(wiring).error());
   const Config& config = settings.config;
@@ -120,8 +124,8 @@ Result<std::shared_ptr<Communicator>> Communicator::wire_and_start(Bootstrap& bo
   if (!together.ok()) return fail(std::move(together).error());
   const CalibrationPlace calibration = wiring.value().calibration;
   const bool measure = wiring.value().measure;
-  Undelivered communicator(
-      std::shared_ptr<Communicator>(new Communicator(bootstrap, settings, std::move(wiring).value(), root)));
+  Undelivered communicator(std::shared_ptr<Communicator>(
+      new Communicator(bootstrap, settings, std::move(wiring).value(), std::move(device).value(), root)));
   const auto start = [&]() -> Status {
     TRY(communicator->start());
     if (measure) TRY(communicator->calibrate(calibration, stop));
@@ -159,18 +163,20 @@ Result<std::shared_ptr<Communicator>> Communicator::create(const UniqueIdBytes& 
   return assemble(*bootstrap, settings, bootstrap->deadline_ns(), &stop, {bootstrap->job(), rank});
 }
 
-Result<std::vector<std::shared_ptr<Communicator>>> Communicator::create_all(int32_t nranks,
-                                                                            const CommunicatorSettings& settings) {
-  log_version(settings.config);
-  const int64_t deadline = deadline_of(settings);
-  BootstrapConfig config = bootstrap_config(settings.config, nranks, 0, UniqueIdBytes{});
+Result<std::vector<std::shared_ptr<Communicator>>> Communicator::create_all(
+    const std::vector<CommunicatorSettings>& settings) {
+  const Config& common = settings.front().config;
+  log_version(common);
+  const auto nranks = static_cast<int32_t>(settings.size());
+  const int64_t deadline = deadline_of(settings.front());
+  BootstrapConfig config = bootstrap_config(common, nranks, 0, UniqueIdBytes{});
   config.deadline_ns = deadline;
   auto bootstraps = TRY(Bootstrap::join_in_process(config));
   std::vector<Undelivered> made(nranks);
   std::vector<std::shared_ptr<Communicator>> delivered(nranks);
   TRY(run_together(made.size(), [&](size_t r) -> Status {
     const RootIdentity root{bootstraps[r]->job(), bootstraps[r]->rank()};
-    made[r].hold(TRY(assemble(*bootstraps[r], settings, deadline, nullptr, root)));
+    made[r].hold(TRY(assemble(*bootstraps[r], settings[r], deadline, nullptr, root)));
     return {};
   }));
   for (size_t r = 0; r < made.size(); ++r) delivered[r] = made[r].deliver();

@@ -24,6 +24,7 @@
 #include "comm/watch/notices.h"
 #include "engine/run/engine.h"
 #include "engine/run/progress.h"
+#include "engine/work/device_place.h"
 #include "rendezvous/bootstrap.h"
 
 namespace trestle {
@@ -40,9 +41,13 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // sets it.
   static Result<std::shared_ptr<Communicator>> create(const UniqueIdBytes& id, int32_t nranks, int32_t rank,
                                                       const CommunicatorSettings& settings, std::atomic<bool>& stop);
-  // All ranks of a new communicator in this process.
+  // All ranks of a new communicator in this process; the settings of each, which differ in the device only.
+  static Result<std::vector<std::shared_ptr<Communicator>>> create_all(
+      const std::vector<CommunicatorSettings>& settings);
   static Result<std::vector<std::shared_ptr<Communicator>>> create_all(int32_t nranks,
-                                                                       const CommunicatorSettings& settings);
+                                                                       const CommunicatorSettings& settings) {
+    return create_all(std::vector<CommunicatorSettings>(static_cast<size_t>(nranks), settings));
+  }
   ~Communicator();
 
   // The number of the next split. Splits are counted in the order of the calls, which is the same on all ranks.
@@ -111,7 +116,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
  private:
   struct Finalization;
-  Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring, const RootIdentity& root);
+  // device: nullptr if it has none.
+  Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring, DevicePlace device,
+               const RootIdentity& root);
   static Result<std::shared_ptr<Communicator>> assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
                                                         int64_t deadline_ns, const std::atomic<bool>* stop,
                                                         const RootIdentity& root);

@@ -273,9 +273,9 @@ std::vector<BadCall> other_calls() {
       {"no ranks", arg, {"nranks", "0"}, [](World& w) { return trestleCommInitAll(w.comms, 0, nullptr); }},
       {"devices",
        arg,
-       {"devlist"},
+       {"devlist[1]", "-2"},
        [](World& w) {
-         const int devices[2] = {0, 1};
+         const int devices[2] = {-1, -2};
          return trestleCommInitAll(w.comms, 2, devices);
        }},
       {"communicator to nowhere",

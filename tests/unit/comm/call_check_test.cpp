@@ -50,6 +50,24 @@ TEST(CallCheck, EqualCallsAreEqualWhoeverIsFirst) {
   }
 }
 
+TEST(CallCheck, DifferentPlacesAreBothSaid) {
+  for (const bool own_first : {true, false}) {
+    CallCheck zero(0, names()), one(1, names());
+    PrepareRequest on_device = all_reduce(10);
+    on_device.place = MemoryPlace::kDevice;
+    const PrepareRequest first = own_first ? on_device : all_reduce(10);
+    const PrepareRequest second = own_first ? all_reduce(10) : on_device;
+    const std::string letter = letter_of(zero, {7}, first);
+    ASSERT_TRUE(one.made({7}, summary_of(second)).ok());
+    const Status heard = one.heard(0, letter);
+    ASSERT_FALSE(heard.ok());
+    EXPECT_TRUE(has(heard.error(), "rank 0 (a) calls operation 7 as")) << heard.error().message;
+    EXPECT_TRUE(has(heard.error(), "in device memory")) << heard.error().message;
+    EXPECT_TRUE(has(heard.error(), "in host memory")) << heard.error().message;
+    EXPECT_NE(check_of(first, 0), check_of(second, 0)) << "the messages of the operation differ too";
+  }
+}
+
 TEST(CallCheck, DifferentCallsAreBothSaid) {
   for (const bool own_first : {true, false}) {
     CallCheck zero(0, names()), one(1, names());

@@ -1,0 +1,71 @@
+/* Trestle: streams and memory of CUDA devices. A header of its own: most programs have no devices. No header of CUDA is
+ * needed here. docs/cuda.md has the whole picture, and says which collectives take device memory so far.
+ *
+ * A communicator has a device if trestleConfig_t.device, TRESTLE_DEVICE or CommInitAll's devlist says so. Creating it
+ * opens the device: the driver is loaded, and the device's primary context is used, which is the one of the CUDA
+ * runtime. If this build has no CUDA, or there is no driver or no such device, that is trestleInvalidUsage or
+ * trestleInvalidArgument, with a sentence that says which. The other ranks are told (trestleRemoteError).
+ *
+ * Memory, for a communicator with a device: what a buffer is, is looked at once per call.
+ * - Memory of the device makes the call one on device memory. Memory of another device is trestleInvalidArgument.
+ * - Pinned memory (cudaMallocHost, cudaHostRegister) and managed memory count as host memory, unless the call's other
+ *   buffer is memory of the device.
+ * - Ordinary memory is host memory. A call with one buffer of the device and one of ordinary memory is
+ *   trestleInvalidArgument.
+ * - A buffer that is longer than its allocation on the device, and memory that is not there (it was freed), is
+ *   trestleInvalidArgument.
+ * - All ranks of a call must agree: device memory on all, or host memory on all. If they do not, the call fails as
+ *   calls that differ do, and with TRESTLE_CHECK=1 the sentence names both.
+ * A communicator without a device never asks what a pointer is. All its buffers must be memory that the host can use;
+ * memory of a device ends the process there, as any address does that the host cannot read. */
+#ifndef TRESTLE_CUDA_H_
+#define TRESTLE_CUDA_H_
+
+#include "trestle/trestle.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Streams of CUDA --------------------------------------------------------------------------------------------- */
+
+/* Makes a stream whose calls are ordered on a CUDA stream. cudaStream is a cudaStream_t or CUstream; it stays the
+ * caller's, and must not be destroyed before the Trestle stream. The calling thread needs a current device only for a
+ * default stream.
+ *
+ * A call on it, or a group's calls on it together, begin when the CUDA stream has done everything that was submitted to
+ * it before the call (or GroupEnd). What is submitted to the CUDA stream after that waits for them. The host waits for
+ * neither: the call returns as on any stream. It may wait for room in the CUDA stream, as a kernel's launch does. Calls
+ * without data (a count of 0) do nothing.
+ *
+ * - A failure, an abort, or a deadline that passes lets the CUDA stream go on, and what was submitted after the call
+ *   then runs although the call's result is missing. The next call, StreamQuery or StreamSynchronize returns the
+ *   failure, as for other streams.
+ * - If the CUDA stream fails, the calls on it fail with the driver's error.
+ * - StreamSynchronize and StreamQuery are about the calls on the Trestle stream, and so about what was submitted to the
+ *   CUDA stream before them; not about what was submitted after the last call.
+ * - StreamDestroy waits for the calls, as for other streams. The CUDA stream may go on to hold work.
+ * - EventRecord: the event is complete when everything is done that was submitted to the CUDA stream before it, calls
+ *   included. StreamWaitEvent: calls on the Trestle stream and what is submitted to the CUDA stream later both wait.
+ * - A communicator without a device takes the stream too. One with a device takes only streams of its own device
+ *   (else trestleInvalidArgument). Communicators of different devices may be in one group, each with its own streams.
+ * - Ranks of one process on the same device need a CUDA stream each: on one stream the call of one rank would wait for
+ *   the end of the other's, which waits for it. Calls of one group on one Trestle stream do not wait for each other.
+ * - NULL is the legacy default stream of the thread's current device. While it is held, every stream of the device
+ *   waits that was not made with cudaStreamNonBlocking. cudaStreamPerThread is the default stream of this thread: only
+ *   this thread may then use the Trestle stream; calls of others are trestleInvalidUsage. A thread without a current
+ *   device can wrap neither (trestleInvalidUsage): call cudaSetDevice first.
+ * - A stream that is being captured into a graph is trestleInvalidUsage, here and in each call. Nothing is captured.
+ * - While calls are under way, functions of CUDA that wait for the whole device (cudaFree, cudaDeviceSynchronize) wait
+ *   for them too. A thread that other ranks of the process need for their calls must not be in one of these then.
+ *   Creating a communicator on a device that the process has not used yet is such a function.
+ *
+ * trestleInvalidUsage: this build has no CUDA, or there is no driver. trestleInvalidArgument: the stream belongs to a
+ * context that is not a device's primary one. cudaStream must be a living stream: CUDA does not check it. */
+TRESTLE_API trestleResult_t trestleStreamWrapCuda(trestleStream_t* stream, void* cudaStream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TRESTLE_CUDA_H_ */

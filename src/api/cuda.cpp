@@ -1,0 +1,44 @@
+// The C API: streams and memory of CUDA devices.
+#include "trestle/cuda.h"
+
+#include "api/calls.h"
+#include "comm/device/call_place.h"
+#include "comm/device/opened_devices.h"
+
+using namespace trestle;
+
+namespace trestle {
+
+Status look_at_buffers(const Communicator& communicator, const char* function, Call& call, const CallElements& extent) {
+  const int64_t device = communicator.settings().config.device;
+  if (device < 0) return {};
+  const uint64_t element_bytes = size_of(call.request.type);
+  const auto place = place_of(static_cast<int>(device), {"send", call.send, extent.sent * element_bytes},
+                              {"receive", call.recv, extent.received * element_bytes});
+  if (!place.ok()) return Error{place.error().code, std::string(function) + ": " + place.error().message};
+  call.request.place = place.value();
+  return {};
+}
+
+Status check_device(const char* function, const Stream& stream, const Communicator& communicator) {
+  const int64_t device = communicator.settings().config.device;
+  if (device < 0 || device == stream.outer_device()) return {};
+  return invalid_argument(std::string(function) + ": the stream is of device " + std::to_string(stream.outer_device()) +
+                          ", but the communicator's device is " + std::to_string(device));
+}
+
+}  // namespace trestle
+
+extern "C" {
+
+trestleResult_t trestleStreamWrapCuda(trestleStream_t* stream, void* cudaStream) {
+  return guarded([&]() -> Status {
+    if (stream == nullptr) return invalid_argument("StreamWrapCuda: stream is NULL");
+    auto outer = OpenedDevices::process().link_to(static_cast<StreamHandle*>(cudaStream));
+    if (!outer.ok()) return Error{outer.error().code, "StreamWrapCuda: " + outer.error().message};
+    *stream = make_handle<trestleStream>(TRY(Stream::on(std::move(outer).value())));
+    return {};
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,73 @@
+#include "comm/device/call_place.h"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <string>
+
+#include "comm/device/opened_devices.h"
+
+namespace trestle {
+
+namespace {
+
+enum class Kind : uint8_t { kNone, kOrdinary, kEither, kDevice };
+
+Error refused(const PlacedBuffer& buffer, const std::string& why) {
+  return {Code::kInvalidArgument, std::string("the ") + buffer.name + " buffer " + why};
+}
+
+// The kernel reads the first and the last byte, so an address that is not there is an error and no signal.
+bool is_there(const PlacedBuffer& buffer) {
+  const auto* const begin = static_cast<const std::byte*>(buffer.begin);
+  std::byte ends[2];
+  const iovec into{ends, sizeof ends};
+  const iovec from[] = {{const_cast<std::byte*>(begin), 1}, {const_cast<std::byte*>(begin + buffer.bytes - 1), 1}};
+  const ssize_t read = ::process_vm_readv(::getpid(), &into, 1, from, 2, 0);
+  // A system that does not let a process read itself answers with another error.
+  return read == static_cast<ssize_t>(sizeof ends) || (read < 0 && errno != EFAULT);
+}
+
+Result<Kind> kind_of_device_memory(int device, const PlacedBuffer& buffer, const PointerInfo& info) {
+  if (info.device != device) {
+    return refused(buffer, "is memory of device " + std::to_string(info.device) +
+                               ", but the communicator's device is " + std::to_string(device));
+  }
+  const auto offset = static_cast<uint64_t>(static_cast<const std::byte*>(buffer.begin) - info.base);
+  if (offset <= info.bytes && buffer.bytes <= info.bytes - offset) return Kind::kDevice;
+  return refused(buffer, "needs " + std::to_string(buffer.bytes) + " bytes, but its memory of device " +
+                             std::to_string(device) + " ends after " + std::to_string(info.bytes - offset));
+}
+
+Result<Kind> kind_of(int device, const PlacedBuffer& buffer) {
+  if (buffer.begin == nullptr || buffer.bytes == 0) return Kind::kNone;
+  const PointerInfo info = TRY(OpenedDevices::process().look_at(buffer.begin));
+  switch (info.kind) {
+    case PointerKind::kDevice:
+      return kind_of_device_memory(device, buffer, info);
+    case PointerKind::kPinnedHost:
+    case PointerKind::kManaged:
+      return Kind::kEither;
+    case PointerKind::kHost:
+      break;
+  }
+  if (is_there(buffer)) return Kind::kOrdinary;
+  return refused(buffer, "is neither memory of a device nor mapped in this process: was it freed?");
+}
+
+}  // namespace
+
+Result<MemoryPlace> place_of(int device, const PlacedBuffer& send, const PlacedBuffer& recv) {
+  const Kind sent = TRY(kind_of(device, send));
+  const Kind received = TRY(kind_of(device, recv));
+  if (sent != Kind::kDevice && received != Kind::kDevice) return MemoryPlace::kHost;
+  if (sent != Kind::kOrdinary && received != Kind::kOrdinary) return MemoryPlace::kDevice;
+  const PlacedBuffer& on_device = sent == Kind::kDevice ? send : recv;
+  const PlacedBuffer& on_host = sent == Kind::kDevice ? recv : send;
+  return refused(on_device, "is memory of device " + std::to_string(device) + ", but the " + on_host.name +
+                                " buffer is ordinary host memory: both must be of the device, or pinned or managed");
+}
+
+}  // namespace trestle

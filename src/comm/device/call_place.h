@@ -1,0 +1,23 @@
+// Where the buffers of a call lie, for communicators with a device. The others never ask.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "memory/place.h"
+
+namespace trestle {
+
+struct PlacedBuffer {
+  const char* name;  // "send"
+  const void* begin = nullptr;
+  uint64_t bytes = 0;  // that the call reads or writes at most; 0: the buffer is not looked at
+};
+
+// Device: at least one buffer is memory of `device`. Host: each is ordinary, pinned or managed memory. Pinned and
+// managed memory goes with either. Errors (kInvalidArgument), which begin with the buffer: memory of another device,
+// not all of it in one allocation, memory that is not there; one buffer of the device and one of ordinary memory. The
+// device must have been opened. Any thread.
+Result<MemoryPlace> place_of(int device, const PlacedBuffer& send, const PlacedBuffer& recv);
+
+}  // namespace trestle

@@ -1,0 +1,82 @@
+#include "comm/device/device_stream.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "comm/device/opened_devices.h"
+
+namespace trestle {
+
+namespace {
+
+pid_t this_thread() {
+  return static_cast<pid_t>(::syscall(SYS_gettid));
+}
+
+Status check_not_captured(Device& device, StreamHandle* stream) {
+  if (!TRY(device.is_capturing(stream))) return {};
+  return Error{Code::kInvalidUsage,
+               "the CUDA stream is being captured into a graph, and collectives cannot be captured yet: end the "
+               "capture first"};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<OuterStream>> DeviceStream::create(OpenedDevice& device, StreamHandle* stream) {
+  TRY(check_not_captured(device.device(), stream));
+  return std::unique_ptr<OuterStream>(new DeviceStream(device, stream, TRY(device.links().take())));
+}
+
+DeviceStream::DeviceStream(OpenedDevice& device, StreamHandle* stream, std::unique_ptr<StreamLink> link)
+    : device_(device),
+      stream_(stream),
+      thread_(stream == per_thread_stream() ? this_thread() : 0),
+      link_(std::move(link)) {}
+
+int DeviceStream::device() const {
+  return device_.device().info().index;
+}
+
+DeviceStream::~DeviceStream() {
+  device_.links().give_back(std::move(link_));
+}
+
+Status DeviceStream::check_usable(bool mark) {
+  if (thread_ != 0 && thread_ != this_thread()) {
+    return Error{Code::kInvalidUsage,
+                 "the stream was wrapped for the default stream of one thread (cudaStreamPerThread), and another "
+                 "thread has no such stream: only the thread that wrapped it may use it"};
+  }
+  TRY(check_not_captured(device_.device(), stream_));
+  if (!mark || link_->mark->has_room()) return {};
+  return Error{Code::kInvalidUsage, "the CUDA stream has not come to the last " +
+                                        std::to_string(StreamLinks::kMostAheadByEvents) +
+                                        " calls, and its driver has no room for more: synchronize first"};
+}
+
+Result<OuterStream::Ticket> DeviceStream::put(bool mark, bool gate) {
+  TRY(check_usable(mark));
+  Ticket ticket;
+  if (mark) ticket.mark = TRY(link_->mark->put(stream_));
+  if (gate) ticket.gate = TRY(link_->gate->hold(stream_));
+  return ticket;
+}
+
+// The driver is not asked about a stream that is being captured, because that would end the capture. About a default
+// stream it does not even say that while any other is captured.
+Status DeviceStream::check() {
+  const Result<bool> capturing = device_.device().is_capturing(stream_);
+  const bool is_default = stream_ == nullptr || thread_ != 0;
+  if (!capturing.ok() && !is_default) return capturing.error();
+  if (!capturing.ok() || capturing.value()) return {};
+  TRY(device_.device().is_idle(stream_));
+  return {};
+}
+
+Result<bool> DeviceStream::has_reached(uint32_t mark) {
+  return Mark::is_past(TRY(link_->mark->reached_by_word()), mark);
+}
+
+}  // namespace trestle

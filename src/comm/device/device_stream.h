@@ -1,0 +1,41 @@
+// DeviceStream: a CUDA stream as the outer stream of a Trestle stream, by a gate and a mark (device/gate.h).
+//
+// Owned by that stream; threads as in engine/stream/outer_stream.h. The CUDA stream is the caller's and outlives it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+
+#include "comm/device/stream_links.h"
+#include "engine/stream/outer_stream.h"
+
+namespace trestle {
+
+class OpenedDevice;
+
+class DeviceStream : public OuterStream {
+ public:
+  // Refuses a stream that is being captured. The device outlives it.
+  static Result<std::unique_ptr<OuterStream>> create(OpenedDevice& device, StreamHandle* stream);
+  DeviceStream(const DeviceStream&) = delete;
+  DeviceStream& operator=(const DeviceStream&) = delete;
+  ~DeviceStream() override;
+
+  int device() const override;
+  Result<Ticket> put(bool mark, bool gate) override;
+  Status check() override;
+  Result<bool> has_reached(uint32_t mark) override;
+  void open(uint32_t gate) override { link_->gate->open(gate); }
+
+ private:
+  DeviceStream(OpenedDevice& device, StreamHandle* stream, std::unique_ptr<StreamLink> link);
+  Status check_usable(bool mark);
+
+  OpenedDevice& device_;
+  StreamHandle* const stream_;
+  const pid_t thread_;  // the only one that the stream is there for; 0: any
+  std::unique_ptr<StreamLink> link_;
+};
+
+}  // namespace trestle

@@ -1,0 +1,51 @@
+// OpenedDevices: the devices that this process uses. Each is opened when it is first asked for, and stays open to the
+// end of the process: its primary context is the program's too, and words that streams wait for must outlive the
+// streams.
+//
+// One object per process, made at first use and never destroyed; any thread. A forked child cannot use the driver of
+// its parent: its own object fails to open, with the driver's answer.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "comm/device/stream_links.h"
+#include "device/device.h"
+#include "engine/stream/outer_stream.h"
+
+namespace trestle {
+
+class OpenedDevice {
+ public:
+  explicit OpenedDevice(std::unique_ptr<Device> device) : device_(std::move(device)), links_(*device_) {}
+  Device& device() { return *device_; }
+  StreamLinks& links() { return links_; }
+
+ private:
+  const std::unique_ptr<Device> device_;
+  StreamLinks links_;
+};
+
+class OpenedDevices {
+ public:
+  static OpenedDevices& process();
+  // Slow the first time, as device.h says. A failure is not kept: the next call tries again.
+  Result<OpenedDevice*> open(int index);
+  // Of any address, once a device was opened.
+  Result<PointerInfo> look_at(const void* pointer);
+  // What lets the calls of a stream be ordered on that stream of a device. Slow the first time for a device.
+  Result<std::unique_ptr<OuterStream>> link_to(StreamHandle* stream);
+
+ private:
+  Result<Devices*> devices() TRESTLE_REQUIRES(mutex_);
+
+  Mutex mutex_;
+  std::unique_ptr<Devices> devices_ TRESTLE_GUARDED_BY(mutex_);
+  std::map<int, std::unique_ptr<OpenedDevice>> opened_ TRESTLE_GUARDED_BY(mutex_);
+  std::atomic<Devices*> ready_{nullptr};  // devices_, for look_at()
+};
+
+}  // namespace trestle

@@ -1,0 +1,56 @@
+// StreamLinks: the gates and marks of one device, each pair for one stream at a time.
+//
+// Making or freeing them may wait for all work of the device (device/gate.h), also for a stream that is held for a
+// collective, and a thread that waits there may be the one that the collective needs. So the words of many pairs are
+// allocated when the device is opened, and nothing is freed. A pair is used again once its old stream has gone past it.
+//
+// Owned by the opened device; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "device/gate.h"
+
+namespace trestle {
+
+struct StreamLink {
+  std::unique_ptr<Gate> gate;
+  std::unique_ptr<Mark> mark;
+};
+
+class StreamLinks {
+ public:
+  // Calls that a driver without words in streams may have ahead of a stream's present place.
+  static constexpr uint32_t kMostAheadByEvents = 1024;
+
+  explicit StreamLinks(Device& device) : device_(device), way_(best_way(device)) {}
+  StreamLinks(const StreamLinks&) = delete;
+  StreamLinks& operator=(const StreamLinks&) = delete;
+
+  // Once, before the others: allocates. Slow.
+  Status prepare();
+  // Slow if there are no words left, and where the driver has no words in streams.
+  Result<std::unique_ptr<StreamLink>> take();
+  // All of the gate's tickets were opened. The stream need not have come to the mark's.
+  void give_back(std::unique_ptr<StreamLink> link);
+
+ private:
+  Status add_words() TRESTLE_REQUIRES(mutex_);
+  std::unique_ptr<StreamLink> used_again() TRESTLE_REQUIRES(mutex_);
+  Result<std::unique_ptr<StreamLink>> make() TRESTLE_REQUIRES(mutex_);
+
+  Device& device_;
+  const GateWay way_;
+  Mutex mutex_;
+  std::byte* words_ TRESTLE_GUARDED_BY(mutex_) = nullptr;  // not used yet
+  size_t pairs_left_ TRESTLE_GUARDED_BY(mutex_) = 0;       // for which there are words
+  size_t made_ TRESTLE_GUARDED_BY(mutex_) = 0;
+  std::vector<std::unique_ptr<StreamLink>> given_back_ TRESTLE_GUARDED_BY(mutex_);  // has room for all
+};
+
+}  // namespace trestle

@@ -1,0 +1,125 @@
+// Calls on CUDA streams through the public header, on a GPU: their order among copies on the same streams.
+#include <trestle/cuda.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "gpu/first_device.h"
+
+namespace trestle {
+namespace {
+
+constexpr size_t kCount = 1 << 20;
+constexpr uint64_t kBytes = kCount * sizeof(float);
+constexpr int kRounds = 20;
+
+testing::AssertionResult succeeded(trestleResult_t result) {
+  if (result == trestleSuccess) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << trestleGetErrorString(result) << ": " << trestleGetLastError(nullptr);
+}
+
+class GpuStreams : public OnFirstDevice {
+ protected:
+  struct Rank {
+    StreamHandle* cuda = nullptr;
+    trestleStream_t stream = nullptr;
+    std::byte* on_device = nullptr;
+    float* pinned = nullptr;
+    trestleComm_t comm = nullptr;
+  };
+
+  void SetUp() override {
+    OnFirstDevice::SetUp();
+    if (device_ == nullptr) return;
+    trestleComm_t comms[2];
+    const int devices[] = {0, 0};
+    ASSERT_TRUE(succeeded(trestleCommInitAll(comms, 2, devices)));
+    for (size_t r = 0; r < 2; ++r) {
+      Rank& rank = ranks_[r];
+      rank.comm = comms[r];
+      rank.cuda = device_->make_stream(false).value();
+      rank.on_device = device_->allocate(kBytes).value();
+      rank.pinned = reinterpret_cast<float*>(device_->allocate_pinned(kBytes).value());
+      ASSERT_TRUE(succeeded(trestleStreamWrapCuda(&rank.stream, rank.cuda)));
+    }
+  }
+  void TearDown() override {
+    if (device_ == nullptr) return;
+    for (Rank& rank : ranks_) {
+      EXPECT_TRUE(succeeded(trestleStreamDestroy(rank.stream)));
+      EXPECT_TRUE(device_->synchronize(rank.cuda).ok());
+    }
+    for (Rank& rank : ranks_) {
+      if (rank.comm != nullptr) EXPECT_TRUE(succeeded(trestleCommDestroy(rank.comm)));
+      EXPECT_TRUE(device_->free(rank.on_device).ok());
+      EXPECT_TRUE(device_->free_pinned(reinterpret_cast<std::byte*>(rank.pinned)).ok());
+      EXPECT_TRUE(device_->destroy_stream(rank.cuda).ok());
+    }
+    OnFirstDevice::TearDown();
+  }
+  // The sum of both ranks' data on the device, over pinned memory.
+  void submit_round(Rank& rank) {
+    auto* const pinned = reinterpret_cast<std::byte*>(rank.pinned);
+    ASSERT_TRUE(device_->copy(pinned, rank.on_device, kBytes, rank.cuda).ok());
+    ASSERT_TRUE(succeeded(
+        trestleAllReduce(rank.pinned, rank.pinned, kCount, trestleFloat32, trestleSum, rank.comm, rank.stream)));
+    ASSERT_TRUE(device_->copy(rank.on_device, pinned, kBytes, rank.cuda).ok());
+  }
+
+  Rank ranks_[2];
+};
+
+TEST_F(GpuStreams, CallsAreOrderedAmongCopies) {
+  for (size_t r = 0; r < 2; ++r) {
+    std::fill_n(ranks_[r].pinned, kCount, static_cast<float>(r + 1));
+    ASSERT_TRUE(
+        device_->copy(ranks_[r].on_device, reinterpret_cast<std::byte*>(ranks_[r].pinned), kBytes, ranks_[r].cuda)
+            .ok());
+  }
+  float expected = 3;
+  for (int round = 0; round < kRounds; ++round) {
+    for (Rank& rank : ranks_) submit_round(rank);
+    if (round != 0) expected *= 2;
+  }
+  for (Rank& rank : ranks_) {
+    ASSERT_TRUE(device_->synchronize(rank.cuda).ok());
+    for (const size_t i : {size_t{0}, kCount / 2, kCount - 1}) EXPECT_EQ(rank.pinned[i], expected);
+    EXPECT_TRUE(succeeded(trestleStreamSynchronize(rank.stream)));
+  }
+}
+
+TEST_F(GpuStreams, AnAbortLetsTheStreamGoOn) {
+  submit_round(ranks_[0]);
+  EXPECT_TRUE(succeeded(trestleCommAbort(ranks_[0].comm)));
+  ranks_[0].comm = nullptr;
+  EXPECT_TRUE(device_->synchronize(ranks_[0].cuda).ok());
+  EXPECT_EQ(trestleStreamSynchronize(ranks_[0].stream), trestleAborted);
+}
+
+TEST_F(GpuStreams, MoreCallsThanTheStreamHasRoomFor) {
+  constexpr int kCalls = 3000;  // each takes two places in the stream
+  std::fill_n(ranks_[0].pinned, 1, 1.F);
+  trestleComm_t alone;
+  const int device[] = {0};
+  ASSERT_TRUE(succeeded(trestleCommInitAll(&alone, 1, device)));
+  for (int i = 0; i < kCalls; ++i) {
+    ASSERT_TRUE(succeeded(
+        trestleAllReduce(ranks_[0].pinned, ranks_[0].pinned, 1, trestleFloat32, trestleSum, alone, ranks_[0].stream)));
+  }
+  EXPECT_TRUE(device_->synchronize(ranks_[0].cuda).ok());
+  EXPECT_TRUE(succeeded(trestleStreamSynchronize(ranks_[0].stream)));
+  EXPECT_TRUE(succeeded(trestleCommDestroy(alone)));
+}
+
+TEST_F(GpuStreams, LooksAtPointers) {
+  EXPECT_EQ(
+      trestleBroadcast(ranks_[0].on_device, ranks_[0].on_device, kCount, trestleFloat32, 0, ranks_[0].comm, nullptr),
+      trestleInvalidUsage)
+      << "device memory is not taken yet";
+  std::byte* const freed = device_->allocate(kBytes).value();
+  ASSERT_TRUE(device_->free(freed).ok());
+  EXPECT_EQ(trestleBroadcast(freed, freed, kCount, trestleFloat32, 0, ranks_[0].comm, nullptr), trestleInvalidArgument);
+}
+
+}  // namespace
+}  // namespace trestle

@@ -1,0 +1,226 @@
+// What goes wrong with calls on streams of a device: whatever happens, the stream goes on and the failure is told.
+#include <string>
+
+#include "local/cuda/fake_gpu.h"
+
+namespace fake_gpu {
+namespace {
+
+constexpr int kUnknownError = 999;  // CUDA_ERROR_UNKNOWN
+
+// The call of one rank, for which the other one never comes. What is behind it on the stream waits.
+struct Lonely {
+  Lonely(Gpu& on, const std::vector<trestleComm_t>& comms)
+      : gpu(on), cuda(gpu.make_stream()), stream(wrapped(cuda)), from(gpu.pinned(10, 7)), to(gpu.pinned(10, 0)) {
+    EXPECT_TRUE(succeeded(all_reduce(from, 10, comms[0], stream)));
+    gpu.copy(to, from, 10, cuda);
+  }
+  void expect_released() {
+    gpu.await_idle(cuda);
+    EXPECT_EQ(to[9], 7);
+  }
+  Gpu& gpu;
+  StreamHandle* cuda;
+  trestleStream_t stream;
+  float* from;
+  float* to;
+};
+
+TEST(CudaFailures, AnAbortLetsTheStreamGoOn) {
+  both_ways([](Gpu& gpu) {
+    const auto comms = communicators({0, 0});
+    Lonely lonely(gpu, comms);
+    EXPECT_EQ(trestleStreamQuery(lonely.stream), trestleInProgress);
+    ASSERT_TRUE(succeeded(trestleCommAbort(comms[0])));
+    lonely.expect_released();
+    EXPECT_TRUE(refused(trestleStreamSynchronize(lonely.stream), trestleAborted, {}));
+    ASSERT_TRUE(succeeded(trestleStreamDestroy(lonely.stream)));
+    trestleCommAbort(comms[1]);
+  });
+}
+
+TEST(CudaFailures, AnotherRanksAbortToo) {
+  both_ways([](Gpu& gpu) {
+    const auto comms = communicators({0, 0});
+    Lonely lonely(gpu, comms);
+    ASSERT_TRUE(succeeded(trestleCommAbort(comms[1])));
+    lonely.expect_released();
+    EXPECT_NE(trestleStreamSynchronize(lonely.stream), trestleSuccess);
+    ASSERT_TRUE(succeeded(trestleStreamDestroy(lonely.stream)));
+    trestleCommAbort(comms[0]);
+  });
+}
+
+TEST(CudaFailures, AnAbortEndsCallsThatTheStreamHasNotComeTo) {
+  both_ways([](Gpu& gpu) {
+    const auto comms = communicators({0, 0});
+    driver().hold_streams(true);
+    Lonely lonely(gpu, comms);
+    EXPECT_TRUE(succeeded(all_reduce(lonely.from, 10, comms[0], lonely.stream)));
+    ASSERT_TRUE(succeeded(trestleCommAbort(comms[0])));
+    EXPECT_TRUE(refused(trestleStreamSynchronize(lonely.stream), trestleAborted, {}));
+    ASSERT_TRUE(succeeded(trestleStreamDestroy(lonely.stream)));
+    driver().hold_streams(false);
+    lonely.expect_released();
+    trestleCommAbort(comms[1]);
+  });
+}
+
+TEST(CudaFailures, ADeadlineLetsTheStreamGoOn) {
+  both_ways([](Gpu& gpu) {
+    trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+    config.timeoutMs = 200;
+    config.device = 0;
+    trestleComm_t comms[2];
+    ASSERT_TRUE(succeeded(trestleCommInitAllConfig(comms, 2, &config)));
+    Lonely lonely(gpu, {comms[0], comms[1]});
+    lonely.expect_released();
+    EXPECT_TRUE(refused(trestleStreamSynchronize(lonely.stream), trestleTimeout, {}));
+    ASSERT_TRUE(succeeded(trestleStreamDestroy(lonely.stream)));
+    for (trestleComm_t comm : comms) trestleCommAbort(comm);
+  });
+}
+
+TEST(CudaFailures, ACommunicatorIsDestroyedBeforeTheStreamHasComeToItsCall) {
+  both_ways([](Gpu& gpu) {
+    const auto comms = communicators({0});
+    StreamHandle* const cuda = gpu.make_stream();
+    const trestleStream_t stream = wrapped(cuda);
+    float* const from = gpu.pinned(10, 7);
+    float* const buffer = gpu.pinned(10, 0);
+    gpu.copy(buffer, from, 10, cuda);
+    ASSERT_TRUE(succeeded(all_reduce(buffer, 10, comms[0], stream)));
+    destroy(comms);  // waits for it
+    EXPECT_EQ(buffer[9], 7);
+    EXPECT_TRUE(succeeded(trestleStreamSynchronize(stream)));
+    ASSERT_TRUE(succeeded(trestleStreamDestroy(stream)));
+    gpu.await_idle(cuda);
+  });
+}
+
+TEST(CudaFailures, ABrokenDeviceFailsTheCallsOnItsStreams) {
+  both_ways([](Gpu& gpu) {
+    const auto comms = communicators({0});
+    driver().hold_streams(true);
+    const trestleStream_t stream = wrapped(gpu.make_stream());
+    float* const buffer = gpu.pinned(10, 7);
+    ASSERT_TRUE(succeeded(all_reduce(buffer, 10, comms[0], stream)));
+    driver().break_device(kUnknownError);
+    EXPECT_TRUE(refused(trestleStreamSynchronize(stream), trestleUnhandledDeviceError, {"cu"}));
+    EXPECT_NE(all_reduce(buffer, 10, comms[0], stream), trestleSuccess);
+    trestleStreamDestroy(stream);
+    trestleCommAbort(comms[0]);
+  });
+}
+
+TEST(CudaFailures, AStreamThatIsBeingCapturedIsRefused) {
+  both_ways([](Gpu& gpu) {
+    const auto comms = communicators({0});
+    StreamHandle* const cuda = gpu.make_stream();
+    float* const buffer = gpu.pinned(10, 7);
+    trestleEvent_t event;
+    trestleStream_t stream;
+    ASSERT_TRUE(succeeded(trestleEventCreate(&event)));
+    driver().capture(cuda, true);
+    EXPECT_TRUE(refused(trestleStreamWrapCuda(&stream, cuda), trestleInvalidUsage, {"captured"}));
+    driver().capture(cuda, false);
+    ASSERT_TRUE(succeeded(trestleStreamWrapCuda(&stream, cuda)));
+    driver().capture(cuda, true);
+    EXPECT_TRUE(refused(all_reduce(buffer, 10, comms[0], stream), trestleInvalidUsage, {"captured"}));
+    EXPECT_TRUE(refused(trestleEventRecord(event, stream), trestleInvalidUsage, {"captured"}));
+    ASSERT_TRUE(succeeded(trestleGroupStart()));
+    ASSERT_TRUE(succeeded(all_reduce(buffer, 10, comms[0], stream)));
+    EXPECT_TRUE(refused(trestleGroupEnd(), trestleInvalidUsage, {"captured"}));
+    driver().capture(cuda, false);
+    ASSERT_TRUE(succeeded(all_reduce(buffer, 10, comms[0], stream))) << "nothing was changed";
+    ASSERT_TRUE(succeeded(trestleStreamSynchronize(stream)));
+    ASSERT_TRUE(succeeded(trestleStreamDestroy(stream)));
+    ASSERT_TRUE(succeeded(trestleEventDestroy(event)));
+    gpu.await_idle(cuda);
+    destroy(comms);
+  });
+}
+
+TEST(CudaFailures, StreamsOfOthersAreRefused) {
+  ranks::isolated([] {
+    Gpu gpu;
+    const auto comms = communicators({0});
+    float* const buffer = gpu.pinned(10, 7);
+    trestleStream_t stream;
+    EXPECT_TRUE(refused(trestleStreamWrapCuda(nullptr, nullptr), trestleInvalidArgument, {"stream is NULL"}));
+    EXPECT_TRUE(
+        refused(trestleStreamWrapCuda(&stream, driver().foreign_stream()), trestleInvalidArgument, {"primary"}));
+    StreamHandle* const cuda = gpu.make_stream(1);
+    ASSERT_TRUE(succeeded(trestleStreamWrapCuda(&stream, cuda)));
+    EXPECT_TRUE(refused(all_reduce(buffer, 10, comms[0], stream), trestleInvalidArgument,
+                        {"AllReduce", "device 1", "device is 0"}));
+    const auto without = communicators({-1});
+    ASSERT_TRUE(succeeded(all_reduce(buffer, 10, without[0], stream))) << "it has no device, so every stream is right";
+    ASSERT_TRUE(succeeded(trestleStreamSynchronize(stream)));
+    ASSERT_TRUE(succeeded(trestleStreamDestroy(stream)));
+    gpu.await_idle(cuda, 1);
+    destroy(without);
+    destroy(comms);
+  });
+}
+
+TEST(CudaFailures, AStreamTakesNoMoreCallsAheadThanItsDriverHasRoomFor) {
+  ranks::isolated([] {
+    driver().set_word_waits(false);
+    Gpu gpu;
+    const auto comms = communicators({-1});
+    const trestleStream_t stream = wrapped(gpu.make_stream());
+    float number = 1;
+    driver().hold_streams(true);
+    int taken = 0;
+    while (all_reduce(&number, 1, comms[0], stream) == trestleSuccess) ASSERT_LT(++taken, 10'000);
+    EXPECT_TRUE(refused(all_reduce(&number, 1, comms[0], stream), trestleInvalidUsage, {"synchronize first"}));
+    driver().hold_streams(false);
+    ASSERT_TRUE(succeeded(trestleStreamSynchronize(stream)));
+    EXPECT_TRUE(succeeded(all_reduce(&number, 1, comms[0], stream)));
+    ASSERT_TRUE(succeeded(trestleStreamDestroy(stream)));
+    destroy(comms);
+  });
+}
+
+// Everything that asks the driver, on a communicator of its own.
+void use_everything(Gpu& gpu, StreamHandle* cuda) {
+  const auto comms = communicators({-1});
+  float* const buffer = gpu.pinned(10, 7);
+  trestleStream_t stream = nullptr;
+  trestleEvent_t event;
+  ASSERT_TRUE(succeeded(trestleEventCreate(&event)));
+  if (trestleStreamWrapCuda(&stream, cuda) == trestleSuccess) {
+    all_reduce(buffer, 10, comms[0], stream);
+    trestleEventRecord(event, stream);
+    trestleStreamWaitEvent(stream, event);
+    trestleGroupStart();
+    all_reduce(buffer, 10, comms[0], stream);
+    trestleGroupEnd();
+    trestleStreamSynchronize(stream);
+    trestleStreamDestroy(stream);
+  }
+  trestleEventDestroy(event);
+  EXPECT_TRUE(succeeded(trestleCommDestroy(comms[0])));
+}
+
+TEST(CudaFailures, EachCallOfTheDriverMayFail) {
+  both_ways([](Gpu& gpu) {
+    StreamHandle* const cuda = gpu.make_stream();
+    use_everything(gpu, cuda);  // opens the device
+    const int before = driver().calls();
+    use_everything(gpu, cuda);
+    const int calls = driver().calls() - before;
+    EXPECT_GT(calls, 10);
+    for (int nth = 1; nth < calls + 5; ++nth) {  // the first one is the test's own
+      SCOPED_TRACE(nth);
+      driver().fail(nth, kUnknownError);
+      use_everything(gpu, cuda);
+      driver().fail(-1, 0);
+      gpu.await_idle(cuda);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace fake_gpu

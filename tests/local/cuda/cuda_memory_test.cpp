@@ -1,0 +1,161 @@
+// Which memory a communicator with a device takes, and what it says of the others.
+#include <vector>
+
+#include "local/cuda/fake_gpu.h"
+
+namespace fake_gpu {
+namespace {
+
+constexpr size_t kCount = 1000;
+
+float* memory_of(Gpu& gpu, int index, size_t count = kCount) {
+  return reinterpret_cast<float*>(gpu.device(index).allocate(count * sizeof(float)).value());
+}
+
+void on_device_zero(const std::function<void(Gpu&, trestleComm_t)>& body) {
+  ranks::isolated([&] {
+    Gpu gpu;
+    const auto comms = communicators({0});
+    body(gpu, comms[0]);
+    destroy(comms);
+  });
+}
+
+trestleResult_t all_reduce_into(const float* send, float* recv, trestleComm_t comm, size_t count = kCount) {
+  return trestleAllReduce(send, recv, count, trestleFloat32, trestleSum, comm, nullptr);
+}
+
+TEST(CudaMemory, TakesHostMemoryOfEveryKind) {
+  on_device_zero([](Gpu& gpu, trestleComm_t comm) {
+    std::vector<float> ordinary(kCount, 3);
+    float* const pinned = gpu.pinned(kCount, 0);
+    auto* const managed = static_cast<float*>(driver().managed_memory());
+    ASSERT_TRUE(succeeded(all_reduce_into(ordinary.data(), pinned, comm)));
+    ASSERT_TRUE(succeeded(all_reduce_into(pinned, managed, comm, 1)));
+    ASSERT_TRUE(succeeded(trestleCommSynchronize(comm)));
+    EXPECT_EQ(pinned[kCount - 1], 3);
+    EXPECT_EQ(*managed, 3);
+  });
+}
+
+TEST(CudaMemory, DeviceMemoryIsNotTakenYet) {
+  on_device_zero([](Gpu& gpu, trestleComm_t comm) {
+    float* const memory = memory_of(gpu, 0);
+    for (float* const send : {memory, gpu.pinned(kCount, 0)}) {
+      EXPECT_TRUE(
+          refused(all_reduce_into(send, memory, comm), trestleInvalidUsage, {"AllReduce", "memory of a device"}));
+    }
+    trestleRequest_t request;
+    EXPECT_TRUE(
+        refused(trestleAllReduceStart(memory, memory, kCount, trestleFloat32, trestleSum, comm, nullptr, &request),
+                trestleInvalidUsage, {"memory of a device"}));
+  });
+}
+
+TEST(CudaMemory, RefusesMemoryOfAnotherDevice) {
+  on_device_zero([](Gpu& gpu, trestleComm_t comm) {
+    float* const memory = memory_of(gpu, 1);
+    EXPECT_TRUE(refused(all_reduce_into(memory, memory, comm), trestleInvalidArgument,
+                        {"AllReduce", "send buffer", "device 1", "device is 0"}));
+    EXPECT_TRUE(refused(trestleBroadcast(nullptr, memory, 1, trestleFloat32, 0, comm, nullptr), trestleInvalidArgument,
+                        {"Broadcast"}));
+  });
+}
+
+TEST(CudaMemory, RefusesABufferThatIsLongerThanItsMemory) {
+  on_device_zero([](Gpu& gpu, trestleComm_t comm) {
+    float* const memory = memory_of(gpu, 0);
+    EXPECT_TRUE(refused(all_reduce_into(memory + 1, memory + 1, comm), trestleInvalidArgument, {"4000 bytes", "3996"}));
+  });
+}
+
+TEST(CudaMemory, RefusesOneBufferHereAndOneThere) {
+  on_device_zero([](Gpu& gpu, trestleComm_t comm) {
+    float* const memory = memory_of(gpu, 0);
+    std::vector<float> ordinary(kCount);
+    EXPECT_TRUE(refused(all_reduce_into(ordinary.data(), memory, comm), trestleInvalidArgument,
+                        {"receive buffer is memory of device 0", "send buffer is ordinary"}));
+    EXPECT_TRUE(refused(all_reduce_into(memory, ordinary.data(), comm), trestleInvalidArgument,
+                        {"send buffer is memory of device 0", "receive buffer is ordinary"}));
+  });
+}
+
+TEST(CudaMemory, RefusesMemoryThatIsNotThere) {
+  on_device_zero([](Gpu& gpu, trestleComm_t comm) {
+    constexpr size_t kLarge = size_t{1} << 26;  // freed at once, and not kept for later
+    float* const freed = memory_of(gpu, 0, kLarge);
+    ASSERT_TRUE(gpu.device().free(reinterpret_cast<std::byte*>(freed)).ok());
+    EXPECT_TRUE(refused(all_reduce_into(freed, freed, comm, kLarge), trestleInvalidArgument, {"send buffer", "freed"}));
+  });
+}
+
+TEST(CudaMemory, WithoutADeviceNobodyAsksWhatAPointerIs) {
+  ranks::isolated([] {
+    Gpu gpu;
+    const auto comms = communicators({-1});
+    std::vector<float> buffer(kCount, 1);
+    const int before = driver().calls();
+    ASSERT_TRUE(succeeded(all_reduce_into(buffer.data(), buffer.data(), comms[0])));
+    ASSERT_TRUE(succeeded(trestleCommSynchronize(comms[0])));
+    EXPECT_EQ(driver().calls(), before);
+    destroy(comms);
+  });
+}
+
+TEST(CudaMemory, CommunicatorsOfTwoDevicesInOneGroup) {
+  ranks::isolated([] {
+    Gpu gpu;
+    const auto comms = communicators({0, 1});
+    StreamHandle* const cuda[] = {gpu.make_stream(0), gpu.make_stream(1)};
+    const trestleStream_t streams[] = {wrapped(cuda[0]), wrapped(cuda[1])};
+    float* const buffers[] = {gpu.pinned(kCount, 1), gpu.pinned(kCount, 2)};
+    ASSERT_TRUE(succeeded(trestleGroupStart()));
+    for (int r = 0; r < 2; ++r) ASSERT_TRUE(succeeded(all_reduce(buffers[r], kCount, comms[r], streams[r])));
+    ASSERT_TRUE(succeeded(trestleGroupEnd()));
+    for (int r = 0; r < 2; ++r) {
+      ASSERT_TRUE(succeeded(trestleStreamSynchronize(streams[r])));
+      EXPECT_EQ(buffers[r][kCount - 1], 3);
+      ASSERT_TRUE(succeeded(trestleStreamDestroy(streams[r])));
+      gpu.await_idle(cuda[r], r);
+    }
+    ASSERT_TRUE(succeeded(trestleGroupStart()));
+    for (int r = 0; r < 2; ++r) {
+      float* const memory = memory_of(gpu, 1);
+      EXPECT_NE(all_reduce(memory, kCount, comms[r], nullptr), trestleSuccess) << r;
+    }
+    EXPECT_TRUE(refused(trestleGroupEnd(), trestleInvalidArgument, {"device 1", "device is 0"})) << "the first error";
+    destroy(comms);
+  });
+}
+
+TEST(CudaMemory, ADeviceThatIsNotThereIsRefused) {
+  ranks::isolated([] {
+    Gpu gpu;
+    trestleComm_t comms[2];
+    const int devices[] = {7, 0};
+    EXPECT_TRUE(refused(trestleCommInitAll(comms, 2, devices), trestleInvalidArgument, {"device 7"}));
+    const int other_way[] = {0, 7};
+    EXPECT_NE(trestleCommInitAll(comms, 2, other_way), trestleSuccess) << "the other rank is told";
+    const int wrong[] = {0, -5};
+    EXPECT_TRUE(refused(trestleCommInitAll(comms, 2, wrong), trestleInvalidArgument, {"devlist[1]", "-5"}));
+  });
+}
+
+TEST(CudaMemory, TheVariableNamesTheDeviceToo) {
+  ranks::isolated(
+      [] {
+        Gpu gpu;
+        trestleComm_t comm;
+        ASSERT_TRUE(succeeded(trestleCommInitAll(&comm, 1, nullptr)));
+        float* const memory = memory_of(gpu, 0);
+        EXPECT_TRUE(refused(all_reduce_into(memory, memory, comm), trestleInvalidArgument, {"device is 1"}));
+        trestleComm_t split;
+        ASSERT_TRUE(succeeded(trestleCommSplit(comm, 0, 0, &split, nullptr)));
+        EXPECT_TRUE(refused(all_reduce_into(memory, memory, split), trestleInvalidArgument, {"device is 1"}));
+        destroy({split, comm});
+      },
+      {{"TRESTLE_DEVICE", "1"}});
+}
+
+}  // namespace
+}  // namespace fake_gpu
