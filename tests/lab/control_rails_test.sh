@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The rendezvous and the control mesh run over the rails. The first rail, over which they began, is set down and loses
-# everything silently while a job runs: the job goes on, its sums are right, and its communicator can be split. When the last rail is gone, or a rank is
-# killed, the job ends with the sentence that says so. Usage: control_rails_test.sh SOURCE_DIR BUILD_DIR. Exits with 77
-# and a reason if no lab is possible.
+# The rendezvous and the control mesh run over the rails, which the topology file names. The first rail, over which they
+# began, is set down and loses everything silently while a job runs: the job goes on, its sums are right, and its
+# communicator can be split. When the last rail is gone, or a rank is killed, the job ends with the sentence that says
+# so. Usage: control_rails_test.sh SOURCE_DIR BUILD_DIR. Exits with 77 and a reason if no lab is possible.
 set -euo pipefail
 source_dir=$1
 export LAB_BUILD=$2
@@ -94,10 +94,8 @@ kill_rank_2() {
 
 if [[ "${3:-}" == --inside ]]; then
   files=$4
-  # Without an interface in the topology file the rails are those of TRESTLE_RAILS.
-  echo '{"dimensions": [{"size": 4, "kind": "switch", "transport": "tcp"}]}' >"$files/topology"
-  export LAB_CONTROL=rails TRESTLE_TOPO_FILE=$files/topology TRESTLE_RAILS=d1r1,d1r2 TRESTLE_RAIL_TIMEOUT=500ms
-  export TRESTLE_HEARTBEAT=3s TRESTLE_DEBUG=WARN
+  # The rails are those of the lab's topology file.
+  export LAB_CONTROL=rails TRESTLE_RAIL_TIMEOUT=500ms TRESTLE_HEARTBEAT=3s TRESTLE_DEBUG=WARN
   survives
   splits_over_what_is_left
   ends_by kill_rank_2
