@@ -3,6 +3,20 @@
 #include "base/out_of_memory.h"
 
 namespace trestle {
+namespace {
+
+class AtJob {
+ public:
+  explicit AtJob(std::atomic<bool>& flag) : flag_(flag) { flag_.store(true, std::memory_order_seq_cst); }
+  ~AtJob() { flag_.store(false, std::memory_order_release); }
+  AtJob(const AtJob&) = delete;
+  AtJob& operator=(const AtJob&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
+}  // namespace
 
 Executor::Executor(const std::vector<trestleComm_t>& comms, const std::vector<TensorEntry>& tensors,
                    const GradientSettings& settings, StepBoard& board, TrafficCounts& counts, StepTrace& trace,
@@ -29,7 +43,7 @@ Executor::~Executor() {
   stop_.store(true, std::memory_order_release);
   wake();
   // A job cannot look up from its message, which may be on any link.
-  if (at_job_.load(std::memory_order_acquire)) end_links([](size_t) { return true; });
+  if (at_job_.load(std::memory_order_seq_cst)) end_links([](size_t) { return true; });
   thread_.join();
 }
 
@@ -127,10 +141,9 @@ bool Executor::run_jobs() {
 }
 
 Status Executor::run_body(Job& job) {
+  const AtJob now(at_job_);  // before the failure is looked at: no job begins behind one unseen by the destructor
   if (auto failure = board_.failure()) return *std::move(failure);
-  at_job_.store(true, std::memory_order_release);
   const Status status = job.body();
-  at_job_.store(false, std::memory_order_release);
   if (status.ok()) return status;
   for (const trestleComm_t comm : comms_) {
     trestleResult_t communicator = trestleSuccess;

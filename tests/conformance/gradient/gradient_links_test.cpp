@@ -201,6 +201,8 @@ TEST(GradientLinks, DestroyBehindAFailureEndsOtherLinksUnderWay) {
       model.fill(1);
       model.make_ready(grad, 0);
       ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+      trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
+      ranks::wait_until([&] { return trestleGradGetStats(grad, &stats) == trestleSuccess && stats.messages == 1; });
       ranks::meet(process.board, 2);
       EXPECT_TRUE(refused(trestleGradWaitParam(grad, 0), trestleAborted, {"rank 1"}));
       EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
