@@ -1,4 +1,6 @@
 // Which memory a communicator with a device takes, and what it says of the others.
+#include <sys/mman.h>
+
 #include <vector>
 
 #include "local/cuda/fake_gpu.h"
@@ -80,12 +82,20 @@ TEST(CudaMemory, RefusesOneBufferHereAndOneThere) {
   });
 }
 
+// Memory of a device that was freed is such memory too: its addresses are the driver's, and nothing is there.
 TEST(CudaMemory, RefusesMemoryThatIsNotThere) {
-  on_device_zero([](Gpu& gpu, trestleComm_t comm) {
-    constexpr size_t kLarge = size_t{1} << 26;  // freed at once, and not kept for later
-    float* const freed = memory_of(gpu, 0, kLarge);
-    ASSERT_TRUE(gpu.device().free(reinterpret_cast<std::byte*>(freed)).ok());
-    EXPECT_TRUE(refused(all_reduce_into(freed, freed, comm, kLarge), trestleInvalidArgument, {"send buffer", "freed"}));
+  on_device_zero([](Gpu&, trestleComm_t comm) {
+    constexpr size_t kPage = 4096;
+    void* const pages = mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_EQ(munmap(static_cast<char*>(pages) + kPage, kPage), 0);
+    auto* const half = static_cast<float*>(pages);
+    constexpr size_t kThere = kPage / sizeof(float);
+    EXPECT_TRUE(
+        refused(all_reduce_into(half, half, comm, kThere + 1), trestleInvalidArgument, {"send buffer", "freed"}));
+    ASSERT_TRUE(succeeded(all_reduce_into(half, half, comm, kThere)));
+    ASSERT_TRUE(succeeded(trestleCommSynchronize(comm)));
+    ASSERT_EQ(munmap(pages, kPage), 0);
+    EXPECT_TRUE(refused(all_reduce_into(half, half, comm, 1), trestleInvalidArgument, {"send buffer", "freed"}));
   });
 }
 

@@ -172,6 +172,20 @@ TEST_F(DeviceOfFake, TellsItsOwnStreamsFromOthers) {
   ASSERT_TRUE(device_->destroy_stream(stream).ok());
 }
 
+TEST_F(DeviceOfFake, FindsTheDeviceOfAStream) {
+  StreamHandle* const stream = peer_->make_stream(false).value();
+  EXPECT_EQ(devices_->device_of(stream).value(), 1);
+  EXPECT_EQ(devices_->device_of(static_cast<StreamHandle*>(fake().foreign_stream())).error().code,
+            Code::kInvalidArgument);
+  for (StreamHandle* const of_the_thread : {static_cast<StreamHandle*>(nullptr), per_thread_stream()}) {
+    EXPECT_EQ(devices_->device_of(of_the_thread).error().code, Code::kInvalidUsage);
+    fake().set_current(1);
+    EXPECT_EQ(devices_->device_of(of_the_thread).value(), 1);
+    fake().set_current(-1);
+  }
+  ASSERT_TRUE(peer_->destroy_stream(stream).ok());
+}
+
 TEST_F(DeviceOfFake, TimesAndSharesEvents) {
   EventHandle* const first = device_->make_event(true, false).value();
   EventHandle* const second = device_->make_event(true, false).value();

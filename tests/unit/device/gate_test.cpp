@@ -125,6 +125,39 @@ TEST_P(Gates, MarksFindThatTheDeviceFailed) {
   while (mark->reached().ok()) ASSERT_LT(++polls, 2000);
 }
 
+TEST_P(Gates, UseWordsThatAreThereAlready) {
+  auto* const words = reinterpret_cast<uint32_t*>(device_->allocate_pinned(128).value());
+  words[0] = words[16] = 0;
+  const int pinned = fake().objects().pinned;
+  {
+    const auto gate = Gate::create(*device_, GetParam(), words).value();
+    const auto mark = Mark::create(*device_, GetParam(), 2, words + 16).value();
+    EXPECT_EQ(fake().objects().pinned, pinned);
+    const uint32_t reached = mark->put(stream_).value();
+    const uint32_t held = gate->hold(stream_).value();
+    EXPECT_FALSE(device_->is_idle(stream_).value());
+    EXPECT_EQ(mark->reached_by_word().value(), reached);
+    EXPECT_TRUE(mark->is_clear().value());
+    gate->open(held);
+    wait_until_idle(stream_);
+  }
+  EXPECT_EQ(fake().objects().pinned, pinned);
+  ASSERT_TRUE(device_->free_pinned(reinterpret_cast<std::byte*>(words)).ok());
+}
+
+TEST_P(Gates, WithWordsTheDriverIsNotAsked) {
+  if (GetParam() != GateWay::kWord) GTEST_SKIP() << "events are asked for";
+  const auto mark = Mark::create(*device_, GetParam(), 1).value();
+  fake().hold_streams(true);
+  ASSERT_TRUE(mark->put(stream_).ok());
+  const int calls = fake().calls();
+  for (int polls = 0; polls < 3000; ++polls) ASSERT_EQ(mark->reached_by_word().value(), 0U);
+  EXPECT_FALSE(mark->is_clear().value());
+  EXPECT_EQ(fake().calls(), calls);
+  fake().hold_streams(false);
+  EXPECT_TRUE(device_->is_idle(stream_).value());
+}
+
 TEST_P(Gates, ThatAreNotMadeLeaveNothing) {
   const FakeObjects before = fake().objects();
   for (int nth = 0; nth < 4; ++nth) {
