@@ -50,7 +50,9 @@ class GpuStreams : public OnFirstDevice {
       EXPECT_TRUE(device_->synchronize(rank.cuda).ok());
     }
     for (Rank& rank : ranks_) {
-      if (rank.comm != nullptr) EXPECT_TRUE(succeeded(trestleCommDestroy(rank.comm)));
+      if (rank.comm != nullptr) {
+        EXPECT_TRUE(succeeded(trestleCommDestroy(rank.comm)));
+      }
       EXPECT_TRUE(device_->free(rank.on_device).ok());
       EXPECT_TRUE(device_->free_pinned(reinterpret_cast<std::byte*>(rank.pinned)).ok());
       EXPECT_TRUE(device_->destroy_stream(rank.cuda).ok());

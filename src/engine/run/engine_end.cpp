@@ -13,7 +13,9 @@ void Engine::hold_back(const Operation& operation, const Error& cause) {
   const Code code = cause.code == Code::kAborted ? Code::kRemoteError : cause.code;
   const std::string end = operation.name() + " of " + config_.name + ", behind it on that stream, was not run";
   const auto known = in_numbers_of(config_.peer_names, config_.name, cause.message);
-  const std::string failed = "a communicator that shares a stream with this one has failed";
+  const std::string failed = cause.code == Code::kUnhandledDeviceError
+                                 ? "work of a device before it has failed"
+                                 : "a communicator that shares a stream with this one has failed";
   Error error{code, known ? *known + "; so " + failed + ", and " + end : failed + ": " + cause.message + "; so " + end};
   if (code != Code::kRemoteError) return fail(std::move(error));
   const MutexLock lock(failure_mutex_);

@@ -1,4 +1,5 @@
 // Calls on streams of a device through the public header: their order among what else is on these streams.
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
