@@ -15,12 +15,12 @@ namespace {
 
 enum class Kind : uint8_t { kNone, kOrdinary, kEither, kDevice };
 
-Error refused(const PlacedBuffer& buffer, const std::string& why) {
+Error refused(const UsedBuffer& buffer, const std::string& why) {
   return {Code::kInvalidArgument, std::string("the ") + buffer.name + " buffer " + why};
 }
 
 // The kernel reads the first and the last byte, so an address that is not there is an error and no signal.
-bool is_there(const PlacedBuffer& buffer) {
+bool is_there(const UsedBuffer& buffer) {
   const auto* const begin = static_cast<const std::byte*>(buffer.begin);
   std::byte ends[2];
   const iovec into{ends, sizeof ends};
@@ -30,7 +30,7 @@ bool is_there(const PlacedBuffer& buffer) {
   return read == static_cast<ssize_t>(sizeof ends) || (read < 0 && errno != EFAULT);
 }
 
-Result<Kind> kind_of_device_memory(int device, const PlacedBuffer& buffer, const PointerInfo& info) {
+Result<Kind> kind_of_device_memory(int device, const UsedBuffer& buffer, const PointerInfo& info) {
   if (info.device != device) {
     return refused(buffer, "is memory of device " + std::to_string(info.device) +
                                ", but the communicator's device is " + std::to_string(device));
@@ -41,7 +41,7 @@ Result<Kind> kind_of_device_memory(int device, const PlacedBuffer& buffer, const
                              std::to_string(device) + " ends after " + std::to_string(info.bytes - offset));
 }
 
-Result<Kind> kind_of(int device, const PlacedBuffer& buffer) {
+Result<Kind> kind_of(int device, const UsedBuffer& buffer) {
   if (buffer.begin == nullptr || buffer.bytes == 0) return Kind::kNone;
   const PointerInfo info = TRY(OpenedDevices::process().look_at(buffer.begin));
   switch (info.kind) {
@@ -59,13 +59,13 @@ Result<Kind> kind_of(int device, const PlacedBuffer& buffer) {
 
 }  // namespace
 
-Result<MemoryPlace> place_of(int device, const PlacedBuffer& send, const PlacedBuffer& recv) {
+Result<MemoryPlace> place_of(int device, const UsedBuffer& send, const UsedBuffer& recv) {
   const Kind sent = TRY(kind_of(device, send));
   const Kind received = TRY(kind_of(device, recv));
   if (sent != Kind::kDevice && received != Kind::kDevice) return MemoryPlace::kHost;
   if (sent != Kind::kOrdinary && received != Kind::kOrdinary) return MemoryPlace::kDevice;
-  const PlacedBuffer& on_device = sent == Kind::kDevice ? send : recv;
-  const PlacedBuffer& on_host = sent == Kind::kDevice ? recv : send;
+  const UsedBuffer& on_device = sent == Kind::kDevice ? send : recv;
+  const UsedBuffer& on_host = sent == Kind::kDevice ? recv : send;
   return refused(on_device, "is memory of device " + std::to_string(device) + ", but the " + on_host.name +
                                 " buffer is ordinary host memory: both must be of the device, or pinned or managed");
 }

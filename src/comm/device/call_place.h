@@ -8,7 +8,7 @@
 
 namespace trestle {
 
-struct PlacedBuffer {
+struct UsedBuffer {
   const char* name;  // "send"
   const void* begin = nullptr;
   uint64_t bytes = 0;  // that the call reads or writes at most; 0: the buffer is not looked at
@@ -18,6 +18,6 @@ struct PlacedBuffer {
 // managed memory goes with either. Errors (kInvalidArgument), which begin with the buffer: memory of another device,
 // not all of it in one allocation, memory that is not there; one buffer of the device and one of ordinary memory. The
 // device must have been opened. Any thread.
-Result<MemoryPlace> place_of(int device, const PlacedBuffer& send, const PlacedBuffer& recv);
+Result<MemoryPlace> place_of(int device, const UsedBuffer& send, const UsedBuffer& recv);
 
 }  // namespace trestle
