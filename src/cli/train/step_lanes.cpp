@@ -143,7 +143,7 @@ StepLane deft_compute(const DeftRun& run, const DeftSystem& system, uint32_t ste
   return lane;
 }
 
-Result<StepLanes> deft_lanes(const PlannedStep& step, const PolicyRequest& request) {
+Result<StepLanes> deft_lanes(const PlannedStep& step, const StepPlanRequest& request) {
   const DeftSystem system = TRY(deft_system(request, step.plan.groups));
   const std::vector<DeftItem> items = TRY(deft_partition(system));
   const DeftRun run = TRY(simulate_deft(system, kShownSteps, step.plan.capacity_permille));
@@ -182,7 +182,7 @@ const char* to_string(SpanKind kind) {
   return "?";
 }
 
-Result<StepLanes> step_lanes(const PlannedStep& step, const PolicyRequest& request) {
+Result<StepLanes> step_lanes(const PlannedStep& step, const StepPlanRequest& request) {
   if (step.plan.shape == StepShape::kDelayed) return deft_lanes(step, request);
   StepLanes lanes{step.policy, step.time.iteration_s, step.time.iteration_s, {}};
   lanes.lanes.push_back(compute_lane(step, request.workload));

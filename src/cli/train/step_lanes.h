@@ -35,6 +35,6 @@ struct StepLanes {
 
 // request: the one that the step was planned for. A step of parts of tensors begins with its backward pass (StepTime,
 // gradient/timeline.h). Errors: those of deft_system and simulate_deft.
-Result<StepLanes> step_lanes(const PlannedStep& step, const PolicyRequest& request);
+Result<StepLanes> step_lanes(const PlannedStep& step, const StepPlanRequest& request);
 
 }  // namespace trestle

@@ -1,5 +1,7 @@
 #include "cli/train/study.h"
 
+#include <utility>
+
 #include "cli/train/option_values.h"
 #include "cli/train/study_text.h"
 
@@ -14,7 +16,8 @@ constexpr int64_t kMostSamples = 1 << 20;
 Result<std::string> study_iterations(const StudyOptions& options) {
   TrainingRequest request;
   if (!options.topology_file.empty()) {
-    request.systems.push_back({options.topology_file, TRY(read_topology_file(options.topology_file))});
+    Topology topology = TRY(read_topology_file(options.topology_file));
+    request.systems.push_back({options.topology_file, std::move(topology)});
   }
   request.workload = options.workload;
   request.accelerator = options.accelerator;

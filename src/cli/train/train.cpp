@@ -1,5 +1,7 @@
 #include "cli/train/train.h"
 
+#include <utility>
+
 #include "base/config/value_text.h"
 #include "cli/train/lanes_svg.h"
 #include "cli/train/option_values.h"
@@ -77,7 +79,7 @@ Result<GradientWorkload> tensors_of(const TrainOptions& options) {
   return options.compact ? compact(workload) : workload;
 }
 
-PolicyRequest request_of(const TrainReport& report) {
+StepPlanRequest request_of(const TrainReport& report) {
   const TrainLink& link = report.link;
   return {report.tensors, link.link, {}, report.liberties, link.ratios, report.loss, link.network};
 }
@@ -98,9 +100,12 @@ Result<std::string> scaled(const TrainOptions& options) {
   if (!options.cost.empty() || !options.topo.empty()) return bad_option("--scale: goes with --network alone");
   const GradientWorkload workload = TRY(tensors_of(options));
   const uint32_t liberties = TRY(liberties_of(options.allow));
-  const ScaleReport report = scale_training({options.workload, workload, TRY(train_network(options.network)), range,
-                                             TRY(policies_of(options.policies, liberties)), liberties,
-                                             TRY(train_link_ratios(options.links)), TRY(train_loss(options))});
+  auto network = TRY(train_network(options.network));
+  auto policies = TRY(policies_of(options.policies, liberties));
+  auto ratios = TRY(train_link_ratios(options.links));
+  auto loss = TRY(train_loss(options));
+  const ScaleReport report = scale_training({options.workload, workload, std::move(network), range, std::move(policies),
+                                             liberties, std::move(ratios), std::move(loss)});
   if (!options.plot.empty()) TRY(write_file(options.plot, scale_svg(report)));
   return options.json ? scale_json(report) : scale_text(report);
 }

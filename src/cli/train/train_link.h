@@ -16,7 +16,7 @@ struct TrainOptions;
 struct TrainLink {
   GradientLink link;
   std::optional<TopologyCost> fitted;  // of --topo
-  // Of each link beside the first (PolicyRequest::link_ratios, gradient/policy/policy.h).
+  // Of each link beside the first (StepPlanRequest::link_ratios, gradient/policy/policy.h).
   std::vector<double> ratios;
   // For topk. Of --topo: what a ring's messages would cost, where its all-reduce takes as long. Nothing with --cost.
   std::optional<NetworkModel> network;

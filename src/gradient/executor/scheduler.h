@@ -157,8 +157,8 @@ class GradientScheduler {
 
   GradientWorkload workload(const std::vector<TensorEntry>& tensors) const;
   // The first link's costs, and all that a policy is asked with but its words. Needs the tensors' workload.
-  PolicyRequest request(const GradientWorkload& workload, const GradientLink& link,
-                        const std::vector<TensorEntry>& tensors) const;
+  StepPlanRequest request(const GradientWorkload& workload, const GradientLink& link,
+                          const std::vector<TensorEntry>& tensors) const;
   Result<PlannedStep> planned(const std::string& policy, const std::vector<TensorEntry>& tensors) const;
   Status plan_on_thread(Running& running, const std::string& policy, const Status& refusal);
   Status profile_on_thread(Running& running, const Status& own);
@@ -173,7 +173,7 @@ class GradientScheduler {
   Running* followed_ TRESTLE_GUARDED_BY(failure_mutex_) = nullptr;
   const std::unique_ptr<LinkAccess> access_;  // calls link_failed() until its end
   mutable Mutex mutex_;
-  std::vector<double> link_ratios_ TRESTLE_GUARDED_BY(mutex_);  // as in PolicyRequest
+  std::vector<double> link_ratios_ TRESTLE_GUARDED_BY(mutex_);  // as in StepPlanRequest
   std::vector<TensorEntry> registered_ TRESTLE_GUARDED_BY(mutex_);
   uint64_t registered_bytes_ TRESTLE_GUARDED_BY(mutex_) = 0;
   std::optional<PreserverModel> loss_ TRESTLE_GUARDED_BY(mutex_);

@@ -24,8 +24,8 @@ Status GradientScheduler::refuse_on_all(const char* function, const std::string&
   return own;
 }
 
-PolicyRequest GradientScheduler::request(const GradientWorkload& workload, const GradientLink& link,
-                                         const std::vector<TensorEntry>& tensors) const {
+StepPlanRequest GradientScheduler::request(const GradientWorkload& workload, const GradientLink& link,
+                                           const std::vector<TensorEntry>& tensors) const {
   // A communicator that cannot say its size has failed, and the call that plans ends with that.
   int ranks = 1;
   (void)trestleCommCount(comms_.front(), &ranks);

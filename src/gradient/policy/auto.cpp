@@ -14,7 +14,7 @@ auto rank(const ChosenPolicy& chosen, const PlannedStep& step) {
 
 }  // namespace
 
-Result<PlannedStep> plan_fastest(const PolicyRequest& request) {
+Result<PlannedStep> plan_fastest(const StepPlanRequest& request) {
   const std::vector<ChosenPolicy> allowed = allowed_policies(request.liberties);
   size_t best = 0;
   Result<PlannedStep> found = Error{Code::kInternalError, "no policy is allowed"};

@@ -14,7 +14,7 @@ constexpr uint32_t kIterations = 400;  // the queues' cycles are much shorter
 
 }  // namespace
 
-Result<DeftSystem> deft_system(const PolicyRequest& request, const std::vector<TensorGroup>& groups) {
+Result<DeftSystem> deft_system(const StepPlanRequest& request, const std::vector<TensorGroup>& groups) {
   // Each gradient is added to a sum of its own, and the result is copied from there.
   const MessageCost cost = with_copies(request.link.all_reduce, request.link.copy_per_byte_s, 2);
   DeftSystem system{deft_buckets(request.workload, groups, cost), {DeftLink{}}};
@@ -26,7 +26,7 @@ Result<DeftSystem> deft_system(const PolicyRequest& request, const std::vector<T
   return system;
 }
 
-Result<PlannedStep> plan_deft(const PolicyRequest& request) {
+Result<PlannedStep> plan_deft(const StepPlanRequest& request) {
   PlannedStep step;
   step.plan.groups = plan_threshold(request.workload, request.arguments.bytes).groups;
   step.plan.shape = StepShape::kDelayed;

@@ -12,12 +12,12 @@ inline constexpr double kMostLinkRatio = 1000;
 
 // What the queues schedule: the groups as buckets, on the first link and on those of request.link_ratios. Errors
 // (kInvalidArgument): a ratio that is not from 1 to 1000.
-Result<DeftSystem> deft_system(const PolicyRequest& request, const std::vector<TensorGroup>& groups);
+Result<DeftSystem> deft_system(const StepPlanRequest& request, const std::vector<TensorGroup>& groups);
 
 // With a model of the loss its Preserver lets the knapsacks grow until updates are frequent enough
 // (gradient/preserver.h); then compute may wait.
 // The predicted time is the mean of a run from the first step on. Errors: those of deft_system, preserve
 // and simulate_deft.
-Result<PlannedStep> plan_deft(const PolicyRequest& request);
+Result<PlannedStep> plan_deft(const StepPlanRequest& request);
 
 }  // namespace trestle

@@ -24,7 +24,7 @@ namespace trestle {
 namespace {
 
 using Words = PolicyWords;
-using Request = PolicyRequest;
+using Request = StepPlanRequest;
 using Planned = Result<PlannedStep>;
 
 uint32_t tensors_of(const Request& request) {
@@ -140,14 +140,14 @@ std::vector<ChosenPolicy> allowed_policies(uint32_t liberties) {
   return allowed;
 }
 
-PlannedStep timed(GradientPlan plan, const PolicyRequest& request) {
+PlannedStep timed(GradientPlan plan, const StepPlanRequest& request) {
   PlannedStep step;
   step.time = time_step(plan, request.workload, request.link);
   step.plan = std::move(plan);
   return step;
 }
 
-Result<PlannedStep> plan_step(const ChosenPolicy& chosen, PolicyRequest request) {
+Result<PlannedStep> plan_step(const ChosenPolicy& chosen, StepPlanRequest request) {
   if (request.workload.tensors.empty()) return Error{Code::kInvalidArgument, "the workload has no tensors"};
   request.arguments = chosen.arguments;
   PlannedStep step = TRY(chosen.policy->plan(request));

@@ -27,15 +27,15 @@ std::vector<ChosenPolicy> allowed_policies(uint32_t liberties);
 // Whether its plan follows from compute times and the link's costs too, and not from sizes alone.
 bool reads_times(const ChosenPolicy& chosen);
 
-// The last two as in PolicyRequest. Errors: those of the policy; kInvalidArgument without tensors; kInternalError for a
-// plan against its rules.
+// The last two as in StepPlanRequest. Errors: those of the policy; kInvalidArgument without tensors; kInternalError for
+// a plan against its rules.
 Result<PlannedStep> plan_step(const ChosenPolicy& chosen, const GradientWorkload& workload, const GradientLink& link,
                               uint32_t liberties = kLibertyNone, const std::vector<double>& link_ratios = {});
 // The same with everything that a request may say; the arguments are the chosen ones.
-Result<PlannedStep> plan_step(const ChosenPolicy& chosen, PolicyRequest request);
+Result<PlannedStep> plan_step(const ChosenPolicy& chosen, StepPlanRequest request);
 
 // The fastest by its predicted time of all variants that the request's liberties allow. Of equal ones, the one with
 // fewer liberties, then the one whose gradients are less old, then the first row.
-Result<PlannedStep> plan_fastest(const PolicyRequest& request);
+Result<PlannedStep> plan_fastest(const StepPlanRequest& request);
 
 }  // namespace trestle

@@ -37,7 +37,7 @@ struct PolicyArguments {
   double ratio = 0;                          // topk: the part that travels; 0: the largest that hides
 };
 
-struct PolicyRequest {
+struct StepPlanRequest {
   const GradientWorkload& workload;  // at least one tensor
   const GradientLink& link;
   PolicyArguments arguments;
@@ -76,7 +76,7 @@ struct GradientPolicy {
   std::string_view summary;  // one line, with the source
   // Reads the words behind the name, without colons. Errors (kInvalidArgument) are a sentence without the name.
   Result<PolicyArguments> (*parse)(std::span<const std::string> words);
-  Result<PlannedStep> (*plan)(const PolicyRequest& request);
+  Result<PlannedStep> (*plan)(const StepPlanRequest& request);
   uint32_t liberties = kLibertyNone;  // that it takes
   // Variants that `all` and `auto` try: words with colons; "": the defaults.
   std::span<const std::string_view> variants;
@@ -84,6 +84,6 @@ struct GradientPolicy {
 };
 
 // A plan with its time.
-PlannedStep timed(GradientPlan plan, const PolicyRequest& request);
+PlannedStep timed(GradientPlan plan, const StepPlanRequest& request);
 
 }  // namespace trestle

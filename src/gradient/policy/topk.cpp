@@ -74,7 +74,7 @@ Error bad(const std::string& what) {
   return Error{Code::kInvalidArgument, what};
 }
 
-Result<double> ratio_of(const PolicyRequest& request) {
+Result<double> ratio_of(const StepPlanRequest& request) {
   if (request.arguments.ratio > 0) return request.arguments.ratio;
   if (const std::optional<double> hidden = hidden_ratio(request.workload, *request.network)) return *hidden;
   return bad("no ratio's exchange is hidden behind the passes: name one");
@@ -117,7 +117,7 @@ std::optional<double> hidden_ratio(const GradientWorkload& workload, const Netwo
   return largest;
 }
 
-Result<PlannedStep> plan_topk(const PolicyRequest& request) {
+Result<PlannedStep> plan_topk(const StepPlanRequest& request) {
   if (!request.network)
     return bad(
         "needs the number of workers and what a message between two of them costs; the cost of an all-reduce "

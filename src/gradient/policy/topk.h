@@ -38,7 +38,7 @@ std::optional<double> hidden_ratio(const GradientWorkload& workload, const Netwo
 
 // The groups are the best ones of each half (split_free.h). Errors (kInvalidArgument): the request has no
 // network; "hidden" without such a ratio.
-Result<PlannedStep> plan_topk(const PolicyRequest& request);
+Result<PlannedStep> plan_topk(const StepPlanRequest& request);
 
 // What messages between two workers cost where a ring's all-reduce would cost that; for links that are known by their
 // collectives only.

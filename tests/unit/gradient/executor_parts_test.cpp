@@ -150,7 +150,7 @@ TEST(PlanBytes, ComeBackAsTheSamePlan) {
 
 TEST(PlanBytes, SayWhatTravels) {
   const GradientWorkload workload = workload_from({4000, 4000}, {1, 1}, {1, 1});
-  const PolicyRequest request{workload, {}, {}, kLibertyCompress, {}, {}, NetworkModel{1e-3, 1e-3, 0, 8}};
+  const StepPlanRequest request{workload, {}, {}, kLibertyCompress, {}, {}, NetworkModel{1e-3, 1e-3, 0, 8}};
   const PlannedStep planned = plan_step(parse_gradient_policy("topk:0.25").value(), request).value();
   const PlannedStep back = plan_from_bytes(plan_bytes(planned)).value();
   ASSERT_TRUE(back.compressed.has_value());

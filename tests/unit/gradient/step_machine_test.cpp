@@ -101,7 +101,7 @@ TEST(StepMachine, TakesExactlyThePredictedTimeOfCompressedSteps) {
     const NetworkModel network{dyadic(rng), static_cast<double>(rng.below(8)) / (1 << 22), 0, 2u << rng.below(5)};
     const char* const policy = std::array{"topk:0.5", "topk:0.125", "topk:0.0009765625"}[round % 3];
     SCOPED_TRACE(policy + std::string(", round ") + std::to_string(round));
-    const PolicyRequest request{workload, {}, {}, kLibertyCompress, {}, {}, network};
+    const StepPlanRequest request{workload, {}, {}, kLibertyCompress, {}, {}, network};
     const PlannedStep planned = plan_step(parse_gradient_policy(policy).value(), request).value();
     const auto bytes = static_cast<double>(workload.bytes());
     const SparseHalves halves =

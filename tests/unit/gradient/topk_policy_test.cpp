@@ -27,12 +27,12 @@ double time_of(const MessageCost& cost, double bytes) {
   return cost.startup_s + cost.per_byte_s * bytes;
 }
 
-PolicyRequest request_on(const GradientWorkload& workload, const GradientLink& link,
-                         const std::optional<NetworkModel>& network, uint32_t liberties = kLibertyCompress) {
+StepPlanRequest request_on(const GradientWorkload& workload, const GradientLink& link,
+                           const std::optional<NetworkModel>& network, uint32_t liberties = kLibertyCompress) {
   return {workload, link, {}, liberties, {}, {}, network};
 }
 
-PlannedStep planned(const char* text, const PolicyRequest& request) {
+PlannedStep planned(const char* text, const StepPlanRequest& request) {
   return plan_step(parse_gradient_policy(text).value(), request).value();
 }
 
