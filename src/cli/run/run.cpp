@@ -66,7 +66,9 @@ Result<Environment> rank_environment(const RunOptions& options, Environment envi
 
 Result<int> run_ranks(const RunOptions& options, const Environment& environment) {
   TRY(fill_standard_descriptors());
-  LocalJob job(options, TRY(rank_environment(options, environment)), TRY(LocalJob::prepare(options)));
+  auto ranks = TRY(rank_environment(options, environment));
+  auto prepared = TRY(LocalJob::prepare(options));
+  LocalJob job(options, std::move(ranks), std::move(prepared));
   return job.run();
 }
 

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "base/config/value_text.h"
 #include "cli/sim/sim_run.h"
@@ -166,7 +167,8 @@ Result<std::string> run_study(const SimCommandOptions& options) {
     return bad("--model: sim paper compares the paper's model with steps or engine");
   request.gap_model = model.value();
   if (!options.topology_file.empty()) {
-    request.systems.push_back({options.topology_file, TRY(read_topology_file(options.topology_file))});
+    Topology topology = TRY(read_topology_file(options.topology_file));
+    request.systems.push_back({options.topology_file, std::move(topology)});
   }
   const PaperStudy study = TRY(study_paper(request));
   if (!options.plot_file.empty()) TRY(write_file(options.plot_file, study_svg(study)));

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/config/value_text.h"
@@ -41,7 +42,8 @@ constexpr int64_t kMostChunks = 65536;
 Result<std::vector<NamedTopology>> systems_of(const DesignCommandOptions& options) {
   std::vector<NamedTopology> systems;
   if (!options.topology_file.empty()) {
-    systems.push_back({options.topology_file, TRY(read_topology_file(options.topology_file))});
+    Topology topology = TRY(read_topology_file(options.topology_file));
+    systems.push_back({options.topology_file, std::move(topology)});
     return systems;
   }
   for (const PaperSystem& system : paper_systems()) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <utility>
 
 #include "comm/device/opened_devices.h"
 
@@ -26,7 +27,8 @@ Status check_not_captured(Device& device, StreamHandle* stream) {
 
 Result<std::unique_ptr<OuterStream>> DeviceStream::create(OpenedDevice& device, StreamHandle* stream) {
   TRY(check_not_captured(device.device(), stream));
-  return std::unique_ptr<OuterStream>(new DeviceStream(device, stream, TRY(device.links().take())));
+  auto link = TRY(device.links().take());
+  return std::unique_ptr<OuterStream>(new DeviceStream(device, stream, std::move(link)));
 }
 
 DeviceStream::DeviceStream(OpenedDevice& device, StreamHandle* stream, std::unique_ptr<StreamLink> link)

@@ -89,6 +89,7 @@ void run_convert(const kernels::CudaConvert& work, DataType type, bool widens) {
   const void* const wide = widens ? work.dst : work.src;
   if (work.range.packs > 0 && !is_aligned(wide, kPackBytes)) misused("a pack that is not aligned");
   for_parts(work.range, size, {small}, [&](uint64_t first, uint64_t count) {
+    if (count == 0) return;
     std::vector<float> values(count);
     if (widens) {
       widen_to_float32(values.data(), bytes_at(work.src, first * size), count, type);
