@@ -92,8 +92,7 @@ using Status = Result<void>;
 
 }  // namespace trestle
 
-// The value of a Result; or returns its error from the enclosing function: `auto x = TRY(f());`, `TRY(g());`. Not in a
-// list beside values that own memory: those that were made already would not be destroyed (Clang 14).
+// The value of a Result; or returns its error from the enclosing function: `auto x = TRY(f());`, `TRY(g());`.
 #define TRY(expression)                                           \
   ({                                                              \
     auto try_result_ = (expression);                              \

@@ -1,58 +1,48 @@
 #include "comm/device/device_memory.h"
 
+#include <algorithm>
 #include <new>
 
 #include "base/log.h"
 
 namespace trestle {
 
+// What is much too large would be missed by a larger request.
 std::byte* KeptMemory::allocate(uint64_t bytes) {
   const MutexLock lock(mutex_);
-  // What is much too large would be missed by a larger request.
-  const auto kept = kept_.lower_bound(bytes);
-  if (kept != kept_.end() && kept->first / 2 <= bytes) {
-    std::byte* const memory = kept->second;
-    given_.emplace(memory, kept->first);
-    kept_.erase(kept);
-    return memory;
+  Block* best = nullptr;
+  for (Block& block : blocks_) {
+    const bool fits = !block.given && block.bytes >= bytes && block.bytes / 2 <= bytes;
+    if (fits && (best == nullptr || block.bytes < best->bytes)) best = &block;
   }
+  if (best != nullptr) {
+    best->given = true;
+    return best->memory;
+  }
+  blocks_.reserve(blocks_.size() + 1);
   const Result<std::byte*> got = get(bytes);
   if (!got.ok()) {
     LOG(kWarn, kAlloc, "%llu bytes for staging on a device: %s", static_cast<unsigned long long>(bytes),
         got.error().message.c_str());
     throw std::bad_alloc();
   }
-  try {
-    given_.emplace(got.value(), bytes);
-  } catch (...) {
-    (void)give_back(got.value());
-    throw;
-  }
+  blocks_.push_back({got.value(), bytes, true});
   return got.value();
 }
 
 void KeptMemory::free(std::byte* memory) {
   const MutexLock lock(mutex_);
-  auto node = given_.extract(memory);
-  const uint64_t bytes = node.mapped();
-  try {
-    kept_.emplace(bytes, memory);
-  } catch (const std::bad_alloc&) {
-    given_.insert(std::move(node));  // it goes back at the end
-  }
+  std::ranges::find(blocks_, memory, &Block::memory)->given = false;
 }
 
 // A device that fails has failed its users already.
 void KeptMemory::end() {
   const MutexLock lock(mutex_);
-  const auto give = [this](std::byte* memory) {
-    const Status freed = give_back(memory);
+  for (const Block& block : blocks_) {
+    const Status freed = give_back(block.memory);
     if (!freed.ok()) LOG(kInfo, kAlloc, "staging of a device was not freed: %s", freed.error().message.c_str());
-  };
-  for (const auto& [memory, bytes] : given_) give(memory);
-  for (const auto& [bytes, memory] : kept_) give(memory);
-  given_.clear();
-  kept_.clear();
+  }
+  blocks_.clear();
 }
 
 }  // namespace trestle

@@ -6,7 +6,7 @@
 // source ends.
 #pragma once
 
-#include <map>
+#include <vector>
 
 #include "base/mutex.h"
 #include "device/device.h"
@@ -26,9 +26,14 @@ class KeptMemory : public MemorySource {
   void end();
 
  private:
+  struct Block {
+    std::byte* memory;
+    uint64_t bytes;
+    bool given;  // else it waits for a request that it fits
+  };
+
   Mutex mutex_;
-  std::map<std::byte*, uint64_t> given_ TRESTLE_GUARDED_BY(mutex_);      // bytes, by address
-  std::multimap<uint64_t, std::byte*> kept_ TRESTLE_GUARDED_BY(mutex_);  // by bytes
+  std::vector<Block> blocks_ TRESTLE_GUARDED_BY(mutex_);
 };
 
 class DeviceMemory final : public KeptMemory {

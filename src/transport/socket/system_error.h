@@ -11,11 +11,7 @@ namespace trestle {
 
 // "send: Broken pipe". kRemoteError if the cause is the peer or the path to it. Errors may come from a lack of
 // descriptors, without which the sanitizer of virtual calls cannot look at the object and calls it invalid.
-#ifdef __clang__
-[[clang::no_sanitize("vptr")]]
-#endif
-inline Error
-socket_error(const char* what, int number = errno) {
+__attribute__((no_sanitize("vptr"))) inline Error socket_error(const char* what, int number = errno) {
   Code code = Code::kSystemError;
   switch (number) {
     case ECONNRESET:
