@@ -1,5 +1,5 @@
 /* Trestle: streams and memory of CUDA devices. A header of its own: most programs have no devices. No header of CUDA is
- * needed here. docs/cuda.md has the whole picture, and says which collectives take device memory so far.
+ * needed here. docs/cuda.md has the whole picture.
  *
  * A communicator has a device if trestleConfig_t.device, TRESTLE_DEVICE or CommInitAll's devlist says so. Creating it
  * opens the device: the driver is loaded, and the device's primary context is used, which is the one of the CUDA

@@ -1,6 +1,7 @@
 # Tests of the public API. They use include/trestle/trestle.h and no other part of the library.
 if(TARGET trestle)
   add_library(trestle_api_calls STATIC
+    ${CMAKE_SOURCE_DIR}/tests/support/device_memory.cpp
     ${CMAKE_SOURCE_DIR}/tests/support/ranks.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_call.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_cover.cpp
@@ -10,7 +11,7 @@ if(TARGET trestle)
   target_include_directories(trestle_api_calls PUBLIC ${CMAKE_SOURCE_DIR}/tests)
   # Ranks use transports other than loopback only if they can prove that they belong to the job.
   target_compile_definitions(trestle_api_calls PRIVATE TRESTLE_TEST_PROOFS=$<BOOL:${SODIUM_FOUND}>)
-  target_link_libraries(trestle_api_calls PUBLIC trestle GTest::gtest Threads::Threads)
+  target_link_libraries(trestle_api_calls PUBLIC trestle GTest::gtest Threads::Threads PRIVATE trestle_device)
 
   trestle_test(NAME api_collectives_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_collectives_test.cpp)
@@ -60,6 +61,13 @@ if(TARGET trestle)
     trestle_test_run(NAME ${name}_delayed_test OF ${name}_test LABEL conformance TIMEOUT 900
                      ENVIRONMENT RANKS_TRESTLE_WORK_DELAY=100us RANKS_TRESTLE_EXPRESS=${express})
   endforeach()
+  # The same tests on memory of a device, that of the fake driver (tests/local/cuda): messages go through pinned memory.
+  if(TRESTLE_WITH_CUDA)
+    foreach(name api_collectives api_vectors api_persistent)
+      trestle_test_run(NAME ${name}_device_test OF ${name}_test LABEL conformance TIMEOUT 900
+                       ENVIRONMENT RANKS_TRESTLE_DEVICE=0 LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_cuda)
+    endforeach()
+  endif()
   # With several helper threads, as on a machine with several NUMA nodes.
   trestle_test_run(NAME api_order_helpers_test OF api_order_test LABEL conformance TIMEOUT 600
                    ENVIRONMENT RANKS_TRESTLE_PROGRESS_THREADS=3)

@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "conformance/api_values.h"
+#include "support/device_memory.h"
 #include "support/ranks.h"
 
 namespace api {
@@ -55,9 +56,19 @@ Buffer::Buffer(size_t bytes, size_t offset, bool shared_memory, uint64_t seed)
   fill_bits(picture_.data() + words * sizeof(uint64_t), trestleUint8, seed, 99, 0, picture_.size() % sizeof(uint64_t));
   if (all_ == nullptr) std::abort();
   std::memcpy(all_, picture_.data(), picture_.size());
+  if (device_memory::is_wanted()) device_ = device_memory::allocate(picture_.size());
+}
+
+void Buffer::hand_over() {
+  if (device_ != nullptr) device_memory::copy(device_, all_, picture_.size());
+}
+
+void Buffer::take_back() {
+  if (device_ != nullptr) device_memory::copy(all_, device_, picture_.size());
 }
 
 Buffer::~Buffer() {
+  if (device_ != nullptr) device_memory::free(device_);
   if (shared_memory_) {
     EXPECT_TRUE(ranks::succeeded(trestleMemFree(all_)));
   } else {
@@ -105,6 +116,14 @@ Execution::Execution(const Call& call, int rank, int ranks) : call_(call), rank_
     recv_picture_ = recv_->picture();
   }
   if (receives_) paint_result();
+  send_given_ = send_->given(send_at_);
+  recv_given_ = recv_ ? recv_->given(recv_at_) : send_->given(recv_at_);
+  hand_over();
+}
+
+void Execution::hand_over() {
+  send_->hand_over();
+  if (recv_) recv_->hand_over();
 }
 
 size_t Execution::sent_elements() const {
@@ -155,25 +174,25 @@ trestleResult_t Execution::start(trestleComm_t comm, trestleStream_t stream) {
   const bool spare = call_.seed % 2 == 0 && !call_.in_place;
   switch (call_.collective) {
     case trestleCollAllReduce:
-      return trestleAllReduce(send_at_, recv_at_, call_.count, call_.type, call_.op, comm, stream);
+      return trestleAllReduce(send_given_, recv_given_, call_.count, call_.type, call_.op, comm, stream);
     case trestleCollReduceScatter:
-      return trestleReduceScatter(send_at_, recv_at_, call_.count, call_.type, call_.op, comm, stream);
+      return trestleReduceScatter(send_given_, recv_given_, call_.count, call_.type, call_.op, comm, stream);
     case trestleCollAllGather:
-      return trestleAllGather(send_at_, recv_at_, call_.count, call_.type, comm, stream);
+      return trestleAllGather(send_given_, recv_given_, call_.count, call_.type, comm, stream);
     case trestleCollBroadcast:
-      return trestleBroadcast(spare && rank_ != call_.root ? nullptr : send_at_, recv_at_, call_.count, call_.type,
-                              call_.root, comm, stream);
+      return trestleBroadcast(spare && rank_ != call_.root ? nullptr : send_given_, recv_given_, call_.count,
+                              call_.type, call_.root, comm, stream);
     case trestleCollReduce:
-      return trestleReduce(send_at_, spare && rank_ != call_.root ? nullptr : recv_at_, call_.count, call_.type,
+      return trestleReduce(send_given_, spare && rank_ != call_.root ? nullptr : recv_given_, call_.count, call_.type,
                            call_.op, call_.root, comm, stream);
     case trestleCollGather:
-      return trestleGather(send_at_, spare && rank_ != call_.root ? nullptr : recv_at_, call_.count, call_.type,
+      return trestleGather(send_given_, spare && rank_ != call_.root ? nullptr : recv_given_, call_.count, call_.type,
                            call_.root, comm, stream);
     case trestleCollScatter:
-      return trestleScatter(spare && rank_ != call_.root ? nullptr : send_at_, recv_at_, call_.count, call_.type,
+      return trestleScatter(spare && rank_ != call_.root ? nullptr : send_given_, recv_given_, call_.count, call_.type,
                             call_.root, comm, stream);
     default:
-      return trestleAllToAll(send_at_, recv_at_, call_.count, call_.type, comm, stream);
+      return trestleAllToAll(send_given_, recv_given_, call_.count, call_.type, comm, stream);
   }
 }
 
@@ -181,30 +200,34 @@ trestleResult_t Execution::init(trestleComm_t comm, trestleStream_t stream, tres
   const size_t count = call_.count;
   switch (call_.collective) {
     case trestleCollAllReduce:
-      return trestleAllReduceInit(send_at_, recv_at_, count, call_.type, call_.op, comm, stream, request);
+      return trestleAllReduceInit(send_given_, recv_given_, count, call_.type, call_.op, comm, stream, request);
     case trestleCollReduceScatter:
-      return trestleReduceScatterInit(send_at_, recv_at_, count, call_.type, call_.op, comm, stream, request);
+      return trestleReduceScatterInit(send_given_, recv_given_, count, call_.type, call_.op, comm, stream, request);
     case trestleCollAllGather:
-      return trestleAllGatherInit(send_at_, recv_at_, count, call_.type, comm, stream, request);
+      return trestleAllGatherInit(send_given_, recv_given_, count, call_.type, comm, stream, request);
     case trestleCollBroadcast:
-      return trestleBroadcastInit(send_at_, recv_at_, count, call_.type, call_.root, comm, stream, request);
+      return trestleBroadcastInit(send_given_, recv_given_, count, call_.type, call_.root, comm, stream, request);
     case trestleCollReduce:
-      return trestleReduceInit(send_at_, recv_at_, count, call_.type, call_.op, call_.root, comm, stream, request);
+      return trestleReduceInit(send_given_, recv_given_, count, call_.type, call_.op, call_.root, comm, stream,
+                               request);
     case trestleCollGather:
-      return trestleGatherInit(send_at_, recv_at_, count, call_.type, call_.root, comm, stream, request);
+      return trestleGatherInit(send_given_, recv_given_, count, call_.type, call_.root, comm, stream, request);
     case trestleCollScatter:
-      return trestleScatterInit(send_at_, recv_at_, count, call_.type, call_.root, comm, stream, request);
+      return trestleScatterInit(send_given_, recv_given_, count, call_.type, call_.root, comm, stream, request);
     default:
-      return trestleAllToAllInit(send_at_, recv_at_, count, call_.type, comm, stream, request);
+      return trestleAllToAllInit(send_given_, recv_given_, count, call_.type, comm, stream, request);
   }
 }
 
 void Execution::spoil() {
   const size_t bytes = receives_ ? received_elements() * size_of(call_.type) : 0;
   for (size_t i = 0; i < bytes; ++i) recv_at_[i] = ~recv_picture_[i];
+  hand_over();
 }
 
 std::string Execution::verify() {
+  send_->take_back();
+  if (recv_) recv_->take_back();
   const uint64_t off = receives_ && reduces(call_.collective) ? tolerance(call_.type, call_.op) : 0;
   for (size_t i = 0; off != 0 && i < received_elements(); ++i) {
     const uint64_t got = load(call_.type, recv_at_, i);

@@ -42,6 +42,12 @@ class Buffer {
 
   std::byte* data() { return all_ + start_; }
   std::byte* picture() { return picture_.data() + start_; }
+  // The address that a call is given for the byte at `at` of data(): the same, or its place in memory of a device, if
+  // the test runs on one. Then the call sees what is at data() from hand_over() on, and the test what the call wrote
+  // from take_back() on.
+  std::byte* given(std::byte* at) { return device_ == nullptr ? at : device_ + (at - all_); }
+  void hand_over();
+  void take_back();
   // Takes the present contents of the buffer as the image, so that any change is an error.
   void expect_unchanged();
   // "", or the place of the first byte that differs from the image.
@@ -52,6 +58,7 @@ class Buffer {
   const size_t bytes_;
   const bool shared_memory_;
   std::byte* all_ = nullptr;
+  std::byte* device_ = nullptr;  // the same bytes in memory of a device
   std::vector<std::byte> picture_;
 };
 
@@ -78,8 +85,12 @@ class Execution {
   const int ranks_;
   std::unique_ptr<Buffer> send_;
   std::unique_ptr<Buffer> recv_;  // nullptr: in place
+  void hand_over();
+
   std::byte* send_at_ = nullptr;
   std::byte* recv_at_ = nullptr;
+  std::byte* send_given_ = nullptr;  // to the call
+  std::byte* recv_given_ = nullptr;
   std::byte* recv_picture_ = nullptr;
   bool receives_ = true;
 };

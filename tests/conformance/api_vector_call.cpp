@@ -133,6 +133,10 @@ VectorExecution::VectorExecution(const VectorCall& call, int rank, int ranks)
     recv_at_ = recv_->data();
     paint_result(recv_->picture());
   }
+  send_given_ = send_->given(send_at_);
+  recv_given_ = recv_ ? recv_->given(recv_at_) : send_->given(recv_at_);
+  send_->hand_over();
+  if (recv_) recv_->hand_over();
 }
 
 void VectorExecution::fill_send(std::byte* to) const {
@@ -175,18 +179,19 @@ trestleResult_t VectorExecution::call_it(const List& sent, const List& received,
   const size_t* rdispls = displs_of(received);
   switch (call_.collective) {
     case trestleCollAllGatherV:
-      return trestleAllGatherV(send_at_, own_count(), recv_at_, received.given(), rdispls, call_.type, comm, stream);
+      return trestleAllGatherV(send_given_, own_count(), recv_given_, received.given(), rdispls, call_.type, comm,
+                               stream);
     case trestleCollReduceScatterV:
-      return trestleReduceScatterV(send_at_, recv_at_, sent.given(), call_.type, call_.op, comm, stream);
+      return trestleReduceScatterV(send_given_, recv_given_, sent.given(), call_.type, call_.op, comm, stream);
     case trestleCollAllToAllV:
-      return trestleAllToAllV(send_at_, sent.given(), sdispls, recv_at_, received.given(), rdispls, call_.type, comm,
-                              stream);
+      return trestleAllToAllV(send_given_, sent.given(), sdispls, recv_given_, received.given(), rdispls, call_.type,
+                              comm, stream);
     case trestleCollGatherV:
-      return trestleGatherV(send_at_, own_count(), is_root() ? recv_at_ : nullptr, received.given(), rdispls,
+      return trestleGatherV(send_given_, own_count(), is_root() ? recv_given_ : nullptr, received.given(), rdispls,
                             call_.type, call_.root, comm, stream);
     default:
-      return trestleScatterV(is_root() ? send_at_ : nullptr, sent.given(), sdispls, recv_at_, own_count(), call_.type,
-                             call_.root, comm, stream);
+      return trestleScatterV(is_root() ? send_given_ : nullptr, sent.given(), sdispls, recv_given_, own_count(),
+                             call_.type, call_.root, comm, stream);
   }
 }
 
@@ -196,19 +201,20 @@ trestleResult_t VectorExecution::init_it(const List& sent, const List& received,
   const size_t* rdispls = displs_of(received);
   switch (call_.collective) {
     case trestleCollAllGatherV:
-      return trestleAllGatherVInit(send_at_, own_count(), recv_at_, received.given(), rdispls, call_.type, comm, stream,
-                                   request);
+      return trestleAllGatherVInit(send_given_, own_count(), recv_given_, received.given(), rdispls, call_.type, comm,
+                                   stream, request);
     case trestleCollReduceScatterV:
-      return trestleReduceScatterVInit(send_at_, recv_at_, sent.given(), call_.type, call_.op, comm, stream, request);
+      return trestleReduceScatterVInit(send_given_, recv_given_, sent.given(), call_.type, call_.op, comm, stream,
+                                       request);
     case trestleCollAllToAllV:
-      return trestleAllToAllVInit(send_at_, sent.given(), sdispls, recv_at_, received.given(), rdispls, call_.type,
-                                  comm, stream, request);
+      return trestleAllToAllVInit(send_given_, sent.given(), sdispls, recv_given_, received.given(), rdispls,
+                                  call_.type, comm, stream, request);
     case trestleCollGatherV:
-      return trestleGatherVInit(send_at_, own_count(), recv_at_, received.given(), rdispls, call_.type, call_.root,
-                                comm, stream, request);
+      return trestleGatherVInit(send_given_, own_count(), recv_given_, received.given(), rdispls, call_.type,
+                                call_.root, comm, stream, request);
     default:
-      return trestleScatterVInit(send_at_, sent.given(), sdispls, recv_at_, own_count(), call_.type, call_.root, comm,
-                                 stream, request);
+      return trestleScatterVInit(send_given_, sent.given(), sdispls, recv_given_, own_count(), call_.type, call_.root,
+                                 comm, stream, request);
   }
 }
 
@@ -231,9 +237,12 @@ void VectorExecution::spoil() {
   };
   if (call_.collective == trestleCollReduceScatterV || call_.collective == trestleCollScatterV) invert(0, own_count());
   for (size_t r = 0; r < received_.counts.size(); ++r) invert(received_.displs[r], received_.counts[r]);
+  recv_->hand_over();
 }
 
 std::string VectorExecution::verify() const {
+  send_->take_back();
+  if (recv_) recv_->take_back();
   const uint64_t off = call_.collective == trestleCollReduceScatterV ? tolerance(call_.type, call_.op) : 0;
   if (off != 0) {
     std::byte* picture = recv_ ? recv_->picture() : send_->picture() + (recv_at_ - send_->data());

@@ -87,6 +87,8 @@ class VectorExecution {
   std::unique_ptr<Buffer> recv_;  // nullptr: in place
   std::byte* send_at_ = nullptr;
   std::byte* recv_at_ = nullptr;
+  std::byte* send_given_ = nullptr;  // to the call
+  std::byte* recv_given_ = nullptr;
 };
 
 // Starts a call and waits for it. Any error is a gtest failure.

@@ -1,6 +1,7 @@
 // Which memory a communicator with a device takes, and what it says of the others.
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "local/cuda/fake_gpu.h"
@@ -40,17 +41,35 @@ TEST(CudaMemory, TakesHostMemoryOfEveryKind) {
   });
 }
 
-TEST(CudaMemory, DeviceMemoryIsNotTakenYet) {
+// In one group on two devices, and with a pinned buffer beside one of the device.
+TEST(CudaMemory, MemoryOfTheDeviceIsReduced) {
+  ranks::isolated([] {
+    Gpu gpu;
+    const auto comms = communicators({0, 1});
+    float* const buffers[] = {memory_of(gpu, 0), memory_of(gpu, 1)};
+    for (int r = 0; r < 2; ++r) std::fill_n(buffers[r], kCount, r == 0 ? 1.0f : 2.0f);
+    float* const results[] = {gpu.pinned(kCount, 0), buffers[1]};
+    ASSERT_TRUE(succeeded(trestleGroupStart()));
+    for (int r = 0; r < 2; ++r) ASSERT_TRUE(succeeded(all_reduce_into(buffers[r], results[r], comms[r])));
+    ASSERT_TRUE(succeeded(trestleGroupEnd()));
+    for (int r = 0; r < 2; ++r) {
+      ASSERT_TRUE(succeeded(trestleCommSynchronize(comms[r])));
+      EXPECT_EQ(results[r][kCount - 1], 3);
+    }
+    destroy(comms);
+  });
+}
+
+TEST(CudaMemory, TheHalvesOfACallTakeMemoryOfTheDevice) {
   on_device_zero([](Gpu& gpu, trestleComm_t comm) {
     float* const memory = memory_of(gpu, 0);
-    for (float* const send : {memory, gpu.pinned(kCount, 0)}) {
-      EXPECT_TRUE(
-          refused(all_reduce_into(send, memory, comm), trestleInvalidUsage, {"AllReduce", "memory of a device"}));
-    }
+    std::fill_n(memory, kCount, 5.0f);
     trestleRequest_t request;
-    EXPECT_TRUE(
-        refused(trestleAllReduceStart(memory, memory, kCount, trestleFloat32, trestleSum, comm, nullptr, &request),
-                trestleInvalidUsage, {"memory of a device"}));
+    ASSERT_TRUE(
+        succeeded(trestleAllReduceStart(memory, memory, kCount, trestleFloat32, trestleSum, comm, nullptr, &request)));
+    ASSERT_TRUE(succeeded(trestleAllReduceFinish(request, nullptr)));
+    ASSERT_TRUE(succeeded(trestleCommSynchronize(comm)));
+    EXPECT_EQ(memory[kCount - 1], 5);
   });
 }
 
