@@ -2,6 +2,7 @@
 #include "sim/rails/rail_links.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "transport/pieces.h"
@@ -127,6 +128,12 @@ bool SimRailLinks::goes_before(const Peer& peer, const Peer& other) const {
   return other.waiting.top() > peer.waiting.top();
 }
 
+bool SimRailLinks::probe_is_due(const Peer& peer, uint8_t rail) const {
+  const Way& way = peer.ways[rail];
+  const bool idle = way.goodput.queued() == 0 && now_ns() - way.used_ns >= way.probe_pause_ns;
+  return way.owes_probe || (idle && !peer.idle());
+}
+
 // ---- output
 
 void SimRailLinks::choose(uint32_t link) {
@@ -144,8 +151,7 @@ bool SimRailLinks::feed(uint32_t link, uint8_t rail) {
   Peer* best = nullptr;
   uint64_t bytes = 0;
   for (auto& [rank, peer] : links_[link].peers) {
-    const Way& way = peer.ways[rail];
-    if (way.owes_probe || (!peer.idle() && now_ns() - way.used_ns >= kProbeEveryNs)) {
+    if (probe_is_due(peer, rail)) {
       give(link, rail, peer, {0, 0, kProbeBytes}, true);
       return true;
     }
@@ -194,8 +200,8 @@ void SimRailLinks::give(uint32_t link, uint8_t rail, Peer& peer, const Part& par
   fragment.probe = probe;
   fragment.peer = &peer;
   fragment.mark = way.goodput.send(part.length, now_ns(), starved);
-  way.owes_probe = false;
-  way.used_ns = now_ns();
+  if (probe && !std::exchange(way.owes_probe, false)) way.probe_pause_ns = next_probe_pause_ns(way.probe_pause_ns);
+  if (measures(part.length)) way.used_ns = now_ns();
   links_[link].outlets[rail].backlog += part.length;
   rails_[dimension][rail].count.bytes += part.length;
   launch(which, true);
@@ -264,10 +270,12 @@ void SimRailLinks::acknowledged(uint32_t which) {
   if (fragment.given_up) return release(which);
   Rail& rail = rail_of(fragment);
   if (rail.dead()) return rail.stalled.push_back(which);
-  Goodput& goodput = fragment.peer->ways[fragment.rail].goodput;
-  goodput.deliver(fragment.mark);
-  goodput.sample(fragment.mark, now_ns());
-  if (fragment.probe && fragment.mark.rides) fragment.peer->ways[fragment.rail].owes_probe = true;
+  Way& way = fragment.peer->ways[fragment.rail];
+  const double before = way.goodput.rate();
+  way.goodput.deliver(fragment.mark);
+  way.goodput.sample(fragment.mark, now_ns());
+  if (way.goodput.rate() > 2 * before) way.probe_pause_ns = kFirstProbePauseNs;
+  if (fragment.probe && fragment.mark.rides) way.owes_probe = true;
   network_.let_choose(fragment.link);
   release(which);
 }

@@ -50,6 +50,7 @@ class SimRailLinks {
     Goodput goodput;
     bool owes_probe = true;
     int64_t used_ns = 0;
+    int64_t probe_pause_ns = kFirstProbePauseNs;
   };
   struct Part {
     uint32_t message = 0;
@@ -115,6 +116,7 @@ class SimRailLinks {
   WaitingBytes waiting_of(const Peer& peer);
   uint64_t may_take(uint8_t dimension, const Peer& peer, uint8_t rail);
   bool goes_before(const Peer& peer, const Peer& other) const;
+  bool probe_is_due(const Peer& peer, uint8_t rail) const;
   bool feed(uint32_t link, uint8_t rail);
   Part take(uint8_t dimension, Peer& peer, uint64_t most);
   void give(uint32_t link, uint8_t rail, Peer& peer, const Part& part, bool probe);

@@ -206,7 +206,7 @@ void PeerRails::give(Way& way, Sent&& taken, Fragment& fragment, int64_t now_ns)
     kept.fragment.pieces = {&kept.piece, 1};
     kept.fragment.skip = 0;
   }
-  way.used_ns = now_ns;
+  if (measures(bytes)) way.used_ns = now_ns;
   if (kept.fragment.header.type != FrameType::kProbe) carried_ns_ = now_ns;
   way.record->sent(bytes);
   tell_load(way);
@@ -289,7 +289,9 @@ Status PeerRails::confirm(Way& way, uint64_t count, int64_t now_ns) {
     if (sent.copy != nullptr) pool_.give(sent.copy, sent.fragment.header.length);
     way.sent.pop_front();
   }
+  const double before = way.goodput.rate();
   way.goodput.sample(newest, now_ns);
+  if (way.goodput.rate() > 2 * before) way.probe_pause_ns = kFirstProbePauseNs;
   tell_load(way);
   return {};
 }

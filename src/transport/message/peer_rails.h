@@ -123,7 +123,8 @@ class PeerRails {
     std::optional<uint64_t> peers_count;  // of the peer's kRailEnd, until it is settled
     int64_t heard_ns = 0;                 // when something came last
     int64_t confirmed_ns = 0;             // when something was acknowledged last
-    int64_t used_ns = 0;                  // when it carried a fragment or a probe last
+    int64_t used_ns = 0;                  // when it carried a fragment that measures, or a probe, last
+    int64_t probe_pause_ns = 0;           // from then to the next probe
     int64_t doubted_ns = 0;               // since when others have answered and it has not
     int64_t retry_ns = 0;
     int64_t backoff_ns = 0;
@@ -153,6 +154,7 @@ class PeerRails {
   bool others_up(size_t rail) const;
   bool others_carry(size_t rail) const;
   bool silent(size_t rail, int64_t now_ns);
+  void watch_idle(Way& way, int64_t now_ns);
   void try_again(size_t rail, int64_t now_ns);
 
   Link& link_;

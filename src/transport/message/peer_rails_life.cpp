@@ -40,6 +40,7 @@ void PeerRails::connected(size_t rail, int64_t now_ns) {
   way.record->connected(now_ns);
   tell_load(way);
   way.owes_probe = true;
+  way.probe_pause_ns = kFirstProbePauseNs;
   way.heard_ns = way.confirmed_ns = way.used_ns = now_ns;
   way.backoff_ns = 0;
   if (!way.why.empty()) hooks_.changed(rail, true, way.why);
@@ -181,6 +182,13 @@ void PeerRails::try_again(size_t rail, int64_t now_ns) {
   if (const Status reached = hooks_.reach(rail); !reached.ok()) lost(rail, reached.error().message, now_ns);
 }
 
+// A rail that carries nothing while others are busy is measured soon, and then less often.
+void PeerRails::watch_idle(Way& way, int64_t now_ns) {
+  if (now_ns - way.used_ns < way.probe_pause_ns || way.goodput.queued() > 0) return;
+  way.owes_probe = true;
+  way.probe_pause_ns = next_probe_pause_ns(way.probe_pause_ns);
+}
+
 bool PeerRails::tick(int64_t now_ns) {
   now_ns_ = now_ns;
   const bool busy = now_ns - carried_ns_ < kProbeEveryNs;
@@ -199,7 +207,7 @@ bool PeerRails::tick(int64_t now_ns) {
       hooks_.drop(i);
       lost(i, "no answer to an attempt to connect", now_ns);
     }
-    if (way.state == RailState::kUp && busy && now_ns - way.used_ns >= kProbeEveryNs) way.owes_probe = true;
+    if (way.state == RailState::kUp && busy) watch_idle(way, now_ns);
   }
   ticked_ns_ = now_ns;
   return true;

@@ -17,13 +17,24 @@ namespace trestle {
 inline constexpr uint64_t kLeastFragmentBytes = 8 * 1024;  // unless it is the end of its message
 inline constexpr uint64_t kMostFragmentBytes = 1024 * 1024;
 inline constexpr uint64_t kProbeBytes = 16 * 1024;           // measure a rail of unknown goodput
-inline constexpr int64_t kProbeEveryNs = 1'000'000'000;      // of a rail that is up and carries nothing
+inline constexpr int64_t kFirstProbePauseNs = 10'000'000;    // before a rail that carries nothing is measured again
+inline constexpr int64_t kProbeEveryNs = 1'000'000'000;      // at the most
 inline constexpr int64_t kLookAtRailsNs = 200'000'000;       // between two looks whether interfaces are down
 inline constexpr int64_t kFirstRailBackoffNs = 100'000'000;  // before a rail that was lost is tried again
 inline constexpr int64_t kMostRailBackoffNs = 5'000'000'000;
 
 constexpr int64_t next_rail_backoff_ns(int64_t backoff_ns) {
   return std::clamp(2 * backoff_ns, kFirstRailBackoffNs, kMostRailBackoffNs);
+}
+
+// The pause after this one. A rate that has doubled begins anew. One measurement can say little: soon after a rail is
+// up its peer may not run yet, and later the rail may be full of data for others.
+constexpr int64_t next_probe_pause_ns(int64_t pause_ns) {
+  return std::clamp(2 * pause_ns, kFirstProbePauseNs, kProbeEveryNs);
+}
+// Whether a fragment of so many bytes measures the rail. Small ones measure no more than the round trip.
+constexpr bool measures(uint64_t bytes) {
+  return bytes >= kLeastFragmentBytes;
 }
 
 // Messages to the peer that may go, as far as no rail has taken them.

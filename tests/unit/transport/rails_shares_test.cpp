@@ -212,5 +212,44 @@ TEST(Shares, ARailThatBecomesSlowLosesItsShare) {
   EXPECT_LE(static_cast<double>(time_of(net, 4 << 20, 0)), 1.1 * (4 << 20) / 0.25);
 }
 
+// Rank 1 does not run while the second probe over rail 1 waits for it, which counts. That over rail 0 has come.
+void measure_late(SimRails& net) {
+  const ConstPiece nothing{nullptr, 0, nullptr};
+  SendRequest send;
+  RecvRequest recv;
+  send.peer = 1;
+  recv.peer = 0;
+  send.pieces = {&nothing, 1};
+  ASSERT_TRUE(net[1].post_recv(recv).value());
+  ASSERT_TRUE(net[0].post_send(send).value());
+  while (net[0].rail_reports().empty() || net[0].rail_reports()[0].goodput == 0) ASSERT_TRUE(net.step().ok());
+  const int64_t until = net.now_ns() + 100'000'000;
+  while (net.now_ns() < until) ASSERT_TRUE(net.step(1).ok());
+  while (net[0].rail_reports()[1].queued_bytes > 0) ASSERT_TRUE(net.step().ok());
+  ASSERT_GT(net[0].rail_reports()[1].goodput, 0u);
+  ASSERT_LT(net[0].rail_reports()[1].goodput, 1'000'000u);
+  while (recv.state != RequestState::kDone || send.state != RequestState::kDone) ASSERT_TRUE(net.step().ok());
+}
+
+TEST(Shares, APeerThatRanLateHasAllItsRailsSoon) {
+  SimRails net({{0.125, 20'000}, {0.0625, 50'000, 0, 16384}}, 2);
+  measure_late(net);
+  const int64_t begin = net.now_ns();
+  while (net.now_ns() - begin < 200'000'000) time_of(net, 4 << 20, 0);
+  EXPECT_LE(static_cast<double>(time_of(net, 4 << 20, 0)), 1.1 * (4 << 20) / 0.1875);
+}
+
+// They take this rail because its latency is the least. They measure nothing.
+TEST(Shares, ARailThatSeemsSlowIsMeasuredAgainThoughItCarriesSmallMessages) {
+  SimRails net({{0.125, 60'000}, {0.02, 20'000, 0, 16384}}, 2);
+  measure_late(net);
+  const int64_t begin = net.now_ns();
+  while (net.now_ns() - begin < 2'500'000'000) {
+    time_of(net, 4 << 20, 0);
+    time_of(net, 1, 0);
+  }
+  EXPECT_LE(static_cast<double>(time_of(net, 4 << 20, 0)), 1.1 * (4 << 20) / 0.145);
+}
+
 }  // namespace
 }  // namespace trestle
