@@ -128,10 +128,15 @@ bool SimRailLinks::goes_before(const Peer& peer, const Peer& other) const {
   return other.waiting.top() > peer.waiting.top();
 }
 
-bool SimRailLinks::probe_is_due(const Peer& peer, uint8_t rail) const {
-  const Way& way = peer.ways[rail];
-  const bool idle = way.goodput.queued() == 0 && now_ns() - way.used_ns >= way.probe_pause_ns;
-  return way.owes_probe || (idle && !peer.idle());
+// A rail that carries nothing of what waits, while others go on.
+bool SimRailLinks::probe_idle(uint32_t link, uint8_t rail) {
+  for (auto& [rank, peer] : links_[link].peers) {
+    const Way& way = peer.ways[rail];
+    if (way.goodput.queued() > 0 || peer.carried_ns - way.used_ns < way.probe_pause_ns) continue;
+    give(link, rail, peer, {0, 0, kProbeBytes}, true);
+    return true;
+  }
+  return false;
 }
 
 // ---- output
@@ -151,7 +156,7 @@ bool SimRailLinks::feed(uint32_t link, uint8_t rail) {
   Peer* best = nullptr;
   uint64_t bytes = 0;
   for (auto& [rank, peer] : links_[link].peers) {
-    if (probe_is_due(peer, rail)) {
+    if (peer.ways[rail].owes_probe) {
       give(link, rail, peer, {0, 0, kProbeBytes}, true);
       return true;
     }
@@ -161,7 +166,7 @@ bool SimRailLinks::feed(uint32_t link, uint8_t rail) {
     best = &peer;
     bytes = taken;
   }
-  if (best == nullptr) return false;
+  if (best == nullptr) return probe_idle(link, rail);
   give(link, rail, *best, take(dimension, *best, bytes), false);
   return true;
 }
@@ -202,6 +207,7 @@ void SimRailLinks::give(uint32_t link, uint8_t rail, Peer& peer, const Part& par
   fragment.mark = way.goodput.send(part.length, now_ns(), starved);
   if (probe && !std::exchange(way.owes_probe, false)) way.probe_pause_ns = next_probe_pause_ns(way.probe_pause_ns);
   if (measures(part.length)) way.used_ns = now_ns();
+  if (!probe) peer.carried_ns = now_ns();
   links_[link].outlets[rail].backlog += part.length;
   rails_[dimension][rail].count.bytes += part.length;
   launch(which, true);

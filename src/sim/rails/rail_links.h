@@ -62,6 +62,7 @@ class SimRailLinks {
     std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting;
     std::deque<Part> again;
     uint64_t waiting_bytes = 0;  // with those of `again`
+    int64_t carried_ns = 0;      // when any rail was given a part last
     bool idle() const { return waiting.empty() && again.empty(); }
   };
   struct Fragment {
@@ -116,8 +117,8 @@ class SimRailLinks {
   WaitingBytes waiting_of(const Peer& peer);
   uint64_t may_take(uint8_t dimension, const Peer& peer, uint8_t rail);
   bool goes_before(const Peer& peer, const Peer& other) const;
-  bool probe_is_due(const Peer& peer, uint8_t rail) const;
   bool feed(uint32_t link, uint8_t rail);
+  bool probe_idle(uint32_t link, uint8_t rail);
   Part take(uint8_t dimension, Peer& peer, uint64_t most);
   void give(uint32_t link, uint8_t rail, Peer& peer, const Part& part, bool probe);
   uint64_t left_ps(const Fragment& fragment, uint64_t start_ps);

@@ -154,7 +154,7 @@ class PeerRails {
   bool others_up(size_t rail) const;
   bool others_carry(size_t rail) const;
   bool silent(size_t rail, int64_t now_ns);
-  void watch_idle(Way& way, int64_t now_ns);
+  void watch_idle(size_t rail);
   void try_again(size_t rail, int64_t now_ns);
 
   Link& link_;

@@ -182,16 +182,16 @@ void PeerRails::try_again(size_t rail, int64_t now_ns) {
   if (const Status reached = hooks_.reach(rail); !reached.ok()) lost(rail, reached.error().message, now_ns);
 }
 
-// A rail that carries nothing while others are busy is measured soon, and then less often.
-void PeerRails::watch_idle(Way& way, int64_t now_ns) {
-  if (now_ns - way.used_ns < way.probe_pause_ns || way.goodput.queued() > 0) return;
+// A rail that carries nothing of what waits, while others go on, is measured soon, and then less often.
+void PeerRails::watch_idle(size_t rail) {
+  Way& way = ways_[rail];
+  if (carried_ns_ - way.used_ns < way.probe_pause_ns || way.goodput.queued() > 0 || may_take(rail) > 0) return;
   way.owes_probe = true;
   way.probe_pause_ns = next_probe_pause_ns(way.probe_pause_ns);
 }
 
 bool PeerRails::tick(int64_t now_ns) {
   now_ns_ = now_ns;
-  const bool busy = now_ns - carried_ns_ < kProbeEveryNs;
   for (size_t i = 0; i < ways_.size(); ++i) {
     Way& way = ways_[i];
     expect_first_connection(i, now_ns);
@@ -207,7 +207,7 @@ bool PeerRails::tick(int64_t now_ns) {
       hooks_.drop(i);
       lost(i, "no answer to an attempt to connect", now_ns);
     }
-    if (way.state == RailState::kUp && busy) watch_idle(way, now_ns);
+    if (way.state == RailState::kUp) watch_idle(i);
   }
   ticked_ns_ = now_ns;
   return true;
