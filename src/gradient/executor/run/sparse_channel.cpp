@@ -275,7 +275,7 @@ Status SparseChannel::add_residuals() {
     use_.counts.bytes.fetch_add(all.size(), std::memory_order_relaxed);
   }
   TRY(named_->mark(stream()));
-  naming_.emplace();  // so that the memory stays until its end
+  naming_ = Waiting{0, 0};  // so that the memory stays until its end
   for (;;) {
     const uint32_t before = use_.bell->count();
     if (const std::optional<Status> end = named_->poll()) {
