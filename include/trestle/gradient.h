@@ -117,8 +117,8 @@ TRESTLE_API trestleResult_t trestleGradRegister(trestleGrad_t grad, const char* 
 TRESTLE_API trestleResult_t trestleGradProfileBegin(trestleGrad_t grad);
 /* Collective, after at least one whole step. Averages the times over steps and ranks. Measures all-reduces of at least
  * six sizes, whole and in halves, and fits a startup and a time per byte to each by least squares of the relative
- * errors. Sizes that lie off the line of the others count less. Measures by how much copies into buffers and out of them
- * lengthen messages in a row. Measures each link by itself, and its ratio to the first one as for
+ * errors. Sizes that lie off the line of the others count less. Measures by how much copies into buffers and out of
+ * them lengthen messages in a row. Measures each link by itself, and its ratio to the first one as for
  * trestleGradSetLinkRatios. If one rank cannot, no rank does. But a rank with a step under way is refused by
  * itself, and the others wait until it makes the call again, as for trestleGradPlan. */
 TRESTLE_API trestleResult_t trestleGradProfileEnd(trestleGrad_t grad);
@@ -317,12 +317,12 @@ TRESTLE_API trestleResult_t trestleGradGetStats(trestleGrad_t grad, trestleGradS
  * each tensor, three for each message, and one. As behind trestleGradPlan, tensors are no longer registered. While
  * events are kept, trestleGradReady reads the clock. */
 TRESTLE_API trestleResult_t trestleGradTraceBegin(trestleGrad_t grad, size_t events);
-/* Writes these events as a timeline in the trace format of Chrome, which chrome://tracing and ui.perfetto.dev show: when
+/* Writes these events as a timeline in Chrome's trace format, which chrome://tracing and ui.perfetto.dev show: when
  * each gradient was ready and each step ended, each wait in trestleGradWaitParam, and of each message when it was
  * copied into its buffer and issued ("pack"), was on its way ("travel"), and was updated and copied back ("unpack").
  * Lanes are the gradients, the waits and each link. Microseconds of CLOCK_MONOTONIC; the process is the rank, so the
- * events of ranks of one machine may be joined. A text function as trestleGradProfileJson. Any time, but while steps run
- * the text may grow between two calls: then make room for what *size says. trestleInvalidUsage: no events are kept. */
+ * events of ranks of one machine may be joined. A text function as trestleGradProfileJson. Any time, but while steps
+ * run the text may grow between two calls: then make room for what *size says. trestleInvalidUsage: no events are kept. */
 TRESTLE_API trestleResult_t trestleGradTraceJson(trestleGrad_t grad, char* text, size_t* size);
 
 #ifdef __cplusplus
