@@ -136,7 +136,7 @@ void DeviceRanks::fill(int32_t rank, uint64_t inputs) {
 }
 
 void DeviceRanks::start(int32_t rank) {
-  Rank& at = ranks_[static_cast<size_t>(rank)];
+  const Rank& at = ranks_[static_cast<size_t>(rank)];
   Engine& engine = this->engine(rank);
   const int32_t device = engine.device();
   Operation* const operation = engine.acquire(at.prepared);
@@ -144,8 +144,8 @@ void DeviceRanks::start(int32_t rank) {
   operation->bind(private_region(at.memory + at.send, at.sent, device),
                   private_region(at.memory + at.recv, at.received, device), next_number_ | kind, timeout_ns_);
   engine.count_pending(1);
-  at.stream = std::make_shared<Stream>();
-  at.stream->enqueue({operation});
+  streams_.push_back(std::make_shared<Stream>());
+  streams_.back()->enqueue({operation});
 }
 
 Status DeviceRanks::begin(const DeviceCall& call) {

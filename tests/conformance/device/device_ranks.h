@@ -68,7 +68,6 @@ class DeviceRanks {
     uint64_t received = 0;
     bool in_place = false;
     DataType type = DataType::kFloat32;
-    std::shared_ptr<Stream> stream;
   };
   void lay_out(int32_t rank, const PrepareRequest& request, bool in_place);
   void fill(int32_t rank, uint64_t inputs);
@@ -79,7 +78,8 @@ class DeviceRanks {
   const DeviceOptions options_;
   std::vector<std::unique_ptr<PretendDevice>> devices_;
   std::vector<Rank> ranks_;
-  std::vector<std::unique_ptr<Bytes>> host_;  // memory of calls in host memory
+  std::vector<std::shared_ptr<Stream>> streams_;  // of each operation
+  std::vector<std::unique_ptr<Bytes>> host_;      // memory of calls in host memory
   uint64_t next_number_ = 1;
   uint64_t inputs_ = 0;
   int64_t timeout_ns_ = 0;
