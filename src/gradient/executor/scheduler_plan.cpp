@@ -32,7 +32,6 @@ StepPlanRequest GradientScheduler::request(const GradientWorkload& workload, con
   // Where a policy cannot be carried out, auto does not choose it.
   const uint32_t liberties =
       check_compressible(tensors).ok() ? settings_.liberties : settings_.liberties & ~uint32_t{kLibertyCompress};
-  // Member by member: GCC 12 destroys a member of a returned aggregate that lack of memory has kept from being made.
   PolicyRequest asked{workload, link, {}, liberties, {}, {}, {}};
   asked.network = as_ring(link.all_reduce, static_cast<uint32_t>(ranks));
   const MutexLock lock(mutex_);

@@ -59,7 +59,7 @@ class Rank {
       meeting_.go_on[rank_] = goes_on(comm_);
       meeting_.together.arrive_and_wait();
       const bool again = alike && result != trestleSuccess && meeting_.go_on[0] && meeting_.go_on[1];
-      EXPECT_TRUE(!again || ranks::contains(why, name) || ranks::contains(why, "MemAlloc")) << why;
+      EXPECT_TRUE(!again || ranks::contains(why, name) || ranks::contains(why, "memory")) << why;
       if (!again) break;
     }
   }
@@ -212,7 +212,7 @@ void with_every_fault(Kind kind, Body&& body) {
         long nth = 0;
         for (; more && !testing::Test::HasFailure(); nth = next_after(nth))
           more = with_fault(settings, kind, nth, body);
-        EXPECT_GT(nth, 1) << "nothing has failed: are the functions still replaced?";
+        EXPECT_GT(nth, 0) << "nothing has failed: are the functions still replaced?";
       },
       {}, 600);
 }
