@@ -32,7 +32,7 @@ StepPlanRequest GradientScheduler::request(const GradientWorkload& workload, con
   // Where a policy cannot be carried out, auto does not choose it.
   const uint32_t liberties =
       check_compressible(tensors).ok() ? settings_.liberties : settings_.liberties & ~uint32_t{kLibertyCompress};
-  PolicyRequest asked{workload, link, {}, liberties, {}, {}, {}};
+  StepPlanRequest asked{workload, link, {}, liberties, {}, {}, {}};
   asked.network = as_ring(link.all_reduce, static_cast<uint32_t>(ranks));
   const MutexLock lock(mutex_);
   asked.link_ratios = link_ratios_;
