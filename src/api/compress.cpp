@@ -195,7 +195,7 @@ template <class End, class Body>
 Status together(End&& end, Body&& body) {
   return unless_out_of_memory(std::forward<Body>(body), [&]() -> Status {
     end();
-    throw std::bad_alloc();  // guarded() has words for it that need no memory
+    return Error{Code::kSystemError, "out of memory"};  // short enough to need none
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 namespace trestle {
 
@@ -19,5 +20,10 @@ class MemorySource {
   virtual std::byte* allocate(uint64_t bytes) = 0;
   virtual void free(std::byte* memory) = 0;
 };
+
+// For sources without memory: says it as operator new does.
+[[noreturn]] inline void source_is_empty() {
+  throw std::bad_alloc();
+}
 
 }  // namespace trestle

@@ -118,8 +118,8 @@ class CallPath {
   CallPlanner planner_;
 
   // Held by calls on streams with an outer stream, from their place there until they are enqueued: so they are executed
-  // in the order of their numbers. Before submit_mutex_. A thread may wait for the outer stream while it holds it.
-  Mutex outer_mutex_;
+  // in the order of their numbers. A thread may wait for the outer stream while it holds it.
+  Mutex outer_mutex_ TRESTLE_ACQUIRED_BEFORE(submit_mutex_);
   Mutex submit_mutex_;
   uint64_t next_number_ TRESTLE_GUARDED_BY(submit_mutex_) = 0;
   uint64_t next_split_ TRESTLE_GUARDED_BY(submit_mutex_) = 0;

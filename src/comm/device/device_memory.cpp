@@ -1,7 +1,6 @@
 #include "comm/device/device_memory.h"
 
 #include <algorithm>
-#include <new>
 
 #include "base/log.h"
 
@@ -24,7 +23,7 @@ std::byte* KeptMemory::allocate(uint64_t bytes) {
   if (!got.ok()) {
     LOG(kWarn, kAlloc, "%llu bytes for staging on a device: %s", static_cast<unsigned long long>(bytes),
         got.error().message.c_str());
-    throw std::bad_alloc();
+    source_is_empty();
   }
   blocks_.push_back({got.value(), bytes, true});
   return got.value();

@@ -48,7 +48,8 @@ std::string rails_of_any_shape(const std::string& text) {
 std::string control_rails(const Config& config) {
   std::string all = config.rails;
   const auto add = [&all](const std::string& rails) {
-    if (!rails.empty() && parse_rails(rails).ok()) all += (all.empty() ? "" : ";") + rails;
+    const bool one_dimension = rails.find(';') == std::string::npos;
+    if (!rails.empty() && one_dimension && parse_rails(rails).ok()) all += (all.empty() ? "" : ";") + rails;
   };
   if (config.topology_file.empty()) return all;
   const auto topology = read_topology_file(config.topology_file);

@@ -263,8 +263,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   const std::unique_ptr<OuterStream> outer_;  // or nullptr
   // Held while the outer stream takes something, which may last until it has moved on: places there and here have one
-  // order. Before mutex_.
-  Mutex entry_mutex_;
+  // order.
+  Mutex entry_mutex_ TRESTLE_ACQUIRED_BEFORE(mutex_);
   std::atomic<bool> waits_for_outer_{false};
   mutable Mutex mutex_;
   std::list<StreamItem> items_ TRESTLE_GUARDED_BY(mutex_);
