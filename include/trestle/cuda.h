@@ -15,7 +15,8 @@
  * - A buffer that is longer than its allocation on the device, and memory that is not there (it was freed), is
  *   trestleInvalidArgument.
  * - All ranks of a call must agree: device memory on all, or host memory on all. If they do not, the call fails as
- *   calls that differ do, and with TRESTLE_CHECK=1 the sentence names both.
+ *   calls that differ do, and with TRESTLE_CHECK=1 the sentence names both. A rank that sends and receives nothing says
+ *   by its addresses where the others' data lies: NULL is device memory.
  * A communicator without a device never asks what a pointer is. All its buffers must be memory that the host can use;
  * memory of a device ends the process there, as any address does that the host cannot read. */
 #ifndef TRESTLE_CUDA_H_

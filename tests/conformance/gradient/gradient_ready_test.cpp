@@ -38,7 +38,7 @@ void operator delete(void* memory, std::size_t) noexcept {
   give_back(memory);
 }
 // The library's bells ring through it: the system's functions for futexes have no wrapper.
-extern "C" long syscall(long number, ...) noexcept {
+extern "C" __attribute__((visibility("default"))) long syscall(long number, ...) noexcept {
   using Call = long (*)(long, long, long, long, long, long, long);
   static std::atomic<Call> real{nullptr};
   if (real.load() == nullptr) real.store(reinterpret_cast<Call>(dlsym(RTLD_NEXT, "syscall")));

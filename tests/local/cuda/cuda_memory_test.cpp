@@ -148,10 +148,9 @@ TEST(CudaMemory, CommunicatorsOfTwoDevicesInOneGroup) {
       gpu.await_idle(cuda[r], r);
     }
     ASSERT_TRUE(succeeded(trestleGroupStart()));
-    for (int r = 0; r < 2; ++r) {
-      float* const memory = memory_of(gpu, 1);
-      EXPECT_NE(all_reduce(memory, kCount, comms[r], nullptr), trestleSuccess) << r;
-    }
+    float* const memory = memory_of(gpu, 1);
+    EXPECT_NE(all_reduce(memory, kCount, comms[0], nullptr), trestleSuccess);
+    EXPECT_TRUE(succeeded(all_reduce(memory, kCount, comms[1], nullptr)));
     EXPECT_TRUE(refused(trestleGroupEnd(), trestleInvalidArgument, {"device 1", "device is 0"})) << "the first error";
     destroy(comms);
   });

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernels/cuda/images.h"
 #include "unit/device/fake_state.h"
 
 #undef cuDeviceTotalMem
@@ -234,11 +235,37 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned) {
   return added ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
 }
 
+// A fatbin begins with a magic number, its version, the bytes of this header, and those behind it. 0: it is none.
+size_t bytes_of(const void* fatbin) {
+  constexpr uint32_t kMagic = 0xBA55ED50;
+  uint32_t magic = 0;
+  std::memcpy(&magic, fatbin, sizeof magic);
+  if (magic != kMagic) return 0;
+  uint16_t header = 0;
+  uint64_t rest = 0;
+  std::memcpy(&header, static_cast<const std::byte*>(fatbin) + 6, sizeof header);
+  std::memcpy(&rest, static_cast<const std::byte*>(fatbin) + 8, sizeof rest);
+  return header + rest;
+}
+
+// As the test has named it. Else it is an image of the library, which has its own copy of those that this driver is
+// linked with.
+std::string name_of(const void* image) {
+  const auto named = state().images.find(image);
+  if (named != state().images.end()) return named->second;
+  const size_t bytes = bytes_of(image);
+  for (const kernels::CudaImage& own : kernels::cuda_images()) {
+    if (bytes > 0 && bytes_of(own.bytes) == bytes && std::memcmp(image, own.bytes, bytes) == 0)
+      return std::string(own.name);
+  }
+  return "";
+}
+
 CUresult cuModuleLoadData(CUmodule* code, const void* image) {
   FAKE_ENTER(true);
-  const auto named = state().images.find(image);
-  if (named == state().images.end()) return CUDA_ERROR_INVALID_IMAGE;
-  state().modules.push_back(std::make_unique<Module>(Module{named->second}));
+  const std::string name = name_of(image);
+  if (name.empty()) return CUDA_ERROR_INVALID_IMAGE;
+  state().modules.push_back(std::make_unique<Module>(Module{name}));
   *code = reinterpret_cast<CUmodule>(state().modules.back().get());
   ++state().objects.modules;
   return CUDA_SUCCESS;
