@@ -108,13 +108,11 @@ Source TrestleBackend::source_for(const RankState& rank) {
     case BufferKind::kRegistered:
       break;
   }
-  const Source shared = shared_memory();
-  return {[this, shared, comm](size_t bytes) {
-            char* const memory = shared.allocate(bytes);
-            require(trestleCommRegister(comm, memory, bytes, &registrations_[memory]), comm);
-            return memory;
-          },
-          [this, shared, comm](char* memory, size_t bytes) {
+  // The registration keeps a descriptor of its own.
+  const Source shared = shared_memory([this, comm](char* memory, size_t bytes) {
+    require(trestleCommRegister(comm, memory, bytes, &registrations_[memory]), comm);
+  });
+  return {shared.allocate, [this, shared, comm](char* memory, size_t bytes) {
             require(trestleCommDeregister(comm, registrations_[memory]), comm);
             registrations_.erase(memory);
             shared.free(memory, bytes);

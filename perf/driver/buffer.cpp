@@ -20,12 +20,13 @@ constexpr size_t kPage = 4096;
   fail(kExitInternal, "no memory for a buffer of " + std::to_string(bytes) + " bytes: " + why);
 }
 
-// The descriptor may be closed: the mapping stays, and a registration keeps one of its own.
-char* map_shared(size_t bytes) {
+// The mapping outlives the descriptor.
+char* map_shared(size_t bytes, const Claim& claim) {
   const int fd = memfd_create("trestle-perf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0 || ftruncate(fd, static_cast<off_t>(bytes)) != 0) no_memory(bytes, std::strerror(errno));
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) no_memory(bytes, std::strerror(errno));
+  if (claim) claim(static_cast<char*>(memory), bytes);
   close(fd);
   return static_cast<char*>(memory);
 }
@@ -49,8 +50,9 @@ Source ordinary_memory() {
           [](char* memory, size_t) { std::free(memory); }};
 }
 
-Source shared_memory() {
-  return {map_shared, [](char* memory, size_t bytes) { munmap(memory, bytes); }};
+Source shared_memory(const Claim& claim) {
+  return {[claim](size_t bytes) { return map_shared(bytes, claim); },
+          [](char* memory, size_t bytes) { munmap(memory, bytes); }};
 }
 
 std::unique_ptr<Access> host_access() {

@@ -18,8 +18,9 @@ struct Source {
 };
 // Of this process alone, page aligned.
 Source ordinary_memory();
-// Of a memfd, page aligned.
-Source shared_memory();
+// Of a memfd, page aligned. claim: called before the memfd's descriptor is closed, for those who need one of their own.
+using Claim = std::function<void(char* memory, size_t bytes)>;
+Source shared_memory(const Claim& claim = {});
 
 // How the host reads and writes memory. Each call is complete when it returns.
 class Access {

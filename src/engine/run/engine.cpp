@@ -208,7 +208,8 @@ void Engine::reserve(const Prepared& prepared) {
 bool Engine::provide_staging() {
   const auto provide = [this] {
     bool there = staging_.chores();
-    if (device_) there |= device_->staging.chores() | device_->bounces.chores();
+    if (device_) there = device_->staging.chores() || there;
+    if (device_) there = device_->bounces.chores() || there;
     return there;
   };
   return unless_out_of_memory(provide, [this] {

@@ -11,7 +11,7 @@ beside=(--backend nccl --nccl-library "$ours")
 clean='^# Out of bounds values : 0 OK$'
 # rows_alternate: each row of Trestle's is followed by one of NCCL's with the same first fields.
 rows_alternate() {
-  awk '/^ +[0-9]/ { head = $1 " " $2 " " $3 " " $4 " " $5
+  awk '/^ +[0-9]/ { head = $1 " " $2 " " $3 " " $4
                     if ($NF == "trestle") { if (open) exit 1; open = 1; first = head; ++rows }
                     else if ($NF == "nccl") { if (!open || head != first) exit 1; open = 0 }
                     else exit 1 }
