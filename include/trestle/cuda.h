@@ -65,6 +65,14 @@ extern "C" {
  * context that is not a device's primary one. cudaStream must be a living stream: CUDA does not check it. */
 TRESTLE_API trestleResult_t trestleStreamWrapCuda(trestleStream_t* stream, void* cudaStream);
 
+/* ---- Devices of communicators ------------------------------------------------------------------------------------ */
+
+/* Writes the communicator's device, or -1 if it has none. */
+TRESTLE_API trestleResult_t trestleCommDevice(trestleComm_t comm, int* device);
+/* Writes what TRESTLE_DEVICE says, in the environment or in a configuration file: a device, or -1 for none. Without it,
+ * TRESTLE_CONFIG_UNDEF_INT. For bindings that have a device of their own to propose, and let the variable decide. */
+TRESTLE_API trestleResult_t trestleConfiguredDevice(int* device);
+
 #ifdef __cplusplus
 }
 #endif

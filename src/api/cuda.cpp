@@ -1,6 +1,8 @@
 // The C API: streams and memory of CUDA devices.
 #include "trestle/cuda.h"
 
+#include <string_view>
+
 #include "api/calls.h"
 #include "comm/device/call_place.h"
 #include "comm/device/opened_devices.h"
@@ -37,6 +39,28 @@ trestleResult_t trestleStreamWrapCuda(trestleStream_t* stream, void* cudaStream)
     auto outer = OpenedDevices::process().link_to(static_cast<StreamHandle*>(cudaStream));
     if (!outer.ok()) return Error{outer.error().code, "StreamWrapCuda: " + outer.error().message};
     *stream = make_handle<trestleStream>(TRY(Stream::on(std::move(outer).value())));
+    return {};
+  });
+}
+
+trestleResult_t trestleCommDevice(trestleComm_t comm, int* device) {
+  return with_comm(comm, "CommDevice", [&](const Communicator& communicator) -> Status {
+    if (device == nullptr) return invalid_argument("CommDevice: device is NULL");
+    *device = static_cast<int>(communicator.settings().config.device);
+    return {};
+  });
+}
+
+trestleResult_t trestleConfiguredDevice(int* device) {
+  return guarded([&]() -> Status {
+    if (device == nullptr) return invalid_argument("ConfiguredDevice: device is NULL");
+    const Result<Config>& config = process_config_result();
+    if (!config.ok()) return config.error();
+    *device = TRESTLE_CONFIG_UNDEF_INT;
+    for (const Config::Value& value : config.value().values) {
+      const bool is_set = value.source != ConfigSource::kDefault;
+      if (is_set && value.name == std::string_view("TRESTLE_DEVICE")) *device = static_cast<int>(config.value().device);
+    }
     return {};
   });
 }
