@@ -1,14 +1,21 @@
 // Communicators: ids, joining, splitting, ending, queries.
+#include <cstdlib>
+
 #include "bindings/nccl/answers.h"
 #include "bindings/nccl/config.h"
+#include "bindings/nccl/cuda_driver.h"
 #include "bindings/nccl/groups.h"
+#include "trestle/cuda.h"
 
 namespace trestle::nccl {
 
 namespace {
 
-// CUDA's number of "the processor" where a device is asked for (cudaCpuDeviceId).
-constexpr int kProcessor = -1;
+// What TRESTLE_DEVICE says; TRESTLE_CONFIG_UNDEF_INT: nothing. It cannot be read: the creation says why.
+int configured_device() {
+  int device = TRESTLE_CONFIG_UNDEF_INT;
+  return trestleConfiguredDevice(&device) == trestleSuccess ? device : TRESTLE_CONFIG_UNDEF_INT;
+}
 
 Result join(const char* function, trestleComm_t* comm, int nranks, const trestleUniqueId& id, int rank,
             const Config* config) {
@@ -17,7 +24,19 @@ Result join(const char* function, trestleComm_t* comm, int nranks, const trestle
     const Result read = read_config(function, config, &ours);
     if (read != Result::kSuccess) return read;
   }
-  return answer(trestleCommInitRankConfig(comm, nranks, id, rank, config != nullptr ? &ours : nullptr));
+  const bool is_chosen = configured_device() != TRESTLE_CONFIG_UNDEF_INT;
+  if (!is_chosen) ours.device = current_device();
+  return answer(trestleCommInitRankConfig(comm, nranks, id, rank, &ours));
+}
+
+// Without a list the ranks are on the devices 0, 1, ..., as in NCCL.
+Result join_all(trestleComm_t* comm, int ndev) {
+  auto* const devices = static_cast<int*>(std::calloc(static_cast<size_t>(ndev), sizeof(int)));
+  if (devices == nullptr) return refuse(Result::kSystemError, "CommInitAll: out of memory for %d devices", ndev);
+  for (int r = 0; r < ndev; ++r) devices[r] = r;
+  const Result made = answer(trestleCommInitAll(comm, ndev, devices));
+  std::free(devices);
+  return made;
 }
 
 }  // namespace
@@ -46,9 +65,15 @@ NCCL_API(Result, CommInitRankScalable,
 }
 
 NCCL_API(Result, CommInitAll, (trestleComm_t * comm, int ndev, const int* devlist)) {
+  const int chosen = configured_device();
+  const bool on_devices = chosen >= 0 || (chosen != kNoDevice && device_count() > 0);
+  if (on_devices && devlist != nullptr) return answer(trestleCommInitAll(comm, ndev, devlist));
+  if (on_devices && chosen < 0 && ndev > 0) return join_all(comm, ndev);
   const Result made = answer(trestleCommInitAll(comm, ndev, nullptr));
   if (made == Result::kSuccess && devlist != nullptr) {
-    remark("CommInitAll: the numbers in devlist have no effect: built without CUDA, the ranks have host memory");
+    remark(
+        "CommInitAll: the numbers in devlist have no effect: the ranks have host memory, because the process does not "
+        "use CUDA, Trestle was built without it, or TRESTLE_DEVICE is -1");
   }
   return made;
 }
@@ -73,13 +98,17 @@ NCCL_API(Result, CommFinalize, (trestleComm_t comm)) {
 NCCL_API(Result, CommDestroy, (trestleComm_t comm)) {
   if (comm == nullptr) return Result::kSuccess;
   forget_calls_on(comm);
-  return answer(trestleCommDestroy(comm));
+  const Result destroyed = answer(trestleCommDestroy(comm));
+  forget_streams_of(comm);
+  return destroyed;
 }
 
 NCCL_API(Result, CommAbort, (trestleComm_t comm)) {
   if (comm == nullptr) return Result::kSuccess;
   forget_calls_on(comm);
-  return answer(trestleCommAbort(comm));
+  const Result aborted = answer(trestleCommAbort(comm));
+  forget_streams_of(comm);
+  return aborted;
 }
 
 NCCL_API(Result, CommGetAsyncError, (trestleComm_t comm, Result* asyncError)) {
@@ -98,12 +127,10 @@ NCCL_API(Result, CommUserRank, (trestleComm_t comm, int* rank)) {
 }
 
 NCCL_API(Result, CommCuDevice, (trestleComm_t comm, int* device)) {
+  if (device != nullptr) return answer(trestleCommDevice(comm, device));
   int rank = 0;
   const Result usable = answer(trestleCommUserRank(comm, &rank));
-  if (usable != Result::kSuccess) return usable;
-  if (device == nullptr) return refuse(Result::kInvalidArgument, "CommCuDevice: device is NULL");
-  *device = kProcessor;
-  return Result::kSuccess;
+  return usable != Result::kSuccess ? usable : refuse(Result::kInvalidArgument, "CommCuDevice: device is NULL");
 }
 
 }  // namespace trestle::nccl

@@ -47,8 +47,7 @@ void remark_unused(const char* function, const Config& config) {
     if (names[0] != '\0') std::strcat(names, ", ");
     std::strcat(names, field.name);  // all names together are shorter than the array
   }
-  if (names[0] != '\0')
-    remark("%s: these fields of the configuration have no effect on host memory: %s", function, names);
+  if (names[0] != '\0') remark("%s: these fields of the configuration have no effect: %s", function, names);
 }
 
 Result check_network(const char* function, const Config& config) {

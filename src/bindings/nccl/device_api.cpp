@@ -1,15 +1,15 @@
-// The host side of NCCL's device API: what kernels need that communicate themselves. Built without CUDA there are no
+// The host side of NCCL's device API: what kernels need that communicate themselves. Trestle has no
 // such kernels. Queries tell the truth about that; everything else is refused.
 #include <algorithm>
 #include <cstring>
 
 #include "bindings/nccl/answers.h"
+#include "bindings/nccl/cuda_driver.h"
+#include "trestle/cuda.h"
 
 namespace trestle::nccl {
 
 namespace {
-
-constexpr int kNoDevice = -1;
 
 Result no_kernels(const char* function) {
   return refuse(
@@ -51,7 +51,9 @@ NCCL_API(Result, CommQueryProperties, (trestleComm_t comm, CommProperties* props
   known.size = props->size;
   known.magic = props->magic;
   known.version = props->version;
-  known.cudaDev = known.nvmlDev = kNoDevice;
+  const Result device = answer(trestleCommDevice(comm, &known.cudaDev));
+  if (device != Result::kSuccess) return device;
+  known.nvmlDev = kNoDevice;  // NVML counts in another way
   known.nLsaTeams = known.nRanks;
   std::memcpy(props, &known, std::min(props->size, sizeof known));
   return Result::kSuccess;

@@ -26,6 +26,7 @@ class OpenGroup {
   void leave();
   bool add(const IssuedCall& call);
   void forget(trestleComm_t comm);
+  const IssuedCall* on_stream(int device, const void* handle) const;
   void refuse(Result code);
   bool refused_here() const { return refusal_ != Result::kSuccess; }
   Result repeat_refusal() const { return refuse_again(refusal_, sentence_); }
@@ -58,6 +59,9 @@ OpenGroup& OpenGroup::of_this_thread() {
 
 void OpenGroup::leave() {
   if (--depth_ > 0) return;
+  for (size_t i = 0; i < count_; ++i) {
+    if (calls_[i].ended != nullptr) end_streams_of(calls_[i].ended);
+  }
   std::free(calls_);
   calls_ = nullptr;
   count_ = room_ = 0;
@@ -83,6 +87,15 @@ void OpenGroup::forget(trestleComm_t comm) {
   }
 }
 
+const IssuedCall* OpenGroup::on_stream(int device, const void* handle) const {
+  for (size_t i = count_; i > 0; --i) {
+    const IssuedCall& call = calls_[i - 1];
+    const bool same = call.cuda.device == device && call.cuda.handle == handle;
+    if (same && call.cuda.stream != nullptr) return &call;
+  }
+  return nullptr;
+}
+
 void OpenGroup::refuse(Result code) {
   if (!open() || refused_here()) return;
   refusal_ = code;
@@ -97,7 +110,7 @@ Result OpenGroup::wait() const {
   trestleComm_t last = nullptr;
   for (size_t i = 0; i < count_; ++i) {
     const IssuedCall& call = calls_[i];
-    if (call.comm == nullptr || call.comm == last || call.stream != nullptr) continue;
+    if (call.comm == nullptr || call.comm == last || call.cuda.stream != nullptr) continue;
     last = call.comm;
     const Result waited = answer(trestleCommSynchronize(last));
     if (first == Result::kSuccess) first = waited;
@@ -126,13 +139,25 @@ Result finish(const IssuedCall& call, trestleResult_t issued) {
     group.fail();
     return answer(issued);
   }
-  if (!group.open()) return answer(call.stream != nullptr ? trestleSuccess : trestleCommSynchronize(call.comm));
+  if (!group.open()) return answer(call.cuda.stream != nullptr ? trestleSuccess : trestleCommSynchronize(call.comm));
   if (group.add(call)) return Result::kSuccess;
   return refuse(Result::kSystemError, "out of memory for the calls of a group");
 }
 
 void forget_calls_on(trestleComm_t comm) {
   OpenGroup::of_this_thread().forget(comm);
+}
+
+void forget_streams_of(trestleComm_t comm) {
+  OpenGroup& group = OpenGroup::of_this_thread();
+  IssuedCall end = {};
+  end.ended = comm;
+  if (!group.open() || !group.add(end)) end_streams_of(comm);
+}
+
+const IssuedCall* call_of_group(int device, const void* handle) {
+  const OpenGroup& group = OpenGroup::of_this_thread();
+  return group.open() ? group.on_stream(device, handle) : nullptr;
 }
 
 void refuse_group(Result code) {

@@ -38,8 +38,9 @@ bool on_host(const char* function, std::initializer_list<const void*> buffers, s
   for (const void* buffer : buffers) {
     if (buffer == nullptr || is_readable(buffer)) continue;
     (void)refuse(Result::kInvalidArgument,
-                 "%s: the processor cannot read the buffer at %p: it is device memory, or was freed. This libnccl.so.2 "
-                 "was built without CUDA: give it host memory",
+                 "%s: the processor cannot read the buffer at %p: it is device memory, or was freed. The communicator "
+                 "has no device: no CUDA device was current when it was made, TRESTLE_DEVICE is -1, or this "
+                 "libnccl.so.2 was built without CUDA. Give it host memory",
                  function, buffer);
     return false;
   }

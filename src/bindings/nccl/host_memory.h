@@ -1,7 +1,7 @@
 // Tells memory that the processor can read from memory that it cannot.
 //
-// Without CUDA nothing can say what kind of memory a pointer leads to. Memory that only a device reaches is mapped such
-// that the processor cannot read it, so the kernel is asked whether it can be read. Any thread.
+// For communicators without a device, which never ask CUDA what a pointer is. Memory that only a device reaches is
+// mapped such that the processor cannot read it, so the kernel is asked whether it can be read. Any thread.
 #pragma once
 
 #include <initializer_list>

@@ -1,5 +1,7 @@
 // Memory: allocation, registration, statistics.
 #include "bindings/nccl/answers.h"
+#include "bindings/nccl/cuda_driver.h"
+#include "trestle/cuda.h"
 
 namespace trestle::nccl {
 
@@ -10,12 +12,26 @@ char unregistered = 0;
 
 }  // namespace
 
+// Memory of the device that a communicator made here would have. Its address means nothing to the processor.
 NCCL_API(Result, MemAlloc, (void** ptr, size_t size)) {
-  return answer(trestleMemAlloc(ptr, size));
+  int device = kNoDevice;
+  const trestleResult_t asked = trestleConfiguredDevice(&device);
+  if (asked != trestleSuccess) return answer(asked);
+  if (device == TRESTLE_CONFIG_UNDEF_INT) device = current_device();
+  if (device == kNoDevice || ptr == nullptr) return answer(trestleMemAlloc(ptr, size));
+  if (size == 0) return refuse(Result::kInvalidArgument, "MemAlloc: size is 0");
+  if (allocate_on(device, size, ptr)) return Result::kSuccess;
+  return refuse(Result::kUnhandledCudaError,
+                "MemAlloc: CUDA gives no %zu bytes on device %d: there is no such device, or not so much memory", size,
+                device);
 }
 
 NCCL_API(Result, MemFree, (void* ptr)) {
-  return answer(trestleMemFree(ptr));
+  const int device = ptr != nullptr ? device_of_memory(ptr) : kNoDevice;
+  if (device == kNoDevice) return answer(trestleMemFree(ptr));
+  if (free_on(device, ptr)) return Result::kSuccess;
+  return refuse(Result::kUnhandledCudaError,
+                "MemFree: CUDA does not free %p on device %d: is it an allocation's begin?", ptr, device);
 }
 
 // Succeeds for any memory, as programs expect that register whatever they have. Memory that peers cannot map is used
@@ -43,9 +59,11 @@ NCCL_API(Result, CommDeregister, (trestleComm_t comm, void* handle)) {
   return answer(trestleCommUserRank(comm, &rank));
 }
 
-// Statistics of device memory, of which there is none.
+// Statistics of device memory: what a communicator with a device holds for partial results.
 NCCL_API(Result, CommMemStats, (trestleComm_t comm, int stat, uint64_t* value)) {
+  constexpr int kFirstHeld = 2;  // ncclStatGpuMemPersist
   constexpr int kLastStatistic = 3;
+  int device = kNoDevice;
   int rank = 0;
   const Result usable = answer(trestleCommUserRank(comm, &rank));
   if (usable != Result::kSuccess) return usable;
@@ -53,6 +71,9 @@ NCCL_API(Result, CommMemStats, (trestleComm_t comm, int stat, uint64_t* value)) 
   if (stat < 0 || stat > kLastStatistic) {
     return refuse(Result::kInvalidArgument, "CommMemStats: stat is %d: 0 to %d", stat, kLastStatistic);
   }
+  const Result asked = answer(trestleCommDevice(comm, &device));
+  if (asked != Result::kSuccess) return asked;
+  if (device != kNoDevice && stat >= kFirstHeld) return answer(trestleCommMemStats(comm, trestleMemStaging, value));
   *value = 0;
   return Result::kSuccess;
 }

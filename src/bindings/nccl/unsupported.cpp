@@ -13,7 +13,8 @@ constexpr const char* kNoWindows =
     "the same host";
 constexpr const char* kNoOneSided = "there are no one-sided operations: use ncclSend and ncclRecv in a group";
 constexpr const char* kNothingToSuspend =
-    "a communicator on host memory holds no device memory: there is nothing to suspend or to resume";
+    "a communicator keeps its memory, of a device or host memory, until it ends: there is nothing to suspend or to "
+    "resume";
 
 Result unsupported(const char* function, const char* why) {
   return refuse(Result::kInvalidUsage, "%s: %s", function, why);
