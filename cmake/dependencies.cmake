@@ -44,7 +44,7 @@ function(trestle_print_summary)
       "no (without libpmix-dev: MASTER_ADDR, or what the launcher's variables say)")
   say("trestle command:                 " CLI11_FOUND "yes (CLI11)" "no (without CLI11)")
   say("cores, packages, NUMA nodes:     " HWLOC_FOUND "from hwloc ${HWLOC_VERSION}" "from the kernel's files (without libhwloc-dev)")
-  say("libnccl.so.2 over Trestle:       " TRESTLE_NCCL_SHIM "yes (interface of NCCL 2.30, host memory)" "no (TRESTLE_NCCL_SHIM=OFF)")
+  say("libnccl.so.2 over Trestle:       " TRESTLE_NCCL_SHIM "yes (interface of NCCL 2.30)" "no (TRESTLE_NCCL_SHIM=OFF)")
   list(JOIN TRESTLE_CUDA_ARCHITECTURES ", sm_" architectures)
   say("GPUs:                            " TRESTLE_WITH_CUDA
       "kernels (CUDA ${CUDAToolkit_VERSION}: sm_${architectures}, PTX; the driver is loaded at run time)"

@@ -45,6 +45,14 @@ if(TARGET trestle_nccl AND SODIUM_FOUND)
     endif()
     trestle_test_run(NAME nccl_program_${suffix} OF nccl_program_${suffix} LABEL local TIMEOUT 120)
   endforeach()
+  # On the fake driver of tests/local/cuda, which is libcuda.so.1 here.
+  if(TRESTLE_WITH_CUDA)
+    trestle_test(NAME nccl_device_test LABEL local TIMEOUT 600
+      LIBS trestle_nccl_tests trestle_own_nccl_header trestle_api_calls trestle_device fake_cuda SOURCES
+      ${CMAKE_SOURCE_DIR}/tests/local/cuda/fake_gpu.cpp
+      ${CMAKE_CURRENT_LIST_DIR}/device_test.cpp
+      ${CMAKE_CURRENT_LIST_DIR}/nccl_ranks.cpp)
+  endif()
   if(TRESTLE_NCCL_HEADER)
     trestle_test(NAME nccl_layout_test LABEL unit LIBS trestle_installed_nccl_header SOURCES
       ${CMAKE_CURRENT_LIST_DIR}/layout_test.cpp)
