@@ -44,7 +44,8 @@ class Backend {
   // Waits for everything enqueued.
   virtual void wait() = 0;
 
-  // Each rank's two buffers of `bytes`, and room for -u elements of 8 bytes. Called once.
+  // Each rank's two buffers of `bytes`, and room for -u elements of 8 bytes. Called once. Memory of a GPU may have to
+  // wait for the GPU's work, so no rank calls anything else before all have come back.
   virtual void allocate(size_t bytes) = 0;
   virtual RankBuffers& buffers(size_t i) = 0;
   virtual Access& access(size_t i) = 0;  // to these buffers

@@ -7,6 +7,7 @@
 #include "perf/backend/nccl_backend.h"
 #include "perf/driver/ending.h"
 #include "perf/driver/environment.h"
+#include "perf/driver/memory.h"
 
 namespace trestle::perf {
 namespace {
@@ -18,44 +19,60 @@ std::string nccl_name(const Options& options) {
   return options.nccl_library.empty() ? kNcclName : options.nccl_library;
 }
 
-// With NVIDIA's library, buffers are memory of GPUs.
+// The library that Trestle is compared with. NVIDIA's takes memory of GPUs only.
 std::string find_nccl(const Options& options, Equipment& equipment) {
   LoadedNccl loaded = load_nccl(nccl_name(options));
   if (!loaded.library) return "--backend nccl: " + loaded.problem;
   equipment.nccl = loaded.library;
-  if (equipment.nccl->takes_host_memory) return "";
   const std::string takes = "'" + nccl_name(options) + "' takes memory of GPUs only";
-  if (options.location == Location::kHost) return "--location host: " + takes;
-  if (options.graphs) return "-G: CUDA graphs are not measured yet, not of NCCL either";
-  FoundGpus found = find_gpus();
-  if (!found.gpus) return "--backend nccl: " + takes + ", and " + found.problem;
-  equipment.gpus = std::move(found.gpus);
-  return "";
+  if (equipment.nccl->takes_host_memory) return "";
+  return options.location == Location::kHost ? "--location host: " + takes : "";
 }
 
-// The index of the first GPU that this program uses; -1: the variable cannot be read.
-int first_gpu(int count) {
-  const std::string text = test_variable("DEVICE");
+std::string device_variable() {
+  const char* const text = std::getenv("TRESTLE_DEVICE");
+  return text == nullptr || std::string(text) == "-1" ? "" : text;
+}
+
+// Who asks for GPUs, as the beginning of a sentence; "": nobody.
+std::string who_asks(const Options& options, const Equipment& equipment) {
+  if (options.location == Location::kDevice) return "--location device: ";
+  if (equipment.nccl && !equipment.nccl->takes_host_memory) {
+    return "--backend nccl: '" + nccl_name(options) + "' takes memory of GPUs only, and ";
+  }
+  return options.location == Location::kAuto && !device_variable().empty() ? "TRESTLE_DEVICE: " : "";
+}
+
+// Of one of `count` GPUs; -1: the text cannot be read.
+int gpu_index(const std::string& text, int count) {
   if (text.empty()) return 0;
   char* end = nullptr;
   const long index = std::strtol(text.c_str(), &end, 10);
   return *end == '\0' && index >= 0 && index < count ? static_cast<int>(index) : -1;
 }
 
-std::string find_all(const Options& options, Equipment& equipment) {
-  if (options.location == Location::kDevice) {
-    const FoundGpus found = find_gpus();
-    if (!found.gpus) return "--location device: " + found.problem;
-    return "--location device: Trestle's collectives take host memory only so far";
-  }
-  const std::string problem = options.compare_nccl ? find_nccl(options, equipment) : "";
-  if (!problem.empty() || !equipment.gpus) return problem;
+// TRESTLE_DEVICE, which names the GPU of a process for the library, goes before the name of the first GPU for all.
+std::string choose_gpus(Equipment& equipment) {
   const int count = equipment.gpus->count();
-  if (first_gpu(count) < 0) {
-    return "TRESTLE_TESTS_DEVICE is the index of a GPU below " + std::to_string(count) + ", not '" +
-           test_variable("DEVICE") + "'";
-  }
-  return "";
+  const std::string device = device_variable();
+  const std::string text = device.empty() ? test_variable("DEVICE") : device;
+  equipment.all_on_first = !device.empty();
+  equipment.first_gpu = gpu_index(text, count);
+  if (equipment.first_gpu >= 0) return "";
+  return (device.empty() ? "TRESTLE_TESTS_DEVICE" : "TRESTLE_DEVICE") +
+         (" is the index of a GPU below " + std::to_string(count)) + ", not '" + text + "'";
+}
+
+std::string find_all(const Options& options, Equipment& equipment) {
+  const std::string problem = options.compare_nccl ? find_nccl(options, equipment) : "";
+  if (!problem.empty()) return problem;
+  const std::string asks = who_asks(options, equipment);
+  if (asks.empty()) return "";
+  if (options.graphs) return "-G: CUDA graphs are not measured: Trestle's calls cannot be captured";
+  FoundGpus found = find_gpus();
+  if (!found.gpus) return asks + found.problem;
+  equipment.gpus = std::move(found.gpus);
+  return choose_gpus(equipment);
 }
 
 // "ranks 0 and 1 are on GPU 0000:3b:00.0 of host a"; "": no two ranks share a GPU.
@@ -92,22 +109,26 @@ Equipment find_equipment(const Options& options) {
   return equipment;
 }
 
-Compared make_compared(Ranks& ranks, const Options& options, const Equipment& equipment, int local_rank,
-                       int local_ranks) {
+int Equipment::gpu_of(int local_rank) const {
+  return all_on_first ? first_gpu : (first_gpu + local_rank) % gpus->count();
+}
+
+std::vector<std::unique_ptr<Gpu>> open_gpus(const Equipment& equipment, int local_rank, size_t count) {
+  std::vector<std::unique_ptr<Gpu>> gpus;
+  if (!equipment.gpus) return gpus;
+  for (int i = 0; i < static_cast<int>(count); ++i) {
+    gpus.push_back(equipment.gpus->open(equipment.gpu_of(local_rank + i)));
+  }
+  return gpus;
+}
+
+Compared make_compared(Ranks& ranks, const Options& options, const Equipment& equipment, int local_rank) {
   Compared compared;
   if (!equipment.nccl) return compared;
   const NcclLibrary& nccl = *equipment.nccl;
   std::vector<std::unique_ptr<Gpu>> gpus;
-  if (equipment.gpus) {
-    const int count = equipment.gpus->count(), first = first_gpu(count);
-    for (size_t i = 0; i < ranks.states().size(); ++i) {
-      gpus.push_back(equipment.gpus->open((first + local_rank + static_cast<int>(i)) % count));
-    }
-    const int sharing = (local_ranks + count - 1) / count;
-    for (const auto& gpu : gpus) {
-      const double each = static_cast<double>(gpu->info().bytes) * 0.7 / sharing / 2;
-      compared.most_bytes = std::min(compared.most_bytes, static_cast<size_t>(each));
-    }
+  if (!nccl.takes_host_memory) {
+    gpus = open_gpus(equipment, local_rank, ranks.states().size());
     const std::string shared = shared_gpu(ranks, gpus);
     const std::string refusal = shared.empty() ? "" : refuses_sharing(ranks, nccl);
     if (!refusal.empty()) {
@@ -119,13 +140,31 @@ Compared make_compared(Ranks& ranks, const Options& options, const Equipment& eq
       gpus.empty() ? "host memory"
                    : "memory of GPU " + gpus.front()->info().pci + ", " + gpus.front()->info().name + " (rank 0)";
   compared.remarks.push_back("NCCL: '" + nccl.name + "', " + nccl_version_text(nccl.version) + ", buffers in " + place);
-  if (!gpus.empty()) {
-    compared.remarks.push_back("Trestle's buffers are host memory: so far its collectives take no other");
+  if (gpus.empty() && ranks.on_gpus()) {
+    compared.remarks.push_back("Trestle's buffers are memory of GPUs: the rows compare different memory");
   }
   auto backend = std::make_unique<NcclBackend>(ranks, options, nccl, std::move(gpus));
   for (const std::string& remark : backend->remarks()) compared.remarks.push_back(remark);
   compared.backend = std::move(backend);
   return compared;
+}
+
+// Data for the verification is made in host memory.
+Room room_for_buffers(const Ranks& ranks, const Equipment& equipment, const Compared& compared, int local_ranks) {
+  const bool beside = compared.backend != nullptr;
+  const bool nccl_on_gpus = beside && !equipment.nccl->takes_host_memory;
+  const int on_gpus = (ranks.on_gpus() ? 2 : 0) + (nccl_on_gpus ? 2 : 0);
+  Room room{beside ? 4 : 2, 0};
+  const int in_host_memory = std::max(1, room.buffers - on_gpus);
+  room.bytes = static_cast<double>(available_memory_bytes()) * 0.7 / local_ranks / in_host_memory;
+  if (on_gpus == 0) return room;
+  const int gpus = equipment.all_on_first ? 1 : equipment.gpus->count();
+  const int sharing = (local_ranks + gpus - 1) / gpus;
+  for (const RankState& state : ranks.states()) {
+    const double each = static_cast<double>(state.gpu->info().bytes) * 0.7 / sharing / on_gpus;
+    room.bytes = std::min(room.bytes, each);
+  }
+  return room;
 }
 
 }  // namespace trestle::perf

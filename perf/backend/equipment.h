@@ -18,19 +18,31 @@ namespace trestle::perf {
 struct Equipment {
   std::optional<NcclLibrary> nccl;  // --backend nccl
   std::unique_ptr<Gpus> gpus;       // null: nothing lies on a GPU
-  std::string problem;              // a sentence: the options ask for what is not there
+  int first_gpu = 0;
+  bool all_on_first = false;  // TRESTLE_DEVICE names the GPU of this process's ranks
+  std::string problem;        // a sentence: the options ask for what is not there
+
+  // local_rank: among the ranks of this host. Of several hosts' or processes' Equipments, some may have no GPUs.
+  int gpu_of(int local_rank) const;
 };
 Equipment find_equipment(const Options& options);
+// The GPUs of `count` ranks from local_rank on; empty: Trestle's buffers lie in host memory.
+std::vector<std::unique_ptr<Gpu>> open_gpus(const Equipment& equipment, int local_rank, size_t count);
 
 // What is measured beside Trestle.
 struct Compared {
   std::unique_ptr<Backend> backend;  // null: nothing
   std::vector<std::string> remarks;  // what is compared, and what cannot be
-  size_t most_bytes = SIZE_MAX;      // of a buffer, so that all buffers fit into the GPUs
 };
-// local_rank: of this thread's first rank among the ranks of this host, of which there are local_ranks. All arguments
-// outlive the result.
-Compared make_compared(Ranks& ranks, const Options& options, const Equipment& equipment, int local_rank,
-                       int local_ranks);
+// local_rank: of this thread's first rank among the ranks of this host. All arguments outlive the result.
+Compared make_compared(Ranks& ranks, const Options& options, const Equipment& equipment, int local_rank);
+
+// How many buffers a rank has, and how large they may be for all of them to fit.
+struct Room {
+  int buffers = 0;
+  double bytes = 0;  // of each, for this thread's ranks
+};
+// local_ranks: of this host.
+Room room_for_buffers(const Ranks& ranks, const Equipment& equipment, const Compared& compared, int local_ranks);
 
 }  // namespace trestle::perf

@@ -69,6 +69,7 @@ TrestleBackend::TrestleBackend(Ranks& ranks, const Options& options)
   for (size_t i = 0; i < states_.size(); ++i) {
     const RankState& rank = ranks.states()[i];
     states_[i].calls = std::make_unique<TrestleCalls>(rank.comm, rank.stream);
+    states_[i].access = rank.gpu != nullptr ? rank.gpu->make_access() : host_access();
   }
 }
 
@@ -100,6 +101,7 @@ void TrestleBackend::use_mul_sum(trestleDataType_t type) {
 
 Source TrestleBackend::source_for(const RankState& rank) {
   const trestleComm_t comm = rank.comm;
+  if (rank.gpu != nullptr) return rank.gpu->memory();
   switch (static_cast<BufferKind>(options_.local_register)) {
     case BufferKind::kOrdinary:
       return ordinary_memory();
@@ -121,7 +123,8 @@ Source TrestleBackend::source_for(const RankState& rank) {
 
 void TrestleBackend::allocate(size_t bytes) {
   for (size_t i = 0; i < states_.size(); ++i) {
-    states_[i].buffers = make_rank_buffers(source_for(ranks_.states()[i]), bytes, options_.unalign, *access_);
+    State& state = states_[i];
+    state.buffers = make_rank_buffers(source_for(ranks_.states()[i]), bytes, options_.unalign, *state.access);
   }
 }
 

@@ -1,4 +1,6 @@
 // Trestle as a backend: the communicators and streams of Ranks. Threads: see backend.h.
+//
+// Buffers are memory of the ranks' GPUs, if they have any, or host memory.
 #pragma once
 
 #include <map>
@@ -29,7 +31,7 @@ class TrestleBackend : public Backend {
   void wait() override { ranks_.wait(); }
   void allocate(size_t bytes) override;
   RankBuffers& buffers(size_t i) override { return states_[i].buffers; }
-  Access& access(size_t) override { return *access_; }
+  Access& access(size_t i) override { return *states_[i].access; }
   std::string lacks(const Collective&, trestleDataType_t, trestleRedOp_t) const override { return ""; }
   bool has_result_in_place(const Collective& collective) const override { return collective.verifies_in_place; }
 
@@ -37,13 +39,13 @@ class TrestleBackend : public Backend {
   struct State {
     std::unique_ptr<Calls> calls;
     trestleRedOp_t mul_sum = trestleSum;
-    RankBuffers buffers;
+    std::unique_ptr<Access> access;
+    RankBuffers buffers;  // the last, because it needs the others when it goes
   };
   Source source_for(const RankState& rank);
 
   Ranks& ranks_;
   const Options& options_;
-  const std::unique_ptr<Access> access_ = host_access();
   std::map<char*, void*> registrations_;  // of -R 1, by buffer
   std::vector<State> states_;             // after what the buffers need
 };

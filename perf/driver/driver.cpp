@@ -52,21 +52,18 @@ int local_ranks(const Job& job) {
   return local_processes(job.layout.processes) * job.layout.threads * job.layout.ranks_per_thread;
 }
 
-// The options with sizes reduced to the memory of all hosts: two buffers per rank and backend must fit into 7/10 of it;
-// the libraries get the rest.
-Options fit_memory(Ranks& ranks, const Job& job, const Compared& compared) {
+// The options with sizes reduced to the memory of all hosts and GPUs: two buffers per rank and backend must fit into
+// 7/10 of it; the libraries get the rest.
+Options fit_memory(Ranks& ranks, const Job& job, const Room& room) {
   Options options = job.options;
-  const int buffers = compared.backend && !job.equipment.gpus ? 4 : 2;
-  const double host = static_cast<double>(available_memory_bytes()) * 0.7 / local_ranks(job) / buffers;
-  const double mine = std::min(host, static_cast<double>(compared.most_bytes));
-  const double limit = std::floor(ranks.combine(std::min(mine, 9.0e15), Combine::kMin));
+  const double limit = std::floor(ranks.combine(std::min(room.bytes, 9.0e15), Combine::kMin));
   const size_t bytes = static_cast<size_t>(limit);
   if (options.max_bytes > bytes) {
     if (options.min_bytes > bytes)
       fail(kExitArguments, "-b is more than the memory allows: " + std::to_string(bytes) + " bytes per buffer");
     options.max_bytes = bytes;
     if (ranks.prints())
-      print_line("# -e is cut to " + std::to_string(bytes) + " bytes, " + std::to_string(buffers) +
+      print_line("# -e is cut to " + std::to_string(bytes) + " bytes, " + std::to_string(room.buffers) +
                  " buffers of which fit for each rank");
   }
   std::erase_if(options.predict_bytes, [bytes](size_t size) { return size > bytes; });
@@ -79,20 +76,28 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// Of this thread's first rank among the ranks of this host.
+int local_rank_of(const Job& job, int thread) {
+  return (job.local_process * job.layout.threads + thread) * job.layout.ranks_per_thread;
+}
+
 struct Communicators {
   std::vector<trestleComm_t> comms;
   double init_seconds = 0;
 };
 
-Communicators communicators_of(const Job& job, int thread) {
+// gpus: of the ranks; or empty.
+Communicators communicators_of(const Job& job, int thread, const std::vector<std::unique_ptr<Gpu>>& gpus) {
   const size_t mine = static_cast<size_t>(job.layout.ranks_per_thread);
   if (!job.comms.empty()) {
     const auto first = job.comms.begin() + static_cast<std::ptrdiff_t>(mine) * thread;
     return {{first, first + static_cast<std::ptrdiff_t>(mine)}, job.init_seconds};
   }
   std::vector<trestleComm_t> comms(mine);
+  std::vector<int> devices;
+  for (const auto& gpu : gpus) devices.push_back(gpu->info().index);
   const Clock::time_point start = Clock::now();
-  join(comms, job.layout.first_rank(thread), job.layout.nranks(), job.id, job.config);
+  join(comms, job.layout.first_rank(thread), job.layout.nranks(), job.id, job.config, devices);
   return {comms, seconds_since(start)};
 }
 
@@ -104,7 +109,8 @@ bool skip(Ranks& ranks, const Job& job) {
 }
 
 // This thread's ranks in one of the groups that measure at the same time.
-std::unique_ptr<Ranks> split_ranks(Ranks& world, const Job& job, int thread) {
+std::unique_ptr<Ranks> split_ranks(Ranks& world, const Job& job, int thread,
+                                   const std::vector<std::unique_ptr<Gpu>>& gpus) {
   const Layout layout = group_layout(job.layout, job.split);
   const int color = job.split.color(job.layout.process);
   std::vector<trestleComm_t> comms(world.states().size());
@@ -114,14 +120,12 @@ std::unique_ptr<Ranks> split_ranks(Ranks& world, const Job& job, int thread) {
     require(trestleCommSplit(state.comm, color, state.rank, &comms[i], nullptr), state.comm);
   }
   require(trestleGroupEnd(), world.states().front().comm);
-  return std::make_unique<Ranks>(layout, job.options, layout.first_rank(thread), comms, world.prints());
+  return std::make_unique<Ranks>(layout, job.options, layout.first_rank(thread), comms, world.prints(), gpus);
 }
 
 // What is measured beside Trestle. Says what can be compared, and what cannot.
 Compared compared_backend(Ranks& ranks, const Job& job, int thread) {
-  const int each = job.layout.ranks_per_thread;
-  const int local_rank = (job.local_process * job.layout.threads + thread) * each;
-  Compared compared = make_compared(ranks, job.options, job.equipment, local_rank, local_ranks(job));
+  Compared compared = make_compared(ranks, job.options, job.equipment, local_rank_of(job, thread));
   for (const std::string& remark : compared.remarks) {
     if (ranks.prints()) print_line("# " + remark);
   }
@@ -141,6 +145,7 @@ Tally run_sweep(Ranks& ranks, Backend* compared, const Job& job, const Options& 
   std::vector<Backend*> backends = {&trestle};
   if (compared != nullptr) backends.push_back(compared);
   for (Backend* backend : backends) backend->allocate(buffer_bytes);
+  ranks.barrier();
   if (ranks.prints()) {
     print_line("#");
     for (const std::string& line : header_lines(options.report_cpu_time, columns_of(options))) print_line(line);
@@ -153,15 +158,20 @@ Tally run_sweep(Ranks& ranks, Backend* compared, const Job& job, const Options& 
 // Runs one thread with its ranks, from the first call to the last. Returns the exit code.
 int run_thread(const Job& job, int thread) {
   const int first_rank = job.layout.first_rank(thread);
-  const Communicators made = communicators_of(job, thread);
-  Ranks world(job.layout, job.options, first_rank, made.comms, first_rank == 0);
+  const std::vector<std::unique_ptr<Gpu>> gpus =
+      open_gpus(job.equipment, local_rank_of(job, thread), static_cast<size_t>(job.layout.ranks_per_thread));
+  const Communicators made = communicators_of(job, thread, gpus);
+  const uint64_t memory_bytes = most_memory(made.comms);
+  Ranks world(job.layout, job.options, first_rank, made.comms, first_rank == 0, gpus);
   // Only now, because the others wait for this rank until it has joined.
   if (world.prints() && !job.report_problem.empty()) fail(kExitArguments, job.report_problem);
-  report_beginning(world, job.options, job.program, job.split.color(job.layout.process), made.init_seconds, job.report);
-  const std::unique_ptr<Ranks> group = job.split.op != 0 ? split_ranks(world, job, thread) : nullptr;
+  const int color = job.split.color(job.layout.process);
+  report_beginning(world, job.options, job.program, color, {made.init_seconds, memory_bytes}, job.report);
+  const std::unique_ptr<Ranks> group = job.split.op != 0 ? split_ranks(world, job, thread, gpus) : nullptr;
   Ranks& measuring = group ? *group : world;
   const Compared compared = compared_backend(measuring, job, thread);
-  const Options options = fit_memory(world, job, compared);
+  const Options options =
+      fit_memory(world, job, room_for_buffers(measuring, job.equipment, compared, local_ranks(job)));
   const Tally tally = run_sweep(measuring, compared.backend.get(), job, options);
   report_rails(measuring, options, job.report);
   const uint64_t failed = static_cast<uint64_t>(world.combine(static_cast<double>(tally.failed_checks), Combine::kSum));
@@ -204,7 +214,8 @@ int run_job(Job& job) {
   job.config = TRESTLE_CONFIG_INITIALIZER;
   if (job.options.timeout_s > 0) job.config.timeoutMs = int64_t{1000} * job.options.timeout_s;
   std::memset(&job.id, 0, sizeof job.id);  // zeros: the launcher's rendezvous
-  if (layout.processes == 1 && !job.options.parallel_init) {
+  // Ranks with a GPU each differ in their settings, which only those that join have.
+  if (layout.processes == 1 && !job.options.parallel_init && !job.equipment.gpus) {
     job.comms.resize(static_cast<size_t>(layout.nranks()));
     const Clock::time_point start = Clock::now();
     require(trestleCommInitAllConfig(job.comms.data(), layout.nranks(), &job.config));

@@ -63,10 +63,10 @@ struct DeviceFlag {
 };
 constexpr DeviceFlag kDeviceFlags[] = {
     {'G', "cudagraph", "-G (CUDA graphs) does nothing on host memory"},
-    {'x', "cta_policy", "-x (CTA policy) does nothing on host memory"},
-    {'D', "device_implementation", "-D (device kernels) does nothing on host memory"},
-    {'V', "device_cta_count", "-V (CTAs of device kernels) does nothing on host memory"},
-    {'M', "memory", "-M (GPU memory report) does nothing on host memory"},
+    {'x', "cta_policy", "-x (CTA policy) does nothing here"},
+    {'D', "device_implementation", "-D (device kernels) does nothing here"},
+    {'V', "device_cta_count", "-V (CTAs of device kernels) does nothing here"},
+    {'M', "memory", "-M (GPU memory report) does nothing here"},
 };
 
 struct LetterName {
@@ -402,7 +402,8 @@ std::string usage_text(const std::string& program) {
        "-P: core: a core per process, where there are enough; none: where this program may run (core)");
   line("--backend nccl", "each row also with NCCL, beside Trestle's");
   line("--nccl-library PATH", "the library for that (libnccl.so.2, as the loader finds it)");
-  line("--location auto|host|device", "of the buffers; auto: memory of the GPU where the library takes it (auto)");
+  line("--location auto|host|device",
+       "of the buffers; auto: memory of GPUs with TRESTLE_DEVICE or NVIDIA's NCCL, else host memory (auto)");
   line("--call-times 1",
        "two more columns: host time of a call, and time of a single call from its start to its result");
   line("-h, --help", "this text");

@@ -15,7 +15,7 @@ namespace trestle::perf {
 
 // Where the measured buffers lie.
 enum class Location {
-  kAuto,  // memory of the GPU if the library takes it, else host memory
+  kAuto,  // memory of GPUs if TRESTLE_DEVICE names one, or for NVIDIA's NCCL; else host memory
   kHost,
   kDevice,
 };

@@ -120,8 +120,8 @@ void JsonReport::begin(const Options& options, const std::vector<Device>& device
   for (const Device& device : devices) {
     json.open('{').key("rank").integer(device.rank).key("group").integer(device.group);
     json.key("pid").integer(device.process_id).key("hostname").text(device.host);
-    json.key("device").integer(device.device).key("device_hex").text("0000:00:00");
-    json.key("device_info").text("host memory").close('}');
+    json.key("device").integer(device.device).key("device_hex").text(device.bus);
+    json.key("device_info").text(device.info).close('}');
   }
   json.close(']').close('}');
   const std::lock_guard lock(mutex_);

@@ -28,6 +28,8 @@ class JsonReport {
   struct Device {
     int rank, group, process_id, device;
     std::string host;
+    std::string bus;   // of the GPU, "0000:3b:00"; zeros: host memory
+    std::string info;  // the GPU's name, or "host memory"
   };
   void begin(const Options& options, const std::vector<Device>& devices, const Creation& creation);
   // in_place may be null: the collective has none.

@@ -15,19 +15,33 @@
 namespace trestle::perf {
 namespace {
 
-// Over all ranks. The library's own count of memory, taken before the first operation increases it.
-Creation creation_of(Ranks& ranks, double init_seconds) {
-  uint64_t most = 0;
-  for (const RankState& state : ranks.states()) {
-    uint64_t bytes = 0;
-    require(trestleCommMemStats(state.comm, trestleMemTotal, &bytes), state.comm);
-    most = std::max(most, bytes);
-  }
-  const std::vector<double> all = ranks.combine({init_seconds, static_cast<double>(most)}, Combine::kMax);
+// Over all ranks.
+Creation creation_of(Ranks& ranks, const Creation& mine) {
+  const std::vector<double> all = ranks.combine({mine.seconds, static_cast<double>(mine.memory_bytes)}, Combine::kMax);
   return {all[0], static_cast<uint64_t>(all[1])};
 }
 
-void report_settings(const Options& options, const std::string& program, const Creation& creation) {
+// What the ranks tell each other of themselves: a line of numbers, and words where the last one may have spaces.
+std::string place_of(const RankState& state, int color, int per_process) {
+  const std::string head =
+      std::to_string(state.rank) + " " + std::to_string(color) + " " + std::to_string(getpid()) + " ";
+  if (state.gpu == nullptr) {
+    return head + std::to_string(state.rank % per_process) + " " + host_name() + " 0000:00:00 host memory";
+  }
+  const GpuInfo& gpu = state.gpu->info();
+  const std::string bus = gpu.pci.substr(0, gpu.pci.rfind('.'));  // as nccl-tests writes it
+  return head + std::to_string(gpu.index) + " " + host_name() + " " + bus + " " + gpu.name;
+}
+
+JsonReport::Device device_from(const std::string& text) {
+  JsonReport::Device device{};
+  std::istringstream words(text);
+  words >> device.rank >> device.group >> device.process_id >> device.device >> device.host >> device.bus >> std::ws;
+  std::getline(words, device.info);
+  return device;
+}
+
+void report_settings(const Options& options, const std::string& program, const Creation& creation, bool on_gpus) {
   int version = 0;
   require(trestleGetVersion(&version));
   print_line("# trestle-perf version " + std::to_string(TRESTLE_MAJOR) + "." + std::to_string(TRESTLE_MINOR) + "." +
@@ -46,7 +60,9 @@ void report_settings(const Options& options, const std::string& program, const C
   if (options.average != 1) print_line(std::string("# Times: ") + kAverages[options.average]);
   if (options.null_stream) print_line("# Stream: the communicators' own");
   if (options.parallel_init) print_line("# Parallel init: each thread initialises its own ranks");
-  if (options.local_register > 0) {
+  if (options.local_register > 0 && on_gpus) {
+    print_line("# Buffers: memory of GPUs, which Trestle does not register: -R does nothing for it");
+  } else if (options.local_register > 0) {
     print_line(std::string("# Buffers: memory that the host's other ranks can map, of ") +
                (options.local_register == 1 ? "trestleCommRegister" : "trestleMemAlloc"));
   }
@@ -95,29 +111,35 @@ void print_line(const std::string& text) {
   std::fflush(stdout);
 }
 
-void report_beginning(Ranks& ranks, const Options& options, const std::string& program, int color, double init_seconds,
-                      JsonReport* report) {
-  const Creation creation = creation_of(ranks, init_seconds);
+uint64_t most_memory(const std::vector<trestleComm_t>& comms) {
+  uint64_t most = 0;
+  for (const trestleComm_t comm : comms) {
+    uint64_t bytes = 0;
+    require(trestleCommMemStats(comm, trestleMemTotal, &bytes), comm);
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+void report_beginning(Ranks& ranks, const Options& options, const std::string& program, int color,
+                      const Creation& creation, JsonReport* report) {
+  const Creation slowest = creation_of(ranks, creation);
   std::vector<std::string> mine;
   const int per_process = ranks.layout().threads * ranks.layout().ranks_per_thread;
-  for (const RankState& state : ranks.states()) {
-    mine.push_back(std::to_string(state.rank) + " " + std::to_string(color) + " " + std::to_string(getpid()) + " " +
-                   std::to_string(state.rank % per_process) + " " + host_name());
-  }
+  for (const RankState& state : ranks.states()) mine.push_back(place_of(state, color, per_process));
   const std::vector<std::string> all = ranks.gather(mine);
   if (!ranks.prints()) return;
-  report_settings(options, program, creation);
+  report_settings(options, program, slowest, ranks.on_gpus());
   std::vector<JsonReport::Device> devices;
   for (const std::string& text : all) {
-    JsonReport::Device device{};
-    std::istringstream(text) >> device.rank >> device.group >> device.process_id >> device.device >> device.host;
-    devices.push_back(device);
+    const JsonReport::Device& device = devices.emplace_back(device_from(text));
     char line[512];
-    std::snprintf(line, sizeof line, "#  Rank %2d Group %2d Pid %6d on %10s device %2d [0000:00:00] host memory",
-                  device.rank, device.group, device.process_id, device.host.c_str(), device.device);
+    std::snprintf(line, sizeof line, "#  Rank %2d Group %2d Pid %6d on %10s device %2d [%s] %s", device.rank,
+                  device.group, device.process_id, device.host.c_str(), device.device, device.bus.c_str(),
+                  device.info.c_str());
     print_line(line);
   }
-  if (report != nullptr) report->begin(options, devices, creation);
+  if (report != nullptr) report->begin(options, devices, slowest);
 }
 
 void report_predictions(Ranks& ranks, Backend& backend, const Collective& collective, const Options& options,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "perf/backend/backend.h"
 #include "perf/driver/collective.h"
@@ -19,10 +20,12 @@ namespace trestle::perf {
 // Prints a line and flushes it, so that a long run shows every row at once.
 void print_line(const std::string& text);
 
-// Prints settings, the cost of the communicators, and ranks. Called before anything else runs on them. color: of this
-// process, if the job is split. init_seconds: time to make the communicators of this thread. report may be null.
-void report_beginning(Ranks& ranks, const Options& options, const std::string& program, int color, double init_seconds,
-                      JsonReport* report);
+// The library's own count of the memory of one communicator, the largest.
+uint64_t most_memory(const std::vector<trestleComm_t>& comms);
+// Prints settings, the cost of the communicators, and ranks. color: of this process, if the job is split. creation: of
+// this thread's communicators, before their first operation. report may be null.
+void report_beginning(Ranks& ranks, const Options& options, const std::string& program, int color,
+                      const Creation& creation, JsonReport* report);
 void report_predictions(Ranks& ranks, Backend& backend, const Collective& collective, const Options& options,
                         size_t buffer_bytes);
 // Prints how the rails fared, if -X asks for it. ranks: those that have measured. report may be null.

@@ -18,3 +18,9 @@ if(TARGET trestle_perf AND TARGET trestle_nccl)
   set_tests_properties(perf_nccl_test PROPERTIES LABELS local TIMEOUT 600
                        ENVIRONMENT "TRESTLE_CALIBRATE=off;TRESTLE_CONF_FILE=/dev/null")
 endif()
+if(TARGET trestle_perf AND TRESTLE_WITH_CUDA)
+  add_test(NAME perf_device_test COMMAND ${CMAKE_CURRENT_LIST_DIR}/perf_device_test.sh $<TARGET_FILE_DIR:all_reduce_perf>
+                                         $<TARGET_FILE:fake_driver>)
+  set_tests_properties(perf_device_test PROPERTIES LABELS local TIMEOUT 600
+                       ENVIRONMENT "TRESTLE_CALIBRATE=off;TRESTLE_CONF_FILE=/dev/null")
+endif()

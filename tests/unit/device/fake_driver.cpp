@@ -6,8 +6,9 @@
 
 namespace trestle::fake {
 
+// Neither this nor the steering is destroyed: the driver's thread may run until the program has ended.
 State& state() {
-  static State the_state;
+  static State& the_state = *new State;
   return the_state;
 }
 
@@ -244,8 +245,13 @@ CUresult get_proc_address(const char* symbol, void** function, int version, cuui
 extern "C" {
 
 [[gnu::visibility("default")]] trestle::FakeDriver* fake_driver() {
-  static trestle::fake::Steering steering;
-  return &steering;
+  static trestle::FakeDriver* const steering = new trestle::fake::Steering;
+  return steering;
+}
+
+// For programs that know nothing of a fake driver.
+[[gnu::constructor]] static void run_streams_if_asked() {
+  if (std::getenv("FAKE_DRIVER_RUNS_STREAMS") != nullptr) fake_driver()->run_streams(true);
 }
 
 [[gnu::visibility("default")]] CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version,

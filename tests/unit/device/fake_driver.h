@@ -51,7 +51,8 @@ class FakeDriver {
   // Kernels, copies, writes of words and the like, since reset(), and the most that waited in a stream.
   virtual int submitted() const = 0;
   virtual int most_waiting() const = 0;
-  // A thread of the driver's own does what was submitted, until it may not or reset().
+  // A thread of the driver's own does what was submitted, until it may not or reset(). So it is from the start where
+  // the environment has FAKE_DRIVER_RUNS_STREAMS.
   virtual void run_streams(bool runs) = 0;
   // The device that is current on the calling thread, as cudaSetDevice makes it; -1: none.
   virtual void set_current(int device) = 0;
