@@ -33,14 +33,14 @@ shows '^# Using devices$'
 [[ $(grep -cE '^# (Times|Stream|Blocking|Parallel)' "$folder/out") == 0 ]] || fail "defaults need no line"
 
 # Flags for GPUs.
-for flag in G x D V M; do shows "^# -$flag \(.*\) does nothing on host memory$" "-$flag" 1; done
+for flag in G x D V M; do shows "^# -$flag \(.*\) does nothing (on host memory|here)$" "-$flag" 1; done
 
 expect 0 '--blocking' "$perf/all_reduce_perf" -h
 expect 0 '--sources' "$perf/kernel_perf" -h
 
 # The kernels binary names each flag that it does not use in its own sentence.
 for flag in G M x D V; do
-  expect 0 "^# -$flag \(.*\) does nothing on host memory$" "$perf/kernel_perf" "${one[@]}" "-$flag" 1
+  expect 0 "^# -$flag \(.*\) does nothing (on host memory|here)$" "$perf/kernel_perf" "${one[@]}" "-$flag" 1
 done
 for flag in m=2 p=1 r=1 a=0 R=1 y=1 z=1 T=5 C=1; do
   expect 0 "^# -${flag%=*} \(.*\) does nothing here" "$perf/kernel_perf" "${one[@]}" "-${flag%=*}" "${flag#*=}"
