@@ -44,12 +44,14 @@ Status CallPath::submit(const Call& call, const std::shared_ptr<Stream>& stream)
   return {};
 }
 
-// Without submit_mutex_ while the outer stream takes the call: other threads of the library need that mutex.
+// Prepared first: a driver may let a caller that needs memory wait until the outer stream moves on, and once the stream
+// is held, only this call lets it. Without submit_mutex_ while the outer stream takes the call: other threads of the
+// library need that mutex.
 Status CallPath::submit_to_outer(const Call& call, const std::shared_ptr<Stream>& stream) {
+  const auto prepared = TRY(planner_.prepare(call));
   {
     const MutexLock in_order(outer_mutex_);
     StreamEntry entry = TRY(stream->enter());
-    const auto prepared = TRY(planner_.prepare(call));
     enqueue(commit(call, prepared, *stream, {}), *stream, std::move(entry));
   }
   committed();

@@ -1,4 +1,5 @@
 // The fake driver's steering, and the one symbol that src/device looks up.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -56,12 +57,18 @@ bool is_slow(const std::string& name) {
   return slow.count(name) != 0;
 }
 
+bool anything_waits() {
+  return std::ranges::any_of(state().streams, [](const Stream* stream) { return !stream->actions.empty(); });
+}
+
 }  // namespace
 
 CUresult enter(const char* name, bool needs_context) {
   State& s = state();
   ++s.calls;
   if (s.slow_is_wrong && is_slow(name)) misused(std::string(name) + ", which is slow");
+  if (s.slow_beside_work_is_wrong && is_slow(name) && anything_waits())
+    misused(std::string(name) + " beside work, for which it may wait");
   if (needs_context && current().empty()) misused(std::string(name) + " without a context");
   if (s.fail_in >= 0 && s.fail_in-- == 0) return s.fail_with;
   return CUDA_SUCCESS;
@@ -102,6 +109,7 @@ class Steering : public FakeDriver {
     s.fail_in = -1;
     s.calls = 0;
     s.slow_is_wrong = false;
+    s.slow_beside_work_is_wrong = false;
     s.submitted = 0;
     s.most_waiting = 0;
     s.held = false;
@@ -136,6 +144,10 @@ class Steering : public FakeDriver {
     advance();
   }
   void forbid_slow_calls(bool forbidden) override { state().slow_is_wrong = forbidden; }
+  void forbid_slow_calls_beside_work(bool forbidden) override {
+    const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+    state().slow_beside_work_is_wrong = forbidden;
+  }
   int submitted() const override { return state().submitted; }
   int most_waiting() const override { return state().most_waiting; }
   void hold_streams(bool held) override {

@@ -48,6 +48,8 @@ class FakeDriver {
   virtual void go_on() = 0;
   // From now on calls that may allocate, register or wait are wrong use.
   virtual void forbid_slow_calls(bool forbidden) = 0;
+  // The same for those that are made while anything waits in a stream: a driver may let them wait for it.
+  virtual void forbid_slow_calls_beside_work(bool forbidden) = 0;
   // Kernels, copies, writes of words and the like, since reset(), and the most that waited in a stream.
   virtual int submitted() const = 0;
   virtual int most_waiting() const = 0;

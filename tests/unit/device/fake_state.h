@@ -66,6 +66,7 @@ struct State {
   CUresult fail_with = CUDA_SUCCESS;
   int calls = 0;
   bool slow_is_wrong = false;
+  bool slow_beside_work_is_wrong = false;
   int submitted = 0;
   int most_waiting = 0;
   bool held = false;
