@@ -6,26 +6,33 @@
 
 namespace trestle {
 
-// What is much too large would be missed by a larger request.
-std::byte* KeptMemory::allocate(uint64_t bytes) {
+// What is much too large would be missed by a larger request. nullptr: nothing fits.
+std::byte* KeptMemory::take_kept(uint64_t bytes) {
   const MutexLock lock(mutex_);
   Block* best = nullptr;
   for (Block& block : blocks_) {
     const bool fits = !block.given && block.bytes >= bytes && block.bytes / 2 <= bytes;
     if (fits && (best == nullptr || block.bytes < best->bytes)) best = &block;
   }
-  if (best != nullptr) {
-    best->given = true;
-    return best->memory;
-  }
-  blocks_.reserve(blocks_.size() + 1);
+  if (best == nullptr) return nullptr;
+  best->given = true;
+  return best->memory;
+}
+
+// The driver may take its time, which other threads must not wait for. So the list's memory is there before it is
+// asked.
+std::byte* KeptMemory::allocate(uint64_t bytes) {
+  if (std::byte* const kept = take_kept(bytes)) return kept;
+  std::list<Block> made(1);
   const Result<std::byte*> got = get(bytes);
   if (!got.ok()) {
     LOG(kWarn, kAlloc, "%llu bytes for staging on a device: %s", static_cast<unsigned long long>(bytes),
         got.error().message.c_str());
     source_is_empty();
   }
-  blocks_.push_back({got.value(), bytes, true});
+  made.front() = {got.value(), bytes, true};
+  const MutexLock lock(mutex_);
+  blocks_.splice(blocks_.end(), made);
   return got.value();
 }
 

@@ -6,7 +6,7 @@
 // source ends.
 #pragma once
 
-#include <vector>
+#include <list>
 
 #include "base/mutex.h"
 #include "device/device.h"
@@ -27,13 +27,15 @@ class KeptMemory : public MemorySource {
 
  private:
   struct Block {
-    std::byte* memory;
-    uint64_t bytes;
-    bool given;  // else it waits for a request that it fits
+    std::byte* memory = nullptr;
+    uint64_t bytes = 0;
+    bool given = false;  // else it waits for a request that it fits
   };
 
-  Mutex mutex_;
-  std::vector<Block> blocks_ TRESTLE_GUARDED_BY(mutex_);
+  std::byte* take_kept(uint64_t bytes);
+
+  Mutex mutex_;  // never held while the driver is called for more memory
+  std::list<Block> blocks_ TRESTLE_GUARDED_BY(mutex_);
 };
 
 class DeviceMemory final : public KeptMemory {
