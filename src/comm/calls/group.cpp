@@ -239,7 +239,7 @@ Status Group::Work::enter_all(Items& items) const {
     for (Item& item : items) item.entry.take(TRY(item.stream->enter()));
     return {};
   };
-  const Status entered = enter();
+  const Status entered = unless_out_of_memory(enter, [] { return Status(Error{Code::kSystemError, "out of memory"}); });
   if (entered.ok()) return entered;
   for (const GroupedCall& call : calls) {
     if (call.number) call.communicator->engine().fail(entered.error());
