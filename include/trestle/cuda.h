@@ -17,6 +17,7 @@
  * - All ranks of a call must agree: device memory on all, or host memory on all. If they do not, the call fails as
  *   calls that differ do, and with TRESTLE_CHECK=1 the sentence names both. A rank that sends and receives nothing says
  *   by its addresses where the others' data lies: NULL is device memory.
+ * - The scalar of trestleRedOpCreatePreMulSum is read by the host: memory of a device is trestleInvalidArgument.
  * A communicator without a device never asks what a pointer is. All its buffers must be memory that the host can use;
  * memory of a device ends the process there, as any address does that the host cannot read. */
 #ifndef TRESTLE_CUDA_H_
@@ -59,7 +60,7 @@ extern "C" {
  * - A stream that is being captured into a graph is trestleInvalidUsage, here and in each call. Nothing is captured.
  * - While calls are under way, functions of CUDA that wait for the whole device (cudaFree, cudaDeviceSynchronize) wait
  *   for them too. A thread that other ranks of the process need for their calls must not be in one of these then.
- *   Creating a communicator on a device that the process has not used yet is such a function.
+ *   Creating a communicator with a device is such a function, and so is destroying one.
  *
  * trestleInvalidUsage: this build has no CUDA, or there is no driver. trestleInvalidArgument: the stream belongs to a
  * context that is not a device's primary one. cudaStream must be a living stream: CUDA does not check it. */

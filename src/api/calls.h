@@ -41,6 +41,8 @@ Status check_overlap(const char* function, const Call& call, const CallElements&
 
 // With a device: finds out where the buffers lie, and refuses those that cannot be used. `extent` is the call's.
 Status look_at_buffers(const Communicator& communicator, const char* function, Call& call, const CallElements& extent);
+// With a device: refuses a scalar in memory of a device, because the host reads it.
+Status check_scalar(const Communicator& communicator, const char* function, const void* scalar);
 
 // The call moves no data on any rank.
 inline bool is_empty(const Call& call) {

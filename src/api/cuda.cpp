@@ -13,13 +13,23 @@ namespace trestle {
 
 Status look_at_buffers(const Communicator& communicator, const char* function, Call& call, const CallElements& extent) {
   const int64_t device = communicator.settings().config.device;
-  if (device < 0) return {};
-  const uint64_t element_bytes = size_of(call.request.type);
-  const auto place = place_of(static_cast<int>(device), {"send", call.send, extent.sent * element_bytes},
-                              {"receive", call.recv, extent.received * element_bytes});
+  // Without data on any rank there is nothing to agree on, also with ranks that have no device.
+  if (device < 0 || !moves_data(call.request.collective) || is_empty(call)) return {};
+  const CallBytes reach = reach_of(call.request, call.sending, communicator.rank(), communicator.ranks());
+  const UsedBuffer send{"send", call.send, extent.sent == 0 ? 0 : reach.given};
+  const UsedBuffer recv{"receive", call.recv, extent.received == 0 ? 0 : reach.taken};
+  const auto place = place_of(static_cast<int>(device), send, recv);
   if (!place.ok()) return Error{place.error().code, std::string(function) + ": " + place.error().message};
   call.request.place = place.value();
   return {};
+}
+
+Status check_scalar(const Communicator& communicator, const char* function, const void* scalar) {
+  if (communicator.settings().config.device < 0) return {};
+  const PointerInfo info = TRY(OpenedDevices::process().look_at(scalar));
+  if (info.kind != PointerKind::kDevice) return {};
+  return invalid_argument(std::string(function) + ": the scalar is memory of device " + std::to_string(info.device) +
+                          ", but the host reads it: it must be in host memory, pinned or managed memory included");
 }
 
 Status check_device(const char* function, const Stream& stream, const Communicator& communicator) {

@@ -112,7 +112,7 @@ trestleResult_t create(const char* function, trestleRedOp_t* op, trestleComm_t c
     TRY(check_ready(use, function));
     TRY(use.object()->check_open());
     auto made = std::make_shared<CustomOp>();
-    TRY(make(*made));
+    TRY(make(*made, *use.object()));
     const int64_t number = next_number();
     if (number > trestleMaxRedOp) return invalid_usage(in + "this process has made as many operators as there are");
     use.object()->calls().custom_ops().add(static_cast<int32_t>(number), std::move(made));
@@ -147,8 +147,9 @@ extern "C" {
 
 trestleResult_t trestleRedOpCreatePreMulSum(trestleRedOp_t* op, void* scalar, trestleDataType_t type,
                                             trestleScalarResidence_t residence, trestleComm_t comm) {
-  return create("RedOpCreatePreMulSum", op, comm, [&](CustomOp& made) -> Status {
+  return create("RedOpCreatePreMulSum", op, comm, [&](CustomOp& made, const Communicator& communicator) -> Status {
     if (scalar == nullptr) return invalid_argument("RedOpCreatePreMulSum: scalar is NULL");
+    TRY(check_scalar(communicator, "RedOpCreatePreMulSum", scalar));
     made.type = TRY(checked_type("RedOpCreatePreMulSum", static_cast<int>(type)));
     switch (static_cast<int>(residence)) {
       case trestleScalarHostImmediate:
@@ -166,7 +167,7 @@ trestleResult_t trestleRedOpCreatePreMulSum(trestleRedOp_t* op, void* scalar, tr
 
 trestleResult_t trestleRedOpCreate(trestleRedOp_t* op, trestleReduceFunction_t function, void* context, int commutative,
                                    trestleComm_t comm) {
-  return create("RedOpCreate", op, comm, [&](CustomOp& made) -> Status {
+  return create("RedOpCreate", op, comm, [&](CustomOp& made, const Communicator&) -> Status {
     if (function == nullptr) return invalid_argument("RedOpCreate: function is NULL");
     if (commutative != 0 && commutative != 1) {
       return invalid_argument("RedOpCreate: commutative is " + std::to_string(commutative) + ": 0 or 1");

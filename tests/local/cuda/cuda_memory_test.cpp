@@ -73,6 +73,87 @@ TEST(CudaMemory, TheHalvesOfACallTakeMemoryOfTheDevice) {
   });
 }
 
+// Where a driver lets a caller that asks for memory wait for the device, nobody would ever open the call's own gate.
+TEST(CudaMemory, ACallHasItsMemoryBeforeItHoldsItsStream) {
+  on_device_zero([](Gpu& gpu, trestleComm_t comm) {
+    const trestleStream_t stream = wrapped(gpu.make_stream());
+    float factor = 3;
+    trestleRedOp_t op;
+    ASSERT_TRUE(succeeded(trestleRedOpCreatePreMulSum(&op, &factor, trestleFloat32, trestleScalarHostImmediate, comm)));
+    float* const send = memory_of(gpu, 0);
+    float* const recv = memory_of(gpu, 0);
+    std::fill_n(send, kCount, 2.0f);
+    driver().forbid_slow_calls_beside_work(true);
+    ASSERT_TRUE(succeeded(trestleReduceScatter(send, recv, kCount, trestleFloat32, op, comm, stream)));
+    ASSERT_TRUE(succeeded(trestleStreamSynchronize(stream)));
+    driver().forbid_slow_calls_beside_work(false);
+    EXPECT_EQ(recv[kCount - 1], 6);
+    ASSERT_TRUE(succeeded(trestleStreamDestroy(stream)));
+  });
+}
+
+// A rank whose own block is empty does as the others do, who use their device's memory.
+TEST(CudaMemory, ARankWithoutDataOfItsOwnAgreesWithTheOthers) {
+  ranks::isolated([] {
+    Gpu gpu;
+    const auto comms = communicators({0, 1});
+    const size_t counts[] = {kCount, 0};
+    const size_t starts[] = {0, kCount};
+    float* const send = memory_of(gpu, 0);
+    float* const recv = memory_of(gpu, 0);
+    std::fill_n(send, kCount, 7.0f);
+    ASSERT_TRUE(succeeded(trestleGroupStart()));
+    ASSERT_TRUE(succeeded(trestleGatherV(send, kCount, recv, counts, starts, trestleFloat32, 0, comms[0], nullptr)));
+    ASSERT_TRUE(succeeded(
+        trestleGatherV(memory_of(gpu, 1), 0, nullptr, nullptr, nullptr, trestleFloat32, 0, comms[1], nullptr)));
+    ASSERT_TRUE(succeeded(trestleGroupEnd()));
+    for (trestleComm_t comm : comms) ASSERT_TRUE(succeeded(trestleCommSynchronize(comm)));
+    EXPECT_EQ(recv[kCount - 1], 7);
+    destroy(comms);
+  });
+}
+
+// A barrier, and a call of no elements, have no memory that ranks could disagree on.
+TEST(CudaMemory, RanksWithAndWithoutADeviceMeetInABarrier) {
+  ranks::isolated(
+      [] {
+        Gpu gpu;
+        const auto comms = communicators({0, -1});
+        ASSERT_TRUE(succeeded(trestleGroupStart()));
+        for (trestleComm_t comm : comms) {
+          ASSERT_TRUE(succeeded(trestleBarrier(comm, nullptr)));
+          ASSERT_TRUE(succeeded(all_reduce_into(nullptr, nullptr, comm, 0)));
+        }
+        ASSERT_TRUE(succeeded(trestleGroupEnd()));
+        for (trestleComm_t comm : comms) ASSERT_TRUE(succeeded(trestleCommSynchronize(comm)));
+        destroy(comms);
+      },
+      {{"TRESTLE_CHECK", "1"}});
+}
+
+TEST(CudaMemory, BlocksWithGapsMustLieInTheAllocation) {
+  on_device_zero([](Gpu& gpu, trestleComm_t comm) {
+    const size_t count = kCount;
+    const size_t start = 1;
+    float* const memory = memory_of(gpu, 0);
+    EXPECT_TRUE(
+        refused(trestleGatherV(memory_of(gpu, 0), kCount, memory, &count, &start, trestleFloat32, 0, comm, nullptr),
+                trestleInvalidArgument, {"receive buffer", "4004 bytes", "4000"}));
+  });
+}
+
+TEST(CudaMemory, RefusesAScalarThatTheHostCannotRead) {
+  on_device_zero([](Gpu& gpu, trestleComm_t comm) {
+    trestleRedOp_t op;
+    for (const auto residence : {trestleScalarDevice, trestleScalarHostImmediate}) {
+      EXPECT_TRUE(refused(trestleRedOpCreatePreMulSum(&op, memory_of(gpu, 1), trestleFloat32, residence, comm),
+                          trestleInvalidArgument, {"scalar", "device 1", "host memory"}));
+      ASSERT_TRUE(succeeded(trestleRedOpCreatePreMulSum(&op, gpu.pinned(1, 2), trestleFloat32, residence, comm)));
+      ASSERT_TRUE(succeeded(trestleRedOpDestroy(op, comm)));
+    }
+  });
+}
+
 TEST(CudaMemory, RefusesMemoryOfAnotherDevice) {
   on_device_zero([](Gpu& gpu, trestleComm_t comm) {
     float* const memory = memory_of(gpu, 1);
