@@ -126,6 +126,25 @@ TEST_F(GpuStreams, CallsOnDeviceMemoryAreOrderedAmongCopies) {
   }
 }
 
+// A driver makes a thread wait that submits more. The library's own work must go on meanwhile.
+TEST_F(GpuStreams, MoreWorkBehindACallThanTheStreamHasRoomFor) {
+  constexpr int kCopies = 5000;
+  ASSERT_TRUE(succeeded(trestleGroupStart()));
+  for (Rank& rank : ranks_) {
+    std::fill_n(rank.pinned, kCount, 1.5F);
+    ASSERT_TRUE(device_->copy(rank.on_device, reinterpret_cast<std::byte*>(rank.pinned), kBytes, rank.cuda).ok());
+    ASSERT_TRUE(succeeded(
+        trestleAllReduce(rank.on_device, rank.on_device, kCount, trestleFloat32, trestleSum, rank.comm, rank.stream)));
+  }
+  ASSERT_TRUE(succeeded(trestleGroupEnd()));
+  auto* const pinned = reinterpret_cast<std::byte*>(ranks_[0].pinned);
+  for (int i = 0; i < kCopies; ++i) {
+    ASSERT_TRUE(device_->copy(pinned, ranks_[0].on_device, sizeof(float), ranks_[0].cuda).ok());
+  }
+  for (Rank& rank : ranks_) ASSERT_TRUE(device_->synchronize(rank.cuda).ok());
+  EXPECT_EQ(ranks_[0].pinned[0], 3);
+}
+
 TEST_F(GpuStreams, AnAbortLetsTheStreamGoOn) {
   submit_round(ranks_[0]);
   abort(ranks_[0]);
