@@ -82,7 +82,9 @@ class CudaDevice : public Device {
   Result<uint32_t> resident_blocks(KernelHandle* kernel, uint32_t threads) override;
 
  private:
-  // Makes the context current for one call of a function of the driver and returns its answer. `name`: its name.
+  // Makes the context current for one call of a function of the driver and returns its answer. `name`: its name. While
+  // any thread captures a graph, the driver refuses others' calls that allocate or ask, and ends the capture. The
+  // library's own calls are no part of a graph, which the relaxed mode says for the one call.
   template <class Function, class... Arguments>
   CUresult call(Function function, Arguments... arguments) const;
   template <class Function, class... Arguments>
@@ -104,7 +106,10 @@ class CudaDevice : public Device {
 template <class Function, class... Arguments>
 CUresult CudaDevice::call(Function function, Arguments... arguments) const {
   if (const CUresult pushed = driver_.cuCtxPushCurrent(context_); pushed != CUDA_SUCCESS) return pushed;
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  driver_.cuThreadExchangeStreamCaptureMode(&mode);
   const CUresult result = function(arguments...);
+  driver_.cuThreadExchangeStreamCaptureMode(&mode);
   // This fails only if the driver has ended, which the next call finds.
   CUcontext popped = nullptr;
   driver_.cuCtxPopCurrent(&popped);

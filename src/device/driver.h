@@ -54,6 +54,7 @@
   X(cuStreamDestroy, 4000)                             \
   X(cuStreamGetCtx, 9020)                              \
   X(cuStreamIsCapturing, 10000)                        \
+  X(cuThreadExchangeStreamCaptureMode, 10010)          \
   X(cuStreamQuery, 2000)                               \
   X(cuStreamSynchronize, 2000)                         \
   X(cuStreamWaitEvent, 3020)                           \

@@ -172,6 +172,23 @@ TEST_F(DeviceOfFake, TellsItsOwnStreamsFromOthers) {
   ASSERT_TRUE(device_->destroy_stream(stream).ok());
 }
 
+TEST_F(DeviceOfFake, EndsNoCaptureOfAnotherStream) {
+  StreamHandle* const captured = device_->make_stream(false).value();
+  StreamHandle* const stream = device_->make_stream(false).value();
+  EventHandle* const event = device_->make_event(false, false).value();
+  fake().capture(captured, true);
+  std::byte* const memory = device_->allocate(64).value();
+  std::byte* const pinned = device_->allocate_pinned(64).value();
+  ASSERT_TRUE(device_->record(event, stream).ok());
+  EXPECT_TRUE(device_->is_done(event).value());
+  EXPECT_TRUE(device_->is_idle(stream).value());
+  ASSERT_TRUE(device_->free(memory).ok());
+  ASSERT_TRUE(device_->free_pinned(pinned).ok());
+  fake().capture(captured, false);
+  ASSERT_TRUE(device_->destroy_event(event).ok());
+  for (StreamHandle* const one : {captured, stream}) ASSERT_TRUE(device_->destroy_stream(one).ok());
+}
+
 TEST_F(DeviceOfFake, FindsTheDeviceOfAStream) {
   StreamHandle* const stream = peer_->make_stream(false).value();
   EXPECT_EQ(devices_->device_of(stream).value(), 1);

@@ -18,6 +18,11 @@ std::vector<CUcontext>& current() {
   return stack;
 }
 
+CUstreamCaptureMode& capture_mode() {
+  thread_local CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  return mode;
+}
+
 void misused(const std::string& how) {
   if (state().misuse.empty()) state().misuse = how;
 }
@@ -61,6 +66,14 @@ bool anything_waits() {
   return std::ranges::any_of(state().streams, [](const Stream* stream) { return !stream->actions.empty(); });
 }
 
+// Calls that end the captures of all threads, unless the calling thread's mode is relaxed.
+bool ends_captures(const std::string& name) {
+  static const std::set<std::string> unsafe = {"cuMemAlloc",    "cuMemFree",    "cuMemHostAlloc",
+                                               "cuMemFreeHost", "cuEventQuery", "cuStreamQuery"};
+  return capture_mode() != CU_STREAM_CAPTURE_MODE_RELAXED && unsafe.count(name) != 0 &&
+         std::ranges::any_of(state().streams, [](const Stream* stream) { return stream->capturing; });
+}
+
 }  // namespace
 
 CUresult enter(const char* name, bool needs_context) {
@@ -69,6 +82,7 @@ CUresult enter(const char* name, bool needs_context) {
   if (s.slow_is_wrong && is_slow(name)) misused(std::string(name) + ", which is slow");
   if (s.slow_beside_work_is_wrong && is_slow(name) && anything_waits())
     misused(std::string(name) + " beside work, for which it may wait");
+  if (ends_captures(name)) misused(std::string(name) + ", which ends the capture of a stream");
   if (needs_context && current().empty()) misused(std::string(name) + " without a context");
   if (s.fail_in >= 0 && s.fail_in-- == 0) return s.fail_with;
   return CUDA_SUCCESS;

@@ -89,6 +89,8 @@ struct State {
 State& state();
 // The contexts of the calling thread.
 std::vector<CUcontext>& current();
+// What the calling thread has said of captures, of any thread's.
+CUstreamCaptureMode& capture_mode();
 void misused(const std::string& how);
 
 // Begins an entry point: counts the call, and says how it fails, if it is to.

@@ -95,6 +95,11 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
   *status = stream_of(stream).capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }
+// No call of its own: it fails only if the driver is gone.
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  std::swap(*mode, capture_mode());
+  return CUDA_SUCCESS;
+}
 CUresult cuStreamQuery(CUstream stream) {
   FAKE_ENTER(true);
   advance();
@@ -230,6 +235,7 @@ const Entry* entry_of_streams(const std::string& name) {
       FAKE_ENTRY(cuStreamDestroy, 4000),
       FAKE_ENTRY(cuStreamGetCtx, 9020),
       FAKE_ENTRY(cuStreamIsCapturing, 10000),
+      FAKE_ENTRY(cuThreadExchangeStreamCaptureMode, 10010),
       FAKE_ENTRY(cuStreamQuery, 2000),
       FAKE_ENTRY(cuStreamSynchronize, 2000),
       FAKE_ENTRY(cuStreamWaitEvent, 3020),
