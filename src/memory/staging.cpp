@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 constexpr uint64_t kLeastOfSource = uint64_t{64} << 10;
+constexpr uint64_t kMostDoubled = uint64_t{64} << 20;  // a block that is longer has less than this to spare
 
 }  // namespace
 
@@ -43,7 +44,9 @@ void StagingPool::Free::operator()(std::byte* data) const {
 }
 
 uint64_t StagingPool::block_bytes(uint64_t bytes) const {
-  return source_ == nullptr ? bytes : std::bit_ceil(std::max(bytes, kLeastOfSource));
+  if (source_ == nullptr) return bytes;
+  if (bytes > kMostDoubled) return (bytes + kMostDoubled - 1) / kMostDoubled * kMostDoubled;
+  return std::bit_ceil(std::max(bytes, kLeastOfSource));
 }
 
 // A thread that needs the mutex holds the progress lock, and must not wait for an allocation.

@@ -155,6 +155,19 @@ class CountingSource : public MemorySource {
   int blocks = 0;
 };
 
+// Memory of a device is scarce: a long block does not take twice what was asked for.
+TEST(Staging, OfASourceTakesLittleMoreThanALongRequest) {
+  ByteMeter meter;
+  CountingSource source;
+  StagingPool pool(meter, &source, 3);
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  pool.reserve(3 * kMiB);
+  EXPECT_EQ(meter.now(), 4 * kMiB) << "short ones are of few sizes";
+  pool.reserve(257 * kMiB);
+  EXPECT_LT(meter.now(), 4 * kMiB + 257 * kMiB + 64 * kMiB);
+  EXPECT_GE(meter.now(), 4 * kMiB + 257 * kMiB);
+}
+
 TEST(Staging, OfASourceIsKeptUntilThePoolEnds) {
   ByteMeter meter;
   CountingSource source;
