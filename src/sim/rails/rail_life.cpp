@@ -133,8 +133,11 @@ void SimRailLinks::connect(uint8_t dimension, uint8_t number) {
   rail.lost = false;
   rail.connected_ps = 0;
   for (int32_t rank = 0; rank < network_.topology_.ranks(); ++rank) {
-    for (auto& [to, peer] : links_[network_.link_index(rank, dimension)].peers)
-      peer.ways[number] = {Goodput{}, true, now_ns()};
+    for (auto& [to, peer] : links_[network_.link_index(rank, dimension)].peers) {
+      const uint64_t probed_at = peer.ways[number].probed_at;
+      peer.ways[number] = {Goodput{}, now_ns()};
+      peer.ways[number].probed_at = probed_at;
+    }
   }
   wake(dimension);
 }

@@ -45,8 +45,10 @@ SimRailLinks::SimRailLinks(SimNetwork& network)
     rails_[d].resize(network_.specs_[d].rails.size());
     for (const SimRail& rail : network_.specs_[d].rails) sum_mbps_[d] += rail.bandwidth_mbps;
   }
-  for (size_t l = 0; l < links_.size(); ++l)
+  for (size_t l = 0; l < links_.size(); ++l) {
     links_[l].outlets.resize(rails_[dimension_of(static_cast<uint32_t>(l))].size());
+    links_[l].probes.resize(links_[l].outlets.size());
+  }
   const std::vector<SimRailFault>& faults = network_.faults_.rails;
   for (uint32_t i = 0; i < faults.size(); ++i) {
     CHECK(faults[i].dimension < rails_.size() && faults[i].rail < rails_[faults[i].dimension].size(),
@@ -128,11 +130,27 @@ bool SimRailLinks::goes_before(const Peer& peer, const Peer& other) const {
   return other.waiting.top() > peer.waiting.top();
 }
 
+bool SimRailLinks::may_begin_row(uint32_t link, uint8_t rail, const Peer& peer) {
+  const uint64_t bytes = peer.given_bytes - peer.ways[rail].probed_at + peer.waiting_bytes;
+  return links_[link].probes[rail].begin_row(bytes, peer.ways[rail].unmeasured, now_ns());
+}
+
+// In a row of probes, or the first of one over a new connection.
+bool SimRailLinks::owes_probe(uint32_t link, uint8_t rail, Peer& peer) {
+  Way& way = peer.ways[rail];
+  if (!way.owes_probe && way.unmeasured && (way.goodput.rate() > 0 || may_begin_row(link, rail, peer))) {
+    way.unmeasured = false;
+    way.owes_probe = way.goodput.rate() == 0;
+  }
+  return way.owes_probe;
+}
+
 // A rail that carries nothing of what waits, while others go on.
 bool SimRailLinks::probe_idle(uint32_t link, uint8_t rail) {
   for (auto& [rank, peer] : links_[link].peers) {
     const Way& way = peer.ways[rail];
-    if (way.goodput.queued() > 0 || peer.carried_ns - way.used_ns < way.probe_pause_ns) continue;
+    if (way.unmeasured || way.goodput.queued() > 0) continue;
+    if (peer.carried_ns - way.used_ns < way.probe_pause_ns || !may_begin_row(link, rail, peer)) continue;
     give(link, rail, peer, {0, 0, kProbeBytes}, true);
     return true;
   }
@@ -156,7 +174,7 @@ bool SimRailLinks::feed(uint32_t link, uint8_t rail) {
   Peer* best = nullptr;
   uint64_t bytes = 0;
   for (auto& [rank, peer] : links_[link].peers) {
-    if (peer.ways[rail].owes_probe) {
+    if (owes_probe(link, rail, peer)) {
       give(link, rail, peer, {0, 0, kProbeBytes}, true);
       return true;
     }
@@ -207,7 +225,12 @@ void SimRailLinks::give(uint32_t link, uint8_t rail, Peer& peer, const Part& par
   fragment.mark = way.goodput.send(part.length, now_ns(), starved);
   if (probe && !std::exchange(way.owes_probe, false)) way.probe_pause_ns = next_probe_pause_ns(way.probe_pause_ns);
   if (measures(part.length)) way.used_ns = now_ns();
-  if (!probe) peer.carried_ns = now_ns();
+  if (probe) {
+    way.probed_at = peer.given_bytes;
+  } else {
+    peer.carried_ns = now_ns();
+    peer.given_bytes += part.length;
+  }
   links_[link].outlets[rail].backlog += part.length;
   rails_[dimension][rail].count.bytes += part.length;
   launch(which, true);

@@ -23,6 +23,7 @@
 
 #include "sim/network.h"
 #include "transport/message/goodput.h"
+#include "transport/message/probe_budget.h"
 #include "transport/message/rail_choice.h"
 
 namespace trestle {
@@ -48,9 +49,11 @@ class SimRailLinks {
   enum class Kind : uint8_t { kLeft, kArrival, kAcknowledged, kFault, kNoticed, kConnected };
   struct Way {  // to one peer over one rail
     Goodput goodput;
-    bool owes_probe = true;
     int64_t used_ns = 0;
+    bool owes_probe = false;
+    bool unmeasured = true;  // its first row of probes has not begun
     int64_t probe_pause_ns = kFirstProbePauseNs;
+    uint64_t probed_at = 0;  // Peer::given_bytes at the last probe
   };
   struct Part {
     uint32_t message = 0;
@@ -63,6 +66,7 @@ class SimRailLinks {
     std::deque<Part> again;
     uint64_t waiting_bytes = 0;  // with those of `again`
     int64_t carried_ns = 0;      // when any rail was given a part last
+    uint64_t given_bytes = 0;    // of all parts
     bool idle() const { return waiting.empty() && again.empty(); }
   };
   struct Fragment {
@@ -85,6 +89,7 @@ class SimRailLinks {
   };
   struct Link {
     std::vector<Outlet> outlets;
+    std::vector<ProbeBudget> probes;  // by rail
     std::map<int32_t, Peer> peers;
   };
   struct Rail {
@@ -118,6 +123,8 @@ class SimRailLinks {
   uint64_t may_take(uint8_t dimension, const Peer& peer, uint8_t rail);
   bool goes_before(const Peer& peer, const Peer& other) const;
   bool feed(uint32_t link, uint8_t rail);
+  bool may_begin_row(uint32_t link, uint8_t rail, const Peer& peer);
+  bool owes_probe(uint32_t link, uint8_t rail, Peer& peer);
   bool probe_idle(uint32_t link, uint8_t rail);
   Part take(uint8_t dimension, Peer& peer, uint64_t most);
   void give(uint32_t link, uint8_t rail, Peer& peer, const Part& part, bool probe);

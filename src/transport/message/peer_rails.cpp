@@ -27,6 +27,7 @@ PeerRails::PeerRails(Link& link, BufferPool& pool, std::span<const Given> rails,
   for (size_t i = 0; i < rails.size(); ++i) {
     ways_[i].stated_rate = rails[i].rate * 1e-9;
     ways_[i].record = rails[i].record;
+    ways_[i].probes = rails[i].probes;
   }
 }
 
@@ -154,6 +155,7 @@ bool PeerRails::all_arrived() const {
 bool PeerRails::take_probe(size_t rail, Fragment& fragment, int64_t now_ns) {
   Way& way = ways_[rail];
   if (!std::exchange(way.owes_probe, false)) return false;
+  way.probed_at = given_bytes_;
   Sent taken;
   taken.fragment.header.type = FrameType::kProbe;
   taken.fragment.header.bytes = taken.fragment.header.length = kProbeBytes;
@@ -207,10 +209,13 @@ void PeerRails::give(Way& way, Sent&& taken, Fragment& fragment, int64_t now_ns)
     kept.fragment.skip = 0;
   }
   if (measures(bytes)) way.used_ns = now_ns;
-  if (kept.fragment.header.type != FrameType::kProbe) carried_ns_ = now_ns;
   way.record->sent(bytes);
   tell_load(way);
   fragment = kept.fragment;
+  if (fragment.header.type == FrameType::kProbe) return;
+  carried_ns_ = now_ns;
+  given_bytes_ += bytes;
+  measure_new(now_ns);
 }
 
 bool PeerRails::next_fragment(size_t rail, Fragment& fragment, int64_t now_ns) {

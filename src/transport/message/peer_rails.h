@@ -12,9 +12,10 @@
 //
 // Shares. What waits is divided so that all rails end together (rail_choice.h), by measured goodput (goodput.h).
 // Messages that stay whole, and headers, take the rail over which they arrive first. A rail has about 8 ms of data
-// under way at most, so that a rail that becomes slow delays little. A rail of unknown goodput carries nothing but a
-// probe while the goodput of another one is known. Probes go one after the other until one of them says something:
-// the first may pass through a shaper's bucket at once.
+// under way at most, so that a rail that becomes slow delays little. A rail of unknown goodput carries nothing but
+// probes while the goodput of another one is known. Probes go one after the other until one of them says something:
+// the first may pass through a shaper's bucket at once. How many such rows begin is bounded for all peers together
+// (probe_budget.h).
 //
 // Owned by a RailTransport, used under the rank's progress lock. `rail` counts the rails that both ranks have, in an
 // order that both know. Times are those of the transport's clock.
@@ -30,6 +31,7 @@
 
 #include "transport/message/goodput.h"
 #include "transport/message/link.h"
+#include "transport/message/probe_budget.h"
 #include "transport/message/rail_book.h"
 #include "transport/message/rail_choice.h"
 #include "transport/rail.h"
@@ -39,8 +41,9 @@ namespace trestle {
 class PeerRails {
  public:
   struct Given {
-    double rate = 0;               // bytes per second that the rail is said to have; 0: not known
-    RailRecord* record = nullptr;  // where it is counted; outlives this object
+    double rate = 0;                // bytes per second that the rail is said to have; 0: not known
+    RailRecord* record = nullptr;   // where it is counted; outlives this object
+    ProbeBudget* probes = nullptr;  // of the rail; outlives this object
   };
   struct Options {
     int64_t silence_ns = 3'000'000'000;  // a rail without acknowledgement for so long has failed, if others answer
@@ -105,6 +108,7 @@ class PeerRails {
   struct Way {
     RailState state = RailState::kConnecting;  // also while a rail that was down is tried again
     RailRecord* record = nullptr;
+    ProbeBudget* probes = nullptr;
     bool was_up = false;
     uint32_t epoch = 0;  // connections so far; the same on both sides
     Goodput goodput;
@@ -119,6 +123,8 @@ class PeerRails {
     Frame incoming;          // the last header
 
     bool owes_probe = false;
+    bool unmeasured = false;  // the connection is new; its first row of probes has not begun
+    uint64_t probed_at = 0;   // given_bytes_ when it was given its last probe
     bool owes_end = false;
     std::optional<uint64_t> peers_count;  // of the peer's kRailEnd, until it is settled
     int64_t heard_ns = 0;                 // when something came last
@@ -154,7 +160,9 @@ class PeerRails {
   bool others_up(size_t rail) const;
   bool others_carry(size_t rail) const;
   bool silent(size_t rail, int64_t now_ns);
-  void watch_idle(size_t rail);
+  bool may_begin_row(const Way& way, int64_t now_ns) const;
+  void measure_new(int64_t now_ns);
+  void watch_idle(size_t rail, int64_t now_ns);
   void try_again(size_t rail, int64_t now_ns);
 
   Link& link_;
@@ -168,8 +176,9 @@ class PeerRails {
   uint64_t again_bytes_ = 0;
   bool hurry_ = false;
   int64_t ticked_ns_ = 0;
-  int64_t now_ns_ = 0;      // at the last look at a rail
-  int64_t carried_ns_ = 0;  // when any rail was given a fragment last; probes do not count
+  int64_t now_ns_ = 0;        // at the last look at a rail
+  int64_t carried_ns_ = 0;    // when any rail was given a fragment last; probes do not count
+  uint64_t given_bytes_ = 0;  // of such fragments
 };
 
 }  // namespace trestle

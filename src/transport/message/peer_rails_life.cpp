@@ -39,10 +39,12 @@ void PeerRails::connected(size_t rail, int64_t now_ns) {
   way.goodput = {};
   way.record->connected(now_ns);
   tell_load(way);
-  way.owes_probe = true;
+  way.owes_probe = false;
+  way.unmeasured = true;
   way.probe_pause_ns = kFirstProbePauseNs;
   way.heard_ns = way.confirmed_ns = way.used_ns = now_ns;
   way.backoff_ns = 0;
+  measure_new(now_ns);
   if (!way.why.empty()) hooks_.changed(rail, true, way.why);
   way.why.clear();
 }
@@ -182,10 +184,28 @@ void PeerRails::try_again(size_t rail, int64_t now_ns) {
   if (const Status reached = hooks_.reach(rail); !reached.ok()) lost(rail, reached.error().message, now_ns);
 }
 
+bool PeerRails::may_begin_row(const Way& way, int64_t now_ns) const {
+  return way.probes->begin_row(given_bytes_ - way.probed_at + waiting_bytes(), way.unmeasured, now_ns);
+}
+
+// A new connection, unless what it has carried meanwhile has measured it.
+void PeerRails::measure_new(int64_t now_ns) {
+  for (Way& way : ways_) {
+    if (!way.unmeasured || way.state != RailState::kUp) continue;
+    if (way.goodput.rate() > 0) {
+      way.unmeasured = false;
+    } else if (may_begin_row(way, now_ns)) {
+      way.unmeasured = false;
+      way.owes_probe = true;
+    }
+  }
+}
+
 // A rail that carries nothing of what waits, while others go on, is measured soon, and then less often.
-void PeerRails::watch_idle(size_t rail) {
+void PeerRails::watch_idle(size_t rail, int64_t now_ns) {
   Way& way = ways_[rail];
-  if (carried_ns_ - way.used_ns < way.probe_pause_ns || way.goodput.queued() > 0 || may_take(rail) > 0) return;
+  if (way.unmeasured || way.owes_probe || carried_ns_ - way.used_ns < way.probe_pause_ns) return;
+  if (way.goodput.queued() > 0 || may_take(rail) > 0 || !may_begin_row(way, now_ns)) return;
   way.owes_probe = true;
   way.probe_pause_ns = next_probe_pause_ns(way.probe_pause_ns);
 }
@@ -207,8 +227,9 @@ bool PeerRails::tick(int64_t now_ns) {
       hooks_.drop(i);
       lost(i, "no answer to an attempt to connect", now_ns);
     }
-    if (way.state == RailState::kUp) watch_idle(i);
+    if (way.state == RailState::kUp) watch_idle(i, now_ns);
   }
+  measure_new(now_ns);
   ticked_ns_ = now_ns;
   return true;
 }

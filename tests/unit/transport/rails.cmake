@@ -9,6 +9,7 @@ if(SODIUM_FOUND)
   target_sources(rails_test PRIVATE
     ${PROJECT_SOURCE_DIR}/tests/support/sim_rails.cpp
     ${CMAKE_CURRENT_LIST_DIR}/rails_faults_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/rails_probes_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/rails_reports_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/rails_shares_test.cpp)
 endif()
