@@ -243,7 +243,6 @@ Result<std::span<const Piece>> PeerRails::begin(size_t rail, const Frame& header
   now_ns_ = now_ns;
   Way& way = ways_[rail];
   way.incoming = header;
-  way.heard_ns = now_ns;
   switch (header.type) {
     case FrameType::kAck:
       TRY(confirm(way, header.bytes, now_ns));
@@ -258,9 +257,8 @@ Result<std::span<const Piece>> PeerRails::begin(size_t rail, const Frame& header
   }
 }
 
-Status PeerRails::end(size_t rail, int64_t now_ns) {
+Status PeerRails::end(size_t rail) {
   Way& way = ways_[rail];
-  way.heard_ns = now_ns;
   const Frame& header = way.incoming;
   if (header.type != FrameType::kAck && header.type != FrameType::kRailEnd && header.type != FrameType::kProbe)
     link_.end(rail);
@@ -279,7 +277,7 @@ Status PeerRails::confirm(Way& way, uint64_t count, int64_t now_ns) {
     if (way.sent[i].order > way.written) return Error{Code::kRemoteError, "acknowledged what was not sent"};
     break;
   }
-  way.confirmed_ns = now_ns;
+  way.confirmed_ns = way.answered_ns = now_ns;
   const Goodput::Mark newest = way.sent[count - way.confirmed - 1].mark;
   for (; way.confirmed < count; ++way.confirmed) {
     Sent& sent = way.sent.front();

@@ -77,7 +77,7 @@ class PeerRails {
 
   // ---- Input
   Result<std::span<const Piece>> begin(size_t rail, const Frame& header, int64_t now_ns);
-  Status end(size_t rail, int64_t now_ns);
+  Status end(size_t rail);
 
   // ---- Life of rails
   void connected(size_t rail, int64_t now_ns);
@@ -127,8 +127,8 @@ class PeerRails {
     uint64_t probed_at = 0;   // given_bytes_ when it was given its last probe
     bool owes_end = false;
     std::optional<uint64_t> peers_count;  // of the peer's kRailEnd, until it is settled
-    int64_t heard_ns = 0;                 // when something came last
-    int64_t confirmed_ns = 0;             // when something was acknowledged last
+    int64_t answered_ns = 0;              // when something was acknowledged last, or it was connected
+    int64_t confirmed_ns = 0;             // the same, or when something was sent over it while nothing was under way
     int64_t used_ns = 0;                  // when it carried a fragment that measures, or a probe, last
     int64_t probe_pause_ns = 0;           // from then to the next probe
     int64_t doubted_ns = 0;               // since when others have answered and it has not

@@ -42,7 +42,7 @@ void PeerRails::connected(size_t rail, int64_t now_ns) {
   way.owes_probe = false;
   way.unmeasured = true;
   way.probe_pause_ns = kFirstProbePauseNs;
-  way.heard_ns = way.confirmed_ns = way.used_ns = now_ns;
+  way.answered_ns = way.confirmed_ns = way.used_ns = now_ns;
   way.backoff_ns = 0;
   measure_new(now_ns);
   if (!way.why.empty()) hooks_.changed(rail, true, way.why);
@@ -157,8 +157,9 @@ bool PeerRails::silent(size_t rail, int64_t now_ns) {
   for (size_t i = 0; i < ways_.size(); ++i) {
     Way& other = ways_[i];
     if (i == rail || other.state != RailState::kUp) continue;
-    answered = answered || other.confirmed_ns > now_ns - options_.silence_ns / 2;
-    if (other.sent.empty()) other.owes_probe = true;
+    answered = answered || other.answered_ns > now_ns - options_.silence_ns / 2;
+    // Asked now and then: where rails are overloaded, more would make them worse.
+    if (other.sent.empty() && now_ns - other.answered_ns >= options_.silence_ns / 8) other.owes_probe = true;
   }
   if (!answered) way.doubted_ns = 0;
   if (!answered) return false;

@@ -51,7 +51,7 @@ class RailTransport::Port final : public RailEvents {
   }
   Status end(int32_t rank) override {
     Peer& peer = owner_.at(rank);
-    if (peer.rails != nullptr) return peer.rails->end(peer.path_of(rail_), owner_.now());
+    if (peer.rails != nullptr) return peer.rails->end(peer.path_of(rail_));
     peer.record->received(std::exchange(peer.incoming, 0));
     peer.link->end();
     return {};

@@ -92,5 +92,16 @@ TEST(Probes, MeasureARailToAPeerAsSoonAsThereIsData) {
   }
 }
 
+// Whether the peer answers at all is asked now and then over the rail that works, not all the time.
+TEST(Probes, BesideASilentRailAreFew) {
+  SimRails net({{}, {}}, 2, 1, {.silence_ns = 60'000'000});
+  for (int i = 0; i < 4; ++i) send_to(net, 1, 4 << 20);
+  net.silence(1);
+  const uint64_t before = sent_over(net, "sim0");
+  send_to(net, 1, 4 << 20);
+  EXPECT_EQ(net[0].rail_reports()[1].losses, 1u);
+  EXPECT_LE(sent_over(net, "sim0") - before, (4 << 20) + 32 * kProbeBytes);
+}
+
 }  // namespace
 }  // namespace trestle
