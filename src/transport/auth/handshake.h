@@ -61,8 +61,8 @@ Status handshake_probe();
 
 // Also of what travels behind it. 2: messages carry the check of their operation; 3: the acknowledgement; 4: that check
 // has 48 bits; 5: a rank that is asked about a call also tells of another communicator's failure; 7: frames of the
-// control mesh are acknowledged.
-inline constexpr uint16_t kHandshakeVersion = 7;
+// control mesh are acknowledged; 8: a rank asks the other one to end a silent rail.
+inline constexpr uint16_t kHandshakeVersion = 8;
 inline constexpr size_t kHelloBytes = 72;
 inline constexpr size_t kProofBytes = 40;
 inline constexpr size_t kAcknowledgementBytes = 8;

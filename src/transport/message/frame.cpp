@@ -61,7 +61,7 @@ Result<Frame> decode_frame(const std::byte* in, uint32_t check) {
   std::memcpy(&wire, in, sizeof wire);
   if (wire.check != check) return Error{Code::kRemoteError, "sent data that is not a frame of this connection"};
   if ((wire.flags & ~kWhole) != 0) return Error{Code::kRemoteError, "sent a frame with unknown flags"};
-  if (wire.type < static_cast<uint8_t>(FrameType::kEager) || wire.type > static_cast<uint8_t>(FrameType::kProbe))
+  if (wire.type < static_cast<uint8_t>(FrameType::kEager) || wire.type > static_cast<uint8_t>(FrameType::kRailSilent))
     return Error{Code::kRemoteError, "sent a frame of the unknown type " + std::to_string(wire.type)};
   Frame frame;
   frame.type = static_cast<FrameType>(wire.type);

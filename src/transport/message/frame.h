@@ -29,9 +29,10 @@ enum class FrameType : uint8_t {
   kYield = 9,        // use my connection to you instead; the acceptor's first frame
   kNotice = 10,      // only states what its sender runs
   // Only between ranks with several rails (message/peer_rails.h):
-  kAck = 11,      // what has come over this rail
-  kRailEnd = 12,  // the sender has ended its connection over a rail
-  kProbe = 13,    // its payload is dropped: measures a rail that carries nothing else
+  kAck = 11,         // what has come over this rail
+  kRailEnd = 12,     // the sender has ended its connection over a rail
+  kProbe = 13,       // its payload is dropped: measures a rail that carries nothing else
+  kRailSilent = 14,  // nothing is acknowledged over a rail: asks the peer to end its connection
 };
 
 constexpr bool has_payload(FrameType type) {

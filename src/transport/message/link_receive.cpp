@@ -121,6 +121,7 @@ Result<std::span<const Piece>> Link::begin(const Frame& frame, size_t rail) {
     case FrameType::kAck:
     case FrameType::kRailEnd:
     case FrameType::kProbe:
+    case FrameType::kRailSilent:
       return Error{Code::kRemoteError, "sent a frame that belongs to ranks with several rails"};
   }
   return Error{Code::kRemoteError, "sent a frame that belongs to the beginning of a connection"};

@@ -15,6 +15,12 @@ constexpr std::array<std::byte, kProbeBytes> kProbe{};
 constexpr ConstPiece kProbePiece{kProbe.data(), kProbe.size(), nullptr};
 constexpr uint64_t kControlBytes = 2 * kFrameBytes;  // of a header alone, with those of the network's packet
 
+// Of PeerRails, and not of messages.
+bool is_own(FrameType type) {
+  return type == FrameType::kAck || type == FrameType::kRailEnd || type == FrameType::kProbe ||
+         type == FrameType::kRailSilent;
+}
+
 // Acknowledgements and goodbyes are not counted: they are never sent again.
 bool counts(FrameType type) {
   return type != FrameType::kAck && type != FrameType::kGoodbye && type != FrameType::kGoodbyeSeen;
@@ -91,7 +97,7 @@ bool PeerRails::carries_control(size_t rail) const {
 bool PeerRails::has_output(size_t rail) const {
   const Way& way = ways_[rail];
   if (way.state != RailState::kUp) return false;
-  if (way.told < way.received || way.owes_probe || may_take(rail) > 0) return true;
+  if (way.told < way.received || way.owes_probe || owes_request(rail) || may_take(rail) > 0) return true;
   if (link_.has_goodbye(rail) && goodbye_may_go()) return true;
   const bool own =
       !again_control_.empty() || std::any_of(ways_.begin(), ways_.end(), [](const Way& w) { return w.owes_end; });
@@ -115,6 +121,27 @@ bool PeerRails::next_own_control(Frame& header) {
   return true;
 }
 
+// Not over the rail that is silent, nor over another one that may be.
+bool PeerRails::owes_request(size_t over) const {
+  if (ways_[over].doubted_ns != 0) return false;
+  for (size_t i = 0; i < ways_.size(); ++i) {
+    if (i != over && ways_[i].owes_request) return true;
+  }
+  return false;
+}
+
+bool PeerRails::next_request(size_t over, Frame& header) {
+  if (!owes_request(over)) return false;
+  size_t silent = 0;
+  while (silent == over || !ways_[silent].owes_request) ++silent;
+  ways_[silent].owes_request = false;
+  header = {};
+  header.type = FrameType::kRailSilent;
+  header.tag.operation = ways_[silent].epoch;
+  header.tag.phase = static_cast<uint32_t>(silent);
+  return true;
+}
+
 void PeerRails::remember_control(Way& way, const Frame& header, int64_t now_ns) {
   Sent& sent = way.sent.emplace_back();
   sent.control = true;
@@ -134,7 +161,8 @@ bool PeerRails::next_control(size_t rail, Frame& header, int64_t now_ns) {
     header.bytes = way.received;
     return true;
   }
-  if (carries_control(rail) && (next_own_control(header) || link_.next_control(header))) {
+  if (next_request(rail, header) ||
+      (carries_control(rail) && (next_own_control(header) || link_.next_control(header)))) {
     remember_control(way, header, now_ns);
     return true;
   }
@@ -250,6 +278,9 @@ Result<std::span<const Piece>> PeerRails::begin(size_t rail, const Frame& header
     case FrameType::kRailEnd:
       TRY(peer_ended(rail, header, now_ns));
       return std::span<const Piece>{};
+    case FrameType::kRailSilent:
+      TRY(peer_requests_end(rail, header, now_ns));
+      return std::span<const Piece>{};
     case FrameType::kProbe:
       return std::span<const Piece>{};
     default:
@@ -260,8 +291,7 @@ Result<std::span<const Piece>> PeerRails::begin(size_t rail, const Frame& header
 Status PeerRails::end(size_t rail) {
   Way& way = ways_[rail];
   const Frame& header = way.incoming;
-  if (header.type != FrameType::kAck && header.type != FrameType::kRailEnd && header.type != FrameType::kProbe)
-    link_.end(rail);
+  if (!is_own(header.type)) link_.end(rail);
   if (counts(header.type)) ++way.received;
   if (has_payload(header.type)) way.record->received(header.length);
   return {};
@@ -278,6 +308,8 @@ Status PeerRails::confirm(Way& way, uint64_t count, int64_t now_ns) {
     break;
   }
   way.confirmed_ns = way.answered_ns = now_ns;
+  way.owes_request = false;
+  way.requested_ns = 0;
   const Goodput::Mark newest = way.sent[count - way.confirmed - 1].mark;
   for (; way.confirmed < count; ++way.confirmed) {
     Sent& sent = way.sent.front();

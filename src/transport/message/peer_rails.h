@@ -10,6 +10,10 @@
 // knows exactly which of its frames did not come, and sends these again over the other rails. So nothing comes twice,
 // and a late fragment never overwrites memory that is used for something else.
 //
+// Silence. Only the rank with the lower number ends a rail because nothing is acknowledged over it. The other one asks
+// for that, over another rail (kRailSilent). If both decided, each could end the rail that the other one goes on with,
+// and no rail would be left to a healthy pair.
+//
 // Shares. What waits is divided so that all rails end together (rail_choice.h), by measured goodput (goodput.h).
 // Messages that stay whole, and headers, take the rail over which they arrive first. A rail has about 8 ms of data
 // under way at most, so that a rail that becomes slow delays little. A rail of unknown goodput carries nothing but
@@ -47,6 +51,7 @@ class PeerRails {
   };
   struct Options {
     int64_t silence_ns = 3'000'000'000;  // a rail without acknowledgement for so long has failed, if others answer
+    bool ends_silent_rails = true;       // else it asks the peer: set by the RailTransport
   };
   // What a PeerRails asks of the rails themselves.
   struct Hooks {
@@ -126,8 +131,10 @@ class PeerRails {
     bool unmeasured = false;  // the connection is new; its first row of probes has not begun
     uint64_t probed_at = 0;   // given_bytes_ when it was given its last probe
     bool owes_end = false;
+    bool owes_request = false;            // asks the peer to end the connection
+    int64_t requested_ns = 0;             // when it was asked last; 0: not since something was acknowledged
     std::optional<uint64_t> peers_count;  // of the peer's kRailEnd, until it is settled
-    int64_t answered_ns = 0;              // when something was acknowledged last, or it was connected
+    int64_t answered_ns = 0;              // when something was acknowledged last
     int64_t confirmed_ns = 0;             // the same, or when something was sent over it while nothing was under way
     int64_t used_ns = 0;                  // when it carried a fragment that measures, or a probe, last
     int64_t probe_pause_ns = 0;           // from then to the next probe
@@ -144,6 +151,8 @@ class PeerRails {
   uint64_t may_take(size_t rail) const;
   bool carries_control(size_t rail) const;
   bool next_own_control(Frame& header);
+  bool owes_request(size_t over) const;
+  bool next_request(size_t over, Frame& header);
   void remember_control(Way& way, const Frame& header, int64_t now_ns);
   bool take_probe(size_t rail, Fragment& fragment, int64_t now_ns);
   void take_again(uint64_t most, Sent& taken);
@@ -151,6 +160,10 @@ class PeerRails {
   void give(Way& way, Sent&& taken, Fragment& fragment, int64_t now_ns);
   Status confirm(Way& way, uint64_t count, int64_t now_ns);
   Status peer_ended(size_t rail, const Frame& header, int64_t now_ns);
+  Status peer_requests_end(size_t rail, const Frame& header, int64_t now_ns);
+  bool is_unseen(const Way& way, const Frame& header) const;
+  void see(Way& way, int64_t now_ns);
+  std::string silence_text() const;
   void end_here(size_t rail, const std::string& why, int64_t now_ns);
   Status settle(Way& way, int64_t now_ns);
   void send_again(Way& way);
@@ -160,6 +173,7 @@ class PeerRails {
   bool others_up(size_t rail) const;
   bool others_carry(size_t rail) const;
   bool silent(size_t rail, int64_t now_ns);
+  bool judge(size_t rail, int64_t now_ns);
   bool may_begin_row(const Way& way, int64_t now_ns) const;
   void measure_new(int64_t now_ns);
   void watch_idle(size_t rail, int64_t now_ns);

@@ -42,7 +42,8 @@ void PeerRails::connected(size_t rail, int64_t now_ns) {
   way.owes_probe = false;
   way.unmeasured = true;
   way.probe_pause_ns = kFirstProbePauseNs;
-  way.answered_ns = way.confirmed_ns = way.used_ns = now_ns;
+  way.confirmed_ns = way.used_ns = now_ns;
+  way.answered_ns = now_ns - options_.silence_ns;  // the peer may not know of the connection yet
   way.backoff_ns = 0;
   measure_new(now_ns);
   if (!way.why.empty()) hooks_.changed(rail, true, way.why);
@@ -52,6 +53,8 @@ void PeerRails::connected(size_t rail, int64_t now_ns) {
 void PeerRails::begin_counts(Way& way) {
   way.confirmed = way.received = way.told = way.given = way.written = 0;
   way.doubted_ns = way.retry_ns = 0;
+  way.owes_request = false;
+  way.requested_ns = 0;
 }
 
 bool PeerRails::lost(size_t rail, const std::string& why, int64_t now_ns) {
@@ -83,7 +86,7 @@ void PeerRails::end_here(size_t rail, const std::string& why, int64_t now_ns) {
   way.state = RailState::kEnding;
   way.why = why;
   way.owes_end = true;
-  way.owes_probe = false;
+  way.owes_probe = way.owes_request = false;
   way.goodput.forget_under_way();
   way.record->lost(RailState::kEnding, why, now_ns);
   tell_load(way);
@@ -92,28 +95,52 @@ void PeerRails::end_here(size_t rail, const std::string& why, int64_t now_ns) {
   if (others_carry(rail)) hooks_.changed(rail, false, why);
 }
 
+// The peer may have had a connection that never became one on this side.
+bool PeerRails::is_unseen(const Way& way, const Frame& header) const {
+  return header.tag.operation == way.epoch + uint64_t{1} && way.state != RailState::kUp &&
+         way.state != RailState::kEnding;
+}
+
+void PeerRails::see(Way& way, int64_t now_ns) {
+  ++way.epoch;
+  way.record->connected(now_ns);
+  begin_counts(way);
+}
+
 // The peer has ended its side of a connection over another rail than this frame came over.
 Status PeerRails::peer_ended(size_t rail, const Frame& header, int64_t now_ns) {
   const size_t ended = header.tag.phase;
   if (ended >= ways_.size() || ended == rail)
     return Error{Code::kRemoteError, "ended a rail that it does not have, or the one over which it says so"};
   Way& way = ways_[ended];
-  // The peer may have had a connection that never became one on this side.
-  const bool unseen =
-      header.tag.operation == way.epoch + uint64_t{1} && way.state != RailState::kUp && way.state != RailState::kEnding;
+  const bool unseen = is_unseen(way, header);
   if (header.tag.operation != way.epoch && !unseen)
     return Error{Code::kRemoteError, "ended a connection that was not its last one"};
   if (way.peers_count.has_value() || (way.state != RailState::kUp && way.state != RailState::kEnding && !unseen))
     return Error{Code::kRemoteError, "ended a connection twice"};
   if (way.state != RailState::kEnding) hooks_.drop(ended);
-  if (unseen) {
-    ++way.epoch;
-    way.record->connected(now_ns);
-    begin_counts(way);
-  }
+  if (unseen) see(way, now_ns);
   if (way.state != RailState::kEnding) end_here(ended, "the other side has ended it", now_ns);
   way.peers_count = header.bytes;
   return settle(way, now_ns);
+}
+
+// It may come late: for a connection that has ended, or over the rail itself, which has come back.
+Status PeerRails::peer_requests_end(size_t rail, const Frame& header, int64_t now_ns) {
+  const size_t silent = header.tag.phase;
+  if (silent >= ways_.size() || !options_.ends_silent_rails)
+    return Error{Code::kRemoteError, "asked for the end of a rail that it does not have, or may end itself"};
+  Way& way = ways_[silent];
+  const bool unseen = is_unseen(way, header);
+  if (silent == rail || (!unseen && (way.state != RailState::kUp || header.tag.operation != way.epoch))) return {};
+  hooks_.drop(silent);
+  if (unseen) see(way, now_ns);
+  end_here(silent, silence_text(), now_ns);
+  return {};
+}
+
+std::string PeerRails::silence_text() const {
+  return "nothing was acknowledged for " + std::to_string(options_.silence_ns / 1'000'000) + " ms";
 }
 
 // Both sides have ended the connection, and this rank knows what has come.
@@ -167,6 +194,19 @@ bool PeerRails::silent(size_t rail, int64_t now_ns) {
   return now_ns - since >= options_.silence_ns && now_ns - way.doubted_ns >= options_.silence_ns / 4;
 }
 
+// A rail is silent. False: no other one is left.
+bool PeerRails::judge(size_t rail, int64_t now_ns) {
+  if (!options_.ends_silent_rails) {
+    Way& way = ways_[rail];
+    if (way.requested_ns != 0 && now_ns - way.requested_ns < options_.silence_ns) return true;
+    way.owes_request = true;
+    way.requested_ns = now_ns;
+    return true;
+  }
+  hooks_.drop(rail);
+  return lost(rail, silence_text(), now_ns);
+}
+
 // A first attempt has no limit as long as it is the only one. With another rail up it must not count as a rail for
 // ever.
 void PeerRails::expect_first_connection(size_t rail, int64_t now_ns) {
@@ -216,11 +256,7 @@ bool PeerRails::tick(int64_t now_ns) {
   for (size_t i = 0; i < ways_.size(); ++i) {
     Way& way = ways_[i];
     expect_first_connection(i, now_ns);
-    if (silent(i, now_ns)) {
-      hooks_.drop(i);
-      if (!lost(i, "nothing was acknowledged for " + std::to_string(options_.silence_ns / 1'000'000) + " ms", now_ns))
-        return false;
-    }
+    if (silent(i, now_ns) && !judge(i, now_ns)) return false;
     const bool again = way.was_up || !way.why.empty();
     if (way.state == RailState::kDown && !unsettled(i) && now_ns >= way.retry_ns) {
       try_again(i, now_ns);

@@ -151,7 +151,9 @@ void RailTransport::add_rails(int32_t rank, Link& link) {
   PeerRails::Hooks hooks{[=](size_t path) { rail_of(path).drop(rank); },
                          [=](size_t path) { return rail_of(path).reach(rank); },
                          [=, this](size_t path, bool up, const std::string& why) { log_change(rank, path, up, why); }};
-  peer.rails = std::make_unique<PeerRails>(link, pool_, rails, set_.options, std::move(hooks));
+  PeerRails::Options options = set_.options;
+  options.ends_silent_rails = rank_ < rank;
+  peer.rails = std::make_unique<PeerRails>(link, pool_, rails, options, std::move(hooks));
   several_.push_back(rank);
 }
 

@@ -241,6 +241,25 @@ TEST(RailsFaults, ARankThatWasAwayCostsNoRail) {
   }
 }
 
+// Answers take longer than the silence that ends a rail, as in an overloaded network. Each end doubts rails at its own
+// times, but together they never end both.
+TEST(RailsFaults, RailsThatAnswerLateAreNotAllEnded) {
+  uint64_t losses = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    Rng rng(seed);
+    std::vector<SimRailSpec> rails(2);
+    for (SimRailSpec& rail : rails) rail.latency_ns = static_cast<int64_t>(20'000'000 + rng.below(20'000'000));
+    SimRails net(rails, 2, seed, {.silence_ns = 60'000'000});
+    Traffic traffic(net, 2, seed, 60);
+    const Status status = traffic.run([](Rng&) {});
+    ASSERT_TRUE(status.ok()) << seed << ": " << status.error().message;
+    for (int32_t rank : {0, 1}) {
+      for (const RailReport& rail : net[rank].rail_reports()) losses += rail.losses;
+    }
+  }
+  EXPECT_GT(losses, 20u) << "rails must have been doubted";
+}
+
 // A rail over which no connection was ever made is none: the end of the other one is the end.
 TEST(RailsFaults, ARailThatWasNeverThereKeepsNobodyWaiting) {
   SimRails net({{}, {}}, 2);
