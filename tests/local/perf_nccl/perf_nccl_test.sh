@@ -85,8 +85,9 @@ printf 'no driver' >"$folder/no_cuda/libcuda.so.1"
 ln -s "$driver" "$folder/cuda/libcuda.so.1"
 nvidia=(--backend nccl --nccl-library "$foreign")
 export FOREIGN_NCCL_OVER=$ours
+# The foreign library stands on ours, which takes host memory here: what the binaries do with GPUs is tried, not the shim.
 without() { env LD_LIBRARY_PATH="$folder/no_cuda" "$@"; }
-with() { env FAKE_DRIVER_RUNS_STREAMS=1 LD_LIBRARY_PATH="$folder/cuda" "$@"; }
+with() { env TRESTLE_DEVICE=-1 FAKE_DRIVER_RUNS_STREAMS=1 LD_LIBRARY_PATH="$folder/cuda" "$@"; }
 expect 255 'takes memory of GPUs only' "$perf/all_reduce_perf" -t 2 --location host "${nvidia[@]}"
 expect 255 'takes memory of GPUs only, and .*libcuda' without "$perf/all_reduce_perf" -P 2 "${nvidia[@]}"
 expect 255 '^all_reduce_perf: --location device: .*libcuda' without "$perf/all_reduce_perf" -P 2 --location device
