@@ -14,6 +14,7 @@
 #include "base/rank_names.h"
 #include "control_mesh/byte_text.h"
 #include "control_mesh/control_mesh_impl.h"
+#include "transport/socket/socket.h"
 
 namespace trestle {
 namespace {
@@ -297,7 +298,11 @@ bool ControlMesh::Impl::beats() const {
 
 void ControlMesh::Impl::begin_beats() {
   next_beat_ns_ = last_poll_ns_ = clock_.now_ns();
-  for (ControlLink& link : links_) link.last_heard_ns = last_poll_ns_;
+  for (ControlLink& link : links_) {
+    link.last_heard_ns = last_poll_ns_;
+    // A stopped process takes nothing for as long as it is stopped, and is not lost.
+    if (link.open()) set_user_timeout(link.fd(), 0);
+  }
 }
 
 void ControlMesh::Impl::beat(int64_t now_ns) {
@@ -328,11 +333,12 @@ int64_t ControlMesh::Impl::shortest_silence_ns() const {
 void ControlMesh::Impl::look_for_silence(size_t index, int64_t now_ns) {
   ControlLink& link = links_[index];
   const int64_t silent_ns = now_ns - link.last_heard_ns;
-  if (link.ended() || !link.watched || silent_ns < silence_ns(index)) return;
+  if (link.ended() || silent_ns < silence_ns(index)) return;
   if (link.away()) {
     if (moves_->answers(index, settings_.heartbeat_ns, now_ns)) tell_silence(link, now_ns);
     return;
   }
+  // The host of a peer that has not begun to beat answers, or its rail was lost before the first beat came.
   const bool answers_now = answers(link, silence_ns(index));
   if (!answers_now && can_move(index))
     return move(index, "its host did not answer for " + duration_text(silence_ns(index)), link.last_heard_ns, now_ns);
@@ -348,7 +354,7 @@ void ControlMesh::Impl::look_for_silence(size_t index, int64_t now_ns) {
 }
 
 void ControlMesh::Impl::tell_silence(ControlLink& link, int64_t now_ns) {
-  if (now_ns - link.last_heard_ns < settings_.heartbeat_ns) return;
+  if (!link.watched || now_ns - link.last_heard_ns < settings_.heartbeat_ns) return;
   if (!link.silence_told && first_to_tell_silence(name(link.peer()), now_ns))
     LOG(kWarn, kBootstrap, "%s has been silent for %s but its host answers: the process is stopped or very busy",
         name(link.peer()).c_str(), duration_text(settings_.heartbeat_ns).c_str());
@@ -364,7 +370,7 @@ int64_t ControlMesh::Impl::next_due_ns() const {
     const ControlLink& link = links_[i];
     const int64_t silent = link.last_heard_ns + silence_ns(i);
     // What was silent at the last look is looked at again with the next beat.
-    if (link.open() && link.watched && !link.silence_told && silent > last_poll_ns_) due = std::min(due, silent);
+    if (link.open() && !link.silence_told && silent > last_poll_ns_) due = std::min(due, silent);
   }
   return due;
 }

@@ -138,6 +138,8 @@ struct TcpOptions {
 };
 // False when the congestion control was not available; everything else is best effort.
 bool set_tcp_options(int fd, const TcpOptions& options);
+// TcpOptions::user_timeout_ms, of any socket, as often as wanted.
+void set_user_timeout(int fd, int milliseconds);
 
 SocketAddress local_address(int fd);  // empty (length 0) when unknown
 SocketAddress peer_address(int fd);

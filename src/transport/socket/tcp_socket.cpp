@@ -154,13 +154,17 @@ bool set_tcp_options(int fd, const TcpOptions& options) {
     set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
     set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
   }
-  if (options.user_timeout_ms > 0) set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, options.user_timeout_ms);
+  if (options.user_timeout_ms > 0) set_user_timeout(fd, options.user_timeout_ms);
   if (options.send_buffer_bytes > 0) set_int(fd, SOL_SOCKET, SO_SNDBUF, options.send_buffer_bytes);
   if (options.unsent_bytes > 0) set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, options.unsent_bytes);
   if (options.receive_buffer_bytes > 0) set_int(fd, SOL_SOCKET, SO_RCVBUF, options.receive_buffer_bytes);
   if (options.congestion.empty()) return true;
   return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, options.congestion.data(),
                     static_cast<socklen_t>(options.congestion.size())) == 0;
+}
+
+void set_user_timeout(int fd, int milliseconds) {
+  set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, milliseconds);
 }
 
 SocketAddress local_address(int fd) {
