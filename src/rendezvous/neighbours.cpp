@@ -22,6 +22,9 @@ constexpr int64_t kTryNextNs = 1'000 * kMs;
 constexpr uint32_t kMostDoublings = 7;
 // A neighbour listens before any rank learns its address. So one that refuses for this long has died.
 constexpr int64_t kRefusedNs = 5'000 * kMs;
+// Until the mesh beats, nothing else notices a lost network while data is under way. (Keepalive probes only an idle
+// connection, and the system sends again for a quarter of an hour.)
+constexpr int kUnacknowledgedMs = 25'000;
 
 }  // namespace
 
@@ -64,9 +67,11 @@ Result<Neighbours> NeighbourConnector::connect_all() {
     if (!waited.ok()) return waited.error();
   }
   Neighbours neighbours;
+  TcpOptions options;
+  options.user_timeout_ms = kUnacknowledgedMs;
   for (int k = 0; k < steps_; ++k) {
-    set_tcp_options(out_[static_cast<size_t>(k)].socket.get(), {});
-    set_tcp_options(proved_[static_cast<size_t>(k)].get(), {});
+    set_tcp_options(out_[static_cast<size_t>(k)].socket.get(), options);
+    set_tcp_options(proved_[static_cast<size_t>(k)].get(), options);
     neighbours.out.push_back({peer(k, 1), std::move(out_[static_cast<size_t>(k)].socket)});
     neighbours.in.push_back({peer(k, -1), std::move(proved_[static_cast<size_t>(k)])});
   }

@@ -119,11 +119,14 @@ class Wirer {
 
   Result<Wiring> run() {
     RankInfo mine = own_info(bootstrap_, settings_);
+    make_mesh_rails(mine);
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));
     std::vector<std::string> names;
     for (const RankInfo& info : wiring_.infos) names.push_back(rank_name(info));
     wiring_.names = std::move(names);
     bootstrap_.set_names(wiring_.names);
+    // Before anything else: until then a lost rail ends the communicator.
+    TRY(use_mesh_rails());
     TRY(compare_configuration(wiring_.infos));
     const std::vector<RankPlace> places = places_of(wiring_.infos);
     const TopologyRequest request{settings_.dims, settings_.config.topology_file, settings_.transport};
@@ -139,9 +142,7 @@ class Wirer {
     TRY(make_transports(mine));
     TRY(make_board(mine, at.processes == 1));
     TRY(make_work_queue());
-    make_mesh_rails(mine);
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));
-    TRY(use_mesh_rails());
     TRY(connect());
     TRY(open_board());
     return std::move(wiring_);
@@ -207,10 +208,7 @@ class Wirer {
     return {};
   }
 
-  // Ranks of one host have no use for rails.
   void make_mesh_rails(RankInfo& mine) {
-    const auto elsewhere = [&mine](const RankInfo& info) { return info.place.host_id != mine.place.host_id; };
-    if (std::none_of(wiring_.infos.begin(), wiring_.infos.end(), elsewhere)) return;
     const Config& config = settings_.config;
     mesh_rails_ = MeshRails::create({bootstrap_.secret(), bootstrap_.job(), bootstrap_.rank()},
                                     {settings_.control_rails, config.socket_interfaces, config.socket_family,
@@ -218,7 +216,11 @@ class Wirer {
     if (mesh_rails_) mine.addresses[kMeshAddress] = mesh_rails_->address();
   }
 
+  // Ranks of one host have no use for rails.
   Status use_mesh_rails() {
+    const std::string& here = wiring_.infos[0].place.host_id;
+    const auto is_here = [&here](const RankInfo& info) { return info.place.host_id == here; };
+    if (std::ranges::all_of(wiring_.infos, is_here)) mesh_rails_.reset();
     std::vector<std::string> addresses;
     for (const RankInfo& info : wiring_.infos) {
       const auto found = info.addresses.find(kMeshAddress);
