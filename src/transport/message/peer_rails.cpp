@@ -34,6 +34,7 @@ PeerRails::PeerRails(Link& link, BufferPool& pool, std::span<const Given> rails,
     ways_[i].stated_rate = rails[i].rate * 1e-9;
     ways_[i].record = rails[i].record;
     ways_[i].probes = rails[i].probes;
+    ways_[i].suspicion = rails[i].suspicion;
   }
 }
 

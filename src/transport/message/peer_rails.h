@@ -12,7 +12,7 @@
 //
 // Silence. Only the rank with the lower number ends a rail because nothing is acknowledged over it. The other one asks
 // for that, over another rail (kRailSilent). If both decided, each could end the rail that the other one goes on with,
-// and no rail would be left to a healthy pair.
+// and no rail would be left to a healthy pair. What one pair notices makes the others look (rail_suspicion.h).
 //
 // Shares. What waits is divided so that all rails end together (rail_choice.h), by measured goodput (goodput.h).
 // Messages that stay whole, and headers, take the rail over which they arrive first. A rail has about 8 ms of data
@@ -38,6 +38,7 @@
 #include "transport/message/probe_budget.h"
 #include "transport/message/rail_book.h"
 #include "transport/message/rail_choice.h"
+#include "transport/message/rail_suspicion.h"
 #include "transport/rail.h"
 
 namespace trestle {
@@ -45,13 +46,16 @@ namespace trestle {
 class PeerRails {
  public:
   struct Given {
-    double rate = 0;                // bytes per second that the rail is said to have; 0: not known
-    RailRecord* record = nullptr;   // where it is counted; outlives this object
-    ProbeBudget* probes = nullptr;  // of the rail; outlives this object
+    double rate = 0;                     // bytes per second that the rail is said to have; 0: not known
+    RailRecord* record = nullptr;        // where it is counted; outlives this object
+    ProbeBudget* probes = nullptr;       // of the rail; outlives this object
+    RailSuspicion* suspicion = nullptr;  // the same
   };
   struct Options {
-    int64_t silence_ns = 3'000'000'000;  // a rail without acknowledgement for so long has failed, if others answer
-    bool ends_silent_rails = true;       // else it asks the peer: set by the RailTransport
+    // A rail without acknowledgement has failed if others answer. All pairs of ranks that use it have left it after so
+    // long, though they notice at different times.
+    int64_t silence_ns = 3'000'000'000;
+    bool ends_silent_rails = true;  // else it asks the peer: set by the RailTransport
   };
   // What a PeerRails asks of the rails themselves.
   struct Hooks {
@@ -114,6 +118,7 @@ class PeerRails {
     RailState state = RailState::kConnecting;  // also while a rail that was down is tried again
     RailRecord* record = nullptr;
     ProbeBudget* probes = nullptr;
+    RailSuspicion* suspicion = nullptr;
     bool was_up = false;
     uint32_t epoch = 0;  // connections so far; the same on both sides
     Goodput goodput;
@@ -139,6 +144,7 @@ class PeerRails {
     int64_t used_ns = 0;                  // when it carried a fragment that measures, or a probe, last
     int64_t probe_pause_ns = 0;           // from then to the next probe
     int64_t doubted_ns = 0;               // since when others have answered and it has not
+    int64_t asked_ns = 0;                 // when it was probed last because another pair doubted the rail
     int64_t retry_ns = 0;
     int64_t backoff_ns = 0;
     std::string why;
@@ -173,6 +179,9 @@ class PeerRails {
   bool others_up(size_t rail) const;
   bool others_carry(size_t rail) const;
   bool silent(size_t rail, int64_t now_ns);
+  bool others_answer(size_t rail, int64_t now_ns);
+  bool suspected(const Way& way, int64_t now_ns) const;
+  void ask_if_doubted(Way& way, int64_t now_ns);
   bool judge(size_t rail, int64_t now_ns);
   bool may_begin_row(const Way& way, int64_t now_ns) const;
   void measure_new(int64_t now_ns);

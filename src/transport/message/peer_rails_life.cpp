@@ -83,6 +83,7 @@ void PeerRails::closed(size_t rail, int64_t now_ns) {
 void PeerRails::end_here(size_t rail, const std::string& why, int64_t now_ns) {
   Way& way = ways_[rail];
   link_.interrupted(rail);
+  way.suspicion->doubted_ns = way.suspicion->ended_ns = now_ns;
   way.state = RailState::kEnding;
   way.why = why;
   way.owes_end = true;
@@ -170,6 +171,24 @@ void PeerRails::send_again(Way& way) {
   tell_load(way);
 }
 
+// A connection over the same rail, with another peer, has ended lately.
+bool PeerRails::suspected(const Way& way, int64_t now_ns) const {
+  const int64_t ended_ns = way.suspicion->ended_ns;
+  return ended_ns != 0 && now_ns - ended_ns < options_.silence_ns;
+}
+
+// Asks those that have not answered for a while. Now and then: where rails are overloaded, more would make them worse.
+bool PeerRails::others_answer(size_t rail, int64_t now_ns) {
+  bool answered = false;
+  for (size_t i = 0; i < ways_.size(); ++i) {
+    Way& other = ways_[i];
+    if (i == rail || other.state != RailState::kUp) continue;
+    answered = answered || other.answered_ns > now_ns - options_.silence_ns / 2;
+    if (other.sent.empty() && now_ns - other.answered_ns >= options_.silence_ns / 8) other.owes_probe = true;
+  }
+  return answered;
+}
+
 // Only what comes over other rails proves that the peer is there and answers. If all are silent it may be frozen. When
 // it, or this rank, comes back, one rail answers first: the others get a moment to do so too.
 bool PeerRails::silent(size_t rail, int64_t now_ns) {
@@ -180,18 +199,22 @@ bool PeerRails::silent(size_t rail, int64_t now_ns) {
     way.doubted_ns = 0;
     return false;
   }
-  bool answered = false;
-  for (size_t i = 0; i < ways_.size(); ++i) {
-    Way& other = ways_[i];
-    if (i == rail || other.state != RailState::kUp) continue;
-    answered = answered || other.answered_ns > now_ns - options_.silence_ns / 2;
-    // Asked now and then: where rails are overloaded, more would make them worse.
-    if (other.sent.empty() && now_ns - other.answered_ns >= options_.silence_ns / 8) other.owes_probe = true;
+  if (!others_answer(rail, now_ns)) {
+    way.doubted_ns = 0;
+    return false;
   }
-  if (!answered) way.doubted_ns = 0;
-  if (!answered) return false;
-  if (way.doubted_ns == 0) way.doubted_ns = now_ns;
-  return now_ns - since >= options_.silence_ns && now_ns - way.doubted_ns >= options_.silence_ns / 4;
+  if (way.doubted_ns == 0) way.doubted_ns = way.suspicion->doubted_ns = now_ns;
+  // The first pair of ranks leaves the rest of the time to those that notice because of it.
+  const int64_t part_ns = options_.silence_ns / 16;
+  if (suspected(way, now_ns)) return now_ns - since >= 4 * part_ns && now_ns - way.doubted_ns >= part_ns;
+  return now_ns - since >= 10 * part_ns && now_ns - way.doubted_ns >= 2 * part_ns;
+}
+
+// Silence shows on what is under way only.
+void PeerRails::ask_if_doubted(Way& way, int64_t now_ns) {
+  if (way.suspicion->doubted_ns <= way.asked_ns || now_ns - way.asked_ns < options_.silence_ns / 8) return;
+  way.asked_ns = now_ns;
+  if (way.sent.empty()) way.owes_probe = true;
 }
 
 // A rail is silent. False: no other one is left.
@@ -264,6 +287,7 @@ bool PeerRails::tick(int64_t now_ns) {
       hooks_.drop(i);
       lost(i, "no answer to an attempt to connect", now_ns);
     }
+    if (way.state == RailState::kUp) ask_if_doubted(way, now_ns);
     if (way.state == RailState::kUp) watch_idle(i, now_ns);
   }
   measure_new(now_ns);

@@ -77,6 +77,7 @@ RailTransport::RailTransport(const EndpointConfig& config, std::string kind, Rai
       names_(config.peer_names),
       pool_(memory_),
       probes_(set.rails.size()),
+      suspicions_(set.rails.size()),
       peers_(static_cast<size_t>(config.ranks)),
       set_(std::move(set)) {
   numa_node_ = set_.numa_node;
@@ -146,7 +147,8 @@ void RailTransport::add_rails(int32_t rank, Link& link) {
   several_.reserve(peers_.size());
   std::vector<PeerRails::Given> rails;
   for (const RailPath& path : peer.paths)
-    rails.push_back({path.rate, &add_record(rank, path.rail, peer.paths.size()), &probes_[path.rail]});
+    rails.push_back(
+        {path.rate, &add_record(rank, path.rail, peer.paths.size()), &probes_[path.rail], &suspicions_[path.rail]});
   const auto rail_of = [this, rank](size_t path) -> Rail& { return *set_.rails[at(rank).paths[path].rail]; };
   PeerRails::Hooks hooks{[=](size_t path) { rail_of(path).drop(rank); },
                          [=](size_t path) { return rail_of(path).reach(rank); },

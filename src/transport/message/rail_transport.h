@@ -117,7 +117,8 @@ class RailTransport final : public Transport {
   std::vector<std::string> names_;
   BufferPool pool_;
   RailBook book_;
-  std::vector<ProbeBudget> probes_;  // by rail
+  std::vector<ProbeBudget> probes_;        // by rail
+  std::vector<RailSuspicion> suspicions_;  // by rail
   std::vector<Peer> peers_;
   std::vector<int32_t> several_;  // peers with several rails, and a link
   RailSet set_;
