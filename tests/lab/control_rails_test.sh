@@ -29,7 +29,7 @@ start() {
 
 # Each of four ranks has four ends of links: two to the ranks above it, two to those below.
 survives() {
-  start -n 20 -N 12 -c 1
+  start -n 20 -N 20 -c 1
   until_said '^\[0\] *1048576' 1
   "$lab" rail 1 down
   until_said 'control: connection with rank .* moved from d1r1 to d1r2' 16
