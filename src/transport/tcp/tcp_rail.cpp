@@ -71,12 +71,15 @@ TcpRail::TcpRail(const EndpointConfig& config, const TcpTransportOptions& option
 
 namespace {
 
-// Listens at the address that reaches the other ranks, unless interfaces or a family were given.
+// Listens at the address that reaches the other ranks, if the given interfaces and family allow it. Another interface
+// that they allow may be down on the other hosts.
 Status prefer_address(const std::string& ip, ListenOptions& options) {
-  if (ip.empty() || !options.interface_filter.empty() || options.family != AddressFamily::kAny) return {};
+  if (ip.empty()) return {};
+  const ListenOptions given = options;
   for (const Interface& interface : TRY(local_interfaces())) {
-    const std::string text = format_address(interface.address);
-    if (text != ip + ":0" && text != "[" + ip + "]:0") continue;
+    const bool of_family = given.family == AddressFamily::kAny || given.family == interface.address.family();
+    if (!of_family || !interface_matches(given.interface_filter, interface.name)) continue;
+    if (format_host(interface.address) != ip) continue;
     options.interface_filter = "=" + interface.name;
     options.family = interface.address.family();
   }

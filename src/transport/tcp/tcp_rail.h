@@ -33,7 +33,8 @@ namespace trestle {
 // The rails of this rank, as the options say (tcp_rails.cpp).
 Result<RailSet> make_tcp_rails(const EndpointConfig& config, const TcpTransportOptions& options);
 
-// Where a rail listens: on the interface that is named, else at the address that reaches the other ranks.
+// Where a rail listens: on the interface that is named, else at the address that reaches the other ranks, unless
+// TRESTLE_SOCKET_IFNAME or the family excludes it.
 Result<ListenOptions> listen_options(const EndpointConfig& config, const TcpTransportOptions& options);
 
 class TcpRail final : public Rail {
