@@ -76,7 +76,7 @@ struct WorkShape {
 // of the destination and the sources have the same boundaries or others.
 class RandomWork {
  public:
-  RandomWork(WorkMemory& memory, const WorkShape& shape, Rng& rng) : memory_(memory), rng_(rng) {
+  RandomWork(WorkMemory& memory, const WorkShape& shape, Rng& rng) : rng_(rng) {
     const uint64_t unit = shape.element_bytes();
     const uint64_t bytes = shape.elements * unit;
     const size_t areas = shape.sources + 1;
@@ -164,7 +164,6 @@ class RandomWork {
     return places;
   }
 
-  WorkMemory& memory_;
   Rng& rng_;
   std::vector<Places> places_;  // the destination's, then each source's
   alignas(8) std::array<std::byte, 8> factor_{};
