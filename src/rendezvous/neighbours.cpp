@@ -22,9 +22,13 @@ constexpr int64_t kTryNextNs = 1'000 * kMs;
 constexpr uint32_t kMostDoublings = 7;
 // A neighbour listens before any rank learns its address. So one that refuses for this long has died.
 constexpr int64_t kRefusedNs = 5'000 * kMs;
-// Until the mesh beats, nothing else notices a lost network while data is under way. (Keepalive probes only an idle
-// connection, and the system sends again for a quarter of an hour.)
-constexpr int kUnacknowledgedMs = 25'000;
+// Between the connection and the first beat of the mesh, nothing else notices a network that is lost while data is
+// under way. (Keepalive probes only an idle connection, and the system sends again for a quarter of an hour.)
+TcpOptions while_meeting() {
+  TcpOptions options;
+  options.user_timeout_ms = 10'000;
+  return options;
+}
 
 }  // namespace
 
@@ -67,11 +71,7 @@ Result<Neighbours> NeighbourConnector::connect_all() {
     if (!waited.ok()) return waited.error();
   }
   Neighbours neighbours;
-  TcpOptions options;
-  options.user_timeout_ms = kUnacknowledgedMs;
   for (int k = 0; k < steps_; ++k) {
-    set_tcp_options(out_[static_cast<size_t>(k)].socket.get(), options);
-    set_tcp_options(proved_[static_cast<size_t>(k)].get(), options);
     neighbours.out.push_back({peer(k, 1), std::move(out_[static_cast<size_t>(k)].socket)});
     neighbours.in.push_back({peer(k, -1), std::move(proved_[static_cast<size_t>(k)])});
   }
@@ -109,6 +109,7 @@ Status NeighbourConnector::move_out(Attempt& attempt, int64_t now) {
   if (attempt.stage == Stage::kConnecting) {
     const Result<bool> connected = finish_connect(attempt.socket.get());
     if (!connected.ok()) return retry(attempt, now, connected.error());
+    if (connected.value()) set_tcp_options(attempt.socket.get(), while_meeting());
     if (connected.value()) attempt.stage = Stage::kHandshake;
   }
   if (attempt.stage == Stage::kHandshake) {
@@ -194,6 +195,7 @@ void NeighbourConnector::admit(UniqueFd socket, int64_t now) {
   Attempt& attempt = in_.back();
   attempt.socket = std::move(socket);
   attempt.from = peer_address(attempt.socket.get());
+  set_tcp_options(attempt.socket.get(), while_meeting());
   attempt.exchange.emplace(Role::kAcceptor, Purpose::kControl, credentials());
   attempt.stage = Stage::kHandshake;
   attempt.since_ns = now;
