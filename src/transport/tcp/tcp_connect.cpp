@@ -103,7 +103,7 @@ Status TcpRail::drive_outgoing(int32_t rank) {
   } else if (peer.attempt->stage() == Attempt::Stage::kYielded) {
     peer.attempt.reset();
     peer.yielded = true;
-    queue_.end(rank);
+    queue_.answered(rank, monotonic_clock().now_ns());
   }
   return {};
 }
@@ -112,7 +112,7 @@ void TcpRail::adopt(int32_t rank, Attempt& attempt) {
   Peer& peer = peers_[rank];
   peer.attempt.reset();
   peer.yielded = peer.in_line = false;
-  queue_.end(rank);
+  queue_.answered(rank, monotonic_clock().now_ns());
   peer.ours = attempt.outgoing();
   peer.fd = attempt.take_fd();
   events_->connected(rank);
@@ -149,7 +149,7 @@ Status TcpRail::settle(Attempt& attempt) {
     peer.attempt.reset();
     peer.yielded = true;
     peer.in_line = false;
-    queue_.end(attempt.peer());
+    queue_.answered(attempt.peer(), monotonic_clock().now_ns());
   }
   return attempt.drive();
 }
