@@ -101,6 +101,9 @@ class Rail {
   // Ends the connection with the peer, and attempts to make one, at once and without an event. What was asked for and
   // is not written is forgotten, and nothing that comes later over the old connection is read.
   virtual void drop(int32_t rank) = 0;
+  // Whether the connection that reach() asked for is still to be begun, behind those with other peers. So long no time
+  // limit of the attempt counts.
+  virtual bool in_line(int32_t) const { return false; }
   // Whether the peer takes data at once: it is connected, and nothing that was begun is unfinished.
   virtual bool is_idle(int32_t rank) const = 0;
   // Writes to a connected peer as far as it takes data now. True if anything moved.

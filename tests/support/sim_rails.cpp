@@ -32,7 +32,8 @@ class SimRails::End final : public Rail {
     Peer& peer = peers_[static_cast<size_t>(rank)];
     CHECK(peer.reachable, "a rail is asked to reach a rank that it does not reach");
     if (net_.down_[rail_]) return events_->lost(rank, {Code::kRemoteError, "the rail is down"});
-    if (peer.connection == nullptr) net_.open(rail_, rank_, rank);
+    peer.in_line = peer.connection == nullptr && net_.stopped_[rail_];
+    if (peer.connection == nullptr && !peer.in_line) net_.open(rail_, rank_, rank);
     return {};
   }
   void drop(int32_t rank) override {
@@ -42,7 +43,9 @@ class SimRails::End final : public Rail {
     if (peer.connection == nullptr || current == peer.connection) current.reset();
     peer.connection.reset();
     peer.stream.reset();
+    peer.in_line = false;
   }
+  bool in_line(int32_t rank) const override { return peers_[static_cast<size_t>(rank)].in_line; }
   bool is_idle(int32_t rank) const override {
     const Peer& peer = peers_[static_cast<size_t>(rank)];
     return peer.connection != nullptr && room(rank) > 0 && !peer.stream->has_output();
@@ -61,6 +64,7 @@ class SimRails::End final : public Rail {
  private:
   struct Peer {
     bool reachable = false;
+    bool in_line = false;
     std::shared_ptr<Connection> connection;
     std::unique_ptr<FrameStream> stream;
   };
@@ -89,8 +93,12 @@ Result<bool> SimRails::End::progress() {
 }
 
 Result<bool> SimRails::End::serve(int32_t rank) {
-  if (attach(rank)) return true;
   Peer& peer = peers_[static_cast<size_t>(rank)];
+  if (peer.in_line && !net_.stopped_[rail_]) {
+    peer.in_line = false;
+    net_.open(rail_, rank_, rank);
+  }
+  if (attach(rank)) return true;
   if (peer.connection == nullptr) return false;
   bool moved = TRY(read(rank));
   if (peer.connection != nullptr) moved = TRY(write(rank)) || moved;
@@ -105,6 +113,7 @@ bool SimRails::End::attach(int32_t rank) {
   if (net_.now_ns_ < current->made_ns || current->lossy || net_.down_[rail_] || events_->peer(rank).unsettled)
     return false;
   current->attached[rank_ > rank] = true;
+  peer.in_line = false;
   peer.connection = current;
   peer.stream = std::make_unique<FrameStream>(7, 7);
   events_->connected(rank);
@@ -182,6 +191,7 @@ SimRails::SimRails(std::vector<SimRailSpec> rails, int32_t ranks, uint64_t seed,
       rng_(seed),
       silent_(specs_.size()),
       down_(specs_.size()),
+      stopped_(specs_.size()),
       carried_(specs_.size()),
       current_(specs_.size() * static_cast<size_t>(ranks * ranks)) {
   for (int32_t rank = 0; rank < ranks; ++rank) {

@@ -47,6 +47,8 @@ class SimRails final : public Clock {
   void heal(size_t rail) { silent_[rail] = false; }
   // As an interface that is down: both ends say why.
   void set_down(size_t rail, bool down) { down_[rail] = down; }
+  // From now on attempts wait in line, as behind those to many other peers, until the line moves again.
+  void stop_line(size_t rail, bool stopped) { stopped_[rail] = stopped; }
   uint64_t carried(size_t rail) const { return carried_[rail]; }
 
  private:
@@ -82,6 +84,7 @@ class SimRails final : public Clock {
   int64_t now_ns_ = 1'000'000'000;
   std::vector<bool> silent_;
   std::vector<bool> down_;
+  std::vector<bool> stopped_;
   std::vector<uint64_t> carried_;
   std::vector<std::shared_ptr<Connection>> current_;  // by rail, a, b
   std::vector<std::unique_ptr<RailTransport>> transports_;

@@ -61,6 +61,7 @@ class PeerRails {
   struct Hooks {
     std::function<void(size_t rail)> drop;     // as Rail::drop
     std::function<Status(size_t rail)> reach;  // as Rail::reach
+    std::function<bool(size_t rail)> in_line;  // as Rail::in_line
     // A rail that was up is not any more, or one that was down is up again. `why` it is, or was, down.
     std::function<void(size_t rail, bool up, const std::string& why)> changed;
   };
@@ -145,7 +146,8 @@ class PeerRails {
     int64_t probe_pause_ns = 0;           // from then to the next probe
     int64_t doubted_ns = 0;               // since when others have answered and it has not
     int64_t asked_ns = 0;                 // when it was probed last because another pair doubted the rail
-    int64_t retry_ns = 0;
+    int64_t retry_ns = 0;                 // when the next attempt begins; of one that is made: when it is given up
+    bool may_be_in_line = false;          // the attempt may not have begun
     int64_t backoff_ns = 0;
     std::string why;
   };
@@ -187,6 +189,7 @@ class PeerRails {
   void measure_new(int64_t now_ns);
   void watch_idle(size_t rail, int64_t now_ns);
   void try_again(size_t rail, int64_t now_ns);
+  void begin_limit(size_t rail, int64_t now_ns);
 
   Link& link_;
   BufferPool& pool_;

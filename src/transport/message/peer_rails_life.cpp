@@ -245,7 +245,18 @@ void PeerRails::try_again(size_t rail, int64_t now_ns) {
   Way& way = ways_[rail];
   way.state = RailState::kConnecting;
   way.retry_ns = now_ns + kConnectNs;
+  way.may_be_in_line = true;
   if (const Status reached = hooks_.reach(rail); !reached.ok()) lost(rail, reached.error().message, now_ns);
+}
+
+// An attempt that waits for those to other peers keeps its place. Its time begins with it.
+void PeerRails::begin_limit(size_t rail, int64_t now_ns) {
+  Way& way = ways_[rail];
+  if (way.state != RailState::kConnecting) return;
+  const bool in_line = hooks_.in_line(rail);
+  const bool first = !way.was_up && way.why.empty();
+  if (in_line || way.may_be_in_line) way.retry_ns = first ? 0 : now_ns + kConnectNs;
+  way.may_be_in_line = in_line;
 }
 
 bool PeerRails::may_begin_row(const Way& way, int64_t now_ns) const {
@@ -278,6 +289,7 @@ bool PeerRails::tick(int64_t now_ns) {
   now_ns_ = now_ns;
   for (size_t i = 0; i < ways_.size(); ++i) {
     Way& way = ways_[i];
+    begin_limit(i, now_ns);
     expect_first_connection(i, now_ns);
     if (silent(i, now_ns) && !judge(i, now_ns)) return false;
     const bool again = way.was_up || !way.why.empty();

@@ -152,6 +152,7 @@ void RailTransport::add_rails(int32_t rank, Link& link) {
   const auto rail_of = [this, rank](size_t path) -> Rail& { return *set_.rails[at(rank).paths[path].rail]; };
   PeerRails::Hooks hooks{[=](size_t path) { rail_of(path).drop(rank); },
                          [=](size_t path) { return rail_of(path).reach(rank); },
+                         [=](size_t path) { return rail_of(path).in_line(rank); },
                          [=, this](size_t path, bool up, const std::string& why) { log_change(rank, path, up, why); }};
   PeerRails::Options options = set_.options;
   options.ends_silent_rails = rank_ < rank;

@@ -51,6 +51,7 @@ class TcpRail final : public Rail {
   std::string fault() const override;
   Status reach(int32_t rank) override;
   void drop(int32_t rank) override;
+  bool in_line(int32_t rank) const override { return peers_[static_cast<size_t>(rank)].in_line; }
   bool is_idle(int32_t rank) const override;
   Result<bool> write(int32_t rank) override;
   Result<bool> progress() override;

@@ -243,6 +243,53 @@ TEST(RailsFaults, ARailThatHealsCarriesAgain) {
   EXPECT_EQ(net[0].rail_reports()[1].connections, 2u);
 }
 
+// Behind frozen peers an attempt may wait for long before it begins. It keeps its place: neither a first nor a later
+// attempt is given up because of that.
+TEST(RailsFaults, AnAttemptThatWaitsInLineIsNotGivenUp) {
+  SimRails net({{}, {}}, 2, 1, {.silence_ns = 60'000'000});
+  const auto wait = [&](int64_t ns) {
+    for (const int64_t begin = net.now_ns(); net.now_ns() - begin < ns;) ASSERT_TRUE(net.step().ok());
+  };
+  const auto connect = [&](uint64_t connections) {
+    wait(30'000'000'000);
+    EXPECT_EQ(net[0].rail_reports()[1].connections, connections - 1);
+    net.stop_line(1, false);
+    wait(10'000'000);
+    EXPECT_EQ(net[0].rail_reports()[1].connections, connections) << "the attempt that waited has begun";
+  };
+  net.stop_line(1, true);
+  Traffic before(net, 2, 1, 10);
+  ASSERT_TRUE(before.run([](Rng&) {}).ok());
+  connect(1);
+  EXPECT_EQ(net[0].rail_reports()[1].history.size(), 2u) << net[0].rail_reports()[1].now().why;
+
+  net.stop_line(1, true);
+  net.reset(1);
+  connect(2);
+  const std::vector<RailReport> rails = net[0].rail_reports();
+  for (const RailChange& change : rails[1].history) EXPECT_EQ(change.why.find("no "), std::string::npos) << change.why;
+}
+
+// Its time begins with the attempt.
+TEST(RailsFaults, AnAttemptThatHasBegunIsGivenUpInTime) {
+  SimRails net({{}, {}}, 2, 1, {.silence_ns = 60'000'000});
+  Traffic before(net, 2, 1, 10);
+  ASSERT_TRUE(before.run([](Rng&) {}).ok());
+  net.reset(1);
+  net.stop_line(1, true);
+  net.silence(1);
+  const auto wait = [&](int64_t ns) {
+    for (const int64_t begin = net.now_ns(); net.now_ns() - begin < ns;) ASSERT_TRUE(net.step().ok());
+  };
+  wait(30'000'000'000);
+  EXPECT_NE(net[0].rail_reports()[1].now().why, "no answer to an attempt to connect");
+  net.stop_line(1, false);
+  wait(1'900'000'000);
+  EXPECT_NE(net[0].rail_reports()[1].now().why, "no answer to an attempt to connect");
+  wait(600'000'000);
+  EXPECT_EQ(net[0].rail_reports()[1].now().why, "no answer to an attempt to connect");
+}
+
 // A rank that computes for long, without a helper thread, answers over one rail first when it comes back.
 TEST(RailsFaults, ARankThatWasAwayCostsNoRail) {
   SimRails net({{0.1, 20'000}, {0.05, 400'000}}, 2, 1, {.silence_ns = 50'000'000});
