@@ -170,7 +170,7 @@ Result<bool> SimRails::End::write(int32_t rank) {
     chunk.leaves_ns = std::max(net_.now_ns_, pipe.free_ns - ahead);
     chunk.arrives_ns = chunk.leaves_ns + net_.specs_[rail_].latency_ns;
     net_.carried_[rail_] += bytes;
-    if (net_.silent_[rail_]) peer.connection->lossy = true;
+    if (net_.is_silent(rail_, rank_, rank)) peer.connection->lossy = true;
     if (peer.connection->lossy) chunk.leaves_ns = chunk.arrives_ns = std::numeric_limits<int64_t>::max();
     pipe.chunks.push_back(std::move(chunk));
     peer.stream->wrote(bytes, rank, *events_);
@@ -190,6 +190,7 @@ SimRails::SimRails(std::vector<SimRailSpec> rails, int32_t ranks, uint64_t seed,
       ranks_(ranks),
       rng_(seed),
       silent_(specs_.size()),
+      silent_ends_(specs_.size()),
       down_(specs_.size()),
       stopped_(specs_.size()),
       carried_(specs_.size()),
@@ -234,7 +235,7 @@ std::shared_ptr<SimRails::Connection> SimRails::open(size_t rail, int32_t a, int
   pair->rank[1] = std::max(a, b);
   pair->rail = rail;
   pair->made_ns = now_ns_ + 3 * specs_[rail].latency_ns;
-  pair->lossy = silent_[rail];
+  pair->lossy = is_silent(rail, a, b);
   return pair;
 }
 
@@ -244,6 +245,24 @@ void SimRails::reset(size_t rail) {
     const auto& connection = current_[rail * pairs + i];
     if (connection != nullptr && connection->attached[0] && connection->attached[1]) connection->reset = true;
   }
+}
+
+bool SimRails::is_silent(size_t rail, int32_t a, int32_t b) const {
+  return silent_[rail] || silent_ends_[rail].contains(a) || silent_ends_[rail].contains(b);
+}
+
+void SimRails::delay(size_t rail, int32_t a, int32_t b, int64_t by_ns) {
+  const auto& connection = current(rail, a, b);
+  if (connection == nullptr || connection->lossy || now_ns_ < connection->delayed_ns + 2 * by_ns) return;
+  connection->delayed_ns = now_ns_;
+  for (Pipe& pipe : connection->to) {
+    for (Chunk& chunk : pipe.chunks) chunk.arrives_ns += chunk.arrives_ns > now_ns_ ? by_ns : 0;
+  }
+}
+
+void SimRails::reset(size_t rail, int32_t a, int32_t b) {
+  const auto& connection = current(rail, a, b);
+  if (connection != nullptr && connection->attached[0] && connection->attached[1]) connection->reset = true;
 }
 
 Status SimRails::step(int32_t frozen) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,10 +42,18 @@ class SimRails final : public Clock {
   void set_rate(size_t rail, double rate) { specs_[rail].rate = rate; }
   // Everything that is under way is lost; both ends hear of it.
   void reset(size_t rail);
+  void reset(size_t rail, int32_t a, int32_t b);  // between these two ranks alone
   // From now on nothing arrives, and no connection is made.
   void silence(size_t rail) { silent_[rail] = true; }
+  // The same for the connections of one rank: the cable of its host.
+  void silence(size_t rail, int32_t rank) { silent_ends_[rail].insert(rank); }
   // What was under way when it became silent stays lost, and so do the connections of then.
-  void heal(size_t rail) { silent_[rail] = false; }
+  void heal(size_t rail) {
+    silent_[rail] = false;
+    silent_ends_[rail].clear();
+  }
+  // What is under way between these two ranks was lost and is sent again: it comes so much later. Not twice in a row.
+  void delay(size_t rail, int32_t a, int32_t b, int64_t by_ns);
   // As an interface that is down: both ends say why.
   void set_down(size_t rail, bool down) { down_[rail] = down; }
   // From now on attempts wait in line, as behind those to many other peers, until the line moves again.
@@ -72,17 +81,20 @@ class SimRails final : public Clock {
     bool closed[2] = {false, false};
     bool reset = false;
     bool lossy = false;  // it was there when the rail was silent
+    int64_t delayed_ns = INT64_MIN / 2;
     Pipe to[2];
   };
   std::shared_ptr<Connection> open(size_t rail, int32_t a, int32_t b);
   std::shared_ptr<Connection>& current(size_t rail, int32_t a, int32_t b);
   void pass_time();
+  bool is_silent(size_t rail, int32_t a, int32_t b) const;
 
   std::vector<SimRailSpec> specs_;
   const int32_t ranks_;
   Rng rng_;
   int64_t now_ns_ = 1'000'000'000;
   std::vector<bool> silent_;
+  std::vector<std::set<int32_t>> silent_ends_;  // by rail
   std::vector<bool> down_;
   std::vector<bool> stopped_;
   std::vector<uint64_t> carried_;

@@ -14,6 +14,7 @@ if(SODIUM_FOUND)
     ${CMAKE_CURRENT_LIST_DIR}/link_send.cpp
     ${CMAKE_CURRENT_LIST_DIR}/peer_rails.cpp
     ${CMAKE_CURRENT_LIST_DIR}/peer_rails_life.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/peer_rails_silence.cpp
     ${CMAKE_CURRENT_LIST_DIR}/rail_book.cpp
     ${CMAKE_CURRENT_LIST_DIR}/rail_transport.cpp
     ${CMAKE_CURRENT_LIST_DIR}/rail_transport_life.cpp)

@@ -13,12 +13,18 @@ namespace {
 
 constexpr std::array<std::byte, kProbeBytes> kProbe{};
 constexpr ConstPiece kProbePiece{kProbe.data(), kProbe.size(), nullptr};
+constexpr uint64_t kQuestionBytes = 64;              // hundreds of pairs may ask at once
 constexpr uint64_t kControlBytes = 2 * kFrameBytes;  // of a header alone, with those of the network's packet
 
 // Of PeerRails, and not of messages.
 bool is_own(FrameType type) {
   return type == FrameType::kAck || type == FrameType::kRailEnd || type == FrameType::kProbe ||
          type == FrameType::kRailSilent;
+}
+
+// A probe that measures, and no question.
+bool is_of_row(const Frame& frame) {
+  return frame.type == FrameType::kProbe && measures(frame.length);
 }
 
 // Acknowledgements and goodbyes are not counted: they are never sent again.
@@ -98,7 +104,8 @@ bool PeerRails::carries_control(size_t rail) const {
 bool PeerRails::has_output(size_t rail) const {
   const Way& way = ways_[rail];
   if (way.state != RailState::kUp) return false;
-  if (way.told < way.received || way.owes_probe || owes_request(rail) || may_take(rail) > 0) return true;
+  if (way.told < way.received || way.owes_probe || way.owes_question || owes_request(rail) || may_take(rail) > 0)
+    return true;
   if (link_.has_goodbye(rail) && goodbye_may_go()) return true;
   const bool own =
       !again_control_.empty() || std::any_of(ways_.begin(), ways_.end(), [](const Way& w) { return w.owes_end; });
@@ -183,11 +190,13 @@ bool PeerRails::all_arrived() const {
 
 bool PeerRails::take_probe(size_t rail, Fragment& fragment, int64_t now_ns) {
   Way& way = ways_[rail];
-  if (!std::exchange(way.owes_probe, false)) return false;
-  way.probed_at = given_bytes_;
+  const bool asks = std::exchange(way.owes_question, false);
+  const bool probes = std::exchange(way.owes_probe, false);
+  if (!asks && !probes) return false;
+  if (probes) way.probed_at = given_bytes_;
   Sent taken;
   taken.fragment.header.type = FrameType::kProbe;
-  taken.fragment.header.bytes = taken.fragment.header.length = kProbeBytes;
+  taken.fragment.header.bytes = taken.fragment.header.length = probes ? kProbeBytes : kQuestionBytes;
   taken.fragment.pieces = {&kProbePiece, 1};
   give(way, std::move(taken), fragment, now_ns);
   return true;
@@ -316,7 +325,7 @@ Status PeerRails::confirm(Way& way, uint64_t count, int64_t now_ns) {
     Sent& sent = way.sent.front();
     way.goodput.deliver(sent.mark);
     if (!sent.control) way.record->acknowledged(sent.fragment.header.length);
-    if (sent.fragment.header.type == FrameType::kProbe && sent.mark.rides && !link_.is_closed()) way.owes_probe = true;
+    if (is_of_row(sent.fragment.header) && sent.mark.rides && !link_.is_closed()) way.owes_probe = true;
     if (sent.control) {
       link_.control_arrived(sent.fragment.header);
     } else {

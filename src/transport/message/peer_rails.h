@@ -134,8 +134,9 @@ class PeerRails {
     Frame incoming;          // the last header
 
     bool owes_probe = false;
-    bool unmeasured = false;  // the connection is new; its first row of probes has not begun
-    uint64_t probed_at = 0;   // given_bytes_ when it was given its last probe
+    bool owes_question = false;  // a probe that measures nothing: whether the rail answers
+    bool unmeasured = false;     // the connection is new; its first row of probes has not begun
+    uint64_t probed_at = 0;      // given_bytes_ when it was given its last probe
     bool owes_end = false;
     bool owes_request = false;            // asks the peer to end the connection
     int64_t requested_ns = 0;             // when it was asked last; 0: not since something was acknowledged
@@ -145,7 +146,7 @@ class PeerRails {
     int64_t used_ns = 0;                  // when it carried a fragment that measures, or a probe, last
     int64_t probe_pause_ns = 0;           // from then to the next probe
     int64_t doubted_ns = 0;               // since when others have answered and it has not
-    int64_t asked_ns = 0;                 // when it was probed last because another pair doubted the rail
+    int64_t asked_ns = 0;                 // when it was asked last because another pair doubted the rail, or is new
     int64_t retry_ns = 0;                 // when the next attempt begins; of one that is made: when it is given up
     bool may_be_in_line = false;          // the attempt may not have begun
     int64_t backoff_ns = 0;
@@ -171,7 +172,8 @@ class PeerRails {
   Status peer_requests_end(size_t rail, const Frame& header, int64_t now_ns);
   bool is_unseen(const Way& way, const Frame& header) const;
   void see(Way& way, int64_t now_ns);
-  std::string silence_text() const;
+  std::string silence_text(const Way& way, int64_t now_ns) const;
+  int64_t unanswered_since(const Way& way) const;
   void end_here(size_t rail, const std::string& why, int64_t now_ns);
   Status settle(Way& way, int64_t now_ns);
   void send_again(Way& way);
@@ -181,8 +183,7 @@ class PeerRails {
   bool others_up(size_t rail) const;
   bool others_carry(size_t rail) const;
   bool silent(size_t rail, int64_t now_ns);
-  bool others_answer(size_t rail, int64_t now_ns);
-  bool suspected(const Way& way, int64_t now_ns) const;
+  int64_t ask_others(size_t rail, int64_t now_ns);
   void ask_if_doubted(Way& way, int64_t now_ns);
   bool judge(size_t rail, int64_t now_ns);
   bool may_begin_row(const Way& way, int64_t now_ns) const;

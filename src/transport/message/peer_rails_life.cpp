@@ -8,7 +8,6 @@
 namespace trestle {
 namespace {
 
-constexpr int64_t kAwayNs = 200'000'000;  // without a tick: this rank was not driven
 constexpr int64_t kFirstConnectNs = 10'000'000'000;
 constexpr int64_t kConnectNs = 2'000'000'000;  // for an attempt to make a connection again
 
@@ -39,7 +38,8 @@ void PeerRails::connected(size_t rail, int64_t now_ns) {
   way.goodput = {};
   way.record->connected(now_ns);
   tell_load(way);
-  way.owes_probe = false;
+  way.owes_probe = way.owes_question = false;
+  way.asked_ns = now_ns;
   way.unmeasured = true;
   way.probe_pause_ns = kFirstProbePauseNs;
   way.confirmed_ns = way.used_ns = now_ns;
@@ -83,11 +83,11 @@ void PeerRails::closed(size_t rail, int64_t now_ns) {
 void PeerRails::end_here(size_t rail, const std::string& why, int64_t now_ns) {
   Way& way = ways_[rail];
   link_.interrupted(rail);
-  way.suspicion->doubted_ns = way.suspicion->ended_ns = now_ns;
+  way.suspicion->ended(now_ns, options_.silence_ns);
   way.state = RailState::kEnding;
   way.why = why;
   way.owes_end = true;
-  way.owes_probe = way.owes_request = false;
+  way.owes_probe = way.owes_question = way.owes_request = false;
   way.goodput.forget_under_way();
   way.record->lost(RailState::kEnding, why, now_ns);
   tell_load(way);
@@ -136,12 +136,8 @@ Status PeerRails::peer_requests_end(size_t rail, const Frame& header, int64_t no
   if (silent == rail || (!unseen && (way.state != RailState::kUp || header.tag.operation != way.epoch))) return {};
   hooks_.drop(silent);
   if (unseen) see(way, now_ns);
-  end_here(silent, silence_text(), now_ns);
+  end_here(silent, "nothing was acknowledged to the other side", now_ns);
   return {};
-}
-
-std::string PeerRails::silence_text() const {
-  return "nothing was acknowledged for " + std::to_string(options_.silence_ns / 1'000'000) + " ms";
 }
 
 // Both sides have ended the connection, and this rank knows what has come.
@@ -169,65 +165,6 @@ void PeerRails::send_again(Way& way) {
   way.sent.clear();
   way.goodput.forget_under_way();
   tell_load(way);
-}
-
-// A connection over the same rail, with another peer, has ended lately.
-bool PeerRails::suspected(const Way& way, int64_t now_ns) const {
-  const int64_t ended_ns = way.suspicion->ended_ns;
-  return ended_ns != 0 && now_ns - ended_ns < options_.silence_ns;
-}
-
-// Asks those that have not answered for a while. Now and then: where rails are overloaded, more would make them worse.
-bool PeerRails::others_answer(size_t rail, int64_t now_ns) {
-  bool answered = false;
-  for (size_t i = 0; i < ways_.size(); ++i) {
-    Way& other = ways_[i];
-    if (i == rail || other.state != RailState::kUp) continue;
-    answered = answered || other.answered_ns > now_ns - options_.silence_ns / 2;
-    if (other.sent.empty() && now_ns - other.answered_ns >= options_.silence_ns / 8) other.owes_probe = true;
-  }
-  return answered;
-}
-
-// Only what comes over other rails proves that the peer is there and answers. If all are silent it may be frozen. When
-// it, or this rank, comes back, one rail answers first: the others get a moment to do so too.
-bool PeerRails::silent(size_t rail, int64_t now_ns) {
-  Way& way = ways_[rail];
-  if (way.state != RailState::kUp || way.sent.empty()) return false;
-  const int64_t since = std::max(way.confirmed_ns, way.sent.front().mark.sent_ns);
-  if (now_ns - since < options_.silence_ns / 4 || now_ns - ticked_ns_ > std::max(options_.silence_ns / 8, kAwayNs)) {
-    way.doubted_ns = 0;
-    return false;
-  }
-  if (!others_answer(rail, now_ns)) {
-    way.doubted_ns = 0;
-    return false;
-  }
-  if (way.doubted_ns == 0) way.doubted_ns = way.suspicion->doubted_ns = now_ns;
-  // The first pair of ranks leaves the rest of the time to those that notice because of it.
-  const int64_t part_ns = options_.silence_ns / 16;
-  if (suspected(way, now_ns)) return now_ns - since >= 4 * part_ns && now_ns - way.doubted_ns >= part_ns;
-  return now_ns - since >= 10 * part_ns && now_ns - way.doubted_ns >= 2 * part_ns;
-}
-
-// Silence shows on what is under way only.
-void PeerRails::ask_if_doubted(Way& way, int64_t now_ns) {
-  if (way.suspicion->doubted_ns <= way.asked_ns || now_ns - way.asked_ns < options_.silence_ns / 8) return;
-  way.asked_ns = now_ns;
-  if (way.sent.empty()) way.owes_probe = true;
-}
-
-// A rail is silent. False: no other one is left.
-bool PeerRails::judge(size_t rail, int64_t now_ns) {
-  if (!options_.ends_silent_rails) {
-    Way& way = ways_[rail];
-    if (way.requested_ns != 0 && now_ns - way.requested_ns < options_.silence_ns) return true;
-    way.owes_request = true;
-    way.requested_ns = now_ns;
-    return true;
-  }
-  hooks_.drop(rail);
-  return lost(rail, silence_text(), now_ns);
 }
 
 // A first attempt has no limit as long as it is the only one. With another rail up it must not count as a rail for

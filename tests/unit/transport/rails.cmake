@@ -11,5 +11,6 @@ if(SODIUM_FOUND)
     ${CMAKE_CURRENT_LIST_DIR}/rails_faults_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/rails_probes_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/rails_reports_test.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/rails_shares_test.cpp)
+    ${CMAKE_CURRENT_LIST_DIR}/rails_shares_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/rails_silence_test.cpp)
 endif()

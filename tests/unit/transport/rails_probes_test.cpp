@@ -103,5 +103,25 @@ TEST(Probes, BesideASilentRailAreFew) {
   EXPECT_LE(sent_over(net, "sim0") - before, (4 << 20) + 32 * kProbeBytes);
 }
 
+// One pair's doubt lets all others ask whether the rail answers. They ask with little.
+TEST(Probes, OfARailThatOnePairDoubtsAreFew) {
+  SimRails net({{}, {}}, kPeers + 1, 1, {.silence_ns = kSecond});
+  say_something_to_all(net);
+  for (int i = 0; i < 4; ++i) send_to(net, 1, 4 << 20);
+  net.silence(1, 1);
+  uint64_t before = 0, after = 0;
+  const auto sent_to_others = [&net] {
+    uint64_t sent = 0;
+    for (const RailReport& rail : net[0].rail_reports()) sent += rail.peer == 1 ? 0 : rail.sent_bytes;
+    return sent;
+  };
+  before = sent_to_others();
+  send_to(net, 1, 4 << 20);
+  after = sent_to_others();
+  EXPECT_EQ(net[0].rail_reports()[1].losses, 1u);
+  EXPECT_GT(after, before);
+  EXPECT_LE(after - before, kPeers * kProbeBytes / 2);
+}
+
 }  // namespace
 }  // namespace trestle
