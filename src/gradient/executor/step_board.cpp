@@ -5,10 +5,7 @@
 
 namespace trestle {
 
-StepBoard::StepBoard(uint32_t tensors)
-    : count_(tensors), tensors_(new Tensor[tensors]), marks_(new std::atomic<uint64_t>[2 * size_t{tensors}]) {
-  for (size_t i = 0; i < 2 * size_t{tensors}; ++i) marks_[i].store(0, std::memory_order_relaxed);
-}
+StepBoard::StepBoard(uint32_t tensors) : count_(tensors), tensors_(new Tensor[tensors]), marks_(tensors) {}
 
 StepBoard::Mark StepBoard::mark(uint32_t tensor, std::byte* gradient) {
   const Marked marked = claim(tensor);
@@ -35,8 +32,7 @@ bool StepBoard::settle(uint32_t tensor, std::byte* gradient) {
   if (at.gradient.load(std::memory_order_relaxed) != gradient) at.gradient.store(gradient, std::memory_order_release);
   bool wake = false;
   if (followed_) {
-    const uint64_t place = marked_.fetch_add(1, std::memory_order_acq_rel);
-    marks_[place % (2 * size_t{count_})].store(mark_of(place, tensor), std::memory_order_release);
+    marks_.put(step, tensor);  // before the group counts it: a group that is complete has all its marks here
     wake = at.alone || completes(groups_[at.group]);
   } else {
     // Nobody waits for it: it is complete before its step can end.
@@ -107,6 +103,7 @@ bool StepBoard::forward_over() {
 
 void StepBoard::follow(const StepMessages& list) {
   followed_ = true;
+  marks_.begin(ended() + 1);
   late_gathers_ = false;
   // A group's last gradient wakes the executor. Group 0: tensors that no message waits for.
   std::vector<uint32_t> group_of(count_, 0);
@@ -131,14 +128,6 @@ void StepBoard::follow(const StepMessages& list) {
     late_gathers_ = true;
     for (const uint32_t i : message.results) tensors_[i].forward_at = *message.forward_at;
   }
-}
-
-std::optional<uint32_t> StepBoard::take_mark() {
-  if (count_ == 0) return std::nullopt;
-  const uint64_t mark = marks_[taken_ % (2 * size_t{count_})].load(std::memory_order_acquire);
-  if (mark >> 32 != mark_of(taken_, 0) >> 32) return std::nullopt;
-  ++taken_;
-  return static_cast<uint32_t>(mark);
 }
 
 std::optional<StepBoard::Forward> StepBoard::forward() const {

@@ -15,6 +15,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "gradient/executor/bell.h"
+#include "gradient/executor/marks/step_marks.h"
 #include "gradient/executor/step_messages.h"
 #include "gradient/executor/tensor_table.h"
 
@@ -62,7 +63,8 @@ class StepBoard {
   // ---- the executor
   // Between steps: which messages follow the marks.
   void follow(const StepMessages& list);
-  std::optional<uint32_t> take_mark();
+  // Behind a mark that said `wake`: all gradients of its group are found, whatever other marks are under way.
+  std::optional<uint32_t> take_mark() { return marks_.take(); }
   struct Forward {
     uint64_t ended_steps = 0;
     uint32_t tensor = 0;
@@ -104,11 +106,6 @@ class StepBoard {
   bool advance(uint64_t place);
   static bool completes(Group& group);
 
-  // 0: there is none yet. A place of marks_ is used once per lap.
-  uint64_t mark_of(uint64_t place, uint32_t tensor) const {
-    return (place / (2 * uint64_t{count_}) + 1) << 32 | tensor;
-  }
-
   const uint32_t count_;
   const std::unique_ptr<Tensor[]> tensors_;
   std::unique_ptr<Group[]> groups_;
@@ -116,11 +113,7 @@ class StepBoard {
   bool late_gathers_ = false;
   std::atomic<uint64_t> ended_{0};
   std::atomic<uint64_t> forward_{0};  // ended steps * (tensors + 1) + tensor + 1
-  // The marks in the order of time (mark_of). A gradient is marked when the executor has taken its mark of the step
-  // before, because it has completed that. So at most two steps' marks are here.
-  const std::unique_ptr<std::atomic<uint64_t>[]> marks_;
-  alignas(64) std::atomic<uint64_t> marked_{0};
-  alignas(64) uint64_t taken_ = 0;  // by the executor
+  StepMarks marks_;
   Bell news_;
   std::atomic<bool> failed_{false};
   mutable Mutex mutex_;

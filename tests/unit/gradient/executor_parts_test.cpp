@@ -1,20 +1,15 @@
-// The parts of the executor that need no communicator: layouts of buffers, plans as bytes, fits, profiles, and the
-// marks of gradients.
+// The parts of the executor that need no communicator: layouts of buffers, plans as bytes, fits and profiles.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <clocale>
 #include <cmath>
 #include <limits>
-#include <set>
-#include <thread>
 
 #include "gradient/executor/fused_buffer.h"
 #include "gradient/executor/link_fit.h"
 #include "gradient/executor/nan_count.h"
 #include "gradient/executor/plan_bytes.h"
-#include "gradient/executor/step_board.h"
 #include "gradient/executor/step_profile.h"
 #include "gradient/network_cost.h"
 #include "gradient/policy/policies.h"
@@ -343,94 +338,6 @@ TEST(StepProfile, AStepWithoutGradientsHasNoTimes) {
   profile.end_step(5000);
   EXPECT_NEAR(profile.forward_s()[0], 3e-7, 1e-15);
   EXPECT_EQ(profile.backward_s(), (std::vector<double>{0, 0}));
-}
-
-// ---- marks
-
-// Another thread may end the step as soon as it sees the last gradient. Then everything of its mark must be in place.
-TEST(StepBoard, AGradientIsReadyWhenItsMarkIsComplete) {
-  const GradientWorkload workload = workload_from({4, 4}, {1, 1}, {1, 1});
-  const GradientPlan plan = plan_step(parse_gradient_policy("sync").value(), workload, {}).value().plan;
-  const StepMessages list = step_messages(plan, workload);
-  for (const bool followed : {false, true}) {
-    StepBoard board(2);
-    if (followed) board.follow(list);
-    ASSERT_EQ(board.claim(0), StepBoard::Marked::kYes);
-    EXPECT_EQ(board.claim(0), StepBoard::Marked::kTwice);
-    EXPECT_FALSE(board.is_ready(0));
-    EXPECT_FALSE(board.take_mark().has_value());
-    EXPECT_FALSE(board.settle(0, nullptr));
-    EXPECT_TRUE(board.is_ready(0));
-    ASSERT_EQ(board.claim(1), StepBoard::Marked::kYes);
-    EXPECT_EQ(board.missing(), std::vector<uint32_t>{1});
-    EXPECT_EQ(board.settle(1, nullptr), followed);
-    EXPECT_TRUE(board.missing().empty());
-    EXPECT_EQ(board.take_mark().has_value(), followed);
-    board.end_step();
-    EXPECT_EQ(board.is_complete(1), !followed);
-    EXPECT_EQ(board.claim(1), followed ? StepBoard::Marked::kNotWaited : StepBoard::Marked::kYes);
-  }
-}
-
-TEST(StepBoard, TakesEachMarkOnceFromManyThreads) {
-  constexpr uint32_t kTensors = 64;
-  std::vector<uint64_t> bytes(kTensors, 4);
-  const std::vector<double> times(kTensors, 1);
-  const GradientWorkload workload = workload_from(bytes, times, times);
-  const GradientPlan plan = plan_step(parse_gradient_policy("nearby:8").value(), workload, {}).value().plan;
-  StepBoard board(kTensors);
-  const StepMessages list = step_messages(plan, workload);
-  board.follow(list);
-  for (uint64_t step = 1; step <= 50; ++step) {
-    std::atomic<int> wakes{0};
-    std::vector<std::thread> threads;
-    for (uint32_t t = 0; t < 4; ++t) {
-      threads.emplace_back([&, t] {
-        for (uint32_t i = t; i < kTensors; i += 4) {
-          const StepBoard::Mark mark = board.mark(i, nullptr);
-          EXPECT_EQ(mark.marked, StepBoard::Marked::kYes);
-          wakes += mark.wake;
-          EXPECT_EQ(board.mark(i, nullptr).marked, StepBoard::Marked::kTwice);
-        }
-      });
-    }
-    std::set<uint32_t> taken;
-    while (taken.size() < kTensors) {
-      if (const auto mark = board.take_mark()) {
-        ASSERT_TRUE(taken.insert(*mark).second);
-      }
-    }
-    for (std::thread& thread : threads) thread.join();
-    EXPECT_FALSE(board.take_mark().has_value());
-    EXPECT_EQ(wakes.load(), 8) << "one for each group";
-    EXPECT_TRUE(board.missing().empty());
-    board.end_step();
-    EXPECT_EQ(board.mark(0, nullptr).marked, StepBoard::Marked::kNotWaited);
-    for (uint32_t i = 0; i < kTensors; ++i) {
-      EXPECT_FALSE(board.is_complete(i));
-      board.complete(i, step);
-      EXPECT_TRUE(board.wait(i).ok());
-    }
-  }
-}
-
-TEST(StepBoard, AFailureEndsWaits) {
-  const GradientWorkload workload = workload_from({4}, {1}, {1});
-  StepBoard board(1);
-  const GradientPlan plan = plan_step(parse_gradient_policy("wfbp").value(), workload, {}).value().plan;
-  const StepMessages list = step_messages(plan, workload);
-  board.follow(list);
-  board.mark(0, nullptr);
-  board.end_step();
-  std::thread waits([&] {
-    const Status status = board.wait(0);
-    ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().message, "the first");
-  });
-  board.fail({Code::kRemoteError, "the first"});
-  board.fail({Code::kTimeout, "the second"});
-  waits.join();
-  EXPECT_EQ(board.failure()->code, Code::kRemoteError);
 }
 
 }  // namespace
