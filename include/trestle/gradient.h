@@ -314,15 +314,18 @@ TRESTLE_API trestleResult_t trestleGradGetStats(trestleGrad_t grad, trestleGradS
 
 /* From now on the scheduler keeps the last `events` events, and forgets those before; 0: it keeps none. Waits for what
  * is under way. Between steps; each rank by itself. Takes 64 bytes for each event, at most 16777216. A step has two for
- * each tensor, three for each message, and one. As behind trestleGradPlan, tensors are no longer registered. While
- * events are kept, trestleGradReady reads the clock. */
+ * each tensor, three for each message, under "topk" five, and one. As behind trestleGradPlan, tensors are no longer
+ * registered. While events are kept, trestleGradReady reads the clock. */
 TRESTLE_API trestleResult_t trestleGradTraceBegin(trestleGrad_t grad, size_t events);
 /* Writes these events as a timeline in Chrome's trace format, which chrome://tracing and ui.perfetto.dev show: when
  * each gradient was ready and each step ended, each wait in trestleGradWaitParam, and of each message when it was
  * copied into its buffer and issued ("pack"), was on its way ("travel"), and was updated and copied back ("unpack").
- * Lanes are the gradients, the waits and each link. Microseconds of CLOCK_MONOTONIC; the process is the rank, so the
- * events of ranks of one machine may be joined. A text function as trestleGradProfileJson. Any time, but while steps
- * run the text may grow between two calls: then make room for what *size says. trestleInvalidUsage: no events are kept. */
+ * Under "topk" also when this rank chose a message's elements ("select"), and when their indices were on their way
+ * before the values were packed ("indices"). With an all-gather both travel together. And each trestleGradDrain that
+ * brought something in ("drain"). Lanes are the gradients, the waits and each link. Microseconds of CLOCK_MONOTONIC; the
+ * process is the rank, so the events of ranks of one machine may be joined. A text function as trestleGradProfileJson.
+ * Any time, but while steps run the text may grow between two calls: then make room for what *size says.
+ * trestleInvalidUsage: no events are kept. */
 TRESTLE_API trestleResult_t trestleGradTraceJson(trestleGrad_t grad, char* text, size_t* size);
 
 #ifdef __cplusplus

@@ -15,11 +15,11 @@ trestleGrad_t make(trestleComm_t comm, unsigned allow = 0) {
   return grad;
 }
 
-std::string trace_of(trestleGrad_t grad) {
+std::string text_of(trestleResult_t (*function)(trestleGrad_t, char*, size_t*), trestleGrad_t grad) {
   size_t size = 0;
-  EXPECT_TRUE(succeeded(trestleGradTraceJson(grad, nullptr, &size)));
+  EXPECT_TRUE(succeeded(function(grad, nullptr, &size)));
   std::string text(size, '\0');
-  EXPECT_TRUE(succeeded(trestleGradTraceJson(grad, text.data(), &size)));
+  EXPECT_TRUE(succeeded(function(grad, text.data(), &size)));
   text.resize(size - 1);
   return text;
 }
@@ -61,7 +61,7 @@ TEST_P(GradTraces, HasEveryEventOfTheSteps) {
     run_steps(grad, model, 2);
     ASSERT_TRUE(succeeded(trestleGradTraceBegin(grad, 1000)));
     run_steps(grad, model, 3);
-    const std::string text = trace_of(grad);
+    const std::string text = text_of(trestleGradTraceJson, grad);
     EXPECT_EQ(count(text, "\"cat\":\"ready\""), 12U) << text;
     EXPECT_EQ(count(text, "\"cat\":\"step end\""), 3U);
     EXPECT_EQ(spans(text, "wait"), 8U) << "two of the steps wait";
@@ -84,13 +84,73 @@ TEST(GradTrace, HasDelayedMessages) {
     ASSERT_TRUE(succeeded(trestleGradTraceBegin(grad, 1000)));
     run_steps(grad, model, 6);
     ASSERT_TRUE(succeeded(trestleGradDrain(grad, nullptr)));
-    const std::string text = trace_of(grad);
+    const std::string text = text_of(trestleGradTraceJson, grad);
     EXPECT_EQ(count(text, "\"cat\":\"ready\""), 24U);
     EXPECT_GT(spans(text, "travel"), 0U);
     EXPECT_EQ(spans(text, "travel"), spans(text, "pack"));
+    EXPECT_EQ(spans(text, "drain"), 1U);
     ASSERT_TRUE(succeeded(trestleGradDestroy(grad)));
   });
 }
+
+constexpr int kRanks = 8, kSteps = 2 * kRanks;
+
+struct Compressed {
+  const char* collective;
+  double startup;  // of a message, so that FLEX's rules 5a to 5c name it
+};
+
+std::ostream& operator<<(std::ostream& out, const Compressed& one) {
+  return out << one.collective;
+}
+
+// In a plan: "groups" or "gather_groups".
+size_t groups(const std::string& plan, const std::string& which) {
+  const size_t begin = plan.find("\"" + which + "\":[");
+  return count(plan.substr(begin, plan.find("]]", begin) - begin), "[") - 1;
+}
+
+class GradTracesOfTopK : public testing::TestWithParam<Compressed> {};
+
+// The ranks take turns to choose, but for an all-gather.
+TEST_P(GradTracesOfTopK, HasEveryPartOfAMessage) {
+  const Compressed by = GetParam();
+  ranks::on_threads({.ranks = kRanks, .transport = "shm"}, [&by](int rank, trestleComm_t comm) {
+    trestleGrad_t grad = make(comm, trestleGradAllowCompression);
+    Model model({{1000}, {7}, {3000}, {1}}, Memory::kApart, rank);
+    model.register_in(grad);
+    const std::vector<double> times(4, 1e-3);
+    const trestleGradCost_t half{(kRanks - 1) * by.startup, 2e-8}, whole{2 * half.startup, 2 * half.perByte};
+    ASSERT_TRUE(succeeded(trestleGradSetTimes(grad, times.data(), times.data(), &whole, &half, &half)));
+    ASSERT_TRUE(succeeded(trestleGradPlan(grad, "topk:0.25")));
+    const std::string plan = text_of(trestleGradPlanJson, grad);
+    ASSERT_NE(plan.find("\"collective\":\"" + std::string(by.collective) + "\""), std::string::npos) << plan;
+    const bool gathers = std::string(by.collective) == "all-gather";
+    const size_t first = kSteps * groups(plan, "groups"), second = kSteps * groups(plan, "gather_groups");
+    ASSERT_TRUE(succeeded(trestleGradTraceBegin(grad, 10000)));
+    run_steps(grad, model, kSteps);
+    const std::string steps = text_of(trestleGradTraceJson, grad);
+    EXPECT_EQ(spans(steps, "select"), gathers ? first : first / kRanks) << steps;
+    EXPECT_EQ(spans(steps, "indices"), gathers ? 0 : first);
+    for (const char* kind : {"pack", "travel"}) EXPECT_EQ(spans(steps, kind), gathers ? first : first + second) << kind;
+    EXPECT_EQ(spans(steps, "unpack"), first + second);
+    EXPECT_EQ(spans(steps, "drain"), 0U);
+    for (int step = 1; step <= kSteps; ++step) {
+      EXPECT_GT(count(steps, "{\"step\":" + std::to_string(step) + ",\"message\":0"), 0U) << step;
+    }
+    int batches = 0;
+    ASSERT_TRUE(succeeded(trestleGradDrain(grad, &batches)));
+    EXPECT_EQ(batches, kSteps);
+    EXPECT_EQ(spans(text_of(trestleGradTraceJson, grad), "drain"), 1U);
+    ASSERT_TRUE(succeeded(trestleGradDrain(grad, &batches)));
+    EXPECT_EQ(spans(text_of(trestleGradTraceJson, grad), "drain"), 1U) << "nothing was left";
+    ASSERT_TRUE(succeeded(trestleGradDestroy(grad)));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Collectives, GradTracesOfTopK,
+                         testing::Values(Compressed{"ring", 0}, Compressed{"tree", 7e-5},
+                                         Compressed{"all-gather", 1e-3}));
 
 TEST(GradTrace, KeepsSoManyEvents) {
   ranks::on_threads({.ranks = 1}, [](int rank, trestleComm_t comm) {
@@ -104,7 +164,7 @@ TEST(GradTrace, KeepsSoManyEvents) {
     EXPECT_TRUE(refused(trestleGradTraceBegin(grad, (size_t{1} << 24) + 1), trestleInvalidArgument, {"at most"}));
     ASSERT_TRUE(succeeded(trestleGradTraceBegin(grad, 1)));
     run_steps(grad, model, 3);
-    const size_t stamps = count(trace_of(grad), "\"ts\"");
+    const size_t stamps = count(text_of(trestleGradTraceJson, grad), "\"ts\"");
     EXPECT_TRUE(stamps == 1 || stamps == 2) << "one event, of which a span has two";
     model.fill(4);
     ASSERT_TRUE(succeeded(trestleGradReady(grad, 1, nullptr)));

@@ -222,6 +222,7 @@ std::vector<DelayedMemory::Run> DelayedRun::runs(uint32_t item) const {
 Result<uint32_t> DelayedRun::bring_in() {
   const uint32_t batches = pending();
   if (batches == 0) return batches;
+  const int64_t begin_ns = use_.trace.now_ns();
   const uint64_t filling = machine_->filling();
   const bool fills = memory_->batches(0, filling).count > 0;
   const bool merged = fills && memory_->batches(0, filling + 1).count > 0;  // the memory of the set before it
@@ -237,6 +238,8 @@ Result<uint32_t> DelayedRun::bring_in() {
   }
   machine_.emplace(fresh_, buckets_);
   steps_before_ = use_.board.ended();
+  const TensorGroup all{0, buckets_.back().last};
+  use_.trace.note({TraceKind::kDrain, 0, 0, all, steps_before_, begin_ns, use_.trace.now_ns()});
   return batches;
 }
 

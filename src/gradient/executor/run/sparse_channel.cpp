@@ -87,8 +87,8 @@ SparseChannel::~SparseChannel() {
 
 // ---- running
 
-Status SparseChannel::start(uint32_t message, uint64_t step) {
-  waiting_.push_back({message, step});
+Status SparseChannel::start(uint32_t message, uint64_t step, uint64_t turn) {
+  waiting_.push_back({message, step, turn});
   return begin_next();
 }
 
@@ -101,37 +101,45 @@ Status SparseChannel::begin_next() {
 }
 
 Status SparseChannel::begin(const Waiting& next) {
-  if (gathers()) return is_forward(next.message) ? mark(next.message) : send_gathered(next.message);
-  return is_forward(next.message) ? send_values(next.message, next.step) : name(next);
+  const bool names = !is_forward(next.message);
+  if (names && (gathers() || root(next.turn) == rank_)) select(next);
+  if (names && !gathers()) return name(next);
+  const int64_t begin_ns = use_.trace.now_ns();
+  if (!is_nothing(next.message)) TRY(gathers() ? send_gathered(next.message) : send_values(next));
+  issued(next, begin_ns);
+  return {};
 }
 
-void SparseChannel::select(const TensorGroup& tensors) {
+void SparseChannel::select(const Waiting& next) {
   const int64_t begin = monotonic_clock().now_ns();
+  const TensorGroup& tensors = list_.messages[next.message].tensors;
   for (uint32_t i = tensors.first; i <= tensors.last; ++i) {
     if (use_.memory.elements(i) > 0) use_.memory.select(i);
   }
   use_.counts.add_compress_ns(monotonic_clock().now_ns() - begin);
+  trace(TraceKind::kSelect, next, begin);
 }
 
 Status SparseChannel::name(const Waiting& next) {
-  const TensorGroup& tensors = list_.messages[next.message].tensors;
-  const int from = root(next.step);
-  if (from == rank_) select(tensors);
-  const std::span<uint32_t> indices = use_.memory.indices_of(tensors);
-  TRY(checked(
-      trestleBroadcast(indices.data(), indices.data(), indices.size(), trestleUint32, from, use_.comm, stream())));
+  const std::span<uint32_t> indices = use_.memory.indices_of(list_.messages[next.message].tensors);
+  TRY(checked(trestleBroadcast(indices.data(), indices.data(), indices.size(), trestleUint32, root(next.turn),
+                               use_.comm, stream())));
   TRY(named_->mark(stream()));
   naming_ = next;
+  naming_->issued_ns = use_.trace.now_ns();
   use_.counts.messages.fetch_add(1, std::memory_order_relaxed);
   use_.counts.bytes.fetch_add(indices.size_bytes(), std::memory_order_relaxed);
   return {};
 }
 
 Status SparseChannel::send_named(const Waiting& named) {
+  const int64_t begin_ns = use_.trace.now_ns();
   const TensorGroup& tensors = list_.messages[named.message].tensors;
   for (uint32_t i = tensors.first; i <= tensors.last; ++i) TRY(use_.memory.check_indices(i));
   take(named.message);
-  return send_values(named.message, named.step);
+  TRY(send_values(named));
+  issued(named, begin_ns);
+  return {};
 }
 
 // What travels leaves the residuals. With the last message of a step its gain is known.
@@ -152,31 +160,27 @@ void SparseChannel::take(uint32_t message) {
   use_.counts.whole_square = 0;
 }
 
-Status SparseChannel::send_values(uint32_t message, uint64_t step) {
-  if (values_ != nullptr) {
-    TRY(values_->start(message));
-    started_.push_back(message);
-    return {};
-  }
-  const TensorGroup& tensors = list_.messages[message].tensors;
+Status SparseChannel::send_values(const Waiting& what) {
+  if (values_ != nullptr) return values_->start(what.message);
+  const TensorGroup& tensors = list_.messages[what.message].tensors;
   for (const DataType type : SparseMemory::kSumTypes) {
     const std::span<std::byte> values = use_.memory.values_of(tensors, type);
     if (values.empty()) continue;
     std::byte* const data = values.data();
     const size_t count = values.size() / size_of(type);
-    TRY(checked(is_forward(message)
-                    ? trestleBroadcast(data, data, count, type_of(type), root(step), use_.comm, stream())
-                    : trestleReduce(data, data, count, type_of(type), static_cast<trestleRedOp_t>(use_.op), root(step),
+    const int at = root(what.turn);
+    TRY(checked(is_forward(what.message)
+                    ? trestleBroadcast(data, data, count, type_of(type), at, use_.comm, stream())
+                    : trestleReduce(data, data, count, type_of(type), static_cast<trestleRedOp_t>(use_.op), at,
                                     use_.comm, stream())));
     use_.counts.bytes.fetch_add(values.size(), std::memory_order_relaxed);
   }
   use_.counts.messages.fetch_add(1, std::memory_order_relaxed);
-  return mark(message);
+  return ends_[what.message].mark(stream());
 }
 
 Status SparseChannel::send_gathered(uint32_t message) {
   const TensorGroup& tensors = list_.messages[message].tensors;
-  select(tensors);
   take(message);
   Gathered& all = gathered_[message];
   std::byte* const own = all.parts + all.part_bytes * static_cast<uint64_t>(rank_);
@@ -189,21 +193,30 @@ Status SparseChannel::send_gathered(uint32_t message) {
   TRY(checked(trestleRequestStart(all.request->get())));
   use_.counts.messages.fetch_add(1, std::memory_order_relaxed);
   use_.counts.bytes.fetch_add(all.part_bytes * static_cast<uint64_t>(ranks_), std::memory_order_relaxed);
-  return mark(message);
+  return ends_[message].mark(stream());
 }
 
-Status SparseChannel::mark(uint32_t message) {
-  if (!gathers() || !is_forward(message)) TRY(ends_[message].mark(stream()));
-  started_.push_back(message);
-  return {};
+void SparseChannel::issued(const Waiting& what, int64_t begin_ns) {
+  if (!is_nothing(what.message)) trace(TraceKind::kPack, what, begin_ns);
+  started_.push_back(what);
+  started_.back().issued_ns = use_.trace.now_ns();
+}
+
+// Until now.
+void SparseChannel::trace(TraceKind kind, const Waiting& what, int64_t begin_ns) {
+  if (!use_.trace.on()) return;
+  use_.trace.note(
+      {kind, what.message, 0, list_.messages[what.message].tensors, what.step, begin_ns, use_.trace.now_ns()});
 }
 
 std::optional<Status> SparseChannel::poll_started() {
   if (started_.empty()) return std::nullopt;
-  const uint32_t message = started_.front();
-  const bool nothing = gathers() && is_forward(message);  // it waits only for those before it
-  std::optional<Status> end = values_ != nullptr ? values_->poll() : nothing ? Status() : ends_[message].poll();
-  if (end) started_.pop_front();
+  const Waiting& first = started_.front();
+  const bool nothing = is_nothing(first.message);
+  std::optional<Status> end = values_ != nullptr ? values_->poll() : nothing ? Status() : ends_[first.message].poll();
+  if (!end) return end;
+  if (end->ok() && !nothing) trace(TraceKind::kTravel, first, first.issued_ns);
+  started_.pop_front();
   return end;
 }
 
@@ -215,6 +228,7 @@ std::optional<Status> SparseChannel::poll() {
   const Waiting now = *naming_;
   naming_.reset();
   if (!named->ok()) return named;
+  trace(TraceKind::kIndices, now, now.issued_ns);
   if (use_.board.failure()) return std::nullopt;
   Status status = send_named(now);
   if (status.ok()) status = begin_next();
@@ -275,7 +289,7 @@ Status SparseChannel::add_residuals() {
     use_.counts.bytes.fetch_add(all.size(), std::memory_order_relaxed);
   }
   TRY(named_->mark(stream()));
-  naming_ = Waiting{0, 0};  // so that the memory stays until its end
+  naming_ = Waiting{};  // so that the memory stays until its end
   for (;;) {
     const uint32_t before = use_.bell->count();
     if (const std::optional<Status> end = named_->poll()) {

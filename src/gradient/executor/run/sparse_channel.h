@@ -19,6 +19,7 @@
 #include "compress/choice.h"
 #include "gradient/executor/message_channel.h"
 #include "gradient/executor/run/sparse_memory.h"
+#include "gradient/executor/trace/step_trace.h"
 
 namespace trestle {
 
@@ -33,6 +34,7 @@ class SparseChannel {
     const StepBoard& board;
     TrafficCounts& counts;
     std::shared_ptr<Bell> bell;  // rings when a part of a message is complete
+    StepTrace& trace;            // of all but what finish() and give() do
   };
   // Not collective. Errors: those of trestleMemAlloc and of the Init calls.
   static Result<std::unique_ptr<SparseChannel>> make(const Use& use, const StepMessages& list);
@@ -41,8 +43,9 @@ class SparseChannel {
   SparseChannel(const SparseChannel&) = delete;
   SparseChannel& operator=(const SparseChannel&) = delete;
 
-  // The tensors' gradients are in the residuals. step: from 1. Throws std::bad_alloc.
-  Status start(uint32_t message, uint64_t step);
+  // The tensors' gradients are in the residuals. turn: the step since nothing was left in them, from 1. Throws
+  // std::bad_alloc.
+  Status start(uint32_t message, uint64_t step, uint64_t turn);
   // Begins second parts. The oldest message that was started, if it is complete; then it no longer counts as started.
   // Behind a failure of the board nothing is begun any more. Throws std::bad_alloc.
   std::optional<Status> poll();
@@ -58,6 +61,8 @@ class SparseChannel {
   struct Waiting {
     uint32_t message = 0;
     uint64_t step = 0;
+    uint64_t turn = 0;  // names the root
+    int64_t issued_ns = 0;
   };
   // Of an all-gather: where this rank's and the others' parts lie, all laid out alike.
   struct Gathered {
@@ -75,17 +80,20 @@ class SparseChannel {
   bool is_forward(uint32_t message) const { return list_.messages[message].kind == MessageKind::kAllGather; }
   Status checked(trestleResult_t result) const { return core_status(result, use_.comm); }
   trestleStream_t stream() const { return values_ != nullptr ? values_->stream() : stream_.get(); }
-  int root(uint64_t step) const { return static_cast<int>(star_root(step, static_cast<uint32_t>(ranks_))); }
+  int root(uint64_t turn) const { return static_cast<int>(star_root(turn, static_cast<uint32_t>(ranks_))); }
+  // It only waits for those before it.
+  bool is_nothing(uint32_t message) const { return gathers() && is_forward(message); }
 
   Status begin_next();
   Status begin(const Waiting& next);
   Status name(const Waiting& next);
-  void select(const TensorGroup& tensors);
+  void select(const Waiting& next);
   Status send_named(const Waiting& named);
   Status send_gathered(uint32_t message);
-  Status send_values(uint32_t message, uint64_t step);
+  Status send_values(const Waiting& what);
   void take(uint32_t message);
-  Status mark(uint32_t message);
+  void issued(const Waiting& what, int64_t begin_ns);
+  void trace(TraceKind kind, const Waiting& what, int64_t begin_ns);
   std::optional<Status> poll_started();
   Status check_parts(uint32_t message) const;
 
@@ -103,7 +111,7 @@ class SparseChannel {
   std::optional<MessageEnd> named_;
   std::deque<Waiting> waiting_;    // not begun
   std::optional<Waiting> naming_;  // its indices are on their way
-  std::deque<uint32_t> started_;   // all of it is on its way
+  std::deque<Waiting> started_;    // all of it is on its way
   double sent_square_ = 0;         // of the step so far
 };
 

@@ -22,8 +22,9 @@ Result<std::unique_ptr<StepRun>> SparseRun::make(const RunUse& use, const Compre
   TRY(check_compressible(use.tensors));
   std::unique_ptr<SparseRun> run(new SparseRun(use, std::move(list)));
   run->memory_ = TRY(SparseMemory::make(use.comms.front(), use.tensors, compressed.ratio));
-  run->channel_ = TRY(SparseChannel::make(
-      {use.comms.front(), use.settings.op, collective, *run->memory_, use.board, use.counts, use.bell}, run->list_));
+  const SparseChannel::Use channel{use.comms.front(), use.settings.op, collective, *run->memory_,
+                                   use.board,         use.counts,      use.bell,   use.trace};
+  run->channel_ = TRY(SparseChannel::make(channel, run->list_));
   return std::unique_ptr<StepRun>(std::move(run));
 }
 
@@ -61,12 +62,14 @@ bool SparseRun::collect() {
 
 Status SparseRun::finish_oldest() {
   const StepMachine::Issue oldest = machine_.oldest();
+  const StepMessage& message = list_.messages[oldest.message];
+  const uint64_t step = steps_before_ + oldest.step + 1;
+  const int64_t begin_ns = use_.trace.now_ns();
   TRY(channel_->finish(oldest.message));
+  for (const uint32_t tensor : message.results) TRY(give(tensor));
+  use_.trace.note({TraceKind::kUnpack, oldest.message, 0, message.tensors, step, begin_ns, use_.trace.now_ns()});
   machine_.complete();
-  for (const uint32_t tensor : list_.messages[oldest.message].results) {
-    TRY(give(tensor));
-    use_.board.complete(tensor, steps_before_ + oldest.step + 1);
-  }
+  for (const uint32_t tensor : message.results) use_.board.complete(tensor, step);
   return {};
 }
 
@@ -99,7 +102,8 @@ bool SparseRun::issue() {
     const auto next = machine_.next();
     if (!next) break;
     changed = true;
-    const Status status = channel_->start(next->message, steps_before_ + next->step + 1 - brought_in_);
+    const uint64_t step = steps_before_ + next->step + 1;
+    const Status status = channel_->start(next->message, step, step - brought_in_);
     if (!status.ok()) use_.board.fail(status.error());
   }
   return changed;
@@ -134,6 +138,7 @@ uint32_t SparseRun::pending() const {
 Result<uint32_t> SparseRun::bring_in() {
   const uint32_t batches = pending();
   if (batches == 0) return batches;
+  const int64_t begin_ns = use_.trace.now_ns();
   TRY(channel_->add_residuals());
   for (uint32_t tensor = 0; tensor < use_.tensors.size(); ++tensor) {
     const ResultAge age{batches, batches - 1};
@@ -143,6 +148,7 @@ Result<uint32_t> SparseRun::bring_in() {
   }
   memory_->clear_residuals();
   brought_in_ = use_.board.ended();
+  use_.trace.note({TraceKind::kDrain, 0, 0, {0, list_.tensors - 1}, brought_in_, begin_ns, use_.trace.now_ns()});
   return batches;
 }
 

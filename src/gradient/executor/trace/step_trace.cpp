@@ -85,6 +85,12 @@ const char* name_of(TraceKind kind) {
       return "travel";
     case TraceKind::kUnpack:
       return "unpack";
+    case TraceKind::kSelect:
+      return "select";
+    case TraceKind::kIndices:
+      return "indices";
+    case TraceKind::kDrain:
+      return "drain";
   }
   return "";
 }

@@ -26,6 +26,11 @@ enum class TraceKind : uint8_t {
   kPack,    // copied into its buffer, and issued
   kTravel,  // from there until it is complete
   kUnpack,  // updated, and copied to where the results belong
+  // And where only the largest elements travel:
+  kSelect,   // this rank chose them
+  kIndices,  // their indices were on their way, before what they name was packed
+  // number: none. What a policy had delayed or left behind was brought in.
+  kDrain,
 };
 
 struct TraceEvent {
