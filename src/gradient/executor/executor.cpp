@@ -141,7 +141,8 @@ bool Executor::run_jobs() {
 }
 
 Status Executor::run_body(Job& job) {
-  const AtJob now(at_job_);  // before the failure is looked at: no job begins behind one unseen by the destructor
+  // Before the failure is looked at: no job begins behind one unseen by the destructor (StepBoard::failed_).
+  const AtJob now(at_job_);
   if (auto failure = board_.failure()) return *std::move(failure);
   const Status status = job.body();
   if (status.ok()) return status;

@@ -141,12 +141,12 @@ void StepBoard::fail(Error error) {
     const MutexLock lock(mutex_);
     if (!failure_) failure_ = std::move(error);
   }
-  failed_.store(true, std::memory_order_release);
+  failed_.store(true, std::memory_order_seq_cst);  // failed_ says why
   news_.ring();
 }
 
 std::optional<Error> StepBoard::failure() const {
-  if (!failed_.load(std::memory_order_acquire)) return std::nullopt;
+  if (!failed_.load(std::memory_order_seq_cst)) return std::nullopt;
   const MutexLock lock(mutex_);
   return failure_;
 }

@@ -115,6 +115,10 @@ class StepBoard {
   std::atomic<uint64_t> forward_{0};  // ended steps * (tensors + 1) + tensor + 1
   StepMarks marks_;
   Bell news_;
+  // A sleeper needs no more than acquire and release: both sides of a bell change the same word, so one of them sees
+  // the other. But the executor's destructor looks at another flag, at_job_. Failing: store failed_, load at_job_. A
+  // job: store at_job_, load failed_. Each must not miss the other's store at the same time, which only the one order
+  // of sequentially consistent operations forbids. On x86-64 this load costs what an acquire does.
   std::atomic<bool> failed_{false};
   mutable Mutex mutex_;
   std::optional<Error> failure_ TRESTLE_GUARDED_BY(mutex_);
