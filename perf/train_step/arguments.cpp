@@ -72,6 +72,18 @@ std::string policies(Arguments& arguments, const std::string& text) {
   return "";
 }
 
+std::string liberties(Arguments& arguments, const std::string& text) {
+  arguments.allow = 0;
+  const std::vector<std::string> names = trestle::split(text, ',');
+  if (names.empty()) return "names no liberty; there are stale and compression";
+  for (const std::string& name : names) {
+    if (name != "stale" && name != "compression")
+      return "takes stale and compression, and \"" + name + "\" is no liberty";
+    arguments.allow |= name == "stale" ? kLibertyStale : kLibertyCompress;
+  }
+  return "";
+}
+
 std::string compute(Arguments& arguments, const std::string& text) {
   arguments.compute = text;
   return pair(text) ? "" : "takes forward,backward in seconds, not '" + text + "'";
@@ -101,11 +113,8 @@ constexpr Flag kFlags[] = {
     {"memory", 0, "apart|together", "how the tensors lie; those that lie together need no copies (apart)",
      [](Arguments& a, Text text) { return either(&Arguments::apart, "apart", "together", a, text); }},
     {"policy", 0, "P,...", "as of `trestle train` (wfbp,threshold:25M,dear:tuned,split_optimal:shared,auto)", policies},
-    {"allow", 0, "stale", "policies may use gradients of earlier steps",
-     [](Arguments& a, Text text) {
-       a.allow_stale = true;
-       return text == "stale" ? std::string() : "\"" + text + "\" is no liberty; there is stale";
-     }},
+    {"allow", 0, "stale,compression", "policies may use gradients of earlier steps, and send only the largest elements",
+     liberties},
     {"cost", 0, "A,B", "seconds and seconds per byte of an all-reduce; without it costs and times are measured",
      [](Arguments& a, Text text) { return cost(&Arguments::cost, a, text); }},
     {"cost-half", 0, "A,B", "the same of a reduce-scatter or an all-gather (half of --cost)",

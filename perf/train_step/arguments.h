@@ -23,7 +23,7 @@ struct TrainStepArguments {
 
   // Under what, and how often.
   std::vector<std::string> policies = {"wfbp", "threshold:25M", "dear:tuned", "split_optimal:shared", "auto"};
-  bool allow_stale = false;
+  uint32_t allow = 0;                    // of GradientLiberty
   std::optional<MessageCost> cost;       // of an all-reduce; else measured
   std::optional<MessageCost> cost_half;  // of a reduce-scatter or an all-gather; else half of it
   int steps = 3;

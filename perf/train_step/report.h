@@ -23,7 +23,7 @@ struct PolicyOutcome {
   double copied_bytes = 0;
   double late_s = 0;             // mean delay of gradients, because the processors were busy
   std::vector<double> ready_ns;  // every timed call of trestleGradReady on every rank
-  bool compared = false;         // not where updates are delayed
+  bool compared = false;         // not where updates are delayed or compressed
   uint64_t wrong = 0;            // elements, on all ranks
 };
 

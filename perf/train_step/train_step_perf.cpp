@@ -72,9 +72,11 @@ int run_job(Job& job) {
 
 std::string too_large(const TrainStepArguments& arguments, const GradientWorkload& workload, int processes) {
   const double bytes = StepGradients::bytes_needed(workload, arguments.check != 0);
-  // The scheduler's buffers and the plain all-reduce need as much as the gradients.
+  // The scheduler's buffers and the plain all-reduce need as much as the gradients. So do its sums of delayed
+  // gradients, which are two, and its residuals with what travels of them.
+  const int copies = arguments.allow == 0 ? 2 : 4;
   const double all =
-      (bytes + 2 * static_cast<double>(workload.bytes())) * arguments.threads * local_processes(processes);
+      (bytes + copies * static_cast<double>(workload.bytes())) * arguments.threads * local_processes(processes);
   const auto available = static_cast<double>(available_memory_bytes());
   if (all <= 0.7 * available) return "";
   char text[160];

@@ -35,6 +35,19 @@ expect 0 ', 2\.000 of the compute time$' "$perf/train_step_perf" -t 2 "${given[@
 expect 0 '^  deft +not carried out: GradPlan: .*allow' "$perf/train_step_perf" -t 2 "${given[@]}" --policy deft,wfbp "${small[@]}"
 grep -qE '^  wfbp +[0-9]' "$folder/out" || fail "nothing behind a policy that is refused"
 
+# Policies that delay or compress are carried out where they are allowed. What they leave pending is brought in before
+# the next one. Their results are not compared.
+expect 0 "$right" "$perf/train_step_perf" -t 2 --check 1 "${given[@]}" --allow stale,compression \
+  --policy deft:20K,topk:0.1,topk:1,wfbp,auto "${small[@]}"
+runs topk:1,wfbp
+for policy in deft:20K topk:0.1; do
+  grep -qE "^  $policy +([0-9.]+ +)+N/A" "$folder/out" || { cat "$folder/out"; fail "no row of $policy"; }
+done
+expect 0 '^  topk:0.1 +not carried out: GradPlan: .*allow' "$perf/train_step_perf" -t 2 "${given[@]}" --allow stale \
+  --policy topk:0.1,wfbp "${small[@]}"
+expect 255 'topk:2' "$perf/train_step_perf" --policy topk:2
+expect 255 '"all" is no liberty' "$perf/train_step_perf" --allow all
+
 # A wrong gradient is found and named, on the rank that has it.
 for steps in 1 7; do
   expect 7 'Out of bounds values : 1 FAILED' "$perf/train_step_perf" -P 2 --check 1 --spoil $steps --policy wfbp,sync "${small[@]}"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gradient/policy/policy.h"
 #include "perf/train_step/arguments.h"
 #include "perf/train_step/gradients.h"
 #include "perf/train_step/report.h"
@@ -85,7 +86,7 @@ TEST(TrainStepArguments, AreUnderstood) {
   EXPECT_EQ(arguments.scale_bytes, 0.25);
   EXPECT_EQ(arguments.balance, 1.5);
   EXPECT_EQ(arguments.policies, (std::vector<std::string>{"wfbp", "dear:1M:lookahead"}));
-  EXPECT_TRUE(arguments.allow_stale);
+  EXPECT_EQ(arguments.allow, uint32_t{kLibertyStale});
   EXPECT_EQ(arguments.cost, (MessageCost{1e-3, 2e-9}));
   EXPECT_EQ(arguments.cost_half, (MessageCost{5e-4, 1e-9}));
   EXPECT_EQ(arguments.steps, 7);
@@ -98,6 +99,13 @@ TEST(TrainStepArguments, AreUnderstood) {
   EXPECT_EQ(arguments.timeout_s, 60);
   EXPECT_FALSE(arguments.apart || arguments.bind);
   EXPECT_TRUE(arguments.json && arguments.compact);
+}
+
+TEST(TrainStepArguments, AllowEachLiberty) {
+  EXPECT_EQ(parse({}).arguments.allow, 0U);
+  EXPECT_EQ(parse({"--allow", "compression"}).arguments.allow, uint32_t{kLibertyCompress});
+  const uint32_t both = kLibertyStale | kLibertyCompress;
+  EXPECT_EQ(parse({"--allow", "stale,compression", "--policy", "topk:0.1,topk:hidden"}).arguments.allow, both);
 }
 
 TEST(TrainStepArguments, AreRefusedWithASentence) {
@@ -119,7 +127,12 @@ TEST(TrainStepArguments, AreRefusedWithASentence) {
       {{"--check", "2"}, "--check takes 0 or 1, not '2'"},
       {{"--spoil", "1"}, "--spoil needs --check 1"},
       {{"--memory", "far"}, "--memory takes apart or together, not 'far'"},
-      {{"--allow", "all"}, "--allow \"all\" is no liberty; there is stale"},
+      {{"--policy", "topk:2"}, "--policy topk:2: "},
+      {{"--policy", "topk:0"}, "--policy topk:0: "},
+      {{"--policy", "topk:largest"}, "--policy topk:largest: "},
+      {{"--allow", "all"}, "--allow takes stale and compression, and \"all\" is no liberty"},
+      {{"--allow", "stale,"}, "--allow takes stale and compression, and \"\" is no liberty"},
+      {{"--allow", ""}, "--allow names no liberty; there are stale and compression"},
       {{"--balance", "1", "--scale-time", "2"}, "give one of them"},
       {{"--steps"}, "--steps needs a value"},
       {{"--quick"}, "there is no flag '--quick'"},
