@@ -5,9 +5,12 @@
  *   wfbp                  the scheduler: each gradient as soon as it is ready
  *   split_optimal:shared  the scheduler: merged at best. Each rank updates its shard between the two halves
  *   deft:1K               the scheduler: gradients may travel in later steps, so updates are older and fewer
- *   ar_topk:0.1           the largest tenth of the gradient, chosen by one rank; the rest is kept for later steps
+ *   topk:0.1              the scheduler: the largest tenth of each tensor, chosen by one rank, the rest in later steps
+ *   ar_topk:0.1           an all-reduce of the program's own: the largest tenth of all gradients together
  *
- *   trestle run -n 4 -- ./train_mlp [--csv FILE] [--svg FILE]
+ * --policy names another policy of the scheduler in the place of topk:0.1.
+ *
+ *   trestle run -n 4 -- ./train_mlp [--csv FILE] [--svg FILE] [--policy POLICY]
  *
  * Rank 0 prints a line for each. The files get the losses over the steps.
  */
@@ -19,7 +22,7 @@
 #include "mlp.h"
 #include "must.h"
 
-enum { kSteps = 600, kEvery = 20, kPoints = kSteps / kEvery + 1, kPolicies = 5 };
+enum { kSteps = 600, kEvery = 20, kPoints = kSteps / kEvery + 1, kPolicies = 6, kOwnPolicy = 4 };
 static const float kRate = 0.1f;
 static const double kRatio = 0.1; /* of ar_topk */
 
@@ -84,6 +87,12 @@ static void end_scheduled_step(void* context) {
   s->first = 0;
 }
 
+/* All ranks refuse the same, so one tells why. */
+static void refuse(int rank, const char* option, const char* why) {
+  if (rank == 0) fprintf(stderr, "train_mlp: %s: %s\n", option, why);
+  exit(2);
+}
+
 /* Returns a scheduler with the plan of the policy. Times and costs are those of a network on which messages take longer
  * than compute; trestleGradProfileBegin and trestleGradProfileEnd would measure them. */
 static trestleGrad_t planned(const Training* t) {
@@ -92,7 +101,7 @@ static trestleGrad_t planned(const Training* t) {
   trestleGrad_t grad = NULL;
   trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
   config.op = trestleAvg;
-  config.allow = trestleGradAllowStale; /* for deft */
+  config.allow = trestleGradAllowStale | trestleGradAllowCompression; /* for deft and topk */
   config.updateMerged = descend;
   MUST(trestleGradCreate(&grad, &t->comm, 1, &config), t->comm);
   for (int tensor = 0, number; tensor < kTensors; ++tensor) {
@@ -102,7 +111,7 @@ static trestleGrad_t planned(const Training* t) {
          t->comm);
   }
   MUST(trestleGradSetTimes(grad, passes[0], passes[1], &whole, &half, &half), t->comm);
-  MUST(trestleGradPlan(grad, t->policy), t->comm);
+  if (trestleGradPlan(grad, t->policy) != trestleSuccess) refuse(t->rank, "--policy", trestleGetLastError(NULL));
   return grad;
 }
 
@@ -139,6 +148,10 @@ static int train_scheduled(Training* t, int groups[kTensors][2]) {
     snprintf(t->note, sizeof t->note, "%d updates, of gradients up to %d steps old", (int)stats.delayedUpdates,
              (int)stats.oldestAge);
     EXPECT(stats.delayedBatches == kSteps && stats.pendingBatches == 0); /* each gradient is in one update */
+  }
+  if (stats.compressedElements > 0) {
+    snprintf(t->note, sizeof t->note, "%d of %d elements travel in each step", (int)(stats.sentElements / kSteps),
+             kParameters);
   }
   return count;
 }
@@ -219,12 +232,13 @@ static void compare_with_plain(Training* split, Exchange* context) {
 
 static void train_all(Training* all) {
   static Exchange context;
+  train_scheduled(&all[kOwnPolicy], NULL); /* first, because it may be refused */
   train_by(&all[0], exchange_whole, &context);
   train_scheduled(&all[1], NULL);
   context.count = train_scheduled(&all[2], context.groups);
   compare_with_plain(&all[2], &context);
   train_scheduled(&all[3], NULL);
-  train_by_largest(&all[4]);
+  train_by_largest(&all[5]);
 }
 
 static void print_line(const Training* t, double dense) {
@@ -242,12 +256,23 @@ static void write_file(const char* path, const Curve* curves,
 }
 
 int main(int argc, char** argv) {
-  static const char* const policies[kPolicies] = {"dense", "wfbp", "split_optimal:shared", "deft:1K", "ar_topk:0.1"};
+  const char* policies[kPolicies] = {"dense", "wfbp", "split_optimal:shared", "deft:1K", "topk:0.1", "ar_topk:0.1"};
+  const char *csv = NULL, *svg = NULL, *own = NULL;
   static Training all[kPolicies];
   Curve curves[kPolicies];
   int rank, nranks;
   const trestleComm_t comm = join_job(&rank, &nranks, NULL);
 
+  for (int a = 1; a < argc; a += 2) {
+    const char** const option = strcmp(argv[a], "--csv") == 0      ? &csv
+                                : strcmp(argv[a], "--svg") == 0    ? &svg
+                                : strcmp(argv[a], "--policy") == 0 ? &own
+                                                                   : NULL;
+    if (option == NULL) refuse(rank, argv[a], "is no option; there are --csv, --svg and --policy");
+    if (a + 1 == argc) refuse(rank, argv[a], "needs a value");
+    *option = argv[a + 1];
+  }
+  if (own != NULL) policies[kOwnPolicy] = own;
   for (int p = 0; p < kPolicies; ++p) {
     all[p].policy = policies[p];
     all[p].comm = comm;
@@ -256,13 +281,12 @@ int main(int argc, char** argv) {
     curves[p].losses = all[p].losses;
   }
   train_all(all);
-  for (int a = 1; rank == 0 && a + 1 < argc; a += 2) {
-    EXPECT(strcmp(argv[a], "--csv") == 0 || strcmp(argv[a], "--svg") == 0);
-    write_file(argv[a + 1], curves, strcmp(argv[a], "--csv") == 0 ? write_csv : write_svg);
-  }
+  if (rank == 0 && csv != NULL) write_file(csv, curves, write_csv);
+  if (rank == 0 && svg != NULL) write_file(svg, curves, write_svg);
   for (int p = 0; p < kPolicies; ++p) {
     const double last = all[p].losses[kPoints - 1], dense = all[0].losses[kPoints - 1];
     if (rank == 0) print_line(&all[p], dense);
+    if (p == kOwnPolicy && own != NULL) continue; /* perhaps one that trains worse */
     EXPECT(last < 0.25 * all[p].losses[0]);
     /* Without delay and compression only the rounding of sums differs. */
     EXPECT(fabs(last - dense) < (p < 3 ? 0.001 : 0.02) * dense);
