@@ -49,7 +49,8 @@ ScaleReport scale_training(const ScaleRequest& request) {
   for (const uint32_t workers : report.workers) {
     NetworkModel model = request.network.model;
     model.workers = workers;
-    const GradientLink link = network_link(model, request.network.algorithm);
+    GradientLink link = network_link(model, request.network.algorithm);
+    link.copy_per_byte_s = request.copy_per_byte_s;
     const double wfbp_s = plan_step(wfbp, request.workload, link).value().time.iteration_s;
     for (size_t i = 0; i < request.policies.size(); ++i) {
       const Result<PlannedStep> step =

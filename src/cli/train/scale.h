@@ -51,6 +51,7 @@ struct ScaleRequest {
   uint32_t liberties = kLibertyNone;
   std::vector<double> link_ratios;
   std::optional<PreserverModel> loss = {};
+  double copy_per_byte_s = 0;  // as in GradientLink
 };
 
 ScaleReport scale_training(const ScaleRequest& request);

@@ -104,16 +104,17 @@ Result<std::string> scaled(const TrainOptions& options) {
   auto policies = TRY(policies_of(options.policies, liberties));
   auto ratios = TRY(train_link_ratios(options.links));
   auto loss = TRY(train_loss(options));
+  const double copy_per_byte_s = TRY(train_copy(options.copy));
   const ScaleReport report = scale_training({options.workload, workload, std::move(network), range, std::move(policies),
-                                             liberties, std::move(ratios), std::move(loss)});
+                                             liberties, std::move(ratios), std::move(loss), copy_per_byte_s});
   if (!options.plot.empty()) TRY(write_file(options.plot, scale_svg(report)));
   return options.json ? scale_json(report) : scale_text(report);
 }
 
 // Whether an option is given that a preset decides itself.
 bool describes_a_step(const TrainOptions& o) {
-  for (const std::string* given : {&o.workload, &o.compute, &o.cost, &o.cost_half, &o.network, &o.topo, &o.links,
-                                   &o.allow, &o.loss, &o.loss_epsilon, &o.loss_merged, &o.scale}) {
+  for (const std::string* given : {&o.workload, &o.compute, &o.cost, &o.cost_half, &o.copy, &o.network, &o.topo,
+                                   &o.links, &o.allow, &o.loss, &o.loss_epsilon, &o.loss_merged, &o.scale}) {
     if (!given->empty()) return true;
   }
   return o.policies != "all" || o.compact;

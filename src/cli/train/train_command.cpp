@@ -33,6 +33,8 @@ void add_step_options(CLI::App& command, TrainOptions& o) {
   command.add_option("--compute", o.compute, "forward,backward: seconds of a network's passes");
   command.add_option("--cost", o.cost, "a,b: seconds and seconds per byte of one all-reduce");
   command.add_option("--cost-half", o.cost_half, "The same of a reduce-scatter and an all-gather (half of --cost)");
+  command.add_option("--copy", o.copy,
+                     "Seconds per byte by which copies into fused buffers, and out of them, lengthen messages (0)");
   command.add_option("--network", o.network,
                      "alpha,beta,gamma,workers,algorithm: seconds per message, per byte sent and per byte added");
   command.add_option("--topo", o.topo, "JSON topology file: costs as the library's own model predicts them");

@@ -51,6 +51,11 @@ Result<TrainNetwork> train_network(const std::string& text) {
   return network;
 }
 
+Result<double> train_copy(const std::string& text) {
+  if (text.empty()) return 0.0;
+  return real_value("--copy", text);
+}
+
 Result<std::vector<double>> train_link_ratios(const std::string& text) {
   if (text.empty()) return std::vector<double>{};
   std::vector<double> ratios = TRY(real_list("--links", text));
@@ -80,6 +85,7 @@ Result<TrainLink> train_link(const TrainOptions& options) {
     found.link = found.fitted->link();
     found.network = as_ring(found.link.all_reduce, static_cast<uint32_t>(found.fitted->workers));
   }
+  found.link.copy_per_byte_s = TRY(train_copy(options.copy));
   found.ratios = TRY(train_link_ratios(options.links));
   return found;
 }

@@ -1,4 +1,4 @@
-// What messages cost in `trestle train`: the options --cost, --network and --topo, and --links. Any thread.
+// What messages cost in `trestle train`: the options --cost, --network and --topo, --copy and --links. Any thread.
 #pragma once
 
 #include <optional>
@@ -32,6 +32,9 @@ struct TrainNetwork {
 };
 // alpha,beta,gamma,workers,algorithm.
 Result<TrainNetwork> train_network(const std::string& text);
+
+// Seconds per byte and copy (GradientLink::copy_per_byte_s); 0 for no words.
+Result<double> train_copy(const std::string& text);
 
 // The mu of every link, where the first one has 1. A list that does not begin with 1 leaves the first one out: "1.65"
 // and "1,1.65" are the same. Returns those of the others.

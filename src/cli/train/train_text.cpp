@@ -96,6 +96,8 @@ std::string train_text(const TrainReport& report) {
   const GradientLink& link = report.link.link;
   text += cost_text("all-reduce", link.all_reduce) + cost_text("reduce-scatter", link.reduce_scatter) +
           cost_text("all-gather", link.all_gather);
+  if (link.copy_per_byte_s > 0)
+    text += line("  %-14s %12s %.6g ns per byte and copy\n", "copies", "", 1e9 * link.copy_per_byte_s);
   text += fit_text(report.link) + links_text(report.link);
   text += line("\n%-24s %14s %14s %10s %9s\n", "policy", "iteration, ms", "exposed, ms", "over wfbp", "messages");
   for (size_t i = 0; i < report.steps.size(); ++i) {
@@ -131,6 +133,8 @@ std::string train_json(const TrainReport& report) {
       {"bytes", std::to_string(workload.bytes())},        {"forward_s", json::exact(workload.forward_s())},
       {"backward_s", json::exact(workload.backward_s())}, {"policies", json::array(steps)},
       {"refused", json::array(report.refused, refused)}};
+  if (report.link.link.copy_per_byte_s > 0)
+    members.emplace_back("copy_per_byte_s", json::exact(report.link.link.copy_per_byte_s));
   if (report.link.fitted) members.emplace_back("fits", fits_json(*report.link.fitted));
   if (!report.link.ratios.empty()) members.emplace_back("link_ratios", json::array(report.link.ratios, json::exact));
   return json::object(members) + "\n";

@@ -150,6 +150,35 @@ TEST(TrainOptions, GiveTheHalvesAndTheComputeTimes) {
   EXPECT_EQ(report.link.link.all_reduce, (MessageCost{1e-3, 1e-9}));
 }
 
+// Of tensors that lie apart: twice in the one message of all, never in the messages of one tensor.
+TEST(TrainOptions, CountCopies) {
+  const WorkloadFile file(kThreeTensors);
+  TrainOptions options;
+  options.workload = file.path();
+  options.cost = "4,1";
+  options.policies = "wfbp,sync";
+  const TrainReport free = predict_training(options).value();
+  EXPECT_EQ(train(options).value().find("copies"), std::string::npos);
+  options.copy = "0.5";
+  const TrainReport counted = predict_training(options).value();
+  const auto bytes = static_cast<double>(counted.tensors.bytes());
+  EXPECT_EQ(counted.steps[0].time.iteration_s, free.steps[0].time.iteration_s);
+  EXPECT_NEAR(counted.steps[1].time.iteration_s, free.steps[1].time.iteration_s + 2 * 0.5 * bytes, 1e-12);
+  EXPECT_NE(train(options).value().find("copies"), std::string::npos);
+  options.json = true;
+  EXPECT_NE(train(options).value().find("\"copy_per_byte_s\": 0.5"), std::string::npos) << train(options).value();
+  // And on so many workers.
+  options.cost.clear();
+  options.network = "1,1,0,2,ring";
+  options.scale = "2..4";
+  options.policies = "sync";
+  const std::string scaled = train(options).value();
+  options.copy.clear();
+  EXPECT_NE(train(options).value(), scaled);
+  options.copy = "0";
+  EXPECT_NE(train(options).value(), scaled);
+}
+
 std::string fault(TrainOptions options, std::string TrainOptions::*member, const char* value) {
   options.*member = value;
   const Result<std::string> printed = train(options);
@@ -167,6 +196,8 @@ TEST(TrainOptions, ThatAreWrongAreNamed) {
   EXPECT_EQ(fault(good, &TrainOptions::network, "1,2,3,0,ring"), "--network: 0 is no number of workers");
   EXPECT_NE(fault(good, &TrainOptions::network, "1,2,3,4,star").find("there are binary_tree"), std::string::npos);
   EXPECT_EQ(fault(good, &TrainOptions::cost_half, "1,2"), "--cost-half: goes with --cost");
+  EXPECT_EQ(fault(good, &TrainOptions::copy, "-1e-9"), "--copy: -1e-9 is negative");
+  EXPECT_EQ(fault(good, &TrainOptions::copy, "1,2"), "--copy: \"1,2\" is not a number");
   EXPECT_NE(fault(good, &TrainOptions::policies, "fastest").find("--policy: \"fastest\" is no policy"),
             std::string::npos);
   EXPECT_EQ(fault(good, &TrainOptions::policies, ""), "--policy: names no policy");
