@@ -166,7 +166,7 @@ TEST(TrainOptions, CountCopies) {
   EXPECT_NEAR(counted.steps[1].time.iteration_s, free.steps[1].time.iteration_s + 2 * 0.5 * bytes, 1e-12);
   EXPECT_NE(train(options).value().find("copies"), std::string::npos);
   options.json = true;
-  EXPECT_NE(train(options).value().find("\"copy_per_byte_s\": 0.5"), std::string::npos) << train(options).value();
+  EXPECT_NE(train(options).value().find("\"copy_per_byte_s\":0.5"), std::string::npos) << train(options).value();
   // And on so many workers.
   options.cost.clear();
   options.network = "1,1,0,2,ring";
