@@ -25,12 +25,13 @@ typedef struct {
   int64_t timeoutMs;  /* deadline of each operation, milliseconds; <0 undefined, 0 none */
   int deterministic;  /* 1: algorithm and schedule are chosen by nominal link speeds, and not by measured ones or the
                          number of processors. So sums round alike on all machines with the same dimensions */
+  int reserved;       /* 0, as in trestleConfig_t */
 } trestleCallConfig_t;
 
 #define TRESTLE_CALL_CONFIG_INITIALIZER                                                                                   \
   {                                                                                                                       \
     sizeof(trestleCallConfig_t), TRESTLE_CALL_CONFIG_MAGIC, TRESTLE_VERSION_CODE, NULL, NULL, TRESTLE_CONFIG_UNDEF_INT,   \
-        -1, TRESTLE_CONFIG_UNDEF_INT                                                                                      \
+        -1, TRESTLE_CONFIG_UNDEF_INT, 0                                                                                   \
   }
 
 /* From here to the matching Pop the config applies to the calling thread's collectives, requests, messages

@@ -155,10 +155,11 @@ typedef struct {
   double batch;     /* samples of a step, over all ranks */
   double epsilon;   /* most distance from 1 of the loss after single updates over that after merged ones */
   int mean;         /* 1: the program divides each result by its number of batches; 0: it applies the sum */
+  int reserved;     /* 0, as in trestleConfig_t */
 } trestleGradLoss_t;
 
 #define TRESTLE_GRAD_LOSS_INITIALIZER \
-  { sizeof(trestleGradLoss_t), TRESTLE_GRAD_LOSS_MAGIC, TRESTLE_VERSION_CODE, 0, 0, 0, 0, 0, 1, 0.01, 0 }
+  { sizeof(trestleGradLoss_t), TRESTLE_GRAD_LOSS_MAGIC, TRESTLE_VERSION_CODE, 0, 0, 0, 0, 0, 1, 0.01, 0, 0 }
 
 /* Limits the delay of gradients: with such a model "deft" lets more travel in each step, until the expected loss is as
  * near to that of single updates as `epsilon` says, at most twice of what the passes hide; compute waits for the rest.

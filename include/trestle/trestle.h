@@ -158,10 +158,9 @@ typedef struct {
  * TRESTLE_CONFIG_INITIALIZER. A field that is undefined has the value that the TRESTLE_ variables say. Strings are
  * read before the call returns.
  *
- * Every variable that can differ between the communicators of a process has a field. There is no text of NAME=value
- * for them: the compiler knows a field's name and type, and `size` lets later variables get fields. TRESTLE_DEBUG,
- * _DEBUG_SUBSYS, _DEBUG_FILE, _PROGRESS_THREAD(S) and _CONF_FILE have none: a process has one log, one set of helper
- * threads and one such file. _WORK_DELAY, which is for tests, has none either. The fields from hostId on accept and
+ * Every variable that can differ between the communicators of a process has a field; `size` lets later ones get theirs.
+ * TRESTLE_DEBUG, _DEBUG_SUBSYS, _DEBUG_FILE, _PROGRESS_THREAD(S) and _CONF_FILE have none: a process has one log, one
+ * set of helper threads and one such file. _WORK_DELAY, for tests, has none either. The fields from hostId on accept and
  * refuse the same values as their variables. Undefined is NULL or "", <0 (int64_t), TRESTLE_CONFIG_UNDEF_INT (int). */
 typedef struct {
   size_t size;           /* sizeof(trestleConfig_t) */
@@ -204,13 +203,14 @@ typedef struct {
   const char* rails;          /* as TRESTLE_RAILS */
   int64_t railTimeoutMs;      /* as TRESTLE_RAIL_TIMEOUT, milliseconds */
   int device;                 /* as TRESTLE_DEVICE: a CUDA device (trestle/cuda.h); -1: none */
+  int reserved;               /* 0. `size` does not tell a later field here from the padding of an older program */
 } trestleConfig_t;
 
 #define TRESTLE_CONFIG_INITIALIZER                                                                                        \
   { sizeof(trestleConfig_t), TRESTLE_CONFIG_MAGIC, TRESTLE_VERSION_CODE, TRESTLE_CONFIG_UNDEF_INT, -1, NULL, NULL, NULL,  \
-        NULL, NULL, TRESTLE_CONFIG_UNDEF_INT, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,     \
-        -1, -1, -1, -1, -1, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT,                 \
-        TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, NULL, -1, TRESTLE_CONFIG_UNDEF_INT }
+    NULL, NULL, TRESTLE_CONFIG_UNDEF_INT, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,         \
+    -1, -1, -1, -1, -1, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT,                     \
+    TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, NULL, -1, TRESTLE_CONFIG_UNDEF_INT, 0 }
 
 /* Makes an id and starts to listen for its ranks in this process. The id holds an address and a secret: send it over
  * a channel you trust. With TRESTLE_COMM_ID or a launcher's variables (see docs/launching.md) ids need not be

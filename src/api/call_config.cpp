@@ -27,6 +27,8 @@ Status check_head(const trestleCallConfig_t* config) {
   }
   if (config->magic != TRESTLE_CALL_CONFIG_MAGIC)
     return invalid_argument("CallConfigPush: magic is wrong: start from TRESTLE_CALL_CONFIG_INITIALIZER");
+  if (covers(*config, config->reserved) && config->reserved != 0)
+    return invalid_argument("CallConfigPush: reserved is " + std::to_string(config->reserved) + ": 0");
   return {};
 }
 

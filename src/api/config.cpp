@@ -105,6 +105,8 @@ Result<SettingsOverride> read_config(const trestleConfig_t* config) {
       return invalid_argument("config.chunks is " + std::to_string(config->chunks) + ": 0 or more");
     result.chunks = config->chunks;
   }
+  if (covers(*config, config->reserved) && config->reserved != 0)
+    return invalid_argument("config.reserved is " + std::to_string(config->reserved) + ": 0");
   if (covers(*config, config->topoFile)) result.topology_file = config->topoFile;
   result.values = values_of(*config);
   return result;

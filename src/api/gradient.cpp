@@ -165,7 +165,10 @@ Status check_head(const T* object, size_t head, unsigned magic, const char* name
 // All of its first version.
 Status check_loss(const trestleGradLoss_t* loss) {
   constexpr size_t kAll = offsetof(trestleGradLoss_t, mean) + sizeof(int);
-  return check_head(loss, kAll, TRESTLE_GRAD_LOSS_MAGIC, "loss", "TRESTLE_GRAD_LOSS_INITIALIZER");
+  TRY(check_head(loss, kAll, TRESTLE_GRAD_LOSS_MAGIC, "loss", "TRESTLE_GRAD_LOSS_INITIALIZER"));
+  if (loss->size >= offsetof(trestleGradLoss_t, reserved) + sizeof(int) && loss->reserved != 0)
+    return invalid_argument("reserved is " + std::to_string(loss->reserved) + ": 0");
+  return {};
 }
 
 Result<PreserverModel> read_loss(const trestleGradLoss_t& loss) {

@@ -144,6 +144,7 @@ TEST(GradientLoss, WrongModelsAreRefused) {
     };
     expect_refused([](trestleGradLoss_t& loss) { loss.magic = 3; }, "magic");
     expect_refused([](trestleGradLoss_t& loss) { loss.size = 16; }, "size is 16");
+    expect_refused([](trestleGradLoss_t& loss) { loss.reserved = 5; }, "reserved is 5: 0");
     expect_refused([](trestleGradLoss_t& loss) { loss.drift = std::numeric_limits<double>::infinity(); }, "finite");
     expect_refused([](trestleGradLoss_t& loss) { loss.batch = 0; }, "batch");
     expect_refused([](trestleGradLoss_t& loss) { loss.deviation = -1; }, "negative");

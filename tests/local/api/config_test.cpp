@@ -1,6 +1,8 @@
 // The config struct: all fields together, and structs of older and newer headers. config_effects_test.cpp and
 // bad_calls_test.cpp test single fields.
 #include <gtest/gtest.h>
+#include <trestle/compress.h>
+#include <trestle/gradient.h>
 
 #include <cstddef>
 #include <cstring>
@@ -66,14 +68,44 @@ TEST(ApiConfig, EmptyTextsAreUndefined) {
 
 // A caller whose header ended at any of these fields. The library must not read beyond it.
 TEST(ApiConfig, OldSizesStillWork) {
-  for (const size_t size : {offsetof(trestleConfig_t, blocking), offsetof(trestleConfig_t, dims),
-                            offsetof(trestleConfig_t, hostId), offsetof(trestleConfig_t, heartbeatMs),
-                            offsetof(trestleConfig_t, inflight), offsetof(trestleConfig_t, spinUs)}) {
+  for (const size_t size :
+       {offsetof(trestleConfig_t, blocking), offsetof(trestleConfig_t, dims), offsetof(trestleConfig_t, hostId),
+        offsetof(trestleConfig_t, heartbeatMs), offsetof(trestleConfig_t, inflight), offsetof(trestleConfig_t, spinUs),
+        offsetof(trestleConfig_t, device), offsetof(trestleConfig_t, reserved)}) {
     trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
     std::memset(reinterpret_cast<char*>(&config) + size, 0x5a, sizeof config - size);
     config.size = size;
     expect_sum(config);
   }
+}
+
+// A field in padding would have any value in a program whose header ends there, and `size` would not tell.
+template <class Struct, class Last>
+constexpr bool ends_with(size_t offset, Last Struct::*) {
+  return offset + sizeof(Last) == sizeof(Struct);
+}
+static_assert(ends_with(offsetof(trestleConfig_t, reserved), &trestleConfig_t::reserved));
+static_assert(ends_with(offsetof(trestleCallConfig_t, reserved), &trestleCallConfig_t::reserved));
+static_assert(ends_with(offsetof(trestleGradConfig_t, updateMerged), &trestleGradConfig_t::updateMerged));
+static_assert(ends_with(offsetof(trestleGradLoss_t, reserved), &trestleGradLoss_t::reserved));
+static_assert(ends_with(offsetof(trestleGradStats_t, compressNs), &trestleGradStats_t::compressNs));
+static_assert(ends_with(offsetof(trestleTopKConfig_t, compressWeight), &trestleTopKConfig_t::compressWeight));
+
+TEST(ApiConfig, ReservedFieldsAreZero) {
+  trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+  config.reserved = 1;
+  trestleUniqueId id;
+  ASSERT_EQ(trestleGetUniqueId(&id), trestleSuccess);
+  trestleComm_t comm = nullptr;
+  EXPECT_TRUE(ranks::refused(trestleCommInitRankConfig(&comm, 1, id, 0, &config), trestleInvalidArgument,
+                             {"config.reserved is 1: 0"}));
+  trestleCallConfig_t call = TRESTLE_CALL_CONFIG_INITIALIZER;
+  call.reserved = -1;
+  EXPECT_TRUE(
+      ranks::refused(trestleCallConfigPush(&call), trestleInvalidArgument, {"CallConfigPush: reserved is -1: 0"}));
+  call.size = offsetof(trestleCallConfig_t, reserved);  // an older program's padding is not read
+  EXPECT_EQ(trestleCallConfigPush(&call), trestleSuccess);
+  EXPECT_EQ(trestleCallConfigPop(), trestleSuccess);
 }
 
 // A caller whose header has more fields than the library. The library ignores the unknown fields.
