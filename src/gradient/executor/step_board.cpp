@@ -1,7 +1,6 @@
 #include "gradient/executor/step_board.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace trestle {
 
@@ -106,16 +105,23 @@ void StepBoard::follow(const StepMessages& list) {
   marks_.begin(ended() + 1);
   late_gathers_ = false;
   // A group's last gradient wakes the executor. Group 0: tensors that no message waits for.
-  std::vector<uint32_t> group_of(count_, 0);
+  std::vector<uint32_t> group_of(count_, 0), messages_of(count_, 0);
   uint32_t groups = 1;
   for (const StepMessage& message : list.messages) {
     if (message.kind == MessageKind::kAllGather || list.after_backward) continue;
-    for (uint32_t i = message.tensors.first; i <= message.tensors.last; ++i) group_of[i] = groups;
+    for (uint32_t i = message.tensors.first; i <= message.tensors.last; ++i) {
+      group_of[i] = groups;
+      ++messages_of[i];
+    }
     ++groups;
   }
-  // Messages of parts may share tensors. Then every gradient wakes it.
-  if (list.by_parts) std::iota(group_of.begin(), group_of.end(), 0);
-  groups_.reset(new Group[std::max(groups, count_)]);
+  // Of a plan of parts, several messages may have parts of one tensor. It is a group of its own, because any of them
+  // may wait for it alone. So there are no more wakes than messages and such tensors. Where every message is of one
+  // tensor (priority), each gradient completes a message, and a wake for each is what overlap takes.
+  for (uint32_t i = 0; i < count_; ++i) {
+    if (messages_of[i] > 1) group_of[i] = groups++;
+  }
+  groups_.reset(new Group[groups]);
   for (uint32_t i = 0; i < count_; ++i) {
     tensors_[i].group = group_of[i];
     tensors_[i].travels = list.waits[i];

@@ -83,12 +83,13 @@ TEST(GradTrace, HasDelayedMessages) {
     ASSERT_TRUE(succeeded(trestleGradPlan(grad, "deft:4K")));
     ASSERT_TRUE(succeeded(trestleGradTraceBegin(grad, 1000)));
     run_steps(grad, model, 6);
-    ASSERT_TRUE(succeeded(trestleGradDrain(grad, nullptr)));
+    int batches = 0;
+    ASSERT_TRUE(succeeded(trestleGradDrain(grad, &batches)));
     const std::string text = text_of(trestleGradTraceJson, grad);
     EXPECT_EQ(count(text, "\"cat\":\"ready\""), 24U);
     EXPECT_GT(spans(text, "travel"), 0U);
     EXPECT_EQ(spans(text, "travel"), spans(text, "pack"));
-    EXPECT_EQ(spans(text, "drain"), 1U);
+    EXPECT_EQ(spans(text, "drain"), batches > 0 ? 1U : 0U) << batches;
     ASSERT_TRUE(succeeded(trestleGradDestroy(grad)));
   });
 }

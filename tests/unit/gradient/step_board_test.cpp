@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <set>
@@ -80,6 +81,63 @@ TEST(StepBoard, TakesEachMarkOnceFromManyThreads) {
       board.complete(i, step);
       EXPECT_TRUE(board.wait(i).ok());
     }
+  }
+}
+
+template <class T>
+void shuffle(std::vector<T>& all, Rng& rng) {
+  for (size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[rng.below(i)]);
+}
+
+// A plan of parts: runs from somewhere in one tensor to somewhere in another one, in any order.
+std::vector<TensorGroup> random_runs(Rng& rng, uint32_t tensors) {
+  std::vector<TensorGroup> runs;
+  for (uint32_t at = 0; at < tensors;) {
+    const uint32_t last = std::min<uint32_t>(tensors - 1, at + static_cast<uint32_t>(rng.below(4)));
+    runs.push_back({at, last});
+    at = rng.below(2) == 0 && runs.size() < 3 * size_t{tensors} ? last
+                                                                : last + 1;  // its other parts are in the next one
+    if (rng.below(8) == 0) ++at;                                             // a tensor of no bytes
+  }
+  shuffle(runs, rng);
+  return runs;
+}
+
+// Whichever messages the plan waits for, the mark that completes one wakes the executor. There are no more wakes than
+// messages and tensors that several of them share.
+TEST(StepBoard, EveryMessageOfPartsIsWokenFor) {
+  Rng rng(25);
+  for (int round = 0; round < 300; ++round) {
+    const auto tensors = static_cast<uint32_t>(1 + rng.below(12));
+    StepMessages list;
+    list.tensors = tensors;
+    list.by_parts = true;
+    list.waits.assign(tensors, true);
+    std::vector<uint32_t> messages_of(tensors, 0), order;
+    for (const TensorGroup& run : random_runs(rng, tensors)) {
+      list.messages.emplace_back().tensors = run;
+      for (uint32_t i = run.first; i <= run.last; ++i) ++messages_of[i];
+    }
+    StepBoard board(tensors);
+    board.follow(list);
+    for (uint32_t i = 0; i < tensors; ++i) order.push_back(i);
+    shuffle(order, rng);
+    size_t wakes = 0;
+    for (const uint32_t tensor : order) {
+      const auto complete = [&](const StepMessage& message) {
+        for (uint32_t i = message.tensors.first; i <= message.tensors.last; ++i) {
+          if (!board.is_ready(i)) return false;
+        }
+        return true;
+      };
+      const auto before = std::ranges::count_if(list.messages, complete);
+      const bool wake = board.mark(tensor, nullptr).wake;
+      const bool completes = std::ranges::count_if(list.messages, complete) > before || board.missing().empty();
+      EXPECT_TRUE(wake || !completes) << round << ": " << tensor;
+      wakes += wake;
+    }
+    const auto shared = std::ranges::count_if(messages_of, [](uint32_t messages) { return messages > 1; });
+    EXPECT_LE(wakes, list.messages.size() + static_cast<size_t>(shared) + 1) << "one for tensors of no bytes";
   }
 }
 
