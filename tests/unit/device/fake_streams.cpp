@@ -13,28 +13,37 @@
 namespace trestle::fake {
 namespace {
 
-Stream& default_stream(Stream& stream) {
-  stream.context = current().empty() ? nullptr : current().back();
+// Each device has default streams of its own: those of the context that is current.
+using DefaultStreams = std::map<CUcontext, Stream>;
+
+Stream& default_stream(DefaultStreams& streams) {
+  CUcontext const context = current().empty() ? nullptr : current().back();
+  Stream& stream = streams[context];
+  stream.context = context;
   stream.legacy = true;
   state().streams.insert(&stream);
   return stream;
 }
 
+Stream& legacy_stream() {
+  static auto* const streams = new DefaultStreams;
+  return default_stream(*streams);
+}
+
 // Never freed: its thread may end before what it has submitted is done.
 Stream& stream_of_this_thread() {
-  thread_local Stream* const stream = new Stream;
-  return default_stream(*stream);
+  thread_local auto* const streams = new DefaultStreams;
+  return default_stream(*streams);
 }
 
 Stream& stream_of(CUstream handle) {
-  static Stream legacy;
-  if (handle == nullptr || handle == CU_STREAM_LEGACY) return default_stream(legacy);
+  if (handle == nullptr || handle == CU_STREAM_LEGACY) return legacy_stream();
   if (handle == CU_STREAM_PER_THREAD) return stream_of_this_thread();
   auto* const stream = reinterpret_cast<Stream*>(handle);
   const bool is_live = state().streams.count(stream) != 0 && !stream->destroyed;
   if (!is_live && stream != &state().capturing && stream != &state().foreign) {
     misused("a stream is used that is not there");
-    return default_stream(legacy);
+    return legacy_stream();
   }
   return *stream;
 }
