@@ -19,19 +19,26 @@ std::string nccl_name(const Options& options) {
   return options.nccl_library.empty() ? kNcclName : options.nccl_library;
 }
 
+std::string device_variable() {
+  const char* const text = std::getenv("TRESTLE_DEVICE");
+  return text == nullptr || std::string(text) == "-1" ? "" : text;
+}
+
+// Why the calls of Trestle's own library do not wait although the buffers lie in host memory; "": they wait.
+std::string calls_are_on_streams(const Options& options) {
+  if (options.location != Location::kHost || device_variable().empty()) return "";
+  return "--location host: TRESTLE_DEVICE gives the ranks of '" + nccl_name(options) +
+         "' a GPU, so its calls are ordered on CUDA streams, which this run has none of: leave it out";
+}
+
 // The library that Trestle is compared with. NVIDIA's takes memory of GPUs only.
 std::string find_nccl(const Options& options, Equipment& equipment) {
   LoadedNccl loaded = load_nccl(nccl_name(options));
   if (!loaded.library) return "--backend nccl: " + loaded.problem;
   equipment.nccl = loaded.library;
   const std::string takes = "'" + nccl_name(options) + "' takes memory of GPUs only";
-  if (equipment.nccl->takes_host_memory) return "";
+  if (equipment.nccl->takes_host_memory) return calls_are_on_streams(options);
   return options.location == Location::kHost ? "--location host: " + takes : "";
-}
-
-std::string device_variable() {
-  const char* const text = std::getenv("TRESTLE_DEVICE");
-  return text == nullptr || std::string(text) == "-1" ? "" : text;
 }
 
 // Who asks for GPUs, as the beginning of a sentence; "": nobody.
@@ -73,6 +80,11 @@ std::string find_all(const Options& options, Equipment& equipment) {
   if (!found.gpus) return asks + found.problem;
   equipment.gpus = std::move(found.gpus);
   return choose_gpus(equipment);
+}
+
+// Trestle's own library takes any memory, so its buffers lie where Trestle's do.
+bool is_on_gpus(const Ranks& ranks, const NcclLibrary& nccl) {
+  return !nccl.takes_host_memory || ranks.on_gpus();
 }
 
 // "ranks 0 and 1 are on GPU 0000:3b:00.0 of host a"; "": no two ranks share a GPU.
@@ -127,8 +139,8 @@ Compared make_compared(Ranks& ranks, const Options& options, const Equipment& eq
   if (!equipment.nccl) return compared;
   const NcclLibrary& nccl = *equipment.nccl;
   std::vector<std::unique_ptr<Gpu>> gpus;
+  if (is_on_gpus(ranks, nccl)) gpus = open_gpus(equipment, local_rank, ranks.states().size());
   if (!nccl.takes_host_memory) {
-    gpus = open_gpus(equipment, local_rank, ranks.states().size());
     const std::string shared = shared_gpu(ranks, gpus);
     const std::string refusal = shared.empty() ? "" : refuses_sharing(ranks, nccl);
     if (!refusal.empty()) {
@@ -140,9 +152,6 @@ Compared make_compared(Ranks& ranks, const Options& options, const Equipment& eq
       gpus.empty() ? "host memory"
                    : "memory of GPU " + gpus.front()->info().pci + ", " + gpus.front()->info().name + " (rank 0)";
   compared.remarks.push_back("NCCL: '" + nccl.name + "', " + nccl_version_text(nccl.version) + ", buffers in " + place);
-  if (gpus.empty() && ranks.on_gpus()) {
-    compared.remarks.push_back("Trestle's buffers are memory of GPUs: the rows compare different memory");
-  }
   auto backend = std::make_unique<NcclBackend>(ranks, options, nccl, std::move(gpus));
   for (const std::string& remark : backend->remarks()) compared.remarks.push_back(remark);
   compared.backend = std::move(backend);
@@ -152,7 +161,7 @@ Compared make_compared(Ranks& ranks, const Options& options, const Equipment& eq
 // Data for the verification is made in host memory.
 Room room_for_buffers(const Ranks& ranks, const Equipment& equipment, const Compared& compared, int local_ranks) {
   const bool beside = compared.backend != nullptr;
-  const bool nccl_on_gpus = beside && !equipment.nccl->takes_host_memory;
+  const bool nccl_on_gpus = beside && is_on_gpus(ranks, *equipment.nccl);
   const int on_gpus = (ranks.on_gpus() ? 2 : 0) + (nccl_on_gpus ? 2 : 0);
   Room room{beside ? 4 : 2, 0};
   const int in_host_memory = std::max(1, room.buffers - on_gpus);

@@ -187,7 +187,8 @@ std::string NcclBackend::lacks(const Collective& collective, trestleDataType_t t
   const std::string version = "NCCL " + nccl_version_text(nccl_.version);
   const std::string row = std::string("no rows with ") + type_info(type).name + ": ";
   if (is_small_float(type) && nccl_.version < kSmallFloats) return row + version + " has no 8-bit floats, 2.24 has";
-  if (is_small_float(type) && compute_capability_ > 0 && compute_capability_ < kSmallFloatCapability) {
+  const bool is_old_gpu = compute_capability_ > 0 && compute_capability_ < kSmallFloatCapability;
+  if (is_small_float(type) && is_old_gpu && !nccl_.takes_host_memory) {
     return row + "NCCL's 8-bit floats need GPUs of compute capability 9.0";
   }
   if (type == trestleBfloat16 && nccl_.version < kBfloat16AndAverage) return row + version + " has none, 2.10 has";

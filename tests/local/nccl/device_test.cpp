@@ -237,6 +237,26 @@ TEST(NcclDevices, DefaultStreamsAreThoseOfTheCommunicatorsDevice) {
   });
 }
 
+// Each device has default streams of its own, so one thread may call for several on them.
+TEST(NcclDevices, AGroupMayBeOnTheDefaultStreamsOfTwoDevices) {
+  fake_gpu::both_ways([](Gpu& gpu) {
+    const auto comms = communicators({0, 1});
+    float* const buffers[] = {memory_of(gpu, 0, 1), memory_of(gpu, 1, 2)};
+    for (const uintptr_t stream : {0, 1, 2}) {
+      for (int r = 0; r < 2; ++r) std::fill_n(buffers[r], kCount, static_cast<float>(1 + r));
+      ASSERT_TRUE(succeeded(ncclGroupStart()));
+      for (int r = 0; r < 2; ++r)
+        EXPECT_TRUE(succeeded(sum(buffers[r], comms[r], reinterpret_cast<cudaStream_t>(stream))));
+      ASSERT_TRUE(succeeded(ncclGroupEnd()));
+      for (int r = 0; r < 2; ++r) {
+        gpu.await_idle(stream == 2 ? trestle::per_thread_stream() : nullptr, r);
+        EXPECT_EQ(std::count(buffers[r], buffers[r] + kCount, 3.0F), kCount) << stream;
+      }
+    }
+    destroy(comms);
+  });
+}
+
 // Two communicators on one stream, and the ranks call on them in different orders: in a group that is no order at all.
 TEST(NcclDevices, CallsOfAGroupOnOneStreamDoNotWaitForEachOther) {
   fake_gpu::both_ways([](Gpu& gpu) {

@@ -85,9 +85,8 @@ printf 'no driver' >"$folder/no_cuda/libcuda.so.1"
 ln -s "$driver" "$folder/cuda/libcuda.so.1"
 nvidia=(--backend nccl --nccl-library "$foreign")
 export FOREIGN_NCCL_OVER=$ours
-# The foreign library stands on ours, which takes host memory here: what the binaries do with GPUs is tried, not the shim.
 without() { env LD_LIBRARY_PATH="$folder/no_cuda" "$@"; }
-with() { env TRESTLE_DEVICE=-1 FAKE_DRIVER_RUNS_STREAMS=1 LD_LIBRARY_PATH="$folder/cuda" "$@"; }
+with() { env FAKE_DRIVER_RUNS_STREAMS=1 LD_LIBRARY_PATH="$folder/cuda" "$@"; }
 expect 255 'takes memory of GPUs only' "$perf/all_reduce_perf" -t 2 --location host "${nvidia[@]}"
 expect 255 'takes memory of GPUs only, and .*libcuda' without "$perf/all_reduce_perf" -P 2 "${nvidia[@]}"
 expect 255 '^all_reduce_perf: --location device: .*libcuda' without "$perf/all_reduce_perf" -P 2 --location device
@@ -98,13 +97,23 @@ for binary in all_reduce all_gather reduce_scatter broadcast reduce gather scatt
   expect 0 "$clean" with "$perf/${binary}_perf" -P 2 -c 2 -u 1 "${small[@]}" "${nvidia[@]}"
   rows_alternate "$binary" "on GPUs"
 done
-expect 0 "$clean" with "$perf/all_reduce_perf" -g 2 -y 1 "${small[@]}" "${nvidia[@]}"
 expect 0 "$clean" with "$perf/all_reduce_perf" -t 2 -R 1 "${small[@]}" "${nvidia[@]}"
 expect 0 '^# -R 2: NCCL 2\.30\.7 has no MemAlloc' with "$perf/all_reduce_perf" -t 2 -R 2 "${small[@]}" "${nvidia[@]}"
 expect 0 "buffers in memory of GPU [0-9a-f:.]+, " with "$perf/all_reduce_perf" -t 2 "${small[@]}" "${nvidia[@]}"
 ! grep -q 'host memory' "$folder/out" || fail "Trestle's buffers are not where NCCL's are"
-# Trestle's own library knows nothing of the ranks' GPUs.
-expect 0 'the rows compare different memory$' with "$perf/all_reduce_perf" -t 2 --location device "${small[@]}" "${beside[@]}"
+# One thread calls for both GPUs on their default streams. Each device has its own.
+for flags in "-g 2" "-g 2 -y 1" "-t 2 -y 1"; do
+  # shellcheck disable=SC2086
+  expect 0 "$clean" with "$perf/all_reduce_perf" $flags -c 2 "${small[@]}" "${nvidia[@]}"
+  rows_alternate "$flags"
+done
+# Trestle's own library has its buffers where Trestle's are, also where ranks share a GPU.
+for flags in "-t 2" "-t 3" "-P 2 -g 2" "-g 2 -y 1"; do
+  # shellcheck disable=SC2086
+  expect 0 '^# NCCL: .*, buffers in memory of GPU ' with "$perf/all_reduce_perf" $flags -c 2 --location device "${small[@]}" "${beside[@]}"
+  rows_alternate "own, $flags"
+done
+expect 255 'TRESTLE_DEVICE gives the ranks of .* a GPU' with TRESTLE_DEVICE=1 "$perf/all_reduce_perf" -t 2 --location host "${small[@]}" "${beside[@]}"
 expect 0 "$clean" with NCCL_TESTS_DEVICE=1 "$perf/all_reduce_perf" -t 2 "${small[@]}" "${nvidia[@]}"
 expect 255 "below 2, not '2'" with NCCL_TESTS_DEVICE=2 "$perf/all_reduce_perf" -t 2 "${small[@]}" "${nvidia[@]}"
 # Three ranks on two GPUs: only Trestle is measured, and that is said.

@@ -162,6 +162,21 @@ TEST_F(DeviceOfFake, DoesTheWorkOfAStreamInOrder) {
   ASSERT_TRUE(device_->destroy_stream(other).ok());
 }
 
+// What holds the default stream of one device holds no other one. A driver without that would let a thread that calls
+// for two devices wait for itself.
+TEST_F(DeviceOfFake, HasDefaultStreamsOfItsOwn) {
+  for (StreamHandle* const stream : {static_cast<StreamHandle*>(nullptr), per_thread_stream()}) {
+    std::byte* const pinned = device_->allocate_pinned(64).value();
+    auto* const word = new (pinned) uint32_t(0);
+    ASSERT_TRUE(device_->wait_for_word(stream, word, 1).ok());
+    EXPECT_FALSE(device_->is_idle(stream).value());
+    EXPECT_TRUE(peer_->is_idle(stream).value());
+    *word = 1;
+    EXPECT_TRUE(device_->is_idle(stream).value());
+    ASSERT_TRUE(device_->free_pinned(pinned).ok());
+  }
+}
+
 TEST_F(DeviceOfFake, TellsItsOwnStreamsFromOthers) {
   StreamHandle* const stream = device_->make_stream(false).value();
   EXPECT_TRUE(device_->check_stream(stream).ok());
