@@ -7,6 +7,14 @@
 
 namespace trestle {
 
+Result<std::shared_ptr<DeviceKernels>> OpenedDevice::kernels() {
+  const MutexLock lock(loading_);
+  if (auto loaded = kernels_.lock()) return loaded;
+  std::shared_ptr<DeviceKernels> loaded = TRY(DeviceKernels::create(*device_));
+  kernels_ = loaded;
+  return loaded;
+}
+
 OpenedDevices& OpenedDevices::process() {
   static constinit PerProcess<OpenedDevices> devices;
   return devices.get();

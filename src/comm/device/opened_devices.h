@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "comm/device/stream_links.h"
 #include "device/device.h"
+#include "device/kernels.h"
 #include "engine/stream/outer_stream.h"
 
 namespace trestle {
@@ -23,10 +24,15 @@ class OpenedDevice {
   explicit OpenedDevice(std::unique_ptr<Device> device) : device_(std::move(device)), links_(*device_) {}
   Device& device() { return *device_; }
   StreamLinks& links() { return links_; }
+  // The library's code on this device, which all of its users share: loading it takes the driver long. It stays as long
+  // as one of them has it; the last one unloads it. Slow the first time. Any thread.
+  Result<std::shared_ptr<DeviceKernels>> kernels();
 
  private:
   const std::unique_ptr<Device> device_;
   StreamLinks links_;
+  Mutex loading_;  // so that users who come at the same time load it once; nothing but kernels() takes it
+  std::weak_ptr<DeviceKernels> kernels_ TRESTLE_GUARDED_BY(loading_);
 };
 
 class OpenedDevices {

@@ -12,10 +12,11 @@ namespace trestle {
 namespace {
 
 Result<DevicePlace> open_place(int device) {
-  Device& opened = TRY(OpenedDevices::process().open(device))->device();
+  OpenedDevice* const found = TRY(OpenedDevices::process().open(device));
+  Device& opened = found->device();
   DevicePlace place;
   place.device = device;
-  place.work = TRY(DeviceQueue::create(opened));
+  place.work = TRY(DeviceQueue::create(opened, TRY(found->kernels())));
   place.memory = std::make_unique<DeviceMemory>(opened);
   place.pinned = std::make_unique<PinnedMemory>(opened);
   return place;

@@ -12,6 +12,7 @@ if(TARGET trestle AND TRESTLE_WITH_CUDA)
   trestle_test(NAME api_cuda_test LABEL local LIBS trestle_api_calls trestle_device fake_cuda SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/cuda_failures_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_memory_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/cuda_ranks_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_streams_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_gpu.cpp)
 elseif(TARGET trestle)

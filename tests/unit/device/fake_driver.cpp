@@ -125,6 +125,7 @@ class Steering : public FakeDriver {
     s.slow_is_wrong = false;
     s.slow_beside_work_is_wrong = false;
     s.submitted = 0;
+    s.loads = 0;
     s.most_waiting = 0;
     s.held = false;
     s.broken = CUDA_SUCCESS;
@@ -148,6 +149,7 @@ class Steering : public FakeDriver {
   }
   int calls() const override { return state().calls; }
   FakeObjects objects() const override {
+    const std::lock_guard<std::recursive_mutex> lock(state().mutex);
     FakeObjects objects = state().objects;
     objects.pushed = static_cast<int>(current().size());
     return objects;
@@ -163,6 +165,10 @@ class Steering : public FakeDriver {
     state().slow_beside_work_is_wrong = forbidden;
   }
   int submitted() const override { return state().submitted; }
+  int loads() const override {
+    const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+    return state().loads;
+  }
   int most_waiting() const override { return state().most_waiting; }
   void hold_streams(bool held) override {
     const std::lock_guard<std::recursive_mutex> lock(state().mutex);

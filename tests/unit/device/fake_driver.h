@@ -52,6 +52,7 @@ class FakeDriver {
   virtual void forbid_slow_calls_beside_work(bool forbidden) = 0;
   // Kernels, copies, writes of words and the like, since reset(), and the most that waited in a stream.
   virtual int submitted() const = 0;
+  virtual int loads() const = 0;  // of modules, since reset()
   virtual int most_waiting() const = 0;
   // A thread of the driver's own does what was submitted, until it may not or reset(). So it is from the start where
   // the environment has FAKE_DRIVER_RUNS_STREAMS.

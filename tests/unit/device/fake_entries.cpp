@@ -268,6 +268,7 @@ CUresult cuModuleLoadData(CUmodule* code, const void* image) {
   state().modules.push_back(std::make_unique<Module>(Module{name}));
   *code = reinterpret_cast<CUmodule>(state().modules.back().get());
   ++state().objects.modules;
+  ++state().loads;
   return CUDA_SUCCESS;
 }
 CUresult cuModuleUnload(CUmodule) {

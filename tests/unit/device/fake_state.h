@@ -68,6 +68,7 @@ struct State {
   bool slow_is_wrong = false;
   bool slow_beside_work_is_wrong = false;
   int submitted = 0;
+  int loads = 0;
   int most_waiting = 0;
   bool held = false;
   CUresult broken = CUDA_SUCCESS;
