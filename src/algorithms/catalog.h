@@ -49,7 +49,17 @@ struct Algorithm {
   // For reduce-scatter and all-gather, if it serves them: what cost() gives for equal blocks, for blocks of any lengths
   // (two or more).
   BlockLoad (*load)(PhaseKind kind, const BlockLengths& lengths) = nullptr;
+  // For kinds that reduce and that it serves: the most sources of one Reduce of any rank. nullptr: kFewSources at most.
+  uint32_t (*most_sources)(PhaseKind kind, int32_t group_size) = nullptr;
 };
+
+inline constexpr uint32_t kFewSources = 8;
+
+// The same for any kind that it serves.
+inline uint32_t most_sources(const Algorithm& algorithm, PhaseKind kind, int32_t group_size) {
+  if (group_size == 1 || !reduces(kind)) return 1;
+  return algorithm.most_sources == nullptr ? kFewSources : algorithm.most_sources(kind, group_size);
+}
 
 // The same for any kind that it serves.
 inline bool keeps_rank_order(const Algorithm& algorithm, PhaseKind kind, int32_t group_size) {

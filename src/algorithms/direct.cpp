@@ -228,9 +228,15 @@ bool in_rank_order(PhaseKind, int32_t) {
   return true;
 }
 
+uint32_t all_at_once(PhaseKind, int32_t group_size) {
+  return static_cast<uint32_t>(group_size);
+}
+
 }  // namespace
 
-const Algorithm kDirect{
-    "direct", "every rank with every other at once; one step, many messages", serves, build, cost, in_rank_order, load};
+const Algorithm kDirect{"direct", "every rank with every other at once; one step, many messages",
+                        serves,   build,
+                        cost,     in_rank_order,
+                        load,     all_at_once};
 
 }  // namespace trestle

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "comm/calls/call_log.h"
+#include "kernels/cuda/parameters.h"
 #include "sched/model/board_cost.h"
 #include "sched/policy/policies.h"
 
@@ -38,6 +39,7 @@ Result<ScheduleCache::Entry> CallPlanner::schedule_for(const PrepareRequest& req
   what.bytes = vector_elements(request, membership_.ranks()) * what.element_bytes;
   what.root = request.root;
   what.rank_order = request.op == kUserInOrder;
+  if (request.place == MemoryPlace::kDevice) what.most_sources = kernels::kMostCudaSources;
   what.blocks = known_block_bytes(request);
   return schedule_for(what, request.options);
 }

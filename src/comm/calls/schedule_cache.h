@@ -28,7 +28,7 @@ class ScheduleCache {
                     const std::function<Result<Schedule>()>& select);
 
  private:
-  using Key = std::tuple<Collective, uint64_t, uint32_t, int32_t, bool, bool, BlockBytes, std::string>;
+  using Key = std::tuple<Collective, uint64_t, uint32_t, int32_t, bool, bool, uint32_t, BlockBytes, std::string>;
 
   Mutex mutex_;
   std::map<Key, Entry> entries_ TRESTLE_GUARDED_BY(mutex_);

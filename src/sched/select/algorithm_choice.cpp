@@ -6,12 +6,17 @@
 
 namespace trestle {
 
+bool ReduceDemands::met_by(const Algorithm& row, PhaseKind kind, int32_t group_size) const {
+  if (rank_order && !keeps_rank_order(row, kind, group_size)) return false;
+  return most_sources == 0 || trestle::most_sources(row, kind, group_size) <= most_sources;
+}
+
 std::vector<uint16_t> AlgorithmChoice::allowed(PhaseKind kind, uint8_t dimension) const {
   if (const auto fixed = model_.fixed_algorithm(PhaseChoice{dimension, kind, 0})) return {*fixed};
   const auto rows = algorithms();
   const int32_t size = group_size(model_.topology(), PhaseChoice{dimension, kind, 0});
   const auto serves = [&](uint16_t algorithm) {
-    return rows[algorithm].serves(kind, size) && (!rank_order_ || keeps_rank_order(rows[algorithm], kind, size));
+    return rows[algorithm].serves(kind, size) && demands_.met_by(rows[algorithm], kind, size);
   };
   if (rule_ != nullptr && !rule_->exclude) {
     const std::vector<uint16_t>& names = rule_->algorithms;
@@ -46,21 +51,19 @@ PhaseChoice AlgorithmChoice::cheapest(PhaseKind kind, uint8_t dimension, PhaseBy
   return best;
 }
 
-std::string serving_all(const std::vector<PhaseKind>& kinds, int32_t size, bool rank_order) {
+std::string serving_all(const std::vector<PhaseKind>& kinds, int32_t size, const ReduceDemands& demands) {
   std::string names;
   for (const Algorithm& row : algorithms()) {
-    const auto serves = [&](PhaseKind kind) {
-      return row.serves(kind, size) && (!rank_order || keeps_rank_order(row, kind, size));
-    };
+    const auto serves = [&](PhaseKind kind) { return row.serves(kind, size) && demands.met_by(row, kind, size); };
     if (std::ranges::all_of(kinds, serves)) names.append(" ").append(row.name);
   }
   return names;
 }
 
-std::string serving_any(const std::vector<PhaseKind>& kinds, int32_t size) {
+std::string serving_any(const std::vector<PhaseKind>& kinds, int32_t size, const ReduceDemands& demands) {
   std::string names;
   for (const Algorithm& row : algorithms()) {
-    const auto serves = [&](PhaseKind kind) { return row.serves(kind, size); };
+    const auto serves = [&](PhaseKind kind) { return row.serves(kind, size) && demands.met_by(row, kind, size); };
     if (std::ranges::any_of(kinds, serves)) names.append(" ").append(row.name);
   }
   return names;

@@ -10,12 +10,18 @@
 
 namespace trestle {
 
+// What a call asks of the algorithms of its reducing phases.
+struct ReduceDemands {
+  bool rank_order = false;    // they sum in rank order
+  uint32_t most_sources = 0;  // of one Reduce; 0: any number
+  bool met_by(const Algorithm& row, PhaseKind kind, int32_t group_size) const;
+};
+
 class AlgorithmChoice {
  public:
-  // rule: nullptr means a free choice. rule and model must outlive this object. rank_order: reducing phases use only
-  // algorithms that sum in rank order.
-  AlgorithmChoice(const AlgorithmRule* rule, CostModel& model, bool rank_order = false)
-      : rule_(rule), model_(model), rank_order_(rank_order) {}
+  // rule: nullptr means a free choice. rule and model must outlive this object.
+  AlgorithmChoice(const AlgorithmRule* rule, CostModel& model, const ReduceDemands& demands = {})
+      : rule_(rule), model_(model), demands_(demands) {}
 
   // In the order of the catalog. For kFlat a list per dimension allows its first entry that can serve.
   std::vector<uint16_t> allowed(PhaseKind kind, uint8_t dimension) const;
@@ -30,11 +36,12 @@ class AlgorithmChoice {
  private:
   const AlgorithmRule* rule_;
   CostModel& model_;
-  const bool rank_order_;
+  const ReduceDemands demands_;
 };
 
-// Names of the catalog's algorithms that serve all (serving_any: one) of these kinds for a group, each after a blank.
-std::string serving_all(const std::vector<PhaseKind>& kinds, int32_t size, bool rank_order = false);
-std::string serving_any(const std::vector<PhaseKind>& kinds, int32_t size);
+// Names of the catalog's algorithms that serve all (serving_any: one) of these kinds for a group as demanded, each
+// after a blank.
+std::string serving_all(const std::vector<PhaseKind>& kinds, int32_t size, const ReduceDemands& demands);
+std::string serving_any(const std::vector<PhaseKind>& kinds, int32_t size, const ReduceDemands& demands);
 
 }  // namespace trestle

@@ -35,6 +35,10 @@ Shape shape_of(Collective collective, bool decoupled) {
   return shape;
 }
 
+ReduceDemands demands_of(const SelectionRequest& request) {
+  return {request.rank_order, request.most_sources};
+}
+
 class Selector {
  public:
   Selector(const SelectionRequest& request, const Topology& topology, const SelectionConfig& config,
@@ -46,7 +50,7 @@ class Selector {
         intra_(intra),
         shape_(shape_of(request.collective, request.decoupled)),
         model_(topology, request.blocks),
-        choice_(rule, model_, request.rank_order),
+        choice_(rule, model_, demands_of(request)),
         ways_(possible_ways()) {}
 
   // Whether the rule allows any way to run this collective.
@@ -300,16 +304,19 @@ Error cannot_serve(const AlgorithmRule& rule, const SelectionRequest& request, c
   const Shape shape = shape_of(request.collective, request.decoupled);
   std::string names;
   if (!shape.flat.empty()) {
-    names = serving_any(shape.flat, topology.ranks());
+    names = serving_any(shape.flat, topology.ranks(), demands_of(request));
   } else {
     std::vector<PhaseKind> kinds;
     if (shape.reduce_scatter) kinds.push_back(PhaseKind::kReduceScatter);
     if (shape.all_gather) kinds.push_back(PhaseKind::kAllGather);
-    names = serving_all(kinds, topology.ranks(), request.rank_order);
+    names = serving_all(kinds, topology.ranks(), demands_of(request));
   }
-  const std::string what = std::string(to_string(request.collective)) + (request.decoupled ? " in two halves" : "") +
-                           (request.rank_order ? " in rank order" : "") + " of " + std::to_string(topology.ranks()) +
-                           " ranks";
+  std::string what = std::string(to_string(request.collective)) + (request.decoupled ? " in two halves" : "") +
+                     (request.rank_order ? " in rank order" : "") + " of " + std::to_string(topology.ranks()) +
+                     " ranks";
+  if (request.most_sources != 0) {
+    what += " with at most " + std::to_string(request.most_sources) + " sources of one reduction (memory of a GPU)";
+  }
   return Error{Code::kInvalidArgument, "TRESTLE_ALGO: '" + rule.text + "' " +
                                            (rule.exclude ? "leaves no algorithm for " : "cannot serve ") + what +
                                            "; those that can:" + names};

@@ -49,6 +49,9 @@ struct SelectionRequest {
   // The operator is not commutative: every sum is folded in rank order. Selects only algorithms that do so and the
   // baseline's order of dimensions, innermost first, so that every partial sum is one of neighbouring ranks.
   bool rank_order = false;
+  // The place of the data allows no more sources of one Reduce, as a GPU's kernels. Selects only algorithms that need
+  // no more. 0: any number.
+  uint32_t most_sources = 0;
   // All-gather-v, reduce-scatter-v: the bytes of every rank's block; their sum is `bytes`. Empty: equal blocks.
   BlockBytes blocks = {};
 };

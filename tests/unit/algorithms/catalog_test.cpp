@@ -28,6 +28,22 @@ TEST(Catalog, AnUnknownNameListsTheNames) {
             "dissemination, chain, rabenseifner, otree, line, pairwise");
 }
 
+// What runs on a GPU relies on it: its kernels add so many sources at once.
+TEST(Catalog, NoReduceHasMoreSourcesThanItsRowSays) {
+  for (const Algorithm& row : algorithms()) {
+    for (const PhaseKind kind : kAllKinds) {
+      for (const int32_t size : {2, 3, 7, 8, 64, 100}) {
+        if (!reduces(kind) || !row.serves(kind, size)) continue;
+        uint32_t most = 1;
+        for (const Plan& plan : plans_of_group(row, kind, size, 0, InPlace::kOddRanks)) {
+          for (const Step& step : plan.steps) most = std::max(most, step.sources);
+        }
+        EXPECT_LE(most, most_sources(row, kind, size)) << row.name << " " << to_string(kind) << " " << size;
+      }
+    }
+  }
+}
+
 TEST(Catalog, RowsServeExactlyWhatTheyCanBuild) {
   const std::map<std::string_view, std::set<PhaseKind>> expected = {
       {"ring",
