@@ -41,7 +41,14 @@ Status CopyBatch::take_joined() {
   return {};
 }
 
-// Whether it is one more of the rows.
+// Rows at other distances than whole packs would be moved by single bytes, but each on its own perhaps in packs.
+bool CopyBatch::go_as_rows() const {
+  const bool in_packs = rows_.dst_stride % kernels::kPackBytes == 0 && rows_.src_stride % kernels::kPackBytes == 0;
+  return rows_.count > kFewRows && (in_packs || rows_.first.bytes <= kShortRowBytes);
+}
+
+// Whether it is one more of the rows. Of rows that do not go as such only so many are collected as one launch takes, so
+// that no call submits more.
 bool CopyBatch::takes(const CopyRun& run) {
   const CopyRun& first = rows_.first;
   if (rows_.count == 0 || run.bytes != first.bytes || run.dst <= first.dst || run.src <= first.src) return false;
@@ -51,16 +58,16 @@ bool CopyBatch::takes(const CopyRun& run) {
     rows_.dst_stride = dst_beyond;
     rows_.src_stride = src_beyond;
   }
+  if (rows_.count >= kernels::kMostCudaRuns && !go_as_rows()) return false;
   const bool fits = dst_beyond == rows_.count * rows_.dst_stride && src_beyond == rows_.count * rows_.src_stride;
   rows_.count += fits;
   return fits;
 }
 
-// Rows at other distances than whole packs would be moved by single bytes, but each on its own perhaps in packs.
 Status CopyBatch::end_rows() {
+  const bool as_rows = go_as_rows();
   const Rows rows = std::exchange(rows_, {});
-  const bool in_packs = rows.dst_stride % kernels::kPackBytes == 0 && rows.src_stride % kernels::kPackBytes == 0;
-  if (rows.count > kFewRows && (in_packs || rows.first.bytes <= kShortRowBytes)) {
+  if (as_rows) {
     ++submitted_;
     return kernels_.copy_rows(rows.first.dst, rows.dst_stride, rows.first.src, rows.src_stride, rows.first.bytes,
                               rows.count, stream_);

@@ -18,9 +18,12 @@ class CopyBatch {
   CopyBatch(Device& device, DeviceKernels& kernels, StreamHandle* stream)
       : device_(device), kernels_(kernels), stream_(stream) {}
 
-  // Nothing is copied if dst is src. Submits two launches and one copy at most.
+  // Of one call, in copies and launches.
+  static constexpr uint32_t kMostSubmitted = 3;
+
+  // Nothing is copied if dst is src.
   Status add(std::byte* dst, const std::byte* src, uint64_t bytes);
-  // Submits what was kept back: two launches at most.
+  // Submits what was kept back.
   Status flush();
   // Copies and launches that were submitted so far. It wraps around.
   uint32_t submitted() const { return submitted_; }
@@ -39,6 +42,7 @@ class CopyBatch {
   };
 
   Status take_joined();
+  bool go_as_rows() const;
   bool takes(const CopyRun& run);
   Status end_rows();
   Status put(const CopyRun& run);

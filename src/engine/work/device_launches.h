@@ -16,9 +16,10 @@ class DeviceLaunches {
   // Takes a work, which must stay as it is until is_finished() or the next begin(). Error: a device cannot do it, and
   // nothing of it was submitted. kInvalidUsage: a user-defined reduction, or too many sources.
   Status begin(const Work& work);
-  // Submits the rest, but not many more than `most` copies and launches. Error: the driver's; the work must be given
-  // up.
+  // Submits the rest, but not kMostBeyond more than `most` copies and launches. Error: the driver's; the work must be
+  // given up.
   Status go_on(uint32_t most);
+  static constexpr uint32_t kMostBeyond = CopyBatch::kMostSubmitted;
   bool is_finished() const { return work_ == nullptr; }
   // Copies and launches so far, of all work. It wraps around.
   uint32_t submitted() const { return launched_ + copies_.submitted(); }

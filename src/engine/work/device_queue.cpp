@@ -14,8 +14,7 @@ namespace trestle {
 
 namespace {
 
-constexpr uint32_t kLaunchesPerPart = 32;  // so that room is found again while a long work is under way
-constexpr uint32_t kPartsPerTurn = 4;      // of one call, which holds the progress lock
+constexpr uint32_t kPartsPerTurn = 4;  // of one call, which holds the progress lock
 constexpr int64_t kSpinNs = 20'000;
 constexpr int64_t kLeastDelayNs = 20'000;
 constexpr int64_t kMostDelayNs = 1'000'000;

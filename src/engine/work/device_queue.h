@@ -5,9 +5,11 @@
 // register or wait, such as loading code, happens in create(). create(), close() and the destructor are slow as
 // device/device.h says; the destructor waits for the stream without a limit.
 //
-// The driver makes a thread wait that launches more than a stream's queue holds, about a thousand. So only some
-// launches are under way at the same time. Work behind them, and the rest of a work that needs many, is submitted by
-// poll().
+// The driver makes a thread wait that launches more than a stream's queue holds, about a thousand. submit() and poll()
+// run under the progress lock, so they must not wait there: at most kMostCommands are in the stream at the same time.
+// Work behind them, and the rest of a work that needs many, is submitted by poll(). Where streams share the driver's
+// queue (many ranks on one GPU), a launch may still wait for room, but never for ever: nothing on this stream waits for
+// the host or for another stream, so the device empties it although nobody drives. Gates are on the callers' streams.
 //
 // Sleeping: the end of work rings no bell, so a timer wakes the sleeper, who looks. Its delay is a quarter of the time
 // since something was submitted or ended, but 20 us at least and 1 ms at most: the sleeper is late by a quarter of the
@@ -48,8 +50,17 @@ class DeviceQueue : public WorkQueue {
   void finish_sleep() override;
   bool close(int64_t give_up_ns) override;
 
-  // Copies and launches that are under way at the same time, about; marks come on top.
+  // No more is submitted while so many copies and launches are under way.
   static constexpr uint32_t kMostLaunches = 256;
+
+ private:
+  static constexpr uint32_t kLaunchesPerPart = 32;  // so that room is found again while a long work is under way
+  static constexpr uint32_t kMostParts = 128;
+
+ public:
+  // Everything that is in the stream at the same time: launches, those of the part that was begun last, and marks.
+  static constexpr uint32_t kMostCommands = kMostLaunches + kLaunchesPerPart + DeviceLaunches::kMostBeyond + kMostParts;
+  static_assert(kMostCommands < 1000);
 
  private:
   // Launches that end when the stream reaches the ticket.
@@ -58,7 +69,6 @@ class DeviceQueue : public WorkQueue {
     uint32_t launches = 0;
     bool ends_work = false;
   };
-  static constexpr uint32_t kMostParts = 128;
 
   explicit DeviceQueue(Device& device) : device_(device) {}
   Status prepare(std::shared_ptr<DeviceKernels> kernels, GateWay way);
