@@ -105,8 +105,9 @@ TRESTLE_API trestleResult_t trestleTopKCreate(trestleTopK_t* topk, trestleComm_t
 /* Waits for a call of another thread, then frees. Not collective. */
 TRESTLE_API trestleResult_t trestleTopKDestroy(trestleTopK_t topk);
 
-/* One step. gradient, residual, result: `count` elements each, of the program, aligned for their types; result may be
- * equal to gradient, nothing else may overlap. residual: zeros before the first step, then what the last step left
+/* One step. gradient, residual, result: `count` elements each, of the program, aligned for their types, in host memory,
+ * pinned or managed memory included (where the communicator has a device, memory of devices is trestleInvalidArgument);
+ * result may be equal to gradient, nothing else may overlap. residual: zeros before the first step, then what the last step left
  * there. result: the mean (or the sum) over the ranks of what each sent, 0 where no rank sent anything.
  *
  * The gradient and the result have the config's type. The residual of float16 and bfloat16 gradients is float32: 16 bits

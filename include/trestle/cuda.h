@@ -18,6 +18,8 @@
  *   calls that differ do, and with TRESTLE_CHECK=1 the sentence names both. A rank that sends and receives nothing says
  *   by its addresses where the others' data lies: NULL is device memory.
  * - The scalar of trestleRedOpCreatePreMulSum is read by the host: memory of a device is trestleInvalidArgument.
+ * - Schedulers of gradients (gradient.h) and compressed all-reduces (compress.h) work on host memory only, also on
+ *   communicators with a device: memory of a device is trestleInvalidArgument there.
  * A communicator without a device never asks what a pointer is. All its buffers must be memory that the host can use;
  * memory of a device ends the process there, as any address does that the host cannot read. */
 #ifndef TRESTLE_CUDA_H_

@@ -102,7 +102,8 @@ TRESTLE_API trestleResult_t trestleGradDestroy(trestleGrad_t grad);
  * where. Neighbouring tensors of one type that lie together in memory travel from there. Others are copied into a
  * buffer. parameter: `count` elements of the same type, needed if the config has an `update`, else ignored. Both must
  * stay until the scheduler is destroyed. Gradients of two tensors must not overlap in memory, nor parameters:
- * trestleGradPlan refuses that (trestleInvalidArgument). */
+ * trestleGradPlan refuses that (trestleInvalidArgument). Both are host memory, pinned or managed memory included: where a
+ * communicator has a device, memory of devices is trestleInvalidArgument, here and in trestleGradReady. */
 TRESTLE_API trestleResult_t trestleGradRegister(trestleGrad_t grad, const char* name, size_t count, trestleDataType_t type,
                                                 void* gradient, void* parameter, int* tensor);
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "api/calls.h"
 #include "api/handles.h"
 #include "base/out_of_memory.h"
 #include "compress/exchange/exchange.h"
@@ -11,7 +12,9 @@
 
 using namespace trestle;
 
-struct trestleTopK : trestle::Handle<trestle::TopKExchange> {};
+struct trestleTopK : trestle::Handle<trestle::TopKExchange> {
+  std::atomic<bool> has_device{false};  // its communicator
+};
 
 static_assert(trestleTopKStar == static_cast<int>(SparseMethod::kStar));
 static_assert(trestleTopKVar == static_cast<int>(SparseMethod::kVar));
@@ -235,6 +238,13 @@ Status check_buffers(const void* gradient, const void* residual, const void* res
   return {};
 }
 
+// Elements are selected by the host.
+Status check_places(const void* gradient, const void* residual, const void* result) {
+  TRY(check_for_host("gradient", gradient));
+  TRY(check_for_host("residual", residual));
+  return check_for_host("result", result);
+}
+
 trestleTopKStats_t stats_of(const ExchangeStatistics& now) {
   trestleTopKStats_t stats = TRESTLE_TOP_K_STATS_INITIALIZER;
   stats.steps = now.steps;
@@ -276,7 +286,9 @@ trestleResult_t trestleTopKCreate(trestleTopK_t* topk, trestleComm_t comm, size_
       ReservedHandle<trestleTopK> handle;
       ExchangeArguments known = arguments.ok() ? std::move(arguments).value() : ExchangeArguments();
       known.end_without_memory = end;
-      *topk = handle.take(TRY(TopKExchange::make(comm, std::move(known), own)));
+      trestleTopK* const made = handle.take(TRY(TopKExchange::make(comm, std::move(known), own)));
+      made->has_device = has_device(comm);
+      *topk = made;
       return {};
     });
   });
@@ -302,6 +314,8 @@ trestleResult_t trestleAllReduceTopK(const void* gradient, void* residual, void*
   return with_exchange(topk, "AllReduceTopK", [&](TopKExchange& exchange) -> Status {
     TRY(check_no_group("AllReduceTopK"));
     TRY(in_function("AllReduceTopK", check_buffers(gradient, residual, result, exchange)));
+    if (topk->has_device && exchange.count() != 0)
+      TRY(in_function("AllReduceTopK", check_places(gradient, residual, result)));
     return together([&] { exchange.end_without_memory(); },
                     [&] {
                       return exchange.step(static_cast<const std::byte*>(gradient), static_cast<std::byte*>(residual),

@@ -32,6 +32,20 @@ Status check_scalar(const Communicator& communicator, const char* function, cons
                           ", but the host reads it: it must be in host memory, pinned or managed memory included");
 }
 
+bool has_device(trestleComm_t comm) {
+  Use use(comm);
+  return use.alive() && use.object()->settings().config.device >= 0;
+}
+
+Status check_for_host(const char* name, const void* memory) {
+  if (memory == nullptr) return {};
+  const PointerInfo info = TRY(OpenedDevices::process().look_at(memory));
+  if (info.kind != PointerKind::kDevice) return {};
+  return invalid_argument(std::string(name) + " is memory of device " + std::to_string(info.device) +
+                          ", but the host reads and writes it here: it must be host memory, pinned or managed memory "
+                          "included");
+}
+
 Status check_device(const char* function, const Stream& stream, const Communicator& communicator) {
   const int64_t device = communicator.settings().config.device;
   if (device < 0 || device == stream.outer_device()) return {};

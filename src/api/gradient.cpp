@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 
+#include "api/calls.h"
 #include "api/gradient_links.h"
 #include "api/handles.h"
 #include "gradient/executor/scheduler.h"
@@ -12,7 +13,9 @@
 
 using namespace trestle;
 
-struct trestleGrad : trestle::Handle<trestle::GradientScheduler> {};
+struct trestleGrad : trestle::Handle<trestle::GradientScheduler> {
+  std::atomic<bool> has_device{false};  // one of its communicators
+};
 
 static_assert(trestleGradAllowStale == static_cast<int>(kLibertyStale));
 static_assert(trestleGradAllowCompression == static_cast<int>(kLibertyCompress));
@@ -212,7 +215,9 @@ trestleResult_t trestleGradCreate(trestleGrad_t* grad, const trestleComm_t* comm
     Result<std::shared_ptr<GradientScheduler>> scheduler =
         GradientScheduler::make(all, std::move(settings), std::move(access));
     if (!scheduler.ok()) return in_create(scheduler.error());
-    *grad = handle.take(std::move(scheduler).value());
+    trestleGrad* const made = handle.take(std::move(scheduler).value());
+    made->has_device = std::ranges::any_of(all, has_device);
+    *grad = made;
     return {};
   });
 }
@@ -239,6 +244,11 @@ trestleResult_t trestleGradRegister(trestleGrad_t grad, const char* name, size_t
   return with_scheduler(grad, "GradRegister", [&](GradientScheduler& scheduler) -> Status {
     if (tensor == nullptr) return invalid_argument("tensor is NULL");
     TensorEntry entry = TRY(read_tensor(name, count, static_cast<int>(type), gradient, parameter, scheduler.updates()));
+    // Gradients are copied, and parameters updated, by the host.
+    if (grad->has_device && count != 0) {
+      TRY(check_for_host("gradient", gradient));
+      if (scheduler.updates()) TRY(check_for_host("parameter", parameter));
+    }
     *tensor = static_cast<int>(TRY(scheduler.add(std::move(entry))));
     return {};
   });
@@ -331,7 +341,8 @@ trestleResult_t trestleGradSimulate(trestleGrad_t grad, const char* policy, doub
 }
 
 trestleResult_t trestleGradReady(trestleGrad_t grad, int tensor, void* gradient) {
-  return with_scheduler(grad, "GradReady", [&](GradientScheduler& scheduler) {
+  return with_scheduler(grad, "GradReady", [&](GradientScheduler& scheduler) -> Status {
+    if (grad->has_device) TRY(check_for_host("gradient", gradient));
     return scheduler.ready(tensor, static_cast<std::byte*>(gradient));
   });
 }
