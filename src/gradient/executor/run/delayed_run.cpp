@@ -4,6 +4,7 @@
 #include <set>
 
 #include "gradient/executor/nan_count.h"
+#include "gradient/executor/run/message_loops.h"
 
 namespace trestle {
 namespace {
@@ -99,13 +100,7 @@ bool DelayedRun::drained() const {
 bool DelayedRun::collect() {
   bool changed = false;
   for (uint32_t link = 0; link < links_.size(); ++link) {
-    while (const auto complete = links_[link]->poll()) {
-      changed = true;
-      if (use_.board.failure()) continue;  // the messages behind a failure are only awaited
-      Status status = *complete;
-      if (status.ok()) status = finish_oldest(link);
-      if (!status.ok()) use_.board.fail(status.error());
-    }
+    if (collect_complete(*links_[link], use_.board, [&] { return finish_oldest(link); })) changed = true;
   }
   return changed;
 }
@@ -122,20 +117,13 @@ Status DelayedRun::finish_oldest(uint32_t link) {
 }
 
 bool DelayedRun::take_marks() {
-  bool changed = false;
-  while (!use_.board.failure()) {
-    const auto tensor = use_.board.take_mark();
-    if (!tensor) break;
-    changed = true;
-    const Status status = add(*tensor);
-    if (!status.ok()) use_.board.fail(status.error());
-  }
-  return changed;
+  return do_all(
+      use_.board, [this] { return use_.board.take_mark(); }, [this](uint32_t tensor) { return add(tensor); });
 }
 
 Status DelayedRun::add(uint32_t tensor) {
   const TensorEntry& entry = use_.tensors[tensor];
-  const std::byte* const gradient = memory_of(tensor);
+  const std::byte* const gradient = use_.gradient(tensor);
   if (use_.settings.count_nans && entry.count > 0) {
     use_.counts.nans.fetch_add(count_nans(gradient, entry.count, entry.type), std::memory_order_relaxed);
   }
@@ -149,13 +137,10 @@ Status DelayedRun::add(uint32_t tensor) {
 bool DelayedRun::issue() {
   bool changed = false;
   for (uint32_t link = 0; link < links_.size(); ++link) {
-    while (!use_.board.failure()) {
-      const auto next = machine_->next(link);
-      if (!next) break;
-      changed = true;
-      const Status status = start(link, *next);
-      if (!status.ok()) use_.board.fail(status.error());
-    }
+    const bool issued = do_all(
+        use_.board, [&] { return machine_->next(link); },
+        [&](const DelayedMachine::Issue& next) { return start(link, next); });
+    if (issued) changed = true;
   }
   return changed;
 }
@@ -177,12 +162,6 @@ void DelayedRun::trace(TraceKind kind, uint32_t link, uint32_t item, int64_t beg
 
 // ---- results
 
-// Where a step's gradient lies.
-std::byte* DelayedRun::memory_of(uint32_t tensor) const {
-  std::byte* const given = use_.board.gradient(tensor);
-  return given != nullptr ? given : use_.tensors[tensor].gradient;
-}
-
 Status DelayedRun::give(uint32_t tensor) {
   const auto due = machine_->take(tensor);
   if (!due) return {};
@@ -190,7 +169,7 @@ Status DelayedRun::give(uint32_t tensor) {
   if (due->batches != 0) return deliver(tensor, due->set, due->batches, step);
   // No update is due, so the result is the sum of nothing. A program that applies it all the same changes nothing.
   const TensorEntry& entry = use_.tensors[tensor];
-  if (!use_.settings.update && entry.count > 0) std::memset(memory_of(tensor), 0, entry.bytes());
+  if (!use_.settings.update && entry.count > 0) std::memset(use_.gradient(tensor), 0, entry.bytes());
   use_.board.complete(tensor, step, {0, 0});
   return {};
 }
@@ -202,7 +181,7 @@ Status DelayedRun::deliver(uint32_t tensor, uint64_t set, uint32_t batches, uint
   if (entry.count > 0 && use_.settings.update) {
     TRY(use_.settings.update(tensor, 0, entry.count, memory_->sum(tensor, set), entry.parameter, age));
   } else if (entry.count > 0) {
-    std::memcpy(memory_of(tensor), memory_->sum(tensor, set), entry.bytes());
+    std::memcpy(use_.gradient(tensor), memory_->sum(tensor, set), entry.bytes());
     use_.counts.copied_bytes.fetch_add(entry.bytes(), std::memory_order_relaxed);
   }
   if (tensor == 0) use_.counts.note_update(age);

@@ -44,7 +44,6 @@ class DelayedRun final : public StepRun {
   Status send_all(uint64_t last, bool merged);
   Status wait_for_link(DelayedLink& link);
   std::vector<DelayedMemory::Run> runs(uint32_t item) const;
-  std::byte* memory_of(uint32_t tensor) const;
 
   const RunUse use_;
   const DeftQueues fresh_;  // before any step

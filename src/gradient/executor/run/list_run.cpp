@@ -1,6 +1,7 @@
 #include "gradient/executor/run/list_run.h"
 
 #include "gradient/executor/run/delayed_run.h"
+#include "gradient/executor/run/message_loops.h"
 #include "gradient/executor/run/sparse_run.h"
 
 namespace trestle {
@@ -32,15 +33,7 @@ bool ListRun::turn() {
 }
 
 bool ListRun::collect() {
-  bool changed = false;
-  while (const auto complete = channel_->poll()) {
-    changed = true;
-    if (use_.board.failure()) continue;  // the messages behind a failure are only awaited
-    Status status = *complete;
-    if (status.ok()) status = finish_oldest();
-    if (!status.ok()) use_.board.fail(status.error());
-  }
-  return changed;
+  return collect_complete(*channel_, use_.board, [this] { return finish_oldest(); });
 }
 
 Status ListRun::finish_oldest() {
@@ -73,15 +66,8 @@ bool ListRun::take_events() {
 }
 
 bool ListRun::issue() {
-  bool changed = false;
-  while (!use_.board.failure()) {
-    const auto next = machine_.next();
-    if (!next) break;
-    changed = true;
-    const Status status = start(*next);
-    if (!status.ok()) use_.board.fail(status.error());
-  }
-  return changed;
+  return do_all(
+      use_.board, [this] { return machine_.next(); }, [this](const StepMachine::Issue& next) { return start(next); });
 }
 
 Status ListRun::start(const StepMachine::Issue& issue) {

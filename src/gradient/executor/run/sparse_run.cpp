@@ -1,6 +1,7 @@
 #include "gradient/executor/run/sparse_run.h"
 
 #include "base/clock.h"
+#include "gradient/executor/run/message_loops.h"
 
 namespace trestle {
 namespace {
@@ -49,15 +50,7 @@ bool SparseRun::drained() const {
 // ---- events
 
 bool SparseRun::collect() {
-  bool changed = false;
-  while (const auto complete = channel_->poll()) {
-    changed = true;
-    if (use_.board.failure()) continue;  // the messages behind a failure are only awaited
-    Status status = *complete;
-    if (status.ok()) status = finish_oldest();
-    if (!status.ok()) use_.board.fail(status.error());
-  }
-  return changed;
+  return collect_complete(*channel_, use_.board, [this] { return finish_oldest(); });
 }
 
 Status SparseRun::finish_oldest() {
@@ -74,22 +67,20 @@ Status SparseRun::finish_oldest() {
 }
 
 bool SparseRun::take_events() {
-  bool changed = false;
-  while (!use_.board.failure()) {
-    const auto tensor = use_.board.take_mark();
-    if (!tensor) break;
-    changed = true;
-    add(*tensor);
-    machine_.ready(*tensor);
-    // No message brings its result.
-    if (!list_.waits[*tensor]) use_.board.complete(*tensor, steps_before_ + machine_.ready_in(*tensor));
-  }
-  return changed;
+  return do_all(
+      use_.board, [this] { return use_.board.take_mark(); },
+      [this](uint32_t tensor) -> Status {
+        add(tensor);
+        machine_.ready(tensor);
+        // No message brings its result.
+        if (!list_.waits[tensor]) use_.board.complete(tensor, steps_before_ + machine_.ready_in(tensor));
+        return {};
+      });
 }
 
 void SparseRun::add(uint32_t tensor) {
   const int64_t begin = monotonic_clock().now_ns();
-  const Accumulated sum = memory_->add(tensor, memory_of(tensor));
+  const Accumulated sum = memory_->add(tensor, use_.gradient(tensor));
   use_.counts.whole_square += sum.square_sum;
   use_.counts.nans.fetch_add(sum.nans, std::memory_order_relaxed);
   use_.counts.compressed_elements.fetch_add(use_.tensors[tensor].count, std::memory_order_relaxed);
@@ -97,36 +88,26 @@ void SparseRun::add(uint32_t tensor) {
 }
 
 bool SparseRun::issue() {
-  bool changed = false;
-  while (!use_.board.failure()) {
-    const auto next = machine_.next();
-    if (!next) break;
-    changed = true;
-    const uint64_t step = steps_before_ + next->step + 1;
-    const Status status = channel_->start(next->message, step, step - brought_in_);
-    if (!status.ok()) use_.board.fail(status.error());
-  }
-  return changed;
+  return do_all(
+      use_.board, [this] { return machine_.next(); },
+      [this](const StepMachine::Issue& next) {
+        const uint64_t step = steps_before_ + next.step + 1;
+        return channel_->start(next.message, step, step - brought_in_);
+      });
 }
 
 // ---- results
 
-// Where a step's gradient lies.
-std::byte* SparseRun::memory_of(uint32_t tensor) const {
-  std::byte* const given = use_.board.gradient(tensor);
-  return given != nullptr ? given : use_.tensors[tensor].gradient;
-}
-
 Status SparseRun::give(uint32_t tensor) {
   if (use_.tensors[tensor].count == 0) return {};
-  channel_->give(tensor, memory_of(tensor));
+  channel_->give(tensor, use_.gradient(tensor));
   return update(tensor, {});
 }
 
 Status SparseRun::update(uint32_t tensor, const ResultAge& age) {
   const TensorEntry& entry = use_.tensors[tensor];
   if (!use_.settings.update || entry.count == 0) return {};
-  return use_.settings.update(tensor, 0, entry.count, memory_of(tensor), entry.parameter, age);
+  return use_.settings.update(tensor, 0, entry.count, use_.gradient(tensor), entry.parameter, age);
 }
 
 // ---- bringing in
@@ -142,7 +123,7 @@ Result<uint32_t> SparseRun::bring_in() {
   TRY(channel_->add_residuals());
   for (uint32_t tensor = 0; tensor < use_.tensors.size(); ++tensor) {
     const ResultAge age{batches, batches - 1};
-    memory_->give_residual(tensor, memory_of(tensor));
+    memory_->give_residual(tensor, use_.gradient(tensor));
     TRY(update(tensor, age));
     use_.board.complete(tensor, use_.board.ended(), age);
   }

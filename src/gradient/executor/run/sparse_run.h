@@ -33,7 +33,6 @@ class SparseRun final : public StepRun {
   Status finish_oldest();
   Status give(uint32_t tensor);
   Status update(uint32_t tensor, const ResultAge& age);
-  std::byte* memory_of(uint32_t tensor) const;
 
   const RunUse use_;
   const StepMessages list_;

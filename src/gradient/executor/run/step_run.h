@@ -22,6 +22,12 @@ struct RunUse {
   TrafficCounts& counts;
   std::shared_ptr<Bell> bell;  // rings when a message is complete
   StepTrace& trace;
+
+  // Where the gradient of the present step lies.
+  std::byte* gradient(uint32_t tensor) const {
+    std::byte* const given = board.gradient(tensor);
+    return given != nullptr ? given : tensors[tensor].gradient;
+  }
 };
 
 class StepRun {
