@@ -1,10 +1,10 @@
 // One thread that holds several ranks makes, finalizes and destroys them. A failure leaves nothing behind.
 #include <gtest/gtest.h>
-#include <pthread.h>
 
 #include <array>
 #include <vector>
 
+#include "support/no_threads.h"
 #include "support/ranks.h"
 
 namespace api {
@@ -181,32 +181,12 @@ TEST(ApiGroupLife, ACallThatCannotBePlannedLeavesNoCommunicator) {
   });
 }
 
-// While this object lives no thread can start, because its stack would not fit into any address space.
-class NoThreads {
- public:
-  NoThreads() {
-    pthread_getattr_default_np(&before_);
-    pthread_attr_t huge;
-    pthread_getattr_default_np(&huge);
-    EXPECT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 62), 0);
-    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
-    pthread_attr_destroy(&huge);
-  }
-  ~NoThreads() {
-    EXPECT_EQ(pthread_setattr_default_np(&before_), 0);
-    pthread_attr_destroy(&before_);
-  }
-
- private:
-  pthread_attr_t before_{};
-};
-
 TEST(ApiGroupLife, ThreadsThatCannotStartAreAnError) {
   ranks::isolated([] {
     trestleComm_t comms[3] = {};
     trestleUniqueId id;
     {
-      NoThreads none;
+      trestle::NoThreads none;
       EXPECT_TRUE(refused(trestleGetUniqueId(&id), trestleSystemError, {"thread"}));
       EXPECT_TRUE(refused(trestleCommInitAll(comms, 3, nullptr), trestleSystemError, {"thread"}));
       EXPECT_TRUE(refused(trestleCommInitAll(comms, 1, nullptr), trestleSystemError, {"thread"})) << "the helper";
@@ -218,7 +198,7 @@ TEST(ApiGroupLife, ThreadsThatCannotStartAreAnError) {
       return trestleGroupEnd();
     };
     {
-      NoThreads none;
+      trestle::NoThreads none;
       EXPECT_TRUE(refused(join_all(), trestleSystemError, {"thread"}));
       for (trestleComm_t comm : comms) EXPECT_EQ(comm, nullptr);
     }

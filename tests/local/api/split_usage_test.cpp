@@ -1,8 +1,8 @@
 // CommSplit: a missing place for the handle, its order among other calls, and the settings that the new communicator
 // takes from the old one.
 #include <gtest/gtest.h>
-#include <pthread.h>
 
+#include "support/no_threads.h"
 #include "support/ranks.h"
 
 namespace api {
@@ -140,31 +140,9 @@ TEST(ApiSplitUsage, AnotherOrderInAGroupIsFound) {
   ranks::on_processes({.ranks = 2, .transport = "shm"}, body, [](int) { return ranks::Env{{"TRESTLE_CHECK", "1"}}; });
 }
 
-// While this object lives no thread can start, because its stack would not fit into any address space.
-class NoThreads {
- public:
-  NoThreads() {
-    pthread_getattr_default_np(&before_);
-    pthread_attr_t huge;
-    pthread_getattr_default_np(&huge);
-    EXPECT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 62), 0);
-    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
-    pthread_attr_destroy(&huge);
-  }
-  ~NoThreads() {
-    EXPECT_EQ(pthread_setattr_default_np(&before_), 0);
-    pthread_attr_destroy(&before_);
-  }
-  NoThreads(const NoThreads&) = delete;
-  NoThreads& operator=(const NoThreads&) = delete;
-
- private:
-  pthread_attr_t before_{};
-};
-
 // Splits that only rank 0 makes. None may use up a number, because the other rank does not count it.
 void split_in_vain(trestleComm_t comm) {
-  const NoThreads none;
+  const trestle::NoThreads none;
   const trestleConfig_t config = with_blocking(0);
   trestleComm_t made[3] = {};
   for (const int color : {0, TRESTLE_SPLIT_NOCOLOR}) {

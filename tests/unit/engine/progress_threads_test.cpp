@@ -1,6 +1,5 @@
 // Several helper threads: which engines each of them has, and where they run.
 #include <gtest/gtest.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -12,6 +11,7 @@
 #include "base/host.h"
 #include "base/log.h"
 #include "engine/run/progress.h"
+#include "support/no_threads.h"
 #include "support/node_files.h"
 #include "unit/engine/unattended.h"
 
@@ -86,26 +86,6 @@ TEST(ProgressThreads, LetGoOfAnEngineThatIsRemovedWhileTheySleep) {
   wait_for(next.transport->driven, 1);
   EXPECT_EQ(gone.transport->driven.load(), driven);
 }
-
-// While this object lives no thread can start, because its stack would not fit into any address space.
-class NoThreads {
- public:
-  NoThreads() {
-    pthread_attr_t huge;
-    EXPECT_EQ(pthread_getattr_default_np(&before_), 0);
-    EXPECT_EQ(pthread_getattr_default_np(&huge), 0);
-    EXPECT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 62), 0);
-    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
-    pthread_attr_destroy(&huge);
-  }
-  ~NoThreads() {
-    EXPECT_EQ(pthread_setattr_default_np(&before_), 0);
-    pthread_attr_destroy(&before_);
-  }
-
- private:
-  pthread_attr_t before_{};
-};
 
 TEST(ProgressThreads, ThatCannotStartGetNothing) {
   Unattended one, other;
