@@ -41,7 +41,8 @@ if(TARGET trestle)
     ${CMAKE_CURRENT_LIST_DIR}/api_stats_test.cpp)
   if(NOT TRESTLE_SANITIZE)  # sanitizers have allocation functions of their own
     trestle_test(NAME api_memory_test LABEL conformance LIBS trestle_api_calls SOURCES
-      ${CMAKE_CURRENT_LIST_DIR}/api_memory_test.cpp)
+      ${CMAKE_CURRENT_LIST_DIR}/api_memory_test.cpp
+      ${CMAKE_SOURCE_DIR}/tests/support/allocations.cpp)
     trestle_test(NAME api_faults_test LABEL conformance TIMEOUT 900 LIBS trestle_api_calls SOURCES
       ${CMAKE_CURRENT_LIST_DIR}/faults/api_fault_job.cpp
       ${CMAKE_CURRENT_LIST_DIR}/faults/api_faults_test.cpp

@@ -1,39 +1,20 @@
 // The C functions without memory: they return a code and never throw an exception into the caller's frames. And how
 // often issuing a call takes memory.
-//
-// The operators below replace those of the whole program, including the library's.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
 #include <string>
 #include <vector>
 
+#include "support/allocations.h"
 #include "support/ranks.h"
-
-namespace {
-
-// For this thread.
-thread_local bool no_memory = false;
-thread_local int allocations = 0;
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-  if (no_memory) throw std::bad_alloc();
-  ++allocations;
-  if (void* memory = std::malloc(size != 0 ? size : 1)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace api {
 namespace {
+
+template <class F>
+void without_memory(F&& call) {
+  allocations::short_of_memory(0, true, call);
+}
 
 struct World {
   trestleComm_t comm = nullptr;
@@ -73,10 +54,12 @@ TEST(ApiMemory, SentencesThatFindNoMemoryAreCodes) {
     ASSERT_EQ(trestleCommInitAll(&world.comm, 1, nullptr), trestleSuccess);
     ASSERT_EQ(trestleStreamCreate(&world.stream), trestleSuccess);
     for (const BadCall& call : kBadCalls) {
-      no_memory = true;
-      const trestleResult_t result = call.make(world);
-      const char* sentence = trestleGetLastError(world.comm);
-      no_memory = false;
+      trestleResult_t result = trestleSuccess;
+      const char* sentence = nullptr;
+      without_memory([&] {
+        result = call.make(world);
+        sentence = trestleGetLastError(world.comm);
+      });
       EXPECT_EQ(result, trestleSystemError) << call.name;
       EXPECT_STREQ(sentence, "out of memory") << call.name;
       EXPECT_NE(call.make(world), trestleSystemError) << call.name;
@@ -93,9 +76,8 @@ TEST(ApiMemory, AGroupIsRefusedForACallThatFoundNoMemory) {
     World world;
     ASSERT_EQ(trestleCommInitAll(&world.comm, 1, nullptr), trestleSuccess);
     ASSERT_EQ(trestleGroupStart(), trestleSuccess);
-    no_memory = true;
-    const trestleResult_t result = trestleSend(world.data, 4, trestleFloat32, 7, world.comm, nullptr);
-    no_memory = false;
+    trestleResult_t result = trestleSuccess;
+    without_memory([&] { result = trestleSend(world.data, 4, trestleFloat32, 7, world.comm, nullptr); });
     EXPECT_EQ(result, trestleSystemError);
     EXPECT_EQ(trestleGroupEnd(), trestleSystemError);
     EXPECT_EQ(trestleCommDestroy(world.comm), trestleSuccess);
@@ -110,9 +92,8 @@ TEST(ApiMemory, TheLastErrorOfACommunicatorNeedsNoMemory) {
     ASSERT_EQ(trestleCommAbort(comms[1]), trestleSuccess);
     trestleResult_t state = trestleSuccess;
     ranks::wait_until([&] { return trestleCommGetAsyncError(comms[0], &state) != trestleSuccess || state != 0; });
-    no_memory = true;
-    const char* sentence = trestleGetLastError(comms[0]);
-    no_memory = false;
+    const char* sentence = nullptr;
+    without_memory([&] { sentence = trestleGetLastError(comms[0]); });
     EXPECT_STREQ(sentence, "out of memory");
     EXPECT_NE(std::string(trestleGetLastError(comms[0])).find("abort"), std::string::npos);
     EXPECT_EQ(trestleCommAbort(comms[0]), trestleSuccess);
@@ -137,10 +118,10 @@ struct Pair {
   // Returns how often the call allocated.
   int issue(int rank, size_t count) {
     float* const values = data[rank].data();
-    const int before = allocations;
+    const int before = allocations::made();
     const trestleResult_t result =
         trestleAllReduce(values, values, count, trestleFloat32, trestleSum, comms[rank], nullptr);
-    const int after = allocations;
+    const int after = allocations::made();
     EXPECT_EQ(result, trestleSuccess);
     return after - before;
   }

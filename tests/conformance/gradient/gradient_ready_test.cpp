@@ -1,42 +1,21 @@
 // What trestleGradReady costs its caller: allocations and system calls, counted.
 //
-// The functions below replace those of the whole program.
+// The function below replaces that of the whole program.
 #include <dlfcn.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdarg>
-#include <cstdlib>
 #include <functional>
-#include <new>
 #include <thread>
 
 #include "conformance/gradient/gradient_model.h"
+#include "support/allocations.h"
 
 namespace {
-
-// Of this thread.
-thread_local int allocations = 0;
-thread_local int system_calls = 0;
-
-// Not inlined: where GCC 12 sees free() but not the malloc() of operator new, it takes them for a mismatch.
-[[gnu::noinline]] void give_back(void* memory) noexcept {
-  std::free(memory);
-}
-
+thread_local int system_calls = 0;  // of this thread
 }  // namespace
 
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size != 0 ? size : 1)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept {
-  give_back(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  give_back(memory);
-}
 // The library's bells ring through it: the system's functions for futexes have no wrapper.
 extern "C" __attribute__((visibility("default"))) long syscall(long number, ...) noexcept {
   using Call = long (*)(long, long, long, long, long, long, long);
@@ -62,9 +41,9 @@ struct Cost {
 };
 
 Cost of_ready(trestleGrad_t grad, int tensor) {
-  const Cost before{allocations, system_calls};
+  const Cost before{allocations::made(), system_calls};
   const trestleResult_t result = trestleGradReady(grad, tensor, nullptr);
-  const Cost cost{allocations - before.allocations, system_calls - before.system_calls};
+  const Cost cost{allocations::made() - before.allocations, system_calls - before.system_calls};
   EXPECT_TRUE(succeeded(result));
   return cost;
 }

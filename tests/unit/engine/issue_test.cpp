@@ -1,48 +1,21 @@
 // What issuing a call costs its caller: allocations and system calls, counted. Neither may depend on the call's size.
 //
-// The functions below replace those of the whole program.
+// The function below replaces that of the whole program.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <new>
-
 #include "engine/run/progress.h"
 #include "sched/select/select.h"
-#include "unit/engine/allocations.h"
+#include "support/allocations.h"
 #include "unit/engine/streams.h"
 #include "unit/engine/unattended.h"
 
 namespace {
-
 thread_local int writes = 0;  // of this thread
-
-// Not inlined: where GCC 12 sees free() but not the malloc() of operator new, it takes them for a mismatch.
-[[gnu::noinline]] void give_back(void* memory) noexcept {
-  std::free(memory);
-}
-
 }  // namespace
 
-namespace trestle {
-thread_local int allocations = 0;
-thread_local AllocationFault allocation_fault;
-}  // namespace trestle
-
-void* operator new(std::size_t size) {
-  ++trestle::allocations;
-  if (trestle::allocation_fault.fails()) throw std::bad_alloc();
-  if (void* memory = std::malloc(size != 0 ? size : 1)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept {
-  give_back(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  give_back(memory);
-}
 extern "C" ssize_t write(int fd, const void* data, size_t bytes) {
   ++writes;
   return syscall(SYS_write, fd, data, bytes);
@@ -79,9 +52,9 @@ class Issue : public Streams {
     Progress::call_issued(*engine_);
   }
   int allocations_of_issue(const std::shared_ptr<const Prepared>& prepared) {
-    const int before = allocations;
+    const int before = allocations::made();
     issue(prepared);
-    return allocations - before;
+    return allocations::made() - before;
   }
   void finish() {
     while (engine_->pending() != 0) {
@@ -113,9 +86,9 @@ TEST_F(Issue, MakesAnOperationOfManyChunksWithAsManyAllocations) {
   const auto large = broadcast(uint64_t{64} << 20, 64);
   std::vector<Operation*> lent;
   const auto allocations_for = [&](const std::shared_ptr<const Prepared>& prepared) {
-    const int before = allocations;
+    const int before = allocations::made();
     lent.push_back(engine_->acquire(prepared));
-    return allocations - before;
+    return allocations::made() - before;
   };
   lent.reserve(16);
   while (lent.size() < 10) allocations_for(small);  // the engine's own lists are long enough then

@@ -4,27 +4,13 @@
 
 #include <string>
 
-#include "unit/engine/streams.h"
+#include "unit/engine/two_engines.h"
 
 namespace trestle {
 namespace {
 
-const Error kGone{Code::kRemoteError, "rank 1 went away"};
-
-constexpr int64_t kMomentNs = 2'000'000'000;  // time in which the control mesh reports a cause, if it knows one
-
-class StreamFailures : public Streams {
+class StreamFailures : public TwoEngines {
  protected:
-  void SetUp() override {
-    Streams::SetUp();
-    other_ = make_engine(other_gate_);
-  }
-  // An operation of another communicator.
-  Operation* other(uint64_t number) { return operation_of(*other_, number); }
-  void drive_both() {
-    while (engine_->try_progress() || other_->try_progress()) {
-    }
-  }
   void fail() {
     engine_->fail(kGone);
     engine_->try_progress();
@@ -50,8 +36,7 @@ class StreamFailures : public Streams {
   void expect_other_held_back(uint64_t number) {
     EXPECT_EQ(posted_by_other(), Numbers{});
     EXPECT_FALSE(other_->failed()) << "its own control mesh may tell the cause yet";
-    clock_.advance_to(clock_.now_ns() + kMomentNs);
-    drive_both();
+    pass_a_moment();
     EXPECT_EQ(other_->pending(), 0u);
     ASSERT_TRUE(other_->failed());
     EXPECT_EQ(other_->failure()->code, Code::kRemoteError);
@@ -61,9 +46,6 @@ class StreamFailures : public Streams {
       EXPECT_NE(sentence.find(fact), std::string::npos) << fact << " is not in: " << sentence;
     }
   }
-
-  GatedTransport* other_gate_ = nullptr;
-  std::shared_ptr<Engine> other_;
 };
 
 TEST_F(StreamFailures, AnEventHasTheFailureOfWhatItStandsFor) {

@@ -5,32 +5,22 @@
 #include <new>
 #include <string>
 
-#include "unit/engine/allocations.h"
-#include "unit/engine/streams.h"
+#include "support/allocations.h"
+#include "unit/engine/two_engines.h"
 
 namespace trestle {
 namespace {
 
-const Error kGone{Code::kRemoteError, "rank 1 went away, as a sentence says that takes memory wherever it is copied"};
-
-constexpr int64_t kMomentNs = 2'000'000'000;  // time in which the control mesh reports a cause, if it knows one
-
-class StreamMemory : public Streams {
+class StreamMemory : public TwoEngines {
  protected:
   void SetUp() override {
-    Streams::SetUp();
-    other_ = make_engine(other_gate_);
+    TwoEngines::SetUp();
     for (const auto& stream : {a_, b_, c_}) stream->record();  // so that each has an item that it can use again
-  }
-  void drive_both() {
-    while (engine_->try_progress() || other_->try_progress()) {
-    }
   }
   // All work comes to its end, and everybody who waits hears of a failure.
   void expect_ended(const Engine& engine) {
     drive_both();
-    clock_.advance_to(clock_.now_ns() + kMomentNs);
-    drive_both();
+    pass_a_moment();
     EXPECT_EQ(engine_->pending(), 0u);
     EXPECT_EQ(other_->pending(), 0u);
     for (const auto& stream : {a_, b_, c_}) EXPECT_TRUE(stream->idle());
@@ -52,16 +42,13 @@ class StreamMemory : public Streams {
         c_ = std::make_shared<Stream>();
         SetUp();
         prepare();
-        failed = short_of_memory(k, stays, call);
+        failed = allocations::short_of_memory(k, stays, call);
         check();
         if (HasFailure()) return;
       }
       EXPECT_GT(k, 1) << "it has needed no memory at all";
     }
   }
-
-  GatedTransport* other_gate_ = nullptr;
-  std::shared_ptr<Engine> other_;
 };
 
 // The caller hears of it only if nothing was queued: then it takes the operation back.
@@ -75,7 +62,7 @@ TEST_F(StreamMemory, ACallBehindAFailureIsQueuedOrNot) {
         engine_->fail(kGone);
         drive_both();
         ASSERT_TRUE(a_->failed());
-        next = operation_of(*other_, 7);
+        next = other(7);
         refused = false;
       },
       [&] {
@@ -128,8 +115,8 @@ TEST_F(StreamMemory, AFailureReachesThoseThatWait) {
         a_->enqueue({operation(1)});
         event_->record(*a_);
         for (const auto& stream : {b_, c_}) stream->wait_for(event_->last());
-        b_->enqueue({operation_of(*other_, 7)});
-        c_->enqueue({operation_of(*other_, 8)});
+        b_->enqueue({other(7)});
+        c_->enqueue({other(8)});
         behind = c_->record();
         drive_both();
         engine_->fail(kGone);
@@ -156,7 +143,7 @@ TEST_F(StreamMemory, ANotificationOutlivesItsStream) {
                     told.set_value(failure ? failure->code : Code::kSuccess);
                   })
                   .ok());
-  EXPECT_TRUE(short_of_memory(0, true, [&] {
+  EXPECT_TRUE(allocations::short_of_memory(0, true, [&] {
     b_.reset();
     record.reset();
   }));
