@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "kernels/cuda/images.h"
 #include "unit/device/with_fake_driver.h"
 
 namespace trestle {
@@ -18,8 +17,6 @@ class CopyBatches : public WithFakeDriver {
   void SetUp() override {
     WithFakeDriver::SetUp();
     open_devices_of_fake();
-    for (const kernels::CudaImage& image : kernels::cuda_images())
-      fake().name_image(image.bytes, std::string(image.name));
     kernels_ = DeviceKernels::create(*device_).value();
     stream_ = device_->make_stream(false).value();
     batch_.emplace(*device_, *kernels_, stream_);

@@ -9,7 +9,6 @@
 
 #include "base/rng.h"
 #include "kernels/convert.h"
-#include "kernels/cuda/images.h"
 #include "kernels/scale.h"
 #include "unit/device/with_fake_driver.h"
 
@@ -24,8 +23,6 @@ class Kernels : public WithFakeDriver {
   void SetUp() override {
     WithFakeDriver::SetUp();
     open_devices_of_fake();
-    for (const kernels::CudaImage& image : kernels::cuda_images())
-      fake().name_image(image.bytes, std::string(image.name));
     auto made = DeviceKernels::create(*device_);
     ASSERT_TRUE(made.ok()) << made.error().message;
     kernels_ = std::move(made).value();

@@ -2,7 +2,6 @@
 #include <cuda.h>
 #include <poll.h>
 
-#include <deque>
 #include <thread>
 
 #include "unit/device/with_fake_queue.h"
@@ -13,11 +12,8 @@ namespace {
 class QueuesThatFail : public Queues {};
 class QueuesAsleep : public Queues {};
 
-std::string way_of(const testing::TestParamInfo<GateWay>& info) {
-  return info.param == GateWay::kWord ? "ByWord" : "ByEvent";
-}
-INSTANTIATE_TEST_SUITE_P(Ways, QueuesThatFail, testing::Values(GateWay::kWord, GateWay::kHost), way_of);
-INSTANTIATE_TEST_SUITE_P(Ways, QueuesAsleep, testing::Values(GateWay::kWord, GateWay::kHost), way_of);
+INSTANTIATE_TEST_SUITE_P(Ways, QueuesThatFail, testing::Values(GateWay::kWord, GateWay::kHost), name_of_way);
+INSTANTIATE_TEST_SUITE_P(Ways, QueuesAsleep, testing::Values(GateWay::kWord, GateWay::kHost), name_of_way);
 
 TEST_P(QueuesThatFail, AreNotMadeAndLeaveNothing) {
   slow([&] { queue_.reset(); });
@@ -91,13 +87,9 @@ TEST_P(QueuesThatFail, EndAllWorkWhicheverCallFails) {
 }
 
 TEST_P(QueuesThatFail, EndNothingWhileItRuns) {
-  const uint64_t from = 5;
-  uint64_t to = 0;
-  uint64_t beyond = 0;
-  OneCopy first(from, to);
-  OneCopy second(from, beyond);
-  fake().hold_streams(true);
-  queue_->submit(first.work);
+  OwnCopy first;
+  OwnCopy second;
+  submit_held(first);
   fake().fail(1, CUDA_ERROR_LAUNCH_FAILED);  // after the context
   queue_->submit(second.work);
   poll_in_vain();
@@ -105,26 +97,24 @@ TEST_P(QueuesThatFail, EndNothingWhileItRuns) {
   fake().hold_streams(false);
   wait_for(second.work);
   EXPECT_TRUE(first.work.result.ok()) << "it was done before";
-  EXPECT_EQ(to, 5U);
+  EXPECT_EQ(first.to, 5U);
   ASSERT_FALSE(second.work.result.ok());
   EXPECT_NE(second.work.result.error().message.find("work on device 0 (Fake GPU) failed"), std::string::npos)
       << second.work.result.error().message;
 }
 
 TEST_P(QueuesThatFail, EndAllWorkOfABrokenDevice) {
-  const uint64_t from = 5;
-  std::vector<uint64_t> to(300);
-  std::deque<OneCopy> copies;
+  ManyCopies many(300);
   fake().hold_streams(true);
-  for (uint64_t& value : to) queue_->submit(copies.emplace_back(from, value).work);
+  submit(many);
   fake().break_device(CUDA_ERROR_ILLEGAL_ADDRESS);
-  wait_for(copies.back().work);
-  for (const OneCopy& copy : copies) {
+  wait_for(many.copies.back().work);
+  for (const OneCopy& copy : many.copies) {
     ASSERT_EQ(copy.work.state, WorkState::kDone);
     ASSERT_FALSE(copy.work.result.ok());
     EXPECT_EQ(copy.work.result.error().code, Code::kUnhandledDeviceError);
   }
-  OneCopy late(from, to[0]);
+  OwnCopy late;
   queue_->submit(late.work);
   EXPECT_TRUE(queue_->poll());
   EXPECT_FALSE(late.work.result.ok());
@@ -145,11 +135,8 @@ TEST_P(QueuesAsleep, WithoutWorkNeedNoBell) {
 }
 
 TEST_P(QueuesAsleep, LookAgainWhileWorkIsUnderWay) {
-  const uint64_t from = 5;
-  uint64_t to = 0;
-  OneCopy copy(from, to);
-  fake().hold_streams(true);
-  queue_->submit(copy.work);
+  OwnCopy copy;
+  submit_held(copy);
   for (int round = 0; round < 5; ++round) {
     while (!queue_->prepare_sleep()) ASSERT_FALSE(queue_->poll());
     EXPECT_TRUE(rings(*queue_, -1));
@@ -166,9 +153,7 @@ TEST_P(QueuesAsleep, LookAgainWhileWorkIsUnderWay) {
 }
 
 TEST_P(QueuesAsleep, AreWokenByWorkThatAnotherThreadSubmits) {
-  const uint64_t from = 5;
-  uint64_t to = 0;
-  OneCopy copy(from, to);
+  OwnCopy copy;
   ASSERT_TRUE(queue_->prepare_sleep());
   std::thread sleeper([&] { EXPECT_TRUE(rings(*queue_, -1)); });
   queue_->submit(copy.work);
@@ -179,11 +164,9 @@ TEST_P(QueuesAsleep, AreWokenByWorkThatAnotherThreadSubmits) {
 
 // As a sleeping engine does.
 TEST_P(QueuesAsleep, FindTheEndOfAllWork) {
-  const uint64_t from = 5;
-  std::vector<uint64_t> to(1000);
-  std::deque<OneCopy> copies;
-  for (uint64_t& value : to) queue_->submit(copies.emplace_back(from, value).work);
-  while (copies.back().work.state != WorkState::kDone) {
+  ManyCopies many(1000);
+  submit(many);
+  while (many.copies.back().work.state != WorkState::kDone) {
     if (queue_->poll()) continue;
     if (queue_->prepare_sleep()) {
       fake().go_on();
@@ -191,15 +174,12 @@ TEST_P(QueuesAsleep, FindTheEndOfAllWork) {
     }
     queue_->finish_sleep();
   }
-  EXPECT_EQ(to, std::vector<uint64_t>(1000, 5));
+  EXPECT_EQ(many.to, std::vector<uint64_t>(1000, 5));
 }
 
 TEST_P(QueuesAsleep, FindABrokenDevice) {
-  const uint64_t from = 5;
-  uint64_t to = 0;
-  OneCopy copy(from, to);
-  fake().hold_streams(true);
-  queue_->submit(copy.work);
+  OwnCopy copy;
+  submit_held(copy);
   fake().break_device(CUDA_ERROR_ILLEGAL_ADDRESS);
   for (int looks = 0; copy.work.state != WorkState::kDone; ++looks) {
     ASSERT_LT(looks, kMostPolls);

@@ -9,9 +9,7 @@
 namespace trestle {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(Ways, Queues, testing::Values(GateWay::kWord, GateWay::kHost), [](const auto& info) {
-  return std::string(info.param == GateWay::kWord ? "ByWord" : "ByEvent");
-});
+INSTANTIATE_TEST_SUITE_P(Ways, Queues, testing::Values(GateWay::kWord, GateWay::kHost), name_of_way);
 
 TEST_P(Queues, DoEveryKindOfWorkAsTheHostDoes) {
   Rng rng(1);
@@ -164,16 +162,13 @@ TEST_P(Queues, KeepTheOrderWhenAllMarksAreUsed) {
 }
 
 TEST_P(Queues, EndWorkThatTouchesNothingInItsTurn) {
-  const uint64_t from = 1;
-  uint64_t to = 0;
-  OneCopy copy(from, to);
+  OwnCopy copy;
   Work nothing;
   nothing.bytes = 1 << 20;
   queue_->submit(nothing);
   EXPECT_TRUE(queue_->poll());
   EXPECT_EQ(nothing.state, WorkState::kDone);
-  fake().hold_streams(true);
-  queue_->submit(copy.work);
+  submit_held(copy);
   queue_->submit(nothing);
   poll_in_vain();
   fake().hold_streams(false);
@@ -183,16 +178,13 @@ TEST_P(Queues, EndWorkThatTouchesNothingInItsTurn) {
 }
 
 TEST_P(Queues, RefuseWhatADeviceCannotDoAndGoOn) {
-  const uint64_t from = 7;
-  uint64_t to = 0;
-  OneCopy fold(from, to);
+  OwnCopy fold;
   fold.work.kind = WorkKind::kFold;
-  OneCopy many(from, to);
+  OwnCopy many;
   many.work.kind = WorkKind::kReduce;
-  const std::vector<std::span<const ConstPiece>> sources(129, many.source);
+  const std::vector<std::span<const ConstPiece>> sources(129, many.copy.source);
   many.work.sources = sources;
-  uint64_t copied = 0;
-  OneCopy copy(from, copied);
+  OwnCopy copy;
   for (Work* const work : {&fold.work, &many.work, &copy.work}) queue_->submit(*work);
   wait_for(copy.work);
   ASSERT_FALSE(fold.work.result.ok());
@@ -200,46 +192,40 @@ TEST_P(Queues, RefuseWhatADeviceCannotDoAndGoOn) {
   EXPECT_NE(fold.work.result.error().message.find("user-defined reduction"), std::string::npos);
   ASSERT_FALSE(many.work.result.ok());
   EXPECT_NE(many.work.result.error().message.find("129 sources"), std::string::npos);
-  EXPECT_EQ(to, 0U);
+  EXPECT_EQ(fold.to, 0U);
+  EXPECT_EQ(many.to, 0U);
   EXPECT_TRUE(copy.work.result.ok());
-  EXPECT_EQ(copied, 7U);
+  EXPECT_EQ(copy.to, copy.from);
 }
 
 // ---- the end
 
 TEST_P(Queues, CloseWaitsForWorkThatHasBegunAndDropsTheRest) {
-  constexpr size_t kWorks = 500;
-  const uint64_t from = 1;
-  std::vector<uint64_t> to(kWorks);
-  std::deque<OneCopy> copies;
+  ManyCopies many(500);
   fake().hold_streams(true);
-  for (uint64_t& value : to) queue_->submit(copies.emplace_back(from, value).work);
+  submit(many);
   EXPECT_FALSE(queue_->close(monotonic_clock().now_ns())) << "the streams are held";
   EXPECT_FALSE(queue_->close(0));
   fake().hold_streams(false);
   EXPECT_TRUE(queue_->close(INT64_MAX));
-  const std::vector<uint64_t> then = to;
-  EXPECT_EQ(then.front(), 1U);
+  const std::vector<uint64_t> then = many.to;
+  EXPECT_EQ(then.front(), many.from);
   EXPECT_EQ(then.back(), 0U) << "it had not begun";
   fake().go_on();
   EXPECT_FALSE(queue_->poll());
   EXPECT_TRUE(queue_->close(0));
-  EXPECT_EQ(to, then);
-  for (const OneCopy& copy : copies) EXPECT_EQ(copy.work.state, WorkState::kSubmitted);
-  uint64_t late_to = 0;
-  OneCopy late(from, late_to);
+  EXPECT_EQ(many.to, then);
+  for (const OneCopy& copy : many.copies) EXPECT_EQ(copy.work.state, WorkState::kSubmitted);
+  OwnCopy late;
   queue_->submit(late.work);
   EXPECT_FALSE(queue_->poll());
   EXPECT_TRUE(queue_->prepare_sleep());
-  EXPECT_EQ(late_to, 0U);
+  EXPECT_EQ(late.to, 0U);
 }
 
 TEST_P(Queues, CloseOfABrokenDeviceEndsAtOnce) {
-  const uint64_t from = 1;
-  uint64_t to = 0;
-  OneCopy copy(from, to);
-  fake().hold_streams(true);
-  queue_->submit(copy.work);
+  OwnCopy copy;
+  submit_held(copy);
   fake().break_device(CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_TRUE(queue_->close(INT64_MAX));
 }

@@ -208,7 +208,6 @@ class Steering : public FakeDriver {
     state().blocks[reinterpret_cast<uintptr_t>(&memory)] = {sizeof memory, 1, CU_MEMORYTYPE_DEVICE, true, true};
     return &memory;
   }
-  void name_image(const std::byte* image, const std::string& name) override { state().images[image] = name; }
   std::string launched() const override { return state().launched; }
 
  private:

@@ -6,7 +6,6 @@
 // that are not aligned, functions asked for with another signature. Any thread.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -66,8 +65,6 @@ class FakeDriver {
   virtual void* foreign_stream() = 0;
   virtual void capture(void* stream, bool captures) = 0;  // begins or ends it
   virtual void* managed_memory() = 0;
-  // Which kernels a module from these bytes has: "reduce_float", "move".
-  virtual void name_image(const std::byte* image, const std::string& name) = 0;
   virtual std::string launched() const = 0;  // the last kernel, as "reduce_float.sum_2"
 };
 

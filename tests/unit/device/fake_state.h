@@ -81,7 +81,6 @@ struct State {
   std::multiset<uintptr_t> writes;  // of words that streams will write
   std::vector<std::unique_ptr<Module>> modules;
   std::vector<std::unique_ptr<Kernel>> kernels;
-  std::map<const void*, std::string> images;
   Stream capturing;
   Stream foreign;
   std::set<std::pair<CUcontext, CUcontext>> peers;

@@ -1,20 +1,65 @@
 // A test of DeviceQueues over the fake driver, both ways of marks.
 #pragma once
 
+#include <deque>
+#include <string>
+#include <vector>
+
 #include "engine/work/device_queue.h"
-#include "kernels/cuda/images.h"
 #include "support/device_work.h"
 #include "unit/device/with_fake_driver.h"
 
 namespace trestle {
+
+// A copy of one value between two places on the host, which the fake driver takes for memory of a device.
+struct OneCopy {
+  OneCopy(const uint64_t& from, uint64_t& to)
+      : read{reinterpret_cast<const std::byte*>(&from), sizeof from},
+        write{reinterpret_cast<std::byte*>(&to), sizeof to} {
+    work.bytes = sizeof from;
+    work.destination = {&write, 1};
+    work.sources = {&source, 1};
+    work.touched = &touched;
+  }
+  OneCopy(const OneCopy&) = delete;
+  OneCopy& operator=(const OneCopy&) = delete;
+
+  ConstPiece read;
+  Piece write;
+  std::span<const ConstPiece> source{&read, 1};
+  Work work;
+  bool touched = false;
+};
+
+// A copy of a value of its own.
+struct OwnCopy {
+  uint64_t from = 5;
+  uint64_t to = 0;
+  OneCopy copy{from, to};
+  Work& work = copy.work;
+};
+
+// Copies of one value to each of some places.
+struct ManyCopies {
+  explicit ManyCopies(size_t count) : to(count) {
+    for (uint64_t& value : to) copies.emplace_back(from, value);
+  }
+
+  const uint64_t from = 5;
+  std::vector<uint64_t> to;
+  std::deque<OneCopy> copies;
+};
+
+// The two ways of marks, as the names of tests have them.
+inline std::string name_of_way(const testing::TestParamInfo<GateWay>& info) {
+  return info.param == GateWay::kWord ? "ByWord" : "ByEvent";
+}
 
 class Queues : public WithFakeDriver, public testing::WithParamInterface<GateWay> {
  protected:
   void SetUp() override {
     WithFakeDriver::SetUp();
     open_devices_of_fake();
-    for (const kernels::CudaImage& image : kernels::cuda_images())
-      fake().name_image(image.bytes, std::string(image.name));
     kernels_ = DeviceKernels::create(*device_).value();
     memory_ = std::make_unique<WorkMemory>(*device_, uint64_t{1} << 16);
     make_queue();
@@ -39,6 +84,14 @@ class Queues : public WithFakeDriver, public testing::WithParamInterface<GateWay
       queue_->poll();
     }
   }
+  void submit(ManyCopies& many) {
+    for (OneCopy& copy : many.copies) queue_->submit(copy.work);
+  }
+  // Submits a copy that cannot begin.
+  void submit_held(OwnCopy& own) {
+    fake().hold_streams(true);
+    queue_->submit(own.work);
+  }
   // Polls that find nothing, more than it takes to find that a device is broken.
   void poll_in_vain() {
     for (int polls = 0; polls < kMostPolls; ++polls) ASSERT_FALSE(queue_->poll());
@@ -53,26 +106,6 @@ class Queues : public WithFakeDriver, public testing::WithParamInterface<GateWay
   std::shared_ptr<DeviceKernels> kernels_;
   std::unique_ptr<WorkMemory> memory_;
   std::unique_ptr<DeviceQueue> queue_;
-};
-
-// A copy of one value between two places on the host, which the fake driver takes for memory of a device.
-struct OneCopy {
-  OneCopy(const uint64_t& from, uint64_t& to)
-      : read{reinterpret_cast<const std::byte*>(&from), sizeof from},
-        write{reinterpret_cast<std::byte*>(&to), sizeof to} {
-    work.bytes = sizeof from;
-    work.destination = {&write, 1};
-    work.sources = {&source, 1};
-    work.touched = &touched;
-  }
-  OneCopy(const OneCopy&) = delete;
-  OneCopy& operator=(const OneCopy&) = delete;
-
-  ConstPiece read;
-  Piece write;
-  std::span<const ConstPiece> source{&read, 1};
-  Work work;
-  bool touched = false;
 };
 
 }  // namespace trestle
