@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <thread>
 
 #include "conformance/gradient/gradient_model.h"
@@ -152,10 +153,6 @@ trestleGrad_t make(trestleComm_t comm, const Case& what, trestleGradUpdate_t upd
   return grad;
 }
 
-std::string policy_of(const Case& what) {
-  return "topk:" + std::to_string(what.ratio);
-}
-
 // Ranks come to their calls at different times, as the seed says.
 void dawdle(uint64_t seed) {
   ranks::Random random{seed};
@@ -180,14 +177,25 @@ trestleGradStats_t stats_of(trestleGrad_t grad) {
   return stats;
 }
 
+// A rank's model, and the scheduler with the case's plan for it.
+struct Trained {
+  Trained(const Case& what, int rank, trestleComm_t comm, trestleGradUpdate_t update = nullptr)
+      : grad(make(comm, what, update)), model(what.tensors, what.memory, rank, Numbers::kWhole) {
+    model.register_in(grad, update != nullptr);
+    set_costs(grad, what, what.settings.ranks);
+    EXPECT_TRUE(succeeded(trestleGradPlan(grad, ("topk:" + std::to_string(what.ratio)).c_str())));
+  }
+
+  const trestleGrad_t grad;
+  Model model;
+};
+
+// Every step's results, and what a drain brings in, are the oracle's.
 void train(const Case& what, int rank, trestleComm_t comm) {
   constexpr uint64_t kSteps = 7;
   const int all = what.settings.ranks;
-  trestleGrad_t grad = make(comm, what);
-  Model model(what.tensors, what.memory, rank, Numbers::kWhole);
-  model.register_in(grad);
-  set_costs(grad, what, all);
-  ASSERT_TRUE(succeeded(trestleGradPlan(grad, policy_of(what).c_str())));
+  Trained trained(what, rank, comm);
+  auto& [grad, model] = trained;
   const std::string json = plan_json(grad);
   EXPECT_TRUE(ranks::contains(json, std::string("\"collective\":\"") + kNames[static_cast<int>(what.by)] + "\""))
       << json;
@@ -219,14 +227,27 @@ void train(const Case& what, int rank, trestleComm_t comm) {
   EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
 }
 
+void train_on_all(const Case& what) {
+  SCOPED_TRACE(testing::Message() << what << ", tensors " << what.tensors.size());
+  ranks::on_ranks(what.settings, [&](int rank, trestleComm_t comm) { train(what, rank, comm); });
+}
+
+// On each rank, for both kinds of collectives: all ranks send what one names, or each its own.
+void for_both_kinds(const Case& like, const std::function<void(const Case&, int rank, trestleComm_t)>& body) {
+  for (const By by : {By::kRing, By::kAllGather}) {
+    Case what = like;
+    what.by = by;
+    SCOPED_TRACE(testing::Message() << what);
+    ranks::on_threads(what.settings, [&](int rank, trestleComm_t comm) { body(what, rank, comm); });
+  }
+}
+
 TEST(GradientTopK, SendsWhatTheSpecificationSays) {
   for (const By by : {By::kRing, By::kTree, By::kAllGather}) {
     for (const Memory memory : {Memory::kTogether, Memory::kApart, Memory::kMoving}) {
       for (const double ratio : {0.001, 0.1, 1.0}) {
         if (memory != Memory::kTogether && ratio != 0.1) continue;
-        Case what{by, ratio, {.ranks = by == By::kTree ? 8 : 3, .transport = "shm"}, memory};
-        SCOPED_TRACE(testing::Message() << what);
-        ranks::on_threads(what.settings, [&](int rank, trestleComm_t comm) { train(what, rank, comm); });
+        train_on_all({by, ratio, {.ranks = by == By::kTree ? 8 : 3, .transport = "shm"}, memory});
       }
     }
   }
@@ -238,9 +259,7 @@ TEST(GradientTopK, OnOtherTransportsAndProcesses) {
          {Settings{.ranks = 2, .transport = "loopback"}, Settings{.ranks = 3, .transport = "tcp"},
           Settings{.ranks = 4, .dims = "2x2", .transport = "shm,tcp"},
           Settings{.ranks = 3, .transport = "shm", .processes = true}}) {
-      Case what{by, 0.05, settings};
-      SCOPED_TRACE(testing::Message() << what);
-      ranks::on_ranks(settings, [&](int rank, trestleComm_t comm) { train(what, rank, comm); });
+      train_on_all({by, 0.05, settings});
     }
   }
 }
@@ -248,17 +267,14 @@ TEST(GradientTopK, OnOtherTransportsAndProcesses) {
 TEST(GradientTopK, MeansAndSingleTensors) {
   for (const std::vector<Tensor>& tensors : {std::vector<Tensor>{{500}}, {{1}}, {{0}, {3}, {0}}, {{2}, {1}}}) {
     for (const By by : {By::kRing, By::kAllGather}) {
-      Case what{by, 0.3, {.ranks = 4, .transport = "shm"}, Memory::kApart, trestleAvg, tensors};
-      SCOPED_TRACE(testing::Message() << what << ", tensors " << tensors.size());
-      ranks::on_threads(what.settings, [&](int rank, trestleComm_t comm) { train(what, rank, comm); });
+      train_on_all({by, 0.3, {.ranks = 4, .transport = "shm"}, Memory::kApart, trestleAvg, tensors});
     }
   }
 }
 
 // One rank alone: the largest elements at once, the others later.
 TEST(GradientTopK, OneRank) {
-  Case what{By::kRing, 0.2, {.ranks = 1}};
-  ranks::on_threads(what.settings, [&](int rank, trestleComm_t comm) { train(what, rank, comm); });
+  train_on_all({By::kRing, 0.2, {.ranks = 1}});
 }
 
 // parameter += gradient
@@ -274,54 +290,44 @@ void add_to_parameter(void*, int tensor, size_t offset, size_t count, const void
 
 // With an update function, steps and the drain together have applied every gradient once.
 TEST(GradientTopK, UpdatesApplyEveryGradientOnce) {
-  for (const By by : {By::kRing, By::kAllGather}) {
-    Case what{by, 0.1, {.ranks = 3, .transport = "shm"}, Memory::kApart};
-    ranks::on_threads(what.settings, [&](int rank, trestleComm_t comm) {
-      trestleGrad_t grad = make(comm, what, add_to_parameter);
-      Model model(what.tensors, what.memory, rank, Numbers::kWhole);
-      model.register_in(grad, true);
-      set_costs(grad, what, 3);
-      ASSERT_TRUE(succeeded(trestleGradPlan(grad, policy_of(what).c_str())));
-      constexpr uint64_t kSteps = 5;
-      for (uint64_t number = 1; number <= kSteps; ++number) step(grad, model, number, rank);
-      ASSERT_TRUE(succeeded(trestleGradDrain(grad, nullptr)));
-      EXPECT_EQ(model.compare_parameters(model.whole_sums(3, 1, kSteps)), "");
-      EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
-    });
-  }
+  const Case like{By::kRing, 0.1, {.ranks = 3, .transport = "shm"}, Memory::kApart};
+  for_both_kinds(like, [](const Case& what, int rank, trestleComm_t comm) {
+    Trained trained(what, rank, comm, add_to_parameter);
+    constexpr uint64_t kSteps = 5;
+    for (uint64_t number = 1; number <= kSteps; ++number) step(trained.grad, trained.model, number, rank);
+    ASSERT_TRUE(succeeded(trestleGradDrain(trained.grad, nullptr)));
+    EXPECT_EQ(trained.model.compare_parameters(trained.model.whole_sums(3, 1, kSteps)), "");
+    EXPECT_TRUE(succeeded(trestleGradDestroy(trained.grad)));
+  });
 }
 
 // A NaN travels as soon as its rank names the elements, is counted, and is gone behind that.
 TEST(GradientTopK, NansAreCountedAndTravel) {
-  for (const By by : {By::kRing, By::kAllGather}) {
-    Case what{by, 0.01, {.ranks = 2, .transport = "shm"}, Memory::kTogether, trestleSum, {{100}, {200}}};
-    ranks::on_threads(what.settings, [&](int rank, trestleComm_t comm) {
-      trestleGrad_t grad = make(comm, what);
-      Model model(what.tensors, what.memory, rank, Numbers::kWhole);
-      model.register_in(grad);
-      set_costs(grad, what, 2);
-      ASSERT_TRUE(succeeded(trestleGradPlan(grad, policy_of(what).c_str())));
-      const auto is_nan = [&] {
-        float value;
-        std::memcpy(&value, model.gradient(1) + 7 * sizeof value, sizeof value);
-        return std::isnan(value);
-      };
-      model.fill(1);
-      const float nan = std::nanf("");
-      if (rank == 1) std::memcpy(model.gradient(1) + 7 * sizeof nan, &nan, sizeof nan);
-      model.make_ready(grad, 0);
-      ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
-      ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
-      EXPECT_TRUE(is_nan()) << "rank 1 names the elements of step 1";
-      EXPECT_EQ(stats_of(grad).nans, rank == 1 ? 1U : 0U);
-      for (uint64_t number = 2; number <= 4; ++number) {
-        step(grad, model, number, rank);
-        EXPECT_FALSE(is_nan());
-      }
-      EXPECT_EQ(stats_of(grad).nans, rank == 1 ? 1U : 0U);
-      EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
-    });
-  }
+  const Case like{By::kRing, 0.01, {.ranks = 2, .transport = "shm"}, Memory::kTogether, trestleSum, {{100}, {200}}};
+  for_both_kinds(like, [](const Case& what, int rank, trestleComm_t comm) {
+    Trained trained(what, rank, comm);
+    const trestleGrad_t grad = trained.grad;
+    Model& model = trained.model;
+    const auto is_nan = [&] {
+      float value;
+      std::memcpy(&value, model.gradient(1) + 7 * sizeof value, sizeof value);
+      return std::isnan(value);
+    };
+    model.fill(1);
+    const float nan = std::nanf("");
+    if (rank == 1) std::memcpy(model.gradient(1) + 7 * sizeof nan, &nan, sizeof nan);
+    model.make_ready(grad, 0);
+    ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+    ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
+    EXPECT_TRUE(is_nan()) << "rank 1 names the elements of step 1";
+    EXPECT_EQ(stats_of(grad).nans, rank == 1 ? 1U : 0U);
+    for (uint64_t number = 2; number <= 4; ++number) {
+      step(grad, model, number, rank);
+      EXPECT_FALSE(is_nan());
+    }
+    EXPECT_EQ(stats_of(grad).nans, rank == 1 ? 1U : 0U);
+    EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
+  });
 }
 
 // 16-bit gradients: each result is rounded once, and nothing is lost of small values.
@@ -396,11 +402,8 @@ TEST(GradientTopK, ARankThatLeavesEndsTheWait) {
     job.body = [&](ranks::Process& process) {
       trestleComm_t comm = nullptr;
       ASSERT_TRUE(succeeded(ranks::join(process, what.settings, &comm)));
-      trestleGrad_t grad = make(comm, what);
-      Model model(what.tensors, what.memory, process.rank, Numbers::kWhole);
-      model.register_in(grad);
-      set_costs(grad, what, 2);
-      ASSERT_TRUE(succeeded(trestleGradPlan(grad, policy_of(what).c_str())));
+      Trained trained(what, process.rank, comm);
+      auto& [grad, model] = trained;
       step(grad, model, 1, process.rank);
       model.fill(2);
       if (process.rank == 0) {
@@ -427,11 +430,8 @@ TEST(GradientTopK, ARankThatLeavesEndsTheWait) {
 TEST(GradientTopK, ADestroyedSchedulerHasSentItsPart) {
   Case what;
   ranks::on_threads(what.settings, [&](int rank, trestleComm_t comm) {
-    trestleGrad_t grad = make(comm, what);
-    Model model(what.tensors, what.memory, rank, Numbers::kWhole);
-    model.register_in(grad);
-    set_costs(grad, what, 2);
-    ASSERT_TRUE(succeeded(trestleGradPlan(grad, policy_of(what).c_str())));
+    Trained trained(what, rank, comm);
+    auto& [grad, model] = trained;
     model.fill(1);
     model.make_ready(grad, 3);
     ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
