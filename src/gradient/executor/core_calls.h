@@ -2,6 +2,7 @@
 // object belongs to one thread at a time.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -39,5 +40,12 @@ using CoreStream = CoreOwner<trestleStream_t, trestleStreamDestroy>;
 using CoreEvent = CoreOwner<trestleEvent_t, trestleEventDestroy>;
 using CoreRequest = CoreOwner<trestleRequest_t, trestleRequestFree>;
 using CoreMemory = CoreOwner<void*, trestleMemFree>;
+
+// The bytes of the cache lines that an area of such memory has to itself. Areas that share no line begin where values
+// of every type are aligned.
+constexpr uint64_t whole_lines(uint64_t bytes) {
+  constexpr uint64_t kLine = 64;
+  return (bytes + kLine - 1) / kLine * kLine;
+}
 
 }  // namespace trestle

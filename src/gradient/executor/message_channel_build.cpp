@@ -11,12 +11,6 @@ trestleDataType_t type_of(DataType type) {
   return static_cast<trestleDataType_t>(type);
 }
 
-// Buffers share no cache line.
-uint64_t rounded(uint64_t bytes) {
-  constexpr uint64_t kLine = 64;
-  return (bytes + kLine - 1) / kLine * kLine;
-}
-
 }  // namespace
 
 Status MessageChannel::build() {
@@ -52,7 +46,7 @@ uint64_t MessageChannel::room() const {
   }
   for (size_t t = 0; sharded && t < kDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
-    bytes += rounded(shard_elements(type) * size_of(type));
+    bytes += whole_lines(shard_elements(type) * size_of(type));
   }
   return bytes;
 }
@@ -63,12 +57,12 @@ uint64_t MessageChannel::room_of(const StepMessage& planned) const {
     const auto ranks = static_cast<uint32_t>(ranks_);
     for (const ShardedLayout& layout :
          sharded_layouts(use_.tensors, planned.pieces, ranks, static_cast<uint32_t>(rank_))) {
-      bytes += rounded(layout.whole.count * size_of(layout.whole.type));
+      bytes += whole_lines(layout.whole.count * size_of(layout.whole.type));
     }
     return bytes;
   }
   for (const FusedLayout& layout : whole_layouts(use_.tensors, planned.pieces)) {
-    if (own_memory(use_.tensors, layout) == nullptr) bytes += rounded(layout.count * size_of(layout.type));
+    if (own_memory(use_.tensors, layout) == nullptr) bytes += whole_lines(layout.count * size_of(layout.type));
   }
   return bytes;
 }
@@ -83,7 +77,7 @@ uint64_t MessageChannel::shard_elements(DataType type) const {
 
 std::byte* MessageChannel::slice(uint64_t bytes) {
   std::byte* const data = static_cast<std::byte*>(arena_.get()) + used_;
-  used_ += rounded(bytes);
+  used_ += whole_lines(bytes);
   CHECK(used_ <= arena_bytes_, "a plan's buffers take more than room() has counted");
   return data;
 }

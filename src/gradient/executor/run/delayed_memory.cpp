@@ -9,12 +9,6 @@
 namespace trestle {
 namespace {
 
-// Runs share no cache line.
-uint64_t rounded(uint64_t bytes) {
-  constexpr uint64_t kLine = 64;
-  return (bytes + kLine - 1) / kLine * kLine;
-}
-
 void add_to(std::byte* sum, const std::byte* more, uint64_t count, DataType type) {
   if (count == 0) return;
   const std::array<const std::byte*, 2> sources = {sum, more};
@@ -45,7 +39,7 @@ void DelayedMemory::lay_out(const std::vector<TensorGroup>& buckets) {
       const uint64_t size = size_of(layout.type);
       for (const FusedSpan& span : layout.spans) places_[span.tensor] = bytes_ + span.in_buffer * size;
       buckets_.back().push_back({layout.type, bytes_, layout.count});
-      bytes_ += rounded(layout.count * size);
+      bytes_ += whole_lines(layout.count * size);
     }
   }
 }

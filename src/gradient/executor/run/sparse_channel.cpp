@@ -8,12 +8,6 @@
 namespace trestle {
 namespace {
 
-// Blocks share no cache line, so that values of every type are aligned.
-uint64_t rounded(uint64_t bytes) {
-  constexpr uint64_t kLine = 64;
-  return (bytes + kLine - 1) / kLine * kLine;
-}
-
 trestleDataType_t type_of(DataType type) {
   return static_cast<trestleDataType_t>(type);
 }
@@ -45,10 +39,10 @@ SparseChannel::Gathered SparseChannel::laid_out(const TensorGroup& tensors) cons
   Gathered all;
   for (size_t t = 0; t < SparseMemory::kSumTypes.size(); ++t) {
     all.values[t] = all.part_bytes;
-    all.part_bytes += rounded(use_.memory.values_of(tensors, SparseMemory::kSumTypes[t]).size());
+    all.part_bytes += whole_lines(use_.memory.values_of(tensors, SparseMemory::kSumTypes[t]).size());
   }
   all.indices = all.part_bytes;
-  all.part_bytes += rounded(use_.memory.indices_of(tensors).size_bytes());
+  all.part_bytes += whole_lines(use_.memory.indices_of(tensors).size_bytes());
   return all;
 }
 

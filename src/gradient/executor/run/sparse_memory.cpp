@@ -20,12 +20,6 @@ bool has_type(DataType type) {
   return is_narrow(type) || type == DataType::kFloat32 || type == DataType::kFloat64;
 }
 
-// Areas share no cache line.
-uint64_t rounded(uint64_t bytes) {
-  constexpr uint64_t kLine = 64;
-  return (bytes + kLine - 1) / kLine * kLine;
-}
-
 }  // namespace
 
 Status check_compressible(const std::vector<TensorEntry>& tensors) {
@@ -68,19 +62,19 @@ uint64_t SparseMemory::lay_out(double ratio) {
       end += tensors_[i].count * size_of(kSumTypes[t]);
     }
     residuals_[t].bytes = end - residuals_[t].begin;
-    end = rounded(end);
+    end = whole_lines(end);
     for (TensorEntry& one : travelling_) {
       if (one.type != kSumTypes[t]) continue;
       one.gradient = reinterpret_cast<std::byte*>(static_cast<uintptr_t>(end));
       end += one.bytes();
     }
-    end = rounded(end);
+    end = whole_lines(end);
   }
   for (size_t i = 0; i < tensors_.size(); ++i) {
     places_[i].indices = end;
     end += travelling_[i].count * sizeof(uint32_t);
   }
-  scratch_.begin = rounded(end);
+  scratch_.begin = whole_lines(end);
   return scratch_.begin + scratch_.bytes;
 }
 
