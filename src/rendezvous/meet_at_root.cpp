@@ -226,16 +226,22 @@ Result<JoinAnswer> ask_until_heard(UniqueFd& socket, const BootstrapConfig& conf
   }
 }
 
+}  // namespace
+
+Result<Listener> listen_as_configured(const BootstrapConfig& config) {
+  ListenOptions options;
+  options.interface_filter = config.interfaces;
+  options.family = TRY(parse_family(config.family));
+  options.port_low = config.port_range.low;
+  options.port_high = config.port_range.high;
+  return listen_tcp(options);
+}
+
+namespace {
+
 // As listen_for_neighbours, at one interface.
 Result<Listener> listen_at_one(const BootstrapConfig& config, const SocketAddress& ip) {
-  if (!config.interfaces.empty() || ip.length == 0) {
-    ListenOptions options;
-    options.interface_filter = config.interfaces;
-    options.family = TRY(parse_family(config.family));
-    options.port_low = config.port_range.low;
-    options.port_high = config.port_range.high;
-    return listen_tcp(options);
-  }
+  if (!config.interfaces.empty() || ip.length == 0) return listen_as_configured(config);
   SocketAddress address = ip;
   const int low = config.port_range.low;
   const int high = std::max<int>(config.port_range.high, low);

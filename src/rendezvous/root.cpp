@@ -246,12 +246,7 @@ Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit) {
 
 Result<UniqueIdBytes> make_unique_id(const BootstrapConfig& config, int64_t timeout_ns) {
   TRY(handshake_probe());
-  ListenOptions options;
-  options.interface_filter = config.interfaces;
-  options.family = TRY(parse_family(config.family));
-  options.port_low = config.port_range.low;
-  options.port_high = config.port_range.high;
-  Listener listener = TRY(listen_tcp(options));
+  Listener listener = TRY(listen_as_configured(config));
   UniqueId id;
   random_bytes(id.job);
   random_bytes(id.secret);

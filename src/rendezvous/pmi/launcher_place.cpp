@@ -46,12 +46,7 @@ Result<UniqueId> from_text(const std::string& text) {
 
 // The port is free now. Its server starts later, and takes one of the next ports if another program was faster.
 Result<std::string> new_place(const BootstrapConfig& config) {
-  ListenOptions options;
-  options.interface_filter = config.interfaces;
-  options.family = TRY(parse_family(config.family));
-  options.port_low = config.port_range.low;
-  options.port_high = config.port_range.high;
-  const Listener probe = TRY(listen_tcp(options));
+  const Listener probe = TRY(listen_as_configured(config));
   UniqueId id;
   random_bytes(id.job);
   random_bytes(id.secret);
