@@ -1,7 +1,6 @@
 #include "sim/simulate_schedule.h"
 
 #include <algorithm>
-#include <array>
 
 #include "sched/model/simulate.h"
 #include "sim/cluster.h"
@@ -33,17 +32,9 @@ void fill_in(SimReport& report, const Topology& topology) {
 
 // Times are in ticks, sizes in parts (ModelScale).
 Result<SimReport> run_phases(const Schedule& schedule, CostModel& model) {
-  Simulation simulation;
-  std::array<uint8_t, 256> links{};
-  std::vector<std::span<const PhaseId>> orders;
-  for (const DimensionOrder& order : schedule.orders) {
-    links[order.dimension] = static_cast<uint8_t>(orders.size());
-    orders.emplace_back(order.order);
-    simulation.in_flight.push_back(order.in_flight);
-  }
-  for (const ChunkSchedule& chunk : schedule.chunks) model.append(chunk, links, simulation);
+  const Simulation simulation = model.simulation_of(schedule);
   Simulator simulator;
-  const Simulator::Outcome outcome = simulator.run_in_order(simulation, orders);
+  const Simulator::Outcome outcome = simulator.run_in_order(simulation, schedule);
   if (!outcome.finished) return kWaiting;
   const uint64_t per_ns = model.scale().ticks_per_ns;
   const auto to_ps = [per_ns](uint64_t ticks) {

@@ -72,15 +72,8 @@ class Reader {
 
   void read() {
     const Schedule& schedule = result_.planned.schedule;
-    std::array<uint8_t, 256> links{};
-    std::vector<std::span<const PhaseId>> orders;
-    for (const DimensionOrder& order : schedule.orders) {
-      links[order.dimension] = static_cast<uint8_t>(orders.size());
-      orders.emplace_back(order.order);
-      simulation_.in_flight.push_back(order.in_flight);
-    }
-    for (const ChunkSchedule& chunk : schedule.chunks) model_.append(chunk, links, simulation_);
-    const Simulator::Outcome outcome = simulator_.run_in_order(simulation_, orders);
+    simulation_ = model_.simulation_of(schedule);
+    const Simulator::Outcome outcome = simulator_.run_in_order(simulation_, schedule);
     CHECK(outcome.finished, "a schedule whose orders wait for each other");
     CHECK(outcome.time_ticks == result_.planned.time_ticks, "a schedule that replays to another time");
     result_.time = exact(outcome.time_ticks);

@@ -231,6 +231,17 @@ void CostModel::append(const ChunkSchedule& chunk, const std::array<uint8_t, 256
   simulation.first.push_back(static_cast<uint32_t>(simulation.phases.size()));
 }
 
+Simulation CostModel::simulation_of(const Schedule& schedule) {
+  Simulation simulation;
+  std::array<uint8_t, 256> links{};
+  for (const DimensionOrder& order : schedule.orders) {
+    links[order.dimension] = static_cast<uint8_t>(simulation.in_flight.size());
+    simulation.in_flight.push_back(order.in_flight);
+  }
+  for (const ChunkSchedule& chunk : schedule.chunks) append(chunk, links, simulation);
+  return simulation;
+}
+
 PhaseWalk::PhaseWalk(const Topology& topology, uint64_t bytes, const std::vector<PhaseChoice>& phases)
     : topology_(topology), bytes_(bytes) {
   // Schedule::bytes counts the data where it is whole: before the first reduce-scatter, after the last all-gather.

@@ -73,6 +73,8 @@ class CostModel {
   // Appends the phases of a chunk. links[dimension] is the index of the dimension's link. Sizes are in parts; in the
   // library's model these are 1/N of a byte, so that the sizes of equal chunks are exact.
   void append(const ChunkSchedule& chunk, const std::array<uint8_t, 256>& links, Simulation& simulation);
+  // A whole schedule: the links are its orders, one by one, and all its phases are to run on them.
+  Simulation simulation_of(const Schedule& schedule);
 
  private:
   using Wide = unsigned __int128;

@@ -1,7 +1,6 @@
 #include "sched/model/predict.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/check.h"
 #include "sched/model/cost.h"
@@ -13,20 +12,11 @@ namespace {
 
 Simulator::Outcome run(const Schedule& schedule, const Topology& topology, const BlockBytes& blocks,
                        Simulation& simulation, Simulator& simulator) {
-  CostModel model(topology, blocks);
-  std::array<uint8_t, 256> links{};
-  std::vector<std::span<const PhaseId>> orders;
+  simulation = CostModel(topology, blocks).simulation_of(schedule);
   size_t ordered = 0;
-  for (size_t i = 0; i < schedule.orders.size(); ++i) {
-    const DimensionOrder& order = schedule.orders[i];
-    links[order.dimension] = static_cast<uint8_t>(i);
-    simulation.in_flight.push_back(order.in_flight);
-    orders.emplace_back(order.order);
-    ordered += order.order.size();
-  }
-  for (const ChunkSchedule& chunk : schedule.chunks) model.append(chunk, links, simulation);
+  for (const DimensionOrder& order : schedule.orders) ordered += order.order.size();
   CHECK(ordered == simulation.phases.size(), "a schedule whose orders do not hold each phase once");
-  const Simulator::Outcome outcome = simulator.run_in_order(simulation, orders);
+  const Simulator::Outcome outcome = simulator.run_in_order(simulation, schedule);
   CHECK(outcome.finished, "a schedule whose orders wait for each other");
   return outcome;
 }

@@ -50,6 +50,12 @@ Simulator::Outcome Simulator::run_in_order(const Simulation& simulation,
   return play(limit_ticks);
 }
 
+Simulator::Outcome Simulator::run_in_order(const Simulation& simulation, const Schedule& schedule) {
+  std::vector<std::span<const PhaseId>> orders;
+  for (const DimensionOrder& order : schedule.orders) orders.emplace_back(order.order);
+  return run_in_order(simulation, orders);
+}
+
 std::span<const PhaseId> Simulator::started(size_t link) const {
   CHECK(link < used_links_, "the order of a link that does not exist");
   return std::span(started_).subspan(links_[link].first_started, links_[link].started);

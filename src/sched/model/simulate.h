@@ -77,6 +77,8 @@ class Simulator {
   // orders[link]: the phases of that link in the order in which they start.
   Outcome run_in_order(const Simulation& simulation, std::span<const std::span<const PhaseId>> orders,
                        uint64_t limit_ticks = UINT64_MAX);
+  // In the orders of the schedule, whose simulation it is (CostModel::simulation_of).
+  Outcome run_in_order(const Simulation& simulation, const Schedule& schedule);
 
   // The phases that a link started in the last run, in order. Valid until the next run.
   std::span<const PhaseId> started(size_t link) const;

@@ -1,7 +1,6 @@
 #include "sched/policy/portfolio.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/check.h"
 #include "sched/model/fluid_bound.h"
@@ -37,16 +36,9 @@ PlannedSchedule order_with(PolicyRequest& request, const OrderLoads& loads, cons
 // Uses the sequences that the search found, if they are better.
 void follow(const Found& found, CostModel& model, PlannedSchedule& planned) {
   if (found.sequences.empty()) return;
-  Simulation simulation;
-  std::array<uint8_t, 256> links{};
+  const Simulation simulation = model.simulation_of(planned.schedule);
   std::vector<std::span<const PhaseId>> sequences;
-  for (size_t l = 0; l < planned.schedule.orders.size(); ++l) {
-    const DimensionOrder& order = planned.schedule.orders[l];
-    links[order.dimension] = static_cast<uint8_t>(l);
-    simulation.in_flight.push_back(order.in_flight);
-    sequences.emplace_back(found.sequences[l]);
-  }
-  for (const ChunkSchedule& chunk : planned.schedule.chunks) model.append(chunk, links, simulation);
+  for (size_t l = 0; l < planned.schedule.orders.size(); ++l) sequences.emplace_back(found.sequences[l]);
   Simulator simulator;
   const Simulator::Outcome outcome = simulator.run_in_order(simulation, sequences, planned.time_ticks);
   if (!outcome.finished || outcome.time_ticks >= planned.time_ticks) return;
