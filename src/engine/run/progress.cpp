@@ -57,7 +57,7 @@ Progress::~Progress() {
   for (const auto& thread : helpers_) thread->stop();
 }
 
-std::shared_ptr<const Progress::Engines> Progress::engines() const {
+std::shared_ptr<const EngineList> Progress::engines() const {
   const MutexLock lock(mutex_);
   return engines_;
 }
@@ -66,8 +66,7 @@ Status Progress::add(const std::shared_ptr<Engine>& engine) {
   const MutexLock lock(mutex_);
   ProgressThread& helper = *helpers_[helper_for(*engine)];
   TRY(helper.start());
-  auto next = std::make_shared<Engines>(*engines_);
-  next->push_back(engine);
+  auto next = with_engine(*engines_, engine);
   helper.add(engine);
   engine->set_helper(&helper);
   engines_ = std::move(next);
@@ -88,12 +87,7 @@ size_t Progress::helper_for(const Engine& engine) const {
 
 void Progress::remove(Engine* engine) {
   const MutexLock lock(mutex_);
-  auto next = std::make_shared<Engines>(*engines_);
-  std::erase_if(*next, [engine](const auto& one) {
-    const auto other = one.lock();
-    return other == nullptr || other.get() == engine;
-  });
-  engines_ = std::move(next);
+  engines_ = without_engine(*engines_, engine);
   if (ProgressThread* thread = engine->helper()) thread->remove(engine);
   engine->set_helper(nullptr);
 }
@@ -159,7 +153,7 @@ class Progress::WaiterMark {
 
 // Where helpers drive nothing, a thread that sleeps at its own engine must look after the others too: its own may
 // wait for them.
-int Progress::sleep_ms(const Engines& engines, const Engine* own) const {
+int Progress::sleep_ms(const EngineList& engines, const Engine* own) const {
   const bool others = !duties_.always && std::any_of(engines.begin(), engines.end(), [own](const auto& one) {
     const auto engine = one.lock();
     return engine != nullptr && engine.get() != own && engine->busy() && !engine->has_waiters();

@@ -16,7 +16,7 @@
 
 #include "base/mutex.h"
 #include "base/result.h"
-#include "engine/run/engine.h"
+#include "engine/run/engine_list.h"
 #include "engine/run/progress_places.h"
 #include "engine/run/progress_thread.h"
 #include "engine/run/watch.h"
@@ -79,18 +79,16 @@ class Progress {
   void poke(const std::shared_ptr<Engine>& tested);
 
  private:
-  // Weak: an engine whose communicator was destroyed is freed, even if a sleeping thread holds this list.
-  using Engines = std::vector<std::weak_ptr<Engine>>;
   class WaiterMark;
-  std::shared_ptr<const Engines> engines() const;
+  std::shared_ptr<const EngineList> engines() const;
   size_t helper_for(const Engine& engine) const;
   void ring_sleepers();
-  int sleep_ms(const Engines& engines, const Engine* own) const;
+  int sleep_ms(const EngineList& engines, const Engine* own) const;
 
   const ProgressPlaces places_;
   ProgressDuties duties_;
   mutable Mutex mutex_;
-  std::shared_ptr<const Engines> engines_ TRESTLE_GUARDED_BY(mutex_) = std::make_shared<Engines>();
+  std::shared_ptr<const EngineList> engines_ TRESTLE_GUARDED_BY(mutex_) = std::make_shared<EngineList>();
   Watch watch_;
   std::vector<std::unique_ptr<ProgressThread>> helpers_;  // at least one; constant
 };

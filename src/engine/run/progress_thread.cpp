@@ -79,27 +79,20 @@ Status ProgressThread::start() {
   return {};
 }
 
-std::shared_ptr<const ProgressThread::Engines> ProgressThread::engines() const {
+std::shared_ptr<const EngineList> ProgressThread::engines() const {
   const MutexLock lock(mutex_);
   return engines_;
 }
 
 void ProgressThread::add(const std::shared_ptr<Engine>& engine) {
   const MutexLock lock(mutex_);
-  auto next = std::make_shared<Engines>(*engines_);
-  next->push_back(engine);
-  engines_ = std::move(next);
+  engines_ = with_engine(*engines_, engine);
 }
 
 void ProgressThread::remove(const Engine* engine) {
   {
     const MutexLock lock(mutex_);
-    auto next = std::make_shared<Engines>(*engines_);
-    std::erase_if(*next, [engine](const auto& one) {
-      const auto other = one.lock();
-      return other == nullptr || other.get() == engine;
-    });
-    engines_ = std::move(next);
+    engines_ = without_engine(*engines_, engine);
   }
   ring_sleeper();  // it may hold the engine
 }

@@ -17,7 +17,7 @@
 #include "base/result.h"
 #include "base/thread.h"
 #include "base/unique_fd.h"
-#include "engine/run/engine.h"
+#include "engine/run/engine_list.h"
 #include "engine/run/notifications.h"
 
 namespace trestle {
@@ -64,10 +64,8 @@ class ProgressThread {
   void ring_sleeper();
 
  private:
-  // Weak: an engine whose communicator was destroyed is freed, even if the sleeping thread holds this list.
-  using Engines = std::vector<std::weak_ptr<Engine>>;
   using Driven = std::vector<std::shared_ptr<Engine>>;
-  std::shared_ptr<const Engines> engines() const;
+  std::shared_ptr<const EngineList> engines() const;
   bool notifications_due() const { return place_.number == 0 && duties_.notifications.due(); }
   void settle();
   void loop();
@@ -87,7 +85,7 @@ class ProgressThread {
   ProgressDuties& duties_;
   const Place place_;
   mutable Mutex mutex_;
-  std::shared_ptr<const Engines> engines_ TRESTLE_GUARDED_BY(mutex_) = std::make_shared<Engines>();
+  std::shared_ptr<const EngineList> engines_ TRESTLE_GUARDED_BY(mutex_) = std::make_shared<EngineList>();
   bool started_ TRESTLE_GUARDED_BY(mutex_) = false;
   std::atomic<bool> asleep_{false};
   std::atomic<bool> deep_asleep_{false};  // and looks at nothing before the bell rings
