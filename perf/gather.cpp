@@ -12,15 +12,11 @@ int main(int argc, char** argv) {
       .in_place = true,
       .send_in_place = InPlace::kBlock,
       .recv_in_place = InPlace::kStart,
-      .shape = [](size_t elements, size_t element_bytes, int nranks) -> Shape {
-        const size_t count = block_count(elements, element_bytes, nranks);
-        return {count, count, count * static_cast<size_t>(nranks)};
-      },
+      .shape = gathering_shape,
       .factor = factor_blocks,
-      .fill_send = [](const Case& c, void* send) { fill_copy_send(c, c.count, send); },
+      .fill_send = fill_own_send,
       .verified = [](const Case& c) { return c.rank == c.root ? c.count * static_cast<size_t>(c.nranks) : 0; },
-      .fill_expected = [](const Case& c, size_t first, size_t count,
-                          void* out) { fill_blocks_expected(c, 0, first, count, out); },
+      .fill_expected = fill_gathered_expected,
       .run = [](const Case& c, const void* send, void* recv,
                 Calls& calls) { calls.gather(send, recv, c.count, c.type, c.root); },
   };

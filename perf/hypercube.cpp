@@ -61,15 +61,11 @@ int main(int argc, char** argv) {
       .in_place = true,
       .send_in_place = InPlace::kBlock,
       .recv_in_place = InPlace::kStart,
-      .shape = [](size_t elements, size_t element_bytes, int nranks) -> Shape {
-        const size_t count = block_count(elements, element_bytes, nranks);
-        return {count, count, count * static_cast<size_t>(nranks)};
-      },
+      .shape = gathering_shape,
       .factor = factor_one,
-      .fill_send = [](const Case& c, void* send) { fill_copy_send(c, c.count, send); },
+      .fill_send = fill_own_send,
       .verified = [](const Case& c) { return c.count * static_cast<size_t>(c.nranks); },
-      .fill_expected = [](const Case& c, size_t first, size_t count,
-                          void* out) { fill_blocks_expected(c, 0, first, count, out); },
+      .fill_expected = fill_gathered_expected,
       .run = run,
       .op_label = "",
       .predicts = false,  // the library's own all-gather is another one

@@ -12,10 +12,7 @@ int main(int argc, char** argv) {
       .in_place = true,
       .send_in_place = InPlace::kStart,
       .recv_in_place = InPlace::kBlock,
-      .shape = [](size_t elements, size_t element_bytes, int nranks) -> Shape {
-        const size_t count = block_count(elements, element_bytes, nranks);
-        return {count, count * static_cast<size_t>(nranks), count};
-      },
+      .shape = scattering_shape,
       .factor = factor_blocks,
       .fill_send = [](const Case& c,
                       void* send) { fill_reduction_send(c, c.count * static_cast<size_t>(c.nranks), send); },

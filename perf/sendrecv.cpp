@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
       .recv_in_place = InPlace::kStart,
       .shape = whole_shape,
       .factor = factor_one,
-      .fill_send = [](const Case& c, void* send) { fill_copy_send(c, c.count, send); },
+      .fill_send = fill_own_send,
       .verified = [](const Case& c) { return c.count; },
       .fill_expected = [](const Case& c, size_t first, size_t count,
                           void* out) { fill_copy_expected(c, (c.rank + c.nranks - 1) % c.nranks, first, count, out); },

@@ -16,6 +16,16 @@ size_t block_count(size_t elements, size_t element_bytes, int nranks) {
   return elements / static_cast<size_t>(nranks) / step * step;
 }
 
+Shape gathering_shape(size_t elements, size_t element_bytes, int nranks) {
+  const size_t count = block_count(elements, element_bytes, nranks);
+  return {count, count, count * static_cast<size_t>(nranks)};
+}
+
+Shape scattering_shape(size_t elements, size_t element_bytes, int nranks) {
+  const size_t count = block_count(elements, element_bytes, nranks);
+  return {count, count * static_cast<size_t>(nranks), count};
+}
+
 double factor_one(int) {
   return 1;
 }
@@ -36,6 +46,10 @@ void fill_copy_send(const Case& c, size_t elements, void* send) {
   fill_copied(c.type, c.seed, c.rank, 0, elements, send);
 }
 
+void fill_own_send(const Case& c, void* send) {
+  fill_copy_send(c, c.count, send);
+}
+
 void fill_copy_expected(const Case& c, int source, size_t first, size_t count, void* out) {
   fill_copied(c.type, c.seed, source, first, count, out);
 }
@@ -50,6 +64,10 @@ void fill_blocks_expected(const Case& c, size_t start, size_t first, size_t coun
     first += part;
     count -= part;
   }
+}
+
+void fill_gathered_expected(const Case& c, size_t first, size_t count, void* out) {
+  fill_blocks_expected(c, 0, first, count, out);
 }
 
 }  // namespace trestle::perf

@@ -77,6 +77,10 @@ int perf_main(int argc, char** argv, const Collective& collective);
 Shape whole_shape(size_t elements, size_t element_bytes, int nranks);
 // elements / nranks, rounded down to 16 bytes.
 size_t block_count(size_t elements, size_t element_bytes, int nranks);
+// A block of that many elements on one side, and a block for each rank on the other: the receiving one, the sending
+// one.
+Shape gathering_shape(size_t elements, size_t element_bytes, int nranks);
+Shape scattering_shape(size_t elements, size_t element_bytes, int nranks);
 
 double factor_one(int nranks);
 double factor_blocks(int nranks);  // (n-1)/n
@@ -87,9 +91,13 @@ void fill_reduction_send(const Case& c, size_t elements, void* send);
 void fill_reduction_expected(const Case& c, size_t first, size_t count, void* out);
 // This rank's data for a collective that copies.
 void fill_copy_send(const Case& c, size_t elements, void* send);
+// Its first c.count elements.
+void fill_own_send(const Case& c, void* send);
 // Elements of rank `source`'s data, starting with `first`.
 void fill_copy_expected(const Case& c, int source, size_t first, size_t count, void* out);
 // A receive buffer of blocks of c.count elements. Block p is from rank p's data, starting there at `start`.
 void fill_blocks_expected(const Case& c, size_t start, size_t first, size_t count, void* out);
+// The same from the beginning of their data.
+void fill_gathered_expected(const Case& c, size_t first, size_t count, void* out);
 
 }  // namespace trestle::perf

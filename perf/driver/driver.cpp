@@ -6,13 +6,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <thread>
 
 #include "perf/backend/equipment.h"
 #include "perf/backend/trestle_backend.h"
 #include "perf/driver/collective.h"
 #include "perf/driver/ending.h"
 #include "perf/driver/environment.h"
+#include "perf/driver/flags.h"
 #include "perf/driver/measure.h"
 #include "perf/driver/memory.h"
 #include "perf/driver/options.h"
@@ -20,6 +20,7 @@
 #include "perf/driver/ranks.h"
 #include "perf/driver/split.h"
 #include "perf/driver/sweep.h"
+#include "perf/driver/threads.h"
 #include "perf/driver/types.h"
 #include "perf/launch/launch.h"
 #include "perf/report/report.h"
@@ -223,21 +224,13 @@ int run_job(Job& job) {
   } else if (layout.processes == 1) {
     require(trestleGetUniqueId(&job.id));
   }
-  std::vector<int> codes(static_cast<size_t>(layout.threads));
-  std::vector<std::thread> threads;
-  for (int thread = 1; thread < layout.threads; ++thread) {
-    threads.emplace_back([&job, &codes, thread] { codes[static_cast<size_t>(thread)] = run_thread(job, thread); });
-  }
-  codes[0] = run_thread(job, 0);
-  for (std::thread& thread : threads) thread.join();
-  return *std::max_element(codes.begin(), codes.end());
+  return run_threads(layout.threads, [&job](int thread) { return run_thread(job, thread); });
 }
 
 }  // namespace
 
 int perf_main(int argc, char** argv, const Collective& collective) {
-  const std::string path = argc > 0 ? argv[0] : "perf";
-  const std::string program = path.substr(path.rfind('/') + 1);
+  const std::string program = program_name(argc, argv, "perf");
   std::vector<char*> arguments(argv, argv + argc);  // getopt reorders them, and -P passes them on
   arguments.push_back(nullptr);
   const ParsedOptions parsed = parse_options(argc, arguments.data());

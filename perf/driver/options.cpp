@@ -1,7 +1,5 @@
 #include "perf/driver/options.h"
 
-#include <getopt.h>
-
 #include <cctype>
 #include <cerrno>
 #include <climits>
@@ -9,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "perf/driver/flags.h"
 #include "perf/driver/types.h"
 
 namespace trestle::perf {
@@ -353,22 +352,11 @@ uint64_t size_count(const Options& options) {
 ParsedOptions parse_options(int argc, char* const* argv) {
   const GetoptTables tables;
   ParsedOptions parsed;
-  optind = 0;  // starts again, also in a process that has parsed before
-  opterr = 0;
-  while (parsed.error.empty()) {
-    const int index = optind < 1 ? 1 : optind;
-    const int letter = getopt_long(argc, argv, tables.letters.c_str(), tables.names.data(), nullptr);
-    if (letter == -1) break;
-    const std::string word = index < argc ? argv[index] : "";
-    if (letter == ':') {
-      parsed.error = word + " needs a value";
-    } else if (letter == '?') {
-      parsed.error = "there is no flag " + (optopt > 0 && optopt < 256 ? flag_text(optopt) : "'" + word + "'");
-    } else {
-      parsed.error = apply(parsed.options, letter, optarg != nullptr ? optarg : "");
-    }
-  }
-  if (parsed.error.empty() && optind < argc) parsed.error = "unexpected argument '" + std::string(argv[optind]) + "'";
+  const auto set = [&parsed](int letter, const std::string& value) { return apply(parsed.options, letter, value); };
+  const auto unknown = [](int letter, const std::string& word) {
+    return letter != 0 ? flag_text(letter) : "'" + word + "'";
+  };
+  parsed.error = read_flags(argc, argv, {tables.letters.c_str(), tables.names.data(), set, unknown});
   if (parsed.error.empty()) parsed.error = check_together(parsed.options);
   return parsed;
 }

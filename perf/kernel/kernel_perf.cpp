@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/reduce.h"
+#include "perf/driver/flags.h"
 #include "perf/driver/memory.h"
 #include "perf/driver/options.h"
 #include "perf/driver/types.h"
@@ -155,8 +156,7 @@ int refuse(const std::string& program, const std::string& sentence) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string path = argc > 0 ? argv[0] : "kernel_perf";
-  const std::string program = path.substr(path.rfind('/') + 1);
+  const std::string program = program_name(argc, argv, "kernel_perf");
   const KernelArguments arguments = parse_kernel_arguments(argc, argv);
   const Options& options = arguments.options;
   if (!arguments.error.empty()) return refuse(program, arguments.error);

@@ -10,6 +10,7 @@
 #include "kernels/reduce.h"
 #include "kernels/sparse.h"
 #include "kernels/sparse_loops.h"
+#include "perf/driver/flags.h"
 #include "perf/driver/memory.h"
 #include "perf/driver/options.h"
 #include "perf/kernel/timing.h"
@@ -195,8 +196,7 @@ std::string mistake_of(const ParsedOptions& parsed) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string path = argc > 0 ? argv[0] : "top_k_perf";
-  const std::string program = path.substr(path.rfind('/') + 1);
+  const std::string program = program_name(argc, argv, "top_k_perf");
   const ParsedOptions parsed = parse_options(argc, argv);
   const Options& options = parsed.options;
   if (options.help) {

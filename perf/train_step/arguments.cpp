@@ -1,13 +1,12 @@
 #include "perf/train_step/arguments.h"
 
-#include <getopt.h>
-
 #include <charconv>
 #include <climits>
 #include <cmath>
 
 #include "base/config/value_text.h"
 #include "gradient/policy/policies.h"
+#include "perf/driver/flags.h"
 
 namespace trestle::perf {
 namespace {
@@ -181,24 +180,13 @@ std::string check_together(const Arguments& arguments) {
 ParsedTrainStep parse_train_step(int argc, char* const* argv) {
   const GetoptTables tables;
   ParsedTrainStep parsed;
-  optind = 0;  // starts again, also in a process that has parsed before
-  opterr = 0;
-  while (parsed.error.empty()) {
-    const int index = optind < 1 ? 1 : optind;
-    const int value = getopt_long(argc, argv, tables.letters.c_str(), tables.names.data(), nullptr);
-    if (value == -1) break;
-    const std::string word = index < argc ? argv[index] : "";
-    if (value == ':') {
-      parsed.error = word + " needs a value";
-    } else if (value == '?') {
-      parsed.error = "there is no flag '" + word + "'";
-    } else {
-      const Flag& flag = flag_of(value);
-      const std::string wrong = flag.set(parsed.arguments, optarg != nullptr ? optarg : "");
-      if (!wrong.empty()) parsed.error = std::string("--") + flag.name + " " + wrong;
-    }
-  }
-  if (parsed.error.empty() && optind < argc) parsed.error = "unexpected argument '" + std::string(argv[optind]) + "'";
+  const auto set = [&parsed](int which, const std::string& value) {
+    const Flag& flag = flag_of(which);
+    const std::string wrong = flag.set(parsed.arguments, value);
+    return wrong.empty() ? wrong : std::string("--") + flag.name + " " + wrong;
+  };
+  const auto unknown = [](int, const std::string& word) { return "'" + word + "'"; };
+  parsed.error = read_flags(argc, argv, {tables.letters.c_str(), tables.names.data(), set, unknown});
   if (parsed.error.empty()) parsed.error = check_together(parsed.arguments);
   return parsed;
 }

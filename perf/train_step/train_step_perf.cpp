@@ -1,15 +1,15 @@
 // train_step_perf: training steps over real communicators, measured beside simulated. Every rank replays a workload's
 // forward and backward passes as timed compute under each policy of the scheduler of gradients.
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "perf/driver/ending.h"
 #include "perf/driver/environment.h"
+#include "perf/driver/flags.h"
 #include "perf/driver/memory.h"
 #include "perf/driver/ranks.h"
+#include "perf/driver/threads.h"
 #include "perf/launch/launch.h"
 #include "perf/report/report.h"
 #include "perf/report/table.h"
@@ -60,14 +60,7 @@ int run_job(Job& job) {
   if (job.arguments.timeout_s > 0) job.config.timeoutMs = int64_t{1000} * job.arguments.timeout_s;
   std::memset(&job.id, 0, sizeof job.id);  // zeros: the launcher's rendezvous
   if (layout.processes == 1) require(trestleGetUniqueId(&job.id));
-  std::vector<int> codes(static_cast<size_t>(layout.threads));
-  std::vector<std::thread> threads;
-  for (int thread = 1; thread < layout.threads; ++thread) {
-    threads.emplace_back([&job, &codes, thread] { codes[static_cast<size_t>(thread)] = run_rank(job, thread); });
-  }
-  codes[0] = run_rank(job, 0);
-  for (std::thread& thread : threads) thread.join();
-  return *std::max_element(codes.begin(), codes.end());
+  return run_threads(layout.threads, [&job](int thread) { return run_rank(job, thread); });
 }
 
 std::string too_large(const TrainStepArguments& arguments, const GradientWorkload& workload, int processes) {
@@ -92,8 +85,7 @@ int refuse(const std::string& program, const std::string& sentence, bool prints)
 }
 
 int train_step_main(int argc, char** argv) {
-  const std::string path = argc > 0 ? argv[0] : "train_step_perf";
-  const std::string program = path.substr(path.rfind('/') + 1);
+  const std::string program = program_name(argc, argv, "train_step_perf");
   std::vector<char*> words(argv, argv + argc);  // getopt reorders them, and -P passes them on
   words.push_back(nullptr);
   const ParsedTrainStep parsed = parse_train_step(argc, words.data());
