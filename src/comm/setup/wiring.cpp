@@ -121,6 +121,7 @@ class Wirer {
     RankInfo mine = own_info(bootstrap_, settings_);
     make_mesh_rails(mine);
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));
+    mine.addresses.clear();  // the others have them
     std::vector<std::string> names;
     for (const RankInfo& info : wiring_.infos) names.push_back(rank_name(info));
     wiring_.names = std::move(names);
@@ -208,7 +209,10 @@ class Wirer {
     return {};
   }
 
+  // Which ranks are on other hosts is not known yet.
   void make_mesh_rails(RankInfo& mine) {
+    const bool in_process = bootstrap_.local_ip().empty();
+    if (in_process || bootstrap_.nranks() == 1) return;
     const Config& config = settings_.config;
     mesh_rails_ = MeshRails::create({bootstrap_.secret(), bootstrap_.job(), bootstrap_.rank()},
                                     {settings_.control_rails, config.socket_interfaces, config.socket_family,
