@@ -15,11 +15,11 @@ constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kSilenceNs = 3'000 * kMs;
 
 struct Lost {
-  uint64_t of_pairs = 0;  // of ranks that both are counted
+  uint64_t of_pairs = 0;
   uint64_t of_others = 0;
 };
 
-// How often ranks have lost rails, as both ends count them. Pairs without `apart` are counted by themselves.
+// How often ranks have lost rails, as both ends count them: pairs without `apart`, and pairs with it.
 Lost losses(SimRails& net, int32_t ranks, int32_t apart) {
   Lost lost;
   for (int32_t rank = 0; rank < ranks; ++rank) {
@@ -122,16 +122,15 @@ TEST(RailsSilence, OneEndDoesNotBringTheNext) {
   net.reset(0, 0, 1);
   const int64_t begin_ns = net.now_ns();
   uint64_t early = 0;
-  for (uint64_t seed = 2; seed < 30; ++seed) {
+  for (uint64_t seed = 2; net.now_ns() - begin_ns < 5 * kSilenceNs; ++seed) {
     Traffic after(net, kRanks, seed, 30);
     const Status status = after.run([&](Rng& rng) {
       const auto a = static_cast<int32_t>(rng.below(kRanks)), b = static_cast<int32_t>(rng.below(kRanks));
       if (a != b && rng.below(3) == 0) net.delay(0, a, b, 1'400 * kMs);
     });
     ASSERT_TRUE(status.ok()) << status.error().message;
-    if (net.now_ns() - begin_ns < 2 * kSilenceNs) early = losses(net, kRanks, -1).of_pairs;
+    if (net.now_ns() - begin_ns < 3 * kSilenceNs) early = losses(net, kRanks, -1).of_pairs;
   }
-  ASSERT_GT(net.now_ns() - begin_ns, 4 * kSilenceNs);
   EXPECT_EQ(losses(net, kRanks, -1).of_pairs, early);
 }
 
