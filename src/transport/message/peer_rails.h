@@ -141,7 +141,7 @@ class PeerRails {
     bool owes_request = false;            // asks the peer to end the connection
     int64_t requested_ns = 0;             // when it was asked last; 0: not since something was acknowledged
     std::optional<uint64_t> peers_count;  // of the peer's kRailEnd, until it is settled
-    int64_t answered_ns = 0;              // when something was acknowledged last
+    int64_t answered_ns = 0;              // when something was acknowledged last; 0: not over this connection
     int64_t confirmed_ns = 0;             // the same, or when something was sent over it while nothing was under way
     int64_t used_ns = 0;                  // when it carried a fragment that measures, or a probe, last
     int64_t probe_pause_ns = 0;           // from then to the next probe

@@ -43,7 +43,7 @@ void PeerRails::connected(size_t rail, int64_t now_ns) {
   way.unmeasured = true;
   way.probe_pause_ns = kFirstProbePauseNs;
   way.confirmed_ns = way.used_ns = now_ns;
-  way.answered_ns = now_ns - options_.silence_ns;  // the peer may not know of the connection yet
+  way.answered_ns = 0;  // the peer may not know of the connection yet
   way.backoff_ns = 0;
   measure_new(now_ns);
   if (!way.why.empty()) hooks_.changed(rail, true, way.why);
