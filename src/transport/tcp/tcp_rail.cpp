@@ -79,7 +79,8 @@ Status prefer_address(const std::string& ip, ListenOptions& options) {
   for (const Interface& interface : TRY(local_interfaces())) {
     const bool of_family = given.family == AddressFamily::kAny || given.family == interface.address.family();
     if (!of_family || !interface_matches(given.interface_filter, interface.name)) continue;
-    if (format_host(interface.address) != ip) continue;
+    const std::string host = format_host(interface.address);
+    if (host != ip && host != "[" + ip + "]") continue;
     options.interface_filter = "=" + interface.name;
     options.family = interface.address.family();
   }
