@@ -66,7 +66,8 @@ class Rounds {
   void take_times(Replay& replay);
   bool plan(PolicyOutcome& outcome);
   void run_policy(Replay& replay, PolicyOutcome& outcome);
-  void collect(const Replay& replay, double iteration_s, const trestleGradStats_t& before, PolicyOutcome& outcome);
+  void count(const trestleGradStats_t& before, PolicyOutcome& outcome) const;
+  void collect(const Replay& replay, double iteration_s, PolicyOutcome& outcome);
 
   Ranks& ranks_;
   const TrainStepArguments& arguments_;
@@ -164,12 +165,14 @@ void Rounds::run_policy(Replay& replay, PolicyOutcome& outcome) {
   for (int i = 0; i < arguments_.steps; ++i) replay.step(false);
   const double seconds = 1e-9 * static_cast<double>(replay.end_ns() - begin) / arguments_.steps;
   replay.finish();
-  collect(replay, seconds, before, outcome);
-  require(trestleGradDrain(grad_, nullptr));  // no other plan is taken while gradients are pending
+  count(before, outcome);  // of the steps alone
+  // A delayed plan has messages under way until here, and no other plan is taken while gradients are pending. Only then
+  // do the communicators take this program's own collectives.
+  require(trestleGradDrain(grad_, nullptr));
+  collect(replay, seconds, outcome);
 }
 
-void Rounds::collect(const Replay& replay, double iteration_s, const trestleGradStats_t& before,
-                     PolicyOutcome& outcome) {
+void Rounds::count(const trestleGradStats_t& before, PolicyOutcome& outcome) const {
   const trestleGradStats_t now = statistics_of(grad_);
   const auto per_step = [&](uint64_t trestleGradStats_t::*count) {
     return static_cast<double>(now.*count - before.*count) / static_cast<double>(now.steps - before.steps);
@@ -177,6 +180,10 @@ void Rounds::collect(const Replay& replay, double iteration_s, const trestleGrad
   outcome.messages = per_step(&trestleGradStats_t::messages);
   outcome.bytes = per_step(&trestleGradStats_t::bytes);
   outcome.copied_bytes = per_step(&trestleGradStats_t::copiedBytes);
+}
+
+// Collective.
+void Rounds::collect(const Replay& replay, double iteration_s, PolicyOutcome& outcome) {
   const std::vector<double> sums =
       ranks_.combine({iteration_s, replay.late_ns() * 1e-9, static_cast<double>(replay.wrong())}, Combine::kSum);
   outcome.iteration_s.push_back(sums[0] / report_.ranks);
