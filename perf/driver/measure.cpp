@@ -118,6 +118,16 @@ void barrier_after(Ranks& ranks, int blocking, Clock::time_point& start, Progres
   start += Clock::now() - before;  // the tick is not timed
 }
 
+double us_per_operation(const Row& row, Clock::time_point start) {
+  return seconds_since(start) * 1e6 / row.options->agg_iters;
+}
+
+double middle_of(std::vector<double>& samples) {
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
+
 }  // namespace
 
 Row make_row(const Collective& collective, const Options& options, trestleDataType_t type, trestleRedOp_t op, int root,
@@ -174,16 +184,24 @@ CallTimes measure_calls(Ranks& ranks, Backend& backend, const Row& row, bool in_
     ranks.barrier();
     const Clock::time_point start = Clock::now();
     enqueue(backend, row, in_place, static_cast<size_t>(i), row.options->agg_iters);
-    host.push_back(seconds_since(start) * 1e6 / row.options->agg_iters);
+    host.push_back(us_per_operation(row, start));
     backend.wait();
-    launch.push_back(seconds_since(start) * 1e6 / row.options->agg_iters);
+    launch.push_back(us_per_operation(row, start));
   }
-  const auto median = [](std::vector<double>& samples) {
-    const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-    std::nth_element(samples.begin(), middle, samples.end());
-    return *middle;
-  };
-  return {ranks.average(median(host)), ranks.average(median(launch))};
+  return {ranks.average(middle_of(host)), 0, ranks.average(middle_of(launch))};
+}
+
+double measure_issue(Ranks& ranks, Backend& backend, const Row& row, bool in_place) {
+  std::vector<double> issue;
+  for (int i = 0; i < row.options->iters; ++i) {
+    ranks.barrier();
+    enqueue(backend, row, in_place, static_cast<size_t>(2 * i), row.options->agg_iters);
+    const Clock::time_point start = Clock::now();
+    enqueue(backend, row, in_place, static_cast<size_t>(2 * i + 1), row.options->agg_iters);
+    issue.push_back(us_per_operation(row, start));
+    backend.wait();
+  }
+  return ranks.average(middle_of(issue));
 }
 
 Verdict verify(Ranks& ranks, Backend& backend, const Row& row, bool in_place, Progress& progress) {

@@ -44,8 +44,10 @@ struct Timing {
 };
 // Runs the timed iterations. progress: ticks while no rank is timed.
 Timing measure(Ranks& ranks, Backend& backend, const Row& row, bool in_place, Progress& progress);
-// Single operations on idle streams, each waited for: medians, combined as -a selects.
+// Single operations on idle streams, each waited for: medians, combined as -a selects. All but issue_us.
 CallTimes measure_calls(Ranks& ranks, Backend& backend, const Row& row, bool in_place);
+// issue_us, of pairs of operations: the median for the second one, combined in the same way.
+double measure_issue(Ranks& ranks, Backend& backend, const Row& row, bool in_place);
 
 struct Verdict {
   uint64_t wrong_elements;  // of all ranks

@@ -393,7 +393,7 @@ std::string usage_text(const std::string& program) {
   line("--location auto|host|device",
        "of the buffers; auto: memory of GPUs with TRESTLE_DEVICE or NVIDIA's NCCL, else host memory (auto)");
   line("--call-times 1",
-       "two more columns: host time of a call, and time of a single call from its start to its result");
+       "three more columns: host time of a call, of one right behind another, and time from a call to its result");
   line("-h, --help", "this text");
   for (const DeviceFlag& flag : kDeviceFlags) letter_line(flag.letter, flag.name, "accepted; of GPUs only");
   text +=

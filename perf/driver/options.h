@@ -53,7 +53,7 @@ struct Options {
   bool compare_nccl = false;   // --backend nccl
   std::string nccl_library;    // --nccl-library; "": the name that the loader looks for
   Location location = Location::kAuto;
-  bool call_times = false;  // --call-times: two more columns
+  bool call_times = false;  // --call-times: three more columns
   bool graphs = false;      // -G
   bool help = false;
   std::vector<size_t> predict_bytes;

@@ -133,7 +133,10 @@ Half Sweep::run_half(size_t index, const Row& row, bool in_place, double& second
     half.process_iterations_us = std::move(timing.process_iterations_us);
     half.tails = tails_of(half.iterations_us, static_cast<size_t>(options_.skipped_iterations));
   }
-  if (options_.call_times) half.calls = measure_calls(ranks_, backend, row, in_place);
+  if (options_.call_times) {
+    half.calls = measure_calls(ranks_, backend, row, in_place);
+    half.calls->issue_us = measure_issue(ranks_, backend, row, in_place);
+  }
   Score& score = tally_.scores[index];
   score.busbw_sum += half.busbw;
   ++score.halves;

@@ -35,7 +35,11 @@ void write_half(Json& json, const char* key, const Half& half, bool cpu_time) {
   } else {
     json.null();
   }
-  if (half.calls) json.key("host_us").number(half.calls->host_us).key("launch_us").number(half.calls->launch_us);
+  if (half.calls) {
+    json.key("host_us").number(half.calls->host_us);
+    json.key("issue_us").number(half.calls->issue_us);
+    json.key("launch_us").number(half.calls->launch_us);
+  }
   json.close('}');
 }
 

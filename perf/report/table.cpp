@@ -36,7 +36,7 @@ std::string row_head(const RowHead& head) {
 }
 
 std::string row_half(const Half* half, const Columns& columns) {
-  const int more = (columns.tails ? 4 : 0) + (columns.calls ? 2 : 0);
+  const int more = (columns.tails ? 4 : 0) + (columns.calls ? 3 : 0);
   if (half == nullptr) {
     std::string line = text("  %7s  %6s  %6s  %6s", "N/A", "N/A", "N/A", "N/A");
     for (int field = 0; field < more; ++field) line += text("  %7s", "N/A");
@@ -53,7 +53,7 @@ std::string row_half(const Half* half, const Columns& columns) {
   }
   if (columns.calls) {
     const CallTimes of = half->calls.value_or(CallTimes{});
-    for (const double value : {of.host_us, of.launch_us}) add(value);
+    for (const double value : {of.host_us, of.issue_us, of.launch_us}) add(value);
   }
   return line;
 }
@@ -80,7 +80,7 @@ std::string row_timestamp() {
 std::vector<std::string> header_lines(bool cpu_time, const Columns& columns) {
   const char* time = cpu_time ? "cputime" : "time";
   // The group titles end where a half's four fields end, minus the blanks that centre them.
-  const int between = 8 + (columns.tails ? 36 : 0) + (columns.calls ? 18 : 0);
+  const int between = 8 + (columns.tails ? 36 : 0) + (columns.calls ? 27 : 0);
   std::string titles =
       text("# %10s  %12s  %8s  %6s  %6s  %21s%*s  %21s", "", "", "", "", "", "out-of-place", between, "", "in-place");
   std::string names = text("# %10s  %12s  %8s  %6s  %6s", "size", "count", "type", "redop", "root");
@@ -93,8 +93,8 @@ std::vector<std::string> header_lines(bool cpu_time, const Columns& columns) {
       units += text("  %7s  %7s  %7s  %7s", "(us)", "(us)", "(us)", "(%)");
     }
     if (columns.calls) {
-      names += text("  %7s  %7s", "host", "launch");
-      units += text("  %7s  %7s", "(us)", "(us)");
+      names += text("  %7s  %7s  %7s", "host", "issue", "launch");
+      units += text("  %7s  %7s  %7s", "(us)", "(us)", "(us)");
     }
   }
   if (columns.backends) names += text("  %8s", "backend");

@@ -20,10 +20,11 @@ struct Options;
 // Right-aligned in `width`: with two decimals if that fits, else one, else none, else in exponent form.
 std::string format_number(double value, int width);
 
-// Of single operations on idle streams, medians in microseconds.
+// Medians in microseconds.
 struct CallTimes {
-  double host_us = 0;    // until the call has returned
-  double launch_us = 0;  // until its result is there
+  double host_us = 0;    // of a single operation on idle streams, until the call has returned
+  double issue_us = 0;   // until the call has returned that is made right behind another one
+  double launch_us = 0;  // of a single operation on idle streams, until its result is there
 };
 
 // One measured half of a row. Times in microseconds, bandwidths in GB/s (decimal).
@@ -50,7 +51,7 @@ struct RowHead {
 // The columns that not every table has.
 struct Columns {
   bool tails = false;  // -I: four per half
-  bool calls = false;  // --call-times: two per half
+  bool calls = false;  // --call-times: three per half
   bool backends = false;
   bool timestamps = false;
 };

@@ -44,8 +44,8 @@ expect 0 "$clean" "$perf/all_reduce_perf" "${small[@]}" "${beside[@]}"
 expect 0 "$clean" env NCCL_TESTS_SPLIT='MOD 2' "$perf/all_gather_perf" -P 4 "${small[@]}" "${beside[@]}"
 
 # Columns of --call-times; a report has everything.
-expect 0 'host +launch .* host +launch +backend$' "$perf/all_reduce_perf" -P 2 --call-times 1 -J "$folder/a.json" "${small[@]}" "${beside[@]}"
-expect 0 'host +launch .* host +launch$' "$perf/alltoallv_perf" -t 2 --call-times 1 "${small[@]}"
+expect 0 'host +issue +launch .* host +issue +launch +backend$' "$perf/all_reduce_perf" -P 2 --call-times 1 -J "$folder/a.json" "${small[@]}" "${beside[@]}"
+expect 0 'host +issue +launch .* host +issue +launch$' "$perf/alltoallv_perf" -t 2 --call-times 1 "${small[@]}"
 if command -v python3 >/dev/null; then
   python3 - "$folder/a.json" <<'PYTHON' || fail "the report is wrong"
 import json, sys
@@ -54,7 +54,7 @@ assert [(row["size"], row["backend"]) for row in report["results"]] == [
     (size, backend) for size in (64, 512, 4096) for backend in ("trestle", "nccl")], report["results"]
 for row in report["results"]:
     for half in (row["out_of_place"], row["in_place"]):
-        assert 0 < half["host_us"] <= half["launch_us"], row
+        assert 0 < half["host_us"] <= half["launch_us"] and half["issue_us"] > 0, row
 compared, = report["compared"]
 assert compared["backend"] == "nccl" and compared["time_ratio"] > 0, compared
 PYTHON

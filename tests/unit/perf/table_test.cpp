@@ -72,17 +72,17 @@ TEST(PerfTable, TailsAddFourColumnsPerHalf) {
   EXPECT_EQ(lines[0].find("in-place", 70) - header_lines(false, {})[0].find("in-place", 70), 36u);
 }
 
-TEST(PerfTable, CallTimesAddTwoColumnsPerHalf) {
+TEST(PerfTable, CallTimesAddThreeColumnsPerHalf) {
   Half half;
   half.time_us = 41.2;
-  half.calls = CallTimes{.host_us = 1.5, .launch_us = 12345678};
+  half.calls = CallTimes{.host_us = 1.5, .issue_us = 0.5, .launch_us = 12345678};
   const Columns columns = {.calls = true};
-  EXPECT_EQ(row_half(&half, columns), row_half(&half, {}) + "     1.50  1.2e+07");
-  EXPECT_EQ(row_half(nullptr, columns), row_half(nullptr, {}) + "      N/A      N/A");
+  EXPECT_EQ(row_half(&half, columns), row_half(&half, {}) + "     1.50     0.50  1.2e+07");
+  EXPECT_EQ(row_half(nullptr, columns), row_half(nullptr, {}) + "      N/A      N/A      N/A");
   const std::vector<std::string> lines = header_lines(false, columns);
-  EXPECT_NE(lines[1].find("#wrong     host   launch     time"), std::string::npos) << lines[1];
+  EXPECT_NE(lines[1].find("#wrong     host    issue   launch     time"), std::string::npos) << lines[1];
   EXPECT_EQ(lines[1].size(), lines[2].size());
-  EXPECT_EQ(lines[0].find("in-place", 70) - header_lines(false, {})[0].find("in-place", 70), 18u);
+  EXPECT_EQ(lines[0].find("in-place", 70) - header_lines(false, {})[0].find("in-place", 70), 27u);
 }
 
 TEST(PerfTable, BackendsAddAColumnBehindTheHalves) {
