@@ -48,10 +48,14 @@ void Bells::prepare_sleep(int32_t awaited) {
 }
 
 void Bells::finish_sleep() {
-  if (!sleeps_) return;
-  sleeps_ = false;
-  places_[rank_].awaited.store(0, std::memory_order_relaxed);
-  shared_->attention.fetch_sub(1, std::memory_order_seq_cst);
+  if (shared_ == nullptr) return;
+  if (sleeps_) {
+    sleeps_ = false;
+    places_[rank_].awaited.store(0, std::memory_order_relaxed);
+    shared_->attention.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  // Also rings for an earlier sleep that were on their way when it ended: unread, they would end each further sleep at
+  // once.
   drain_datagrams(socket_.get());
 }
 

@@ -47,7 +47,8 @@ class Bells {
   // From now on a write of `awaited` (a rank or kAnything) rings this rank. After this call and before it sleeps, the
   // caller must look once more for earlier writes.
   void prepare_sleep(int32_t awaited);
-  // Undoes prepare_sleep() and drops rings that have arrived. Idempotent.
+  // Undoes prepare_sleep() and drops rings that have arrived, also those for an earlier sleep. Behind every sleep on
+  // event_fd(), whether prepare_sleep() came before it or not.
   void finish_sleep();
 
   // This rank has written data for the ranks that await it, or anything.

@@ -83,7 +83,9 @@ void Engine::sleep(int timeout_ms, const std::function<bool()>& done) {
   }
   if (!done()) {
     epoll_event events[4];
-    ::epoll_wait(epoll_.get(), events, 4, std::min(timeout_ms, sleep.most_ms));
+    const int rung = ::epoll_wait(epoll_.get(), events, 4, std::min(timeout_ms, sleep.most_ms));
+    // Some bells are silenced by the first sleeper alone, which may need this thread's processor for it.
+    if (rung > 0 && !sleep.first) ::sched_yield();
   }
   end_sleep(sleep);
 }

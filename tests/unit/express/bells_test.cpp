@@ -142,6 +142,26 @@ TEST(Bells, RingForThoseOnlyThatAwaitTheWriter) {
   munmap(memory, sizeof(Memory));
 }
 
+// A rank that found a sleeper may ring it when the sleep is over. The next sleep may be one for something else.
+TEST(Bells, DropARingThatComesAfterItsSleep) {
+  Memory* const memory = Memory::make();
+  ASSERT_NE(memory, nullptr);
+  Bells sleeper = Bells::open(memory->shared, memory->places, 0, kRanks).value();
+  Bells writer = Bells::open(memory->shared, memory->places, 1, kRanks).value();
+  sleeper.prepare_sleep(Bells::kAnything);
+  const uint32_t awaited = memory->places[0].awaited.load();
+  sleeper.finish_sleep();
+  // As the writer has seen it before.
+  memory->places[0].awaited.store(awaited);
+  memory->shared.attention.fetch_add(1);
+  writer.wrote();
+  memory->shared.attention.fetch_sub(1);
+  EXPECT_TRUE(readable(sleeper));
+  sleeper.finish_sleep();
+  EXPECT_FALSE(readable(sleeper));
+  munmap(memory, sizeof(Memory));
+}
+
 // A stranger that fills the bell's queue wakes its owner without need, but blocks no wake-up.
 TEST(Bells, AStrangersDatagramsAreNoMoreThanALook) {
   Memory* const memory = Memory::make();
