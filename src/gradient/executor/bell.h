@@ -2,6 +2,9 @@
 // ring has woken yet. Any thread; not between processes.
 //
 //   for (;;) { const uint32_t before = bell.count(); if (look()) break; bell.wait(before); }
+//
+// A thread that knows of a ring to come may doze instead of sleeping. A nudge does not wake it: so nudging it costs no
+// system call.
 #pragma once
 
 #include <linux/futex.h>
@@ -18,26 +21,39 @@ namespace trestle {
 class alignas(64) Bell {
  public:
   uint32_t count() const { return word_.load(std::memory_order_acquire) / kOne; }
-  void ring() {
+  // Wakes all that sleep or doze.
+  void ring() { count_up(kSleeps | kDozes); }
+  // Wakes all that sleep.
+  void nudge() { count_up(kSleeps); }
+  // Until it has rung or was nudged since count() returned `before`.
+  void wait(uint32_t before) { wait_as(kSleeps, before); }
+  // The same, but a nudge that comes while the thread dozes does not end it. The next ring does.
+  void doze(uint32_t before) { wait_as(kDozes, before); }
+
+ private:
+  static constexpr uint32_t kSleeps = 1;  // a thread sleeps, or is about to
+  static constexpr uint32_t kDozes = 2;   // or dozes
+  static constexpr uint32_t kOne = 4;     // of the count
+
+  void count_up(uint32_t wakes) {
     uint32_t before = word_.load(std::memory_order_relaxed);
-    while (!word_.compare_exchange_weak(before, (before + kOne) & ~kSleeps, std::memory_order_acq_rel)) {
-    }
-    if ((before & kSleeps) != 0) call(FUTEX_WAKE_PRIVATE, INT_MAX);
+    uint32_t after = 0;
+    do {
+      // All are woken together. So a bit stays only if nobody is woken.
+      after = before + kOne;
+      if ((before & wakes) != 0) after &= ~(kSleeps | kDozes);
+    } while (!word_.compare_exchange_weak(before, after, std::memory_order_acq_rel));
+    if ((before & wakes) != 0) call(FUTEX_WAKE_PRIVATE, INT_MAX);
   }
-  // Until it has rung since count() returned `before`.
-  void wait(uint32_t before) {
+  void wait_as(uint32_t bit, uint32_t before) {
     for (;;) {
       uint32_t now = word_.load(std::memory_order_acquire);
       if (now / kOne != before) return;
       // Only while the count is still the same. So a ring sees the sleeper, or the sleeper sees the ring.
-      if ((now & kSleeps) == 0 && !word_.compare_exchange_weak(now, now | kSleeps, std::memory_order_acq_rel)) continue;
-      call(FUTEX_WAIT_PRIVATE, now | kSleeps);
+      if ((now & bit) == 0 && !word_.compare_exchange_weak(now, now | bit, std::memory_order_acq_rel)) continue;
+      call(FUTEX_WAIT_PRIVATE, now | bit);
     }
   }
-
- private:
-  static constexpr uint32_t kSleeps = 1;  // a thread sleeps, or is about to
-  static constexpr uint32_t kOne = 2;     // of the count
   // What comes back does not matter: the word says it.
   void call(int operation, uint32_t value) {
     (void)::syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word_), operation, value, nullptr, nullptr, 0);

@@ -85,7 +85,12 @@ void Executor::loop() {
                                               });
     tell_other_ranks();
     if (stop_.load(std::memory_order_acquire)) break;
-    if (!changed) bell_->wait(before);
+    if (changed) continue;
+    if (run_ != nullptr && run_->is_supplied()) {
+      bell_->doze(before);
+    } else {
+      bell_->wait(before);
+    }
   }
   end_links([this](size_t link) { return run_ != nullptr && run_->is_busy(link); });
   run_.reset();

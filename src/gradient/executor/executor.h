@@ -1,7 +1,7 @@
 // Executor: the thread of a scheduler. It makes all calls on the communicators, in the order of the plan.
 //
 // It sleeps until a message is complete (trestleEventNotify), a gradient completes a group, or there is a job. Any
-// thread may call wake() and run(); the other functions are for jobs.
+// thread may call wake(), wake_for_mark() and run(); the other functions are for jobs.
 #pragma once
 
 #include <atomic>
@@ -33,6 +33,8 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   void wake() { bell_->ring(); }
+  // A gradient is ready. Without a system call while the thread need not know at once (StepRun::is_supplied).
+  void wake_for_mark() { bell_->nudge(); }
   // Calls it on the thread when all steps that have ended are complete, and waits for its end. Between steps only. A
   // failure of the communicator in it is the scheduler's. Error: its own, or the failure. When the board fails the wait
   // ends at once, but the job may go on until the executor ends, on a communicator that has not failed. So what it uses

@@ -68,6 +68,7 @@ class MessageChannel {
   // The oldest message that was started, if it is complete; then it no longer counts as started.
   std::optional<Status> poll();
   bool idle() const { return started_.empty(); }
+  size_t started() const { return started_.size(); }  // messages under way
   trestleStream_t stream() const { return stream_.get(); }
   // Behind a complete message: updates what is to be updated, and copies results to where they belong.
   Status finish(uint32_t message);

@@ -200,7 +200,7 @@ Status GradientScheduler::ready(int number, std::byte* gradient) {
     if (profile != nullptr) profile->ready(tensor, now);
     if (traces) step.trace.note({TraceKind::kReady, tensor, 0, {}, step.board.ended() + 1, now, now});
   }
-  if (step.board.settle(tensor, gradient)) step.executor->wake();
+  if (step.board.settle(tensor, gradient)) step.executor->wake_for_mark();
   return {};
 }
 

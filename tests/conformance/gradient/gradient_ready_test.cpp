@@ -121,5 +121,35 @@ TEST(GradReady, MakesNoSystemCallWhileTheSchedulersThreadIsAwake) {
   });
 }
 
+// Rank 1 holds two messages up. They ring when they are complete, and keep the link busy until then.
+TEST(GradReady, MakesNoSystemCallWhileMessagesAreUnderWay) {
+  std::atomic<int> marked{0};
+  ranks::on_threads({.ranks = 2, .transport = "shm"}, [&marked](int rank, trestleComm_t comm) {
+    const trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
+    uint64_t messages = 0;
+    int step = 0;
+    steps_of(comm, rank, config, "wfbp", [&](trestleGrad_t grad) {
+      ++step;
+      if (rank == 1) {
+        while (marked.load() < step) std::this_thread::yield();
+        for (int tensor = 6; tensor-- > 0;) of_ready(grad, tensor);
+        return;
+      }
+      for (const int tensor : {5, 4}) of_ready(grad, tensor);
+      trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
+      do {
+        ASSERT_TRUE(succeeded(trestleGradGetStats(grad, &stats)));
+      } while (stats.messages < messages + 2);
+      for (const int tensor : {3, 2, 1, 0}) {
+        const Cost cost = of_ready(grad, tensor);
+        EXPECT_EQ(cost.system_calls, 0) << tensor;
+        EXPECT_EQ(cost.allocations, 0) << tensor;
+      }
+      messages += 6;
+      marked.store(step);
+    });
+  });
+}
+
 }  // namespace
 }  // namespace gradients

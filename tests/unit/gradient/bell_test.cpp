@@ -62,6 +62,59 @@ TEST(Bell, WakesAllThatWait) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// Only rings may be waited for while it dozes, and nudges come at any time before.
+TEST(Bell, ADozerLosesNoRing) {
+  constexpr int kRounds = 20'000;
+  Bell bell, back;
+  std::atomic<int> rung{0}, seen{0};
+  std::thread dozer([&] {
+    for (int round = 1; round <= kRounds; ++round) {
+      for (;;) {
+        const uint32_t before = bell.count();
+        if (rung.load() >= round) break;
+        bell.doze(before);
+      }
+      seen.store(round);
+      back.ring();
+    }
+  });
+  for (int round = 1; round <= kRounds; ++round) {
+    for (int i = round % 3; i > 0; --i) bell.nudge();
+    rung.store(round);
+    bell.ring();
+    for (;;) {
+      const uint32_t before = back.count();
+      if (seen.load() >= round) break;
+      back.wait(before);
+    }
+  }
+  dozer.join();
+  EXPECT_EQ(seen.load(), kRounds);
+}
+
+TEST(Bell, ANudgeWakesASleeper) {
+  Bell bell;
+  std::atomic<bool> sent{false};
+  std::thread sleeper([&] {
+    for (;;) {
+      const uint32_t before = bell.count();
+      if (sent.load()) return;
+      bell.wait(before);
+    }
+  });
+  sent.store(true);
+  bell.nudge();
+  sleeper.join();
+}
+
+TEST(Bell, ADozeAfterANudgeReturns) {
+  Bell bell;
+  const uint32_t before = bell.count();
+  bell.nudge();
+  bell.doze(before);
+  EXPECT_EQ(bell.count(), before + 1);
+}
+
 TEST(Bell, AWaitForAnEarlierCountReturns) {
   Bell bell;
   const uint32_t before = bell.count();

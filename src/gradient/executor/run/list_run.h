@@ -16,6 +16,8 @@ class ListRun final : public StepRun {
   bool turn() override;
   bool drained() const override;
   bool is_busy(size_t link) const override { return link == 0 && !channel_->idle(); }
+  // One travels while the executor issues what follows the one that is complete.
+  bool is_supplied() const override { return channel_->started() >= 2; }
 
  private:
   ListRun(const RunUse& use, StepMessages list)

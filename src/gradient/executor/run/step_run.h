@@ -42,6 +42,9 @@ class StepRun {
   virtual bool drained() const = 0;
   // Messages of this rank are on their way on that link.
   virtual bool is_busy(size_t link) const = 0;
+  // So many messages are under way that the links stay busy until the next of them is complete, which rings the bell.
+  // Then it is soon enough to look at gradients that have become ready. False if a mark is work of its own.
+  virtual bool is_supplied() const { return false; }
   // Steps of whose gradients no result has all yet.
   virtual uint32_t pending() const { return 0; }
   // Collective, when drained: brings these in as one result of each tensor, and returns their number. Error: the
