@@ -82,10 +82,11 @@ double square_sum(const T* values, size_t elements) {
 }
 
 template <class T>
-Accumulated accumulate(T* sums, const std::type_identity_t<T>* values, size_t elements) {
+Accumulated accumulate(T* sums, const std::byte* values, size_t elements) {
   const kernels::SparseLoopsOf<T>& loops = kernels::sparse_loops_of<T>();
-  return accumulate_with<T>(
-      sums, elements, [&](size_t begin, size_t length) { return loops.add(sums + begin, values + begin, length); });
+  return accumulate_with<T>(sums, elements, [&](size_t begin, size_t length) {
+    return loops.add(sums + begin, values + begin * sizeof(T), length);
+  });
 }
 
 Accumulated accumulate_widened(float* sums, const std::byte* values, size_t elements, DataType type) {
@@ -103,8 +104,8 @@ void gather(T* to, const std::type_identity_t<T>* values, const uint32_t* indice
 }
 
 template <class T>
-void scatter(T* to, const uint32_t* indices, const std::type_identity_t<T>* values, size_t count) {
-  for (size_t i = 0; i < count; ++i) to[indices[i]] = values[i];
+void scatter(std::byte* to, const uint32_t* indices, const T* values, size_t count) {
+  for (size_t i = 0; i < count; ++i) std::memcpy(to + indices[i] * sizeof(T), values + i, sizeof(T));
 }
 
 template <class T>
@@ -134,12 +135,12 @@ template MagnitudeSummary<float> summarize_magnitudes<float>(const float*, size_
 template MagnitudeSummary<double> summarize_magnitudes<double>(const double*, size_t);
 template double square_sum<float>(const float*, size_t);
 template double square_sum<double>(const double*, size_t);
-template Accumulated accumulate<float>(float*, const float*, size_t);
-template Accumulated accumulate<double>(double*, const double*, size_t);
+template Accumulated accumulate<float>(float*, const std::byte*, size_t);
+template Accumulated accumulate<double>(double*, const std::byte*, size_t);
 template void gather<float>(float*, const float*, const uint32_t*, size_t);
 template void gather<double>(double*, const double*, const uint32_t*, size_t);
-template void scatter<float>(float*, const uint32_t*, const float*, size_t);
-template void scatter<double>(double*, const uint32_t*, const double*, size_t);
+template void scatter<float>(std::byte*, const uint32_t*, const float*, size_t);
+template void scatter<double>(std::byte*, const uint32_t*, const double*, size_t);
 template void scatter_add<float>(float*, const uint32_t*, const float*, size_t);
 template void scatter_add<double>(double*, const uint32_t*, const double*, size_t);
 template void clear_at<float>(float*, const uint32_t*, size_t);

@@ -1,6 +1,6 @@
 // Loops over a vector of float32 or float64 (T) of which few elements are taken, by magnitude. Vectors of float16 and
-// bfloat16 are added to float32 ones. Pure, any thread, nothing is allocated. The caller owns all memory; any alignment
-// that T has.
+// bfloat16 are added to float32 ones. Pure, any thread, nothing is allocated. The caller owns all memory. Pointers to T
+// are aligned as T is; memory of a program (std::byte) has any alignment.
 //
 // An element reaches a threshold if its magnitude is not below it. So a NaN reaches every threshold. Thresholds are not
 // negative and not NaN.
@@ -48,23 +48,23 @@ struct Accumulated {
   size_t nans = 0;        // among the values, not the sums
   double square_sum = 0;  // of the sums
 };
-// sums[i] += values[i]. values: equal to sums or disjoint from it.
+// sums[i] += values[i]. values: elements of T, equal to sums or disjoint from it.
 template <class T>
-Accumulated accumulate(T* sums, const std::type_identity_t<T>* values, size_t elements);
-// The same with values of kFloat16 or kBfloat16 (CHECKed), any alignment.
+Accumulated accumulate(T* sums, const std::byte* values, size_t elements);
+// The same with values of kFloat16 or kBfloat16 (CHECKed).
 Accumulated accumulate_widened(float* sums, const std::byte* values, size_t elements, DataType type);
 
 // With a list of indices there is nothing to vectorise on most processors: loads go to unrelated cache lines. indices:
 // each below the length of the vector.
 template <class T>  // to[i] = values[indices[i]]
 void gather(T* to, const std::type_identity_t<T>* values, const uint32_t* indices, size_t count);
-template <class T>  // to[indices[i]] = values[i]
-void scatter(T* to, const uint32_t* indices, const std::type_identity_t<T>* values, size_t count);
+template <class T>  // to[indices[i]] = values[i]. to: elements of T
+void scatter(std::byte* to, const uint32_t* indices, const T* values, size_t count);
 template <class T>  // adds, in order
 void scatter_add(T* sums, const uint32_t* indices, const std::type_identity_t<T>* values, size_t count);
 template <class T>  // values[indices[i]] = 0
 void clear_at(T* values, const uint32_t* indices, size_t count);
-// As scatter(), to elements of kFloat16 or kBfloat16 (CHECKed), any alignment. Rounds as kernels/convert.h.
+// As scatter(), to elements of kFloat16 or kBfloat16 (CHECKed). Rounds as kernels/convert.h.
 void scatter_narrowed(std::byte* to, const uint32_t* indices, const float* values, size_t count, DataType type);
 
 }  // namespace trestle

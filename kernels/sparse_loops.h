@@ -24,13 +24,14 @@ struct SparseLoopsOf {
   FiniteElementsOf<T> (*find_finite)(const T* values, size_t elements);
   void (*add_magnitudes)(double* parts, const T* values, size_t elements);  // of finite elements
   void (*add_squares)(double* parts, const T* values, size_t elements);
-  size_t (*add)(T* sums, const T* values, size_t elements);  // returns the NaNs among the values
+  // values: elements of T, any alignment. Returns the NaNs among them.
+  size_t (*add)(T* sums, const std::byte* values, size_t elements);
 };
 
 // Those of float32 are its own.
 struct SparseLoops : SparseLoopsOf<float> {
   SparseLoopsOf<double> of_doubles;
-  // Like `add`. values: any alignment, each widened to float32.
+  // Like `add`, each value widened to float32.
   size_t (*add_float16)(float* sums, const std::byte* values, size_t elements);
   size_t (*add_bfloat16)(float* sums, const std::byte* values, size_t elements);
 };

@@ -51,11 +51,13 @@ void add_squares(double* parts, const T* values, size_t elements) {
 }
 
 template <class T>
-size_t add(T* sums, const T* values, size_t elements) {
+size_t add(T* sums, const std::byte* values, size_t elements) {
   size_t nans = 0;
   for (size_t i = 0; i < elements; ++i) {
-    nans += std::isnan(values[i]);
-    sums[i] += values[i];
+    T value;
+    std::memcpy(&value, values + i * sizeof value, sizeof value);
+    nans += std::isnan(value);
+    sums[i] += value;
   }
   return nans;
 }

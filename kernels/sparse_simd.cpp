@@ -206,19 +206,22 @@ void add_squares(double* parts, const T* values, size_t elements) {
 }
 
 template <class T>
-size_t add(T* sums, const T* values, size_t elements) {
+size_t add(T* sums, const std::byte* values, size_t elements) {
   const TagOf<T> d;
   const size_t lanes = hn::Lanes(d);
+  const auto* const stored = reinterpret_cast<const T*>(values);
   size_t nans = 0;
   size_t i = 0;
   for (; i + lanes <= elements; i += lanes) {
-    const auto v = hn::LoadU(d, values + i);
+    const auto v = hn::LoadU(d, stored + i);
     nans += hn::CountTrue(d, hn::IsNaN(v));
     hn::StoreU(hn::Add(hn::LoadU(d, sums + i), v), d, sums + i);
   }
   for (; i < elements; ++i) {
-    nans += std::isnan(values[i]);
-    sums[i] += values[i];
+    T value;
+    std::memcpy(&value, values + i * sizeof value, sizeof value);
+    nans += std::isnan(value);
+    sums[i] += value;
   }
   return nans;
 }

@@ -101,19 +101,19 @@ class Run {
 
   // Return the NaNs.
   size_t add(double* sums, const std::byte* values, size_t elements) const {
-    return trestle::accumulate(sums, reinterpret_cast<const double*>(values), elements).nans;
+    return trestle::accumulate(sums, values, elements).nans;
   }
   size_t add(float* sums, const std::byte* values, size_t elements) const {
     if (type_ != trestle::DataType::kFloat32) return trestle::accumulate_widened(sums, values, elements, type_).nans;
-    return trestle::accumulate(sums, reinterpret_cast<const float*>(values), elements).nans;
+    return trestle::accumulate(sums, values, elements).nans;
   }
   size_t add_portably(double* sums, const std::byte* values, size_t elements) const {
-    return portable_.of_doubles.add(sums, reinterpret_cast<const double*>(values), elements);
+    return portable_.of_doubles.add(sums, values, elements);
   }
   size_t add_portably(float* sums, const std::byte* values, size_t elements) const {
     if (type_ == trestle::DataType::kFloat16) return portable_.add_float16(sums, values, elements);
     if (type_ == trestle::DataType::kBfloat16) return portable_.add_bfloat16(sums, values, elements);
-    return portable_.add(sums, reinterpret_cast<const float*>(values), elements);
+    return portable_.add(sums, values, elements);
   }
   template <class T>
   size_t count_portably(const std::vector<T>& gradient, T threshold) const {

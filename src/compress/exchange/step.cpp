@@ -80,7 +80,7 @@ Accumulated TopKExchange::add_gradient(T* residual, const std::byte* gradient) c
   if constexpr (sizeof(T) == sizeof(float)) {
     if (is_narrow()) return accumulate_widened(residual, gradient, count(), type());
   }
-  return accumulate(residual, reinterpret_cast<const T*>(gradient), count());
+  return accumulate(residual, gradient, count());
 }
 
 // The elements of a message at their places. 16-bit ones are rounded once, here.
@@ -89,7 +89,7 @@ void TopKExchange::put_result(std::byte* result, const Part<T>& part, size_t ele
   if constexpr (sizeof(T) == sizeof(float)) {
     if (is_narrow()) return scatter_narrowed(result, part.indices(), part.values(), elements, type());
   }
-  scatter(reinterpret_cast<T*>(result), part.indices(), part.values(), elements);
+  scatter(result, part.indices(), part.values(), elements);
 }
 
 Status TopKExchange::get_ready() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "unit/kernels/displaced.h"
 #include "unit/kernels/kernel_loop_sets.h"
 
 namespace trestle {
@@ -126,7 +127,8 @@ TEST(SparseKernels, AddAndCountNans) {
     std::vector<float> sums(length + 1, 0.3f);
     size_t nans = 0;
     for (size_t i = 0; i < length; ++i) nans += std::isnan(values[i]);
-    ASSERT_EQ(loops.add(sums.data(), values, length), nans);
+    Displaced bytes(values, length);
+    ASSERT_EQ(loops.add(sums.data(), bytes.data(), length), nans);
     for (size_t i = 0; i < length; ++i) {
       const float expected = 0.3f + values[i];
       ASSERT_TRUE(sums[i] == expected || (std::isnan(sums[i]) && std::isnan(expected))) << i;
@@ -174,12 +176,12 @@ TEST(SparseKernels, Accumulate) {
     squares += double{sums[i] + values[i]} * (sums[i] + values[i]);
   }
   const std::vector<float> before = sums;
-  const Accumulated result = accumulate(sums.data(), values.data(), kLength);
+  const Accumulated result = accumulate(sums.data(), Displaced(values.data(), kLength).data(), kLength);
   for (size_t i = 0; i < kLength; ++i) ASSERT_EQ(sums[i], before[i] + values[i]);
   EXPECT_EQ(result.square_sum, squares);
   EXPECT_EQ(result.nans, 0u);
   values[9000] = values[3] = kNan;
-  EXPECT_EQ(accumulate(sums.data(), values.data(), kLength).nans, 2u);
+  EXPECT_EQ(accumulate(sums.data(), Displaced(values.data(), kLength).data(), kLength).nans, 2u);
 }
 
 TEST(SparseKernels, GoToIndices) {
@@ -190,7 +192,9 @@ TEST(SparseKernels, GoToIndices) {
   EXPECT_EQ(taken, (std::vector<float>{10, 40}));
   scatter_add(values.data(), indices.data(), taken.data(), 2);
   EXPECT_EQ(values, (std::vector<float>{0, 20, 20, 30, 80}));
-  scatter(values.data(), indices.data(), taken.data(), 2);
+  Displaced bytes(values.data(), values.size());
+  scatter(bytes.data(), indices.data(), taken.data(), 2);
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
   EXPECT_EQ(values, (std::vector<float>{0, 10, 20, 30, 40}));
   clear_at(values.data(), indices.data(), 2);
   EXPECT_EQ(values, (std::vector<float>{0, 0, 20, 30, 0}));

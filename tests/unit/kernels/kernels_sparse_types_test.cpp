@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "kernels/small_float.h"
 #include "kernels/sparse.h"
+#include "unit/kernels/displaced.h"
 #include "unit/kernels/kernel_loop_sets.h"
 
 namespace trestle {
@@ -117,7 +118,8 @@ TEST(SparseDoubleKernels, AddAndCountNans) {
     std::vector<double> sums(length + 1, 0.3);
     size_t nans = 0;
     for (size_t i = 0; i < length; ++i) nans += std::isnan(values[i]);
-    ASSERT_EQ(loops.add(sums.data(), values, length), nans);
+    Displaced bytes(values, length);
+    ASSERT_EQ(loops.add(sums.data(), bytes.data(), length), nans);
     for (size_t i = 0; i < length; ++i) ASSERT_TRUE(same(sums[i], 0.3 + values[i])) << i;
     EXPECT_EQ(sums.back(), 0.3);
   });

@@ -108,9 +108,8 @@ Accumulated SparseMemory::add(uint32_t tensor, const std::byte* gradient) {
   const TensorEntry& entry = tensors_[tensor];
   if (entry.count == 0) return {};
   if (is_narrow(entry.type)) return accumulate_widened(residual<float>(tensor), gradient, entry.count, entry.type);
-  if (entry.type == DataType::kFloat64)
-    return accumulate(residual<double>(tensor), reinterpret_cast<const double*>(gradient), entry.count);
-  return accumulate(residual<float>(tensor), reinterpret_cast<const float*>(gradient), entry.count);
+  if (entry.type == DataType::kFloat64) return accumulate(residual<double>(tensor), gradient, entry.count);
+  return accumulate(residual<float>(tensor), gradient, entry.count);
 }
 
 void SparseMemory::select(uint32_t tensor) {
@@ -151,11 +150,9 @@ void SparseMemory::give(uint32_t tensor, std::byte* result) const {
   if (is_narrow(entry.type)) {
     scatter_narrowed(result, indices(tensor), reinterpret_cast<const float*>(values), elements(tensor), entry.type);
   } else if (entry.type == DataType::kFloat64) {
-    scatter(reinterpret_cast<double*>(result), indices(tensor), reinterpret_cast<const double*>(values),
-            elements(tensor));
+    scatter(result, indices(tensor), reinterpret_cast<const double*>(values), elements(tensor));
   } else {
-    scatter(reinterpret_cast<float*>(result), indices(tensor), reinterpret_cast<const float*>(values),
-            elements(tensor));
+    scatter(result, indices(tensor), reinterpret_cast<const float*>(values), elements(tensor));
   }
 }
 
