@@ -3,8 +3,8 @@
 #include <sys/eventfd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <map>
-#include <system_error>
 #include <utility>
 
 #include "base/check.h"
@@ -29,7 +29,7 @@ LoopbackBoard& board() {
 Result<std::shared_ptr<Mailbox>> Mailbox::create() {
   auto mailbox = std::make_shared<Mailbox>();
   mailbox->bell_ = UniqueFd::open([] { return ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); });
-  if (!mailbox->bell_) return Error{Code::kSystemError, "eventfd: " + std::generic_category().message(errno)};
+  if (!mailbox->bell_) return Error{Code::kSystemError, std::string("eventfd: ") + std::strerror(errno)};
   return mailbox;
 }
 

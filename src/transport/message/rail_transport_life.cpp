@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
+#include <cstring>
 
 #include "transport/message/rail_transport.h"
 
@@ -31,7 +31,7 @@ Status RailTransport::watch_rails() {
   add(timer_.get());
   for (const std::unique_ptr<Rail>& rail : set_.rails) add(rail->event_fd());
   if (watched) return {};
-  return Error{Code::kSystemError, "the rails cannot be watched: " + std::generic_category().message(errno)};
+  return Error{Code::kSystemError, std::string("the rails cannot be watched: ") + std::strerror(errno)};
 }
 
 Result<bool> RailTransport::drive_rails() {

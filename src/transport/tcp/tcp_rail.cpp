@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
+#include <cstring>
 
 #include "base/check.h"
 #include "base/config/value_text.h"
@@ -106,7 +106,7 @@ Result<std::unique_ptr<TcpRail>> TcpRail::create(const EndpointConfig& config, c
   TRY(tcp_probe());
   Listener listener = TRY(listen_tcp(TRY(listen_options(config, options))));
   UniqueFd epoll = UniqueFd::open([] { return ::epoll_create1(EPOLL_CLOEXEC); });
-  if (!epoll) return Error{Code::kSystemError, "epoll_create: " + std::generic_category().message(errno)};
+  if (!epoll) return Error{Code::kSystemError, std::string("epoll_create: ") + std::strerror(errno)};
   std::unique_ptr<TcpRail> rail(new TcpRail(config, options, std::move(listener), std::move(epoll), bound_to));
   TRY(rail->watch(rail->listener_.fd.get(), epoll_key(EpollKind::kListener, 0)));
   if (bound_to.empty()) return rail;
