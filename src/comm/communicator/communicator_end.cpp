@@ -128,6 +128,7 @@ void Communicator::report_exit(int64_t deadline_ns) {
 
 void Communicator::exit(int64_t deadline_ns) {
   if (life_.closed.exchange(true)) return;
+  report_exit(deadline_ns);  // calls that other threads have begun since the last report; from now on none begins
   const int64_t left_ms = (deadline_ns - monotonic_clock().now_ns()) / 1'000'000;
   leave(static_cast<int>(std::max<int64_t>(left_ms, 1)), deadline_ns, true);
 }

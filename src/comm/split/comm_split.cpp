@@ -57,6 +57,9 @@ void CommSplit::wait(const std::function<bool()>& done) {
 Result<std::vector<std::string>> CommSplit::all_gather(uint64_t half, std::string mine) {
   // The parent's destroy() waits until no thread is in here, which is soon after it closes.
   const SplitsInProgress::Exchange exchange(in_progress_);
+  // Behind the registration: an exit that closes the communicator now has seen it, or is seen here. Other ranks would
+  // wait for what this rank does not finish.
+  TRY(why_to_stop());
   ControlMesh& mesh = mesh_.mesh();
   MeshWait at_mesh{key_, sequence_of_split(key_.number, half), deadline_ns_, timeout_ns_, false};
   mesh.start_all_gather(at_mesh.sequence, std::move(mine));
