@@ -119,10 +119,11 @@ class Oracle {
     return sums;
   }
   static double read(const std::byte* bytes, const Tensor& shape, size_t i) {
-    if (shape.type == trestleFloat64) return reinterpret_cast<const double*>(bytes)[i];
-    float value;
-    std::memcpy(&value, bytes + i * sizeof value, sizeof value);
-    return value;
+    const auto at = [&](auto value) {
+      std::memcpy(&value, bytes + i * sizeof value, sizeof value);
+      return static_cast<double>(value);
+    };
+    return shape.type == trestleFloat64 ? at(double{}) : at(float{});
   }
   std::vector<std::byte> written(size_t t, const std::vector<double>& sums) const {
     const Tensor& shape = what_.tensors[t];
