@@ -32,11 +32,6 @@ void* operator new(std::size_t size) {
   if (void* memory = std::malloc(size != 0 ? size : 1)) return memory;
   throw std::bad_alloc();
 }
-// Also what asks for memory without exceptions, such as std::stable_sort: what it gets is freed by the functions below.
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  if (allocations::refuses()) return nullptr;
-  return std::malloc(size != 0 ? size : 1);
-}
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }
