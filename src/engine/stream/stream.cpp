@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/cpu/prefetch.h"
 #include "base/out_of_memory.h"
 #include "engine/run/engine.h"
 #include "engine/run/operation.h"
@@ -178,6 +179,7 @@ void Stream::push(F&& fill) {
     if (spare_.empty()) spare_.emplace_back();  // may throw, as the next
     fill(spare_.front());
     items_.splice(items_.end(), spare_, spare_.begin());
+    if (!spare_.empty()) prefetch(spare_.front());  // for the next call
     pending_.fetch_add(1, std::memory_order_acq_rel);
     then = pump_locked();
   }

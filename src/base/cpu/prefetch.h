@@ -1,0 +1,16 @@
+// Asks the processor to fetch memory that is used soon. Any thread; memory that is gone by then does no harm.
+#pragma once
+
+#include <cstddef>
+
+namespace trestle {
+
+// All cache lines of the object.
+template <class T>
+void prefetch(const T& object) {
+  constexpr size_t kLine = 64;
+  const char* const begin = reinterpret_cast<const char*>(&object);
+  for (size_t at = 0; at < sizeof(T); at += kLine) __builtin_prefetch(begin + at, 1);
+}
+
+}  // namespace trestle
