@@ -24,14 +24,19 @@ void StepTrace::begin(size_t events) {
   size_.store(events, std::memory_order_release);
 }
 
-// All stores release and all loads acquire. So a reader that sees a word of a later event sees its number 0, or a later
-// one, too.
+// All stores release and all loads acquire. So a reader that sees a word of a later event also sees that the slot is
+// claimed, or a later number.
 void StepTrace::note(const TraceEvent& event) {
   const size_t size = size_.load(std::memory_order_acquire);
   if (size == 0) return;
   const uint64_t number = noted_.fetch_add(1, std::memory_order_relaxed);
   Slot& slot = slots_[number % size];
-  slot.number.store(0, std::memory_order_release);
+  // Writers may overtake each other by whole rounds. One that finds its slot claimed, or with a later event, leaves its
+  // own out.
+  uint64_t before = slot.number.load(std::memory_order_relaxed);
+  do {
+    if (before > number) return;
+  } while (!slot.number.compare_exchange_weak(before, kClaimed, std::memory_order_acq_rel, std::memory_order_relaxed));
   const uint64_t words[kWords] = {both(event.link, static_cast<uint32_t>(event.kind)),
                                   event.number,
                                   both(event.tensors.first, event.tensors.last),

@@ -53,13 +53,15 @@ class StepTrace {
   bool on() const { return size_.load(std::memory_order_acquire) != 0; }
   void note(const TraceEvent& event);
   int64_t now_ns() const { return on() ? monotonic_clock().now_ns() : 0; }
-  // In the order in which they were noted. Those that are being written just now are left out.
+  // In the order in which they were noted. Those that are being written just now are left out. So is an event whose
+  // place another thread was still writing when it was noted, a whole ring later.
   std::vector<TraceEvent> events() const;
 
  private:
   static constexpr size_t kWords = 6;
+  static constexpr uint64_t kClaimed = UINT64_MAX;  // the slot's number while it is written
   struct alignas(kBytesOfAnEvent) Slot {
-    std::atomic<uint64_t> number{0};  // of the event, from 1; 0: being written
+    std::atomic<uint64_t> number{0};  // of the event, from 1; 0: none
     std::atomic<uint64_t> words[kWords] = {};
   };
   static_assert(sizeof(Slot) == kBytesOfAnEvent);
