@@ -14,9 +14,9 @@
  *   trestleInvalidArgument.
  * - A buffer that is longer than its allocation on the device, and memory that is not there (it was freed), is
  *   trestleInvalidArgument.
- * - All ranks of a call must agree: device memory on all, or host memory on all. If they do not, the call fails as
- *   calls that differ do, and with TRESTLE_CHECK=1 the sentence names both. A rank that sends and receives nothing says
- *   by its addresses where the others' data lies: NULL is device memory.
+ * - All ranks that have data in a call must agree: device memory on all, or host memory on all. If they do not, the
+ *   call fails as calls that differ do, and the sentence names both. A rank that sends and receives nothing goes with
+ *   either, whatever it passes.
  * - The scalar of trestleRedOpCreatePreMulSum is read by the host: memory of a device is trestleInvalidArgument.
  * - Schedulers of gradients (gradient.h) and compressed all-reduces (compress.h) work on host memory only, also on
  *   communicators with a device: memory of a device is trestleInvalidArgument there.

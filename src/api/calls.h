@@ -39,7 +39,8 @@ CallElements extent_of(const Communicator& communicator, const Call& call);
 // `extent` is the call's.
 Status check_overlap(const char* function, const Call& call, const CallElements& extent);
 
-// With a device: finds out where the buffers lie, and refuses those that cannot be used. `extent` is the call's.
+// Finds out whether this rank has data in the call, and with a device, where it lies. Refuses buffers that cannot be
+// used. `extent` is the call's.
 Status look_at_buffers(const Communicator& communicator, const char* function, Call& call, const CallElements& extent);
 // With a device: refuses a scalar in memory of a device, because the host reads it.
 Status check_scalar(const Communicator& communicator, const char* function, const void* scalar);

@@ -13,8 +13,9 @@ namespace trestle {
 
 Status look_at_buffers(const Communicator& communicator, const char* function, Call& call, const CallElements& extent) {
   const int64_t device = communicator.settings().config.device;
-  // Without data on any rank there is nothing to agree on, also with ranks that have no device.
-  if (device < 0 || !moves_data(call.request.collective) || is_empty(call)) return {};
+  call.request.has_data = !has_pairwise_blocks(call.request.collective) || extent.sent != 0 || extent.received != 0;
+  // Without data here, or on any rank, there is nothing to agree on.
+  if (device < 0 || !call.request.has_data || !moves_data(call.request.collective) || is_empty(call)) return {};
   const CallBytes reach = reach_of(call.request, call.sending, communicator.rank(), communicator.ranks());
   const UsedBuffer send{"send", call.send, extent.sent == 0 ? 0 : reach.given};
   const UsedBuffer recv{"receive", call.recv, extent.received == 0 ? 0 : reach.taken};

@@ -12,6 +12,29 @@ enum class MemoryPlace : uint8_t {
   kDevice,  // memory of a device, or of what stands for one: work on it is submitted to a queue, which takes time
 };
 
+// Where a rank's data of one operation lies, as the ranks compare it.
+enum class DataPlace : uint8_t {
+  kHost,
+  kDevice,
+  kNone,  // nowhere: this rank neither gives nor takes anything
+};
+
+// Ranks with data must have it in the same place.
+constexpr bool goes_with(DataPlace a, DataPlace b) {
+  return a == b || a == DataPlace::kNone || b == DataPlace::kNone;
+}
+constexpr const char* to_string(DataPlace place) {
+  switch (place) {
+    case DataPlace::kHost:
+      return "in host memory";
+    case DataPlace::kDevice:
+      return "in device memory";
+    case DataPlace::kNone:
+      return "without data";
+  }
+  return "in an unknown place";  // as a peer may say
+}
+
 struct PlaceFacts {
   const char* name;
   uint64_t

@@ -7,14 +7,25 @@ namespace trestle {
 namespace {
 
 constexpr uint64_t kWhatBits = (uint64_t{1} << 24) - 1;
+constexpr uint64_t kPlaceBits = uint64_t{3} << 14;
 
-std::string what(uint64_t check) {
+DataPlace place_of(uint64_t check) {
+  return static_cast<DataPlace>((check & kPlaceBits) >> 14);
+}
+
+bool agree(uint64_t a, uint64_t b) {
+  return ((a ^ b) & ~kPlaceBits) == 0 && goes_with(place_of(a), place_of(b));
+}
+
+// `other`: of the rank that it is compared with. Only places that differ are said.
+std::string what(uint64_t check, uint64_t other) {
   const auto collective = static_cast<Collective>(check & 0xff);
   std::string text = to_string(collective);
   if ((check >> 8 & 1) != 0) text += " (half of an allreduce)";
   if (!is_valid(collective) || !moves_data(collective)) return text;
-  text += std::string(" of ") + to_string(static_cast<DataType>(check >> 9 & 0x7f));
+  text += std::string(" of ") + to_string(static_cast<DataType>(check >> 9 & 0x1f));
   if (reduces(collective)) text += std::string(", ") + to_string(static_cast<ReduceOp>(check >> 16 & 0xff));
+  if (!goes_with(place_of(check), place_of(other))) text += std::string(", ") + to_string(place_of(check));
   return text;
 }
 
@@ -28,13 +39,14 @@ std::string hash_text(uint64_t check) {
 
 std::string disagreement(const OperationRun& theirs, const OperationRun& ours) {
   const std::string start = theirs.rank + " runs operation " + std::to_string(theirs.operation) + " as " +
-                            what(theirs.check) + hash_text(theirs.check);
+                            what(theirs.check, ours.check) + hash_text(theirs.check);
   if (theirs.operation != ours.operation)
     return start + " where " + ours.rank + " runs operation " + std::to_string(ours.operation) + " as " +
-           what(ours.check) + hash_text(ours.check);
-  if ((theirs.check & kWhatBits) == (ours.check & kWhatBits))
+           what(ours.check, theirs.check) + hash_text(ours.check);
+  if (((theirs.check ^ ours.check) & kWhatBits & ~kPlaceBits) == 0 &&
+      goes_with(place_of(theirs.check), place_of(ours.check)))
     return start + ", " + ours.rank + " with another count, root or schedule" + hash_text(ours.check);
-  return start + ", " + ours.rank + " as " + what(ours.check) + hash_text(ours.check);
+  return start + ", " + ours.rank + " as " + what(ours.check, theirs.check) + hash_text(ours.check);
 }
 
 Error different_sizes(const std::string& sender, const std::string& receiver, const MessageTag& sent,
@@ -59,11 +71,13 @@ std::string Agreement::name(int32_t rank) const {
 bool Agreement::same(int32_t rank, uint64_t operation, uint64_t check) {
   if ((operation & kPointToPoint) != 0) return true;
   Told& first = first_[operation % kRemembered];
-  if (first.operation == operation && first.check != check) {
+  if (first.operation == operation && !agree(first.check, check)) {
     sentence_ = disagreement({name(rank), operation, check}, {name(first.rank), operation, first.check});
     return false;
   }
-  if (first.operation == kNone || first.operation < operation) first = {operation, check, rank};
+  // The place of a rank with data is the one that the others must have.
+  const bool says_more = first.operation == operation && place_of(first.check) == DataPlace::kNone;
+  if (first.operation == kNone || first.operation < operation || says_more) first = {operation, check, rank};
   return true;
 }
 

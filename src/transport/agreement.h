@@ -4,7 +4,8 @@
 // check of the operation that its sender runs (MessageTag::check). The engine announces an operation's check when it
 // starts the operation. Transports report every message when it arrives, even if no request is posted for it. All later
 // checks of an operation are compared with the first one, whichever rank it came from. So the order of starts does not
-// matter, and two peers that differ are found before this rank starts.
+// matter, and two peers that differ are found before this rank starts. A rank without data of its own agrees with any
+// place; the others must agree among themselves.
 //
 // Bounded: it remembers kRemembered operations. Operations that far behind the newest known one are no longer compared;
 // there is never a false alarm. Point-to-point messages (highest bit of the number) are not compared: their numbers
@@ -18,24 +19,26 @@
 
 #include "base/rank_names.h"
 #include "base/types.h"
+#include "memory/place.h"
 #include "transport/transport.h"
 
 namespace trestle {
 
 // The check of an operation. The same calls and schedules have the same check on every host. From its lowest bit on:
 //
-//   collective 8 | half 1 | type 7 | operator 8   the call, in a form that an error message can name
-//   hash 24                                       of everything else that all ranks share: count, root, schedule
+//   collective 8 | half 1 | type 5 | place 2 | operator 8   the call, in a form that an error message can name
+//   hash 24                  of everything else that all ranks share: count, root, schedule
 //
 // Every message carries these 48 bits, and they cost nothing: the header over tcp needs no more bytes, the line of a
 // descriptor in shared memory keeps 20 bytes for the smallest messages, and a stamp of the board holds the check beside
 // the low bits of the operation's number. 64 bits would lengthen all three only for a longer hash, and a hash of 24
 // bits misses only one mistake in 16 million.
-constexpr uint64_t operation_check(Collective collective, bool half, DataType type, ReduceOp op, uint64_t hash) {
+constexpr uint64_t operation_check(Collective collective, bool half, DataType type, ReduceOp op, uint64_t hash,
+                                   DataPlace place = DataPlace::kHost) {
   return static_cast<uint64_t>(collective) | static_cast<uint64_t>(half) << 8 | static_cast<uint64_t>(type) << 9 |
-         static_cast<uint64_t>(op) << 16 | (hash >> 40) << 24;
+         static_cast<uint64_t>(place) << 14 | static_cast<uint64_t>(op) << 16 | (hash >> 40) << 24;
 }
-static_assert(kCollectives <= 256 && kDataTypes <= 128 && kAllReduceOps <= 256 && kCheckBits == 48);
+static_assert(kCollectives <= 256 && kDataTypes <= 32 && kAllReduceOps <= 256 && kCheckBits == 48);
 
 // "rank 2 runs operation 17 as broadcast of float (hash 0a1b2c), rank 0 as allreduce of float, sum (hash 3d4e5f)"
 struct OperationRun {

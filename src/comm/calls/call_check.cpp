@@ -17,17 +17,10 @@ std::string counts_text(const std::vector<uint64_t>& counts) {
   return text;
 }
 
-// The end of the text of a call whose buffers are memory of a device. Others have no such end: most programs have no
-// devices.
-constexpr const char* kInDeviceMemory = ", in device memory";
-
-bool is_in_device_memory(const std::string& text) {
-  return text.ends_with(kInDeviceMemory);
-}
-
-// The text, with the place of the buffers if the other call has another one.
-std::string with_place(const std::string& text, const std::string& other) {
-  return !is_in_device_memory(text) && is_in_device_memory(other) ? text + ", in host memory" : text;
+// The text, with the place of the data if either call has it on a device: most programs have no devices.
+std::string with_place(const CallSummary& call, const CallSummary& other) {
+  const bool on_device = call.place == DataPlace::kDevice || other.place == DataPlace::kDevice;
+  return on_device ? call.text + ", " + to_string(call.place) : call.text;
 }
 
 }  // namespace
@@ -51,14 +44,13 @@ CallSummary summary_of(const PrepareRequest& request) {
   if (reduces(collective)) text += std::string(" (") + to_string(request.op) + ")";
   if (has_root(collective)) text += ", root " + std::to_string(request.root);
   if (request.options) text += "," + request.options.text();
-  if (request.place != MemoryPlace::kHost) text += kInDeviceMemory;
   hasher.string(text);
   if (text.size() > kMostCallText) text.resize(kMostCallText);  // a pushed configuration may be of any length
-  return {hasher.digest(), text};
+  return {hasher.digest(), text, data_place(request)};
 }
 
 CallSummary summary_of(const char* function) {
-  return {Hasher().string(function).digest(), function};
+  return {Hasher().string(function).digest(), function, DataPlace::kHost};
 }
 
 void CallCheck::Book::write(const Key& key, CallSummary summary) {
@@ -70,14 +62,15 @@ void CallCheck::Book::write(const Key& key, CallSummary summary) {
 }
 
 Status CallCheck::compare(const Key& key, int32_t other, const CallSummary& theirs, const CallSummary& ours) const {
-  if (theirs.hash == ours.hash) return {};
+  if (theirs.hash == ours.hash && goes_with(theirs.place, ours.place)) return {};
   const std::string number = std::to_string(key.second & ~kPointToPoint);
   const bool message = key.first >= 0;
   std::string text = names_[static_cast<size_t>(other)];
   text += message ? " sends message " + number + " as " : " calls operation " + number + " as ";
-  text += with_place(theirs.text, ours.text) + ", " + names_[static_cast<size_t>(rank_)];
-  text += (message ? " receives it as " : " as ") + with_place(ours.text, theirs.text);
-  if (theirs.text == ours.text) text += ", which differ in a part that is not shown here";
+  text += with_place(theirs, ours) + ", " + names_[static_cast<size_t>(rank_)];
+  text += (message ? " receives it as " : " as ") + with_place(ours, theirs);
+  const bool placed = goes_with(theirs.place, ours.place);
+  if (placed && theirs.text == ours.text) text += ", which differ in a part that is not shown here";
   return Error{Code::kInvalidUsage, text};
 }
 
@@ -90,7 +83,7 @@ Result<std::optional<CallCheck::Letter>> CallCheck::made(const OperationKey& ope
     if (to != rank_) {
       ByteWriter out;
       out.integer(static_cast<uint8_t>(LetterKind::kCall)).integer(operation.number).integer(summary.hash);
-      letter = {to, out.text(summary.text).take()};
+      letter = {to, out.text(summary.text).integer(static_cast<uint8_t>(summary.place)).take()};
     }
     if (operation.sending && to == rank_) TRY(heard_call(key, rank_, summary));
     if (operation.sending) return letter;
@@ -115,9 +108,10 @@ Status CallCheck::heard(int32_t from, const std::string& text) {
   CallSummary theirs;
   theirs.hash = in.integer<uint64_t>();
   theirs.text = in.text(kMostCallText);
+  theirs.place = static_cast<DataPlace>(in.integer<uint8_t>());
   const auto ranks = static_cast<int32_t>(names_.size());
   const bool message = (number & kPointToPoint) != 0;
-  if (!in.at_end() || (!message && from != (rank_ + ranks - 1) % ranks)) return {};
+  if (!in.at_end() || theirs.place > DataPlace::kNone || (!message && from != (rank_ + ranks - 1) % ranks)) return {};
   return heard_call({message ? from : -1, number}, from, theirs);
 }
 

@@ -29,10 +29,12 @@
 
 namespace trestle {
 
-// The parts of a call that must be equal: `hash` of all of them, `text` for people, at most kMostCallText bytes.
+// The parts of a call that must be equal: `hash` of all of them but the place, `text` for people, at most kMostCallText
+// bytes.
 struct CallSummary {
   uint64_t hash = 0;
   std::string text;
+  DataPlace place = DataPlace::kHost;
 };
 inline constexpr size_t kMostCallText = 1024;
 // Collective: everything except what each rank may choose (buffers, in place, lengths that only two ranks know).

@@ -41,13 +41,6 @@ Result<Kind> kind_of_device_memory(int device, const UsedBuffer& buffer, const P
                              std::to_string(device) + " ends after " + std::to_string(info.bytes - offset));
 }
 
-// Of a buffer that the call does not touch: what its address says. It is never refused.
-Result<Kind> kind_of_untouched(const UsedBuffer& buffer) {
-  if (buffer.begin == nullptr) return Kind::kNone;
-  const PointerInfo info = TRY(OpenedDevices::process().look_at(buffer.begin));
-  return info.kind == PointerKind::kDevice ? Kind::kDevice : Kind::kOrdinary;
-}
-
 Result<Kind> kind_of(int device, const UsedBuffer& buffer) {
   if (buffer.begin == nullptr || buffer.bytes == 0) return Kind::kNone;
   const PointerInfo info = TRY(OpenedDevices::process().look_at(buffer.begin));
@@ -64,20 +57,11 @@ Result<Kind> kind_of(int device, const UsedBuffer& buffer) {
   return refused(buffer, "is neither memory of a device nor mapped in this process: was it freed?");
 }
 
-// Where a rank has nothing to send or receive, only its addresses tell where the others' data lies.
-Result<MemoryPlace> place_of_nothing(const UsedBuffer& send, const UsedBuffer& recv) {
-  const Kind sent = TRY(kind_of_untouched(send));
-  const Kind received = TRY(kind_of_untouched(recv));
-  const bool host = sent != Kind::kDevice && received != Kind::kDevice && (sent != received || sent != Kind::kNone);
-  return host ? MemoryPlace::kHost : MemoryPlace::kDevice;
-}
-
 }  // namespace
 
 Result<MemoryPlace> place_of(int device, const UsedBuffer& send, const UsedBuffer& recv) {
   const Kind sent = TRY(kind_of(device, send));
   const Kind received = TRY(kind_of(device, recv));
-  if (sent == Kind::kNone && received == Kind::kNone) return place_of_nothing(send, recv);
   if (sent != Kind::kDevice && received != Kind::kDevice) return MemoryPlace::kHost;
   if (sent != Kind::kOrdinary && received != Kind::kOrdinary) return MemoryPlace::kDevice;
   const UsedBuffer& on_device = sent == Kind::kDevice ? send : recv;

@@ -15,10 +15,9 @@ struct UsedBuffer {
 };
 
 // Device: at least one buffer is memory of `device`. Host: each is ordinary, pinned or managed memory. Pinned and
-// managed memory goes with either. A call that touches nothing follows its addresses; without any it is one on device
-// memory, as most calls of a communicator with a device are. Errors (kInvalidArgument), which begin with the buffer:
-// memory of another device, not all of it in one allocation, memory that is not there; one buffer of the device and one
-// of ordinary memory. The device must have been opened. Any thread.
+// managed memory goes with either. The call touches at least one of them. Errors (kInvalidArgument), which begin with
+// the buffer: memory of another device, not all of it in one allocation, memory that is not there; one buffer of the
+// device and one of ordinary memory. The device must have been opened. Any thread.
 Result<MemoryPlace> place_of(int device, const UsedBuffer& send, const UsedBuffer& recv);
 
 }  // namespace trestle

@@ -143,7 +143,8 @@ struct PrepareRequest {
   SharedOp custom;  // the operator, where it is not built in; compared by identity
   int32_t root = 0;
   bool in_place = false;
-  MemoryPlace place = MemoryPlace::kHost;  // of the buffers; all ranks must agree on it
+  MemoryPlace place = MemoryPlace::kHost;  // of the buffers; all ranks that have data must agree on it
+  bool has_data = true;                    // false: this rank gives and takes nothing, and the others may not know
   int32_t peer = -1;                       // of send and recv
   SharedBlocks blocks;                     // of a v-variant
   SharedOptions options;                   // of a collective
@@ -173,17 +174,22 @@ struct PrepareContext {
   SharedPreparation* shared = nullptr;
 };
 
-// A value that must be equal on all ranks that run the request. `how` stands for the way it is run: kOverBoard, or a
-// hash of the schedule. Each rank decides for itself whether it works in place.
+inline DataPlace data_place(const PrepareRequest& request) {
+  if (!request.has_data) return DataPlace::kNone;
+  return request.place == MemoryPlace::kDevice ? DataPlace::kDevice : DataPlace::kHost;
+}
+
+// A value that must be equal on all ranks that run the request, but for the place of a rank without data. `how` stands
+// for the way it is run: kOverBoard, or a hash of the schedule. Each rank decides for itself whether it works in place.
 inline constexpr uint64_t kOverBoard = 1;
 inline uint64_t check_of(const PrepareRequest& request, uint64_t how) {
   // Lengths that only two ranks know are compared by the messages between them.
   const uint64_t count = has_pairwise_blocks(request.collective) ? 0 : request.count;
   uint64_t what = count * 0x9e3779b97f4a7c15u + static_cast<uint32_t>(request.root);
   if (has_known_blocks(request.collective)) what ^= hash_of_counts(*request.blocks, request.collective);
-  if (request.place != MemoryPlace::kHost) what ^= splitmix64_mix(static_cast<uint64_t>(request.place));
   what ^= request.options.hash();
-  return operation_check(request.collective, request.half, request.type, request.op, splitmix64_mix(what ^ how));
+  return operation_check(request.collective, request.half, request.type, request.op, splitmix64_mix(what ^ how),
+                         data_place(request));
 }
 
 // Elements of the whole vector V of a request.

@@ -2,6 +2,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "local/cuda/fake_gpu.h"
@@ -110,6 +112,106 @@ TEST(CudaMemory, ARankWithoutDataOfItsOwnAgreesWithTheOthers) {
     for (trestleComm_t comm : comms) ASSERT_TRUE(succeeded(trestleCommSynchronize(comm)));
     EXPECT_EQ(recv[kCount - 1], 7);
     destroy(comms);
+  });
+}
+
+// ---- ranks without data
+
+// Rank 0 gathers what rank 1 has. `send` of a rank that has nothing may be anything.
+void gather_on_first(const std::vector<trestleComm_t>& comms, const float* const (&send)[2], const size_t (&counts)[2],
+                     float* into) {
+  const size_t starts[] = {0, counts[0]};
+  ASSERT_TRUE(succeeded(trestleGroupStart()));
+  ASSERT_TRUE(succeeded(trestleGatherV(send[0], counts[0], into, counts, starts, trestleFloat32, 0, comms[0], nullptr),
+                        comms[0]));
+  ASSERT_TRUE(succeeded(
+      trestleGatherV(send[1], counts[1], nullptr, nullptr, nullptr, trestleFloat32, 0, comms[1], nullptr), comms[1]));
+  ASSERT_TRUE(succeeded(trestleGroupEnd()));
+  for (trestleComm_t comm : comms) EXPECT_TRUE(succeeded(trestleCommSynchronize(comm), comm));
+}
+
+// Each with and without the comparison of calls.
+void with_and_without_check(const std::function<void(Gpu&)>& body) {
+  for (const char* const check : {"0", "1"}) {
+    SCOPED_TRACE(std::string("TRESTLE_CHECK=") + check);
+    ranks::isolated(
+        [&] {
+          Gpu gpu;
+          body(gpu);
+        },
+        {{"TRESTLE_CHECK", check}});
+  }
+}
+
+TEST(CudaMemory, ARankThatGivesNothingGoesWithAnyPlace) {
+  with_and_without_check([](Gpu& gpu) {
+    std::vector<float> host(kCount, 7);
+    std::vector<float> result(kCount);
+    float* const device = memory_of(gpu, 0);
+    std::fill_n(device, kCount, 8.0f);
+    for (const std::vector<int>& devices : {std::vector{0, 1}, std::vector{-1, 1}, std::vector{0, -1}}) {
+      const auto comms = communicators(devices);
+      SCOPED_TRACE(testing::Message() << "devices " << devices[0] << " and " << devices[1]);
+      for (const float* const empty : {static_cast<float*>(nullptr), host.data(), memory_of(gpu, 1)}) {
+        std::fill(result.begin(), result.end(), 0.0f);
+        gather_on_first(comms, {host.data(), empty}, {kCount, 0}, result.data());
+        EXPECT_EQ(result[kCount - 1], 7) << "of host memory";
+        if (devices[0] < 0) continue;
+        float* const into = memory_of(gpu, 0);
+        gather_on_first(comms, {device, empty}, {kCount, 0}, into);
+        EXPECT_EQ(into[kCount - 1], 8) << "of device memory";
+      }
+      destroy(comms);
+    }
+  });
+}
+
+// Two ranks exchange their data, which lies on their devices, and the third one has none for anybody.
+TEST(CudaMemory, ARankThatExchangesNothingGoesWithAnyPlace) {
+  with_and_without_check([](Gpu& gpu) {
+    for (const int third : {0, -1}) {
+      const auto comms = communicators({0, 1, third});
+      const size_t counts[3][3] = {{0, kCount, 0}, {kCount, 0, 0}, {0, 0, 0}};
+      const size_t starts[3] = {0, 0, 0};
+      float* received[3] = {memory_of(gpu, 0), memory_of(gpu, 1), nullptr};
+      ASSERT_TRUE(succeeded(trestleGroupStart()));
+      for (int r = 0; r < 3; ++r) {
+        float* const sent = r < 2 ? memory_of(gpu, r) : nullptr;
+        if (r < 2) std::fill_n(sent, kCount, static_cast<float>(r + 1));
+        ASSERT_TRUE(succeeded(trestleAllToAllV(sent, counts[r], starts, received[r], counts[r], starts, trestleFloat32,
+                                               comms[r], nullptr)));
+      }
+      ASSERT_TRUE(succeeded(trestleGroupEnd()));
+      for (trestleComm_t comm : comms) EXPECT_TRUE(succeeded(trestleCommSynchronize(comm), comm));
+      EXPECT_EQ(received[0][kCount - 1], 2);
+      EXPECT_EQ(received[1][kCount - 1], 1);
+      destroy(comms);
+    }
+  });
+}
+
+// Between a rank with data on its device and one with data in host memory stands one without.
+TEST(CudaMemory, RanksWithDataInTwoPlacesAreRefusedBesideOneWithout) {
+  with_and_without_check([](Gpu& gpu) {
+    const auto comms = communicators({0, 1, 1});
+    const size_t counts[3][3] = {{0, 0, kCount}, {0, 0, 0}, {kCount, 0, 0}};
+    const size_t starts[3] = {0, 0, 0};
+    std::vector<float> host(2 * kCount);
+    float* const memory[3][2] = {{memory_of(gpu, 0), memory_of(gpu, 0)}, {}, {host.data(), host.data() + kCount}};
+    ASSERT_TRUE(succeeded(trestleGroupStart()));
+    for (int r = 0; r < 3; ++r) {
+      ASSERT_TRUE(succeeded(trestleAllToAllV(memory[r][0], counts[r], starts, memory[r][1], counts[r], starts,
+                                             trestleFloat32, comms[r], nullptr)));
+    }
+    ASSERT_TRUE(succeeded(trestleGroupEnd()));
+    for (const int r : {0, 2}) {
+      EXPECT_NE(trestleCommSynchronize(comms[r]), trestleSuccess);
+      const std::string sentence = trestleGetLastError(comms[r]);
+      for (const char* const part : {"alltoallv", "in device memory", "in host memory"}) {
+        EXPECT_TRUE(ranks::contains(sentence, part)) << sentence;
+      }
+    }
+    for (trestleComm_t comm : comms) EXPECT_TRUE(succeeded(trestleCommAbort(comm)));
   });
 }
 

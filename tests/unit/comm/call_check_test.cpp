@@ -68,6 +68,27 @@ TEST(CallCheck, DifferentPlacesAreBothSaid) {
   }
 }
 
+TEST(CallCheck, ARankWithoutDataGoesWithAnyPlace) {
+  for (const MemoryPlace place : {MemoryPlace::kHost, MemoryPlace::kDevice}) {
+    for (const bool own_first : {true, false}) {
+      CallCheck zero(0, names()), one(1, names());
+      PrepareRequest with = all_reduce(10);
+      with.place = place;
+      PrepareRequest without = all_reduce(10);
+      without.has_data = false;
+      const std::string letter = letter_of(zero, {7}, own_first ? without : with);
+      ASSERT_TRUE(one.made({7}, summary_of(own_first ? with : without)).ok());
+      EXPECT_TRUE(one.heard(0, letter).ok());
+      without.count = 11;
+      const std::string other = letter_of(zero, {8}, own_first ? without : with);
+      ASSERT_TRUE(one.made({8}, summary_of(own_first ? with : without)).ok());
+      const Status heard = one.heard(0, other);
+      ASSERT_FALSE(heard.ok()) << "only the place may differ";
+      EXPECT_EQ(has(heard.error(), "without data"), place == MemoryPlace::kDevice) << heard.error().message;
+    }
+  }
+}
+
 TEST(CallCheck, DifferentCallsAreBothSaid) {
   for (const bool own_first : {true, false}) {
     CallCheck zero(0, names()), one(1, names());

@@ -19,6 +19,10 @@ constexpr uint64_t kOtherSum =
     operation_check(Collective::kAllReduce, false, DataType::kFloat32, ReduceOp::kSum, 1ull << 51);
 constexpr uint64_t kCopy = operation_check(Collective::kBroadcast, false, DataType::kInt8, ReduceOp::kSum, 0);
 
+constexpr uint64_t placed(DataPlace place) {
+  return operation_check(Collective::kAllReduce, false, DataType::kFloat32, ReduceOp::kSum, 1ull << 50, place);
+}
+
 MessageTag tag(uint64_t operation, uint64_t check) {
   return {operation, 3, 2, 1, check};
 }
@@ -87,6 +91,35 @@ TEST(Agreement, NeverAlarmsForEqualCalls) {
 }
 
 // It remembers as many operations as it promises, in any order.
+TEST(Agreement, PlacesThatDifferAreBothSaid) {
+  Agreement agreement(0, kNames);
+  EXPECT_TRUE(agreement.announce(17, placed(DataPlace::kHost)));
+  EXPECT_FALSE(agreement.heard(1, tag(17, placed(DataPlace::kDevice))));
+  EXPECT_EQ(agreement.error().message,
+            "rank 1 (b) runs operation 17 as allreduce of float, sum, in device memory (hash 000400), rank 0 (a) as "
+            "allreduce of float, sum, in host memory (hash 000400)");
+}
+
+// Whoever comes first, a rank without data goes with all others, but does not hide that two of them differ.
+TEST(Agreement, ARankWithoutDataGoesWithAnyPlace) {
+  constexpr uint64_t kPlaced[] = {placed(DataPlace::kHost), placed(DataPlace::kDevice)};
+  constexpr uint64_t kNowhere = placed(DataPlace::kNone);
+  for (const int first : {0, 1}) {
+    for (const int none_at : {0, 1, 2}) {
+      Agreement agreement(0, kNames);
+      std::vector<uint64_t> checks = {kPlaced[first], kPlaced[first]};
+      checks.insert(checks.begin() + none_at, kNowhere);
+      for (int r = 0; r < 3; ++r) EXPECT_TRUE(agreement.heard(r, tag(17, checks[r])));
+      EXPECT_FALSE(agreement.heard(1, tag(17, kPlaced[1 - first])));
+      EXPECT_TRUE(contains(agreement.error().message, "in device memory")) << agreement.error().message;
+      EXPECT_TRUE(contains(agreement.error().message, "in host memory")) << agreement.error().message;
+    }
+  }
+  Agreement other(0, kNames);
+  EXPECT_TRUE(other.announce(17, kNowhere));
+  EXPECT_FALSE(other.heard(1, tag(17, kOtherSum))) << "only the place may differ";
+}
+
 TEST(Agreement, RemembersThatManyOperations) {
   for (const uint64_t odd : {uint64_t{0}, Agreement::kRemembered / 2, Agreement::kRemembered - 1}) {
     Agreement agreement(0, {});
@@ -122,7 +155,8 @@ TEST(Agreement, ChecksHaveRoomForMore) {
   };
   EXPECT_EQ(check(255, false, 0, 0, 0), 0xffu);
   EXPECT_EQ(check(0, true, 0, 0, 0), 0x100u);
-  EXPECT_EQ(check(0, false, 127, 0, 0), 0xfe00u);
+  EXPECT_EQ(check(0, false, 31, 0, 0), 0x3e00u);
+  EXPECT_EQ(kSum ^ placed(static_cast<DataPlace>(3)), 0xc000u);
   EXPECT_EQ(check(0, false, 0, 255, 0), 0xff0000u);
   EXPECT_EQ(check(0, false, 0, 0, ~uint64_t{0}), 0xffffff000000u);
 }
@@ -137,7 +171,7 @@ TEST(Agreement, NamesOfUnknownNumbersAreInvalid) {
   Agreement other(0, {});
   EXPECT_TRUE(other.announce(3, kSum));
   EXPECT_FALSE(other.heard(1, tag(3, uint64_t{127} << 9 | uint64_t{255} << 16)));
-  EXPECT_TRUE(contains(other.error().message, "as allreduce of invalid, invalid (hash 000000)"))
+  EXPECT_TRUE(contains(other.error().message, "as allreduce of invalid, invalid, in an unknown place (hash 000000)"))
       << other.error().message;
 }
 
