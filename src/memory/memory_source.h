@@ -1,10 +1,8 @@
 // MemorySource: gives memory of one kind, such as memory of a device, or host memory that a device may read and write.
 //
-// Owned by the engine, whose staging comes from it. Any thread; never one that holds the progress lock.
-//
-// Both functions may be called while operations are under way, and while streams of the user wait for these operations.
-// So an implementation must not wait for work of the device that such a stream holds back. Where the driver's own
-// functions may do that, it keeps a reserve, or has a place in which new memory appears without them.
+// Owned by the engine, whose claims come from it (memory/claims.h). Any thread; never one that holds the progress lock
+// or that drives. allocate() is called by threads that issue calls, and may wait for work of the device, and so for
+// operations that were issued before. free() is called when the engine ends.
 #pragma once
 
 #include <cstddef>

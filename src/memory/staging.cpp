@@ -1,7 +1,6 @@
 #include "memory/staging.h"
 
 #include <algorithm>
-#include <bit>
 #include <new>
 #include <utility>
 
@@ -10,8 +9,6 @@ namespace trestle {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
-constexpr uint64_t kLeastOfSource = uint64_t{64} << 10;
-constexpr uint64_t kMostDoubled = uint64_t{64} << 20;  // a block that is longer has less than this to spare
 
 }  // namespace
 
@@ -39,23 +36,16 @@ StagingPool::~StagingPool() {
 }
 
 void StagingPool::Free::operator()(std::byte* data) const {
-  if (source != nullptr) return source->free(data);
   ::operator delete(data, kAlignment);
-}
-
-uint64_t StagingPool::block_bytes(uint64_t bytes) const {
-  if (source_ == nullptr) return bytes;
-  if (bytes > kMostDoubled) return (bytes + kMostDoubled - 1) / kMostDoubled * kMostDoubled;
-  return std::bit_ceil(std::max(bytes, kLeastOfSource));
 }
 
 // A thread that needs the mutex holds the progress lock, and must not wait for an allocation.
 void StagingPool::reserve(uint64_t bytes, size_t blocks) {
   if (bytes == 0) return;
   for (size_t there = count(bytes); there < blocks; ++there) {
-    Memory memory = allocate(block_bytes(bytes));
+    Memory memory = allocate(bytes);
     const MutexLock lock(mutex_);
-    add(std::move(memory), block_bytes(bytes));
+    add(std::move(memory), bytes);
   }
 }
 
@@ -77,7 +67,7 @@ Staging StagingPool::take(uint64_t bytes) {
   }
   block->lent = true;
   ++lent_;
-  return Staging(*this, private_region(block->memory.get(), block->bytes, device_));
+  return Staging(*this, private_region(block->memory.get(), block->bytes));
 }
 
 void StagingPool::give(const std::byte* data) {
@@ -89,10 +79,8 @@ void StagingPool::give(const std::byte* data) {
   trim();
 }
 
-StagingPool::Memory StagingPool::allocate(uint64_t bytes) const {
-  auto* const memory =
-      source_ != nullptr ? source_->allocate(bytes) : static_cast<std::byte*>(::operator new(bytes, kAlignment));
-  return Memory(memory, Free{source_});
+StagingPool::Memory StagingPool::allocate(uint64_t bytes) {
+  return Memory(static_cast<std::byte*>(::operator new(bytes, kAlignment)));
 }
 
 void StagingPool::add(Memory memory, uint64_t bytes) {
@@ -112,7 +100,6 @@ StagingPool::Block* StagingPool::smallest_free(uint64_t bytes) {
 // Drops the smallest free block if there are more blocks than operations ever ran at once. Not in reserve(): all others
 // may be lent, and what it has just added would go.
 void StagingPool::trim() {
-  if (source_ != nullptr) return;
   Block* const smallest = blocks_.size() - dropped_ > most_lent_ ? smallest_free(0) : nullptr;
   if (smallest == nullptr) return;
   meter_.subtract(smallest->bytes);
@@ -171,9 +158,9 @@ bool StagingPool::chores() {
   }
   const Making making(*this);
   free_dropped();
-  Memory memory = allocate(block_bytes(bytes));
+  Memory memory = allocate(bytes);
   const MutexLock lock(mutex_);
-  add(std::move(memory), block_bytes(bytes));
+  add(std::move(memory), bytes);
   return true;
 }
 

@@ -1,14 +1,11 @@
-// StagingPool: memory for partial results, or for messages on their way. Operations of one engine borrow from it while
-// they run. One pool has memory of one kind: ordinary host memory, or what a MemorySource gives.
+// StagingPool: ordinary host memory for partial results. Operations of one engine borrow from it while they run. For
+// memory of a device and pinned memory, see memory/claims.h.
 //
 // Owned by the engine. Any thread. Allocating and freeing large blocks may take long, so neither happens under the
 // progress lock: reserve() allocates ahead, when a call is issued, and take() and give_back() only note what is missing
 // and what is no longer needed. The thread that drives sees to it in chores(), when it has released the lock. So an
 // operation that finds every block lent begins a round later. It never waits for another operation, since two ranks
 // may start the same two operations in opposite order.
-//
-// Memory of a source is dear to get and to free. So such a pool keeps what it has until it ends, and rounds sizes up so
-// that different operations can use the same blocks.
 #pragma once
 
 #include <atomic>
@@ -19,7 +16,6 @@
 
 #include "base/counter.h"
 #include "base/mutex.h"
-#include "memory/memory_source.h"
 #include "memory/region.h"
 
 namespace trestle {
@@ -47,10 +43,8 @@ class Staging {
 
 class StagingPool {
  public:
-  // Counts its blocks in `meter`. source: of its memory, which is on `device`; nullptr: ordinary host memory. Both
-  // outlive it.
-  explicit StagingPool(ByteMeter& meter, MemorySource* source = nullptr, int32_t device = kHostMemory)
-      : meter_(meter), source_(source), device_(device) {}
+  // Counts its blocks in `meter`, which outlives it.
+  explicit StagingPool(ByteMeter& meter) : meter_(meter) {}
   StagingPool(const StagingPool&) = delete;
   StagingPool& operator=(const StagingPool&) = delete;
   ~StagingPool();
@@ -70,7 +64,6 @@ class StagingPool {
  private:
   friend class Staging;
   struct Free {
-    MemorySource* source;  // nullptr: ordinary host memory
     void operator()(std::byte* data) const;
   };
   using Memory = std::unique_ptr<std::byte, Free>;
@@ -81,8 +74,7 @@ class StagingPool {
     bool dropped = false;  // chores() frees it
   };
   class Making;
-  Memory allocate(uint64_t bytes) const;
-  uint64_t block_bytes(uint64_t bytes) const;
+  static Memory allocate(uint64_t bytes);
   size_t count(uint64_t bytes);
   void add(Memory memory, uint64_t bytes) TRESTLE_REQUIRES(mutex_);
   Block* smallest_free(uint64_t bytes) TRESTLE_REQUIRES(mutex_);
@@ -92,8 +84,6 @@ class StagingPool {
   void free_dropped();
 
   ByteMeter& meter_;
-  MemorySource* const source_;
-  const int32_t device_;
   Mutex mutex_;
   std::vector<Block> blocks_ TRESTLE_GUARDED_BY(mutex_);
   size_t lent_ TRESTLE_GUARDED_BY(mutex_) = 0;

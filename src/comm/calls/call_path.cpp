@@ -26,8 +26,8 @@ CallPath::CallPath(const Membership& membership, Engine& engine, ControlMesh& me
 
 Status CallPath::submit(const Call& call, const std::shared_ptr<Stream>& stream) {
   TRY(stream->check_open());
-  if (stream->has_outer()) [[unlikely]]
-    return submit_to_outer(call, stream);
+  if (stream->has_outer() || call.request.place == MemoryPlace::kDevice) [[unlikely]]
+    return submit_prepared(call, stream);
   {
     const MutexLock lock(submit_mutex_);
     log_at_info(call, *stream, true);
@@ -36,7 +36,7 @@ Status CallPath::submit(const Call& call, const std::shared_ptr<Stream>& stream)
       TRY(submit_express(call, stream));
       if (engine_.pending() == 0) return {};
     } else {
-      auto prepared = TRY(planner_.prepare(call));
+      const PreparedCall prepared = TRY(planner_.prepare(call, {stream}));
       enqueue(bind(call, prepared, false), *stream);
     }
   }
@@ -45,10 +45,10 @@ Status CallPath::submit(const Call& call, const std::shared_ptr<Stream>& stream)
 }
 
 // Prepared first: a driver may let a caller that needs memory wait until the outer stream moves on, and once the stream
-// is held, only this call lets it. Without submit_mutex_ while the outer stream takes the call: other threads of the
-// library need that mutex.
-Status CallPath::submit_to_outer(const Call& call, const std::shared_ptr<Stream>& stream) {
-  const auto prepared = TRY(planner_.prepare(call));
+// is held, only this call lets it. Without submit_mutex_ while the driver gives memory and the outer stream takes the
+// call: other threads of the library need that mutex.
+Status CallPath::submit_prepared(const Call& call, const std::shared_ptr<Stream>& stream) {
+  const PreparedCall prepared = TRY(planner_.prepare(call, {stream}));
   {
     const MutexLock in_order(outer_mutex_);
     StreamEntry entry = TRY(stream->enter());
@@ -70,7 +70,7 @@ Status CallPath::submit_express(const Call& call, const std::shared_ptr<Stream>&
   }
   return unless_out_of_memory(
       [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS -> Status {
-        Operation* operation = bind(call, TRY(planner_.prepare(call)), true);
+        Operation* operation = bind(call, TRY(planner_.prepare(call, {stream})), true);
         operation->make_express(express);
         enqueue(operation, *stream);
         return {};
@@ -112,7 +112,7 @@ bool CallPath::run_express(ExpressCall& express) {
   return done;
 }
 
-Operation* CallPath::bind(const Call& call, const std::shared_ptr<const Prepared>& prepared, bool over_board,
+Operation* CallPath::bind(const Call& call, const PreparedCall& prepared, bool over_board,
                           std::optional<uint64_t> ahead) {
   const CallBytes reach = reach_of(call.request, call.sending, membership_.rank(), membership_.ranks());
   if (memory_->bytes() != 0) drop_unmapped(call, reach);
@@ -122,9 +122,9 @@ Operation* CallPath::bind(const Call& call, const std::shared_ptr<const Prepared
   };
   const Region send = region_of(call.send, reach.given);
   const Region recv = region_of(call.recv, reach.taken);
-  Operation* operation = engine_.acquire(prepared);  // the last step at which the call can be refused
+  Operation* operation = engine_.acquire(prepared.prepared);  // the last step at which the call can be refused
   operation->bind(send, recv, ahead ? *ahead : take_number(call),
-                  call.timeout_ns < 0 ? membership_.settings().config.timeout_ns : call.timeout_ns);
+                  call.timeout_ns < 0 ? membership_.settings().config.timeout_ns : call.timeout_ns, prepared.claims);
   engine_.statistics().submitted(call.request.collective,
                                  bytes_of(call.request, call.sending, membership_.rank(), membership_.ranks()),
                                  over_board);
@@ -148,7 +148,7 @@ Error CallPath::fail_without_memory() {
 
 // ---- calls of a group
 
-Operation* CallPath::commit(const Call& call, const std::shared_ptr<const Prepared>& prepared, Stream& stream,
+Operation* CallPath::commit(const Call& call, const PreparedCall& prepared, Stream& stream,
                             std::optional<uint64_t> ahead) {
   const MutexLock lock(submit_mutex_);
   log_at_info(call, stream, true, ahead);

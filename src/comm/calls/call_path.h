@@ -50,8 +50,7 @@ class CallPath {
 
   // Two steps for groups: planner().prepare() may fail, commit() cannot. `stream`: the one that the operation will be
   // put on; `ahead`: from number_ahead().
-  Operation* commit(const Call& call, const std::shared_ptr<const Prepared>& prepared, Stream& stream,
-                    std::optional<uint64_t> ahead);
+  Operation* commit(const Call& call, const PreparedCall& prepared, Stream& stream, std::optional<uint64_t> ahead);
   void committed();  // to be called after the operations were put on streams
   // The call, which has its number, finds no memory any more: the communicator fails. Returns that failure.
   Error fail_without_memory();
@@ -83,10 +82,10 @@ class CallPath {
   Status submit_express(const Call& call, const std::shared_ptr<Stream>& stream) TRESTLE_REQUIRES(submit_mutex_);
   ExpressCall express_call(const Call& call, uint64_t number);
   bool run_express(ExpressCall& express);
-  Operation* bind(const Call& call, const std::shared_ptr<const Prepared>& prepared, bool over_board,
-                  std::optional<uint64_t> ahead = {}) TRESTLE_REQUIRES(submit_mutex_);
+  Operation* bind(const Call& call, const PreparedCall& prepared, bool over_board, std::optional<uint64_t> ahead = {})
+      TRESTLE_REQUIRES(submit_mutex_);
   void enqueue(Operation* operation, Stream& stream, StreamEntry entry = {});
-  Status submit_to_outer(const Call& call, const std::shared_ptr<Stream>& stream);
+  Status submit_prepared(const Call& call, const std::shared_ptr<Stream>& stream);
   void drop_unmapped(const Call& call, const CallBytes& reach);
 
   uint64_t& next_number_of(int32_t peer, bool sending) TRESTLE_REQUIRES(submit_mutex_) {

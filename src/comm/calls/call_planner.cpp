@@ -92,10 +92,11 @@ Result<std::shared_ptr<const Prepared>> CallPlanner::build(const Call& call) {
   return prepared;
 }
 
-Result<std::shared_ptr<const Prepared>> CallPlanner::prepare(const Call& call) {
-  auto prepared = TRY(cache_.get({call.request, call.sending}, [&] { return build(call); }));
-  engine_.reserve(*prepared);
-  return prepared;
+Result<PreparedCall> CallPlanner::prepare(const Call& call, const Lane& lane) {
+  PreparedCall made;
+  made.prepared = TRY(cache_.get({call.request, call.sending}, [&] { return build(call); }));
+  made.claims = TRY(engine_.reserve(*made.prepared, lane));
+  return made;
 }
 
 Status CallPlanner::hold(const Call& call) {

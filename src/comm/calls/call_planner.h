@@ -16,6 +16,12 @@
 
 namespace trestle {
 
+// A call that may be queued: nothing that it needs is missing.
+struct PreparedCall {
+  std::shared_ptr<const Prepared> prepared;
+  OperationClaims claims;
+};
+
 class CallPlanner {
  public:
   // Both outlive it.
@@ -33,8 +39,9 @@ class CallPlanner {
     return engine_.express()->serves(r.collective, r.count * size_of(r.type), r.half);
   }
 
-  // From the cache, or built now. The engine has staging for it. Errors: the call's options fit no schedule.
-  Result<std::shared_ptr<const Prepared>> prepare(const Call& call);
+  // From the cache, or built now. The engine has staging for it on the lane. Errors: the call's options fit no
+  // schedule; the device has no memory.
+  Result<PreparedCall> prepare(const Call& call, const Lane& lane);
   // As prepare(), for a call that will be made again: its plans stay until release(), whatever else is prepared.
   Status hold(const Call& call);
   void release(const Call& call) { cache_.unpin({call.request, call.sending}); }

@@ -1,6 +1,7 @@
 #include "comm/calls/group.h"
 
 #include <algorithm>
+#include <map>
 #include <new>
 #include <utility>
 
@@ -210,12 +211,17 @@ Status Group::Work::create_all() {
   return status;
 }
 
+// Calls of one communicator on one stream run at the same time, so each has a lane of its own.
 Result<Group::Work::PreparedCalls> Group::Work::prepare_all() const {
   PreparedCalls prepared(calls.size());
+  std::map<std::pair<const Communicator*, const Stream*>, size_t> lanes;
   for (size_t i = 0; i < calls.size(); ++i) {
-    TRY(calls[i].communicator->check_open());
-    TRY(calls[i].stream->check_open());
-    if (!calls[i].empty) prepared[i] = TRY(calls[i].communicator->calls().planner().prepare(calls[i].call));
+    const GroupedCall& call = calls[i];
+    TRY(call.communicator->check_open());
+    TRY(call.stream->check_open());
+    if (call.empty) continue;
+    const Lane lane{call.stream, lanes[{call.communicator.get(), call.stream.get()}]++};
+    prepared[i] = TRY(call.communicator->calls().planner().prepare(call.call, lane));
   }
   return prepared;
 }

@@ -117,7 +117,7 @@ class Group {
     void number_all();
     Status create_all();
     Status finalize_all();
-    using PreparedCalls = std::vector<std::shared_ptr<const Prepared>>;  // parallel to calls; nullptr: an empty call
+    using PreparedCalls = std::vector<PreparedCall>;  // parallel to calls; nothing is prepared of an empty call
     Result<PreparedCalls> prepare_all() const;
     // What goes on one stream.
     struct Item {

@@ -65,11 +65,10 @@ Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> tran
       crowded_(config_.crowded),
       patience_(patience_limits(config_.spin_us, crowded_)),
       statistics_(config_.clock, config_.dimension_of),
-      device_(
-          config_.device.work == nullptr
-              ? nullptr
-              : new DevicePools{StagingPool(statistics_.staging(), config_.device.memory.get(), config_.device.device),
-                                StagingPool(statistics_.staging(), config_.device.pinned.get())}),
+      device_(config_.device.work == nullptr
+                  ? nullptr
+                  : new DevicePools{ClaimPool(statistics_.staging(), *config_.device.memory, config_.device.device),
+                                    ClaimPool(statistics_.staging(), *config_.device.pinned, kHostMemory)}),
       queues_(queues_of(config_)),
       agreement_(config_.rank, config_.peer_names),
       transports_(std::move(transports)),
@@ -123,6 +122,7 @@ Operation* Engine::acquire(const std::shared_ptr<const Prepared>& prepared) {
 }
 
 void Engine::give_back(Operation* operation) {
+  operation->free_staging();  // of one that was cancelled
   const MutexLock lock(pool_mutex_);
   const size_t at = std::exchange(operation->lent_at, SIZE_MAX);
   CHECK(at < lent_.size() && lent_[at].get() == operation, "an operation was given back twice");
@@ -202,23 +202,31 @@ bool Engine::help() {
   return moved;
 }
 
-void Engine::reserve(const Prepared& prepared) {
-  CHECK(prepared.place == MemoryPlace::kHost || device_ != nullptr, "an operation on a device that the engine lacks");
-  staging(prepared.place).reserve(prepared.staging_bytes);
-  if (prepared.bounce_bytes != 0) bounces().reserve(prepared.bounce_bytes, prepared.bounce_blocks);
+Result<OperationClaims> Engine::reserve(const Prepared& prepared, const Lane& lane) {
+  if (prepared.place == MemoryPlace::kHost) {
+    staging_.reserve(prepared.staging_bytes);
+    return OperationClaims{};
+  }
+  CHECK(device_ != nullptr, "an operation on a device that the engine lacks");
+  const auto claim = [&]() -> Result<OperationClaims> {
+    OperationClaims claims;
+    if (prepared.staging_bytes != 0) claims.staging = device_->staging.claim(lane, prepared.staging_bytes);
+    if (prepared.bounce_bytes != 0)
+      claims.bounces = device_->bounces.claim(lane, prepared.bounce_bytes, prepared.bounce_blocks);
+    return claims;
+  };
+  return unless_out_of_memory(claim, [this]() -> Result<OperationClaims> {
+    fail_without_memory();
+    return *failure();
+  });
 }
 
 bool Engine::provide_staging() {
-  const auto provide = [this] {
-    bool there = staging_.chores();
-    if (device_) there = device_->staging.chores() || there;
-    if (device_) there = device_->bounces.chores() || there;
-    return there;
-  };
-  return unless_out_of_memory(provide, [this] {
-    fail_without_memory();
-    return true;
-  });
+  return unless_out_of_memory([this] { return staging_.chores(); },
+                              [this] {
+                                fail_without_memory();
+                                return true;
+                              });
 }
 
 // Where memory cannot be had in the middle of a round, operations are left half done: the communicator must end.

@@ -111,15 +111,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   int rails_node() const;
   // As Transport::rail_reports(), over all transports. Any thread, until free_transports().
   std::vector<RailReport> rail_reports() const;
-  // Memory for the partial results of operations. Any thread. No large block is allocated or freed under the progress
-  // lock: the thread that drove does that after its round.
-  StagingPool& staging(MemoryPlace place = MemoryPlace::kHost) {
-    return place == MemoryPlace::kHost ? staging_ : device_->staging;
-  }
-  // Pinned memory for the messages of operations on the device.
-  StagingPool& bounces() { return device_->bounces; }
-  // Makes sure that there is memory for an operation that is about to be queued. As StagingPool::reserve().
-  void reserve(const Prepared& prepared);
+  // Host memory for the partial results of operations. Any thread. No large block is allocated or freed under the
+  // progress lock: the thread that drove does that after its round.
+  StagingPool& staging() { return staging_; }
+  // Makes sure that there is memory for an operation that is about to be queued on the lane, as StagingPool::reserve().
+  // What it must have of a device is returned. Error: the device has no memory, and the communicator has failed,
+  // because other ranks may have made the call already.
+  Result<OperationClaims> reserve(const Prepared& prepared, const Lane& lane);
   bool has_work_queue() const { return config_.work != nullptr; }
   // The number of its device; kHostMemory: it has none, and takes no operation whose buffers are on one.
   int32_t device() const { return config_.device.device; }
@@ -226,7 +224,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
  private:
   bool round() TRESTLE_REQUIRES(progress_);
   // After a round. True if an operation can go on because of it. Inline: every look of a waiting thread asks.
-  bool do_chores() { return (staging_.has_chores() || (device_ && device_->has_chores())) && provide_staging(); }
+  bool do_chores() { return staging_.has_chores() && provide_staging(); }
   bool provide_staging();
   bool poll_work() TRESTLE_REQUIRES(progress_);
   bool progress_locked() TRESTLE_REQUIRES(progress_);
@@ -269,9 +267,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Statistics statistics_;                       // outlives the operations, which count in it
   StagingPool staging_{statistics_.staging()};  // the same
   struct DevicePools {
-    StagingPool staging;
-    StagingPool bounces;
-    bool has_chores() const { return staging.has_chores() || bounces.has_chores(); }
+    ClaimPool staging;
+    ClaimPool bounces;
   };
   const std::unique_ptr<DevicePools> device_;  // the same; nullptr: there is no device
   const std::vector<WorkQueue*> queues_;       // those of config_ that exist

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.h"
 #include "base/config/value_text.h"
 #include "engine/run/engine.h"
 
@@ -24,16 +25,25 @@ Operation::Operation(Engine& engine, std::shared_ptr<const Prepared> prepared)
   next_stage_.resize(schedule.chunks.size());
   position_.resize(schedule.orders.size());
   in_flight_count_.resize(schedule.orders.size());
+  free_bounces_.reserve(prepared_->bounce_blocks);
   if (!prepared_->data) touched_ = std::make_unique<bool[]>(schedule.chunks.size() * prepared_->stages);
 }
 
-void Operation::bind(const Region& send, const Region& recv, uint64_t number, int64_t timeout_ns) {
+void Operation::bind(const Region& send, const Region& recv, uint64_t number, int64_t timeout_ns,
+                     OperationClaims claims) {
   buffer(BufferId::kSend) = unscaled_ = send;
   buffer(BufferId::kRecv) = recv;
   number_ = number;
   timeout_ns_ = timeout_ns;
   deadline_ns_ = 0;
   phases_left_ = phases_;
+  const bool is_complete = (prepared_->staging_bytes == 0 || claims.staging != nullptr) &&
+                           (prepared_->bounce_bytes == 0 || claims.bounces != nullptr);
+  CHECK(!on_device() || is_complete, "an operation on a device without the memory that it needs");
+  claims_ = std::move(claims);
+  free_bounces_.clear();
+  for (size_t i = 0; i < prepared_->bounce_blocks && claims_.bounces != nullptr; ++i)
+    free_bounces_.push_back(&claims_.bounces->block(i));
 }
 
 void Operation::activate(int64_t now_ns) {
@@ -53,21 +63,19 @@ void Operation::activate(int64_t now_ns) {
   told_ = -1;
 }
 
-// False: every block is lent.
+// False: every block of the host is lent.
 bool Operation::take_staging() {
-  staging_ = engine_.staging(prepared_->place).take(prepared_->staging_bytes);
-  if (!staging_) return false;
+  if (!on_device()) {
+    staging_ = engine_.staging().take(prepared_->staging_bytes);
+    if (!staging_) return false;
+  }
   awaits_staging_ = false;
-  const Region& staging = staging_.region();
+  const Region& staging = on_device() ? claims_.staging->block(0) : staging_.region();
   buffer(BufferId::kStaging) = staging;
   if (prepared_->scaled == Prepared::Scaled::kIntoStaging) {
     buffer(BufferId::kSend) = staging.from(prepared_->scaled_offset);
   }
   return true;
-}
-
-bool Operation::awaits_bounces() const {
-  return std::ranges::any_of(in_flight_, [](const InFlight& phase) { return phase.run->awaits_bounces(); });
 }
 
 PhaseRun& Operation::run_of(PhaseId id) {
@@ -76,7 +84,7 @@ PhaseRun& Operation::run_of(PhaseId id) {
     const PreparedPhase& phase = prepared_->phases[id.chunk][id.stage];
     const bool queued = on_device() || engine_.has_work_queue();
     run = std::make_unique<PhaseRun>(phase, *prepared_, engine_.statistics(), queued,
-                                     on_device() ? &engine_.bounces() : nullptr);
+                                     on_device() ? &free_bounces_ : nullptr);
   }
   return *run;
 }

@@ -16,6 +16,7 @@
 #include "engine/prepare/prepared.h"
 #include "engine/run/phase_run.h"
 #include "express/express.h"
+#include "memory/claims.h"
 #include "memory/staging.h"
 
 namespace trestle {
@@ -24,6 +25,12 @@ class Engine;
 class Stream;
 struct StreamItem;
 
+// What an operation on a device has from before it is queued until it ends. One in host memory has none of it.
+struct OperationClaims {
+  std::shared_ptr<const Claim> staging;  // of the device: one block, if there are partial results
+  std::shared_ptr<const Claim> bounces;  // pinned: for its messages
+};
+
 class Operation {
  public:
   Operation(Engine& engine, std::shared_ptr<const Prepared> prepared);
@@ -31,12 +38,13 @@ class Operation {
   Engine& engine() { return engine_; }
   const Prepared& prepared() const { return *prepared_; }
   // Part of issuing a call, so it takes the same time for any size.
-  void bind(const Region& send, const Region& recv, uint64_t number, int64_t timeout_ns);
+  void bind(const Region& send, const Region& recv, uint64_t number, int64_t timeout_ns, OperationClaims claims = {});
 
   // Activation: the phases may start from now on, or as soon as there is staging for them. Allocates nothing.
   void activate(int64_t now_ns);
-  // Active, but without the staging that it needs (StagingPool::chores). It can go on without any event.
-  bool awaits_staging() const { return awaits_staging_ || (on_device() && awaits_bounces()); }
+  // Active, but without the staging that it needs (StagingPool::chores). It can go on without any event. Only in host
+  // memory.
+  bool awaits_staging() const { return awaits_staging_; }
   // Its buffers are on the engine's device.
   bool on_device() const { return prepared_->place == MemoryPlace::kDevice; }
   // Starts phases in the agreed order of every dimension, and advances those in flight, oldest first. True if anything
@@ -55,7 +63,10 @@ class Operation {
   // The operation failed: none of its phases is in flight any more.
   void abandon();
   // Nothing reads or writes its staging any more.
-  void free_staging() { staging_.give_back(); }
+  void free_staging() {
+    staging_.give_back();
+    claims_ = {};
+  }
 
   uint64_t number() const { return number_; }
   OperationKey key() const;
@@ -85,7 +96,6 @@ class Operation {
     PhaseRun* run = nullptr;
   };
   bool take_staging();
-  bool awaits_bounces() const;
   bool start_phases();
   void finish_phase(const InFlight& phase);
   Region& buffer(BufferId id) { return buffers_[static_cast<size_t>(id)]; }
@@ -99,8 +109,10 @@ class Operation {
   Buffers buffers_{};
   Region unscaled_;                    // the original send buffer of a pre-multiplied sum
   std::array<std::byte, 8> scalar_{};  // its scalar, as it was when the operation started
-  Staging staging_;                    // while it is active
+  Staging staging_;                    // while it is active, in host memory
   bool awaits_staging_ = false;
+  OperationClaims claims_;    // while it is bound
+  FreeBounces free_bounces_;  // of claims_
   uint64_t number_ = 0;
   int64_t timeout_ns_ = 0;
   int64_t deadline_ns_ = 0;

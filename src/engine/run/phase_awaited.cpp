@@ -73,7 +73,6 @@ std::string PhaseRun::awaited() const {
   const auto segment_of = [](const StepRun& run) {
     return " (segment " + std::to_string(run.finished + 1) + " of " + std::to_string(run.segments) + ")";
   };
-  if (part_ == Part::kBounces) return "its own memory for messages";
   if (part_ == Part::kScaling) return "its own multiplication of the input";
   if (part_ == Part::kAveraging) return "its own division of the output";
   if (const StepRun* const at_work = first_at_work()) return "its own copies and reductions" + segment_of(*at_work);

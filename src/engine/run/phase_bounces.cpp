@@ -1,22 +1,33 @@
 // Messages of buffers on a device: copied out before they go and in after they came.
 #include <algorithm>
+#include <utility>
 
+#include "base/check.h"
 #include "engine/run/phase_run.h"
 
 namespace trestle {
 
-bool PhaseRun::take_bounces() {
-  bounces_->block = bounces_->pool.take(phase_.bounce_bytes);
-  return static_cast<bool>(bounces_->block);
+void PhaseRun::take_bounces() {
+  bounces_->block = nullptr;
+  if (phase_.bounce_bytes == 0) return;
+  CHECK(!bounces_->free.empty() && bounces_->free.back()->bytes >= phase_.bounce_bytes,
+        "a phase without bounce buffers");
+  bounces_->block = bounces_->free.back();
+  bounces_->free.pop_back();
+}
+
+// The list has had room for it.
+void PhaseRun::give_bounces_back() {
+  if (bounces_->block != nullptr) bounces_->free.push_back(std::exchange(bounces_->block, nullptr));
 }
 
 void PhaseRun::abandon() {
-  if (bounces_ != nullptr) bounces_->block.give_back();
+  if (bounces_ != nullptr) give_bounces_back();
 }
 
 Piece PhaseRun::bounce(uint32_t step, uint64_t segment, uint32_t message, uint64_t bytes) const {
-  const Region& block = bounces_->block.region();
-  return {block.base + phase_.bounces[step].at(segment, message), bytes, &block};
+  const Region* const block = bounces_->block;
+  return {block->base + phase_.bounces[step].at(segment, message), bytes, block};
 }
 
 // Of the segment's next receive.

@@ -7,7 +7,7 @@
 namespace trestle {
 
 PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const Statistics& statistics, bool queued,
-                   StagingPool* bounces)
+                   FreeBounces* bounces)
     : phase_(phase),
       plan_(*phase.plan),
       user_(is_user_defined(prepared.op) ? prepared.custom.get() : nullptr),
@@ -18,7 +18,7 @@ PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const S
       check_(prepared.check),
       window_(prepared.segments_in_flight),
       tells_sizes_(has_pairwise_blocks(plan_.kind) || plan_.kind == PhaseKind::kSend || plan_.kind == PhaseKind::kRecv),
-      bounces_(bounces != nullptr ? std::unique_ptr<Bounces>(new Bounces{*bounces, {}}) : nullptr) {
+      bounces_(bounces != nullptr ? std::unique_ptr<Bounces>(new Bounces{*bounces}) : nullptr) {
   steps_.reserve(plan_.steps.size());
   for (uint32_t s = 0; s < plan_.steps.size(); ++s) add_step_slots(s, prepared.segments_in_flight, queued);
   for (const Step& step : plan_.steps) {
@@ -63,10 +63,7 @@ void PhaseRun::start(const Buffers& buffers, uint64_t number, uint32_t phase_num
   turn_ = turn;
   touched_ = touched;
   part_ = Part::kSteps;
-  if (bounces_ != nullptr && phase_.bounce_bytes != 0) {
-    part_ = Part::kBounces;
-    bounces_->then = Part::kSteps;
-  }
+  if (bounces_ != nullptr) take_bounces();
   folds_ = 0;
   active_.clear();
   for (uint32_t s = 0; s < steps_.size(); ++s) {
@@ -93,10 +90,6 @@ Result<bool> PhaseRun::advance(Router router) {
 // True if anything moved. The part after this one is tried at once.
 Result<bool> PhaseRun::advance_part(Router router) {
   switch (part_) {
-    case Part::kBounces:
-      if (!take_bounces()) return false;
-      part_ = bounces_->then;
-      return true;
     case Part::kScaling:
       if (whole_.work.state == WorkState::kIdle) TRY(submit_scaling(router));
       if (!TRY(take_result(whole_.work))) return false;
@@ -106,7 +99,7 @@ Result<bool> PhaseRun::advance_part(Router router) {
       const bool moved = TRY(advance_steps(router));
       if (!active_.empty()) return moved;
       whole_.work.state = WorkState::kIdle;
-      if (bounces_ != nullptr) bounces_->block.give_back();
+      if (bounces_ != nullptr) give_bounces_back();
       part_ = phase_.average_output ? Part::kAveraging : Part::kComplete;
       return true;
     }

@@ -25,7 +25,6 @@
 #include "engine/work/work_queue.h"
 #include "kernels/reduce.h"
 #include "memory/region.h"
-#include "memory/staging.h"
 #include "transport/transport.h"
 
 namespace trestle {
@@ -45,12 +44,15 @@ struct Router {
   Transport* operator[](int32_t rank) const { return transports[static_cast<size_t>(rank)]; }
 };
 
+// The bounce blocks of an operation that none of its phases uses. There are as many blocks as phases may be in flight.
+using FreeBounces = std::vector<const Region*>;
+
 class PhaseRun {
  public:
-  // queued: Router::work will be a queue. bounces: the pool of bounce blocks, where the buffers are on a device (then
-  // there is a queue); else nullptr. It outlives the run.
+  // queued: Router::work will be a queue. bounces: where the buffers are on a device (then there is a queue); else
+  // nullptr. They outlive the run.
   PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const Statistics& statistics, bool queued,
-           StagingPool* bounces);
+           FreeBounces* bounces);
   PhaseRun(const PhaseRun&) = delete;
   PhaseRun& operator=(const PhaseRun&) = delete;
 
@@ -64,8 +66,6 @@ class PhaseRun {
   // Does what can be done now. True if anything moved.
   Result<bool> advance(Router router);
   bool complete() const { return part_ == Part::kComplete; }
-  // It can go on without any event, once there is a bounce block for it (StagingPool::chores).
-  bool awaits_bounces() const { return part_ == Part::kBounces; }
   // It will not go on. Nothing reads or writes its messages any more.
   void abandon();
   // What the phase waits for, for error messages: "message 2 of rank 5". Any rank it names is in `peers`.
@@ -80,7 +80,6 @@ class PhaseRun {
  private:
   enum class Part : uint8_t {
     kIdle,
-    kBounces,  // waits for its bounce block
     kScaling,  // the input is multiplied
     kSteps,
     kAveraging,  // the output is divided
@@ -120,9 +119,8 @@ class PhaseRun {
 
   // Of a phase on a device.
   struct Bounces {
-    StagingPool& pool;
-    Staging block;  // from the start to the end of the steps
-    Part then = Part::kSteps;
+    FreeBounces& free;
+    const Region* block = nullptr;  // from the start to the end of the steps, if it needs one
   };
 
   // The receive that is not complete; if there is none, the send or the link.
@@ -167,7 +165,8 @@ class PhaseRun {
   void count_submitted(uint32_t step);
   Result<bool> finish_copied(uint32_t step);
   Result<bool> finish_reduced(uint32_t step, Router router);
-  bool take_bounces();
+  void take_bounces();
+  void give_bounces_back();
   Piece bounce(uint32_t step, uint64_t segment, uint32_t message, uint64_t bytes) const;
   std::span<const Piece> bounce_for_receive(uint32_t step, Slot& slot, uint64_t segment) const;
   static std::span<const ConstPiece> received(const RecvRequest& request, std::vector<ConstPiece>& list);

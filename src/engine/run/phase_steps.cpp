@@ -272,7 +272,7 @@ void PhaseRun::scale_first(const Region& unscaled, const void* factor) {
   unscaled_ = &unscaled;
   factor_ = factor;
   whole_.work.state = WorkState::kIdle;
-  (part_ == Part::kBounces ? bounces_->then : part_) = Part::kScaling;
+  part_ = Part::kScaling;
 }
 
 // The work of the whole phase, from pieces in `from` (nullptr: where they are themselves) to the same places.

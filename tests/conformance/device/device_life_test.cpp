@@ -81,11 +81,16 @@ TEST_F(DeviceLife, EndsWithoutALeak) {
     config.clock = &monotonic_clock();
     config.device = device.place(0, 0);
     Engine engine(std::move(config), {}, {}, nullptr);
-    engine.staging(MemoryPlace::kDevice).reserve(1000, 2);
-    engine.bounces().reserve(1000);
+    Prepared prepared;
+    prepared.place = MemoryPlace::kDevice;
+    prepared.staging_bytes = 1000;
+    prepared.bounce_bytes = 1000;
+    prepared.bounce_blocks = 2;
+    const auto claims = engine.reserve(prepared, {});
+    ASSERT_TRUE(claims.ok());
     EXPECT_EQ(device.blocks(), 3u);
-    EXPECT_TRUE(engine.staging(MemoryPlace::kDevice).take(1000).region().on_device());
-    EXPECT_FALSE(engine.bounces().take(1000).region().on_device());
+    EXPECT_TRUE(claims.value().staging->block(0).on_device());
+    for (size_t i = 0; i < 2; ++i) EXPECT_FALSE(claims.value().bounces->block(i).on_device());
   }
   EXPECT_EQ(device.blocks(), 0u);
 }
@@ -105,13 +110,15 @@ TEST_F(DeviceLife, TheEndOfWorkWakesASleeper) {
   EXPECT_EQ(ranks_->results()[0], ranks_->results()[1]);
 }
 
-// More operations at once than memory was reserved for: it appears in chores, without the progress lock.
+// Each has it before it is queued, and nothing is allocated for it afterwards.
 TEST_F(DeviceLife, OperationsAtTheSameTimeGetMemoryOfTheirOwn) {
   begin({});
   const DeviceCall call = all_reduce(topology_, 5000);
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(ranks_->begin(call).ok());
+  const size_t blocks[] = {ranks_->device(0).blocks(), ranks_->device(1).blocks()};
   EXPECT_TRUE(ranks_->finish());
   EXPECT_EQ(ranks_->results()[0], ranks_->results()[1]);
+  for (int32_t r = 0; r < 2; ++r) EXPECT_EQ(ranks_->device(r).blocks(), blocks[r]);
 }
 
 TEST_F(DeviceLife, AUsersFunctionIsRefusedWhenTheCallIsPrepared) {

@@ -135,17 +135,21 @@ void DeviceRanks::fill(int32_t rank, uint64_t inputs) {
   fill_elements(bytes_of(rank, at.send), at.sent, at.type, inputs * 1000 + static_cast<uint64_t>(rank));
 }
 
-void DeviceRanks::start(int32_t rank) {
+Status DeviceRanks::start(int32_t rank) {
   const Rank& at = ranks_[static_cast<size_t>(rank)];
   Engine& engine = this->engine(rank);
   const int32_t device = engine.device();
+  const auto stream = std::make_shared<Stream>();
+  OperationClaims claims = TRY(engine.reserve(*at.prepared, {stream}));
+  streams_.push_back(stream);
   Operation* const operation = engine.acquire(at.prepared);
   const uint64_t kind = is_point_to_point(at.prepared->collective) ? kPointToPoint : 0;
   operation->bind(private_region(at.memory + at.send, at.sent, device),
-                  private_region(at.memory + at.recv, at.received, device), next_number_ | kind, timeout_ns_);
+                  private_region(at.memory + at.recv, at.received, device), next_number_ | kind, timeout_ns_,
+                  std::move(claims));
   engine.count_pending(1);
-  streams_.push_back(std::make_shared<Stream>());
-  streams_.back()->enqueue({operation});
+  stream->enqueue({operation});
+  return {};
 }
 
 Status DeviceRanks::begin(const DeviceCall& call) {
@@ -166,19 +170,18 @@ Status DeviceRanks::begin(const DeviceCall& call) {
     auto& prepared = ranks_[static_cast<size_t>(r)].prepared;
     prepared = request.peer >= 0 ? TRY(prepare_point_to_point(request, r == request.root, context))
                                  : TRY(prepare(request, call.schedule, context));
-    engine(r).reserve(*prepared);
     lay_out(r, request, request.in_place);
   }
   timeout_ns_ = call.timeout_ns;
-  repeat(call.inputs);
-  return {};
+  return repeat(call.inputs);
 }
 
-void DeviceRanks::repeat(uint64_t inputs) {
+Status DeviceRanks::repeat(uint64_t inputs) {
   inputs_ = inputs;
   for (int32_t r = 0; r < topology_.ranks(); ++r) fill(r, inputs);
-  for (int32_t r = 0; r < topology_.ranks(); ++r) start(r);
+  for (int32_t r = 0; r < topology_.ranks(); ++r) TRY(start(r));
   ++next_number_;
+  return {};
 }
 
 bool DeviceRanks::drive() {

@@ -41,8 +41,8 @@ class DeviceRanks {
 
   // Begins a call on all ranks; the error is that of its preparation. Its buffers live until the end.
   Status begin(const DeviceCall& call);
-  // The same operations again, with other data.
-  void repeat(uint64_t inputs);
+  // The same operations again, with other data. Error: a device has no memory.
+  Status repeat(uint64_t inputs);
   // Until nothing is pending. False: a rank has failed.
   bool finish();
   // Drives all ranks once. True if anything moved.
@@ -71,7 +71,7 @@ class DeviceRanks {
   };
   void lay_out(int32_t rank, const PrepareRequest& request, bool in_place);
   void fill(int32_t rank, uint64_t inputs);
-  void start(int32_t rank);
+  Status start(int32_t rank);
   std::byte* bytes_of(int32_t rank, uint64_t offset) const;
 
   const Topology topology_;

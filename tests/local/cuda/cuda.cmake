@@ -14,6 +14,7 @@ if(TARGET trestle AND TRESTLE_WITH_CUDA)
     ${CMAKE_CURRENT_LIST_DIR}/cuda_gradients_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_memory_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_ranks_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/cuda_staging_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_streams_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_gpu.cpp)
 elseif(TARGET trestle)

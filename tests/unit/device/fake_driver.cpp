@@ -62,6 +62,10 @@ bool is_slow(const std::string& name) {
   return slow.count(name) != 0;
 }
 
+bool allocates(const std::string& name) {
+  return name == "cuMemAlloc" || name == "cuMemHostAlloc";
+}
+
 bool anything_waits() {
   return std::ranges::any_of(state().streams, [](const Stream* stream) { return !stream->actions.empty(); });
 }
@@ -85,6 +89,10 @@ CUresult enter(const char* name, bool needs_context) {
   if (ends_captures(name)) misused(std::string(name) + ", which ends the capture of a stream");
   if (needs_context && current().empty()) misused(std::string(name) + " without a context");
   if (s.fail_in >= 0 && s.fail_in-- == 0) return s.fail_with;
+  if (allocates(name) && s.refuse_in >= 0 && s.refuse_in-- == 0) {
+    s.refused = true;
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
   return CUDA_SUCCESS;
 }
 
@@ -121,6 +129,8 @@ class Steering : public FakeDriver {
     s.word_writes = true;
     s.peer_access = true;
     s.fail_in = -1;
+    s.refuse_in = -1;
+    s.refused = false;
     s.calls = 0;
     s.slow_is_wrong = false;
     s.slow_beside_work_is_wrong = false;
@@ -146,6 +156,15 @@ class Steering : public FakeDriver {
     const std::lock_guard<std::recursive_mutex> lock(state().mutex);
     state().fail_in = nth;
     state().fail_with = static_cast<CUresult>(result);
+  }
+  void refuse_memory(int nth) override {
+    const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+    state().refuse_in = nth;
+    state().refused = false;
+  }
+  bool has_refused_memory() const override {
+    const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+    return state().refused;
   }
   int calls() const override { return state().calls; }
   FakeObjects objects() const override {

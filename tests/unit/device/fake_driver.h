@@ -38,6 +38,10 @@ class FakeDriver {
   // The nth call from now on (0: the next one) answers `result`, and is not done. Asking for an error's text is no
   // call.
   virtual void fail(int nth, int result) = 0;
+  // The nth allocation of memory of a device or of pinned memory from now on finds none. -1: each finds some.
+  virtual void refuse_memory(int nth) = 0;
+  // Whether that allocation has come.
+  virtual bool has_refused_memory() const = 0;
   virtual int calls() const = 0;  // since reset()
   virtual FakeObjects objects() const = 0;
   virtual std::string misuse() const = 0;  // the first, or ""

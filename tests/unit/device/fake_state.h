@@ -64,6 +64,8 @@ struct State {
   bool peer_access = true;
   int fail_in = -1;
   CUresult fail_with = CUDA_SUCCESS;
+  int refuse_in = -1;
+  bool refused = false;
   int calls = 0;
   bool slow_is_wrong = false;
   bool slow_beside_work_is_wrong = false;

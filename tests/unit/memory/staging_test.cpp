@@ -141,53 +141,5 @@ TEST(Staging, MovesWithItsOwner) {
   EXPECT_EQ(pool.take(100).region().base, place);
 }
 
-// Gives ordinary memory, and counts its blocks.
-class CountingSource : public MemorySource {
- public:
-  std::byte* allocate(uint64_t bytes) override {
-    ++blocks;
-    return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{64}));
-  }
-  void free(std::byte* memory) override {
-    --blocks;
-    ::operator delete (memory, std::align_val_t{64});
-  }
-  int blocks = 0;
-};
-
-// Memory of a device is scarce: a long block does not take twice what was asked for.
-TEST(Staging, OfASourceTakesLittleMoreThanALongRequest) {
-  ByteMeter meter;
-  CountingSource source;
-  StagingPool pool(meter, &source, 3);
-  constexpr uint64_t kMiB = uint64_t{1} << 20;
-  pool.reserve(3 * kMiB);
-  EXPECT_EQ(meter.now(), 4 * kMiB) << "short ones are of few sizes";
-  pool.reserve(257 * kMiB);
-  EXPECT_LT(meter.now(), 4 * kMiB + 257 * kMiB + 64 * kMiB);
-  EXPECT_GE(meter.now(), 4 * kMiB + 257 * kMiB);
-}
-
-TEST(Staging, OfASourceIsKeptUntilThePoolEnds) {
-  ByteMeter meter;
-  CountingSource source;
-  {
-    StagingPool pool(meter, &source, 3);
-    pool.reserve(100'000);
-    EXPECT_EQ(meter.now(), 131'072u) << "a size that others can use too";
-    Staging first = lend(pool, 131'072);
-    EXPECT_EQ(first.region().device, 3);
-    Staging second = lend(pool, 1);
-    Staging third = lend(pool, 1);
-    EXPECT_EQ(source.blocks, 3);
-    for (Staging* lent : {&first, &second, &third}) lent->give_back();
-    for (int i = 0; i < 3; ++i) lend(pool, 1);
-    EXPECT_FALSE(pool.has_chores()) << "one is in use at a time, but to free the others is dear";
-    EXPECT_EQ(source.blocks, 3);
-  }
-  EXPECT_EQ(source.blocks, 0);
-  EXPECT_EQ(meter.now(), 0u);
-}
-
 }  // namespace
 }  // namespace trestle

@@ -1,0 +1,164 @@
+// What calls on device memory take from the driver: all of it before they are queued, no more than calls that run at
+// the same time need, and where there is none, all ranks hear of it.
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "local/cuda/fake_gpu.h"
+
+namespace fake_gpu {
+namespace {
+
+constexpr size_t kCount = 50'000;
+float factor = 3;  // of the operators
+
+// Two ranks of this process, each with its device and some streams. Their calls need memory of the device, where their
+// input is multiplied, and pinned memory for their messages.
+class Pair {
+ public:
+  Pair(Gpu& gpu, int streams) : gpu_(gpu), comms_(communicators({0, 1})), streams_(2), ops_(2) {
+    for (int r = 0; r < 2; ++r) {
+      EXPECT_TRUE(succeeded(
+          trestleRedOpCreatePreMulSum(&ops_[r], &factor, trestleFloat32, trestleScalarHostImmediate, comms_[r])));
+      for (int s = 0; s < streams; ++s) add_stream(r);
+    }
+  }
+  trestleComm_t comm(int rank) const { return comms_[rank]; }
+  trestleStream_t stream(int rank, int stream = 0) const { return streams_[rank][stream].second; }
+
+  void add_stream(int rank) {
+    StreamHandle* const cuda = gpu_.make_stream(rank);
+    streams_[rank].emplace_back(cuda, wrapped(cuda));
+  }
+  void drop_stream(int rank) {
+    const auto [cuda, stream] = streams_[rank].back();
+    streams_[rank].pop_back();
+    EXPECT_TRUE(succeeded(trestleStreamDestroy(stream)));
+    gpu_.await_idle(cuda, rank);
+    EXPECT_TRUE(gpu_.device(rank).destroy_stream(cuda).ok());
+  }
+
+  // Rank r sends r + 1 everywhere.
+  trestleResult_t call(int rank, int stream = 0, size_t count = kCount) {
+    float* const send = memory_of(rank, 2 * count);
+    std::fill_n(send, 2 * count, static_cast<float>(rank + 1));
+    results_.push_back({memory_of(rank, count), count});
+    return call_on(rank, send, results_.back().first, stream, count);
+  }
+  trestleResult_t call_on(int rank, const float* send, float* recv, int stream = 0, size_t count = kCount) const {
+    return trestleReduceScatter(send, recv, count, trestleFloat32, ops_[rank], comms_[rank],
+                                this->stream(rank, stream));
+  }
+  float* memory_of(int rank, size_t count) {
+    memory_.emplace_back(rank, gpu_.device(rank).allocate(count * sizeof(float)).value());
+    return reinterpret_cast<float*>(memory_.back().second);
+  }
+  void expect_results() {
+    for (int r = 0; r < 2; ++r) {
+      for (const auto& [cuda, stream] : streams_[r]) EXPECT_TRUE(succeeded(trestleStreamSynchronize(stream)));
+    }
+    for (const auto& [result, count] : results_)
+      EXPECT_EQ(std::count(result, result + count, 3 * factor), static_cast<std::ptrdiff_t>(count));
+    free_all();
+  }
+  // Ends the ranks, which may have failed.
+  void end() {
+    for (trestleComm_t comm : comms_) trestleCommAbort(comm);
+    free_all();
+    for (int r = 0; r < 2; ++r) {
+      while (!streams_[r].empty()) drop_stream(r);
+    }
+  }
+
+ private:
+  // Nothing is left of it in what the driver counts.
+  void free_all() {
+    for (const auto& [rank, memory] : memory_) EXPECT_TRUE(gpu_.device(rank).free(memory).ok());
+    memory_.clear();
+    results_.clear();
+  }
+
+  Gpu& gpu_;
+  const std::vector<trestleComm_t> comms_;
+  std::vector<std::vector<std::pair<StreamHandle*, trestleStream_t>>> streams_;  // by rank
+  std::vector<trestleRedOp_t> ops_;
+  std::vector<std::pair<int, std::byte*>> memory_;
+  std::vector<std::pair<float*, size_t>> results_;
+};
+
+// From here on the driver may wait for the streams, which wait for the calls.
+void run_without_slow_calls(Pair& pair) {
+  driver().forbid_slow_calls(true);
+  driver().hold_streams(false);
+  for (int r = 0; r < 2; ++r) ASSERT_TRUE(succeeded(trestleStreamSynchronize(pair.stream(r))));
+  for (int r = 0; r < 2; ++r) ASSERT_TRUE(succeeded(trestleCommSynchronize(pair.comm(r))));
+  driver().forbid_slow_calls(false);
+  pair.expect_results();
+}
+
+TEST(CudaStaging, OfCallsOnTwoStreamsIsThereBeforeTheyRun) {
+  both_ways([](Gpu& gpu) {
+    Pair pair(gpu, 2);
+    driver().hold_streams(true);
+    for (const int r : {0, 1}) {
+      for (const int s : {0, 1}) ASSERT_TRUE(succeeded(pair.call(r, s)));
+    }
+    run_without_slow_calls(pair);
+    pair.end();
+  });
+}
+
+TEST(CudaStaging, OfCallsOfAGroupIsThereBeforeTheyRun) {
+  both_ways([](Gpu& gpu) {
+    Pair pair(gpu, 1);
+    driver().hold_streams(true);
+    ASSERT_TRUE(succeeded(trestleGroupStart()));
+    for (const int r : {0, 1}) {
+      for (int call = 0; call < 3; ++call) ASSERT_TRUE(succeeded(pair.call(r)));
+    }
+    ASSERT_TRUE(succeeded(trestleGroupEnd()));
+    run_without_slow_calls(pair);
+    pair.end();
+  });
+}
+
+// ---- where there is none
+
+// Runs a call of both ranks, of whose requests for memory the nth is refused. False: there were not so many.
+bool refused_at(Gpu& gpu, int nth) {
+  Pair pair(gpu, 1);
+  trestleResult_t ended[2] = {};
+  float* const send[] = {pair.memory_of(0, 2 * kCount), pair.memory_of(1, 2 * kCount)};
+  float* const recv[] = {pair.memory_of(0, kCount), pair.memory_of(1, kCount)};
+  const auto run = [&](int r) {
+    const trestleResult_t issued = pair.call_on(r, send[r], recv[r]);
+    ended[r] = issued != trestleSuccess ? issued : trestleStreamSynchronize(pair.stream(r));
+  };
+  driver().refuse_memory(nth);
+  std::thread other([&] { run(1); });
+  run(0);
+  other.join();
+  const bool came = driver().has_refused_memory();
+  driver().refuse_memory(-1);
+  for (int r = 0; r < 2; ++r) {
+    EXPECT_EQ(ended[r], came ? trestleSystemError : trestleSuccess) << trestleGetLastError(pair.comm(r));
+    if (!came) continue;
+    const std::string sentence = trestleGetLastError(pair.comm(r));
+    EXPECT_TRUE(ranks::contains(sentence, "is out of memory")) << sentence;
+  }
+  pair.end();
+  return came;
+}
+
+TEST(CudaStaging, ThatTheDriverDoesNotHaveFailsTheCallOnAllRanks) {
+  both_ways([](Gpu& gpu) {
+    int nth = 0;
+    while (refused_at(gpu, nth) && !testing::Test::HasFailure()) ASSERT_LT(++nth, 100);
+    EXPECT_GE(nth, 4) << "of the device and pinned, on each rank";
+  });
+}
+
+}  // namespace
+}  // namespace fake_gpu
