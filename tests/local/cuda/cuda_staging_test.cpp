@@ -124,6 +124,70 @@ TEST(CudaStaging, OfCallsOfAGroupIsThereBeforeTheyRun) {
   });
 }
 
+// ---- how much
+
+struct Held {
+  int memory = 0;
+  int pinned = 0;
+  uint64_t bytes = 0;
+  bool operator==(const Held&) const = default;
+};
+
+Held held_by(const Pair& pair) {
+  Held held{driver().objects().memory, driver().objects().pinned, 0};
+  for (int r = 0; r < 2; ++r) {
+    uint64_t bytes = 0;
+    EXPECT_TRUE(succeeded(trestleCommMemStats(pair.comm(r), trestleMemStaging, &bytes)));
+    held.bytes += bytes;
+  }
+  return held;
+}
+
+// All of a rank's calls before any of the other's.
+void run_ahead(Pair& pair, int calls, size_t other_count = kCount) {
+  for (const int r : {0, 1}) {
+    for (int call = 0; call < calls; ++call)
+      ASSERT_TRUE(succeeded(pair.call(r, 0, call % 2 == 0 ? kCount : other_count)));
+  }
+  pair.expect_results();
+}
+
+TEST(CudaStaging, DoesNotGrowWithTheNumberOfCalls) {
+  ranks::isolated([] {
+    Gpu gpu;
+    Pair pair(gpu, 1);
+    run_ahead(pair, 1);
+    const Held first = held_by(pair);
+    EXPECT_GT(first.memory, 0);
+    EXPECT_GT(first.pinned, 0);
+    EXPECT_GT(first.bytes, 0u);
+    for (const int calls : {10, 100}) {
+      run_ahead(pair, calls);
+      EXPECT_EQ(held_by(pair), first) << calls << " calls ahead";
+    }
+    run_ahead(pair, 2, kCount / 7);
+    const Held second = held_by(pair);
+    run_ahead(pair, 100, kCount / 7);
+    EXPECT_EQ(held_by(pair), second) << "of two lengths, by turns";
+    pair.end();
+  });
+}
+
+TEST(CudaStaging, DoesNotGrowWithTheNumberOfStreamsThatThereWere) {
+  both_ways([](Gpu& gpu) {
+    Pair pair(gpu, 0);
+    Held first;
+    for (int step = 0; step < 30; ++step) {
+      for (const int r : {0, 1}) pair.add_stream(r);
+      run_ahead(pair, 1);
+      for (const int r : {0, 1}) pair.drop_stream(r);
+      if (step == 0) first = held_by(pair);
+    }
+    EXPECT_EQ(held_by(pair), first);
+    pair.end();
+  });
+}
+
 // ---- where there is none
 
 // Runs a call of both ranks, of whose requests for memory the nth is refused. False: there were not so many.
