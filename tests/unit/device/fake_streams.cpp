@@ -1,5 +1,6 @@
 // Entry points of the fake driver: streams, events, words, copies, launches.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "unit/device/fake_state.h"
@@ -132,15 +133,17 @@ CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t va
   FAKE_ENTER(true);
   if (!state().word_waits) return CUDA_ERROR_NOT_SUPPORTED;
   if (flags != CU_STREAM_WAIT_VALUE_GEQ) misused("another comparison");
-  const auto* const word = reinterpret_cast<const volatile uint32_t*>(address);
-  return submit(stream, [word, value] { return static_cast<int32_t>(*word - value) >= 0; });
+  // As a device sees memory of the host: the host reads and writes the word at the same time.
+  const std::atomic_ref word(*reinterpret_cast<uint32_t*>(address));
+  return submit(stream,
+                [word, value] { return static_cast<int32_t>(word.load(std::memory_order_acquire) - value) >= 0; });
 }
 CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned) {
   FAKE_ENTER(true);
   if (!state().word_writes) return CUDA_ERROR_NOT_SUPPORTED;
   if (state().broken == CUDA_SUCCESS) state().writes.insert(address);
   return submit_at_once(stream, [address, value] {
-    *reinterpret_cast<volatile uint32_t*>(address) = value;
+    std::atomic_ref(*reinterpret_cast<uint32_t*>(address)).store(value, std::memory_order_release);
     state().writes.erase(state().writes.find(address));
   });
 }
