@@ -2,6 +2,7 @@
 // request too many bytes. An input is either bytes for one side, or changes to a conversation between two honest sides.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,7 +33,8 @@ class Input {
 };
 
 void strange(Role role, Input input) {
-  Handshake handshake(role, Purpose::kTcp, credentials(1));
+  const auto or_for = role == Role::kAcceptor ? std::optional(Purpose::kControlMove) : std::nullopt;
+  Handshake handshake(role, Purpose::kTcp, credentials(1), std::nullopt, or_for);
   while (!input.empty()) {
     handshake.sent(handshake.outgoing().size());
     const size_t wanted = handshake.wanted();

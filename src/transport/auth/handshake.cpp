@@ -74,13 +74,15 @@ Status handshake_probe() {
 }
 
 Handshake::Handshake(Role role, Purpose purpose, const Credentials& credentials,
-                     std::optional<int32_t> expected_peer_rank)
+                     std::optional<int32_t> expected_peer_rank, std::optional<Purpose> or_for)
     : role_(role),
       purpose_(purpose),
+      or_for_(or_for),
       job_(credentials.job),
       rank_(credentials.rank),
       expected_(expected_peer_rank.value_or(-1)) {
   CHECK(rank_ >= 0, "a handshake needs the rank of its own side");
+  CHECK(!or_for_ || role_ == Role::kAcceptor, "a connection is made for one purpose");
   key_ = keyed_hash({}, {bytes_of("trestle handshake 1"), credentials.secret});
   random_bytes(nonce_);
   if (role_ == Role::kInitiator) put_hello(kNone);
@@ -136,7 +138,9 @@ Status Handshake::take_hello() {
   const Role other = role_ == Role::kInitiator ? Role::kAcceptor : Role::kInitiator;
   if (role != static_cast<uint8_t>(other))
     return fail("the peer claims the same role in the handshake as this side (its own bytes sent back?)");
-  if (static_cast<uint8_t>(in_[kPurposeAt]) != static_cast<uint8_t>(purpose_))
+  const auto purpose = static_cast<uint8_t>(in_[kPurposeAt]);
+  if (or_for_ && purpose == static_cast<uint8_t>(*or_for_)) purpose_ = *or_for_;
+  if (purpose != static_cast<uint8_t>(purpose_))
     return fail("the peer's connection is for another purpose than this port", kPurpose);
   if (std::memcmp(&in_[kJobAt], job_.data(), job_.size()) != 0)
     return fail("the peer belongs to another job (two jobs on one port?)", kJob);

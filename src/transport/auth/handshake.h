@@ -61,8 +61,9 @@ Status handshake_probe();
 
 // Also of what travels behind it. 2: messages carry the check of their operation; 3: the acknowledgement; 4: that check
 // has 48 bits; 5: a rank that is asked about a call also tells of another communicator's failure; 7: frames of the
-// control mesh are acknowledged; 8: a rank asks the other one to end a silent rail.
-inline constexpr uint16_t kHandshakeVersion = 8;
+// control mesh are acknowledged; 8: a rank asks the other one to end a silent rail; 9: ranks learn the rails of their
+// neighbours where they meet.
+inline constexpr uint16_t kHandshakeVersion = 9;
 inline constexpr size_t kHelloBytes = 72;
 inline constexpr size_t kProofBytes = 40;
 inline constexpr size_t kAcknowledgementBytes = 8;
@@ -71,9 +72,9 @@ inline constexpr size_t kHandshakeNonceBytes = 32;
 class Handshake {
  public:
   // `expected_peer_rank`: any other rank is an error. The peer is told which rank we want, and refuses if it is another
-  // one.
+  // one. `or_for`: an acceptor takes connections for this purpose, too.
   Handshake(Role role, Purpose purpose, const Credentials& credentials,
-            std::optional<int32_t> expected_peer_rank = std::nullopt);
+            std::optional<int32_t> expected_peer_rank = std::nullopt, std::optional<Purpose> or_for = std::nullopt);
   ~Handshake();
 
   // The bytes to send next; empty: none now. After a failure it may hold a last message that tells the peer the reason.
@@ -94,6 +95,9 @@ class Handshake {
   bool peer_proved() const { return state_ == State::kAcknowledgement || state_ == State::kDone; }
   // The peer's rank: claimed once its hello has arrived (for error messages), proved when peer_proved(); -1 before.
   int32_t peer_rank() const { return peer_rank_; }
+  // What the connection is for: of an acceptor of two purposes, the peer's once its hello has arrived. The proofs cover
+  // it.
+  Purpose purpose() const { return purpose_; }
   // After a failure: one side's proof was wrong. The secrets differ, and trying again will not help. Only a hint if the
   // peer reported it.
   bool secret_differs() const { return secret_differs_; }
@@ -114,7 +118,8 @@ class Handshake {
   Error fail(std::string sentence, uint8_t refusal = 0);
 
   const Role role_;
-  const Purpose purpose_;
+  Purpose purpose_;
+  const std::optional<Purpose> or_for_;
   const std::array<std::byte, 16> job_;
   const int32_t rank_;
   const int32_t expected_;  // -1: any

@@ -23,8 +23,9 @@ class HandshakeExchange {
  public:
   // The arguments of Handshake.
   HandshakeExchange(Role role, Purpose purpose, const Credentials& credentials,
-                    std::optional<int32_t> expected_peer_rank = std::nullopt)
-      : role_(role), handshake_(role, purpose, credentials, expected_peer_rank) {}
+                    std::optional<int32_t> expected_peer_rank = std::nullopt,
+                    std::optional<Purpose> or_for = std::nullopt)
+      : role_(role), handshake_(role, purpose, credentials, expected_peer_rank, or_for) {}
 
   // Sends and receives until the handshake is done (true) or the socket would block (false). `fd` is connected and
   // nonblocking. A step after the end does nothing.

@@ -223,20 +223,45 @@ TEST(Handshake, BothSidesSayWhichVersionsMet) {
   Handshake initiator(Role::kInitiator, Purpose::kRendezvous, credentials(0));
   Handshake acceptor(Role::kAcceptor, Purpose::kRendezvous, credentials(1));
   const std::string sentence =
-      "the peer speaks version 9 of the protocol, this side version " + std::to_string(kHandshakeVersion);
-  const auto of_version_9 = [](Handshake& side) {
+      "the peer speaks version 200 of the protocol, this side version " + std::to_string(kHandshakeVersion);
+  const auto of_version_200 = [](Handshake& side) {
     Bytes hello = said(side);
     EXPECT_EQ(hello.at(8), static_cast<std::byte>(kHandshakeVersion));
-    hello.at(8) = std::byte{9};
+    hello.at(8) = std::byte{200};
     return hello;
   };
-  const Status refused = hear(acceptor, of_version_9(initiator));
+  const Status refused = hear(acceptor, of_version_200(initiator));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().message, sentence);
-  const Status told = hear(initiator, of_version_9(acceptor));
+  const Status told = hear(initiator, of_version_200(acceptor));
   ASSERT_FALSE(told.ok());
   EXPECT_EQ(told.error().message, sentence);
   EXPECT_TRUE(initiator.version_differs());
+}
+
+// Both proofs cover the purpose, so a side that expects another one refuses, and a changed one does not pass.
+TEST(Handshake, AnAcceptorOfTwoPurposesTakesEach) {
+  const auto acceptor_of_two = [] {
+    return Handshake(Role::kAcceptor, Purpose::kControl, credentials(1), std::nullopt, Purpose::kControlMove);
+  };
+  for (const Purpose purpose : {Purpose::kControl, Purpose::kControlMove}) {
+    Handshake initiator(Role::kInitiator, purpose, credentials(0), 1);
+    Handshake acceptor = acceptor_of_two();
+    const Outcome outcome = converse(initiator, acceptor);
+    EXPECT_TRUE(outcome.initiator.ok() && outcome.acceptor.ok());
+    EXPECT_TRUE(acceptor.done());
+    EXPECT_EQ(acceptor.purpose(), purpose);
+  }
+  Handshake other(Role::kInitiator, Purpose::kTcp, credentials(0), 1);
+  Handshake refusing = acceptor_of_two();
+  EXPECT_FALSE(converse(other, refusing).acceptor.ok());
+  Handshake initiator(Role::kInitiator, Purpose::kControl, credentials(0), 1);
+  Handshake acceptor = acceptor_of_two();
+  const Outcome changed = converse(initiator, acceptor, [](int number, Bytes& data) {
+    if (number == 0) data[10] = static_cast<std::byte>(Purpose::kControlMove);
+  });
+  EXPECT_FALSE(changed.initiator.ok());
+  EXPECT_FALSE(acceptor.peer_proved());
 }
 
 // If there is no acknowledgement, its message carries the reason.
