@@ -93,6 +93,7 @@ class ControlLink {
   bool wants_writable = false;  // EPOLLOUT is asked for
   bool moved = false;           // this is not its first connection
   bool bye_came = false;        // the peer's own goodbye: nothing of it is missing
+  uint32_t number = 0;          // of its first connection: see ControlConnection
 
  private:
   bool take_frames(std::vector<ControlFrame>& frames);

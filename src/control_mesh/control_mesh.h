@@ -74,10 +74,12 @@ struct ControlSettings {
   bool keeps_frames = false;
 };
 
-// One authenticated, connected, nonblocking stream socket to `peer`.
+// One authenticated, connected, nonblocking stream socket to `peer`. number: of the MoveRecord by which it was made; 0:
+// it is the first connection of its link.
 struct ControlConnection {
   int32_t peer = 0;
   UniqueFd socket;
+  uint32_t number = 0;
 };
 
 class ControlMesh {

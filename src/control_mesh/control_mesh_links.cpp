@@ -75,6 +75,7 @@ Status ControlMesh::Impl::add_link(ControlConnection connection, std::vector<siz
   const size_t index = links_.size();
   const size_t most = static_cast<size_t>(settings_.ranks) * (kMaxBlobBytes + 4) + kMaxSentence;
   links_.emplace_back(connection.peer, std::move(connection.socket), most);
+  links_[index].number = connection.number;
   if (settings_.keeps_frames) links_[index].keep_frames();
   side.push_back(index);
   epoll_event event{};

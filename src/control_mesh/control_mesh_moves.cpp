@@ -22,7 +22,7 @@ Status ControlMesh::Impl::use_rails(std::unique_ptr<ControlRails> rails, int64_t
     const std::vector<size_t>& side = out ? out_ : in_;
     for (size_t k = 0; k < side.size(); ++k) {
       const ControlLink& link = links_[side[k]];
-      names[side[k]] = {link.peer(), out, static_cast<uint8_t>(k), link.fd()};
+      names[side[k]] = {link.peer(), out, static_cast<uint8_t>(k), link.fd(), link.number};
     }
   }
   const int64_t give_up_ns = settings_.heartbeat_ns > 0 ? settings_.heartbeat_ns : kGiveUpNs;

@@ -13,6 +13,15 @@ int dissemination_steps(int32_t ranks) {
   return steps;
 }
 
+std::vector<int32_t> mesh_neighbours(int32_t rank, int32_t ranks) {
+  std::vector<int32_t> neighbours;
+  for (const int direction : {1, -1}) {
+    for (int k = 0; k < dissemination_steps(ranks); ++k)
+      neighbours.push_back(static_cast<int32_t>((int64_t{rank} + ranks + direction * (int64_t{1} << k)) % ranks));
+  }
+  return neighbours;
+}
+
 Dissemination::Dissemination(int32_t rank, int32_t ranks)
     : rank_(rank), ranks_(ranks), steps_(dissemination_steps(ranks)), arrived_(static_cast<size_t>(steps_)) {}
 

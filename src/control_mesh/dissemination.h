@@ -16,6 +16,8 @@
 namespace trestle {
 
 int dissemination_steps(int32_t ranks);  // ceil(log2 ranks)
+// The ranks rank + 2^k, k < dissemination_steps(ranks), then the ranks rank - 2^k.
+std::vector<int32_t> mesh_neighbours(int32_t rank, int32_t ranks);
 inline constexpr size_t kMaxBlobBytes = 1 << 20;
 
 class Dissemination {

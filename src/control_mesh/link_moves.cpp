@@ -4,7 +4,6 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -34,6 +33,7 @@ LinkMoves::LinkMoves(Links& links, std::unique_ptr<ControlRails> rails, const st
   for (size_t i = 0; i < names.size(); ++i) {
     End& end = ends_[i];
     end.name = names[i];
+    end.taken = names[i].number;
     if (names[i].fd < 0) continue;
     end.on = rails_->rail_of(names[i].fd);
     for (const size_t rail : rails_->rails_to(names[i].peer))
@@ -252,14 +252,10 @@ bool LinkMoves::step_handshake(size_t link, int64_t now_ns) {
 
 bool LinkMoves::step_answer(size_t link, int64_t now_ns) {
   End& end = ends_[link];
-  std::array<std::byte, kMoveRecordBytes> buffer;
-  const auto room = std::span(buffer).first(kMoveRecordBytes - end.answer.size());
-  const Result<size_t> got = receive_bytes(end.socket.get(), room);
-  if (!got.ok()) return failed(end, got.error().message, false, now_ns);
-  if (got.value() == kEndOfStream) return failed(end, "the peer closed the connection", false, now_ns);
-  end.answer.append(reinterpret_cast<const char*>(buffer.data()), got.value());
-  if (end.answer.size() < kMoveRecordBytes) {
-    if (now_ns < end.until_ns) return got.value() > 0;
+  const Result<bool> whole = read_move_record(end.socket.get(), end.answer);
+  if (!whole.ok()) return failed(end, whole.error().message, false, now_ns);
+  if (!whole.value()) {
+    if (now_ns < end.until_ns) return false;
     return failed(end, "no answer behind the handshake", false, now_ns);
   }
   const auto answer = decode_move_record(end.answer);

@@ -70,12 +70,13 @@ class LinkMoves {
     // There will be none. `what`: "died: ..." or "is lost: ...", to follow the peer's name.
     virtual void give_up(size_t link, const std::string& what) = 0;
   };
-  // One link, by its place: to rank + 2^step (out) or rank - 2^step. fd: its present connection.
+  // One link, by its place: to rank + 2^step (out) or rank - 2^step. fd: its present connection. number: of that one.
   struct Name {
     int32_t peer = 0;
     bool out = false;
     uint8_t step = 0;
     int fd = -1;
+    uint32_t number = 0;
   };
   struct Options {
     int32_t rank = 0;
@@ -175,7 +176,6 @@ class LinkMoves {
   void accept_some(int64_t now_ns);
   void admit(size_t rail, UniqueFd socket, int64_t now_ns);
   bool drive_stranger(Stranger& stranger, int64_t now_ns);
-  bool read_ask(Stranger& stranger);
   void judge(Stranger& stranger, int64_t now_ns);
   std::optional<size_t> find(int32_t peer, const MoveRecord& ask) const;
   void take(size_t link, Stranger& stranger, const MoveRecord& ask, int64_t now_ns);

@@ -2,7 +2,6 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
-#include <array>
 #include <span>
 
 #include "control_mesh/link_moves.h"
@@ -47,27 +46,14 @@ bool LinkMoves::drive_stranger(Stranger& stranger, int64_t now_ns) {
     refuse(stranger, proved.error().message);
     return false;
   }
-  if (proved.value() && !read_ask(stranger)) return false;
-  if (stranger.ask.size() == kMoveRecordBytes) {
-    judge(stranger, now_ns);
-    return false;
+  if (proved.value()) {
+    const Result<bool> asked = read_move_record(stranger.socket.get(), stranger.ask);
+    if (asked.ok() && asked.value()) judge(stranger, now_ns);
+    if (!asked.ok() || asked.value()) return false;
   }
   if (now_ns - stranger.since_ns < kStrangerNs) return true;
   refuse(stranger, kStrangerIsLate);
   return false;
-}
-
-// False: the connection has ended.
-bool LinkMoves::read_ask(Stranger& stranger) {
-  std::array<std::byte, kMoveRecordBytes> buffer;
-  while (stranger.ask.size() < kMoveRecordBytes) {
-    const auto room = std::span(buffer).first(kMoveRecordBytes - stranger.ask.size());
-    const Result<size_t> got = receive_bytes(stranger.socket.get(), room);
-    if (!got.ok() || got.value() == kEndOfStream) return false;
-    if (got.value() == 0) return true;
-    stranger.ask.append(reinterpret_cast<const char*>(buffer.data()), got.value());
-  }
-  return true;
 }
 
 // The peer calls a link from rank to rank + 2^step its out-link; here it is an in-link.

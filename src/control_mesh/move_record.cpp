@@ -1,6 +1,10 @@
 #include "control_mesh/move_record.h"
 
+#include <array>
+#include <span>
+
 #include "control_mesh/byte_text.h"
+#include "transport/socket/socket.h"
 
 namespace trestle {
 
@@ -30,6 +34,17 @@ std::optional<MoveRecord> decode_move_record(std::string_view bytes) {
   record.kind = static_cast<MoveRecord::Kind>(kind);
   record.out = out == 1;
   return record;
+}
+
+Result<bool> read_move_record(int fd, std::string& bytes) {
+  std::array<std::byte, kMoveRecordBytes> buffer;
+  while (bytes.size() < kMoveRecordBytes) {
+    const size_t got = TRY(receive_bytes(fd, std::span(buffer).first(kMoveRecordBytes - bytes.size())));
+    if (got == kEndOfStream) return Error{Code::kRemoteError, "the peer closed the connection"};
+    if (got == 0) return false;
+    bytes.append(reinterpret_cast<const char*>(buffer.data()), got);
+  }
+  return true;
 }
 
 }  // namespace trestle

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+
 namespace trestle {
 
 struct MoveRecord {
@@ -27,5 +29,8 @@ struct MoveRecord {
 inline constexpr size_t kMoveRecordBytes = 16;
 std::string encode(const MoveRecord& record);
 std::optional<MoveRecord> decode_move_record(std::string_view bytes);
+// Reads what is missing of a record behind `bytes`, and nothing behind it. false: the socket would block; true: it is
+// complete. kRemoteError: the connection has ended.
+Result<bool> read_move_record(int fd, std::string& bytes);
 
 }  // namespace trestle
