@@ -75,13 +75,11 @@ JoinAnswer RendezvousBoard::answer_for(int32_t rank) const {
     answer.error = *failure_;
     return answer;
   }
-  const auto neighbour = [&](int k, int direction) {
-    return static_cast<int32_t>((int64_t{rank} + nranks_ + direction * (int64_t{1} << k)) % nranks_);
-  };
-  const int steps = dissemination_steps(nranks_);
-  for (int k = 0; k < steps; ++k) answer.addresses.push_back(arrived_.at(neighbour(k, 1)).address);
-  for (int k = 0; k < steps; ++k) answer.names.push_back(arrived_.at(neighbour(k, 1)).name);
-  for (int k = 0; k < steps; ++k) answer.names.push_back(arrived_.at(neighbour(k, -1)).name);
+  for (const int32_t neighbour : mesh_neighbours(rank, nranks_)) {
+    const Arrival& arrival = arrived_.at(neighbour);
+    answer.addresses.push_back(arrival.address);
+    answer.names.push_back(arrival.name);
+  }
   if (holder_) answer.holder = name(*holder_);
   return answer;
 }

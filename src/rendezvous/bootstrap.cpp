@@ -14,6 +14,7 @@
 #include "control_mesh/inquiry.h"
 #include "rendezvous/giving_up.h"
 #include "rendezvous/meeting.h"
+#include "rendezvous/mesh_rails.h"
 #include "rendezvous/message.h"
 #include "rendezvous/neighbours.h"
 #include "rendezvous/rank_info.h"
@@ -48,7 +49,7 @@ std::string ip_of(const SocketAddress& address) {
 
 // Where neighbours have reached this rank: at the first place, if any of them has.
 std::string met_at(const Meeting& meeting, const Neighbours& neighbours) {
-  const std::string first = ip_of(meeting.listeners.front().address);
+  const std::string first = ip_of(meeting.listeners.front().listener.address);
   std::string other;
   for (const ControlConnection& in : neighbours.in) {
     const SocketAddress here = local_address(in.socket.get());
@@ -91,6 +92,7 @@ class Bootstrap::Impl {
   void configure(const BootstrapConfig& config);
   void set_names(const RankNames& given);
   Status assemble(Neighbours neighbours, int64_t heartbeat_ns, bool in_process);
+  Status use_rails(Meeting meeting, int64_t silence_ns);
   // Reads what the mesh brings, and answers questions.
   void hear();
   Answer answer(const Question& question) const;
@@ -111,6 +113,15 @@ Status Bootstrap::Impl::assemble(Neighbours neighbours, int64_t heartbeat_ns, bo
   settings.keeps_frames = !in_process;
   mesh = TRY(ControlMesh::create(settings, std::move(neighbours.out), std::move(neighbours.in)));
   return {};
+}
+
+// The neighbours have been told of these listeners, so they stay open where a connection may move.
+Status Bootstrap::Impl::use_rails(Meeting meeting, int64_t silence_ns) {
+  const auto texts = texts_of_neighbours(meeting, rank, nranks);
+  const Status used =
+      mesh->use_rails(MeshRails::create({secret, job, rank}, std::move(meeting.listeners), texts), silence_ns);
+  if (!used.ok()) mesh->flood_error(used.error(), rank);
+  return used;
 }
 
 void Bootstrap::Impl::configure(const BootstrapConfig& config) {
@@ -218,6 +229,7 @@ BootstrapConfig bootstrap_config(const Config& config, int32_t nranks, int32_t r
     made.timeout_ns = config.timeout_ns;
   }
   made.heartbeat_ns = config.heartbeat_ns;
+  made.rail_timeout_ns = config.rail_timeout_ns;
   made.interfaces = config.socket_interfaces;
   made.family = config.socket_family;
   made.rails = config.rails;
@@ -278,6 +290,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join_at(const BootstrapConfig& con
   for (int32_t r = 0; r < config.nranks; ++r) names.push_back(meeting.name(r));
   names[static_cast<size_t>(config.rank)] = own_rank_name(config.rank);
   impl->set_names(std::move(names));
+  TRY(impl->use_rails(std::move(meeting), config.rail_timeout_ns));
   return std::unique_ptr<Bootstrap>(new Bootstrap(std::move(impl)));
 }
 
@@ -356,10 +369,6 @@ Status Bootstrap::barrier(int64_t deadline_ns) {
   bool late = false;
   while (!TRY(impl_->mesh->barrier_done(seq))) TRY(impl_->turn(deadline_ns, seq, true, late));
   return {};
-}
-
-Status Bootstrap::use_rails(std::unique_ptr<ControlRails> rails, int64_t silence_ns) {
-  return impl_->mesh->use_rails(std::move(rails), silence_ns);
 }
 
 void Bootstrap::set_names(const RankNames& names) {

@@ -3,10 +3,12 @@
 //
 // 1. Meeting point. One of: the root server of a unique id (a thread of the process that made the id); the root server
 //    of TRESTLE_COMM_ID, of MASTER_ADDR:MASTER_PORT or of an address that the launcher passes on (a thread of rank 0's
-//    process); a file store. Each rank tells it its listening address once and gets those of the ranks r + 2^k.
+//    process); a file store. Each rank tells it its listening addresses once, and gets those of the ranks r + 2^k and
+//    r - 2^k.
 // 2. Each rank connects to the ranks r + 2^k and accepts the ranks r - 2^k. Both sides of every connection prove that
 //    they know the secret.
-// 3. These connections are the ControlMesh; all_gather and barrier run over them in ceil(log2 N) steps.
+// 3. These connections are the ControlMesh; all_gather and barrier run over them in ceil(log2 N) steps. They move to
+//    another rail of their two ranks if one is lost (neighbours.h, MeshRails).
 //
 // join(), all_gather() and barrier() block, with a deadline and an abort flag that another thread may set; one caller
 // at a time per object. Owned by the code that creates a communicator; take_mesh() ends it. Root servers belong to a
@@ -42,13 +44,14 @@ struct BootstrapConfig {
   // Set by another thread: join and exchanges return kAborted within 50 ms.
   const std::atomic<bool>* abort = nullptr;
   int64_t heartbeat_ns = 0;
-  std::string interfaces;       // TRESTLE_SOCKET_IFNAME
-  std::string family = "auto";  // TRESTLE_SOCKET_FAMILY
-  std::string rails;            // over which ranks meet, in the grammar of TRESTLE_RAILS
-  PortRange port_range;         // TRESTLE_PORT_RANGE
-  std::string secret;           // TRESTLE_SECRET; not used with an id, which has its own secret
-  std::string communicator_id;  // TRESTLE_COMM_ID
-  std::string store;            // TRESTLE_STORE
+  int64_t rail_timeout_ns = 3'000'000'000;  // TRESTLE_RAIL_TIMEOUT, for connections of the mesh that can move
+  std::string interfaces;                   // TRESTLE_SOCKET_IFNAME
+  std::string family = "auto";              // TRESTLE_SOCKET_FAMILY
+  std::string rails;                        // over which ranks meet, in the grammar of TRESTLE_RAILS
+  PortRange port_range;                     // TRESTLE_PORT_RANGE
+  std::string secret;                       // TRESTLE_SECRET; not used with an id, which has its own secret
+  std::string communicator_id;              // TRESTLE_COMM_ID
+  std::string store;                        // TRESTLE_STORE
   Launcher launcher;
   int64_t handshake_timeout_ns = 5'000'000'000;  // how long a stranger may keep a connection half open
 
@@ -106,9 +109,6 @@ class Bootstrap {
   // times, in the same order on all ranks.
   Result<std::vector<std::string>> all_gather(const std::string& mine, int64_t deadline_ns);
   Status barrier(int64_t deadline_ns);
-  // From now on connections of the mesh move between these rails (ControlMesh::use_rails); nullptr: they stay where
-  // they are. Once. A rank that does it must have been told how to reach all others.
-  Status use_rails(std::unique_ptr<ControlRails> rails, int64_t silence_ns);
   // "rank 3 (host a, pid 12)", used in error messages from now on; one per rank.
   void set_names(const RankNames& names);
   // The failure of the communicator that is known here so far; success: none. For waits that are not an exchange.

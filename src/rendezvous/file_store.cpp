@@ -300,8 +300,7 @@ void withdraw(const Store& store, const std::string& directory, const BootstrapC
 Result<std::vector<std::string>> neighbours_of(const Store& store, const Card& mine, const BootstrapConfig& config,
                                                const WaitLimit& limit) {
   std::vector<std::string> addresses;
-  for (int k = 0; k < dissemination_steps(config.nranks); ++k) {
-    const auto neighbour = static_cast<int32_t>((config.rank + (int64_t{1} << k)) % config.nranks);
+  for (const int32_t neighbour : mesh_neighbours(config.rank, config.nranks)) {
     std::string address;
     while ((address = TRY(look_up(store, mine, neighbour))).empty()) {
       TRY(store.failure());

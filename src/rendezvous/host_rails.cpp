@@ -31,10 +31,10 @@ Result<std::vector<LocalRail>> choose(const std::vector<HostInterface>& interfac
   return std::move(TRY(choose_rails(interfaces, wanted)).rails);
 }
 
-void listen_too(std::vector<Listener>& listeners, const LocalRail& rail, const PortRange& ports) {
+void listen_too(std::vector<RailListener>& listeners, const LocalRail& rail, const PortRange& ports) {
   Result<Listener> more = listen_at(rail, ports);
   if (more.ok()) {
-    listeners.push_back(std::move(more).value());
+    listeners.push_back({std::move(more).value(), rail.interface, rail.fabric});
   } else {
     LOG(kInfo, kBootstrap, "ranks do not meet over %s: %s", rail.interface.c_str(), more.error().message.c_str());
   }
@@ -44,13 +44,6 @@ void listen_too(std::vector<Listener>& listeners, const LocalRail& rail, const P
 
 bool is_at(const SocketAddress& address, const std::string& ip) {
   return format_host(address) == ip;
-}
-
-Result<std::vector<LocalRail>> host_rails(const HostRailsRequest& request) {
-  const std::vector<HostInterface> interfaces = TRY(read_interfaces());
-  const HostInterface* const met = interface_at(interfaces, request.met_at);
-  if (met == nullptr) return std::vector<LocalRail>{};
-  return choose(interfaces, met, request);
 }
 
 Result<Listener> listen_at(const LocalRail& rail, const PortRange& ports) {
@@ -63,10 +56,10 @@ Result<Listener> listen_at(const LocalRail& rail, const PortRange& ports) {
   return listen_tcp(at);
 }
 
-std::vector<Listener> listen_on_rails(Listener first, const HostRailsRequest& request) {
-  std::vector<Listener> listeners;
+std::vector<RailListener> listen_on_rails(Listener first, const HostRailsRequest& request) {
+  std::vector<RailListener> listeners;
   const std::string ip = format_host(first.address);
-  listeners.push_back(std::move(first));
+  listeners.push_back({std::move(first)});
   const auto interfaces = read_interfaces();
   const HostInterface* const met = interfaces.ok() ? interface_at(interfaces.value(), ip) : nullptr;
   if (met == nullptr) return listeners;
@@ -76,14 +69,19 @@ std::vector<Listener> listen_on_rails(Listener first, const HostRailsRequest& re
     return listeners;
   }
   for (const LocalRail& rail : rails.value()) {
-    if (rail.interface != met->name) listen_too(listeners, rail, request.ports);
+    if (rail.interface != met->name) {
+      listen_too(listeners, rail, request.ports);
+    } else if (is_at(rail.address, ip)) {  // not another address of the interface
+      listeners.front().interface = rail.interface;
+      listeners.front().fabric = rail.fabric;
+    }
   }
   if (!met->up || !met->running) std::rotate(listeners.begin(), listeners.begin() + 1, listeners.end());
   return listeners;
 }
 
-std::vector<Listener> listen_elsewhere(const HostRailsRequest& request) {
-  std::vector<Listener> listeners;
+std::vector<RailListener> listen_elsewhere(const HostRailsRequest& request) {
+  std::vector<RailListener> listeners;
   const auto interfaces = read_interfaces();
   if (!interfaces.ok() || interface_at(interfaces.value(), request.met_at) != nullptr) return listeners;
   const auto rails = choose(interfaces.value(), nullptr, request);
@@ -92,24 +90,35 @@ std::vector<Listener> listen_elsewhere(const HostRailsRequest& request) {
   return listeners;
 }
 
-std::string meeting_text(const std::vector<Listener>& listeners) {
+std::string meeting_text(const std::vector<RailListener>& listeners) {
   std::string text;
-  for (const Listener& listener : listeners) {
-    const std::string next = (text.empty() ? "" : ",") + format_address(listener.address);
+  size_t rails = 0;
+  for (const RailListener& one : listeners) {
+    std::string next = (text.empty() ? "" : ",") + format_address(one.listener.address);
+    if (one.fabric.is_known() && ++rails <= kMostRails) {
+      next += "/" + std::to_string(one.fabric.prefix);
+      if (one.fabric.place > 1) next += "#" + std::to_string(one.fabric.place);
+    }
     if (text.size() + next.size() > kMostMeetingText) break;
     text += next;
   }
   return text;
 }
 
-Result<std::vector<SocketAddress>> parse_meeting_text(std::string_view text) {
-  std::vector<SocketAddress> addresses;
+Result<MeetingPlaces> parse_meeting_text(std::string_view text) {
+  MeetingPlaces places;
+  std::string rails;
   while (true) {
     const size_t comma = text.find(',');
-    addresses.push_back(TRY(parse_address(text.substr(0, comma))));
-    if (comma == std::string_view::npos) return addresses;
+    const std::string_view item = text.substr(0, comma);
+    const size_t network = item.find('/');
+    places.addresses.push_back(TRY(parse_address(item.substr(0, network))));
+    if (network != std::string_view::npos) rails += (rails.empty() ? "" : ",") + std::string(item);
+    if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
   }
+  if (!rails.empty()) places.rails = TRY(parse_published(rails));
+  return places;
 }
 
 }  // namespace trestle

@@ -11,6 +11,7 @@
 #include "base/config/value_text.h"
 #include "base/result.h"
 #include "transport/rails/choice.h"
+#include "transport/rails/published.h"
 #include "transport/socket/socket.h"
 
 namespace trestle {
@@ -24,28 +25,40 @@ struct HostRailsRequest {
   std::string met_at;
 };
 
-// The interfaces that `rails` names, for whatever dimension, else those that would be found for data
-// (transport/rails/choice.h). Where `rails` names others, also the one of `met_at`, if it is up. Empty: `met_at` is of
-// no interface, or of loopback.
-Result<std::vector<LocalRail>> host_rails(const HostRailsRequest& request);
 bool is_at(const SocketAddress& address, const std::string& ip);
 // Listens at a rail, at a port of the range.
 Result<Listener> listen_at(const LocalRail& rail, const PortRange& ports);
 
-// Where a rank can be reached while the ranks meet: one listener on each rail. The first is the one where `met_at` is,
-// unless its interface is down and another one is not.
+// Where a rank listens while the ranks meet, and for its control mesh afterwards.
+struct RailListener {
+  Listener listener;
+  std::string interface = {};  // "": ranks only meet there
+  Fabric fabric = {};          // not known: the same
+};
+
+// Where a rank can be reached: one listener on each rail. The first is the one where `met_at` is, unless its interface
+// is down and another one is not.
+//
+// Rails are the interfaces that `rails` names, for whatever dimension, else those that would be found for data
+// (transport/rails/choice.h). Where `rails` names others, also the one of `met_at`, if it is up. There is none where
+// `met_at` is of no interface, or of loopback.
 //
 // `first` is the listener that this rank has anyway. Never an error: a rail at which no port is free is left out, with
 // a line at INFO.
-std::vector<Listener> listen_on_rails(Listener first, const HostRailsRequest& request);
+std::vector<RailListener> listen_on_rails(Listener first, const HostRailsRequest& request);
 // The same where no interface has the address `met_at` any more, as when it was taken from one that is down. Empty: one
 // has it, or there is no rail.
-std::vector<Listener> listen_elsewhere(const HostRailsRequest& request);
+std::vector<RailListener> listen_elsewhere(const HostRailsRequest& request);
 
-// What neighbours are told: "10.0.0.1:40001,10.0.1.1:40002", in the order of the listeners. As many as fit.
-inline constexpr size_t kMostMeetingText = 256;
-std::string meeting_text(const std::vector<Listener>& listeners);
-// kInvalidArgument, as of parse_address. Never empty.
-Result<std::vector<SocketAddress>> parse_meeting_text(std::string_view text);
+// What neighbours are told: the addresses of the listeners in their order, as many as fit. Rails are published as
+// published.h says, the others are addresses only: "10.0.0.1:40001/24,10.0.1.1:40002/24,10.9.0.1:40003".
+inline constexpr size_t kMostMeetingText = kMostPublishedBytes;
+std::string meeting_text(const std::vector<RailListener>& listeners);
+struct MeetingPlaces {
+  std::vector<SocketAddress> addresses;  // never empty
+  std::vector<PublishedRail> rails;      // of these, in their order
+};
+// kInvalidArgument or kRemoteError, as of parse_address and parse_published.
+Result<MeetingPlaces> parse_meeting_text(std::string_view text);
 
 }  // namespace trestle

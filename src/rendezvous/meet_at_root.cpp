@@ -259,12 +259,12 @@ Result<Listener> listen_at_one(const BootstrapConfig& config, const SocketAddres
 
 }  // namespace
 
-Result<std::vector<Listener>> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip) {
+Result<std::vector<RailListener>> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip) {
   HostRailsRequest request{config.rails, config.interfaces, config.family, config.port_range, ""};
   Result<Listener> first = listen_at_one(config, ip);
   if (!first.ok()) {
     request.met_at = ip.length == 0 || ip.is_loopback() ? "" : format_host(ip);
-    std::vector<Listener> others;
+    std::vector<RailListener> others;
     if (!request.met_at.empty()) others = listen_elsewhere(request);
     if (others.empty()) return first.error();
     return others;
@@ -285,12 +285,8 @@ void keep_line(Meeting& meeting, UniqueFd socket, const JoinAnswer& answer, cons
   meeting.failure = [line] { return line->look(); };
   meeting.report = [line](const JoinReport& report) { line->report(report); };
   std::map<int32_t, std::string> names;
-  const size_t steps = answer.addresses.size();
-  for (size_t k = 0; 2 * steps == answer.names.size() && k < steps; ++k) {
-    const int64_t distance = int64_t{1} << k;
-    names[static_cast<int32_t>((config.rank + distance) % config.nranks)] = answer.names[k];
-    names[static_cast<int32_t>((config.rank + config.nranks - distance) % config.nranks)] = answer.names[steps + k];
-  }
+  const std::vector<int32_t> neighbours = mesh_neighbours(config.rank, config.nranks);
+  for (size_t i = 0; i < std::min(neighbours.size(), answer.names.size()); ++i) names[neighbours[i]] = answer.names[i];
   meeting.name_of = [names](int32_t rank) {
     const auto found = names.find(rank);
     return found == names.end() ? std::string() : found->second;
@@ -306,7 +302,7 @@ Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, co
   meeting.listeners = TRY(listen_for_neighbours(config, local_address(socket.get())));
   JoinAnswer answer = TRY(ask_until_heard(socket, config, meeting_text(meeting.listeners), root, limit));
   if (answer.error.code != Code::kSuccess) return answer.error;
-  if (answer.addresses.size() != static_cast<size_t>(dissemination_steps(config.nranks)))
+  if (answer.addresses.size() != mesh_neighbours(config.rank, config.nranks).size())
     return Error{Code::kRemoteError, "the rendezvous " + root.name + " gave a wrong number of addresses"};
   if (answer.time_left_ns > 0) meeting.deadline_ns = monotonic_clock().now_ns() + answer.time_left_ns;
   keep_line(meeting, std::move(socket), answer, config, root);

@@ -22,11 +22,12 @@ namespace trestle {
 struct Meeting {
   JobId job{};
   std::vector<std::byte> secret;
-  std::vector<Listener> listeners;     // of this rank, for the ranks rank - 2^k; one on each rail (host_rails.h)
-  std::vector<std::string> addresses;  // of the ranks rank + 2^k: the meeting_text() of each
-  std::string store;                   // directory to remove when all are connected; "": none
-  int64_t deadline_ns = kNoDeadline;   // the earliest deadline of all ranks, where it is known
-  std::shared_ptr<UniqueFd> held;      // this rank's file in the store, locked while its process lives
+  std::vector<RailListener> listeners;  // of this rank, for the ranks rank - 2^k; one on each rail
+  // The meeting_text() of the ranks rank + 2^k, then of the ranks rank - 2^k.
+  std::vector<std::string> addresses;
+  std::string store;                  // directory to remove when all are connected; "": none
+  int64_t deadline_ns = kNoDeadline;  // the earliest deadline of all ranks, where it is known
+  std::shared_ptr<UniqueFd> held;     // this rank's file in the store, locked while its process lives
   // All three may be empty. failure: returns another rank's failure (called while connecting). report: takes the result
   // of connecting this rank, once. name_of: "rank 3 (host a, pid 12)" of a neighbour, as far as it is known.
   std::function<Status()> failure;
@@ -81,6 +82,6 @@ Status pause_before(int64_t pause_ns, const WaitLimit& limit);
 Result<Listener> listen_as_configured(const BootstrapConfig& config);
 // Listening sockets for this rank: at `ip` (port 0), or at the interfaces that TRESTLE_SOCKET_IFNAME names, or, with
 // neither, at the best interface; and on this host's other rails. The error when no port is free names the range.
-Result<std::vector<Listener>> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip);
+Result<std::vector<RailListener>> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip);
 
 }  // namespace trestle

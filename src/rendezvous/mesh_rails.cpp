@@ -2,57 +2,58 @@
 
 #include <algorithm>
 
-#include "base/log.h"
 #include "transport/rails/pairing.h"
 
 namespace trestle {
-std::unique_ptr<MeshRails> MeshRails::create(const Credentials& credentials, const HostRailsRequest& request) {
-  auto rails = std::make_unique<MeshRails>();
-  rails->credentials_ = credentials;
-  const Status opened = rails->open(request);
-  if (!opened.ok()) LOG(kInfo, kBootstrap, "control: no rails: %s", opened.error().message.c_str());
-  return opened.ok() && rails->count() > 1 ? std::move(rails) : nullptr;
-}
 
-Status MeshRails::open(const HostRailsRequest& request) {
-  const std::vector<LocalRail> chosen = TRY(host_rails(request));
-  const auto reaches = [&](const LocalRail& rail) { return is_at(rail.address, request.met_at); };
-  if (chosen.size() < 2 || std::none_of(chosen.begin(), chosen.end(), reaches)) return {};
-  for (const LocalRail& local : chosen) {
-    Listener listener = TRY(listen_at(local, request.ports));
-    published_.push_back({listener.address, local.fabric, 0});
-    rails_.push_back({local.interface, std::move(listener)});
+// What the other rank has been told counts here, too, so that both pair the same rails.
+std::vector<RailWay> rail_ways(const std::vector<RailListener>& listeners, const std::string& text) {
+  const auto own = parse_meeting_text(meeting_text(listeners));
+  const auto other = parse_meeting_text(text);
+  if (!own.ok() || !other.ok() || own.value().rails.size() < 2 || other.value().rails.size() < 2) return {};
+  const std::vector<PublishedRail>& mine = own.value().rails;
+  const std::vector<PublishedRail>& theirs = other.value().rails;
+  const auto paired = pair_rails({"this rank", mine}, {"the other one", theirs});
+  std::vector<RailWay> ways;
+  if (are_of_one_host(mine, theirs) || !paired.ok() || paired.value().pairs.size() < 2) return ways;
+  for (const RailPair& pair : paired.value().pairs) {
+    const auto here = std::ranges::find(listeners, mine[pair.mine].address,
+                                        [](const RailListener& one) { return one.listener.address; });
+    ways.push_back({static_cast<size_t>(here - listeners.begin()), theirs[pair.theirs].address});
   }
-  address_ = TRY(publish(published_));
-  return {};
-}
-
-std::vector<MeshRails::Way> MeshRails::ways_to(const std::string& address) const {
-  const auto theirs = parse_published(address);
-  if (!theirs.ok() || are_of_one_host(published_, theirs.value())) return {};
-  const auto paired = pair_rails({"this rank", published_}, {"the other one", theirs.value()});
-  std::vector<Way> ways;
-  if (!paired.ok() || paired.value().pairs.size() < 2) return ways;
-  for (const RailPair& pair : paired.value().pairs) ways.push_back({pair.mine, theirs.value()[pair.theirs].address});
   return ways;
 }
 
-bool MeshRails::set_peers(const std::vector<std::string>& addresses) {
-  ways_.clear();
-  for (const std::string& address : addresses) ways_.push_back(address.empty() ? std::vector<Way>() : ways_to(address));
-  return std::any_of(ways_.begin(), ways_.end(), [](const std::vector<Way>& ways) { return !ways.empty(); });
+std::unique_ptr<MeshRails> MeshRails::create(const Credentials& credentials, std::vector<RailListener> listeners,
+                                             const std::map<int32_t, std::string>& texts) {
+  auto rails = std::make_unique<MeshRails>();
+  rails->credentials_ = credentials;
+  for (const auto& [rank, text] : texts) {
+    std::vector<RailWay> ways = rail_ways(listeners, text);
+    if (!ways.empty()) rails->ways_.emplace(rank, std::move(ways));
+  }
+  rails->rails_ = std::move(listeners);
+  return rails->ways_.empty() ? nullptr : std::move(rails);
+}
+
+std::string MeshRails::name(size_t rail) const {
+  const RailListener& at = rails_[rail];
+  return at.interface.empty() ? format_host(at.listener.address) : at.interface;
 }
 
 std::vector<size_t> MeshRails::rails_to(int32_t rank) const {
   std::vector<size_t> rails;
-  for (const Way& way : ways_[static_cast<size_t>(rank)]) rails.push_back(way.rail);
+  const auto found = ways_.find(rank);
+  if (found == ways_.end()) return rails;
+  for (const RailWay& way : found->second) rails.push_back(way.listener);
   return rails;
 }
 
 Result<UniqueFd> MeshRails::dial(int32_t rank, size_t rail) {
-  for (const Way& way : ways_[static_cast<size_t>(rank)]) {
-    if (way.rail != rail) continue;
-    UniqueFd socket = TRY(start_connect(way.to, {rails_[rail].listener.address, rails_[rail].name}));
+  const auto found = ways_.find(rank);
+  for (const RailWay& way : found == ways_.end() ? std::vector<RailWay>() : found->second) {
+    if (way.listener != rail) continue;
+    UniqueFd socket = TRY(start_connect(way.to, {rails_[rail].listener.address, rails_[rail].interface}));
     (void)set_tcp_options(socket.get(), {});  // the handshake is small messages as well
     return socket;
   }
@@ -61,13 +62,13 @@ Result<UniqueFd> MeshRails::dial(int32_t rank, size_t rail) {
 
 void MeshRails::adopt(int fd, size_t rail) {
   (void)set_tcp_options(fd, {});
-  (void)bind_to_interface(fd, rails_[rail].name);
+  (void)bind_to_interface(fd, rails_[rail].interface);
 }
 
 std::string MeshRails::rail_of(int fd) const {
   const std::string here = format_host(local_address(fd));
-  for (const OwnRail& rail : rails_) {
-    if (is_at(rail.listener.address, here)) return rail.name;
+  for (size_t rail = 0; rail < rails_.size(); ++rail) {
+    if (is_at(rails_[rail].listener.address, here)) return name(rail);
   }
   return here;
 }

@@ -26,15 +26,15 @@ struct JoinRequest {
   int32_t nranks = 0;
   int32_t rank = 0;
   int64_t time_left_ns = 0;  // until the rank gives up; 0: never
-  std::string address;       // where it listens
+  std::string address;       // where it listens: its meeting_text()
   std::string name;          // "rank 3 (host a, pid 12)", for sentences
   uint64_t process = 0;      // process_token()
 };
 
 struct JoinAnswer {
   Error error{Code::kSuccess, {}};     // kSuccess: go on
-  std::vector<std::string> addresses;  // of the ranks rank + 2^k
-  std::vector<std::string> names;      // of the same, then of the ranks rank - 2^k
+  std::vector<std::string> addresses;  // of the ranks rank + 2^k, then of the ranks rank - 2^k
+  std::vector<std::string> names;      // of the same
   int64_t time_left_ns = 0;            // until the first of the ranks gives up; 0: never
   std::string holder;                  // name of a rank in the process that holds the rendezvous; "": none
 };

@@ -4,17 +4,17 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "rendezvous/giving_up.h"
+#include "rendezvous/mesh_rails.h"
 #include "rendezvous/neighbours_impl.h"
 #include "rendezvous/rank_info.h"
-#include "transport/auth/strangers.h"
 
 namespace trestle {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
-constexpr size_t kMostStrangers = 64;
 constexpr int64_t kRetryNs = 50 * kMs;
 // A neighbour that listens on several rails is tried over the next one if it does not answer for so long; twice as long
 // each time that all were tried, so that what the system finds out about a host that is gone still counts.
@@ -22,19 +22,30 @@ constexpr int64_t kTryNextNs = 1'000 * kMs;
 constexpr uint32_t kMostDoublings = 7;
 // A neighbour listens before any rank learns its address. So one that refuses for this long has died.
 constexpr int64_t kRefusedNs = 5'000 * kMs;
-// Between the connection and the first beat of the mesh, nothing else notices a network that is lost while data is
-// under way. (Keepalive probes only an idle connection, and the system sends again for a quarter of an hour.)
-TcpOptions while_meeting() {
-  TcpOptions options;
-  options.user_timeout_ms = 10'000;
-  return options;
-}
+constexpr int64_t kUnacknowledgedNs = 10'000 * kMs;
+constexpr int64_t kLeastUnacknowledgedNs = 200 * kMs;
 
 }  // namespace
 
+std::map<int32_t, std::string> texts_of_neighbours(const Meeting& meeting, int32_t rank, int32_t nranks) {
+  const std::vector<int32_t> ranks = mesh_neighbours(rank, nranks);
+  CHECK(ranks.size() == meeting.addresses.size(), "a meeting needs the addresses of all neighbours");
+  std::map<int32_t, std::string> texts;
+  for (size_t i = 0; i < ranks.size(); ++i) texts[ranks[i]] = meeting.addresses[i];
+  return texts;
+}
+
+// Between the connection and the first beat of the mesh, nothing else notices a network that is lost while data is
+// under way. (Keepalive probes only an idle connection, and the system sends again for a quarter of an hour.)
+TcpOptions NeighbourConnector::while_meeting(const Link& link) const {
+  TcpOptions options;
+  const int64_t limit_ns = link.moves ? std::max(config_.rail_timeout_ns, kLeastUnacknowledgedNs) : kUnacknowledgedNs;
+  options.user_timeout_ms = static_cast<int>(limit_ns / kMs);
+  return options;
+}
+
 bool NeighbourConnector::complete() const {
-  return std::all_of(out_.begin(), out_.end(), [](const Attempt& a) { return a.stage == Stage::kDone; }) &&
-         std::all_of(proved_.begin(), proved_.end(), [](const UniqueFd& fd) { return static_cast<bool>(fd); });
+  return std::all_of(links_.begin(), links_.end(), [](const Link& link) { return link.done(); });
 }
 
 // A rank that gives up sends the reason to the ranks that it reached, and through the meeting place to the others.
@@ -55,26 +66,45 @@ Result<Neighbours> NeighbourConnector::run() {
   return error;
 }
 
+const std::string& NeighbourConnector::text_of(const Link& link) const {
+  return meeting_.addresses[static_cast<size_t>(link.out ? link.step : steps_ + link.step)];
+}
+
+Status NeighbourConnector::make_links() {
+  const std::map<int32_t, std::string> texts = texts_of_neighbours(meeting_, config_.rank, config_.nranks);
+  for (const int32_t peer : mesh_neighbours(config_.rank, config_.nranks)) {
+    Link link;
+    link.peer = peer;
+    link.out = static_cast<int>(links_.size()) < steps_;
+    link.step = static_cast<uint8_t>(static_cast<int>(links_.size()) % steps_);
+    if (!link.out) link.stage = Stage::kAwaited;
+    Result<MeetingPlaces> places = parse_meeting_text(texts.at(peer));
+    if (!places.ok())
+      return Error{Code::kRemoteError,
+                   meeting_.name(peer) + " does not say where it listens: " + places.error().message};
+    link.places = std::move(places).value().addresses;
+    link.moves = !rail_ways(meeting_.listeners, texts.at(peer)).empty();
+    links_.push_back(std::move(link));
+  }
+  return {};
+}
+
 Result<Neighbours> NeighbourConnector::connect_all() {
-  proved_.resize(static_cast<size_t>(steps_));
-  for (int k = 0; k < steps_; ++k) out_.emplace_back(k);
+  TRY(make_links());
   while (true) {
     const int64_t now = monotonic_clock().now_ns();
     accept_some(now);
-    for (Attempt& attempt : out_) TRY(move_out(attempt, now));
-    for (Attempt& attempt : in_) move_in(attempt, now);
-    in_.remove_if([](const Attempt& attempt) { return !attempt.socket; });
+    for (Link& link : links_) TRY(drive(link, now));
+    strangers_.remove_if([&](Stranger& stranger) { return !drive_stranger(stranger, now); });
     if (complete()) break;
     TRY(look_for_failure());
-    TRY(watch_done());
+    TRY(watch_done(now));
     const Status waited = wait();
     if (!waited.ok()) return waited.error();
   }
   Neighbours neighbours;
-  for (int k = 0; k < steps_; ++k) {
-    neighbours.out.push_back({peer(k, 1), std::move(out_[static_cast<size_t>(k)].socket)});
-    neighbours.in.push_back({peer(k, -1), std::move(proved_[static_cast<size_t>(k)])});
-  }
+  for (Link& link : links_)
+    (link.out ? neighbours.out : neighbours.in).push_back({link.peer, std::move(link.socket), link.taken});
   return neighbours;
 }
 
@@ -87,148 +117,143 @@ Status NeighbourConnector::wait() {
   if (config_.awaited != nullptr) *config_.awaited = absent().front();
   std::vector<pollfd> fds;
   const bool pauses = admission_.pauses(monotonic_clock().now_ns());
-  for (const Listener& listener : meeting_.listeners) {
-    if (!pauses) fds.push_back({listener.fd.get(), POLLIN, 0});
+  for (const RailListener& at : meeting_.listeners) {
+    if (!pauses) fds.push_back({at.listener.fd.get(), POLLIN, 0});
   }
-  const auto add = [&fds](const Attempt& attempt) {
-    if (!attempt.socket || attempt.stage == Stage::kDone) return;
-    const short event = attempt.stage == Stage::kConnecting ? POLLOUT : attempt.exchange->awaited_event();
-    fds.push_back({attempt.socket.get(), event, 0});
-  };
-  for (const Attempt& attempt : out_) add(attempt);
-  for (const Attempt& attempt : in_) add(attempt);
+  for (const Link& link : links_) {
+    if (!link.socket || link.done()) continue;
+    const short event = link.stage == Stage::kConnecting  ? short{POLLOUT}
+                        : link.stage == Stage::kHandshake ? link.exchange->awaited_event()
+                                                          : short{POLLIN};
+    fds.push_back({link.socket.get(), event, 0});
+  }
+  for (const Stranger& stranger : strangers_)
+    fds.push_back({stranger.socket.get(), stranger.exchange.awaited_event(), 0});
   ::poll(fds.data(), fds.size(), static_cast<int>(std::min<int64_t>(left_ns / kMs + 1, 20)));
   return {};
 }
 
-Status NeighbourConnector::move_out(Attempt& attempt, int64_t now) {
-  if (attempt.stage == Stage::kIdle && now >= attempt.since_ns) {
-    const Status begun = begin(attempt, now);
-    if (!begun.ok()) return retry(attempt, now, begun.error());
+Status NeighbourConnector::drive(Link& link, int64_t now) {
+  if (link.stage == Stage::kIdle && now >= link.next_ns) {
+    const Status begun = begin(link, now);
+    if (!begun.ok()) return retry(link, now, begun.error());
   }
-  if (attempt.stage == Stage::kConnecting) {
-    const Result<bool> connected = finish_connect(attempt.socket.get());
-    if (!connected.ok()) return retry(attempt, now, connected.error());
-    if (connected.value()) set_tcp_options(attempt.socket.get(), while_meeting());
-    if (connected.value()) attempt.stage = Stage::kHandshake;
+  if (link.stage == Stage::kConnecting) {
+    const Result<bool> connected = finish_connect(link.socket.get());
+    if (!connected.ok()) return retry(link, now, connected.error());
+    if (connected.value()) set_tcp_options(link.socket.get(), while_meeting(link));
+    if (connected.value()) link.stage = Stage::kHandshake;
   }
-  if (attempt.stage == Stage::kHandshake) {
-    const Result<bool> done = attempt.exchange->step(attempt.socket.get());
+  if (link.stage == Stage::kHandshake) {
+    const Result<bool> done = link.exchange->step(link.socket.get());
     if (!done.ok()) {
-      if (attempt.handshake().secret_differs()) strike_place(attempt, now);
-      return retry(attempt, now, done.error());
+      if (link.exchange->handshake().secret_differs()) strike_place(link, now);
+      return retry(link, now, done.error());
     }
-    if (done.value()) attempt.stage = Stage::kDone;
+    if (done.value()) TRY(finish_handshake(link, now));
   }
-  if (is_silent(attempt, now)) {
-    try_next(attempt);
-    attempt.refused_ns = -1;  // who does not answer has not refused
+  if (link.stage == Stage::kAnswer) TRY(read_answer(link, now));
+  if (is_silent(link, now)) {
+    try_next(link);
+    link.refused_ns = -1;  // who does not answer has not refused
   }
   return {};
 }
 
-// Only until the neighbour has answered. Afterwards it may count on this connection already.
-bool NeighbourConnector::is_silent(const Attempt& attempt, int64_t now) {
-  const bool waits = attempt.stage == Stage::kConnecting || attempt.stage == Stage::kHandshake;
-  return waits && attempt.places.size() > 1 && attempt.handshake().peer_rank() < 0 &&
-         now - attempt.begun_ns >= kTryNextNs << std::min(attempt.rounds, kMostDoublings);
+// The first connection only until the neighbour has answered: afterwards it may count on it already. It counts on
+// another one when it has taken it.
+bool NeighbourConnector::is_silent(const Link& link, int64_t now) {
+  if (link.stage != Stage::kConnecting && link.stage != Stage::kHandshake && link.stage != Stage::kAnswer) return false;
+  return link.places.size() > 1 && (link.made || link.exchange->handshake().peer_rank() < 0) &&
+         now - link.begun_ns >= kTryNextNs << std::min(link.rounds, kMostDoublings);
 }
 
-Status NeighbourConnector::begin(Attempt& attempt, int64_t now) {
-  if (attempt.places.empty())
-    attempt.places = TRY(parse_meeting_text(meeting_.addresses[static_cast<size_t>(attempt.step)]));
-  attempt.begun_ns = now;
-  attempt.socket = TRY(start_connect(attempt.places[attempt.place]));
-  attempt.exchange.emplace(Role::kInitiator, Purpose::kControl, credentials(), peer(attempt.step, 1));
-  attempt.stage = Stage::kConnecting;
+Status NeighbourConnector::begin(Link& link, int64_t now) {
+  link.begun_ns = now;
+  link.socket = TRY(start_connect(link.places[link.place]));
+  link.exchange.emplace(Role::kInitiator, link.made ? Purpose::kControlMove : Purpose::kControl, credentials(),
+                        link.peer);
+  link.stage = Stage::kConnecting;
   return {};
 }
 
-void NeighbourConnector::try_next(Attempt& attempt) {
-  attempt.socket.reset();
-  attempt.stage = Stage::kIdle;
-  if (++attempt.place < attempt.places.size()) return;
-  attempt.place = 0;
-  ++attempt.rounds;
+Status NeighbourConnector::finish_handshake(Link& link, int64_t now) {
+  link.stage = link.made ? Stage::kAnswer : Stage::kDone;
+  if (!link.made) {
+    link.made = true;
+    return {};
+  }
+  MoveRecord ask;
+  ask.out = link.out;
+  ask.step = link.step;
+  ask.number = link.asked = std::max(link.asked, link.taken) + 1;
+  const std::string bytes = encode(ask);
+  const Result<size_t> sent = send_bytes(link.socket.get(), std::as_bytes(std::span(bytes)));
+  if (!sent.ok()) return retry(link, now, sent.error());
+  if (sent.value() == bytes.size()) return {};
+  return retry(link, now, {Code::kRemoteError, "a new connection takes no data"});
+}
+
+Status NeighbourConnector::read_answer(Link& link, int64_t now) {
+  const Result<bool> whole = read_move_record(link.socket.get(), link.answer);
+  if (!whole.ok()) return retry(link, now, whole.error());
+  if (!whole.value()) return {};
+  const auto answer = decode_move_record(link.answer);
+  if (answer && answer->kind == MoveRecord::Kind::kGone) return ended(link);
+  if (answer && answer->kind == MoveRecord::Kind::kYield) {
+    drop_attempt(link);
+    link.next_ns = now + kRetryNs;
+    return {};
+  }
+  // This rank has sent no frame yet.
+  if (!answer || answer->kind != MoveRecord::Kind::kTaken || answer->came != 0)
+    return retry(link, now, {Code::kRemoteError, "it answered nonsense"});
+  link.taken = std::max(link.taken, answer->number);
+  link.stage = Stage::kDone;
+  return {};
+}
+
+void NeighbourConnector::lose(Link& link, const std::string& why, int64_t now) {
+  LOG(kInfo, kBootstrap, "control: the connection with %s was lost while others were made: %s",
+      meeting_.name(link.peer).c_str(), why.c_str());
+  drop_attempt(link);
+  link.next_ns = now;
+  link.refused_ns = -1;
+  link.rounds = 0;
+}
+
+void NeighbourConnector::drop_attempt(Link& link) {
+  link.socket.reset();
+  link.answer.clear();
+  link.stage = Stage::kIdle;
+}
+
+void NeighbourConnector::try_next(Link& link) {
+  drop_attempt(link);
+  if (++link.place < link.places.size()) return;
+  link.place = 0;
+  ++link.rounds;
 }
 
 // Somebody else listens there, as where every host has the same private address. If there is no other place, this is
 // for good.
-void NeighbourConnector::strike_place(Attempt& attempt, int64_t now) {
-  if (attempt.places.size() == 1) {
-    attempt.refused_ns = now - kRefusedNs;
+void NeighbourConnector::strike_place(Link& link, int64_t now) {
+  if (link.places.size() == 1) {
+    link.refused_ns = now - kRefusedNs;
     return;
   }
-  attempt.places.erase(attempt.places.begin() + static_cast<ptrdiff_t>(attempt.place));
-  if (attempt.place-- == 0) attempt.place = attempt.places.size() - 1;  // try_next() goes to the one behind it
+  link.places.erase(link.places.begin() + static_cast<ptrdiff_t>(link.place));
+  if (link.place-- == 0) link.place = link.places.size() - 1;  // try_next() goes to the one behind it
 }
 
-Status NeighbourConnector::retry(Attempt& attempt, int64_t now, const Error& error) {
-  try_next(attempt);
-  attempt.since_ns = now + kRetryNs;
-  if (attempt.refused_ns < 0) attempt.refused_ns = now;
-  if (now - attempt.refused_ns < kRefusedNs) return {};
-  return Error{Code::kRemoteError, meeting_.name(peer(attempt.step, 1)) + " at " +
-                                       meeting_.addresses[static_cast<size_t>(attempt.step)] +
-                                       " cannot be reached: " + error.message};
-}
-
-void NeighbourConnector::accept_some(int64_t now) {
-  for (const Listener& listener : meeting_.listeners) {
-    if (admission_.pauses(now)) return;
-    const Status taken = admission_.take(listener.fd.get(), now, [&](UniqueFd fd) { admit(std::move(fd), now); });
-    if (taken.ok()) continue;
-    if (accept_failure_.empty())
-      LOG(kWarn, kBootstrap, "rank %d cannot accept a connection: %s", config_.rank, taken.error().message.c_str());
-    accept_failure_ = taken.error().message;
-  }
-}
-
-void NeighbourConnector::admit(UniqueFd socket, int64_t now) {
-  const auto last =
-      find_stranger_to_drop(in_, kMostStrangers, [](const Attempt& a) { return claim_of(a.handshake()); });
-  if (last != in_.end()) {
-    refuse(*last, kNoRoomForStrangers);
-    in_.erase(last);
-  }
-  in_.emplace_back(-1);
-  Attempt& attempt = in_.back();
-  attempt.socket = std::move(socket);
-  attempt.from = peer_address(attempt.socket.get());
-  set_tcp_options(attempt.socket.get(), while_meeting());
-  attempt.exchange.emplace(Role::kAcceptor, Purpose::kControl, credentials());
-  attempt.stage = Stage::kHandshake;
-  attempt.since_ns = now;
-  move_in(attempt, now);
-  if (!attempt.socket) in_.pop_back();
-}
-
-// A rank that has proved itself gets more time for the acknowledgement: it counts on this connection already.
-void NeighbourConnector::move_in(Attempt& attempt, int64_t now) {
-  const Result<bool> done = attempt.exchange->step(attempt.socket.get());
-  if (!done.ok()) return refuse(attempt, done.error().message);
-  if (!done.value()) {
-    const bool late = now - attempt.since_ns >= config_.handshake_timeout_ns;
-    if (late && !attempt.proved()) refuse(attempt, kStrangerIsLate);
-    return;
-  }
-  for (int k = 0; k < steps_; ++k) {
-    UniqueFd& seat = proved_[static_cast<size_t>(k)];
-    if (peer(k, -1) != attempt.handshake().peer_rank() || seat) continue;
-    seat = std::move(attempt.socket);
-    return;
-  }
-  refuse(attempt, "rank " + std::to_string(attempt.handshake().peer_rank()) + " is not a neighbour that is awaited");
-}
-
-void NeighbourConnector::refuse(Attempt& attempt, const std::string& reason) {
-  if (attempt.proved() && !attempt.handshake().done())
-    LOG(kInfo, kBootstrap, "rank %d: rank %d gave up before it was connected: %s", config_.rank,
-        attempt.handshake().peer_rank(), reason.c_str());
-  else if (refused_once_.first(format_host(attempt.from) + reason))
-    LOG(kWarn, kBootstrap, "rank %d refused a connection from %s: %s", config_.rank,
-        format_address(attempt.from).c_str(), reason.c_str());
-  attempt.socket.reset();
+Status NeighbourConnector::retry(Link& link, int64_t now, const Error& error) {
+  try_next(link);
+  link.next_ns = now + kRetryNs;
+  if (link.refused_ns < 0) link.refused_ns = now;
+  if (now - link.refused_ns < kRefusedNs) return {};
+  if (link.made) return ended(link);
+  return Error{Code::kRemoteError,
+               meeting_.name(link.peer) + " at " + text_of(link) + " cannot be reached: " + error.message};
 }
 
 Result<Neighbours> connect_neighbours(const BootstrapConfig& config, const Meeting& meeting, const WaitLimit& limit) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 #include "base/clock.h"
 #include "control_mesh/control_link.h"
@@ -46,14 +47,14 @@ Error NeighbourConnector::cause_of(const Error& own) {
 // proved itself and whose acknowledgement may be on its way. It need not read anything first: a proof that lies here
 // unread was not answered by a proof or an acknowledgement of this rank.
 void NeighbourConnector::tell_all(const Error& error) {
-  for (Attempt& attempt : out_) {
-    if (attempt.stage == Stage::kDone) tell(attempt.socket, peer(attempt.step, 1), error);
+  for (Stranger& stranger : strangers_) {
+    const bool first = stranger.handshake().purpose() == Purpose::kControl;
+    if (first && claim_of(stranger.handshake()) == StrangerClaim::kPromised)
+      tell(stranger.socket, stranger.handshake().peer_rank(), error);
   }
-  for (Attempt& attempt : in_) {
-    if (claim_of(attempt.handshake()) == StrangerClaim::kPromised)
-      tell(attempt.socket, attempt.handshake().peer_rank(), error);
+  for (Link& link : links_) {
+    if (link.done()) tell(link.socket, link.peer, error);
   }
-  for (int k = 0; k < steps_; ++k) tell(proved_[static_cast<size_t>(k)], peer(k, -1), error);
 }
 
 void NeighbourConnector::tell(UniqueFd& socket, int32_t rank, const Error& error) {
@@ -74,10 +75,9 @@ void NeighbourConnector::tell(UniqueFd& socket, int32_t rank, const Error& error
 Status NeighbourConnector::look_for_failure() {
   const auto look = [this]() -> Status {
     if (meeting_.failure) TRY(meeting_.failure());
-    for (const Attempt& attempt : out_) {
-      if (attempt.stage == Stage::kDone) TRY(failure_reported_by(attempt.socket, peer(attempt.step, 1)));
+    for (const Link& link : links_) {
+      if (link.done()) TRY(failure_reported_by(link));
     }
-    for (int k = 0; k < steps_; ++k) TRY(failure_reported_by(proved_[static_cast<size_t>(k)], peer(k, -1)));
     return {};
   };
   Status told = look();
@@ -85,44 +85,46 @@ Status NeighbourConnector::look_for_failure() {
   return told;
 }
 
-Status NeighbourConnector::failure_reported_by(const UniqueFd& socket, int32_t rank) const {
-  if (!socket || kind_of_first_frame(socket) != ControlKind::kError) return {};
-  ControlLink link(rank, UniqueFd::open([&] { return ::dup(socket.get()); }), kMaxSentence * 2);
+Status NeighbourConnector::failure_reported_by(const Link& link) const {
+  if (kind_of_first_frame(link.socket) != ControlKind::kError) return {};
+  ControlLink copy(link.peer, UniqueFd::open([&] { return ::dup(link.socket.get()); }), kMaxSentence * 2);
   std::vector<ControlFrame> frames;
   std::string reason;
-  (void)link.read(frames, reason);
+  (void)copy.read(frames, reason);
   if (frames.empty()) return {};
   const auto report = decode_failure_report(frames.front().payload, config_.nranks);
   if (!report) return {};
   return report->error;
 }
 
-// While this rank awaits other neighbours, it must notice the death of a connected one before the deadline.
-Status NeighbourConnector::watch_done() const {
-  for (const Attempt& attempt : out_) {
-    if (attempt.stage == Stage::kDone) TRY(still_alive(attempt.socket, peer(attempt.step, 1)));
-  }
-  for (int k = 0; k < steps_; ++k) {
-    const UniqueFd& socket = proved_[static_cast<size_t>(k)];
-    if (socket) TRY(still_alive(socket, peer(k, -1)));
+// While this rank awaits other neighbours, it must notice the death of a connected one before the deadline. Where there
+// is another rail, only refusals on it tell a lost rail from a death.
+Status NeighbourConnector::watch_done(int64_t now) {
+  for (Link& link : links_) {
+    const std::string end = link.done() ? end_of(link.socket) : "";
+    if (end.empty()) continue;
+    if (!link.moves) return ended(link);
+    lose(link, end, now);
   }
   return {};
 }
 
-Status NeighbourConnector::still_alive(const UniqueFd& socket, int32_t rank) const {
+// "": it is open.
+std::string NeighbourConnector::end_of(const UniqueFd& socket) {
   char byte = 0;
   const ssize_t seen = ::recv(socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (seen > 0 || (seen < 0 && (errno == EAGAIN || errno == EINTR))) return {};
-  return Error{Code::kRemoteError, meeting_.name(rank) + " ended while the communicator was being made"};
+  if (seen > 0 || (seen < 0 && (errno == EAGAIN || errno == EINTR))) return "";
+  return seen == 0 ? "it was closed" : std::strerror(errno);
+}
+
+Error NeighbourConnector::ended(const Link& link) const {
+  return {Code::kRemoteError, meeting_.name(link.peer) + " ended while the communicator was being made"};
 }
 
 std::vector<int32_t> NeighbourConnector::absent() const {
   std::vector<int32_t> absent;
-  for (const Attempt& attempt : out_) {
-    if (attempt.stage != Stage::kDone) absent.push_back(peer(attempt.step, 1));
-  }
-  for (int k = 0; k < steps_; ++k) {
-    if (!proved_[static_cast<size_t>(k)]) absent.push_back(peer(k, -1));
+  for (const Link& link : links_) {
+    if (!link.done()) absent.push_back(link.peer);
   }
   std::sort(absent.begin(), absent.end());
   absent.erase(std::unique(absent.begin(), absent.end()), absent.end());

@@ -1,4 +1,4 @@
-// NeighbourConnector: the state of connect_neighbours(). Private to neighbours.cpp and neighbours_failure.cpp.
+// NeighbourConnector: the state of connect_neighbours(). Private to neighbours*.cpp.
 //
 // Lives for one call, on its thread. Outgoing connections are tried again until the limit. Accepted ones are strangers
 // until they have proved to be a rank that is awaited.
@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "control_mesh/dissemination.h"
+#include "control_mesh/move_record.h"
 #include "rendezvous/neighbours.h"
 #include "transport/auth/admission.h"
 #include "transport/auth/handshake_exchange.h"
@@ -25,51 +26,73 @@ class NeighbourConnector {
   Result<Neighbours> run();
 
  private:
-  enum class Stage : uint8_t { kIdle, kConnecting, kHandshake, kDone };
-  struct Attempt {
-    explicit Attempt(int step) : step(step) {}
-    int step;  // of an outgoing connection; -1: accepted
+  // kAwaited: the neighbour makes the first connection. kAnswer: a connection was asked to carry the link.
+  enum class Stage : uint8_t { kAwaited, kIdle, kConnecting, kHandshake, kAnswer, kDone };
+  struct Link {
+    int32_t peer = 0;
+    bool out = false;  // to rank + 2^step; else to rank - 2^step
+    uint8_t step = 0;
+    std::vector<SocketAddress> places;  // where the neighbour listens
+    bool moves = false;                 // there are several rails: a connection that is lost is made anew
+    bool made = false;                  // the first connection was made
     Stage stage = Stage::kIdle;
     UniqueFd socket;
-    SocketAddress from;  // of an accepted connection, as read while it was connected
-    std::optional<HandshakeExchange> exchange;
-    // Accepted: when it was accepted. Outgoing: when to try next.
-    int64_t since_ns = 0;
-    int64_t refused_ns = -1;            // first refusal of an outgoing connection
-    std::vector<SocketAddress> places;  // of an outgoing connection: where the neighbour listens
-    size_t place = 0;                   // the one that is tried
-    uint32_t rounds = 0;                // how often all were
+    std::optional<HandshakeExchange> exchange;  // of a connection that is made here
+    int64_t next_ns = 0;                        // when to try next
+    int64_t refused_ns = -1;                    // first refusal
+    size_t place = 0;                           // the one that is tried
+    uint32_t rounds = 0;                        // how often all were
     int64_t begun_ns = 0;
-    const Handshake& handshake() const { return exchange->handshake(); }
-    bool proved() const { return exchange && handshake().peer_proved(); }
+    uint32_t asked = 0;  // the highest number of a MoveRecord that was sent
+    uint32_t taken = 0;  // the highest one of a connection that was taken
+    std::string answer;  // what has come of it
+    bool done() const { return stage == Stage::kDone; }
+  };
+  struct Stranger {
+    UniqueFd socket;
+    SocketAddress from;  // as read while it was connected
+    int64_t since_ns;
+    HandshakeExchange exchange;
+    std::string ask;
+    const Handshake& handshake() const { return exchange.handshake(); }
   };
 
-  int32_t peer(int step, int direction) const {
-    const int64_t at = config_.rank + direction * (int64_t{1} << step);
-    return static_cast<int32_t>((at + config_.nranks) % config_.nranks);
-  }
   Credentials credentials() const { return {meeting_.secret, meeting_.job, config_.rank}; }
+  const std::string& text_of(const Link& link) const;
 
   // neighbours.cpp
+  Status make_links();
   Result<Neighbours> connect_all();
   bool complete() const;
   Status wait();
-  Status move_out(Attempt& attempt, int64_t now);
-  Status begin(Attempt& attempt, int64_t now);
-  static bool is_silent(const Attempt& attempt, int64_t now);
-  static void try_next(Attempt& attempt);
-  static void strike_place(Attempt& attempt, int64_t now);
-  Status retry(Attempt& attempt, int64_t now, const Error& error);
+  Status drive(Link& link, int64_t now);
+  Status begin(Link& link, int64_t now);
+  Status finish_handshake(Link& link, int64_t now);
+  Status read_answer(Link& link, int64_t now);
+  void lose(Link& link, const std::string& why, int64_t now);
+  static bool is_silent(const Link& link, int64_t now);
+  static void drop_attempt(Link& link);
+  static void try_next(Link& link);
+  static void strike_place(Link& link, int64_t now);
+  Status retry(Link& link, int64_t now, const Error& error);
+  TcpOptions while_meeting(const Link& link) const;
+
+  // neighbours_accept.cpp
   void accept_some(int64_t now);
   void admit(UniqueFd socket, int64_t now);
-  void move_in(Attempt& attempt, int64_t now);
-  void refuse(Attempt& attempt, const std::string& reason);
+  bool drive_stranger(Stranger& stranger, int64_t now);
+  Link* find(int32_t peer, bool out, uint8_t step);
+  void seat(Stranger& stranger);
+  void judge(Stranger& stranger, int64_t now);
+  void take(Link& link, Stranger& stranger, uint32_t number, int64_t now);
+  void refuse(const Stranger& stranger, const std::string& reason);
 
   // neighbours_failure.cpp
   Status look_for_failure();
-  Status failure_reported_by(const UniqueFd& socket, int32_t rank) const;
-  Status watch_done() const;
-  Status still_alive(const UniqueFd& socket, int32_t rank) const;
+  Status failure_reported_by(const Link& link) const;
+  Status watch_done(int64_t now);
+  static std::string end_of(const UniqueFd& socket);
+  Error ended(const Link& link) const;
   Error cause_of(const Error& own);
   void tell_all(const Error& error);
   void tell(UniqueFd& socket, int32_t rank, const Error& error);
@@ -80,12 +103,11 @@ class NeighbourConnector {
   const Meeting& meeting_;
   const WaitLimit& limit_;
   const int steps_;
-  std::vector<Attempt> out_;
-  std::list<Attempt> in_;  // accepted connections that are not acknowledged yet
+  std::vector<Link> links_;  // in the order of mesh_neighbours()
+  std::list<Stranger> strangers_;
   Admission admission_;
-  std::string accept_failure_;    // the last one; "": none
-  std::vector<UniqueFd> proved_;  // acknowledged connections of rank - 2^k
-  bool told_ = false;             // the error came from another rank
+  std::string accept_failure_;  // the last one; "": none
+  bool told_ = false;           // the error came from another rank
   OncePerKey refused_once_;
 };
 

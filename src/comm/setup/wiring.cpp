@@ -12,7 +12,6 @@
 #include "engine/work/delayed_queue.h"
 #include "express/board.h"
 #include "rendezvous/giving_up.h"
-#include "rendezvous/mesh_rails.h"
 #include "transport/catalog.h"
 #include "transport/rails/rails_text.h"
 #include "trestle/trestle.h"
@@ -22,7 +21,6 @@ namespace trestle {
 namespace {
 
 constexpr const char* kBoardAddress = "board";
-constexpr const char* kMeshAddress = "control";
 
 RankInfo own_info(const Bootstrap& bootstrap, const CommunicatorSettings& settings) {
   RankInfo info;
@@ -119,15 +117,11 @@ class Wirer {
 
   Result<Wiring> run() {
     RankInfo mine = own_info(bootstrap_, settings_);
-    make_mesh_rails(mine);
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));
-    mine.addresses.clear();  // the others have them
     std::vector<std::string> names;
     for (const RankInfo& info : wiring_.infos) names.push_back(rank_name(info));
     wiring_.names = std::move(names);
     bootstrap_.set_names(wiring_.names);
-    // Before anything else: until then a lost rail ends the communicator.
-    TRY(use_mesh_rails());
     TRY(compare_configuration(wiring_.infos));
     const std::vector<RankPlace> places = places_of(wiring_.infos);
     const TopologyRequest request{settings_.dims, settings_.config.topology_file, settings_.transport};
@@ -209,31 +203,6 @@ class Wirer {
     return {};
   }
 
-  // Which ranks are on other hosts is not known yet.
-  void make_mesh_rails(RankInfo& mine) {
-    const bool in_process = bootstrap_.local_ip().empty();
-    if (in_process || bootstrap_.nranks() == 1) return;
-    const Config& config = settings_.config;
-    mesh_rails_ = MeshRails::create({bootstrap_.secret(), bootstrap_.job(), bootstrap_.rank()},
-                                    {settings_.control_rails, config.socket_interfaces, config.socket_family,
-                                     config.port_range, bootstrap_.local_ip()});
-    if (mesh_rails_) mine.addresses[kMeshAddress] = mesh_rails_->address();
-  }
-
-  // Ranks of one host have no use for rails.
-  Status use_mesh_rails() {
-    const std::string& here = wiring_.infos[0].place.host_id;
-    const auto is_here = [&here](const RankInfo& info) { return info.place.host_id == here; };
-    if (std::ranges::all_of(wiring_.infos, is_here)) mesh_rails_.reset();
-    std::vector<std::string> addresses;
-    for (const RankInfo& info : wiring_.infos) {
-      const auto found = info.addresses.find(kMeshAddress);
-      addresses.push_back(found == info.addresses.end() ? "" : found->second);
-    }
-    if (mesh_rails_ && !mesh_rails_->set_peers(addresses)) mesh_rails_.reset();
-    return bootstrap_.use_rails(std::move(mesh_rails_), settings_.config.rail_timeout_ns);
-  }
-
   Status connect() {
     for (const uint16_t carrier : routes_.carrier_of) wiring_.router.push_back(wiring_.transports[carrier].get());
     for (size_t t = 0; t < routes_.carriers.size(); ++t) {
@@ -277,7 +246,6 @@ class Wirer {
   std::vector<NamedRails> rails_;  // by dimension
   RankRoutes routes_;              // of this rank; its carriers are parallel to wiring_.transports
   std::unique_ptr<Board> board_;
-  std::unique_ptr<MeshRails> mesh_rails_;  // nullptr: the mesh has no use for rails
 };
 
 }  // namespace

@@ -56,9 +56,8 @@ Status SplitMeeting::listen(const std::string& ip) {
 }
 
 void SplitMeeting::set_addresses(const std::vector<std::string>& addresses) {
-  for (int k = 0; k < dissemination_steps(size()); ++k) {
-    meeting.addresses.push_back(addresses[static_cast<size_t>((own_rank + (int64_t{1} << k)) % size())]);
-  }
+  for (const int32_t neighbour : mesh_neighbours(own_rank, size()))
+    meeting.addresses.push_back(addresses[static_cast<size_t>(neighbour)]);
 }
 
 }  // namespace trestle

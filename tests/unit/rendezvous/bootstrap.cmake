@@ -10,6 +10,7 @@ if(SODIUM_FOUND)
     ${CMAKE_CURRENT_LIST_DIR}/failure_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/host_rails_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/join_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/lost_rails_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/neighbours_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/open_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/refusal_test.cpp)

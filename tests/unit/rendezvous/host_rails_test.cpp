@@ -14,10 +14,9 @@ namespace {
 TEST(HostRails, OfLoopbackAreOneListener) {
   Listener first = taken_port();
   const std::string text = format_address(first.address);
-  const std::vector<Listener> listeners = listen_on_rails(std::move(first), {"", "", "auto", {}, "127.0.0.1"});
-  EXPECT_EQ(meeting_text(listeners), text);
-  EXPECT_TRUE(host_rails({"", "", "auto", {}, "127.0.0.1"}).value().empty());
-  EXPECT_TRUE(host_rails({"", "", "auto", {}, "192.0.2.1"}).value().empty()) << "no address of this host";
+  const auto listeners = listen_on_rails(std::move(first), {"", "", "auto", {}, "127.0.0.1"});
+  EXPECT_EQ(meeting_text(listeners), text) << "not as a rail";
+  EXPECT_TRUE(parse_meeting_text(text).value().rails.empty());
 }
 
 // Whatever rails this machine has, the ranks can meet on each of them.
@@ -26,31 +25,53 @@ TEST(HostRails, HaveAListenerEach) {
   for (const LocalRail& met : choice.rails) {
     const std::string ip = format_host(met.address);
     const HostRailsRequest request{"", "", "auto", {}, ip};
-    const auto rails = host_rails(request).value();
     const auto listeners = listen_on_rails(listen_at(met, {}).value(), request);
-    EXPECT_TRUE(is_at(listeners.front().address, ip));
-    EXPECT_EQ(listeners.size(), std::max<size_t>(rails.size(), 1));
+    EXPECT_TRUE(is_at(listeners.front().listener.address, ip));
+    const bool loopback = met.address.is_loopback();
+    EXPECT_EQ(listeners.size(), loopback ? 1 : choice.rails.size());
     const auto told = parse_meeting_text(meeting_text(listeners)).value();
-    ASSERT_EQ(told.size(), listeners.size());
-    for (size_t i = 0; i < told.size(); ++i) EXPECT_EQ(told[i], listeners[i].address);
+    ASSERT_EQ(told.addresses.size(), listeners.size());
+    EXPECT_EQ(told.rails.size(), loopback ? 0 : listeners.size());
+    for (size_t i = 0; i < told.addresses.size(); ++i) {
+      EXPECT_EQ(told.addresses[i], listeners[i].listener.address);
+      EXPECT_TRUE(loopback || told.rails[i].fabric == listeners[i].fabric);
+    }
   }
 }
 
 TEST(MeetingText, HasAsManyAddressesAsFit) {
-  std::vector<Listener> listeners;
-  for (int i = 0; i < 20; ++i) listeners.push_back(taken_port());
-  const std::string text = meeting_text(listeners);
-  EXPECT_LE(text.size(), kMostMeetingText);
-  const auto told = parse_meeting_text(text).value();
-  EXPECT_GE(told.size(), 10u);
-  EXPECT_EQ(told.front(), listeners.front().address);
+  for (const int prefix : {0, 8}) {
+    std::vector<RailListener> listeners;
+    for (int i = 0; i < 40; ++i) {
+      listeners.push_back({taken_port()});
+      if (prefix == 0) continue;
+      listeners.back().fabric = fabric_of(listeners.back().listener.address, prefix);
+      listeners.back().fabric.place = i + 1;
+    }
+    const std::string text = meeting_text(listeners);
+    EXPECT_LE(text.size(), kMostMeetingText);
+    const auto told = parse_meeting_text(text).value();
+    EXPECT_GE(told.addresses.size(), 20u);
+    EXPECT_EQ(told.addresses.front(), listeners.front().listener.address);
+    EXPECT_EQ(told.rails.size(), prefix == 0 ? 0 : kMostRails);
+  }
+}
+
+TEST(MeetingText, SaysWhichPlacesAreRails) {
+  const auto told = parse_meeting_text("10.9.0.1:5,10.0.1.1:6/24,[fd00::1]:7/64#2").value();
+  ASSERT_EQ(told.addresses.size(), 3u);
+  ASSERT_EQ(told.rails.size(), 2u);
+  EXPECT_EQ(told.rails[0].address, told.addresses[1]);
+  EXPECT_EQ(told.rails[0].fabric.text(), "10.0.1.0/24");
+  EXPECT_EQ(told.rails[1].fabric.text(), "fd00::/64#2");
 }
 
 TEST(MeetingText, OfAStrangerIsRefused) {
   for (const char* const text :
-       {"", ",", "127.0.0.1:5000,", ",127.0.0.1:5000", "127.0.0.1", "127.0.0.1:5000;127.0.0.1:5001"})
+       {"", ",", "127.0.0.1:5000,", ",127.0.0.1:5000", "127.0.0.1", "127.0.0.1:5000;127.0.0.1:5001", "/24",
+        "10.0.0.1:5/", "10.0.0.1:5/33", "10.0.0.1:5/24#0", "10.0.0.1:5/24,10.0.0.2:5/24", "10.0.0.1:5/24/24"})
     EXPECT_FALSE(parse_meeting_text(text).ok()) << text;
-  EXPECT_EQ(parse_meeting_text("127.0.0.1:5000,[::1]:6000").value().size(), 2u);
+  EXPECT_EQ(parse_meeting_text("127.0.0.1:5000,[::1]:6000").value().addresses.size(), 2u);
 }
 
 }  // namespace

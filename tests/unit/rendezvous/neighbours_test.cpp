@@ -29,14 +29,15 @@ class RankZero {
                     const std::string& elsewhere = {})
       : failure_(std::move(failure)) {
     meeting_.secret.assign(32, std::byte{5});
-    meeting_.listeners.push_back(taken_port());
-    meeting_.listeners.push_back(taken_port());
-    meeting_.addresses = {elsewhere + format_address(neighbour.address)};
+    meeting_.listeners.push_back({taken_port()});
+    meeting_.listeners.push_back({taken_port()});
+    const std::string text = elsewhere + format_address(neighbour.address);
+    meeting_.addresses = {text, text};
     meeting_.failure = [this]() -> Status {
       if (failed_.load()) return failure_;
       return {};
     };
-    address_ = meeting_.listeners.back().address;
+    address_ = meeting_.listeners.back().listener.address;
     if (before_it_runs) before_it_runs(address_);
     thread_ = std::thread([this, on_abort] {
       BootstrapConfig config = loopback_config(2, 0, {});
