@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
 # The rendezvous and the control mesh run over the rails, which the topology file names. The first rail, over which they
 # began, is set down and loses everything silently while a job runs: the job goes on, its sums are right, and its
-# communicator can be split. When the last rail is gone, or a rank is killed, the job ends with the sentence that says
-# so. Usage: control_rails_test.sh SOURCE_DIR BUILD_DIR. Exits with 77 and a reason if no lab is possible.
+# communicator can be split. The same at moments that a seed chooses, while communicators are split and made anew. When
+# the last rail is gone, or a rank is killed, the job ends with the sentence that says so.
+# Usage: control_rails_test.sh SOURCE_DIR BUILD_DIR. Exits with 77 and a reason if no lab is possible. LAB_SEED (1)
+# chooses other moments, LAB_LOSSES (6) how many there are in each of the two jobs.
 set -euo pipefail
 source_dir=$1
 export LAB_BUILD=$2
 lab=$source_dir/scripts/lab
+seed=${LAB_SEED:-1}
+losses=${LAB_LOSSES:-6}
 
 fail() {
-  echo "control_rails_test: $*" >&2
+  echo "control_rails_test: seed $seed: $*" >&2
   sed 's/^/  /' "$files/out" >&2
   exit 1
 }
@@ -23,6 +27,7 @@ until_said() {
 
 # start ARGUMENTS...: a job that reduces 1 MiB again and again.
 start() {
+  : >"$files/out"
   "$lab" ranks -- "$LAB_BUILD/perf/all_reduce_perf" -b 1M -e 1M -w 2 "$@" >"$files/out" 2>&1 &
   job=$!
 }
@@ -49,32 +54,70 @@ splits() {
   until_said 'one more split' $((seen + $1))
 }
 
-# between_splits COMMAND...: does that while no split is under way. A rail that is lost before the ranks of a new
-# communicator have told each other of their rails ends it.
-between_splits() {
-  local held
-  held=$(grep -c 'no split is under way' "$files/out" || true)
-  touch "$files/hold"
-  until_said 'no split is under way' $((held + 1))
-  "$@"
-  rm "$files/hold"
+# split_again ARGUMENTS...: a job that splits all the time.
+split_again() {
+  : >"$files/out"
+  rm -f "$files/enough"
+  "$lab" ranks -- "$LAB_BUILD/tests/split_ranks" "$files/enough" "$@" >"$files/out" 2>&1 &
+  job=$!
+  splits 2
+}
+
+enough_splits() {
+  touch "$files/enough"
+  wait "$job" || fail "the job that splits failed"
 }
 
 splits_over_what_is_left() {
-  : >"$files/out"
-  "$lab" ranks -- "$LAB_BUILD/tests/split_ranks" "$files/enough" "$files/hold" >"$files/out" 2>&1 &
-  job=$!
-  splits 3
-  between_splits "$lab" rail 1 drop
+  split_again
+  "$lab" rail 1 drop
   until_said 'control: connection with rank .* moved from d1r1 to d1r2' 16
   splits 5
   "$lab" rail 1 pass
-  between_splits "$lab" rail 1 down
+  "$lab" rail 1 down
   splits 5
   "$lab" rail 1 up
   splits 5
-  touch "$files/enough"
-  wait "$job" || fail "the job that splits failed"
+  enough_splits
+}
+
+# A moment within a second.
+sometime() {
+  sleep "0.$(printf %03d $((RANDOM % 1000)))"
+}
+
+# lose_and_heal RAIL WAY COMMAND...: does that while the rail is lost.
+lose_and_heal() {
+  local rail=$1 verb=$2 heal=pass
+  [[ $verb == drop ]] || heal=up
+  sometime
+  "$lab" rail "$rail" "$verb"
+  "${@:3}"
+  "$lab" rail "$rail" "$heal"
+}
+
+# One rail stays, so the job goes on while the other one is lost.
+splits_while_rails_are_lost() {
+  local rail=$((1 + RANDOM % 2)) ways=(down drop) i
+  split_again
+  for ((i = 0; i < losses; ++i)); do lose_and_heal "$rail" "${ways[RANDOM % 2]}" splits 2; done
+  enough_splits
+}
+
+# The ranks begin at an address on the first rail. Without its interface that address does not exist, and while it loses
+# everything they wait.
+makes_communicators_while_rails_are_lost() {
+  local rail ways i
+  for rail in 1 2; do
+    ways=(drop)
+    ((rail == 1)) || ways=(down drop)
+    split_again 2
+    for ((i = 0; i < losses; ++i)); do
+      lose_and_heal "$rail" "${ways[RANDOM % ${#ways[@]}]}" sometime
+      splits 3
+    done
+    enough_splits
+  done
 }
 
 # ends_by COMMAND: does that to a running job, which fails then.
@@ -105,6 +148,7 @@ kill_rank_2() {
 
 if [[ "${3:-}" == --inside ]]; then
   files=$4
+  RANDOM=$seed
   step() {
     echo "$*" >>"$files/steps"
     "$@"
@@ -113,6 +157,8 @@ if [[ "${3:-}" == --inside ]]; then
   export LAB_CONTROL=rails TRESTLE_RAIL_TIMEOUT=500ms TRESTLE_HEARTBEAT=3s TRESTLE_DEBUG=WARN
   step survives
   step splits_over_what_is_left
+  step splits_while_rails_are_lost
+  step makes_communicators_while_rails_are_lost
   step ends_by kill_rank_2
   grep -q 'rank 2 (host lab-h2, pid [0-9]*) died' "$files/out" || fail "the killed rank is not named"
   step ends_by lose_all_rails

@@ -1,9 +1,8 @@
 /* Ranks that split their communicator again and again, for control_rails_test.sh, until the file exists that is the
- * first argument. Each time the even and the odd ranks add up their numbers; rank 0 prints a line. As long as the file
- * exists that is the second argument, no split begins; rank 0 says so. */
-#define _POSIX_C_SOURCE 200809L /* access, nanosleep */
+ * first argument. Each time the even and the odd ranks add up their numbers; rank 0 prints a line. With a second
+ * argument they make a new communicator after so many splits. */
 #include <stdio.h>
-#include <time.h>
+#include <stdlib.h>
 #include <trestle/trestle.h>
 #include <unistd.h>
 
@@ -31,39 +30,34 @@ static int split(trestleComm_t comm, int ranks, int rank) {
   return 1;
 }
 
-static int exists(const char* file) {
-  return access(file, F_OK) == 0;
-}
-
-static void wait_without(const char* file) {
-  const struct timespec moment = {0, 10000000};
-  if (!exists(file)) return;
-  printf("no split is under way\n");
-  fflush(stdout);
-  while (exists(file)) nanosleep(&moment, NULL);
-}
-
-/* Rank 0 decides for all, when it may. */
-static int goes_on(trestleComm_t comm, int rank, const char* enough, const char* hold) {
+/* Rank 0 decides for all. */
+static int goes_on(trestleComm_t comm, int rank, const char* enough) {
   int64_t ends = 0;
-  if (rank == 0) wait_without(hold);
-  if (rank == 0) ends = exists(enough);
-  if (complain(trestleBroadcast(&ends, &ends, 1, trestleInt64, 0, comm, NULL), comm)) return 0;
-  if (complain(trestleCommSynchronize(comm), comm)) return 0;
+  if (rank == 0) ends = access(enough, F_OK) == 0;
+  if (complain(trestleBroadcast(&ends, &ends, 1, trestleInt64, 0, comm, NULL), comm)) exit(1);
+  if (complain(trestleCommSynchronize(comm), comm)) exit(1);
   return !ends;
 }
 
-int main(int argc, char** argv) {
+/* One communicator. Whether there are more. */
+static int splits(int ranks, int rank, const char* enough, long most) {
   const trestleUniqueId none = {{0}};
   trestleComm_t comm = NULL;
-  int rank = -1, ranks = -1, bad = 0;
-  if (complain(trestleLauncherInfo(&rank, &ranks, NULL), NULL)) return 1;
-  if (complain(trestleCommInitRank(&comm, ranks, none, rank), NULL)) return 1;
-  while (argc == 3 && bad == 0 && goes_on(comm, rank, argv[1], argv[2])) {
-    bad = split(comm, ranks, rank);
-    if (rank == 0 && bad == 0) printf("one more split\n");
+  int more = 1;
+  if (complain(trestleCommInitRank(&comm, ranks, none, rank), NULL)) exit(1);
+  for (long made = 0; (most == 0 || made < most) && (more = goes_on(comm, rank, enough)); ++made) {
+    if (split(comm, ranks, rank)) exit(1);
+    if (rank == 0) printf("one more split\n");
     fflush(stdout);
   }
-  if (bad == 0) bad = complain(trestleCommDestroy(comm), NULL);
-  return bad;
+  if (complain(trestleCommDestroy(comm), NULL)) exit(1);
+  return more;
+}
+
+int main(int argc, char** argv) {
+  int rank = -1, ranks = -1;
+  if (argc < 2 || complain(trestleLauncherInfo(&rank, &ranks, NULL), NULL)) return 1;
+  while (splits(ranks, rank, argv[1], argc > 2 ? strtol(argv[2], NULL, 10) : 0)) {
+  }
+  return 0;
 }
