@@ -40,23 +40,16 @@ Status check(const BootstrapConfig& config) {
   return {};
 }
 
-std::string ip_of(const SocketAddress& address) {
-  std::string text = format_address(address);
-  text.resize(text.rfind(':'));
-  if (text.starts_with('[')) text = text.substr(1, text.size() - 2);
-  return text;
-}
-
 // Where neighbours have reached this rank: at the first place, if any of them has.
-std::string met_at(const Meeting& meeting, const Neighbours& neighbours) {
-  const std::string first = ip_of(meeting.listeners.front().listener.address);
-  std::string other;
+HostAddress met_at(const Meeting& meeting, const Neighbours& neighbours) {
+  const HostAddress first = meeting.listeners.front().listener.address;
+  HostAddress other;
   for (const ControlConnection& in : neighbours.in) {
-    const SocketAddress here = local_address(in.socket.get());
-    if (here.length == 0 || ip_of(here) == first) return first;
-    other = ip_of(here);
+    const HostAddress here = local_address(in.socket.get());
+    if (!here.is_known() || here == first) return first;
+    other = here;
   }
-  return other.empty() ? first : other;
+  return other.is_known() ? other : first;
 }
 
 Result<std::pair<UniqueFd, UniqueFd>> connected_pair() {
@@ -75,7 +68,7 @@ class Bootstrap::Impl {
   int32_t nranks = 1;
   JobId job{};
   std::vector<std::byte> secret;
-  std::string local_ip;
+  HostAddress local_ip;
   int64_t deadline_ns = kNoDeadline;
   int64_t timeout_ns = 0;
   const std::atomic<bool>* abort = nullptr;
@@ -342,7 +335,7 @@ const JobId& Bootstrap::job() const {
 const std::vector<std::byte>& Bootstrap::secret() const {
   return impl_->secret;
 }
-const std::string& Bootstrap::local_ip() const {
+const HostAddress& Bootstrap::local_ip() const {
   return impl_->local_ip;
 }
 

@@ -29,6 +29,7 @@
 #include "control_mesh/control_mesh.h"
 #include "rendezvous/rank_info.h"
 #include "rendezvous/unique_id.h"
+#include "transport/socket/socket.h"
 
 namespace trestle {
 
@@ -98,9 +99,8 @@ class Bootstrap {
   int32_t nranks() const;
   const JobId& job() const;                      // equal on all ranks, different for every communicator
   const std::vector<std::byte>& secret() const;  // the job's key for further connections; empty: there is none
-  // The address at which this rank's neighbours reach it (numeric); "" in process. A good default address for
-  // transports.
-  const std::string& local_ip() const;
+  // The address at which this rank's neighbours reach it; none in process. A good default address for transports.
+  const HostAddress& local_ip() const;
 
   // For later exchanges, as BootstrapConfig::abort; nullptr: none.
   void set_abort(const std::atomic<bool>* abort);

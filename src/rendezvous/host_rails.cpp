@@ -10,17 +10,19 @@ namespace trestle {
 namespace {
 
 // nullptr: none, or loopback.
-const HostInterface* interface_at(const std::vector<HostInterface>& interfaces, const std::string& ip) {
+const HostInterface* interface_at(const std::vector<HostInterface>& interfaces, const HostAddress& ip) {
   for (const HostInterface& one : interfaces) {
-    const auto here = [&ip](const InterfaceAddress& at) { return is_at(at.address, ip); };
+    const auto here = [&ip](const InterfaceAddress& at) { return ip == at.address; };
     if (!one.loopback && std::any_of(one.addresses.begin(), one.addresses.end(), here)) return &one;
   }
   return nullptr;
 }
 
+// met: the interface of met_at, or nullptr.
 Result<std::vector<LocalRail>> choose(const std::vector<HostInterface>& interfaces, const HostInterface* met,
-                                      const HostRailsRequest& request) {
+                                      const HostAddress& met_at, const HostRailsRequest& request) {
   RailRequest wanted;
+  wanted.met_at = met_at;
   wanted.interfaces = TRY(interfaces_of_all_dimensions(request.rails));
   wanted.filter = request.interfaces;
   wanted.family = TRY(parse_family(request.family));
@@ -42,8 +44,11 @@ void listen_too(std::vector<RailListener>& listeners, const LocalRail& rail, con
 
 }  // namespace
 
-bool is_at(const SocketAddress& address, const std::string& ip) {
-  return format_host(address) == ip;
+Result<std::vector<LocalRail>> host_rails(const std::vector<HostInterface>& interfaces,
+                                          const HostRailsRequest& request) {
+  const HostInterface* const met = interface_at(interfaces, request.met_at);
+  if (met == nullptr) return std::vector<LocalRail>{};
+  return choose(interfaces, met, request.met_at, request);
 }
 
 Result<Listener> listen_at(const LocalRail& rail, const PortRange& ports) {
@@ -51,19 +56,21 @@ Result<Listener> listen_at(const LocalRail& rail, const PortRange& ports) {
   at.interface_filter = "=" + rail.interface;
   at.filter_from = "a rail";
   at.family = rail.address.family();
+  at.address = rail.address;
   at.port_low = ports.low;
   at.port_high = ports.high;
   return listen_tcp(at);
 }
 
-std::vector<RailListener> listen_on_rails(Listener first, const HostRailsRequest& request) {
+std::vector<RailListener> listen_on_rails(Listener first, HostRailsRequest request) {
   std::vector<RailListener> listeners;
-  const std::string ip = format_host(first.address);
+  const HostAddress ip = first.address;
+  request.met_at = ip;
   listeners.push_back({std::move(first)});
   const auto interfaces = read_interfaces();
   const HostInterface* const met = interfaces.ok() ? interface_at(interfaces.value(), ip) : nullptr;
   if (met == nullptr) return listeners;
-  const auto rails = choose(interfaces.value(), met, request);
+  const auto rails = host_rails(interfaces.value(), request);
   if (!rails.ok()) {
     LOG(kInfo, kBootstrap, "ranks meet over one interface: %s", rails.error().message.c_str());
     return listeners;
@@ -71,7 +78,7 @@ std::vector<RailListener> listen_on_rails(Listener first, const HostRailsRequest
   for (const LocalRail& rail : rails.value()) {
     if (rail.interface != met->name) {
       listen_too(listeners, rail, request.ports);
-    } else if (is_at(rail.address, ip)) {  // not another address of the interface
+    } else if (ip == rail.address) {  // not another address of the interface
       listeners.front().interface = rail.interface;
       listeners.front().fabric = rail.fabric;
     }
@@ -84,7 +91,7 @@ std::vector<RailListener> listen_elsewhere(const HostRailsRequest& request) {
   std::vector<RailListener> listeners;
   const auto interfaces = read_interfaces();
   if (!interfaces.ok() || interface_at(interfaces.value(), request.met_at) != nullptr) return listeners;
-  const auto rails = choose(interfaces.value(), nullptr, request);
+  const auto rails = choose(interfaces.value(), nullptr, request.met_at, request);
   if (!rails.ok()) return listeners;
   for (const LocalRail& rail : rails.value()) listen_too(listeners, rail, request.ports);
   return listeners;

@@ -21,11 +21,16 @@ struct HostRailsRequest {
   std::string interfaces;  // TRESTLE_SOCKET_IFNAME
   std::string family;      // TRESTLE_SOCKET_FAMILY
   PortRange ports;         // TRESTLE_PORT_RANGE
-  // A numeric address of this host at which other ranks reach it, or could before that interface was lost.
-  std::string met_at;
+  // An address of this host at which other ranks reach it, or could before that interface was lost; none: not known.
+  HostAddress met_at;
 };
 
-bool is_at(const SocketAddress& address, const std::string& ip);
+// Of a host with these interfaces: those that `rails` names, for whatever dimension, else those that would be found for
+// data (transport/rails/choice.h). Where `rails` names others, also the one of `met_at`, if it is up. Empty: `met_at`
+// is of no interface, or of loopback.
+Result<std::vector<LocalRail>> host_rails(const std::vector<HostInterface>& interfaces,
+                                          const HostRailsRequest& request);
+
 // Listens at a rail, at a port of the range.
 Result<Listener> listen_at(const LocalRail& rail, const PortRange& ports);
 
@@ -36,16 +41,10 @@ struct RailListener {
   Fabric fabric = {};          // not known: the same
 };
 
-// Where a rank can be reached: one listener on each rail. The first is the one where `met_at` is, unless its interface
-// is down and another one is not.
-//
-// Rails are the interfaces that `rails` names, for whatever dimension, else those that would be found for data
-// (transport/rails/choice.h). Where `rails` names others, also the one of `met_at`, if it is up. There is none where
-// `met_at` is of no interface, or of loopback.
-//
-// `first` is the listener that this rank has anyway. Never an error: a rail at which no port is free is left out, with
-// a line at INFO.
-std::vector<RailListener> listen_on_rails(Listener first, const HostRailsRequest& request);
+// Where a rank can be reached: one listener on each rail of this host (host_rails()). The first is `first`, the
+// listener that this rank has anyway, unless its interface is down and another one is not. Its address is `met_at`,
+// whatever the request says. Never an error: a rail at which no port is free is left out, with a line at INFO.
+std::vector<RailListener> listen_on_rails(Listener first, HostRailsRequest request);
 // The same where no interface has the address `met_at` any more, as when it was taken from one that is down. Empty: one
 // has it, or there is no rail.
 std::vector<RailListener> listen_elsewhere(const HostRailsRequest& request);

@@ -260,16 +260,16 @@ Result<Listener> listen_at_one(const BootstrapConfig& config, const SocketAddres
 }  // namespace
 
 Result<std::vector<RailListener>> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip) {
-  HostRailsRequest request{config.rails, config.interfaces, config.family, config.port_range, ""};
+  HostRailsRequest request{config.rails, config.interfaces, config.family, config.port_range, {}};
   Result<Listener> first = listen_at_one(config, ip);
   if (!first.ok()) {
-    request.met_at = ip.length == 0 || ip.is_loopback() ? "" : format_host(ip);
+    request.met_at = ip.is_loopback() ? HostAddress() : HostAddress(ip);
     std::vector<RailListener> others;
-    if (!request.met_at.empty()) others = listen_elsewhere(request);
+    if (request.met_at.is_known()) others = listen_elsewhere(request);
     if (others.empty()) return first.error();
     return others;
   }
-  request.met_at = format_host(first.value().address);
+  request.met_at = first.value().address;
   return listen_on_rails(std::move(first).value(), request);
 }
 

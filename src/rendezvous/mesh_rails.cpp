@@ -66,11 +66,11 @@ void MeshRails::adopt(int fd, size_t rail) {
 }
 
 std::string MeshRails::rail_of(int fd) const {
-  const std::string here = format_host(local_address(fd));
+  const HostAddress here = local_address(fd);
   for (size_t rail = 0; rail < rails_.size(); ++rail) {
-    if (is_at(rails_[rail].listener.address, here)) return name(rail);
+    if (here == rails_[rail].listener.address) return name(rail);
   }
-  return here;
+  return here.text();
 }
 
 }  // namespace trestle

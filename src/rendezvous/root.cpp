@@ -31,9 +31,8 @@ std::vector<std::byte> job_secret(const std::string& text) {
 
 bool names_loopback(const std::string& host) {
   if (host == "localhost") return true;
-  const Result<SocketAddress> address =
-      parse_address(host.find(':') == std::string::npos ? host + ":1" : "[" + host + "]:1");
-  return address.ok() && address.value().is_loopback();
+  const Result<HostAddress> address = parse_host(host);
+  return address.ok() && address.value().address().is_loopback();
 }
 
 std::string place_of_id(const std::string& address) {
@@ -43,8 +42,7 @@ std::string place_of_id(const std::string& address) {
 Result<Root> root_of_id(const BootstrapConfig& config) {
   const UniqueId id = TRY(decode(config.id));
   Root root;
-  const bool ipv6 = id.ip.find(':') != std::string::npos;
-  root.name = ipv6 ? "[" + id.ip + "]:" + std::to_string(id.port) : id.ip + ":" + std::to_string(id.port);
+  root.name = format_host_port({id.ip, id.port});
   root.candidates.push_back(TRY(parse_address(root.name)));
   root.job = id.job;
   root.secret.assign(id.secret.begin(), id.secret.end());
@@ -157,8 +155,7 @@ Result<NamedPlace> named_place(const BootstrapConfig& config, const WaitLimit& l
 // Completes the id with the listener's address.
 Result<UniqueId> serve_id(Listener listener, UniqueId id, const BootstrapConfig& config, int64_t timeout_ns) {
   const std::string text = format_address(listener.address);
-  id.ip = text.substr(0, text.rfind(':'));
-  if (id.ip.starts_with('[')) id.ip = id.ip.substr(1, id.ip.size() - 2);
+  id.ip = HostAddress(listener.address).text();
   id.port = listener.address.port();
   RendezvousOptions server;
   server.credentials = {{id.secret.begin(), id.secret.end()}, id.job, 0};
@@ -217,8 +214,7 @@ Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit) {
   if (!is_zero(config.id)) return root_of_id(config);
   const NamedPlace place = TRY(named_place(config, limit));
   Root root;
-  const std::string host = place.at.host.find(':') == std::string::npos ? place.at.host : "[" + place.at.host + "]";
-  root.name = host + ":" + std::to_string(place.at.port);
+  root.name = format_host_port(place.at);
   const bool one = place.variable == place.port_variable;
   root.place =
       "the rendezvous at " + root.name + " (" + place.variable + (one ? ")" : ", " + place.port_variable + ")");

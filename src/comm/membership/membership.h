@@ -17,6 +17,7 @@
 #include "comm/setup/wiring.h"
 #include "rendezvous/bootstrap.h"
 #include "topology/topology.h"
+#include "transport/socket/socket.h"
 
 namespace trestle {
 
@@ -43,7 +44,7 @@ class Membership {
   const JobId& job() const { return job_; }
   const RootIdentity& root() const { return root_; }
   const std::vector<std::byte>& secret() const { return secret_; }
-  const std::string& local_ip() const { return local_ip_; }
+  const HostAddress& local_ip() const { return local_ip_; }
 
   // "rank 3 (host a, pid 12)", for sentences.
   const RankNames& names() const { return names_; }
@@ -70,7 +71,7 @@ class Membership {
   const JobId job_;
   const RootIdentity root_;
   const std::vector<std::byte> secret_;
-  const std::string local_ip_;
+  const HostAddress local_ip_;
   Topology topology_;
   const Topology nominal_;
   const RankNames names_;

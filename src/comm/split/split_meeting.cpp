@@ -37,7 +37,7 @@ SplitMeeting::SplitMeeting(const Membership& parent, const SplitCall& call, cons
   config.rails = call.settings.value().control_rails;
 }
 
-SplitAddress SplitMeeting::open(const std::string& ip) {
+SplitAddress SplitMeeting::open(const HostAddress& ip) {
   const Status opened = in_one_process ? open_handover() : listen(ip);
   if (!opened.ok()) return {opened.error().code, "", opened.error().message};
   return {Code::kSuccess, in_one_process ? "" : meeting_text(meeting.listeners), ""};
@@ -49,9 +49,8 @@ Status SplitMeeting::open_handover() {
   return {};
 }
 
-Status SplitMeeting::listen(const std::string& ip) {
-  const SocketAddress at = TRY(parse_address(ip.find(':') == std::string::npos ? ip + ":1" : "[" + ip + "]:1"));
-  meeting.listeners = TRY(listen_for_neighbours(config, at));
+Status SplitMeeting::listen(const HostAddress& ip) {
+  meeting.listeners = TRY(listen_for_neighbours(config, ip.address()));
   return {};
 }
 

@@ -25,7 +25,7 @@ struct SplitMeeting {
 
   int32_t size() const { return static_cast<int32_t>(members.size()); }
   // Opens the place where this rank waits for its neighbours.
-  SplitAddress open(const std::string& ip);
+  SplitAddress open(const HostAddress& ip);
   // Takes the addresses of this rank's neighbours from those of all members, by rank.
   void set_addresses(const std::vector<std::string>& addresses);
 
@@ -38,7 +38,7 @@ struct SplitMeeting {
 
  private:
   Status open_handover();
-  Status listen(const std::string& ip);
+  Status listen(const HostAddress& ip);
 };
 
 }  // namespace trestle

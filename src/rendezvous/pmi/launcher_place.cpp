@@ -50,9 +50,7 @@ Result<std::string> new_place(const BootstrapConfig& config) {
   UniqueId id;
   random_bytes(id.job);
   random_bytes(id.secret);
-  const std::string text = format_address(probe.address);
-  id.ip = text.substr(0, text.rfind(':'));
-  if (id.ip.starts_with('[')) id.ip = id.ip.substr(1, id.ip.size() - 2);
+  id.ip = HostAddress(probe.address).text();
   id.port = probe.address.port();
   return to_text(TRY(encode(id)));
 }

@@ -26,14 +26,30 @@ std::string listed(const std::vector<HostInterface>& interfaces) {
   return list.empty() ? "none" : list;
 }
 
-const InterfaceAddress* usable_address(const HostInterface& interface, AddressFamily family) {
-  for (const AddressFamily wanted : {AddressFamily::kIpv4, AddressFamily::kIpv6}) {
-    if (family != AddressFamily::kAny && family != wanted) continue;
-    for (const InterfaceAddress& one : interface.addresses) {
-      if (one.address.family() == wanted && !is_link_local_v6(one.address)) return &one;
-    }
+// fc00::/7: a site's own addresses. An interface may have one beside a global one.
+bool is_of_a_site(const SocketAddress& address) {
+  if (address.family() != AddressFamily::kIpv6) return false;
+  return (reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_addr.s6_addr[0] & 0xfe) == 0xfc;
+}
+
+// Smaller is better. All hosts should choose alike, whichever interface they were reached over.
+int place_of(const SocketAddress& address, const HostAddress& met_at) {
+  if (met_at == address) return 0;
+  const bool met_over_v6 = met_at.family() == AddressFamily::kIpv6;
+  if ((address.family() == AddressFamily::kIpv6) != met_over_v6) return 3;
+  return is_of_a_site(address) == is_of_a_site(met_at.address()) ? 1 : 2;
+}
+
+const InterfaceAddress* usable_address(const HostInterface& interface, const RailRequest& request) {
+  const InterfaceAddress* best = nullptr;
+  for (const InterfaceAddress& one : interface.addresses) {
+    if (request.family != AddressFamily::kAny && request.family != one.address.family()) continue;
+    if (is_link_local_v6(one.address)) continue;
+    const bool better =
+        best == nullptr || place_of(one.address, request.met_at) < place_of(best->address, request.met_at);
+    if (better) best = &one;
   }
-  return nullptr;
+  return best;
 }
 
 std::string why_no_address(const HostInterface& interface, AddressFamily family) {
@@ -45,8 +61,8 @@ std::string why_no_address(const HostInterface& interface, AddressFamily family)
   return family == AddressFamily::kIpv4 ? "has no IPv4 address" : "has no IPv6 address";
 }
 
-// Of an interface that nobody has named; "": nothing.
-std::string why_not_by_itself(const HostInterface& interface) {
+// Of an interface that nobody has named, with the address that counts, if it has one; "": nothing.
+std::string why_not_by_itself(const HostInterface& interface, const InterfaceAddress* at) {
   const InterfaceFacts& facts = interface.facts;
   if (interface.loopback) return "loopback";
   if (!facts.bridge_of.empty()) return "a port of the bridge " + facts.bridge_of;
@@ -54,8 +70,7 @@ std::string why_not_by_itself(const HostInterface& interface) {
   if (!facts.hardware && !facts.hardware_port && starts_with_any(interface.name))
     return facts.bridge ? "a bridge of containers" : "belongs to containers, by its name";
   if (facts.tunnel) return "a tunnel";
-  if (!interface.addresses.empty() && format_host(interface.addresses.front().address).starts_with("169.254."))
-    return "has a link-local address";
+  if (at != nullptr && format_host(at->address).starts_with("169.254.")) return "has a link-local address";
   return "";
 }
 
@@ -107,8 +122,9 @@ class Chooser {
     asked = asked || filter_asks() || (loopback_counts && interface.loopback);
     if (!interface.up) return "down";
     if (!interface.running) return "up, but without a carrier";
-    if (const std::string reason = asked ? "" : why_not_by_itself(interface); !reason.empty()) return reason;
-    return usable_address(interface, request_.family) == nullptr ? why_no_address(interface, request_.family) : "";
+    const InterfaceAddress* at = usable_address(interface, request_);
+    if (const std::string reason = asked ? "" : why_not_by_itself(interface, at); !reason.empty()) return reason;
+    return at == nullptr ? why_no_address(interface, request_.family) : "";
   }
 
   void judge(const HostInterface& interface, bool loopback_counts) {
@@ -116,7 +132,7 @@ class Chooser {
       choice_.left_out.push_back({interface.name, std::move(reason)});
       return;
     }
-    const InterfaceAddress& at = *usable_address(interface, request_.family);
+    const InterfaceAddress& at = *usable_address(interface, request_);
     const NamedInterface* said = named(interface.name);
     LocalRail rail{interface.name,           at.address, fabric_of(at.address, at.prefix),
                    interface.facts.rate_bps, false,      interface.facts.numa_node};
@@ -175,6 +191,10 @@ class Chooser {
 
 Result<RailChoice> choose_rails(const std::vector<HostInterface>& interfaces, const RailRequest& request) {
   return Chooser(interfaces, request).run();
+}
+
+bool has_rail_at(const std::vector<LocalRail>& rails, const HostAddress& address) {
+  return std::ranges::any_of(rails, [&](const LocalRail& rail) { return address == rail.address; });
 }
 
 int numa_node_of(const std::vector<LocalRail>& rails) {

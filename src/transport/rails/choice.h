@@ -19,6 +19,7 @@ struct RailRequest {
   std::string named_by = "TRESTLE_RAILS";      // where they come from, for sentences
   std::string filter = {};                     // TRESTLE_SOCKET_IFNAME; counts only where no interface is named
   AddressFamily family = AddressFamily::kAny;  // TRESTLE_SOCKET_FAMILY
+  HostAddress met_at = {};                     // where other ranks have reached this host; none: nothing is known
 };
 
 struct LocalRail {
@@ -45,10 +46,15 @@ struct RailChoice {
 // matches. Of the others, all that lead out of this host: no bridge unless one of its ports is hardware, no port of a
 // bridge, no tunnel, nothing with a name that engines of containers give. Loopback is a rail if it is named, or if
 // there is nothing else; it reaches this host alone, which peers cannot see in its fabric.
-// Of an interface's addresses the first IPv4 one counts, else the first IPv6 one that is not link-local.
+// Of an interface's addresses `met_at` counts, else the first IPv4 one, else the first IPv6 one. If `met_at` is an IPv6
+// address, IPv6 comes first, and addresses that are of a site (fc00::/7) or global, as it is, before others. Link-local
+// IPv6 addresses do not count.
 // Errors. kInvalidArgument: a named interface does not exist, or the filter matches none; with those that exist.
 // kSystemError: nothing is left; with the reasons.
 Result<RailChoice> choose_rails(const std::vector<HostInterface>& interfaces, const RailRequest& request);
+
+// One of the rails has this address.
+bool has_rail_at(const std::vector<LocalRail>& rails, const HostAddress& address);
 
 // The NUMA node that these rails are nearest to: the one whose rails have the greatest rate together, where an unknown
 // rate counts as the least; of equal ones the lowest. Rails whose node is not known do not count. -1: none is known.

@@ -56,8 +56,8 @@ Result<RailPairs> pair_rails(const RailOwner& mine, const RailOwner& theirs) {
 
 bool are_of_one_host(const std::vector<PublishedRail>& mine, const std::vector<PublishedRail>& theirs) {
   const auto common = std::ranges::count_if(mine, [&](const PublishedRail& one) {
-    return std::ranges::any_of(
-        theirs, [&](const PublishedRail& other) { return format_host(one.address) == format_host(other.address); });
+    return std::ranges::any_of(theirs,
+                               [&](const PublishedRail& other) { return HostAddress(one.address) == other.address; });
   });
   return static_cast<size_t>(common) == std::min(mine.size(), theirs.size());
 }

@@ -23,6 +23,35 @@ Error bad_address(std::string_view text, const char* why) {
                                            "; it is written host:port or [IPv6 address]:port"};
 }
 
+template <class Plain>
+SocketAddress stored(const Plain& plain) {
+  SocketAddress address;
+  std::memcpy(&address.storage, &plain, sizeof plain);
+  address.length = sizeof plain;
+  return address;
+}
+
+SocketAddress plain_v4(const void* host) {
+  sockaddr_in plain{};
+  plain.sin_family = AF_INET;
+  std::memcpy(&plain.sin_addr, host, sizeof plain.sin_addr);
+  return stored(plain);
+}
+
+// The form that HostAddress has of all addresses of one host.
+SocketAddress canonical(const SocketAddress& address) {
+  if (address.length == 0) return {};
+  if (address.storage.ss_family == AF_INET) return plain_v4(&v4(address).sin_addr);
+  if (address.storage.ss_family != AF_INET6) return {};
+  const in6_addr& host = v6(address).sin6_addr;
+  if (IN6_IS_ADDR_V4MAPPED(&host)) return plain_v4(&host.s6_addr[12]);
+  sockaddr_in6 plain{};
+  plain.sin6_family = AF_INET6;
+  plain.sin6_addr = host;
+  if (IN6_IS_ADDR_LINKLOCAL(&host)) plain.sin6_scope_id = v6(address).sin6_scope_id;
+  return stored(plain);
+}
+
 Result<std::vector<SocketAddress>> look_up(std::string_view text, AddressFamily family, int flags) {
   const HostPort parts = TRY(parse_host_port(text));
   addrinfo hints{};
@@ -114,6 +143,11 @@ Result<HostPort> parse_host_port(std::string_view text) {
   return HostPort{std::string(host), static_cast<uint16_t>(number)};
 }
 
+std::string format_host_port(const HostPort& place) {
+  const bool bare_v6 = place.host.find(':') != std::string::npos && !place.host.starts_with('[');
+  return (bare_v6 ? "[" + place.host + "]" : place.host) + ":" + std::to_string(place.port);
+}
+
 Result<SocketAddress> parse_address(std::string_view text) {
   return TRY(look_up(text, AddressFamily::kAny, AI_NUMERICHOST)).front();
 }
@@ -142,6 +176,23 @@ std::string format_address(const SocketAddress& address) {
 std::string format_host(const SocketAddress& address) {
   const std::string text = format_address(address);
   return text.substr(0, text.rfind(':'));
+}
+
+HostAddress::HostAddress(const SocketAddress& address) : address_(canonical(address)) {}
+
+std::string HostAddress::text() const {
+  if (!is_known()) return {};
+  const std::string host = format_host(address_);
+  return host.starts_with('[') ? host.substr(1, host.size() - 2) : host;
+}
+
+Result<HostAddress> parse_host(std::string_view text) {
+  const std::string host(text);
+  const bool has_brackets = host.starts_with('[') && host.ends_with(']');
+  const Result<SocketAddress> read = parse_address(format_host_port({host, 1}));
+  // Brackets belong to IPv6, and a text with a port has its last colon outside of them.
+  if (read.ok() && (!has_brackets || read.value().family() == AddressFamily::kIpv6)) return HostAddress(read.value());
+  return Error{Code::kInvalidArgument, "'" + host + "' is not a numeric IPv4 or IPv6 address"};
 }
 
 }  // namespace trestle

@@ -16,6 +16,16 @@ bool is_link_local(const SocketAddress& address) {
   return IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_addr);
 }
 
+// Empty: neither IPv4 nor IPv6.
+SocketAddress address_of(const ifaddrs& item) {
+  SocketAddress address;
+  const int family = item.ifa_addr == nullptr ? AF_UNSPEC : item.ifa_addr->sa_family;
+  if (family != AF_INET && family != AF_INET6) return address;
+  address.length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  std::memcpy(&address.storage, item.ifa_addr, address.length);
+  return address;
+}
+
 // Smaller is better. A container bridge comes last before loopback: on other hosts its address means something else, or
 // nothing.
 int undesirability(const Interface& interface) {
@@ -39,15 +49,9 @@ Result<std::vector<Interface>> local_interfaces() {
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, &freeifaddrs);
   std::vector<Interface> found;
   for (const ifaddrs* item = list; item != nullptr; item = item->ifa_next) {
-    if (item->ifa_addr == nullptr || (item->ifa_flags & IFF_UP) == 0) continue;
-    const int family = item->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    Interface interface;
-    interface.name = item->ifa_name;
-    interface.loopback = (item->ifa_flags & IFF_LOOPBACK) != 0;
-    interface.address.length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    std::memcpy(&interface.address.storage, item->ifa_addr, interface.address.length);
-    found.push_back(std::move(interface));
+    const SocketAddress address = address_of(*item);
+    if (address.length == 0 || (item->ifa_flags & IFF_UP) == 0) continue;
+    found.push_back({item->ifa_name, address, (item->ifa_flags & IFF_LOOPBACK) != 0});
   }
   return found;
 }
@@ -56,19 +60,13 @@ std::string interface_fault(const std::string& interface, const SocketAddress& a
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return {};
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, &freeifaddrs);
-  SocketAddress wanted = address;
-  wanted.set_port(0);
+  const HostAddress wanted(address);
   std::string why = interface + " is gone, or its address has changed";
   for (const ifaddrs* item = list; item != nullptr; item = item->ifa_next) {
     if (item->ifa_name != interface) continue;
     if ((item->ifa_flags & IFF_UP) == 0) return interface + " is down";
     if ((item->ifa_flags & IFF_RUNNING) == 0) return interface + " has no carrier";
-    if (item->ifa_addr == nullptr || item->ifa_addr->sa_family != wanted.storage.ss_family) continue;
-    SocketAddress has;
-    has.length = wanted.length;
-    std::memcpy(&has.storage, item->ifa_addr, has.length);
-    has.set_port(0);
-    if (format_host(has) == format_host(wanted)) why.clear();
+    if (wanted == HostAddress(address_of(*item))) why.clear();
   }
   return why;
 }
@@ -104,10 +102,8 @@ Result<std::vector<Interface>> choose_interfaces(std::string_view filter, Addres
   }
   if (chosen.empty()) {
     std::string list;
-    for (const Interface& interface : all) {
-      const std::string address = format_address(interface.address);
-      list += (list.empty() ? "" : ", ") + interface.name + " (" + address.substr(0, address.rfind(':')) + ")";
-    }
+    for (const Interface& interface : all)
+      list += (list.empty() ? "" : ", ") + interface.name + " (" + format_host(interface.address) + ")";
     const char* kind = family == AddressFamily::kIpv4 ? "IPv4 " : family == AddressFamily::kIpv6 ? "IPv6 " : "";
     return Error{Code::kInvalidArgument, "no network interface with an " + std::string(kind) + "address matches '" +
                                              std::string(filter) + "'; there are: " + (list.empty() ? "none" : list)};

@@ -62,6 +62,29 @@ struct HostPort {
   uint16_t port = 0;
 };
 Result<HostPort> parse_host_port(std::string_view text);
+// A text that parse_host_port can read. The host may have its brackets already.
+std::string format_host_port(const HostPort& place);
+
+// The numeric address of a host, without a port. Addresses of hosts are compared as this and never as texts, which have
+// several forms: "::1" and "[::1]", "::ffff:10.0.0.1" and "10.0.0.1".
+class HostAddress {
+ public:
+  HostAddress() = default;  // none: no address is equal to it
+  // None of an empty address and of a Unix socket's. An IPv4 address that is mapped into IPv6 becomes the IPv4 address.
+  // The interface ("%eth0") counts only in link-local addresses, which mean something else on each interface.
+  HostAddress(const SocketAddress& address);
+
+  bool is_known() const { return address_.length != 0; }
+  AddressFamily family() const { return address_.family(); }
+  const SocketAddress& address() const { return address_; }  // port 0
+  std::string text() const;                                  // without brackets: "::1", "fe80::1%eth0"; "": none
+  bool operator==(const HostAddress& other) const = default;
+
+ private:
+  SocketAddress address_;
+};
+// "10.0.0.1", "::1", "[::1]", "fe80::1%eth0". kInvalidArgument: a name, a port, nonsense.
+Result<HostAddress> parse_host(std::string_view text);
 
 // ---- Interfaces
 
@@ -92,7 +115,8 @@ struct ListenOptions {
   std::string interface_filter;                       // as in interface_matches()
   std::string filter_from = "TRESTLE_SOCKET_IFNAME";  // where the filter comes from, for error messages
   AddressFamily family = AddressFamily::kAny;
-  uint16_t port_low = 0;  // 0 and 0: any port
+  HostAddress address = {};  // only at this one of their addresses; none: at any
+  uint16_t port_low = 0;     // 0 and 0: any port
   uint16_t port_high = 0;
   int backlog = 512;
 };

@@ -1,6 +1,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "transport/socket/socket.h"
@@ -57,12 +58,17 @@ Result<Listener> listen_tcp_at(const SocketAddress& address, int backlog) {
 }
 
 Result<Listener> listen_tcp(const ListenOptions& options) {
-  const auto interfaces = choose_interfaces(options.interface_filter, options.family);
+  auto interfaces = choose_interfaces(options.interface_filter, options.family);
   if (!interfaces.ok() && !options.interface_filter.empty())
     return Error{interfaces.error().code, options.filter_from + ": " + interfaces.error().message};
   if (!interfaces.ok()) return interfaces.error();
   if (options.port_low > options.port_high)
     return Error{Code::kInvalidArgument, "the port range ends before it begins"};
+  if (options.address.is_known()) {
+    std::erase_if(interfaces.value(), [&](const Interface& one) { return options.address != one.address; });
+    if (interfaces.value().empty())
+      return Error{Code::kSystemError, "no interface has the address " + options.address.text() + " any more"};
+  }
   Error last;
   for (const Interface& interface : interfaces.value()) {
     SocketAddress address = interface.address;

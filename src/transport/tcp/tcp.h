@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "transport/rails/rails_text.h"
+#include "transport/socket/socket.h"
 #include "transport/transport.h"
 
 namespace trestle {
 
 struct TcpTransportOptions {
-  std::string local_ip;       // numeric; the address that reaches the other ranks: used where no interface is named
+  HostAddress local_ip;       // at which the other ranks have reached this one: used where no interface is named
   std::string socket_ifname;  // TRESTLE_SOCKET_IFNAME: interfaces to choose from where the endpoint has none
   std::string socket_family;  // TRESTLE_SOCKET_FAMILY
   std::string port_range;     // TRESTLE_PORT_RANGE

@@ -72,17 +72,15 @@ TcpRail::TcpRail(const EndpointConfig& config, const TcpTransportOptions& option
 namespace {
 
 // Listens at the address that reaches the other ranks, if the given interfaces and family allow it. Another interface
-// that they allow may be down on the other hosts.
-Status prefer_address(const std::string& ip, ListenOptions& options) {
-  if (ip.empty()) return {};
-  const ListenOptions given = options;
+// that they allow may be down on the other hosts, and another address of this one unknown to them.
+Status prefer_address(const HostAddress& ip, ListenOptions& options) {
+  if (!ip.is_known() || (options.family != AddressFamily::kAny && options.family != ip.family())) return {};
   for (const Interface& interface : TRY(local_interfaces())) {
-    const bool of_family = given.family == AddressFamily::kAny || given.family == interface.address.family();
-    if (!of_family || !interface_matches(given.interface_filter, interface.name)) continue;
-    const std::string host = format_host(interface.address);
-    if (host != ip && host != "[" + ip + "]") continue;
+    if (ip != interface.address || !interface_matches(options.interface_filter, interface.name)) continue;
     options.interface_filter = "=" + interface.name;
-    options.family = interface.address.family();
+    options.family = ip.family();
+    options.address = ip;
+    return {};
   }
   return {};
 }
@@ -110,12 +108,12 @@ Result<std::unique_ptr<TcpRail>> TcpRail::create(const EndpointConfig& config, c
   std::unique_ptr<TcpRail> rail(new TcpRail(config, options, std::move(listener), std::move(epoll), bound_to));
   TRY(rail->watch(rail->listener_.fd.get(), epoll_key(EpollKind::kListener, 0)));
   if (bound_to.empty()) return rail;
-  for (const Interface& here : TRY(local_interfaces())) rail->hosts_here_.push_back(format_host(here.address));
+  for (const Interface& here : TRY(local_interfaces())) rail->hosts_here_.push_back(here.address);
   return rail;
 }
 
 bool TcpRail::is_here(const SocketAddress& address) const {
-  return std::find(hosts_here_.begin(), hosts_here_.end(), format_host(address)) != hosts_here_.end();
+  return std::find(hosts_here_.begin(), hosts_here_.end(), HostAddress(address)) != hosts_here_.end();
 }
 
 std::string TcpRail::fault() const {

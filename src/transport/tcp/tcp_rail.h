@@ -24,6 +24,7 @@
 #include "transport/message/frame_stream.h"
 #include "transport/message/rail_transport.h"
 #include "transport/rail.h"
+#include "transport/rails/choice.h"
 #include "transport/tcp/attempt.h"
 #include "transport/tcp/connect_queue.h"
 #include "transport/tcp/tcp.h"
@@ -32,6 +33,9 @@ namespace trestle {
 
 // The rails of this rank, as the options say (tcp_rails.cpp).
 Result<RailSet> make_tcp_rails(const EndpointConfig& config, const TcpTransportOptions& options);
+// Which of a host's interfaces they are. None: one rail, as its name, the kernel and listen_options() choose it.
+Result<RailChoice> choose_tcp_rails(const std::vector<HostInterface>& interfaces, const EndpointConfig& config,
+                                    const TcpTransportOptions& options);
 
 // Where a rail listens: on the interface that is named, else at the address that reaches the other ranks, unless
 // TRESTLE_SOCKET_IFNAME or the family excludes it.
@@ -129,7 +133,7 @@ class TcpRail final : public Rail {
 
   const AttemptContext context_;
   const std::string bound_to_;
-  std::vector<std::string> hosts_here_;  // the addresses of this host, where bound_to_ says something
+  std::vector<HostAddress> hosts_here_;  // the addresses of this host, where bound_to_ says something
   Listener listener_;
   UniqueFd epoll_;
   std::string address_;

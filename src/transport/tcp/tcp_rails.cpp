@@ -50,27 +50,6 @@ Result<std::vector<NamedInterface>> named_rails(const EndpointConfig& config, co
   return rails_of_dimension(said, 0).interfaces;
 }
 
-// The rails to use; none: one, as its name, the kernel and TcpRail::create() choose it. Without names several are used
-// only if the ranks have met over one of them: what they met over is known to reach them.
-Result<RailChoice> choose(const EndpointConfig& config, const TcpTransportOptions& options) {
-  RailRequest request;
-  request.interfaces = TRY(named_rails(config, options));
-  if (!config.interface.empty()) request.named_by = "the topology's interface";
-  const bool named = !request.interfaces.empty();
-  if (named && request.interfaces.size() == 1) return RailChoice{};
-  request.filter = options.socket_ifname;
-  request.family = TRY(parse_family(options.socket_family));
-  Result<RailChoice> choice = choose_rails(TRY(read_interfaces()), request);
-  if (!choice.ok()) {
-    if (named) return choice.error();
-    return RailChoice{};
-  }
-  const std::vector<LocalRail>& rails = choice.value().rails;
-  const auto met = [&](const LocalRail& rail) { return format_host(rail.address) == options.local_ip; };
-  if (!named && (rails.size() < 2 || std::none_of(rails.begin(), rails.end(), met))) return RailChoice{};
-  return choice;
-}
-
 struct SingleRail {
   PublishedRail published;
   int numa_node = -1;
@@ -84,7 +63,7 @@ SingleRail describe(const SocketAddress& address) {
   if (address.is_loopback() || !interfaces.ok()) return rail;
   for (const HostInterface& interface : interfaces.value()) {
     for (const InterfaceAddress& one : interface.addresses) {
-      if (format_host(one.address) != format_host(address)) continue;
+      if (HostAddress(one.address) != address) continue;
       rail.published.fabric = fabric_of(address, one.prefix);
       rail.published.rate_bps = interface.facts.rate_bps;
       rail.numa_node = interface.facts.numa_node;
@@ -126,6 +105,7 @@ Result<RailSet> several(const EndpointConfig& config, const TcpTransportOptions&
     at.interface = local.interface;
     TcpTransportOptions its = options;
     its.socket_family = local.address.family() == AddressFamily::kIpv6 ? "AF_INET6" : "AF_INET";
+    its.local_ip = local.address;
     std::unique_ptr<TcpRail> rail = TRY(TcpRail::create(at, its, local.interface));
     own.published.push_back({rail->listens_at(), local.fabric, local.rate_bps});
     LOG(kInfo, kNet, "tcp: rail %s at %s on %s", local.interface.c_str(), format_address(rail->listens_at()).c_str(),
@@ -152,9 +132,31 @@ Result<NamedInterface> single_interface(const EndpointConfig& config, const TcpT
 
 }  // namespace
 
+// Without names several are used only if the ranks have met over one of them: what they met over is known to reach
+// them.
+Result<RailChoice> choose_tcp_rails(const std::vector<HostInterface>& interfaces, const EndpointConfig& config,
+                                    const TcpTransportOptions& options) {
+  RailRequest request;
+  request.interfaces = TRY(named_rails(config, options));
+  if (!config.interface.empty()) request.named_by = "the topology's interface";
+  const bool named = !request.interfaces.empty();
+  if (named && request.interfaces.size() == 1) return RailChoice{};
+  request.filter = options.socket_ifname;
+  request.family = TRY(parse_family(options.socket_family));
+  if (!named) request.met_at = options.local_ip;
+  Result<RailChoice> choice = choose_rails(interfaces, request);
+  if (!choice.ok()) {
+    if (named) return choice.error();
+    return RailChoice{};
+  }
+  const std::vector<LocalRail>& rails = choice.value().rails;
+  if (!named && (rails.size() < 2 || !has_rail_at(rails, options.local_ip))) return RailChoice{};
+  return choice;
+}
+
 Result<std::vector<NamedInterface>> tcp_interfaces(const EndpointConfig& config, const TcpTransportOptions& options) {
   std::vector<NamedInterface> interfaces;
-  const RailChoice choice = TRY(choose(config, options));
+  const RailChoice choice = TRY(choose_tcp_rails(TRY(read_interfaces()), config, options));
   for (const LocalRail& rail : choice.rails) interfaces.push_back({rail.interface, rail.rate_bps});
   if (interfaces.empty()) interfaces.push_back(TRY(single_interface(config, options)));
   return interfaces;
@@ -164,7 +166,7 @@ Result<RailSet> make_tcp_rails(const EndpointConfig& config, const TcpTransportO
   TRY(tcp_probe());
   const auto own = std::make_shared<OwnRails>();
   own->name = "rank " + std::to_string(config.rank);
-  const RailChoice choice = TRY(choose(config, options));
+  const RailChoice choice = TRY(choose_tcp_rails(TRY(read_interfaces()), config, options));
   for (const LeftOutInterface& out : choice.left_out) LOG(kInfo, kNet, "tcp: no rail: %s", out.text().c_str());
   const std::vector<LocalRail>& rails = choice.rails;
   RailSet set = TRY(rails.size() < 2 ? single(config, options, rails, *own) : several(config, options, rails, *own));

@@ -5,30 +5,67 @@
 
 #include <algorithm>
 
+#include "support/host_interfaces.h"
 #include "transport/rails/inventory.h"
 #include "unit/rendezvous/ranks.h"
 
 namespace trestle {
 namespace {
 
+HostRailsRequest met(const std::string& at, const std::string& rails = "") {
+  return {rails, "", "auto", {}, parse_host(at).value()};
+}
+
 TEST(HostRails, OfLoopbackAreOneListener) {
   Listener first = taken_port();
   const std::string text = format_address(first.address);
-  const auto listeners = listen_on_rails(std::move(first), {"", "", "auto", {}, "127.0.0.1"});
+  const auto listeners = listen_on_rails(std::move(first), met("127.0.0.1"));
   EXPECT_EQ(meeting_text(listeners), text) << "not as a rail";
   EXPECT_TRUE(parse_meeting_text(text).value().rails.empty());
+  const auto interfaces = read_interfaces().value();
+  for (const char* none : {"127.0.0.1", "::1", "192.0.2.1", "2001:db8::1"})
+    EXPECT_TRUE(host_rails(interfaces, met(none)).value().empty()) << none << " is of loopback, or not of this host";
+}
+
+// The interfaces of a host with both families, and where other ranks have reached it.
+TEST(HostRails, AreThoseOfTheHostInTheFamilyInWhichItWasReached) {
+  using Texts = std::vector<std::string>;
+  const std::vector<HostInterface> host = {loopback(), card("eth0", "10.0.0.1/24 [fe80::1]/64 [fd00::1]/64"),
+                                           card("eth1", "10.0.1.1/24 [fd00:1::1]/64"), card("eth2", "[fd00:2::1]/64")};
+  const Texts v4 = {"eth0 10.0.0.1 10.0.0.0/24", "eth1 10.0.1.1 10.0.1.0/24", "eth2 [fd00:2::1] fd00:2::/64"};
+  const Texts v6 = {"eth0 [fd00::1] fd00::/64", "eth1 [fd00:1::1] fd00:1::/64", v4[2]};
+  const struct {
+    const char* met_at;
+    const char* rails;
+    Texts expected;
+  } kCases[] = {{"10.0.0.1", "", v4},
+                {"::ffff:10.0.0.1", "", v4},
+                {"fd00::1", "", v6},
+                {"[fd00::1]", "", v6},
+                {"fd00:2::1", "", v6},
+                {"::1", "", {}},
+                {"127.0.0.1", "", {}},
+                {"fd00::9", "", {}},
+                {"fd00::1", "eth1", {v6[0], v6[1]}},
+                {"10.0.0.1", "eth1", {v4[0], v4[1]}},
+                {"fd00:1::1", "eth1,eth2", {v6[1], v6[2]}}};
+  for (const auto& c : kCases) {
+    const auto rails = host_rails(host, met(c.met_at, c.rails));
+    ASSERT_TRUE(rails.ok()) << c.met_at << ": " << rails.error().message;
+    EXPECT_EQ(rails_text(rails.value()), c.expected) << c.met_at << ", rails '" << c.rails << "'";
+  }
 }
 
 // Whatever rails this machine has, the ranks can meet on each of them.
 TEST(HostRails, HaveAListenerEach) {
   const RailChoice choice = choose_rails(read_interfaces().value(), {}).value();
   for (const LocalRail& met : choice.rails) {
-    const std::string ip = format_host(met.address);
-    const HostRailsRequest request{"", "", "auto", {}, ip};
+    const HostRailsRequest request{"", "", "auto", {}, met.address};
+    const auto rails = host_rails(read_interfaces().value(), request).value();
     const auto listeners = listen_on_rails(listen_at(met, {}).value(), request);
-    EXPECT_TRUE(is_at(listeners.front().listener.address, ip));
+    EXPECT_EQ(HostAddress(listeners.front().listener.address), met.address);
     const bool loopback = met.address.is_loopback();
-    EXPECT_EQ(listeners.size(), loopback ? 1 : choice.rails.size());
+    EXPECT_EQ(listeners.size(), std::max<size_t>(rails.size(), 1));
     const auto told = parse_meeting_text(meeting_text(listeners)).value();
     ASSERT_EQ(told.addresses.size(), listeners.size());
     EXPECT_EQ(told.rails.size(), loopback ? 0 : listeners.size());

@@ -48,8 +48,21 @@ TEST_P(JoinTest, AllRanksGetAllBlobs) {
   for (const auto& rank : ranks) {
     EXPECT_EQ(rank->job(), ranks[0]->job());
     EXPECT_EQ(rank->secret(), ranks[0]->secret());
-    EXPECT_EQ(rank->local_ip(), "127.0.0.1");
+    EXPECT_EQ(rank->local_ip().text(), "127.0.0.1");
   }
+  exchange(ranks);
+}
+
+TEST_P(JoinTest, OverIpv6AllRanksGetAllBlobs) {
+  BootstrapConfig maker = loopback_config(1, 0, {});
+  maker.family = "AF_INET6";
+  const auto id = make_unique_id(maker, 0);
+  if (!id.ok()) GTEST_SKIP() << "this machine has no ::1: " << id.error().message;
+  std::vector<BootstrapConfig> configs = configs_for(GetParam(), id.value());
+  for (BootstrapConfig& config : configs) config.family = "AF_INET6";
+  auto ranks = all_of(join_all(configs));
+  ASSERT_EQ(ranks.size(), static_cast<size_t>(GetParam()));
+  for (const auto& rank : ranks) EXPECT_EQ(rank->local_ip(), parse_host("[::1]").value());
   exchange(ranks);
 }
 
@@ -58,6 +71,7 @@ TEST_P(JoinTest, InProcessNeedsNoNetwork) {
   config.nranks = GetParam();
   auto ranks = Bootstrap::join_in_process(config);
   ASSERT_TRUE(ranks.ok()) << ranks.error().message;
+  for (const auto& rank : ranks.value()) EXPECT_FALSE(rank->local_ip().is_known());
   exchange(ranks.value());
 }
 

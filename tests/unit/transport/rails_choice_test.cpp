@@ -3,52 +3,11 @@
 
 #include <map>
 
+#include "support/host_interfaces.h"
 #include "transport/rails/choice.h"
 
 namespace trestle {
 namespace {
-
-// "10.0.0.1/24", "[fd00::1]/64", several with blanks between them.
-std::vector<InterfaceAddress> addresses_of(const std::string& texts) {
-  std::vector<InterfaceAddress> addresses;
-  for (size_t begin = 0; begin < texts.size();) {
-    const size_t end = std::min(texts.find(' ', begin), texts.size());
-    const std::string text = texts.substr(begin, end - begin);
-    const size_t slash = text.find('/');
-    InterfaceAddress one{parse_address(text.substr(0, slash) + ":1").value(), std::stoi(text.substr(slash + 1))};
-    one.address.set_port(0);
-    addresses.push_back(one);
-    begin = end + 1;
-  }
-  return addresses;
-}
-
-HostInterface card(const std::string& name, const std::string& addresses, uint64_t rate_bps = 0) {
-  HostInterface interface;
-  interface.name = name;
-  interface.addresses = addresses_of(addresses);
-  interface.up = interface.running = true;
-  interface.facts.hardware = true;
-  interface.facts.rate_bps = rate_bps;
-  return interface;
-}
-
-HostInterface software(const std::string& name, const std::string& addresses) {
-  HostInterface interface = card(name, addresses);
-  interface.facts.hardware = false;
-  return interface;
-}
-
-HostInterface loopback() {
-  HostInterface lo = software("lo", "127.0.0.1/8 [::1]/128");
-  lo.loopback = true;
-  return lo;
-}
-
-HostInterface down(HostInterface interface) {
-  interface.up = interface.running = false;
-  return interface;
-}
 
 HostInterface bridge(HostInterface interface, bool hardware_port) {
   interface.facts.bridge = true;
@@ -69,12 +28,8 @@ RailRequest filtered(const std::string& filter, AddressFamily family = AddressFa
   return request;
 }
 
-// "eth0 10.0.0.1 10.0.0.0/24": interface, address, fabric.
 std::vector<std::string> rails_text(const RailChoice& choice) {
-  std::vector<std::string> texts;
-  for (const LocalRail& rail : choice.rails)
-    texts.push_back(rail.interface + " " + format_host(rail.address) + " " + rail.fabric.text());
-  return texts;
+  return rails_text(choice.rails);
 }
 
 std::vector<std::string> left_out_text(const RailChoice& choice) {
@@ -248,6 +203,63 @@ TEST(Choice, SeveralInOneSubnetAreNumberedByName) {
   const auto two = choose_rails(host, naming({{"eth2"}, {"eth1"}}));
   ASSERT_TRUE(two.ok()) << two.error().message;
   EXPECT_EQ(rails_text(two.value()), (Texts{"eth2 10.0.0.3 10.0.0.0/16#2", "eth1 10.0.7.2 10.0.0.0/16"}));
+}
+
+// ---- where the ranks have met
+
+struct MetCase {
+  const char* what;
+  std::string eth0;
+  std::string eth1;
+  const char* met_at;
+  AddressFamily family;
+  Texts rails;
+  bool has_it;  // one of the rails is where the ranks have met
+};
+
+std::vector<MetCase> met_cases() {
+  const std::string v4_0 = "10.0.0.1/24", v4_1 = "10.0.1.1/24";
+  const std::string v6_0 = "[fe80::1]/64 [fd00::1]/64", v6_1 = "[fe80::2]/64 [fd00:1::1]/64";
+  const std::string both_0 = v4_0 + " " + v6_0, both_1 = v4_1 + " " + v6_1;
+  const std::string global_0 = "[2001:db8::1]/64", global_1 = "[2001:db8:1::1]/64";
+  const Texts over_v4 = {"eth0 10.0.0.1 10.0.0.0/24", "eth1 10.0.1.1 10.0.1.0/24"};
+  const Texts over_v6 = {"eth0 [fd00::1] fd00::/64", "eth1 [fd00:1::1] fd00:1::/64"};
+  const auto any = AddressFamily::kAny, only_v4 = AddressFamily::kIpv4, only_v6 = AddressFamily::kIpv6;
+  const Texts over_global = {"eth0 [2001:db8::1] 2001:db8::/64", "eth1 [2001:db8:1::1] 2001:db8:1::/64"};
+  const std::string two_0 = global_0 + " " + v6_0, two_1 = v6_1 + " " + global_1;
+  return {{"nothing is known", both_0, both_1, "", any, over_v4, false},
+          {"IPv4 alone", v4_0, v4_1, "10.0.0.1", any, over_v4, true},
+          {"IPv6 alone", v6_0, v6_1, "fd00::1", any, over_v6, true},
+          {"the other rail", v6_0, v6_1, "fd00:1::1", any, over_v6, true},
+          {"the other form", v6_0, v6_1, "[fd00::1]", any, over_v6, true},
+          {"another spelling", v6_0, v6_1, "fd00:0:0::0001", any, over_v6, true},
+          {"mapped IPv4", v4_0, v4_1, "::ffff:10.0.0.1", any, over_v4, true},
+          {"both, met over IPv4", both_0, both_1, "10.0.1.1", any, over_v4, true},
+          {"both, met over IPv6", both_0, both_1, "fd00::1", any, over_v6, true},
+          {"both, met over IPv6, IPv4 demanded", both_0, both_1, "fd00::1", only_v4, over_v4, false},
+          {"both, met over IPv4, IPv6 demanded", both_0, both_1, "10.0.0.1", only_v6, over_v6, false},
+          {"one has no IPv6", both_0, v4_1, "fd00::1", any, {over_v6[0], over_v4[1]}, true},
+          {"the second address", v6_0 + " " + global_0, v6_1, "2001:db8::1", any, {over_global[0], over_v6[1]}, true},
+          {"a site's and global, met over the site's", two_0, two_1, "fd00::1", any, over_v6, true},
+          {"the same, over the other rail", two_0, two_1, "fd00:1::1", any, over_v6, true},
+          {"the same, met over a global one", two_0, two_1, "2001:db8::1", any, over_global, true},
+          {"the same, over the other rail", two_0, two_1, "2001:db8:1::1", any, over_global, true},
+          {"link-local", v6_0, v6_1, "fe80::1", any, over_v6, false},
+          {"link-local IPv4 before IPv6", "169.254.7.1/16 " + v6_0, v6_1, "fd00::1", any, over_v6, true},
+          {"loopback", v6_0, v6_1, "::1", any, over_v6, false},
+          {"an address of no interface", v6_0, v6_1, "fd00::9", any, over_v6, false}};
+}
+
+TEST(Choice, TakesTheAddressWhereTheRanksHaveMetAndItsFamily) {
+  for (const MetCase& c : met_cases()) {
+    RailRequest request;
+    request.family = c.family;
+    if (*c.met_at != 0) request.met_at = parse_host(c.met_at).value();
+    const auto choice = choose_rails({loopback(), card("eth0", c.eth0), card("eth1", c.eth1)}, request);
+    ASSERT_TRUE(choice.ok()) << c.what << ": " << choice.error().message;
+    EXPECT_EQ(rails_text(choice.value()), c.rails) << c.what;
+    EXPECT_EQ(has_rail_at(choice.value().rails, request.met_at), c.has_it) << c.what;
+  }
 }
 
 TEST(Fabric, IsTheNetworkOfTheAddress) {

@@ -283,6 +283,9 @@ TEST(Pairing, AHostIsKnownByAllItsAddresses) {
   EXPECT_TRUE(one_host("10.0.0.1:5/24,10.0.1.1:5/24", "10.0.1.1:7/24")) << "it may use fewer of them";
   EXPECT_FALSE(one_host("10.0.0.1:5/24,10.0.1.1:5/24", "10.0.0.1:5/24,10.0.1.2:5/24")) << "one may be everywhere alike";
   EXPECT_FALSE(one_host("10.0.0.1:5/24", "10.0.0.2:5/24"));
+  EXPECT_TRUE(one_host("[fd00::1]:5/64,[fd00:1::1]:5/64", "[fd00:1::1]:7/64,[fd00::1]:8/64"));
+  EXPECT_FALSE(one_host("[fd00::1]:5/64,[fd00:1::1]:5/64", "[fd00::1]:7/64,[fd00:1::2]:8/64"));
+  EXPECT_TRUE(one_host("[::ffff:10.0.0.1]:5/120", "10.0.0.1:7/24")) << "the same address in another form";
 }
 
 }  // namespace

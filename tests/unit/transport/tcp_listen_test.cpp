@@ -1,8 +1,8 @@
-// Where a tcp endpoint listens: at the address where the ranks have met, if the user's choice allows it.
+// Where a tcp endpoint listens: at the address where the ranks have met, if the user's choice allows it. And which
+// rails it finds from there.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
+#include "support/host_interfaces.h"
 #include "transport/tcp/tcp_rail.h"
 
 namespace trestle {
@@ -11,7 +11,7 @@ namespace {
 std::string filter_of(const std::string& interfaces, const std::string& family = "auto",
                       const std::string& met_at = "127.0.0.1") {
   TcpTransportOptions options;
-  options.local_ip = met_at;
+  options.local_ip = parse_host(met_at).value();
   options.socket_ifname = interfaces;
   options.socket_family = family;
   const Result<ListenOptions> at = listen_options({}, options);
@@ -26,21 +26,83 @@ TEST(TcpListen, IsWhereTheRanksHaveMetIfThatIsAllowed) {
   EXPECT_EQ(filter_of("^=nosuch", "AF_INET6"), "^=nosuch");
 }
 
-TEST(TcpListen, IsWhereTheRanksHaveMetOverIpv6) {
-  const auto has = [](const Interface& one) { return format_host(one.address) == "[::1]"; };
-  if (std::ranges::none_of(local_interfaces().value(), has)) GTEST_SKIP() << "this machine has no ::1";
-  TcpTransportOptions options;
-  options.local_ip = "::1";
-  EXPECT_EQ(filter_of("", "auto", "::1"), "=lo");
-  EXPECT_EQ(listen_options({}, options).value().family, AddressFamily::kIpv6);
+// Whatever address of this machine it is, in all of its forms.
+TEST(TcpListen, IsWhereTheRanksHaveMetInBothFamilies) {
+  const auto here = local_interfaces();
+  ASSERT_TRUE(here.ok());
+  for (const Interface& one : here.value()) {
+    const HostAddress met = one.address;
+    for (const std::string& text : {met.text(), format_host(one.address)}) {
+      TcpTransportOptions options;
+      options.local_ip = parse_host(text).value();
+      const ListenOptions at = listen_options({}, options).value();
+      EXPECT_EQ(at.address, met) << text;
+      EXPECT_EQ(at.family, met.family()) << text;
+      options.socket_family = met.family() == AddressFamily::kIpv6 ? "AF_INET" : "AF_INET6";
+      EXPECT_FALSE(listen_options({}, options).value().address.is_known()) << text << ": the user demands the other";
+    }
+  }
+  EXPECT_EQ(filter_of("", "auto", "::ffff:127.0.0.1"), "=lo");
+  EXPECT_EQ(filter_of("", "auto", "192.0.2.1"), "") << "no address of this machine";
 }
 
 TEST(TcpListen, IsAtTheRailThatIsNamed) {
   EndpointConfig config;
   config.interface = "nosuch";
   TcpTransportOptions options;
-  options.local_ip = "127.0.0.1";
+  options.local_ip = parse_host("127.0.0.1").value();
   EXPECT_EQ(listen_options(config, options).value().interface_filter, "=nosuch");
+}
+
+// ---- which rails are found
+
+// Two cards with both families each.
+std::vector<HostInterface> two_cards() {
+  return {loopback(), card("eth0", "10.0.0.1/24 [fe80::1]/64 [fd00::1]/64"),
+          card("eth1", "10.0.1.1/24 [fe80::2]/64 [fd00:1::1]/64"), down(card("eth2", "[fd00:2::1]/64"))};
+}
+
+using Texts = std::vector<std::string>;
+
+Texts found(const std::string& met_at, const TcpTransportOptions& given = {}, const EndpointConfig& config = {}) {
+  TcpTransportOptions options = given;
+  if (!met_at.empty()) options.local_ip = parse_host(met_at).value();
+  const auto choice = choose_tcp_rails(two_cards(), config, options);
+  return choice.ok() ? rails_text(choice.value().rails) : Texts{choice.error().message};
+}
+
+const Texts kOverV4 = {"eth0 10.0.0.1 10.0.0.0/24", "eth1 10.0.1.1 10.0.1.0/24"};
+const Texts kOverV6 = {"eth0 [fd00::1] fd00::/64", "eth1 [fd00:1::1] fd00:1::/64"};
+
+TEST(TcpRails, AreAllThatAreFoundIfTheRanksHaveMetOverOne) {
+  for (const char* met : {"10.0.0.1", "10.0.1.1", "::ffff:10.0.0.1"}) EXPECT_EQ(found(met), kOverV4) << met;
+  for (const char* met : {"fd00::1", "[fd00::1]", "fd00:1::1", "fd00:1:0::1"}) EXPECT_EQ(found(met), kOverV6) << met;
+}
+
+// What they met over is known to reach them. So none means one rail, where they have met.
+TEST(TcpRails, AreNotGuessed) {
+  for (const char* met : {"", "127.0.0.1", "::1", "10.0.2.1", "fd00:2::1", "fd00::9", "fe80::1"})
+    EXPECT_EQ(found(met), Texts()) << met;
+  TcpTransportOptions options;
+  options.socket_family = "AF_INET";
+  EXPECT_EQ(found("fd00::1", options), Texts()) << "met over what must not be used";
+  EXPECT_EQ(found("10.0.0.1", options), kOverV4);
+  options.socket_family = "AF_INET6";
+  EXPECT_EQ(found("10.0.0.1", options), Texts());
+  EXPECT_EQ(found("fd00::1", options), kOverV6);
+  options.socket_ifname = "^eth1";
+  EXPECT_EQ(found("fd00::1", options), Texts()) << "a single one is left";
+}
+
+// All ranks name rails alike, however each has met the others.
+TEST(TcpRails, ThatAreNamedDoNotDependOnWhereTheRanksHaveMet) {
+  for (const char* met : {"", "10.0.0.1", "fd00::1", "::1"}) {
+    TcpTransportOptions options;
+    options.rails = "eth0,eth1";
+    EXPECT_EQ(found(met, options), kOverV4) << met;
+    options.socket_family = "AF_INET6";
+    EXPECT_EQ(found(met, options), kOverV6) << met;
+  }
 }
 
 }  // namespace

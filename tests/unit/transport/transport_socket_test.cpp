@@ -41,6 +41,92 @@ TEST(Address, WhatIsNoneIsRefusedWithTheText) {
   EXPECT_EQ(parse_host_port("node-3:29500").value().host, "node-3");
 }
 
+TEST(HostAddress, IsOneWhateverItsForm) {
+  const struct {
+    const char* one;
+    const char* other;
+    bool same;
+  } kCases[] = {
+      {"10.0.0.1", "10.0.0.1", true},        {"10.0.0.1", "10.0.0.2", false},      {"::1", "[::1]", true},
+      {"[fd00::1]", "fd00:0:0::0001", true}, {"fd00::1", "fd00::2", false},        {"127.0.0.1", "::1", false},
+      {"10.0.0.1", "::ffff:10.0.0.1", true}, {"[::ffff:a00:1]", "10.0.0.1", true}, {"10.0.0.1", "::10.0.0.1", false},
+      {"fe80::1%lo", "[fe80::1%lo]", true},  {"fe80::1%lo", "fe80::1", false},     {"fe80::1%1", "fe80::1%2", false}};
+  for (const auto& c : kCases) {
+    const auto one = parse_host(c.one);
+    const auto other = parse_host(c.other);
+    ASSERT_TRUE(one.ok() && other.ok()) << c.one << " " << c.other;
+    EXPECT_EQ(one.value() == other.value(), c.same) << c.one << " " << c.other;
+    EXPECT_EQ(other.value() == one.value(), c.same) << c.one << " " << c.other;
+    EXPECT_TRUE(one.value().is_known());
+    EXPECT_FALSE(one.value() == HostAddress());
+  }
+}
+
+TEST(HostAddress, HasOneTextThatIsReadBack) {
+  const struct {
+    const char* address;
+    const char* text;
+    AddressFamily family;
+  } kCases[] = {{"10.1.2.3:80", "10.1.2.3", AddressFamily::kIpv4},
+                {"[::1]:80", "::1", AddressFamily::kIpv6},
+                {"[2001:DB8:0::7]:65535", "2001:db8::7", AddressFamily::kIpv6},
+                {"[::ffff:10.1.2.3]:1", "10.1.2.3", AddressFamily::kIpv4},
+                {"[fe80::5%lo]:1", "fe80::5%lo", AddressFamily::kIpv6}};
+  for (const auto& c : kCases) {
+    const HostAddress host = parse_address(c.address).value();
+    EXPECT_EQ(host.text(), c.text);
+    EXPECT_EQ(host.family(), c.family) << c.address;
+    EXPECT_EQ(host.address().port(), 0) << c.address;
+    EXPECT_EQ(parse_host(c.text).value(), host);
+    EXPECT_EQ(parse_host(format_host(host.address())).value(), host);
+  }
+}
+
+TEST(HostAddress, TheInterfaceCountsInLinkLocalAddressesAlone) {
+  for (const bool link_local : {false, true}) {
+    SocketAddress plain = parse_address(link_local ? "[fe80::1]:80" : "[2001:db8::1]:80").value();
+    SocketAddress on_interface = plain;
+    reinterpret_cast<sockaddr_in6&>(on_interface.storage).sin6_scope_id = 3;
+    EXPECT_EQ(HostAddress(plain) == on_interface, !link_local);
+  }
+}
+
+TEST(HostAddress, OfNoAddressIsNone) {
+  SocketAddress unix_socket;
+  unix_socket.storage.ss_family = AF_UNIX;
+  unix_socket.length = sizeof(sa_family_t);
+  for (const HostAddress& none : {HostAddress(), HostAddress(SocketAddress()), HostAddress(unix_socket)}) {
+    EXPECT_FALSE(none.is_known());
+    EXPECT_EQ(none.text(), "");
+    EXPECT_EQ(none.address().length, 0u);
+  }
+}
+
+TEST(HostAddress, WhatIsNoneIsRefusedWithTheText) {
+  for (const char* text : {"", "[]", "[10.0.0.1]", "10.0.0.1:80", "[::1]:80", "[::1", "::1]", "no-such-name",
+                           ":::", "10.0.0.256", "fe80::1%no-such-interface"}) {
+    const auto host = parse_host(text);
+    ASSERT_FALSE(host.ok()) << text;
+    EXPECT_EQ(host.error().code, Code::kInvalidArgument);
+    EXPECT_NE(host.error().message.find("'" + std::string(text) + "'"), std::string::npos) << host.error().message;
+  }
+}
+
+TEST(HostPort, IsWrittenSoThatItIsReadBack) {
+  const struct {
+    HostPort place;
+    const char* text;
+  } kCases[] = {{{"::1", 80}, "[::1]:80"},
+                {{"[::1]", 80}, "[::1]:80"},
+                {{"fe80::1%eth0", 1}, "[fe80::1%eth0]:1"},
+                {{"10.0.0.1", 65535}, "10.0.0.1:65535"},
+                {{"node-3", 29500}, "node-3:29500"}};
+  for (const auto& c : kCases) {
+    EXPECT_EQ(format_host_port(c.place), c.text);
+    EXPECT_EQ(format_host_port(parse_host_port(c.text).value()), c.text);
+  }
+}
+
 TEST(Interfaces, AreFilteredAsInNccl) {
   struct Case {
     const char* filter;
@@ -70,6 +156,41 @@ ListenOptions on_loopback(uint16_t low = 0, uint16_t high = 0) {
   options.port_low = low;
   options.port_high = high;
   return options;
+}
+
+TEST(Interfaces, HaveNoFaultAtAnAddressOfTheirs) {
+  const auto here = local_interfaces();
+  ASSERT_TRUE(here.ok());
+  for (const Interface& one : here.value()) {
+    const std::string fault = interface_fault(one.name, one.address);
+    EXPECT_TRUE(fault.empty() || fault == one.name + " has no carrier") << format_host(one.address) << ": " << fault;
+  }
+  EXPECT_EQ(interface_fault("lo", parse_address("[::ffff:127.0.0.1]:1").value()), "");
+  for (const char* foreign : {"192.0.2.1:1", "[2001:db8::1]:1"})
+    EXPECT_EQ(interface_fault("lo", parse_address(foreign).value()), "lo is gone, or its address has changed");
+}
+
+// An interface may have several addresses, of which others know only one.
+TEST(Tcp, ListensAtExactlyTheAddressThatIsAsked) {
+  const auto here = local_interfaces();
+  ASSERT_TRUE(here.ok());
+  for (const Interface& one : here.value()) {
+    if (!one.loopback) continue;
+    ListenOptions options;
+    options.interface_filter = "=" + one.name;
+    options.address = one.address;
+    const auto listener = listen_tcp(options);
+    ASSERT_TRUE(listener.ok()) << listener.error().message;
+    EXPECT_EQ(HostAddress(listener.value().address), one.address);
+  }
+  for (const char* foreign : {"192.0.2.1", "2001:db8::1"}) {
+    ListenOptions options;
+    options.address = parse_host(foreign).value();
+    const auto listener = listen_tcp(options);
+    ASSERT_FALSE(listener.ok());
+    EXPECT_EQ(listener.error().code, Code::kSystemError);
+    EXPECT_NE(listener.error().message.find(foreign), std::string::npos) << listener.error().message;
+  }
 }
 
 TEST(Tcp, AFullPortRangeIsSaid) {
