@@ -42,6 +42,12 @@ std::optional<FailureReport> decode_failure_report(const std::string& payload, i
   return failure;
 }
 
+ControlLink::ControlLink(int32_t peer, UniqueFd socket, size_t most_payload)
+    : peer_(peer),
+      socket_(std::move(socket)),
+      most_payload_(most_payload),
+      host_(HostAddress(peer_address(socket_.get())).text()) {}
+
 void ControlLink::end() {
   socket_.reset();
   away_ = false;
@@ -76,6 +82,7 @@ void ControlLink::flush() {
     if (sent.ok() && sent.value() == 0) return;
     if (!sent.ok()) {
       send_failed_ = true;
+      if (is_unreachable(sent.error())) lost_by_ = sent.error().message;
       break;
     }
     out_at_ += sent.value();
@@ -119,6 +126,7 @@ void ControlLink::part() {
   away_ = true;
   wants_writable = false;
   send_failed_ = false;
+  lost_by_.clear();
   in_.clear();  // what has not come whole comes again
   drop_output();
 }
@@ -128,6 +136,7 @@ bool ControlLink::resume(UniqueFd socket, uint64_t came) {
   if (came > sent_ || came < sent_ - kept_.size()) return false;
   if (!confirm(came)) return false;
   socket_ = std::move(socket);
+  host_ = HostAddress(peer_address(fd())).text();
   away_ = false;
   told_ = came_;
   untold_bytes_ = 0;
@@ -150,11 +159,11 @@ ControlLink::Reading ControlLink::read(std::vector<ControlFrame>& frames, std::s
     const Result<size_t> got = receive_bytes(fd(), buffer);
     if (!got.ok()) {
       reason = got.error().message;
-      return Reading::kEnded;
+      return is_unreachable(got.error()) ? Reading::kLost : Reading::kEnded;
     }
     if (got.value() == kEndOfStream) {
-      reason = "its connection was closed";
-      return Reading::kEnded;
+      reason = lost_by_.empty() ? "its connection was closed" : lost_by_;
+      return lost_by_.empty() ? Reading::kEnded : Reading::kLost;
     }
     if (got.value() == 0) break;
     in_.append(reinterpret_cast<const char*>(buffer.data()), got.value());

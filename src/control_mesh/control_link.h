@@ -44,8 +44,7 @@ std::optional<FailureReport> decode_failure_report(const std::string& payload, i
 class ControlLink {
  public:
   // Frames are kept only after keep_frames().
-  ControlLink(int32_t peer, UniqueFd socket, size_t most_payload)
-      : peer_(peer), socket_(std::move(socket)), most_payload_(most_payload) {}
+  ControlLink(int32_t peer, UniqueFd socket, size_t most_payload);
 
   int32_t peer() const { return peer_; }
   int fd() const { return socket_.get(); }
@@ -53,6 +52,8 @@ class ControlLink {
   bool away() const { return away_; }
   bool ended() const { return !open() && !away_; }
   bool has_output() const { return out_at_ < out_.size(); }
+  // Of the other end of the present or last connection: "10.0.0.2"; "": not known, or a Unix socket.
+  const std::string& host() const { return host_; }
   void end();
 
   // Queues a frame and sends what the kernel takes. While the link is away, frames are kept. After a send has failed,
@@ -61,9 +62,9 @@ class ControlLink {
   void send(const ControlFrame& frame);
   void flush();
 
-  enum class Reading : uint8_t { kOpen, kEnded, kMalformed };
-  // Appends all complete frames that have arrived. kEnded: the connection has ended, orderly or not; `reason` says
-  // which.
+  enum class Reading : uint8_t { kOpen, kEnded, kLost, kMalformed };
+  // Appends all complete frames that have arrived. kEnded: the other end has ended the connection, orderly or not;
+  // `reason` says which. kLost: this kernel has given it up, because nothing came from the other host any more.
   Reading read(std::vector<ControlFrame>& frames, std::string& reason);
 
   // From now on frames are kept until the peer has them. Before the first frame.
@@ -107,6 +108,8 @@ class ControlLink {
   size_t most_payload_;
   bool away_ = false;
   bool send_failed_ = false;
+  std::string lost_by_;  // of a failed send that lost the connection: the kernel reports that only once
+  std::string host_;
   std::string out_;
   size_t out_at_ = 0;
   std::string in_;

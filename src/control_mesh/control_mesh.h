@@ -9,9 +9,9 @@
 // What a rank learns. A rank passes on the first ERROR or ABORT that it sees, its own included, once to all its
 // neighbours. Its listener hears only that one. So all ranks know within ceil(log2 N) hops. A neighbour whose
 // connection ends without a goodbye has died. A neighbour is a lost host if it was silent for the heartbeat time and
-// its kernel acknowledged nothing for as long. (A stopped process on a living host is logged once and left to the
-// deadlines.) Error messages name the rank that failed, not the one that noticed, so that all ranks report the same
-// failure.
+// its kernel acknowledged nothing for as long, or if this kernel gave up the connection before that. (A stopped process
+// on a living host is logged once and left to the deadlines.) Error messages name the rank that failed, not the one
+// that noticed, so that all ranks report the same failure.
 //
 // Rails. Where two ranks have several rails in common, neither an ended connection nor a silent host is the end: the
 // connection moves to another rail, and nothing is lost or comes twice (control_link.h, link_moves.h). The neighbour

@@ -62,7 +62,7 @@ bool ControlMesh::Impl::link_drained(size_t index, int64_t now_ns) {
   }
   if (reading != ControlLink::Reading::kOpen) {
     // The goodbye may not have come.
-    const bool goes_on = reading == ControlLink::Reading::kEnded && can_move(index) && !link.bye_came;
+    const bool goes_on = reading != ControlLink::Reading::kMalformed && can_move(index) && !link.bye_came;
     if (goes_on) move(index, reason, now_ns, now_ns);
     return !goes_on;
   }

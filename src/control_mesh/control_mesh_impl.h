@@ -81,6 +81,8 @@ class ControlMesh::Impl : private LinkMoves::Links {
   void take_letter(size_t link, ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
   void pass_on(int32_t to, const ControlFrame& letter) TRESTLE_REQUIRES(mutex_);
   void link_ended(size_t link, const std::string& reason, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  void link_lost(size_t link, const std::string& reason, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  void end_for(size_t link, const std::string& what) TRESTLE_REQUIRES(mutex_);
   void end_link(size_t link) TRESTLE_REQUIRES(mutex_);
   void look_for_silence(size_t link, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   void tell_silence(ControlLink& link, int64_t now_ns) TRESTLE_REQUIRES(mutex_);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/clock.h"
 #include "base/config/value_text.h"
 #include "base/fork.h"
 #include "base/log.h"
@@ -77,6 +78,7 @@ Status ControlMesh::Impl::add_link(ControlConnection connection, std::vector<siz
   links_.emplace_back(connection.peer, std::move(connection.socket), most);
   links_[index].number = connection.number;
   if (settings_.keeps_frames) links_[index].keep_frames();
+  links_[index].last_heard_ns = last_poll_ns_;
   side.push_back(index);
   epoll_event event{};
   event.events = EPOLLIN;
@@ -129,14 +131,17 @@ void ControlMesh::Impl::read_link(size_t link, int64_t now_ns) {
   std::vector<ControlFrame> frames;
   std::string reason;
   const ControlLink::Reading reading = at.read(frames, reason);
-  at.last_heard_ns = now_ns;
-  at.silence_told = false;
+  if (reading != ControlLink::Reading::kLost || !frames.empty()) {
+    at.last_heard_ns = now_ns;
+    at.silence_told = false;
+  }
   for (ControlFrame& frame : frames) take_frame(link, frame);
   if (reading == ControlLink::Reading::kMalformed) {
     malformed(at.peer());
     end_link(link);
   }
   if (reading == ControlLink::Reading::kEnded) link_ended(link, reason, now_ns);
+  if (reading == ControlLink::Reading::kLost) link_lost(link, reason, now_ns);
   if (at.owes_ack()) send(link, {ControlKind::kAck, 0, 0, ""});
 }
 
@@ -273,14 +278,25 @@ void ControlMesh::Impl::end_link(size_t link) {
 }
 
 void ControlMesh::Impl::link_ended(size_t link, const std::string& reason, int64_t now_ns) {
+  if (can_move(link) && !links_[link].bye_came) return move(link, reason, now_ns, now_ns);
+  end_for(link, "died: its connection ended without a goodbye (" + reason + ")");
+}
+
+// The peer's host has vanished from the network, or the network has. Its process may live.
+void ControlMesh::Impl::link_lost(size_t link, const std::string& reason, int64_t now_ns) {
   const ControlLink& at = links_[link];
-  if (can_move(link) && !at.bye_came) return move(link, reason, now_ns, now_ns);
+  if (can_move(link) && !at.bye_came) return move(link, reason, at.last_heard_ns, now_ns);
+  const std::string host = at.host().empty() ? "its host" : at.host();
+  end_for(link, "is lost: its connection ended without a goodbye (" + reason + "), and " + host +
+                    " was last heard from " + ago(now_ns - at.last_heard_ns));
+}
+
+// `what` follows the peer's name. A peer that has left is not missed.
+void ControlMesh::Impl::end_for(size_t link, const std::string& what) {
+  const int32_t peer = links_[link].peer();
   end_link(link);
-  if (left_.contains(at.peer()) || closed_) return;
-  report({false,
-          settings_.rank,
-          {Code::kRemoteError, name(at.peer()) + " died: its connection ended without a goodbye (" + reason + ")"}},
-         false);
+  if (left_.contains(peer) || closed_) return;
+  report({false, settings_.rank, {Code::kRemoteError, name(peer) + " " + what}}, false);
 }
 
 void ControlMesh::Impl::malformed(int32_t peer) {

@@ -145,6 +145,9 @@ bool bind_to_interface(int fd, const std::string& interface);
 Result<bool> finish_connect(int fd);
 // Of an error of the two above: nobody listens there, and the host said so.
 bool is_refusal(const Error& error);
+// Of an error of any connection: the kernel has given it up because nothing comes from the other host, or no way leads
+// there any more. That says nothing about the process there.
+bool is_unreachable(const Error& error);
 // The next waiting connection; an empty UniqueFd when there is none. Skips connections that died in the queue. Running
 // out of descriptors or memory is an error, but the listener stays usable.
 Result<UniqueFd> accept_connection(int listener_fd);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "transport/socket/socket.h"
 #include "transport/socket/system_error.h"
@@ -127,6 +128,12 @@ Result<bool> finish_connect(int fd) {
 
 bool is_refusal(const Error& error) {
   return error.message.ends_with(std::generic_category().message(ECONNREFUSED));
+}
+
+bool is_unreachable(const Error& error) {
+  constexpr int kReasons[] = {ETIMEDOUT, EHOSTUNREACH, EHOSTDOWN, ENETUNREACH, ENETDOWN};
+  return std::any_of(std::begin(kReasons), std::end(kReasons),
+                     [&](int number) { return error.message.ends_with(std::generic_category().message(number)); });
 }
 
 Result<UniqueFd> accept_connection(int listener_fd) {

@@ -1,6 +1,7 @@
 trestle_test(NAME bootstrap_test LABEL unit LIBS trestle_rendezvous SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/codec_test.cpp
   ${CMAKE_CURRENT_SOURCE_DIR}/unit/control_mesh/control_link_test.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/unit/control_mesh/control_mesh_lost_test.cpp
   ${CMAKE_CURRENT_SOURCE_DIR}/unit/control_mesh/control_mesh_test.cpp)
 if(SODIUM_FOUND)
   trestle_test(NAME control_mesh_rails_test LABEL unit LIBS trestle_rendezvous SOURCES
