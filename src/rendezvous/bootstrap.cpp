@@ -69,6 +69,7 @@ class Bootstrap::Impl {
   JobId job{};
   std::vector<std::byte> secret;
   HostAddress local_ip;
+  bool listens = false;
   int64_t deadline_ns = kNoDeadline;
   int64_t timeout_ns = 0;
   const std::atomic<bool>* abort = nullptr;
@@ -111,8 +112,9 @@ Status Bootstrap::Impl::assemble(Neighbours neighbours, int64_t heartbeat_ns, bo
 // The neighbours have been told of these listeners, so they stay open where a connection may move.
 Status Bootstrap::Impl::use_rails(Meeting meeting, int64_t silence_ns) {
   const auto texts = texts_of_neighbours(meeting, rank, nranks);
-  const Status used =
-      mesh->use_rails(MeshRails::create({secret, job, rank}, std::move(meeting.listeners), texts), silence_ns);
+  auto rails = MeshRails::create({secret, job, rank}, std::move(meeting.listeners), texts);
+  listens = rails != nullptr;
+  const Status used = mesh->use_rails(std::move(rails), silence_ns);
   if (!used.ok()) mesh->flood_error(used.error(), rank);
   return used;
 }
@@ -337,6 +339,10 @@ const std::vector<std::byte>& Bootstrap::secret() const {
 }
 const HostAddress& Bootstrap::local_ip() const {
   return impl_->local_ip;
+}
+
+bool Bootstrap::listens() const {
+  return impl_->listens;
 }
 
 void Bootstrap::set_abort(const std::atomic<bool>* abort) {

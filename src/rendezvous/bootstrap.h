@@ -101,6 +101,8 @@ class Bootstrap {
   const std::vector<std::byte>& secret() const;  // the job's key for further connections; empty: there is none
   // The address at which this rank's neighbours reach it; none in process. A good default address for transports.
   const HostAddress& local_ip() const;
+  // Whether it still listens on its rails, where the connections of the mesh may move.
+  bool listens() const;
 
   // For later exchanges, as BootstrapConfig::abort; nullptr: none.
   void set_abort(const std::atomic<bool>* abort);

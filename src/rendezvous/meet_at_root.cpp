@@ -201,6 +201,10 @@ Asked ask(int fd, const JoinRequest& request, const Root& root, const WaitLimit&
   return {decode_join_answer(body)};
 }
 
+constexpr const char* kPortNeeds =
+    "while ranks meet, TRESTLE_PORT_RANGE needs 1 port at each interface for each rank of this host, and 1 more for a "
+    "process that has called trestleGetUniqueId";
+
 JoinRequest request_of(const BootstrapConfig& config, const std::string& address, const WaitLimit& limit) {
   JoinRequest request;
   request.version = TRESTLE_VERSION_CODE;
@@ -234,6 +238,7 @@ Result<Listener> listen_as_configured(const BootstrapConfig& config) {
   options.family = TRY(parse_family(config.family));
   options.port_low = config.port_range.low;
   options.port_high = config.port_range.high;
+  options.port_needs = kPortNeeds;
   return listen_tcp(options);
 }
 
@@ -254,7 +259,8 @@ Result<Listener> listen_at_one(const BootstrapConfig& config, const SocketAddres
   }
   if (low == 0) return last;
   return Error{Code::kSystemError, "no free port in TRESTLE_PORT_RANGE " + std::to_string(low) + "-" +
-                                       std::to_string(high) + " at " + format_address(ip) + " (" + last.message + ")"};
+                                       std::to_string(high) + " at " + format_host(ip) + " (" + last.message +
+                                       "): " + kPortNeeds};
 }
 
 }  // namespace

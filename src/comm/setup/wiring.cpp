@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/host.h"
 #include "base/log.h"
+#include "comm/setup/port_needs.h"
 #include "comm/setup/topology_agreement.h"
 #include "engine/run/progress.h"
 #include "engine/work/delayed_queue.h"
@@ -166,14 +167,35 @@ class Wirer {
       std::vector<DimensionRail>& rails = known.emplace_back();
       const Dimension& dimension = wiring_.topology.dimensions[d];
       if (dimension.bandwidth_mbps != 0) continue;
-      const auto row = find_transport(to_string(dimension.transport));
-      if (!row.ok() || row.value()->interfaces == nullptr) continue;
-      const Choice chosen = choice(dimension.transport, rails_[d]);
-      const auto found = row.value()->interfaces(chosen.endpoint, chosen.options);
-      if (!found.ok()) continue;
-      for (const NamedInterface& one : found.value()) rails.push_back({one.name, one.rate_bps / 1'000'000});
+      for (const NamedInterface& one : interfaces_of(dimension.transport, rails_[d]))
+        rails.push_back({one.name, one.rate_bps / 1'000'000});
     }
     return known;
+  }
+
+  // That a transport over these rails would use; empty: none that are known.
+  std::vector<NamedInterface> interfaces_of(TransportKind kind, const NamedRails& rails) const {
+    const auto row = find_transport(to_string(kind));
+    if (!row.ok() || row.value()->interfaces == nullptr) return {};
+    const Choice chosen = choice(kind, rails);
+    auto found = row.value()->interfaces(chosen.endpoint, chosen.options);
+    return found.ok() ? std::move(found).value() : std::vector<NamedInterface>{};
+  }
+
+  std::string port_needs() const {
+    PortNeeds needs{settings_.config.port_range, 0, 0, bootstrap_.listens()};
+    if (needs.range.low == 0) return {};
+    const std::string& here = wiring_.infos[static_cast<size_t>(bootstrap_.rank())].place.host_id;
+    for (const RankInfo& info : wiring_.infos) needs.ranks += info.place.host_id == here ? 1 : 0;
+    std::vector<std::vector<NamedInterface>> of_transports;
+    for (const Carrier& carrier : routes_.carriers)
+      of_transports.push_back(interfaces_of(carrier.kind, rails_of(carrier)));
+    needs.data = most_at_one_interface(of_transports);
+    // The mesh wanted to listen, too, even if it found no port.
+    const auto several = [](const std::vector<NamedInterface>& interfaces) { return interfaces.size() > 1; };
+    const bool alone = needs.ranks == bootstrap_.nranks();
+    needs.mesh = needs.mesh || (!alone && std::ranges::any_of(of_transports, several));
+    return port_needs_text(needs);
   }
 
   // Of this rank. Carriers without rails of their own use whatever leads there.
@@ -184,10 +206,12 @@ class Wirer {
 
   Status make_transports(RankInfo& mine) {
     routes_ = wiring_.routing->routes(bootstrap_.rank());
+    const std::string port_needs = this->port_needs();
     for (const Carrier& carrier : routes_.carriers) {
       const TransportRow* row = TRY(find_transport(to_string(carrier.kind)));
       TRY(row->probe());
-      const Choice chosen = choice(carrier.kind, rails_of(carrier));
+      Choice chosen = choice(carrier.kind, rails_of(carrier));
+      chosen.options.tcp.port_needs = port_needs;
       wiring_.transports.push_back(TRY(row->create(chosen.endpoint, chosen.options)));
       mine.addresses[carrier.text()] = wiring_.transports.back()->address();
     }

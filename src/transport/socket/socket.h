@@ -118,6 +118,7 @@ struct ListenOptions {
   HostAddress address = {};  // only at this one of their addresses; none: at any
   uint16_t port_low = 0;     // 0 and 0: any port
   uint16_t port_high = 0;
+  std::string port_needs = {};  // ends the sentence about a range without a free port: what it must have room for
   int backlog = 512;
 };
 
@@ -126,7 +127,8 @@ struct Listener {
   SocketAddress address;  // what peers connect to: the interface's address and the port
 };
 
-// Listens on the first of choose_interfaces() that can be bound. kSystemError with the range if it has no free port.
+// Listens on the first of choose_interfaces() that can be bound. kSystemError: the range has no free port there, which
+// is no reason to be reached over another interface; or no interface has options.address.
 Result<Listener> listen_tcp(const ListenOptions& options);
 // Listens on exactly this address; the wildcard address is allowed, port 0 is any.
 Result<Listener> listen_tcp_at(const SocketAddress& address, int backlog = 512);

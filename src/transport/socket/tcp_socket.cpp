@@ -58,6 +58,16 @@ Result<Listener> listen_tcp_at(const SocketAddress& address, int backlog) {
   return listener;
 }
 
+namespace {
+
+Error full_range(const ListenOptions& options, const std::string& interface) {
+  return Error{Code::kSystemError, "every port from " + std::to_string(options.port_low) + " to " +
+                                       std::to_string(options.port_high) + " is in use on interface " + interface +
+                                       (options.port_needs.empty() ? "" : ": " + options.port_needs)};
+}
+
+}  // namespace
+
 Result<Listener> listen_tcp(const ListenOptions& options) {
   auto interfaces = choose_interfaces(options.interface_filter, options.family);
   if (!interfaces.ok() && !options.interface_filter.empty())
@@ -85,10 +95,7 @@ Result<Listener> listen_tcp(const ListenOptions& options) {
         return Listener{std::move(fd).value(), bound};
       }
     }
-    if (in_use)
-      last = Error{Code::kSystemError, "every port from " + std::to_string(options.port_low) + " to " +
-                                           std::to_string(options.port_high) + " is in use on interface " +
-                                           interface.name};
+    if (in_use) return full_range(options, interface.name);
   }
   return last;
 }

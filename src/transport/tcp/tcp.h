@@ -20,6 +20,7 @@ struct TcpTransportOptions {
   std::string socket_ifname;  // TRESTLE_SOCKET_IFNAME: interfaces to choose from where the endpoint has none
   std::string socket_family;  // TRESTLE_SOCKET_FAMILY
   std::string port_range;     // TRESTLE_PORT_RANGE
+  std::string port_needs;     // what it must have room for: ends the sentence about one without a free port
   std::string congestion;     // TRESTLE_CONGESTION
   std::string rails;          // what TRESTLE_RAILS says of one dimension: counts where the endpoint has no interface
   int64_t rail_timeout_ns = 3'000'000'000;  // TRESTLE_RAIL_TIMEOUT

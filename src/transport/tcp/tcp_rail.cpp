@@ -96,6 +96,7 @@ Result<ListenOptions> listen_options(const EndpointConfig& config, const TcpTran
   TRY(prefer_address(options.local_ip, at));
   at.port_low = ports.low;
   at.port_high = ports.high;
+  at.port_needs = options.port_needs;
   return at;
 }
 
