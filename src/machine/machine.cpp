@@ -76,9 +76,7 @@ MachineLayout layout_of_mask(const std::vector<int>& usable, const std::string& 
 
 // "10.0.0.1/24", "fd00::1/64".
 std::string address_text(const InterfaceAddress& one) {
-  std::string host = format_host(one.address);
-  std::erase_if(host, [](char c) { return c == '[' || c == ']'; });
-  return host + "/" + std::to_string(one.prefix);
+  return HostAddress(one.address).text() + "/" + std::to_string(one.prefix);
 }
 
 MachineInterface described(const HostInterface& interface) {
