@@ -1,7 +1,11 @@
 #include "control_mesh/control_link.h"
 
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
 #include <array>
 #include <span>
+#include <string_view>
 
 #include "control_mesh/byte_text.h"
 #include "transport/socket/socket.h"
@@ -40,6 +44,26 @@ std::optional<FailureReport> decode_failure_report(const std::string& payload, i
   const bool known = code > static_cast<int>(Code::kSuccess) && code <= static_cast<int>(kLastCode);
   failure.error.code = known ? static_cast<Code>(code) : Code::kRemoteError;
   return failure;
+}
+
+std::optional<FailureReport> waiting_failure(int fd, int32_t ranks) {
+  int waiting = 0;
+  if (::ioctl(fd, FIONREAD, &waiting) != 0 || waiting <= 0) return std::nullopt;
+  std::string bytes(static_cast<size_t>(waiting), '\0');  // no more than the system keeps
+  const ssize_t seen = ::recv(fd, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+  std::string_view rest = std::string_view(bytes).substr(0, seen > 0 ? static_cast<size_t>(seen) : 0);
+  while (rest.size() >= kHeaderBytes) {
+    ByteReader header(rest.substr(0, kHeaderBytes));
+    const size_t length = header.integer<uint32_t>();
+    const auto kind = static_cast<ControlKind>(header.integer<uint8_t>());
+    rest.remove_prefix(kHeaderBytes);
+    if (length > rest.size()) break;
+    if (kind == ControlKind::kError || kind == ControlKind::kAbort) {
+      if (auto told = decode_failure_report(std::string(rest.substr(0, length)), ranks)) return told;
+    }
+    rest.remove_prefix(length);
+  }
+  return std::nullopt;
 }
 
 ControlLink::ControlLink(int32_t peer, UniqueFd socket, size_t most_payload)

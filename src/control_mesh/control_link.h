@@ -39,6 +39,9 @@ struct FailureReport {
 inline constexpr size_t kMaxSentence = 16 * 1024;
 std::string encode(const FailureReport& failure);
 std::optional<FailureReport> decode_failure_report(const std::string& payload, int32_t ranks);
+// The first report among the frames that wait to be read from a connection. Reads nothing away. For a rank that does
+// not read frames yet.
+std::optional<FailureReport> waiting_failure(int fd, int32_t ranks);
 
 // Open: it has a connection. Away: it has none, but may get another one. Ended: neither.
 class ControlLink {

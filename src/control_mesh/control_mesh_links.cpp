@@ -285,7 +285,9 @@ void ControlMesh::Impl::link_ended(size_t link, const std::string& reason, int64
 // The peer's host has vanished from the network, or the network has. Its process may live.
 void ControlMesh::Impl::link_lost(size_t link, const std::string& reason, int64_t now_ns) {
   const ControlLink& at = links_[link];
-  if (can_move(link) && !at.bye_came) return move(link, reason, at.last_heard_ns, now_ns);
+  // Where this rank itself was away, nothing could be heard.
+  const bool was_away = beats() && now_ns - last_poll_ns_ > shortest_silence_ns() / 2;
+  if (can_move(link) && !at.bye_came) return move(link, reason, was_away ? now_ns : at.last_heard_ns, now_ns);
   const std::string host = at.host().empty() ? "its host" : at.host();
   end_for(link, "is lost: its connection ended without a goodbye (" + reason + "), and " + host +
                     " was last heard from " + ago(now_ns - at.last_heard_ns));

@@ -33,10 +33,14 @@ Result<std::vector<LocalRail>> choose(const std::vector<HostInterface>& interfac
   return std::move(TRY(choose_rails(interfaces, wanted)).rails);
 }
 
-void listen_too(std::vector<RailListener>& listeners, const LocalRail& rail, const PortRange& ports) {
+// is_rail: connections of the mesh may move there.
+void listen_too(std::vector<RailListener>& listeners, const LocalRail& rail, const PortRange& ports, bool is_rail) {
   Result<Listener> more = listen_at(rail, ports);
   if (more.ok()) {
-    listeners.push_back({std::move(more).value(), rail.interface, rail.fabric});
+    listeners.push_back({std::move(more).value()});
+    if (!is_rail) return;
+    listeners.back().interface = rail.interface;
+    listeners.back().fabric = rail.fabric;
   } else {
     LOG(kInfo, kBootstrap, "ranks do not meet over %s: %s", rail.interface.c_str(), more.error().message.c_str());
   }
@@ -75,15 +79,18 @@ std::vector<RailListener> listen_on_rails(Listener first, HostRailsRequest reque
     LOG(kInfo, kBootstrap, "ranks meet over one interface: %s", rails.error().message.c_str());
     return listeners;
   }
+  // Ranks that meet elsewhere, as over a tunnel between sites, have rails of the same names that lead to others.
+  const bool is_down = !met->up || !met->running;
+  const bool leads_there = is_down || has_rail_at(rails.value(), ip);
   for (const LocalRail& rail : rails.value()) {
     if (rail.interface != met->name) {
-      listen_too(listeners, rail, request.ports);
+      listen_too(listeners, rail, request.ports, leads_there);
     } else if (ip == rail.address) {  // not another address of the interface
       listeners.front().interface = rail.interface;
       listeners.front().fabric = rail.fabric;
     }
   }
-  if (!met->up || !met->running) std::rotate(listeners.begin(), listeners.begin() + 1, listeners.end());
+  if (is_down) std::rotate(listeners.begin(), listeners.begin() + 1, listeners.end());
   return listeners;
 }
 
@@ -93,7 +100,7 @@ std::vector<RailListener> listen_elsewhere(const HostRailsRequest& request) {
   if (!interfaces.ok() || interface_at(interfaces.value(), request.met_at) != nullptr) return listeners;
   const auto rails = choose(interfaces.value(), nullptr, request.met_at, request);
   if (!rails.ok()) return listeners;
-  for (const LocalRail& rail : rails.value()) listen_too(listeners, rail, request.ports);
+  for (const LocalRail& rail : rails.value()) listen_too(listeners, rail, request.ports, true);
   return listeners;
 }
 

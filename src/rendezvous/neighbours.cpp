@@ -141,8 +141,11 @@ Status NeighbourConnector::drive(Link& link, int64_t now) {
   if (link.stage == Stage::kConnecting) {
     const Result<bool> connected = finish_connect(link.socket.get());
     if (!connected.ok()) return retry(link, now, connected.error());
-    if (connected.value()) set_tcp_options(link.socket.get(), while_meeting(link));
-    if (connected.value()) link.stage = Stage::kHandshake;
+    if (connected.value()) {
+      set_tcp_options(link.socket.get(), while_meeting(link));
+      link.stage = Stage::kHandshake;
+      link.answered_ns = now;
+    }
   }
   if (link.stage == Stage::kHandshake) {
     const Result<bool> done = link.exchange->step(link.socket.get());
@@ -157,7 +160,17 @@ Status NeighbourConnector::drive(Link& link, int64_t now) {
     try_next(link);
     link.refused_ns = -1;  // who does not answer has not refused
   }
-  return {};
+  return check_host(link, now);
+}
+
+// A neighbour had its connection, and now its host answers on no rail. (A stopped process is no such case: its system
+// still takes connections.)
+Status NeighbourConnector::check_host(const Link& link, int64_t now) const {
+  const bool unreached = link.stage == Stage::kIdle || link.stage == Stage::kConnecting;
+  if (!link.made || !unreached || link.rounds == 0 || now - link.answered_ns < kUnacknowledgedNs) return {};
+  return Error{Code::kRemoteError, meeting_.name(link.peer) + " is lost: its host has answered on no rail for " +
+                                       std::to_string(kUnacknowledgedNs / (1'000 * kMs)) +
+                                       "s while the communicator was being made"};
 }
 
 // The first connection only until the neighbour has answered: afterwards it may count on it already. It counts on
@@ -203,6 +216,7 @@ Status NeighbourConnector::read_answer(Link& link, int64_t now) {
   if (answer && answer->kind == MoveRecord::Kind::kYield) {
     drop_attempt(link);
     link.next_ns = now + kRetryNs;
+    link.refused_ns = -1;
     return {};
   }
   // This rank has sent no frame yet.
@@ -217,7 +231,7 @@ void NeighbourConnector::lose(Link& link, const std::string& why, int64_t now) {
   LOG(kInfo, kBootstrap, "control: the connection with %s was lost while others were made: %s",
       meeting_.name(link.peer).c_str(), why.c_str());
   drop_attempt(link);
-  link.next_ns = now;
+  link.next_ns = link.answered_ns = now;
   link.refused_ns = -1;
   link.rounds = 0;
 }

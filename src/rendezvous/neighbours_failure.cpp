@@ -1,11 +1,9 @@
 // A rank cannot be connected with its neighbours: it finds the cause, sends it to other ranks, and names absent ranks.
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 
 #include "base/clock.h"
@@ -18,13 +16,6 @@ namespace {
 
 // How long a failing rank waits for another rank's cause before it reports its own.
 constexpr int64_t kCauseNs = 1'000'000'000;
-
-// The kind of the first frame that waits to be read; kHeartbeat if its header has not arrived.
-ControlKind kind_of_first_frame(const UniqueFd& socket) {
-  std::array<uint8_t, 5> header{};
-  const ssize_t seen = ::recv(socket.get(), header.data(), header.size(), MSG_PEEK | MSG_DONTWAIT);
-  return seen == static_cast<ssize_t>(header.size()) ? static_cast<ControlKind>(header[4]) : ControlKind::kHeartbeat;
-}
 
 }  // namespace
 
@@ -53,7 +44,8 @@ void NeighbourConnector::tell_all(const Error& error) {
       tell(stranger.socket, stranger.handshake().peer_rank(), error);
   }
   for (Link& link : links_) {
-    if (link.done()) tell(link.socket, link.peer, error);
+    // Behind an ask too: the neighbour reads frames as soon as it has taken the connection.
+    if (link.done() || link.stage == Stage::kAnswer) tell(link.socket, link.peer, error);
   }
 }
 
@@ -85,16 +77,10 @@ Status NeighbourConnector::look_for_failure() {
   return told;
 }
 
+// Behind beats, because the neighbour may have all its connections.
 Status NeighbourConnector::failure_reported_by(const Link& link) const {
-  if (kind_of_first_frame(link.socket) != ControlKind::kError) return {};
-  ControlLink copy(link.peer, UniqueFd::open([&] { return ::dup(link.socket.get()); }), kMaxSentence * 2);
-  std::vector<ControlFrame> frames;
-  std::string reason;
-  (void)copy.read(frames, reason);
-  if (frames.empty()) return {};
-  const auto report = decode_failure_report(frames.front().payload, config_.nranks);
-  if (!report) return {};
-  return report->error;
+  const auto report = waiting_failure(link.socket.get(), config_.nranks);
+  return report ? Status(report->error) : Status();
 }
 
 // While this rank awaits other neighbours, it must notice the death of a connected one before the deadline. Where there
@@ -103,6 +89,9 @@ Status NeighbourConnector::watch_done(int64_t now) {
   for (Link& link : links_) {
     const std::string end = link.done() ? end_of(link.socket) : "";
     if (end.empty()) continue;
+    const Status told = failure_reported_by(link);  // it may have come with the end
+    told_ = !told.ok();
+    TRY(told);
     if (!link.moves) return ended(link);
     lose(link, end, now);
   }
@@ -111,10 +100,12 @@ Status NeighbourConnector::watch_done(int64_t now) {
 
 // "": it is open.
 std::string NeighbourConnector::end_of(const UniqueFd& socket) {
-  char byte = 0;
-  const ssize_t seen = ::recv(socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (seen > 0 || (seen < 0 && (errno == EAGAIN || errno == EINTR))) return "";
-  return seen == 0 ? "it was closed" : std::strerror(errno);
+  pollfd at{socket.get(), POLLRDHUP, 0};  // whatever lies unread before it
+  if (::poll(&at, 1, 0) <= 0 || at.revents == 0) return "";
+  int error = 0;
+  socklen_t length = sizeof error;
+  (void)::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
+  return error == 0 ? "it was closed" : std::strerror(error);
 }
 
 Error NeighbourConnector::ended(const Link& link) const {

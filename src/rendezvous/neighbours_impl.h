@@ -40,6 +40,7 @@ class NeighbourConnector {
     std::optional<HandshakeExchange> exchange;  // of a connection that is made here
     int64_t next_ns = 0;                        // when to try next
     int64_t refused_ns = -1;                    // first refusal
+    int64_t answered_ns = 0;                    // the neighbour's host: last, or when the connection was lost
     size_t place = 0;                           // the one that is tried
     uint32_t rounds = 0;                        // how often all were
     int64_t begun_ns = 0;
@@ -66,6 +67,7 @@ class NeighbourConnector {
   bool complete() const;
   Status wait();
   Status drive(Link& link, int64_t now);
+  Status check_host(const Link& link, int64_t now) const;
   Status begin(Link& link, int64_t now);
   Status finish_handshake(Link& link, int64_t now);
   Status read_answer(Link& link, int64_t now);
