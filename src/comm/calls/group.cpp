@@ -221,7 +221,17 @@ Result<Group::Work::PreparedCalls> Group::Work::prepare_all() const {
     TRY(call.stream->check_open());
     if (call.empty) continue;
     const Lane lane{call.stream, lanes[{call.communicator.get(), call.stream.get()}]++};
-    prepared[i] = TRY(call.communicator->calls().planner().prepare(call.call, lane));
+    Result<PreparedCall> one = call.communicator->calls().planner().prepare(call.call, lane);
+    if (!one.ok()) {
+      // A device without memory has failed this communicator. Other ranks may have made the group's other calls
+      // already.
+      const bool failed = one.error().code == Code::kSystemError && call.communicator->engine().failed();
+      for (const GroupedCall& other : calls) {
+        if (failed) other.communicator->engine().fail_without_memory();
+      }
+      return std::move(one).error();
+    }
+    prepared[i] = std::move(one).value();
   }
   return prepared;
 }

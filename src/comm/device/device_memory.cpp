@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "engine/run/progress.h"
 
 namespace trestle {
 
@@ -24,6 +25,7 @@ std::byte* KeptMemory::take_kept(uint64_t bytes) {
 std::byte* KeptMemory::allocate(uint64_t bytes) {
   if (std::byte* const kept = take_kept(bytes)) return kept;
   std::list<Block> made(1);
+  const Progress::IdleDrive idle_too;  // the driver may wait for calls that only this thread would drive
   const Result<std::byte*> got = get(bytes);
   if (!got.ok()) {
     LOG(kWarn, kAlloc, "%llu bytes for staging on a device: %s", static_cast<unsigned long long>(bytes),
