@@ -81,13 +81,15 @@ void Engine::sleep(int timeout_ms, const std::function<bool()>& done) {
     ::sched_yield();
     return;
   }
+  bool rung = false;
   if (!done()) {
     epoll_event events[4];
-    const int rung = ::epoll_wait(epoll_.get(), events, 4, std::min(timeout_ms, sleep.most_ms));
-    // Some bells are silenced by the first sleeper alone, which may need this thread's processor for it.
-    if (rung > 0 && !sleep.first) ::sched_yield();
+    rung = ::epoll_wait(epoll_.get(), events, 4, std::min(timeout_ms, sleep.most_ms)) > 0;
   }
   end_sleep(sleep);
+  // Bells are silenced by the first sleeper and by the last one that wakes. They may need this processor for it. Only a
+  // thread that no longer counts may give way: else there might be no last one.
+  if (rung && !sleep.first) ::sched_yield();
 }
 
 void Engine::wake() {

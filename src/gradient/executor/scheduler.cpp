@@ -213,7 +213,7 @@ Status GradientScheduler::wait(int number) {
   if (step.board.ended() == 0 && profile == nullptr)
     return usage("no step has ended yet, so there is no result of " + named(step, tensor) + " to wait for");
   const int64_t called = monotonic_clock().now_ns();
-  if (step.board.forward_needs(tensor)) step.executor->wake();
+  if (step.board.forward_needs(tensor) || step.board.awaits_mark(tensor)) step.executor->wake();
   if (!step.board.is_complete(tensor)) TRY(check_communicator());
   TRY(step.board.wait(tensor));
   const int64_t returned = monotonic_clock().now_ns();
@@ -252,7 +252,9 @@ Status GradientScheduler::synchronize() {
   if (step.board.forward_over()) step.executor->wake();
   TRY(check_communicator());
   for (uint32_t i = 0; i < step.tensors.size(); ++i) {
-    if (!step.board.is_ready(i)) TRY(step.board.wait(i));
+    if (step.board.is_ready(i)) continue;
+    if (step.board.awaits_mark(i)) step.executor->wake();
+    TRY(step.board.wait(i));
   }
   wait_ns_.fetch_add(static_cast<uint64_t>(monotonic_clock().now_ns() - called), std::memory_order_relaxed);
   return {};

@@ -58,7 +58,9 @@ class StepBoard {
   // The forward pass has come to this tensor. True if the executor may have something to issue.
   bool forward_at(uint32_t tensor);
   bool forward_needs(uint32_t tensor);  // it is about to wait for this tensor
-  bool forward_over();                  // nobody will say where it is
+  // Its result comes with no message but with its mark, once the executor looks.
+  bool awaits_mark(uint32_t tensor) const { return followed_ && !tensors_[tensor].travels && !is_complete(tensor); }
+  bool forward_over();  // nobody will say where it is
 
   // ---- the executor
   // Between steps: which messages follow the marks.

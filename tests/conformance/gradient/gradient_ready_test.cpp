@@ -151,5 +151,31 @@ TEST(GradReady, MakesNoSystemCallWhileMessagesAreUnderWay) {
   });
 }
 
+// The scheduler's thread dozes while rank 1 holds two messages up. A tensor without bytes needs none of them.
+TEST(GradReady, ATensorWithoutBytesIsCompleteWhileMessagesAreUnderWay) {
+  std::atomic<bool> waited{false};
+  ranks::on_threads({.ranks = 2, .transport = "shm"}, [&waited](int rank, trestleComm_t comm) {
+    const trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
+    trestleGrad_t grad = nullptr;
+    ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+    Model model({{0}, {1000}, {1000}, {1000}}, Memory::kApart, rank);
+    model.register_in(grad, false);
+    ASSERT_TRUE(succeeded(trestleGradPlan(grad, "wfbp")));
+    model.fill(1);
+    while (rank == 1 && !waited.load()) std::this_thread::yield();
+    for (const int tensor : {3, 2}) of_ready(grad, tensor);
+    trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
+    do {
+      ASSERT_TRUE(succeeded(trestleGradGetStats(grad, &stats)));
+    } while (rank == 0 && stats.messages < 2);
+    for (const int tensor : {1, 0}) of_ready(grad, tensor);
+    ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+    ASSERT_TRUE(succeeded(trestleGradWaitParam(grad, 0)));
+    if (rank == 0) waited.store(true);
+    ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
+    ASSERT_TRUE(succeeded(trestleGradDestroy(grad)));
+  });
+}
+
 }  // namespace
 }  // namespace gradients

@@ -27,8 +27,10 @@ void ListRun::begin() {
 }
 
 bool ListRun::turn() {
-  bool changed = collect();
-  if (take_events()) changed = true;
+  bool changed = take_events();
+  // Before what is complete is finished: that may take longer than what is under way.
+  if (issue()) changed = true;
+  if (collect()) changed = true;
   return issue() || changed;
 }
 
