@@ -69,7 +69,7 @@ std::string format_host_port(const HostPort& place);
 // several forms: "::1" and "[::1]", "::ffff:10.0.0.1" and "10.0.0.1".
 class HostAddress {
  public:
-  HostAddress() = default;  // none: no address is equal to it
+  HostAddress() = default;  // none: equal to none, and to no address
   // None of an empty address and of a Unix socket's. An IPv4 address that is mapped into IPv6 becomes the IPv4 address.
   // The interface ("%eth0") counts only in link-local addresses, which mean something else on each interface.
   HostAddress(const SocketAddress& address);
