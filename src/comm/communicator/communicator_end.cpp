@@ -33,6 +33,8 @@ struct Communicator::Finalization {
       status = Error{Code::kInvalidUsage,
                      "communicator " + communicator->membership_.name() + " is being finalized already"};
     }
+    // Behind the flag: an exit that closes the communicator now has seen it, or is seen here.
+    if (status.ok()) status = communicator->check_open();
     if (status.ok()) communicator->calls_.number_finalization();
     if (status.ok()) status = communicator->synchronize(stop);
     ended = !status.ok();

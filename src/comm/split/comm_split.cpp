@@ -39,9 +39,7 @@ CommSplit::CommSplit(const CommunicatorParts& parent, CallWatch& watch, const Sp
       registration_(parent.splits, call.number) {}
 
 Result<std::shared_ptr<Communicator>> CommSplit::run(const Assemble& assemble) {
-  meeting_.emplace(membership_, call_, TRY(exchange_parts()));
-  registration_.set_members(meeting_->members);
-  TRY(exchange_addresses());
+  TRY(exchange());
   if (meeting_->members.empty()) return std::shared_ptr<Communicator>();
   Result<std::shared_ptr<Communicator>> made = join(assemble);
   if (!made.ok()) return cause_of(made.error());
@@ -54,12 +52,18 @@ void CommSplit::wait(const std::function<bool()>& done) {
 
 // ---- the exchanges over the parent
 
-Result<std::vector<std::string>> CommSplit::all_gather(uint64_t half, std::string mine) {
+Status CommSplit::exchange() {
   // The parent's destroy() waits until no thread is in here, which is soon after it closes.
   const SplitsInProgress::Exchange exchange(in_progress_);
   // Behind the registration: an exit that closes the communicator now has seen it, or is seen here. Other ranks would
   // wait for what this rank does not finish.
   TRY(why_to_stop());
+  meeting_.emplace(membership_, call_, TRY(exchange_parts()));
+  registration_.set_members(meeting_->members);
+  return exchange_addresses();
+}
+
+Result<std::vector<std::string>> CommSplit::all_gather(uint64_t half, std::string mine) {
   ControlMesh& mesh = mesh_.mesh();
   MeshWait at_mesh{key_, sequence_of_split(key_.number, half), deadline_ns_, timeout_ns_, false};
   mesh.start_all_gather(at_mesh.sequence, std::move(mine));

@@ -45,6 +45,7 @@ class CommSplit {
   Result<std::shared_ptr<Communicator>> run(const Assemble& assemble);
 
  private:
+  Status exchange();
   Result<std::vector<std::string>> all_gather(uint64_t half, std::string mine);
   Status why_to_stop() const;
   Result<std::vector<SplitPart>> exchange_parts();
