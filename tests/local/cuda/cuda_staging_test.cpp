@@ -1,6 +1,7 @@
 // What calls on device memory take from the driver: all of it before they are queued, no more than calls that run at
 // the same time need, and where there is none, all ranks hear of it.
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -190,37 +191,79 @@ TEST(CudaStaging, DoesNotGrowWithTheNumberOfStreamsThatThereWere) {
 
 // ---- where there is none
 
-// Runs a call of both ranks, of whose requests for memory the nth is refused. False: there were not so many.
-bool refused_at(Gpu& gpu, int nth) {
-  Pair pair(gpu, 1);
-  trestleResult_t ended[2] = {};
-  float* const send[] = {pair.memory_of(0, 2 * kCount), pair.memory_of(1, 2 * kCount)};
-  float* const recv[] = {pair.memory_of(0, kCount), pair.memory_of(1, kCount)};
-  const auto run = [&](int r) {
-    const trestleResult_t issued = pair.call_on(r, send[r], recv[r]);
-    ended[r] = issued != trestleSuccess ? issued : trestleStreamSynchronize(pair.stream(r));
-  };
+// Runs both ranks, of whose requests for memory the nth is refused. False: there were not so many.
+bool refused_at(int nth, const std::function<void(int rank)>& run) {
   driver().refuse_memory(nth);
   std::thread other([&] { run(1); });
   run(0);
   other.join();
   const bool came = driver().has_refused_memory();
   driver().refuse_memory(-1);
-  for (int r = 0; r < 2; ++r) {
-    EXPECT_EQ(ended[r], came ? trestleSystemError : trestleSuccess) << trestleGetLastError(pair.comm(r));
-    if (!came) continue;
-    const std::string sentence = trestleGetLastError(pair.comm(r));
-    EXPECT_TRUE(ranks::contains(sentence, "is out of memory")) << sentence;
-  }
-  pair.end();
   return came;
+}
+
+void expect_ended(trestleResult_t ended, trestleComm_t comm, bool came) {
+  EXPECT_EQ(ended, came ? trestleSystemError : trestleSuccess) << trestleGetLastError(comm);
+  if (!came) return;
+  const std::string sentence = trestleGetLastError(comm);
+  EXPECT_TRUE(ranks::contains(sentence, "is out of memory")) << sentence;
+}
+
+// Refuses each of the requests in turn.
+void refuse_each(const std::function<bool(int nth)>& came) {
+  int nth = 0;
+  while (came(nth) && !testing::Test::HasFailure()) ASSERT_LT(++nth, 100);
+  EXPECT_GE(nth, 4) << "of the device and pinned, on each rank";
 }
 
 TEST(CudaStaging, ThatTheDriverDoesNotHaveFailsTheCallOnAllRanks) {
   both_ways([](Gpu& gpu) {
-    int nth = 0;
-    while (refused_at(gpu, nth) && !testing::Test::HasFailure()) ASSERT_LT(++nth, 100);
-    EXPECT_GE(nth, 4) << "of the device and pinned, on each rank";
+    refuse_each([&](int nth) {
+      Pair pair(gpu, 1);
+      trestleResult_t ended[2] = {};
+      float* const send[] = {pair.memory_of(0, 2 * kCount), pair.memory_of(1, 2 * kCount)};
+      float* const recv[] = {pair.memory_of(0, kCount), pair.memory_of(1, kCount)};
+      const bool came = refused_at(nth, [&](int r) {
+        const trestleResult_t issued = pair.call_on(r, send[r], recv[r]);
+        ended[r] = issued != trestleSuccess ? issued : trestleStreamSynchronize(pair.stream(r));
+      });
+      for (int r = 0; r < 2; ++r) expect_ended(ended[r], pair.comm(r), came);
+      pair.end();
+      return came;
+    });
+  });
+}
+
+// A rank that is refused makes no call of its group. The other rank may have made all of its own.
+TEST(CudaStaging, ThatTheDriverDoesNotHaveFailsAllCommunicatorsOfTheGroup) {
+  both_ways([](Gpu& gpu) {
+    refuse_each([&](int nth) {
+      Pair pair(gpu, 1);
+      const auto others = communicators({-1, -1});
+      float host[2] = {1, 2};
+      trestleResult_t ended[2] = {};
+      trestleResult_t other_ended[2] = {};
+      float* const send[] = {pair.memory_of(0, 2 * kCount), pair.memory_of(1, 2 * kCount)};
+      float* const recv[] = {pair.memory_of(0, kCount), pair.memory_of(1, kCount)};
+      const bool came = refused_at(nth, [&](int r) {
+        EXPECT_TRUE(succeeded(trestleGroupStart()));
+        // Where the other rank was refused just now, these may be refused already, and the group with them.
+        all_reduce(&host[r], 1, others[r], nullptr);
+        pair.call_on(r, send[r], recv[r]);
+        const trestleResult_t issued = trestleGroupEnd();
+        ended[r] = issued != trestleSuccess ? issued : trestleStreamSynchronize(pair.stream(r));
+        // If this rank's group was refused too, nothing waits for the other communicator's failure but this.
+        do other_ended[r] = trestleCommSynchronize(others[r]);
+        while (ended[r] != trestleSuccess && other_ended[r] == trestleSuccess);
+      });
+      for (int r = 0; r < 2; ++r) {
+        expect_ended(ended[r], pair.comm(r), came);
+        expect_ended(other_ended[r], others[r], came);
+      }
+      for (trestleComm_t comm : others) trestleCommAbort(comm);
+      pair.end();
+      return came;
+    });
   });
 }
 
