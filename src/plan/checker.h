@@ -10,8 +10,9 @@
 //              receiver has the message. So this holds however late the peer reads and in whatever order steps run. A
 //              plan that passes is free of data races, so one execution stands for all interleavings.
 //   turns      A message takes its turn only after an earlier one in the same direction.
-//   execution  A send is complete only when its receiver has taken the message (no buffering at all). Even so every
-//              step runs (no deadlock). Every step reads blocks that are written and hold the logical blocks it names
+//   execution  A send is complete only when its receiver has taken the message (no buffering at all), and a message in
+//              a row begins only after the end of the one before (message_rows.h). Even so every step runs (no
+//              deadlock). Every step reads blocks that are written and hold the logical blocks it names
 //              (all-to-all: any). Each rank's contribution is added at most once (barrier: any number of times). At the
 //              end every output holds what the table in plan.h says.
 //   rank order (If requested, for kinds that reduce.) A Reduce combines sums of neighbouring ranks, in rank order.

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "plan/cells.h"
 #include "plan/checker_parts.h"
+#include "plan/message_rows.h"
 
 namespace trestle::checking {
 
@@ -98,7 +99,8 @@ class Execution {
   size_t words_;
   std::vector<Cells> cells_;
   std::vector<Memory> memories_;
-  std::vector<std::vector<uint32_t>> base_;  // first node, by rank and step
+  std::vector<std::vector<uint32_t>> base_;        // first node, by rank and step
+  std::vector<std::vector<uint32_t>> row_before_;  // by rank and step (message_rows.h)
   std::vector<Node> nodes_;
   std::vector<uint32_t> pending_;  // how many others a node still waits for
   std::vector<bool> done_;
@@ -118,9 +120,10 @@ void Execution::each_dependency(const Node& node, F&& f) const {
       f(id(node.rank, d.step, d.its_first + (node.position - d.my_first)));
     }
   }
-  // Stricter than the engine: a message in turn waits for the end of the one before.
-  if (step.after == kNoStep) return;
-  for (uint32_t i = 0; i < plan.steps[step.after].blocks; ++i) f(id(node.rank, step.after, i));
+  // Stricter than the engine: a message in a row waits for the end of the one before.
+  const uint32_t before = row_before_[node.rank][node.step];
+  if (before == kNoStep) return;
+  for (uint32_t i = 0; i < plan.steps[before].blocks; ++i) f(id(node.rank, before, i));
 }
 
 template <class F>
@@ -141,6 +144,7 @@ void Execution::number_nodes() {
   for (uint32_t r = 0; r < plans_.size(); ++r) {
     cells_.emplace_back(plans_[r]);
     memories_.emplace_back(plans_[r], words_);
+    row_before_.push_back(previous_in_rows(plans_[r]));
     for (uint32_t s = 0; s < plans_[r].steps.size(); ++s) {
       base_[r].push_back(static_cast<uint32_t>(nodes_.size()));
       for (uint32_t i = 0; i < plans_[r].steps[s].blocks; ++i) nodes_.push_back({r, s, i});

@@ -99,6 +99,36 @@ TEST(PlanChecker, FindsTurnsThatWaitForEachOther) {
   EXPECT_TRUE(status.ok()) << status.error().message;
 }
 
+TEST(PlanChecker, FindsMessagesOfARowThatWaitForEachOther) {
+  // Rank 1 takes rank 0's first message where the one that it sends has left, and rank 0 takes that one where its
+  // second message has left.
+  std::vector<Plan> plans;
+  PlanBuilder first(request(PhaseKind::kBarrier, 2, 0), 1);
+  first.copy(scratch(0), input(0), 0);
+  first.send(1, input(0), 0);
+  first.send(1, scratch(0), 0);
+  first.recv(1, scratch(0), 0);
+  first.reduce(output(0), {scratch(0), input(0)}, 0);
+  plans.push_back(std::move(first).finish());
+  PlanBuilder second(request(PhaseKind::kBarrier, 2, 1), 1);
+  second.copy(scratch(0), input(0), 0);
+  second.send(0, scratch(0), 0);
+  second.recv(0, scratch(0), 0);
+  second.recv(0, scratch(1), 0);
+  second.reduce(output(0), {scratch(0), scratch(1), input(0)}, 0);
+  plans.push_back(std::move(second).finish());
+  expect_fault(plans, "deadlock: ");
+  // Other places, and the same messages pass.
+  PlanBuilder apart(request(PhaseKind::kBarrier, 2, 1), 1);
+  apart.send(0, input(0), 0);
+  apart.recv(0, scratch(0), 0);
+  apart.recv(0, scratch(1), 0);
+  apart.reduce(output(0), {scratch(0), scratch(1), input(0)}, 0);
+  plans[1] = std::move(apart).finish();
+  const Status status = check_plans(plans);
+  EXPECT_TRUE(status.ok()) << status.error().message;
+}
+
 TEST(PlanChecker, FindsAMissingReadAfterWrite) {
   auto plans = exchange(false);
   drop_dependencies(plans[1], 2);
