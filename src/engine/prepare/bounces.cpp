@@ -2,52 +2,70 @@
 
 #include <algorithm>
 
+#include "plan/message_rows.h"
 #include "sched/model/segments.h"
 
 namespace trestle {
 
 namespace {
 
-uint32_t messages_of(const Plan& plan, const Step& step) {
-  if (is_message(step)) return 1;
-  const auto* const sources = plan.sources.data() + step.first_source;
-  return static_cast<uint32_t>(std::count_if(sources, sources + step.sources, is_peer_source));
+// While one step ends, the next one begins.
+constexpr uint64_t kFewestRooms = 2;
+
+// Rooms of one size, which the steps of a row use in turn.
+struct Row {
+  std::vector<uint32_t> steps;
+  uint64_t segment_bytes = 0;  // of all messages of one segment, at most
+  uint64_t segments = 1;       // of a step, at most
+};
+
+uint64_t segments_of_step(const PreparedPhase& phase, uint32_t step) {
+  return segments_of(phase.step_bytes[step], phase.step_segment_bytes[step]);
 }
 
-// The step in whose room the messages of this one lie. Messages that take turns (Step::after) use the room of the one
-// before the last: it is complete before this one begins.
-uint32_t room_of(const Plan& plan, uint32_t step, const std::vector<uint32_t>& rooms) {
-  const uint32_t before = plan.steps[step].after;
-  const uint32_t first = before == kNoStep ? kNoStep : plan.steps[before].after;
-  return first == kNoStep ? step : rooms[first];
+std::vector<Row> rows_of(const PreparedPhase& phase) {
+  std::vector<Row> rows;
+  for (std::vector<uint32_t>& steps : message_rows(*phase.plan)) {
+    Row& row = rows.emplace_back();
+    for (const uint32_t step : steps) {
+      const StepBounce& bounce = phase.bounces[step];
+      row.segment_bytes = std::max(row.segment_bytes, bounce.messages * bounce.message_bytes);
+      row.segments = std::max(row.segments, segments_of_step(phase, step));
+    }
+    row.steps = std::move(steps);
+  }
+  return rows;
+}
+
+// affordable: segments of each row.
+void give_rooms(PreparedPhase& phase, const Row& row, uint64_t affordable, uint32_t in_flight) {
+  const uint64_t most = std::min<uint64_t>(row.segments, in_flight);
+  const uint64_t fewest = std::min<uint64_t>(kFewestRooms, row.steps.size());
+  const uint64_t slots = std::clamp<uint64_t>(affordable / fewest, 1, most);
+  const uint64_t rooms = std::clamp<uint64_t>(affordable / slots, fewest, row.steps.size());
+  for (size_t i = 0; i < row.steps.size(); ++i) {
+    StepBounce& bounce = phase.bounces[row.steps[i]];
+    bounce.offset = phase.bounce_bytes + i % rooms * slots * row.segment_bytes;
+    bounce.slots = static_cast<uint32_t>(std::min<uint64_t>(bounce.slots, slots));
+    if (i >= rooms) bounce.before = row.steps[i - rooms];
+  }
+  phase.bounce_bytes += rooms * slots * row.segment_bytes;
 }
 
 }  // namespace
 
-void add_bounces(PreparedPhase& phase, uint32_t in_flight) {
+void add_bounces(PreparedPhase& phase, uint32_t in_flight, uint64_t most_bytes) {
   const Plan& plan = *phase.plan;
-  std::vector<uint32_t> rooms;                          // by step
-  std::vector<uint64_t> room_bytes(plan.steps.size());  // by step: of one segment, where it is a room
   for (uint32_t s = 0; s < plan.steps.size(); ++s) {
     StepBounce& bounce = phase.bounces.emplace_back();
     bounce.messages = messages_of(plan, plan.steps[s]);
     bounce.message_bytes = (std::min(phase.step_segment_bytes[s], phase.step_bytes[s]) + 63) / 64 * 64;
-    rooms.push_back(room_of(plan, s, rooms));
-    room_bytes[rooms[s]] = std::max(room_bytes[rooms[s]], bounce.messages * bounce.message_bytes);
+    bounce.slots = static_cast<uint32_t>(std::min<uint64_t>(segments_of_step(phase, s), in_flight));
   }
-  uint64_t bytes = 0;
-  for (const uint64_t room : room_bytes) bytes += room;
-  const auto affordable =
-      static_cast<uint32_t>(std::clamp<uint64_t>(kBounceBytes / std::max<uint64_t>(bytes, 1), 1, in_flight));
-  std::vector<uint64_t> begins(plan.steps.size());
-  for (uint32_t s = 0; s < plan.steps.size(); ++s) {
-    begins[s] = phase.bounce_bytes;
-    phase.bounce_bytes += room_bytes[s] * affordable;
-    StepBounce& bounce = phase.bounces[s];
-    bounce.offset = begins[rooms[s]];
-    const uint64_t segments = segments_of(phase.step_bytes[s], phase.step_segment_bytes[s]);
-    bounce.slots = static_cast<uint32_t>(std::min<uint64_t>(segments, bounce.messages == 0 ? in_flight : affordable));
-  }
+  const std::vector<Row> rows = rows_of(phase);
+  uint64_t bytes = 0;  // of one segment of each row
+  for (const Row& row : rows) bytes += row.segment_bytes;
+  for (const Row& row : rows) give_rooms(phase, row, most_bytes / std::max<uint64_t>(bytes, 1), in_flight);
 }
 
 void count_bounces(Prepared& prepared) {

@@ -1,9 +1,11 @@
 // Bounce buffers: host memory through which the messages of buffers on a device travel, because transports touch host
 // memory only. The device reads and writes it too. Used while preparing. Pure.
 //
-// A phase borrows one block while it runs. Every step has a part of it, in which each of its segments in flight has
-// room for its messages. A step never waits for room of another step. So bounce buffers cannot make ranks wait for each
-// other, in whatever order their messages come.
+// A phase borrows one block while it runs. The steps of a row (plan/message_rows.h) have rooms in it, which they use in
+// turn in plan order. In a room each segment in flight has a slot for its messages. A step that comes to a room begins
+// when the step before it there is complete (StepBounce::before). So a ring of many ranks needs no more
+// memory than a small one, and its steps still overlap. Ranks may have rooms in different numbers: no plan needs more
+// than one room per row.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +14,9 @@
 
 namespace trestle {
 
-// Bytes of the block of a phase, unless its steps need more for one segment each.
-inline constexpr uint64_t kBounceBytes = uint64_t{64} << 20;
-
 // Fills PreparedPhase::bounces of a phase whose steps are bound. At most `in_flight` segments of a step are in flight.
-void add_bounces(PreparedPhase& phase, uint32_t in_flight);
+// most_bytes: of the block, unless two rooms of one slot for each row need more.
+void add_bounces(PreparedPhase& phase, uint32_t in_flight, uint64_t most_bytes);
 // Fills Prepared::bounce_bytes and bounce_blocks from its phases and its schedule.
 void count_bounces(Prepared& prepared);
 

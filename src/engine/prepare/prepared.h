@@ -63,13 +63,17 @@ struct ByteDependency {
   }
 };
 
+// Bytes of the bounce block of a phase, unless its messages need more.
+inline constexpr uint64_t kBounceBytes = uint64_t{64} << 20;
+
 // Where the messages of a step lie in the bounce block of its phase (engine/prepare/bounces.h). A segment in flight has
-// room of its own, in which all its messages lie one after the other.
+// a slot of its own, in which all its messages lie one after the other.
 struct StepBounce {
   uint64_t offset = 0;
   uint64_t message_bytes = 0;  // of the longest message, rounded up
   uint32_t messages = 0;       // of one segment: the receives of a Reduce, none of a Copy, else one
   uint32_t slots = 1;          // segments in flight
+  uint32_t before = kNoStep;   // the step that has this place before; it must be complete
   uint64_t at(uint64_t segment, uint32_t message) const {
     return offset + (segment % slots * messages + message) * message_bytes;
   }
@@ -167,9 +171,10 @@ struct PrepareContext {
   const void* self = nullptr;
   PlanCache* plans = nullptr;  // nullptr: every phase gets a plan of its own
 
-  // For simulations only.
+  // For simulations and tests only.
   uint32_t segments_per_message = 0;  // not 0: used instead of segment_bytes, whatever the number of pieces
   uint32_t segments_in_flight = kSegmentsInFlight;
+  uint64_t bounce_bytes = kBounceBytes;
   bool data = true;  // false: no tables of pieces
   SharedPreparation* shared = nullptr;
 };

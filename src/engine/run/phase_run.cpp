@@ -161,9 +161,10 @@ bool PhaseRun::ready(uint32_t step, uint64_t upto) const {
   return true;
 }
 
-// Whether it is the turn of the step's next segment (Step::after). At most two messages of a row of turns are under
-// way, and their segments together are no more than those of one.
+// Whether it is the turn of the step's next segment (StepBounce::before, Step::after). At most two messages of a row of
+// turns are under way, and their segments together are no more than those of one.
 bool PhaseRun::has_turn(uint32_t step) const {
+  if (bounces_ != nullptr && !has_room(step)) return false;
   const uint32_t before = plan_.steps[step].after;
   if (before == kNoStep) return true;
   const uint32_t first = plan_.steps[before].after;

@@ -138,6 +138,10 @@ class PhaseRun {
   bool is_complete(uint32_t step) const { return steps_[step].finished == steps_[step].segments; }
   bool ready(uint32_t step, uint64_t upto) const;
   bool has_turn(uint32_t step) const;
+  bool has_room(uint32_t step) const {
+    const uint32_t before = phase_.bounces[step].before;
+    return before == kNoStep || is_complete(before);
+  }
   bool has_work(const Step& s) const { return bounces_ != nullptr || !is_message(s); }
   Slot& slot(const StepRun& run, uint64_t segment) { return slots_[run.first_slot + segment % run.slots]; }
   WorkSlot& work_slot(const StepRun& run, uint64_t segment) { return works_[run.first_work + segment % run.works]; }

@@ -53,24 +53,20 @@ const std::vector<Collective> kEven = {Collective::kAllReduce, Collective::kRedu
                                        Collective::kBroadcast, Collective::kReduce,        Collective::kAllToAll,
                                        Collective::kGather,    Collective::kScatter};
 
-class DeviceSizes : public testing::TestWithParam<int32_t> {};
-
-TEST_P(DeviceSizes, EveryAlgorithmGivesTheBitsOfHostMemory) {
-  const int32_t ranks = GetParam();
+void expect_bits_of_host_memory(int32_t ranks, uint64_t count, DeviceOptions options) {
   const Topology topology = device_grid({ranks});
   int ran = 0;
   for (const Collective collective : kEven) {
     for (const Algorithm& algorithm : algorithms()) {
       PrepareRequest request;
       request.collective = collective;
-      request.count = 3001;  // several segments, and an odd end
+      request.count = count;
       request.root = ranks - 1;
       const Result<Schedule> schedule = schedule_of(request, topology, std::string(algorithm.name), 2);
       if (!schedule.ok()) continue;  // it does not serve this collective
       for (const bool in_place : {false, true}) {
         SCOPED_TRACE(std::string(to_string(collective)) + " " + std::string(algorithm.name) +
                      (in_place ? " in place" : ""));
-        DeviceOptions options;
         options.seed = static_cast<uint64_t>(++ran);
         expect_same(topology, call_of(request, schedule.value(), in_place), options);
       }
@@ -79,7 +75,24 @@ TEST_P(DeviceSizes, EveryAlgorithmGivesTheBitsOfHostMemory) {
   EXPECT_GT(ran, 2 * static_cast<int>(kEven.size())) << "hardly any algorithm was tried";
 }
 
-INSTANTIATE_TEST_SUITE_P(Device, DeviceSizes, testing::Values(2, 3, 4, 5));
+class DeviceSizes : public testing::TestWithParam<int32_t> {};
+
+TEST_P(DeviceSizes, EveryAlgorithmGivesTheBitsOfHostMemory) {
+  expect_bits_of_host_memory(GetParam(), 3001, {});  // several segments, and an odd end
+}
+
+// Steps take turns in two rooms each way, on some ranks or on all.
+TEST_P(DeviceSizes, EveryAlgorithmRunsWithLittlePinnedMemory) {
+  const int32_t ranks = GetParam();
+  for (const int32_t first : {0, ranks / 2}) {
+    DeviceOptions options;
+    options.segment_bytes = 256;
+    options.bounce_bytes = [first](int32_t rank) { return rank >= first ? 1 : kBounceBytes; };
+    expect_bits_of_host_memory(ranks, 1001, options);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Device, DeviceSizes, testing::Values(2, 3, 4, 5, 9));
 
 TEST(DeviceCollectives, OfOneRankAreCopies) {
   const Topology topology = device_grid({1});

@@ -134,34 +134,71 @@ TEST_F(DeviceLife, AUsersFunctionIsRefusedWhenTheCallIsPrepared) {
   EXPECT_NE(prepared.error().message.find("cannot reach memory of a device"), std::string::npos);
 }
 
-// The room of a step's messages never overlaps that of another one that may be under way at the same time, and a phase
-// of many steps gets no more than it needs.
-TEST(Bounces, HaveRoomForEveryStep) {
-  for (const int32_t size : {2, 5, 8}) {
-    const Topology topology = device_grid({size});
-    for (const Collective collective : {Collective::kAllReduce, Collective::kAllToAll}) {
-      PrepareRequest request;
-      request.collective = collective;
-      request.count = uint64_t{64} << 20;
-      request.place = MemoryPlace::kDevice;
-      PrepareContext context;
-      context.topology = &topology;
-      context.segment_bytes = [](const void*, const std::vector<int32_t>&) { return uint64_t{4} << 20; };
-      const auto prepared = prepare(request, schedule_of(request, topology, "", 1).value(), context);
-      ASSERT_TRUE(prepared.ok()) << prepared.error().message;
-      const PreparedPhase& phase = prepared.value()->phases[0][0];
-      uint64_t least = 0;
-      for (size_t s = 0; s < phase.bounces.size(); ++s) {
-        const StepBounce& bounce = phase.bounces[s];
-        EXPECT_GE(bounce.slots, 1u);
-        EXPECT_LE(bounce.slots, kSegmentsInFlight);
-        if (bounce.messages == 0) continue;
-        EXPECT_GE(bounce.message_bytes, phase.step_segment_bytes[s]);
-        EXPECT_LE(bounce.at(bounce.slots - 1, bounce.messages - 1) + bounce.message_bytes, phase.bounce_bytes);
-        least += bounce.messages * bounce.message_bytes;
+// ---- bounce buffers
+
+// The first phase of a call with segments of 4 MiB.
+PreparedPhase first_phase(Collective collective, const std::string& algorithm, int32_t ranks, uint64_t count) {
+  const Topology topology = device_grid({ranks});
+  PrepareRequest request;
+  request.collective = collective;
+  request.count = count;
+  request.place = MemoryPlace::kDevice;
+  PrepareContext context;
+  context.topology = &topology;
+  context.segment_bytes = [](const void*, const std::vector<int32_t>&) { return uint64_t{4} << 20; };
+  const auto prepared = prepare(request, schedule_of(request, topology, algorithm, 1).value(), context);
+  EXPECT_TRUE(prepared.ok()) << prepared.error().message;
+  EXPECT_EQ(prepared.value()->bounce_bytes, prepared.value()->phases[0][0].bounce_bytes);
+  return prepared.value()->phases[0][0];
+}
+
+uint64_t end_of(const StepBounce& bounce) {
+  return bounce.at(bounce.slots - 1, bounce.messages - 1) + bounce.message_bytes;
+}
+
+// Whether `step` begins when `earlier` is complete, because of rooms.
+bool follows(const PreparedPhase& phase, uint32_t step, uint32_t earlier) {
+  while (step != kNoStep && step > earlier) step = phase.bounces[step].before;
+  return step == earlier;
+}
+
+void expect_rooms_apart(const PreparedPhase& phase) {
+  for (uint32_t s = 0; s < phase.bounces.size(); ++s) {
+    const StepBounce& bounce = phase.bounces[s];
+    EXPECT_GE(bounce.slots, 1u);
+    EXPECT_LE(bounce.slots, kSegmentsInFlight);
+    if (bounce.messages == 0) continue;
+    EXPECT_GE(bounce.message_bytes, std::min(phase.step_segment_bytes[s], phase.step_bytes[s]));
+    EXPECT_LE(end_of(bounce), phase.bounce_bytes);
+    for (uint32_t e = 0; e < s; ++e) {
+      const StepBounce& earlier = phase.bounces[e];
+      if (earlier.messages == 0 || end_of(earlier) <= bounce.offset || end_of(bounce) <= earlier.offset) continue;
+      EXPECT_TRUE(follows(phase, s, e)) << "steps " << e << " and " << s << " are in one room at the same time";
+    }
+  }
+}
+
+TEST(Bounces, OfStepsAtTheSameTimeDoNotOverlap) {
+  for (const int32_t ranks : {2, 5, 8, 64}) {
+    for (const Collective collective : {Collective::kAllReduce, Collective::kAllGather, Collective::kAllToAll}) {
+      for (const uint64_t count : {uint64_t{1000}, uint64_t{1} << 20, uint64_t{64} << 20}) {
+        SCOPED_TRACE(std::string(to_string(collective)) + " of " + std::to_string(count) + " elements, " +
+                     std::to_string(ranks) + " ranks");
+        expect_rooms_apart(first_phase(collective, "", ranks, count));
       }
-      EXPECT_LE(phase.bounce_bytes, std::max(kBounceBytes, least));
-      EXPECT_EQ(prepared.value()->bounce_bytes, phase.bounce_bytes);
+    }
+  }
+}
+
+// A ring of many ranks has many steps, of which few run at the same time.
+TEST(Bounces, DoNotGrowWithTheNumberOfSteps) {
+  for (const int32_t ranks : {4, 16, 64, 256}) {
+    for (const Collective collective : {Collective::kReduceScatter, Collective::kAllGather}) {
+      SCOPED_TRACE(std::string(to_string(collective)) + ", " + std::to_string(ranks) + " ranks");
+      const PreparedPhase phase = first_phase(collective, "ring", ranks, uint64_t{32} << 20);
+      EXPECT_EQ(phase.bounce_bytes, kBounceBytes);
+      for (const StepBounce& bounce : phase.bounces) EXPECT_EQ(bounce.slots, kSegmentsInFlight);
+      expect_rooms_apart(phase);
     }
   }
 }

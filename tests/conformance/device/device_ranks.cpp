@@ -167,6 +167,7 @@ Status DeviceRanks::begin(const DeviceCall& call) {
       return *static_cast<const uint64_t*>(most);
     };
     context.self = &options_.segment_bytes;
+    context.bounce_bytes = options_.bounce_bytes(r);
     auto& prepared = ranks_[static_cast<size_t>(r)].prepared;
     prepared = request.peer >= 0 ? TRY(prepare_point_to_point(request, r == request.root, context))
                                  : TRY(prepare(request, call.schedule, context));

@@ -31,6 +31,8 @@ struct DeviceOptions {
   uint64_t seed = 0;               // of the delays
   int64_t most_delay_ns = 20'000;  // of each piece of work
   uint64_t segment_bytes = 2048;
+  // Of a phase's bounce block, on the rank.
+  std::function<uint64_t(int32_t rank)> bounce_bytes = [](int32_t) { return kBounceBytes; };
   bool sleeps = false;
 };
 
