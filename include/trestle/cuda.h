@@ -19,8 +19,10 @@
  *   either, whatever it passes.
  * - The scalar of trestleRedOpCreatePreMulSum is read by the host: memory of a device is trestleInvalidArgument.
  * - What the library itself needs on the device is allocated by the thread that makes the call, before the call is
- *   queued: nothing is allocated while calls run. The driver may let that thread wait until earlier calls have ended. If
- *   it has no memory, the call is trestleSystemError on all ranks, and the communicator has failed.
+ *   queued: nothing is allocated while calls run. The driver may let that thread wait until earlier calls on the device
+ *   have ended, those of other ranks of the process too. Calls of one group are prepared before any of them is queued,
+ *   and a persistent request allocates at Init and never at Start, unless a group starts several on one stream. If there
+ *   is no memory, the call is trestleSystemError on all ranks, and the communicator has failed.
  * - Schedulers of gradients (gradient.h) and compressed all-reduces (compress.h) work on host memory only, also on
  *   communicators with a device: memory of a device is trestleInvalidArgument there.
  * A communicator without a device never asks what a pointer is. All its buffers must be memory that the host can use;

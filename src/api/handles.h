@@ -49,13 +49,7 @@ struct Request {
   enum class State { kInactive, kStarted, kFinishing, kGrouped } state TRESTLE_GUARDED_BY(mutex) = State::kInactive;
   std::shared_ptr<Recording> done TRESTLE_GUARDED_BY(mutex);  // the record behind what was started last
   std::shared_ptr<Stream> running TRESTLE_GUARDED_BY(mutex);  // the stream of that record
-  bool holds_start = false;  // whether the communicator's cache holds its prepared calls
-  bool holds_finish = false;
-
-  ~Request() {
-    if (holds_start) communicator->calls().planner().release(start);
-    if (holds_finish) communicator->calls().planner().release(finish);
-  }
+  std::unique_ptr<const HeldCall> held_start, held_finish;    // of a persistent one
 };
 
 template <class H>

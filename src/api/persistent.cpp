@@ -21,10 +21,8 @@ trestleResult_t init_request(trestleComm_t comm, const char* function, const Raw
     made->persistent = true;
     made->whole = true;
     TRY(use.object()->check_open());
-    if (!is_empty(made->start)) {
-      TRY(made->communicator->calls().planner().hold(made->start));
-      made->holds_start = true;
-    }
+    if (!is_empty(made->start))
+      made->held_start = TRY(made->communicator->calls().planner().hold(made->start, {made->stream}));
     *request = make_handle<trestleRequest>(std::move(made));
     return {};
   });

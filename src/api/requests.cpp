@@ -156,10 +156,9 @@ trestleResult_t trestleAllReduceStartInit(const void* send, void* recv, size_t c
     auto made = TRY(make_request(comm, "AllReduceStartInit", send, recv, count, type, op, stream));
     made->persistent = true;
     if (count != 0) {
-      TRY(made->communicator->calls().planner().hold(made->start));
-      made->holds_start = true;
-      TRY(made->communicator->calls().planner().hold(made->finish));
-      made->holds_finish = true;
+      CallPlanner& planner = made->communicator->calls().planner();
+      made->held_start = TRY(planner.hold(made->start, {made->stream}));
+      made->held_finish = TRY(planner.hold(made->finish, {made->stream}));
     }
     *request = make_handle<trestleRequest>(std::move(made));
     return {};

@@ -99,9 +99,12 @@ Result<PreparedCall> CallPlanner::prepare(const Call& call, const Lane& lane) {
   return made;
 }
 
-Status CallPlanner::hold(const Call& call) {
-  TRY(cache_.pin({call.request, call.sending}, [&] { return build(call); }));
-  return {};
+Result<std::unique_ptr<const HeldCall>> CallPlanner::hold(const Call& call, const Lane& lane) {
+  auto held = std::make_unique<HeldCall>(PreparedKey{call.request, call.sending});
+  const auto prepared = TRY(cache_.pin(held->key_, [&] { return build(call); }));
+  held->cache_ = &cache_;
+  if (call.request.place == MemoryPlace::kDevice) held->claims_ = TRY(engine_.reserve(*prepared, lane));
+  return std::unique_ptr<const HeldCall>(std::move(held));
 }
 
 Result<double> CallPlanner::predict_us(Collective collective, uint64_t count, DataType type,

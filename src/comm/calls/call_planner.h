@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "comm/calls/call.h"
 #include "comm/calls/prepared_cache.h"
@@ -20,6 +21,24 @@ namespace trestle {
 struct PreparedCall {
   std::shared_ptr<const Prepared> prepared;
   OperationClaims claims;
+};
+
+// What a call that will be made again keeps until this ends: its plans, and on a device the memory that it needs on its
+// lane. Used by one thread at a time; the planner outlives it.
+class HeldCall {
+ public:
+  explicit HeldCall(PreparedKey key) : key_(std::move(key)) {}
+  HeldCall(const HeldCall&) = delete;
+  HeldCall& operator=(const HeldCall&) = delete;
+  ~HeldCall() {
+    if (cache_ != nullptr) cache_->unpin(key_);
+  }
+
+ private:
+  friend class CallPlanner;
+  const PreparedKey key_;
+  PreparedCache* cache_ = nullptr;  // once it has the key
+  OperationClaims claims_;
 };
 
 class CallPlanner {
@@ -42,9 +61,8 @@ class CallPlanner {
   // From the cache, or built now. The engine has staging for it on the lane. Errors: the call's options fit no
   // schedule; the device has no memory.
   Result<PreparedCall> prepare(const Call& call, const Lane& lane);
-  // As prepare(), for a call that will be made again: its plans stay until release(), whatever else is prepared.
-  Status hold(const Call& call);
-  void release(const Call& call) { cache_.unpin({call.request, call.sending}); }
+  // For a call that will be made again: prepare() then plans nothing and asks no driver. Errors as there.
+  Result<std::unique_ptr<const HeldCall>> hold(const Call& call, const Lane& lane);
   // An operator was removed: drops what was prepared for it, except what is held.
   void forget_op(const CustomOp* op) { cache_.drop(op); }
 

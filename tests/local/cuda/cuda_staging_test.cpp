@@ -43,10 +43,16 @@ class Pair {
 
   // Rank r sends r + 1 everywhere.
   trestleResult_t call(int rank, int stream = 0, size_t count = kCount) {
-    float* const send = memory_of(rank, 2 * count);
-    std::fill_n(send, 2 * count, static_cast<float>(rank + 1));
-    results_.push_back({memory_of(rank, count), count});
+    const float* const send = filled(rank, count);
     return call_on(rank, send, results_.back().first, stream, count);
+  }
+  // The same as a persistent request, which has not begun.
+  trestleRequest_t prepared_call(int rank, int stream) {
+    const float* const send = filled(rank, kCount);
+    trestleRequest_t request = nullptr;
+    EXPECT_TRUE(succeeded(trestleReduceScatterInit(send, results_.back().first, kCount, trestleFloat32, ops_[rank],
+                                                   comms_[rank], this->stream(rank, stream), &request)));
+    return request;
   }
   trestleResult_t call_on(int rank, const float* send, float* recv, int stream = 0, size_t count = kCount) const {
     return trestleReduceScatter(send, recv, count, trestleFloat32, ops_[rank], comms_[rank],
@@ -74,6 +80,13 @@ class Pair {
   }
 
  private:
+  // What a call sends, and room for its result.
+  float* filled(int rank, size_t count) {
+    float* const send = memory_of(rank, 2 * count);
+    std::fill_n(send, 2 * count, static_cast<float>(rank + 1));
+    results_.push_back({memory_of(rank, count), count});
+    return send;
+  }
   // Nothing is left of it in what the driver counts.
   void free_all() {
     for (const auto& [rank, memory] : memory_) EXPECT_TRUE(gpu_.device(rank).free(memory).ok());
@@ -185,6 +198,23 @@ TEST(CudaStaging, DoesNotGrowWithTheNumberOfStreamsThatThereWere) {
       if (step == 0) first = held_by(pair);
     }
     EXPECT_EQ(held_by(pair), first);
+    pair.end();
+  });
+}
+
+TEST(CudaStaging, OfPersistentCallsIsThereBeforeTheyStart) {
+  both_ways([](Gpu& gpu) {
+    Pair pair(gpu, 2);
+    std::vector<trestleRequest_t> requests;
+    for (const int r : {0, 1}) {
+      for (const int s : {0, 1}) requests.push_back(pair.prepared_call(r, s));
+    }
+    const Held held = held_by(pair);
+    for (trestleRequest_t request : requests) ASSERT_TRUE(succeeded(trestleRequestStart(request)));
+    for (trestleRequest_t request : requests) ASSERT_TRUE(succeeded(trestleRequestWait(request)));
+    EXPECT_EQ(held_by(pair), held);
+    for (trestleRequest_t request : requests) ASSERT_TRUE(succeeded(trestleRequestFree(request)));
+    pair.expect_results();
     pair.end();
   });
 }
