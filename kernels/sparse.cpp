@@ -109,8 +109,14 @@ void scatter(std::byte* to, const uint32_t* indices, const T* values, size_t cou
 }
 
 template <class T>
-void scatter_add(T* sums, const uint32_t* indices, const std::type_identity_t<T>* values, size_t count) {
-  for (size_t i = 0; i < count; ++i) sums[indices[i]] += values[i];
+void scatter_add(std::byte* sums, const uint32_t* indices, const T* values, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    std::byte* const at = sums + indices[i] * sizeof(T);
+    T sum;
+    std::memcpy(&sum, at, sizeof sum);
+    sum += values[i];
+    std::memcpy(at, &sum, sizeof sum);
+  }
 }
 
 template <class T>
@@ -141,8 +147,8 @@ template void gather<float>(float*, const float*, const uint32_t*, size_t);
 template void gather<double>(double*, const double*, const uint32_t*, size_t);
 template void scatter<float>(std::byte*, const uint32_t*, const float*, size_t);
 template void scatter<double>(std::byte*, const uint32_t*, const double*, size_t);
-template void scatter_add<float>(float*, const uint32_t*, const float*, size_t);
-template void scatter_add<double>(double*, const uint32_t*, const double*, size_t);
+template void scatter_add<float>(std::byte*, const uint32_t*, const float*, size_t);
+template void scatter_add<double>(std::byte*, const uint32_t*, const double*, size_t);
 template void clear_at<float>(float*, const uint32_t*, size_t);
 template void clear_at<double>(double*, const uint32_t*, size_t);
 

@@ -60,8 +60,8 @@ template <class T>  // to[i] = values[indices[i]]
 void gather(T* to, const std::type_identity_t<T>* values, const uint32_t* indices, size_t count);
 template <class T>  // to[indices[i]] = values[i]. to: elements of T
 void scatter(std::byte* to, const uint32_t* indices, const T* values, size_t count);
-template <class T>  // adds, in order
-void scatter_add(T* sums, const uint32_t* indices, const std::type_identity_t<T>* values, size_t count);
+template <class T>  // adds, in order. sums: elements of T
+void scatter_add(std::byte* sums, const uint32_t* indices, const T* values, size_t count);
 template <class T>  // values[indices[i]] = 0
 void clear_at(T* values, const uint32_t* indices, size_t count);
 // As scatter(), to elements of kFloat16 or kBfloat16 (CHECKed). Rounds as kernels/convert.h.

@@ -168,7 +168,8 @@ Status TopKExchange::send_own(T* residual, std::byte* result, double whole) {
     TRY(check_indices(part_of(rank).indices(), k, count()));
   }
   T* const sums = sums_in<T>(result);
-  for (size_t rank = 0; rank < workers(); ++rank) scatter_add(sums, part_of(rank).indices(), part_of(rank).values(), k);
+  for (size_t rank = 0; rank < workers(); ++rank)
+    scatter_add(reinterpret_cast<std::byte*>(sums), part_of(rank).indices(), part_of(rank).values(), k);
   finish_sums(sums, result);
   clear_at(residual, part_of(own).indices(), k);
   now_.exchange_ns += took;

@@ -278,15 +278,25 @@ TEST(GradientTopK, OneRank) {
   train_on_all({By::kRing, 0.2, {.ranks = 1}});
 }
 
+// Elements at any address.
+template <class T>
+void add_elements(const void* gradient, void* parameter, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    T given, sum;
+    std::memcpy(&given, static_cast<const std::byte*>(gradient) + i * sizeof(T), sizeof(T));
+    std::memcpy(&sum, static_cast<std::byte*>(parameter) + i * sizeof(T), sizeof(T));
+    sum += given;
+    std::memcpy(static_cast<std::byte*>(parameter) + i * sizeof(T), &sum, sizeof(T));
+  }
+}
+
 // parameter += gradient
 void add_to_parameter(void*, int tensor, size_t offset, size_t count, const void* gradient, void* parameter) {
   EXPECT_EQ(offset, 0U) << "a whole tensor, on every rank";
   EXPECT_EQ(count, kTensors[static_cast<size_t>(tensor)].count);
   const bool wide = kTensors[static_cast<size_t>(tensor)].type == trestleFloat64;
-  for (size_t i = 0; i < count; ++i) {
-    if (wide) static_cast<double*>(parameter)[i] += static_cast<const double*>(gradient)[i];
-    if (!wide) static_cast<float*>(parameter)[i] += static_cast<const float*>(gradient)[i];
-  }
+  if (wide) add_elements<double>(gradient, parameter, count);
+  if (!wide) add_elements<float>(gradient, parameter, count);
 }
 
 // With an update function, steps and the drain together have applied every gradient once.

@@ -190,7 +190,9 @@ TEST(SparseKernels, GoToIndices) {
   std::vector<float> taken(2);
   gather(taken.data(), values.data(), indices.data(), 2);
   EXPECT_EQ(taken, (std::vector<float>{10, 40}));
-  scatter_add(values.data(), indices.data(), taken.data(), 2);
+  Displaced sums(values.data(), values.size());
+  scatter_add(sums.data(), indices.data(), taken.data(), 2);
+  std::memcpy(values.data(), sums.data(), values.size() * sizeof(float));
   EXPECT_EQ(values, (std::vector<float>{0, 20, 20, 30, 80}));
   Displaced bytes(values.data(), values.size());
   scatter(bytes.data(), indices.data(), taken.data(), 2);

@@ -157,7 +157,7 @@ void SparseMemory::give(uint32_t tensor, std::byte* result) const {
 }
 
 template <class T>
-void SparseMemory::add_sent(uint32_t tensor, std::span<const Sent> ranks, T* sums) const {
+void SparseMemory::add_sent(uint32_t tensor, std::span<const Sent> ranks, std::byte* sums) const {
   std::memset(sums, 0, tensors_[tensor].count * sizeof(T));
   for (const Sent& sent : ranks)
     scatter_add(sums, sent.indices, reinterpret_cast<const T*>(sent.values), elements(tensor));
@@ -167,9 +167,9 @@ void SparseMemory::give_sum(uint32_t tensor, std::span<const Sent> ranks, bool m
   const TensorEntry& entry = tensors_[tensor];
   std::byte* const sums = is_narrow(entry.type) ? memory() + scratch_.begin : result;
   if (entry.type == DataType::kFloat64) {
-    add_sent(tensor, ranks, reinterpret_cast<double*>(sums));
+    add_sent<double>(tensor, ranks, sums);
   } else {
-    add_sent(tensor, ranks, reinterpret_cast<float*>(sums));
+    add_sent<float>(tensor, ranks, sums);
   }
   if (mean) {
     const std::array<const std::byte*, 1> sources = {sums};

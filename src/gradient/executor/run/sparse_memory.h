@@ -87,7 +87,7 @@ class SparseMemory {
     return reinterpret_cast<T*>(memory() + places_[tensor].residual);
   }
   template <class T>
-  void add_sent(uint32_t tensor, std::span<const Sent> ranks, T* sums) const;
+  void add_sent(uint32_t tensor, std::span<const Sent> ranks, std::byte* sums) const;
 
   const std::vector<TensorEntry>& tensors_;
   std::vector<Place> places_;
