@@ -51,10 +51,12 @@ Result<PointerInfo> CudaDevices::look_at(const void* pointer) {
   int ordinal = -1;
   CUdeviceptr base = 0;
   size_t bytes = 0;
-  std::array<CUpointer_attribute, 5> questions = {
-      CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-      CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
-  std::array<void*, 5> answers = {&type, &managed, &ordinal, &base, &bytes};
+  unsigned plain = 0;  // only memory of plain allocations can be shared by a handle, and peer access is to these alone
+  std::array<CUpointer_attribute, 6> questions = {
+      CU_POINTER_ATTRIBUTE_MEMORY_TYPE,    CU_POINTER_ATTRIBUTE_IS_MANAGED,
+      CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+      CU_POINTER_ATTRIBUTE_RANGE_SIZE,     CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE};
+  std::array<void*, 6> answers = {&type, &managed, &ordinal, &base, &bytes, &plain};
   TRY(driver_.check(driver_.cuPointerGetAttributes(questions.size(), questions.data(), answers.data(), raw(pointer)),
                     "cuPointerGetAttributes"));
   if (type == 0) return PointerInfo{};
@@ -64,8 +66,10 @@ Result<PointerInfo> CudaDevices::look_at(const void* pointer) {
     info.kind = PointerKind::kManaged;
   } else if (type == CU_MEMORYTYPE_HOST) {
     info.kind = PointerKind::kPinnedHost;
+    info.open_to_peers = true;
   } else {
     info.kind = PointerKind::kDevice;
+    info.open_to_peers = plain != 0;
     info.base = reinterpret_cast<std::byte*>(base);
     info.bytes = bytes;
   }

@@ -128,6 +128,8 @@ class Steering : public FakeDriver {
     s.word_waits = true;
     s.word_writes = true;
     s.peer_access = true;
+    s.peers_broken = false;
+    s.pools = false;
     s.fail_in = -1;
     s.refuse_in = -1;
     s.refused = false;
@@ -152,6 +154,8 @@ class Steering : public FakeDriver {
   void set_word_waits(bool supported) override { state().word_waits = state().word_writes = supported; }
   void set_word_writes(bool supported) override { state().word_writes = supported; }
   void set_peer_access(bool possible) override { state().peer_access = possible; }
+  void break_peer_access(bool broken) override { state().peers_broken = broken; }
+  void allocate_from_pools(bool pools) override { state().pools = pools; }
   void fail(int nth, int result) override {
     const std::lock_guard<std::recursive_mutex> lock(state().mutex);
     state().fail_in = nth;
@@ -224,7 +228,7 @@ class Steering : public FakeDriver {
   }
   void* managed_memory() override {
     static int memory;
-    state().blocks[reinterpret_cast<uintptr_t>(&memory)] = {sizeof memory, 1, CU_MEMORYTYPE_DEVICE, true, true};
+    state().blocks[reinterpret_cast<uintptr_t>(&memory)] = {sizeof memory, 1, CU_MEMORYTYPE_DEVICE, true, true, false};
     return &memory;
   }
   std::string launched() const override { return state().launched; }

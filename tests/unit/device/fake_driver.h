@@ -3,7 +3,8 @@
 // shared library of its own) and steer it through this interface, which it hands out by fake_driver().
 //
 // It finds wrong use: calls without a context, frees of what is not there or of a word that a stream will write, packs
-// that are not aligned, functions asked for with another signature. Any thread.
+// that are not aligned, memory of another device without access to it, functions asked for with another signature. Any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,10 @@ class FakeDriver {
   virtual void set_word_waits(bool supported) = 0;     // and writes
   virtual void set_word_writes(bool supported) = 0;
   virtual void set_peer_access(bool possible) = 0;
+  // Copies between devices deliver other bytes.
+  virtual void break_peer_access(bool broken) = 0;
+  // Memory of devices is of a pool, to which peer access does not extend.
+  virtual void allocate_from_pools(bool pools) = 0;
   // The nth call from now on (0: the next one) answers `result`, and is not done. Asking for an error's text is no
   // call.
   virtual void fail(int nth, int result) = 0;

@@ -106,7 +106,7 @@ CUresult add_block(void** memory, size_t bytes, CUmemorytype type, int& count) {
   *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   const auto device =
       static_cast<int>(reinterpret_cast<int*>(current().back()) - reinterpret_cast<int*>(context_of(0)));
-  state().blocks[reinterpret_cast<uintptr_t>(*memory)] = {bytes, device, type, false, false};
+  state().blocks[reinterpret_cast<uintptr_t>(*memory)] = {bytes, device, type, false, false, state().pools};
   ++count;
   return CUDA_SUCCESS;
 }
@@ -160,7 +160,7 @@ CUresult cuMemHostRegister(void* memory, size_t bytes, unsigned) {
   if (block_of(reinterpret_cast<uintptr_t>(memory)) != state().blocks.end()) {
     return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
   }
-  state().blocks[reinterpret_cast<uintptr_t>(memory)] = {bytes, 0, CU_MEMORYTYPE_HOST, false, true};
+  state().blocks[reinterpret_cast<uintptr_t>(memory)] = {bytes, 0, CU_MEMORYTYPE_HOST, false, true, false};
   ++state().objects.pinned;
   return CUDA_SUCCESS;
 }
@@ -180,7 +180,7 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* questions, 
   FAKE_ENTER(false);
   const auto found = block_of(pointer);
   const bool known = found != state().blocks.end();
-  const Block block = known ? found->second : Block{0, -2, static_cast<CUmemorytype>(0), false, false};
+  const Block block = known ? found->second : Block{0, -2, static_cast<CUmemorytype>(0), false, false, false};
   for (unsigned i = 0; i < count; ++i) {
     switch (questions[i]) {
       case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
@@ -197,6 +197,9 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* questions, 
         break;
       case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
         *static_cast<size_t*>(answers[i]) = block.bytes;
+        break;
+      case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+        *static_cast<unsigned*>(answers[i]) = block.type == CU_MEMORYTYPE_DEVICE && !block.managed && !block.of_pool;
         break;
       default:
         return CUDA_ERROR_INVALID_VALUE;
@@ -234,6 +237,20 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned) {
   const bool added = state().peers.emplace(current().back(), peer).second;
   return added ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
 }
+
+}  // namespace
+
+bool is_elsewhere(CUcontext context, const void* address) {
+  const auto block = block_of(reinterpret_cast<uintptr_t>(address));
+  if (context == nullptr || block == state().blocks.end()) return false;
+  const Block& found = block->second;
+  if (found.type != CU_MEMORYTYPE_DEVICE || found.managed || context_of(found.device) == context) return false;
+  const bool reaches = state().peers.count({context, context_of(found.device)}) != 0 && !found.of_pool;
+  if (!reaches) misused("memory of another device is used without access to it");
+  return true;
+}
+
+namespace {
 
 // A fatbin begins with a magic number, its version, the bytes of this header, and those behind it. 0: it is none.
 size_t bytes_of(const void* fatbin) {

@@ -17,6 +17,9 @@ bool is_aligned(const void* address, uint64_t boundary) {
   return reinterpret_cast<uintptr_t>(address) % boundary == 0;
 }
 
+// Of the kernel that runs.
+CUcontext running = nullptr;
+
 // Calls part(first, count) for the elements before the packs, in them and after them, and finds packs of which a buffer
 // is not aligned. Without packs there is one part.
 template <class Part>
@@ -24,6 +27,7 @@ void for_parts(const PackedRange& range, uint64_t element_bytes, const std::vect
   const uint64_t in_packs = range.packs * kPackBytes / element_bytes;
   if (range.head + in_packs > range.elements) misused("packs beyond the end");
   for (const void* const buffer : buffers) {
+    is_elsewhere(running, buffer);
     const auto* const first = static_cast<const char*>(buffer) + range.head * element_bytes;
     if (range.packs > 0 && !is_aligned(first, kPackBytes)) misused("a pack that is not aligned");
     if (range.elements_are_aligned != 0 && !is_aligned(buffer, element_bytes)) misused("an element is not aligned");
@@ -119,7 +123,8 @@ size_t parameter_bytes(const Kernel& kernel) {
   return converts ? sizeof(kernels::CudaConvert) : 0;
 }
 
-void run_kernel(const Kernel& kernel, const void* parameters) {
+void run_kernel(CUcontext context, const Kernel& kernel, const void* parameters) {
+  running = context;
   if (is_reduction(kernel)) {
     const DataType type = parse_data_type(kernel.image.substr(kReduceImage.size())).value();
     if (kernel.name == "scale") return run_scale(*static_cast<const kernels::CudaScale*>(parameters), type);

@@ -52,6 +52,7 @@ struct Block {
   CUmemorytype type = CU_MEMORYTYPE_DEVICE;
   bool managed = false;
   bool registered = false;  // not allocated here
+  bool of_pool = false;
 };
 
 struct State {
@@ -62,6 +63,8 @@ struct State {
   bool word_waits = true;
   bool word_writes = true;
   bool peer_access = true;
+  bool peers_broken = false;
+  bool pools = false;
   int fail_in = -1;
   CUresult fail_with = CUDA_SUCCESS;
   int refuse_in = -1;
@@ -94,6 +97,8 @@ std::vector<CUcontext>& current();
 // What the calling thread has said of captures, of any thread's.
 CUstreamCaptureMode& capture_mode();
 void misused(const std::string& how);
+// Whether it is memory of another device than that of the context. Without access to it that is wrong use.
+bool is_elsewhere(CUcontext context, const void* address);
 
 // Begins an entry point: counts the call, and says how it fails, if it is to.
 CUresult enter(const char* name, bool needs_context);
@@ -115,8 +120,8 @@ Entry make_entry(Signature function, int since) {
 // The entry point of this name, or nullptr (fake_entries.cpp, fake_streams.cpp).
 const Entry* entry_of_setup(const std::string& name);
 const Entry* entry_of_streams(const std::string& name);
-// Runs a kernel on the CPU (fake_kernels.cpp).
-void run_kernel(const Kernel& kernel, const void* parameters);
+// Runs a kernel on the CPU, for the device of the context (fake_kernels.cpp).
+void run_kernel(CUcontext context, const Kernel& kernel, const void* parameters);
 size_t parameter_bytes(const Kernel& kernel);
 
 }  // namespace trestle::fake

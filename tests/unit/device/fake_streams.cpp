@@ -202,8 +202,17 @@ CUresult cuIpcOpenEventHandle(CUevent* event, CUipcEventHandle handle) {
 
 CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream) {
   FAKE_ENTER(true);
-  return submit_at_once(stream,
-                        [=] { std::memmove(reinterpret_cast<void*>(dst), reinterpret_cast<void*>(src), bytes); });
+  CUcontext const context = stream_of(stream).context;
+  return submit_at_once(stream, [=] {
+    auto* const to = reinterpret_cast<void*>(dst);
+    const auto* const from = reinterpret_cast<const void*>(src);
+    const bool crosses = is_elsewhere(context, from) || is_elsewhere(context, to);
+    if (crosses && state().peers_broken) {
+      std::memset(to, 0x5a, bytes);
+    } else {
+      std::memmove(to, from, bytes);
+    }
+  });
 }
 CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t bytes, CUstream stream) {
   FAKE_ENTER(true);
@@ -233,7 +242,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned row_block
   const auto* const begin = static_cast<const char*>(parameters[0]);
   state().launched = kernel->image + "." + kernel->name;
   auto copied = std::make_shared<std::vector<char>>(begin, begin + parameter_bytes(*kernel));
-  return submit_at_once(stream, [kernel, copied] { run_kernel(*kernel, copied->data()); });
+  CUcontext const context = stream_of(stream).context;
+  return submit_at_once(stream, [context, kernel, copied] { run_kernel(context, *kernel, copied->data()); });
 }
 
 }  // namespace
