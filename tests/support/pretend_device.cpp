@@ -28,12 +28,12 @@ class PretendQueue : public WorkQueue {
     submitted.original = &work;
     submitted.work = work;
     for (const Piece& piece : work.destination) {
-      submitted.write.push_back({reach(piece.data, piece.bytes, piece.region), piece.bytes, nullptr});
+      submitted.write.push_back({device_.reached(piece.data, piece.bytes, piece.region, true), piece.bytes, nullptr});
     }
     for (const auto& source : work.sources) {
       auto& read = submitted.read.emplace_back();
       for (const ConstPiece& piece : source) {
-        read.push_back({reach(piece.data, piece.bytes, piece.region), piece.bytes, nullptr});
+        read.push_back({device_.reached(piece.data, piece.bytes, piece.region, false), piece.bytes, nullptr});
       }
     }
     submitted.sources.assign(submitted.read.begin(), submitted.read.end());
@@ -66,15 +66,6 @@ class PretendQueue : public WorkQueue {
     std::vector<std::vector<ConstPiece>> read;
     std::vector<std::span<const ConstPiece>> sources;
   };
-
-  std::byte* reach(const std::byte* data, uint64_t bytes, const Region* region) {
-    const bool here = device_.owns(data, bytes);
-    CHECK(region != nullptr && region->device == (here ? device_.number() : kHostMemory),
-          "work whose region does not say where it lies");
-    if (here) return device_.bytes_of(data);
-    CHECK(device_.is_pinned(data, bytes), "work on host memory that the device does not reach");
-    return const_cast<std::byte*>(data);
-  }
 
   PretendDevice& device_;
   std::deque<Submitted> submitted_;
@@ -171,6 +162,35 @@ void PretendDevice::free_pinned(std::byte* memory) {
     CHECK(pinned_.erase(memory) == 1, "pinned memory was freed twice");
   }
   ::operator delete (memory, std::align_val_t{kAlignment});
+}
+
+size_t PretendDevice::pinned_blocks() {
+  const MutexLock lock(mutex_);
+  return pinned_.size();
+}
+
+void PretendDevice::reach(PretendDevice& other, bool memory) {
+  reached_.push_back({&other, memory});
+}
+
+std::byte* PretendDevice::reached(const std::byte* data, uint64_t bytes, const Region* region, bool writes) {
+  CHECK(region != nullptr, "work whose region does not say where it lies");
+  const auto lies_here = [&](PretendDevice& device, bool memory) -> std::byte* {
+    if (memory && device.owns(data, bytes)) {
+      CHECK(region->device == device.number(), "device memory whose region does not say so");
+      return device.bytes_of(data);
+    }
+    return region->device == kHostMemory && device.is_pinned(data, bytes) ? const_cast<std::byte*>(data) : nullptr;
+  };
+  if (std::byte* const own = lies_here(*this, true)) return own;
+  for (const Reached& other : reached_) {
+    std::byte* const there = lies_here(*other.device, other.memory);
+    if (there == nullptr) continue;
+    CHECK(!writes, "work that writes memory of another device");
+    return there;
+  }
+  CHECK(false, "work on memory that the device does not reach");
+  return nullptr;
 }
 
 bool PretendDevice::is_pinned(const std::byte* memory, uint64_t bytes) {

@@ -26,6 +26,8 @@ uint64_t segments_of_step(const PreparedPhase& phase, uint32_t step) {
 std::vector<Row> rows_of(const PreparedPhase& phase) {
   std::vector<Row> rows;
   for (std::vector<uint32_t>& steps : message_rows(*phase.plan)) {
+    std::erase_if(steps, [&](uint32_t step) { return phase.bounces[step].messages == 0; });
+    if (steps.empty()) continue;
     Row& row = rows.emplace_back();
     for (const uint32_t step : steps) {
       const StepBounce& bounce = phase.bounces[step];
@@ -52,13 +54,26 @@ void give_rooms(PreparedPhase& phase, const Row& row, uint64_t affordable, uint3
   phase.bounce_bytes += rooms * slots * row.segment_bytes;
 }
 
+// Messages of one segment that cannot go in place.
+uint32_t bounced_messages(const PreparedPhase& phase, const Step& step, bool open_to_peers) {
+  const auto in_place = [&](int32_t peer) { return phase.reads_in_place[static_cast<size_t>(peer)]; };
+  if (step.kind == StepKind::kSend) return in_place(step.peer) && open_to_peers ? 0 : 1;
+  if (step.kind == StepKind::kRecv) return in_place(step.peer) ? 0 : 1;
+  const auto* const sources = phase.plan->sources.data() + step.first_source;
+  return static_cast<uint32_t>(std::count_if(sources, sources + step.sources, [&](const Source& source) {
+    return is_peer_source(source) && !in_place(source.peer);
+  }));
+}
+
 }  // namespace
 
-void add_bounces(PreparedPhase& phase, uint32_t in_flight, uint64_t most_bytes) {
+void add_bounces(PreparedPhase& phase, const DeviceReach& reach, uint32_t in_flight, uint64_t most_bytes) {
   const Plan& plan = *phase.plan;
+  for (const int32_t rank : phase.peers)
+    phase.reads_in_place.push_back(reach.paths != nullptr && reach.paths->has(rank));
   for (uint32_t s = 0; s < plan.steps.size(); ++s) {
     StepBounce& bounce = phase.bounces.emplace_back();
-    bounce.messages = messages_of(plan, plan.steps[s]);
+    bounce.messages = bounced_messages(phase, plan.steps[s], reach.open_to_peers);
     bounce.message_bytes = (std::min(phase.step_segment_bytes[s], phase.step_bytes[s]) + 63) / 64 * 64;
     bounce.slots = static_cast<uint32_t>(std::min<uint64_t>(segments_of_step(phase, s), in_flight));
   }

@@ -22,6 +22,7 @@
 #include "engine/prepare/layout.h"
 #include "engine/prepare/plan_cache.h"
 #include "engine/prepare/uneven_blocks.h"
+#include "memory/peer_paths.h"
 #include "memory/place.h"
 #include "plan/plan.h"
 #include "sched/schedule.h"
@@ -67,11 +68,12 @@ struct ByteDependency {
 inline constexpr uint64_t kBounceBytes = uint64_t{64} << 20;
 
 // Where the messages of a step lie in the bounce block of its phase (engine/prepare/bounces.h). A segment in flight has
-// a slot of its own, in which all its messages lie one after the other.
+// a slot of its own, in which all its messages lie one after the other. Those that a device reads where they lie are
+// not among them.
 struct StepBounce {
   uint64_t offset = 0;
   uint64_t message_bytes = 0;  // of the longest message, rounded up
-  uint32_t messages = 0;       // of one segment: the receives of a Reduce, none of a Copy, else one
+  uint32_t messages = 0;       // of one segment: the receives of a Reduce, none of a Copy, else one; 0: all go in place
   uint32_t slots = 1;          // segments in flight
   uint32_t before = kNoStep;   // the step that has this place before; it must be complete
   uint64_t at(uint64_t segment, uint32_t message) const {
@@ -98,7 +100,9 @@ struct PreparedPhase {
   std::vector<uint64_t> step_segment_bytes;  // segment_bytes, where messages are not cut by number
   std::vector<ByteDependency> dependencies;  // parallel to plan->dependencies
   bool average_output = false;               // divide the output blocks by the number of ranks when the phase is done
-  std::vector<StepBounce> bounces;           // by step; empty for buffers in host memory
+  // By group index, where the buffers are on a device: this rank's device reads that rank's messages where they lie.
+  std::vector<bool> reads_in_place;
+  std::vector<StepBounce> bounces;  // by step; empty for buffers in host memory
   uint64_t bounce_bytes = 0;
 };
 
@@ -148,10 +152,12 @@ struct PrepareRequest {
   int32_t root = 0;
   bool in_place = false;
   MemoryPlace place = MemoryPlace::kHost;  // of the buffers; all ranks that have data must agree on it
-  bool has_data = true;                    // false: this rank gives and takes nothing, and the others may not know
-  int32_t peer = -1;                       // of send and recv
-  SharedBlocks blocks;                     // of a v-variant
-  SharedOptions options;                   // of a collective
+  // On a device: the devices of this rank's peer paths can read the buffers where they lie (memory/peer_paths.h).
+  bool open_to_peers = false;
+  bool has_data = true;   // false: this rank gives and takes nothing, and the others may not know
+  int32_t peer = -1;      // of send and recv
+  SharedBlocks blocks;    // of a v-variant
+  SharedOptions options;  // of a collective
   bool operator==(const PrepareRequest&) const = default;
 };
 
@@ -169,7 +175,8 @@ struct PrepareContext {
   // The size of the messages of long blocks between the members of a group. All ranks agree on it.
   uint64_t (*segment_bytes)(const void* self, const std::vector<int32_t>& group) = nullptr;
   const void* self = nullptr;
-  PlanCache* plans = nullptr;  // nullptr: every phase gets a plan of its own
+  PlanCache* plans = nullptr;             // nullptr: every phase gets a plan of its own
+  const PeerPaths* peer_paths = nullptr;  // nullptr: there are none
 
   // For simulations and tests only.
   uint32_t segments_per_message = 0;  // not 0: used instead of segment_bytes, whatever the number of pieces

@@ -19,7 +19,7 @@ int32_t PhaseRun::refused_by(uint32_t step) const {
     }
     return -1;
   }
-  if (bounces_ != nullptr) {
+  if (has_work(step)) {
     const bool posts = s.kind == StepKind::kSend ? run.issued != run.submitted : has_turn(step);
     return posts ? phase_.peers[s.peer] : -1;
   }
@@ -30,7 +30,7 @@ int32_t PhaseRun::refused_by(uint32_t step) const {
 bool PhaseRun::at_work(uint32_t step) const {
   const StepRun& run = steps_[step];
   const Step& s = plan_.steps[step];
-  if (!has_work(s)) return false;
+  if (!has_work(step)) return false;
   if (s.kind != StepKind::kSend) return run.finished != run.submitted;
   return run.issued != run.submitted && work_slot(run, run.issued).work.state == WorkState::kSubmitted;
 }

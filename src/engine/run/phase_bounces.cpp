@@ -1,4 +1,4 @@
-// Messages of buffers on a device: copied out before they go and in after they came.
+// Messages of buffers on a device: copied out before they go and in after they came, where no peer path leads.
 #include <algorithm>
 #include <utility>
 
@@ -30,11 +30,11 @@ Piece PhaseRun::bounce(uint32_t step, uint64_t segment, uint32_t message, uint64
   return {block->base + phase_.bounces[step].at(segment, message), bytes, block};
 }
 
-// Of the segment's next receive.
-std::span<const Piece> PhaseRun::bounce_for_receive(uint32_t step, Slot& slot, uint64_t segment) const {
-  if (slot.bytes == 0) return {};
+// Where the segment's next receive goes; nowhere: a view is wanted.
+std::span<const Piece> PhaseRun::place_for_receive(uint32_t step, Slot& slot, int32_t peer, uint64_t segment) const {
+  if (bounces_ == nullptr || phase_.reads_in_place[static_cast<size_t>(peer)] || slot.bytes == 0) return {};
   Piece& piece = slot.write[slot.posted];
-  piece = bounce(step, segment, slot.posted, slot.bytes);
+  piece = bounce(step, segment, slot.bounced, slot.bytes);
   return {&piece, 1};
 }
 

@@ -46,7 +46,7 @@ void PhaseRun::add_step_slots(uint32_t step, uint32_t in_flight, bool queued) {
     for (uint32_t i = 0; i < run.slots; ++i) slots_[run.first_slot + i].receives.resize(receives);
     for (uint32_t i = 0; i < run.slots && bounces_ != nullptr; ++i) slots_[run.first_slot + i].write.resize(receives);
   }
-  if (!has_work(s)) return;
+  if (!has_work(step)) return;
   run.works = queued ? run.slots : 1;
   run.first_work = static_cast<uint32_t>(works_.size());
   works_.resize(works_.size() + run.works);
@@ -72,7 +72,7 @@ void PhaseRun::start(const Buffers& buffers, uint64_t number, uint32_t phase_num
     active_.push_back(s);
   }
   for (Slot& slot : slots_) {
-    slot.posted = 0;
+    slot.posted = slot.bounced = 0;
     slot.send.touched = touched;
     for (RecvRequest& receive : slot.receives) receive.touched = touched;
   }
@@ -132,7 +132,7 @@ Result<bool> PhaseRun::advance_steps(Router router) {
 Result<bool> PhaseRun::advance_step(uint32_t step, Router router) {
   switch (plan_.steps[step].kind) {
     case StepKind::kSend:
-      return bounces_ == nullptr ? advance_send(step, router) : advance_bounced_send(step, router);
+      return has_work(step) ? advance_bounced_send(step, router) : advance_send(step, router);
     case StepKind::kRecv:
       return bounces_ == nullptr ? advance_recv(step, router) : advance_reduce(step, router);
     case StepKind::kCopy:
@@ -147,11 +147,11 @@ Result<bool> PhaseRun::advance_step(uint32_t step, Router router) {
 // done in order. A message waits until work is done, and work waits for messages.
 bool PhaseRun::ready(uint32_t step, uint64_t upto) const {
   const Step& s = plan_.steps[step];
-  const bool is_work = has_work(s);
+  const bool is_work = has_work(step);
   for (uint32_t d = 0; d < s.dependencies; ++d) {
     const ByteDependency& dependency = phase_.dependencies[s.first_dependency + d];
     const StepRun& other = steps_[dependency.step];
-    const bool in_order = is_work && has_work(plan_.steps[dependency.step]);
+    const bool in_order = is_work && has_work(dependency.step);
     if ((in_order ? other.submitted : other.finished) == other.segments) continue;
     const bool no_bytes = phase_.step_bytes[step] == 0 || phase_.step_bytes[dependency.step] == 0;
     if (no_bytes) return false;

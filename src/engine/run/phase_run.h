@@ -7,8 +7,9 @@
 //
 // Transports touch host memory only. So a message of a phase on a device has a bounce buffer
 // (engine/prepare/bounces.h): a Send copies out of the device before its message goes, a Recv copies in after it came,
-// and a Reduce reads what came where it lies. The run never asks for a view then, because a device may be unable to
-// read what a transport hands out.
+// and a Reduce reads what came where it lies. The run asks for no view then, because a device may be unable to read
+// what a transport hands out. Over a peer path (memory/peer_paths.h) it is able to: there a Recv and a Reduce ask for a
+// view, which the device reads, and a Send gives the transport the device's memory, which no host touches.
 #pragma once
 
 #include <array>
@@ -88,11 +89,12 @@ class PhaseRun {
   // A segment's messages.
   struct Slot {
     uint64_t bytes = 0;
-    uint32_t posted = 0;  // number of receives of a Reduce that are posted
+    uint32_t posted = 0;   // number of receives of a Reduce that are posted
+    uint32_t bounced = 0;  // of these, those that have a bounce
     SendRequest send;
     std::vector<RecvRequest> receives;  // Recv: one; Reduce: one per peer source
     std::vector<ConstPiece> read;
-    std::vector<Piece> write;  // Recv; Reduce: only with bounces, one per receive
+    std::vector<Piece> write;  // Recv; Reduce: only with bounces, room for one per receive
   };
   // A segment's work on data, and the lists that it points to.
   struct WorkSlot {
@@ -142,7 +144,12 @@ class PhaseRun {
     const uint32_t before = phase_.bounces[step].before;
     return before == kNoStep || is_complete(before);
   }
-  bool has_work(const Step& s) const { return bounces_ != nullptr || !is_message(s); }
+  // A message of a phase on a device is copied out of a bounce or into one, and in from where a peer has it.
+  bool has_work(uint32_t step) const {
+    const Step& s = plan_.steps[step];
+    if (!is_message(s)) return true;
+    return bounces_ != nullptr && (s.kind == StepKind::kRecv || phase_.bounces[step].messages != 0);
+  }
   Slot& slot(const StepRun& run, uint64_t segment) { return slots_[run.first_slot + segment % run.slots]; }
   WorkSlot& work_slot(const StepRun& run, uint64_t segment) { return works_[run.first_work + segment % run.works]; }
   const WorkSlot& work_slot(const StepRun& run, uint64_t segment) const {
@@ -172,7 +179,7 @@ class PhaseRun {
   void take_bounces();
   void give_bounces_back();
   Piece bounce(uint32_t step, uint64_t segment, uint32_t message, uint64_t bytes) const;
-  std::span<const Piece> bounce_for_receive(uint32_t step, Slot& slot, uint64_t segment) const;
+  std::span<const Piece> place_for_receive(uint32_t step, Slot& slot, int32_t peer, uint64_t segment) const;
   static std::span<const ConstPiece> received(const RecvRequest& request, std::vector<ConstPiece>& list);
   Result<bool> advance_bounced_send(uint32_t step, Router router);
   Status submit_copy_out(uint32_t step, Router router);

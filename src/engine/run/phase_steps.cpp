@@ -175,19 +175,20 @@ Result<bool> PhaseRun::post_receives(uint32_t step, Slot& slot, uint64_t segment
   return true;
 }
 
-// Posts the next receive of a segment: for a view, or into its bounce.
+// Posts the next receive of a segment: for a view, or into its bounce. It counts when the transport has taken it.
 Result<bool> PhaseRun::post_receive(uint32_t step, Slot& slot, const Source& source, uint64_t segment, Router router) {
   RecvRequest& request = slot.receives[slot.posted];
   request.peer = phase_.peers[source.peer];
   request.tag = tag(step, source.message, segment * steps_[step].segment_bytes);
-  request.pieces = bounces_ == nullptr ? std::span<const Piece>() : bounce_for_receive(step, slot, segment);
+  request.pieces = place_for_receive(step, slot, source.peer, segment);
   request.bytes = slot.bytes;
   if (!TRY(router[request.peer]->post_recv(request))) return false;
   ++slot.posted;
+  if (!request.pieces.empty()) ++slot.bounced;
   return true;
 }
 
-// Also a Recv with bounces, whose work is a copy.
+// Also a Recv of a phase on a device, whose work is a copy.
 Result<bool> PhaseRun::advance_reduce(uint32_t step, Router router) {
   StepRun& run = steps_[step];
   bool moved = TRY(finish_reduced(step, router));
@@ -261,7 +262,7 @@ Result<bool> PhaseRun::finish_reduced(uint32_t step, Router router) {
       if (request.pieces.empty()) router[request.peer]->release(request);
       request.state = RequestState::kIdle;
     }
-    segment.posted = 0;
+    segment.posted = segment.bounced = 0;
     finish_segment(step);
     moved = true;
   }

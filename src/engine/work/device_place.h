@@ -14,8 +14,8 @@ namespace trestle {
 
 struct DevicePlace {
   int32_t device = kHostMemory;  // Region::device of its memory; kHostMemory: the engine has no device
-  // Does all work on the device's memory, and copies between it and pinned memory. Its work has no views of transports
-  // and no user-defined functions.
+  // Does all work on the device's memory, and copies between it and pinned memory. Its work has no user-defined
+  // functions, and views of transports only from ranks with a peer path (memory/peer_paths.h).
   std::unique_ptr<WorkQueue> work;
   std::unique_ptr<MemorySource> memory;  // of the device: for partial results
   std::unique_ptr<MemorySource> pinned;  // of the host, where the device reads and writes it: for bounce buffers

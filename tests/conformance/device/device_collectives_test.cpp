@@ -92,6 +92,41 @@ TEST_P(DeviceSizes, EveryAlgorithmRunsWithLittlePinnedMemory) {
   }
 }
 
+// Over peer paths devices read each other's memory. Pairs without one use bounce buffers in the same calls. Memory that
+// peers do not reach is copied out, and read in the bounce buffer.
+TEST_P(DeviceSizes, EveryAlgorithmGivesTheBitsOfHostMemoryOverPeerPaths) {
+  const int32_t ranks = GetParam();
+  DeviceOptions options;
+  options.segment_bytes = 512;
+  options.open = [](int32_t rank) { return rank % 2 == 0; };
+  // All pairs; of more ranks than three some.
+  options.paths = [ranks](int32_t a, int32_t b) { return ranks < 4 || a / 2 == b / 2 || a * b % 3 == 1; };
+  options.bounce_bytes = [ranks](int32_t rank) { return rank == ranks - 1 ? 1 : kBounceBytes; };
+  expect_bits_of_host_memory(ranks, 801, options);
+}
+
+// The partial results that peers read lie in staging.
+TEST(DevicePeerPaths, NeedNoPinnedMemory) {
+  for (const std::vector<int32_t>& sizes : {std::vector<int32_t>{4}, std::vector<int32_t>{2, 3}}) {
+    const Topology topology = device_grid(sizes);
+    for (const Collective collective : kEven) {
+      SCOPED_TRACE(to_string(collective));
+      PrepareRequest request;
+      request.collective = collective;
+      request.count = 1500;
+      request.root = 1;
+      DeviceOptions options;
+      options.paths = [](int32_t, int32_t) { return true; };
+      const DeviceCall call = call_of(request, schedule_of(request, topology, "", 4).value(), false);
+      expect_same(topology, call, options);
+      DeviceRanks ranks(topology, options);
+      ASSERT_TRUE(ranks.begin(call).ok());
+      ASSERT_TRUE(ranks.finish());
+      for (int32_t r = 0; r < topology.ranks(); ++r) EXPECT_EQ(ranks.device(r).pinned_blocks(), 0u) << "rank " << r;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Device, DeviceSizes, testing::Values(2, 3, 4, 5, 9));
 
 TEST(DeviceCollectives, OfOneRankAreCopies) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 
 #include "conformance/device/device_ranks.h"
 #include "engine/prepare/bounces.h"
@@ -23,9 +24,11 @@ DeviceCall all_reduce(const Topology& topology, uint64_t count, ReduceOp op = Re
   return call;
 }
 
-class DeviceLife : public testing::Test {
+// With peer paths or without.
+class DeviceLife : public testing::TestWithParam<bool> {
  protected:
-  void begin(const DeviceOptions& options, int64_t timeout_ns = 0) {
+  void begin(DeviceOptions options, int64_t timeout_ns = 0) {
+    options.paths = [with = GetParam()](int32_t, int32_t) { return with; };
     ranks_ = std::make_unique<DeviceRanks>(topology_, options);
     DeviceCall call = all_reduce(topology_, 5000);
     call.timeout_ns = timeout_ns;
@@ -45,7 +48,7 @@ class DeviceLife : public testing::Test {
   std::unique_ptr<DeviceRanks> ranks_;
 };
 
-TEST_F(DeviceLife, WorkThatHasNotBegunIsDroppedByAFailure) {
+TEST_P(DeviceLife, WorkThatHasNotBegunIsDroppedByAFailure) {
   begin({.most_delay_ns = kDecadesNs});
   drive_until_quiet();
   const Standing standing = ranks_->engine(0).standing({1});
@@ -57,7 +60,7 @@ TEST_F(DeviceLife, WorkThatHasNotBegunIsDroppedByAFailure) {
   expect_nothing_written();
 }
 
-TEST_F(DeviceLife, ADeadlinePassesWhileWorkIsUnderWay) {
+TEST_P(DeviceLife, ADeadlinePassesWhileWorkIsUnderWay) {
   begin({.most_delay_ns = kDecadesNs}, 1);
   while (!ranks_->engine(0).failed()) ranks_->drive();
   EXPECT_EQ(ranks_->engine(0).failure()->code, Code::kTimeout);
@@ -65,7 +68,7 @@ TEST_F(DeviceLife, ADeadlinePassesWhileWorkIsUnderWay) {
   expect_nothing_written();
 }
 
-TEST_F(DeviceLife, ClosingEndsTheQueue) {
+TEST_P(DeviceLife, ClosingEndsTheQueue) {
   begin({.most_delay_ns = kDecadesNs});
   drive_until_quiet();
   ranks_->close();
@@ -73,7 +76,7 @@ TEST_F(DeviceLife, ClosingEndsTheQueue) {
 }
 
 // All memory of the device and all pinned memory goes back with the engine.
-TEST_F(DeviceLife, EndsWithoutALeak) {
+TEST(DevicePlaces, EndWithoutALeak) {
   PretendDevice device(0);
   {
     EngineConfig config;
@@ -96,7 +99,7 @@ TEST_F(DeviceLife, EndsWithoutALeak) {
 }
 
 // Nobody polls: the end of work wakes the rank that sleeps.
-TEST_F(DeviceLife, TheEndOfWorkWakesASleeper) {
+TEST_P(DeviceLife, TheEndOfWorkWakesASleeper) {
   begin({.most_delay_ns = 1'000'000, .sleeps = true});
   while (ranks_->pending() != 0) {
     if (ranks_->drive()) continue;
@@ -111,7 +114,7 @@ TEST_F(DeviceLife, TheEndOfWorkWakesASleeper) {
 }
 
 // Each has it before it is queued, and nothing is allocated for it afterwards.
-TEST_F(DeviceLife, OperationsAtTheSameTimeGetMemoryOfTheirOwn) {
+TEST_P(DeviceLife, OperationsAtTheSameTimeGetMemoryOfTheirOwn) {
   begin({});
   const DeviceCall call = all_reduce(topology_, 5000);
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(ranks_->begin(call).ok());
@@ -121,13 +124,35 @@ TEST_F(DeviceLife, OperationsAtTheSameTimeGetMemoryOfTheirOwn) {
   for (int32_t r = 0; r < 2; ++r) EXPECT_EQ(ranks_->device(r).blocks(), blocks[r]);
 }
 
-TEST_F(DeviceLife, AUsersFunctionIsRefusedWhenTheCallIsPrepared) {
+// A peer may read this rank's memory until the work that reads it is done or dropped.
+TEST_P(DeviceLife, OneRankEndsWhileTheOtherReadsItsMemory) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    begin({.seed = seed, .most_delay_ns = 100'000, .segment_bytes = 512});
+    for (uint64_t round = 0; round < seed; ++round) ranks_->drive();
+    std::thread other([this] {
+      while (ranks_->engine(1).pending() != 0) ranks_->engine(1).try_progress();
+      ranks_->engine(1).close(0);
+    });
+    ranks_->engine(0).fail({Code::kAborted, "aborted"});
+    ranks_->engine(1).fail({Code::kRemoteError, "the other rank was aborted"});  // as the control mesh says
+    ranks_->engine(0).close(0);
+    other.join();
+    EXPECT_EQ(ranks_->pending(), 0u);
+    EXPECT_TRUE(ranks_->inputs_unchanged());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(PeerPaths, DeviceLife, testing::Bool(),
+                         [](const auto& with) { return with.param ? "With" : "Without"; });
+
+TEST(DevicePlaces, AUsersFunctionIsRefusedWhenTheCallIsPrepared) {
+  const Topology topology = device_grid({2});
   PrepareRequest request;
   request.op = kUserCommutative;
   request.custom = std::make_shared<CustomOp>();
   request.place = MemoryPlace::kDevice;
   PrepareContext context;
-  context.topology = &topology_;
+  context.topology = &topology;
   const auto prepared = prepare(request, {}, context);
   ASSERT_FALSE(prepared.ok());
   EXPECT_EQ(prepared.error().code, Code::kInvalidUsage);

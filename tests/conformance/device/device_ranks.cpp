@@ -89,6 +89,20 @@ DeviceRanks::DeviceRanks(const Topology& topology, const DeviceOptions& options)
     engines_.push_back(std::make_shared<Engine>(std::move(config), std::move(own), std::move(router), nullptr));
   }
   ranks_.resize(static_cast<size_t>(ranks));
+  paths_ = make_paths();
+}
+
+std::vector<PeerPaths> DeviceRanks::make_paths() {
+  std::vector<PeerPaths> paths;
+  for (int32_t r = 0; r < topology_.ranks(); ++r) {
+    std::vector<bool> with;
+    for (int32_t peer = 0; peer < topology_.ranks(); ++peer) {
+      with.push_back(peer != r && (options_.paths(r, peer) || options_.paths(peer, r)));
+      if (with.back()) device(r).reach(device(peer), options_.open(peer));
+    }
+    paths.emplace_back(std::move(with));
+  }
+  return paths;
 }
 
 DeviceRanks::~DeviceRanks() {
@@ -157,6 +171,7 @@ Status DeviceRanks::begin(const DeviceCall& call) {
   for (int32_t r = 0; r < ranks; ++r) {
     PrepareRequest request = call.request(r);
     request.place = options_.place;
+    request.open_to_peers = options_.open(r);
     const CallBytes bytes = reach_of(request, request.peer >= 0 && r == request.root, r, ranks);
     request.in_place = call.in_place && bytes.given != 0 && bytes.taken != 0;
     PrepareContext context;
@@ -168,6 +183,7 @@ Status DeviceRanks::begin(const DeviceCall& call) {
     };
     context.self = &options_.segment_bytes;
     context.bounce_bytes = options_.bounce_bytes(r);
+    context.peer_paths = &paths_[static_cast<size_t>(r)];
     auto& prepared = ranks_[static_cast<size_t>(r)].prepared;
     prepared = request.peer >= 0 ? TRY(prepare_point_to_point(request, r == request.root, context))
                                  : TRY(prepare(request, call.schedule, context));

@@ -34,6 +34,10 @@ struct DeviceOptions {
   // Of a phase's bounce block, on the rank.
   std::function<uint64_t(int32_t rank)> bounce_bytes = [](int32_t) { return kBounceBytes; };
   bool sleeps = false;
+  // Which ranks have a peer path with each other. Only over loopback.
+  std::function<bool(int32_t a, int32_t b)> paths = [](int32_t, int32_t) { return false; };
+  // Whether peers reach the buffers of the rank (PrepareRequest::open_to_peers).
+  std::function<bool(int32_t rank)> open = [](int32_t) { return true; };
 };
 
 class DeviceRanks {
@@ -71,6 +75,7 @@ class DeviceRanks {
     bool in_place = false;
     DataType type = DataType::kFloat32;
   };
+  std::vector<PeerPaths> make_paths();
   void lay_out(int32_t rank, const PrepareRequest& request, bool in_place);
   void fill(int32_t rank, uint64_t inputs);
   Status start(int32_t rank);
@@ -79,6 +84,7 @@ class DeviceRanks {
   const Topology topology_;
   const DeviceOptions options_;
   std::vector<std::unique_ptr<PretendDevice>> devices_;
+  std::vector<PeerPaths> paths_;
   std::vector<Rank> ranks_;
   std::vector<std::shared_ptr<Stream>> streams_;  // of each operation
   std::vector<std::unique_ptr<Bytes>> host_;      // memory of calls in host memory
