@@ -204,13 +204,16 @@ typedef struct {
   int64_t railTimeoutMs;      /* as TRESTLE_RAIL_TIMEOUT, milliseconds */
   int device;                 /* as TRESTLE_DEVICE: a CUDA device (trestle/cuda.h); -1: none */
   int reserved;               /* 0. `size` does not tell a later field here from the padding of an older program */
+  int peerAccess;             /* as TRESTLE_PEER_ACCESS: 0 or 1 (trestle/cuda.h) */
+  int reserved2;              /* 0, as `reserved` */
 } trestleConfig_t;
 
 #define TRESTLE_CONFIG_INITIALIZER                                                                                        \
   { sizeof(trestleConfig_t), TRESTLE_CONFIG_MAGIC, TRESTLE_VERSION_CODE, TRESTLE_CONFIG_UNDEF_INT, -1, NULL, NULL, NULL,  \
     NULL, NULL, TRESTLE_CONFIG_UNDEF_INT, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,         \
     -1, -1, -1, -1, -1, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT,                     \
-    TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, NULL, -1, TRESTLE_CONFIG_UNDEF_INT, 0 }
+    TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, NULL, -1, TRESTLE_CONFIG_UNDEF_INT, 0,  \
+    TRESTLE_CONFIG_UNDEF_INT, 0 }
 
 /* Makes an id and starts to listen for its ranks in this process. The id holds an address and a secret: send it over
  * a channel you trust. With TRESTLE_COMM_ID or a launcher's variables (see docs/launching.md) ids need not be

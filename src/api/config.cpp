@@ -1,5 +1,6 @@
 // Reads the config struct of the C API, as far as the caller's header defines it.
 #include <cstddef>
+#include <utility>
 
 #include "api/handles.h"
 
@@ -53,8 +54,11 @@ constexpr NumberField kNumbers[] = {
     {&trestleConfig_t::inflight, "TRESTLE_INFLIGHT"}, {&trestleConfig_t::express, "TRESTLE_EXPRESS"},
     {&trestleConfig_t::shmMap, "TRESTLE_SHM_MAP"},    {&trestleConfig_t::checkPlans, "TRESTLE_CHECK_PLANS"},
     {&trestleConfig_t::check, "TRESTLE_CHECK"},       {&trestleConfig_t::spinUs, "TRESTLE_SPIN"},
-    {&trestleConfig_t::device, "TRESTLE_DEVICE"},
+    {&trestleConfig_t::device, "TRESTLE_DEVICE"},     {&trestleConfig_t::peerAccess, "TRESTLE_PEER_ACCESS"},
 };
+
+constexpr std::pair<const char*, const int trestleConfig_t::*> kReserved[] = {
+    {"reserved", &trestleConfig_t::reserved}, {"reserved2", &trestleConfig_t::reserved2}};
 
 // The fields that use the syntax of their variables.
 std::vector<SettingsOverride::Value> values_of(const trestleConfig_t& config) {
@@ -105,8 +109,10 @@ Result<SettingsOverride> read_config(const trestleConfig_t* config) {
       return invalid_argument("config.chunks is " + std::to_string(config->chunks) + ": 0 or more");
     result.chunks = config->chunks;
   }
-  if (covers(*config, config->reserved) && config->reserved != 0)
-    return invalid_argument("config.reserved is " + std::to_string(config->reserved) + ": 0");
+  for (const auto& [name, member] : kReserved) {
+    if (covers(*config, config->*member) && config->*member != 0)
+      return invalid_argument(std::string("config.") + name + " is " + std::to_string(config->*member) + ": 0");
+  }
   if (covers(*config, config->topoFile)) result.topology_file = config->topoFile;
   result.values = values_of(*config);
   return result;

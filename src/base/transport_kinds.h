@@ -26,6 +26,7 @@ struct TransportFacts {
   bool shares_memory;      // both ends can map the same memory: small collectives may go over a board of shared memory
   bool authenticated;      // both ends of a connection prove to each other that they know the job's secret
   bool has_interfaces;     // one object per network interface that a dimension names
+  bool views_in_process;   // a view is the sender's memory at its own address, and nothing looks at what it points to
   uint64_t segment_bytes;  // most bytes of a message of a long block; the same at both ends
 
   // Nominal costs, for dimensions of which neither a file nor a measurement says better.

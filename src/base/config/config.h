@@ -60,6 +60,7 @@ struct Config {
   int64_t eager_bytes = 0;
   int64_t staging_bytes = 0;
   bool map_shared_memory = false;
+  bool peer_access = false;
   int64_t spin_us = 0;  // -1: auto
   bool progress_thread = false;
   int64_t device = -1;           // -1: none

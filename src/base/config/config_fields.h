@@ -45,6 +45,7 @@ inline constexpr std::array kConfigFields = std::to_array<ConfigField>({
     {"TRESTLE_RAILS", "rails"},
     {"TRESTLE_RAIL_TIMEOUT", "railTimeoutMs"},
     {"TRESTLE_DEVICE", "device"},
+    {"TRESTLE_PEER_ACCESS", "peerAccess"},
 });
 
 // "": the variable is the process's, not a communicator's.

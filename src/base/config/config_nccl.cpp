@@ -149,6 +149,14 @@ void translate_as_is(const std::string& text, Fallback& fallback) {
   fallback.text = text;
 }
 
+void translate_disable(const std::string& text, Fallback& fallback) {
+  if (text == "0" || text == "1") {
+    fallback.text = text == "0" ? "1" : "0";
+  } else {
+    fallback.warnings.push_back("NCCL_P2P_DISABLE: '" + text + "' is neither 0 nor 1; ignored");
+  }
+}
+
 struct Translation {
   const char* nccl;
   const char* ours;
@@ -161,6 +169,7 @@ constexpr Translation kTranslations[] = {
     {"NCCL_DEBUG", "TRESTLE_DEBUG", translate_level},
     {"NCCL_DEBUG_SUBSYS", "TRESTLE_DEBUG_SUBSYS", translate_subsystems},
     {"NCCL_DEBUG_FILE", "TRESTLE_DEBUG_FILE", translate_as_is},
+    {"NCCL_P2P_DISABLE", "TRESTLE_PEER_ACCESS", translate_disable},
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ struct Fallback {
 // Variables".
 //  * NCCL_SOCKET_IFNAME, NCCL_DEBUG, NCCL_DEBUG_FILE: unchanged.
 //  * NCCL_DEBUG_SUBSYS: without the subsystems that only NCCL has.
+//  * NCCL_P2P_DISABLE: 1 is 0, and 0 is 1.
 //  * NCCL_ALGO: clauses [function:][^]name,..., separated by ;. Ring and Tree are our ring and dbtree, for the
 //    functions that have them in NCCL. A list of several allows all algorithms.
 std::vector<Fallback> nccl_fallbacks(const Environment& environment);

@@ -63,7 +63,7 @@ std::string config_markdown() {
       "all-reduce, "
       "and for broadcast and reduce where they are named); a list of several leaves the choice between all algorithms; "
       "the algorithms of switches and of NVLink are not here, which is a warning. `NCCL_DEBUG_SUBSYS`: subsystems that "
-      "only NCCL has are left out.\n\n"
+      "only NCCL has are left out. `NCCL_P2P_DISABLE`: 1 is 0 here, and 0 is 1.\n\n"
       "| variable | values | default | agreed | config field | fallback | meaning |\n|---|---|---|---|---|---|---|\n";
   for (const Variable& row : kVariables) {
     const bool empty = row.fallback[0] == '\0';

@@ -15,6 +15,11 @@ namespace {
 
 enum class Kind : uint8_t { kNone, kOrdinary, kEither, kDevice };
 
+struct Looked {
+  Kind kind = Kind::kNone;
+  bool open_to_devices = true;
+};
+
 Error refused(const UsedBuffer& buffer, const std::string& why) {
   return {Code::kInvalidArgument, std::string("the ") + buffer.name + " buffer " + why};
 }
@@ -30,40 +35,43 @@ bool is_there(const UsedBuffer& buffer) {
   return read == static_cast<ssize_t>(sizeof ends) || (read < 0 && errno != EFAULT);
 }
 
-Result<Kind> kind_of_device_memory(int device, const UsedBuffer& buffer, const PointerInfo& info) {
+Result<Looked> look_at_device_memory(int device, const UsedBuffer& buffer, const PointerInfo& info) {
   if (info.device != device) {
     return refused(buffer, "is memory of device " + std::to_string(info.device) +
                                ", but the communicator's device is " + std::to_string(device));
   }
   const auto offset = static_cast<uint64_t>(static_cast<const std::byte*>(buffer.begin) - info.base);
-  if (offset <= info.bytes && buffer.bytes <= info.bytes - offset) return Kind::kDevice;
+  if (offset <= info.bytes && buffer.bytes <= info.bytes - offset) return Looked{Kind::kDevice, info.open_to_peers};
   return refused(buffer, "needs " + std::to_string(buffer.bytes) + " bytes, but its memory of device " +
                              std::to_string(device) + " ends after " + std::to_string(info.bytes - offset));
 }
 
-Result<Kind> kind_of(int device, const UsedBuffer& buffer) {
-  if (buffer.begin == nullptr || buffer.bytes == 0) return Kind::kNone;
+Result<Looked> look_at_buffer(int device, const UsedBuffer& buffer) {
+  if (buffer.begin == nullptr || buffer.bytes == 0) return Looked{};
   const PointerInfo info = TRY(OpenedDevices::process().look_at(buffer.begin));
   switch (info.kind) {
     case PointerKind::kDevice:
-      return kind_of_device_memory(device, buffer, info);
+      return look_at_device_memory(device, buffer, info);
     case PointerKind::kPinnedHost:
     case PointerKind::kManaged:
-      return Kind::kEither;
+      return Looked{Kind::kEither, info.open_to_peers};
     case PointerKind::kHost:
       break;
   }
-  if (is_there(buffer)) return Kind::kOrdinary;
+  if (is_there(buffer)) return Looked{Kind::kOrdinary, false};
   return refused(buffer, "is neither memory of a device nor mapped in this process: was it freed?");
 }
 
 }  // namespace
 
-Result<MemoryPlace> place_of(int device, const UsedBuffer& send, const UsedBuffer& recv) {
-  const Kind sent = TRY(kind_of(device, send));
-  const Kind received = TRY(kind_of(device, recv));
-  if (sent != Kind::kDevice && received != Kind::kDevice) return MemoryPlace::kHost;
-  if (sent != Kind::kOrdinary && received != Kind::kOrdinary) return MemoryPlace::kDevice;
+Result<CallPlace> place_of(int device, const UsedBuffer& send, const UsedBuffer& recv) {
+  const Looked at_sent = TRY(look_at_buffer(device, send));
+  const Looked at_received = TRY(look_at_buffer(device, recv));
+  const Kind sent = at_sent.kind;
+  const Kind received = at_received.kind;
+  if (sent != Kind::kDevice && received != Kind::kDevice) return CallPlace{};
+  if (sent != Kind::kOrdinary && received != Kind::kOrdinary)
+    return CallPlace{MemoryPlace::kDevice, at_sent.open_to_devices && at_received.open_to_devices};
   const UsedBuffer& on_device = sent == Kind::kDevice ? send : recv;
   const UsedBuffer& on_host = sent == Kind::kDevice ? recv : send;
   return refused(on_device, "is memory of device " + std::to_string(device) + ", but the " + on_host.name +

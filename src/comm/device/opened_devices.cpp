@@ -3,7 +3,9 @@
 #include <string>
 
 #include "base/fork.h"
+#include "base/log.h"
 #include "comm/device/device_stream.h"
+#include "comm/device/peer_reach.h"
 
 namespace trestle {
 
@@ -41,6 +43,22 @@ Result<PointerInfo> OpenedDevices::look_at(const void* pointer) {
   Devices* const devices = ready_.load(std::memory_order_acquire);
   CHECK(devices != nullptr, "a pointer is looked at before a device was opened");
   return devices->look_at(pointer);
+}
+
+bool OpenedDevices::reach_each_other(int a, int b) {
+  if (a > b) std::swap(a, b);
+  const auto tried = [&]() -> Status {
+    OpenedDevice* const first = TRY(open(a));
+    OpenedDevice* const second = TRY(open(b));
+    TRY(reach_and_verify(*first, *second));
+    return reach_and_verify(*second, *first);
+  };
+  const MutexLock lock(reaching_);
+  if (const auto known = reach_.find({a, b}); known != reach_.end()) return known->second;
+  const Status reached = tried();
+  if (!reached.ok())
+    LOG(kInfo, kInit, "%s; messages between them go through host memory", reached.error().message.c_str());
+  return reach_.emplace(std::pair(a, b), reached.ok()).first->second;
 }
 
 Result<std::unique_ptr<OuterStream>> OpenedDevices::link_to(StreamHandle* stream) {

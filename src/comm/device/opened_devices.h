@@ -9,6 +9,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "base/mutex.h"
 #include "base/result.h"
@@ -42,6 +43,9 @@ class OpenedDevices {
   Result<OpenedDevice*> open(int index);
   // Of any address, once a device was opened.
   Result<PointerInfo> look_at(const void* pointer);
+  // Whether two devices of these numbers read each other's memory where it lies. Asked and proved once for the process,
+  // and said in the log if they do not; false if one of them cannot be opened. Slow the first time.
+  bool reach_each_other(int a, int b);
   // What lets the calls of a stream be ordered on that stream of a device. Slow the first time for a device.
   Result<std::unique_ptr<OuterStream>> link_to(StreamHandle* stream);
 
@@ -52,6 +56,8 @@ class OpenedDevices {
   std::unique_ptr<Devices> devices_ TRESTLE_GUARDED_BY(mutex_);
   std::map<int, std::unique_ptr<OpenedDevice>> opened_ TRESTLE_GUARDED_BY(mutex_);
   std::atomic<Devices*> ready_{nullptr};  // devices_, for look_at()
+  Mutex reaching_;                        // held while devices are tried, so that all ranks get one answer
+  std::map<std::pair<int, int>, bool> reach_ TRESTLE_GUARDED_BY(reaching_);  // the lower number first
 };
 
 }  // namespace trestle

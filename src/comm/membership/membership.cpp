@@ -38,7 +38,8 @@ Membership::Membership(const Bootstrap& bootstrap, const CommunicatorSettings& s
       topology_(std::move(wiring.topology)),
       nominal_(std::move(wiring.nominal)),
       names_(wiring.names),
-      routing_(*std::move(wiring.routing)) {}
+      routing_(*std::move(wiring.routing)),
+      device_peers_(std::move(wiring.device_peers)) {}
 
 void Membership::set_measured(const Topology& measured) {
   fill_nominal(topology_, measured);

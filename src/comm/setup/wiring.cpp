@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/hash.h"
 #include "base/host.h"
@@ -22,6 +23,8 @@ namespace trestle {
 namespace {
 
 constexpr const char* kBoardAddress = "board";
+// The number of the rank's device, which means something in its own process only.
+constexpr const char* kDeviceAddress = "device";
 
 RankInfo own_info(const Bootstrap& bootstrap, const CommunicatorSettings& settings) {
   RankInfo info;
@@ -34,6 +37,7 @@ RankInfo own_info(const Bootstrap& bootstrap, const CommunicatorSettings& settin
   info.place.processors = usable_cpu_mask();
   info.pid = static_cast<uint32_t>(::getpid());
   info.rails = settings.config.rails;
+  if (settings.config.device >= 0) info.addresses[kDeviceAddress] = std::to_string(settings.config.device);
   Hasher hasher;
   for (const Config::Value& value : agreed_values(settings.config)) {
     info.agreed.emplace_back(value.name, value.text);
@@ -135,6 +139,7 @@ class Wirer {
     TRY(agree_on_topology(bootstrap_, settings_, std::move(known), wiring_, deadline_ns_));
     wiring_.ranks_per_processor = ranks_per_processor(places);
     wiring_.routing.emplace(wiring_.topology, at, asked_segment_bytes(settings_.config), rails_);
+    find_peers(at);
     TRY(make_transports(mine));
     TRY(make_board(mine, at.processes == 1));
     TRY(make_work_queue());
@@ -202,6 +207,20 @@ class Wirer {
   NamedRails rails_of(const Carrier& carrier) const {
     const auto found = std::ranges::find(rails_, carrier.rails, &NamedRails::name);
     return found == rails_.end() ? NamedRails{} : *found;
+  }
+
+  // Ranks of this process tell numbers of devices that this rank knows, too.
+  void find_peers(const Whereabouts& at) {
+    if (!settings_.config.peer_access) return;
+    std::vector<int> devices;
+    for (const RankInfo& info : wiring_.infos) {
+      const auto device = info.addresses.find(kDeviceAddress);
+      const bool in_process = at.apart(bootstrap_.rank(), info.rank) == Reach::kProcess;
+      const TransportKind kind = wiring_.routing->transport(bootstrap_.rank(), info.rank);
+      const bool views = in_process && device != info.addresses.end() && facts_of(kind).views_in_process;
+      devices.push_back(views ? std::atoi(device->second.c_str()) : -1);
+    }
+    wiring_.device_peers = find_device_peers(static_cast<int>(settings_.config.device), devices);
   }
 
   Status make_transports(RankInfo& mine) {

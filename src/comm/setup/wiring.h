@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/rank_names.h"
+#include "comm/device/device_peers.h"
 #include "comm/setup/calibration.h"
 #include "comm/setup/routing.h"
 #include "comm/setup/settings.h"
@@ -26,7 +27,8 @@ struct Wiring {
   CalibrationPlace calibration;
   bool measure = false;         // link speeds are wanted, and nobody has measured them yet
   std::vector<RankInfo> infos;  // by rank
-  RankNames names;              // for sentences
+  DevicePeers device_peers;
+  RankNames names;  // for sentences
   std::vector<std::unique_ptr<Transport>> transports;
   std::optional<Routing> routing;    // set by wire()
   std::vector<Transport*> router;    // by rank, this one included

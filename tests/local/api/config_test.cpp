@@ -57,6 +57,7 @@ TEST(ApiConfig, AllFieldsTogetherAreServed) {
   config.checkPlans = 1;
   config.check = 0;
   config.spinUs = -1;
+  config.peerAccess = 0;
   expect_sum(config);
 }
 
@@ -71,7 +72,8 @@ TEST(ApiConfig, OldSizesStillWork) {
   for (const size_t size :
        {offsetof(trestleConfig_t, blocking), offsetof(trestleConfig_t, dims), offsetof(trestleConfig_t, hostId),
         offsetof(trestleConfig_t, heartbeatMs), offsetof(trestleConfig_t, inflight), offsetof(trestleConfig_t, spinUs),
-        offsetof(trestleConfig_t, device), offsetof(trestleConfig_t, reserved)}) {
+        offsetof(trestleConfig_t, device), offsetof(trestleConfig_t, reserved), offsetof(trestleConfig_t, peerAccess),
+        offsetof(trestleConfig_t, reserved2)}) {
     trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
     std::memset(reinterpret_cast<char*>(&config) + size, 0x5a, sizeof config - size);
     config.size = size;
@@ -84,7 +86,7 @@ template <class Struct, class Last>
 constexpr bool ends_with(size_t offset, Last Struct::*) {
   return offset + sizeof(Last) == sizeof(Struct);
 }
-static_assert(ends_with(offsetof(trestleConfig_t, reserved), &trestleConfig_t::reserved));
+static_assert(ends_with(offsetof(trestleConfig_t, reserved2), &trestleConfig_t::reserved2));
 static_assert(ends_with(offsetof(trestleCallConfig_t, reserved), &trestleCallConfig_t::reserved));
 static_assert(ends_with(offsetof(trestleGradConfig_t, updateMerged), &trestleGradConfig_t::updateMerged));
 static_assert(ends_with(offsetof(trestleGradLoss_t, reserved), &trestleGradLoss_t::reserved));
@@ -99,6 +101,10 @@ TEST(ApiConfig, ReservedFieldsAreZero) {
   trestleComm_t comm = nullptr;
   EXPECT_TRUE(ranks::refused(trestleCommInitRankConfig(&comm, 1, id, 0, &config), trestleInvalidArgument,
                              {"config.reserved is 1: 0"}));
+  config.reserved = 0;
+  config.reserved2 = -7;
+  EXPECT_TRUE(ranks::refused(trestleCommInitRankConfig(&comm, 1, id, 0, &config), trestleInvalidArgument,
+                             {"config.reserved2 is -7: 0"}));
   trestleCallConfig_t call = TRESTLE_CALL_CONFIG_INITIALIZER;
   call.reserved = -1;
   EXPECT_TRUE(

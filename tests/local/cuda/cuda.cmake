@@ -13,6 +13,7 @@ if(TARGET trestle AND TRESTLE_WITH_CUDA)
     ${CMAKE_CURRENT_LIST_DIR}/cuda_failures_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_gradients_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_memory_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/cuda_peers_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_ranks_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_staging_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_streams_test.cpp

@@ -173,6 +173,9 @@ TEST(ConfigNccl, OthersAreAsTheyAre) {
   EXPECT_EQ(translate("NCCL_DEBUG_SUBSYS", "^NVLS").text, "ALL");
   EXPECT_EQ(translate("NCCL_DEBUG_SUBSYS", "^COLL,RAS").text, "^COLL");
   EXPECT_EQ(translate("NCCL_DEBUG_SUBSYS", "INIT,ODD").warnings, 1u);
+  EXPECT_EQ(translate("NCCL_P2P_DISABLE", "1").text, "0");
+  EXPECT_EQ(translate("NCCL_P2P_DISABLE", "0").text, "1");
+  EXPECT_EQ(translate("NCCL_P2P_DISABLE", "yes").warnings, 1u);
   EXPECT_TRUE(nccl_fallbacks({{"NCCL_ALGO", ""}, {"NCCL_IB_HCA", "mlx5"}}).empty());
 }
 
@@ -192,7 +195,8 @@ TEST(ConfigNccl, NamesAreVariablesOfOurs) {
                                                   {"NCCL_ALGO", "ring"},
                                                   {"NCCL_DEBUG", "INFO"},
                                                   {"NCCL_DEBUG_SUBSYS", "INIT"},
-                                                  {"NCCL_DEBUG_FILE", "f"}})) {
+                                                  {"NCCL_DEBUG_FILE", "f"},
+                                                  {"NCCL_P2P_DISABLE", "1"}})) {
     EXPECT_NE(find_variable(fallback.variable), nullptr) << fallback.variable;
     EXPECT_EQ(nccl_name_of(fallback.variable), fallback.nccl);
   }
