@@ -17,9 +17,11 @@
  * - All ranks that have data in a call must agree: device memory on all, or host memory on all. If they do not, the
  *   call fails as calls that differ do, and the sentence names both. A rank that sends and receives nothing goes with
  *   either, whatever it passes.
- * - Ranks of one process read each other's buffers where they lie, if their devices reach each other, which is tried when
- *   a communicator is made (trestleConfig_t.peerAccess). Buffers that another device may not read, such as memory of
- *   pools, are copied out first. So the buffers of a call belong to it until the call is complete on this rank.
+ * - Ranks of one process read each other's buffers where they lie, if they use one device, or if their devices reach each
+ *   other, which is tried when a communicator is made (trestleConfig_t.peerAccess). Buffers that another device may not
+ *   read, such as memory of pools, are copied out first. A call ends, also with a failure, when no device reads its buffers
+ *   any more. Peer access is enabled for the program's own contexts and stays so: cudaDeviceEnablePeerAccess then says that
+ *   it is enabled already, and the program must not disable it while communicators of these devices live.
  * - The scalar of trestleRedOpCreatePreMulSum is read by the host: memory of a device is trestleInvalidArgument.
  * - What the library itself needs on the device is allocated by the thread that makes the call, before the call is
  *   queued: nothing is allocated while calls run. The driver may let that thread wait until earlier calls on the device

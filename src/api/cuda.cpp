@@ -22,10 +22,7 @@ Status look_at_buffers(const Communicator& communicator, const char* function, C
   const auto place = place_of(static_cast<int>(device), send, recv);
   if (!place.ok()) return Error{place.error().code, std::string(function) + ": " + place.error().message};
   call.request.place = place.value().place;
-  // Kernels of a device read whatever it has itself.
-  call.request.open_to_peers =
-      place.value().place == MemoryPlace::kDevice &&
-      (place.value().open_to_devices || !communicator.membership().device_peers().to_other_devices);
+  call.request.open_to_devices = place.value().open_to_devices;
   return {};
 }
 

@@ -66,10 +66,9 @@ Result<PointerInfo> CudaDevices::look_at(const void* pointer) {
     info.kind = PointerKind::kManaged;
   } else if (type == CU_MEMORYTYPE_HOST) {
     info.kind = PointerKind::kPinnedHost;
-    info.open_to_peers = true;
   } else {
     info.kind = PointerKind::kDevice;
-    info.open_to_peers = plain != 0;
+    info.open_to_devices = plain != 0;
     info.base = reinterpret_cast<std::byte*>(base);
     info.bytes = bytes;
   }

@@ -60,9 +60,10 @@ struct PointerInfo {
   int device = -1;            // of kDevice, and where kPinnedHost and kManaged memory was made
   std::byte* base = nullptr;  // of the allocation, for kDevice
   uint64_t bytes = 0;         // of the allocation
-  // Devices that have peer access to that one read it too: page-locked host memory, and memory of the device as
-  // Device::allocate() makes it. Not memory of pools or of virtual addresses.
-  bool open_to_peers = false;
+  // Devices that have peer access to that one read it too: memory of the device as Device::allocate() makes it. Not
+  // memory of pools or of virtual addresses. Of host memory it is not known: who has locked it may have mapped it into
+  // one device only.
+  bool open_to_devices = false;
 };
 
 // What a rank tells another process of the same host, so that it maps device memory: plain bytes.

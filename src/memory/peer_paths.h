@@ -3,7 +3,7 @@
 // Two ranks of a process whose devices reach each other, or that use the same device, have a peer path. A message of
 // one to the other needs no bounce buffer at the receiver: the transport hands out the sender's memory as a view, and
 // the receiver's device reads it there. At the sender it needs none either, if the receiver's device can read the
-// buffer (PrepareRequest::open_to_peers); else the receiver reads the sender's bounce buffer.
+// buffer (PrepareRequest::open_to_devices); else the receiver reads the sender's bounce buffer.
 //
 // A path is always one of both directions, so both ends of a message know of it. A value; any thread may read it.
 #pragma once
@@ -14,16 +14,24 @@
 
 namespace trestle {
 
+enum class PeerPath : uint8_t {
+  kNone,
+  kSameDevice,   // both ranks use one device, which reads all of its memory
+  kOtherDevice,  // which reads memory that is open to other devices
+};
+
 class PeerPaths {
  public:
   PeerPaths() = default;
-  // by_rank: whether there is one with that rank, for every rank of the communicator.
-  explicit PeerPaths(std::vector<bool> by_rank) : by_rank_(std::move(by_rank)) {}
+  // For every rank of the communicator, this one included.
+  explicit PeerPaths(std::vector<PeerPath> by_rank) : by_rank_(std::move(by_rank)) {}
 
-  bool has(int32_t rank) const { return static_cast<size_t>(rank) < by_rank_.size() && by_rank_[rank]; }
+  PeerPath to(int32_t rank) const {
+    return static_cast<size_t>(rank) < by_rank_.size() ? by_rank_[static_cast<size_t>(rank)] : PeerPath::kNone;
+  }
 
  private:
-  std::vector<bool> by_rank_;
+  std::vector<PeerPath> by_rank_;
 };
 
 }  // namespace trestle

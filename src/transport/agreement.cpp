@@ -49,16 +49,36 @@ std::string disagreement(const OperationRun& theirs, const OperationRun& ours) {
   return start + ", " + ours.rank + " as " + what(ours.check, theirs.check) + hash_text(ours.check);
 }
 
+namespace {
+
+// The ends of a message that mean different things by it.
+Error different_ends(const std::string& sender, const std::string& sent, const std::string& receiver,
+                     const std::string& expected, uint64_t operation) {
+  const bool pair = (operation & kPointToPoint) != 0;
+  return {Code::kInvalidUsage, sender + " sends " + sent + " to " + receiver + ", which expects " + expected +
+                                   (pair ? ", in message " : ", in operation ") +
+                                   std::to_string(operation & ~kPointToPoint) + (pair ? " between them" : "")};
+}
+
+}  // namespace
+
 Error different_sizes(const std::string& sender, const std::string& receiver, const MessageTag& sent,
                       uint64_t sent_bytes, const MessageTag& expected, uint64_t expected_bytes) {
   const auto size = [](const MessageTag& tag, uint64_t bytes) {
     return std::to_string(tag.whole != 0 ? tag.whole : bytes);
   };
-  const bool pair = (sent.operation & kPointToPoint) != 0;
-  return {Code::kInvalidUsage, sender + " sends " + size(sent, sent_bytes) + " bytes to " + receiver +
-                                   ", which expects " + size(expected, expected_bytes) +
-                                   (pair ? ", in message " : ", in operation ") +
-                                   std::to_string(sent.operation & ~kPointToPoint) + (pair ? " between them" : "")};
+  return different_ends(sender, size(sent, sent_bytes) + " bytes", receiver, size(expected, expected_bytes),
+                        sent.operation);
+}
+
+bool places_differ(const MessageTag& sent, const MessageTag& expected) {
+  return !goes_with(place_of(sent.check), place_of(expected.check));
+}
+
+Error different_places(const std::string& sender, const std::string& receiver, const MessageTag& sent,
+                       const MessageTag& expected) {
+  const auto data = [](const MessageTag& tag) { return std::string("data ") + to_string(place_of(tag.check)); };
+  return different_ends(sender, data(sent), receiver, data(expected), sent.operation);
 }
 
 Agreement::Agreement(int32_t rank, const RankNames& names) : rank_(rank), names_(names) {}

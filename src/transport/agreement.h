@@ -8,8 +8,8 @@
 // place; the others must agree among themselves.
 //
 // Bounded: it remembers kRemembered operations. Operations that far behind the newest known one are no longer compared;
-// there is never a false alarm. Point-to-point messages (highest bit of the number) are not compared: their numbers
-// count per pair, and their two ends run different operations.
+// there is never a false alarm. Point-to-point messages (highest bit of the number) are not compared here: their
+// numbers count per pair, and their two ends run different operations.
 #pragma once
 
 #include <array>
@@ -38,6 +38,10 @@ constexpr uint64_t operation_check(Collective collective, bool half, DataType ty
   return static_cast<uint64_t>(collective) | static_cast<uint64_t>(half) << 8 | static_cast<uint64_t>(type) << 9 |
          static_cast<uint64_t>(place) << 14 | static_cast<uint64_t>(op) << 16 | (hash >> 40) << 24;
 }
+// Of a message between two ranks: its ends are different calls, and only their places must go together.
+constexpr uint64_t message_check(DataPlace place) {
+  return static_cast<uint64_t>(place) << 14;
+}
 static_assert(kCollectives <= 256 && kDataTypes <= 32 && kAllReduceOps <= 256 && kCheckBits == 48);
 
 // "rank 2 runs operation 17 as broadcast of float (hash 0a1b2c), rank 0 as allreduce of float, sum (hash 3d4e5f)"
@@ -52,6 +56,14 @@ std::string disagreement(const OperationRun& theirs, const OperationRun& ours);
 // finds that the two ends of a message differ in size (sizes_differ). `bytes` are those of the segment at either end.
 Error different_sizes(const std::string& sender, const std::string& receiver, const MessageTag& sent,
                       uint64_t sent_bytes, const MessageTag& expected, uint64_t expected_bytes);
+
+// Whether the data of the two ends of a message lies in places that do not go together. A transport whose views are the
+// sender's memory must look before it touches that: memory of a device is not for the host, and the other way round.
+bool places_differ(const MessageTag& sent, const MessageTag& expected);
+// "rank 1 (b) sends data in device memory to rank 0 (a), which expects data in host memory, in message 3 between them":
+// kInvalidUsage.
+Error different_places(const std::string& sender, const std::string& receiver, const MessageTag& sent,
+                       const MessageTag& expected);
 
 class Agreement {
  public:

@@ -1,5 +1,6 @@
 #include "support/pretend_device.h"
 
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,6 +16,17 @@ namespace trestle {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
+
+std::atomic<int> held{0};
+std::atomic<bool> go_on{false};
+
+void reduce_when_let(std::byte* dst, std::span<const std::byte* const> sources, size_t elements,
+                     const ReduceSpec& spec) {
+  held.fetch_add(1);
+  while (!go_on.load()) ::sched_yield();
+  held.fetch_sub(1);
+  find_reduce(spec.type, spec.op)(dst, sources, elements, spec);
+}
 
 // Submits a copy of each work, whose pieces lie where its thread reaches them.
 class PretendQueue : public WorkQueue {
@@ -40,6 +52,7 @@ class PretendQueue : public WorkQueue {
     submitted.work.destination = submitted.write;
     submitted.work.sources = submitted.sources;
     submitted.work.touched = nullptr;
+    if (work.kind == WorkKind::kReduce && device_.holds_reductions()) submitted.work.reduce = reduce_when_let;
     queue_->submit(submitted.work);
     work.state = WorkState::kSubmitted;
   }
@@ -142,6 +155,18 @@ void PretendDevice::free(std::byte* memory) {
 
 bool PretendDevice::owns(const std::byte* memory, uint64_t bytes) const {
   return memory >= guarded_ && memory + bytes <= guarded_ + kBytes;
+}
+
+void PretendDevice::let_reductions_go_on() {
+  go_on.store(true);
+}
+
+int PretendDevice::held_reductions() {
+  return held.load();
+}
+
+void PretendDevice::revoke() {
+  CHECK(mprotect(real_, kBytes, PROT_NONE) == 0, "the memory of a pretended device cannot be revoked");
 }
 
 size_t PretendDevice::blocks() {

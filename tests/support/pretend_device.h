@@ -7,6 +7,7 @@
 // Owned by the test; outlives the engines that use it. Any thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -47,6 +48,15 @@ class PretendDevice {
   void free_pinned(std::byte* memory);
   bool is_pinned(const std::byte* memory, uint64_t bytes);
 
+  // Reductions that are submitted from now on stop before they read anything, until the test lets all go on.
+  void hold_reductions() { holds_ = true; }
+  bool holds_reductions() const { return holds_; }
+  static void let_reductions_go_on();
+  // Of all devices, how many have stopped.
+  static int held_reductions();
+  // From now on nobody may read or write its memory: whoever does ends the program.
+  void revoke();
+
   // Where its queue reads [data, data + bytes) of that region, or writes it. Ends the program if it does not reach it.
   std::byte* reached(const std::byte* data, uint64_t bytes, const Region* region, bool writes);
 
@@ -60,6 +70,7 @@ class PretendDevice {
   };
   const int32_t number_;
   std::vector<Reached> reached_;  // other devices
+  std::atomic<bool> holds_{false};
   const UniqueFd file_;
   std::byte* guarded_ = nullptr;  // as given out: no access
   std::byte* real_ = nullptr;     // the same bytes

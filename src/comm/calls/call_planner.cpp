@@ -80,7 +80,7 @@ Result<std::shared_ptr<const Prepared>> CallPlanner::build(const Call& call) {
       on_device ? &group_segment_bytes<MemoryPlace::kDevice> : &group_segment_bytes<MemoryPlace::kHost>,
       &membership_.routing(),
       &plans_,
-      &membership_.device_peers().paths};
+      &membership_.peer_paths()};
   if (call.request.peer >= 0) return prepare_point_to_point(call.request, call.sending, context);
   if (is_express(call)) return build_express(call.request);
   const ScheduleCache::Entry schedule = TRY(schedule_for(call.request));

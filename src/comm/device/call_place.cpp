@@ -41,7 +41,7 @@ Result<Looked> look_at_device_memory(int device, const UsedBuffer& buffer, const
                                ", but the communicator's device is " + std::to_string(device));
   }
   const auto offset = static_cast<uint64_t>(static_cast<const std::byte*>(buffer.begin) - info.base);
-  if (offset <= info.bytes && buffer.bytes <= info.bytes - offset) return Looked{Kind::kDevice, info.open_to_peers};
+  if (offset <= info.bytes && buffer.bytes <= info.bytes - offset) return Looked{Kind::kDevice, info.open_to_devices};
   return refused(buffer, "needs " + std::to_string(buffer.bytes) + " bytes, but its memory of device " +
                              std::to_string(device) + " ends after " + std::to_string(info.bytes - offset));
 }
@@ -54,7 +54,7 @@ Result<Looked> look_at_buffer(int device, const UsedBuffer& buffer) {
       return look_at_device_memory(device, buffer, info);
     case PointerKind::kPinnedHost:
     case PointerKind::kManaged:
-      return Looked{Kind::kEither, info.open_to_peers};
+      return Looked{Kind::kEither, info.open_to_devices};
     case PointerKind::kHost:
       break;
   }

@@ -5,7 +5,7 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "comm/device/device_stream.h"
-#include "comm/device/peer_reach.h"
+#include "engine/run/progress.h"
 
 namespace trestle {
 
@@ -15,6 +15,13 @@ Result<std::shared_ptr<DeviceKernels>> OpenedDevice::kernels() {
   std::shared_ptr<DeviceKernels> loaded = TRY(DeviceKernels::create(*device_));
   kernels_ = loaded;
   return loaded;
+}
+
+Result<PeerEnd> OpenedDevice::peer_end() {
+  std::shared_ptr<DeviceKernels> kernels = TRY(this->kernels());
+  const MutexLock lock(probing_);
+  if (probe_ == nullptr) probe_ = TRY(PeerProbe::create(*device_));
+  return PeerEnd{device_.get(), probe_.get(), std::move(kernels)};
 }
 
 OpenedDevices& OpenedDevices::process() {
@@ -45,20 +52,34 @@ Result<PointerInfo> OpenedDevices::look_at(const void* pointer) {
   return devices->look_at(pointer);
 }
 
-bool OpenedDevices::reach_each_other(int a, int b) {
+namespace {
+
+// Many machines have no path. One that has it and does not keep its promise has a fault.
+void say_why_not(const PeerAnswer& answer) {
+  constexpr const char* kText = "%s; messages between them go through host memory";
+  if (answer.promised) {
+    LOG(kWarn, kInit, kText, answer.why.c_str());
+  } else {
+    LOG(kInfo, kInit, kText, answer.why.c_str());
+  }
+}
+
+}  // namespace
+
+// What the driver may let this thread wait for, memory and code, is there before the mutex is taken, which other ranks
+// of the process need.
+Result<bool> OpenedDevices::reach_each_other(int a, int b) {
+  const Progress::IdleDrive idle_too;  // the driver may wait for calls that only this thread would drive
   if (a > b) std::swap(a, b);
-  const auto tried = [&]() -> Status {
-    OpenedDevice* const first = TRY(open(a));
-    OpenedDevice* const second = TRY(open(b));
-    TRY(reach_and_verify(*first, *second));
-    return reach_and_verify(*second, *first);
-  };
+  const PeerEnd first = TRY(TRY(open(a))->peer_end());
+  const PeerEnd second = TRY(TRY(open(b))->peer_end());
   const MutexLock lock(reaching_);
   if (const auto known = reach_.find({a, b}); known != reach_.end()) return known->second;
-  const Status reached = tried();
-  if (!reached.ok())
-    LOG(kInfo, kInit, "%s; messages between them go through host memory", reached.error().message.c_str());
-  return reach_.emplace(std::pair(a, b), reached.ok()).first->second;
+  PeerAnswer answer = TRY(reach_and_verify(first, second));
+  if (answer.reaches) answer = TRY(reach_and_verify(second, first));
+  if (!answer.reaches) say_why_not(answer);
+  reach_.emplace(std::pair(a, b), answer.reaches);
+  return answer.reaches;
 }
 
 Result<std::unique_ptr<OuterStream>> OpenedDevices::link_to(StreamHandle* stream) {

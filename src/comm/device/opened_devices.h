@@ -13,6 +13,7 @@
 
 #include "base/mutex.h"
 #include "base/result.h"
+#include "comm/device/peer_reach.h"
 #include "comm/device/stream_links.h"
 #include "device/device.h"
 #include "device/kernels.h"
@@ -28,12 +29,17 @@ class OpenedDevice {
   // The library's code on this device, which all of its users share: loading it takes the driver long. It stays as long
   // as one of them has it; the last one unloads it. Slow the first time. Any thread.
   Result<std::shared_ptr<DeviceKernels>> kernels();
+  // What it needs to prove paths to other devices with. Slow the first time. Any thread; the probe is for one at a
+  // time.
+  Result<PeerEnd> peer_end();
 
  private:
   const std::unique_ptr<Device> device_;
   StreamLinks links_;
   Mutex loading_;  // so that users who come at the same time load it once; nothing but kernels() takes it
   std::weak_ptr<DeviceKernels> kernels_ TRESTLE_GUARDED_BY(loading_);
+  Mutex probing_;  // while the probe is made
+  std::unique_ptr<PeerProbe> probe_ TRESTLE_GUARDED_BY(probing_);
 };
 
 class OpenedDevices {
@@ -44,8 +50,8 @@ class OpenedDevices {
   // Of any address, once a device was opened.
   Result<PointerInfo> look_at(const void* pointer);
   // Whether two devices of these numbers read each other's memory where it lies. Asked and proved once for the process,
-  // and said in the log if they do not; false if one of them cannot be opened. Slow the first time.
-  bool reach_each_other(int a, int b);
+  // and said in the log if they do not. Slow the first time. Errors: the driver's; the next call tries again.
+  Result<bool> reach_each_other(int a, int b);
   // What lets the calls of a stream be ordered on that stream of a device. Slow the first time for a device.
   Result<std::unique_ptr<OuterStream>> link_to(StreamHandle* stream);
 

@@ -39,7 +39,7 @@ Membership::Membership(const Bootstrap& bootstrap, const CommunicatorSettings& s
       nominal_(std::move(wiring.nominal)),
       names_(wiring.names),
       routing_(*std::move(wiring.routing)),
-      device_peers_(std::move(wiring.device_peers)) {}
+      peer_paths_(std::move(wiring.peer_paths)) {}
 
 void Membership::set_measured(const Topology& measured) {
   fill_nominal(topology_, measured);

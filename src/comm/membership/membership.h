@@ -30,7 +30,7 @@ struct RootIdentity {
 
 class Membership {
  public:
-  // Takes the topologies, the names, the routing and the peers of the device out of the wiring.
+  // Takes the topologies, the names, the routing and the peer paths out of the wiring.
   Membership(const Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring& wiring,
              const RootIdentity& root);
   Membership(const Membership&) = delete;
@@ -57,7 +57,7 @@ class Membership {
   const Routing& routing() const { return routing_; }
 
   // The ranks whose device memory this rank's device reads where it lies.
-  const DevicePeers& device_peers() const { return device_peers_; }
+  const PeerPaths& peer_paths() const { return peer_paths_; }
 
   // Uses measured link speeds from now on, where none were configured. No other thread may read the topology meanwhile.
   void set_measured(const Topology& measured);
@@ -79,7 +79,7 @@ class Membership {
   const Topology nominal_;
   const RankNames names_;
   const Routing routing_;
-  const DevicePeers device_peers_;
+  const PeerPaths peer_paths_;
 };
 
 }  // namespace trestle

@@ -3,11 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 
 #include "base/hash.h"
 #include "base/host.h"
 #include "base/log.h"
+#include "comm/device/find_peer_paths.h"
 #include "comm/setup/port_needs.h"
 #include "comm/setup/topology_agreement.h"
 #include "engine/run/progress.h"
@@ -26,6 +27,10 @@ constexpr const char* kBoardAddress = "board";
 // The number of the rank's device, which means something in its own process only.
 constexpr const char* kDeviceAddress = "device";
 
+bool has_peer_paths(const CommunicatorSettings& settings) {
+  return settings.config.device >= 0 && settings.config.peer_access;
+}
+
 RankInfo own_info(const Bootstrap& bootstrap, const CommunicatorSettings& settings) {
   RankInfo info;
   info.rank = bootstrap.rank();
@@ -37,7 +42,7 @@ RankInfo own_info(const Bootstrap& bootstrap, const CommunicatorSettings& settin
   info.place.processors = usable_cpu_mask();
   info.pid = static_cast<uint32_t>(::getpid());
   info.rails = settings.config.rails;
-  if (settings.config.device >= 0) info.addresses[kDeviceAddress] = std::to_string(settings.config.device);
+  if (has_peer_paths(settings)) info.addresses[kDeviceAddress] = std::to_string(settings.config.device);
   Hasher hasher;
   for (const Config::Value& value : agreed_values(settings.config)) {
     info.agreed.emplace_back(value.name, value.text);
@@ -139,7 +144,7 @@ class Wirer {
     TRY(agree_on_topology(bootstrap_, settings_, std::move(known), wiring_, deadline_ns_));
     wiring_.ranks_per_processor = ranks_per_processor(places);
     wiring_.routing.emplace(wiring_.topology, at, asked_segment_bytes(settings_.config), rails_);
-    find_peers(at);
+    TRY(find_peers(at));
     TRY(make_transports(mine));
     TRY(make_board(mine, at.processes == 1));
     TRY(make_work_queue());
@@ -209,18 +214,26 @@ class Wirer {
     return found == rails_.end() ? NamedRails{} : *found;
   }
 
-  // Ranks of this process tell numbers of devices that this rank knows, too.
-  void find_peers(const Whereabouts& at) {
-    if (!settings_.config.peer_access) return;
+  // Both ends of a path find it: each says the number of its device, which the other one of the process knows too.
+  Status find_peers(const Whereabouts& at) {
+    if (!has_peer_paths(settings_)) return {};
     std::vector<int> devices;
-    for (const RankInfo& info : wiring_.infos) {
-      const auto device = info.addresses.find(kDeviceAddress);
-      const bool in_process = at.apart(bootstrap_.rank(), info.rank) == Reach::kProcess;
-      const TransportKind kind = wiring_.routing->transport(bootstrap_.rank(), info.rank);
-      const bool views = in_process && device != info.addresses.end() && facts_of(kind).views_in_process;
-      devices.push_back(views ? std::atoi(device->second.c_str()) : -1);
-    }
-    wiring_.device_peers = find_device_peers(static_cast<int>(settings_.config.device), devices);
+    devices.reserve(wiring_.infos.size());
+    for (const RankInfo& info : wiring_.infos) devices.push_back(device_in_process(info, at));
+    wiring_.peer_paths = TRY(find_peer_paths(static_cast<int>(settings_.config.device), devices));
+    return {};
+  }
+
+  // -1: none, or its messages do not reach this rank as views of this process's memory.
+  int device_in_process(const RankInfo& info, const Whereabouts& at) const {
+    const auto said = info.addresses.find(kDeviceAddress);
+    const int32_t rank = bootstrap_.rank();
+    if (said == info.addresses.end() || at.apart(rank, info.rank) != Reach::kProcess) return -1;
+    if (!facts_of(wiring_.routing->transport(rank, info.rank)).views_in_process) return -1;
+    int device = -1;
+    const char* const end = said->second.data() + said->second.size();
+    const auto read = std::from_chars(said->second.data(), end, device);
+    return read.ec == std::errc() && read.ptr == end ? device : -1;
   }
 
   Status make_transports(RankInfo& mine) {

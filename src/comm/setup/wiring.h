@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/rank_names.h"
-#include "comm/device/device_peers.h"
 #include "comm/setup/calibration.h"
 #include "comm/setup/routing.h"
 #include "comm/setup/settings.h"
 #include "engine/work/work_queue.h"
 #include "express/express.h"
+#include "memory/peer_paths.h"
 #include "memory/registrations.h"
 #include "rendezvous/bootstrap.h"
 #include "topology/topology.h"
@@ -27,7 +27,7 @@ struct Wiring {
   CalibrationPlace calibration;
   bool measure = false;         // link speeds are wanted, and nobody has measured them yet
   std::vector<RankInfo> infos;  // by rank
-  DevicePeers device_peers;
+  PeerPaths peer_paths;
   RankNames names;  // for sentences
   std::vector<std::unique_ptr<Transport>> transports;
   std::optional<Routing> routing;    // set by wire()

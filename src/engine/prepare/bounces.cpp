@@ -54,14 +54,18 @@ void give_rooms(PreparedPhase& phase, const Row& row, uint64_t affordable, uint3
   phase.bounce_bytes += rooms * slots * row.segment_bytes;
 }
 
+bool goes_in_place(PeerPath path, bool open_to_devices) {
+  return path == PeerPath::kSameDevice || (path == PeerPath::kOtherDevice && open_to_devices);
+}
+
 // Messages of one segment that cannot go in place.
-uint32_t bounced_messages(const PreparedPhase& phase, const Step& step, bool open_to_peers) {
-  const auto in_place = [&](int32_t peer) { return phase.reads_in_place[static_cast<size_t>(peer)]; };
-  if (step.kind == StepKind::kSend) return in_place(step.peer) && open_to_peers ? 0 : 1;
-  if (step.kind == StepKind::kRecv) return in_place(step.peer) ? 0 : 1;
+uint32_t bounced_messages(const PreparedPhase& phase, const Step& step, bool open_to_devices) {
+  const auto path = [&](int32_t peer) { return phase.paths[static_cast<size_t>(peer)]; };
+  if (step.kind == StepKind::kSend) return goes_in_place(path(step.peer), open_to_devices) ? 0 : 1;
+  if (step.kind == StepKind::kRecv) return path(step.peer) == PeerPath::kNone ? 1 : 0;
   const auto* const sources = phase.plan->sources.data() + step.first_source;
   return static_cast<uint32_t>(std::count_if(sources, sources + step.sources, [&](const Source& source) {
-    return is_peer_source(source) && !in_place(source.peer);
+    return is_peer_source(source) && path(source.peer) == PeerPath::kNone;
   }));
 }
 
@@ -70,10 +74,10 @@ uint32_t bounced_messages(const PreparedPhase& phase, const Step& step, bool ope
 void add_bounces(PreparedPhase& phase, const DeviceReach& reach, uint32_t in_flight, uint64_t most_bytes) {
   const Plan& plan = *phase.plan;
   for (const int32_t rank : phase.peers)
-    phase.reads_in_place.push_back(reach.paths != nullptr && reach.paths->has(rank));
+    phase.paths.push_back(reach.paths != nullptr ? reach.paths->to(rank) : PeerPath::kNone);
   for (uint32_t s = 0; s < plan.steps.size(); ++s) {
     StepBounce& bounce = phase.bounces.emplace_back();
-    bounce.messages = bounced_messages(phase, plan.steps[s], reach.open_to_peers);
+    bounce.messages = bounced_messages(phase, plan.steps[s], reach.open_to_devices);
     bounce.message_bytes = (std::min(phase.step_segment_bytes[s], phase.step_bytes[s]) + 63) / 64 * 64;
     bounce.slots = static_cast<uint32_t>(std::min<uint64_t>(segments_of_step(phase, s), in_flight));
   }

@@ -1,6 +1,6 @@
-// Bounce buffers: host memory through which the messages of buffers on a device travel, because transports touch host
-// memory only. The device reads and writes it too. Messages over a peer path need none where the receiver's device
-// reads them (memory/peer_paths.h). Used while preparing. Pure.
+// Bounce buffers: host memory through which the messages of buffers on a device travel, because transports never touch
+// the bytes of a device. The device reads and writes them too. Messages over a peer path need none where the receiver's
+// device reads them (memory/peer_paths.h). Used while preparing. Pure.
 //
 // A phase borrows one block while it runs. The steps of a row (plan/message_rows.h) have rooms in it, which they use in
 // turn in plan order. In a room each segment in flight has a slot for its messages. A step that comes to a room begins
@@ -18,10 +18,10 @@ namespace trestle {
 // How the data of a phase leaves and reaches this rank's device.
 struct DeviceReach {
   const PeerPaths* paths = nullptr;  // nullptr: there are none
-  bool open_to_peers = false;        // PrepareRequest::open_to_peers
+  bool open_to_devices = false;      // PrepareRequest::open_to_devices
 };
 
-// Fills PreparedPhase::bounces and reads_in_place of a phase whose steps are bound. At most `in_flight` segments of a
+// Fills PreparedPhase::bounces and paths of a phase whose steps are bound. At most `in_flight` segments of a
 // step are in flight. most_bytes: of the block, unless two rooms of one slot for each row need more.
 void add_bounces(PreparedPhase& phase, const DeviceReach& reach, uint32_t in_flight, uint64_t most_bytes);
 // Fills Prepared::bounce_bytes and bounce_blocks from its phases and its schedule.

@@ -334,7 +334,7 @@ Status prepare_chunk(Preparation& p, uint32_t index) {
     bind_steps(phases.back(), rule, any_pieces ? Scatter{} : scatter_of(chunk.units, p.element_bytes),
                p.result.staging_bytes);
     if (p.request.place == MemoryPlace::kDevice)
-      add_bounces(phases.back(), {p.context.peer_paths, p.request.open_to_peers}, p.context.segments_in_flight,
+      add_bounces(phases.back(), {p.context.peer_paths, p.request.open_to_devices}, p.context.segments_in_flight,
                   p.context.bounce_bytes);
   }
   mark_average(phases, p.request.op);
@@ -411,6 +411,7 @@ Result<std::shared_ptr<const Prepared>> prepare_point_to_point(const PrepareRequ
   result->type = request.type;
   result->place = request.place;
   result->count = request.count;
+  result->check = message_check(data_place(request));
   result->stages = 1;
   result->ranks = context.topology->ranks();
   const auto kind = sending ? PhaseKind::kSend : PhaseKind::kRecv;
@@ -433,7 +434,7 @@ Result<std::shared_ptr<const Prepared>> prepare_point_to_point(const PrepareRequ
   (sending ? phase.input : phase.output) = table.take();
   bind_steps(phase, {context.segment_bytes(context.self, phase.peers)}, Scatter{}, result->staging_bytes);
   if (request.place == MemoryPlace::kDevice)
-    add_bounces(phase, {context.peer_paths, request.open_to_peers}, context.segments_in_flight, context.bounce_bytes);
+    add_bounces(phase, {context.peer_paths, request.open_to_devices}, context.segments_in_flight, context.bounce_bytes);
   result->schedule.bytes = request.count * element_bytes;
   result->schedule.chunks = {{result->schedule.bytes, {phase.choice}}};
   result->schedule.orders = {{kFlat, 1, {{0, 0}}}};

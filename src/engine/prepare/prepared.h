@@ -100,9 +100,8 @@ struct PreparedPhase {
   std::vector<uint64_t> step_segment_bytes;  // segment_bytes, where messages are not cut by number
   std::vector<ByteDependency> dependencies;  // parallel to plan->dependencies
   bool average_output = false;               // divide the output blocks by the number of ranks when the phase is done
-  // By group index, where the buffers are on a device: this rank's device reads that rank's messages where they lie.
-  std::vector<bool> reads_in_place;
-  std::vector<StepBounce> bounces;  // by step; empty for buffers in host memory
+  std::vector<PeerPath> paths;               // by group index, where the buffers are on a device
+  std::vector<StepBounce> bounces;           // by step; empty for buffers in host memory
   uint64_t bounce_bytes = 0;
 };
 
@@ -132,7 +131,7 @@ struct Prepared {
   int32_t ranks = 1;
   uint32_t segments_in_flight = kSegmentsInFlight;  // of one step
   bool data = true;                                 // false: steps run, but no buffer is touched
-  // All ranks must have the same value (transport/agreement.h); 0 for point to point.
+  // All ranks must have the same value (transport/agreement.h); for point to point message_check().
   uint64_t check = 0;
   // It has left its cache, so its operations are not kept for reuse. Set by the engine, under the mutex of its pool.
   mutable bool forgotten = false;
@@ -152,8 +151,8 @@ struct PrepareRequest {
   int32_t root = 0;
   bool in_place = false;
   MemoryPlace place = MemoryPlace::kHost;  // of the buffers; all ranks that have data must agree on it
-  // On a device: the devices of this rank's peer paths can read the buffers where they lie (memory/peer_paths.h).
-  bool open_to_peers = false;
+  // On a device: other devices that have access to it can read the buffers where they lie (memory/peer_paths.h).
+  bool open_to_devices = false;
   bool has_data = true;   // false: this rank gives and takes nothing, and the others may not know
   int32_t peer = -1;      // of send and recv
   SharedBlocks blocks;    // of a v-variant

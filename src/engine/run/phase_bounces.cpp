@@ -30,9 +30,9 @@ Piece PhaseRun::bounce(uint32_t step, uint64_t segment, uint32_t message, uint64
   return {block->base + phase_.bounces[step].at(segment, message), bytes, block};
 }
 
-// Where the segment's next receive goes; nowhere: a view is wanted.
-std::span<const Piece> PhaseRun::place_for_receive(uint32_t step, Slot& slot, int32_t peer, uint64_t segment) const {
-  if (bounces_ == nullptr || phase_.reads_in_place[static_cast<size_t>(peer)] || slot.bytes == 0) return {};
+// Of the segment's next receive, from the peer of this group index; none: a view is wanted.
+std::span<const Piece> PhaseRun::bounce_for_receive(uint32_t step, Slot& slot, int32_t peer, uint64_t segment) const {
+  if (phase_.paths[static_cast<size_t>(peer)] != PeerPath::kNone || slot.bytes == 0) return {};
   Piece& piece = slot.write[slot.posted];
   piece = bounce(step, segment, slot.bounced, slot.bytes);
   return {&piece, 1};

@@ -5,11 +5,11 @@
 // by byte counters. Every step keeps a few segments in flight. Each segment is issued, polled and finished: as a
 // message, or as work on data (engine/work).
 //
-// Transports touch host memory only. So a message of a phase on a device has a bounce buffer
-// (engine/prepare/bounces.h): a Send copies out of the device before its message goes, a Recv copies in after it came,
-// and a Reduce reads what came where it lies. The run asks for no view then, because a device may be unable to read
-// what a transport hands out. Over a peer path (memory/peer_paths.h) it is able to: there a Recv and a Reduce ask for a
-// view, which the device reads, and a Send gives the transport the device's memory, which no host touches.
+// Transports never touch the bytes of a device. So there are two ways for a message of a phase on a device. With a
+// bounce buffer (engine/prepare/bounces.h) a Send copies out of the device before its message goes, a Recv copies in
+// after it came, and a Reduce reads what came where it lies. The run asks for no view then, because the device may be
+// unable to read what a transport hands out. Over a peer path (memory/peer_paths.h) it is able to: a Recv and a Reduce
+// ask for a view, which the device reads, and a Send gives the transport the device's memory.
 #pragma once
 
 #include <array>
@@ -144,7 +144,8 @@ class PhaseRun {
     const uint32_t before = phase_.bounces[step].before;
     return before == kNoStep || is_complete(before);
   }
-  // A message of a phase on a device is copied out of a bounce or into one, and in from where a peer has it.
+  // Whether the step copies or reduces. Of a phase on a device a Recv copies in, and a Send copies out into its bounce.
+  // A Send without a bounce has no work: its message waits until its data is done.
   bool has_work(uint32_t step) const {
     const Step& s = plan_.steps[step];
     if (!is_message(s)) return true;
@@ -179,7 +180,7 @@ class PhaseRun {
   void take_bounces();
   void give_bounces_back();
   Piece bounce(uint32_t step, uint64_t segment, uint32_t message, uint64_t bytes) const;
-  std::span<const Piece> place_for_receive(uint32_t step, Slot& slot, int32_t peer, uint64_t segment) const;
+  std::span<const Piece> bounce_for_receive(uint32_t step, Slot& slot, int32_t peer, uint64_t segment) const;
   static std::span<const ConstPiece> received(const RecvRequest& request, std::vector<ConstPiece>& list);
   Result<bool> advance_bounced_send(uint32_t step, Router router);
   Status submit_copy_out(uint32_t step, Router router);

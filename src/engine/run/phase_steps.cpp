@@ -180,7 +180,8 @@ Result<bool> PhaseRun::post_receive(uint32_t step, Slot& slot, const Source& sou
   RecvRequest& request = slot.receives[slot.posted];
   request.peer = phase_.peers[source.peer];
   request.tag = tag(step, source.message, segment * steps_[step].segment_bytes);
-  request.pieces = place_for_receive(step, slot, source.peer, segment);
+  request.pieces =
+      bounces_ == nullptr ? std::span<const Piece>() : bounce_for_receive(step, slot, source.peer, segment);
   request.bytes = slot.bytes;
   if (!TRY(router[request.peer]->post_recv(request))) return false;
   ++slot.posted;

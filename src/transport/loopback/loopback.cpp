@@ -156,6 +156,10 @@ Status LoopbackTransport::deliver(Peer& peer, SendRequest& send, RecvRequest& re
         different_sizes(name(receive.peer), name(rank_), send.tag, send.bytes, receive.tag, receive.bytes);
     return fail(error.code, error.message);
   }
+  if (places_differ(send.tag, receive.tag)) {
+    const Error error = different_places(name(receive.peer), name(rank_), send.tag, receive.tag);
+    return fail(error.code, error.message);
+  }
   if (receive.pieces.empty() && receive.bytes > 0) {
     receive.view.assign(send.pieces.begin(), send.pieces.end());
     receive.transport.pointer[0] = &send;
@@ -240,8 +244,8 @@ Result<bool> LoopbackTransport::progress() {
 }
 
 // The user frees the memory afterwards. A peer may read it for any time: its user-defined function runs, or its work
-// queue is late. So this waits without end, but only while somebody drives that peer: one that nobody drives keeps its
-// views, and does not read.
+// queue is late, as a device is that others keep busy. So this waits without end, but only while somebody drives that
+// peer: one that nobody drives keeps its views for ever.
 void LoopbackTransport::wait_for_readers(int linger_ms) {
   const int64_t until_ns = monotonic_clock().now_ns() + int64_t{std::max(linger_ms, kLeastReadersMs)} * 1'000'000;
   while (mailbox_->is_read()) {

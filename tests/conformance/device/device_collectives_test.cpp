@@ -31,6 +31,14 @@ std::vector<std::vector<Bytes>> run(const Topology& topology, const DeviceCall& 
   return results;
 }
 
+// Some pairs of ranks have peer paths, and buffers of some are open to other devices.
+DeviceOptions with_some_paths() {
+  DeviceOptions options;
+  options.paths = [](int32_t a, int32_t b) { return a == b || (a + b) % 3 != 0; };
+  options.open = [](int32_t rank) { return rank % 2 == 0; };
+  return options;
+}
+
 void expect_same(const Topology& topology, const DeviceCall& call, DeviceOptions options = {}) {
   options.place = MemoryPlace::kHost;
   const auto expected = run(topology, call, options);
@@ -151,7 +159,8 @@ TEST(DeviceCollectives, OverSeveralDimensionsStageOnTheDevice) {
         request.collective = collective;
         request.count = 1500;
         request.root = 1;
-        expect_same(topology, call_of(request, schedule_of(request, topology, "", chunks).value(), false));
+        expect_same(topology, call_of(request, schedule_of(request, topology, "", chunks).value(), false),
+                    chunks == 1 ? DeviceOptions() : with_some_paths());
       }
     }
   }
@@ -175,7 +184,8 @@ TEST(DeviceCollectives, OfEveryTypeAndOperatorHaveTheBitsOfHostMemory) {
         SCOPED_TRACE(std::string(to_string(collective)) + " type " + std::to_string(type) + " op " +
                      std::to_string(op));
         request.collective = collective;
-        expect_same(topology, call_of(request, schedule_of(request, topology, "", 1).value(), type % 2 == 0));
+        expect_same(topology, call_of(request, schedule_of(request, topology, "", 1).value(), type % 2 == 0),
+                    (type + op) % 2 == 0 ? DeviceOptions() : with_some_paths());
       }
     }
   }
@@ -238,6 +248,7 @@ TEST(DeviceCollectives, WithUnevenBlocks) {
       call.request = [=](int32_t rank) { return uneven_request(collective, ranks, 1, rank); };
       call.schedule = schedule_of(call.request(0), topology, "", 1).value();
       expect_same(topology, call);
+      expect_same(topology, call, with_some_paths());
     }
   }
 }
@@ -249,6 +260,7 @@ TEST(DeviceCollectives, OfNoElements) {
     PrepareRequest request;
     request.collective = collective;
     expect_same(topology, call_of(request, schedule_of(request, topology, "", 1).value(), false));
+    expect_same(topology, call_of(request, schedule_of(request, topology, "", 1).value(), false), with_some_paths());
   }
 }
 
@@ -264,9 +276,11 @@ TEST(DeviceMessages, GoFromDeviceToDevice) {
     return request;
   };
   expect_same(topology, call);
+  expect_same(topology, call, with_some_paths());
 }
 
-// The transport of a rank hands out views of its peers' memory, of its own rings or of buffers: none reaches the queue.
+// The transport of a rank hands out views of its peers' memory, of its own rings or of buffers. Without peer paths none
+// reaches the queue.
 TEST(DeviceCollectives, OverEveryTransport) {
   const Topology topology = device_grid({3});
   for (const TransportRow& row : transports()) {

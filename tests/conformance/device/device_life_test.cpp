@@ -1,7 +1,10 @@
 // How operations on a device sleep, fail, time out and end while their work is under way.
 #include <gtest/gtest.h>
 
+#include <sched.h>
+
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <thread>
 
@@ -42,6 +45,15 @@ class DeviceLife : public testing::TestWithParam<bool> {
     for (const Bytes& result : ranks_->results()) {
       EXPECT_TRUE(std::ranges::all_of(result, [](std::byte byte) { return byte == std::byte{0xab}; }));
     }
+  }
+
+  // Rank 0 fails, and rank 1 hears of it as the control mesh says. Each is ended by a thread of its own.
+  void end_both() {
+    ranks_->engine(0).fail({Code::kAborted, "aborted"});
+    ranks_->engine(1).fail({Code::kRemoteError, "the other rank was aborted"});
+    std::thread other([this] { ranks_->engine(1).close(0); });
+    ranks_->engine(0).close(0);
+    other.join();
   }
 
   const Topology topology_ = device_grid({2});
@@ -124,22 +136,44 @@ TEST_P(DeviceLife, OperationsAtTheSameTimeGetMemoryOfTheirOwn) {
   for (int32_t r = 0; r < 2; ++r) EXPECT_EQ(ranks_->device(r).blocks(), blocks[r]);
 }
 
-// A peer may read this rank's memory until the work that reads it is done or dropped.
-TEST_P(DeviceLife, OneRankEndsWhileTheOtherReadsItsMemory) {
+TEST_P(DeviceLife, ARankMayEndAtAnyTime) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     begin({.seed = seed, .most_delay_ns = 100'000, .segment_bytes = 512});
     for (uint64_t round = 0; round < seed; ++round) ranks_->drive();
-    std::thread other([this] {
-      while (ranks_->engine(1).pending() != 0) ranks_->engine(1).try_progress();
-      ranks_->engine(1).close(0);
-    });
-    ranks_->engine(0).fail({Code::kAborted, "aborted"});
-    ranks_->engine(1).fail({Code::kRemoteError, "the other rank was aborted"});  // as the control mesh says
-    ranks_->engine(0).close(0);
-    other.join();
+    end_both();
     EXPECT_EQ(ranks_->pending(), 0u);
     EXPECT_TRUE(ranks_->inputs_unchanged());
   }
+}
+
+// The user may free a rank's memory once its call has ended.
+TEST(DevicePeerPaths, NobodyReadsTheMemoryOfARankThatHasEnded) {
+  const Topology topology = device_grid({2});
+  DeviceOptions options;
+  options.paths = [](int32_t, int32_t) { return true; };
+  DeviceRanks ranks(topology, options);
+  ranks.device(1).hold_reductions();
+  ASSERT_TRUE(ranks.begin(all_reduce(topology, 5000)).ok());
+  while (PretendDevice::held_reductions() == 0) ranks.drive();
+  std::atomic<bool> ended{false};
+  std::thread first([&] {
+    ranks.engine(0).fail({Code::kAborted, "aborted"});
+    ranks.engine(0).close(0);
+    ranks.device(0).revoke();
+    ended = true;
+  });
+  std::thread second([&] {
+    ranks.engine(1).fail({Code::kRemoteError, "the other rank was aborted"});  // as the control mesh says
+    ranks.engine(1).close(0);
+  });
+  for (int look = 0; look < 1000; ++look) {
+    EXPECT_FALSE(ended);
+    ::sched_yield();
+  }
+  PretendDevice::let_reductions_go_on();
+  first.join();
+  second.join();
+  EXPECT_EQ(ranks.pending(), 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(PeerPaths, DeviceLife, testing::Bool(),

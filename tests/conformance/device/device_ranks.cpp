@@ -17,14 +17,21 @@ namespace {
 
 constexpr std::byte kPoison{0xab};
 
-std::vector<std::vector<std::unique_ptr<Transport>>> make_transports(const std::string& kind, int32_t ranks) {
+// drive: drives all ranks.
+std::vector<std::vector<std::unique_ptr<Transport>>> make_transports(const std::string& kind, int32_t ranks,
+                                                                     std::function<void()> drive) {
   const TransportRow* row = find_transport(kind).value();
   const std::string job = fresh_job();
+  TransportOptions options = test_options();
+  options.loopback.drive_peers = [drive = std::move(drive)] {
+    drive();
+    return true;
+  };
   std::vector<std::vector<std::unique_ptr<Transport>>> made(static_cast<size_t>(ranks));
   std::vector<std::string> addresses;
   std::vector<std::string> names;
   for (int32_t r = 0; r < ranks; ++r) {
-    made[static_cast<size_t>(r)].push_back(row->create(test_config(r, ranks, job), test_options()).value());
+    made[static_cast<size_t>(r)].push_back(row->create(test_config(r, ranks, job), options).value());
     addresses.push_back(made[static_cast<size_t>(r)].front()->address());
     names.push_back(test_name(r));
   }
@@ -73,7 +80,7 @@ Result<Schedule> schedule_of(const PrepareRequest& request, const Topology& topo
 DeviceRanks::DeviceRanks(const Topology& topology, const DeviceOptions& options)
     : topology_(topology), options_(options) {
   const int32_t ranks = topology_.ranks();
-  auto transports = make_transports(options_.transport, ranks);
+  auto transports = make_transports(options_.transport, ranks, [this] { drive(); });
   for (int32_t r = 0; r < ranks; ++r) {
     EngineConfig config;
     config.rank = r;
@@ -95,10 +102,11 @@ DeviceRanks::DeviceRanks(const Topology& topology, const DeviceOptions& options)
 std::vector<PeerPaths> DeviceRanks::make_paths() {
   std::vector<PeerPaths> paths;
   for (int32_t r = 0; r < topology_.ranks(); ++r) {
-    std::vector<bool> with;
+    std::vector<PeerPath> with;
     for (int32_t peer = 0; peer < topology_.ranks(); ++peer) {
-      with.push_back(peer != r && (options_.paths(r, peer) || options_.paths(peer, r)));
-      if (with.back()) device(r).reach(device(peer), options_.open(peer));
+      const bool has = options_.paths(r, peer) || options_.paths(peer, r);
+      with.push_back(!has ? PeerPath::kNone : peer == r ? PeerPath::kSameDevice : PeerPath::kOtherDevice);
+      if (has && peer != r) device(r).reach(device(peer), options_.open(peer));
     }
     paths.emplace_back(std::move(with));
   }
@@ -171,7 +179,7 @@ Status DeviceRanks::begin(const DeviceCall& call) {
   for (int32_t r = 0; r < ranks; ++r) {
     PrepareRequest request = call.request(r);
     request.place = options_.place;
-    request.open_to_peers = options_.open(r);
+    request.open_to_devices = options_.open(r);
     const CallBytes bytes = reach_of(request, request.peer >= 0 && r == request.root, r, ranks);
     request.in_place = call.in_place && bytes.given != 0 && bytes.taken != 0;
     PrepareContext context;

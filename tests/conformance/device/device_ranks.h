@@ -34,9 +34,9 @@ struct DeviceOptions {
   // Of a phase's bounce block, on the rank.
   std::function<uint64_t(int32_t rank)> bounce_bytes = [](int32_t) { return kBounceBytes; };
   bool sleeps = false;
-  // Which ranks have a peer path with each other. Only over loopback.
+  // Which ranks have a peer path with each other, themselves included. Only over loopback.
   std::function<bool(int32_t a, int32_t b)> paths = [](int32_t, int32_t) { return false; };
-  // Whether peers reach the buffers of the rank (PrepareRequest::open_to_peers).
+  // Whether the devices of other ranks reach the buffers of the rank (PrepareRequest::open_to_devices).
   std::function<bool(int32_t rank)> open = [](int32_t) { return true; };
 };
 

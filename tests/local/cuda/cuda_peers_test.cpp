@@ -53,6 +53,8 @@ class Job {
     expect([&](int, size_t i) { return value(1, i); }, kCount);
     call([&](int r) { return exchange(r); });
     expect([&](int r, size_t i) { return value((r + ranks() - 1) % ranks(), i); }, kCount);
+    call([&](int r) { return to_itself(r); });
+    expect([&](int r, size_t i) { return value(r, i); }, kCount);
   }
 
   void end() {
@@ -82,6 +84,10 @@ class Job {
     const trestleResult_t sent = trestleSend(send(r), kCount, trestleFloat32, (r + 1) % n, comm(r), stream(r));
     return sent != trestleSuccess ? sent
                                   : trestleRecv(recv(r), kCount, trestleFloat32, (r + n - 1) % n, comm(r), stream(r));
+  }
+  trestleResult_t to_itself(int r) {
+    const trestleResult_t sent = trestleSend(send(r), kCount, trestleFloat32, r, comm(r), stream(r));
+    return sent != trestleSuccess ? sent : trestleRecv(recv(r), kCount, trestleFloat32, r, comm(r), stream(r));
   }
   template <class Call>
   void call(Call&& one) {
@@ -141,12 +147,36 @@ TEST(CudaPeers, ThatDoNotReachEachOtherUsePinnedMemory) {
 // A machine may promise access and deliver other bytes.
 TEST(CudaPeers, ThatDeliverOtherBytesAreLeftOut) {
   ranks::isolated([] {
-    driver().break_peer_access(true);
+    driver().break_peer_access(true, false);
     Gpu gpu;
     EXPECT_FALSE(goes_in_place(gpu, {0, 1}));
-    driver().break_peer_access(false);
+    driver().break_peer_access(false, false);
     EXPECT_FALSE(goes_in_place(gpu, {1, 0})) << "what was found once holds for the process";
   });
+}
+
+// One end of a message has it on a device, the other one on the host. Nobody touches memory that is not for it.
+TEST(CudaPeers, RefuseMessagesWhoseEndsAreInDifferentPlaces) {
+  for (const bool to_itself : {false, true}) {
+    for (const bool from_device : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "to itself " << to_itself << ", from the device " << from_device);
+      ranks::isolated([=] {
+        Gpu gpu;
+        Job job(gpu, {0, 1});
+        std::vector<float> host(100);
+        const int to = to_itself ? 0 : 1;
+        const float* const sent = from_device ? job.send(0) : host.data();
+        float* const received = from_device ? host.data() : job.recv(to);
+        ASSERT_TRUE(succeeded(trestleGroupStart()));
+        ASSERT_TRUE(succeeded(trestleSend(sent, 100, trestleFloat32, to, job.comm(0), nullptr)));
+        ASSERT_TRUE(succeeded(trestleRecv(received, 100, trestleFloat32, 0, job.comm(to), nullptr)));
+        ASSERT_TRUE(succeeded(trestleGroupEnd()));
+        EXPECT_TRUE(ranks::refused(trestleCommSynchronize(job.comm(to)), trestleInvalidUsage,
+                                   {"in device memory", "in host memory", "between them"}, job.comm(to)));
+        for (int r = 0; r < 2; ++r) EXPECT_EQ(trestleCommAbort(job.comm(r)), trestleSuccess);
+      });
+    }
+  }
 }
 
 // Memory of pools is not read by other devices, but by the same one.

@@ -128,7 +128,7 @@ class Steering : public FakeDriver {
     s.word_waits = true;
     s.word_writes = true;
     s.peer_access = true;
-    s.peers_broken = false;
+    s.peer_copies_broken = s.peer_kernels_broken = false;
     s.pools = false;
     s.fail_in = -1;
     s.refuse_in = -1;
@@ -154,7 +154,10 @@ class Steering : public FakeDriver {
   void set_word_waits(bool supported) override { state().word_waits = state().word_writes = supported; }
   void set_word_writes(bool supported) override { state().word_writes = supported; }
   void set_peer_access(bool possible) override { state().peer_access = possible; }
-  void break_peer_access(bool broken) override { state().peers_broken = broken; }
+  void break_peer_access(bool copies, bool kernels) override {
+    state().peer_copies_broken = copies;
+    state().peer_kernels_broken = kernels;
+  }
   void allocate_from_pools(bool pools) override { state().pools = pools; }
   void fail(int nth, int result) override {
     const std::lock_guard<std::recursive_mutex> lock(state().mutex);

@@ -36,8 +36,8 @@ class FakeDriver {
   virtual void set_word_waits(bool supported) = 0;     // and writes
   virtual void set_word_writes(bool supported) = 0;
   virtual void set_peer_access(bool possible) = 0;
-  // Copies between devices deliver other bytes.
-  virtual void break_peer_access(bool broken) = 0;
+  // The driver's copies, or kernels that copy, deliver other bytes from other devices.
+  virtual void break_peer_access(bool copies, bool kernels) = 0;
   // Memory of devices is of a pool, to which peer access does not extend.
   virtual void allocate_from_pools(bool pools) = 0;
   // The nth call from now on (0: the next one) answers `result`, and is not done. Asking for an error's text is no

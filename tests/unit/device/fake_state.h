@@ -63,7 +63,8 @@ struct State {
   bool word_waits = true;
   bool word_writes = true;
   bool peer_access = true;
-  bool peers_broken = false;
+  bool peer_copies_broken = false;
+  bool peer_kernels_broken = false;
   bool pools = false;
   int fail_in = -1;
   CUresult fail_with = CUDA_SUCCESS;

@@ -207,7 +207,7 @@ CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream 
     auto* const to = reinterpret_cast<void*>(dst);
     const auto* const from = reinterpret_cast<const void*>(src);
     const bool crosses = is_elsewhere(context, from) || is_elsewhere(context, to);
-    if (crosses && state().peers_broken) {
+    if (crosses && state().peer_copies_broken) {
       std::memset(to, 0x5a, bytes);
     } else {
       std::memmove(to, from, bytes);
