@@ -3,10 +3,27 @@
 set(TRESTLE_CUDA AUTO CACHE STRING "Build what serves GPUs: AUTO (where the CUDA toolkit is found), ON, OFF")
 set_property(CACHE TRESTLE_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(TRESTLE_CUDA_ARCHITECTURES "" CACHE STRING
-    "GPUs to compile kernels for; PTX is added for the last one; empty: 80 90, and 100 if the toolkit has it")
+    "GPUs to compile kernels for; PTX is added for the last one; 90-virtual: PTX alone; empty: 80 90, and 100 if the toolkit has it")
 if(NOT TRESTLE_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "TRESTLE_CUDA is '${TRESTLE_CUDA}'; it must be AUTO, ON or OFF")
 endif()
+
+# trestle_cuda_code(CODE): nvcc's flags for the architectures.
+function(trestle_cuda_code result)
+  set(code)
+  foreach(architecture IN LISTS TRESTLE_CUDA_ARCHITECTURES)
+    if(architecture MATCHES "^(.*)-virtual$")
+      list(APPEND code -gencode=arch=compute_${CMAKE_MATCH_1},code=compute_${CMAKE_MATCH_1})
+    else()
+      list(APPEND code -gencode=arch=compute_${architecture},code=sm_${architecture})
+    endif()
+  endforeach()
+  list(GET TRESTLE_CUDA_ARCHITECTURES -1 newest) # later GPUs compile this one's PTX when it is loaded
+  if(NOT newest MATCHES "-virtual$")
+    list(APPEND code -gencode=arch=compute_${newest},code=compute_${newest})
+  endif()
+  set(${result} ${code} PARENT_SCOPE)
+endfunction()
 
 # trestle_find_cuda(RESULT WHY): RESULT is whether kernels can be compiled; WHY says why not.
 function(trestle_find_cuda result why)
@@ -35,10 +52,7 @@ function(trestle_find_cuda result why)
   list(JOIN TRESTLE_CUDA_ARCHITECTURES "," tried)
   string(PREPEND tried "${CUDAToolkit_NVCC_EXECUTABLE} ${CUDAToolkit_VERSION} ")
   if(NOT TRESTLE_NVCC_WORKS STREQUAL tried)
-    set(code)
-    foreach(architecture IN LISTS TRESTLE_CUDA_ARCHITECTURES)
-      list(APPEND code -gencode=arch=compute_${architecture},code=sm_${architecture})
-    endforeach()
+    trestle_cuda_code(code)
     file(WRITE ${CMAKE_BINARY_DIR}/nvcc_works.cu "#include <bit>\nextern \"C\" __global__ void nothing() {}\n")
     execute_process(COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -fatbin -std=c++20 ${code}
                             -o ${CMAKE_BINARY_DIR}/nvcc_works.fatbin ${CMAKE_BINARY_DIR}/nvcc_works.cu

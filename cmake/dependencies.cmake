@@ -45,9 +45,9 @@ function(trestle_print_summary)
   say("trestle command:                 " CLI11_FOUND "yes (CLI11)" "no (without CLI11)")
   say("cores, packages, NUMA nodes:     " HWLOC_FOUND "from hwloc ${HWLOC_VERSION}" "from the kernel's files (without libhwloc-dev)")
   say("libnccl.so.2 over Trestle:       " TRESTLE_NCCL_SHIM "yes (interface of NCCL 2.30)" "no (TRESTLE_NCCL_SHIM=OFF)")
-  list(JOIN TRESTLE_CUDA_ARCHITECTURES ", sm_" architectures)
+  list(JOIN TRESTLE_CUDA_ARCHITECTURES ", " architectures)
   say("GPUs:                            " TRESTLE_WITH_CUDA
-      "kernels (CUDA ${CUDAToolkit_VERSION}: sm_${architectures}, PTX; the driver is loaded at run time)"
+      "kernels for ${architectures} and as PTX (CUDA ${CUDAToolkit_VERSION}; the driver is loaded at run time)"
       "no (${trestle_without_cuda})")
   say("tests:                           " TRESTLE_TESTS "yes" "no (TRESTLE_TESTS=OFF)")
   if(TRESTLE_SANITIZE)
