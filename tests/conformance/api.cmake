@@ -3,8 +3,10 @@ if(TARGET trestle)
   add_library(trestle_api_calls STATIC
     ${CMAKE_SOURCE_DIR}/tests/support/device_memory.cpp
     ${CMAKE_SOURCE_DIR}/tests/support/ranks.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/api_buffer.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_call.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_cover.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/api_images.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_space.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_vector_call.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_values.cpp)
@@ -14,6 +16,7 @@ if(TARGET trestle)
   target_link_libraries(trestle_api_calls PUBLIC trestle GTest::gtest Threads::Threads PRIVATE trestle_device)
 
   trestle_test(NAME api_collectives_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/api_buffer_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_collectives_test.cpp)
   trestle_test(NAME api_vectors_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_vectors_test.cpp)

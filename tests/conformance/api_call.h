@@ -1,7 +1,7 @@
 // One collective call of the public API with its buffers and their expected contents.
 //
-// Each buffer lies between guard bytes and starts at a seeded offset of elements. An image of all its bytes after the
-// call is made beforehand. So verify() detects wrong and missing results, writes outside the buffer and changed inputs.
+// Each buffer lies between guard bytes and starts at a seeded offset of elements. What all its bytes are after the call
+// is known beforehand. So verify() detects wrong and missing results, writes outside the buffer and changed inputs.
 #pragma once
 
 #include <trestle/trestle.h>
@@ -11,7 +11,8 @@
 #include <iosfwd>
 #include <memory>
 #include <string>
-#include <vector>
+
+#include "conformance/api_buffer.h"
 
 namespace api {
 
@@ -33,35 +34,6 @@ inline constexpr trestleCollective_t kEvenCollectives[] = {
     trestleCollAllReduce, trestleCollReduceScatter, trestleCollAllGather, trestleCollBroadcast,
     trestleCollReduce,    trestleCollAllToAll,      trestleCollGather,    trestleCollScatter};
 
-class Buffer {
- public:
-  Buffer(size_t bytes, size_t offset, bool shared_memory, uint64_t seed);
-  ~Buffer();
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-
-  std::byte* data() { return all_ + start_; }
-  std::byte* picture() { return picture_.data() + start_; }
-  // The address that a call is given for the byte at `at` of data(): the same, or its place in memory of a device, if
-  // the test runs on one. Then the call sees what is at data() from hand_over() on, and the test what the call wrote
-  // from take_back() on.
-  std::byte* given(std::byte* at) { return device_ == nullptr ? at : device_ + (at - all_); }
-  void hand_over();
-  void take_back();
-  // Takes the present contents of the buffer as the image, so that any change is an error.
-  void expect_unchanged();
-  // "", or the place of the first byte that differs from the image.
-  std::string difference() const;
-
- private:
-  const size_t start_;
-  const size_t bytes_;
-  const bool shared_memory_;
-  std::byte* all_ = nullptr;
-  std::byte* device_ = nullptr;  // the same bytes in memory of a device
-  std::vector<std::byte> picture_;
-};
-
 // Belongs to one rank. Made before the call; must live until the stream has passed it.
 class Execution {
  public:
@@ -75,23 +47,19 @@ class Execution {
   std::string verify();
 
  private:
-  size_t sent_elements() const;
+  size_t sent_elements(int rank) const;
   size_t received_elements() const;
-  void fill_send(std::byte* to) const;
-  void paint_result();
+  Image sent_by(int rank) const;
+  void expect_result(Buffer& buffer, size_t at) const;
+  void hand_over();
 
   const Call call_;
   const int rank_;
   const int ranks_;
   std::unique_ptr<Buffer> send_;
-  std::unique_ptr<Buffer> recv_;  // nullptr: in place
-  void hand_over();
-
-  std::byte* send_at_ = nullptr;
-  std::byte* recv_at_ = nullptr;
+  std::unique_ptr<Buffer> recv_;     // nullptr: in place
   std::byte* send_given_ = nullptr;  // to the call
   std::byte* recv_given_ = nullptr;
-  std::byte* recv_picture_ = nullptr;
   bool receives_ = true;
 };
 

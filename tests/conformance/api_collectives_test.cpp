@@ -16,6 +16,7 @@
 #include <limits>
 
 #include "conformance/api_call.h"
+#include "conformance/api_images.h"
 #include "conformance/api_space.h"
 #include "conformance/api_values.h"
 #include "support/ranks.h"
@@ -83,14 +84,33 @@ Part part_of_product(const std::string& text) {
   return part;
 }
 
-// Computes the values of the calls once for all communicators with this number of ranks. Their processes inherit them.
+// Computes the images of the calls once for all communicators with this number of ranks. Their processes inherit them.
 void foresee(const std::vector<Call>& calls, int ranks) {
-  forget_values();
-  remember_values(size_t{6} << 30);
+  keep_images(size_t{6} << 30);
   for (Call call : calls) {
     call.shared_memory = false;  // this process must not use the library
     for (int r = 0; r < ranks; ++r) Execution(call, r, ranks);
   }
+}
+
+// Counts up the factors from `first` to `last`, the last one fastest. False behind the last choice.
+bool advance(Choice& choice, size_t first, size_t last) {
+  const std::vector<int> sizes = factor_sizes();
+  for (size_t f = last; f-- > first;) {
+    if (++choice[f] < sizes[f]) return true;
+    choice[f] = 0;
+  }
+  return false;
+}
+
+// All calls on a communicator. They have the same values on every communicator with so many ranks.
+std::vector<Call> calls_on(Choice communicator) {
+  std::vector<Call> calls;
+  uint64_t seed = 1;
+  do {
+    if (is_allowed(communicator)) calls.push_back(call_of(communicator, ++seed));
+  } while (advance(communicator, kCommunicatorFactors, kFactors));
+  return calls;
 }
 
 TEST(ApiCollectives, FullProduct) {
@@ -98,36 +118,22 @@ TEST(ApiCollectives, FullProduct) {
   if (wanted == nullptr) GTEST_SKIP() << "only with TRESTLE_TEST_FULL=1: it is long";
   const Part part = part_of_product(wanted);
   ASSERT_FALSE(HasFailure());
-  int ranks = 0;
+  Buffer::reuse_memory();
   const auto begin = std::chrono::steady_clock::now();
+  int ranks = 0;
   size_t communicators = 0, run = 0, calls_run = 0;
-  const std::vector<int> sizes = factor_sizes();
   Choice choice(kFactors);
-  std::vector<Call> calls;
-  uint64_t seed = 1;
-  for (bool more = true; more;) {
-    if (is_allowed(choice)) calls.push_back(call_of(choice, ++seed));
-    const Choice before = choice;
-    more = false;
-    for (size_t f = kFactors; f-- > 0 && !more;) {  // counts up, the last factor fastest
-      more = ++choice[f] < sizes[f];
-      if (!more) choice[f] = 0;
-    }
-    const bool same = more && std::equal(choice.begin(), choice.begin() + kCommunicatorFactors, before.begin());
-    if (same) continue;
-    seed = 1;  // equal for all communicators, so that their calls have the same values
-    if (!calls.empty() && communicators++ % part.parts == part.number - 1) {
-      if (settings_of(before).ranks != ranks) {
-        ranks = settings_of(before).ranks;
-        foresee(calls, ranks);
-      }
-      run_calls(settings_of(before), calls, 1000);
-      ASSERT_FALSE(HasFailure());
-      ++run;
-      calls_run += calls.size();
-    }
-    calls.clear();
-  }
+  do {
+    if (!is_allowed(choice) || communicators++ % part.parts != part.number - 1) continue;
+    const ranks::Settings settings = settings_of(choice);
+    const std::vector<Call> calls = calls_on(choice);
+    if (settings.ranks != ranks) foresee(calls, settings.ranks);
+    ranks = settings.ranks;
+    run_calls(settings, calls, 1000);
+    ASSERT_FALSE(HasFailure());
+    ++run;
+    calls_run += calls.size();
+  } while (advance(choice, 0, kCommunicatorFactors));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   std::cout << run << " of " << communicators << " communicators, " << calls_run << " calls on all their ranks, "
             << seconds.count()

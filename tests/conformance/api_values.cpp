@@ -2,13 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <map>
-#include <mutex>
-#include <vector>
 
 namespace api {
 
@@ -151,65 +147,7 @@ double reduce_floats(trestleDataType_t type, trestleRedOp_t op, uint64_t seed, i
   return result;
 }
 
-// ---- a cache of earlier values
-
-struct Values {
-  int kind;  // the function
-  trestleDataType_t type;
-  trestleRedOp_t op;
-  uint64_t seed;
-  int rank;
-  int ranks;
-  size_t first;
-  size_t count;
-  auto operator<=>(const Values&) const = default;
-};
-
-class Memory {
- public:
-  void grow(size_t most_bytes) { most_bytes_ = most_bytes; }
-  void forget() {
-    const std::lock_guard lock(mutex_);
-    known_.clear();
-    bytes_ = 0;
-  }
-  // Returns the cached values, or those that make() computes now.
-  template <class Make>
-  void fill(std::byte* to, const Values& values, const Make& make) {
-    const size_t bytes = values.count * size_of(values.type);
-    if (most_bytes_ == 0) return make(to);
-    {
-      const std::lock_guard lock(mutex_);
-      const auto known = known_.find(values);
-      if (known != known_.end()) return void(std::copy(known->second.begin(), known->second.end(), to));
-    }
-    make(to);
-    const std::lock_guard lock(mutex_);
-    if (bytes_ + bytes > most_bytes_) return;
-    if (known_.emplace(values, std::vector<std::byte>(to, to + bytes)).second) bytes_ += bytes;
-  }
-
- private:
-  std::atomic<size_t> most_bytes_{0};
-  std::mutex mutex_;
-  std::map<Values, std::vector<std::byte>> known_;
-  size_t bytes_ = 0;
-};
-
-Memory& memory() {
-  static Memory memory;
-  return memory;
-}
-
 }  // namespace
-
-void remember_values(size_t most_bytes) {
-  memory().grow(most_bytes);
-}
-
-void forget_values() {
-  memory().forget();
-}
 
 size_t size_of(trestleDataType_t type) {
   static constexpr std::array<size_t, trestleNumTypes> kSizes = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
@@ -281,30 +219,21 @@ void store(trestleDataType_t type, void* buffer, size_t index, uint64_t bits) {
 }
 
 void fill_bits(void* to, trestleDataType_t type, uint64_t seed, int rank, size_t first, size_t count) {
-  const Values values{0, type, trestleSum, seed, rank, 0, first, count};
-  memory().fill(static_cast<std::byte*>(to), values, [&](std::byte* at) {
-    for (size_t i = 0; i < count; ++i) store(type, at, i, random_bits(seed, rank, first + i));
-  });
+  for (size_t i = 0; i < count; ++i) store(type, to, i, random_bits(seed, rank, first + i));
 }
 
 void fill_input(void* to, trestleDataType_t type, trestleRedOp_t op, uint64_t seed, int rank, int ranks, size_t first,
                 size_t count) {
-  const Values values{1, type, op, seed, rank, ranks, first, count};
-  memory().fill(static_cast<std::byte*>(to), values, [&](std::byte* at) {
-    for (size_t i = 0; i < count; ++i) store(type, at, i, input_bits(type, op, seed, rank, ranks, first + i));
-  });
+  for (size_t i = 0; i < count; ++i) store(type, to, i, input_bits(type, op, seed, rank, ranks, first + i));
 }
 
 void fill_reduced(void* to, trestleDataType_t type, trestleRedOp_t op, uint64_t seed, int ranks, size_t first,
                   size_t count) {
-  const Values values{2, type, op, seed, 0, ranks, first, count};
-  memory().fill(static_cast<std::byte*>(to), values, [&](std::byte* at) {
-    for (size_t i = 0; i < count; ++i) {
-      const uint64_t bits = is_float(type) ? encode(type, reduce_floats(type, op, seed, ranks, first + i))
-                                           : reduce_integers(type, op, seed, ranks, first + i);
-      store(type, at, i, bits);
-    }
-  });
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t bits = is_float(type) ? encode(type, reduce_floats(type, op, seed, ranks, first + i))
+                                         : reduce_integers(type, op, seed, ranks, first + i);
+    store(type, to, i, bits);
+  }
 }
 
 uint64_t distance(trestleDataType_t type, uint64_t a, uint64_t b) {

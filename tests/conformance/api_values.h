@@ -33,11 +33,6 @@ void fill_input(void* to, trestleDataType_t type, trestleRedOp_t op, uint64_t se
 void fill_reduced(void* to, trestleDataType_t type, trestleRedOp_t op, uint64_t seed, int ranks, size_t first,
                   size_t count);
 
-// Caches the results of the functions above from now on, up to this many bytes, for programs that need the same values
-// thousands of times.
-void remember_values(size_t most_bytes);
-void forget_values();
-
 // The difference of two elements in units in the last place; 0: the same bits.
 uint64_t distance(trestleDataType_t type, uint64_t a, uint64_t b);
 // The largest allowed difference of an element: 2 units in the last place for the average of floats, else 0.

@@ -1,6 +1,5 @@
 // One call of a collective with blocks of unequal lengths, with seeded counts and displacements, its buffers and their
-// expected contents. It uses the guard bytes and images of api_call.h. Gaps between receive blocks are part of the
-// image, so a byte written there is detected.
+// expected contents. Its buffers are those of api_buffer.h, so a byte written between receive blocks is detected.
 #pragma once
 
 #include <trestle/trestle.h>
@@ -74,8 +73,9 @@ class VectorExecution {
   bool receives_list() const;
   List make_list(bool sending) const;
   size_t own_count() const { return block_count(call_, rank_, rank_, ranks_); }
-  void fill_send(std::byte* to) const;
-  void paint_result(std::byte* picture) const;
+  // `at`: of the blocks in the buffer.
+  std::vector<Piece> sent_pieces(size_t at) const;
+  void expect_result(Buffer& buffer, size_t at) const;
 
   const VectorCall call_;
   const int rank_;
@@ -84,9 +84,7 @@ class VectorExecution {
   List received_;
   bool in_place_ = false;
   std::unique_ptr<Buffer> send_;
-  std::unique_ptr<Buffer> recv_;  // nullptr: in place
-  std::byte* send_at_ = nullptr;
-  std::byte* recv_at_ = nullptr;
+  std::unique_ptr<Buffer> recv_;     // nullptr: in place
   std::byte* send_given_ = nullptr;  // to the call
   std::byte* recv_given_ = nullptr;
 };
