@@ -18,7 +18,7 @@
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define TRESTLE_TEST_LEAKS 1
+#define TRESTLE_TEST_WITH_ASAN 1
 #endif
 #endif
 
@@ -26,7 +26,7 @@ namespace {
 bool is_forked = false;
 }  // namespace
 
-#ifdef TRESTLE_TEST_LEAKS
+#ifdef TRESTLE_TEST_WITH_ASAN
 // The sanitizer of leaks believes that a child still has its parent's threads, whose stacks it cannot find. So what
 // these threads hold looks lost to it in the child.
 extern "C" int __lsan_is_turned_off() {
@@ -35,6 +35,14 @@ extern "C" int __lsan_is_turned_off() {
 #endif
 
 namespace ranks {
+
+bool children_may_allocate() {
+#ifdef TRESTLE_TEST_WITH_ASAN
+  return false;
+#else
+  return true;
+#endif
+}
 
 namespace {
 

@@ -10,6 +10,10 @@
 
 namespace ranks {
 
+// Whether a child may allocate memory if its parent had other threads. Not with AddressSanitizer: in LLVM 14 its own
+// allocator keeps the locks that those threads held.
+bool children_may_allocate();
+
 class Forked {
  public:
   // The child runs the body and then calls exit(), with all handlers and static destructors. It ends with the thread

@@ -140,7 +140,10 @@ void busy_ids(const std::atomic<bool>& stop) {
   }
 }
 
+constexpr const char* kNoChildren = "the sanitizer's allocator is not for children of a process with threads";
+
 TEST(ApiFork, WhileThreadsAreInTheLibrary) {
+  if (!ranks::children_may_allocate()) GTEST_SKIP() << kNoChildren;
   ranks::isolated([] {
     std::atomic<bool> stop{false};
     std::vector<std::thread> threads;
@@ -154,6 +157,7 @@ TEST(ApiFork, WhileThreadsAreInTheLibrary) {
 }
 
 TEST(ApiFork, WhileAThreadMakesTheFirstCallOfTheProcess) {
+  if (!ranks::children_may_allocate()) GTEST_SKIP() << kNoChildren;
   for (uint64_t i = 0; i < 20; ++i) {
     ranks::isolated([i] {
       std::thread first([] { ranks::use_own_communicator(2); });
