@@ -65,7 +65,8 @@ if(TARGET trestle)
     trestle_test_run(NAME ${name}_delayed_test OF ${name}_test LABEL conformance TIMEOUT 900
                      ENVIRONMENT RANKS_TRESTLE_WORK_DELAY=100us RANKS_TRESTLE_EXPRESS=${express})
   endforeach()
-  # The same tests on memory of a device, that of the fake driver (tests/local/cuda): messages go through pinned memory.
+  # The same tests on memory of a device, that of the fake driver (tests/local/cuda). Ranks read each other's memory, or,
+  # in half of api_collectives, their messages go through pinned memory.
   if(TRESTLE_WITH_CUDA)
     foreach(name api_collectives api_vectors api_persistent)
       trestle_test_run(NAME ${name}_device_test OF ${name}_test LABEL conformance TIMEOUT 900

@@ -106,6 +106,7 @@ ranks::Settings settings_of(const Choice& choice) {
   }
   settings.algo = algorithm_rules(kAlgorithms[static_cast<size_t>(choice[kAlgorithm])], shape.dims);
   settings.chunks = kChunkCounts[static_cast<size_t>(choice[kChunks])];
+  settings.peer_paths = (choice[kAlgorithm] + choice[kChunks]) % 2 == 0;
   return settings;
 }
 

@@ -140,7 +140,7 @@ bool proofs() {
 std::ostream& operator<<(std::ostream& out, const Settings& s) {
   return out << s.ranks << " ranks, dims '" << s.dims << "', transport '" << s.transport << "', algo '" << s.algo
              << "', chunks " << s.chunks << (s.hosts.empty() ? "" : ", hosts " + s.hosts)
-             << (s.processes ? ", processes" : "");
+             << (s.processes ? ", processes" : "") << (s.peer_paths ? "" : ", no peer paths");
 }
 
 trestleConfig_t config_of(const Settings& settings) {
@@ -152,6 +152,7 @@ trestleConfig_t config_of(const Settings& settings) {
   config.transport = settings.transport.empty() || proofs() ? text(settings.transport) : "loopback";
   config.algo = text(settings.algo);
   if (settings.chunks >= 0) config.chunks = settings.chunks;
+  if (!settings.peer_paths) config.peerAccess = 0;
   config.topoFile = text(settings.topo_file);
   config.commName = text(settings.name);
   return config;

@@ -33,6 +33,7 @@ struct Settings {
   std::string name{};
   std::string hosts{};     // a letter per rank: the host that it pretends to be on; "": all on this host
   bool processes = false;  // for on_ranks()
+  bool peer_paths = true;  // ranks with devices read each other's memory, if they can (trestleConfig_t.peerAccess)
 };
 std::ostream& operator<<(std::ostream& out, const Settings& settings);
 // Whether the library can prove that a rank belongs to the job. Otherwise all ranks live in one process.
