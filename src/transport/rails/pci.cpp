@@ -6,6 +6,7 @@
 #include <cctype>
 #include <charconv>
 #include <memory>
+#include <sstream>
 
 #include "base/files/kernel_file.h"
 
@@ -60,6 +61,15 @@ PciDevice read_pci(const std::string& device) {
     place.resize(slash);
   }
   return {};
+}
+
+std::vector<std::string> pci_path(const std::string& device) {
+  std::vector<std::string> addresses;
+  std::istringstream place(resolved(device));
+  for (std::string part; std::getline(place, part, '/');) {
+    if (is_pci_address(part)) addresses.push_back(part);
+  }
+  return addresses;
 }
 
 }  // namespace trestle

@@ -1,9 +1,10 @@
-// The PCI device behind a network interface, as sysfs describes it. A value; any thread.
+// PCI devices as sysfs describes them, such as the one behind a network interface. Values; any thread.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace trestle {
 
@@ -17,6 +18,10 @@ struct PciDevice {
 // The device that `device` ("/sys/class/net/eth0/device") points to, or the one that it is a part of: a virtio device
 // is a part of its PCI device.
 PciDevice read_pci(const std::string& device);
+
+// The addresses of the bridges from the root of PCI down to that device, and its own last; empty: there is none. A port
+// of a switch is a bridge.
+std::vector<std::string> pci_path(const std::string& device);
 
 // "16.0 GT/s PCIe" and 8 lanes are 126 Gb/s; 0: the text says no speed.
 uint64_t pci_rate_bps(std::string_view speed, int64_t lanes);

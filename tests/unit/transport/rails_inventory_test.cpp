@@ -86,6 +86,17 @@ TEST(Inventory, ThePciDeviceIsFoundBehindItsParts) {
   EXPECT_EQ(read_facts(sysfs.path(), "usb0").pci, "");
 }
 
+TEST(Inventory, ThePathOfAPciDeviceHasItsBridges) {
+  const Sysfs sysfs;
+  sysfs.folder("../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0/0000:3c:08.0/10000:3d:00.1/virtio2");
+  sysfs.link("eth0/device", "../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0/0000:3c:08.0/10000:3d:00.1/virtio2");
+  sysfs.folder("usb0/device");
+  EXPECT_EQ(pci_path(sysfs.path() + "/class/net/eth0/device"),
+            (std::vector<std::string>{"0000:3a:00.0", "0000:3b:00.0", "0000:3c:08.0", "10000:3d:00.1"}));
+  EXPECT_EQ(pci_path(sysfs.path() + "/class/net/usb0/device"), std::vector<std::string>{});
+  EXPECT_EQ(pci_path("/nonexistent"), std::vector<std::string>{});
+}
+
 TEST(Inventory, TheRateOfLanesIsWithoutTheirCode) {
   EXPECT_EQ(pci_rate_bps("2.5 GT/s PCIe", 4), 8'000'000'000u);
   EXPECT_EQ(pci_rate_bps("16.0 GT/s PCIe", 8), 126'030'769'230u);
