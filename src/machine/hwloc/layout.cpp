@@ -1,18 +1,12 @@
 // Built if hwloc was found.
-#include <hwloc.h>
+#include "machine/layout.h"
 
 #include <algorithm>
-#include <memory>
 
-#include "machine/layout.h"
+#include "machine/hwloc/topology.h"
 
 namespace trestle {
 namespace {
-
-struct DestroyTopology {
-  void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
-};
-using OwnedTopology = std::unique_ptr<hwloc_topology, DestroyTopology>;
 
 Error unknown() {
   return Error{Code::kSystemError, "hwloc does not tell which processors this machine has"};
@@ -20,9 +14,9 @@ Error unknown() {
 
 // With the processors that this process may not use.
 Result<OwnedTopology> load_topology() {
-  hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) return unknown();
-  OwnedTopology topology(raw);
+  OwnedTopology topology = new_topology();
+  hwloc_topology_t raw = topology.get();
+  if (raw == nullptr) return unknown();
   if (hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0) return unknown();
   if (hwloc_topology_load(raw) != 0 || hwloc_topology_is_thissystem(raw) == 0) return unknown();
   return topology;
