@@ -29,6 +29,12 @@ class MachineFiles {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text << "\n";
   }
+  // A symbolic link to `target`. Both are below the folder.
+  void link(const std::string& file, const std::string& target) const {
+    const std::filesystem::path path = std::filesystem::path(folder_) / file;
+    std::filesystem::create_directories(path.parent_path());
+    std::filesystem::create_symlink(std::filesystem::path(folder_) / target, path);
+  }
   void online(const std::string& processors) const { write("sys/devices/system/cpu/online", processors); }
   void processor(int number, int package, const std::string& siblings) const {
     const std::string place = "sys/devices/system/cpu/cpu" + std::to_string(number) + "/topology/";
