@@ -137,14 +137,16 @@ Result<Machine> make_machine(const MachineLayout& layout, const std::vector<int>
   return machine;
 }
 
-Result<Machine> read_machine(const RailRequest& request, const std::vector<uint64_t>& mask, const KernelFiles& files) {
+Result<Machine> read_machine(const RailRequest& request, const std::vector<uint64_t>& mask, const KernelFiles& files,
+                             const std::string& nvml) {
   const std::vector<int> usable = processors_of(mask);
-  const auto layout = read_layout(files);
+  const auto read = read_layout(files);
+  const MachineLayout layout = read.ok() ? read.value() : layout_of_mask(usable, read.error().message);
   const std::vector<HostInterface> interfaces = TRY(read_interfaces(files.sysfs));
-  Machine machine = TRY(make_machine(layout.ok() ? layout.value() : layout_of_mask(usable, layout.error().message),
-                                     usable, interfaces, request));
+  Machine machine = TRY(make_machine(layout, usable, interfaces, request));
   machine.hostname = host_name();
   machine.boot_id = boot_id();
+  machine.gpus = read_gpus(files, nvml, interfaces, layout.nodes);
   return machine;
 }
 

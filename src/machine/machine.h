@@ -1,5 +1,5 @@
 // Machine: what this host has, for people and for plans: packages, NUMA nodes, the processors that this process may
-// use, network interfaces with speed and place, and which of them are rails.
+// use, network interfaces with speed and place, which of them are rails, and GPUs.
 //
 // A value; read at each call; any thread. Packages, cores and nodes are read by machine/layout.h. Interfaces are
 // always the kernel's, because hwloc knows neither their state nor their addresses.
@@ -11,6 +11,7 @@
 
 #include "base/config/config.h"
 #include "base/result.h"
+#include "machine/gpu/gpu.h"
 #include "machine/layout.h"
 #include "transport/rails/choice.h"
 #include "transport/rails/inventory.h"
@@ -52,18 +53,19 @@ struct Machine {
   std::vector<int> usable;                   // by the affinity mask, which a cgroup's cpuset is a part of; ascending
   std::vector<MachineInterface> interfaces;  // in the kernel's order
   std::string no_rails = {};                 // why there is no rail at all; "": there is one
+  HostGpus gpus = {};
 };
 
 // What TRESTLE_RAILS, TRESTLE_SOCKET_IFNAME and TRESTLE_SOCKET_FAMILY say about the rails of this host.
 Result<RailRequest> rail_request(const Config& config);
 
 // `mask`: the processors that may be used, as usable_cpu_mask() returns it; where the host tells of no processors,
-// these are all. Errors: the interfaces cannot be listed; kInvalidArgument: a named interface does not exist, with
-// those that do. A host without any rail is no error.
+// these are all. `nvml`: the library that tells of GPUs (gpu/gpu.h); "": none. Errors: the interfaces cannot be listed;
+// kInvalidArgument: a named interface does not exist, with those that do. A host without any rail is no error.
 Result<Machine> read_machine(const RailRequest& request, const std::vector<uint64_t>& mask,
-                             const KernelFiles& files = {});
+                             const KernelFiles& files = {}, const std::string& nvml = kNvmlLibrary);
 
-// The pure part of read_machine(). The name and the boot id are left empty.
+// The pure part of read_machine(). The name, the boot id and the GPUs are left empty.
 Result<Machine> make_machine(const MachineLayout& layout, const std::vector<int>& usable,
                              const std::vector<HostInterface>& interfaces, const RailRequest& request);
 

@@ -5,10 +5,12 @@ set_target_properties(fake_nvml PROPERTIES PREFIX "" OUTPUT_NAME libnvidia-ml SU
                                            LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/fake_nvml)
 add_library(broken_nvml SHARED ${CMAKE_CURRENT_LIST_DIR}/broken_nvml.cpp)
 trestle_test(NAME machine_test LABEL unit LIBS trestle_machine SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/gpu_files_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/gpu_hints_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/layout_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/machine_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/nearest_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/nvml_test.cpp)
 target_compile_definitions(machine_test PRIVATE TRESTLE_FAKE_NVML="$<TARGET_FILE:fake_nvml>"
                                                 TRESTLE_BROKEN_NVML="$<TARGET_FILE:broken_nvml>"
                                                 TRESTLE_HWLOC_BUILT=$<BOOL:${HWLOC_FOUND}>)
