@@ -40,4 +40,13 @@ TEST(TopoTest, DimensionsThatDoNotFitTheJobAreSaidUnlessTheyAreAskedFor) {
   EXPECT_EQ(configured.count("[0] trestle: "), 1) << configured.output();
 }
 
+// A library of this name counts where the command finds it. This machine may have GPUs of its own.
+TEST(TopoTest, GpusAreThoseThatTheManagementLibraryKnows) {
+  Command command({"topo"}, [] { setenv("LD_LIBRARY_PATH", TRESTLE_FAKE_NVML_FOLDER, 1); });
+  EXPECT_EQ(command.finish(), 0) << command.output();
+  EXPECT_EQ(command.count("  GPU 0000:f0:00.0  NVIDIA Fake"), 1) << command.output();
+  EXPECT_EQ(command.count("GPU-4567abcd"), 1) << command.output();
+  EXPECT_EQ(command.count("  0000:f0:00.0 - 0000:f1:00.0  4 NVLinks, 100 GB/s\n"), 1) << command.output();
+}
+
 }  // namespace

@@ -14,6 +14,13 @@ TopoCard card_of(const MachineInterface& one) {
   return {one.interface.name + ", " + rate_words(one.rate_bps), rail_words(one), tooltip, one.rail ? kRail : kNoRail};
 }
 
+TopoCard card_of(const Gpu& gpu) {
+  const std::string name = gpu.name.empty() ? "name unknown" : gpu.name;
+  const std::string uuid = gpu.uuid.empty() ? "UUID unknown" : gpu.uuid;
+  return {"GPU " + gpu.pci + ", " + memory_words(gpu.memory_bytes), name + ", " + nvlinks_words(gpu),
+          uuid + ", PCIe " + rate_words(gpu.pci_bps) + ", nearest interface: " + nearest_words(gpu), kGpu};
+}
+
 TopoBlock block_of(const Machine& machine, const MachineNode& node) {
   TopoBlock block;
   block.title = "node " + std::to_string(node.number) + ", " + memory_words(node.memory_bytes);
@@ -22,6 +29,9 @@ TopoBlock block_of(const Machine& machine, const MachineNode& node) {
     block.detail = "processors " + processors_text(node.processors) + ", " + usable_words(node.usable, node.processors);
   block.processors = node.processors;
   block.usable = node.usable;
+  for (const Gpu& gpu : machine.gpus.list) {
+    if (gpu.numa_node == node.number) block.cards.push_back(card_of(gpu));
+  }
   for (const MachineInterface& one : machine.interfaces) {
     if (one.interface.facts.numa_node == node.number) block.cards.push_back(card_of(one));
   }
@@ -49,12 +59,31 @@ TopoFrame frame_of(const Machine& machine, const MachinePackage& package) {
   return frame;
 }
 
+bool has_node(const Machine& machine, int node) {
+  return std::ranges::find(machine.nodes, node, &MachineNode::number) != machine.nodes.end();
+}
+
+TopoFrame gpus_apart(const Machine& machine) {
+  TopoBlock block;
+  for (const Gpu& gpu : machine.gpus.list) {
+    if (!has_node(machine, gpu.numa_node)) block.cards.push_back(card_of(gpu));
+  }
+  if (block.cards.empty()) return {};
+  return {"GPUs at no known node", {block}};
+}
+
+TopoFrame gpu_links_frame(const HostGpus& gpus) {
+  TopoBlock block;
+  for (const GpuLinkWords& one : gpu_link_words(gpus)) block.cards.push_back({one.gpus, one.links, "", kGpu});
+  for (const std::string& note : gpus.notes) block.cards.push_back({"not known", note, "", kNoRail});
+  if (block.cards.empty()) return {};
+  return {"NVLinks between GPUs, speeds one way", {block}};
+}
+
 TopoFrame interfaces_apart(const Machine& machine) {
   TopoBlock block;
   for (const MachineInterface& one : machine.interfaces) {
-    const int node = one.interface.facts.numa_node;
-    if (std::ranges::find(machine.nodes, node, &MachineNode::number) == machine.nodes.end())
-      block.cards.push_back(card_of(one));
+    if (!has_node(machine, one.interface.facts.numa_node)) block.cards.push_back(card_of(one));
   }
   if (block.cards.empty()) return {};
   return {"interfaces at no known node", {block}};
@@ -83,6 +112,8 @@ std::vector<TopoFrame> frames_of(const TopoView& view) {
   std::vector<TopoFrame> frames;
   for (const MachinePackage& package : view.machine.packages) frames.push_back(frame_of(view.machine, package));
   frames.push_back({"nodes of no single package", blocks_of(view.machine, -1)});
+  frames.push_back(gpus_apart(view.machine));
+  frames.push_back(gpu_links_frame(view.machine.gpus));
   frames.push_back(interfaces_apart(view.machine));
   if (view.topology) frames.push_back(dimensions_frame(view));
   std::erase_if(frames, [](const TopoFrame& frame) { return frame.blocks.empty(); });

@@ -11,8 +11,9 @@ namespace trestle {
 
 inline constexpr const char* kRail = "#d3ecd3";
 inline constexpr const char* kNoRail = "#eeeeee";
+inline constexpr const char* kGpu = "#d8e4f3";
 
-// An interface or a dimension.
+// An interface, a GPU, NVLinks, or a dimension.
 struct TopoCard {
   std::string title;
   std::string detail;

@@ -53,6 +53,42 @@ std::string interface_json(const MachineInterface& one) {
                        {"reason", text_or_null(one.reason)}});
 }
 
+const char* distance_json(NicDistance distance) {
+  switch (distance) {
+    case NicDistance::kSwitch:
+      return "\"switch\"";
+    case NicDistance::kRootPort:
+      return "\"root_port\"";
+    case NicDistance::kNode:
+      return "\"node\"";
+    case NicDistance::kElsewhere:
+      return "\"elsewhere\"";
+    case NicDistance::kUnknown:
+      break;
+  }
+  return "null";
+}
+
+std::string gpu_json(const Gpu& gpu) {
+  return json::object({{"pci", text(gpu.pci)},
+                       {"uuid", text_or_null(gpu.uuid)},
+                       {"name", text_or_null(gpu.name)},
+                       {"memory_bytes", known(gpu.memory_bytes > 0, gpu.memory_bytes)},
+                       {"node", number_or_null(gpu.numa_node)},
+                       {"pci_bps", known(gpu.pci_bps > 0, gpu.pci_bps)},
+                       {"nvlinks", number_or_null(gpu.nvlinks)},
+                       {"nvlink_bps", known(gpu.nvlink_bps > 0, gpu.nvlink_bps)},
+                       {"interfaces", json::array(gpu.nics, [](const std::string& name) { return text(name); })},
+                       {"distance", distance_json(gpu.nic_distance)}});
+}
+
+std::string gpu_link_json(const GpuLink& link) {
+  return json::object({{"gpus", json::array({text(link.a), text(link.b)})},
+                       {"nvlinks", std::to_string(link.nvlinks)},
+                       {"rate_bps", known(link.rate_bps > 0, link.rate_bps)},
+                       {"through_switch", link.through_switch ? "true" : "false"}});
+}
+
 std::string rails_json(const DimensionRailsView& view) {
   return json::array(view.rails, [](const LocalRail& rail) { return text(rail.interface); });
 }
@@ -68,6 +104,12 @@ std::string host_json(const TopoView& view) {
       {"packages", json::array(machine.packages, package_json)},
       {"nodes", json::array(machine.nodes, node_json)},
       {"interfaces", json::array(machine.interfaces, interface_json)}};
+  if (!machine.gpus.list.empty() || !machine.gpus.notes.empty()) {
+    members.emplace_back("gpus", json::array(machine.gpus.list, gpu_json));
+    members.emplace_back("gpu_links", json::array(machine.gpus.links, gpu_link_json));
+    members.emplace_back("gpu_notes",
+                         json::array(machine.gpus.notes, [](const std::string& one) { return text(one); }));
+  }
   if (view.topology) members.emplace_back("dimension_rails", json::array(view.rails, rails_json));
   return json::object(members);
 }

@@ -1,5 +1,5 @@
 // Packages are frames below each other. A package's nodes stand side by side; a node has a square per processor, and
-// its interfaces below them.
+// its GPUs and interfaces below them.
 #include <algorithm>
 #include <string_view>
 
@@ -14,7 +14,7 @@ constexpr double kMargin = 24;
 constexpr double kPad = 12;
 constexpr double kTitle = 26;       // height of a frame's title
 constexpr double kCell = 14;        // of a processor, with its gap
-constexpr double kCardHeight = 50;  // of an interface or a dimension, with its gap
+constexpr double kCardHeight = 50;  // of a card, with its gap
 constexpr size_t kMostColumns = 4;
 constexpr size_t kMostCells = 512;  // a node with more processors has only its text
 
@@ -132,11 +132,12 @@ void draw_frame(Svg& svg, const TopoFrame& frame, double y) {
   }
 }
 
-void draw_legend(Svg& svg, double y) {
-  const std::vector<std::pair<const char*, const char*>> entries = {{kUsable, "processor that may be used here"},
-                                                                    {kNotUsable, "other processor"},
-                                                                    {kRail, "rail"},
-                                                                    {kNoRail, "no rail"}};
+void draw_legend(Svg& svg, double y, bool has_gpus) {
+  std::vector<std::pair<const char*, const char*>> entries = {{kUsable, "processor that may be used here"},
+                                                              {kNotUsable, "other processor"},
+                                                              {kRail, "rail"},
+                                                              {kNoRail, "no rail"}};
+  if (has_gpus) entries.emplace_back(kGpu, "GPU");
   double x = kMargin;
   for (const auto& [fill, text] : entries) {
     svg.rectangle({x, y, 12, 12}, fill);
@@ -155,7 +156,7 @@ std::string topo_svg(const TopoView& view) {
   Svg svg(kWidth, height + kPad);
   svg.text(kMargin, 30, "host " + view.machine.hostname, 18);
   svg.text(kMargin, 50, summary_text(view.machine) + ", read from " + view.machine.source, 12, "start", "#555555");
-  draw_legend(svg, 62);
+  draw_legend(svg, 62, !view.machine.gpus.list.empty());
   double y = kTop;
   for (const TopoFrame& frame : frames) {
     draw_frame(svg, frame, y);

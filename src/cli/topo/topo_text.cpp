@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <array>
 
 #include "base/cpu/numa.h"
+#include "cli/topo/topo_node_table.h"
 #include "cli/topo/topo_view.h"
 
 namespace trestle {
@@ -11,11 +11,6 @@ constexpr size_t kMostRanks = 64;   // that get a line
 constexpr size_t kMostOthers = 16;  // the same of hosts
 
 using Lines = std::vector<std::string>;
-
-std::string padded(std::string text, size_t width) {
-  text.resize(std::max(text.size(), width), ' ');
-  return text;
-}
 
 // A frame around lines, with a title in its upper edge.
 struct Box {
@@ -39,16 +34,13 @@ std::string text_of(const std::vector<Box>& boxes) {
   return text;
 }
 
-constexpr size_t kColumns = 6;
-using Row = std::array<std::string, kColumns>;
-
 std::string joined(const std::vector<std::string>& texts) {
   std::string all;
   for (const std::string& text : texts) all += (all.empty() ? "" : " ") + text;
   return all;
 }
 
-Row row_of(const MachineInterface& one) {
+std::vector<std::string> cells_of(const MachineInterface& one) {
   const InterfaceFacts& facts = one.interface.facts;
   std::string pci = facts.pci.empty() ? "-" : "PCI " + facts.pci;
   if (facts.pci_bps != 0) pci += " (" + rate_words(facts.pci_bps) + ")";
@@ -60,38 +52,28 @@ Row row_of(const MachineInterface& one) {
           rail_words(one)};
 }
 
-// Writes the interfaces of all nodes with the same columns.
-class InterfaceTable {
- public:
-  explicit InterfaceTable(const Machine& machine) : machine_(machine) {
-    for (const MachineInterface& one : machine.interfaces) {
-      rows_.push_back(row_of(one));
-      for (size_t c = 0; c < kColumns; ++c) widths_[c] = std::max(widths_[c], rows_.back()[c].size());
-    }
-  }
+std::vector<std::string> cells_of(const Gpu& gpu) {
+  return {"GPU " + gpu.pci,
+          gpu.name.empty() ? "name unknown" : gpu.name,
+          short_uuid(gpu),
+          memory_words(gpu.memory_bytes),
+          "PCIe " + rate_words(gpu.pci_bps),
+          nvlinks_words(gpu),
+          "nearest: " + nearest_words(gpu)};
+}
 
-  // Those of a node; -1: those of no node that the machine has.
-  void add(int node, const std::string& indent, Lines& lines) const {
-    const auto is_known = [this](int number) {
-      return std::ranges::find(machine_.nodes, number, &MachineNode::number) != machine_.nodes.end();
-    };
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      const int its = machine_.interfaces[i].interface.facts.numa_node;
-      if ((is_known(its) ? its : -1) == node) lines.push_back(indent + text_of(rows_[i]));
-    }
-  }
-
- private:
-  std::string text_of(const Row& row) const {
-    std::string text;
-    for (size_t c = 0; c + 1 < kColumns; ++c) text += padded(row[c], widths_[c]) + "  ";
-    return text + row[kColumns - 1];
-  }
-
-  const Machine& machine_;
-  std::vector<Row> rows_;
-  std::array<size_t, kColumns> widths_{};
+struct Tables {
+  NodeTable gpus;
+  NodeTable interfaces;
 };
+
+Tables tables_of(const Machine& machine) {
+  Tables tables{NodeTable(machine.nodes), NodeTable(machine.nodes)};
+  for (const Gpu& gpu : machine.gpus.list) tables.gpus.add(gpu.numa_node, cells_of(gpu));
+  for (const MachineInterface& one : machine.interfaces)
+    tables.interfaces.add(one.interface.facts.numa_node, cells_of(one));
+  return tables;
+}
 
 std::string node_line(const MachineNode& node) {
   std::string text = "node " + std::to_string(node.number) + ": " + memory_words(node.memory_bytes);
@@ -100,12 +82,13 @@ std::string node_line(const MachineNode& node) {
          ")";
 }
 
-Lines node_lines(const Machine& machine, int package, const InterfaceTable& interfaces) {
+Lines node_lines(const Machine& machine, int package, const Tables& tables) {
   Lines lines;
   for (const MachineNode& node : machine.nodes) {
     if (node.package != package) continue;
     lines.push_back(node_line(node));
-    interfaces.add(node.number, "  ", lines);
+    tables.gpus.write(node.number, "  ", lines);
+    tables.interfaces.write(node.number, "  ", lines);
   }
   return lines;
 }
@@ -116,27 +99,50 @@ std::string package_title(const MachinePackage& package) {
   return title;
 }
 
-std::string machine_text(const Machine& machine) {
-  std::string text = "host " + machine.hostname + ": " + summary_text(machine) + "\nread from " + machine.source;
-  if (!machine.boot_id.empty()) text += "; boot id " + machine.boot_id;
-  text += "\n\n";
-  const InterfaceTable interfaces(machine);
+std::vector<Box> boxes_of(const Machine& machine, const Tables& tables) {
   std::vector<Box> boxes;
   for (const MachinePackage& package : machine.packages) {
     Lines lines;
-    if (package.number >= 0) lines = node_lines(machine, package.number, interfaces);
+    if (package.number >= 0) lines = node_lines(machine, package.number, tables);
     if (lines.empty())
       lines.push_back("processors " + processors_text(package.processors) + " (" +
                       usable_words(package.usable, package.processors) + ")");
     boxes.push_back({package_title(package), lines});
   }
-  const Lines apart = node_lines(machine, -1, interfaces);
+  const Lines apart = node_lines(machine, -1, tables);
   if (!apart.empty()) boxes.push_back({"nodes of no single package", apart});
-  text += text_of(boxes);
+  return boxes;
+}
+
+// The lines of a table that are in no box.
+std::string rest_of(const NodeTable& table, const char* title) {
   Lines rest;
-  interfaces.add(-1, "  ", rest);
-  if (!rest.empty()) text += "interfaces at no known node:\n";
+  table.write(-1, "  ", rest);
+  std::string text = rest.empty() ? "" : std::string(title) + "\n";
   for (const std::string& one : rest) text += one + "\n";
+  return text;
+}
+
+std::string gpu_links_text(const HostGpus& gpus) {
+  const std::vector<GpuLinkWords> words = gpu_link_words(gpus);
+  std::string text;
+  size_t width = 0;
+  for (const GpuLinkWords& one : words) width = std::max(width, one.gpus.size());
+  if (!words.empty()) text = "NVLinks between GPUs, speeds one way:\n";
+  for (const GpuLinkWords& one : words) text += "  " + padded(one.gpus, width) + "  " + one.links + "\n";
+  const bool all_known = std::ranges::all_of(gpus.list, [](const Gpu& gpu) { return gpu.nvlinks >= 0; });
+  if (words.empty() && gpus.list.size() > 1 && all_known) text = "NVLinks between GPUs: none\n";
+  for (const std::string& note : gpus.notes) text += note + "\n";
+  return text;
+}
+
+std::string machine_text(const Machine& machine) {
+  std::string text = "host " + machine.hostname + ": " + summary_text(machine) + "\nread from " + machine.source;
+  if (!machine.boot_id.empty()) text += "; boot id " + machine.boot_id;
+  const Tables tables = tables_of(machine);
+  text += "\n\n" + text_of(boxes_of(machine, tables));
+  text += rest_of(tables.gpus, "GPUs at no known node:") + gpu_links_text(machine.gpus);
+  text += rest_of(tables.interfaces, "interfaces at no known node:");
   if (!machine.no_rails.empty()) text += machine.no_rails + "\n";
   return text;
 }

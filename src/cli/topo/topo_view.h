@@ -48,10 +48,10 @@ struct TopoView {
 std::string topo_text(const TopoView& view);
 // One object; docs/topo.md has its members. Where there are dimensions, it is a topology file too.
 std::string topo_json(const TopoView& view);
-// A picture of packages, nodes, processors, interfaces and dimensions. The ranks are left out.
+// A picture of packages, nodes, processors, GPUs, interfaces and dimensions. The ranks are left out.
 std::string topo_svg(const TopoView& view);
 
-// "2 packages, 4 NUMA nodes, 16 cores, 32 processors (4-7 usable)".
+// "2 packages, 4 NUMA nodes, 16 cores, 32 processors (4-7 usable), 8 GPUs". A host without GPUs does not count them.
 std::string summary_text(const Machine& machine);
 // "eth0 25 Gb/s, eth1 10 Gb/s"; "none" with the reason.
 std::string rails_text(const DimensionRailsView& view);
@@ -61,5 +61,22 @@ std::string memory_words(uint64_t bytes);   // "62.8 GiB", "512 MiB"; "memory un
 std::string rail_words(const MachineInterface& interface);
 // "all usable", "none usable", "usable: 4-7".
 std::string usable_words(const std::vector<int>& usable, const std::vector<int>& processors);
+
+// ---- GPUs
+
+std::string nvlinks_words(const Gpu& gpu);  // "18 NVLinks", "no NVLink", "NVLinks unknown"
+// "eth1 (same PCIe switch)", "eth0, eth1 (another NUMA node)"; "none".
+std::string nearest_words(const Gpu& gpu);
+// "GPU-2d0e5a53": as much of the UUID as CUDA_VISIBLE_DEVICES needs to know it; "-" if it is not known.
+std::string short_uuid(const Gpu& gpu);
+
+// GPUs that NVLinks join, and how.
+struct GpuLinkWords {
+  std::string gpus;   // "0000:07:00.0 - 0000:0f:00.0", "all 8 GPUs"
+  std::string links;  // "4 NVLinks, 100 GB/s", "18 NVLinks each, through NVSwitches, 478.1 GB/s"
+};
+// A line for each pair that is joined, or one for all if switches join all GPUs alike. Of more than `most` pairs the
+// last line says how many are left out.
+std::vector<GpuLinkWords> gpu_link_words(const HostGpus& gpus, size_t most = 64);
 
 }  // namespace trestle

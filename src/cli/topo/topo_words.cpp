@@ -1,4 +1,6 @@
 // The parts of sentences that text and picture share.
+#include <algorithm>
+
 #include "base/cpu/numa.h"
 #include "cli/text_line.h"
 #include "cli/topo/topo_view.h"
@@ -17,7 +19,69 @@ std::string short_number(double value) {
   return text;
 }
 
+const char* distance_words(NicDistance distance) {
+  switch (distance) {
+    case NicDistance::kSwitch:
+      return "same PCIe switch";
+    case NicDistance::kRootPort:
+      return "same root port";
+    case NicDistance::kNode:
+      return "same NUMA node";
+    case NicDistance::kElsewhere:
+      return "another NUMA node";
+    case NicDistance::kUnknown:
+      break;
+  }
+  return "not known how near";
+}
+
+// NVLinks are sold in bytes per second.
+std::string link_rate_words(uint64_t rate_bps) {
+  if (rate_bps == 0) return "speed unknown";
+  return short_number(static_cast<double>(rate_bps) / 8e9) + " GB/s";
+}
+
+bool all_joined_alike(const HostGpus& gpus) {
+  const size_t count = gpus.list.size();
+  if (gpus.links.empty() || gpus.links.size() != count * (count - 1) / 2) return false;
+  return std::ranges::all_of(gpus.links, [&](const GpuLink& one) {
+    return one.through_switch && one.nvlinks == gpus.links[0].nvlinks && one.rate_bps == gpus.links[0].rate_bps;
+  });
+}
+
+std::string link_words(const GpuLink& link) {
+  return counted(static_cast<size_t>(link.nvlinks), "NVLink") +
+         (link.through_switch ? " each, through NVSwitches, " : ", ") + link_rate_words(link.rate_bps);
+}
+
 }  // namespace
+
+std::string nvlinks_words(const Gpu& gpu) {
+  if (gpu.nvlinks < 0) return "NVLinks unknown";
+  return gpu.nvlinks == 0 ? "no NVLink" : counted(static_cast<size_t>(gpu.nvlinks), "NVLink");
+}
+
+std::string nearest_words(const Gpu& gpu) {
+  std::string names;
+  for (const std::string& name : gpu.nics) names += (names.empty() ? "" : ", ") + name;
+  return names.empty() ? "none" : names + " (" + distance_words(gpu.nic_distance) + ")";
+}
+
+std::string short_uuid(const Gpu& gpu) {
+  static constexpr size_t kLength = 12;  // "GPU-" and eight digits
+  return gpu.uuid.empty() ? "-" : gpu.uuid.substr(0, kLength);
+}
+
+std::vector<GpuLinkWords> gpu_link_words(const HostGpus& gpus, size_t most) {
+  if (all_joined_alike(gpus)) return {{"all " + counted(gpus.list.size(), "GPU"), link_words(gpus.links[0])}};
+  std::vector<GpuLinkWords> words;
+  const size_t shown = std::min(gpus.links.size(), most);
+  for (size_t i = 0; i < shown; ++i)
+    words.push_back({gpus.links[i].a + " - " + gpus.links[i].b, link_words(gpus.links[i])});
+  if (shown < gpus.links.size())
+    words.push_back({"left out", counted(gpus.links.size() - shown, "more pair") + "; --json has all"});
+  return words;
+}
 
 std::string rate_words(uint64_t rate_bps) {
   if (rate_bps == 0) return "speed unknown";
@@ -48,8 +112,9 @@ std::string summary_text(const Machine& machine) {
   std::string text =
       counted(machine.packages.size(), "package") + ", " + counted(machine.nodes.size(), "NUMA node") + ", ";
   if (cores > 0) text += counted(cores, "core") + ", ";
-  return text + counted(machine.processors.size(), "processor") + " (" +
-         usable_words(machine.usable, machine.processors) + ")";
+  text +=
+      counted(machine.processors.size(), "processor") + " (" + usable_words(machine.usable, machine.processors) + ")";
+  return machine.gpus.list.empty() ? text : text + ", " + counted(machine.gpus.list.size(), "GPU");
 }
 
 std::string rails_text(const DimensionRailsView& view) {

@@ -42,6 +42,25 @@ TopoView small_host() {
   return view;
 }
 
+// The same with two GPUs, one of which is known in full.
+TopoView host_with_gpus() {
+  TopoView view = small_host();
+  HostGpus& gpus = view.machine.gpus;
+  gpus.list.push_back({.pci = "0000:07:00.0",
+                       .name = "NVIDIA H100 80GB HBM3",
+                       .uuid = "GPU-2d0e5a53-6a0b-4c5e-9a55-0f1f9c7c3a11",
+                       .memory_bytes = uint64_t{80} << 30,
+                       .numa_node = 1,
+                       .pci_bps = 504'123'076'923,
+                       .nvlinks = 18,
+                       .nvlink_bps = 212'496'000'000,
+                       .nics = {"eth0", "eth1"},
+                       .nic_distance = NicDistance::kSwitch});
+  gpus.list.push_back({.pci = "0000:0f:00.0"});
+  gpus.notes = {"NVLinks of 0000:0f:00.0 unknown: it is lost"};
+  return view;
+}
+
 LocalRail rail_of(const std::string& name, uint64_t rate_bps, int node) {
   LocalRail rail;
   rail.interface = name;
@@ -99,6 +118,114 @@ TEST(TopoText, SaysWhatItDoesNotKnow) {
   EXPECT_NE(text.find("+- nodes of no single package -"), std::string::npos) << text;
   EXPECT_NE(text.find("\nno interface of this host can be a rail: there is none\n"), std::string::npos) << text;
   EXPECT_EQ(text.find("core"), std::string::npos) << text;
+}
+
+// ---- GPUs
+
+TEST(TopoText, DrawsGpusInTheirNode) {
+  EXPECT_EQ(topo_text(host_with_gpus()),
+            "host alpha: 1 package, 2 NUMA nodes, 4 cores, 4 processors (usable: 2), 2 GPUs\n"
+            "read from the kernel's files; boot id 1-2-3\n"
+            "\n"
+            "+- package 0, 4 cores ----------------------------------------------------------------------------"
+            "------------------------------------------------------+\n"
+            "| node 0: 1.5 GiB, processors 0-1 (none usable)                                                   "
+            "                                                     |\n"
+            "| node 1: memory unknown, processors 2-3 (usable: 2)                                              "
+            "                                                     |\n"
+            "|   GPU 0000:07:00.0  NVIDIA H100 80GB HBM3  GPU-2d0e5a53  80 GiB          PCIe 504.1 Gb/s     18 "
+            "NVLinks       nearest: eth0, eth1 (same PCIe switch) |\n"
+            "|   eth0  25 Gb/s        up  PCI 0000:3b:00.0 (126 Gb/s)  10.0.0.7/24  rail, 10.0.0.0/24          "
+            "                                                     |\n"
+            "+-------------------------------------------------------------------------------------------------"
+            "-----------------------------------------------------+\n"
+            "GPUs at no known node:\n"
+            "  GPU 0000:0f:00.0  name unknown           -             memory unknown  PCIe speed unknown  NVLin"
+            "ks unknown  nearest: none\n"
+            "NVLinks of 0000:0f:00.0 unknown: it is lost\n"
+            "interfaces at no known node:\n"
+            "  lo    speed unknown  up  -                            no address   no rail: loopback\n");
+}
+
+std::string links_of(const HostGpus& gpus, size_t most = 64) {
+  std::string text;
+  for (const GpuLinkWords& one : gpu_link_words(gpus, most)) text += one.gpus + ": " + one.links + "\n";
+  return text;
+}
+
+TEST(TopoText, ListsThePairsThatNvlinksJoin) {
+  HostGpus gpus;
+  for (const char* pci : {"a", "b", "c"}) gpus.list.push_back({.pci = pci});
+  gpus.links = {{"a", "b", 4, 800'000'000'000, false}, {"a", "c", 1, 0, false}};
+  EXPECT_EQ(links_of(gpus), "a - b: 4 NVLinks, 100 GB/s\na - c: 1 NVLink, speed unknown\n");
+  EXPECT_EQ(links_of(gpus, 1), "a - b: 4 NVLinks, 100 GB/s\nleft out: 1 more pair; --json has all\n");
+  gpus.links[1].through_switch = true;
+  EXPECT_EQ(links_of(gpus), "a - b: 4 NVLinks, 100 GB/s\na - c: 1 NVLink each, through NVSwitches, speed unknown\n");
+  EXPECT_EQ(links_of({}), "");
+}
+
+TEST(TopoText, SwitchesThatJoinAllGpusAlikeAreOneLine) {
+  HostGpus gpus;
+  for (const char* pci : {"a", "b", "c"}) gpus.list.push_back({.pci = pci});
+  gpus.links = {{"a", "b", 18, 3'824'928'000'000, true},
+                {"a", "c", 18, 3'824'928'000'000, true},
+                {"b", "c", 18, 3'824'928'000'000, true}};
+  EXPECT_EQ(links_of(gpus), "all 3 GPUs: 18 NVLinks each, through NVSwitches, 478.1 GB/s\n");
+  gpus.links[2].nvlinks = 17;
+  EXPECT_EQ(gpu_link_words(gpus).size(), 3u) << "one pair has fewer";
+  gpus.links.pop_back();
+  EXPECT_EQ(gpu_link_words(gpus).size(), 2u) << "one pair is not joined";
+}
+
+TEST(TopoText, SaysThatNoNvlinkJoinsGpus) {
+  TopoView view = small_host();
+  const auto says_none = [&] { return topo_text(view).find("NVLinks between GPUs: none\n") != std::string::npos; };
+  EXPECT_FALSE(says_none());
+  view.machine.gpus.list = {{.pci = "a", .nvlinks = 0}};
+  EXPECT_FALSE(says_none()) << "there is no pair";
+  view.machine.gpus.list.push_back({.pci = "b", .nvlinks = 0});
+  EXPECT_TRUE(says_none());
+  view.machine.gpus.list[1].nvlinks = -1;
+  EXPECT_FALSE(says_none()) << "nobody knows";
+  view.machine.gpus.list[1].nvlinks = 4;
+  view.machine.gpus.links = {{"a", "b", 4, 800'000'000'000, false}};
+  EXPECT_NE(topo_text(view).find("\nNVLinks between GPUs, speeds one way:\n  a - b  4 NVLinks, 100 GB/s\n"),
+            std::string::npos)
+      << topo_text(view);
+}
+
+TEST(TopoText, HasWordsForEveryDistance) {
+  Gpu gpu{.pci = "a", .nics = {"eth0"}};
+  std::string all;
+  for (const NicDistance distance : {NicDistance::kSwitch, NicDistance::kRootPort, NicDistance::kNode,
+                                     NicDistance::kElsewhere, NicDistance::kUnknown}) {
+    gpu.nic_distance = distance;
+    all += nearest_words(gpu) + "\n";
+  }
+  EXPECT_EQ(all,
+            "eth0 (same PCIe switch)\neth0 (same root port)\neth0 (same NUMA node)\neth0 (another NUMA node)\n"
+            "eth0 (not known how near)\n");
+}
+
+TEST(TopoJson, HasGpusIfThereAreSome) {
+  TopoView view = host_with_gpus();
+  view.machine.gpus.links = {{"0000:07:00.0", "0000:0f:00.0", 4, 849'984'000'000, false},
+                             {"0000:07:00.0", "0000:17:00.0", 18, 0, true}};
+  const json host = json::parse(topo_json(view))["host"];
+  EXPECT_EQ(host["gpus"][0], json::parse(R"({"pci":"0000:07:00.0","uuid":"GPU-2d0e5a53-6a0b-4c5e-9a55-0f1f9c7c3a11",
+                            "name":"NVIDIA H100 80GB HBM3","memory_bytes":85899345920,"node":1,
+                            "pci_bps":504123076923,"nvlinks":18,"nvlink_bps":212496000000,
+                            "interfaces":["eth0","eth1"],"distance":"switch"})"));
+  EXPECT_EQ(host["gpus"][1],
+            json::parse(R"({"pci":"0000:0f:00.0","uuid":null,"name":null,"memory_bytes":null,"node":null,
+                            "pci_bps":null,"nvlinks":null,"nvlink_bps":null,"interfaces":[],"distance":null})"));
+  EXPECT_EQ(host["gpu_links"], json::parse(R"([{"gpus":["0000:07:00.0","0000:0f:00.0"],"nvlinks":4,
+                                                "rate_bps":849984000000,"through_switch":false},
+                                               {"gpus":["0000:07:00.0","0000:17:00.0"],"nvlinks":18,
+                                                "rate_bps":null,"through_switch":true}])"));
+  EXPECT_EQ(host["gpu_notes"], json::parse(R"(["NVLinks of 0000:0f:00.0 unknown: it is lost"])"));
+  const json none = json::parse(topo_json(small_host()))["host"];
+  for (const char* member : {"gpus", "gpu_links", "gpu_notes"}) EXPECT_FALSE(none.contains(member)) << member;
 }
 
 // ---- ranks
@@ -213,6 +340,19 @@ TEST(TopoSvg, HasEveryProcessorAndInterface) {
     EXPECT_NE(svg.find(part), std::string::npos) << part;
 }
 
+TEST(TopoSvg, HasGpusAndWhatJoinsThem) {
+  EXPECT_EQ(topo_svg(small_host()).find("GPU"), std::string::npos);
+  TopoView view = host_with_gpus();
+  view.machine.gpus.links = {{"0000:07:00.0", "0000:0f:00.0", 4, 800'000'000'000, false}};
+  const std::string svg = topo_svg(view);
+  for (const char* part :
+       {">GPU 0000:07:00.0, 80 GiB<", ">NVIDIA H100 80GB HBM3, 18 NVLinks<",
+        "GPU-2d0e5a53-6a0b-4c5e-9a55-0f1f9c7c3a11, PCIe 504.1 Gb/s, nearest interface: eth0, eth1",
+        ">GPUs at no known node<", ">NVLinks between GPUs, speeds one way<", ">0000:07:00.0 - 0000:0f:00.0<",
+        ">4 NVLinks, 100 GB/s<", "NVLinks of 0000:0f:00.0 unknown: it is lost", ">GPU<"})
+    EXPECT_NE(svg.find(part), std::string::npos) << part;
+}
+
 // Everything lies inside the picture, whatever the machine.
 TEST(TopoSvg, GrowsWithTheMachine) {
   TopoView view;
@@ -227,6 +367,10 @@ TEST(TopoSvg, GrowsWithTheMachine) {
     }
   }
   for (int i = 0; i < 9; ++i) machine.interfaces.push_back(interface_of("veth", -1, 0, "down"));
+  for (int i = 0; i < 40; ++i) {
+    machine.gpus.list.push_back({.pci = std::to_string(i), .name = std::string(96, 'n'), .numa_node = i % 20 - 1});
+    machine.gpus.links.push_back({"0", std::to_string(i), 18, 1, i % 2 == 0});
+  }
   const std::string svg = topo_svg(view);
   const double height = std::stod(svg.substr(svg.find("height=\"") + 8));
   for (size_t at = svg.find("<rect"); at != std::string::npos; at = svg.find("<rect", at + 1)) {
