@@ -16,6 +16,10 @@ Result<std::vector<Dimension>> parse_json_dimensions(const std::string& json, co
 // "25", "2.5": what a topology file says as bandwidth_gbps.
 std::string gbps_text(uint64_t mbps);
 
+// The nominal speed of a link that a topology file names, one way, 10^6 bit/s: "nvlink4x18" are 18 NVLinks of the
+// fourth generation, "pcie5x16" 16 lanes of the fifth. Errors say what is possible.
+Result<uint64_t> named_link_mbps(const std::string& text);
+
 // Reads at most 1 MiB of a file.
 Result<std::string> read_topology_text(const std::string& path);
 

@@ -92,6 +92,12 @@ Result<TransportKind> transport(const Place& place, const JsonValue& value, cons
   return parsed;
 }
 
+Result<uint64_t> link_mbps(const Place& place, const JsonValue& value, const std::string& field) {
+  const auto mbps = named_link_mbps(TRY(name(place, value, field)));
+  if (!mbps.ok()) return place.error(value, field, mbps.error().message);
+  return mbps;
+}
+
 Status shared(const Place& place, const JsonValue& value, Dimension& dimension) {
   static constexpr const char* kKeys[] = {"resource", "ps_per_byte"};
   static constexpr uint64_t kMostPs = 1'000'000'000;
@@ -175,6 +181,17 @@ const JsonValue& member(const JsonValue& object, std::string_view key) {
   return object.items[static_cast<size_t>(found - object.keys.begin())];
 }
 
+// A link says the speed, so nothing else may.
+Status settle_link(const Place& place, const JsonValue& object) {
+  if (std::ranges::find(object.keys, "link") == object.keys.end()) return {};
+  for (const char* other : {"bandwidth_gbps", "rails"}) {
+    if (std::ranges::find(object.keys, other) != object.keys.end())
+      return place.error(member(object, "link"), "link",
+                         std::string("cannot stand beside ") + other + "; please leave one of the two out");
+  }
+  return {};
+}
+
 // What the rails have to do with the other fields of the dimension, which is `object`.
 Status settle_rails(const Place& place, const JsonValue& object, Dimension& dimension) {
   if (dimension.rails.empty()) return {};
@@ -201,9 +218,10 @@ Status settle_rails(const Place& place, const JsonValue& object, Dimension& dime
 }
 
 Status set_field(const Place& place, const std::string& key, const JsonValue& value, Dimension& dimension) {
-  static constexpr const char* kKeys[] = {"size",      "kind",           "bandwidth_gbps", "latency_ns",
-                                          "transport", "interface",      "shared",         "in_network_reduction",
-                                          "rails",     "unknown_network"};
+  static constexpr const char* kKeys[] = {
+      "size",      "kind",   "bandwidth_gbps",       "latency_ns", "transport",
+      "interface", "shared", "in_network_reduction", "rails",      "unknown_network",
+      "link"};
   static constexpr uint64_t kMostLatency_ns = 1'000'000'000;
   if (key == "size") {
     dimension.size = static_cast<int32_t>(TRY(whole(place, value, key, 1, std::numeric_limits<int32_t>::max())));
@@ -211,6 +229,8 @@ Status set_field(const Place& place, const std::string& key, const JsonValue& va
     dimension.kind = TRY(kind(place, value, key));
   } else if (key == "bandwidth_gbps") {
     dimension.bandwidth_mbps = TRY(bandwidth_mbps(place, value, key));
+  } else if (key == "link") {
+    dimension.bandwidth_mbps = TRY(link_mbps(place, value, key));
   } else if (key == "latency_ns") {
     dimension.latency_ns = TRY(whole(place, value, key, 0, kMostLatency_ns));
   } else if (key == "transport") {
@@ -237,6 +257,7 @@ Result<Dimension> read_dimension(const Place& place, const JsonValue& value) {
   dimension.size = 0;
   for (size_t i = 0; i < value.keys.size(); ++i) TRY(set_field(place, value.keys[i], value.items[i], dimension));
   if (dimension.size == 0) return place.error(value, "size", "is missing");
+  TRY(settle_link(place, value));
   TRY(settle_rails(place, value, dimension));
   if (dimension.in_network_reduction && dimension.kind != DimensionKind::kSwitch) {
     return place.error(value, "in_network_reduction", "is possible only in a dimension of kind switch");

@@ -69,6 +69,22 @@ TEST_F(TopologyFile, RailsWithoutRatesSayNothingOfTheDimension) {
   EXPECT_EQ(interfaces_text(only_dimension(R"("kind":"ring")")), "");
 }
 
+TEST_F(TopologyFile, LinksHaveTheirNominalSpeeds) {
+  const struct {
+    const char* link;
+    uint64_t mbps;
+  } cases[] = {{"nvlink1x4", 640'000},    {"nvlink2x6", 1'200'000},  {"nvlink3x12", 2'400'000},
+               {"nvlink4x18", 3'600'000}, {"nvlink5x18", 7'200'000}, {"pcie1x4", 8'000},
+               {"pcie2x1", 4'000},        {"pcie3x16", 126'030},     {"pcie4x16", 252'061},
+               {"pcie5x16", 504'123},     {"pcie6x16", 1'024'000}};
+  for (const auto& c : cases) {
+    const Dimension dimension = only_dimension(std::string(R"("latency_ns":900,"link":")") + c.link + "\"");
+    EXPECT_EQ(dimension.bandwidth_mbps, c.mbps) << c.link;
+    EXPECT_EQ(dimension.latency_ns, 900u);
+    EXPECT_EQ(dimension.transport, TransportKind::kAuto);
+  }
+}
+
 TEST_F(TopologyFile, DropsSizeOneAndSaysSo) {
   const auto topology = parse_topology(R"({"dimensions":[{"size":1},{"size":3},{"size":1}]})", "t.json").value();
   ASSERT_EQ(topology.dimensions.size(), 1u);
@@ -196,6 +212,18 @@ TEST_F(TopologyFile, BadOnesNameLineAndField) {
       {"{\"dimensions\":[{\"size\":2,\"rails\":[{\"interface\":\"a\",\"bandwidth_gbps\":1e6},"
        "{\"interface\":\"b\",\"bandwidth_gbps\":0.001}]}]}",
        "rails: carry 1000000.001 Gb/s together, more than 1000000"},
+      {"{\"dimensions\":[{\"size\":2,\n\"link\":\"nvlink9x4\"}]}",
+       "t.json:2: dimension 1: link: must be a link and how many, such as nvlink4x18 or pcie5x16; links are nvlink1,"},
+      {"{\"dimensions\":[{\"size\":2,\"link\":\"nvlink4\"}]}", "link: must be a link and how many"},
+      {"{\"dimensions\":[{\"size\":2,\"link\":\"x\"}]}", "link: must be a link and how many"},
+      {"{\"dimensions\":[{\"size\":2,\"link\":\"nvlink4x\"}]}", "link: must have from 1 to 18 nvlink4"},
+      {"{\"dimensions\":[{\"size\":2,\"link\":\"nvlink4x19\"}]}", "link: must have from 1 to 18 nvlink4"},
+      {"{\"dimensions\":[{\"size\":2,\"link\":\"pcie5x-1\"}]}", "link: must have from 1 to 32 pcie5"},
+      {"{\"dimensions\":[{\"size\":2,\"link\":18}]}", "link: must be a string, not a number"},
+      {"{\"dimensions\":[{\"size\":2,\"link\":\"pcie5x16\",\n\"bandwidth_gbps\":4}]}",
+       "t.json:1: dimension 1: link: cannot stand beside bandwidth_gbps; please leave one of the two out"},
+      {"{\"dimensions\":[{\"size\":2,\"rails\":[{\"interface\":\"a\"}],\"link\":\"pcie5x16\"}]}",
+       "link: cannot stand beside rails"},
       {"{\"dimensions\":[{\"size\":2}]} x", "t.json:1: bad syntax at 'x'"},
       {"{\"dimensions\":[{\"size\":2},]}", "bad syntax"},
       {"{\"dimensions\":[[[[[[[[[[[]]]]]]]]]]]}", "has more than 8 levels"},
