@@ -63,10 +63,9 @@ struct HostGpus {
 // NVML's library as the driver installs it.
 inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 
-// `nvml`: the library to load; "": none. `interfaces`: those of the host; `nodes`: its NUMA nodes, at
-// least one. hwloc knows this
-// machine only, so of other files it tells nothing. No errors: what is not known is said in `notes`. A host without
-// GPUs has no notes either.
+// `nvml`: the library to load; "": none. `interfaces`: those of the host; `nodes`: its NUMA nodes, at least one. hwloc
+// knows this machine only, so of other files it tells nothing. No errors: what is not known is said in `notes`. A host
+// without GPUs has no notes either.
 HostGpus read_gpus(const KernelFiles& files, const std::string& nvml, std::span<const HostInterface> interfaces,
                    std::span<const LayoutNode> nodes);
 
