@@ -33,15 +33,17 @@ void Engine::suspect_held_back() {
   if (error && !failed() && !suspicion_) transports_failed(std::move(*error), config_.clock->now_ns());
 }
 
+// Under one lock: no call is taken from whoever has seen the failure.
 void Engine::fail(Error error) {
+  const int64_t now_ns = config_.clock->now_ns();
   {
     const MutexLock lock(failure_mutex_);
     if (failure_) return;
     LOG(kInfo, kColl, "communicator failed: %s", error.message.c_str());
     failure_ = error;
+    failed_ns_.store(now_ns, std::memory_order_relaxed);
+    failed_.store(true, std::memory_order_release);
   }
-  failed_ns_.store(config_.clock->now_ns(), std::memory_order_relaxed);
-  failed_.store(true, std::memory_order_release);
   if (config_.on_failure) config_.on_failure(error);
   wake();
 }
@@ -61,8 +63,8 @@ void Engine::fail_without_memory() {
     {
       const MutexLock lock(failure_mutex_);
       if (!failure_) first = &failure_.emplace(std::move(no_memory_));
+      failed_.store(true, std::memory_order_release);
     }
-    failed_.store(true, std::memory_order_release);
     // The failure stays as it is, so it may be read without the lock. What needs no memory to hear of it does.
     if (first != nullptr && config_.on_failure) unless_out_of_memory([&] { config_.on_failure(*first); }, [] {});
     wake();

@@ -1,6 +1,7 @@
 trestle_test(NAME engine_test LABEL unit LIBS trestle_engine trestle_sim SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/delayed_work_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/disagreement_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/failure_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/layout_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/long_copy_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/prepared_test.cpp
