@@ -56,8 +56,7 @@ extern "C" {
 #define TRESTLE_PATCH 0
 #define TRESTLE_VERSION_CODE (TRESTLE_MAJOR * 10000 + TRESTLE_MINOR * 100 + TRESTLE_PATCH)
 
-/* A caller's mistake may put any number into these types. In C++ they must be able to hold it, or reading it is
- * undefined. */
+/* A caller's mistake may put any number into these types. In C++ reading it is undefined unless they can hold it. */
 #ifdef __cplusplus
 #define TRESTLE_ANY_INT : int
 #else
@@ -300,8 +299,7 @@ TRESTLE_API trestleResult_t trestleCommUserRank(trestleComm_t comm, int* rank);
 TRESTLE_API trestleResult_t trestleStreamCreate(trestleStream_t* stream);
 /* Waits for the work on it, then frees it. */
 TRESTLE_API trestleResult_t trestleStreamDestroy(trestleStream_t stream);
-/* Waits for what was enqueued on it before this call. trestleSuccess, or the first failure on it that was not
- * reported yet. */
+/* Waits for what was enqueued on it before this call. trestleSuccess, or the first failure that it has not reported. */
 TRESTLE_API trestleResult_t trestleStreamSynchronize(trestleStream_t stream);
 /* trestleSuccess: idle; trestleInProgress: busy; otherwise idle, and the first failure on it that was not reported
  * yet. Drives progress. */
@@ -359,8 +357,8 @@ TRESTLE_API trestleResult_t trestleScatter(const void* send, void* recv, size_t 
 
 /* ---- Collectives with blocks of unequal lengths ------------------------------------------------------------------ */
 
-/* Rank r's block is written to recv + displs[r] on every rank. recvcounts must be the same on all ranks, displs need
- * not be; sendcount == recvcounts[rank]. */
+/* Rank r's block goes to recv + displs[r] on every rank. recvcounts, not displs, must be the same on all ranks;
+ * sendcount == recvcounts[rank]. */
 TRESTLE_API trestleResult_t trestleAllGatherV(const void* send, size_t sendcount, void* recv, const size_t* recvcounts,
                                               const size_t* displs, trestleDataType_t type, trestleComm_t comm,
                                               trestleStream_t stream);
@@ -439,8 +437,7 @@ TRESTLE_API trestleResult_t trestleShardRanges(trestleComm_t comm, int rank, siz
 TRESTLE_API trestleResult_t trestleAllReduceStart(const void* send, void* recv, size_t count, trestleDataType_t type,
                                                   trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
                                                   trestleRequest_t* request);
-/* All all-gather phases, from the shards in recv. Waits inside the stream for Start. The request then stands for
- * both halves. */
+/* All all-gather phases, from the shards in recv. Waits inside the stream for Start. The request stands for both halves. */
 TRESTLE_API trestleResult_t trestleAllReduceFinish(trestleRequest_t request, trestleStream_t stream);
 /* Persistent form of both halves: Init plans once. Each RequestStart + AllReduceFinish runs one all-reduce on the same
  * buffers. trestleAllReduceInit is the persistent form of the whole. */
