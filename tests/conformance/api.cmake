@@ -3,20 +3,20 @@ if(TARGET trestle)
   add_library(trestle_api_calls STATIC
     ${CMAKE_SOURCE_DIR}/tests/support/device_memory.cpp
     ${CMAKE_SOURCE_DIR}/tests/support/ranks.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/api_buffer.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/buffers/api_buffer.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_call.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_cover.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/api_images.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/buffers/api_images.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_space.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_vector_call.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/api_values.cpp)
+    ${CMAKE_CURRENT_LIST_DIR}/buffers/api_values.cpp)
   target_include_directories(trestle_api_calls PUBLIC ${CMAKE_SOURCE_DIR}/tests)
   # Ranks use transports other than loopback only if they can prove that they belong to the job.
   target_compile_definitions(trestle_api_calls PRIVATE TRESTLE_TEST_PROOFS=$<BOOL:${SODIUM_FOUND}>)
   target_link_libraries(trestle_api_calls PUBLIC trestle GTest::gtest Threads::Threads PRIVATE trestle_device)
 
   trestle_test(NAME api_collectives_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
-    ${CMAKE_CURRENT_LIST_DIR}/api_buffer_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/buffers/api_buffer_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_collectives_test.cpp)
   trestle_test(NAME api_vectors_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_vectors_test.cpp)

@@ -6,7 +6,7 @@
 #include <ostream>
 #include <vector>
 
-#include "conformance/api_values.h"
+#include "conformance/buffers/api_values.h"
 #include "support/ranks.h"
 
 namespace api {

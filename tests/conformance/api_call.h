@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "conformance/api_buffer.h"
+#include "conformance/buffers/api_buffer.h"
 
 namespace api {
 

@@ -16,9 +16,9 @@
 #include <limits>
 
 #include "conformance/api_call.h"
-#include "conformance/api_images.h"
 #include "conformance/api_space.h"
-#include "conformance/api_values.h"
+#include "conformance/buffers/api_images.h"
+#include "conformance/buffers/api_values.h"
 #include "support/ranks.h"
 
 namespace api {

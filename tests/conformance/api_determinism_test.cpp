@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "conformance/api_space.h"
-#include "conformance/api_values.h"
+#include "conformance/buffers/api_values.h"
 #include "support/ranks.h"
 
 namespace api {

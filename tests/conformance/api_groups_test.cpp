@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "conformance/api_call.h"
-#include "conformance/api_values.h"
+#include "conformance/buffers/api_values.h"
 #include "support/ranks.h"
 
 namespace api {

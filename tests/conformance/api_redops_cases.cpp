@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "conformance/api_values.h"
+#include "conformance/buffers/api_values.h"
 
 namespace api {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "conformance/api_redops_cases.h"
-#include "conformance/api_values.h"
+#include "conformance/buffers/api_values.h"
 
 namespace api {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "conformance/api_call.h"
-#include "conformance/api_values.h"
+#include "conformance/buffers/api_values.h"
 #include "support/ranks.h"
 
 namespace api {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <ostream>
 
-#include "conformance/api_values.h"
+#include "conformance/buffers/api_values.h"
 #include "support/ranks.h"
 
 namespace api {

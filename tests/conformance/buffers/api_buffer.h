@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/api_images.h"
+#include "conformance/buffers/api_images.h"
 
 namespace api {
 

@@ -1,4 +1,4 @@
-#include "conformance/api_buffer.h"
+#include "conformance/buffers/api_buffer.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "conformance/api_values.h"
+#include "conformance/buffers/api_values.h"
 #include "support/device_memory.h"
 #include "support/ranks.h"
 

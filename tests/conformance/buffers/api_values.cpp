@@ -1,4 +1,4 @@
-#include "conformance/api_values.h"
+#include "conformance/buffers/api_values.h"
 
 #include <algorithm>
 #include <array>

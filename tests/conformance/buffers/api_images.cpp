@@ -1,11 +1,11 @@
-#include "conformance/api_images.h"
+#include "conformance/buffers/api_images.h"
 
 #include <compare>
 #include <map>
 #include <mutex>
 #include <utility>
 
-#include "conformance/api_values.h"
+#include "conformance/buffers/api_values.h"
 
 namespace api {
 

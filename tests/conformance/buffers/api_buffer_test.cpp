@@ -1,5 +1,5 @@
 // Buffers notice every wrong byte: of images, of what lies between them, and of the guards.
-#include "conformance/api_buffer.h"
+#include "conformance/buffers/api_buffer.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <string>
 
-#include "conformance/api_values.h"
+#include "conformance/buffers/api_values.h"
 
 namespace api {
 namespace {
