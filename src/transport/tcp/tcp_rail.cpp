@@ -54,8 +54,9 @@ Status tcp_probe() {
 
 Result<std::unique_ptr<Transport>> make_tcp_transport(const EndpointConfig& config,
                                                       const TcpTransportOptions& options) {
+  const auto look = [&]() -> Result<RailChoice> { return choose_tcp_rails(TRY(read_interfaces()), config, options); };
   return std::unique_ptr<Transport>(
-      std::make_unique<RailTransport>(config, "tcp", TRY(make_tcp_rails(config, options))));
+      std::make_unique<RailTransport>(config, "tcp", TRY(make_tcp_rails(config, options, look))));
 }
 
 TcpRail::TcpRail(const EndpointConfig& config, const TcpTransportOptions& options, Listener listener, UniqueFd epoll,

@@ -13,6 +13,7 @@
 // epoll is edge-triggered: `readable` and `writable` remember an edge until the socket reports that it would block.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,8 +32,12 @@
 
 namespace trestle {
 
-// The rails of this rank, as the options say (tcp_rails.cpp).
-Result<RailSet> make_tcp_rails(const EndpointConfig& config, const TcpTransportOptions& options);
+// The rails of this rank, as the options say (tcp_rails.cpp). An interface may go down between the look at it and the
+// moment when its rail begins to listen. So `look` is called again after a failure, as long as it finds other rails; it
+// is choose_tcp_rails() on the interfaces of that moment.
+using LookForRails = std::function<Result<RailChoice>()>;
+Result<RailSet> make_tcp_rails(const EndpointConfig& config, const TcpTransportOptions& options,
+                               const LookForRails& look);
 // Which of a host's interfaces they are. None: one rail, as its name, the kernel and listen_options() choose it.
 Result<RailChoice> choose_tcp_rails(const std::vector<HostInterface>& interfaces, const EndpointConfig& config,
                                     const TcpTransportOptions& options);

@@ -162,18 +162,40 @@ Result<std::vector<NamedInterface>> tcp_interfaces(const EndpointConfig& config,
   return interfaces;
 }
 
-Result<RailSet> make_tcp_rails(const EndpointConfig& config, const TcpTransportOptions& options) {
-  TRY(tcp_probe());
+namespace {
+
+// Interfaces that come and go all the time are no rails.
+constexpr int kMostLooks = 8;
+
+bool same_rails(const RailChoice& a, const RailChoice& b) {
+  return std::ranges::equal(a.rails, b.rails, {}, &LocalRail::interface, &LocalRail::interface);
+}
+
+Result<RailSet> listen_at(const RailChoice& choice, const EndpointConfig& config, const TcpTransportOptions& options) {
+  for (const LeftOutInterface& out : choice.left_out) LOG(kInfo, kNet, "tcp: no rail: %s", out.text().c_str());
   const auto own = std::make_shared<OwnRails>();
   own->name = "rank " + std::to_string(config.rank);
-  const RailChoice choice = TRY(choose_tcp_rails(TRY(read_interfaces()), config, options));
-  for (const LeftOutInterface& out : choice.left_out) LOG(kInfo, kNet, "tcp: no rail: %s", out.text().c_str());
   const std::vector<LocalRail>& rails = choice.rails;
   RailSet set = TRY(rails.size() < 2 ? single(config, options, rails, *own) : several(config, options, rails, *own));
   set.address = TRY(publish(own->published));
   set.paths = [own](int32_t rank, const std::string& address) { return paths_to(*own, rank, address); };
   set.options.silence_ns = options.rail_timeout_ns;
   return set;
+}
+
+}  // namespace
+
+Result<RailSet> make_tcp_rails(const EndpointConfig& config, const TcpTransportOptions& options,
+                               const LookForRails& look) {
+  TRY(tcp_probe());
+  RailChoice choice = TRY(look());
+  for (int looks = 1;; ++looks) {
+    Result<RailSet> set = listen_at(choice, config, options);
+    if (set.ok() || looks == kMostLooks) return set;
+    RailChoice now = TRY(look());
+    if (same_rails(choice, now)) return set;
+    choice = std::move(now);
+  }
 }
 
 }  // namespace trestle

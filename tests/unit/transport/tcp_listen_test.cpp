@@ -2,6 +2,8 @@
 // rails it finds from there.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/host_interfaces.h"
 #include "transport/tcp/tcp_rail.h"
 
@@ -52,6 +54,50 @@ TEST(TcpListen, IsAtTheRailThatIsNamed) {
   TcpTransportOptions options;
   options.local_ip = parse_host("127.0.0.1").value();
   EXPECT_EQ(listen_options(config, options).value().interface_filter, "=nosuch");
+}
+
+// ---- interfaces that go down while rails are made
+
+LocalRail rail_at(const std::string& interface) {
+  LocalRail rail;
+  rail.interface = interface;
+  rail.address = parse_host("127.0.0.1").value().address();
+  return rail;
+}
+
+// How often it looked.
+int looks_until(bool success, const std::vector<std::vector<std::string>>& found) {
+  EndpointConfig config;
+  config.ranks = 2;
+  TcpTransportOptions options;
+  options.local_ip = parse_host("127.0.0.1").value();
+  options.socket_ifname = "lo";
+  size_t looks = 0;
+  const auto made = make_tcp_rails(config, options, [&]() -> Result<RailChoice> {
+    RailChoice choice;
+    for (const std::string& interface : found[std::min(looks++, found.size() - 1)])
+      choice.rails.push_back(rail_at(interface));
+    return choice;
+  });
+  EXPECT_EQ(made.ok(), success) << (made.ok() ? "" : made.error().message);
+  return static_cast<int>(looks);
+}
+
+TEST(TcpRailsThatGoDown, AreLeftOutWhereOthersAreFound) {
+  EXPECT_EQ(looks_until(true, {{"lo"}}), 1);
+  EXPECT_EQ(looks_until(true, {{"lo", "gone0"}, {"lo"}}), 2);
+  EXPECT_EQ(looks_until(true, {{"gone0", "gone1", "lo"}, {"gone1", "lo"}, {"lo"}}), 3);
+}
+
+TEST(TcpRailsThatGoDown, AreAnErrorIfTheyAreFoundAgain) {
+  EXPECT_EQ(looks_until(false, {{"lo", "gone0"}}), 2);
+  EXPECT_EQ(looks_until(false, {{"gone0"}}), 2);
+}
+
+TEST(TcpRailsThatGoDown, AndComeAllTheTimeAreGivenUp) {
+  std::vector<std::vector<std::string>> found;
+  for (int i = 0; i < 20; ++i) found.push_back({"lo", "gone" + std::to_string(i)});
+  EXPECT_EQ(looks_until(false, found), 8);
 }
 
 // ---- which rails are found
