@@ -117,6 +117,13 @@ void advance() {
 
 namespace {
 
+// Streams may be run by another thread meanwhile.
+template <class Change>
+void change(Change&& change) {
+  const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+  change(state());
+}
+
 class Steering : public FakeDriver {
  public:
   void reset() override {
@@ -148,17 +155,33 @@ class Steering : public FakeDriver {
     current().clear();
     forget_leaks();
   }
-  void set_devices(int count) override { state().devices = count; }
-  void set_version(int version) override { state().version = version; }
-  void hide(const std::string& function) override { state().hidden.insert(function); }
-  void set_word_waits(bool supported) override { state().word_waits = state().word_writes = supported; }
-  void set_word_writes(bool supported) override { state().word_writes = supported; }
-  void set_peer_access(bool possible) override { state().peer_access = possible; }
-  void break_peer_access(bool copies, bool kernels) override {
-    state().peer_copies_broken = copies;
-    state().peer_kernels_broken = kernels;
+  void set_devices(int count) override {
+    change([&](State& s) { s.devices = count; });
   }
-  void allocate_from_pools(bool pools) override { state().pools = pools; }
+  void set_version(int version) override {
+    change([&](State& s) { s.version = version; });
+  }
+  void hide(const std::string& function) override {
+    change([&](State& s) { s.hidden.insert(function); });
+  }
+  void set_word_waits(bool supported) override {
+    change([&](State& s) { s.word_waits = s.word_writes = supported; });
+  }
+  void set_word_writes(bool supported) override {
+    change([&](State& s) { s.word_writes = supported; });
+  }
+  void set_peer_access(bool possible) override {
+    change([&](State& s) { s.peer_access = possible; });
+  }
+  void break_peer_access(bool copies, bool kernels) override {
+    change([&](State& s) {
+      s.peer_copies_broken = copies;
+      s.peer_kernels_broken = kernels;
+    });
+  }
+  void allocate_from_pools(bool pools) override {
+    change([&](State& s) { s.pools = pools; });
+  }
   void fail(int nth, int result) override {
     const std::lock_guard<std::recursive_mutex> lock(state().mutex);
     state().fail_in = nth;
@@ -185,7 +208,9 @@ class Steering : public FakeDriver {
     const std::lock_guard<std::recursive_mutex> lock(state().mutex);
     advance();
   }
-  void forbid_slow_calls(bool forbidden) override { state().slow_is_wrong = forbidden; }
+  void forbid_slow_calls(bool forbidden) override {
+    change([&](State& s) { s.slow_is_wrong = forbidden; });
+  }
   void forbid_slow_calls_beside_work(bool forbidden) override {
     const std::lock_guard<std::recursive_mutex> lock(state().mutex);
     state().slow_beside_work_is_wrong = forbidden;
