@@ -212,8 +212,7 @@ class Steering : public FakeDriver {
     change([&](State& s) { s.slow_is_wrong = forbidden; });
   }
   void forbid_slow_calls_beside_work(bool forbidden) override {
-    const std::lock_guard<std::recursive_mutex> lock(state().mutex);
-    state().slow_beside_work_is_wrong = forbidden;
+    change([&](State& s) { s.slow_beside_work_is_wrong = forbidden; });
   }
   int submitted() const override { return state().submitted; }
   int loads() const override {
