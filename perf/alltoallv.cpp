@@ -1,6 +1,6 @@
 // alltoallv_perf: an all-to-all of unequal blocks, larger between distant ranks, or as a matrix says
-// (NCCL_TESTS_ALLTOALLV_SPREAD, _MATRIX_FILE, _MATRIX_SCALE, _PRINT_SUMMARY). In place there would have to be as much
-// from a rank as to it, so that half is N/A.
+// (NCCL_TESTS_ALLTOALLV_SPREAD, _MATRIX_FILE, _MATRIX_SCALE, _PRINT_SUMMARY). A call in place needs blocks of the same
+// size to a rank and from it, so the in-place half is N/A.
 #include "perf/backend/calls.h"
 #include "perf/driver/collective.h"
 #include "perf/driver/environment.h"

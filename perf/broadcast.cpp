@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
       .recv_in_place = InPlace::kStart,
       .shape = whole_shape,
       .factor = factor_one,
-      // Only the root: in place the others' send side is their receive side, which starts as zeros.
+      // Only the root fills it: in place, the other ranks' send side is their receive side, which must start as zeros.
       .fill_send = [](const Case& c, void* send) { fill_copy_send(c, c.rank == c.root ? c.count : 0, send); },
       .verified = [](const Case& c) { return c.count; },
       .fill_expected = [](const Case& c, size_t first, size_t count,

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
       .recv_in_place = InPlace::kBlock,
       .shape = scattering_shape,
       .factor = factor_blocks,
-      // Only the root: in place the others' receive block starts as zeros.
+      // Only the root fills it: in place, the other ranks' receive block must start as zeros.
       .fill_send =
           [](const Case& c, void* send) {
             fill_copy_send(c, c.rank == c.root ? c.count * static_cast<size_t>(c.nranks) : 0, send);

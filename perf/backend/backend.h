@@ -35,17 +35,17 @@ class Backend {
   virtual size_t count() const = 0;      // ranks of this thread
   virtual Calls& calls(size_t i) = 0;    // of the thread's i-th rank, whose number is rank(i)
   virtual int rank(size_t i) const = 0;
-  // Calls of several ranks between the two are enqueued together.
+  // Calls of all ranks between group_start() and group_end() are enqueued together.
   virtual void group_start() = 0;
   virtual void group_end() = 0;
-  // Makes every rank's pre-multiplied sum for this type, instead of the previous one.
+  // Creates every rank's operator for a pre-multiplied sum of this type, and destroys the previous one.
   virtual void use_mul_sum(trestleDataType_t type) = 0;
   virtual trestleRedOp_t mul_sum(size_t i) const = 0;
   // Waits for everything enqueued.
   virtual void wait() = 0;
 
-  // Each rank's two buffers of `bytes`, and room for -u elements of 8 bytes. Called once. Memory of a GPU may have to
-  // wait for the GPU's work, so no rank calls anything else before all have come back.
+  // Allocates each rank's two buffers of `bytes`, and room for -u elements of 8 bytes. Called once. An allocation on a
+  // GPU may wait for the GPU's work, so no rank makes another call before all ranks have returned.
   virtual void allocate(size_t bytes) = 0;
   virtual RankBuffers& buffers(size_t i) = 0;
   virtual Access& access(size_t i) = 0;  // to these buffers

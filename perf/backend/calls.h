@@ -28,7 +28,7 @@ class Calls {
                             trestleDataType_t type) = 0;
   virtual void send(const void* buffer, size_t count, trestleDataType_t type, int peer) = 0;
   virtual void recv(void* buffer, size_t count, trestleDataType_t type, int peer) = 0;
-  // Calls between the two are enqueued together.
+  // Calls between group_start() and group_end() are enqueued together.
   virtual void group_start() = 0;
   virtual void group_end() = 0;
 };

@@ -24,14 +24,16 @@ std::string device_variable() {
   return text == nullptr || std::string(text) == "-1" ? "" : text;
 }
 
-// Why the calls of Trestle's own library do not wait although the buffers lie in host memory; "": they wait.
+// Why the calls of Trestle's own libnccl return before they are complete although the buffers lie in host memory;
+// "": they do not.
 std::string calls_are_on_streams(const Options& options) {
   if (options.location != Location::kHost || device_variable().empty()) return "";
   return "--location host: TRESTLE_DEVICE gives the ranks of '" + nccl_name(options) +
          "' a GPU, so its calls are ordered on CUDA streams, which this run has none of: leave it out";
 }
 
-// The library that Trestle is compared with. NVIDIA's takes memory of GPUs only.
+// Loads the library that Trestle is compared with. Returns why it cannot be used, or "". NVIDIA's library takes memory
+// of GPUs only.
 std::string find_nccl(const Options& options, Equipment& equipment) {
   LoadedNccl loaded = load_nccl(nccl_name(options));
   if (!loaded.library) return "--backend nccl: " + loaded.problem;
@@ -41,7 +43,7 @@ std::string find_nccl(const Options& options, Equipment& equipment) {
   return options.location == Location::kHost ? "--location host: " + takes : "";
 }
 
-// Who asks for GPUs, as the beginning of a sentence; "": nobody.
+// The option or library that asks for GPUs, as the beginning of a sentence; "": none does.
 std::string who_asks(const Options& options, const Equipment& equipment) {
   if (options.location == Location::kDevice) return "--location device: ";
   if (equipment.nccl && !equipment.nccl->takes_host_memory) {
@@ -50,7 +52,7 @@ std::string who_asks(const Options& options, const Equipment& equipment) {
   return options.location == Location::kAuto && !device_variable().empty() ? "TRESTLE_DEVICE: " : "";
 }
 
-// Of one of `count` GPUs; -1: the text cannot be read.
+// Reads the index of one of `count` GPUs; -1: the text is no such index. An empty text means the first GPU.
 int gpu_index(const std::string& text, int count) {
   if (text.empty()) return 0;
   char* end = nullptr;
@@ -58,7 +60,8 @@ int gpu_index(const std::string& text, int count) {
   return *end == '\0' && index >= 0 && index < count ? static_cast<int>(index) : -1;
 }
 
-// TRESTLE_DEVICE, which names the GPU of a process for the library, goes before the name of the first GPU for all.
+// The library's variable TRESTLE_DEVICE (the GPU of a process) overrides TRESTLE_TESTS_DEVICE (the GPU of a host's
+// first rank). Returns the error as a sentence, or "".
 std::string choose_gpus(Equipment& equipment) {
   const int count = equipment.gpus->count();
   const std::string device = device_variable();
@@ -82,7 +85,7 @@ std::string find_all(const Options& options, Equipment& equipment) {
   return choose_gpus(equipment);
 }
 
-// Trestle's own library takes any memory, so its buffers lie where Trestle's do.
+// Trestle's own libnccl takes any memory, so its buffers lie where Trestle's do.
 bool is_on_gpus(const Ranks& ranks, const NcclLibrary& nccl) {
   return !nccl.takes_host_memory || ranks.on_gpus();
 }
@@ -158,7 +161,7 @@ Compared make_compared(Ranks& ranks, const Options& options, const Equipment& eq
   return compared;
 }
 
-// Data for the verification is made in host memory.
+// Verification data is made in host memory, so a rank needs room for at least one buffer there.
 Room room_for_buffers(const Ranks& ranks, const Equipment& equipment, const Compared& compared, int local_ranks) {
   const bool beside = compared.backend != nullptr;
   const bool nccl_on_gpus = beside && is_on_gpus(ranks, *equipment.nccl);

@@ -20,9 +20,9 @@ struct Equipment {
   std::unique_ptr<Gpus> gpus;       // null: nothing lies on a GPU
   int first_gpu = 0;
   bool all_on_first = false;  // TRESTLE_DEVICE names the GPU of this process's ranks
-  std::string problem;        // a sentence: the options ask for what is not there
+  std::string problem;        // a sentence: the options ask for something that is missing
 
-  // local_rank: among the ranks of this host. Of several hosts' or processes' Equipments, some may have no GPUs.
+  // local_rank: among the ranks of this host. Only where `gpus` is set; other hosts or processes may have none.
   int gpu_of(int local_rank) const;
 };
 Equipment find_equipment(const Options& options);

@@ -14,7 +14,7 @@ namespace {
 constexpr int kInProgress = 7;     // ncclInProgress
 constexpr int kHostImmediate = 1;  // ncclScalarHostImmediate
 constexpr int kSymmetric = 1;      // NCCL_WIN_COLL_SYMMETRIC
-// The versions that brought something, as ncclGetVersion counts.
+// The first versions with these features, as ncclGetVersion counts.
 constexpr int kBfloat16AndAverage = 21000;
 constexpr int kSmallFloats = 22400;
 constexpr int kSmallFloatCapability = 90;  // of the GPU

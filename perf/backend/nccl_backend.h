@@ -38,10 +38,10 @@ class NcclBackend : public Backend {
   RankBuffers& buffers(size_t i) override { return states_[i].buffers; }
   Access& access(size_t i) override { return *states_[i].access; }
   std::string lacks(const Collective& collective, trestleDataType_t type, trestleRedOp_t op) const override;
-  // An all-to-all in place is undefined in NCCL, and an all-to-all by counts is made of messages.
+  // NCCL does not define the result of an all-to-all in place.
   bool has_result_in_place(const Collective& collective) const override;
 
-  // What of the options has no effect on this library, as sentences.
+  // A sentence for each option that has no effect on this library.
   std::vector<std::string> remarks() const;
 
  private:
@@ -54,7 +54,7 @@ class NcclBackend : public Backend {
     int mul_sum = -1;
     std::unique_ptr<Access> access;
     std::map<char*, void*> handles;  // of -R, by buffer
-    RankBuffers buffers;             // the last, because it needs the others when it goes
+    RankBuffers buffers;             // last: its destructor uses the other members
   };
   void join(Ranks& ranks);
   Source source_for(State& state);

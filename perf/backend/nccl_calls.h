@@ -1,5 +1,5 @@
-// Calls of one rank in a library with NCCL's interface. What it lacks is made of messages in a group, as nccl-tests
-// does. Threads: see calls.h.
+// Calls of one rank in a library with NCCL's interface. A collective that the library lacks is a group of sends and
+// receives, as in nccl-tests. Threads: see calls.h.
 #pragma once
 
 #include "perf/backend/calls.h"

@@ -64,7 +64,7 @@ LoadedNccl load_nccl(const std::string& name) {
     loaded.problem = "'" + name + "' does not tell its version: " + nccl.sentence("GetVersion", result, nullptr);
     return loaded;
   }
-  // The loader looks through what the library needs, too. Only Trestle's own needs libtrestle.
+  // dlsym also searches the libraries that this one depends on. Only Trestle's own libnccl depends on libtrestle.
   nccl.takes_host_memory = dlsym(library, "trestleGetVersion") != nullptr;
   loaded.library = nccl;
   return loaded;

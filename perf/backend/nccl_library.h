@@ -17,7 +17,7 @@ struct NcclId {
 
 inline constexpr const char* kNcclName = "libnccl.so.2";
 
-// name, arguments. All return int but GetErrorString. The last argument of collectives is a CUDA stream.
+// name, arguments. All of these return int. The last argument of collectives, Send and Recv is a CUDA stream.
 #define TRESTLE_NCCL_REQUIRED(X)                                                       \
   X(GetVersion, (int*))                                                                \
   X(GetUniqueId, (NcclId*))                                                            \
@@ -59,7 +59,7 @@ struct NcclLibrary {
   int version = 0;                 // 23007: 2.30.7
   bool takes_host_memory = false;  // it is Trestle's own; NVIDIA's takes memory of GPUs only
 
-  // What a call answered, as a sentence.
+  // The result of a call, as a sentence.
   std::string sentence(const char* call, int result, NcclComm comm) const;
 };
 // "2.30.7".

@@ -40,7 +40,7 @@ class TrestleBackend : public Backend {
     std::unique_ptr<Calls> calls;
     trestleRedOp_t mul_sum = trestleSum;
     std::unique_ptr<Access> access;
-    RankBuffers buffers;  // the last, because it needs the others when it goes
+    RankBuffers buffers;  // last: its destructor uses the other members
   };
   Source source_for(const RankState& rank);
 

@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kWorkBytes = 64 << 10;
 constexpr uint64_t kSpinLimitNs = 10'000'000'000;
 
-// A spinning kernel that waits for a word, as a gate.
+// A kernel that spins until a word changes: another way to hold a stream, beside those of Gate.
 class Spinner {
  public:
   static Result<std::unique_ptr<Spinner>> create(Device& device) {
@@ -49,7 +49,7 @@ class Spinner {
   uint32_t* word_ = nullptr;
 };
 
-// What its process ends with is given back by the end of the process.
+// Frees nothing: the end of the process frees everything.
 class User {
  public:
   Status begin(const HoldCase& what) {

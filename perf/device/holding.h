@@ -1,4 +1,5 @@
-// A user whose streams are held, for stream_hold: it says by a pipe when they are, and lets go when it is told to.
+// For stream_hold: a user whose streams are held. It reports over a pipe that they are held, and releases them when it
+// is told to.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@ struct HoldCase {
   int held = 1;     // of these
 };
 
-// Reads and writes one byte: two pipes between the user and the one who measures.
+// One side of two pipes between the user and the measuring side. A signal is one byte.
 struct Signals {
   int to_read = -1;
   int to_write = -1;
@@ -24,9 +25,9 @@ struct Signals {
 };
 
 // Opens the device and warms up all streams; receives; submits work to all streams and holds some of them; sends;
-// receives; lets go, and waits for the end. Nothing is opened or allocated after the first receive(), so the one who
-// measures decides that nobody does so while a stream is held. Sends also after a failure, so that nobody waits for a
-// user who failed.
+// receives; releases the streams, and waits for the end of their work. It opens and allocates nothing after the first
+// receive(). So the measuring side can ensure that neither side does while a stream is held. It also sends after a
+// failure, so that the measuring side does not wait for a user that failed.
 Status hold_streams(const HoldCase& what, const Signals& signals);
 
 }  // namespace trestle::perf

@@ -40,7 +40,7 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kRounds = 200;
 constexpr uint64_t kWorkBytes = 64 << 10;
 constexpr std::chrono::seconds kStalled(1);
-constexpr std::chrono::seconds kLongEnough(3);  // for the rounds of a cell: fewer do, before a spinning kernel gives up
+constexpr std::chrono::seconds kLongEnough(3);  // limits the rounds of a cell: a spinning kernel gives up after a while
 constexpr std::chrono::seconds kHangs(15);      // for a cell, with all that it opens
 
 // The library's side: a stream of its own on the same device.
@@ -91,8 +91,8 @@ struct Cell {
 constexpr std::array<const char*, 4> kWays = {"nothing", "word", "host", "spin"};
 constexpr const char* kAsItIs = "default";  // of CUDA_DEVICE_MAX_CONNECTIONS
 
-// The user beside the one who measures: a thread, or a process that is forked before this one has called the driver,
-// because afterwards a fork could not use it.
+// The user beside the measuring side: a thread, or a forked process. The fork comes before this process first calls the
+// driver, because a child that is forked later cannot use the driver.
 class Beside {
  public:
   Status begin(const Cell& cell) {
@@ -113,13 +113,13 @@ class Beside {
     child_ = ::fork();
     if (child_ < 0) return Error{Code::kSystemError, "no process could be started"};
     if (child_ == 0) be_the_user(cell, of_user);
-    // Each side keeps its own ends only: so it finds that the other one is gone.
+    // Each side keeps only its own ends of the pipes, so that it notices when the other side is gone.
     ::close(of_user.to_read);
     ::close(of_user.to_write);
     return {};
   }
   const Signals& signals() const { return signals_; }
-  // The user ends at the latest when its pipe does.
+  // Closes the user's pipe, so that the user ends, if it has not yet.
   Status end() {
     ::close(signals_.to_write);
     int status = 0;
@@ -146,8 +146,8 @@ class Beside {
   Status ended_;
 };
 
-// The library opens the device and warms up before the user holds anything: the driver may wait for all work of the
-// device in calls that open or allocate.
+// The library opens the device and warms up before the user holds anything: calls of the driver that open or allocate
+// may wait for all work of the device.
 Result<std::optional<double>> measure_beside(const Signals& user, Library& library) {
   TRY(library.begin());
   TRY(library.measure());
@@ -164,7 +164,7 @@ Result<std::optional<double>> measure(const Cell& cell) {
   TRY(beside.begin(cell));
   Library library;
   auto time = measure_beside(beside.signals(), library);
-  // Who fails first makes the other one fail, so both are told.
+  // The side that fails first makes the other side fail too, so both errors are printed.
   const Status ended = beside.end();
   if (!ended.ok()) std::fprintf(stderr, "stream_hold: the user: %s\n", ended.error().message.c_str());
   const std::optional<double> measured = TRY(std::move(time));
@@ -215,7 +215,7 @@ pid_t spawn(std::vector<std::string> words, int output) {
   return failed == 0 ? child : -1;
 }
 
-// Measures one cell in a process of its own. Its text; `failed` is set if there is none.
+// Measures one cell in a process of its own. Returns the cell's text. Sets `failed` if the process failed.
 std::string cell_text(const Cell& cell, const char* connections, bool& failed) {
   std::array<int, 2> ends;
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {

@@ -8,7 +8,7 @@
 
 namespace trestle::perf {
 
-// -R. Registered memory is mapped from a memfd, so peers on the host can map it; so is that of trestleMemAlloc.
+// -R. Registered memory, and that of trestleMemAlloc, is mapped from a memfd, so that peers on the host can map it.
 enum class BufferKind { kOrdinary = 0, kRegistered = 1, kAllocated = 2 };
 
 // Where memory comes from and goes back to. allocate ends the program with a sentence if there is none.
@@ -18,7 +18,7 @@ struct Source {
 };
 // Of this process alone, page aligned.
 Source ordinary_memory();
-// Of a memfd, page aligned. claim: called before the memfd's descriptor is closed, for those who need one of their own.
+// Of a memfd, page aligned. claim: called while the memfd's descriptor is still open, as a registration needs.
 using Claim = std::function<void(char* memory, size_t bytes)>;
 Source shared_memory(const Claim& claim = {});
 

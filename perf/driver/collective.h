@@ -49,12 +49,12 @@ struct Collective {
   InPlace recv_in_place;
   Shape (*shape)(size_t elements, size_t element_bytes, int nranks);  // elements: of the size that the user requested
   double (*factor)(int nranks);                                       // bus bandwidth over algorithm bandwidth
-  void (*fill_send)(const Case&, void* send);                         // writes shape.send elements
+  void (*fill_send)(const Case&, void* send);                         // writes at most shape.send elements
   size_t (*verified)(const Case&);  // number of elements of recv that must be right on this rank
   void (*fill_expected)(const Case&, size_t first, size_t count, void* out);
   void (*run)(const Case&, const void* send, void* recv, Calls& calls);
 
-  // Rarely needed; the defaults are as the comments say.
+  // Rarely needed.
   bool verifies_in_place = true;  // false: no result is right in place, so it is only timed
   const char* op_label = "none";  // of the redop column where it does not apply
   bool predicts = true;           // trestlePredictTime can predict this program's calls
@@ -77,8 +77,8 @@ int perf_main(int argc, char** argv, const Collective& collective);
 Shape whole_shape(size_t elements, size_t element_bytes, int nranks);
 // elements / nranks, rounded down to 16 bytes.
 size_t block_count(size_t elements, size_t element_bytes, int nranks);
-// A block of that many elements on one side, and a block for each rank on the other: the receiving one, the sending
-// one.
+// One block of block_count elements on one side, and a block for each rank on the other side. Gathering: the receiving
+// side has the many blocks. Scattering: the sending side has them.
 Shape gathering_shape(size_t elements, size_t element_bytes, int nranks);
 Shape scattering_shape(size_t elements, size_t element_bytes, int nranks);
 
@@ -97,7 +97,7 @@ void fill_own_send(const Case& c, void* send);
 void fill_copy_expected(const Case& c, int source, size_t first, size_t count, void* out);
 // A receive buffer of blocks of c.count elements. Block p is from rank p's data, starting there at `start`.
 void fill_blocks_expected(const Case& c, size_t start, size_t first, size_t count, void* out);
-// The same from the beginning of their data.
+// The same, with start 0.
 void fill_gathered_expected(const Case& c, size_t first, size_t count, void* out);
 
 }  // namespace trestle::perf

@@ -77,7 +77,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Of this thread's first rank among the ranks of this host.
+// The number of this thread's first rank among the ranks of this host.
 int local_rank_of(const Job& job, int thread) {
   return (job.local_process * job.layout.threads + thread) * job.layout.ranks_per_thread;
 }
@@ -124,7 +124,7 @@ std::unique_ptr<Ranks> split_ranks(Ranks& world, const Job& job, int thread,
   return std::make_unique<Ranks>(layout, job.options, layout.first_rank(thread), comms, world.prints(), gpus);
 }
 
-// What is measured beside Trestle. Says what can be compared, and what cannot.
+// Makes what is measured beside Trestle. Prints what is compared, and what cannot be.
 Compared compared_backend(Ranks& ranks, const Job& job, int thread) {
   Compared compared = make_compared(ranks, job.options, job.equipment, local_rank_of(job, thread));
   for (const std::string& remark : compared.remarks) {
@@ -164,7 +164,7 @@ int run_thread(const Job& job, int thread) {
   const Communicators made = communicators_of(job, thread, gpus);
   const uint64_t memory_bytes = most_memory(made.comms);
   Ranks world(job.layout, job.options, first_rank, made.comms, first_rank == 0, gpus);
-  // Only now, because the others wait for this rank until it has joined.
+  // Only after joining, because the other ranks wait until this rank has joined.
   if (world.prints() && !job.report_problem.empty()) fail(kExitArguments, job.report_problem);
   const int color = job.split.color(job.layout.process);
   report_beginning(world, job.options, job.program, color, {made.init_seconds, memory_bytes}, job.report);
@@ -215,7 +215,7 @@ int run_job(Job& job) {
   job.config = TRESTLE_CONFIG_INITIALIZER;
   if (job.options.timeout_s > 0) job.config.timeoutMs = int64_t{1000} * job.options.timeout_s;
   std::memset(&job.id, 0, sizeof job.id);  // zeros: the launcher's rendezvous
-  // Ranks with a GPU each differ in their settings, which only those that join have.
+  // Ranks on GPUs differ in their device setting. Only ranks that join one by one can have settings of their own.
   if (layout.processes == 1 && !job.options.parallel_init && !job.equipment.gpus) {
     job.comms.resize(static_cast<size_t>(layout.nranks()));
     const Clock::time_point start = Clock::now();

@@ -1,6 +1,6 @@
 // How a perf binary ends early: the exit codes of nccl-tests, and the one place where a failed call ends the process.
 //
-// The kernel cleans up after a benchmark that cannot go on. The other ranks are told, because the library notices a
+// The kernel cleans up after a benchmark that cannot go on. The other ranks fail too, because the library notices a
 // dead process at once. Any thread may call.
 #pragma once
 

@@ -13,10 +13,10 @@ std::string program_name(int argc, char* const* argv, const char* if_unknown);
 
 struct FlagReader {
   const char* letters = ":";      // getopt's; ":" comes first
-  const option* names = nullptr;  // up to one of zeros
+  const option* names = nullptr;  // ends with an entry of zeros
   // Takes a flag's value ("" where it has none). Returns what is wrong with it, or "".
   std::function<std::string(int flag, const std::string& value)> apply;
-  // How a flag that does not exist is called in the sentence about it. letter: if it has one, else 0.
+  // The name of an unknown flag, for the error message. letter: the flag's letter, or 0 if it has none.
   std::function<std::string(int letter, const std::string& word)> unknown;
 };
 // Reads all flags; getopt reorders argv. Returns the first error as a sentence, or "".

@@ -22,8 +22,8 @@ struct Buffers {
   char* recv;
 };
 
-// Every iteration uses another part of the buffers. So small messages do not stay in the cache, and a peer that still
-// reads the previous message's memory is detected.
+// Every iteration uses another part of the buffers. So small messages do not stay in the cache, and the verification
+// detects a peer that still reads where the previous message lay.
 Buffers buffers_of(Backend& backend, size_t i, const Row& row, bool in_place, size_t iteration) {
   const size_t places = row.size_bytes == 0 ? 1 : std::max<size_t>(1, row.buffer_bytes / row.size_bytes);
   const size_t start =
@@ -62,8 +62,8 @@ void enqueue(Backend& backend, const Row& row, bool in_place, size_t iteration, 
   }
 }
 
-// This rank's data. Where the host cannot write the buffer itself, it is made on the host and copied; what the
-// collective leaves out is zeros then.
+// Writes this rank's data. If the host cannot write to the buffer directly, the data is made on the host and copied. It
+// has zeros where the collective writes nothing.
 void fill_send(Access& access, const Row& row, const Case& call, char* send) {
   if (access.is_direct()) return row.collective->fill_send(call, send);
   const size_t bytes = row.shape.send * row.element_bytes;
@@ -115,7 +115,7 @@ void barrier_after(Ranks& ranks, int blocking, Clock::time_point& start, Progres
   const Clock::time_point before = Clock::now();
   progress.tick();
   ranks.barrier();
-  start += Clock::now() - before;  // the tick is not timed
+  start += Clock::now() - before;  // neither the tick nor the barrier is timed
 }
 
 double us_per_operation(const Row& row, Clock::time_point start) {

@@ -44,16 +44,18 @@ struct Timing {
 };
 // Runs the timed iterations. progress: ticks while no rank is timed.
 Timing measure(Ranks& ranks, Backend& backend, const Row& row, bool in_place, Progress& progress);
-// Single operations on idle streams, each waited for: medians, combined as -a selects. All but issue_us.
+// Everything but issue_us: medians per operation over single iterations on idle streams, each waited for. Combined as
+// -a selects.
 CallTimes measure_calls(Ranks& ranks, Backend& backend, const Row& row, bool in_place);
-// issue_us, of pairs of operations: the median for the second one, combined in the same way.
+// issue_us, from pairs of iterations: the median per operation of the second one, combined in the same way.
 double measure_issue(Ranks& ranks, Backend& backend, const Row& row, bool in_place);
 
 struct Verdict {
   uint64_t wrong_elements;  // of all ranks
   bool failed_here;         // some of them are on this thread's ranks
 };
-// Fresh data, one operation, compared bit by bit; up to -c times, until the first failure.
+// Fresh data, one operation, compared bit by bit (averages of floats: to 2 units in the last place). Up to -c times,
+// until the first failure.
 Verdict verify(Ranks& ranks, Backend& backend, const Row& row, bool in_place, Progress& progress);
 
 }  // namespace trestle::perf

@@ -12,8 +12,8 @@
 namespace trestle::perf {
 namespace {
 
-// While one exists, this thread's collectives choose their algorithm freely. TRESTLE_ALGO is for the measured calls,
-// and often cannot serve the others.
+// While one exists, this thread's collectives choose their algorithm freely. TRESTLE_ALGO is for the measured calls. It
+// often names an algorithm that cannot serve the driver's own calls.
 class FreeAlgorithm {
  public:
   FreeAlgorithm() {
@@ -26,7 +26,7 @@ class FreeAlgorithm {
   ~FreeAlgorithm() { require(trestleCallConfigPop()); }
 };
 
-// For what the driver itself sends, which is host memory: on a stream of a GPU its calls would hold that stream.
+// The stream for the driver's own collectives, which are on host memory. On a GPU's stream they would hold that stream.
 trestleStream_t own_stream(const RankState& state) {
   return state.gpu == nullptr ? state.stream : nullptr;
 }

@@ -35,9 +35,9 @@ void join(std::vector<trestleComm_t>& comms, int first_rank, int nranks, const t
 
 class Ranks {
  public:
-  // Takes over the communicators, in rank order. prints: this thread is the one of the job that prints. gpus: of these
-  // ranks, whose communicators are on them; or empty. They outlive this. Buffers lie on GPUs if all ranks of the job
-  // have one.
+  // Takes over the communicators, in rank order. prints: this thread is the one of the job that prints. gpus: one for
+  // each of these ranks, with the rank's communicator on it; or empty. The GPUs outlive this. Buffers lie on GPUs if
+  // all ranks of the job have one.
   Ranks(const Layout& layout, const Options& options, int first_rank, const std::vector<trestleComm_t>& comms,
         bool prints, const std::vector<std::unique_ptr<Gpu>>& gpus = {});
   Ranks(const Ranks&) = delete;

@@ -22,7 +22,7 @@ struct Score {
   std::string backend;
   double busbw_sum = 0;
   uint64_t halves = 0;
-  double log_ratio_sum = 0;  // logarithms of the times over those of the first backend
+  double log_ratio_sum = 0;  // sum of log(time / time of the first backend)
   double mean_busbw() const { return halves == 0 ? 0 : busbw_sum / static_cast<double>(halves); }
 };
 
@@ -45,7 +45,7 @@ class Sweep {
   void run_sizes(const std::vector<size_t>& measured, trestleDataType_t type, trestleRedOp_t op, int root);
   // The indices of the backends that can do rows of this kind. Shows why the others cannot.
   std::vector<size_t> able(trestleDataType_t type, trestleRedOp_t op) const;
-  // seconds: of the two halves with the first backend, which are set or compared with.
+  // seconds: the times of the two halves. The first backend sets them; the others are compared with them.
   void run_row(size_t backend, const Row& row, int root, double (&seconds)[2]);
   Half run_half(size_t backend, const Row& row, bool in_place, double& seconds);
   void show(const std::string& text) const;

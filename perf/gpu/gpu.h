@@ -24,7 +24,7 @@ class Gpu {
  public:
   virtual ~Gpu() = default;
   virtual const GpuInfo& info() const = 0;
-  // Neither may outlive this.
+  // The results of these two must not outlive this.
   virtual Source memory() = 0;
   virtual std::unique_ptr<Access> make_access() = 0;
   // A CUstream, which is also the runtime's cudaStream_t.
@@ -32,7 +32,7 @@ class Gpu {
   virtual void destroy_stream(void* stream) = 0;
   // Whether everything submitted is done. null: the legacy default stream.
   virtual bool is_idle(void* stream) = 0;
-  // Between the two, this is the calling thread's device, also for the runtime API.
+  // Between enter() and leave(), this is the calling thread's device, also for the runtime API.
   virtual void enter() = 0;
   virtual void leave() = 0;
 };

@@ -53,7 +53,7 @@ constexpr Useless kUseless[] = {
      "--predict does nothing here: the library predicts collectives"},
 };
 
-// What these options ask for and kernels cannot do; "": nothing.
+// Why kernels cannot do what these options ask for; "": they can.
 std::string refusal(const Options& options) {
   if (options.ops.empty()) return "-o mulsum is about ranks; its kernels are those of prod and sum";
   if (options.threads > 1 || options.ranks_per_thread > 1 || options.processes > 0)

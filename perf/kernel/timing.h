@@ -14,7 +14,7 @@
 
 namespace trestle::perf {
 
-// Median microseconds of one call, which reads about so many bytes, in `samples` stretches behind `warmup` calls.
+// Median microseconds of one call, over `samples` timed stretches after `warmup` calls. bytes: about what a call reads.
 template <class Call>
 double median_us(size_t bytes, int samples, int warmup, Call call) {
   using Clock = std::chrono::steady_clock;
@@ -33,7 +33,7 @@ double median_us(size_t bytes, int samples, int warmup, Call call) {
   return *middle;
 }
 
-// Decimal.
+// GB/s, decimal.
 inline double gigabytes_per_second(double bytes, double time_us) {
   return time_us > 0 ? bytes / time_us / 1e3 : 0;
 }
@@ -54,7 +54,7 @@ struct KernelTiming {
 
 class KernelBench {
  public:
-  // Buffers for `sources` sources of `bytes` bytes, whose data begin `unalign_bytes` behind a page.
+  // Buffers for a result and `sources` sources of `bytes` bytes. Data begin `unalign_bytes` after a page boundary.
   KernelBench(int sources, size_t bytes, size_t unalign_bytes);
 
   // Data for the case; before run() and whenever the case changes.

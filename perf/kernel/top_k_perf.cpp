@@ -45,7 +45,7 @@ struct Timings {
   double count_us = 0, portable_count_us = 0;
 };
 
-// Elements in memory: those of 16 bits are added to, and selected from, float32 ones.
+// The gradient's bytes as elements of this type. Elements of 16 bits are added to a float32 sum, and selected from it.
 std::vector<std::byte> stored_as(trestle::DataType type, const std::vector<float>& gradient) {
   std::vector<std::byte> bytes(gradient.size() * trestle::size_of(type));
   if (type == trestle::DataType::kFloat64) {
@@ -93,13 +93,13 @@ class Run {
     return median_us(bytes, options_.iters, options_.warmup_iters, call);
   }
 
-  // What is computed must not be optimised away.
+  // Uses the result, so that the computation is not optimised away.
   template <class T>
   void keep(const trestle::SparseVectorOf<T>& sparse) {
     kept_ = kept_ + sparse.indices.size();
   }
 
-  // Return the NaNs.
+  // Return the number of NaNs.
   size_t add(double* sums, const std::byte* values, size_t elements) const {
     return trestle::accumulate(sums, values, elements).nans;
   }

@@ -15,7 +15,7 @@ std::string local_time() {
   return stamp.substr(stamp.find_first_not_of(' '));
 }
 
-// The variables that affect a run, in the order of the environment. Secrets are left out.
+// The variables that affect a run, in the order of the environment. A secret's value is left out.
 void write_environment(Json& json) {
   json.key("env").open('[');
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {

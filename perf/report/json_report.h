@@ -4,7 +4,7 @@
 //
 // Owned by the process that prints. Rows come from its printing thread. Any thread may call finish(); only the first
 // call counts. The file is complete from the start: a run that does not reach its end leaves the rows so far, with null
-// for what only the end tells.
+// for values that are only known at the end.
 #pragma once
 
 #include <mutex>

@@ -36,8 +36,8 @@ RailRow rail_row(int rank, const trestleRailStats_t& stats);
 std::string encode(const RailRow& row);
 bool decode(const std::string& line, RailRow& row);
 
-// The lines of the table: its heading, then the rows. Without rows a sentence that says so. All are comments to what
-// reads the table of results.
+// The lines of the table: its heading, then the rows. Without rows, a sentence that says so. Programs that read the
+// table of results take all these lines for comments.
 std::vector<std::string> rail_lines(const std::vector<RailRow>& rows);
 // An array of objects.
 void write_rails(Json& json, const std::vector<RailRow>& rows);

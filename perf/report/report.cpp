@@ -21,7 +21,8 @@ Creation creation_of(Ranks& ranks, const Creation& mine) {
   return {all[0], static_cast<uint64_t>(all[1])};
 }
 
-// What the ranks tell each other of themselves: a line of numbers, and words where the last one may have spaces.
+// What a rank tells the others about itself: numbers, the host's name, the GPU's bus, and last a text that may contain
+// spaces.
 std::string place_of(const RankState& state, int color, int per_process) {
   const std::string head =
       std::to_string(state.rank) + " " + std::to_string(color) + " " + std::to_string(getpid()) + " ";
@@ -72,7 +73,7 @@ void report_settings(const Options& options, const std::string& program, const C
   print_line("# Using devices");
 }
 
-// Up to now. Another thread of the library may add rails between the two calls.
+// The rails so far. A thread of the library may add rails between the two calls; then the last rows are left out.
 std::vector<RailRow> rails_of(const RankState& state) {
   trestleCommRailStats_t stats = TRESTLE_RAIL_STATS_INITIALIZER;
   require(trestleCommGetRailStats(state.comm, &stats), state.comm);
@@ -85,7 +86,7 @@ std::vector<RailRow> rails_of(const RankState& state) {
   return rails;
 }
 
-// Of all ranks, in their order: as many gathers as the rank with the most rows has.
+// The rails of all ranks, in rank order. One gather carries one row of each rank.
 std::vector<RailRow> rails_of_all(Ranks& ranks) {
   std::vector<std::vector<RailRow>> mine;
   size_t most = 0;

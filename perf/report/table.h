@@ -22,9 +22,9 @@ std::string format_number(double value, int width);
 
 // Medians in microseconds.
 struct CallTimes {
-  double host_us = 0;    // of a single operation on idle streams, until the call has returned
-  double issue_us = 0;   // until the call has returned that is made right behind another one
-  double launch_us = 0;  // of a single operation on idle streams, until its result is there
+  double host_us = 0;    // of a call on idle streams, until it returns
+  double issue_us = 0;   // of a call right after another one, until it returns
+  double launch_us = 0;  // of a call on idle streams, until its result is there
 };
 
 // One measured half of a row. Times in microseconds, bandwidths in GB/s (decimal).

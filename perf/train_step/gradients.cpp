@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kGap = 16;  // elements between tensors that lie apart: a cache line
 
-// Sums over 2^14 ranks and more are below 2^24, so they are exact.
+// Sums over up to 2^15 ranks stay below 2^24, so they are exact.
 float value(size_t element, uint64_t variant, int rank) {
   return static_cast<float>(element % 191 + static_cast<size_t>(rank % 61) + 256 * variant);
 }

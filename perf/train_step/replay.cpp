@@ -8,8 +8,8 @@
 namespace trestle::perf {
 namespace {
 
-// A wait that takes longer has slept. Then compute goes on when it returns; else when the compute before it has ended,
-// so that the delays of wakes do not add up.
+// A wait that takes longer has slept: then the next compute begins when the wait returns. After a shorter wait it
+// begins when the previous compute was due to end, so that delays of wake-ups do not add up.
 constexpr int64_t kSleptNs = 10'000;
 
 }  // namespace

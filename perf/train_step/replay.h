@@ -47,8 +47,8 @@ class Replay {
   const StepClock clock_;
   int64_t at_ns_ = 0;  // when the compute so far ends
   int64_t end_ns_ = 0;
-  uint64_t steps_ = 0;           // that were begun
-  uint64_t verified_steps_ = 0;  // whose results were begun to be compared
+  uint64_t steps_ = 0;           // that have ended
+  uint64_t verified_steps_ = 0;  // whose comparison has begun
   bool compares_ = false;
   bool pending_ = false;  // the last step's results were not compared
   bool any_step_ = false;

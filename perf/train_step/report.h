@@ -10,7 +10,7 @@
 
 namespace trestle::perf {
 
-// What one policy did. Counts are of rank 0, per step.
+// The results of one policy. Counts are of rank 0, per step.
 struct PolicyOutcome {
   std::string policy;   // as asked for
   std::string refused;  // the scheduler's sentence; "": it was carried out

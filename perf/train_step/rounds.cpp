@@ -166,8 +166,8 @@ void Rounds::run_policy(Replay& replay, PolicyOutcome& outcome) {
   const double seconds = 1e-9 * static_cast<double>(replay.end_ns() - begin) / arguments_.steps;
   replay.finish();
   count(before, outcome);  // of the steps alone
-  // A delayed plan has messages under way until here, and no other plan is taken while gradients are pending. Only then
-  // do the communicators take this program's own collectives.
+  // A delayed plan has messages under way until it is drained. While gradients are pending, the scheduler takes no
+  // other plan, and the communicators take no collectives of this program.
   require(trestleGradDrain(grad_, nullptr));
   collect(replay, seconds, outcome);
 }

@@ -65,8 +65,8 @@ int run_job(Job& job) {
 
 std::string too_large(const TrainStepArguments& arguments, const GradientWorkload& workload, int processes) {
   const double bytes = StepGradients::bytes_needed(workload, arguments.check != 0);
-  // The scheduler's buffers and the plain all-reduce need as much as the gradients. So do its sums of delayed
-  // gradients, which are two, and its residuals with what travels of them.
+  // The scheduler's buffers and the plain all-reduce each need as much as the gradients. Policies that delay updates
+  // also need two sums of gradients; those that compress also need residuals and their messages.
   const int copies = arguments.allow == 0 ? 2 : 4;
   const double all =
       (bytes + copies * static_cast<double>(workload.bytes())) * arguments.threads * local_processes(processes);
