@@ -46,8 +46,8 @@ struct Algorithm {
   // For kinds that reduce and that it serves: whether every partial sum covers consecutive ranks and is combined in
   // rank order, so that operators need not be commutative. nullptr: never.
   bool (*in_rank_order)(PhaseKind kind, int32_t group_size) = nullptr;
-  // For reduce-scatter and all-gather, if it serves them: what cost() gives for equal blocks, for blocks of any lengths
-  // (two or more).
+  // For reduce-scatter and all-gather, if it serves them: what cost() gives, but for blocks of any lengths. There are
+  // at least two blocks.
   BlockLoad (*load)(PhaseKind kind, const BlockLengths& lengths) = nullptr;
   // For kinds that reduce and that it serves: the most sources of one Reduce of any rank. nullptr: kFewSources at most.
   uint32_t (*most_sources)(PhaseKind kind, int32_t group_size) = nullptr;

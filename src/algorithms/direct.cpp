@@ -16,10 +16,10 @@
 // every rank computes the same bits. Every block goes directly from its owner to its receiver. So this algorithm serves
 // the kinds whose block lengths only these two ranks know.
 //
-// In place, a rank may not overwrite what a peer still has to read while that peer waits for the same from it.
-// All-reduce therefore sums into one scratch block and copies. In all-to-all one rank of each pair sends from a staged
-// copy ((n-1)/2 blocks of scratch): the peer's block can then arrive at once, and the other rank receives when its own
-// block has left.
+// In place, a rank may not overwrite a block before it has left. Two ranks that both wait for that would wait for each
+// other. All-reduce therefore sums into one scratch block and copies. In all-to-all one rank of each pair sends from a
+// staged copy (at most n/2 blocks of scratch): the peer's block can then arrive at once, and the other rank receives
+// when its own block has left.
 //
 // Thakur, Rabenseifner, Gropp: Optimization of collective communication operations in MPICH, IJHPCA 19 (2005), section
 // 4.3 (pairwise and spread-out exchanges).

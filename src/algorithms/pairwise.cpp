@@ -5,15 +5,15 @@
 //                              step 3   0 <-> 3   1 <-> 2
 //   other sizes:               in step s rank r sends to r + s and receives from r - s
 //
-// Cost: n-1 steps, n-1 messages of one block: (n-1)/n of the data, the least possible, as direct moves in one step. But
-// only one sender meets at a port, so nothing is lost there, and messages that are divided over several links find the
-// links as fast as they are. For large blocks over a network. The steps overlap by one: when the last segments of a
-// block are under way, the first ones of the next block fill the window (Step::after). Every block goes directly from
-// its owner to its receiver. So this algorithm serves all-to-all-v too.
+// Cost: n-1 steps, n-1 messages of one block: (n-1)/n of the data, the least possible. Direct moves as much in one
+// step. But here each port has only one sender at a time. So senders do not congest a port, and a message that is
+// divided over several links gets the full rate of each. For large blocks over a network. The steps overlap by one:
+// when the last segments of a block are under way, the first ones of the next block fill the window (Step::after).
+// Every block goes directly from its owner to its receiver. So this algorithm serves all-to-all-v too.
 //
 // In place, a block that arrives before the old one at its place has left would destroy it. Such blocks are copied
-// first. In a pair (powers of two) that is one of the two ranks, and each rank copies in about half of its steps; of
-// other sizes it is the blocks that leave in the second half of the steps. At most n/2 blocks of scratch.
+// first. With powers of two, one rank of each pair copies its block, so a rank copies in about half of its steps. With
+// other sizes, a rank copies the blocks that leave in the second half of the steps. At most n/2 blocks of scratch.
 //
 // Thakur, Rabenseifner, Gropp: Optimization of collective communication operations in MPICH, IJHPCA 19 (2005), section
 // 4.3 (pairwise exchange).

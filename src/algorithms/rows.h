@@ -24,7 +24,7 @@ extern const Algorithm kOrderedTree;        // ordered_tree.cpp
 extern const Algorithm kLine;               // line.cpp
 extern const Algorithm kPairwise;           // pairwise.cpp
 
-// The plan of a group of one, for any kind but send and recv: input 0 -> output 0, nothing in place.
+// The plan of a group of one, for any kind but send and recv: copies input 0 to output 0. In place it has no steps.
 Plan build_alone(const PlanRequest& request);
 
 // (me + distance) modulo the group size; distance may be negative, down to -2 * group_size.

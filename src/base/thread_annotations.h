@@ -26,5 +26,5 @@
 #define TRESTLE_TRY_ACQUIRE(...) TRESTLE_THREAD_ANNOTATION(try_acquire_capability(__VA_ARGS__))
 // A function whose locking the analysis cannot follow. The comment beside it says why it is right.
 #define TRESTLE_NO_THREAD_SAFETY_ANALYSIS TRESTLE_THREAD_ANNOTATION(no_thread_safety_analysis)
-// Of a lock: it is taken before that one, and gives what happens in between one order.
+// Of a lock: a thread that takes both locks takes this one first.
 #define TRESTLE_ACQUIRED_BEFORE(lock) TRESTLE_THREAD_ANNOTATION(acquired_before(lock))

@@ -12,8 +12,9 @@ constexpr uint64_t kKiB = 1024;
 // Bandwidth and processor time of a message: within a host a copy at memory speed, and what the engine needs for a step
 // and a message (broadcast to 4 ranks over shm: 8 B 3.2 us by tree, 32 KiB 23 us by dbtree, 51 us by ring); tcp: one
 // stream over the loopback device or a 25 to 50 Gb/s card. Reductions run at memory speed.
-// Converging: streams of several senders that meet at one port take turns in losing. Of four ranks on shaped links of
-// 100 Mb/s direct took 1.15 to 1.24 and hd 1.17 times as long as its bytes, ring 1.00 to 1.01 (scripts/lab).
+// Converging: where streams of several senders meet at one port, one after the other loses packets. With four ranks on
+// shaped links of 100 Mb/s, direct took 1.15 to 1.24 times as long as its bytes need, hd 1.17, ring 1.00 to 1.01
+// (scripts/lab).
 // Processor time of a byte: measured on two cores of an AMD EPYC, all-reduce of 64 MiB float32 between 2 ranks, each
 // with a core: 13.5 ms over shm (0.2 ns per byte sent) and 26 ms over tcp on the loopback device (0.39 ns).
 constexpr TransportFacts kRows[] = {

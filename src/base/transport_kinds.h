@@ -1,6 +1,6 @@
 // The kinds of transports, one row each: all that code outside of src/transport knows of a kind. Nothing else compares
-// a kind with a named one. What makes a transport, and what says whether it can be used here, is the row of the same
-// name in transport/catalog.cpp; a test holds both tables to the same rows in the same order.
+// a kind with a named one. The row of the same name in transport/catalog.cpp has the functions that make a transport
+// and that say whether it can be used here. A test checks that both tables have the same rows in the same order.
 //
 // Constants; any thread.
 #pragma once
@@ -41,7 +41,7 @@ struct TransportFacts {
 // In the order in which kinds are preferred where ranks may choose.
 std::span<const TransportFacts> transport_kinds();
 
-// Of kAuto, which stands for pairs of several kinds: the facts of the slowest that is chosen by itself.
+// For kAuto, which stands for pairs of several kinds: the facts of the slowest kind that is chosen automatically.
 const TransportFacts& facts_of(TransportKind kind);
 
 // The kind that connects ranks at this distance if none is configured: the first row that reaches that far.

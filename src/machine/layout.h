@@ -42,8 +42,8 @@ struct MachineLayout {
   std::string source;             // for people: "hwloc 2.9.0", "the kernel's files"
 };
 
-// With hwloc if it was built in and describes this machine, else from the files. hwloc reads its own files, so with
-// others than the machine's the files tell. Error: neither tells which processors there are.
+// With hwloc if it was built in and describes this machine, else from the files. hwloc reads only the machine's own
+// files, so it is not asked if `files` names others. Error: neither tells which processors there are.
 Result<MachineLayout> read_layout(const KernelFiles& files = {});
 
 // The two sources. The first fails where the library was built without hwloc, or where hwloc was told to describe

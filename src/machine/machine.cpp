@@ -65,7 +65,7 @@ std::vector<HostInterface> interfaces_of(const Machine& machine) {
   return interfaces;
 }
 
-// A host that tells nothing of its processors has those at least that this process may use.
+// For a host that does not report its processors: it has at least those that this process may use.
 MachineLayout layout_of_mask(const std::vector<int>& usable, const std::string& why) {
   MachineLayout layout;
   layout.source = "the affinity mask, because " + why;

@@ -46,11 +46,11 @@ struct MachineInterface {
 struct Machine {
   std::string hostname;
   std::string boot_id;                       // "": not known
-  std::string source;                        // who told of processors: "hwloc 2.9.0", "the kernel's files"
+  std::string source;                        // of the processors: "hwloc 2.9.0", "the kernel's files"
   std::vector<MachinePackage> packages;      // at least one, by number
   std::vector<MachineNode> nodes;            // at least one, by number
   std::vector<int> processors;               // online, ascending
-  std::vector<int> usable;                   // by the affinity mask, which a cgroup's cpuset is a part of; ascending
+  std::vector<int> usable;                   // by the affinity mask, which respects a cgroup's cpuset; ascending
   std::vector<MachineInterface> interfaces;  // in the kernel's order
   std::string no_rails = {};                 // why there is no rail at all; "": there is one
   HostGpus gpus = {};
@@ -59,7 +59,7 @@ struct Machine {
 // What TRESTLE_RAILS, TRESTLE_SOCKET_IFNAME and TRESTLE_SOCKET_FAMILY say about the rails of this host.
 Result<RailRequest> rail_request(const Config& config);
 
-// `mask`: the processors that may be used, as usable_cpu_mask() returns it; where the host tells of no processors,
+// `mask`: the processors that may be used, as usable_cpu_mask() returns it; if the host does not report its processors,
 // these are all. `nvml`: the library that tells of GPUs (gpu/gpu.h); "": none. Errors: the interfaces cannot be listed;
 // kInvalidArgument: a named interface does not exist, with those that do. A host without any rail is no error.
 Result<Machine> read_machine(const RailRequest& request, const std::vector<uint64_t>& mask,

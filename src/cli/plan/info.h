@@ -21,10 +21,11 @@ struct TopologyOptions {
 // The request that the variables make.
 TopologyRequest topology_request(const Config& config);
 
-// How the variables want schedules to be chosen.
+// The settings for the choice of schedules that the variables make.
 SelectionConfig selection_of(const Config& config);
 
-// Those dimensions, for ranks of which nobody knows where they are. Error: none are given, or wrong ones.
+// The dimensions of the options, else of the variables, for ranks whose places are not known. Error: none are given, or
+// wrong ones.
 Result<Topology> topology_of(const TopologyOptions& options, const Config& config);
 
 // The chosen schedule, the candidates, and a picture. `bytes`: of one rank's whole buffer. For all-gather-v and

@@ -13,7 +13,8 @@ constexpr uint64_t kElementBytes = 4;                 // of the engine's float32
 constexpr int64_t kMostEngineRanks = 2048;            // about 0.7 MiB each
 constexpr uint64_t kMostEngineSegments = 16'000'000;  // of all ranks: some minutes
 
-// Adds the transports' nominal speeds for the paper's model, which has none. The other models add them themselves.
+// Fills in the transports' nominal speeds where the topology has none. For the models steps and engine: run_paper plans
+// for them, and refuses a dimension without bandwidth.
 Topology with_nominal_speeds(const Topology& topology, std::vector<std::string>& notes) {
   Topology result = topology;
   for (size_t d = 0; d < result.dimensions.size(); ++d) {

@@ -28,7 +28,7 @@ struct SimRailView {
   std::string interface;
   double gbps = 0;
   double busy_ns = 0;
-  double bytes = 0;        // given to it, with what was sent again
+  double bytes = 0;        // handed to it, including those sent again and probes
   double again_bytes = 0;  // of them, lost and sent over other rails
   double share = 0;        // 0 to 1, of the bytes of all rails of the dimension
   uint64_t losses = 0;

@@ -1,5 +1,5 @@
-// `trestle sim advise`: its options and what it prints. And `trestle sim train`, which says where it has gone. Owned by
-// main; one thread.
+// `trestle sim advise`: its options and what it prints. And `trestle sim train`, which only names the command that
+// replaced it. Owned by main; one thread.
 #pragma once
 
 #include <memory>

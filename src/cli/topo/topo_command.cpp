@@ -20,8 +20,8 @@ struct TopoCommandOptions {
 
 namespace {
 
-// What a communicator of the job's ranks would have, unless the command line asks for other dimensions. None if nothing
-// says any.
+// The dimensions that the command line asks for, else those that a communicator of the job's ranks would have. None if
+// no dimensions are given.
 Result<std::optional<Topology>> topology_to_show(const TopologyOptions& options, const Config& config,
                                                  const RanksOfJob& job) {
   const bool asked = !options.dims.empty() || !options.file.empty() || options.ranks > 0;

@@ -49,7 +49,7 @@ std::vector<TopoBlock> blocks_of(const Machine& machine, int package) {
 TopoFrame frame_of(const Machine& machine, const MachinePackage& package) {
   TopoFrame frame{package.number < 0 ? "package unknown" : "package " + std::to_string(package.number), {}};
   if (package.number >= 0) frame.blocks = blocks_of(machine, package.number);
-  // Its processors belong to a node that it shares with others.
+  // The package is unknown, or its processors belong to a node that it shares with other packages.
   if (frame.blocks.empty())
     frame.blocks.push_back({"processors " + processors_text(package.processors),
                             usable_words(package.usable, package.processors),

@@ -21,7 +21,7 @@ struct TopoCard {
   const char* fill;
 };
 
-// What stands in one frame beside others: a node, or a group of cards.
+// A node, or a group of cards. The blocks of a frame stand beside each other.
 struct TopoBlock {
   std::string title;
   std::string detail;

@@ -30,7 +30,7 @@ std::vector<uint64_t> mask_of(const std::string& processors) {
 
 }  // namespace
 
-// A list of processors that was cut would be another list.
+// Leaves out a list of processors that is too long: cut, it would name other processors.
 std::string encode(const RankLetter& letter) {
   return field(letter.host) + field(letter.identity) + field(letter.boot_id) +
          field(letter.processors.size() > kMostField ? "" : letter.processors) + field(letter.summary);

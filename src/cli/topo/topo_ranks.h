@@ -21,7 +21,7 @@ struct RanksOfJob {
 // lists. Errors: those of the library.
 Result<RanksOfJob> gather_ranks(const Config& config, const Machine& machine);
 
-// A line that tells another rank of this one, at most 1000 bytes, and what it says.
+// What a rank tells the others about itself. Its text has at most 1000 bytes.
 struct RankLetter {
   std::string host;
   std::string identity;  // equal: same host

@@ -55,7 +55,7 @@ double block_height(const TopoBlock& block, double width) {
   return texts + cells_height(block, width) + cards_height(block, width) + 4;
 }
 
-// Of the blocks that stand in one row, the highest.
+// The height of the highest block in a row.
 double row_height(const TopoFrame& frame, size_t first) {
   double height = 0;
   const size_t end = std::min(first + columns_of(frame), frame.blocks.size());

@@ -35,7 +35,7 @@ const char* distance_words(NicDistance distance) {
   return "not known how near";
 }
 
-// NVLinks are sold in bytes per second.
+// Speeds of NVLinks are usually stated in bytes per second.
 std::string link_rate_words(uint64_t rate_bps) {
   if (rate_bps == 0) return "speed unknown";
   return short_number(static_cast<double>(rate_bps) / 8e9) + " GB/s";

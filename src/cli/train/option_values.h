@@ -16,11 +16,11 @@ Error bad_option(const std::string& what);
 Result<double> finite_value(const std::string& option, const std::string& text);
 // Finite and not negative.
 Result<double> real_value(const std::string& option, const std::string& text);
-// Numbers by commas, at least one.
+// Numbers that are not negative, separated by commas, at least one.
 Result<std::vector<double>> real_list(const std::string& option, const std::string& text);
 // A whole number from `least` to `most`.
 Result<uint32_t> count_value(const std::string& option, const std::string& text, int64_t least, int64_t most);
-// As many words by commas as `names` has.
+// As many words as `names` has, separated by commas.
 Result<std::vector<std::string>> named_words(const std::string& option, const std::string& text,
                                              const std::string& names);
 
@@ -28,7 +28,7 @@ struct RealPair {
   double first = 0;
   double second = 0;
 };
-// Two numbers that are called `names`.
+// Two numbers that are not negative, separated by a comma. names: their names, such as "forward,backward".
 Result<RealPair> real_pair(const std::string& option, const std::string& text, const std::string& names);
 
 inline constexpr int64_t kMostWorkers = 1 << 30;

@@ -8,7 +8,7 @@
 namespace trestle {
 namespace {
 
-// Of one step beside wfbp's.
+// The point of one step. wfbp_s: the time of wfbp's step.
 ScalePoint point_of(const PlannedStep& step, double wfbp_s, double compute_s, uint32_t workers) {
   ScalePoint point;
   point.iteration_s = step.time.iteration_s;

@@ -79,7 +79,7 @@ std::vector<double> arrivals(const PlannedStep& step, MessageKind kind, size_t t
   return at;
 }
 
-// A pass waits for the messages of its first tensor: `at`.
+// Each group waits for the messages of all its tensors. at: when those of a tensor have ended, by tensor.
 void forward_pass(Compute& compute, const std::vector<TensorGroup>& groups, const std::vector<double>& at) {
   for (const TensorGroup& group : groups) {
     compute.forward(group, *std::max_element(at.begin() + group.first, at.begin() + group.last + 1));

@@ -17,13 +17,13 @@ struct LaneSpan {
   SpanKind kind = SpanKind::kForward;
   double start_s = 0;
   double end_s = 0;
-  std::string label;    // the tensors: "3-7"; of a pass of several steps the step
+  std::string label;    // the tensors: "3-7"; where several steps are shown, a pass has the step's number
   std::string details;  // "all-reduce of tensors 3 to 7, 4.2 MB"
 };
 
 struct StepLane {
   std::string name;             // "compute", "link", "link 1"
-  std::vector<LaneSpan> spans;  // in order, none before the one before it has ended
+  std::vector<LaneSpan> spans;  // in order, without overlap
 };
 
 struct StepLanes {

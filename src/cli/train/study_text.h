@@ -8,8 +8,9 @@
 namespace trestle {
 
 std::string training_text(const TrainingStudy& study);
-// One object: assumptions, accelerator, variants, workloads (list of name, paper, samples, compute_ns, systems, means,
-// fitted). Lists per variant are in the order of `variants`.
+// One object: assumptions, accelerator, overlap, chunks, variants, workloads (list of name, source, assumptions,
+// parameters, samples, compute_ns, paper; then refused, or systems, means and, if they were fitted, fitted_scale and
+// fitted_means). Lists per variant are in the order of `variants`.
 std::string training_json(const TrainingStudy& study);
 
 }  // namespace trestle

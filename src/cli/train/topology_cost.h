@@ -33,8 +33,8 @@ struct TopologyCost {
   GradientLink link() const;
 };
 
-// Eight sizes from 4 KiB to 64 MiB, each a whole number of floats per rank. One rank exchanges nothing, in no time.
-// Errors: those of select_schedule.
+// At most eight sizes from 4 KiB to 64 MiB, each rounded up to a whole number of floats per rank. One rank exchanges
+// nothing, in no time. Errors: those of select_schedule.
 Result<TopologyCost> fit_topology(const Topology& topology, const SelectionConfig& config);
 
 }  // namespace trestle

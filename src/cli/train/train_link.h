@@ -18,7 +18,7 @@ struct TrainLink {
   std::optional<TopologyCost> fitted;  // of --topo
   // Of each link beside the first (StepPlanRequest::link_ratios, gradient/policy/policy.h).
   std::vector<double> ratios;
-  // For topk. Of --topo: what a ring's messages would cost, where its all-reduce takes as long. Nothing with --cost.
+  // For topk. With --topo: the costs of messages with which the all-reduce of a ring takes as long. None with --cost.
   std::optional<NetworkModel> network;
 };
 
@@ -33,7 +33,7 @@ struct TrainNetwork {
 // alpha,beta,gamma,workers,algorithm.
 Result<TrainNetwork> train_network(const std::string& text);
 
-// Seconds per byte and copy (GradientLink::copy_per_byte_s); 0 for no words.
+// Seconds per byte and copy (GradientLink::copy_per_byte_s); 0 for an empty text.
 Result<double> train_copy(const std::string& text);
 
 // The mu of every link, where the first one has 1. A list that does not begin with 1 leaves the first one out: "1.65"

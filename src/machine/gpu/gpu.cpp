@@ -21,7 +21,7 @@ Gpu& gpu_at(const KernelFiles& files, const std::string& pci, std::vector<Gpu>& 
   return *at;
 }
 
-// NVML may know GPUs that no file tells of, where /sys is not mounted.
+// NVML may know GPUs that the kernel's files do not show, for example where /sys is not mounted.
 void add_told(const KernelFiles& files, const NvmlReading& reading, std::vector<Gpu>& gpus) {
   for (const NvmlGpu& told : reading.gpus) {
     Gpu& gpu = gpu_at(files, told.pci, gpus);
@@ -44,7 +44,7 @@ void add_hints(const std::vector<PciHint>& hints, std::vector<Gpu>& gpus) {
   }
 }
 
-// One sentence for all GPUs of which the same is not known.
+// One sentence for all GPUs whose NVLinks are unknown for the same reason.
 class LinkNotes {
  public:
   void add(const std::string& pci, const std::string& why) {
@@ -94,7 +94,7 @@ std::vector<NicPlace> places_of(const KernelFiles& files, std::span<const HostIn
 
 void find_nearest_of_all(const KernelFiles& files, std::span<const HostInterface> interfaces,
                          std::span<const LayoutNode> nodes, std::vector<Gpu>& gpus) {
-  // Of a machine with one node the kernel often does not say that devices are there.
+  // On a machine with one node, the kernel often does not name the node of a device.
   const int only_node = nodes.size() == 1 ? nodes.front().number : -1;
   const std::vector<NicPlace> nics = places_of(files, interfaces, only_node);
   for (Gpu& gpu : gpus) {

@@ -20,7 +20,7 @@ namespace trestle {
 
 // How near a network interface is to a GPU, nearest first.
 enum class NicDistance : uint8_t {
-  kSwitch,     // below a bridge of their own, which hangs below a root port: a PCIe switch
+  kSwitch,     // below the same bridge, which hangs below a root port: a PCIe switch
   kRootPort,   // below the same root port
   kNode,       // at the same NUMA node
   kElsewhere,  // at another NUMA node
@@ -35,9 +35,8 @@ struct Gpu {
   int numa_node = -1;         // -1: not known
   uint64_t pci_bps = 0;       // what its lanes carry, one way, when it is awake; 0: not known
   int nvlinks = -1;           // those that are up; -1: not known
-  uint64_t nvlink_bps = 0;    // of each of them, one way, with the code of the line; 0: not known
-  // The interfaces of hardware that are nearest, all that are equally near, in the kernel's order. None: there are
-  // none.
+  uint64_t nvlink_bps = 0;    // of each of them, one way, including the line code; 0: not known
+  // The nearest interfaces of hardware: all that are equally near, in the kernel's order. Empty: the host has none.
   std::vector<std::string> nics = {};
   NicDistance nic_distance = NicDistance::kUnknown;
   bool operator==(const Gpu&) const = default;
@@ -47,7 +46,7 @@ struct Gpu {
 struct GpuLink {
   std::string a;  // PCI addresses; a stands before b in the list of GPUs
   std::string b;
-  int nvlinks = 0;              // between the two; through_switch: the links to switches of the one that has fewer
+  int nvlinks = 0;              // between the two; through_switch: of the GPU that has fewer links to switches
   uint64_t rate_bps = 0;        // of all of these, one way; 0: not known
   bool through_switch = false;  // through NVSwitches, which join other GPUs too
   bool operator==(const GpuLink&) const = default;
@@ -64,8 +63,8 @@ struct HostGpus {
 inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 
 // `nvml`: the library to load; "": none. `interfaces`: those of the host; `nodes`: its NUMA nodes, at least one. hwloc
-// knows this machine only, so of other files it tells nothing. No errors: what is not known is said in `notes`. A host
-// without GPUs has no notes either.
+// knows only this machine, so it is not asked about other files. No errors: `notes` says what is not known. A host
+// without GPUs has only the notes about GPUs that NVML left out.
 HostGpus read_gpus(const KernelFiles& files, const std::string& nvml, std::span<const HostInterface> interfaces,
                    std::span<const LayoutNode> nodes);
 

@@ -1,5 +1,5 @@
-// What hwloc adds to the kernel's files about GPUs: the NUMA node of those of which the kernel says only which
-// processors are near. Internal to src/machine. Values; any thread.
+// What hwloc adds to the kernel's files about GPUs: the NUMA node of GPUs for which the kernel names only the near
+// processors. Internal to src/machine. Values; any thread.
 #pragma once
 
 #include <string>

@@ -24,7 +24,7 @@ GpuLink link_of(const NvmlGpu& a, const NvmlGpu& b) {
   GpuLink link{.a = a.pci, .b = b.pci};
   link.nvlinks = std::max(links_to(a, b.pci), links_to(b, a.pci));
   if (link.nvlinks > 0) {
-    // An end that is lost knows no speed, so the other end tells it.
+    // A lost end reports no speed, so the other end's counts.
     const uint64_t each_bps =
         a.link_bps == 0 || b.link_bps == 0 ? a.link_bps + b.link_bps : std::min(a.link_bps, b.link_bps);
     link.rate_bps = static_cast<uint64_t>(link.nvlinks) * each_bps;

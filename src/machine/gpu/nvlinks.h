@@ -8,8 +8,8 @@
 
 namespace trestle {
 
-// `gpus`: by PCI address. Those that the reading does not have have no link. A pair whose ends tell different numbers
-// has the greater one: an end that is lost tells none.
+// `gpus`: by PCI address. GPUs that the reading lacks have no links. If the two ends of a pair report different numbers
+// of links, the greater number counts: a lost end reports none.
 std::vector<GpuLink> links_between(const std::vector<Gpu>& gpus, const NvmlReading& reading);
 
 }  // namespace trestle

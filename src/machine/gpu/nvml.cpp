@@ -12,7 +12,7 @@ bool find(void* library, const char* name, Function& function) {
   return function != nullptr;
 }
 
-// "": all that must be there are.
+// The first missing function of those that are needed; "": none is missing.
 std::string fill_in(void* library, Nvml& nvml) {
 #define TRESTLE_NVML_FIND(name, arguments) \
   if (!find(library, #name, nvml.name)) return #name;

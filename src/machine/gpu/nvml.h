@@ -38,7 +38,7 @@ struct NvmlMemory {
   unsigned long long used;
 };
 
-// A value that is asked for by its number, of one link where `scope` says which.
+// A value that is requested by its number. For values of one link, `scope` is the link.
 struct NvmlField {
   unsigned field;
   unsigned scope;

@@ -7,7 +7,7 @@
 namespace trestle {
 namespace {
 
-constexpr unsigned kMostGpus = 1024;       // more are an answer that makes no sense
+constexpr unsigned kMostGpus = 1024;       // an answer with more makes no sense
 constexpr unsigned kMostLinks = 64;        // of a GPU; the largest have 18 so far
 constexpr uint64_t kMostMBps = 1'000'000;  // of a link
 
@@ -17,7 +17,7 @@ std::string address_of(const NvmlPci& pci) {
   return text;
 }
 
-// Up to the end of the text, which the library may have forgotten. What a terminal does not print is replaced.
+// The text up to its final zero, which the library may have left out. Characters that cannot be printed are replaced.
 std::string text_of(std::span<const char> buffer) {
   std::string text(buffer.begin(), std::ranges::find(buffer, '\0'));
   std::ranges::replace_if(
@@ -37,7 +37,7 @@ uint64_t memory_of(const Nvml& nvml, NvmlDevice device) {
   return nvml.nvmlDeviceGetMemoryInfo(device, &memory) == kNvmlSuccess ? memory.total : 0;
 }
 
-// 0: it is not told. A field that the library did not touch has no answer.
+// 0: not reported. The answer starts as unknown, because an old library may not touch the field.
 uint64_t speed_field(const Nvml& nvml, NvmlDevice device, unsigned which, unsigned link) {
   NvmlField field{};
   field.field = which;
@@ -61,12 +61,12 @@ NvmlLink other_end(const Nvml& nvml, NvmlDevice device, unsigned link) {
   int type = -1;
   if (nvml.nvmlDeviceGetNvLinkRemoteDeviceType(device, link, &type) == kNvmlSuccess)
     found.to_switch = type == kNvmlRemoteSwitch;
-  // In a virtual machine the switches are not there, and have no address.
+  // In a virtual machine, switches are not visible and have no address.
   if (nvml.nvmlDeviceGetNvLinkRemotePciInfo_v2(device, link, &pci) == kNvmlSuccess) found.remote_pci = address_of(pci);
   return found;
 }
 
-// "": all that are needed to tell of links are there.
+// The first missing function of those that reading links needs; "": none is missing.
 std::string absent_for_links(const Nvml& nvml) {
   if (nvml.nvmlDeviceGetNvLinkState == nullptr) return "nvmlDeviceGetNvLinkState";
   if (nvml.nvmlDeviceGetNvLinkRemoteDeviceType == nullptr) return "nvmlDeviceGetNvLinkRemoteDeviceType";
@@ -98,7 +98,8 @@ bool has_switch(const NvmlGpu& gpu) {
   return std::ranges::any_of(gpu.links, &NvmlLink::to_switch);
 }
 
-// Switches may be parted, and then lead to some of the GPUs only. A library that does not know says that they are not.
+// Switches may be partitioned, so that they connect only some of the GPUs. If NVML does not know, the two GPUs count as
+// connected.
 void ask_peers(const Nvml& nvml, const std::vector<NvmlDevice>& devices, std::vector<NvmlGpu>& gpus) {
   if (nvml.nvmlDeviceGetP2PStatus == nullptr) return;
   for (size_t a = 0; a < gpus.size(); ++a) {

@@ -29,14 +29,14 @@ struct NvmlGpu {
 
 struct NvmlReading {
   std::vector<NvmlGpu> gpus;       // in NVML's order
-  std::string failure = {};        // why there is none; "": NVML has told which there are
+  std::string failure = {};        // why there is none; "": NVML has reported them
   std::vector<std::string> notes;  // sentences about GPUs that are left out
 };
 
 // Loads the library, asks, and shuts it down.
 NvmlReading read_nvml(const std::string& library);
 
-// The same of a table that is filled in. `library`: its name, for sentences.
+// The same with a table that is already filled in. `library`: its name, for sentences.
 NvmlReading read_nvml(const Nvml& nvml, const std::string& library);
 
 }  // namespace trestle

@@ -12,7 +12,7 @@ Error unknown() {
   return Error{Code::kSystemError, "hwloc does not tell which processors this machine has"};
 }
 
-// With the processors that this process may not use.
+// Includes the processors that this process may not use.
 Result<OwnedTopology> load_topology() {
   OwnedTopology topology = new_topology();
   hwloc_topology_t raw = topology.get();
@@ -22,7 +22,7 @@ Result<OwnedTopology> load_topology() {
   return topology;
 }
 
-// hwloc has numbers that are not known as the highest one.
+// hwloc gives an unknown number as the highest one.
 int number_of(unsigned number) {
   return number == HWLOC_UNKNOWN_INDEX ? -1 : static_cast<int>(number);
 }

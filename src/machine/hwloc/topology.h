@@ -13,7 +13,7 @@ struct DestroyTopology {
 };
 using OwnedTopology = std::unique_ptr<hwloc_topology, DestroyTopology>;
 
-// Null: hwloc cannot.
+// Null: hwloc failed.
 inline OwnedTopology new_topology() {
   hwloc_topology_t raw = nullptr;
   return OwnedTopology(hwloc_topology_init(&raw) == 0 ? raw : nullptr);

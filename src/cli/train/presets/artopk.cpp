@@ -86,7 +86,7 @@ PresetTable agreement_table() {
            {"133.3 million, a startup of 1.1 ms", {PresetCell(agreeing(133.3e6, 1.1e-3), 34)}}}};
 }
 
-// What two sentences of the paper deny.
+// How many rows contradict two sentences of the paper.
 struct Contradictions {
   int tree_is_faster = 0;   // than ring, for ResNet-50 and ViT
   int all_gather_wins = 0;  // at 1 Gb/s with a ratio of 0.001

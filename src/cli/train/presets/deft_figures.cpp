@@ -19,8 +19,8 @@ struct Model {
   double part_us;  // ByteScheduler's parts, as time on link 0
 };
 
-// Totals of ResNet-101 are those of table I; of GPT-2 those that give both comparisons of section 5. Their buckets are
-// not printed, so they are equal.
+// The totals of ResNet-101 are those of table I. The totals of GPT-2 are those that give both comparisons of section 5.
+// The paper does not print their buckets, so equal buckets are assumed.
 std::vector<Model> models() {
   return {{"VGG-19", vgg19_buckets(), 13'031},
           {"ResNet-101", equal_buckets(8, {59'000, 118'000, 242'000}), 20'000},

@@ -32,8 +32,7 @@ double parts_of(const std::vector<DeftItem>& items, uint32_t bucket) {
 
 // ---- Table V
 
-// The rate and the mean drift are those that the row O_B implies, and the noise vanishes beside the distance from the
-// least loss.
+// The row O_B implies the rate and the mean drift. The noise is negligible beside the distance from the least loss.
 constexpr double kFirstLoss = 0.2103;
 constexpr double kRate = 0.01;
 constexpr double kDrifts[] = {0.49, 0.65, 0.22, 0.45};

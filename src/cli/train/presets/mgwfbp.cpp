@@ -28,7 +28,7 @@ double ms(const ScaleReport& report, Column column, size_t row) {
   return 1e3 * report.curves[column].points[row]->iteration_s;
 }
 
-// What was calculated before, for one number of workers; 0, of messages -1: nothing.
+// What was calculated before, for one number of workers. A time of 0 or a number of messages of -1: not calculated.
 struct Known {
   uint32_t workers = 0;
   double paper_ms = 0;
