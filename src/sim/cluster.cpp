@@ -115,7 +115,7 @@ Status SimCluster::start_call(const SimCall& call, uint64_t number, int32_t rank
   context.plans = &plans_;
   auto prepared = TRY(prepare(call.request, call.schedule, context));
   Engine& engine = *engines_[rank];
-  // Calls that begin together have their staging from the beginning, so that no round of an engine more is needed.
+  // Calls that begin together get their staging at the start, so that the engine needs no further round for it.
   if (options_.data) engine.staging().reserve(prepared->staging_bytes, at_once);
   Operation* operation = engine.acquire(prepared);
   const SimBuffers buffers = call.buffers.empty() ? SimBuffers{} : call.buffers[rank];

@@ -34,7 +34,7 @@ struct SimRail {
   uint64_t latency_ns = 0;
   uint64_t most_jitter_ns = 0;  // beside that of SimFaults
   bool stated = true;           // ranks know the bandwidth; else they have to measure it
-  uint64_t burst_bytes = 0;     // leave at once after a pause, as through the bucket of a shaper
+  uint64_t burst_bytes = 0;     // so many leave at once after a pause, as from the bucket of a shaper
 };
 
 struct SimLink {
@@ -49,9 +49,9 @@ struct SimLink {
   uint64_t whole_bytes = 16 * 1024;  // a message up to this is not divided among rails
 };
 
-// What a rail has carried. Of the ranks: the sum.
+// What a rail has carried, summed over the ranks.
 struct SimRailCount {
-  uint64_t bytes = 0;        // that it was given: with what was sent again, and with measurements
+  uint64_t bytes = 0;        // handed to it, including those sent again and probes
   uint64_t again_bytes = 0;  // of them, those that were lost and went over other rails
   uint64_t busy_ps = 0;
   uint64_t losses = 0;  // how often ranks have lost it
@@ -135,14 +135,16 @@ class SimNetwork {
   void choose(uint32_t link);
   void let_choose(uint32_t link);
   void happen(const Event& event);
-  // The message is there as a whole. copy: its data is not in the receiver's pieces yet.
+  // The whole message has arrived. copy: its data is not in the receiver's pieces yet.
   void arrive(uint32_t message, bool copy);
   // Every rank fails with this error.
   void fail(const Error& error);
   void note(const SimMessage& message, bool posted);
-  // How long the sender's link of bandwidth `mbps` is busy with `bytes` of a message; first: with its beginning.
+  // How long the sender's link of bandwidth `mbps` is busy with `bytes` of a message. first: they are its first bytes,
+  // so the overhead of the message is added.
   uint64_t link_ps(const Link& link, const SimMessage& message, uint64_t bytes, uint64_t mbps, bool first) const;
-  // When they have left a rank's link whose own end of them is `left_ps`, after what it shares with other links.
+  // When `bytes` of a message have left the rank. The link itself is done with them at `left_ps`; a resource that it
+  // shares with other links may take longer.
   uint64_t leave_ps(const SimMessage& message, uint64_t bytes, uint64_t left_ps);
   uint8_t dimension_between(int32_t a, int32_t b) const;
   uint32_t link_index(int32_t rank, uint8_t dimension) const {

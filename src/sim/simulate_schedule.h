@@ -44,7 +44,7 @@ struct SimulateOptions {
 struct SimReportRail {
   std::string interface;
   uint64_t bandwidth_mbps = 0;
-  uint64_t bytes = 0;        // that it was given, with what was sent again and with measurements
+  uint64_t bytes = 0;        // handed to it, including those sent again and probes
   uint64_t again_bytes = 0;  // of them, lost and sent over other rails
   uint64_t busy_ps = 0;
   double share = 0;     // of the bytes of all rails of the dimension

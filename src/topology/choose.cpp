@@ -111,8 +111,8 @@ Status check_transport(const Level& level, size_t d, TransportKind kind, const W
   if (b < 0) return {};
   int32_t a = b - b % level.span;
   if (a / level.stride == b / level.stride) {
-    // These two differ only in inner dimensions. But the first rank of the next block is not at the place of one of
-    // them.
+    // These two differ only in inner dimensions. But they are at two places, so the first rank of the next block is at
+    // another place than at least one of them.
     const int32_t next = a + level.stride;
     if (where[static_cast<size_t>(next)] == where[static_cast<size_t>(a)]) a = b;
     b = next;

@@ -192,7 +192,8 @@ Status settle_link(const Place& place, const JsonValue& object) {
   return {};
 }
 
-// What the rails have to do with the other fields of the dimension, which is `object`.
+// Checks the rails against the other fields of the dimension, which is `object`. If all rates are known, their sum is
+// the dimension's bandwidth.
 Status settle_rails(const Place& place, const JsonValue& object, Dimension& dimension) {
   if (dimension.rails.empty()) return {};
   const JsonValue& value = member(object, "rails");
@@ -268,7 +269,7 @@ Result<Dimension> read_dimension(const Place& place, const JsonValue& value) {
 }  // namespace
 
 Result<std::vector<Dimension>> parse_json_dimensions(const std::string& json, const std::string& source) {
-  // `trestle topo --json` writes all four. Of a host and its ranks nothing is read.
+  // `trestle topo --json` writes all four. Only the dimensions are read.
   static constexpr const char* kKeys[] = {"dimensions", "host", "hosts", "ranks"};
   const JsonValue root = TRY(parse_json(json, source));
   const Place place{source, ""};

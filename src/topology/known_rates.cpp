@@ -17,7 +17,7 @@ bool knows_all(const RankRails& rails, size_t d) {
   return std::ranges::none_of(rails[d], [](const DimensionRail& rail) { return rail.bandwidth_mbps == 0; });
 }
 
-// Of the rank with the least. Nothing: some rank does not know a rail.
+// The bandwidth of the rank that has the least. Nothing if some rank does not know the rate of a rail.
 std::optional<uint64_t> least_mbps(size_t d, const Whereabouts& at, const std::vector<RankRails>& rails) {
   std::map<std::pair<int32_t, std::string_view>, uint64_t> users;  // by host and interface
   for (size_t r = 0; r < rails.size(); ++r) {

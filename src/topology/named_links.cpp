@@ -13,8 +13,8 @@ struct NamedLink {
   int64_t most;   // that a device has
 };
 
-// NVLinks: 20, 25, 25, 25 and 50 GB/s, of Pascal, Volta, Ampere, Hopper and Blackwell. PCIe: without the code of the
-// line, as transport/rails/pci.cpp has it.
+// NVLinks: 20, 25, 25, 25 and 50 GB/s, of Pascal, Volta, Ampere, Hopper and Blackwell. PCIe: without the line code, as
+// in transport/rails/pci.cpp.
 constexpr NamedLink kLinks[] = {
     {"nvlink1", 160'000'000, 18}, {"nvlink2", 200'000'000, 18}, {"nvlink3", 200'000'000, 18},
     {"nvlink4", 200'000'000, 18}, {"nvlink5", 400'000'000, 18}, {"pcie1", 2'000'000, 32},

@@ -26,7 +26,8 @@ struct Machine {
   }
 };
 
-// The machine with the most ranks per processor. If every rank has a processor: a machine with one of each.
+// The machine with the most ranks per processor. If every rank has a processor: a machine with one rank and one
+// processor.
 Machine fullest(const std::vector<RankPlace>& places) {
   std::map<std::string, Machine> machines;
   for (const RankPlace& place : places) {

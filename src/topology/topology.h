@@ -40,8 +40,8 @@ struct Dimension {
   bool in_network_reduction = false;
   // If all have a bandwidth, their sum is the dimension's. Empty: `interface`.
   std::vector<DimensionRail> rails = {};
-  // It joins hosts. Unless it has a bandwidth, nobody knows how fast it is, and processors that the ranks share stand
-  // for it in the model (share_processors).
+  // It joins hosts. Unless it has a bandwidth, its speed is not known, and in the model the processors that the ranks
+  // share limit it instead (share_processors).
   bool unknown_network = false;
   bool operator==(const Dimension&) const = default;
 };
@@ -83,7 +83,7 @@ Result<std::vector<int32_t>> parse_dims(const std::string& text);
 Result<Topology> parse_topology(const std::string& json, const std::string& source);
 Result<Topology> read_topology_file(const std::string& path);
 
-// The place of a rank, as it tells it to the other ranks.
+// The place of a rank, as the rank tells it to the others.
 struct RankPlace {
   std::string hostname;
   std::string host_id;                    // equal: same host. TRESTLE_HOSTID, or hostname + boot id + network namespace
@@ -114,8 +114,8 @@ void share_processors(const std::vector<RankPlace>& places, Topology& topology);
 // What a rank knows of its rails, by dimension: their bandwidths as far as they are known. Empty: nothing.
 using RankRails = std::vector<std::vector<DimensionRail>>;
 // Fills in bandwidths that neither a file nor a measurement gives. If every rank knows all its rails of a dimension
-// that joins different hosts, the bandwidth is the sum of a rank's rails, where it is least. Ranks of a host that use
-// the same interface in a dimension have equal parts of it. `reason` says so. rails[r] is rank r's.
+// that joins different hosts, the bandwidth is the sum of a rank's rails, for the rank with the lowest sum. Ranks of a
+// host that use the same interface in a dimension have equal parts of it. `reason` says so. rails[r] is rank r's.
 void use_known_rates(const std::vector<RankPlace>& places, const std::vector<RankRails>& rails, Topology& topology);
 // The number of ranks per processor, rounded up, on the machine where it is largest. 1 if every rank has a processor or
 // if the processors are not known.

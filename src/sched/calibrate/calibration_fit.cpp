@@ -68,7 +68,7 @@ Result<Topology> fit_calibration(const Calibration& calibration, const Topology&
     sum_ns += alone_ns.back();
     const uint64_t more_bytes = measured.bytes - kShortCalibrationBytes;
     dimension.bandwidth_mbps = divide(Wide{more_bytes} * 8000, alone_ns.back(), 1, kMostMbps);
-    // What the rails carry together was measured; what each of them carries was not.
+    // Only the rate of all rails together was measured, not the rate of each.
     for (DimensionRail& rail : dimension.rails) rail.bandwidth_mbps = 0;
     const uint64_t not_waiting_ns = overhead_ns + kShortCalibrationBytes * 8000 / dimension.bandwidth_mbps;
     dimension.latency_ns = std::min(step_ns - std::min(step_ns, not_waiting_ns), kMostLatency_ns);

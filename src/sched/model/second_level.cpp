@@ -19,7 +19,8 @@ StepsOptions as_the_engine() {
   return options;
 }
 
-// What an unknown network may be. Only which of two schedules is faster on it matters, so a round figure will do.
+// The rate that is assumed for an unknown network. It only decides which of two schedules is faster, so a round figure
+// will do.
 constexpr uint64_t kSlowMbps = 1000;
 
 bool is_unknown(const Dimension& dimension) {

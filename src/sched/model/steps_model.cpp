@@ -17,7 +17,7 @@ constexpr uint64_t kMostSegmentsOfMessage = 4096;
 // bytes * blocks / (divisor * all) * factor / denominator, rounded up. `blocks` of the phase's `all` blocks are
 // counted.
 uint64_t scaled(PhaseBytes bytes, uint64_t blocks, uint64_t all, uint64_t factor, uint64_t denominator) {
-  static constexpr Wide kMost = uint64_t{1} << 48;  // 78 hours
+  static constexpr Wide kMost = uint64_t{1} << 48;  // of picoseconds: 281 s
   const Wide above = Wide{bytes.bytes} * blocks;
   const Wide below = Wide{bytes.divisor} * all * denominator;
   if (above > ~Wide{0} / factor / 2) return static_cast<uint64_t>(kMost);

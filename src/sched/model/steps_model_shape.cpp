@@ -133,7 +133,8 @@ uint64_t sent_blocks(const PhaseShape& shape) {
   return sent;
 }
 
-// How far behind the data of messages lies in the messages that they wait for. Ranks differ in this.
+// How much later, in blocks, the data that messages wait for lies in its message than in the waiting one; summed over
+// all dependencies. Ranks differ in this.
 int64_t lateness(const PhaseShape& shape) {
   int64_t sum = 0;
   for (const ShapeDependency& d : shape.dependencies) {

@@ -99,7 +99,7 @@ class Planner {
     std::string_view name;
     std::vector<PlannedSchedule> schedules;
   };
-  // A start of the search: the best schedule with one number of chunks.
+  // A start of the search: the best schedule for a number of chunks.
   struct Start {
     std::vector<uint64_t> equal;
     Plan plan;

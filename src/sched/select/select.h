@@ -61,7 +61,7 @@ Status validate(const SelectionConfig& config, const Topology& topology);
 Result<Schedule> select_schedule(const SelectionRequest& request, const Topology& topology,
                                  const SelectionConfig& config);
 
-// A candidate of select_schedule, for people and tests. Listed in the order in which they were tried; none for one
+// A candidate of select_schedule, for people and tests. Listed in the order in which they were compared; none for one
 // rank.
 struct SelectionCandidate {
   Schedule schedule;

@@ -150,7 +150,7 @@ Error SimRailLinks::last_lost(uint8_t dimension) const {
             (rail.down ? " is down" : " loses everything") + " since " +
             duration_text(static_cast<int64_t>(rail.died_ps / kPsPerNs));
   }
-  // Of a remote error the control mesh would have to tell the cause, and there is none here.
+  // Not a remote error: its cause comes over the control mesh, and the simulation has none.
   return Error{Code::kSystemError, text};
 }
 

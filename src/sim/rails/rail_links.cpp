@@ -135,7 +135,7 @@ bool SimRailLinks::may_begin_row(uint32_t link, uint8_t rail, const Peer& peer) 
   return links_[link].probes[rail].begin_row(bytes, peer.ways[rail].unmeasured, now_ns());
 }
 
-// In a row of probes, or the first of one over a new connection.
+// Whether the next fragment to the peer is a probe: one in a row of probes, or the first over a new connection.
 bool SimRailLinks::owes_probe(uint32_t link, uint8_t rail, Peer& peer) {
   Way& way = peer.ways[rail];
   if (!way.owes_probe && way.unmeasured && (way.goodput.rate() > 0 || may_begin_row(link, rail, peer))) {
@@ -145,7 +145,7 @@ bool SimRailLinks::owes_probe(uint32_t link, uint8_t rail, Peer& peer) {
   return way.owes_probe;
 }
 
-// A rail that carries nothing of what waits, while others go on.
+// Probes a rail that carries no data to a peer while other rails do.
 bool SimRailLinks::probe_idle(uint32_t link, uint8_t rail) {
   for (auto& [rank, peer] : links_[link].peers) {
     const Way& way = peer.ways[rail];
@@ -246,7 +246,8 @@ uint64_t SimRailLinks::left_ps(const Fragment& fragment, uint64_t start_ps) {
                            start_ps + network_.link_ps(link, message, part.length, mbps, part.at == 0));
 }
 
-// Behind everything that the rail of this rank has to send. free_ps is when a rail without a burst would be free.
+// The fragment goes behind everything that the rail of this rank has to send. free_ps is when a rail without a burst
+// would be free.
 void SimRailLinks::launch(uint32_t which, bool first) {
   Fragment& fragment = fragments_[which];
   const uint8_t dimension = dimension_of(fragment.link);

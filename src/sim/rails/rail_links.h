@@ -99,9 +99,9 @@ class SimRailLinks {
     uint64_t rate_ppm = 1'000'000;
     uint64_t died_ps = 0;
     uint64_t lost_ps = 0;
-    uint64_t noticed_ps = 0;        // when they will; 0: not
-    uint64_t connected_ps = 0;      // when there will be a connection again; 0: not
-    std::vector<uint32_t> stalled;  // fragments that were lost, and whose loss is not noticed
+    uint64_t noticed_ps = 0;        // when the ranks will notice that it is dead; 0: they will not
+    uint64_t connected_ps = 0;      // when it will have a connection again; 0: it will not
+    std::vector<uint32_t> stalled;  // fragments whose loss, or whose acknowledgement's, is not noticed yet
     SimRailCount count;
     bool dead() const { return down || drops; }
   };

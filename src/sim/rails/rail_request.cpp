@@ -50,7 +50,7 @@ Result<uint64_t> burst_of(std::string_view item, std::string_view text) {
   return static_cast<uint64_t>(bytes.value());
 }
 
-// A rail of rate 0 would be one that is down, and nobody would notice.
+// A rate of 0 is an error: the rail would be dead, and no rank would ever notice.
 Result<uint64_t> rate_ppm(std::string_view item, std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
