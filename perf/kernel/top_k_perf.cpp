@@ -151,7 +151,7 @@ class Run {
     for (const T value : sparse.values) least = std::min(least, std::abs(value));
     size_t larger = 0;
     for (const T value : gradient) larger += std::abs(value) > least;
-    return larger <= k;
+    return k == 0 || larger < k;  // the least one is not among them
   }
 
   const trestle::kernels::SparseLoops& portable_ = trestle::kernels::portable_sparse_loops();

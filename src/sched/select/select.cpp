@@ -381,7 +381,7 @@ Result<Schedule> select_from(const SelectionRequest& request, const Topology& to
   Selector selector(request, topology, config, rule, *policy, intra);
   if (topology.ranks() == 1 || selector.possible()) return selector.select(candidates);
   // A barrier moves no data. If a rule for all collectives cannot serve it, the rule is not meant for it.
-  if (!moves_data(request.collective) && !entry->collective) {
+  if (entry != nullptr && !entry->collective && !moves_data(request.collective)) {
     return Selector(request, topology, config, nullptr, *policy, intra).select(candidates);
   }
   CHECK(rule != nullptr, "no algorithm serves a collective");

@@ -72,7 +72,6 @@ class SimRailLinks {
   struct Fragment {
     Part part;
     uint64_t created = 0;
-    uint64_t sending_ps = 0;
     uint32_t link = 0;
     uint8_t rail = 0;
     bool used = false;  // else it is free
