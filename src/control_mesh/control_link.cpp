@@ -15,11 +15,11 @@ namespace {
 
 constexpr size_t kHeaderBytes = 24;
 constexpr size_t kCameAt = 16;  // in the header
-// A peer need not keep more than about this.
+// An acknowledgement is due when this much has come. So a peer keeps little more than this.
 constexpr uint64_t kMostUntold = 64;
 constexpr size_t kMostUntoldBytes = size_t{256} << 10;
 
-// These say how things are now. They are never sent again.
+// Heartbeats and acknowledgements say how things are now, so they are never sent again.
 bool counts(ControlKind kind) {
   return kind != ControlKind::kHeartbeat && kind != ControlKind::kAck;
 }
@@ -133,8 +133,8 @@ void ControlLink::drop_kept() {
   kept_bytes_ = 0;
 }
 
-// An older number says nothing new: frames that are sent again have the number that they had. False: the peer cannot
-// have so many.
+// The peer has `came` frames, so these are not kept any more. An older number says nothing new. False: this side has
+// not sent so many.
 bool ControlLink::confirm(uint64_t came) {
   if (came > sent_) return false;
   if (came == sent_) too_much_ = false;
@@ -151,7 +151,7 @@ void ControlLink::part() {
   wants_writable = false;
   send_failed_ = false;
   lost_by_.clear();
-  in_.clear();  // what has not come whole comes again
+  in_.clear();  // a frame that has come in part comes again as a whole
   drop_output();
 }
 

@@ -2,9 +2,9 @@
 // such frame.
 //
 // A link may outlive its connection: where two ranks have several rails, the mesh makes the connection anew over
-// another one (link_moves.h). Both ends count the frames of each direction, but for heartbeats and acknowledgements.
-// Every frame tells how many of the other direction have come whole; those that have not are kept. So over a new
-// connection each end sends again exactly what the other one lacks: no frame is lost, and none comes twice.
+// another one (link_moves.h). Both ends count the frames of each direction, except heartbeats and acknowledgements.
+// Every frame says how many frames of the other direction have come whole. A sender keeps those that have not. So over
+// a new connection each end sends again exactly what the other one lacks: no frame is lost, and none comes twice.
 //
 // Owned by a ControlMesh and used under its mutex. On the wire a frame is: payload length u32, kind u8, step u8, zero
 // u16, seq u64, frames that have come u64, payload.
@@ -39,7 +39,7 @@ struct FailureReport {
 inline constexpr size_t kMaxSentence = 16 * 1024;
 std::string encode(const FailureReport& failure);
 std::optional<FailureReport> decode_failure_report(const std::string& payload, int32_t ranks);
-// The first report among the frames that wait to be read from a connection. Reads nothing away. For a rank that does
+// The first report among the frames that wait to be read from a connection. The frames stay there. For a rank that does
 // not read frames yet.
 std::optional<FailureReport> waiting_failure(int fd, int32_t ranks);
 
@@ -79,15 +79,16 @@ class ControlLink {
   // How many counted frames of the peer have come whole.
   uint64_t came() const { return came_; }
   // A new connection for a link that is away. `came`: how many frames of this side the peer has. Sends again the rest.
-  // False, and nothing is changed: no such number can be, or what the peer lacks is not kept any more.
+  // False, and nothing is changed: this side has not sent so many, or it does not keep any more what the peer lacks.
   bool resume(UniqueFd socket, uint64_t came);
   // The peer has not acknowledged all that was sent.
   bool keeps_any() const { return !kept_.empty(); }
-  // The peer keeps much, or what it must know soon to have come: an acknowledgement is due.
+  // An acknowledgement is due: since the last one the peer has sent much, or a goodbye. A peer that has said goodbye
+  // waits for its acknowledgement.
   bool owes_ack() const;
 
-  // A peer that acknowledges nothing may have so much kept for it. With more, the link ends with its connection, until
-  // the peer has acknowledged all.
+  // The most that is kept for a peer that acknowledges nothing. With more, nothing is kept until the peer has
+  // acknowledged all, and a connection that ends meanwhile ends the link.
   static constexpr size_t kMostKeptBytes = size_t{64} << 20;
 
   int64_t last_heard_ns = 0;
@@ -111,17 +112,17 @@ class ControlLink {
   size_t most_payload_;
   bool away_ = false;
   bool send_failed_ = false;
-  std::string lost_by_;  // of a failed send that lost the connection: the kernel reports that only once
+  std::string lost_by_;  // the error of the send that lost the connection: the kernel reports it only once
   std::string host_;
   std::string out_;
   size_t out_at_ = 0;
   std::string in_;
 
   uint64_t sent_ = 0;        // counted frames, from the beginning
-  uint64_t came_ = 0;        // the same, of the peer
-  uint64_t told_ = 0;        // of them, acknowledged
-  size_t untold_bytes_ = 0;  // of the frames that are not
-  bool owes_bye_ = false;    // a goodbye is among them
+  uint64_t came_ = 0;        // counted frames of the peer
+  uint64_t told_ = 0;        // how many of came_ this side has acknowledged
+  size_t untold_bytes_ = 0;  // the size of those that it has not
+  bool owes_bye_ = false;    // a goodbye is among these
   bool keeps_ = false;
   bool too_much_ = false;         // nothing is kept until the peer has all
   std::deque<std::string> kept_;  // the last of the counted frames, as sent

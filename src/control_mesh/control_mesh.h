@@ -107,7 +107,7 @@ class ControlMesh {
   void poll(int64_t now_ns);    // reads, writes, sends due heartbeats, looks for silent peers, calls the listener
   int64_t next_due_ns() const;  // when poll() must run even if event_fd() is quiet; INT64_MAX: never
 
-  // Tells all ranks. Only the first call of the two has an effect, and none after an error or abort from another rank.
+  // Tells all ranks. Only the first of these calls has an effect, and none after an error or abort from another rank.
   // This rank's own listener is not called.
   void flood_error(const Error& error, int32_t failed_rank);
   void flood_abort();
@@ -121,7 +121,7 @@ class ControlMesh {
   // Numbered collectives: each rank calls them in the same order and uses each seq once; several may be open. Barriers
   // and all-gathers are numbered separately. A finished result is kept until it is asked for, then dropped.
   void start_all_gather(uint64_t seq, std::string mine);
-  // An empty vector: not done yet (kInProgress is never returned); otherwise ranks() blobs. Errors: a rank died or
+  // An empty vector: not done yet (kInProgress is never returned); otherwise one blob per rank. Errors: a rank died or
   // left, the mesh failed.
   Result<std::vector<std::string>> all_gather_result(uint64_t seq);
   void start_barrier(uint64_t seq);
@@ -135,9 +135,9 @@ class ControlMesh {
 
   // The first error or abort known here (kAborted), or success.
   Status status() const;
-  // Says goodbye (once; by_exit: see on_bye), waits at most linger_ms until the goodbye has left this machine, and ends
-  // the connections. At least 250 ms count if a failure is known here and a connection is moving, so that the failure
-  // goes with it. Idempotent. Never calls the listener.
+  // Says goodbye (once; by_exit: see on_bye), waits at most linger_ms until the peers' kernels have acknowledged it,
+  // and ends the connections. While a failure is known here and a connection is moving, it waits at least 250 ms, so
+  // that the failure still reaches that peer. Idempotent. Never calls the listener.
   void close(int linger_ms, bool by_exit = false);
 
  private:

@@ -1,4 +1,4 @@
-// The end of a control mesh: waits until the goodbyes have left this machine, and ends the connections.
+// The end of a control mesh: waits until the peers' kernels have acknowledged the goodbyes, and ends the connections.
 #include <linux/sockios.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -13,10 +13,10 @@
 namespace trestle {
 namespace {
 
-// A goodbye that is not acknowledged for so long takes another rail.
+// A goodbye that is not acknowledged in this time takes another rail.
 constexpr int64_t kClosingSilenceNs = 250'000'000;
 
-// For a failure that waits for another rail.
+// How long a failure that waits for another rail holds up the end.
 constexpr int64_t kFailureLingerNs = 250'000'000;
 
 bool is_broken(int fd) {
@@ -32,7 +32,7 @@ int unsent_bytes(int fd) {
 
 }  // namespace
 
-// A link that is away keeps the failure, and the peer would take this rank for dead instead.
+// A link that is away has not sent the failure yet. If it ended now, the peer would take this rank for dead.
 int64_t ControlMesh::Impl::least_linger_ns() const {
   const auto away = [](const ControlLink& link) { return link.away(); };
   return failure_ && std::any_of(links_.begin(), links_.end(), away) ? kFailureLingerNs : 0;
@@ -61,7 +61,7 @@ bool ControlMesh::Impl::link_drained(size_t index, int64_t now_ns) {
     left_.insert(link.peer());
   }
   if (reading != ControlLink::Reading::kOpen) {
-    // The goodbye may not have come.
+    // This rank's goodbye may not have arrived.
     const bool goes_on = reading != ControlLink::Reading::kMalformed && can_move(index) && !link.bye_came;
     if (goes_on) move(index, reason, now_ns, now_ns);
     return !goes_on;
@@ -71,7 +71,8 @@ bool ControlMesh::Impl::link_drained(size_t index, int64_t now_ns) {
   const bool moves = can_move(index) && !link.bye_came;
   // A peer that has closed already acknowledges nothing any more, so the kernel's count of unsent bytes stands still.
   if (is_broken(link.fd())) return !moves;
-  // The peer's kernel may acknowledge a connection that the peer gives up in the same moment.
+  // The peer's kernel may acknowledge bytes of a connection that the peer gives up at that moment. So on a link that
+  // has moved, the peer itself must acknowledge the frames.
   if (!link.has_output() && unsent_bytes(link.fd()) == 0) return !link.moved || !link.keeps_any();
   if (moves && now_ns - closing_ns_ > kClosingSilenceNs && !answers(link, kClosingSilenceNs))
     move(index, "its host did not answer the goodbye", closing_ns_, now_ns);

@@ -285,7 +285,7 @@ void ControlMesh::Impl::link_ended(size_t link, const std::string& reason, int64
 // The peer's host has vanished from the network, or the network has. Its process may live.
 void ControlMesh::Impl::link_lost(size_t link, const std::string& reason, int64_t now_ns) {
   const ControlLink& at = links_[link];
-  // Where this rank itself was away, nothing could be heard.
+  // A process that was stopped or starved could hear nothing.
   const bool was_away = beats() && now_ns - last_poll_ns_ > shortest_silence_ns() / 2;
   if (can_move(link) && !at.bye_came) return move(link, reason, was_away ? now_ns : at.last_heard_ns, now_ns);
   const std::string host = at.host().empty() ? "its host" : at.host();
@@ -319,7 +319,7 @@ void ControlMesh::Impl::begin_beats() {
   next_beat_ns_ = last_poll_ns_ = clock_.now_ns();
   for (ControlLink& link : links_) {
     link.last_heard_ns = last_poll_ns_;
-    // A stopped process takes nothing for as long as it is stopped, and is not lost.
+    // A stopped peer takes no data for as long as it is stopped, but it is not lost. So the kernel must not give it up.
     if (link.open()) set_user_timeout(link.fd(), 0);
   }
 }
@@ -327,7 +327,7 @@ void ControlMesh::Impl::begin_beats() {
 void ControlMesh::Impl::beat(int64_t now_ns) {
   if (!beats()) return;
   if (now_ns - last_poll_ns_ > shortest_silence_ns() / 2) {
-    // This process was stopped or starved. What it did not read in that time says nothing about the peers.
+    // This process was stopped or starved. So the peers' silence in that time means nothing.
     for (ControlLink& link : links_) link.last_heard_ns = now_ns;
   }
   last_poll_ns_ = now_ns;
@@ -357,7 +357,7 @@ void ControlMesh::Impl::look_for_silence(size_t index, int64_t now_ns) {
     if (moves_->answers(index, settings_.heartbeat_ns, now_ns)) tell_silence(link, now_ns);
     return;
   }
-  // The host of a peer that has not begun to beat answers, or its rail was lost before the first beat came.
+  // A peer that sends no heartbeats yet is judged alike: its host acknowledges data, unless its rail is lost.
   const bool answers_now = answers(link, silence_ns(index));
   if (!answers_now && can_move(index))
     return move(index, "its host did not answer for " + duration_text(silence_ns(index)), link.last_heard_ns, now_ns);
@@ -388,7 +388,7 @@ int64_t ControlMesh::Impl::next_due_ns() const {
   for (size_t i = 0; i < links_.size(); ++i) {
     const ControlLink& link = links_[i];
     const int64_t silent = link.last_heard_ns + silence_ns(i);
-    // What was silent at the last look is looked at again with the next beat.
+    // A link that was silent at the last look is looked at again with the next beat.
     if (link.open() && !link.silence_told && silent > last_poll_ns_) due = std::min(due, silent);
   }
   return due;

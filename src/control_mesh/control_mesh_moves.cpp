@@ -10,7 +10,8 @@ namespace trestle {
 namespace {
 
 constexpr int64_t kGiveUpNs = 5'000'000'000;  // where there is no heartbeat time
-// A host may be busy for so long. Data can return to a rail that it left too early, and is measured all the time.
+// A busy host may be silent for this long. A silence_ns for data may be shorter: data is measured all the time, and it
+// can return to a rail that it left too early.
 constexpr int64_t kLeastSilenceNs = 200'000'000;
 
 }  // namespace

@@ -49,7 +49,7 @@ void LinkMoves::prove(int32_t peer, size_t rail) {
   }
 }
 
-// A firewall between the ranks may refuse connections as well.
+// A firewall may refuse connections, too. So a refusal counts only on a rail that has carried a connection.
 bool LinkMoves::not_connected(End& end, const Error& error, int64_t now_ns) {
   Way& way = end.ways[end.way];
   way.last = Last::kUnknown;
@@ -104,7 +104,7 @@ void LinkMoves::begin_round(End& end) {
   end.answered = false;
 }
 
-// After a refusal nothing is expected of rails that did not answer last.
+// After a refusal the round does not wait for rails that were silent when they were tried last.
 bool LinkMoves::is_round_over(const End& end) {
   const auto silent = [](const Way& way) { return way.last == Last::kSilence; };
   const auto next = end.ways.begin() + static_cast<std::ptrdiff_t>(end.way);
@@ -141,7 +141,7 @@ void LinkMoves::tend(int64_t now_ns) {
   expected_ns_ = next_due_ns();
 }
 
-// This process was stopped or starved. That rails did not answer in that time says nothing about them.
+// This process was stopped or starved. So the rails' silence in that time means nothing.
 void LinkMoves::count_own_absence(int64_t now_ns) {
   if (expected_ns_ == 0 || now_ns < expected_ns_ || now_ns - expected_ns_ < kLateNs) return;
   for (End& end : ends_) {
@@ -221,7 +221,8 @@ bool LinkMoves::step_connecting(End& end, int64_t now_ns) {
   return true;
 }
 
-// An end that lacks the secret, or belongs to another job, is another program in the place of the rank.
+// A peer that lacks the secret, or belongs to another job, is another program in the place of the rank. That counts as
+// a refusal.
 bool LinkMoves::step_handshake(size_t link, int64_t now_ns) {
   End& end = ends_[link];
   const Result<bool> done = end.exchange->step(end.socket.get());
@@ -277,7 +278,7 @@ void LinkMoves::take_answer(size_t link, const MoveRecord& answer, int64_t now_n
   settle(link, std::move(end.socket), rail, answer.came, end.why);
 }
 
-// The attempt over the present way has failed. Always true.
+// The attempt over the present way has failed. Returns true: there is more to do (see step).
 bool LinkMoves::failed(End& end, const std::string& what, bool refused, int64_t now_ns) {
   drop_attempt(end);
   note(end, what, now_ns);

@@ -3,24 +3,24 @@
 //
 // Both ends connect, each to the other one's rails in turn. Rails that answered last come first, those without an
 // answer last. If a connection has ended, its own rail is tried first: a rank whose process is gone refuses there, and
-// each end learns that at once. Behind the handshake of every connection (Purpose::kControlMove) the side that has
+// each end learns that at once. After the handshake of every connection (Purpose::kControlMove) the side that has
 // connected asks for a link and says how many frames of it have come. The other side ends its old connection, if it
-// still has one, and answers with its own count; then both go on.
+// still has one, and answers with its own count. Then both go on.
 //
 //   connects                              accepts
 //   handshake                      <--->
 //   MoveRecord kAsk: link, number, came  ---->
 //                                  <----  kTaken: number, came | kYield | kGone
 //
-// If both ask at the same time, the connection of the lower rank counts: that rank yields the other one's while it
-// awaits its own answer; the higher rank always takes one. An attempt that its maker has given up may come late.
-// Therefore attempts are numbered, and none is taken whose number is not above all earlier ones.
+// If both ask at the same time, the connection of the lower rank counts. While that rank awaits its own answer, it
+// answers kYield to the other one; the higher rank takes every connection. An attempt that its maker has given up may
+// come late. So attempts are numbered, and a rank takes one only if its number is above those that it has taken.
 //
 // A rank is dead when a rail refuses the connection and no other rail answers: a process that lives listens at all its
 // rails. A firewall may refuse connections, too. So a refusal counts only from a rail over which the two ranks have had
-// a connection; with it, those that did not answer last are not waited for again. A rank is lost when no rail has
-// answered for give_up_ns, and each was tried. A rail answers when a connection comes about: the kernel of a stopped
-// process does that, so a stopped process is not lost, however long it says nothing.
+// a connection. After such a refusal nothing waits for the rails that were silent before. A rank is lost when no rail
+// has answered for give_up_ns, and each was tried. A rail answers when a connection comes about. The kernel of a
+// stopped process still accepts connections, so a stopped process is not lost, however long it says nothing.
 //
 // Strangers at the listeners are bounded in number and time, as everywhere (transport/auth/strangers.h).
 //
@@ -59,15 +59,15 @@ class LinkMoves {
     std::string to;
     std::string why;
   };
-  // What it asks of the mesh. A link is a place in the mesh's list.
+  // The mesh, as LinkMoves sees it. `link`: a place in the mesh's list.
   class Links {
    public:
     virtual ~Links() = default;
-    // Ends the link's connection, if it has one: from now on it is away. How many frames of the peer have come.
+    // Ends the link's connection, if it has one: from now on it is away. Returns how many frames of the peer have come.
     virtual uint64_t part(size_t link) = 0;
     // The link has a new connection. The peer has got `came` frames. False: it cannot be continued.
     virtual bool resume(size_t link, UniqueFd socket, uint64_t came, const Move& move) = 0;
-    // There will be none. `what`: "died: ..." or "is lost: ...", to follow the peer's name.
+    // The link gets no connection any more. `what`: "died: ..." or "is lost: ...", to follow the peer's name.
     virtual void give_up(size_t link, const std::string& what) = 0;
   };
   // One link, by its place: to rank + 2^step (out) or rank - 2^step. fd: its present connection. number: of that one.
@@ -91,8 +91,8 @@ class LinkMoves {
   Status listen();
   // Whether the link may get another connection.
   bool can_move(size_t link) const { return ends_[link].ways.size() > 1; }
-  // The link is away: its connection has ended, or was ended, for this reason. heard_ns: when something came over it;
-  // now_ns: its end came.
+  // The link is away: its connection has ended, or was ended, for this reason. heard_ns: when something last came over
+  // it; now_ns: when it ended.
   void begin(size_t link, const std::string& why, int64_t heard_ns, int64_t now_ns);
   // The link has ended for good.
   void forget(size_t link);
@@ -127,12 +127,12 @@ class LinkMoves {
     // While it is away
     std::string why;
     int64_t answered_ns = 0;  // when a rail answered last
-    bool all_tried = false;   // since then
-    size_t way = 0;           // that is tried, or is next; those before it were tried in this round
+    bool all_tried = false;   // each rail was tried since then
+    size_t way = 0;           // the way that is tried, or is next; those before it were tried in this round
     size_t refused = 0;
     bool answered = false;
     int64_t next_ns = 0;
-    int64_t pause_ns = 0;     // behind the next round
+    int64_t pause_ns = 0;     // after the next round
     int64_t patience_ns = 0;  // for the next handshake
     // The attempt
     Stage stage = Stage::kIdle;

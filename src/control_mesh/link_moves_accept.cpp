@@ -38,8 +38,8 @@ void LinkMoves::admit(size_t rail, UniqueFd socket, int64_t now_ns) {
   if (!drive_stranger(strangers_.back(), now_ns)) strangers_.pop_back();
 }
 
-// False: it is done with, and is to be dropped. A peer that comes too late comes again: nobody counts on a connection
-// before it was taken.
+// False: it is to be dropped. A peer that comes too late comes again: it does not count on a connection before this
+// rank has taken it.
 bool LinkMoves::drive_stranger(Stranger& stranger, int64_t now_ns) {
   const Result<bool> proved = stranger.exchange.step(stranger.socket.get());
   if (!proved.ok()) {
@@ -94,8 +94,8 @@ void LinkMoves::take(size_t link, Stranger& stranger, const MoveRecord& ask, int
   settle(link, std::move(stranger.socket), stranger.rail, ask.came, why);
 }
 
-// A rank of this job gives up its own connection when it takes the other one's meanwhile, perhaps before a byte of it
-// has come.
+// A rank of this job gives up its own connection when it takes one of its peer meanwhile, perhaps before it has sent a
+// byte. So such an end is no warning.
 void LinkMoves::refuse(const Stranger& stranger, const std::string& reason) {
   const bool maybe_ours = stranger.exchange.handshake().peer_rank() >= 0 || !stranger.exchange.heard();
   if (stranger.exchange.connection_lost() && maybe_ours)

@@ -1,4 +1,4 @@
-// MoveRecord: what two ranks tell each other over a new connection of a link, behind the handshake. The side that
+// MoveRecord: what two ranks tell each other over a new connection of a link, after the handshake. The side that
 // connects asks, the other one answers; the frames of the link follow.
 //
 // A value. On the wire: kind u8, out u8, step u8, zero u8, number u32, came u64. Decoding trusts nothing.
@@ -29,8 +29,8 @@ struct MoveRecord {
 inline constexpr size_t kMoveRecordBytes = 16;
 std::string encode(const MoveRecord& record);
 std::optional<MoveRecord> decode_move_record(std::string_view bytes);
-// Reads what is missing of a record behind `bytes`, and nothing behind it. false: the socket would block; true: it is
-// complete. kRemoteError: the connection has ended.
+// Reads the rest of a record whose beginning is in `bytes`, and no byte after it. false: the socket would block; true:
+// it is complete. kRemoteError: the connection has ended.
 Result<bool> read_move_record(int fd, std::string& bytes);
 
 }  // namespace trestle

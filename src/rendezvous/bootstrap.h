@@ -7,12 +7,12 @@
 //    r - 2^k.
 // 2. Each rank connects to the ranks r + 2^k and accepts the ranks r - 2^k. Both sides of every connection prove that
 //    they know the secret.
-// 3. These connections are the ControlMesh; all_gather and barrier run over them in ceil(log2 N) steps. They move to
-//    another rail of their two ranks if one is lost (neighbours.h, MeshRails).
+// 3. These connections are the ControlMesh; all_gather and barrier run over them in ceil(log2 N) steps. If a rail is
+//    lost, its connections move to another rail that their two ranks have in common (neighbours.h, MeshRails).
 //
 // join(), all_gather() and barrier() block, with a deadline and an abort flag that another thread may set; one caller
 // at a time per object. Owned by the code that creates a communicator; take_mesh() ends it. Root servers belong to a
-// registry of the process. They end when all ranks were answered, when their time is over, or with the process.
+// registry of the process. They end when all ranks have reported, when their time is over, or with the process.
 #pragma once
 
 #include <atomic>
@@ -73,7 +73,7 @@ struct BootstrapConfig {
 BootstrapConfig bootstrap_config(const Config& config, int32_t nranks, int32_t rank, const UniqueIdBytes& id);
 
 // Makes an id and starts its root server in this process, for at most `timeout_ns` (0: a day). Uses only interfaces,
-// family and port_range of the configuration.
+// family, port_range and handshake_timeout_ns of the configuration.
 Result<UniqueIdBytes> make_unique_id(const BootstrapConfig& config, int64_t timeout_ns);
 
 struct Meeting;

@@ -86,8 +86,8 @@ class Store {
 
   std::string path(const std::string& name) const { return directory_ + "/" + name; }
 
-  // The directory exists, and this process is alone in it as long as the result lives. Empty where files cannot be
-  // locked.
+  // Makes the directory, if there is none. Waits until this process has it for itself, as long as the result lives.
+  // Empty: files cannot be locked here, so the process may not be the only one.
   Result<UniqueFd> enter(const WaitLimit& limit) const {
     while (true) {
       TRY(make_directory());

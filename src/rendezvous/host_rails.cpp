@@ -79,7 +79,8 @@ std::vector<RailListener> listen_on_rails(Listener first, HostRailsRequest reque
     LOG(kInfo, kBootstrap, "ranks meet over one interface: %s", rails.error().message.c_str());
     return listeners;
   }
-  // Ranks that meet elsewhere, as over a tunnel between sites, have rails of the same names that lead to others.
+  // Ranks may meet over an interface that is no rail, such as a tunnel between sites. Then rails of one name may lead
+  // to other hosts on each site. So connections do not move to them.
   const bool is_down = !met->up || !met->running;
   const bool leads_there = is_down || has_rail_at(rails.value(), ip);
   for (const LocalRail& rail : rails.value()) {

@@ -1,5 +1,5 @@
-// The rails of this host, as ranks use them to meet and their control mesh to move: nobody says that these need the
-// rails of one dimension rather than another one's.
+// The rails of this host on which ranks meet, and between which the connections of a control mesh move. Neither belongs
+// to a dimension, so the rails of all dimensions count.
 //
 // Functions of the thread that makes a communicator. Nothing blocks.
 #pragma once
@@ -38,7 +38,7 @@ Result<Listener> listen_at(const LocalRail& rail, const PortRange& ports);
 struct RailListener {
   Listener listener;
   std::string interface = {};  // "": ranks only meet there
-  Fabric fabric = {};          // not known: the same
+  Fabric fabric = {};          // not known: ranks only meet there
 };
 
 // Where a rank can be reached: one listener on each rail of this host (host_rails()). The first is `first`, the

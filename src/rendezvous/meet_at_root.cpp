@@ -27,9 +27,10 @@ constexpr int64_t kAttemptNs = 2'000 * kMs;
 constexpr int64_t kAnswerGraceNs = 2'000 * kMs;
 constexpr int64_t kFirstLookNs = 1000 * kMs;
 // The limit of rounds in which the root knows another secret, or speaks another version of the protocol, and no other
-// root answers. It will not become the right one.
+// root answers. Such a root does not become the right one later.
 constexpr int kMostWrongRoots = 20;
-// The same for a port that was made for this communicator: its server is there before the id is.
+// The limit of rounds for a port that was made for this communicator. Its server is there before the id is, so nothing
+// comes there later.
 constexpr int kMostRefusals = 30;
 
 struct Attempt {
@@ -45,7 +46,8 @@ struct Attempt {
 Status connect_once(UniqueFd& socket, const SocketAddress& address, const WaitLimit& limit) {
   socket = TRY(start_connect(address));
   while (!TRY(finish_connect(socket.get()))) TRY(wait_before(socket.get(), POLLOUT, limit));
-  // The request follows the acknowledgement. Nothing answers that, so the system might hold the request for 40 ms.
+  // The request follows the acknowledgement of the handshake. The root does not answer the acknowledgement, so Nagle's
+  // algorithm might hold the request for 40 ms.
   TcpOptions options;
   options.keepalive_idle_s = 0;
   set_tcp_options(socket.get(), options);
@@ -75,7 +77,7 @@ Attempt attempt(const SocketAddress& address, const BootstrapConfig& config, con
   return result;
 }
 
-// What a rank has seen of the root in one round over the addresses.
+// What a rank has seen of the root in the last round over the addresses.
 struct Seen {
   Error error{Code::kTimeout, "no connection was tried"};  // at the user's address, or at one that answered
   bool silent = false;
@@ -218,7 +220,8 @@ JoinRequest request_of(const BootstrapConfig& config, const std::string& address
   return request;
 }
 
-// Asks to join. A rank that was taken for a stranger comes again, as one does that was closed in the handshake.
+// Asks to join. The root may drop this rank as a stranger. Then this rank connects again, as after a handshake that the
+// root ends.
 Result<JoinAnswer> ask_until_heard(UniqueFd& socket, const BootstrapConfig& config, const std::string& address,
                                    const Root& root, const WaitLimit& limit) {
   Root reached = root;

@@ -80,8 +80,9 @@ Status pause_before(int64_t pause_ns, const WaitLimit& limit);
 
 // Listens at the first of the configured interfaces that can be bound, on a port of the configured range.
 Result<Listener> listen_as_configured(const BootstrapConfig& config);
-// Listening sockets for this rank: at `ip` (port 0), or at the interfaces that TRESTLE_SOCKET_IFNAME names, or, with
-// neither, at the best interface; and on this host's other rails. The error when no port is free names the range.
+// Listening sockets for this rank: at the interfaces that TRESTLE_SOCKET_IFNAME names, else at `ip`, else at the best
+// interface; and on this host's other rails. The ports are of the configured range; that of `ip` does not count. The
+// error when no port is free names the range.
 Result<std::vector<RailListener>> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip);
 
 }  // namespace trestle

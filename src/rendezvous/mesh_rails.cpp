@@ -6,7 +6,8 @@
 
 namespace trestle {
 
-// What the other rank has been told counts here, too, so that both pair the same rails.
+// The other rank knows only the meeting_text() of these listeners. This rank reads that text, too, so that both pair
+// the same rails.
 std::vector<RailWay> rail_ways(const std::vector<RailListener>& listeners, const std::string& text) {
   const auto own = parse_meeting_text(meeting_text(listeners));
   const auto other = parse_meeting_text(text);

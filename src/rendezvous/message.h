@@ -6,7 +6,7 @@
 //   (connects to its neighbours)
 //                                <----  JoinAnswer, only when a rank fails or dies meanwhile: why
 //                                <----  JoinAnswer without addresses, only when the root's process ends: go on alone
-//   JoinReport: connected, or why it gives up (that also instead of waiting for an answer)  ---->
+//   JoinReport: connected, or why it gives up (it may do that before the answer)  ---->
 //
 // Values, any thread. On the wire: length u32, then the message. Decoding trusts nothing.
 #pragma once

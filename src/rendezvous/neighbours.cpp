@@ -16,8 +16,8 @@ namespace {
 
 constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kRetryNs = 50 * kMs;
-// A neighbour that listens on several rails is tried over the next one if it does not answer for so long; twice as long
-// each time that all were tried, so that what the system finds out about a host that is gone still counts.
+// A neighbour that listens on several rails is tried over the next one if it does not answer for this long. The time
+// doubles each time that all were tried. So the system gets the time to find out that a host is gone.
 constexpr int64_t kTryNextNs = 1'000 * kMs;
 constexpr uint32_t kMostDoublings = 7;
 // A neighbour listens before any rank learns its address. So one that refuses for this long has died.
@@ -158,7 +158,7 @@ Status NeighbourConnector::drive(Link& link, int64_t now) {
   if (link.stage == Stage::kAnswer) TRY(read_answer(link, now));
   if (is_silent(link, now)) {
     try_next(link);
-    link.refused_ns = -1;  // who does not answer has not refused
+    link.refused_ns = -1;  // no answer is no refusal
   }
   return check_host(link, now);
 }
@@ -173,8 +173,8 @@ Status NeighbourConnector::check_host(const Link& link, int64_t now) const {
                                        "s while the communicator was being made"};
 }
 
-// The first connection only until the neighbour has answered: afterwards it may count on it already. It counts on
-// another one when it has taken it.
+// The first connection is silent only until the neighbour's hello has come: from then on the neighbour may count on the
+// connection. It counts on a later connection only when it has taken it.
 bool NeighbourConnector::is_silent(const Link& link, int64_t now) {
   if (link.stage != Stage::kConnecting && link.stage != Stage::kHandshake && link.stage != Stage::kAnswer) return false;
   return link.places.size() > 1 && (link.made || link.exchange->handshake().peer_rank() < 0) &&
@@ -249,15 +249,15 @@ void NeighbourConnector::try_next(Link& link) {
   ++link.rounds;
 }
 
-// Somebody else listens there, as where every host has the same private address. If there is no other place, this is
-// for good.
+// Another program listens there, for example where every host has the same private address. If there is no other place,
+// the neighbour cannot be reached at all.
 void NeighbourConnector::strike_place(Link& link, int64_t now) {
   if (link.places.size() == 1) {
     link.refused_ns = now - kRefusedNs;
     return;
   }
   link.places.erase(link.places.begin() + static_cast<ptrdiff_t>(link.place));
-  if (link.place-- == 0) link.place = link.places.size() - 1;  // try_next() goes to the one behind it
+  if (link.place-- == 0) link.place = link.places.size() - 1;  // try_next() goes to the next one
 }
 
 Status NeighbourConnector::retry(Link& link, int64_t now, const Error& error) {

@@ -6,7 +6,8 @@
 // A rail may be lost while this rank waits for its other neighbours. Where two ranks have several in common, their
 // connection is then made anew over another one, as the mesh does it later (control_mesh/link_moves.h): the side that
 // connects asks for the link, and the other one takes the new connection in place of the old one. No frame has come
-// before all connections exist, so none is lost. The other rank may have them all already, and do the same in its mesh.
+// before all connections exist, so none is lost. The other rank may have all its connections already; then its mesh
+// does the same.
 #pragma once
 
 #include <map>

@@ -38,9 +38,9 @@ void NeighbourConnector::admit(UniqueFd socket, int64_t now) {
   if (!drive_stranger(strangers_.back(), now)) strangers_.pop_back();
 }
 
-// False: it is done with, and is to be dropped. A rank that has proved itself for the first connection of a link gets
-// more time for the acknowledgement: it counts on this connection already. Nobody counts on a connection that moves a
-// link before it was taken.
+// False: it is to be dropped. A rank that has proved itself for the first connection of a link gets more time for the
+// acknowledgement: it may count on this connection already. On a connection that moves a link, no rank counts before
+// the other one has taken it.
 bool NeighbourConnector::drive_stranger(Stranger& stranger, int64_t now) {
   const Result<bool> proved = stranger.exchange.step(stranger.socket.get());
   if (!proved.ok()) {
@@ -82,8 +82,8 @@ void NeighbourConnector::seat(Stranger& stranger) {
   refuse(stranger, "rank " + std::to_string(peer) + " is not a neighbour that is awaited");
 }
 
-// As LinkMoves::judge(). The peer calls a link from rank to rank + 2^step its out-link; here it is an in-link. The peer
-// may count on the first connection of an in-link whose acknowledgement was lost with its rail.
+// As LinkMoves::judge(). The peer calls a link from rank to rank + 2^step its out-link; here it is an in-link. This
+// rank may still await the first connection of an in-link that the peer has already: the acknowledgement was lost.
 void NeighbourConnector::judge(Stranger& stranger, int64_t now) {
   const int32_t peer = stranger.handshake().peer_rank();
   const auto ask = decode_move_record(stranger.ask);

@@ -35,8 +35,8 @@ Error NeighbourConnector::cause_of(const Error& own) {
 }
 
 // Tells every rank that may count on this one: ranks whose proof this rank has acknowledged, and ranks to which it has
-// proved itself and whose acknowledgement may be on its way. It need not read anything first: a proof that lies here
-// unread was not answered by a proof or an acknowledgement of this rank.
+// proved itself and whose acknowledgement may be on its way. It need not read anything first: a rank whose proof lies
+// here unread has got no proof and no acknowledgement of this rank, so it does not count on this one.
 void NeighbourConnector::tell_all(const Error& error) {
   for (Stranger& stranger : strangers_) {
     const bool first = stranger.handshake().purpose() == Purpose::kControl;
@@ -44,7 +44,7 @@ void NeighbourConnector::tell_all(const Error& error) {
       tell(stranger.socket, stranger.handshake().peer_rank(), error);
   }
   for (Link& link : links_) {
-    // Behind an ask too: the neighbour reads frames as soon as it has taken the connection.
+    // Also after an ask: the neighbour reads frames as soon as it has taken the connection.
     if (link.done() || link.stage == Stage::kAnswer) tell(link.socket, link.peer, error);
   }
 }
@@ -77,7 +77,7 @@ Status NeighbourConnector::look_for_failure() {
   return told;
 }
 
-// Behind beats, because the neighbour may have all its connections.
+// Heartbeats may come before the report: the neighbour may have all its connections already, and beat.
 Status NeighbourConnector::failure_reported_by(const Link& link) const {
   const auto report = waiting_failure(link.socket.get(), config_.nranks);
   return report ? Status(report->error) : Status();
@@ -100,7 +100,7 @@ Status NeighbourConnector::watch_done(int64_t now) {
 
 // "": it is open.
 std::string NeighbourConnector::end_of(const UniqueFd& socket) {
-  pollfd at{socket.get(), POLLRDHUP, 0};  // whatever lies unread before it
+  pollfd at{socket.get(), POLLRDHUP, 0};  // reports the end even if unread bytes come before it
   if (::poll(&at, 1, 0) <= 0 || at.revents == 0) return "";
   int error = 0;
   socklen_t length = sizeof error;

@@ -40,13 +40,13 @@ class NeighbourConnector {
     std::optional<HandshakeExchange> exchange;  // of a connection that is made here
     int64_t next_ns = 0;                        // when to try next
     int64_t refused_ns = -1;                    // first refusal
-    int64_t answered_ns = 0;                    // the neighbour's host: last, or when the connection was lost
+    int64_t answered_ns = 0;                    // when its host last answered, or when the connection was lost
     size_t place = 0;                           // the one that is tried
-    uint32_t rounds = 0;                        // how often all were
+    uint32_t rounds = 0;                        // how often all places were tried
     int64_t begun_ns = 0;
     uint32_t asked = 0;  // the highest number of a MoveRecord that was sent
     uint32_t taken = 0;  // the highest one of a connection that was taken
-    std::string answer;  // what has come of it
+    std::string answer;  // the part of the answer that has come
     bool done() const { return stage == Stage::kDone; }
   };
   struct Stranger {

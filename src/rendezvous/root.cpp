@@ -101,7 +101,7 @@ struct NamedPlace {
   bool own_address = false;       // an address chosen on rank 0's host: rank 0 listens only there
 };
 
-// The launcher's processes have exchanged the place.
+// The place that the launcher's processes exchange.
 Result<NamedPlace> place_of_launcher(const BootstrapConfig& config, const WaitLimit& limit) {
   const int64_t number = config.launcher.space.rank;
   if (config.rank == 0 && number != 0)
