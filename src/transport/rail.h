@@ -5,13 +5,13 @@
 // and decides what goes next over which rail. A rail knows connections: it makes them, moves bytes, and notices their
 // end. A rail never keeps a message waiting in a queue of its own. When it can write, it asks what to send next
 // (RailEvents), so an older message always overtakes those that no rail has begun, and a rail that writes faster takes
-// more. What a rail was given leaves in that order where the message layer says so.
+// more. Where the message layer says so (RailPeer::in_order), frames leave in the order in which the rail got them.
 //
 // Ownership and threads: a RailTransport owns its rails and calls them under the rank's progress lock. A rail calls its
 // events only from inside such a call. Nothing blocks except close().
 //
-// Errors. Those of the events continue the peer's name ("sent ..."), but for those of kInvalidUsage, which are whole
-// sentences. The rail adds the name, and returns whole sentences only. An error that a rail returns ends the transport.
+// Errors. Those of the events continue the peer's name ("sent ..."), except those of kInvalidUsage, which are whole
+// sentences. The rail adds the name, and returns only whole sentences. An error that a rail returns ends the transport.
 // The end of a connection with one peer is an event, and no error of the rail.
 #pragma once
 
@@ -55,7 +55,7 @@ class RailEvents {
   // "rank 3 (host a, pid 12)", for sentences.
   virtual const std::string& name(int32_t rank) const = 0;
 
-  // A connection is made. What may go is asked for from now on.
+  // A connection is made. From now on the rail asks for what may go.
   virtual void connected(int32_t rank) = 0;
   // The peer has ended the connection. Success: in order, or other rails go on.
   virtual Status ended(int32_t rank) = 0;
@@ -98,11 +98,11 @@ class Rail {
 
   // Begins a connection, unless there is one or one is being made.
   virtual Status reach(int32_t rank) = 0;
-  // Ends the connection with the peer, and attempts to make one, at once and without an event. What was asked for and
-  // is not written is forgotten, and nothing that comes later over the old connection is read.
+  // Ends the connection with the peer, and attempts to make one, at once and without an event. Frames that were asked
+  // for and are not written are forgotten, and nothing that comes later over the old connection is read.
   virtual void drop(int32_t rank) = 0;
-  // Whether the connection that reach() asked for is still to be begun, behind those with other peers. So long no time
-  // limit of the attempt counts.
+  // Whether the connection that reach() asked for still waits to be begun, behind those with other peers. Meanwhile no
+  // time limit of the attempt counts.
   virtual bool in_line(int32_t) const { return false; }
   // Whether the peer takes data at once: it is connected, and nothing that was begun is unfinished.
   virtual bool is_idle(int32_t rank) const = 0;
@@ -117,8 +117,8 @@ class Rail {
   virtual bool prepare_sleep() = 0;
   virtual void finish_sleep() = 0;
 
-  // From now on the events have nothing left to send but goodbyes, and drop what comes. With linger_ms > 0 the rail
-  // sends them, and waits at most so long for the answers. Then it ends all connections. Idempotent.
+  // From now on the events have only goodbyes left to send, and drop what comes. With linger_ms > 0 the rail sends the
+  // goodbyes, and waits at most linger_ms for the answers. Then it ends all connections. Idempotent.
   virtual void close(int linger_ms) = 0;
 
  protected:

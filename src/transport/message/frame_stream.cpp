@@ -180,7 +180,7 @@ void FrameStream::wrote(size_t bytes, int32_t rank, RailEvents& events) {
   }
 }
 
-// A fragment that is partly sent must be finished, so that the goodbye behind it can be read.
+// A fragment that is partly sent must be finished, so that the peer can read the goodbye after it.
 void FrameStream::close() {
   dropped_ = true;
   size_t kept = 0;

@@ -30,7 +30,7 @@ class FrameStream {
   size_t target(std::span<iovec> vectors) const;
   // The first `bytes` of target() were filled.
   Status filled(size_t bytes, int32_t rank, RailEvents& events);
-  // Takes bytes that were received behind the target, or without one.
+  // Takes bytes that were received after those of the target, or without a target.
   Status take(std::span<const std::byte> data, int32_t rank, RailEvents& events);
 
   // ---- Output
@@ -44,9 +44,9 @@ class FrameStream {
   void close();
 
  private:
-  struct Entry {                   // headers without payload, and the fragment that was asked for behind them
-    std::vector<std::byte> heads;  // with the fragment's
-    size_t heads_at = 0;           // those before it are written
+  struct Entry {                   // headers without payload, and the fragment that follows them
+    std::vector<std::byte> heads;  // with the header of the fragment
+    size_t heads_at = 0;           // the bytes before it are written
     bool has_fragment = false;
     Fragment fragment;
     PieceCursor<ConstPiece> rest;

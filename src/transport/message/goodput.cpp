@@ -9,15 +9,15 @@ namespace {
 constexpr double kGain = 0.125;      // of a new sample
 constexpr double kUnsureGain = 0.5;  // of one before the estimate is confirmed
 constexpr int64_t kRoundTripKeptNs = 10'000'000'000;
-constexpr double kMattersNs = 8e6;            // a bucket that is worth less time delays little
+constexpr double kMattersNs = 8e6;            // a bucket that lasts less than this delays little
 constexpr uint64_t kLeastSampleBytes = 4096;  // fewer measure the round trip alone
 
 }  // namespace
 
 Goodput::Mark Goodput::send(uint64_t bytes, int64_t now_ns, bool starved) {
   if (queued_ == 0) {
-    // A bucket fills at the rail's rate. Of an unknown rail it is full at the beginning, and fills no more. What
-    // follows an acknowledgement at once, as in a row of probes, comes after no pause.
+    // A bucket fills at the rail's rate. While the rate is unknown, the bucket is full at the beginning and does not
+    // fill again. A fragment that follows an acknowledgement at once, as in a row of probes, follows no pause.
     const int64_t pause_ns = now_ns - delivered_ns_;
     if (pause_ns > round_trip_ns_) {
       const double filled = std::min(rate_ * static_cast<double>(pause_ns), static_cast<double>(burst_));
@@ -56,7 +56,8 @@ void Goodput::sample(const Mark& mark, int64_t now_ns) {
   const int64_t acknowledging = now_ns - mark.delivered_ns;
   const double interval = static_cast<double>(std::max<int64_t>({sending, acknowledging, 1}));
   const double all = static_cast<double>(round) / interval;
-  // What a bucket gains while little is sent is known roughly. So a rail with too little to do must show more.
+  // How much a bucket gains while little is sent is known only roughly. So a sample of a rail with too little to do
+  // counts only if it has kLeastBurstBytes that did not ride.
   const uint64_t shown = round - (rode_ - mark.rode);
   const double lasting = mark.starved && shown < kLeastBurstBytes ? 0 : static_cast<double>(shown) / interval;
   // Before correct(), which takes back what a wrong estimate has allowed.
@@ -73,7 +74,7 @@ void Goodput::sample(const Mark& mark, int64_t now_ns) {
   }
 }
 
-// Even if it had too little to do it should have been much faster.
+// Even a rail with too little to do should have been much faster.
 bool Goodput::is_late(uint64_t bytes, double interval_ns) const {
   const double expected = static_cast<double>(round_trip_ns_) + static_cast<double>(bytes) / rate_;
   return interval_ns > kMattersNs && interval_ns > 2 * expected;
@@ -87,7 +88,7 @@ void Goodput::raise(double sample, bool starved, bool confirmed) {
   doubtful_ = true;
 }
 
-// An estimate that was wrong from the beginning: a larger bucket has let pass what it was measured with.
+// The estimate was wrong from the beginning: a larger bucket let pass the bytes that it was measured with.
 void Goodput::correct(double sample) {
   burst_ = std::min(2 * burst_, kMostBurstBytes);
   most_under_way_ = kLeastBurstBytes;

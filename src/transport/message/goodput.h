@@ -1,15 +1,16 @@
 // Goodput: how fast one rail carries data to one peer, from what the peer acknowledges.
 //
 // Delivery rates as in "Delivery Rate Estimation" (Cheng et al., draft-cheng-iccrg-delivery-rate-estimation, section
-// 3): between the moment a fragment was sent and the moment it is acknowledged, the rail delivered so many bytes. The
-// longer of the two intervals, sending and acknowledging, counts. Samples of times at which the rail had too little to
-// do only raise the estimate. The others are smoothed.
+// 3): a sample counts the bytes that the rail delivered between the moment a fragment was sent and the moment it is
+// acknowledged. It divides them by the longer of two intervals, that of sending and that of acknowledging. Samples of
+// times at which the rail had too little to do only raise the estimate. The others are smoothed.
 //
 // Bursts. After a pause a shaper (a token bucket) lets some bytes pass at once, whatever its rate is. So the first
-// bytes after a pause ride: they may lower the estimate, but never raise it. How many ride begins with
-// kLeastBurstBytes. If a rail is late as soon as it is used, a larger bucket has deceived: the estimate is corrected at
-// once, and more ride from then on. A peer that did not run for a while looks the same. So where more than ride come
-// at a much higher rate and it lasts, there is no such bucket, and as few ride as in the beginning.
+// bytes after a pause "ride": they may lower the estimate, but never raise it. At first kLeastBurstBytes ride. If a
+// rail is much slower than its estimate as soon as it is used, a larger bucket has misled the estimate. Then the
+// estimate is corrected at once, and twice as many bytes ride from then on. A peer that did not run for a while looks
+// the same. So if bytes that do not ride arrive at a much higher rate, and this lasts, there is no such bucket:
+// kLeastBurstBytes ride again.
 //
 // Slow start. A rail may not have more under way than twice what it has delivered within one round trip
 // (most_under_way()). So a rail that was measured wrongly delays little.
@@ -31,8 +32,8 @@ class Goodput {
     uint64_t bytes = 0;
     uint64_t delivered = 0;     // before it was sent
     uint64_t rode = 0;          // of these
-    int64_t delivered_ns = 0;   // when the last of them was acknowledged
-    int64_t first_sent_ns = 0;  // of the fragments under way
+    int64_t delivered_ns = 0;   // when the newest of these was acknowledged; if nothing was under way: sent_ns
+    int64_t first_sent_ns = 0;  // when the newest of these was sent; if nothing was under way: sent_ns
     int64_t sent_ns = 0;
     bool starved = false;  // the rail could have carried more
     bool rides = false;    // a bucket may have let it pass at once

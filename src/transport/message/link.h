@@ -71,7 +71,8 @@ class Link {
   bool next_control(Frame& header);
   // With several rails: a header from next_control() has reached the peer.
   void control_arrived(const Frame& header);
-  // Bytes of the messages that may go and that nobody took. Of the oldest of them, and whether it must stay whole.
+  // Bytes that may go and are not taken yet: of all messages, and of the oldest one. And whether the oldest one must
+  // stay whole.
   uint64_t ready_bytes() const { return ready_bytes_; }
   uint64_t front_bytes() const;
   bool front_is_whole() const;
@@ -80,7 +81,7 @@ class Link {
   bool next_fragment(uint64_t most, Fragment& fragment);
   // The bytes of the fragment need not be kept any longer.
   void arrived(const Fragment& fragment);
-  // The last frames over a rail. There is one after close(), or after the peer's.
+  // The last frames over a rail: this rank's goodbye after close(), and the answer to the peer's.
   bool has_goodbye(size_t rail) const { return in_[rail].owes_goodbye || in_[rail].owes_answer; }
   bool next_goodbye(size_t rail, Frame& header);
 

@@ -13,7 +13,7 @@ namespace {
 // The limit of open requests per peer and direction; more are refused with "try again". It bounds what the peer must
 // remember.
 constexpr size_t kMostOpen = 16 * 1024;
-// In a send's words: the type of its frames (once it may go), bytes taken, bytes arrived, how its kRequest fares.
+// In a send's words: the type of its frames (once it may go), bytes taken, bytes arrived, the state of its kRequest.
 constexpr size_t kType = 0;
 constexpr size_t kTaken = 1;
 constexpr size_t kArrived = 2;
@@ -143,7 +143,8 @@ bool Link::next_fragment(uint64_t most, Fragment& fragment) {
   const uint64_t left = send.bytes - taken;
   const uint64_t length = front_is_whole() ? left : std::min(left, most);
   if (taken == 0) ++on_their_way_;
-  // Over several rails a frame may be interrupted and come again; its credit must not. Headers alone come once.
+  // Over several rails a frame may be interrupted and come again, but its credit must count only once. So there only
+  // headers without payload give credit back: each comes once.
   const uint32_t credit = in_.size() == 1 ? take_owed_credit() : 0;
   fragment.header = {static_cast<FrameType>(send.transport.word[kType]), credit, send.tag, send.bytes, taken, length};
   fragment.pieces = send.pieces;

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::array<std::byte, kProbeBytes> kProbe{};
 constexpr ConstPiece kProbePiece{kProbe.data(), kProbe.size(), nullptr};
-constexpr uint64_t kQuestionBytes = 64;              // hundreds of pairs may ask at once
-constexpr uint64_t kControlBytes = 2 * kFrameBytes;  // of a header alone, with those of the network's packet
+constexpr uint64_t kQuestionBytes = 64;              // few: hundreds of pairs may ask at once
+constexpr uint64_t kControlBytes = 2 * kFrameBytes;  // of a header without payload, with the network's own headers
 
 // Of PeerRails, and not of messages.
 bool is_own(FrameType type) {
@@ -112,7 +112,7 @@ bool PeerRails::has_output(size_t rail) const {
   return (own || link_.has_control()) && carries_control(rail);
 }
 
-// Ends of rails, and headers that did not come over another rail.
+// Ends of rails, and headers that were lost with another rail.
 bool PeerRails::next_own_control(Frame& header) {
   for (size_t i = 0; i < ways_.size(); ++i) {
     if (!std::exchange(ways_[i].owes_end, false)) continue;
@@ -129,7 +129,7 @@ bool PeerRails::next_own_control(Frame& header) {
   return true;
 }
 
-// Not over the rail that is silent, nor over another one that may be.
+// A request about a silent rail goes neither over that rail nor over another one that may be silent.
 bool PeerRails::owes_request(size_t over) const {
   if (ways_[over].doubted_ns != 0) return false;
   for (size_t i = 0; i < ways_.size(); ++i) {
@@ -174,7 +174,7 @@ bool PeerRails::next_control(size_t rail, Frame& header, int64_t now_ns) {
     remember_control(way, header, now_ns);
     return true;
   }
-  // The goodbye is the last frame over every rail. What it follows has come.
+  // The goodbye is the last frame over every rail. It goes when all frames before it have arrived, or in a hurry.
   return link_.has_goodbye(rail) && goodbye_may_go() && link_.next_goodbye(rail, header);
 }
 
@@ -219,7 +219,7 @@ void PeerRails::take_again(uint64_t most, Sent& taken) {
   front.fragment.skip += length;
 }
 
-// The request of a message that stays whole is done at once. What is kept of it is a copy.
+// The request of a message that stays whole is done at once. So a copy of its bytes is kept.
 void PeerRails::keep_copy(Sent& taken) {
   const Fragment& fragment = taken.fragment;
   const uint64_t bytes = fragment.header.length;
@@ -311,7 +311,7 @@ Status PeerRails::confirm(Way& way, uint64_t count, int64_t now_ns) {
   if (count < way.confirmed || count - way.confirmed > way.sent.size())
     return Error{Code::kRemoteError, "acknowledged what was not sent"};
   if (count == way.confirmed) return {};
-  // The rail still holds what it has not written. After the end of a connection it holds nothing.
+  // The peer cannot have what the rail has not written yet. After the end of a connection the rail holds nothing.
   for (size_t i = count - way.confirmed; i-- > 0 && way.state == RailState::kUp;) {
     if (way.sent[i].control) continue;
     if (way.sent[i].order > way.written) return Error{Code::kRemoteError, "acknowledged what was not sent"};

@@ -1,20 +1,20 @@
 // PeerRails: several rails between this rank and one peer: what goes over which, what has arrived, and what happens
 // when a rail fails. A pair of ranks with one rail has none of this: its Link is asked directly.
 //
-// Counting. Both ends count the frames of every connection but kAck and goodbyes, in the order in which they were
-// handed to the rail. The receiver acknowledges with kAck how many have come, over the rail itself. So every header
-// and fragment is kept until it is known to have come.
+// Counting. Both ends count the frames of every connection, except kAck and goodbyes, in the order in which they were
+// handed to the rail. The receiver acknowledges with kAck how many have come, over the rail itself. The sender keeps
+// every header and fragment until it is acknowledged.
 //
-// A rail that fails. Whoever notices that a connection has ended, or decides to end it, stops reading it, and says over
+// A rail that fails. A rank that notices the end of a connection, or decides to end it, stops reading it. It says over
 // another rail how many frames of it have come (kRailEnd). The other side does the same. When both have said so, each
 // knows exactly which of its frames did not come, and sends these again over the other rails. So nothing comes twice,
 // and a late fragment never overwrites memory that is used for something else.
 //
 // Silence. Only the rank with the lower number ends a rail because nothing is acknowledged over it. The other one asks
 // for that, over another rail (kRailSilent). If both decided, each could end the rail that the other one goes on with,
-// and no rail would be left to a healthy pair. What one pair notices makes the others look (rail_suspicion.h).
+// and no rail would be left to a healthy pair. When one pair notices silence, the others look too (rail_suspicion.h).
 //
-// Shares. What waits is divided so that all rails end together (rail_choice.h), by measured goodput (goodput.h).
+// Shares. The waiting data is divided so that all rails end together (rail_choice.h), by measured goodput (goodput.h).
 // Messages that stay whole, and headers, take the rail over which they arrive first. A rail has about 8 ms of data
 // under way at most, so that a rail that becomes slow delays little. A rail of unknown goodput carries nothing but
 // probes while the goodput of another one is known. Probes go one after the other until one of them says something:
@@ -52,8 +52,8 @@ class PeerRails {
     RailSuspicion* suspicion = nullptr;  // the same
   };
   struct Options {
-    // A rail without acknowledgement has failed if others answer. All pairs of ranks that use it have left it after so
-    // long, though they notice at different times.
+    // A rail without acknowledgements has failed if others answer. After this time all pairs of ranks that use the rail
+    // have left it, though they notice at different times.
     int64_t silence_ns = 3'000'000'000;
     bool ends_silent_rails = true;  // else it asks the peer: set by the RailTransport
   };
@@ -78,11 +78,11 @@ class PeerRails {
   bool next_fragment(size_t rail, Fragment& fragment, int64_t now_ns);
   // A fragment has left; they leave in the order of next_fragment().
   void written(size_t rail) { ++ways_[rail].written; }
-  // The goodbye may go before everything is acknowledged, behind what every rail carries.
+  // From now on the goodbye may go before everything is acknowledged. On each rail it still comes last.
   void hurry() { hurry_ = true; }
   // Nothing is under way that the peer has not acknowledged.
   bool all_arrived() const;
-  // For a message of `bytes` that waits alone; count() if no rail is connected.
+  // The rail over which a message of `bytes` would arrive first; count() if no rail is connected.
   size_t fastest(uint64_t bytes) const;
 
   // ---- Input
@@ -93,7 +93,7 @@ class PeerRails {
   void connected(size_t rail, int64_t now_ns);
   // The connection has ended, or could not be made. False: no other rail is left.
   bool lost(size_t rail, const std::string& why, int64_t now_ns);
-  // The connection has ended behind a goodbye: no other one follows.
+  // The connection has ended after a goodbye: no other one follows.
   void closed(size_t rail, int64_t now_ns);
   bool is_up(size_t rail) const { return ways_[rail].state == RailState::kUp; }
   // The two ranks have not told each other yet how the last connection ended.
@@ -126,11 +126,11 @@ class PeerRails {
     double stated_rate = 0;  // bytes per nanosecond
 
     std::deque<Sent> sent;   // not acknowledged
-    uint64_t confirmed = 0;  // frames of this connection that are
+    uint64_t confirmed = 0;  // frames of this connection that the peer has acknowledged
     uint64_t received = 0;   // frames of this connection that have come whole
     uint64_t told = 0;       // of them, acknowledged
-    uint64_t given = 0;      // fragments
-    uint64_t written = 0;    // of them
+    uint64_t given = 0;      // fragments given to the rail
+    uint64_t written = 0;    // of them, written
     Frame incoming;          // the last header
 
     bool owes_probe = false;
@@ -146,7 +146,7 @@ class PeerRails {
     int64_t used_ns = 0;                  // when it carried a fragment that measures, or a probe, last
     int64_t probe_pause_ns = 0;           // from then to the next probe
     int64_t doubted_ns = 0;               // since when others have answered and it has not
-    int64_t asked_ns = 0;                 // when it was asked last because another pair doubted the rail, or is new
+    int64_t asked_ns = 0;                 // when it was asked last because another pair doubted it, or was connected
     int64_t retry_ns = 0;                 // when the next attempt begins; of one that is made: when it is given up
     bool may_be_in_line = false;          // the attempt may not have begun
     int64_t backoff_ns = 0;

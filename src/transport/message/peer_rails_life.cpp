@@ -151,7 +151,7 @@ Status PeerRails::settle(Way& way, int64_t now_ns) {
 }
 
 void PeerRails::send_again(Way& way) {
-  // The oldest first, and before those of a rail that failed earlier: the order matters for speed alone.
+  // The oldest first, behind those of a rail that failed earlier. The order matters only for speed.
   for (Sent& sent : way.sent) {
     if (sent.fragment.header.type == FrameType::kProbe) continue;
     way.record->sent_again();
@@ -167,8 +167,8 @@ void PeerRails::send_again(Way& way) {
   tell_load(way);
 }
 
-// A first attempt has no limit as long as it is the only one. With another rail up it must not count as a rail for
-// ever.
+// A first attempt has no time limit as long as no other rail is up. Then it gets one, so that others_carry() does not
+// count a rail for ever that never connects.
 void PeerRails::expect_first_connection(size_t rail, int64_t now_ns) {
   Way& way = ways_[rail];
   if (way.state != RailState::kConnecting || way.was_up || !way.why.empty() || !others_up(rail)) return;
@@ -186,7 +186,7 @@ void PeerRails::try_again(size_t rail, int64_t now_ns) {
   if (const Status reached = hooks_.reach(rail); !reached.ok()) lost(rail, reached.error().message, now_ns);
 }
 
-// An attempt that waits for those to other peers keeps its place. Its time begins with it.
+// An attempt may wait in line behind attempts to other peers. Its time limit begins when the attempt begins.
 void PeerRails::begin_limit(size_t rail, int64_t now_ns) {
   Way& way = ways_[rail];
   if (way.state != RailState::kConnecting) return;
@@ -200,7 +200,7 @@ bool PeerRails::may_begin_row(const Way& way, int64_t now_ns) const {
   return way.probes->begin_row(given_bytes_ - way.probed_at + waiting_bytes(), way.unmeasured, now_ns);
 }
 
-// A new connection, unless what it has carried meanwhile has measured it.
+// Measures new connections, except those that the data which they carried meanwhile has measured.
 void PeerRails::measure_new(int64_t now_ns) {
   for (Way& way : ways_) {
     if (!way.unmeasured || way.state != RailState::kUp) continue;

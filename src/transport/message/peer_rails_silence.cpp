@@ -22,7 +22,7 @@ std::string PeerRails::silence_text(const Way& way, int64_t now_ns) const {
   return "nothing was acknowledged for " + std::to_string((now_ns - unanswered_since(way)) / 1'000'000) + " ms";
 }
 
-// The rail carries something that is not acknowledged.
+// Since when the rail should have answered. It must have something under way.
 int64_t PeerRails::unanswered_since(const Way& way) const {
   return std::max(way.confirmed_ns, way.sent.front().mark.sent_ns);
 }
@@ -40,9 +40,9 @@ int64_t PeerRails::ask_others(size_t rail, int64_t now_ns) {
   return answered_ns;
 }
 
-// Only what comes over other rails, after this one should have answered, proves that the peer is there. If all are
-// silent it may be frozen. When it, or this rank, comes back, one rail answers first: the others get a moment to do so
-// too.
+// Only answers over other rails, after this one should have answered, prove that the peer is there. If all rails are
+// silent, the peer may be frozen. When the peer or this rank goes on, one rail answers first, so the others get a
+// moment to answer, too.
 bool PeerRails::silent(size_t rail, int64_t now_ns) {
   Way& way = ways_[rail];
   if (way.state != RailState::kUp || way.sent.empty()) return false;
@@ -61,7 +61,8 @@ bool PeerRails::silent(size_t rail, int64_t now_ns) {
     way.doubted_ns = std::max(answered_ns, ticked_ns_);  // an older answer was there when this rank came back
     way.suspicion->doubted_ns = now_ns;
   }
-  // The first pair of ranks leaves the rest of the time to those that notice because of it.
+  // The first pair of ranks leaves the rail early. So the pairs that notice because of it can leave it within
+  // silence_ns, too.
   const int64_t first_ns = 10 * part_ns;
   if (!way.suspicion->has_ended(now_ns, options_.silence_ns))
     return now_ns - since_ns >= first_ns && now_ns - way.doubted_ns >= 2 * part_ns;
@@ -69,7 +70,7 @@ bool PeerRails::silent(size_t rail, int64_t now_ns) {
   return now_ns - since_ns >= next_ns && now_ns - way.doubted_ns >= part_ns;
 }
 
-// Silence shows on what is under way only. Behind a goodbye nothing may follow.
+// Silence shows only on data under way, so a rail without any gets a question. After a goodbye nothing may follow.
 void PeerRails::ask_if_doubted(Way& way, int64_t now_ns) {
   if (way.suspicion->doubted_ns <= way.asked_ns || now_ns - way.asked_ns < options_.silence_ns / 8) return;
   way.asked_ns = now_ns;

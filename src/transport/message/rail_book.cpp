@@ -35,7 +35,7 @@ RailState RailRecord::change(RailState state, const std::string& why, int64_t no
     if (!why.empty()) last.why = why;
     return before;
   }
-  // What led to the end is why it is down.
+  // The reason for the end (kEnding) is also the reason why the rail is down.
   std::string reason = why.empty() && state == RailState::kDown ? last.why : why;
   if (history_.size() == kRailHistory) history_.pop_front();
   history_.push_back({now_ns, state, std::move(reason)});
@@ -60,7 +60,7 @@ void RailRecord::down(const std::string& why, int64_t now_ns) {
   change(RailState::kDown, why, now_ns);
 }
 
-// The time is that of the loss. Attempts to connect again change the reason alone.
+// The time is that of the loss. Attempts to connect again change only the reason.
 std::string RailRecord::story(int64_t now_ns) const {
   const MutexLock lock(mutex_);
   const auto carries_nothing = [](const RailChange& change) {

@@ -233,7 +233,7 @@ RailPeer RailTransport::peer(size_t rail, int32_t rank) const {
   const Peer& at = this->at(rank);
   const auto leads_here = [rail](const RailPath& path) { return path.rail == rail; };
   if (!at.paths.empty() && std::none_of(at.paths.begin(), at.paths.end(), leads_here)) {
-    RailPeer none;  // it may know this rail's address, but the rail is none of the pair's
+    RailPeer none;  // the peer may know this rail's address, but the two ranks do not use the rail
     none.unsettled = true;
     return none;
   }
@@ -305,7 +305,7 @@ bool RailTransport::said_on_all(const Peer& peer) const {
   return true;
 }
 
-// After a goodbye, and when a rail has ended behind one.
+// To be called after a goodbye, and when a rail has ended after one.
 Status RailTransport::check_gone(int32_t rank) {
   Peer& peer = at(rank);
   if (!peer.has_left() || !said_on_all(peer)) return {};

@@ -1,5 +1,5 @@
-// RailTransport: messages over rails. It knows the requests, the links to the peers, and which rails lead to whom; a
-// rail knows connections.
+// RailTransport: messages over rails. It knows the requests, the links to the peers, and which rails lead to which
+// peer; a rail knows connections.
 //
 // See transport.h for the contract, and rail.h for the division of work. To a peer that is reached over one rail,
 // frames need no acknowledgement: what the rail has taken arrives, or the communicator fails. To a peer that is reached

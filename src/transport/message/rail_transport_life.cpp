@@ -130,7 +130,8 @@ void RailTransport::finish_sleep() {
 
 // With a peer that is reached over several rails, everything is acknowledged before the goodbye, and the goodbyes of
 // all rails are answered before any rail ends: two ranks may end their rails in different orders. A peer that is not
-// driven acknowledges nothing. It finds the goodbye behind the data, if the data needs no other rail.
+// driven acknowledges nothing. So in the last quarter of the time the goodbye goes without that (hurry). The peer finds
+// it behind the data, if no data is lost with a rail.
 void RailTransport::close_several(int64_t deadline_ns) {
   const int64_t hurry_ns = now() + (deadline_ns - now()) / 4 * 3;
   for (;;) {

@@ -9,7 +9,7 @@ namespace trestle {
 // rail would begin later.
 double finish_ns(std::span<const RailLoad> rails, double bytes) {
   double rates = 0;
-  double filled = bytes;  // and what the rails would have carried since they began, from time 0 on
+  double filled = bytes;  // and what the rails would have carried from time 0 on until they begin
   double begun = -1;
   size_t ties = 0;  // rails taken that begin exactly at `begun`
   for (double finish = std::numeric_limits<double>::infinity();;) {

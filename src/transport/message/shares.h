@@ -19,8 +19,8 @@ struct RailLoad {
   double rate = 0;  // bytes per nanosecond; 0: the rail cannot be used
   double latency_ns = 0;
   double queued = 0;                                      // bytes under way
-  double most = std::numeric_limits<double>::infinity();  // of them, by what it has delivered within a round trip
-  double late_ns = 0;  // since when the oldest of them is under way: what is new comes behind it
+  double most = std::numeric_limits<double>::infinity();  // bytes that may be under way (Goodput::most_under_way)
+  double late_ns = 0;  // how long the oldest of the bytes under way has been so: new ones come behind it
   double begin_ns() const { return std::max(latency_ns + queued / rate, late_ns); }
 };
 
