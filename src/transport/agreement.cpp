@@ -51,7 +51,7 @@ std::string disagreement(const OperationRun& theirs, const OperationRun& ours) {
 
 namespace {
 
-// The ends of a message that mean different things by it.
+// The error for a message whose two ends mean different things by it.
 Error different_ends(const std::string& sender, const std::string& sent, const std::string& receiver,
                      const std::string& expected, uint64_t operation) {
   const bool pair = (operation & kPointToPoint) != 0;

@@ -1,21 +1,22 @@
-// The contract of transports. One object per (communicator, rank, kind of rail); it reaches all peers of that kind.
+// The contract of transports. One object per (communicator, rank, carrier); it reaches all peers of that carrier
+// (docs/architecture.md, Words).
 //
 // Ownership and threads: the rank's engine owns it and calls it under the rank's progress lock: one caller at a time,
-// from changing threads. Nothing here ever blocks. Transports never reduce and know nothing of steps: they carry
-// messages.
+// from changing threads. Nothing here blocks except close(). Transports never reduce and know nothing of steps: they
+// carry messages.
 //
 // Messages. A message = (peer, tag, bytes). Each tag is used once per peer and direction in the life of a communicator;
 // sends and receives with the same tag match, in whatever order the two sides post them. Any number may be open at the
 // same time, and no message ever waits behind another one that its receiver has not posted (no head-of-line blocking):
 // above the eager limit a sender waits for clear-to-send, which the receiver's transport issues when its receive is
-// posted; eager data is bounded per peer and always drained. Bytes of both sides are equal; a difference is what
-// callers whose counts disagree made, and whichever side sees it reports it as an error of kInvalidUsage that names
-// both (different_sizes() in agreement.h).
+// posted; eager data is bounded per peer and always drained. Both sides give the same number of bytes. If the counts of
+// their callers disagree, the side that sees the difference reports an error of kInvalidUsage that names both ranks
+// (different_sizes() in agreement.h).
 //
 // Completion. A send is done when its pieces may be overwritten: the peer has read them (mapped), or they were copied
 // out. A receive with a destination is done when the data is there. A receive without a destination (a *view*) is done
-// when the data may be read where it is (the peer's memory, a ring, a pool) until release(); the sender's memory may be
-// what is read, then its send is done after release(). Requests belong to the caller and must not move or die from the
+// when the data may be read where it is (the peer's memory, a ring, a pool) until release(). If it is read in the
+// sender's memory, the send is done after release(). Requests belong to the caller and must not move or die from the
 // accepted post until done (view: until release()), or until close().
 //
 // Agreement. Every message carries the check of the operation that its sender runs. A transport tells its Agreement
@@ -25,8 +26,8 @@
 // that has left it goes nowhere, without an error.
 //
 // Errors: a dead or lying peer, a failed system call: progress() or a post returns it, with a sentence that names the
-// peer; the communicator then fails as a whole (sticky). After close() nothing completes and nobody touches requests or
-// buffers any more.
+// peer; the communicator then fails as a whole (sticky). After close() nothing completes, and the transport does not
+// touch requests or buffers any more.
 #pragma once
 
 #include <cstddef>
@@ -56,12 +57,12 @@ struct MessageTag {
   uint32_t phase = 0;      // chunk * stages + stage
   uint32_t message = 0;    // number of the message from this sender to this receiver in the phase
   uint64_t offset = 0;     // bytes, of the segment in the message
-  // Of what the sender of the message (or the poster of the receive) runs (transport/agreement.h): kCheckBits, and
-  // above them zeros. Not part of the name.
+  // The check of the operation that the sender of the message (or the poster of the receive) runs
+  // (transport/agreement.h): kCheckBits, and above them zeros. Does not count when tags are compared.
   uint64_t check = 0;
-  // Not part of the name either. Where only the two ends know how long a message is: its bytes, of all segments
-  // together. The first segment tells of a difference; else ends of different numbers of segments would wait for each
-  // other. Such a message is the only one of its pair in the operation (phase and message are 0), so headers carry it
+  // Does not count either. Where only the two ends know how long a message is: the bytes of all its segments together.
+  // So the first segment shows a difference; else ends with different numbers of segments would wait for each other.
+  // Such a message is the only one of its pair in the operation (phase and message are 0), so headers carry this number
   // in their place.
   uint64_t whole = 0;
   bool operator==(const MessageTag& other) const {
@@ -112,14 +113,14 @@ struct TransportPrivate {
 struct SendRequest {
   int32_t peer = 0;  // rank in the communicator
   MessageTag tag;
-  uint32_t turn = 0;  // of its phase on this rail: of an operation's messages that may go, those of lower turn go first
+  uint32_t turn = 0;  // its phase's place in its dimension: of an operation's messages that may go, the lowest first
   std::span<const ConstPiece> pieces;  // at most kMaxPieces
   size_t bytes = 0;                    // their sum; may be 0
   uint32_t step = 0;                   // of its phase: a transport that can choose may let earlier ones go first
   RequestState state = RequestState::kIdle;
   bool* touched = nullptr;  // see RecvRequest
   bool mapped =
-      false;  // set by a post that was taken, by shared memory alone: the peer reads the pieces where they lie
+      false;  // set by a post that was taken, only by shared memory: the peer reads the pieces where they lie
   TransportPrivate transport;
 };
 
@@ -129,8 +130,8 @@ struct RecvRequest {
   std::span<const Piece> pieces;  // empty: a view is wanted
   size_t bytes = 0;               // may be 0
   RequestState state = RequestState::kIdle;
-  // Set when the state becomes kDone, by simulated transports alone: so of many phases only those are asked to go on
-  // that can.
+  // Only simulated transports set it, when the state becomes kDone. So the engine advances only the phases that can go
+  // on, of many.
   bool* touched = nullptr;
   std::vector<ConstPiece>
       view;  // done view: where the data is, in order; their sum is `bytes`. Capacity is kept between uses.
@@ -139,7 +140,7 @@ struct RecvRequest {
 
 inline constexpr size_t kMaxPieces = 256;
 
-// Where the rank stands, for all transports of a communicator. What only one kind of transport reads is an option of
+// What all transports of a communicator need to know. A value that only one kind of transport reads is an option of
 // its own (transport/catalog.h).
 struct EndpointConfig {
   int32_t rank = 0;
@@ -149,7 +150,7 @@ struct EndpointConfig {
   std::vector<std::string> peer_names;  // "rank 3 (host a, pid 12)", for sentences; filled before set_peers
   std::string
       interface;  // of kinds that have interfaces: those to use, as in TRESTLE_RAILS; "" : the transport's choice
-  std::optional<uint64_t> eager_bytes;  // TRESTLE_EAGER: 0 is nothing but empty messages; unset: the transport's choice
+  std::optional<uint64_t> eager_bytes;  // TRESTLE_EAGER: 0 is only empty messages; unset: the transport's choice
 };
 
 class Agreement;
@@ -167,8 +168,8 @@ class Transport {
   // The NUMA node that its hardware is at; -1: not known, or it uses none. Any thread.
   int numa_node() const { return numa_node_; }
 
-  // How the rails to each peer fare: by peer, then by rail. Only of peers that it has had to do with, and of transports
-  // that have rails. Any thread, also after close(); waits for nothing.
+  // The state of the rails to each peer: by peer, then by rail. Only of transports that have rails, and of peers that
+  // they have reached, or that have reached them. Any thread, also after close(); waits for nothing.
   virtual std::vector<RailReport> rail_reports() const { return {}; }
 
   // What peers need to reach this rank; valid after creation. May be empty. At most 512 bytes.

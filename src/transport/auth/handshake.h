@@ -20,8 +20,8 @@
 // themselves (peer_proved()), because the acknowledgement may be on its way. The acknowledgement costs the initiator no
 // round trip: its first data may follow at once. It needs no MAC: the initiator's proof covers the acceptor's fresh
 // nonce and so has shown who the peer is. An attacker that could change later bytes of the unsigned stream could also
-// change the data behind them. An initiator may keep the acknowledgement in outgoing() until it has read something of
-// its own behind the proof, for example a verdict; wanted() is 0 meanwhile.
+// change the data after them. An initiator may keep the acknowledgement in outgoing() until it has read something of
+// its own after the proof, for example a verdict; wanted() is 0 meanwhile.
 //
 // All messages have a fixed size. The MAC is BLAKE2b (RFC 7693, keyed, 32 bytes; libsodium's crypto_generichash) under
 // a key derived from the secret. Both nonces are fresh and covered by both MACs, so a recorded handshake cannot be
@@ -59,10 +59,10 @@ enum class Role : uint8_t { kInitiator = 1, kAcceptor = 2 };
 // Success, or kInvalidUsage "not built: libsodium was not found".
 Status handshake_probe();
 
-// Also of what travels behind it. 2: messages carry the check of their operation; 3: the acknowledgement; 4: that check
-// has 48 bits; 5: a rank that is asked about a call also tells of another communicator's failure; 7: frames of the
-// control mesh are acknowledged; 8: a rank asks the other one to end a silent rail; 9: ranks learn the rails of their
-// neighbours where they meet.
+// The version of the handshake and of all that follows it. 2: messages carry the check of their operation; 3: the
+// acknowledgement; 4: that check has 48 bits; 5: a rank that is asked about a call also tells of another communicator's
+// failure; 7: frames of the control mesh are acknowledged; 8: a rank asks the other one to end a silent rail; 9: ranks
+// learn the rails of their neighbours where they meet.
 inline constexpr uint16_t kHandshakeVersion = 9;
 inline constexpr size_t kHelloBytes = 72;
 inline constexpr size_t kProofBytes = 40;

@@ -2,7 +2,7 @@
 // socket steps this class.
 //
 // A value owned by the connection's owner, who also owns the socket; one thread. Only run_before() blocks. It reads the
-// bytes of the handshake and no byte behind them. It writes the bytes of the handshake only. The messages are those of
+// bytes of the handshake and no byte after them. It writes the bytes of the handshake only. The messages are those of
 // handshake.h; the parts of them that are not yet sent or complete are kept from step to step.
 //
 // Errors: those of the handshake; kRemoteError when the peer closes the connection first; those of the socket. An error

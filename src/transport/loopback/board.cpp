@@ -71,7 +71,8 @@ void Mailbox::finish_sleep() {
 }
 
 bool Mailbox::begin_reading() {
-  // Counted before looking. An owner shuts before it looks for readers. One of the two sees the other.
+  // A reader counts itself before it looks at shut_. The owner sets shut_ before it looks for readers. So one of the
+  // two sees the other.
   readers_.fetch_add(1, std::memory_order_seq_cst);
   if (!shut_.load(std::memory_order_seq_cst)) return true;
   end_reading();

@@ -174,8 +174,8 @@ Status LoopbackTransport::deliver(Peer& peer, SendRequest& send, RecvRequest& re
   return {};
 }
 
-// To be called while the memory is being read: an owner that waits for its readers returns once nobody reads, and must
-// not be sent a note about its request after that, which take() would never see anyway.
+// Call it before the reading of the memory ends. An owner that closes waits only for its readers. After that its
+// request may be gone, so no note about the request may come later.
 void LoopbackTransport::tell_taken(Peer& peer, SendRequest* send) {
   peer.mailbox->put({Kind::kTaken, rank_, send, {}});
 }
@@ -243,9 +243,9 @@ Result<bool> LoopbackTransport::progress() {
   return true;
 }
 
-// The user frees the memory afterwards. A peer may read it for any time: its user-defined function runs, or its work
-// queue is late, as a device is that others keep busy. So this waits without end, but only while somebody drives that
-// peer: one that nobody drives keeps its views for ever.
+// The user frees the memory afterwards. A peer may read it for a long time, because a user-defined function runs there
+// or its device is busy. So there is no limit while the peers are driven. A peer that nobody drives never gives its
+// views back, so then the limit counts.
 void LoopbackTransport::wait_for_readers(int linger_ms) {
   const int64_t until_ns = monotonic_clock().now_ns() + int64_t{std::max(linger_ms, kLeastReadersMs)} * 1'000'000;
   while (mailbox_->is_read()) {
@@ -264,7 +264,7 @@ void LoopbackTransport::close(int linger_ms) {
   for (size_t r = 0; r < peers_.size(); ++r) {
     const std::shared_ptr<Mailbox>& mailbox = peers_[r].mailbox;
     if (mailbox == nullptr || static_cast<int32_t>(r) == rank_) continue;
-    unless_out_of_memory([&] { mailbox->put({last, rank_, nullptr, {}}); }, [] {});  // readers must be awaited
+    unless_out_of_memory([&] { mailbox->put({last, rank_, nullptr, {}}); }, [] {});  // close() must await its readers
   }
   mailbox_->shut();
   wait_for_readers(linger_ms);

@@ -61,7 +61,7 @@ std::string why_no_address(const HostInterface& interface, AddressFamily family)
   return family == AddressFamily::kIpv4 ? "has no IPv4 address" : "has no IPv6 address";
 }
 
-// Of an interface that nobody has named, with the address that counts, if it has one; "": nothing.
+// Why an interface that the user has not named is no rail; "": no reason. `at`: its address that counts, if it has one.
 std::string why_not_by_itself(const HostInterface& interface, const InterfaceAddress* at) {
   const InterfaceFacts& facts = interface.facts;
   if (interface.loopback) return "loopback";
@@ -151,7 +151,7 @@ class Chooser {
   Error nothing_left() const {
     std::string reasons;
     for (const LeftOutInterface& one : choice_.left_out) {
-      // Those that nobody named are no news where some are named.
+      // If some are named, the others are no news.
       if (!request_.interfaces.empty() && named(one.interface) == nullptr) continue;
       reasons += (reasons.empty() ? "" : "; ") + one.text();
     }
@@ -165,7 +165,7 @@ class Chooser {
     std::ranges::stable_sort(choice_.rails, {}, [this](const LocalRail& rail) { return named(rail.interface); });
   }
 
-  // Of several in one subnet, by name, so that all hosts number them alike.
+  // Numbers the rails of one subnet by name, so that all hosts number them alike.
   void number_places() {
     std::vector<LocalRail*> by_name;
     for (LocalRail& rail : choice_.rails) by_name.push_back(&rail);

@@ -45,10 +45,10 @@ struct RailChoice {
 // Named interfaces are rails if they are up and have an address; so are those that a TRESTLE_SOCKET_IFNAME without "^"
 // matches. Of the others, all that lead out of this host: no bridge unless one of its ports is hardware, no port of a
 // bridge, no tunnel, nothing with a name that engines of containers give. Loopback is a rail if it is named, or if
-// there is nothing else; it reaches this host alone, which peers cannot see in its fabric.
+// there is nothing else; it reaches only this host, but peers cannot see that in its fabric.
 // Of an interface's addresses `met_at` counts, else the first IPv4 one, else the first IPv6 one. If `met_at` is an IPv6
-// address, IPv6 comes first, and addresses that are of a site (fc00::/7) or global, as it is, before others. Link-local
-// IPv6 addresses do not count.
+// address, IPv6 comes first: of a site (fc00::/7) or global, addresses of the kind of `met_at` come before the others.
+// Link-local IPv6 addresses do not count.
 // Errors. kInvalidArgument: a named interface does not exist, or the filter matches none; with those that exist.
 // kSystemError: nothing is left; with the reasons.
 Result<RailChoice> choose_rails(const std::vector<HostInterface>& interfaces, const RailRequest& request);

@@ -25,7 +25,7 @@ struct InterfaceFacts {
   bool hardware_port = false;  // bridge: one of the ports is hardware, so it leads out of this host
   std::string bridge_of = {};  // the bridge that it is a port of; "": none
   bool tunnel = false;         // tun, tap, GRE, WireGuard and the like
-  uint64_t rate_bps = 0;       // 0: not known. What software claims about itself is not known
+  uint64_t rate_bps = 0;       // 0: not known. The claims of interfaces without hardware do not count
   int numa_node = -1;          // -1: not known
   std::string pci = {};        // the address of its PCI device: "0000:3b:00.0"; "": it has none
   uint64_t pci_bps = 0;        // what the lanes of that device carry, one way; 0: not known

@@ -11,7 +11,7 @@ namespace trestle {
 struct PciDevice {
   std::string address;    // "0000:3b:00.0"; "": there is none
   int numa_node = -1;     // -1: not known
-  uint64_t rate_bps = 0;  // what its lanes carry, one way, without the code of the line; 0: not known
+  uint64_t rate_bps = 0;  // what its lanes carry, one way, without the bits of the line code; 0: not known
   bool operator==(const PciDevice&) const = default;
 };
 

@@ -124,7 +124,7 @@ Status Links::admit(UniqueFd fd) {
     drop(last->second);
     strangers_.erase(last);
   }
-  // Whole before it is one of them: memory may run out at any of these lines.
+  // The stranger is complete before it enters the list: memory may run out at any of these lines.
   Stream stranger;
   stranger.exchange = std::make_unique<HandshakeExchange>(Role::kAcceptor, Purpose::kShm, credentials());
   stranger.fd = std::move(fd);

@@ -38,7 +38,8 @@ class Receiver {
   void release(RecvRequest& request);
   // Takes what the lane has, at most a few dozen descriptors. True if anything moved.
   Result<bool> progress();
-  // A thread that calls progress() rarely is about to: what waits for many calls must not wait for many of these.
+  // The next call of progress() is by a thread that calls it rarely. What waits for a number of calls must not wait for
+  // as many of these.
   void expect_rare_calls();
 
   InLane& lane() { return lane_; }

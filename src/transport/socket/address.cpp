@@ -38,7 +38,7 @@ SocketAddress plain_v4(const void* host) {
   return stored(plain);
 }
 
-// The form that HostAddress has of all addresses of one host.
+// The one form that HostAddress keeps, whichever form of a host's address it gets.
 SocketAddress canonical(const SocketAddress& address) {
   if (address.length == 0) return {};
   if (address.storage.ss_family == AF_INET) return plain_v4(&v4(address).sin_addr);

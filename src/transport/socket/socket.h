@@ -1,5 +1,6 @@
-// Stream sockets: TCP over IPv4 and IPv6, abstract Unix sockets, addresses and network interfaces. No other code makes
-// the system calls for sockets.
+// Stream sockets: TCP over IPv4 and IPv6, abstract Unix sockets, addresses and network interfaces. The library connects
+// and moves bytes through these functions. A few special system calls are made elsewhere: TCP_INFO, a peek, a socket
+// pair.
 //
 // Plain functions over descriptors that the caller owns; any thread, one at a time per descriptor. Every socket made
 // here is nonblocking and close-on-exec. No call raises SIGPIPE. Functions whose name ends in `_before` block (poll)

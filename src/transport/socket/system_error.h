@@ -9,8 +9,8 @@
 
 namespace trestle {
 
-// "send: Broken pipe". kRemoteError if the cause is the peer or the path to it. Errors may come from a lack of
-// descriptors, without which the sanitizer of virtual calls cannot look at the object and calls it invalid.
+// "send: Broken pipe". kRemoteError if the cause is the peer or the path to it. no_sanitize: this also runs when the
+// process has no descriptor left. Then the sanitizer of virtual calls cannot look at the object and calls it invalid.
 __attribute__((no_sanitize("vptr"))) inline Error socket_error(const char* what, int number = errno) {
   Code code = Code::kSystemError;
   switch (number) {

@@ -4,7 +4,7 @@
 
 namespace trestle {
 
-// When the oldest attempt counts no longer, if nobody answers until then.
+// When the oldest attempt counts no longer, if no peer answers until then.
 int64_t ConnectQueue::room_ns() const {
   return std::max(heard_ns_, counted_.front().began_ns) + kQuietNs;
 }

@@ -5,8 +5,8 @@
 // At most kMostAtOnce attempts count at a time. A peer that is frozen, or busy outside the library, answers late or
 // never, and must not keep this rank from the others. How far its attempt has got does not tell such a peer from an
 // overloaded one: the kernel of either accepts the connection, and its process is silent. Nor does the time that has
-// passed: on an overloaded machine every handshake takes seconds. What the other attempts do tells more. An attempt
-// counts no longer
+// passed: on an overloaded machine every handshake takes seconds. The other attempts tell more. An attempt counts no
+// longer
 //
 // * when kOvertakenBy attempts that began later have been answered: its peer is slower than others;
 // * when it is the oldest, and nobody has answered for kQuietNs. One place per kQuietNs: an overloaded rank that hears

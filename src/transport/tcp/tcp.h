@@ -1,7 +1,8 @@
-// The tcp transport: one authenticated connection per pair of ranks, made at first use. See transport.h for the
-// contract.
+// The tcp transport: one authenticated connection per pair of ranks and common rail, made at first use. See transport.h
+// for the contract.
 //
-// All functions may be called from any thread. make_tcp_transport opens the listening socket and the epoll descriptor.
+// All functions may be called from any thread. make_tcp_transport opens a listening socket and an epoll descriptor for
+// each rail.
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,8 @@ Status TcpRail::connect_those_in_line() {
   return {};
 }
 
-// For a sleeper, whom nothing else wakes when the peers of all attempts are frozen. False: it must not sleep.
+// The timer wakes a sleeping thread. Nothing else does when the peers of all attempts are frozen. False: the thread
+// must not sleep.
 bool TcpRail::arm_timer() {
   const int64_t due_ns = queue_.due_ns();
   if (due_ns == INT64_MAX) return true;
@@ -119,7 +120,7 @@ void TcpRail::adopt(int32_t rank, Attempt& attempt) {
   peer.stream =
       std::make_unique<FrameStream>(frame_check(context_.job, rank, context_.rank),
                                     frame_check(context_.job, context_.rank, rank), events_->peer(rank).in_order);
-  // Data that arrived behind the handshake may raise no new edge, so both directions are tried at once.
+  // Data that arrived after the handshake may raise no new edge, so both directions are tried at once.
   peer.readable = peer.writable = true;
   connected_.push_back(rank);
   poll_now_ = true;
@@ -154,7 +155,7 @@ Status TcpRail::settle(Attempt& attempt) {
   return attempt.drive();
 }
 
-// The peer has given up a connection after the welcome and before it counted on it.
+// The peer has given up a connection that this rank has welcomed, before the peer acknowledged it.
 void TcpRail::withdraw(int32_t rank) {
   const auto promised = [rank](const Stranger& s) { return s.attempt->promised() && s.attempt->peer() == rank; };
   if (std::any_of(strangers_.begin(), strangers_.end(), promised)) return;

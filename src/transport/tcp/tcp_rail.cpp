@@ -16,7 +16,7 @@ namespace trestle {
 namespace {
 
 constexpr size_t kReadBufferBytes = 64 * 1024;
-// Size of a read behind a payload, or before a large one: room for the next headers. Bytes of the next payload that are
+// Size of a read after a payload, or before a large one: room for the next headers. Bytes of the next payload that are
 // read with it are copied once more.
 constexpr size_t kHeaderReadBytes = 2 * 1024;
 constexpr size_t kMostVectorsAtOnce = 2 * kMaxPieces;
@@ -131,7 +131,7 @@ Status TcpRail::set_peers(const std::vector<std::string>& addresses) {
   return {};
 }
 
-// Two ranks may connect to each other at the same time.
+// Two descriptors per peer: two ranks may connect to each other at the same time.
 void TcpRail::make_room() {
   const auto reachable = static_cast<size_t>(
       std::count_if(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.address.length != 0; }));
@@ -308,7 +308,7 @@ Result<bool> TcpRail::write(int32_t rank) {
     const size_t wanted = total(std::span(vectors_).first(used));
     Result<size_t> sent = send_vectors(peer.fd.get(), std::span(vectors_).first(used));
     if (!sent.ok()) {
-      // A goodbye may lie here unread, behind other data.
+      // A goodbye may lie here unread, after other data.
       for (peer.readable = true; peer.readable && !events_->peer(rank).left;) TRY(read_from(rank));
       if (!peer.fd) return true;
       if (!events_->peer(rank).left) {

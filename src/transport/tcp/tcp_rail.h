@@ -120,7 +120,7 @@ class TcpRail final : public Rail {
   void adopt(int32_t rank, Attempt& attempt);
   Status watch(int fd, uint64_t key);
 
-  // tcp.cpp
+  // tcp_rail.cpp
   Result<bool> poll_events();
   bool should_poll();
   Result<bool> serve(int32_t rank, bool direct);

@@ -72,7 +72,7 @@ SingleRail describe(const SocketAddress& address) {
   return rail;
 }
 
-// Of a single rail. `chosen`: the only usable one of several that are named, or none.
+// The endpoint of a single rail. `chosen`: the only usable one of several that are named, or none.
 EndpointConfig at_single(const EndpointConfig& config, const std::vector<NamedInterface>& named,
                          const std::vector<LocalRail>& chosen) {
   EndpointConfig at = config;
@@ -164,7 +164,7 @@ Result<std::vector<NamedInterface>> tcp_interfaces(const EndpointConfig& config,
 
 namespace {
 
-// Interfaces that come and go all the time are no rails.
+// Interfaces may come and go all the time. After so many looks the error counts.
 constexpr int kMostLooks = 8;
 
 bool same_rails(const RailChoice& a, const RailChoice& b) {
