@@ -26,6 +26,12 @@ SocketAddress address_of(const ifaddrs& item) {
   return address;
 }
 
+// An alias ("eth0:1") is another address of its interface.
+std::string name_of(const ifaddrs& item) {
+  const std::string_view label = item.ifa_name;
+  return std::string(label.substr(0, label.find(':')));
+}
+
 // Smaller is better. A container bridge comes last before loopback: on other hosts its address means something else, or
 // nothing.
 int undesirability(const Interface& interface) {
@@ -51,7 +57,7 @@ Result<std::vector<Interface>> local_interfaces() {
   for (const ifaddrs* item = list; item != nullptr; item = item->ifa_next) {
     const SocketAddress address = address_of(*item);
     if (address.length == 0 || (item->ifa_flags & IFF_UP) == 0) continue;
-    found.push_back({item->ifa_name, address, (item->ifa_flags & IFF_LOOPBACK) != 0});
+    found.push_back({name_of(*item), item->ifa_name, address, (item->ifa_flags & IFF_LOOPBACK) != 0});
   }
   return found;
 }
@@ -63,7 +69,7 @@ std::string interface_fault(const std::string& interface, const SocketAddress& a
   const HostAddress wanted(address);
   std::string why = interface + " is gone, or its address has changed";
   for (const ifaddrs* item = list; item != nullptr; item = item->ifa_next) {
-    if (item->ifa_name != interface) continue;
+    if (name_of(*item) != interface) continue;
     if ((item->ifa_flags & IFF_UP) == 0) return interface + " is down";
     if ((item->ifa_flags & IFF_RUNNING) == 0) return interface + " has no carrier";
     if (wanted == HostAddress(address_of(*item))) why.clear();
@@ -93,17 +99,22 @@ bool interface_matches(std::string_view filter, std::string_view name) {
   return listed != negated;
 }
 
+bool interface_matches(std::string_view filter, const Interface& interface) {
+  const bool of_labels = filter.find(':') != std::string_view::npos;
+  return interface_matches(filter, of_labels ? interface.label : interface.name);
+}
+
 Result<std::vector<Interface>> choose_interfaces(std::string_view filter, AddressFamily family) {
   const std::vector<Interface> all = TRY(local_interfaces());
   std::vector<Interface> chosen;
   for (const Interface& interface : all) {
     if (family != AddressFamily::kAny && interface.address.family() != family) continue;
-    if (interface_matches(filter, interface.name)) chosen.push_back(interface);
+    if (interface_matches(filter, interface)) chosen.push_back(interface);
   }
   if (chosen.empty()) {
     std::string list;
     for (const Interface& interface : all)
-      list += (list.empty() ? "" : ", ") + interface.name + " (" + format_host(interface.address) + ")";
+      list += (list.empty() ? "" : ", ") + interface.label + " (" + format_host(interface.address) + ")";
     const char* kind = family == AddressFamily::kIpv4 ? "IPv4 " : family == AddressFamily::kIpv6 ? "IPv6 " : "";
     return Error{Code::kInvalidArgument, "no network interface with an " + std::string(kind) + "address matches '" +
                                              std::string(filter) + "'; there are: " + (list.empty() ? "none" : list)};

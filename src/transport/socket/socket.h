@@ -91,6 +91,7 @@ Result<HostAddress> parse_host(std::string_view text);
 
 struct Interface {
   std::string name;
+  std::string label;      // the kernel's name of this address: "eth0:1" if it is an alias, else as `name`
   SocketAddress address;  // port 0
   bool loopback = false;
 };
@@ -104,6 +105,8 @@ std::string interface_fault(const std::string& interface, const SocketAddress& a
 // NCCL's syntax: a comma-separated list of name prefixes; a leading "=" whole names; a leading "^" all but these ("^="
 // too).
 bool interface_matches(std::string_view filter, std::string_view name);
+// A filter with a colon in it is compared with labels, so that one alias can be chosen; any other with names.
+bool interface_matches(std::string_view filter, const Interface& interface);
 
 // The interfaces that `filter` and `family` allow, best first: ordinary ones, then container bridges (docker*), then
 // loopback; at equal rank IPv4 before IPv6 and link-local IPv6 last. An empty filter excludes nothing.

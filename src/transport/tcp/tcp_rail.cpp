@@ -77,7 +77,7 @@ namespace {
 Status prefer_address(const HostAddress& ip, ListenOptions& options) {
   if (!ip.is_known() || (options.family != AddressFamily::kAny && options.family != ip.family())) return {};
   for (const Interface& interface : TRY(local_interfaces())) {
-    if (ip != interface.address || !interface_matches(options.interface_filter, interface.name)) continue;
+    if (ip != interface.address || !interface_matches(options.interface_filter, interface)) continue;
     options.interface_filter = "=" + interface.name;
     options.family = ip.family();
     options.address = ip;

@@ -1,10 +1,16 @@
 // Addresses, interfaces and sockets on loopback.
 #include <gtest/gtest.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <string>
+#include <thread>
 
 #include "base/clock.h"
 #include "transport/socket/socket.h"
@@ -147,6 +153,43 @@ TEST(Interfaces, AMissingOneGetsTheListOfThoseThatExist) {
   EXPECT_EQ(chosen.error().code, Code::kInvalidArgument);
   EXPECT_NE(chosen.error().message.find("nosuch0"), std::string::npos);
   EXPECT_NE(chosen.error().message.find("lo (127.0.0.1)"), std::string::npos) << chosen.error().message;
+}
+
+// In a network namespace of this thread: gives lo the address 10.9.8.7 with the label lo:1.
+bool make_alias() {
+  if (unshare(CLONE_NEWNET) != 0) return false;
+  const UniqueFd control(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  std::strcpy(request.ifr_name, "lo:1");
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(0x0a090807);
+  std::memcpy(&request.ifr_addr, &address, sizeof address);
+  if (ioctl(control.get(), SIOCSIFADDR, &request) != 0) return false;
+  std::strcpy(request.ifr_name, "lo");
+  request.ifr_flags = IFF_UP;
+  return ioctl(control.get(), SIOCSIFFLAGS, &request) == 0;
+}
+
+// A rail is named after its interface, and its address may be an alias.
+TEST(Interfaces, AnAliasIsAnAddressOfItsInterface) {
+  bool made = false;
+  std::thread([&made] {
+    made = make_alias();
+    if (!made) return;
+    const auto named = choose_interfaces("=lo", AddressFamily::kIpv4);
+    ASSERT_TRUE(named.ok()) << named.error().message;
+    EXPECT_TRUE(std::any_of(named.value().begin(), named.value().end(), [](const Interface& one) {
+      return one.name == "lo" && one.label == "lo:1" && format_host(one.address) == "10.9.8.7";
+    }));
+    const auto alias = choose_interfaces("=lo:1", AddressFamily::kAny);
+    ASSERT_TRUE(alias.ok()) << alias.error().message;
+    ASSERT_EQ(alias.value().size(), 1u);
+    EXPECT_EQ(format_host(alias.value()[0].address), "10.9.8.7");
+    EXPECT_EQ(interface_fault("lo", alias.value()[0].address), "");
+    EXPECT_FALSE(choose_interfaces("^lo:,lo", AddressFamily::kAny).ok());
+  }).join();
+  if (!made) GTEST_SKIP() << "no network namespace can be made here";
 }
 
 ListenOptions on_loopback(uint16_t low = 0, uint16_t high = 0) {
