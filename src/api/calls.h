@@ -44,9 +44,9 @@ Status check_overlap(const char* function, const Call& call, const CallElements&
 Status look_at_buffers(const Communicator& communicator, const char* function, Call& call, const CallElements& extent);
 // With a device: refuses a scalar in memory of a device, because the host reads it.
 Status check_scalar(const Communicator& communicator, const char* function, const void* scalar);
-// Whether it is alive and has a device. Only then may the next one be called.
+// Whether the communicator is alive and has a device. Only then may check_for_host() be called.
 bool has_device(trestleComm_t comm);
-// Refuses memory of a device, for what the host itself reads and writes. name: "gradient"; NULL is no such memory.
+// Refuses memory of a device, for buffers that the host itself reads and writes. name: such as "gradient". NULL passes.
 Status check_for_host(const char* name, const void* memory);
 
 // The call moves no data on any rank.

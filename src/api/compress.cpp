@@ -192,8 +192,8 @@ void end_without_memory(trestleComm_t comm) {
   if (use.alive()) use.object()->watch().fail_without_memory();
 }
 
-// A call that the other ranks make too. Where this rank has no memory to take part, they would wait for it until the
-// deadline: the communicator ends, on all ranks. end(): that.
+// Runs a call that the other ranks make too. Where this rank has no memory to take part, they would wait for it until
+// the deadline. So end() then fails the communicator, on all ranks.
 template <class End, class Body>
 Status together(End&& end, Body&& body) {
   return unless_out_of_memory(std::forward<Body>(body), [&]() -> Status {

@@ -12,7 +12,7 @@
 namespace trestle {
 namespace {
 
-// What a rank said before it left may arrive behind its goodbye.
+// The last notices of a rank may arrive after its goodbye.
 constexpr int64_t kLeaverNs = 1'000'000'000;
 
 using Communicators = std::vector<std::shared_ptr<Communicator>>;
@@ -78,7 +78,7 @@ class NoticeWait {
     for (const auto& one : all_) sleeps_.push_back(std::make_unique<Notices::Wait>(one->notices()));
   }
   Communicator& first() const { return *all_.front(); }
-  // Why it ends without what it waits for.
+  // Why the wait must end although the notices have not come; success: it goes on.
   Status look(int awaited);
 
  private:
@@ -91,7 +91,7 @@ class NoticeWait {
   const std::string function_;
   const int64_t deadline_ns_;
   std::vector<std::unique_ptr<Notices::Wait>> sleeps_;
-  int leaver_ = -1;  // awaited, and has left
+  int leaver_ = -1;  // an awaited rank that has left; -1: none
   int64_t left_ns_ = 0;
 };
 
@@ -130,7 +130,7 @@ Status CommunicatorLinks::wait(const char* function, const std::function<bool()>
   const std::shared_ptr<Engine> only = all.size() == 1 ? all[0]->engine().shared_from_this() : nullptr;
   bool came = false;
   Status status;
-  std::exception_ptr thrown;  // behind the wait: the engine asks while this thread counts as asleep
+  std::exception_ptr thrown;  // after the wait: the engine calls look() while this thread counts as asleep
   const auto over = [&] { return came || !status.ok() || thrown != nullptr; };
   const auto look = [&] {
     if (over()) return true;

@@ -170,7 +170,7 @@ bool end_handle(H* handle) {
 
 // ---- errors at the boundary
 
-// Store a message for GetLastError of this thread.
+// Both store a message for GetLastError of this thread.
 trestleResult_t report(Error error) noexcept;
 trestleResult_t report_constant(Code code, const char* sentence) noexcept;
 
@@ -257,7 +257,7 @@ Status begin_finalization(trestleComm_t comm, const std::shared_ptr<Communicator
 Status background_status(const Use<trestleComm>& use);
 // Why its creation or finalization failed, if it did.
 std::optional<Error> background_failure(trestleComm_t comm);
-// end_backgrounds() ends soon what is under way for the handle. forget_backgrounds() then drops it.
+// end_backgrounds() makes what is under way for the handle end soon, and waits. forget_backgrounds() then drops it.
 void end_backgrounds(trestleComm_t comm);
 void forget_backgrounds(trestleComm_t comm);
 
@@ -267,7 +267,7 @@ Status check_begun(const char* function, const char* what, size_t calls);
 // The stream of a call: the handle's, or the communicator's own.
 Result<std::shared_ptr<Stream>> stream_of(const char* function, trestleStream_t stream,
                                           const std::shared_ptr<Communicator>& communicator);
-// Whether a stream of a device goes with the communicator's.
+// Refuses a stream of another device than the communicator's. A communicator without a device takes any.
 Status check_device(const char* function, const Stream& stream, const Communicator& communicator);
 // A round of progress for a thread that has asked whether the recording is complete.
 void test(const Recording& recording);

@@ -53,8 +53,7 @@ Status wait_for(const Recording& recording, const std::shared_ptr<Stream>& strea
   return {};
 }
 
-// An event that was recorded in an open group, on a stream with calls in that group, does not stand for those calls
-// yet.
+// An event that was recorded in an open group, on a stream with calls in that group, does not include those calls yet.
 Status check_recorded(const char* function, const Recording& recording) {
   const Group& group = Group::of_this_thread();
   const auto stream = recording.stream();

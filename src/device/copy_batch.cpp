@@ -41,14 +41,15 @@ Status CopyBatch::take_joined() {
   return {};
 }
 
-// Rows at other distances than whole packs would be moved by single bytes, but each on its own perhaps in packs.
+// If the distances of rows are not whole packs, a launch of rows moves them by single bytes. A row that travels as a
+// run of its own may still move in packs.
 bool CopyBatch::go_as_rows() const {
   const bool in_packs = rows_.dst_stride % kernels::kPackBytes == 0 && rows_.src_stride % kernels::kPackBytes == 0;
   return rows_.count > kFewRows && (in_packs || rows_.first.bytes <= kShortRowBytes);
 }
 
-// Whether it is one more of the rows. Of rows that do not go as such only so many are collected as one launch takes, so
-// that no call submits more.
+// Adds the run to the rows if it continues them. Rows that will travel as single runs: at most as many as one launch
+// takes, so that no call submits more than kMostSubmitted.
 bool CopyBatch::takes(const CopyRun& run) {
   const CopyRun& first = rows_.first;
   if (rows_.count == 0 || run.bytes != first.bytes || run.dst <= first.dst || run.src <= first.src) return false;

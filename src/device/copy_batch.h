@@ -1,8 +1,8 @@
 // CopyBatch: joins many copies on one stream into few launches. Copies that continue each other become one, copies that
 // form rows become one launch, and others travel many per launch. Long copies go to the driver, one by one.
 //
-// Owned by whoever submits to the stream; one thread at a time. Nothing is allocated. Until flush() it keeps some
-// copies back. The copies of one batch may happen in any order, so no destination may overlap another one, nor the
+// Owned by the object that submits to the stream; one thread at a time. Nothing is allocated. Until flush() it keeps
+// some copies back. The copies of one batch may happen in any order, so no destination may overlap another one, nor the
 // source of another copy.
 #pragma once
 

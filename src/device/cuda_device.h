@@ -83,8 +83,8 @@ class CudaDevice : public Device {
 
  private:
   // Makes the context current for one call of a function of the driver and returns its answer. `name`: its name. While
-  // any thread captures a graph, the driver refuses others' calls that allocate or ask, and ends the capture. The
-  // library's own calls are no part of a graph, which the relaxed mode says for the one call.
+  // any thread captures a graph, the driver refuses other threads' calls that allocate or ask, and ends the capture.
+  // The library's own calls belong to no graph; the relaxed mode tells the driver so for this one call.
   template <class Function, class... Arguments>
   CUresult call(Function function, Arguments... arguments) const;
   template <class Function, class... Arguments>

@@ -51,7 +51,7 @@ Result<PointerInfo> CudaDevices::look_at(const void* pointer) {
   int ordinal = -1;
   CUdeviceptr base = 0;
   size_t bytes = 0;
-  unsigned plain = 0;  // only memory of plain allocations can be shared by a handle, and peer access is to these alone
+  unsigned plain = 0;  // a plain allocation: only such memory can be shared by a handle, or read by peer access
   std::array<CUpointer_attribute, 6> questions = {
       CU_POINTER_ATTRIBUTE_MEMORY_TYPE,    CU_POINTER_ATTRIBUTE_IS_MANAGED,
       CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,

@@ -60,9 +60,9 @@ struct PointerInfo {
   int device = -1;            // of kDevice, and where kPinnedHost and kManaged memory was made
   std::byte* base = nullptr;  // of the allocation, for kDevice
   uint64_t bytes = 0;         // of the allocation
-  // Devices that have peer access to that one read it too: memory of the device as Device::allocate() makes it. Not
-  // memory of pools or of virtual addresses. Of host memory it is not known: who has locked it may have mapped it into
-  // one device only.
+  // Devices that have peer access to that one can read it too. So it is for memory of the device as Device::allocate()
+  // makes it, but not for memory of pools or of virtual addresses. For host memory it is not known: the code that
+  // locked it may have mapped it into one device only.
   bool open_to_devices = false;
 };
 
@@ -108,7 +108,7 @@ class Device {
   // same allocation may be opened several times.
   virtual Result<std::byte*> open(const MemoryTicket& ticket) = 0;
   virtual Status close(std::byte* opened) = 0;  // as open() returned it
-  // Whether kernels and copies of this device can use the other one's memory, and from here on do.
+  // can_reach(): whether kernels and copies of this device can use the other one's memory. reach(): lets them.
   virtual Result<bool> can_reach(const Device& other) = 0;
   virtual Status reach(const Device& other) = 0;  // also if it reaches already
 

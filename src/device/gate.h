@@ -44,7 +44,7 @@ class Gate {
   // allocates a few bytes, and a thread of the driver waits.
   Result<uint32_t> hold(StreamHandle* stream);
   void open(uint32_t ticket);  // never one that was opened already
-  void open_all();             // that hold() has returned from so far
+  void open_all();             // every ticket that hold() has returned so far
 
  private:
   Gate(Device& device, GateWay way, uint32_t* word, bool owns_word)
@@ -53,7 +53,7 @@ class Gate {
   const GateWay way_;
   const bool owns_word_;
   uint32_t* const word_;            // the last ticket that is open
-  std::atomic<uint32_t> last_ = 0;  // that was given out; open_all() may run beside hold()
+  std::atomic<uint32_t> last_ = 0;  // ticket that was given out; open_all() may run beside hold()
 };
 
 // Stream to host, for one stream. One thread at a time may call put() and has_room(), and one, perhaps another, the

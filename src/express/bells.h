@@ -31,7 +31,7 @@ class Bells {
   struct Place {
     // Of the bell: its bytes, the first in the lowest; 0: not published yet.
     std::atomic<uint64_t> name;
-    std::atomic<uint32_t> awaited;  // awaited rank + 1, kAnything, or 0: awake
+    std::atomic<uint32_t> awaited;  // awaited rank + 1, kAwaitsAnything, or 0: awake
     uint32_t unused;
   };
   static_assert(std::atomic<uint32_t>::is_always_lock_free && std::atomic<uint64_t>::is_always_lock_free);
@@ -47,8 +47,8 @@ class Bells {
   // From now on a write of `awaited` (a rank or kAnything) rings this rank. After this call and before it sleeps, the
   // caller must look once more for earlier writes.
   void prepare_sleep(int32_t awaited);
-  // Undoes prepare_sleep() and drops rings that have arrived, also those for an earlier sleep. Behind every sleep on
-  // event_fd(), whether prepare_sleep() came before it or not.
+  // Undoes prepare_sleep() and drops rings that have arrived, also those for an earlier sleep. Must follow every sleep
+  // on event_fd(), whether prepare_sleep() came before it or not.
   void finish_sleep();
 
   // This rank has written data for the ranks that await it, or anything.

@@ -32,7 +32,7 @@ ClaimPool::~ClaimPool() {
 
 std::shared_ptr<const Claim> ClaimPool::claim(const Lane& lane, uint64_t bytes, size_t count) {
   std::shared_ptr<Claim> claim(new Claim(*this));
-  claim->blocks_.reserve(count);  // so that what a block is added to cannot fail any more
+  claim->blocks_.reserve(count);  // ahead: adding a block to the claim must not fail
   add_present(*claim, lane, bytes, count);
   while (claim->blocks() < count) add_new(*claim, lane, bytes);
   return claim;
@@ -48,7 +48,7 @@ void ClaimPool::add_present(Claim& claim, const Lane& lane, uint64_t bytes, size
   }
 }
 
-// One of the lane before one that is free, and the smallest of these. nullptr: none fits.
+// Prefers blocks that the lane has to free ones, and among these the smallest. nullptr: none fits.
 ClaimPool::Block* ClaimPool::best_present(const Claim& claim, const Lane& lane, uint64_t bytes) {
   Block* best = nullptr;
   bool best_is_own = false;

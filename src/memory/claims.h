@@ -1,7 +1,7 @@
 // ClaimPool: memory of a device, or pinned memory, for the operations of one engine.
 //
-// A driver takes its time to give such memory, and may first wait for work of the device: also for a stream that is
-// held until an operation of this very engine ends. So an operation has all that it needs, its claims, before it is
+// A driver may take long to give such memory, and may first wait for work of the device: also for a stream that is held
+// until an operation of this very engine ends. So an operation has all that it needs, its claims, before it is
 // queued, and nothing is allocated while it runs.
 //
 // Calls of one lane never run at the same time, so their claims share blocks: a program that issues a thousand calls
@@ -33,7 +33,8 @@ struct Lane {
 
 class ClaimPool;
 
-// Blocks that calls of other lanes do not have. Its end, which may be anywhere, allocates nothing and asks no driver.
+// The blocks of one call. Only calls of its lane share them. A claim may end on any thread, also under the progress
+// lock: its end allocates nothing and asks no driver.
 class Claim {
  public:
   ~Claim();

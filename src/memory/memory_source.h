@@ -19,7 +19,7 @@ class MemorySource {
   virtual void free(std::byte* memory) = 0;
 };
 
-// For sources without memory: says it as operator new does.
+// For sources without memory: throws what operator new throws.
 [[noreturn]] inline void source_is_empty() {
   throw std::bad_alloc();
 }

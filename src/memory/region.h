@@ -1,7 +1,8 @@
 // Region: a buffer that was looked at once, when the call that uses it was bound. After that, transports and kernels
 // never find out from an address what a piece of it is.
 //
-// Value type. It owns nothing and belongs to whoever bound the call; pieces (transport/transport.h) point to it.
+// Value type. It owns nothing. The operation that the call is bound to has it; pieces (transport/transport.h) point to
+// it.
 #pragma once
 
 #include <cstddef>

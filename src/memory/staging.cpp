@@ -39,7 +39,7 @@ void StagingPool::Free::operator()(std::byte* data) const {
   ::operator delete(data, kAlignment);
 }
 
-// A thread that needs the mutex holds the progress lock, and must not wait for an allocation.
+// Allocates without the mutex: other threads take it under the progress lock, and must not wait for an allocation.
 void StagingPool::reserve(uint64_t bytes, size_t blocks) {
   if (bytes == 0) return;
   for (size_t there = count(bytes); there < blocks; ++there) {
@@ -55,7 +55,7 @@ size_t StagingPool::count(uint64_t bytes) {
                                            [&](const Block& block) { return !block.dropped && block.bytes >= bytes; }));
 }
 
-// What was missed stays, although it is not lent yet.
+// A missed block counts as lent in most_lent_, so that trim() keeps the block that chores() makes.
 Staging StagingPool::take(uint64_t bytes) {
   const MutexLock lock(mutex_);
   Block* const block = smallest_free(bytes);

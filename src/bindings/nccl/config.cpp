@@ -11,12 +11,12 @@ namespace trestle::nccl {
 
 namespace {
 
-// What the struct had when it was new, in 2.14, without the bytes that fill it up.
+// The first version of the struct, in 2.14, without padding.
 constexpr size_t kFirstSize = offsetof(Config, blocking) + sizeof(int);
 constexpr size_t kMostSize = size_t{1} << 16;
 
-// The version that a field came with counts, not the size alone: a new field may lie where an older struct had bytes
-// that only filled it up.
+// A field counts from the version that introduced it. The size alone does not tell, because a new field may lie where
+// an older struct had padding.
 struct UnusedField {
   const char* name;
   int Config::*member;

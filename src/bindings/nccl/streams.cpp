@@ -92,7 +92,7 @@ Result add_stream(const char* function, trestleComm_t comm, CudaStream* wanted) 
   return Result::kSuccess;
 }
 
-// The stream of a record that is this caller's, unless calls of others are under way on it.
+// Ends the stream of a record that this caller has claimed. If calls of others are under way on it, retires the record.
 void end_stream(Record& record) {
   const trestleStream_t stream = record.stream;
   if (record.shared && trestleStreamQuery(stream) == trestleInProgress) {
@@ -127,7 +127,7 @@ Result find_stream(const char* function, trestleComm_t comm, void* cuda_stream, 
   Record* const record = record_of(comm, found->handle, thread_of(found->handle));
   if (record == nullptr) return add_stream(function, comm, found);
   found->stream = record->stream;
-  // What failed there of another communicator was told to that one. Asking once more takes it from the stream.
+  // A failure of another communicator's calls there was reported to that communicator. This query clears it here.
   if (record->shared) (void)trestleStreamQuery(found->stream);
   return Result::kSuccess;
 }

@@ -44,9 +44,9 @@ Status CallPath::submit(const Call& call, const std::shared_ptr<Stream>& stream)
   return {};
 }
 
-// Prepared first: a driver may let a caller that needs memory wait until the outer stream moves on, and once the stream
-// is held, only this call lets it. Without submit_mutex_ while the driver gives memory and the outer stream takes the
-// call: other threads of the library need that mutex.
+// Prepares before it enters the outer stream: a driver may let a thread that needs memory wait until that stream moves
+// on. Once the stream is held for this call, it does not move on before the call ends. submit_mutex_ is not held while
+// the driver gives memory and the outer stream takes the call, because other threads of the library need it.
 Status CallPath::submit_prepared(const Call& call, const std::shared_ptr<Stream>& stream) {
   const PreparedCall prepared = TRY(planner_.prepare(call, {stream}));
   {
@@ -58,8 +58,8 @@ Status CallPath::submit_prepared(const Call& call, const std::shared_ptr<Stream>
   return {};
 }
 
-// If the stream is idle, the calling thread runs the call at once. If it is not complete after its spins, it becomes an
-// ordinary operation.
+// If the stream is idle, the calling thread runs the call at once. A call that is not complete after the thread's spins
+// becomes an ordinary operation.
 Status CallPath::submit_express(const Call& call, const std::shared_ptr<Stream>& stream) {
   ExpressCall express = express_call(call, next_number_);
   if (stream->idle() && !stream->failed() && run_express(express)) {

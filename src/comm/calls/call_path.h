@@ -57,7 +57,8 @@ class CallPath {
   // The number that a call must take before it is committed, because a split that takes a number comes after it. Only
   // where calls are checked.
   std::optional<uint64_t> number_ahead(const Call& call);
-  // Replaces all that for a call without any data. It does nothing, except that it is compared where calls are checked.
+  // Replaces these steps for a call without any data. Such a call does nothing, but it is compared where calls are
+  // checked.
   void skip(const Call& call, const Stream& stream, std::optional<uint64_t> ahead = {});
 
   // Splits and the finalization are not operations, but take a place among the calls where these are checked. Splits

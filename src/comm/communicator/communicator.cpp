@@ -17,7 +17,8 @@ namespace trestle {
 
 namespace {
 
-// A fraction of a millisecond: less than the segments that are under way take on a link of 10 Gbit/s.
+// Copying this takes a fraction of a millisecond: less than the segments that are under way take on a link of
+// 10 Gbit/s.
 constexpr uint64_t kCopyBytes = uint64_t{1} << 20;
 
 // Takes the transports, the router and the express path out of the wiring.
@@ -51,8 +52,8 @@ std::shared_ptr<Engine> make_engine(const Membership& membership, Wiring& wiring
                                   std::move(wiring.express));
 }
 
-// Ends a communicator that no caller gets. The watch thread may look at it, and hold it, at that moment. It must not be
-// the last to let go, because the end of a communicator waits for that thread.
+// Ends a communicator that no caller gets. The watch thread may hold it at that moment, but must not be its last owner,
+// because the end of a communicator waits for that thread.
 class Undelivered {
  public:
   Undelivered() = default;
@@ -196,7 +197,7 @@ Result<std::shared_ptr<Communicator>> Communicator::split(const SplitCall& call,
   return CommSplit(parts(), watch_, call, stop).run(assemble_child);
 }
 
-// A failure before the registration has told nobody here, and one behind it finds the listener.
+// A failure that came before the registration has not called the listener, so it is called here. A later one calls it.
 std::unique_ptr<FailureListeners::Registration> Communicator::on_failure(const FailureListener& listener) {
   auto registration = std::make_unique<FailureListeners::Registration>(listeners_, listener);
   if (const auto error = failure()) listener(*error);

@@ -24,7 +24,7 @@ Error refused(const UsedBuffer& buffer, const std::string& why) {
   return {Code::kInvalidArgument, std::string("the ") + buffer.name + " buffer " + why};
 }
 
-// The kernel reads the first and the last byte, so an address that is not there is an error and no signal.
+// The kernel reads the first and the last byte, so an address that is not mapped gives an error and not a signal.
 bool is_there(const UsedBuffer& buffer) {
   const auto* const begin = static_cast<const std::byte*>(buffer.begin);
   std::byte ends[2];

@@ -16,8 +16,8 @@ struct UsedBuffer {
 
 struct CallPlace {
   MemoryPlace place = MemoryPlace::kHost;
-  // On a device: other devices that have peer access to it read all of the buffers, too. They may not read memory of
-  // pools and of virtual addresses, whose owner gives access to each device by itself, nor host and managed memory.
+  // On a device: other devices that have peer access to it can read all of the buffers, too. False for memory of pools
+  // and of virtual addresses, whose owner gives access to each device by itself, and for host and managed memory.
   bool open_to_devices = false;
 };
 

@@ -7,7 +7,7 @@
 
 namespace trestle {
 
-// What is much too large would be missed by a larger request. nullptr: nothing fits.
+// Leaves a block that is much too large to a larger request. nullptr: nothing fits.
 std::byte* KeptMemory::take_kept(uint64_t bytes) {
   const MutexLock lock(mutex_);
   Block* best = nullptr;
@@ -20,8 +20,8 @@ std::byte* KeptMemory::take_kept(uint64_t bytes) {
   return best->memory;
 }
 
-// The driver may take its time, which other threads must not wait for. So the list's memory is there before it is
-// asked.
+// The driver may take long, and other threads must not wait for that, so it is asked without the mutex. The element of
+// the list is made before, because nothing may fail once the driver has given memory.
 std::byte* KeptMemory::allocate(uint64_t bytes) {
   if (std::byte* const kept = take_kept(bytes)) return kept;
   std::list<Block> made(1);

@@ -22,7 +22,7 @@ class KeptMemory : public MemorySource {
  protected:
   virtual Result<std::byte*> get(uint64_t bytes) = 0;
   virtual Status give_back(std::byte* memory) = 0;
-  // By the destructors of those that know how to give memory back.
+  // For the destructors of derived classes: give_back() is theirs, so the base class cannot call it in its own.
   void end();
 
  private:

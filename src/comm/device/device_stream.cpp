@@ -66,8 +66,8 @@ Result<OuterStream::Ticket> DeviceStream::put(bool mark, bool gate) {
   return ticket;
 }
 
-// The driver is not asked about a stream that is being captured, because that would end the capture. About a default
-// stream it does not even say that while any other is captured.
+// The driver is not asked about a stream that is being captured, because that would end the capture. While any other
+// stream is captured, the driver does not even say whether a default stream is.
 Status DeviceStream::check() {
   const Result<bool> capturing = device_.device().is_capturing(stream_);
   const bool is_default = stream_ == nullptr || thread_ != 0;

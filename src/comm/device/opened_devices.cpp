@@ -54,7 +54,7 @@ Result<PointerInfo> OpenedDevices::look_at(const void* pointer) {
 
 namespace {
 
-// Many machines have no path. One that has it and does not keep its promise has a fault.
+// Many machines have no path. A machine that promises one and does not deliver it has a fault.
 void say_why_not(const PeerAnswer& answer) {
   constexpr const char* kText = "%s; messages between them go through host memory";
   if (answer.promised) {
@@ -66,8 +66,8 @@ void say_why_not(const PeerAnswer& answer) {
 
 }  // namespace
 
-// What the driver may let this thread wait for, memory and code, is there before the mutex is taken, which other ranks
-// of the process need.
+// The driver may let this thread wait for memory and for code. So both are there before the mutex is taken, because
+// other ranks of the process need it.
 Result<bool> OpenedDevices::reach_each_other(int a, int b) {
   const Progress::IdleDrive idle_too;  // the driver may wait for calls that only this thread would drive
   if (a > b) std::swap(a, b);

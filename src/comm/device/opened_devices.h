@@ -29,8 +29,8 @@ class OpenedDevice {
   // The library's code on this device, which all of its users share: loading it takes the driver long. It stays as long
   // as one of them has it; the last one unloads it. Slow the first time. Any thread.
   Result<std::shared_ptr<DeviceKernels>> kernels();
-  // What it needs to prove paths to other devices with. Slow the first time. Any thread; the probe is for one at a
-  // time.
+  // What the device needs to prove paths to other devices. Slow the first time. Any thread, but only one thread at a
+  // time may use the probe.
   Result<PeerEnd> peer_end();
 
  private:
@@ -52,7 +52,7 @@ class OpenedDevices {
   // Whether two devices of these numbers read each other's memory where it lies. Asked and proved once for the process,
   // and said in the log if they do not. Slow the first time. Errors: the driver's; the next call tries again.
   Result<bool> reach_each_other(int a, int b);
-  // What lets the calls of a stream be ordered on that stream of a device. Slow the first time for a device.
+  // Makes the outer stream by which calls are ordered on this stream of a device. Slow the first time for a device.
   Result<std::unique_ptr<OuterStream>> link_to(StreamHandle* stream);
 
  private:

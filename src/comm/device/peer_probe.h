@@ -1,8 +1,9 @@
-// PeerProbe: what a device has to prove with that it reads another one's memory: a stream, some memory of its own, and
+// PeerProbe: what a device needs to prove that it reads another device's memory: a stream, some memory of its own, and
 // pinned memory.
 //
-// Made once per device and kept to the end of the process, because the driver may let whoever frees memory wait for
-// streams that are held until a call ends. One thread at a time. Slow to make and to destroy; nothing else allocates.
+// Made once per device and kept to the end of the process, because the driver may let a thread that frees memory wait
+// for streams that are held until a call ends. One thread at a time. Slow to make and to destroy; nothing else
+// allocates.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ Result<PeerAnswer> reach_and_verify(const PeerEnd& reader, const PeerEnd& owner)
   };
   if (reader.device == owner.device) return PeerAnswer{true, true, ""};
   if (!TRY(reader.device->can_reach(*owner.device))) return refused(false, "the driver knows of no path");
-  // A device may be at its limit of others.
+  // A device can have access to a limited number of others.
   if (const Status let = reader.device->reach(*owner.device); !let.ok()) return refused(true, let.error().message);
   const std::string why = TRY(prove(reader, owner));
   return why.empty() ? PeerAnswer{true, true, ""} : refused(true, why);

@@ -1,4 +1,4 @@
-// What a communicator with a device has for it: the one place where the communicator, the device and the engine meet.
+// Sets up the device of a communicator: the one place where the communicator, the device and the engine meet.
 #pragma once
 
 #include <cstdint>

@@ -17,8 +17,8 @@
 namespace trestle {
 
 struct NamedRails {
-  // Equal on all ranks. Dimensions with equal names have the same rails: "eth1,eth2", "TRESTLE_RAILS:2". "": whatever
-  // leads there.
+  // Equal on all ranks. Dimensions with equal names have the same rails: "eth1,eth2", "TRESTLE_RAILS:2". "": none are
+  // named, so the transport finds its interfaces.
   std::string name;
   // Of this rank, in the grammar of TRESTLE_RAILS for one dimension. "": found out.
   std::string interfaces;
@@ -32,8 +32,8 @@ struct NamedRails {
 size_t first_entry(const Topology& topology, const Whereabouts& at, const std::vector<DimensionRails>& said);
 
 // By dimension of the topology. `said`: this rank's TRESTLE_RAILS, of which entry `first` speaks of dimension 0.
-// kInvalidArgument: it names a transport for a dimension that uses another one. It would choose nothing, but must not
-// be wrong.
+// kInvalidArgument: it names a transport for a dimension that uses another one. TRESTLE_RAILS does not choose
+// transports, but what it says of them must be right.
 Result<std::vector<NamedRails>> named_rails(const Topology& topology, const std::vector<DimensionRails>& said,
                                             size_t first);
 

@@ -22,7 +22,7 @@ struct PortNeeds {
   int32_t ports() const { return ranks * (data + (mesh ? 1 : 0)); }
 };
 
-// What to write, and why so much: follows "every port is in use".
+// The sentence that follows "every port is in use": how many ports the range must have, and why.
 std::string port_needs_text(const PortNeeds& needs);
 
 // The interfaces of each transport of a rank: how many of these listen at the one that most of them use.

@@ -17,8 +17,9 @@ struct CommunicatorSettings {
   std::string dims;       // as TRESTLE_DIMS
   std::string transport;  // as TRESTLE_TRANSPORT
   bool blocking = true;   // creation and finalization wait, and do not return kInProgress
-  // Over which the ranks meet and their control mesh moves, in the grammar of TRESTLE_RAILS: of that variable and of
-  // the topology file, which a split-off communicator takes from its parent unless it names rails of its own.
+  // The rails over which the ranks meet and their control mesh moves, in the grammar of TRESTLE_RAILS. They come from
+  // that variable and from the topology file. A split-off communicator takes them from its parent, unless it names its
+  // own rails.
   std::string control_rails = {};
 };
 

@@ -1,7 +1,8 @@
 // The exchange in which the ranks of a communicator agree on its topology.
 //
-// Files may differ between hosts, but their meaning must not. What only some ranks know comes with it: the link speeds
-// that rank 0 has kept, and the rates that each rank knows of its rails. So all ranks use the same numbers.
+// Files may differ between hosts, but their meaning must not. The exchange also carries the facts that only some ranks
+// know: the link speeds that rank 0 has kept, and the rates that each rank knows of its rails. So all ranks use the
+// same numbers.
 //
 // Used while a communicator is created, on the creating thread. Decoding trusts nothing.
 #pragma once
@@ -22,7 +23,7 @@ struct Wiring;
 struct TopologyOffer {
   std::string topology;     // to_json(): equal on all ranks
   std::string calibration;  // rank 0: as kept_calibration() says
-  RankRails rails;          // where nothing says a bandwidth
+  RankRails rails;          // of dimensions without a stated bandwidth
   bool operator==(const TopologyOffer&) const = default;
 };
 std::string encode(const TopologyOffer& offer);

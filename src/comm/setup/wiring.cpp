@@ -90,7 +90,7 @@ EndpointConfig endpoint_config(const Bootstrap& bootstrap, const CommunicatorSet
   return endpoint;
 }
 
-// As a thread that waits does. What this process's exit ends is not freed, so nobody waits then.
+// Drives as a waiting thread does. False at the exit of the process: nothing is freed then, so nothing has to wait.
 bool drive_all_ranks() {
   if (exits()) return false;
   Progress::process().poke(nullptr);
@@ -183,7 +183,7 @@ class Wirer {
     return known;
   }
 
-  // That a transport over these rails would use; empty: none that are known.
+  // The interfaces that a transport over these rails would use; empty: none are known.
   std::vector<NamedInterface> interfaces_of(TransportKind kind, const NamedRails& rails) const {
     const auto row = find_transport(to_string(kind));
     if (!row.ok() || row.value()->interfaces == nullptr) return {};

@@ -160,8 +160,8 @@ void CallWatch::describe_wait_in_other_comm(Answer& answer) {
   describe_failure_of_other_comm(answer);
 }
 
-// A program mostly stops making calls once one has failed. A failure that is older than the calls that are awaited here
-// explains nothing.
+// A program mostly stops making calls once one of its communicators has failed. A failure that is older than the calls
+// that are awaited here explains nothing.
 void CallWatch::describe_failure_of_other_comm(Answer& answer) {
   const int64_t timeout_ns = membership_.settings().config.timeout_ns;
   for (const auto& other : living_communicators()) {

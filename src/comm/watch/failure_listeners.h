@@ -1,4 +1,5 @@
-// FailureListeners: who else must hear of a communicator's failure at once, beside the threads that wait at its engine.
+// FailureListeners: functions to call at once when a communicator fails, for users other than the threads that wait at
+// its engine.
 //
 // Shared by the communicator and its listeners' registrations. Any thread; it has a mutex of its own, and calls the
 // listeners under it.

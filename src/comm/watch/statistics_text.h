@@ -11,7 +11,7 @@
 
 namespace trestle {
 
-// "1200 operations (3 failed), 4.2 GiB given, waited 1.3 s; dimension 1: 2.1 GiB sent, busy 71 %; ..."
+// "1200 operations (3 failed), 4.2 GiB given, waited 1.3 s of 9.5 s; dimension 1: 2.1 GiB sent, busy 71 %"
 std::string to_text(const StatisticsReading& reading, const Topology& topology);
 
 // "rail eth0: 2.1 GiB sent, 67 %, 0 connections lost", one for each rail of this rank, over all peers with which it has

@@ -4,9 +4,9 @@
 //
 // A phase borrows one block while it runs. The steps of a row (plan/message_rows.h) have rooms in it, which they use in
 // turn in plan order. In a room each segment in flight has a slot for its messages. A step that comes to a room begins
-// when the step before it there is complete (StepBounce::before). So a ring of many ranks needs no more
-// memory than a small one, and its steps still overlap. Ranks may have rooms in different numbers: no plan needs more
-// than one room per row.
+// when the step before it there is complete (StepBounce::before). So a ring of many ranks needs no more memory than a
+// small one, and its steps still overlap. Ranks may have different numbers of rooms: no plan needs more than one room
+// per row.
 #pragma once
 
 #include <cstdint>

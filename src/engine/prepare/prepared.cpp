@@ -10,7 +10,7 @@
 namespace trestle {
 
 uint64_t vector_elements(const PrepareRequest& request, int32_t ranks) {
-  if (has_pairwise_blocks(request.collective)) return 0;  // what there is here is no other rank's business
+  if (has_pairwise_blocks(request.collective)) return 0;  // other ranks do not know what this one has
   const bool per_block = has_block_per_rank(request.collective) && !request.half;
   return per_block ? request.count * ranks : request.count;
 }
@@ -345,8 +345,8 @@ Status prepare_chunk(Preparation& p, uint32_t index) {
 
 namespace {
 
-// The input of a pre-multiplied sum is multiplied into the receive buffer where that is as long, which makes the call
-// one in place; else into staging, whatever the caller's buffers are to each other.
+// The input of a pre-multiplied sum is multiplied into the receive buffer where that is as long as the input. This
+// makes the call one in place. Otherwise it is multiplied into staging, whether the caller's call is in place or not.
 PrepareRequest with_scaled_input(PrepareRequest request, int32_t rank, Prepared& result) {
   if (request.op != kPreMulSum) return request;
   const CollectiveRow& row = row_of(request.collective);

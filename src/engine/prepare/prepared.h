@@ -2,8 +2,7 @@
 // times.
 //
 // Everything is symbolic in the buffers: a piece names its buffer (send, recv, staging) and the place in it. Built once
-// per (collective, count, type, operator, root, in place) and communicator; shared by the operations that run it; any
-// thread may read it.
+// per PrepareRequest and communicator; shared by the operations that run it; any thread may read it.
 #pragma once
 
 #include <algorithm>
@@ -133,7 +132,7 @@ struct Prepared {
   bool data = true;                                 // false: steps run, but no buffer is touched
   // All ranks must have the same value (transport/agreement.h); for point to point message_check().
   uint64_t check = 0;
-  // It has left its cache, so its operations are not kept for reuse. Set by the engine, under the mutex of its pool.
+  // This has left its cache, so its operations are not kept for reuse. Set by the engine, under the mutex of its pool.
   mutable bool forgotten = false;
 };
 
@@ -212,6 +211,6 @@ Result<std::shared_ptr<const Prepared>> prepare(const PrepareRequest& request, c
 // A point-to-point message (send: to peer; recv: from peer) as a Prepared of one phase.
 Result<std::shared_ptr<const Prepared>> prepare_point_to_point(const PrepareRequest& request, bool sending,
                                                                const PrepareContext& context);
-std::string to_string(const Prepared& prepared);  // "all-reduce of 1024 float (sum)"
+std::string to_string(const Prepared& prepared);  // "allreduce of 1024 float (sum)"
 
 }  // namespace trestle

@@ -107,10 +107,11 @@ Operation* Engine::acquire(const std::shared_ptr<const Prepared>& prepared) {
   } else {
     operation = std::move(idle->second.back());
     idle->second.pop_back();
-    // Where calls come in a row, the next one takes it. Data of megabytes has emptied the caches meanwhile.
+    // Where calls come in a row, the next call takes the operation behind this one. Data of megabytes may have pushed
+    // that one out of the caches.
     if (!idle->second.empty()) prefetch(*idle->second.back());
   }
-  // Here the caller can still get an error if there is no memory, but not when its operation comes to the inbox.
+  // Room in the inbox is made now: here a lack of memory is still an error of the call, in activate() it could not be.
   {
     const MutexLock inbox_lock(inbox_mutex_);
     if (inbox_.capacity() <= lent_.size()) inbox_.reserve(std::max<size_t>(16, 2 * lent_.size()));
@@ -229,7 +230,7 @@ bool Engine::provide_staging() {
                               });
 }
 
-// Where memory cannot be had in the middle of a round, operations are left half done: the communicator must end.
+// If a round runs out of memory, it leaves operations half done: the communicator must end.
 bool Engine::round() {
   copy_left_ = config_.copy_bytes;
   moved_ = unless_out_of_memory([this]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS { return progress_locked(); },

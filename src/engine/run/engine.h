@@ -107,7 +107,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Statistics& statistics() { return statistics_; }
   // Memory for data that the transports and the board hold. Any thread.
   uint64_t transport_bytes() const;
-  // The NUMA node that its rails are at, of those whose node is known the first; -1: none is. Until free_transports().
+  // The NUMA node of its rails: of the first transport whose node is known; -1: none is. Until free_transports().
   int rails_node() const;
   // As Transport::rail_reports(), over all transports. Any thread, until free_transports().
   std::vector<RailReport> rail_reports() const;
@@ -115,8 +115,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // progress lock: the thread that drove does that after its round.
   StagingPool& staging() { return staging_; }
   // Makes sure that there is memory for an operation that is about to be queued on the lane, as StagingPool::reserve().
-  // What it must have of a device is returned. Error: the device has no memory, and the communicator has failed,
-  // because other ranks may have made the call already.
+  // Returns the memory of a device that the operation must have. Error: the device has no memory, and the communicator
+  // has failed, because other ranks may have made the call already.
   Result<OperationClaims> reserve(const Prepared& prepared, const Lane& lane);
   bool has_work_queue() const { return config_.work != nullptr; }
   // The number of its device; kHostMemory: it has none, and takes no operation whose buffers are on one.
@@ -129,9 +129,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void fail(Error error);
   // The same, for a failure of a user-defined function on this rank.
   void fail_of_user(Error error);
-  // Ends an operation that no stream has: its call failed after it had got its number.
+  // Ends an operation that is on no stream: it has left its stream, or its call failed after it had got its number.
   void retire(Operation* operation);
-  // The same where memory could not be had. Does not throw.
+  // As fail(), because there was no memory. Does not throw.
   void fail_without_memory();
   std::optional<Error> failure() const;
   // When it failed, by the engine's clock; 0: it has not, or there was no memory to report it.
@@ -262,7 +262,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void suspect_held_back() TRESTLE_REQUIRES(progress_);
 
   const EngineConfig config_;
-  const bool crowded_;  // ranks outnumber processors on this host
+  const bool crowded_;  // EngineConfig::crowded
   Patience patience_;
   Statistics statistics_;                       // outlives the operations, which count in it
   StagingPool staging_{statistics_.staging()};  // the same

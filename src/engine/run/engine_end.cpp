@@ -33,7 +33,7 @@ void Engine::suspect_held_back() {
   if (error && !failed() && !suspicion_) transports_failed(std::move(*error), config_.clock->now_ns());
 }
 
-// Under one lock: no call is taken from whoever has seen the failure.
+// failure_ and failed_ are set under one lock: a program that was told the failure makes no further call that is taken.
 void Engine::fail(Error error) {
   const int64_t now_ns = config_.clock->now_ns();
   {
@@ -65,7 +65,7 @@ void Engine::fail_without_memory() {
       if (!failure_) first = &failure_.emplace(std::move(no_memory_));
       failed_.store(true, std::memory_order_release);
     }
-    // The failure stays as it is, so it may be read without the lock. What needs no memory to hear of it does.
+    // The failure stays as it is, so it may be read without the lock. Listeners that need no memory still hear of it.
     if (first != nullptr && config_.on_failure) unless_out_of_memory([&] { config_.on_failure(*first); }, [] {});
     wake();
   });

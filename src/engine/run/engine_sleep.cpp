@@ -87,8 +87,8 @@ void Engine::sleep(int timeout_ms, const std::function<bool()>& done) {
     rung = ::epoll_wait(epoll_.get(), events, 4, std::min(timeout_ms, sleep.most_ms)) > 0;
   }
   end_sleep(sleep);
-  // Bells are silenced by the first sleeper and by the last one that wakes. They may need this processor for it. Only a
-  // thread that no longer counts may give way: else there might be no last one.
+  // The first sleeper and the last one that wakes silence the bells. These threads may need this processor. Only a
+  // thread that no longer counts as a sleeper may yield: else there might be no last one.
   if (rung && !sleep.first) ::sched_yield();
 }
 

@@ -1,7 +1,7 @@
 // Operation: one started collective of one rank: the state of a Prepared bound to buffers.
 //
 // Owned by the engine, which pools them per Prepared. Driven under the rank's progress lock once it is active. Until
-// then it waits in its stream's queue, and other threads read only the fields set at creation.
+// then it waits in its stream's queue, and other threads read only what its creation and bind() have set.
 #pragma once
 
 #include <array>
@@ -71,9 +71,9 @@ class Operation {
   uint64_t number() const { return number_; }
   OperationKey key() const;
   int64_t deadline_ns() const { return deadline_ns_; }  // 0: none
-  // "operation 17 (all-reduce of 1024 float (sum)), chunk 2, phase 1 of 4: awaits message 3 of rank 5"
+  // "operation 7 (allreduce of 8 float (sum)), chunk 2, phase 1 of 4, awaiting message 3 of rank 5 (segment 1 of 8)"
   std::string describe() const;
-  std::string name() const;  // "operation 17 (all-reduce of 1024 float (sum))"
+  std::string name() const;  // "operation 7 (allreduce of 8 float (sum))"
   // The rank that describe() names as awaited; -1: none.
   int32_t awaited_rank() const;
   // Its user-defined reduction runs. For threads that borrow the progress lock.

@@ -35,14 +35,14 @@ bool PhaseRun::at_work(uint32_t step) const {
   return run.issued != run.submitted && work_slot(run, run.issued).work.state == WorkState::kSubmitted;
 }
 
-// The first step whose work was given away and is not done. Peers may wait for it, so it is told before the messages
-// that this rank awaits: those were posted ahead.
+// The first step whose work was given away and is not done. Peers may wait for this work. So it is reported before the
+// messages that this rank awaits, whose receives were posted ahead.
 const PhaseRun::StepRun* PhaseRun::first_at_work() const {
   const auto found = std::find_if(active_.begin(), active_.end(), [this](uint32_t index) { return at_work(index); });
   return found == active_.end() ? nullptr : &steps_[*found];
 }
 
-// A missing message tells more than one that was not taken, so missing messages come first.
+// A message that has not arrived tells more than one that no peer has taken, so it is reported first.
 PhaseRun::Awaited PhaseRun::first_awaited() const {
   Awaited untaken;
   for (uint32_t index : active_) {

@@ -16,7 +16,7 @@ void PhaseRun::take_bounces() {
   bounces_->free.pop_back();
 }
 
-// The list has had room for it.
+// Allocates nothing: the block was in this list before.
 void PhaseRun::give_bounces_back() {
   if (bounces_->block != nullptr) bounces_->free.push_back(std::exchange(bounces_->block, nullptr));
 }
@@ -30,7 +30,7 @@ Piece PhaseRun::bounce(uint32_t step, uint64_t segment, uint32_t message, uint64
   return {block->base + phase_.bounces[step].at(segment, message), bytes, block};
 }
 
-// Of the segment's next receive, from the peer of this group index; none: a view is wanted.
+// The bounce for the segment's next receive, from the peer of this group index. Empty: the run asks for a view.
 std::span<const Piece> PhaseRun::bounce_for_receive(uint32_t step, Slot& slot, int32_t peer, uint64_t segment) const {
   if (phase_.paths[static_cast<size_t>(peer)] != PeerPath::kNone || slot.bytes == 0) return {};
   Piece& piece = slot.write[slot.posted];
@@ -38,7 +38,7 @@ std::span<const Piece> PhaseRun::bounce_for_receive(uint32_t step, Slot& slot, i
   return {&piece, 1};
 }
 
-// Where a message lies that has come.
+// Where a message that has arrived lies.
 std::span<const ConstPiece> PhaseRun::received(const RecvRequest& request, std::vector<ConstPiece>& list) {
   if (request.pieces.empty()) return request.view;
   list.clear();

@@ -67,7 +67,7 @@ class PhaseRun {
   // Does what can be done now. True if anything moved.
   Result<bool> advance(Router router);
   bool complete() const { return part_ == Part::kComplete; }
-  // It will not go on. Nothing reads or writes its messages any more.
+  // The phase will not go on, and nothing reads or writes its messages any more.
   void abandon();
   // What the phase waits for, for error messages: "message 2 of rank 5". Any rank it names is in `peers`.
   std::string awaited() const;
@@ -89,7 +89,7 @@ class PhaseRun {
   // A segment's messages.
   struct Slot {
     uint64_t bytes = 0;
-    uint32_t posted = 0;   // number of receives of a Reduce that are posted
+    uint32_t posted = 0;   // receives that are posted: of a Reduce, or of a Recv on a device
     uint32_t bounced = 0;  // of these, those that have a bounce
     SendRequest send;
     std::vector<RecvRequest> receives;  // Recv: one; Reduce: one per peer source

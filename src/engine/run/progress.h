@@ -65,8 +65,8 @@ class Progress {
   static void process_exits();
   // Drives until done() is true. `own` returns the engine to drive first; nullptr: all engines are driven alike.
   void wait(const std::function<bool()>& done, const std::function<std::shared_ptr<Engine>()>& own);
-  // While an IdleDrive exists, the helpers drive idle engines too. Their owner may be the very thread that waits here
-  // until their transports have answered a goodbye.
+  // While an IdleDrive exists, the helpers drive idle engines too. Their owner may be the very thread that waits, until
+  // their transports have answered a goodbye, or in a device's driver.
   class IdleDrive {
    public:
     IdleDrive();

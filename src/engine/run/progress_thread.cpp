@@ -106,8 +106,9 @@ void ProgressThread::ring() {
 // that leaves work behind tells the helper (work_started()). A sleeper that has just woken sees the call before it
 // sleeps again.
 //
-// The note is then left out. It only helps to find out whether callers come to wait. An older one makes their calls
-// seem longer ago, so the helper may drive at once though it need not; it never leaves an engine alone because of it.
+// note_unwaited() is then left out. The note only helps to find out whether callers come to wait. An older note makes
+// their calls seem longer ago. Then the helper may drive at once although it need not, but it never leaves an engine
+// alone.
 void ProgressThread::call_issued(const Engine& engine) {
   if (!duties_.drive()) return;
   std::atomic_thread_fence(std::memory_order_seq_cst);  // it sees the call, or is seen asleep, here or below

@@ -27,7 +27,7 @@ struct ProgressDuties {
   explicit ProgressDuties(bool drive) : always(drive) {}
   bool drive() const { return always || idle_drives.load(std::memory_order_seq_cst) != 0 || notifications.expected(); }
 
-  const bool always;                // false: it drives only while the next is not 0, or a notification is expected
+  const bool always;                // false: it drives only while idle_drives is not 0, or a notification is expected
   std::atomic<int> idle_drives{0};  // while it is not 0, idle engines are driven too
   Notifications notifications;
 };
@@ -88,7 +88,7 @@ class ProgressThread {
   std::shared_ptr<const EngineList> engines_ TRESTLE_GUARDED_BY(mutex_) = std::make_shared<EngineList>();
   bool started_ TRESTLE_GUARDED_BY(mutex_) = false;
   std::atomic<bool> asleep_{false};
-  std::atomic<bool> deep_asleep_{false};  // and looks at nothing before the bell rings
+  std::atomic<bool> deep_asleep_{false};  // for long: until the bell rings, or an engine at which it sleeps moves
   // It had to drive recent calls: callers do not wait for them.
   std::atomic<bool> callers_do_not_wait_{false};
   int64_t last_work_ns_ = 0;  // used by the thread only, like the next

@@ -2,8 +2,9 @@
 // to it too.
 //
 // Owned by its Stream, which says who calls what: put() by one thread at a time, the rest by one thread at a time,
-// which may be another one. put() and check() may take the driver's time: a driver whose stream has no room may hold up
-// all its calls until there is, and so until a gate is opened. So nobody on whom that depends may call these two.
+// which may be another one. put() and check() may take long: a driver whose stream has no room may hold up all its
+// calls until there is room, and so until a gate is opened. So a thread that is needed to open that gate must not call
+// these two.
 #pragma once
 
 #include <cstdint>

@@ -170,7 +170,7 @@ std::weak_ptr<Engine> Stream::last_user() const {
   return last_user_;
 }
 
-// Once the item is queued, no lack of memory may come up to the caller, who would take it for one that is not.
+// Once the item is queued, the caller must get no std::bad_alloc: it would take that for an item that is not queued.
 template <class F>
 void Stream::push(F&& fill) {
   Consequences then;

@@ -45,7 +45,7 @@ class Recording {
   // user: the engine that used the stream last.
   Recording(std::weak_ptr<Stream> stream, std::weak_ptr<Engine> user)
       : stream_(std::move(stream)), user_(std::move(user)) {}
-  // A record that its stream never reached is then complete as aborted.
+  // If the stream never reached the record, its notifications run with kAborted.
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -101,7 +101,7 @@ class Event {
   std::shared_ptr<Recording> last_ TRESTLE_GUARDED_BY(mutex_);
 };
 
-// Where there is no memory for the sentence, the code must do.
+// A copy of the failure. Where there is no memory for its sentence, the copy says "out of memory" under the same code.
 Error copy_of(const Error& failure);
 
 // Operations that a stream hands to their engines. Moving it takes no memory, and one operation alone needs none.
@@ -181,8 +181,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::shared_ptr<Recording> record();
   // nullptr: nothing to wait for.
   void wait_for(std::shared_ptr<Recording> recording);
-  // The same for the outer stream too: the record also stands for what was submitted there before, and what is
-  // submitted there later also waits. Without an outer stream: the same.
+  // As record() and wait_for(), but also for the outer stream: the record includes what was submitted there before, and
+  // what is submitted there later also waits. Without an outer stream they do the same as those.
   Result<std::shared_ptr<Recording>> record_outer();
   Status wait_outer(std::shared_ptr<Recording> recording);
   // An operation of the engine comes next, or ran at once because the stream was idle.
@@ -262,8 +262,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::weak_ptr<Engine> last_user() const;
 
   const std::unique_ptr<OuterStream> outer_;  // or nullptr
-  // Held while the outer stream takes something, which may last until it has moved on: places there and here have one
-  // order.
+  // Held while the outer stream takes something, so that places there and here have one order. It may be held until the
+  // outer stream has moved on.
   Mutex entry_mutex_ TRESTLE_ACQUIRED_BEFORE(mutex_);
   std::atomic<bool> waits_for_outer_{false};
   mutable Mutex mutex_;

@@ -1,5 +1,5 @@
-// StreamPoller: the process's threads that ask where the outer streams of streams are. A device writes a word and wakes
-// nobody, so somebody has to look.
+// StreamPoller: the process's threads that ask how far outer streams have come. A device writes a word and wakes no
+// thread, so a thread has to look.
 //
 // One object per process, made at first use; any thread. Its threads start with the first stream and sleep while no
 // stream waits. The first one looks often at first; later its naps are a small part of the time that it has waited. It

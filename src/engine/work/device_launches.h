@@ -16,7 +16,7 @@ class DeviceLaunches {
   // Takes a work, which must stay as it is until is_finished() or the next begin(). Error: a device cannot do it, and
   // nothing of it was submitted. kInvalidUsage: a user-defined reduction, or too many sources.
   Status begin(const Work& work);
-  // Submits the rest, but not kMostBeyond more than `most` copies and launches. Error: the driver's; the work must be
+  // Submits the rest, but fewer than `most` + kMostBeyond copies and launches. Error: the driver's; the work must be
   // given up.
   Status go_on(uint32_t most);
   static constexpr uint32_t kMostBeyond = CopyBatch::kMostSubmitted;

@@ -62,7 +62,7 @@ void DeviceQueue::submit(Work& work) {
   if (issued_ == nullptr) issued_ = &work;
   moved_ns_ = monotonic_clock().now_ns();
   issue();
-  // Whoever sleeps has been told that there is nothing to wait for.
+  // The sleeper was told that there is nothing to wait for, so the timer must wake it.
   if (asleep_) arm(kLeastDelayNs);
 }
 
@@ -93,7 +93,7 @@ void DeviceQueue::issue() {
 bool DeviceQueue::issue_part() {
   if (!begun_) issued_->result = launches_->begin(*issued_);
   begun_ = true;
-  // What was submitted half cannot be continued, so that it is not tried again without memory either.
+  // Work that was submitted in part cannot be continued. So a lack of memory is a failure too, and is not tried again.
   Status launched = unless_out_of_memory([this] { return launch_part(); },
                                          [] {
                                            return Status(Error{Code::kSystemError, "out of memory"});
@@ -170,7 +170,7 @@ bool DeviceQueue::end_failed() {
   return ended;
 }
 
-// A broken device runs nothing. It answers every question with its error, other errors pass.
+// A broken device runs nothing. It answers every question with its error; other errors do not come twice.
 bool DeviceQueue::still_runs() {
   if (!has_stream_) return false;
   Result<bool> idle = device_.is_idle(stream_);

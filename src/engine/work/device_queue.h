@@ -14,11 +14,11 @@
 // Sleeping: the end of work rings no bell, so a timer wakes the sleeper, who looks. Its delay is a quarter of the time
 // since something was submitted or ended, but 20 us at least and 1 ms at most: the sleeper is late by a quarter of the
 // work's time, and costs little while work is held for long. For a short while after the last event there is no sleep
-// at all. A host function behind the work could ring an eventfd instead, but the driver calls host functions of all
-// streams one after another, so that a caller's function that waits for this very work would be waited for.
+// at all. A host function behind the work could ring an eventfd instead. But the driver calls host functions of all
+// streams one after another: it would wait behind a caller's function that may wait for this very work.
 //
-// Failure: when the driver refuses a call or the device breaks, the work that it met and all work behind it ends with
-// the driver's sentence, as soon as nothing runs on the stream any more. Further work ends with the same sentence.
+// Failure: when the driver refuses a call or the device breaks, the work that was affected and all work behind it ends
+// with the driver's sentence, as soon as nothing runs on the stream any more. Further work ends with the same sentence.
 #pragma once
 
 #include <array>

@@ -1,8 +1,8 @@
 // Runs: walks the pieces of a Work's destination and of its sources side by side, one contiguous run at a time. The
-// lists may have other boundaries each.
+// boundaries of the lists may differ.
 //
-// Owned by whoever does the work; one thread at a time. It allocates only in the constructor, or for more sources than
-// that was told.
+// Owned by the object that does the work; one thread at a time. It allocates only in the constructor, or for more
+// sources than the constructor was told.
 #pragma once
 
 #include <span>
