@@ -18,7 +18,7 @@ class CopyBatch {
   CopyBatch(Device& device, DeviceKernels& kernels, StreamHandle* stream)
       : device_(device), kernels_(kernels), stream_(stream) {}
 
-  // Of one call, in copies and launches.
+  // The most copies and launches that one call submits.
   static constexpr uint32_t kMostSubmitted = 3;
 
   // Nothing is copied if dst is src.

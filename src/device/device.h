@@ -8,8 +8,8 @@
 // Three classes of functions. Those marked "slow" may allocate, register, synchronise or take the driver's locks for
 // long; they are for setup and never for the path of progress. They may wait for all work of the context, of any stream
 // and of other users, and so may Devices::open() and the destructors: a thread that is in one of them while a gate
-// (device/gate.h) is held waits until somebody else opens it. So none of them may be called while a gate is held that
-// only the caller, or somebody who waits for the caller, opens. Those marked "enqueues" return at once and their work
+// (device/gate.h) is held waits until another thread opens it. So none of them may be called while a gate is held that
+// only the caller, or a thread that waits for the caller, opens. Those marked "enqueues" return at once and their work
 // happens later, in the order of the stream. The others ask the driver and return.
 //
 // Errors: kSystemError if there is no memory, else kUnhandledDeviceError. The sentence names the driver's function and
@@ -60,9 +60,9 @@ struct PointerInfo {
   int device = -1;            // of kDevice, and where kPinnedHost and kManaged memory was made
   std::byte* base = nullptr;  // of the allocation, for kDevice
   uint64_t bytes = 0;         // of the allocation
-  // Devices that have peer access to that one can read it too. So it is for memory of the device as Device::allocate()
-  // makes it, but not for memory of pools or of virtual addresses. For host memory it is not known: the code that
-  // locked it may have mapped it into one device only.
+  // Devices that have peer access to that one can read it too. True for memory of the device as Device::allocate()
+  // makes it, false for memory of pools or of virtual addresses. False for host memory, of which it is not known: the
+  // code that locked it may have mapped it into one device only.
   bool open_to_devices = false;
 };
 
@@ -166,7 +166,7 @@ class Devices {
   virtual int count() const = 0;
   // Retains the device's primary context. Slow. kInvalidArgument: there is no such device.
   virtual Result<std::unique_ptr<Device>> open(int index) = 0;
-  // Of any address.
+  // What an address is; takes any address.
   virtual Result<PointerInfo> look_at(const void* pointer) = 0;
   // The device that a stream belongs to. A default stream is that of the calling thread's current device. Slow.
   // kInvalidArgument: its context is not a primary one; kInvalidUsage: a default stream, and the thread has no current

@@ -6,8 +6,8 @@
 //
 // A device must outlive its gates and marks. Neither may be destroyed before every stream that it was put into has gone
 // past it. create() and the destructors are slow (device.h): they may wait for all work of the context. So while any
-// gate is held, nobody on whom its opening depends may create or destroy a gate or a mark, open or destroy a device, or
-// call another slow function, such as allocate() and free(); the wait would have no end.
+// gate is held, no thread on which its opening depends may create or destroy a gate or a mark, open or destroy a
+// device, or call another slow function, such as allocate() and free(); the wait would have no end.
 //
 // Gates that are held by host functions (kHost) are served one after another: the driver may call host functions of
 // all streams on one thread. So a gate that is held also holds up every host function behind it, of any stream. Gates
@@ -53,7 +53,7 @@ class Gate {
   const GateWay way_;
   const bool owns_word_;
   uint32_t* const word_;            // the last ticket that is open
-  std::atomic<uint32_t> last_ = 0;  // ticket that was given out; open_all() may run beside hold()
+  std::atomic<uint32_t> last_ = 0;  // the last ticket that hold() gave out; open_all() may run beside hold()
 };
 
 // Stream to host, for one stream. One thread at a time may call put() and has_room(), and one, perhaps another, the

@@ -1,6 +1,6 @@
 // DeviceKernels: the kernels of kernels/cuda, loaded onto one device. All calls enqueue on a stream (device.h).
 //
-// Shared by whoever uses the device, which must outlive it. Any thread. Everything is loaded when it is made, because
+// Shared by all users of the device, which must outlive it. Any thread. Everything is loaded when it is made, because
 // the driver may wait for all work of the device when it loads code. The contracts of sources, order and rounding are
 // those of the kernels for the CPU (kernels/reduce.h, convert.h, scale.h): equal bits, but for the bits of a NaN that
 // an addition or a multiplication makes.

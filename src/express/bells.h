@@ -29,7 +29,7 @@ class Bells {
     alignas(128) std::atomic<uint32_t> attention;  // number of sleepers, and kFences
   };
   struct Place {
-    // Of the bell: its bytes, the first in the lowest; 0: not published yet.
+    // The name of the bell: its bytes, the first in the lowest; 0: not published yet.
     std::atomic<uint64_t> name;
     std::atomic<uint32_t> awaited;  // awaited rank + 1, kAwaitsAnything, or 0: awake
     uint32_t unused;

@@ -28,7 +28,7 @@ struct Region {
   bool on_device() const { return device != kHostMemory; }
   // The rest of it from byte `offset` on. Not of shared memory.
   Region from(uint64_t offset) const { return {base + offset, bytes - offset, {}, device}; }
-  // Of a part of it; a part beyond its bytes has none.
+  // The shared place of a part of it; a part beyond its bytes has none.
   MemPlace place_of(const std::byte* data, uint64_t part_bytes) const {
     const auto begin = static_cast<uint64_t>(data - base);
     if (!is_shared() || data < base || begin > bytes || part_bytes > bytes - begin) return {};

@@ -2,7 +2,7 @@
 // fill in.
 //
 // These are own declarations of the interface's facts. Members have NCCL's names, so that a test can compare them with
-// a header of NCCL's. What is equal in both libraries is Trestle's type here: ncclComm_t is trestleComm_t,
+// a header of NCCL's. Types that are equal in both libraries are Trestle's here: ncclComm_t is trestleComm_t,
 // ncclUniqueId is trestleUniqueId, and types and operators have the same numbers. Constants; any thread.
 #pragma once
 

@@ -21,7 +21,7 @@ constexpr uintptr_t kPerThreadStream = 2;  // cudaStreamPerThread
 
 struct Record {
   Record* next = nullptr;  // set before the record is in the list
-  // Who has the stream: a communicator, nobody, or one of the two below. The other members belong to whom this says.
+  // The owner of the stream: a communicator, nullptr, or one of the two below. The other members belong to the owner.
   std::atomic<const void*> owner{nullptr};
   std::atomic<void*> handle{nullptr};
   std::atomic<long> thread{0};  // of the default stream of a thread; else 0

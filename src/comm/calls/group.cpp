@@ -12,8 +12,8 @@
 
 namespace trestle {
 
-// A forked child begins outside of any group. What its parent's thread has collected is left untouched, because the
-// communicators in it belong to the parent.
+// A forked child begins outside of any group. The calls that its parent's thread has collected are left untouched,
+// because their communicators belong to the parent.
 class Group::OfThread {
  public:
   OfThread() : group_() {}

@@ -47,7 +47,7 @@ class OpenedDevices {
   static OpenedDevices& process();
   // Slow the first time, as device.h says. A failure is not kept: the next call tries again.
   Result<OpenedDevice*> open(int index);
-  // Of any address, once a device was opened.
+  // What an address is. Takes any address, once a device was opened.
   Result<PointerInfo> look_at(const void* pointer);
   // Whether two devices of these numbers read each other's memory where it lies. Asked and proved once for the process,
   // and said in the log if they do not. Slow the first time. Errors: the driver's; the next call tries again.

@@ -20,7 +20,7 @@ struct NamedRails {
   // Equal on all ranks. Dimensions with equal names have the same rails: "eth1,eth2", "TRESTLE_RAILS:2". "": none are
   // named, so the transport finds its interfaces.
   std::string name;
-  // Of this rank, in the grammar of TRESTLE_RAILS for one dimension. "": found out.
+  // The interfaces of this rank, in the grammar of TRESTLE_RAILS for one dimension. "": the transport finds them.
   std::string interfaces;
   bool by_topology = false;  // else by TRESTLE_RAILS
   bool operator==(const NamedRails&) const = default;

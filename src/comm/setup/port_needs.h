@@ -12,7 +12,7 @@
 
 namespace trestle {
 
-// Of one communicator at one interface. An address has ports of its own, so interfaces do not share them.
+// The needs of one communicator at one interface. An address has ports of its own, so interfaces do not share them.
 struct PortNeeds {
   PortRange range;
   int32_t ranks = 1;  // on this host

@@ -1,5 +1,5 @@
 // Routing: which transport joins two ranks, on which interface, and in what segments. Every answer is computed when it
-// is asked for. What is kept is a few bytes per rank, and nothing per pair.
+// is asked for. It keeps a few bytes per rank, and nothing per pair.
 //
 // A value; const functions from any thread, unless pairs are counted.
 #pragma once

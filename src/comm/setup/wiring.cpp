@@ -208,7 +208,7 @@ class Wirer {
     return port_needs_text(needs);
   }
 
-  // Of this rank. Carriers without rails of their own use whatever leads there.
+  // The rails of this rank for the carrier. For a carrier without rails of its own the transport finds the interfaces.
   NamedRails rails_of(const Carrier& carrier) const {
     const auto found = std::ranges::find(rails_, carrier.rails, &NamedRails::name);
     return found == rails_.end() ? NamedRails{} : *found;

@@ -314,8 +314,8 @@ Error Engine::call_mismatch(const Operation& operation) {
                           {agreement_.name(config_.rank), operation.number(), operation.prepared().check});
 }
 
-// A rank that left has published everything before this rank heard of its leaving. What is not on the board now will
-// never be.
+// A rank that left has published everything before this rank heard of its leaving. A part that is not on the board
+// now will never be.
 Result<bool> Engine::look_for_leavers(Operation& operation) {
   ExpressCall& call = *operation.express;
   if (express_->poll(call)) {

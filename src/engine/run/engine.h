@@ -142,10 +142,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // "operation 17 (allreduce ...)", the oldest that is not done. "an operation" if none has started, or if the progress
   // lock stays held and not lent until `deadline_ns` of the monotonic clock.
   std::string open_operation(int64_t deadline_ns);
-  // That rank will publish nothing any more; `sentence` says why. Ends the operations that wait for it on the board.
+  // The rank will publish nothing any more; `sentence` says why. Ends the operations that wait for it on the board.
   // Any thread.
   void peer_left(int32_t rank, std::string sentence);
-  // That sentence, if it has come.
+  // The sentence of peer_left() about that rank, if there was one.
   std::optional<std::string> leaver(int32_t rank);
   // The state of that operation here. Not for holders of the progress lock.
   Standing standing(const OperationKey& operation);

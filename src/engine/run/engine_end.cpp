@@ -33,7 +33,7 @@ void Engine::suspect_held_back() {
   if (error && !failed() && !suspicion_) transports_failed(std::move(*error), config_.clock->now_ns());
 }
 
-// failure_ and failed_ are set under one lock: a program that was told the failure makes no further call that is taken.
+// Sets failure_ and failed_ under one lock: once a program was told the failure, no call of it is taken.
 void Engine::fail(Error error) {
   const int64_t now_ns = config_.clock->now_ns();
   {

@@ -101,7 +101,7 @@ class Operation {
   Region& buffer(BufferId id) { return buffers_[static_cast<size_t>(id)]; }
   size_t phase_number(PhaseId id) const { return size_t{id.chunk} * prepared_->stages + id.stage; }
   PhaseRun& run_of(PhaseId id);
-  // Of the phases in flight (at least one): the one in a user's function, else the oldest.
+  // The phase in flight that is in a user's function, else the oldest. There must be at least one in flight.
   const InFlight& foremost() const;
 
   Engine& engine_;

@@ -119,7 +119,7 @@ class PhaseRun {
     uint32_t works = 0;
   };
 
-  // Of a phase on a device.
+  // The bounce blocks of a phase on a device.
   struct Bounces {
     FreeBounces& free;
     const Region* block = nullptr;  // from the start to the end of the steps, if it needs one

@@ -24,7 +24,7 @@ struct ProgressPlaces {
 // it), at most eight. The nodes are read below `folder` ("/sys/devices/system/node").
 ProgressPlaces choose_progress_places(int64_t wanted, const std::string& folder, const std::vector<uint64_t>& mask);
 
-// Of a rank, when it is made.
+// The place of a rank, when it is made.
 struct RankSite {
   int processor = -1;            // where the thread that makes it runs
   std::vector<int> usable = {};  // where that thread may run, ascending; empty: not known

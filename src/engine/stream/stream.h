@@ -234,7 +234,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Appends an item that `fill` makes of an empty one. If `fill` throws, it has not changed the item.
   template <class F>
   void push(F&& fill);
-  // The same for the item of an entry, which nobody else changes.
+  // Does the same for the item of an entry, which no other thread changes.
   template <class F>
   void fill_in(StreamEntry& entry, F&& fill) {
     Consequences then;
