@@ -98,16 +98,18 @@ NCCL_API(Result, CommFinalize, (trestleComm_t comm)) {
 NCCL_API(Result, CommDestroy, (trestleComm_t comm)) {
   if (comm == nullptr) return Result::kSuccess;
   forget_calls_on(comm);
+  take_streams_of(comm);
   const Result destroyed = answer(trestleCommDestroy(comm));
-  forget_streams_of(comm);
+  end_taken_streams();
   return destroyed;
 }
 
 NCCL_API(Result, CommAbort, (trestleComm_t comm)) {
   if (comm == nullptr) return Result::kSuccess;
   forget_calls_on(comm);
+  take_streams_of(comm);
   const Result aborted = answer(trestleCommAbort(comm));
-  forget_streams_of(comm);
+  end_taken_streams();
   return aborted;
 }
 

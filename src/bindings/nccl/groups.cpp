@@ -59,9 +59,7 @@ OpenGroup& OpenGroup::of_this_thread() {
 
 void OpenGroup::leave() {
   if (--depth_ > 0) return;
-  for (size_t i = 0; i < count_; ++i) {
-    if (calls_[i].ended != nullptr) end_streams_of(calls_[i].ended);
-  }
+  end_streams_of(this);
   std::free(calls_);
   calls_ = nullptr;
   count_ = room_ = 0;
@@ -148,11 +146,13 @@ void forget_calls_on(trestleComm_t comm) {
   OpenGroup::of_this_thread().forget(comm);
 }
 
-void forget_streams_of(trestleComm_t comm) {
-  OpenGroup& group = OpenGroup::of_this_thread();
-  IssuedCall end = {};
-  end.ended = comm;
-  if (!group.open() || !group.add(end)) end_streams_of(comm);
+void take_streams_of(trestleComm_t comm) {
+  give_streams_of(comm, &OpenGroup::of_this_thread());
+}
+
+void end_taken_streams() {
+  const OpenGroup& group = OpenGroup::of_this_thread();
+  if (!group.open()) end_streams_of(&group);
 }
 
 const IssuedCall* call_of_group(int device, const void* handle) {

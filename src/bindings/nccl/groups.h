@@ -13,14 +13,13 @@
 
 namespace trestle::nccl {
 
-// A call that libtrestle.so was asked for. In a group also the end of a communicator.
+// A call that libtrestle.so was asked for.
 struct IssuedCall {
   trestleCollective_t collective;
   size_t count;
   trestleDataType_t type;
   trestleComm_t comm;
   CudaStream cuda;
-  trestleComm_t ended = nullptr;  // not nullptr: this is no call
 };
 
 // The answer to a call, after waiting for it if need be.
@@ -28,8 +27,10 @@ Result finish(const IssuedCall& call, trestleResult_t issued);
 
 // The communicator ends: the end of the group does not wait for its calls, because the communicator's end does.
 void forget_calls_on(trestleComm_t comm);
-// It has ended, in an open group at the group's end: so do its streams.
-void forget_streams_of(trestleComm_t comm);
+// Takes its streams from the communicator, before its handle can become that of another one. They end with the next
+// end_taken_streams() outside of groups, or with the open group, whose calls use them.
+void take_streams_of(trestleComm_t comm);
+void end_taken_streams();
 
 // The last call of this thread's open group on that CUDA stream; nullptr: there is none.
 const IssuedCall* call_of_group(int device, const void* handle);

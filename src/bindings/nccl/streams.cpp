@@ -21,7 +21,8 @@ constexpr uintptr_t kPerThreadStream = 2;  // cudaStreamPerThread
 
 struct Record {
   Record* next = nullptr;  // set before the record is in the list
-  // The owner of the stream: a communicator, nullptr, or one of the two below. The other members belong to the owner.
+  // The owner of the stream: a communicator, the owner that it was given to at the communicator's end, nullptr, or one
+  // of the two below. The other members belong to the owner.
   std::atomic<const void*> owner{nullptr};
   std::atomic<void*> handle{nullptr};
   std::atomic<long> thread{0};  // of the default stream of a thread; else 0
@@ -132,9 +133,15 @@ Result find_stream(const char* function, trestleComm_t comm, void* cuda_stream, 
   return Result::kSuccess;
 }
 
-void end_streams_of(trestleComm_t comm) {
+void give_streams_of(trestleComm_t comm, const void* owner) {
   for (Record* record = records.load(); record != nullptr; record = record->next) {
-    if (claim(*record, comm) || claim(*record, &retired)) end_stream(*record);
+    if (claim(*record, comm)) record->owner = owner;
+  }
+}
+
+void end_streams_of(const void* owner) {
+  for (Record* record = records.load(); record != nullptr; record = record->next) {
+    if (claim(*record, owner) || claim(*record, &retired)) end_stream(*record);
   }
 }
 

@@ -24,7 +24,9 @@ struct CudaStream {
 // cannot be used has no device here: the call itself says why.
 Result find_stream(const char* function, trestleComm_t comm, void* cuda_stream, CudaStream* found);
 
-// The communicator has ended, and its calls with it.
-void end_streams_of(trestleComm_t comm);
+// Makes `owner` the owner of the communicator's streams. No call finds them from now on.
+void give_streams_of(trestleComm_t comm, const void* owner);
+// Ends the streams of that owner. Their communicators have ended, and their calls with them.
+void end_streams_of(const void* owner);
 
 }  // namespace trestle::nccl

@@ -77,12 +77,10 @@ Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> tran
       no_memory_{Code::kSystemError, out_of_memory_on(config_)},
       epoll_(UniqueFd::open([this] { return config_.sleeps ? epoll_create1(EPOLL_CLOEXEC) : -1; })),
       wake_(UniqueFd::open([this] { return config_.sleeps ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1; })) {
+  for (const auto& transport : transports_) transport->set_agreement(&agreement_);
   if (!opened().ok() || !config_.sleeps) return;
   watch(epoll_.get(), wake_.get());
-  for (const auto& transport : transports_) {
-    watch(epoll_.get(), transport->event_fd());
-    transport->set_agreement(&agreement_);
-  }
+  for (const auto& transport : transports_) watch(epoll_.get(), transport->event_fd());
   if (express_ != nullptr) watch(epoll_.get(), express_->event_fd());
   for (const WorkQueue* queue : queues_) watch(epoll_.get(), queue->event_fd());
 }
