@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/transport_kinds.h"
 #include "sched/model/second_level.h"
 #include "sched/policy/chunk_sizes.h"
 #include "sched/policy/policies.h"
@@ -191,9 +192,23 @@ class Selector {
 
   void consider(PlannedSchedule planned, bool ordered) {
     if (candidates_ != nullptr) candidates_->push_back({planned.schedule, planned.time_ticks, ordered, false});
-    if (best_ && !is_faster(planned, *best_)) return;
+    if (best_ && !beats(planned, *best_)) return;
     chosen_ = candidates_ == nullptr ? 0 : candidates_->size() - 1;
     best_ = std::move(planned);
+  }
+
+  // On one dimension, segments of one phase overlap as well as chunks do. Over several rails they do it better: whenever
+  // a phase ends, rails run empty one after the other (all-reduce of 4 MiB by 4 hosts over 1000 and 500 Mbit/s: a ring
+  // over all ranks reaches 0.99 of both, the same ring in two chunks of two phases 0.93). So ties go to few phases.
+  bool beats(const PlannedSchedule& planned, const PlannedSchedule& best) const {
+    const bool ties = planned.time_ticks == best.time_ticks && planned.slow_ticks == best.slow_ticks;
+    const auto phases = [](const PlannedSchedule& one) {
+      return one.schedule.chunks.size() * one.schedule.chunks.front().phases.size();
+    };
+    const bool on_rails =
+        topology_.dimensions.size() == 1 && facts_of(topology_.dimensions.front().transport).has_interfaces;
+    if (ties && on_rails && phases(planned) != phases(best)) return phases(planned) < phases(best);
+    return is_faster(planned, best);
   }
 
   void try_flat(PhaseKind kind) {

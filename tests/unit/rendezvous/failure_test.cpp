@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "base/fork.h"
 #include "rendezvous/message.h"
 #include "transport/auth/handshake_exchange.h"
 #include "trestle/trestle.h"
@@ -264,10 +265,10 @@ class Holder {
     child_ = fork();
     if (child_ == 0) hold(to_child[0], to_parent[1]);
     go_ = to_child[1];
-    EXPECT_EQ(read(to_parent[0], id.data(), id.size()), static_cast<ssize_t>(id.size()));
     close(to_child[0]);
+    close(to_parent[1]);  // so a child that dies is no hang
+    EXPECT_EQ(read(to_parent[0], id.data(), id.size()), static_cast<ssize_t>(id.size()));
     close(to_parent[0]);
-    close(to_parent[1]);
   }
   ~Holder() {
     close(go_);
@@ -281,6 +282,8 @@ class Holder {
 
  private:
   [[noreturn]] static void hold(int go, int ready) {
+    // As watch_forks() has it: the child does not use what it inherits. It would join threads of its parent's servers.
+    fork_internal::generation.fetch_add(1);
     const UniqueIdBytes made = loopback_id();
     char byte = 0;
     bool well = write(ready, made.data(), made.size()) == static_cast<ssize_t>(made.size());
