@@ -119,8 +119,7 @@ struct SendRequest {
   uint32_t step = 0;                   // of its phase: a transport that can choose may let earlier ones go first
   RequestState state = RequestState::kIdle;
   bool* touched = nullptr;  // see RecvRequest
-  bool mapped =
-      false;  // set by a post that was taken, only by shared memory: the peer reads the pieces where they lie
+  bool mapped = false;  // set by a post that was taken, only by shared memory: the peer reads the pieces where they lie
   TransportPrivate transport;
 };
 
@@ -167,6 +166,9 @@ class Transport {
 
   // The NUMA node that its hardware is at; -1: not known, or it uses none. Any thread.
   int numa_node() const { return numa_node_; }
+
+  // How many rails this rank has, over which a message may be divided. After set_peers().
+  virtual size_t rails() const { return 1; }
 
   // The state of the rails to each peer: by peer, then by rail. Only of transports that have rails, and of peers that
   // they have reached, or that have reached them. Any thread, also after close(); waits for nothing.

@@ -95,6 +95,10 @@ uint64_t PeerRails::may_take(size_t rail) const {
   return bytes_to_take(loads_, rail, window_bytes(load), waiting);
 }
 
+uint64_t PeerRails::hold_bytes(size_t rail) const {
+  return bytes_to_hold(load_of(ways_[rail]));
+}
+
 // ---- output
 
 bool PeerRails::carries_control(size_t rail) const {

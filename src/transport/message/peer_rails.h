@@ -95,6 +95,8 @@ class PeerRails {
   bool lost(size_t rail, const std::string& why, int64_t now_ns);
   // The connection has ended after a goodbye: no other one follows.
   void closed(size_t rail, int64_t now_ns);
+  // RailEvents::hold_bytes.
+  uint64_t hold_bytes(size_t rail) const;
   bool is_up(size_t rail) const { return ways_[rail].state == RailState::kUp; }
   // The two ranks have not told each other yet how the last connection ended.
   bool unsettled(size_t rail) const { return ways_[rail].state == RailState::kEnding || ways_[rail].owes_end; }

@@ -3,8 +3,12 @@
 namespace trestle {
 namespace {
 
-constexpr double kFragmentNs = 2e6;  // of a fragment's time on its rail
-constexpr double kAheadNs = 8e6;     // of data under way, beyond two round trips
+constexpr double kFragmentNs = 7e5;  // of a fragment's time on its rail
+constexpr double kCoarseNs = 2e6;    // on a slow rail, where that is too little to be worth a header
+constexpr double kWorthBytes = 32 * 1024;
+constexpr double kHoldNs = 1e6;
+constexpr uint64_t kLeastHoldBytes = 16 * 1024;
+constexpr double kAheadNs = 8e6;  // of data under way, beyond two round trips
 
 }  // namespace
 
@@ -23,6 +27,10 @@ bool window_is_full(const RailLoad& rail, uint64_t front) {
   return queued > 0 && queued + std::min(front, kLeastFragmentBytes) > window_bytes(rail);
 }
 
+uint64_t bytes_to_hold(const RailLoad& rail) {
+  return rail.rate > 0 ? std::max(kLeastHoldBytes, static_cast<uint64_t>(rail.rate * kHoldNs)) : 0;
+}
+
 void assume_first(std::span<RailLoad> loads, size_t first_up) {
   if (first_up == loads.size()) return;
   if (std::none_of(loads.begin(), loads.end(), [](const RailLoad& rail) { return rail.rate > 0; }))
@@ -37,11 +45,12 @@ uint64_t bytes_to_take(std::span<const RailLoad> loads, size_t rail, uint64_t wi
   const auto all = static_cast<double>(std::max(front, waiting.all));
   const auto share = static_cast<uint64_t>(share_until(loads[rail], finish_ns(loads, all)));
   // A fragment that takes long cannot be taken back. It must come in time at half the rate, too.
-  const bool coarse = loads[rail].rate * kFragmentNs < kLeastFragmentBytes;
+  const bool coarse = loads[rail].rate * kCoarseNs < kLeastFragmentBytes;
   if (share < (coarse ? 2 : 1) * kLeastFragmentBytes) return best == rail ? together : 0;
   // Fragments become shorter towards the end, so that a wrong estimate matters less.
   const auto queued = static_cast<uint64_t>(loads[rail].queued);
-  const auto timely = static_cast<uint64_t>(loads[rail].rate * kFragmentNs);
+  const double rate = loads[rail].rate;
+  const auto timely = static_cast<uint64_t>(std::max(rate * kFragmentNs, std::min(rate * kCoarseNs, kWorthBytes)));
   uint64_t length = share <= 2 * kLeastFragmentBytes ? share : std::max(kLeastFragmentBytes, share / 2);
   length = std::min(length, std::clamp(timely, kLeastFragmentBytes, kMostFragmentBytes));
   length = std::min(length, std::max(kLeastFragmentBytes, window - std::min(window, queued)));

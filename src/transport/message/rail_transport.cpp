@@ -34,6 +34,10 @@ class RailTransport::Port final : public RailEvents {
   void connected(int32_t rank) override { owner_.connected(rail_, rank); }
   Status ended(int32_t rank) override { return owner_.ended(rail_, rank); }
   Status lost(int32_t rank, const Error& why) override { return owner_.lost(rail_, rank, why); }
+  uint64_t hold_bytes(int32_t rank) const override {
+    const Peer& peer = owner_.at(rank);
+    return peer.rails == nullptr ? 0 : peer.rails->hold_bytes(peer.path_of(rail_));
+  }
   bool next_control(int32_t rank, Frame& header) override { return owner_.next_control(rail_, rank, header); }
   bool next_fragment(int32_t rank, Fragment& fragment) override {
     Peer& peer = owner_.at(rank);

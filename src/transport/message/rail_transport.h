@@ -61,6 +61,7 @@ class RailTransport final : public Transport {
   void close(int linger_ms) override;
 
   // The rails to a peer are in the order of both ranks.
+  size_t rails() const override { return set_.rails.size(); }
   std::vector<RailReport> rail_reports() const override { return book_.read(); }
 
  private:

@@ -171,6 +171,8 @@ struct TcpOptions {
 };
 // False when the congestion control was not available; everything else is best effort.
 bool set_tcp_options(int fd, const TcpOptions& options);
+// TcpOptions::unsent_bytes, of an open connection.
+void set_unsent_limit(int fd, uint64_t bytes);
 // TcpOptions::user_timeout_ms, of any socket, as often as wanted.
 void set_user_timeout(int fd, int milliseconds);
 

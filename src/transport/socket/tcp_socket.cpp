@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <iterator>
 
 #include "transport/socket/socket.h"
@@ -181,6 +182,10 @@ bool set_tcp_options(int fd, const TcpOptions& options) {
   if (options.congestion.empty()) return true;
   return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, options.congestion.data(),
                     static_cast<socklen_t>(options.congestion.size())) == 0;
+}
+
+void set_unsent_limit(int fd, uint64_t bytes) {
+  set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(std::min<uint64_t>(bytes, INT_MAX)));
 }
 
 void set_user_timeout(int fd, int milliseconds) {

@@ -299,8 +299,18 @@ Result<bool> TcpRail::read_from(int32_t rank) {
   }
 }
 
+// The limit follows the measured rate. Small changes are not worth a system call.
+void TcpRail::limit_unsent(int32_t rank) {
+  Peer& peer = peers_[rank];
+  const uint64_t wanted = events_->hold_bytes(rank);
+  if (wanted == 0 || (wanted >= peer.unsent_limit / 4 * 3 && wanted <= peer.unsent_limit / 2 * 3)) return;
+  peer.unsent_limit = wanted;
+  set_unsent_limit(peer.fd.get(), wanted);
+}
+
 Result<bool> TcpRail::write(int32_t rank) {
   Peer& peer = peers_[rank];
+  limit_unsent(rank);
   bool moved = false;
   for (int calls = 0; calls < kWriteBudget; ++calls) {
     const size_t used = peer.stream->fill_output(vectors_, rank, *events_);

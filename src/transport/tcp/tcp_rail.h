@@ -87,6 +87,7 @@ class TcpRail final : public Rail {
     bool writable = false;
     // The end of the stream has been reported: data may follow a short read.
     bool hangup = false;
+    uint64_t unsent_limit = 0;  // of the socket; 0: as it was made
   };
 
   TcpRail(const EndpointConfig& config, const TcpTransportOptions& options, Listener listener, UniqueFd epoll,
@@ -101,6 +102,7 @@ class TcpRail final : public Rail {
   Status lose(int32_t rank, const Error& why);
   const std::string& name(int32_t rank) const { return events_->name(rank); }
   bool has_output(int32_t rank) const;
+  void limit_unsent(int32_t rank);
   void make_room();
 
   // tcp_connect.cpp

@@ -48,6 +48,12 @@ TEST(RailChoice, ARailCarriesNoMoreThanItHasShown) {
   EXPECT_TRUE(is_starved(0, 16 * 1024, {0.125, 50'000, 0})) << "nothing waits";
 }
 
+TEST(RailChoice, ARailHoldsAMillisecondsWorth) {
+  EXPECT_EQ(bytes_to_hold({0.125, 50'000, 0}), 125'000u);
+  EXPECT_EQ(bytes_to_hold({0.000125, 50'000, 0}), 16u * 1024) << "system calls would take longer than the rail";
+  EXPECT_EQ(bytes_to_hold({}), 0u) << "unknown: no limit";
+}
+
 TEST(RailChoice, WhatIsLateDelaysWhatComesBehindIt) {
   const std::vector<RailLoad> loads = {{1, 20'000, 0}, {1, 1'000, 0, 1e9, 5'000'000}};
   EXPECT_EQ(fastest_rail(loads, 64), 0u);
