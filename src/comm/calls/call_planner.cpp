@@ -18,6 +18,10 @@ uint64_t group_segment_bytes(const void* routing, const std::vector<int32_t>& gr
   return static_cast<const Routing*>(routing)->group_segment_bytes(group, kPlace);
 }
 
+uint32_t segments_in_flight(const void* routing, const std::vector<int32_t>& group) {
+  return static_cast<const Routing*>(routing)->divides(group) ? kSegmentsOverRails : kSegmentsInFlight;
+}
+
 SelectionConfig selection_config(const Config& config) {
   return {config.algorithm, config.schedule, static_cast<uint32_t>(config.chunks),
           static_cast<uint32_t>(config.phases_in_flight), config.intra};
@@ -80,7 +84,8 @@ Result<std::shared_ptr<const Prepared>> CallPlanner::build(const Call& call) {
       on_device ? &group_segment_bytes<MemoryPlace::kDevice> : &group_segment_bytes<MemoryPlace::kHost>,
       &membership_.routing(),
       &plans_,
-      &membership_.peer_paths()};
+      &membership_.peer_paths(),
+      &segments_in_flight};
   if (call.request.peer >= 0) return prepare_point_to_point(call.request, call.sending, context);
   if (is_express(call)) return build_express(call.request);
   const ScheduleCache::Entry schedule = TRY(schedule_for(call.request));

@@ -66,6 +66,17 @@ uint64_t Routing::group_segment_bytes(const std::vector<int32_t>& group, MemoryP
   return smallest == UINT64_MAX ? SegmentRule{}.bytes : smallest;
 }
 
+bool Routing::divides(const std::vector<int32_t>& group) const {
+  if (divided_.empty()) return false;
+  const auto divided = [this](int32_t a, int32_t b) {
+    return std::ranges::find(divided_, carrier(a, b)) != divided_.end();
+  };
+  for (size_t i = 0; i + 1 < group.size(); ++i) {
+    if (divided(group[i], group[i + 1])) return true;
+  }
+  return false;
+}
+
 // Looks at every rank once per dimension, not at every pair. If no transport is configured, ranks of one host share
 // memory (base/transport_kinds.cpp asserts it), so only ranks on two hosts may not.
 bool Routing::all_share_memory() const {

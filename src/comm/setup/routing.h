@@ -46,6 +46,10 @@ class Routing {
   uint64_t segment_bytes(int32_t a, int32_t b, MemoryPlace place = MemoryPlace::kHost) const;
   // The same between the members of a group, of neighbours in it and of the first one with the others: the least.
   uint64_t group_segment_bytes(const std::vector<int32_t>& group, MemoryPlace place = MemoryPlace::kHost) const;
+  // Messages of this carrier are divided over several rails. Each rank says so of its own transports.
+  void divide(const Carrier& carrier) { divided_.push_back(carrier); }
+  // Whether messages between the members of the group are divided, as far as this rank knows.
+  bool divides(const std::vector<int32_t>& group) const;
   // Whether every two ranks can map the same memory. False for one rank alone.
   bool all_share_memory() const;
 
@@ -59,6 +63,7 @@ class Routing {
   Whereabouts at_;
   uint64_t segment_bytes_;
   std::vector<std::string> rails_;  // by dimension: NamedRails::name
+  std::vector<Carrier> divided_;
   uint64_t* pairs_ = nullptr;
 };
 

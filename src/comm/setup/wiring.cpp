@@ -268,6 +268,7 @@ class Wirer {
         if (routes_.carrier_of[r] == t) addresses[r] = wiring_.infos[r].addresses[name];
       }
       TRY(wiring_.transports[t]->set_peers(addresses, wiring_.names));
+      if (wiring_.transports[t]->rails() > 1) wiring_.routing->divide(routes_.carriers[t]);
     }
     return {};
   }

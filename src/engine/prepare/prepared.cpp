@@ -309,6 +309,14 @@ uint64_t hash_with_names(const Schedule& schedule, SharedPreparation* shared) {
   return hasher.digest();
 }
 
+// How many segments of its steps are in flight, and where those of a device lie.
+void bind_window(PreparedPhase& phase, const PrepareRequest& request, const PrepareContext& context) {
+  phase.segments_in_flight =
+      context.in_flight == nullptr ? context.segments_in_flight : context.in_flight(context.self, phase.peers);
+  if (request.place == MemoryPlace::kDevice)
+    add_bounces(phase, {context.peer_paths, request.open_to_devices}, phase.segments_in_flight, context.bounce_bytes);
+}
+
 Status prepare_chunk(Preparation& p, uint32_t index) {
   const ChunkSchedule& schedule = p.result.schedule.chunks[index];
   ChunkState chunk;
@@ -333,9 +341,7 @@ Status prepare_chunk(Preparation& p, uint32_t index) {
     const bool any_pieces = !p.context.data || rule.per_message != 0;
     bind_steps(phases.back(), rule, any_pieces ? Scatter{} : scatter_of(chunk.units, p.element_bytes),
                p.result.staging_bytes);
-    if (p.request.place == MemoryPlace::kDevice)
-      add_bounces(phases.back(), {p.context.peer_paths, p.request.open_to_devices}, p.context.segments_in_flight,
-                  p.context.bounce_bytes);
+    bind_window(phases.back(), p.request, p.context);
   }
   mark_average(phases, p.request.op);
   return {};
@@ -379,7 +385,6 @@ Result<std::shared_ptr<const Prepared>> prepare(const PrepareRequest& asked, con
   result->schedule = schedule;
   result->check = check_of(request, hash_with_names(schedule, context.shared));
   result->ranks = context.topology->ranks();
-  result->segments_in_flight = context.segments_in_flight;
   result->data = context.data;
   result->phases.resize(schedule.chunks.size());
   for (const ChunkSchedule& chunk : schedule.chunks) {
@@ -433,8 +438,7 @@ Result<std::shared_ptr<const Prepared>> prepare_point_to_point(const PrepareRequ
   }
   (sending ? phase.input : phase.output) = table.take();
   bind_steps(phase, {context.segment_bytes(context.self, phase.peers)}, Scatter{}, result->staging_bytes);
-  if (request.place == MemoryPlace::kDevice)
-    add_bounces(phase, {context.peer_paths, request.open_to_devices}, context.segments_in_flight, context.bounce_bytes);
+  bind_window(phase, request, context);
   result->schedule.bytes = request.count * element_bytes;
   result->schedule.chunks = {{result->schedule.bytes, {phase.choice}}};
   result->schedule.orders = {{kFlat, 1, {{0, 0}}}};

@@ -16,11 +16,11 @@ PhaseRun::PhaseRun(const PreparedPhase& phase, const Prepared& prepared, const S
       ranks_(static_cast<uint32_t>(prepared.ranks)),
       data_(prepared.data),
       check_(prepared.check),
-      window_(prepared.segments_in_flight),
+      window_(phase.segments_in_flight),
       tells_sizes_(has_pairwise_blocks(plan_.kind) || plan_.kind == PhaseKind::kSend || plan_.kind == PhaseKind::kRecv),
       bounces_(bounces != nullptr ? std::unique_ptr<Bounces>(new Bounces{*bounces}) : nullptr) {
   steps_.reserve(plan_.steps.size());
-  for (uint32_t s = 0; s < plan_.steps.size(); ++s) add_step_slots(s, prepared.segments_in_flight, queued);
+  for (uint32_t s = 0; s < plan_.steps.size(); ++s) add_step_slots(s, window_, queued);
   for (const Step& step : plan_.steps) {
     if (is_message(step)) dimensions_ |= statistics.dimension_bit(phase_.peers[step.peer]);
   }

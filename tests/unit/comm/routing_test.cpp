@@ -96,6 +96,17 @@ TEST(Routing, SegmentsFollowTheRateOfTheDimension) {
   EXPECT_EQ(as_asked.group_segment_bytes({0, 1, 2, 3}), 4096u);
 }
 
+TEST(Routing, KnowsBetweenWhichRanksMessagesAreDivided) {
+  const std::vector<RankPlace> places = ranks_at("aabb");
+  Routing routing(chosen({"2x2", "", "shm,tcp"}, places), whereabouts(places), 0);
+  EXPECT_FALSE(routing.divides({0, 2}));
+  routing.divide(routing.carrier(0, 2));
+  EXPECT_TRUE(routing.divides({0, 2}));
+  EXPECT_TRUE(routing.divides({0, 1, 2, 3})) << "some of them are on other hosts";
+  EXPECT_FALSE(routing.divides({0, 1})) << "these share memory";
+  EXPECT_FALSE(routing.divides({0}));
+}
+
 TEST(Routing, SegmentsSuitThePlaceOfTheData) {
   const std::vector<RankPlace> places = ranks_at("aaab");
   Topology topology = chosen({"4", "", "auto"}, places);

@@ -457,6 +457,19 @@ TEST(Prepared, PointToPointIsOnePhaseOfBothEnds) {
   }
 }
 
+TEST(Prepared, TheWindowIsThatOfTheGroup) {
+  const Topology topology = engine_grid({4, 2});
+  PrepareContext context{&topology, 5, false, &preferred_segment, nullptr};
+  PrepareRequest request;
+  request.count = 100'000;
+  EXPECT_EQ(prepare(request, select(request, topology, 1), context).value()->phases[0][0].segments_in_flight, 4u);
+  context.in_flight = [](const void*, const std::vector<int32_t>& group) {
+    return static_cast<uint32_t>(group.size());
+  };
+  const auto prepared = prepare(request, select(request, topology, 1), context).value();
+  for (const PreparedPhase& phase : prepared->phases[0]) EXPECT_EQ(phase.segments_in_flight, phase.peers.size());
+}
+
 // Plans do not depend on counts. Two calls, and the chunks of one call, share them. Other roots and placements need
 // others.
 TEST(Plans, AreSharedByCallsOfAnyCount) {
