@@ -326,6 +326,26 @@ TEST(Select, LargeDataOverTcpTakesTheRing) {
   }
 }
 
+// A ring over all ranks and the same ring in chunks of two phases have equal predictions.
+TEST(Select, TiesOnANetworkGoToFewPhases) {
+  Topology topology;
+  Dimension& dimension = topology.dimensions.emplace_back();
+  dimension.size = 4;
+  dimension.bandwidth_mbps = 1500;
+  dimension.latency_ns = 15'000;
+  dimension.transport = TransportKind::kTcp;
+  SelectionRequest request;
+  request.bytes = 4 << 20;
+  const Schedule schedule = select_schedule(request, topology, {}).value();
+  const auto candidates = selection_candidates(request, topology, {}).value();
+  const auto chosen = std::ranges::find(candidates, true, &SelectionCandidate::chosen);
+  ASSERT_NE(chosen, candidates.end());
+  EXPECT_GT(std::ranges::count(candidates, chosen->time_ps, &SelectionCandidate::time_ps), 1) << "no tie";
+  ASSERT_EQ(schedule.chunks.size(), 1u);
+  ASSERT_EQ(schedule.chunks[0].phases.size(), 1u);
+  EXPECT_EQ(algorithm_name(schedule.chunks[0].phases[0]), "ring");
+}
+
 TEST(Select, OneRankHasOneFlatPhase) {
   Topology topology;
   topology.dimensions.emplace_back();
