@@ -11,7 +11,8 @@
 namespace trestle {
 namespace {
 
-// Several loops go over a block while it is in the first-level cache. A multiple of the parts of a sum.
+// Several loops go over a block while it is in the first-level cache. A multiple of kSumParts, so that element 0 of
+// every block belongs to part 0.
 constexpr size_t kBlock = 4096;
 static_assert(kBlock % kernels::kSumParts == 0);
 
@@ -30,7 +31,7 @@ class PartSums {
   std::array<double, kernels::kSumParts> parts_{};
 };
 
-// add(begin, length): adds so many values to the sums from there on, and returns their NaNs.
+// add(begin, length): adds `length` values to the sums from `begin` on, and returns how many of them are NaN.
 template <class T, class Add>
 Accumulated accumulate_with(const T* sums, size_t elements, Add&& add) {
   const kernels::SparseLoopsOf<T>& loops = kernels::sparse_loops_of<T>();

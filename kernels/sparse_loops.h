@@ -28,7 +28,7 @@ struct SparseLoopsOf {
   size_t (*add)(T* sums, const std::byte* values, size_t elements);
 };
 
-// Those of float32 are its own.
+// The inherited loops are those of float32.
 struct SparseLoops : SparseLoopsOf<float> {
   SparseLoopsOf<double> of_doubles;
   // Like `add`, each value widened to float32.
@@ -39,7 +39,7 @@ struct SparseLoops : SparseLoopsOf<float> {
 const SparseLoops& portable_sparse_loops();
 // Only in builds with Highway. For the best instruction set of this CPU.
 SparseLoops simd_sparse_loops();
-// The ones to use.
+// The loops that this build and this CPU use.
 const SparseLoops& sparse_loops();
 
 template <class T>

@@ -15,7 +15,7 @@ size_t count_reaching(const T* values, size_t elements, T threshold) {
   return elements - below;
 }
 
-// Writes every element and moves on only behind those that are taken: no branch to predict.
+// Writes every element, and advances only past those that are taken. So there is no branch to predict.
 template <class T>
 size_t select_reaching(uint32_t* indices, T* selected, const T* values, size_t elements, T threshold, uint32_t first) {
   size_t count = 0;

@@ -42,7 +42,7 @@ size_t count_reaching(const T* values, size_t elements, T threshold) {
   return elements - below;
 }
 
-// Numbers of elements, in lanes as wide as the elements.
+// Stores the numbers of the taken elements as 32 bits each. They come in lanes as wide as the elements.
 template <class D, class M>
 HWY_INLINE void store_numbers(D du, hn::Vec<D> numbers, M taken, uint32_t* to) {
   if constexpr (sizeof(hn::TFromD<D>) == sizeof(uint32_t)) {
@@ -53,7 +53,7 @@ HWY_INLINE void store_numbers(D du, hn::Vec<D> numbers, M taken, uint32_t* to) {
   }
 }
 
-// Four vectors at a time, because most hold no such element.
+// Tests four vectors at a time, because most hold no element that reaches the threshold.
 template <class T>
 size_t select_reaching(uint32_t* indices, T* selected, const T* values, size_t elements, T threshold, uint32_t first) {
   const TagOf<T> d;
@@ -151,8 +151,8 @@ HWY_INLINE hn::Vec<D> load_doubles(D d, const double* from) {
 }
 
 // Vectors of two, four or eight doubles keep the sixteen parts in eight, four or two registers. They are variables and
-// not an array, because vectors of unknown length (SVE) cannot be in arrays. Which of them are used, compilers know for
-// the other sets.
+// not an array, because vectors of unknown length (SVE) cannot be in arrays. On the other instruction sets the number
+// of lanes is a constant, so compilers drop the unused variables.
 template <class Term, class T>
 HWY_INLINE void add_to_parts(double* parts, const T* values, size_t elements) {
   const hn::CappedTag<double, kSumParts / 2> d;

@@ -35,9 +35,10 @@ typedef struct {
   }
 
 /* From here to the matching Pop the config applies to the calling thread's collectives, requests, messages
- * (timeoutMs only) and PredictTime, on any communicator, in and out of groups. The time of the call counts, not that
- * of GroupEnd. A request keeps the config of its creation for all its halves and repetitions. Scopes nest. The
- * struct is read before Push returns. A name that does not exist is reported by the call that it applies to. */
+ * (timeoutMs only) and PredictTime, on any communicator, in and out of groups. In a group, a call has the config that
+ * is in force when it is made, not the one at GroupEnd. A request keeps the config of its creation for all its halves
+ * and repetitions. Scopes nest. The struct is read before Push returns. A name that does not exist is reported by the
+ * call that it applies to. */
 TRESTLE_API trestleResult_t trestleCallConfigPush(const trestleCallConfig_t* config);
 /* trestleInvalidUsage if nothing was pushed. */
 TRESTLE_API trestleResult_t trestleCallConfigPop(void);

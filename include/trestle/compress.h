@@ -22,8 +22,8 @@ extern "C" {
  *   trestleTopKMultiSampling  MSTopk (Shi et al., MLSys 2021): the threshold by 25 bisections; an all-gather
  *   trestleTopKAuto           Star or Exact, as the collective says
  *
- * A trestleTopK_t holds what outlasts a step: its number, memory for messages, what is known of the links, the present
- * ratio and collective. The gradient, the residual and the result are the program's memory.
+ * A trestleTopK_t holds what outlasts a step: the number of steps, memory for messages, what is known of the links, the
+ * present ratio and collective. The gradient, the residual and the result are the program's memory.
  *
  * Calls are synchronous and take no stream: a rank selects elements between two messages, and the second depends on the
  * first. So each call is complete when it returns. trestleTopKCreate, trestleTopKFit, trestleTopKSetRatio and
@@ -111,7 +111,7 @@ TRESTLE_API trestleResult_t trestleTopKDestroy(trestleTopK_t topk);
  * there. result: the mean (or the sum) over the ranks of what each sent, 0 where no rank sent anything.
  *
  * The gradient and the result have the config's type. The residual of float16 and bfloat16 gradients is float32: 16 bits
- * would round away what is small beside what has gathered there. Their sums, magnitudes and messages are float32 too,
+ * would round away gradients that are small beside the residual. Their sums, magnitudes and messages are float32 too,
  * and only the result is rounded, once. Else the residual has the gradient's type. Values of float64 travel whole.
  *
  * residual becomes gradient + residual, and then 0 at the elements that this rank sent. Of equal magnitudes the element

@@ -6,7 +6,7 @@
  * runtime. If this build has no CUDA, or there is no driver or no such device, that is trestleInvalidUsage or
  * trestleInvalidArgument, with a sentence that says which. The other ranks are told (trestleRemoteError).
  *
- * Memory, for a communicator with a device: what a buffer is, is looked at once per call.
+ * Memory, for a communicator with a device. Each call looks once at what kind of memory its buffers are.
  * - Memory of the device makes the call one on device memory. Memory of another device is trestleInvalidArgument.
  * - Pinned memory (cudaMallocHost, cudaHostRegister) and managed memory count as host memory, unless the call's other
  *   buffer is memory of the device.
@@ -65,8 +65,8 @@ extern "C" {
  *   (else trestleInvalidArgument). Communicators of different devices may be in one group, each with its own streams.
  * - Ranks of one process on the same device need a CUDA stream each: on one stream the call of one rank would wait for
  *   the end of the other's, which waits for it. Calls of one group on one Trestle stream do not wait for each other.
- * - NULL is the legacy default stream of the thread's current device. While it is held, every stream of the device
- *   waits that was not made with cudaStreamNonBlocking. cudaStreamPerThread is the default stream of this thread: only
+ * - NULL is the legacy default stream of the thread's current device. While it is held, all streams of the device
+ *   wait, except those made with cudaStreamNonBlocking. cudaStreamPerThread is the default stream of this thread: only
  *   this thread may then use the Trestle stream; calls of others are trestleInvalidUsage. A thread without a current
  *   device can wrap neither (trestleInvalidUsage): call cudaSetDevice first.
  * - A stream that is being captured into a graph is trestleInvalidUsage, here and in each call. Nothing is captured.

@@ -99,17 +99,18 @@ TRESTLE_API trestleResult_t trestleGradDestroy(trestleGrad_t grad);
  * name is copied.
  *
  * gradient: `count` elements where each step's gradient lies and its sum is returned; or NULL if trestleGradReady says
- * where. Neighbouring tensors of one type that lie together in memory travel from there. Others are copied into a
- * buffer. parameter: `count` elements of the same type, needed if the config has an `update`, else ignored. Both must
- * stay until the scheduler is destroyed. Gradients of two tensors must not overlap in memory, nor parameters:
- * trestleGradPlan refuses that (trestleInvalidArgument). Both are host memory, pinned or managed memory included: where a
- * communicator has a device, memory of devices is trestleInvalidArgument, here and in trestleGradReady. */
+ * where. A message of one tensor, or of neighbours of one type that lie together, travels from this memory. Other
+ * messages are copied into a buffer; under "split_optimal:free", "deft" and "topk" all may be. parameter: `count`
+ * elements of the same type, needed if the config has an `update`, else ignored. Both must stay until the scheduler is
+ * destroyed. Gradients of two tensors must not overlap in memory, nor parameters: trestleGradPlan refuses that
+ * (trestleInvalidArgument). Both are host memory, pinned or managed memory included: where a communicator has a
+ * device, memory of devices is trestleInvalidArgument, here and in trestleGradReady. */
 TRESTLE_API trestleResult_t trestleGradRegister(trestleGrad_t grad, const char* name, size_t count, trestleDataType_t type,
                                                 void* gradient, void* parameter, int* tensor);
 
 /* ---- Times of a training step ------------------------------------------------------------------------------------ */
 
-/* From the next step on the scheduler measures each tensor's times:
+/* Not collective. From the next step on the scheduler measures each tensor's times:
  * - backward: from the trestleGradReady before it in time;
  * - forward: from the return of its trestleGradWaitParam to the next such call. For the tensor waited for last: a third
  *   of the time to the first trestleGradReady, because its backward pass takes twice as long (arXiv 2302.12445, section
@@ -131,13 +132,14 @@ typedef struct {
 } trestleGradCost_t;
 
 /* Supplies the times instead of measuring them: seconds, for each tensor in their order; and the costs of an
- * all-reduce, a reduce-scatter and an all-gather. Copies then count as free. Rank 0's count. All must be finite and not
- * negative. */
+ * all-reduce, a reduce-scatter and an all-gather. Copies then count as free. Rank 0's values count. All must be finite
+ * and not negative. */
 TRESTLE_API trestleResult_t trestleGradSetTimes(trestleGrad_t grad, const double* forward, const double* backward,
                                                 const trestleGradCost_t* allReduce, const trestleGradCost_t* reduceScatter,
                                                 const trestleGradCost_t* allGather);
 /* Supplies the links' speeds: ratios[i] is the time of a message on link i over its time on link 0, for all links of the
- * scheduler; 1 for link 0, and from 1 to 1000 for the others. Rank 0's count. Without this or a profile all are 1. */
+ * scheduler; 1 for link 0, and from 1 to 1000 for the others. Rank 0's ratios count. Without this or a profile all are
+ * 1. */
 TRESTLE_API trestleResult_t trestleGradSetLinkRatios(trestleGrad_t grad, const double* ratios, int links);
 #define TRESTLE_GRAD_LOSS_MAGIC 0x7e571e0du
 
@@ -154,7 +156,7 @@ typedef struct {
   double drift;
   double deviation; /* of one sample */
   double batch;     /* samples of a step, over all ranks */
-  double epsilon;   /* most distance from 1 of the loss after single updates over that after merged ones */
+  double epsilon;   /* the ratio (loss after single updates) / (loss after merged ones) may differ from 1 by so much */
   int mean;         /* 1: the program divides each result by its number of batches; 0: it applies the sum */
   int reserved;     /* 0, as in trestleConfig_t */
 } trestleGradLoss_t;
@@ -164,13 +166,13 @@ typedef struct {
 
 /* Limits the delay of gradients: with such a model "deft" lets more travel in each step, until the expected loss is as
  * near to that of single updates as `epsilon` says, at most twice of what the passes hide; compute waits for the rest.
- * Rank 0's counts, from the next plan on. NULL: no model. trestleGradPlanJson then has `capacity`, loss_ratio and
- * loss_accepted. */
+ * Rank 0's model counts, from the next plan on. NULL: no model. With a model, trestleGradPlanJson has `capacity`,
+ * loss_ratio and loss_accepted. */
 TRESTLE_API trestleResult_t trestleGradSetLoss(trestleGrad_t grad, const trestleGradLoss_t* loss);
-/* Collective, between steps, behind at least one step that was measured, before the first plan: writes `drift` and
- * `deviation`, estimated from the ranks' gradients of the last step, and leaves the others. Reads `batch`. The gradients
- * must still lie where trestleGradReady said, each the mean over its rank's samples. With one rank the deviation is 0.
- * If one rank cannot, no rank does; all give the same batch. */
+/* Collective, between steps, after at least one step that was measured, before the first plan. Estimates `drift` and
+ * `deviation` from the ranks' gradients of the last step, and writes them. Reads `batch`, and leaves the other fields.
+ * The gradients must still lie where trestleGradReady said, each the mean over its rank's samples. With one rank the
+ * deviation is 0. If one rank cannot, no rank does. All ranks must give the same batch. */
 TRESTLE_API trestleResult_t trestleGradMeasureLoss(trestleGrad_t grad, trestleGradLoss_t* loss);
 /* Writes the measured or supplied times as a workload for `trestle train --workload`. Text functions: *size is the
  * room at `text`, and then the length with its closing 0. If that does not fit, only *size is written
@@ -195,9 +197,9 @@ TRESTLE_API trestleResult_t trestleGradProfileJson(trestleGrad_t grad, char* tex
  *
  * "deft" delays gradients (arXiv 2503.16815), so `allow` must have trestleGradAllowStale. While gradients are pending
  * under such a plan, trestleGradPlan is trestleInvalidUsage on all ranks: trestleGradDrain comes first. The same holds
- * for "topk" (below), which needs trestleGradAllowCompression, and for what has not travelled. Tensors with elements must
- * then be float32, float16, bfloat16 or float64 and have at most 2^32 (trestleInvalidUsage); where they are not, "auto"
- * does not choose it. */
+ * for "topk" (below), which needs trestleGradAllowCompression, while elements have not travelled. Under "topk" tensors
+ * with elements must be float32, float16, bfloat16 or float64 and have at most 2^32 elements (trestleInvalidUsage). If
+ * one is not, "auto" does not choose "topk". */
 TRESTLE_API trestleResult_t trestleGradPlan(trestleGrad_t grad, const char* policy);
 /* Writes the plan as JSON: policy, iteration_s and exposed_s as predicted (0 without times), updates_per_iteration, age,
  * batches, groups and gather_groups; of a plan that compresses also ratio, collective and selection_s. A group is its
@@ -210,8 +212,9 @@ TRESTLE_API trestleResult_t trestleGradSimulate(trestleGrad_t grad, const char* 
 
 /* The gradient of the tensor is complete. Only marks it and wakes the scheduler's thread; never waits, never sends.
  * gradient: where it lies, NULL for the registered memory. That memory is in use until trestleGradWaitParam or
- * trestleGradSynchronize. With an `update`, its content is unspecified afterwards. And the parameter is in use as long:
- * it may be updated before the step ends. So call it when nothing in this backward pass reads the parameter any more.
+ * trestleGradSynchronize. With an `update`, its content is unspecified afterwards. The parameter is in use for the same
+ * time: it may be updated before the step ends. So make this call when nothing in this backward pass reads the
+ * parameter any more.
  *
  * trestleInvalidUsage: the tensor is ready already in this step; its result of the step before was not waited for; there
  * is no plan and no profile. */
@@ -242,10 +245,10 @@ TRESTLE_API trestleResult_t trestleGradSynchronize(trestleGrad_t grad);
  * last trestleGradDrain. It is the same on all ranks and does not depend on time. Every gradient is in one result. The
  * scheduler counts that: if one were lost or doubled, it ends with a sentence (trestleInternalError). */
 
-/* Of how many steps the tensor's result has the gradients, and how many steps the oldest of them is older than the last
- * one. For the result that trestleGradWaitParam, trestleGradSynchronize or trestleGradDrain has waited for, until the
- * tensor is ready again; else trestleInvalidUsage. 0 batches: no update is due, or there was no step under a plan.
- * Policies that delay nothing: 1 and 0. batches and age may be NULL. */
+/* Writes how many steps' gradients the tensor's result has, and by how many steps the oldest of them is older than the
+ * last step. Valid after trestleGradWaitParam, trestleGradSynchronize or trestleGradDrain has waited for the result,
+ * until the tensor is ready again; else trestleInvalidUsage. 0 batches: no update is due, or there was no step under a
+ * plan. Policies that delay nothing give 1 and 0. batches and age may be NULL. */
 TRESTLE_API trestleResult_t trestleGradBatches(trestleGrad_t grad, int tensor, int* batches, int* age);
 /* Collective, between steps: brings in all gradients that are pending, as one result of each tensor. Waits. Call it at
  * the end of the training, and before the parameters are saved or the plan is changed. *batches: of how many steps the
@@ -253,7 +256,7 @@ TRESTLE_API trestleResult_t trestleGradBatches(trestleGrad_t grad, int tensor, i
  *
  * A rank with a step under way is refused by itself, as for trestleGradPlan.
  *
- * With an update function, updates are made of it, whole ones on every rank. Without one, the sums lie in the
+ * With an update function, every rank updates whole tensors with this result. Without one, the sums lie in the
  * gradients' memory, in that of the last trestleGradReady. So the result of the last step must have been waited for
  * (trestleInvalidUsage). The next step begins as the first one of the plan does. */
 TRESTLE_API trestleResult_t trestleGradDrain(trestleGrad_t grad, int* batches);
@@ -284,12 +287,12 @@ typedef struct {
   uint64_t steps;        /* that were ended */
   uint64_t messages;     /* handed to the communicator; each half of an all-reduce is one */
   uint64_t bytes;        /* of gradients, parameters and indices in them */
-  uint64_t copiedBytes;  /* of those: copied into a buffer and out of it. Others travelled from where they lie */
+  uint64_t copiedBytes;  /* copied into buffers and out of them; each copy counts. Others travelled in place */
   uint64_t waitNs;       /* time that threads spent waiting in trestleGradWaitParam and trestleGradSynchronize */
   uint64_t lastStepNs;   /* between the ends of the last two steps; 0: fewer than two */
   uint64_t plannedNs;    /* predicted time of a step under the plan; 0: without times */
   uint64_t plans;        /* plans that were taken */
-  uint64_t age;          /* steps by which the gradients of an update are old, at most, as planned */
+  uint64_t age;          /* the greatest age of gradients in an update, in steps, as planned */
   uint64_t nans;         /* elements of this rank's gradients that were not a number, if countNans is 1 */
   /* Under policies that delay gradients: */
   uint64_t delayedUpdates; /* results with gradients. One for all tensors counts once */
@@ -314,10 +317,10 @@ TRESTLE_API trestleResult_t trestleGradGetStats(trestleGrad_t grad, trestleGradS
 
 /* ---- Traces of steps --------------------------------------------------------------------------------------------- */
 
-/* From now on the scheduler keeps the last `events` events, and forgets those before; 0: it keeps none. Waits for what
- * is under way. Between steps; each rank by itself. Takes 64 bytes for each event, at most 16777216. A step has two for
- * each tensor, three for each message, under "topk" five, and one. As behind trestleGradPlan, tensors are no longer
- * registered. While events are kept, trestleGradReady reads the clock. */
+/* From now on the scheduler keeps the last `events` events (at most 16777216), and forgets those before; 0: it keeps
+ * none. Waits for what is under way. Between steps; not collective. Takes 64 bytes for each event. A step has two for
+ * each tensor, three for each message (under "topk" five), and one for its end. As after trestleGradPlan, tensors can
+ * no longer be registered. While events are kept, trestleGradReady reads the clock. */
 TRESTLE_API trestleResult_t trestleGradTraceBegin(trestleGrad_t grad, size_t events);
 /* Writes these events as a timeline in Chrome's trace format, which chrome://tracing and ui.perfetto.dev show: when
  * each gradient was ready and each step ended, each wait in trestleGradWaitParam, and of each message when it was

@@ -15,7 +15,7 @@ extern "C" {
 typedef enum TRESTLE_ANY_INT {
   trestleRailConnecting = 0, /* no connection so far */
   trestleRailUp = 1,
-  trestleRailEnding = 2,     /* the connection is lost, and the two ranks are about to tell each other what has come */
+  trestleRailEnding = 2,     /* the connection is lost. The two ranks are about to tell each other what has arrived */
   trestleRailDown = 3        /* lost, or no connection could be made. Where ranks have several rails it is tried again */
 } trestleRailState_t;
 
@@ -43,11 +43,11 @@ typedef struct {
   int sharePermille;          /* of the bytes sent to the peer over all its rails */
   uint64_t stateNs;           /* CLOCK_MONOTONIC when it got into this state */
   uint64_t bytesSent;
-  uint64_t bytesAcknowledged; /* of those sent: known to have come. Never more than bytesSent */
+  uint64_t bytesAcknowledged; /* of those sent: known to have arrived. Never more than bytesSent */
   uint64_t bytesReceived;
-  uint64_t bytesQueued;       /* sent, and neither known to have come nor lost; 128 for each header without data */
+  uint64_t bytesQueued;       /* sent, and neither known to have arrived nor lost; 128 for each header without data */
   uint64_t goodput;           /* bytes per second, as measured by what is acknowledged; 0: unknown, or not up */
-  uint64_t framesAgain;       /* parts of messages that did not come over this rail and went over another one */
+  uint64_t framesAgain;       /* parts of messages that did not arrive over this rail and went over another one */
   uint64_t connections;       /* made so far */
   uint64_t losses;            /* of those: lost. Those that ended with the communicator do not count */
   char name[TRESTLE_RAIL_NAME_BYTES]; /* of this rank's interface. Where the kernel has chosen it: its address */
@@ -74,9 +74,9 @@ typedef struct {
         0, 0                                                                                                              \
   }
 
-/* Writes how the rails fare, ordered by peer, and for each peer in the order that both ranks have. Start from
- * TRESTLE_RAIL_STATS_INITIALIZER, which asks for the number alone. There may be more of them at the next call: a peer
- * has rows from the first message to it, or connection from it, on. Peers that are reached through memory have none.
+/* Writes one row for each rail, ordered by peer, and for each peer in the order that both ranks have. Start from
+ * TRESTLE_RAIL_STATS_INITIALIZER, which asks for the number alone. The next call may find more rows: a peer gets its
+ * rows with the first message to it or the first connection from it. Peers that are reached through memory have none.
  *
  * Any thread may call it at any time, also for a communicator that was finalized or failed. After a failure all rails
  * are down, and their changes tell which were down before. It never waits for the network and does not slow the

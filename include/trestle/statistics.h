@@ -39,7 +39,7 @@ typedef struct {
                                 left the process */
   uint64_t messagesSent;     /* a long message travels in segments, each of which counts; a barrier's have no bytes */
   uint64_t messagesReceived;
-  uint64_t busyNs;           /* time with at least one phase in flight that uses it, including waits for others */
+  uint64_t busyNs;           /* time with at least one phase in flight on it, including waits for other ranks */
 } trestleDimensionStats_t;
 
 /* Everything since the communicator was created (including the measurements of TRESTLE_CALIBRATE=full). Nanoseconds

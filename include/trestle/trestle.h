@@ -2,7 +2,7 @@
  *
  * Conventions
  * - NCCL's shape and argument order: a call of NCCL with `nccl` read as `trestle` means the same here, except that
- *   buffers are host memory and streams are trestleStream_t.
+ *   streams are trestleStream_t, and buffers are host memory or memory of the communicator's device (trestle/cuda.h).
  * - Every function returns a trestleResult_t unless said otherwise. On failure nothing was changed, and
  *   trestleGetLastError(comm) returns a sentence that explains it to a person. Output arguments are written only on
  *   success.
@@ -68,7 +68,7 @@ extern "C" {
 
 typedef enum TRESTLE_ANY_INT {
   trestleSuccess = 0,
-  trestleUnhandledDeviceError = 1,
+  trestleUnhandledDeviceError = 1, /* the driver of a device reported an error */
   trestleSystemError = 2,     /* an operating-system call failed, or there is no memory, here or on another rank */
   trestleInternalError = 3,   /* a bug of the library */
   trestleInvalidArgument = 4, /* a bad value */

@@ -22,7 +22,7 @@ struct SparseExchange {
   double index_share = 1;  // bytes of an index, in units of a value's
 };
 
-// Of a gradient of so many elements, all of which are sent, over links that cost nothing.
+// An exchange of a gradient of so many elements: all of them are sent, over links that cost nothing.
 SparseExchange sparse_exchange(double elements, size_t value_bytes, uint32_t workers);
 
 // In order of preference: the first of equal costs is chosen.
@@ -50,7 +50,7 @@ SparseCollective cheapest(const SparseCosts& costs);
 struct SparseRules {
   bool ring_beats_tree = false;        // 5a; divides by zero for N <= 2, where the startups are equal and ring wins
   bool ring_beats_all_gather = false;  // 5b
-  bool tree_beats_all_gather = false;  // 5c; at N = 4 only without startups, below never with bytes
+  bool tree_beats_all_gather = false;  // 5c; of values of four bytes: at N = 4 only without startups, below never
 };
 SparseRules sparse_rules(const SparseExchange& exchange);
 

@@ -85,9 +85,9 @@ void ExchangeChoice::review(const ExchangeReview& review) {
   if (gain_changed) gain_trigger_.measured();
   const bool were_measured = measures_;
   if (were_measured) samples_ = review.samples;
-  // Where no gain was a number there is nothing to choose by; the next steps measure again.
+  // If no gain was a number, there is nothing to choose by. Then the next steps measure again.
   measures_ = chooses_ratio_ && ((gain_changed && !were_measured) || samples_.empty());
-  // Other ratios have other gains: the next change is seen against those.
+  // Another ratio has another gain. Changes from then on are measured against that one.
   const double before = plan_.ratio;
   if (were_measured || other_link) search();
   if (plan_.ratio != before) gain_trigger_.measured();
@@ -127,7 +127,7 @@ void ExchangeChoice::decide() {
   const bool layerwise = settings_.method == SparseMethod::kLayerwise;
   plan_.elements =
       layerwise ? layerwise_count(settings_.layers, plan_.ratio) : top_k_count(plan_.ratio, settings_.count);
-  // The part that is sent as rules count it: k is rounded up.
+  // The part that is really sent, for the rules. It is more than the plan's ratio, because k is rounded up.
   const double sent = static_cast<double>(plan_.elements) / std::max(1.0, static_cast<double>(settings_.count));
   const SparseRules rules = sparse_rules(exchange_of(sent));
   if (sends_own(settings_.method)) {

@@ -71,7 +71,7 @@ struct ExchangeDecision {
 // What the ranks have found since the last review, the same numbers on all of them.
 struct ExchangeReview {
   std::vector<double> gains;           // of each step, means over the ranks
-  std::vector<TimedMessage> messages;  // with the least time of any rank: the others have waited for it
+  std::vector<TimedMessage> messages;  // with the least time of any rank: the other ranks' times include waits for it
   std::vector<RatioSample> samples;    // of the candidates, if they were measured; else empty
 };
 
@@ -81,7 +81,7 @@ class ExchangeChoice {
 
   const ExchangeSettings& settings() const { return settings_; }
   const ExchangePlan& plan() const { return plan_; }
-  // Steps until the next review: fewer while candidates are measured.
+  // Steps from one review to the next. While candidates are measured the settings do not decide it.
   uint32_t steps_to_review() const { return measures() ? kMeasuredSteps : settings_.review_steps; }
   // Whether the gains of kRatioCandidates are to be measured in the coming steps.
   bool measures() const { return measures_; }
@@ -90,7 +90,7 @@ class ExchangeChoice {
   LinkCost cost() const { return cost_; }
 
   ExchangeDecision decision() const;
-  // Of rank 0. Allocates nothing.
+  // Takes over rank 0's decision. Allocates nothing.
   void adopt(const ExchangeDecision& decision);
 
   // Measured by messages of their own. Forgets what was known before, also costs that were given.
@@ -102,11 +102,11 @@ class ExchangeChoice {
   Result<RatioChoice> best_ratio(std::vector<RatioSample> samples) const;
 
   double smoothed_gain() const { return smoothed_gain_; }  // mean of the last review's; 0: there was none
-  uint64_t gain_changes() const { return gain_changes_; }  // that GainTrigger found
-  uint64_t link_changes() const { return link_changes_; }  // that LinkTrigger found, without the first search
+  uint64_t gain_changes() const { return gain_changes_; }  // found by GainTrigger
+  uint64_t link_changes() const { return link_changes_; }  // found by LinkTrigger; its first search does not count
   uint64_t plan_changes() const { return plan_changes_; }
 
-  // From an in-memory checkpoint the paper measures ten iterations. Here ten steps of the training are measured.
+  // The paper measures ten iterations from an in-memory checkpoint. Here ten steps of the training are measured.
   static constexpr uint32_t kMeasuredSteps = 10;
 
  private:

@@ -5,7 +5,7 @@
 namespace trestle {
 namespace {
 
-// Below this part of its largest value the determinant is rounding.
+// A determinant below this part of its largest value is rounding error: all messages have one shape.
 constexpr double kOneShape = 1e-9;
 
 }  // namespace
@@ -50,7 +50,7 @@ void LinkEstimate::solve() {
     cost_ = {x_ / xx_, 0};
     return;
   }
-  // With a factor f before both: the least squares of f (x alpha + y beta) - 1.
+  // Both costs get the same factor f, by the least squares of f (x alpha + y beta) - 1.
   const double alpha = cost_.startup_s;
   const double beta = cost_.per_byte_s;
   const double squares = alpha * alpha * xx_ + 2 * alpha * beta * xy_ + beta * beta * yy_;

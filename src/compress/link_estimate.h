@@ -3,7 +3,7 @@
 //
 // A message of which the model says s startups and b bytes takes s alpha + b beta (compress/choice.h). The estimate
 // minimises the squares of the relative errors over all messages, so that small ones count as much as large ones. Each
-// message makes all before it count less: what the links were like long ago is forgotten.
+// message makes all before it count less, so the estimate follows links that change.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@ struct TimedMessage {
   double seconds = 0;
 };
 
-// Whole exchanges as in Table I (compress/choice.h), each rank sending `elements` values of so many bytes. Norms: an
-// all-gather of one double per rank, as AR-Topk's VAR needs besides.
+// A whole exchange as in Table I (compress/choice.h), in which each rank sends `elements` values of value_bytes each.
+// with_norms: adds the all-gather of one double per rank that AR-Topk's VAR needs.
 TimedMessage timed_exchange(SparseCollective collective, double elements, uint32_t workers, double seconds,
                             size_t value_bytes = sizeof(float));
 TimedMessage with_norms(TimedMessage message, uint32_t workers);

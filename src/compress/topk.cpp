@@ -16,7 +16,7 @@ namespace {
 template <class T>
 constexpr T kInfinite = std::numeric_limits<T>::infinity();
 
-// The bits of a magnitude order like the magnitude.
+// The bits of a magnitude, read as an integer, order like the magnitude. That integer is its key.
 template <class T>
 struct Magnitude;
 template <>
@@ -31,7 +31,7 @@ struct Magnitude<double> {
 };
 template <class T>
 using KeyOf = typename Magnitude<T>::Key;
-constexpr size_t kBuckets = 2048;  // of both
+constexpr size_t kBuckets = 2048;  // for float and for double
 
 template <class T>
 constexpr KeyOf<T> kInfinity = std::bit_cast<KeyOf<T>>(kInfinite<T>);
@@ -79,8 +79,8 @@ Candidates<T> candidates_of(std::span<const T> vector, T threshold, size_t expec
   return candidates;
 }
 
-// A threshold that probably at least k elements reach, and not many more: so many of a sample do that k of the whole
-// would have to be four standard deviations too few.
+// A threshold that probably at least k elements reach, and not many more. A sample names it, with a margin of four
+// standard deviations.
 template <class T>
 T likely_threshold(std::span<const T> vector, size_t k) {
   constexpr size_t kLeastSample = 1024, kMostSample = 4096, kElementsPerSample = 64;
@@ -97,7 +97,7 @@ T likely_threshold(std::span<const T> vector, size_t k) {
   return threshold_of<T>(*cut);
 }
 
-// Keys that begin like the k-th largest, by a histogram of the leading bits.
+// The keys that have the leading bits of the k-th largest one. A histogram of leading bits finds them.
 struct Bucket {
   uint32_t digit = 0;  // the leading bits
   size_t rest = 0;     // how many of the k are in it
@@ -112,7 +112,7 @@ size_t bucket_of(T value) {
 // k: 1 to the number of values.
 template <class T>
 Bucket find_bucket(std::span<const T> values, size_t k) {
-  std::array<std::array<size_t, kBuckets>, 2> counts{};  // neighbours count apart, or each add would wait for the last
+  std::array<std::array<size_t, kBuckets>, 2> counts{};  // two, so that an add need not wait for the one before it
   for (size_t i = 0; i < values.size(); ++i) ++counts[i % 2][bucket_of(values[i])];
   const auto size = [&](uint32_t digit) { return counts[0][digit] + counts[1][digit]; };
   Bucket bucket{kBuckets - 1, k, 0};
@@ -121,7 +121,7 @@ Bucket find_bucket(std::span<const T> values, size_t k) {
   return bucket;
 }
 
-// A threshold that at least k elements reach, for vectors of which a sample tells little.
+// A threshold that at least k elements reach. Reads the whole vector, for vectors whose sample has misled.
 template <class T>
 T certain_threshold(std::span<const T> vector, size_t k) {
   return threshold_of<T>(KeyOf<T>{find_bucket(vector, k).digit} << Magnitude<T>::kBucketShift);
@@ -183,7 +183,7 @@ SparseVectorOf<T> with_room(size_t k) {
   return sparse;
 }
 
-// Without any element. A NaN reaches infinity, too.
+// Selects nothing, and counts the NaNs: they reach infinity, too.
 template <class T>
 SparseVectorOf<T> nothing_of(std::span<const T> vector) {
   SparseVectorOf<T> sparse;
@@ -206,8 +206,8 @@ std::vector<T> between(std::span<const T> values, const Thresholds<T>& threshold
   return rest;
 }
 
-// Later thresholds are never outside of the present two. So elements above are only counted once, elements below never,
-// and only the others are read again. Elements that are not finite reach every threshold.
+// Later thresholds lie between the present two. So the elements above both are counted once, those below both are
+// dropped, and only the others are read again. Elements that are not finite reach every threshold.
 template <class T>
 Thresholds<T> bisect(std::span<const T> vector, size_t k) {
   constexpr int kBisections = 25;
@@ -287,7 +287,7 @@ SparseVectorOf<T> largest_by_thresholds(std::span<const T> vector, size_t k) {
   k = std::min(k, vector.size());
   if (k == 0) return nothing_of(vector);
   const Thresholds<T> thresholds = bisect(vector, k);
-  // If more than k are not finite, only these are kept, and only the first ones.
+  // If more than k elements are not finite, the first k of these are kept and nothing else.
   const size_t kept = count_reaching(vector.data(), vector.size(), thresholds.keep);
   size_t fill = k - std::min(k, kept);
   const Candidates<T> candidates = candidates_of(vector, fill > 0 ? thresholds.band : thresholds.keep);

@@ -1,8 +1,8 @@
 // The largest gradients of a vector of float32 or float64: exact top-k, and MSTopk, which finds them with few passes
 // but not exactly. Pure, any thread. Equal input gives equal output on every host.
 //
-// Magnitudes are compared. Ties go to the lower index. A NaN counts as larger than all numbers, like in a plain
-// all-reduce, where it spoils the sum: it is sent and not hidden in a residual. It is counted, so that the caller can
+// Magnitudes are compared. Ties go to the lower index. A NaN counts as larger than all numbers. So it is sent, and
+// spoils the sum as in a plain all-reduce. It does not hide in a residual. NaNs are counted, so that the caller can
 // leave the step out.
 #pragma once
 
@@ -46,11 +46,11 @@ SparseVector layerwise_top_k(std::span<const float> vector, std::span<const size
 SparseVectorOf<double> layerwise_top_k(std::span<const double> vector, std::span<const size_t> lengths, double ratio);
 
 // MSTopk (Shi et al., "Towards Scalable Distributed Training of Deep Learning on Public Cloud Clusters", MLSys 2021):
-// 25 bisections of the threshold between the mean magnitude and the largest. Keeps all above the lowest threshold that
-// at most k elements reach. Fills up to k with elements between it and the highest threshold that more than k reach, in
-// the order of indices (the authors: a random slice). Infinities count like NaN, because no threshold divides them.
-// Made for accelerators. A CPU reads the vector about five times, because most bisections concern few elements; top_k
-// reads it once.
+// 25 bisections of the threshold between the mean magnitude and the largest. Keeps all elements that reach the lowest
+// threshold that at most k reach. Fills up to k with elements between it and the highest threshold that more than k
+// reach, in the order of indices (the authors: a random slice). Infinities count like NaN, because no threshold divides
+// them. Made for accelerators. A CPU reads the vector about five times, because most bisections concern few elements;
+// top_k reads it once.
 SparseVector ms_top_k(std::span<const float> vector, size_t k);
 SparseVectorOf<double> ms_top_k(std::span<const double> vector, size_t k);
 

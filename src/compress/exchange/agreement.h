@@ -1,5 +1,5 @@
-// Whether all ranks of an exchange make the same call with the same arguments. Collective; a rank that cannot go on
-// takes part all the same, so that all of them end with a sentence.
+// Whether all ranks of an exchange make the same call with the same arguments. Collective. A rank that cannot go on
+// takes part all the same, so that every rank's call ends with a sentence.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ struct SaidArgument {
   static SaidArgument digest(const char* name, uint64_t value) { return {name, Kind::kDigest, value}; }
 };
 
-// The names and kinds are the same on all ranks that make the same call. own: why this rank cannot make it; its
-// arguments do not count then. All ranks get its code, and the others' sentence names it. kInvalidUsage: a rank differs
-// from rank 0; all ranks get the sentence, with both values. The first message of a call. Throws std::bad_alloc; then
-// the other ranks wait for this one.
+// Compares the arguments of all ranks; the first message of a call. Names and kinds are the same on all ranks that make
+// the same call. own: why this rank cannot make the call, or success. If a rank cannot, all ranks get that rank's code,
+// and the other ranks' sentence names that rank. kInvalidUsage: a rank differs from rank 0; all ranks get the sentence,
+// with both values. Throws std::bad_alloc; then the other ranks wait for this one.
 Status compare(const RankCalls& calls, const char* function, const std::vector<SaidArgument>& arguments,
                const Status& own);
 // Whether all ranks could do what the call needs, for example get memory. Allocates nothing itself.

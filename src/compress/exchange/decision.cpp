@@ -62,7 +62,7 @@ Status check_there(const Words& words, const char* function) {
   return Error{Code::kSystemError, std::string(function) + ": rank 0 has no memory to choose ratio and collective"};
 }
 
-// What came from another rank must not lead outside of the gradient, nor of the enumerations.
+// Numbers from another rank must not lead outside of the gradient, nor of the enumerations.
 Status check_bounds(const ExchangePlan& plan, const ExchangeSettings& settings, const char* function) {
   if (plan.elements <= settings.count && plan.method <= SparseMethod::kMultiSampling &&
       plan.collective <= SparseCollective::kAllGather)

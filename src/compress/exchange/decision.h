@@ -1,4 +1,4 @@
-// What rank 0 decides about an exchange is what all ranks do. Collective.
+// Brings rank 0's decision about an exchange to all ranks, so that all do the same. Collective.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace trestle {
 
-// Rank 0 gives its decision; none: it had no memory to decide. The others adopt it. Errors: kSystemError on all ranks
-// if there is none; the communicator's.
+// Rank 0 gives its decision, or nullptr if it had no memory to decide. The others adopt it. Errors: kSystemError on all
+// ranks if rank 0 gave nullptr; the communicator's.
 Status give_decision(const RankCalls& calls, const char* function, const ExchangeChoice* choice);
 Status adopt_decision(const RankCalls& calls, const char* function, ExchangeChoice& choice);
 

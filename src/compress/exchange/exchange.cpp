@@ -49,7 +49,7 @@ Result<std::shared_ptr<TopKExchange>> TopKExchange::make(trestleComm_t comm, Exc
   RankCalls calls = TRY(RankCalls::make(comm, std::move(arguments.end_without_memory)));
   arguments.settings.workers = static_cast<uint32_t>(calls.ranks());
   arguments.settings.value_bytes = arguments.type == DataType::kFloat64 ? sizeof(double) : sizeof(float);
-  // Before the first message: no rank may miss what follows.
+  // Allocated before the first message: behind it no rank may drop out alone.
   const std::shared_ptr<TopKExchange> exchange(new TopKExchange(std::move(calls), std::move(arguments)));
   TRY(compare(exchange->calls_, kCreate, said(exchange->arguments_), own));
   TRY(exchange->prepare());
@@ -87,7 +87,7 @@ size_t TopKExchange::part_bytes() const {
   return type() == DataType::kFloat64 ? Part<double>::bytes(elements) : Part<float>::bytes(elements);
 }
 
-// The ranks' parts, and behind them float32 sums that 16-bit results are made of.
+// The ranks' parts, and behind them the float32 sums from which 16-bit results are rounded.
 size_t TopKExchange::memory_bytes() const {
   if (!sends_own(choice_.plan().method)) return part_bytes();
   return part_bytes() * workers() + (is_narrow() ? count() * sizeof(float) : 0);
@@ -118,8 +118,8 @@ Status TopKExchange::reserve_own(const char* function, size_t bytes) {
       });
 }
 
-// The means over the ranks are taken in memory that is reserved. What rank 0 makes of them may need more; if it has
-// none, the window stays as it is, and the next step reviews it.
+// The means over the ranks are taken in reserved memory. Rank 0 may need more to decide. If it gets none, the review
+// fails, the window stays as it is, and the next step reviews it.
 Status TopKExchange::review() {
   seconds_.clear();
   for (const TimedMessage& message : window_.messages) seconds_.push_back(message.seconds);
@@ -127,7 +127,7 @@ Status TopKExchange::review() {
   for (const Window::Candidate& candidate : window_.candidates)
     sums_.insert(sums_.end(), {candidate.gain, candidate.seconds, candidate.steps});
   if (workers() > 1) {
-    // The least time of any rank is that of the one which came last and waited for none.
+    // The rank that came last waited for no other, so it has the least time.
     TRY(calls_.all_reduce(seconds_.data(), seconds_.size(), trestleFloat64, trestleMin));
     TRY(calls_.all_reduce(sums_.data(), sums_.size(), trestleFloat64, trestleSum));
   }

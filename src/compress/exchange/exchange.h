@@ -1,7 +1,7 @@
-// All-reduces of which only the largest elements travel, on one communicator: what a trestleTopK_t is. A client of the
-// public header.
+// TopKExchange: what a trestleTopK_t is, all-reduces on one communicator of which only the largest elements travel. A
+// client of the public header.
 //
-// Any thread. Calls that exchange something run one at a time, and must be made in the same order on all ranks; each is
+// Any thread. Calls that exchange something run one at a time, and must be made in the same order on all ranks. Each is
 // complete when it returns. statistics() never waits for them.
 #pragma once
 
@@ -32,14 +32,14 @@ struct ExchangeArguments {
   trestleRedOp_t op = trestleAvg;
   uint64_t steps = 0;                                // that were made before, as a checkpoint says
   std::function<void()> end_without_memory = [] {};  // RankCalls::make's
-  Clock* clock = &monotonic_clock();                 // of the statistics and of what links are said to cost
+  Clock* clock = &monotonic_clock();                 // times statistics and the messages of steps, not measure_link()
 };
 
 struct ExchangeStatistics {
   uint64_t steps = 0;    // with those made before
   ExchangePlan plan;     // of the next step
   LinkCost cost;         // present
-  int root = -1;         // of the last step; -1: none
+  int root = -1;         // of the last step; -1: each rank sent its own elements, or there was no step
   double gain = 1;       // of the last step, on this rank
   double mean_gain = 0;  // of the steps before the last review, over the ranks; 0: none so far
   uint64_t nans = 0;     // among the elements of this rank's gradients
@@ -62,11 +62,11 @@ class TopKExchange {
   size_t count() const { return arguments_.settings.count; }
   DataType type() const { return arguments_.type; }
   DataType sum_type() const { return type() == DataType::kFloat64 ? DataType::kFloat64 : DataType::kFloat32; }
-  // Adds the gradient to the residual; takes from it what travels; writes the sums, or means, over the ranks of that.
-  // Elements that no rank sent are 0. All have count() elements: the gradient and the result of type(), the residual of
-  // sum_type(). result may be equal to gradient; nothing else may overlap. If it fails, the residual has the gradient,
-  // the result is unspecified, and everything else is as it was. kSystemError on all ranks: one of them has no memory
-  // for it; the communicator goes on unless it says so itself.
+  // Adds the gradient to the residual, takes from the residual what travels, and writes what travelled, as the sum or
+  // the mean over the ranks. Elements that no rank sent are 0. All have count() elements: the gradient and the result
+  // of type(), the residual of sum_type(). result may be equal to gradient; nothing else may overlap. After an error
+  // the residual has the whole gradient, the result is unspecified, and everything else is as it was. kSystemError on
+  // all ranks: one of them lacks memory. The communicator goes on, unless it has failed itself.
   Status step(const std::byte* gradient, std::byte* residual, std::byte* result);
   // Collective. own: why this rank cannot; then no rank does.
   Status fit(const Status& own);
@@ -148,7 +148,8 @@ class TopKExchange {
   struct Window {
     std::vector<double> gains;
     std::vector<TimedMessage> messages;
-    // Of each candidate: sums of gains and of seconds, and of how many steps, because some gains are no number.
+    // Of each candidate: sums of gains and of seconds, and over how many steps. Steps whose gain is no number are left
+    // out.
     struct Candidate {
       double gain = 0;
       double seconds = 0;
@@ -160,13 +161,13 @@ class TopKExchange {
     void clear();
   };
   Window window_ TRESTLE_GUARDED_BY(mutex_);
-  // What a review sends: the times of the messages; the gains, and what was found of the candidates.
+  // What a review sends. seconds_: the times of the messages. sums_: the gains, then the sums of the candidates.
   std::vector<double> seconds_ TRESTLE_GUARDED_BY(mutex_);
   std::vector<double> sums_ TRESTLE_GUARDED_BY(mutex_);
   ExchangeStatistics now_ TRESTLE_GUARDED_BY(mutex_);
   uint64_t first_plans_ TRESTLE_GUARDED_BY(mutex_) = 0;  // changes of the plan before the first step
 
-  mutable Mutex shown_mutex_;  // never held for long
+  mutable Mutex shown_mutex_;  // held only for a copy, so statistics() never waits for a step
   ExchangeStatistics shown_ TRESTLE_GUARDED_BY(shown_mutex_);
 };
 

@@ -16,7 +16,7 @@ constexpr size_t kSizes = 6;
 constexpr size_t kRounds = 5;
 constexpr size_t kSmallest = 256;  // words
 constexpr size_t kFactor = 4;
-constexpr double kLeastSeconds = 1e-9;  // of a clock's tick
+constexpr double kLeastSeconds = 1e-9;  // the clock's resolution, so that no message takes no time
 
 using Rounds = std::array<double, kRounds>;
 

@@ -8,10 +8,10 @@
 
 namespace trestle {
 
-// Six sizes from 1 KiB to 1 MiB: a broadcast with an all-reduce over a ring, and an all-gather of so much in all. Five
-// rounds each, which all ranks begin together; of these the median, of the ranks' medians the least. All ranks get the
-// same numbers. If one rank lacks memory, no rank measures. One rank measures nothing. Errors: the communicator's,
-// trestleMemAlloc's.
+// Measures six sizes from 1 KiB to 1 MiB. Of each size: a broadcast followed by an all-reduce over a ring, and an
+// all-gather whose result has that size. All ranks begin each of the five rounds together. The result is the least
+// of the ranks' medians over these rounds. All ranks get the same numbers. If one rank lacks memory, no rank measures.
+// A communicator of one rank measures nothing. Errors: the communicator's, trestleMemAlloc's.
 Result<std::vector<TimedMessage>> measure_link(const RankCalls& calls, const char* function);
 
 }  // namespace trestle

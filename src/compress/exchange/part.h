@@ -25,7 +25,7 @@ class Part {
   }
   T* values() const { return reinterpret_cast<T*>(begin_); }
   uint32_t* indices() const { return reinterpret_cast<uint32_t*>(begin_ + elements_ * sizeof(T)); }
-  // 0: the rank had no memory to select elements. It follows the indices.
+  // 0: the rank had no memory to select elements. It lies right after the indices, so one broadcast carries both.
   uint32_t& is_there() const { return indices()[elements_]; }
   void put(const std::optional<SparseVectorOf<T>>& top) const {
     is_there() = top ? 1 : 0;

@@ -81,7 +81,7 @@ Status RankCalls::complete(const char* algorithm, Call&& call) const {
   trestleResult_t ended = tried_twice([&] { return trestleStreamSynchronize(stream_); });
   if (lacks_memory(ended)) {
     end_without_memory_();
-    ended = trestleStreamSynchronize(stream_);  // until then the call's memory is in use
+    ended = trestleStreamSynchronize(stream_);  // the call's memory is in use until its end
   }
   return checked(ended);
 }

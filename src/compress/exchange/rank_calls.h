@@ -1,10 +1,11 @@
-// Collectives of the public header, each waited for. One thread at a time. The communicator must outlive it.
+// RankCalls: collectives of the public header. Each returns when it is complete. One thread at a time. The communicator
+// must outlive the object.
 //
-// They run on a stream of their own, so nothing waits for what the program has under way. Algorithms are chosen freely
+// They run on a stream of their own, so they do not wait for the program's operations. Algorithms are chosen freely
 // unless one is named. Scopes of the calling thread's trestleCallConfigPush do not apply, except their deadlines.
 //
-// A call that is refused for want of memory has had no effect and is made once more. If that is refused too, the other
-// ranks would wait for it in vain: the communicator ends, on all ranks.
+// A call that is refused for want of memory has had no effect, and is made once more. If that is refused too, the
+// communicator fails on all ranks, because the other ranks would wait for the call in vain.
 #pragma once
 
 #include <cstddef>
@@ -60,7 +61,7 @@ class RankCalls {
   int rank_ = 0;
 };
 
-// Memory of trestleMemAlloc, which ranks of the same host read where it lies. Grows; what it held is lost then.
+// Memory of trestleMemAlloc, which ranks of the same host read where it lies. When it grows, its content is lost.
 class ExchangeMemory {
  public:
   ExchangeMemory() = default;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kStep = "AllReduceTopK";
 
-// What came from another rank must not lead outside of the gradient.
+// Indices from another rank must not lead outside of the gradient.
 Status check_indices(const uint32_t* indices, size_t elements, size_t count) {
   const uint32_t* const end = indices + elements;
   const auto wrong = std::find_if(indices, end, [=](uint32_t index) { return index >= count; });
@@ -83,7 +83,7 @@ Accumulated TopKExchange::add_gradient(T* residual, const std::byte* gradient) c
   return accumulate(residual, gradient, count());
 }
 
-// The elements of a message at their places. 16-bit ones are rounded once, here.
+// Writes the elements of a message to their places in the result. 16-bit ones are rounded once, here.
 template <class T>
 void TopKExchange::put_result(std::byte* result, const Part<T>& part, size_t elements) const {
   if constexpr (sizeof(T) == sizeof(float)) {
@@ -178,7 +178,7 @@ Status TopKExchange::send_own(T* residual, std::byte* result, double whole) {
   return {};
 }
 
-// Where the ranks' elements are added: zeros.
+// Memory, set to zeros, in which the ranks' elements are added: the result itself, or float32 sums behind the parts.
 template <class T>
 T* TopKExchange::sums_in(std::byte* result) const {
   if (!is_narrow()) return reinterpret_cast<T*>(result);
@@ -199,7 +199,7 @@ void TopKExchange::finish_sums(T* sums, std::byte* result) const {
   }
 }
 
-// What this rank sends with the present plan; none: it has no memory to select. The others must hear of that.
+// What this rank sends with the present plan. Nothing: it has no memory to select, and must tell the other ranks.
 template <class T>
 std::optional<SparseVectorOf<T>> TopKExchange::selected(std::span<const T> gradient) {
   const Stopwatch compresses(clock(), now_.compress_ns);
