@@ -48,7 +48,7 @@ struct GradientPlan {
   std::vector<TensorGroup> gather_groups;  // kSplit only; the same rule
   GatherIssue gather = GatherIssue::kEager;
   uint64_t part_bytes = 0;    // kByPriority: most bytes of a part; a tensor has equal parts
-  double negotiation_s = 0;   // kByPriority: workers agree so long on each message, while the channel waits
+  double negotiation_s = 0;   // kByPriority: time that workers take to agree on a message; the channel waits for it
   std::vector<PartRun> runs;  // kByPriority: the messages in order; empty: each part alone, the lowest tensor first
   // kDelayed: one bucket for each group. With the capacities of DeftQueues it fixes what travels when, in all steps.
   DeftSystem delayed;

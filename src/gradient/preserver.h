@@ -1,5 +1,5 @@
-// DeFT's Preserver (arXiv 2503.16815, section 4): does a sequence of merged updates lower the loss as much as single
-// updates would? If not, the knapsacks grow, so that there are more updates. Pure, any thread.
+// DeFT's Preserver (arXiv 2503.16815, section 4). It compares the loss after a sequence of merged updates with the loss
+// after single ones. If they differ too much, the knapsacks grow, so that there are more updates. Pure, any thread.
 //
 // The model of one update: s' = S* + |s - S* - eta D|, D ~ N(mu, sigma^2 / B). s is the loss, S* its least value, eta
 // the learning rate, B the batch, D the gradient's effect on the loss. The loss rebounds at S*. mu and sigma are inputs

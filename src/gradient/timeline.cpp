@@ -40,7 +40,8 @@ class Channel {
   Channel(const GradientWorkload& workload, const Costs& costs, StepTime& step)
       : workload_(workload), costs_(costs), step_(step) {}
 
-  // Returns when the message ends. A message of no bytes is not sent and ends when it is ready.
+  // Returns the time at which the message ends. A message of no bytes is not sent: it ends when it is ready and those
+  // before it have ended.
   double send(MessageKind kind, const TensorGroup& group, double ready_s) {
     const uint64_t bytes = bytes_of(workload_, group);
     const double start = std::max(free_s_, ready_s);
@@ -72,7 +73,7 @@ void all_reduce_groups(const GradientPlan& plan, const GradientWorkload& workloa
   step.iteration_s = std::max(end, ready.front());
 }
 
-// DeAR's FeedPipe. Returns when the forward pass ends.
+// DeAR's FeedPipe. Returns the time at which the forward pass ends.
 double gather_and_forward(const GradientPlan& plan, const GradientWorkload& workload, const Costs& costs,
                           StepTime& step) {
   Channel channel(workload, costs, step);

@@ -22,8 +22,8 @@ struct MessageTime {
   double end_s = 0;
 };
 
-// A step begins with its forward pass, which for kSplit also waits for all-gathers. A step kByPriority begins with its
-// backward pass and ends with the next forward pass: then nothing is on the channel.
+// A step begins with its forward pass, which for kSplit also waits for all-gathers. A step of kByPriority begins with
+// its backward pass and ends with the next forward pass, because nothing is on the channel then.
 struct StepTime {
   double iteration_s = 0;
   double exposed_s = 0;               // iteration_s without the compute time

@@ -10,7 +10,7 @@
 
 namespace trestle {
 
-// Where a gradient lies in memory. What lies together travels from there, other gradients are copied (copies.h).
+// Where a gradient lies in memory. Gradients that lie together travel from there, others are copied (copies.h).
 enum class TensorPlace : uint8_t {
   kApart,
   kBehind,    // directly behind the last gradient before it that has bytes

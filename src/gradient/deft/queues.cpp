@@ -8,7 +8,7 @@
 namespace trestle {
 namespace {
 
-constexpr size_t kMostSelections = 256;  // of a cycle that is too long, some are made again
+constexpr size_t kMostSelections = 256;  // in a longer cycle some are computed again
 
 }  // namespace
 
@@ -63,7 +63,7 @@ const DeftSends& DeftQueues::select(const std::vector<uint64_t>& left_us) {
   return place->second;
 }
 
-// The current set has left: updates, and makes the future set the current one.
+// The current set has left. Notes its update, and makes the future set the current one.
 void DeftQueues::next_set(DeftPass& pass, const std::vector<uint64_t>& left_us) {
   pass.update_batches = state_.current_batches;
   updated_batches_ += pass.update_batches;

@@ -14,8 +14,8 @@ class Links {
   Links(const DeftQueues& queues, std::vector<DeftMessage>& messages)
       : queues_(queues), messages_(messages), free_ns_(queues.system().links.size(), 0) {}
 
-  // Sends after `begin_ns`, and of a fresh set not before each bucket's gradient. Returns when the last one is
-  // complete.
+  // Sends no message before `begin_ns`; with released_in_pass also none before its bucket's gradient in the pass that
+  // begins then. Returns the time at which the last message is complete.
   uint64_t send(const DeftSends& sends, uint64_t begin_ns, bool released_in_pass) {
     uint64_t done_ns = 0;
     const uint64_t all_us = backward_us(queues_.system().buckets);
@@ -82,10 +82,9 @@ class Run {
   DeftRun run_;
   Links links_;
   uint64_t now_ns_ = 0;
-  uint64_t current_done_ns_ = 0;  // when the messages of the current set so far are complete
-  uint32_t next_batch_ = 0;       // the oldest one that no update has
-  // When the backward pass before has ended.
-  uint64_t last_gradient_ns_ = 0;
+  uint64_t current_done_ns_ = 0;   // when the messages of the current set that were sent so far are complete
+  uint32_t next_batch_ = 0;        // the oldest one that no update has
+  uint64_t last_gradient_ns_ = 0;  // when the last backward pass ended
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
 // A training run under DeFT on simulated links: times, updates and their ages. Pure, any thread.
 //
-// A link sends one message at a time, in the order in which they are placed. What an iteration sends of the current
-// set is ready when the backward pass before has ended; what it sends of the next one, with each bucket's gradient. So
-// links idle only when nothing is placed. Compute waits in one place: at the end of a backward pass with an update,
-// until the messages of that update's set are complete. With capacities of 1000 permille it never waits. The paper's
-// Preserver does not model staleness, so each update's age is here.
+// A link sends one message at a time, in the order in which messages are placed. Messages of the current set are ready
+// when the backward pass before has ended. Messages of the next set are ready with their bucket's gradient in this
+// iteration. So a link may send a message before the pass in which it was placed. Compute waits in one place: at the
+// end of a backward pass with an update, until the messages of that update's set are complete. With capacities of 1000
+// permille it never waits. The paper's Preserver does not model staleness, so each update's age is here.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace trestle {
 struct DeftUpdate {
   uint32_t iteration = 0;  // at whose end it is applied
   uint32_t batches = 0;
-  // Iterations between the one whose gradients they are and `iteration`, for the newest and the oldest batch. 0 would
-  // be an update without delay; DeFT's are at least 1.
+  // By how many iterations the newest and the oldest batch are older than `iteration`. 0 would be an update without
+  // delay; DeFT's ages are at least 1.
   uint32_t newest_age = 0;
   uint32_t oldest_age = 0;
   bool operator==(const DeftUpdate&) const = default;
@@ -45,9 +45,9 @@ struct DeftRun {
 // Errors: those of DeftQueues::make; no iterations.
 Result<DeftRun> simulate_deft(const DeftSystem& system, uint32_t iterations, uint32_t capacity_permille = 1000);
 
-// The batches of each update in one cycle: the queues' state returns to an earlier one, and everything repeats. The sum
-// is the cycle's number of iterations. Errors: those of DeftQueues::make; no state returns within 10000 iterations
-// (kInvalidArgument).
+// The batches of each update in one cycle. A cycle ends when the queues' state is one that it was before: from there
+// everything repeats. The sum is the cycle's number of iterations. Errors: those of DeftQueues::make; no state returns
+// within 10000 iterations (kInvalidArgument).
 Result<std::vector<uint32_t>> deft_cycle(const DeftSystem& system, uint32_t capacity_permille = 1000);
 
 }  // namespace trestle

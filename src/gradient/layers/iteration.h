@@ -40,7 +40,7 @@ enum class TrainingStepKind : uint8_t {
 struct TrainingStep {
   TrainingStepKind kind = TrainingStepKind::kCompute;
   double compute_ns = 0;
-  uint64_t bytes = 0;  // resident per rank
+  uint64_t bytes = 0;  // of each rank's buffer
   bool operator==(const TrainingStep&) const = default;
 };
 

@@ -14,7 +14,7 @@ using PolicyWords = std::span<const std::string>;
 Result<PolicyArguments> no_words(PolicyWords words);
 // At most one word: bytes as 25M, at least 1.
 Result<PolicyArguments> bytes_word(PolicyWords words, uint64_t otherwise);
-// At most two words: the same, and a duration as 50us.
+// At most two words: bytes as above, and a duration as 50us.
 Result<PolicyArguments> part_words(PolicyWords words, uint64_t otherwise);
 // At most one word: a whole number from 1 to `most`.
 Result<PolicyArguments> count_word(PolicyWords words, uint32_t otherwise, uint32_t most);

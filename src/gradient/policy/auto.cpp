@@ -7,7 +7,7 @@
 namespace trestle {
 namespace {
 
-// What is worse is larger: the time, then the statistical cost.
+// Larger is worse: first the time, then what the policy does to the training (its liberties, and the age of gradients).
 auto rank(const ChosenPolicy& chosen, const PlannedStep& step) {
   return std::make_tuple(step.time.iteration_s, std::popcount(chosen.policy->liberties), step.age);
 }
@@ -19,7 +19,7 @@ Result<PlannedStep> plan_fastest(const StepPlanRequest& request) {
   size_t best = 0;
   Result<PlannedStep> found = Error{Code::kInternalError, "no policy is allowed"};
   for (size_t i = 0; i < allowed.size(); ++i) {
-    // A policy that refuses the workload, for example because of too many parts, is no choice.
+    // A policy may refuse the workload, for example because of too many parts. Then it is left out.
     Result<PlannedStep> step = plan_step(allowed[i], request);
     if (!step.ok()) continue;
     if (found.ok() && rank(allowed[best], found.value()) <= rank(allowed[i], step.value())) continue;

@@ -10,7 +10,7 @@
 namespace trestle {
 namespace {
 
-constexpr uint32_t kIterations = 400;  // the queues' cycles are much shorter
+constexpr uint32_t kIterations = 400;  // usual cycles of the queues are much shorter
 
 }  // namespace
 

@@ -14,10 +14,9 @@ inline constexpr double kMostLinkRatio = 1000;
 // (kInvalidArgument): a ratio that is not from 1 to 1000.
 Result<DeftSystem> deft_system(const StepPlanRequest& request, const std::vector<TensorGroup>& groups);
 
-// With a model of the loss its Preserver lets the knapsacks grow until updates are frequent enough
-// (gradient/preserver.h); then compute may wait.
-// The predicted time is the mean of a run from the first step on. Errors: those of deft_system, preserve
-// and simulate_deft.
+// With a model of the loss, the Preserver lets the knapsacks grow until updates are frequent enough
+// (gradient/preserver.h). Then compute may wait. The predicted time is the mean over a simulated run from its first
+// step on. Errors: those of deft_system, preserve, simulate_deft and deft_cycle.
 Result<PlannedStep> plan_deft(const StepPlanRequest& request);
 
 }  // namespace trestle

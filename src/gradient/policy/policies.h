@@ -1,4 +1,4 @@
-// All policies of the training step, one row each, from the least to the most that they change. Pure, any thread.
+// All policies of the training step, one row each. Policies that change more come later. Pure, any thread.
 #pragma once
 
 #include <span>
@@ -21,17 +21,17 @@ struct ChosenPolicy {
 
 // Errors (kInvalidArgument): an unknown name, with the list of names; wrong words behind it.
 Result<ChosenPolicy> parse_gradient_policy(std::string_view text);
-// The variants of all rows that take no other liberties, in their order.
+// The variants of all rows that take no liberties but these, in the order of the rows.
 std::vector<ChosenPolicy> allowed_policies(uint32_t liberties);
 
-// Whether its plan follows from compute times and the link's costs too, and not from sizes alone.
+// Whether the policy's plan depends on compute times and the link's costs, not on sizes alone.
 bool reads_times(const ChosenPolicy& chosen);
 
-// The last two as in StepPlanRequest. Errors: those of the policy; kInvalidArgument without tensors; kInternalError for
-// a plan against its rules.
+// liberties, link_ratios: as in StepPlanRequest. Errors: those of the policy; kInvalidArgument without tensors;
+// kInternalError if the plan breaks a rule of check_plan.
 Result<PlannedStep> plan_step(const ChosenPolicy& chosen, const GradientWorkload& workload, const GradientLink& link,
                               uint32_t liberties = kLibertyNone, const std::vector<double>& link_ratios = {});
-// The same with everything that a request may say; the arguments are the chosen ones.
+// The same with a whole request, whose `arguments` are replaced by the chosen ones.
 Result<PlannedStep> plan_step(const ChosenPolicy& chosen, StepPlanRequest request);
 
 // The fastest by its predicted time of all variants that the request's liberties allow. Of equal ones, the one with

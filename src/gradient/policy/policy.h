@@ -1,6 +1,6 @@
 // What a policy of the training step is: a row with a pure planner. Value types, any thread.
 //
-// To add a policy, add its file and its row in policies.cpp. The command, `auto` and the tests follow from the row.
+// To add a policy, add its file and its row in policies.cpp. The command, `auto` and the tests read the rows.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct StepPlanRequest {
   // Of each link beside the first: the time of a message on it over its time on the first one (DeFT's mu), at least 1.
   // Empty: one link. Only deft uses them.
   std::vector<double> link_ratios = {};
-  // For policies that merge updates: how the loss answers to that. Nothing: it is not looked at.
+  // How the loss answers to merged updates, for policies that merge them. Nothing: they ignore the loss.
   std::optional<PreserverModel> loss = {};
   // What messages between two workers cost, and how many workers there are. Only topk uses it, and needs it.
   std::optional<NetworkModel> network = {};
@@ -54,7 +54,7 @@ struct StepPlanRequest {
 // Of a policy that compresses.
 struct CompressedStep {
   double ratio = 1;        // the part of the elements that travels
-  std::string collective;  // by which: as SparseCollective is written
+  std::string collective;  // to_string of the SparseCollective
   double selection_s = 0;  // compute time to select them, in iteration_s
 };
 
@@ -64,9 +64,9 @@ struct PlannedStep {
   GradientPlan plan;
   StepTime time;
   double updates_per_iteration = 1;
-  uint32_t age = 0;                     // steps by which the gradients of an update are old
-  std::vector<uint32_t> batches = {1};  // gradients summed per update, repeating
-  std::optional<PreserverRatio> loss;   // what merging does to it, if the request has a model
+  uint32_t age = 0;                     // the greatest age of gradients in an update, in steps
+  std::vector<uint32_t> batches = {1};  // steps whose gradients an update sums, for each update; then repeating
+  std::optional<PreserverRatio> loss;   // what merging does to the loss, if the request has a model
   std::optional<CompressedStep> compressed;
 };
 

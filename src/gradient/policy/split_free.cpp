@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// F[.][g] for growing g, with where each value came from.
+// Computes F[.][g] for growing g (split_free.h), and notes from which i each value came.
 class GatherSearch {
  public:
   GatherSearch(const GradientBlocks& blocks, const MessageCost& cost)
@@ -50,7 +50,7 @@ class GatherSearch {
       const double arrived = last_all_gather_s(g, j);
       for (size_t i = j; i-- > start_;) {
         const double group_s = forward[j] - forward[i];
-        if (arrived + group_s >= next[j]) break;  // with more tensors it only gets later
+        if (arrived + group_s >= next[j]) break;  // a group of more tensors only ends later
         const double end = std::max(row_[i], arrived) + group_s;
         if (end >= next[j]) continue;
         next[j] = end;

@@ -23,7 +23,7 @@ struct Label {
 
 using Labels = std::vector<Label>;
 
-// Sorts, and drops what another label beats in both.
+// Sorts the labels, and drops those that another one beats or equals in both times.
 void keep_the_best(Labels& labels) {
   std::sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) {
     return a.reduced_s != b.reduced_s ? a.reduced_s < b.reduced_s
@@ -43,7 +43,7 @@ void thin(Labels& labels) {
   labels.resize(kMostLabels);
 }
 
-// Drops the labels that one of `best` beats or equals in both, and adds the others to `best`. Both are as
+// Drops the labels that one of `best` beats or equals in both times, and adds the others to `best`. Both lists are as
 // keep_the_best leaves them.
 void keep_what_is_new(Labels& labels, Labels& best) {
   std::erase_if(labels, [&best](const Label& label) {
@@ -90,7 +90,8 @@ class SharedSearch {
     return static_cast<double>(g) * cost.startup_s + cost.per_byte_s * static_cast<double>(blocks_.bytes_upto[j]);
   }
 
-  // Whether a label of (j, g) may be part of a better plan. At least one more group follows, which begins at j.
+  // Whether no plan with this label of (j, g) can beat to_beat_s_. Unless j is the end, at least one more group
+  // follows, which begins at j.
   bool hopeless(const Label& label, size_t g, size_t j) const {
     const size_t end = blocks_.size();
     const std::vector<double>& forward = blocks_.forward_upto_s;
@@ -126,7 +127,7 @@ class SharedSearch {
     const double reduced = after(link_.reduce_scatter, g, j);
     for (size_t i = j; i-- > start_;) {
       const double group_s = forward[j] - forward[i];
-      // With more tensors it only gets later, and reduce-scatters end after the backward pass.
+      // A group of more tensors only ends later. The rest of the forward pass and the backward pass are added.
       if (gathered + group_s + rest_s + blocks_.ready_s[0] >= to_beat_s_) break;
       for (uint32_t l = 0; l < before[i].size(); ++l) {
         const Label& label = before[i][l];
@@ -155,7 +156,7 @@ class SharedSearch {
   const GradientLink& link_;
   const size_t start_;  // a block of no bytes at the beginning waits for nothing
   double to_beat_s_;
-  std::vector<Labels> best_;                 // [j], of all g so far: more groups never help what follows
+  std::vector<Labels> best_;                 // [j], over all g so far: with more groups, what follows is never earlier
   std::vector<std::vector<Labels>> levels_;  // [g][j]
 };
 
@@ -186,8 +187,8 @@ GradientPlan first_guess(const GradientWorkload& workload, const GradientLink& l
   return best;
 }
 
-// The search counts a copy of every byte, unless all tensors lie together. So what it finds takes no longer than it
-// counts.
+// The search counts a copy of every byte, unless all tensors lie together. So its plan takes no longer than the search
+// predicts.
 GradientLink searched_link(const GradientWorkload& workload, const GradientLink& link) {
   const TensorGroup all{0, static_cast<uint32_t>(workload.tensors.size() - 1)};
   const uint32_t copies = MessageCopies(workload).of(MessageKind::kReduceScatter, all, false);

@@ -5,9 +5,9 @@
 //   R = max(R', ready[i] + g a + b S_j) with the costs of the reduce-scatter; S_j: bytes of the tensors 0 .. j-1
 //   F = max(F', g a + b S_j) with those of the all-gather, + forward time of i .. j-1
 // Labels that another one beats in both are dropped, and so are labels that cannot beat the best known plan. Exact
-// while no (j, g) has more than kMostLabels labels; then the search keeps some of them, evenly. Where copies cost
-// something and tensors lie apart, the search counts them for all bytes, also for groups of one tensor, which are not
-// copied. Then it is not exact, but its plan takes no longer than the simpler ones it begins with.
+// while no (j, g) has more than kMostLabels labels; of more the search keeps an even selection. Where copies cost
+// something and tensors lie apart, the search counts copies of all bytes, also for groups of one tensor, which are not
+// copied. Then it is not exact, but its plan takes no longer than the simpler plans it begins with.
 #pragma once
 
 #include "gradient/plan.h"

@@ -35,8 +35,8 @@ class Passes {
     return time_of(halves.backward, bytes_) <= backward_s_ && time_of(halves.forward, bytes_) <= forward_s_;
   }
 
-  // The largest ratio that hides lies at one of these. Where one collective is used, times grow with the ratio. So it
-  // is 1, or where a pass is full, or just below or at the ratio at which the rules name another collective.
+  // The largest ratio that hides is at one of these. With one collective, times grow with the ratio. So the largest
+  // ratio is 1, or fills a pass, or is at or just below a ratio at which the rules change to another collective.
   std::vector<double> candidates() const {
     std::vector<double> ratios = {1};
     for (const SparseCollective collective : kCollectives) {
@@ -54,7 +54,7 @@ class Passes {
   double room(double pass_s, const MessageCost& unit) const {
     return (pass_s - unit.startup_s) / (unit.per_byte_s * bytes_);
   }
-  // Where both take equally long.
+  // The ratio at which both collectives take equally long.
   double tie(SparseCollective a, SparseCollective b) const {
     const SparseHalves one = sparse_halves(network_, a, 1), two = sparse_halves(network_, b, 1);
     const double startups =
@@ -108,7 +108,7 @@ std::optional<double> hidden_ratio(const GradientWorkload& workload, const Netwo
   std::optional<double> largest;
   for (const double candidate : passes.candidates()) {
     if (!std::isfinite(candidate)) continue;
-    // A little below, because the candidate is rounded, and where rules change the ratio just below counts.
+    // Also a little below: the candidate is rounded, and where the rules change, the ratio just below may be the one.
     for (const double ratio : {candidate, candidate * (1 - 1e-12)}) {
       const bool possible = ratio <= 1 && ratio >= passes.least();
       if (possible && passes.hide(ratio)) largest = std::max(largest.value_or(0), ratio);

@@ -5,9 +5,9 @@
 //   ring        backward: indices broadcast, values reduce-scattered   forward: values gathered
 //   tree        backward: indices broadcast, values reduced            forward: values broadcast
 //   all-gather  backward: everything                                   forward: nothing
-// While a rank selects it neither computes nor sends: so the step takes the time to select longer, and the times of its
-// messages are on a clock that stops meanwhile. Elements are selected of each tensor by itself, so each half may have
-// groups of its own. They are not the largest of the whole gradient.
+// A rank neither computes nor sends while it selects. So the time to select is added to the step, and the times of
+// messages are those of a clock that stops meanwhile. Each tensor's elements are selected by themselves, so each half
+// may have groups of its own. They are not the largest of the whole gradient.
 #pragma once
 
 #include <optional>
@@ -40,8 +40,8 @@ std::optional<double> hidden_ratio(const GradientWorkload& workload, const Netwo
 // network; "hidden" without such a ratio.
 Result<PlannedStep> plan_topk(const StepPlanRequest& request);
 
-// What messages between two workers cost where a ring's all-reduce would cost that; for links that are known by their
-// collectives only.
+// The costs between two workers with which an all-reduce over a ring would cost `all_reduce`. For links of which only
+// the costs of collectives are known.
 NetworkModel as_ring(const MessageCost& all_reduce, uint32_t workers);
 
 }  // namespace trestle
